@@ -1,0 +1,76 @@
+# What every target of the tree shares: flags, output folders, and the two
+# functions by which modules and tests are declared.
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/archive)
+
+# Binaries find their libraries beside themselves, also when the build folder moves.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+add_compile_options(-Wall -Wextra -Werror -Wshadow -Wvla
+                    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+                    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
+add_compile_definitions(_GNU_SOURCE)
+include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+
+set(GPUFL_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
+if(GPUFL_SANITIZE)
+  add_compile_options(-fsanitize=${GPUFL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${GPUFL_SANITIZE})
+endif()
+
+# gpufl_module(NAME SOURCES a.c b.c DEPS base wire)
+# A folder of src/ as a static library gpufl-NAME.
+function(gpufl_module name)
+  cmake_parse_arguments(M "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(gpufl-${name} STATIC ${M_SOURCES})
+  foreach(dep ${M_DEPS})
+    if(TARGET ${dep} OR dep MATCHES "::")
+      target_link_libraries(gpufl-${name} PUBLIC ${dep})
+    else()
+      target_link_libraries(gpufl-${name} PUBLIC gpufl-${dep})
+    endif()
+  endforeach()
+endfunction()
+
+# gpufl_test(NAME [SOURCES more.c] DEPS base [LABELS unit])
+# tests/<current folder>/test_NAME.c with cmocka, run by ctest as <folder>.NAME.
+function(gpufl_test name)
+  cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  set(target test-${folder}-${name})
+  add_executable(${target} test_${name}.c ${T_SOURCES})
+  target_link_libraries(${target} PRIVATE PkgConfig::CMOCKA)
+  foreach(dep ${T_DEPS})
+    if(TARGET gpufl-${dep})
+      target_link_libraries(${target} PRIVATE gpufl-${dep})
+    else()
+      target_link_libraries(${target} PRIVATE ${dep})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME ${folder}.${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 120)
+  endif()
+  if(NOT T_LABELS)
+    set(T_LABELS unit)
+  endif()
+  set_tests_properties(${folder}.${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}"
+    ENVIRONMENT "GPUFL_SOURCE_DIR=${PROJECT_SOURCE_DIR};GPUFL_BINARY_DIR=${PROJECT_BINARY_DIR}")
+endfunction()

@@ -1,0 +1,180 @@
+/* backend.h - the contract between capture and a GPU vendor's libraries.
+ *
+ * A backend asks a vendor's library and hands typed records to the sink. It
+ * knows neither sessions nor files. Any subset of the two ops tables may be
+ * absent. registry.c holds the explicit order in which `Auto` tries them.
+ *
+ * Threads: [hot] on the program's threads and in vendor callbacks, [collector]
+ * on the collector's thread only, [owner] on the thread that opens and closes,
+ * never two at a time. */
+#ifndef GPUFL_BACKEND_BACKEND_H
+#define GPUFL_BACKEND_BACKEND_H
+
+#include "base/err.h"
+#include "wire/record.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- sink: where records go ----------------------------------------------------------- */
+
+/* Causes of loss, in the ledger's columns of the same name. */
+enum loss { LOSS_DRIVER, LOSS_POOL, LOSS_TIME, LOSS_UNKNOWN_RECORD, LOSS_COUNT };
+
+enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3 };
+
+enum launch_kind {
+    LAUNCH_KERNEL,
+    LAUNCH_GRAPH,
+    LAUNCH_OTHER /* copy, fill, sync: scope join only */
+};
+
+struct launch {
+    enum launch_kind kind;
+    uint32_t correlation;
+    int64_t kernels;  /* 1; a graph's kernel nodes; CELL_NULL: not known */
+    int64_t graph;    /* session-wide number of the executable graph; 0: none */
+    int64_t start;    /* entry of the call, ns; 0: not taken */
+    int64_t duration; /* ns */
+};
+
+struct sink;
+
+struct sink_ops {
+    /* [hot] One launch on the calling thread: counts it and joins it to the
+     * innermost open scope. No lock, no allocation, no system call. */
+    void (*launch)(struct sink *s, const struct launch *l);
+
+    /* [hot] True where launches must be reported one by one although nothing
+     * counts them (a scope is open on this thread). */
+    bool (*in_scope)(struct sink *s);
+
+    /* [collector] Ids. name: any text, copied; the pointer is used as a cache
+     * key but its content is compared. config: key columns filled, id and occ_*
+     * ignored: the sink computes them once per distinct launch configuration. */
+    uint32_t (*name)(struct sink *s, const char *text);
+    uint32_t (*device)(struct sink *s, const struct device_row *d); /* key: index */
+    uint32_t (*stream)(struct sink *s, uint32_t device, int64_t context, int64_t number);
+    uint32_t (*config)(struct sink *s, const struct config_row *c);
+
+    /* [collector] One row of an EVENT record, copied. scope columns of kernel,
+     * memcpy and memset rows are filled by the sink from the correlation. */
+    void (*row)(struct sink *s, enum record_type type, const void *row);
+
+    /* [any] Counts losses. */
+    void (*lost)(struct sink *s, enum loss cause, uint64_t n);
+
+    /* [any] What a person should know; goes to the log and, from warning on, to stderr. */
+    void (*message)(struct sink *s, enum severity severity, const char *code, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+
+    /* [collector] What became of a feature: capability record. */
+    void (*capability)(struct sink *s, const char *feature, bool requested, const char *status,
+                       const char *reason);
+
+    /* [any] Asks for a drain soon: vendor buffers are filling up. One atomic when already asked. */
+    void (*wake)(struct sink *s);
+};
+
+struct sink {
+    const struct sink_ops *ops;
+};
+
+/* ---- tracing ops ---------------------------------------------------------------------- */
+
+enum engine_bit { /* what of the ladder the session wants */
+                  ENGINE_TRACE = 1 << 0,
+                  ENGINE_PC_SAMPLING = 1 << 1,
+                  ENGINE_SASS_METRICS = 1 << 2,
+                  ENGINE_RANGE_PROFILER = 1 << 3,
+                  ENGINE_PM_SAMPLING = 1 << 4,
+                  ENGINE_SYNC = 1 << 5,
+};
+
+struct trace_config {
+    unsigned engines; /* enum engine_bit */
+    bool synchronization, external_correlation, memory, graph_launches;
+    bool yield;           /* leave the profiling interface to another tool */
+    int64_t buffer_bytes; /* of one activity buffer */
+    int64_t pool_bytes;   /* most memory for activity buffers */
+};
+
+struct trace; /* the backend's own */
+
+struct trace_cost {
+    int64_t callbacks_ns; /* time in our callbacks on the program's threads, extrapolated */
+    bool launches_counted;
+};
+
+struct trace_ops {
+    /* [owner] Attaches. Never initializes the vendor's driver nor creates a
+     * context: where the driver is not up yet it arranges to start when it is.
+     * GPUFL_E_BUSY, _PERM, _UNAVAILABLE, _NOT_BUILT with a sentence. */
+    int (*open)(struct trace **out, const struct trace_config *c, struct sink *sink, struct err *e);
+    int (*start)(struct trace *t, struct err *e); /* [owner] */
+    int (*stop)(struct trace *t);                 /* [owner] no new records after it */
+    /* [collector] Makes the vendor hand over buffers; all: also unfinished ones (at the end). */
+    int (*flush)(struct trace *t, bool all);
+    /* [collector] Takes the buffers handed over so far (before the collector drains the
+     * threads' rings, so that every launch of a taken record is already joined). */
+    void (*take)(struct trace *t);
+    /* [collector] Decodes what take took into the sink. */
+    void (*drain)(struct trace *t);
+    void (*cost)(struct trace *t, struct trace_cost *out); /* [any] */
+    /* [owner] Detaches; late callbacks find nothing to do. After the last drain. */
+    void (*close)(struct trace *t);
+};
+
+/* ---- device ops ----------------------------------------------------------------------- */
+
+struct devices; /* the backend's own */
+
+struct device_text { /* the strings behind device_row's name columns; NUL-terminated */
+    char name[128], uuid[96], vendor[16], pci[32], arch[32], driver[64];
+};
+
+struct device_ops {
+    int (*open)(struct devices **out, struct err *e); /* [owner] */
+    int (*count)(struct devices *d);
+    /* Fills numbers and texts; unknown cells are CELL_NULL, id and name columns are left 0. */
+    int (*describe)(struct devices *d, int index, struct device_row *row, struct device_text *text);
+    /* Fills every metric the driver answers; others CELL_NULL. time and device are the caller's. */
+    int (*sample)(struct devices *d, int index, struct device_metric_row *row);
+    void (*close)(struct devices *d);
+};
+
+/* ---- the backend ---------------------------------------------------------------------- */
+
+enum { PROBE_FACTS_MAX = 24 };
+
+struct probe_fact {
+    char name[48];   /* "driver", "CUPTI", "NVML", "engine Trace", … */
+    char value[192]; /* version and path, or what is missing */
+    bool works;
+    char advice[320]; /* where it does not work: why, and who can fix it how; "" otherwise */
+};
+
+struct probe {
+    bool usable; /* there is a GPU and a library to ask */
+    int fact_count;
+    struct probe_fact facts[PROBE_FACTS_MAX];
+};
+
+struct backend {
+    const char *name; /* nvidia, amd, none, sim */
+    bool simulated;
+    /* [any] No side effects on this process beyond loading the vendor's management library. */
+    void (*probe)(struct probe *out);
+    const struct trace_ops *trace;    /* NULL: no tracing */
+    const struct device_ops *devices; /* NULL: no device metrics */
+};
+
+/* In the order in which Auto tries them; NULL-terminated. */
+extern const struct backend *const backends[];
+extern const struct backend backend_nvidia, backend_sim, backend_none;
+
+/* The backend of an option's value; for Auto the first usable one, else none.
+ * NULL and a sentence for one that is not built yet. [owner] */
+const struct backend *backend_select(enum gpufl_backend kind, struct err *e);
+
+#endif

@@ -1,0 +1,28 @@
+/* alloc.h - memory: malloc with a place to make it fail.
+ *
+ * Every allocation of the product goes through these, so that a test can let
+ * the n-th one fail and see that the caller copes. Any thread. */
+#ifndef GPUFL_BASE_ALLOC_H
+#define GPUFL_BASE_ALLOC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *mem_alloc(size_t size);               /* uninitialized; NULL when out of memory */
+void *mem_zalloc(size_t size);              /* zeroed */
+void *mem_array(size_t count, size_t size); /* zeroed; checks the product */
+void *mem_realloc(void *p, size_t size);    /* p stays valid on NULL */
+char *mem_strdup(const char *s);
+char *mem_strndup(const char *s, size_t n);
+void mem_free(void *p);
+
+/* Makes the n-th allocation from now (0 = the next) fail, once; -1: none. For tests. */
+void mem_fail_at(int64_t n);
+/* Allocations made since the last mem_fail_at. */
+int64_t mem_count(void);
+
+/* Grows *items (element size `size`) to hold at least `need`, by doubling, never
+ * beyond `max` elements. 0, GPUFL_E_NOMEM or GPUFL_E_FULL; *items stays valid. */
+int mem_grow(void *items, size_t *cap, size_t need, size_t size, size_t max);
+
+#endif

@@ -1,0 +1,38 @@
+/* buf.h - a growing byte buffer with a ceiling.
+ *
+ * The first failure sticks: later puts do nothing and buf_error tells, so that
+ * an encoder checks once at its end. Owner's thread. */
+#ifndef GPUFL_BASE_BUF_H
+#define GPUFL_BASE_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+    char *data; /* owned; not NUL-terminated unless buf_cstr was called */
+    size_t len; /* bytes used */
+    size_t cap; /* bytes allocated */
+    size_t max; /* ceiling in bytes */
+    int error;  /* 0, or the code that stopped it */
+};
+
+void buf_init(struct buf *b, size_t max); /* allocates nothing */
+void buf_fini(struct buf *b);
+void buf_clear(struct buf *b); /* len 0, error 0; keeps the memory */
+
+int buf_reserve(struct buf *b, size_t more); /* room for more bytes behind len */
+void buf_put(struct buf *b, const void *data, size_t n);
+void buf_str(struct buf *b, const char *s);
+void buf_char(struct buf *b, char c);
+void buf_i64(struct buf *b, int64_t v); /* decimal; the fast path of the encoder */
+void buf_u64(struct buf *b, uint64_t v);
+void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A JSON string with quotes: escapes, and U+FFFD for bytes that are not UTF-8. */
+void buf_json(struct buf *b, const char *s, size_t n);
+void buf_json_str(struct buf *b, const char *s);
+
+const char *buf_cstr(struct buf *b); /* NUL-terminates; "" on error */
+int buf_error(const struct buf *b);
+
+#endif

@@ -1,0 +1,27 @@
+/* clock.h - time. All records are on CLOCK_MONOTONIC, in ns.
+ *
+ * The simulated backend replaces the source before a session starts, so that
+ * its sessions are reproducible; nothing else does. Any thread. */
+#ifndef GPUFL_BASE_CLOCK_H
+#define GPUFL_BASE_CLOCK_H
+
+#include <stdint.h>
+
+int64_t clock_mono(void);       /* ns, or the replaced source [hot] */
+int64_t clock_real(void);       /* ns since the Unix epoch */
+int64_t clock_thread_cpu(void); /* CPU time of the calling thread, ns */
+int64_t clock_process_cpu(void);
+
+struct clock_pair {
+    int64_t monotonic;
+    int64_t real;
+    int64_t uncertainty; /* width of the interval in which both were read */
+};
+
+/* The best of several tries. With a replaced source: real = a fixed epoch + monotonic. */
+struct clock_pair clock_pair_read(void);
+
+/* NULL restores the system's clock. real_base: what clock_real answers at monotonic 0. */
+void clock_set_source(int64_t (*mono)(void), int64_t real_base);
+
+#endif

@@ -1,0 +1,34 @@
+/* dl.h - vendor libraries opened at run time.
+ *
+ * Each library has an X-macro table of its functions; a struct of function
+ * pointers and a table of struct dl_symbol come from it, one loop fills it and
+ * names what is missing. Handles are never closed: the host program may hold
+ * pointers into them. Any thread. */
+#ifndef GPUFL_BASE_DL_H
+#define GPUFL_BASE_DL_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dl_symbol {
+    const char *name;
+    size_t offset; /* of the function pointer in the caller's struct */
+    bool required;
+};
+
+/* A library this process has already loaded whose file name starts with prefix
+ * ("libcupti.so"); its path goes to path where not NULL. NULL: none. */
+void *dl_find_loaded(const char *prefix, char *path, size_t size);
+
+/* Opens the first of the candidates (sonames or paths, NULL-terminated) that
+ * loads; path gets what was loaded. On failure *e lists what was tried. */
+void *dl_open_first(const char *const *candidates, char *path, size_t size, struct err *e);
+
+/* Fills table (a struct of function pointers) from handle. GPUFL_E_UNAVAILABLE
+ * with the names of missing required functions in *e; optional ones stay NULL. */
+int dl_fill(void *handle, const struct dl_symbol *symbols, size_t count, void *table,
+            struct err *e);
+
+#endif

@@ -1,0 +1,30 @@
+/* err.h - errors: the codes of gpufl.h, and a text for the person who must act.
+ *
+ * Functions return 0 or a negative enum gpufl_error. Where a human must act the
+ * last parameter is a struct err *, which may be NULL. Any thread. */
+#ifndef GPUFL_BASE_ERR_H
+#define GPUFL_BASE_ERR_H
+
+#include <gpufl/gpufl.h>
+
+struct err {
+    int code;       /* enum gpufl_error */
+    long vendor;    /* errno, CUresult, CUptiResult, nvmlReturn_t; 0: none */
+    char text[384]; /* one sentence that says what happened and what to do */
+};
+
+/* The code's name without prefix ("NOMEM"); "?" for others. [any] */
+const char *err_name(int code);
+
+/* Fills *e (where not NULL) and returns code. [any] */
+int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same with a vendor's or errno's value; appends strerror where code is IO,
+ * PERM or NOENT and vendor is an errno. [any] */
+int err_set_vendor(struct err *e, int code, long vendor, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The gpufl code that fits an errno. [any] */
+int err_from_errno(int errnum);
+
+#endif

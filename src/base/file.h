@@ -1,0 +1,31 @@
+/* file.h - files and directories, with sentences for what goes wrong.
+ *
+ * Descriptors are close-on-exec. Writing is write(2) until all is written.
+ * Any thread. */
+#ifndef GPUFL_BASE_FILE_H
+#define GPUFL_BASE_FILE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Joins with one slash; GPUFL_E_FULL when it does not fit. */
+int path_join(char *out, size_t size, const char *dir, const char *name);
+const char *path_base(const char *path); /* last component, inside path */
+
+int file_mkdirs(const char *dir, mode_t mode, struct err *e); /* like mkdir -p */
+int file_open_append(const char *path, mode_t mode, int *fd, struct err *e);
+int file_write_all(int fd, const void *data, size_t n); /* 0 or negative errno */
+int file_read_all(const char *path, size_t max, char **data, size_t *len,
+                  struct err *e);    /* caller frees; NUL behind */
+int64_t file_size(const char *path); /* bytes, or -1 */
+bool file_exists(const char *path);
+int64_t file_free_bytes(const char *dir); /* for an unprivileged user; -1 unknown */
+
+/* gzip src into dst (level 1 to 9) by way of dst.part, renamed when complete; src stays. */
+int file_gzip(const char *src, const char *dst, int level, struct err *e);
+
+#endif

@@ -1,0 +1,61 @@
+/* json.h - a pull reader for small JSON texts in memory: option files and the
+ * header lines of logs. Nothing is allocated; strings are unescaped into the
+ * caller's buffer. Depth is limited to 32. Owner's thread. */
+#ifndef GPUFL_BASE_JSON_H
+#define GPUFL_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum json_type {
+    JSON_ERROR, /* malformed: stop */
+    JSON_END,   /* end of the text, or of the object or array being walked */
+    JSON_NULL,
+    JSON_BOOL,
+    JSON_INT,
+    JSON_DOUBLE,
+    JSON_STRING,
+    JSON_OBJECT,
+    JSON_ARRAY,
+};
+
+struct json {
+    const char *at; /* next byte */
+    const char *end;
+    int depth;
+    const char *error; /* what is wrong, static text; NULL: nothing */
+    const char *error_at;
+};
+
+struct json_value {
+    enum json_type type;
+    bool boolean;
+    int64_t integer; /* JSON_INT; also JSON_BOOL as 0 or 1 */
+    double number;   /* JSON_DOUBLE and JSON_INT */
+    const char *raw; /* JSON_STRING: between the quotes, still escaped; others: the text */
+    size_t raw_len;
+};
+
+void json_init(struct json *j, const char *text, size_t len);
+
+/* Reads the next value. For OBJECT and ARRAY: walk with json_key or json_next
+ * until JSON_END; json_skip passes over the rest. */
+struct json_value json_read(struct json *j);
+
+/* Inside an object: the next key (unescaped into key, cut at size) and its
+ * value; JSON_END after the last, JSON_ERROR when malformed. */
+struct json_value json_key(struct json *j, char *key, size_t size);
+
+/* Inside an array: the next element. */
+struct json_value json_next(struct json *j);
+
+/* Passes over a value just returned that is an object or array. */
+bool json_skip(struct json *j, struct json_value v);
+
+/* Unescapes a string into out (NUL-terminated, cut at size at a character's
+ * boundary); returns the length it would have. \uXXXX becomes UTF-8, a lone
+ * surrogate U+FFFD. */
+size_t json_text(struct json_value v, char *out, size_t size);
+
+#endif

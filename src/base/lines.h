@@ -1,0 +1,28 @@
+/* lines.h - reads a plain or gzip file line by line, fast, in bounded memory.
+ *
+ * A gzip file may be cut off (a crash): what can be inflated is delivered, then
+ * lines_truncated tells. A line over max_line bytes is skipped and counted. One
+ * owner at a time. */
+#ifndef GPUFL_BASE_LINES_H
+#define GPUFL_BASE_LINES_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lines;
+
+int lines_open(struct lines **out, const char *path, size_t max_line, struct err *e);
+void lines_close(struct lines *l);
+
+/* Next line without its LF, valid until the next call, NUL-terminated; false at
+ * the end. The last line counts also without LF: *complete says which. */
+bool lines_next(struct lines *l, char **line, size_t *len, bool *complete);
+
+uint64_t lines_offset(const struct lines *l);   /* plain bytes before the line last returned */
+uint64_t lines_too_long(const struct lines *l); /* lines skipped */
+bool lines_truncated(const struct lines *l);    /* the gzip stream broke off or is damaged */
+
+#endif

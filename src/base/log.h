@@ -1,0 +1,29 @@
+/* log.h - what the library says on stderr: "gpufl: text", one write a line.
+ *
+ * Never stdout. A message repeated from one place is said once a second at
+ * most. Debug lines need log_set_debug(true). Not from hot paths. [any] */
+#ifndef GPUFL_BASE_LOG_H
+#define GPUFL_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_DEBUG, LOG_NOTE, LOG_WARN, LOG_ERROR };
+
+void log_set_debug(bool on);
+bool log_debug_on(void);
+
+/* Where lines go: NULL for stderr. For tests. */
+void log_set_sink(void (*fn)(enum log_level, const char *line));
+
+void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_debug(...)                                                                             \
+    do {                                                                                           \
+        if (log_debug_on())                                                                        \
+            log_write(LOG_DEBUG, __VA_ARGS__);                                                     \
+    } while (0)
+#define log_note(...)  log_write(LOG_NOTE, __VA_ARGS__)
+#define log_warn(...)  log_write(LOG_WARN, __VA_ARGS__)
+#define log_error(...) log_write(LOG_ERROR, __VA_ARGS__)
+
+#endif

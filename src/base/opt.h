@@ -1,0 +1,54 @@
+/* opt.h - command-line options from a table, with help and errors made of it.
+ *
+ * One table a command. Long options take `--name value` and `--name=value`;
+ * parsing stops at `--` or, with OPT_STOP_AT_OPERAND, at the first operand. */
+#ifndef GPUFL_BASE_OPT_H
+#define GPUFL_BASE_OPT_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum opt_kind {
+    OPT_FLAG,     /* bool *: true when given */
+    OPT_STRING,   /* const char **: inside argv */
+    OPT_INT,      /* int64_t *: decimal */
+    OPT_DURATION, /* int64_t *: ns; "500ms", "2s", "3m", "1h", bare = seconds */
+    OPT_SIZE,     /* int64_t *: bytes; "64M", "4G", 1024-based */
+    OPT_CHOICE,   /* int *: index into choices, matched without regard to case */
+};
+
+struct opt {
+    const char *name; /* long name without dashes; NULL ends the table */
+    char letter;      /* short form, 0: none */
+    enum opt_kind kind;
+    void *target;
+    const char *arg;            /* name of the value in help: "DIR" */
+    const char *const *choices; /* OPT_CHOICE: NULL-terminated */
+    const char *help;           /* one sentence */
+};
+
+enum { OPT_STOP_AT_OPERAND = 1 };
+
+/* Parses argv[1..argc); operands are moved to the front of argv + 1 and counted
+ * in *operands; with `--`, everything behind it counts as operands. An unknown
+ * option or bad value: GPUFL_E_INVAL and a sentence that names it, the nearest
+ * known one, and what is allowed. */
+int opt_parse(const struct opt *table, int flags, int argc, char **argv, int *operands,
+              struct err *e);
+
+/* Help of a table: aligned, wrapped at 100 columns. */
+void opt_help(const struct opt *table, FILE *out);
+
+/* Parsers behind the kinds; also for environment and config values. 0 or GPUFL_E_INVAL. */
+int opt_int(const char *s, int64_t *v);
+int opt_duration(const char *s, int64_t *ns);
+int opt_size(const char *s, int64_t *bytes);
+int opt_bool(const char *s, bool *v); /* 1 true yes on / 0 false no off */
+/* Index of s among names (no regard to case, '-' and '_' ignored), or -1; *near gets the closest. */
+int opt_choice(const char *s, const char *const *names, const char **near);
+
+#endif

@@ -1,0 +1,66 @@
+/* ring.h - single-producer single-consumer ring of fixed-size slots.
+ *
+ * The producer is an application thread: no lock, no allocation, no system
+ * call after ring_init. A full ring refuses; the caller counts the loss.
+ * head is written by the producer (release) and read by the consumer
+ * (acquire); tail the other way round. */
+#ifndef GPUFL_BASE_RING_H
+#define GPUFL_BASE_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct ring {
+    _Alignas(64) _Atomic uint64_t head; /* slots ever pushed */
+    uint64_t tail_seen;                 /* producer's copy of tail: spares the cache miss */
+    _Alignas(64) _Atomic uint64_t tail; /* slots ever popped */
+    _Alignas(64) char *slots;           /* owned: capacity x slot_size */
+    uint32_t capacity;                  /* slots, a power of two */
+    uint32_t slot_size;                 /* bytes */
+};
+
+/* capacity is rounded up to a power of two. 0 or GPUFL_E_NOMEM. */
+int ring_init(struct ring *r, uint32_t capacity, uint32_t slot_size);
+void ring_fini(struct ring *r);
+
+/* Slots the producer can push for sure. [hot, producer] */
+static inline uint32_t ring_room(struct ring *r, uint32_t want)
+{
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+    uint32_t room = r->capacity - (uint32_t)(head - r->tail_seen);
+    if (room >= want)
+        return room;
+    r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
+    return r->capacity - (uint32_t)(head - r->tail_seen);
+}
+
+/* Copies one slot in; false when full. [hot, producer] */
+static inline bool ring_push(struct ring *r, const void *slot)
+{
+    if (ring_room(r, 1) < 1)
+        return false;
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+    memcpy(r->slots + (size_t)(head & (r->capacity - 1)) * r->slot_size, slot, r->slot_size);
+    atomic_store_explicit(&r->head, head + 1, memory_order_release);
+    return true;
+}
+
+/* The oldest slot, or NULL; valid until ring_pop. [consumer] */
+static inline const void *ring_peek(struct ring *r)
+{
+    uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+    if (atomic_load_explicit(&r->head, memory_order_acquire) == tail)
+        return NULL;
+    return r->slots + (size_t)(tail & (r->capacity - 1)) * r->slot_size;
+}
+
+static inline void ring_pop(struct ring *r)
+{
+    uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+    atomic_store_explicit(&r->tail, tail + 1, memory_order_release);
+}
+
+#endif

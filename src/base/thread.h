@@ -1,0 +1,37 @@
+/* thread.h - our own threads, and a wake-up with a deadline.
+ *
+ * A thread started here blocks every signal, carries a name that a debugger
+ * shows, and keeps the host program's scheduling class. */
+#ifndef GPUFL_BASE_THREAD_H
+#define GPUFL_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread {
+    pthread_t handle;
+    bool running; /* joinable */
+};
+
+/* name: at most 15 bytes. nice: added to the thread's niceness where allowed (0 to 19). */
+int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void *), void *arg);
+void thread_join(struct thread *t);
+
+/* Kernel id of the calling thread, cached per thread; reset after fork. [hot] */
+int32_t thread_id(void);
+
+/* A wake-up that is never lost: signal sets it, wait takes it. Waiting uses the
+ * system's monotonic clock whatever clock.h says. */
+struct wakeup {
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    bool set; /* guarded by lock */
+};
+
+int wakeup_init(struct wakeup *w);
+void wakeup_fini(struct wakeup *w);
+void wakeup_signal(struct wakeup *w);                   /* [any] takes a lock: not on hot paths */
+bool wakeup_wait(struct wakeup *w, int64_t timeout_ns); /* true: signalled, false: timed out */
+
+#endif

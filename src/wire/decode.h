@@ -1,0 +1,52 @@
+/* decode.h - NDJSON lines to headers, names and column batches. No I/O, no threads.
+ *
+ * Reads our format and the public GPUFlight client's (peer.c) without being
+ * told which; what comes out is the same. A damaged line is counted and costs
+ * that line alone; unknown records and columns are counted and passed over.
+ * One decoder a session, fed with all its parts in order of channel and part.
+ * Owner's thread. */
+#ifndef GPUFL_WIRE_DECODE_H
+#define GPUFL_WIRE_DECODE_H
+
+#include "wire/encode.h"
+#include "wire/record.h"
+
+struct wire_batch {
+    enum record_type type;
+    const struct record *record;
+    size_t rows;
+    const int64_t *col[RECORD_MAX_COLUMNS]; /* rows cells each; NULL: unknown throughout */
+};
+
+/* What the decoder calls; pointers are valid during the call. A non-zero result
+ * stops the feed and is returned by it. Members may be NULL. */
+struct wire_visitor {
+    void *arg;
+    int (*header)(void *arg, const struct wire_header *h);
+    int (*name)(void *arg, uint32_t id, const char *text, size_t len);
+    int (*batch)(void *arg, const struct wire_batch *b);
+};
+
+struct decode_stats {
+    uint64_t lines;           /* fed, empty ones not counted */
+    uint64_t damaged;         /* not decodable */
+    uint64_t unknown_records; /* of a type this version does not know */
+    uint64_t unknown_columns; /* columns passed over, summed over lines */
+    uint64_t foreign;         /* lines of the public client's format among lines */
+};
+
+struct decoder;
+
+int decoder_open(struct decoder **out);
+void decoder_close(struct decoder *d);
+
+/* One line without LF; line may be modified. 0 (also for a damaged one), the
+ * visitor's result, or GPUFL_E_NOMEM. */
+int decoder_feed(struct decoder *d, char *line, size_t len, const struct wire_visitor *v);
+
+/* At the end of a session: delivers what the public client's format keeps pending. */
+int decoder_finish(struct decoder *d, const struct wire_visitor *v);
+
+const struct decode_stats *decoder_stats(const struct decoder *d);
+
+#endif

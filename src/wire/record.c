@@ -1,0 +1,40 @@
+/* record.c - the tables of record.h, expanded from schema/records.def. */
+#include "wire/record.h"
+
+#include <string.h>
+
+#define R(type, channel, kind, doc)             static const struct column columns_##type[] = {
+#define C(type, column, coding, ref, unit, doc) {#column, CODING_##coding, RECORD_##ref, unit, doc},
+#define END(type)                                                                                  \
+    }                                                                                              \
+    ;
+#include "schema/records.def"
+
+const struct record records[] = {
+#define R(type, channel, kind, doc)                                                                \
+    {#type, CHANNEL_##channel, RECORD_KIND_##kind, doc, columns_##type, COL_##type##_COUNT},
+#include "schema/records.def"
+};
+
+#define R(type, channel, kind, doc)
+#define C(type, column, coding, ref, unit, doc)
+#define END(type) _Static_assert(COL_##type##_COUNT <= RECORD_MAX_COLUMNS, #type);
+#include "schema/records.def"
+
+const char *const channel_names[CHANNEL_COUNT] = {"device", "scope", "system", "code"};
+
+int record_find(const char *name, size_t len)
+{
+    for (int i = 0; i < RECORD_COUNT; i++)
+        if (strlen(records[i].type) == len && !memcmp(records[i].type, name, len))
+            return i;
+    return RECORD_NONE;
+}
+
+int record_column(const struct record *r, const char *name, size_t len)
+{
+    for (unsigned i = 0; i < r->column_count; i++)
+        if (strlen(r->columns[i].name) == len && !memcmp(r->columns[i].name, name, len))
+            return (int)i;
+    return -1;
+}

@@ -1,0 +1,65 @@
+/* record.h - the record model: every row record of schema/records.def as a C
+ * struct and as a table.
+ *
+ * All cells are int64_t, so that one encoder, one decoder and one column type
+ * serve every record: struct kernel_row is an array of int64_t with names. HEX
+ * cells hold the bit pattern. CELL_NULL means unknown, which is never zero.
+ * Strings are ids of the name dictionary.
+ *
+ * Constant after compilation; any thread. */
+#ifndef GPUFL_WIRE_RECORD_H
+#define GPUFL_WIRE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CELL_NULL INT64_MIN
+
+/* Type ids, in the order of the table: RECORD_kernel, … */
+enum record_type {
+#define R(type, channel, kind, doc) RECORD_##type,
+#include "schema/records.def"
+    RECORD_COUNT,
+    RECORD_NONE = -1, /* a column that refers to nothing */
+    RECORD_name = -2, /* a column that refers to the string dictionary */
+};
+
+enum channel { CHANNEL_DEVICE, CHANNEL_SCOPE, CHANNEL_SYSTEM, CHANNEL_CODE, CHANNEL_COUNT };
+
+enum record_kind { RECORD_KIND_EVENT, RECORD_KIND_DICT };
+
+enum coding { CODING_INT, CODING_TIME, CODING_DELTA, CODING_HEX };
+
+struct column {
+    const char *name;
+    enum coding coding;
+    int ref; /* enum record_type: the dictionary this is an id of, or RECORD_NONE */
+    const char *unit;
+    const char *doc;
+};
+
+struct record {
+    const char *type; /* the JSON "type" */
+    enum channel channel;
+    enum record_kind kind;
+    const char *doc;
+    const struct column *columns;
+    unsigned column_count;
+};
+
+#define RECORD_MAX_COLUMNS 48
+
+/* Indexed by enum record_type; RECORD_COUNT entries. */
+extern const struct record records[];
+
+/* "device", "scope", "system", "code". */
+extern const char *const channel_names[CHANNEL_COUNT];
+
+/* The type of that name (len bytes), or RECORD_NONE. [any] */
+int record_find(const char *name, size_t len);
+
+/* Column index of a name in a record, or -1. [any] */
+int record_column(const struct record *r, const char *name, size_t len);
+
+#include "wire/rows.h"
+#endif

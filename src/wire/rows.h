@@ -1,0 +1,24 @@
+/* rows.h - the typed rows: `struct kernel_row` and so on, generated from
+ * schema/records.def, and the index of each column: KERNEL_start is spelled
+ * COL_kernel_start. A row is laid out as column_count int64_t in table order. */
+#ifndef GPUFL_WIRE_ROWS_H
+#define GPUFL_WIRE_ROWS_H
+
+#include <stdint.h>
+
+#define R(type, channel, kind, doc)             struct type##_row {
+#define C(type, column, coding, ref, unit, doc) int64_t column;
+#define END(type)                                                                                  \
+    }                                                                                              \
+    ;
+#include "schema/records.def"
+
+#define R(type, channel, kind, doc)             enum {
+#define C(type, column, coding, ref, unit, doc) COL_##type##_##column,
+#define END(type)                                                                                  \
+    COL_##type##_COUNT                                                                             \
+    }                                                                                              \
+    ;
+#include "schema/records.def"
+
+#endif
