@@ -1,0 +1,80 @@
+/* writer.h - the session log on disk: channels, parts, dictionaries, limits.
+ *
+ * Rows go in, files come out:
+ *   <dir>/<channel>.log            the part being written
+ *   <dir>/<channel>.<N>.log        a finished part, N from 1, oldest first
+ *   <dir>/<channel>.<N>.log.gz     the same, compressed by a low-priority thread
+ * Every part starts with a header line and is readable alone: before a batch is
+ * written, the dictionary rows and names that it refers to and that this part
+ * has not got yet are written (found by the columns' ref in schema/records.def,
+ * transitively). A channel's first part is created with its first row.
+ *
+ * Writing is write(2) to an O_APPEND descriptor: what writer_flush returned is
+ * in the kernel's hands and survives SIGKILL. When the spool limit, the disk
+ * reserve or a write error ends the capture, rows are dropped and counted, but
+ * the system channel keeps a reserve for the closing records.
+ *
+ * [collector] unless a function says otherwise: one thread owns the writer. */
+#ifndef GPUFL_CAPTURE_WRITER_H
+#define GPUFL_CAPTURE_WRITER_H
+
+#include "base/err.h"
+#include "base/intern.h"
+#include "wire/encode.h"
+
+#include <stdbool.h>
+
+enum writer_stop {
+    WRITER_RUNS,
+    WRITER_SPOOL_LIMIT,  /* max_spool_bytes reached */
+    WRITER_DISK_RESERVE, /* less than min_free_bytes left on the disk */
+    WRITER_WRITE_ERROR,  /* write(2) failed: see writer_stop_text */
+};
+
+struct writer_config {
+    const char *dir;           /* the session's directory; exists */
+    struct wire_header header; /* template: channel, part and offset are the writer's */
+    int64_t rotate_bytes;      /* plain size at which a part ends; 0: never */
+    int64_t max_spool_bytes;   /* bytes of the session on disk; 0: no limit */
+    int64_t min_free_bytes;    /* 0: no limit */
+    bool compress;             /* finished parts, in a thread of nice 19 */
+    bool fsync_always;
+    bool gpuflight; /* write the public client's rows instead of our batches */
+};
+
+struct writer_counts {
+    uint64_t rows[RECORD_COUNT];      /* rows handed to write(2) successfully */
+    uint64_t lost_disk[RECORD_COUNT]; /* dropped: limit or write error */
+    uint64_t lost_memory[RECORD_COUNT];
+    uint64_t bytes; /* plain bytes written, all channels */
+};
+
+struct writer;
+
+/* names: the string dictionary behind every `name` column; outlives the writer. */
+int writer_open(struct writer **out, const struct writer_config *c, struct intern *names,
+                struct err *e);
+
+/* Defines (or redefines) a dictionary row; the first cell is its id, from 1 and dense
+ * except for `thread`, whose ids are arbitrary. Kept for the session's life. */
+int writer_define(struct writer *w, enum record_type type, const int64_t *row);
+
+/* Adds a row of an EVENT record to its channel's pending batch; encodes when full. */
+void writer_row(struct writer *w, enum record_type type, const int64_t *row);
+
+/* Encodes and writes everything pending; checks limits. 0, or why the capture has ended. */
+int writer_flush(struct writer *w);
+
+enum writer_stop writer_stopped(const struct writer *w);
+const char *writer_stop_text(const struct writer *w); /* sentence; "" while it runs */
+
+void writer_counts(const struct writer *w, struct writer_counts *out);
+
+/* Flushes, closes the files, stops the compressor after the part in its hands.
+ * The active part stays <channel>.log: nothing is compressed on the way out. */
+void writer_close(struct writer *w);
+
+/* In a forked child: drops everything without writing a byte, leaks what cannot be freed safely. */
+void writer_abandon(struct writer *w);
+
+#endif
