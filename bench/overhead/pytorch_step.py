@@ -1,0 +1,118 @@
+"""A training step of about 900 small kernels: the launch-bound program that
+tracers slow down most. A small transformer in half precision with an optimizer
+that is deliberately not fused.
+
+    python3 pytorch_step.py bare     --steps 200
+    python3 pytorch_step.py profiler --steps 200      torch.profiler, CUDA activity
+    gpufl trace -- python3 pytorch_step.py floor --rounds 40 --steps 10
+
+`floor` alternates, inside one process, rounds under the traced state with rounds
+in which libgpufl does the least a tracer can (gpufl_bench_floor). Prints one
+JSON object: ms per step of every round.
+"""
+import argparse
+import ctypes
+import json
+import os
+import time
+
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        weights = torch.softmax(q @ k.transpose(-2, -1) * (width // self.heads) ** -0.5, dim=-1)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
+        return x + self.down(torch.nn.functional.gelu(self.up(self.norm2(x))))
+
+
+class Model(nn.Module):
+    def __init__(self, width=128, heads=4, layers=6, vocabulary=512, length=64):
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.positions = nn.Parameter(torch.zeros(length, width))
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.head = nn.Linear(width, vocabulary)
+
+    def forward(self, ids):
+        x = self.tokens(ids) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def make_step():
+    torch.manual_seed(0)
+    model = Model().cuda().half()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, foreach=False, fused=False)
+    ids = torch.randint(0, 512, (8, 64), device="cuda")
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = nn.functional.cross_entropy(model(ids).view(-1, 512).float(), ids.view(-1))
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def timed(step, count: int) -> float:
+    """ms per step over count steps, ended by one synchronization."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(count):
+        step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) * 1e3 / count
+
+
+def kernels_of_a_step(step) -> int:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        step()
+        torch.cuda.synchronize()
+    return sum(e.device_type == torch.autograd.DeviceType.CUDA for e in profile.events())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mode", choices=["bare", "profiler", "floor", "count"])
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=10, help="steps of a round")
+    args = parser.parse_args()
+    step = make_step()
+    timed(step, 30)
+    result = {"mode": args.mode, "steps": args.steps}
+    if args.mode == "count":
+        result["kernels"] = kernels_of_a_step(step)
+    elif args.mode == "bare":
+        result["bare"] = [timed(step, args.steps) for _ in range(args.rounds)]
+    elif args.mode == "profiler":
+        result["profiler"] = []
+        for _ in range(args.rounds):
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
+                result["profiler"].append(timed(step, args.steps))
+    else:
+        library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+        result["floor"], result["trace"] = [], []
+        for number in range(args.rounds):
+            for on in (number % 2 == 0, number % 2 == 1):
+                if library.gpufl_bench_floor(ctypes.c_bool(on)) != 0:
+                    raise SystemExit("no Trace session runs in this process: start with gpufl trace")
+                timed(step, 2)
+                result["floor" if on else "trace"].append(timed(step, args.steps))
+        library.gpufl_bench_floor(ctypes.c_bool(False))
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
