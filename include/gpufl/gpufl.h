@@ -171,6 +171,13 @@ struct gpufl_upload_options {
 /* Sends finished sessions to a server. GPUFL_E_NOT_BUILT in this release. */
 GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 
+/* For benchmarks: while on, a running Trace session does the least that a tracer
+ * can (same subscription and launch callback, kernel records counted and their
+ * buffers freed, nothing decoded or written), so that what the rest costs can be
+ * measured inside one process. The kernels not written are counted as
+ * lost_floor in the ledger. GPUFL_E_STATE where no engine traces. */
+GPUFL_API int gpufl_bench_floor(bool on);
+
 /* Entry point for CUDA_INJECTION64_PATH, called by the driver inside cuInit.
  * Always returns 1: a failed capture never fails the program. */
 GPUFL_API int InitializeInjection(void);

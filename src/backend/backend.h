@@ -19,7 +19,7 @@
 /* ---- sink: where records go ----------------------------------------------------------- */
 
 /* Causes of loss, in the ledger's columns of the same name. */
-enum loss { LOSS_DRIVER, LOSS_POOL, LOSS_TIME, LOSS_UNKNOWN_RECORD, LOSS_COUNT };
+enum loss { LOSS_DRIVER, LOSS_POOL, LOSS_TIME, LOSS_UNKNOWN_RECORD, LOSS_FLOOR, LOSS_COUNT };
 
 enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3 };
 
@@ -121,6 +121,9 @@ struct trace_ops {
     /* [collector] Decodes what take took into the sink. */
     void (*drain)(struct trace *t);
     void (*cost)(struct trace *t, struct trace_cost *out); /* [any] */
+    /* [owner] Optional, for benchmarks: on = only count kernel records (as LOSS_FLOOR) and
+     * free their buffers, other activity kinds off; off = back to normal. */
+    int (*floor)(struct trace *t, bool on);
     /* [owner] Detaches; late callbacks find nothing to do. After the last drain. */
     void (*close)(struct trace *t);
 };
