@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Runs the overhead benchmarks on a machine with a GPU; prints a table, writes JSON.
+
+    bench/overhead/run.py [--build DIR] [--json FILE] [--only launch,pytorch,...] [--quick]
+
+Every comparison interleaves its two sides: rounds inside one process where the
+state can be switched there, else alternating processes. Stated are the median
+and the 95 % interval of the difference (bootstrap over paired rounds).
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def interval(samples, resamples=4000):
+    """Median of the samples and the 95 % bootstrap interval of that median."""
+    rng = random.Random(1)
+    medians = sorted(statistics.median(rng.choices(samples, k=len(samples))) for _ in range(resamples))
+    return statistics.median(samples), medians[int(0.025 * resamples)], medians[int(0.975 * resamples)]
+
+
+def versus(ours, base):
+    """Statistics of paired rounds: ours minus base, and ours over base."""
+    difference = interval([a - b for a, b in zip(ours, base)])
+    ratio = interval([a / b for a, b in zip(ours, base)])
+    return {"base": statistics.median(base), "ours": statistics.median(ours), "rounds": len(base),
+            "difference": difference, "ratio": ratio}
+
+
+class Bench:
+    def __init__(self, args):
+        self.bin = pathlib.Path(args.build).resolve() / "bin"
+        self.quick = args.quick
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-bench-"))
+        self.environment = dict(os.environ)
+
+    def run(self, command, **extra):
+        """Runs a command; returns the last line of its stdout as JSON."""
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True,
+                              env={**self.environment, **extra}, cwd=self.work)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr[-2000:]}")
+        return json.loads(done.stdout.strip().splitlines()[-1])
+
+    def traced(self, name, command, *options):
+        """The same under `gpufl trace`; also returns the report as JSON."""
+        out = self.work / name
+        shutil.rmtree(out, ignore_errors=True)
+        result = self.run([self.bin / "gpufl", "trace", "--no-report", "-o", out, *options, "--", *command])
+        return result, self.report(out)
+
+    def report(self, path):
+        done = subprocess.run([self.bin / "gpufl", "report", "--json", path], capture_output=True, text=True,
+                              check=True)
+        return json.loads(done.stdout)
+
+    # -- the measurements --------------------------------------------------------------
+
+    def launch(self):
+        """Empty launch: Trace over the floor, inside one process."""
+        rounds, launches = (10, 20000) if self.quick else (60, 50000)
+        r = self.run([self.bin / "bench_launch", "trace", "--rounds", rounds, "--launches", launches])
+        return {"trace over floor, ns": versus(r["trace"], r["floor"]),
+                "trace in a scope over floor, ns": versus(r["trace_in_scope"], r["floor"]),
+                "bare, same process before attaching, ns": {"ours": statistics.median(r["bare_before"])}}
+
+    def pairs(self):
+        """Empty launch: disabled and Monitor over bare, inside one process."""
+        rounds, launches = (10, 20000) if self.quick else (60, 50000)
+        r = self.run([self.bin / "bench_launch", "pairs", "--rounds", rounds, "--launches", launches])
+        return {"disabled over bare, ns": versus(r["disabled"], r["bare"]),
+                "monitor over bare, ns": versus(r["monitor"], r["bare"])}
+
+    def pytorch(self):
+        """Training step: Trace over the floor in one process; beside torch.profiler and bare in
+        alternating processes."""
+        step = HERE / "pytorch_step.py"
+        rounds = 8 if self.quick else 40
+        r, report = self.traced("pytorch", ["python3", step, "floor", "--rounds", rounds])
+        result = {"trace over floor, ms a step": versus(r["trace"], r["floor"])}
+        bare, profiler, trace = [], [], []
+        for _ in range(2 if self.quick else 5):
+            bare.append(statistics.median(self.run(["python3", step, "bare", "--rounds", 15])["bare"]))
+            profiler.append(statistics.median(
+                self.run(["python3", step, "profiler", "--rounds", 15])["profiler"]))
+            trace.append(statistics.median(
+                self.traced("pytorch-trace", ["python3", step, "bare", "--rounds", 15])[0]["bare"]))
+        result["trace over bare, ms a step, processes"] = versus(trace, bare)
+        result["torch.profiler over bare, ms a step, processes"] = versus(profiler, bare)
+        result["trace over torch.profiler, ms a step, processes"] = versus(trace, profiler)
+        result["kernels of a step"] = {"ours": self.run(["python3", step, "count"])["kernels"]}
+        return result
+
+    def scope(self):
+        r = self.run([self.bin / "bench_scope"])
+        return {"scope on, ns": {"ours": r["on_ns"]}, "scope off, ns": {"ours": r["off_ns"]}}
+
+    def startup(self):
+        """Start-up and shutdown of a program with one launch: Trace over the floor."""
+        times = {"bare": [], "floor": [], "trace": []}
+        for _ in range(5 if self.quick else 20):
+            for state, options in (("bare", None), ("floor", ["--option", "bench_floor=true"]), ("trace", [])):
+                command = [self.bin / "bench_launch", "once"]
+                start = time.perf_counter()
+                if options is not None:
+                    out = self.work / "startup"
+                    shutil.rmtree(out, ignore_errors=True)
+                    command = [self.bin / "gpufl", "trace", "--no-report", "-o", out, *options, "--", *command]
+                subprocess.run([str(c) for c in command], check=True, capture_output=True,
+                               env=self.environment, cwd=self.work)
+                times[state].append((time.perf_counter() - start) * 1e3)
+        return {"trace over floor, ms a process": versus(times["trace"], times["floor"]),
+                "trace over bare, ms a process": versus(times["trace"], times["bare"])}
+
+    def memory(self):
+        """Resident memory at 100 000 kernels/s: Trace over the floor, alternating processes."""
+        command, seconds = self.bin / "bench_launch", 4 if self.quick else 15
+        rss = {True: [], False: []}
+        for _ in range(2 if self.quick else 3):
+            for floor in (True, False):
+                r = self.run([command, "rate", "--seconds", seconds, *(["--floor"] if floor else [])])
+                rss[floor].append(r["rss_kib"] / 1024)
+        return {"trace over floor, MiB resident": versus(rss[False], rss[True])}
+
+    def graph(self):
+        """Graph replay at 0.9 million kernels a second for 60 s: nothing lost."""
+        seconds = 5 if self.quick else 60
+        r, report = self.traced("graph", [self.bin / "bench_graph", "--seconds", seconds, "--per-second", 900000])
+        return {"graph replay": {**r, "ledger": report["ledger"]}}
+
+    def soak(self):
+        """Graph replay as fast as it goes, past 30 million kernels in one process."""
+        kernels = 3_000_000 if self.quick else 40_000_000
+        r, report = self.traced("soak", [self.bin / "bench_graph", "--seconds", 120, "--kernels", kernels])
+        return {"soak": {**r, "ledger": report["ledger"]}}
+
+    def size(self):
+        """Bytes of log per kernel on the PyTorch program, plain and compressed."""
+        _, report = self.traced("size", ["python3", HERE / "pytorch_step.py", "bare", "--rounds", 20])
+        kernels = report["ledger"]["kernels_written"]
+        compressed = sum(f.stat().st_size for f in (self.work / "size").rglob("*.gz"))
+        return {"bytes per kernel": {"plain": report["ledger"]["bytes_written"] / kernels,
+                                     "compressed": compressed / kernels, "kernels": kernels}}
+
+
+def machine():
+    def output(*command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+        except OSError:
+            return ""
+    return {"gpu": output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"),
+            "cpu": re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text() + "\nmodel name : ?").group(1),
+            "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d")}
+
+
+def show(name, value):
+    if "difference" in value:
+        d, r = value["difference"], value["ratio"]
+        return (f"{name:<52} {value['base']:>10.3f} {value['ours']:>10.3f}   {d[0]:+.3f} [{d[1]:+.3f}, {d[2]:+.3f}]"
+                f"   x{r[0]:.4f} [{r[1]:.4f}, {r[2]:.4f}]   {value['rounds']} rounds")
+    return f"{name:<52} " + json.dumps(value)
+
+
+def main():
+    names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "graph", "soak"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=HERE.parent.parent / "build")
+    parser.add_argument("--json", help="write the results to this file")
+    parser.add_argument("--only", help="comma-separated: " + ",".join(names))
+    parser.add_argument("--quick", action="store_true", help="few rounds: to see that it works")
+    args = parser.parse_args()
+    bench = Bench(args)
+    results = {"machine": machine()}
+    print(f"{results['machine']['gpu']}, {results['machine']['cores']} cores, {results['machine']['date']}")
+    print(f"{'':<52} {'base':>10} {'ours':>10}   difference [95 %]   ratio [95 %]")
+    failed = False
+    for name in (args.only.split(",") if args.only else names):
+        try:
+            results[name] = getattr(bench, name)()
+            for row, value in results[name].items():
+                print(show(row, value), flush=True)
+        except (RuntimeError, subprocess.CalledProcessError, KeyError, ValueError) as error:
+            failed = True
+            results[name] = {"error": str(error)}
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+        if args.json:
+            pathlib.Path(args.json).write_text(json.dumps(results, indent=1))
+    shutil.rmtree(bench.work, ignore_errors=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
