@@ -1,0 +1,92 @@
+/* cmd.h - what the commands of `gpufl` share: the table, their help, exit codes.
+ *
+ * A command is one function in cmd_<name>.c, a row of CMD_TABLE in main.c, and a
+ * man page. It parses with cmd_parse, which answers --help and bad input alike
+ * for all of them, and returns the exit code. Commands hold no algorithms: they
+ * turn arguments into calls of the modules below and results into text. The
+ * whole program is one thread. */
+#ifndef GPUFL_CLI_CMD_H
+#define GPUFL_CLI_CMD_H
+
+#include "base/err.h"
+#include "base/opt.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Exit codes of every command: code, name, when. `gpufl trace` passes the
+ * program's own code through; 126 and 127 mean there what they mean in a shell. */
+#define CMD_EXITS(E)                                                                               \
+    E(0, OK, "success")                                                                            \
+    E(1, FAILED, "the command failed; a sentence on stderr says why and what to do")               \
+    E(2, USAGE, "the command line was not understood")                                             \
+    E(3, NOT_STARTED, "the program to trace could not be started")                                 \
+    E(69, NOT_BUILT, "this part of the product is not built yet")
+
+enum cmd_exit {
+#define CMD_EXIT_ENUM(code, name, text) CMD_##name = code,
+    CMD_EXITS(CMD_EXIT_ENUM)
+#undef CMD_EXIT_ENUM
+};
+
+/* One row of the command table. */
+struct cmd {
+    const char *name;
+    const char *summary;               /* one line for `gpufl --help` */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+};
+
+/* What `gpufl <command> --help` prints around the option table. */
+struct cmd_text {
+    const char *name;     /* of the command */
+    const char *synopsis; /* behind `gpufl <name> `, one line a form */
+    const char *about;    /* what it does, wrapped by hand at 80 columns, LF at the end */
+    const char *more;     /* examples, files, …: printed as it stands; may be NULL */
+};
+
+enum { CMD_CONTINUE = -1 };
+
+/* Parses argv with the table (which holds no help row: -h and --help are added).
+ * CMD_CONTINUE to go on, operands at argv[1..*operands]; else the exit code:
+ * help was printed, or a usage error said. flags: see opt_parse. */
+int cmd_parse(const struct cmd_text *text, const struct opt *table, int flags, int argc,
+              char **argv, int *operands);
+
+/* Says "gpufl <command>: sentence" and where help is; returns CMD_USAGE. */
+int cmd_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Says "gpufl <command>: sentence" on stderr; returns CMD_FAILED. */
+int cmd_fail(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Flushes stdout; CMD_FAILED with a sentence where what was printed did not arrive. */
+int cmd_finish_output(const char *command);
+
+/* The table of main.c, ended by a row without name. */
+extern const struct cmd cmd_table[];
+
+const struct cmd *cmd_find(const char *name); /* NULL: none */
+const char *cmd_nearest(const char *name);    /* a similar command's name, or NULL */
+void cmd_print_overview(FILE *out);           /* `gpufl --help` */
+
+/* Colours: a terminal, NO_COLOR not set, TERM not "dumb". */
+bool cmd_color(FILE *out);
+/* Columns of the terminal out is, between 60 and 200; 100 where it is none. */
+int cmd_width(FILE *out);
+
+/* The directory this executable lies in; false where /proc does not tell. */
+bool cmd_exe_dir(char *out, size_t size);
+
+/* The commands. */
+int cmd_trace(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_sim(int argc, char **argv);
+int cmd_schema(int argc, char **argv);
+int cmd_view(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
+int cmd_upload(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+#endif
