@@ -11,7 +11,7 @@
 struct buf {
     char *data; /* owned; not NUL-terminated unless buf_cstr was called */
     size_t len; /* bytes used */
-    size_t cap; /* bytes allocated */
+    size_t cap; /* usable bytes; one more is allocated for a NUL */
     size_t max; /* ceiling in bytes */
     int error;  /* 0, or the code that stopped it */
 };

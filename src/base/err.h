@@ -16,11 +16,14 @@ struct err {
 /* The code's name without prefix ("NOMEM"); "?" for others. [any] */
 const char *err_name(int code);
 
+/* The sentence of a code; never NULL. [any] */
+const char *err_text(int code);
+
 /* Fills *e (where not NULL) and returns code. [any] */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same with a vendor's or errno's value; appends strerror where code is IO,
- * PERM or NOENT and vendor is an errno. [any] */
+/* The same with a vendor's or errno's value; with IO, PERM, NOENT and FULL
+ * a positive vendor is an errno and its text is appended. [any] */
 int err_set_vendor(struct err *e, int code, long vendor, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

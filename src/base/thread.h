@@ -18,8 +18,11 @@ struct thread {
 int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void *), void *arg);
 void thread_join(struct thread *t);
 
-/* Kernel id of the calling thread, cached per thread; reset after fork. [hot] */
+/* Kernel id of the calling thread, cached per thread. [hot] */
 int32_t thread_id(void);
+
+/* Drops the calling thread's cached id: call it in the child after fork. */
+void thread_id_forget(void);
 
 /* A wake-up that is never lost: signal sets it, wait takes it. Waiting uses the
  * system's monotonic clock whatever clock.h says. */
@@ -31,7 +34,9 @@ struct wakeup {
 
 int wakeup_init(struct wakeup *w);
 void wakeup_fini(struct wakeup *w);
-void wakeup_signal(struct wakeup *w);                   /* [any] takes a lock: not on hot paths */
-bool wakeup_wait(struct wakeup *w, int64_t timeout_ns); /* true: signalled, false: timed out */
+void wakeup_signal(struct wakeup *w); /* [any] takes a lock: not on hot paths */
+
+/* true: signalled, false: timed out. Negative timeout: waits without limit. */
+bool wakeup_wait(struct wakeup *w, int64_t timeout_ns);
 
 #endif

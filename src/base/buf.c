@@ -1,0 +1,251 @@
+/* buf.c - growth with a ceiling, numbers, and JSON strings.
+ *
+ * Numbers are the log encoder's hot path. Eight digits are computed at once
+ * inside one 64-bit word (three multiplications, no branch on the length), and
+ * the leading zeros are shifted out; only numbers of more than eight digits
+ * divide. The word's lowest byte is the first digit, so this wants a
+ * little-endian machine, as all ours are.
+ *
+ * One byte more than cap is allocated: buf_cstr never has to grow. */
+#include "base/buf.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "digits8 stores its word with the first digit in the lowest byte"
+#endif
+
+enum {
+    FIRST_CAP = 256,
+    NUMBER_ROOM = 32, /* 20 digits and sign, and what an 8-byte store overhangs */
+};
+
+void buf_init(struct buf *b, size_t max)
+{
+    memset(b, 0, sizeof *b);
+    b->max = max < SIZE_MAX ? max : SIZE_MAX - 1;
+}
+
+void buf_fini(struct buf *b)
+{
+    mem_free(b->data);
+    memset(b, 0, sizeof *b);
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->error = 0;
+}
+
+int buf_error(const struct buf *b)
+{
+    return b->error;
+}
+
+int buf_reserve(struct buf *b, size_t more)
+{
+    if (b->error)
+        return b->error;
+    if (more <= b->cap - b->len)
+        return 0;
+    if (more > b->max - b->len)
+        return b->error = GPUFL_E_FULL;
+    size_t need = b->len + more;
+    size_t cap = b->cap < FIRST_CAP ? FIRST_CAP : b->cap;
+    while (cap < need)
+        cap = cap > b->max / 2 ? b->max : cap * 2;
+    if (cap > b->max)
+        cap = b->max;
+    char *grown = mem_realloc(b->data, cap + 1);
+    if (!grown)
+        return b->error = GPUFL_E_NOMEM;
+    b->data = grown;
+    b->cap = cap;
+    return 0;
+}
+
+void buf_put(struct buf *b, const void *data, size_t n)
+{
+    if (n == 0 || buf_reserve(b, n))
+        return;
+    memcpy(b->data + b->len, data, n);
+    b->len += n;
+}
+
+void buf_str(struct buf *b, const char *s)
+{
+    buf_put(b, s, strlen(s));
+}
+
+void buf_char(struct buf *b, char c)
+{
+    if (buf_reserve(b, 1))
+        return;
+    b->data[b->len++] = c;
+}
+
+/* The 8 decimal digits of v < 10^8, one a byte, the first in the lowest byte.
+ * Each step splits every lane in two: 4+4 digits, then 2+2, then 1+1. */
+static inline uint64_t digits8(uint32_t v)
+{
+    uint64_t by4 = v / 10000 | (uint64_t)(v % 10000) << 32;
+    uint64_t top2 = by4 * 10486 >> 20 & 0x0000007f0000007f; /* / 100 */
+    uint64_t by2 = top2 | (by4 - 100 * top2) << 16;
+    uint64_t top1 = by2 * 103 >> 10 & 0x000f000f000f000f; /* / 10 */
+    return top1 | (by2 - 10 * top1) << 8;
+}
+
+static const uint64_t ASCII_ZEROS = 0x3030303030303030;
+
+/* v < 10^8 without leading zeros; stores 8 bytes, returns how many count. */
+static inline size_t put_short(char *out, uint32_t v)
+{
+    uint64_t digits = digits8(v);
+    unsigned zeros = (unsigned)__builtin_ctzll(digits | (uint64_t)1 << 56) & ~7u;
+    uint64_t text = (digits | ASCII_ZEROS) >> zeros;
+    memcpy(out, &text, 8);
+    return 8 - zeros / 8;
+}
+
+static inline void put_eight(char *out, uint32_t v)
+{
+    uint64_t text = digits8(v) | ASCII_ZEROS;
+    memcpy(out, &text, 8);
+}
+
+/* At most 20 digits, 24 bytes stored. */
+static inline size_t put_digits(char *out, uint64_t v)
+{
+    enum { E8 = 100000000 };
+    if (__builtin_expect(v < E8, 1))
+        return put_short(out, (uint32_t)v);
+    uint64_t high = v / E8;
+    uint32_t low = (uint32_t)(v % E8);
+    size_t n;
+    if (high < E8) {
+        n = put_short(out, (uint32_t)high);
+    } else {
+        n = put_short(out, (uint32_t)(high / E8));
+        put_eight(out + n, (uint32_t)(high % E8));
+        n += 8;
+    }
+    put_eight(out + n, low);
+    return n + 8;
+}
+
+static inline size_t put_signed(char *out, int64_t v)
+{
+    uint64_t sign = (uint64_t)v >> 63;
+    out[0] = '-'; /* overwritten where v is not negative */
+    return sign + put_digits(out + sign, sign ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void buf_i64(struct buf *b, int64_t v)
+{
+    if (__builtin_expect((b->cap - b->len >= NUMBER_ROOM) & (b->error == 0), 1)) {
+        b->len += put_signed(b->data + b->len, v);
+        return;
+    }
+    char text[NUMBER_ROOM];
+    buf_put(b, text, put_signed(text, v));
+}
+
+void buf_u64(struct buf *b, uint64_t v)
+{
+    char text[NUMBER_ROOM];
+    buf_put(b, text, put_digits(text, v));
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    if (b->error)
+        return;
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    size_t room = b->data ? b->cap - b->len + 1 : 0;
+    int n = vsnprintf(b->data ? b->data + b->len : NULL, room, fmt, args);
+    va_end(args);
+    if (n < 0)
+        b->error = GPUFL_E_INVAL;
+    else if ((size_t)n < room)
+        b->len += (size_t)n;
+    else if (buf_reserve(b, (size_t)n) == 0)
+        b->len += (size_t)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+    va_end(again);
+}
+
+/* Length of the well-formed UTF-8 sequence at s (no overlong form, no surrogate), or 0. */
+static size_t utf8_sequence(const unsigned char *s, size_t n)
+{
+    size_t len = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    if (len == 0 || len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return len;
+}
+
+static inline int json_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* One character that needs care, at s; returns the bytes it took from there. */
+static size_t json_special(struct buf *b, const unsigned char *s, size_t n)
+{
+    static const char short_escape[0x20] = {
+        ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+    if (s[0] >= 0x80) {
+        size_t len = utf8_sequence(s, n);
+        if (len)
+            buf_put(b, s, len);
+        else
+            buf_put(b, "\xef\xbf\xbd", 3);
+        return len ? len : 1;
+    }
+    char escape = s[0] < 0x20 ? short_escape[s[0]] : (char)s[0];
+    if (escape)
+        buf_put(b, (char[]){'\\', escape}, 2);
+    else
+        buf_printf(b, "\\u%04x", s[0]);
+    return 1;
+}
+
+void buf_json(struct buf *b, const char *text, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    buf_char(b, '"');
+    for (size_t i = 0; i < n;) {
+        size_t start = i;
+        while (i < n && json_plain(s[i]))
+            i++;
+        buf_put(b, s + start, i - start);
+        if (i < n)
+            i += json_special(b, s + i, n - i);
+    }
+    buf_char(b, '"');
+}
+
+void buf_json_str(struct buf *b, const char *s)
+{
+    buf_json(b, s, strlen(s));
+}
+
+const char *buf_cstr(struct buf *b)
+{
+    if (b->error || !b->data)
+        return "";
+    b->data[b->len] = '\0';
+    return b->data;
+}

@@ -1,0 +1,268 @@
+/* file.c - the few things done with files, each with its sentence.
+ *
+ * Everything is written with write(2), never through a mapping: a full disk is
+ * an error here and would be a SIGBUS there. */
+#include "base/file.h"
+
+#include "base/alloc.h"
+#include "base/zmem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <zlib.h>
+
+int path_join(char *out, size_t size, const char *dir, const char *name)
+{
+    size_t len = strlen(dir);
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    const char *slash = len == 0 || dir[len - 1] == '/' ? "" : "/";
+    while (len > 0 && *name == '/')
+        name++;
+    if (len + strlen(slash) + strlen(name) >= size)
+        return GPUFL_E_FULL;
+    snprintf(out, size, "%.*s%s%s", (int)len, dir, slash, name);
+    return 0;
+}
+
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int fail_errno(struct err *e, const char *what, const char *path)
+{
+    int errnum = errno;
+    return err_set_vendor(e, err_from_errno(errnum), errnum, "cannot %s %s", what, path);
+}
+
+/* One level; a directory that is there already is fine. */
+static int make_one(const char *dir, mode_t mode)
+{
+    if (mkdir(dir, mode) == 0)
+        return 0;
+    int errnum = errno;
+    struct stat st;
+    if (stat(dir, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            return 0;
+        errnum = ENOTDIR;
+    }
+    errno = errnum;
+    return -1;
+}
+
+int file_mkdirs(const char *dir, mode_t mode, struct err *e)
+{
+    char path[PATH_MAX];
+    size_t len = strlen(dir);
+    if (len == 0 || len >= sizeof path)
+        return err_set(e, GPUFL_E_INVAL, "cannot create directory '%.64s': the path is %s", dir,
+                       len ? "too long" : "empty");
+    memcpy(path, dir, len + 1);
+    for (char *p = path + 1; *p; p++) {
+        if (*p != '/' || p[-1] == '/')
+            continue;
+        *p = '\0';
+        int rc = make_one(path, mode);
+        *p = '/';
+        if (rc)
+            return fail_errno(e, "create directory", dir);
+    }
+    return make_one(path, mode) ? fail_errno(e, "create directory", dir) : 0;
+}
+
+int file_open_append(const char *path, mode_t mode, int *fd, struct err *e)
+{
+    do
+        *fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, mode);
+    while (*fd < 0 && errno == EINTR);
+    return *fd < 0 ? fail_errno(e, "open", path) : 0;
+}
+
+int file_write_all(int fd, const void *data, size_t n)
+{
+    const char *p = data;
+    while (n > 0) {
+        ssize_t done = write(fd, p, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return done < 0 ? -errno : -EIO;
+        p += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* read(2) without EINTR. */
+static ssize_t read_some(int fd, void *data, size_t n)
+{
+    ssize_t got;
+    do
+        got = read(fd, data, n);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* Reads fd to its end into *data (size unknown: /proc says 0). */
+static int read_growing(int fd, const char *path, size_t max, char **data, size_t *len,
+                        struct err *e)
+{
+    size_t cap = 0;
+    for (;;) {
+        int rc = mem_grow(data, &cap, *len + 4096, 1, max < SIZE_MAX - 4097 ? max + 4097 : max);
+        if (rc)
+            return err_set(e, rc, "cannot read %s: %s", path, err_text(rc));
+        ssize_t got = read_some(fd, *data + *len, cap - *len - 1);
+        if (got < 0)
+            return fail_errno(e, "read", path);
+        if (got == 0)
+            break;
+        *len += (size_t)got;
+        if (*len > max)
+            return err_set(e, GPUFL_E_FULL, "%s is larger than the %zu bytes that are read", path,
+                           max);
+    }
+    (*data)[*len] = '\0';
+    return 0;
+}
+
+int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e)
+{
+    *data = NULL;
+    *len = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(e, "open", path);
+    int rc = read_growing(fd, path, max, data, len, e);
+    close(fd);
+    if (rc) {
+        mem_free(*data);
+        *data = NULL;
+        *len = 0;
+    }
+    return rc;
+}
+
+int64_t file_size(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+int64_t file_free_bytes(const char *dir)
+{
+    struct statvfs vfs;
+    if (statvfs(dir, &vfs) != 0)
+        return -1;
+    return (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize;
+}
+
+/* State of one compression; set to empty first, so that gzip_close always works. */
+struct gzip {
+    const char *src, *part; /* names, for the sentences */
+    int in, out;            /* descriptors, -1: none */
+    bool deflating;         /* z is initialized */
+    z_stream z;
+    struct err *e;
+    unsigned char from[1 << 16];
+    unsigned char to[1 << 16];
+};
+
+static int gzip_open(struct gzip *g, int level)
+{
+    struct stat st;
+    g->in = open(g->src, O_RDONLY | O_CLOEXEC);
+    if (g->in < 0 || fstat(g->in, &st) != 0)
+        return fail_errno(g->e, "open", g->src);
+    g->out = open(g->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, st.st_mode & 0777);
+    if (g->out < 0)
+        return fail_errno(g->e, "create", g->part);
+    g->z.zalloc = zmem_alloc;
+    g->z.zfree = zmem_free;
+    int rc = deflateInit2(&g->z, level, Z_DEFLATED, 15 + 16 /* gzip */, 8, Z_DEFAULT_STRATEGY);
+    if (rc != Z_OK) {
+        int code = rc == Z_MEM_ERROR ? GPUFL_E_NOMEM : GPUFL_E_INVAL;
+        return err_set(g->e, code, "cannot compress %s: %s", g->src, err_text(code));
+    }
+    g->deflating = true;
+    return 0;
+}
+
+/* Writes all that deflate gives for the present input. */
+static int gzip_drain(struct gzip *g, int flush)
+{
+    do {
+        g->z.next_out = g->to;
+        g->z.avail_out = sizeof g->to;
+        deflate(&g->z, flush);
+        int rc = file_write_all(g->out, g->to, sizeof g->to - g->z.avail_out);
+        if (rc) {
+            errno = -rc;
+            return fail_errno(g->e, "write", g->part);
+        }
+    } while (g->z.avail_out == 0);
+    return 0;
+}
+
+static int gzip_copy(struct gzip *g)
+{
+    for (;;) {
+        ssize_t got = read_some(g->in, g->from, sizeof g->from);
+        if (got < 0)
+            return fail_errno(g->e, "read", g->src);
+        g->z.next_in = g->from;
+        g->z.avail_in = (unsigned)got;
+        int rc = gzip_drain(g, got ? Z_NO_FLUSH : Z_FINISH);
+        if (rc || got == 0)
+            return rc;
+    }
+}
+
+static void gzip_close(struct gzip *g)
+{
+    if (g->deflating)
+        deflateEnd(&g->z);
+    if (g->in >= 0)
+        close(g->in);
+    if (g->out >= 0)
+        close(g->out);
+    mem_free(g);
+}
+
+int file_gzip(const char *src, const char *dst, int level, struct err *e)
+{
+    char part[PATH_MAX];
+    if ((size_t)snprintf(part, sizeof part, "%s.part", dst) >= sizeof part)
+        return err_set(e, GPUFL_E_INVAL, "cannot compress %s: the path is too long", src);
+    struct gzip *g = mem_zalloc(sizeof *g);
+    if (!g)
+        return err_set(e, GPUFL_E_NOMEM, "cannot compress %s: out of memory", src);
+    g->src = src;
+    g->part = part;
+    g->in = g->out = -1;
+    g->e = e;
+    int rc = gzip_open(g, level);
+    if (rc == 0)
+        rc = gzip_copy(g);
+    bool created = g->out >= 0;
+    gzip_close(g);
+    if (rc == 0 && rename(part, dst) != 0)
+        rc = fail_errno(e, "rename to", dst);
+    if (rc && created)
+        unlink(part);
+    return rc;
+}

@@ -1,0 +1,172 @@
+/* log.c - lines for people, on stderr, without ever harming the host program.
+ *
+ * The host's stderr may be a full pipe, a closed pipe or a stopped terminal. So a
+ * line is written only when poll says that there is room (a pipe that polls
+ * writable takes 4 KiB at once), SIGPIPE is held back during the write, and a
+ * line that cannot go out within 100 ms is dropped.
+ *
+ * Repetition is counted per place, known by its format's address, in a small
+ * table of atomics: no lock, so nothing to be left locked in a forked child. Two
+ * places that share a slot within the same second are both said. */
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LINE_MAX_BYTES = 1024, /* well below PIPE_BUF, so that lines never mix */
+    SLOTS = 64,            /* power of two */
+    WAIT_MS = 100,         /* for room on stderr */
+};
+
+static const int64_t QUIET_NS = 1000000000; /* a place speaks once in this time */
+
+static const char *const PREFIX[] = {
+    [LOG_DEBUG] = "gpufl: debug: ",
+    [LOG_NOTE] = "gpufl: ",
+    [LOG_WARN] = "gpufl: warning: ",
+    [LOG_ERROR] = "gpufl: error: ",
+};
+
+struct place {
+    _Atomic uintptr_t fmt; /* the format's address; 0: free */
+    _Atomic int64_t said;  /* system's monotonic ns of the last line */
+    _Atomic uint32_t held; /* lines held back since */
+};
+
+static struct place places[SLOTS];
+static _Atomic bool debug_on;
+static _Atomic(void (*)(enum log_level, const char *)) line_sink;
+
+void log_set_debug(bool on)
+{
+    atomic_store_explicit(&debug_on, on, memory_order_relaxed);
+}
+
+bool log_debug_on(void)
+{
+    return atomic_load_explicit(&debug_on, memory_order_relaxed);
+}
+
+void log_set_sink(void (*fn)(enum log_level, const char *line))
+{
+    atomic_store_explicit(&line_sink, fn, memory_order_release);
+}
+
+/* Not clock_mono: a simulated clock may stand still. */
+static int64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* May this place speak now? *held: the lines it was refused before. */
+static bool place_may_speak(const char *fmt, uint32_t *held)
+{
+    *held = 0;
+    uintptr_t key = (uintptr_t)fmt;
+    struct place *p = &places[(key ^ key >> 6 ^ key >> 12) & (SLOTS - 1)];
+    int64_t now = now_ns();
+    int64_t said = atomic_load_explicit(&p->said, memory_order_relaxed);
+    uintptr_t owner = atomic_load_explicit(&p->fmt, memory_order_relaxed);
+    bool quiet_over = owner == 0 || now - said >= QUIET_NS;
+
+    if (owner != key) {
+        if (quiet_over && atomic_compare_exchange_strong_explicit(
+                              &p->fmt, &owner, key, memory_order_relaxed, memory_order_relaxed)) {
+            atomic_store_explicit(&p->held, 0, memory_order_relaxed);
+            atomic_store_explicit(&p->said, now, memory_order_relaxed);
+        }
+        return true;
+    }
+    if (quiet_over && atomic_compare_exchange_strong_explicit(
+                          &p->said, &said, now, memory_order_relaxed, memory_order_relaxed)) {
+        *held = atomic_exchange_explicit(&p->held, 0, memory_order_relaxed);
+        return true;
+    }
+    atomic_fetch_add_explicit(&p->held, 1, memory_order_relaxed);
+    return false;
+}
+
+/* One write, when there is room for all of it. */
+static void stderr_write(const char *line, size_t len)
+{
+    for (int tries = 0; tries < 4; tries++) {
+        struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+        int ready = poll(&fd, 1, WAIT_MS);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0 || !(fd.revents & POLLOUT))
+            return;
+        ssize_t n = write(STDERR_FILENO, line, len);
+        if (n >= 0 || (errno != EINTR && errno != EAGAIN))
+            return;
+    }
+}
+
+/* Writes with SIGPIPE held back; one that this write raised is taken away again. */
+static void stderr_write_quietly(const char *line, size_t len)
+{
+    sigset_t pipe_only, old, pending;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    sigpending(&pending);
+    bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &old);
+    stderr_write(line, len);
+    if (!was_pending) {
+        const struct timespec none = {0, 0};
+        while (sigtimedwait(&pipe_only, NULL, &none) < 0 && errno == EINTR)
+            continue;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* Keeps the promise of one line: control characters become spaces. */
+static void line_flatten(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p; p++)
+        if (*p < 0x20 || *p == 0x7f)
+            *p = ' ';
+}
+
+void log_write(enum log_level level, const char *fmt, ...)
+{
+    int saved_errno = errno;
+    uint32_t held;
+    if (!place_may_speak(fmt, &held))
+        return;
+    char line[LINE_MAX_BYTES];
+    size_t room = sizeof line - 48; /* for the repetition and the LF */
+    size_t len = (size_t)snprintf(line, room, "%s", PREFIX[level]);
+    va_list args;
+    va_start(args, fmt);
+    errno = saved_errno; /* for %m */
+    int n = vsnprintf(line + len, room - len, fmt, args);
+    va_end(args);
+    if (n < 0)
+        line[len] = '\0';
+    line_flatten(line);
+    len = strlen(line);
+    if (held)
+        len += (size_t)snprintf(line + len, sizeof line - len, " (repeated %u times)", held);
+
+    void (*fn)(enum log_level, const char *) =
+        atomic_load_explicit(&line_sink, memory_order_acquire);
+    if (fn) {
+        fn(level, line);
+    } else {
+        line[len++] = '\n';
+        stderr_write_quietly(line, len);
+    }
+    errno = saved_errno;
+}

@@ -1,0 +1,159 @@
+/* thread.c - threads that the host program never notices.
+ *
+ * Signals are blocked before pthread_create, so that the new thread has none
+ * open in its first instructions either: the host's handlers keep running on the
+ * host's threads only. The niceness is per thread on Linux and is set from the
+ * inside, where the kernel id is known. */
+#include "base/thread.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What the new thread needs at its start; it frees it. */
+struct start {
+    char name[16];       /* with NUL, the kernel's limit */
+    int nice;            /* added */
+    void *(*fn)(void *); /* its main function */
+    void *arg;           /* of fn */
+};
+
+/* initial-exec: one load instead of a call into the dynamic linker per use. */
+static __thread int32_t cached_id __attribute__((tls_model("initial-exec")));
+
+int32_t thread_id(void)
+{
+    if (__builtin_expect(cached_id == 0, 0))
+        cached_id = (int32_t)syscall(SYS_gettid);
+    return cached_id;
+}
+
+void thread_id_forget(void)
+{
+    cached_id = 0;
+}
+
+static void thread_be_nice(int by)
+{
+    id_t self = (id_t)thread_id();
+    errno = 0;
+    int now = getpriority(PRIO_PROCESS, self);
+    if (now == -1 && errno)
+        return;
+    setpriority(PRIO_PROCESS, self, now + by);
+}
+
+static void *thread_main(void *p)
+{
+    struct start start = *(struct start *)p;
+    mem_free(p);
+    pthread_setname_np(pthread_self(), start.name);
+    if (start.nice > 0)
+        thread_be_nice(start.nice);
+    return start.fn(start.arg);
+}
+
+int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void *), void *arg)
+{
+    t->running = false;
+    struct start *start = mem_zalloc(sizeof *start);
+    if (!start)
+        return GPUFL_E_NOMEM;
+    snprintf(start->name, sizeof start->name, "%s", name);
+    start->nice = nice;
+    start->fn = fn;
+    start->arg = arg;
+
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = pthread_create(&t->handle, NULL, thread_main, start);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc) {
+        mem_free(start);
+        return rc == EAGAIN ? GPUFL_E_NOMEM : err_from_errno(rc);
+    }
+    t->running = true;
+    return 0;
+}
+
+void thread_join(struct thread *t)
+{
+    if (!t->running)
+        return;
+    pthread_join(t->handle, NULL);
+    t->running = false;
+}
+
+int wakeup_init(struct wakeup *w)
+{
+    w->set = false;
+    pthread_condattr_t attr;
+    int rc = pthread_condattr_init(&attr);
+    if (rc)
+        return err_from_errno(rc);
+    rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    if (!rc)
+        rc = pthread_cond_init(&w->cond, &attr);
+    pthread_condattr_destroy(&attr);
+    if (rc)
+        return err_from_errno(rc);
+    rc = pthread_mutex_init(&w->lock, NULL);
+    if (rc)
+        pthread_cond_destroy(&w->cond);
+    return err_from_errno(rc);
+}
+
+void wakeup_fini(struct wakeup *w)
+{
+    pthread_cond_destroy(&w->cond);
+    pthread_mutex_destroy(&w->lock);
+}
+
+void wakeup_signal(struct wakeup *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->set = true;
+    pthread_cond_signal(&w->cond);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static struct timespec deadline_after(int64_t ns)
+{
+    enum { FAR = 1000000000 }; /* seconds: beyond any process, within any time_t */
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    if (ns / 1000000000 > FAR)
+        ns = (int64_t)FAR * 1000000000;
+    ts.tv_sec += (time_t)(ns / 1000000000);
+    ts.tv_nsec += (long)(ns % 1000000000);
+    if (ts.tv_nsec >= 1000000000) {
+        ts.tv_nsec -= 1000000000;
+        ts.tv_sec++;
+    }
+    return ts;
+}
+
+bool wakeup_wait(struct wakeup *w, int64_t timeout_ns)
+{
+    struct timespec deadline = {0};
+    if (timeout_ns >= 0)
+        deadline = deadline_after(timeout_ns);
+    pthread_mutex_lock(&w->lock);
+    int rc = 0;
+    while (!w->set && rc != ETIMEDOUT)
+        rc = timeout_ns < 0 ? pthread_cond_wait(&w->cond, &w->lock)
+                            : pthread_cond_timedwait(&w->cond, &w->lock, &deadline);
+    bool was_set = w->set;
+    w->set = false;
+    pthread_mutex_unlock(&w->lock);
+    return was_set;
+}
