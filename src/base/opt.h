@@ -19,6 +19,14 @@ enum opt_kind {
     OPT_DURATION, /* int64_t *: ns; "500ms", "2s", "3m", "1h", bare = seconds */
     OPT_SIZE,     /* int64_t *: bytes; "64M", "4G", 1024-based */
     OPT_CHOICE,   /* int *: index into choices, matched without regard to case */
+    OPT_LIST,     /* struct opt_list *: may be given several times; a value each */
+};
+
+/* The target of an OPT_LIST; one too many is GPUFL_E_FULL with a sentence. */
+struct opt_list {
+    const char **items; /* caller's array; the texts lie inside argv */
+    size_t max;         /* room in items */
+    size_t count;       /* values given so far */
 };
 
 struct opt {
