@@ -2,7 +2,8 @@
 # nvcc is called directly: no CUDA language in CMake, so that machines without a
 # toolkit configure the same project.
 #
-# gpufl_cuda_program(NAME SOURCE file.cu [SHARED_CUDART] [LIBRARIES gpufl ...])
+# gpufl_cuda_program(NAME SOURCE file.cu [SHARED_CUDART] [DRIVER] [LIBRARIES gpufl ...])
+# DRIVER links libcuda as well, by the toolkit's own stub.
 
 find_program(GPUFL_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
 if(GPUFL_NVCC)
@@ -12,7 +13,7 @@ else()
 endif()
 
 function(gpufl_cuda_program name)
-  cmake_parse_arguments(P "SHARED_CUDART" "SOURCE" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(P "SHARED_CUDART;DRIVER" "SOURCE" "LIBRARIES" ${ARGN})
   if(NOT GPUFL_NVCC OR GPUFL_SANITIZE)
     return()
   endif()
@@ -23,6 +24,9 @@ function(gpufl_cuda_program name)
     list(APPEND links $<TARGET_FILE:${library}>)
     list(APPEND depends ${library})
   endforeach()
+  if(P_DRIVER)
+    list(APPEND links -lcuda)
+  endif()
   if(P_SHARED_CUDART)
     set(cudart shared)
   else()

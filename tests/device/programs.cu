@@ -1,0 +1,268 @@
+// programs.cu - CUDA programs that do known work, or end in unkind ways. run.py
+// traces each and compares the session with what the program says it did: one
+// JSON object on stdout.
+//
+//   device_programs threads T N      T threads x N launches, a stream each
+//   device_programs copies           copies and fills of every kind, known bytes
+//   device_programs graphs           graphs: repeated, child graphs, destroyed, re-created
+//   device_programs steady           50 us kernels until killed; prints "<completed> <monotonic ns>"
+//   device_programs fault            an illegal address, exit 3
+//   device_programs exit             launches, then _exit(5)
+//   device_programs abort            launches, then abort()
+//   device_programs late             exit() while threads go on launching
+//   device_programs fork             fork before CUDA: parent and child launch, both wait
+//   device_programs many             2 contexts, 3000 distinct streams' worth of launches
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <time.h>
+#include <unistd.h>
+#include <vector>
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        cudaError_t error = (call);                                                                \
+        if (error != cudaSuccess) {                                                                \
+            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));                    \
+            std::exit(1);                                                                          \
+        }                                                                                          \
+    } while (0)
+
+namespace {
+
+__global__ void quick()
+{
+}
+
+__global__ void spin(long long ns)
+{
+    long long begin, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+    do
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    while (now - begin < ns);
+}
+
+__global__ void write_to(int *p)
+{
+    *p = 1;
+}
+
+int64_t now()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+int threads(int count, int n)
+{
+    std::vector<std::thread> all;
+    for (int i = 0; i < count; i++)
+        all.emplace_back([n] {
+            cudaStream_t s;
+            CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+            for (int k = 0; k < n; k++)
+                quick<<<1, 32, 0, s>>>();
+            CHECK(cudaStreamSynchronize(s));
+            CHECK(cudaStreamDestroy(s));
+        });
+    for (std::thread &t : all)
+        t.join();
+    std::printf("{\"kernels\":%d}\n", count * n);
+    return 0;
+}
+
+int copies()
+{
+    const size_t mib = 1 << 20;
+    void *device, *other, *pinned, *pageable = std::malloc(8 * mib);
+    CHECK(cudaMalloc(&device, 8 * mib));
+    CHECK(cudaMalloc(&other, 8 * mib));
+    CHECK(cudaMallocHost(&pinned, 8 * mib));
+    std::memset(pageable, 1, 8 * mib);
+    for (int i = 0; i < 3; i++)
+        CHECK(cudaMemcpy(device, pinned, 4 * mib, cudaMemcpyHostToDevice));
+    for (int i = 0; i < 5; i++)
+        CHECK(cudaMemcpyAsync(pinned, device, 2 * mib, cudaMemcpyDeviceToHost, 0));
+    for (int i = 0; i < 7; i++)
+        CHECK(cudaMemcpyAsync(other, device, 8 * mib, cudaMemcpyDeviceToDevice, 0));
+    for (int i = 0; i < 4; i++)
+        CHECK(cudaMemsetAsync(device, 7, mib, 0));
+    CHECK(cudaMemcpy(device, pageable, 1000, cudaMemcpyHostToDevice));
+    CHECK(cudaDeviceSynchronize());
+    std::printf("{\"htod\":%zu,\"dtoh\":%zu,\"dtod\":%zu,\"memset\":%zu}\n", 3 * 4 * mib + 1000, 5 * 2 * mib,
+                7 * 8 * mib, 4 * mib);
+    return 0;
+}
+
+// A graph of n kernels, with a child graph of c kernels where c > 0.
+cudaGraphExec_t make_graph(cudaStream_t s, int n, int c)
+{
+    cudaGraph_t graph, child;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < n; i++)
+        quick<<<1, 1, 0, s>>>();
+    CHECK(cudaStreamEndCapture(s, &graph));
+    if (c > 0) {
+        CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+        for (int i = 0; i < c; i++)
+            spin<<<1, 1, 0, s>>>(1000);
+        CHECK(cudaStreamEndCapture(s, &child));
+        cudaGraphNode_t node;
+        CHECK(cudaGraphAddChildGraphNode(&node, graph, nullptr, 0, child));
+        CHECK(cudaGraphDestroy(child));
+    }
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    return exec;
+}
+
+int graphs()
+{
+    cudaStream_t s;
+    CHECK(cudaStreamCreate(&s));
+    long long kernels = 0, launches = 0;
+    for (int round = 0; round < 50; round++) {
+        int n = 1 + round % 7, c = round % 3;
+        cudaGraphExec_t exec = make_graph(s, n, c);
+        for (int i = 0; i < 20; i++) {
+            CHECK(cudaGraphLaunch(exec, s));
+            kernels += n + c;
+            launches++;
+        }
+        CHECK(cudaStreamSynchronize(s));
+        CHECK(cudaGraphExecDestroy(exec));
+    }
+    for (int i = 0; i < 100; i++)
+        quick<<<1, 1, 0, s>>>();
+    CHECK(cudaStreamSynchronize(s));
+    std::printf("{\"kernels\":%lld,\"graph_launches\":%lld,\"launches\":100}\n", kernels + 100, launches);
+    return 0;
+}
+
+int steady()
+{
+    cudaStream_t s;
+    CHECK(cudaStreamCreate(&s));
+    for (long long n = 1;; n++) {
+        spin<<<1, 1, 0, s>>>(50000);
+        if (n % 10 == 0) {
+            CHECK(cudaStreamSynchronize(s));
+            std::printf("%lld %lld\n", n, (long long)now());
+            std::fflush(stdout);
+        }
+    }
+}
+
+int fault()
+{
+    for (int i = 0; i < 100; i++)
+        quick<<<1, 1>>>();
+    CHECK(cudaDeviceSynchronize());
+    write_to<<<1, 1>>>((int *)8);
+    cudaError_t error = cudaDeviceSynchronize();
+    std::printf("{\"error\":\"%s\"}\n", cudaGetErrorString(error));
+    std::fflush(stdout);
+    return error == cudaSuccess ? 1 : 3;
+}
+
+int late()
+{
+    for (int i = 0; i < 4; i++)
+        std::thread([] {
+            for (;;)
+                quick<<<1, 1>>>();
+        }).detach();
+    int64_t begin = now();
+    while (now() - begin < 500000000)
+        quick<<<1, 1>>>();
+    std::printf("{}\n");
+    std::exit(0);
+}
+
+int forked()
+{
+    pid_t child = fork();
+    for (int i = 0; i < 1000; i++)
+        quick<<<1, 1>>>();
+    CHECK(cudaDeviceSynchronize());
+    if (child == 0)
+        std::exit(0);
+    int status;
+    waitpid(child, &status, 0);
+    std::printf("{\"kernels\":2000,\"processes\":2,\"child_status\":%d}\n", status);
+    return 0;
+}
+
+int many()
+{
+    CUcontext contexts[2];
+    CUdevice device;
+    CHECK(cudaFree(nullptr));
+    cuDeviceGet(&device, 0);
+    long long kernels = 0;
+    for (int c = 0; c < 2; c++) {
+        if (c == 0)
+            cuCtxGetCurrent(&contexts[0]);
+        else {
+            CUctxCreateParams parameters = {};
+            cuCtxCreate(&contexts[1], &parameters, 0, device);
+        }
+        cuCtxSetCurrent(contexts[c]);
+        for (int i = 0; i < 300; i++) {
+            cudaStream_t s;
+            CHECK(cudaStreamCreate(&s));
+            for (int k = 0; k < 10; k++, kernels++)
+                quick<<<1 + i % 5, 32, 0, s>>>();
+            CHECK(cudaStreamSynchronize(s));
+            CHECK(cudaStreamDestroy(s));
+        }
+    }
+    std::printf("{\"kernels\":%lld}\n", kernels);
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    std::string what = argc > 1 ? argv[1] : "";
+    if (what == "fork")
+        return forked();
+    CHECK(cudaFree(nullptr));
+    if (what == "threads" && argc > 3)
+        return threads(std::atoi(argv[2]), std::atoi(argv[3]));
+    if (what == "copies")
+        return copies();
+    if (what == "graphs")
+        return graphs();
+    if (what == "steady")
+        return steady();
+    if (what == "fault")
+        return fault();
+    if (what == "late")
+        return late();
+    if (what == "many")
+        return many();
+    if (what == "exit" || what == "abort") {
+        for (int i = 0; i < 1000; i++)
+            quick<<<1, 1>>>();
+        CHECK(cudaDeviceSynchronize());
+        if (what == "abort")
+            std::abort();
+        _exit(5);
+    }
+    std::fprintf(stderr, "usage: device_programs threads T N|copies|graphs|steady|fault|exit|abort|late|fork|many\n");
+    return 2;
+}

@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""Tests on a machine with a GPU: real programs under `gpufl trace`, the session
+compared with what the program says it did.
+
+    tests/device/run.py [--build DIR] [--only NAME,...] [--keep DIR]
+
+Each case is a function; it returns nothing, raises Failed, or raises Skipped.
+Closes with "N passed, N failed, N skipped". Exit 1 when one failed.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+cases = []
+
+
+class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+def case(function):
+    cases.append(function)
+    return function
+
+
+def expect(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+class Lab:
+    """Where the binaries are, and one temporary directory a case."""
+
+    def __init__(self, build, work):
+        self.bin = build / "bin"
+        self.gpufl = self.bin / "gpufl"
+        self.programs = self.bin / "device_programs"
+        self.work = work
+
+    def trace(self, *command, options=(), code=0, env=None, prefix=()):
+        """Runs a command traced; returns (stdout, stderr, report or None)."""
+        out = self.work / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        done = subprocess.run([*map(str, prefix), str(self.gpufl), "trace", "-o", str(out), *options, "--",
+                               *map(str, command)], capture_output=True, text=True, cwd=self.work,
+                              env={**os.environ, **(env or {})}, timeout=300)
+        expect(done.returncode == code, f"exit code {done.returncode}, expected {code}: {done.stderr[-1500:]}")
+        return done.stdout, done.stderr, self.report(out)
+
+    def report(self, path):
+        done = subprocess.run([str(self.gpufl), "report", "--json", str(path)], capture_output=True, text=True)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def ledger_closes(report, kernels=None):
+    l = report["ledger"]
+    launched = l["launches"] + l["graph_kernels"]
+    expect(l["graph_unknown"] == 0, f"graph launches of unknown size: {l['graph_unknown']}")
+    expect(launched == l["kernels_recorded"] == l["kernels_written"],
+           f"launched {launched}, recorded {l['kernels_recorded']}, written {l['kernels_written']}: {l}")
+    if kernels is not None:
+        expect(l["kernels_written"] == kernels, f"{l['kernels_written']} kernels written, the program ran {kernels}")
+    for loss in ("lost_driver", "lost_pool", "lost_time", "lost_spool", "lost_memory", "joins_lost", "scopes_lost"):
+        expect(l[loss] == 0, f"{loss} = {l[loss]}")
+
+
+# -- correctness -------------------------------------------------------------------------
+
+
+@case
+def occupancy_equals_the_runtime(lab):
+    done = subprocess.run([lab.bin / "device_occupancy"], capture_output=True, text=True)
+    expect(done.returncode == 0, done.stdout)
+
+
+@case
+def every_launch_of_8_threads(lab):
+    out, _, report = lab.trace(lab.programs, "threads", 8, 20000)
+    ledger_closes(report, json.loads(out)["kernels"])
+
+
+@case
+def copies_by_kind_to_the_byte(lab):
+    out, _, report = lab.trace(lab.programs, "copies")
+    want = json.loads(out)
+    got = {t["kind"]: t["bytes"] for t in report["transfers"]}
+    for kind, name in (("HtoD", "htod"), ("DtoH", "dtoh"), ("DtoD", "dtod"), ("memset", "memset")):
+        expect(got.get(kind, 0) == want[name], f"{kind}: {got.get(kind)} bytes, the program moved {want[name]}")
+
+
+@case
+def graphs_are_counted_by_node(lab):
+    out, _, report = lab.trace(lab.programs, "graphs")
+    want = json.loads(out)
+    ledger_closes(report, want["kernels"])
+    expect(report["ledger"]["graph_launches"] == want["graph_launches"], "graph launches differ")
+
+
+@case
+def contexts_and_streams(lab):
+    out, _, report = lab.trace(lab.programs, "many")
+    ledger_closes(report, json.loads(out)["kernels"])
+
+
+@case
+def static_and_shared_cudart_alike(lab):
+    for name in ("train_loop", "train_loop_shared"):
+        _, _, report = lab.trace(lab.bin / name, "--steps", 200)
+        ledger_closes(report)
+        expect(report["ledger"]["kernels_written"] == 200 * 10, f"{name}: {report['ledger']['kernels_written']} kernels")
+        scopes = json.dumps(report["scopes"])
+        for scope in ("training", "train_step", "forward", "backward", "optimizer_step"):
+            expect(scope in scopes, f"{name}: no scope {scope}")
+
+
+# -- unkind endings ----------------------------------------------------------------------
+
+
+@case
+def a_faulting_program_keeps_its_error_and_exit_code(lab):
+    out, _, report = lab.trace(lab.programs, "fault", code=3)
+    expect("illegal" in json.loads(out)["error"], out)
+    expect(report["ledger"]["kernels_written"] >= 100, "the kernels before the fault are missing")
+
+
+@case
+def underscore_exit(lab):
+    _, _, report = lab.trace(lab.programs, "exit", code=5)
+    expect(report is not None, "no session")
+
+
+@case
+def abort_is_passed_through(lab):
+    lab.trace(lab.programs, "abort", code=128 + signal.SIGABRT)
+
+
+@case
+def exit_while_threads_launch(lab):
+    for _ in range(10):
+        _, _, report = lab.trace(lab.programs, "late")
+        expect(report["ledger"]["kernels_written"] > 0, "nothing written")
+
+
+@case
+def fork_gives_a_session_each(lab):
+    out, _, report = lab.trace(lab.programs, "fork")
+    want = json.loads(out)
+    expect(want["child_status"] == 0, f"the child failed: {want}")
+    expect(len(report["sessions"]) == 2, f"{len(report['sessions'])} sessions")
+    expect(report["kernels"]["count"] == want["kernels"], f"{report['kernels']['count']} kernels of {want['kernels']}")
+
+
+@case
+def sigkill_loses_half_a_second_at_most(lab):
+    out = lab.work / "killed"
+    child = subprocess.Popen([lab.gpufl, "trace", "-o", out, "--no-report", "--", lab.programs, "steady"],
+                             stdout=subprocess.PIPE, text=True, cwd=lab.work)
+    progress, begin = [], time.monotonic()
+    for line in child.stdout:
+        progress.append(tuple(map(int, line.split())))
+        if time.monotonic() - begin > 3:
+            break
+    pids = subprocess.run(["pgrep", "-f", "device_programs steady"], capture_output=True, text=True).stdout.split()
+    killed = time.monotonic_ns()
+    for pid in pids:
+        if "gpufl" not in pathlib.Path(f"/proc/{pid}/comm").read_text():
+            os.kill(int(pid), signal.SIGKILL)
+    for line in child.stdout:
+        if len(line.split()) == 2 and line.endswith("\n"):
+            progress.append(tuple(map(int, line.split())))
+    expect(child.wait() == 128 + signal.SIGKILL, f"exit code {child.returncode}")
+    report = lab.report(out)
+    completed = max(n for n, when in progress if when <= killed - 500_000_000)
+    written = report["kernels"]["count"]
+    expect(written >= completed, f"{written} kernels on disk, {completed} had completed 500 ms before the kill")
+    expect(report["ledger"]["launches"] >= completed, "the heartbeat did not persist the launches")
+
+
+# -- Python --------------------------------------------------------------------------------
+
+TORCH = """
+import torch
+x = torch.randn(1024, 1024, device="cuda")
+for _ in range(200):
+    x = torch.relu(x @ x) * 1e-3
+torch.cuda.synchronize()
+"""
+
+
+@case
+def pytorch_training(lab):
+    _, _, report = lab.trace("python3", HERE.parent.parent / "bench/overhead/pytorch_step.py", "bare",
+                             "--rounds", 3)
+    ledger_closes(report)
+
+
+@case
+def torch_profiler_in_the_same_program(lab):
+    program = TORCH + """
+from torch.profiler import profile, ProfilerActivity
+with profile(activities=[ProfilerActivity.CUDA]) as p:
+    y = x @ x
+    torch.cuda.synchronize()
+print("events", sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.events()))
+"""
+    out, err, report = lab.trace("python3", "-c", program)
+    ledger_closes(report)
+    out, err, report = lab.trace("python3", "-c", program, env={"GPUFL_YIELD_CUPTI": "1"})
+    expect(int(out.split()[-1]) > 0, f"torch.profiler got nothing although we yield: {out} {err}")
+    expect(report["ledger"]["kernels_written"] == 0, "kernels although we yield")
+
+
+@case
+def dataloader_workers(lab):
+    program = TORCH + """
+from torch.utils.data import DataLoader, TensorDataset
+data = DataLoader(TensorDataset(torch.randn(512, 64)), batch_size=32, num_workers=2)
+print(sum(float((b[0].cuda() ** 2).sum()) for b in data) > 0)
+"""
+    out, _, report = lab.trace("python3", "-c", program)
+    expect("True" in out, out)
+    ledger_closes(report)
+
+
+@case
+def torch_compile_and_cuda_graphs(lab):
+    program = """
+import torch
+x = torch.randn(512, 512, device="cuda")
+s = torch.cuda.Stream()
+with torch.cuda.stream(s):
+    for _ in range(3):
+        y = torch.relu(x @ x).sum(0)
+torch.cuda.current_stream().wait_stream(s)
+g = torch.cuda.CUDAGraph()
+with torch.cuda.graph(g):
+    y = torch.relu(x @ x).sum(0)
+for _ in range(500):
+    g.replay()
+torch.cuda.synchronize()
+"""
+    _, _, report = lab.trace("python3", "-c", program)
+    ledger_closes(report)
+
+
+@case
+def jax_cupy_numba(lab):
+    programs = {
+        "jax": "import jax.numpy as n\nx=n.ones((512,512))\nfor _ in range(50): x=(x@x)*1e-3\nx.block_until_ready()",
+        "cupy": "import cupy as n\nx=n.ones((512,512))\nfor _ in range(50): x=(x@x)*1e-3\nn.cuda.Device().synchronize()",
+        "numba": "from numba import cuda\nimport numpy as n\n@cuda.jit\ndef k(a):\n    i=cuda.grid(1)\n    a[i]+=1\n"
+                 "a=cuda.to_device(n.zeros(1024))\nfor _ in range(50): k[4,256](a)\ncuda.synchronize()",
+    }
+    for name, text in programs.items():
+        probe = subprocess.run(["python3", "-c", f"import {name}"], capture_output=True)
+        if probe.returncode:
+            continue
+        _, err, report = lab.trace("python3", "-c", text, env={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+        expect(report is not None, f"{name}: no session: {err[-500:]}")
+        expect(report["kernels"]["count"] >= 50, f"{name}: {report['kernels']['count']} kernels")
+        ledger_closes(report)
+
+
+# -- who and where -------------------------------------------------------------------------
+
+
+@case
+def an_unprivileged_user(lab):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("needs root and setpriv")
+    os.chmod(lab.work, 0o777)
+    out, _, report = lab.trace(lab.programs, "threads", 2, 1000,
+                               prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    ledger_closes(report, json.loads(out)["kernels"])
+
+
+@case
+def monitor_never_loads_cupti(lab):
+    program = """
+import torch, time
+x = torch.randn(2048, 2048, device="cuda")
+end = time.time() + 1.5
+while time.time() < end:
+    x = torch.relu(x @ x) * 1e-3
+    torch.cuda.synchronize()
+maps = open("/proc/self/maps").read()
+print("libnvidia-ml" in maps)
+"""
+    out, _, report = lab.trace("python3", "-c", program, options=("--engine", "Monitor"))
+    bare = subprocess.run([lab.gpufl, "trace", "--engine", "Monitor", "-o", lab.work / "m", "--no-report", "--",
+                           lab.bin / "train_loop", "--steps", "1"], capture_output=True)
+    expect(bare.returncode == 0, "train_loop failed under Monitor")
+    expect("True" in out, "NVML is not loaded")
+    device = report["devices"][0]
+    expect(device["metrics"]["gpu_util"]["peak"] > 0, f"no utilisation: {device}")
+    expect(report["ledger"]["kernels_written"] == 0, "kernels under Monitor")
+
+
+@case
+def duration_ends_the_capture_not_the_program(lab):
+    begin = time.monotonic()
+    program = TORCH + "import time\ntime.sleep(4)\nprint('done')"
+    out, err, report = lab.trace("python3", "-c", program, options=("--duration", "3s"))
+    expect("done" in out, "the program did not run to its end")
+    expect(report is not None, f"no report: {err}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=HERE.parent.parent / "build", type=pathlib.Path)
+    parser.add_argument("--only")
+    parser.add_argument("--keep", type=pathlib.Path, help="keep the sessions of failed cases here")
+    args = parser.parse_args()
+    chosen = [c for c in cases if not args.only or c.__name__ in args.only.split(",")]
+    if subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode if shutil.which("nvidia-smi") else True:
+        print(f"no NVIDIA GPU on this machine\n0 passed, 0 failed, {len(chosen)} skipped")
+        return 0
+    passed = failed = skipped = 0
+    for c in chosen:
+        work = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-device-"))
+        begin = time.monotonic()
+        try:
+            c(Lab(args.build.resolve(), work))
+            passed += 1
+            print(f"ok    {c.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)
+        except Skipped as reason:
+            skipped += 1
+            print(f"skip  {c.__name__}: {reason}", flush=True)
+        except Exception as error:  # a case that breaks is a failed case
+            failed += 1
+            print(f"FAIL  {c.__name__}: {type(error).__name__}: {error}", flush=True)
+            if args.keep:
+                shutil.copytree(work, args.keep / c.__name__, dirs_exist_ok=True)
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
