@@ -1,0 +1,263 @@
+/* lines.c - lines out of one large window that is refilled from the file.
+ *
+ * The window holds plain bytes; a line is returned where it lies, its LF replaced
+ * by a NUL. Only the unfinished line at the end is moved when the window is
+ * refilled. The window grows by doubling up to max_line, so that memory stays
+ * bounded by the longest line allowed, and a longer one is passed over without
+ * being kept.
+ *
+ * Whether a file is gzip is seen from its first two bytes, never from its name: a
+ * log may be compressed while someone opens it. Members follow each other without
+ * notice, as gzip allows; zeros or other bytes behind the last one are damage. */
+#include "base/lines.h"
+
+#include "base/alloc.h"
+#include "base/zmem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum {
+    WINDOW = 1 << 18, /* first size, plain bytes: fits the second-level cache */
+    PACKED = 1 << 16, /* compressed bytes read at once */
+};
+
+struct lines {
+    int fd;
+    bool eof;        /* no more plain bytes will come */
+    bool truncated;  /* the gzip stream broke off or is damaged, or read(2) failed */
+    bool skipping;   /* inside a line that is too long */
+    size_t max_line; /* bytes without the LF */
+    uint64_t too_long;
+
+    char *window;     /* owned; cap + 1 bytes, for a NUL behind everything */
+    size_t cap;       /* bytes */
+    size_t from, to;  /* unread bytes: [from, to) */
+    size_t seen;      /* [from, seen) holds no LF */
+    uint64_t base;    /* plain offset of window[0] */
+    uint64_t line_at; /* plain offset of the line last returned */
+
+    bool gzip;             /* z is initialized */
+    bool inside;           /* of a gzip member */
+    z_stream z;            /* its input is packed[] */
+    unsigned char *packed; /* owned, PACKED bytes; NULL for plain files */
+};
+
+static ssize_t read_some(int fd, void *data, size_t n)
+{
+    ssize_t got;
+    do
+        got = read(fd, data, n);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* The first two bytes decide; reading starts at offset 0 in either case. */
+static int lines_detect(struct lines *l)
+{
+    unsigned char magic[2];
+    ssize_t got = pread(l->fd, magic, sizeof magic, 0);
+    if (got < 0 && errno != ESPIPE) /* a pipe is read as plain text */
+        return err_from_errno(errno);
+    if (got < 2 || magic[0] != 0x1f || magic[1] != 0x8b)
+        return 0;
+    l->packed = mem_alloc(PACKED);
+    if (!l->packed)
+        return GPUFL_E_NOMEM;
+    l->z.zalloc = zmem_alloc;
+    l->z.zfree = zmem_free;
+    if (inflateInit2(&l->z, 15 + 16 /* gzip only */) != Z_OK)
+        return GPUFL_E_NOMEM;
+    l->gzip = true;
+    return 0;
+}
+
+static int lines_setup(struct lines *l, const char *path)
+{
+    l->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (l->fd < 0)
+        return err_from_errno(errno);
+    l->cap = WINDOW;
+    l->window = mem_alloc(l->cap + 1);
+    return l->window ? lines_detect(l) : GPUFL_E_NOMEM;
+}
+
+int lines_open(struct lines **out, const char *path, size_t max_line, struct err *e)
+{
+    *out = NULL;
+    struct lines *l = mem_zalloc(sizeof *l);
+    if (!l)
+        return err_set(e, GPUFL_E_NOMEM, "cannot read %s: out of memory", path);
+    l->max_line = max_line;
+    int rc = lines_setup(l, path);
+    if (rc) {
+        int errnum = errno;
+        lines_close(l);
+        return rc == GPUFL_E_NOMEM ? err_set(e, rc, "cannot read %s: out of memory", path)
+                                   : err_set_vendor(e, rc, errnum, "cannot read %s", path);
+    }
+    *out = l;
+    return 0;
+}
+
+void lines_close(struct lines *l)
+{
+    if (!l)
+        return;
+    if (l->gzip)
+        inflateEnd(&l->z);
+    if (l->fd >= 0)
+        close(l->fd);
+    mem_free(l->packed);
+    mem_free(l->window);
+    mem_free(l);
+}
+
+/* Plain bytes appended to the window; 0: none will follow. */
+static size_t fill_plain(struct lines *l)
+{
+    ssize_t got = read_some(l->fd, l->window + l->to, l->cap - l->to);
+    if (got < 0)
+        l->truncated = true; /* a directory, or the disk failed: said, not fatal */
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* More compressed bytes; false at the end of the file. */
+static bool packed_refill(struct lines *l)
+{
+    ssize_t got = read_some(l->fd, l->packed, PACKED);
+    if (got < 0)
+        l->truncated = true;
+    if (got <= 0)
+        return false;
+    l->z.next_in = l->packed;
+    l->z.avail_in = (unsigned)got;
+    return true;
+}
+
+/* Inflates into the rest of the window; 0: the end, or damage. */
+static size_t fill_gzip(struct lines *l)
+{
+    size_t room = l->cap - l->to;
+    l->z.next_out = (unsigned char *)l->window + l->to;
+    l->z.avail_out = (unsigned)room;
+    while (l->z.avail_out == room) {
+        if (l->z.avail_in == 0 && !packed_refill(l)) {
+            l->truncated |= l->inside;
+            break;
+        }
+        l->inside = true;
+        int rc = inflate(&l->z, Z_NO_FLUSH);
+        if (rc == Z_STREAM_END) {
+            inflateReset(&l->z);
+            l->inside = false;
+        } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
+            l->truncated = true;
+            break;
+        }
+    }
+    return room - l->z.avail_out;
+}
+
+/* Room for at least one byte behind to, by moving the rest to the front or growing. */
+static bool window_make_room(struct lines *l)
+{
+    if (l->from > 0) {
+        memmove(l->window, l->window + l->from, l->to - l->from);
+        l->base += l->from;
+        l->seen -= l->from;
+        l->to -= l->from;
+        l->from = 0;
+    }
+    if (l->to < l->cap)
+        return true;
+    size_t cap = l->cap > SIZE_MAX / 4 ? l->cap : l->cap * 2;
+    char *grown = mem_realloc(l->window, cap + 1);
+    if (!grown)
+        return false;
+    l->window = grown;
+    l->cap = cap;
+    return true;
+}
+
+/* Drops what is held of a line that is longer than allowed. */
+static void line_give_up(struct lines *l)
+{
+    if (!l->skipping)
+        l->too_long++;
+    l->skipping = true;
+    l->from = l->seen = l->to;
+}
+
+/* More bytes behind the unfinished line; false at the end. */
+static bool lines_fill(struct lines *l)
+{
+    if (l->eof)
+        return false;
+    if (l->to - l->from > l->max_line)
+        line_give_up(l);
+    if (!window_make_room(l)) {
+        line_give_up(l); /* out of memory: this line costs itself, not the file */
+        window_make_room(l);
+    }
+    size_t got = l->gzip ? fill_gzip(l) : fill_plain(l);
+    l->to += got;
+    l->eof = got == 0 || (l->truncated && l->gzip);
+    return got > 0;
+}
+
+/* Takes [from, end) as a line and sets from to next; false where it is to be skipped. */
+static bool line_take(struct lines *l, size_t end, size_t next, char **line, size_t *len)
+{
+    bool skip = l->skipping;
+    if (!skip && end - l->from > l->max_line) {
+        l->too_long++;
+        skip = true;
+    }
+    *line = l->window + l->from;
+    *len = end - l->from;
+    l->line_at = l->base + l->from;
+    l->window[end] = '\0';
+    l->from = l->seen = next;
+    l->skipping = false;
+    return !skip;
+}
+
+bool lines_next(struct lines *l, char **line, size_t *len, bool *complete)
+{
+    for (;;) {
+        char *lf = memchr(l->window + l->seen, '\n', l->to - l->seen);
+        if (lf) {
+            size_t at = (size_t)(lf - l->window);
+            if (!line_take(l, at, at + 1, line, len))
+                continue;
+            *complete = true;
+            return true;
+        }
+        l->seen = l->to;
+        if (lines_fill(l))
+            continue;
+        if (l->from == l->to || !line_take(l, l->to, l->to, line, len))
+            return false;
+        *complete = false;
+        return true;
+    }
+}
+
+uint64_t lines_offset(const struct lines *l)
+{
+    return l->line_at;
+}
+
+uint64_t lines_too_long(const struct lines *l)
+{
+    return l->too_long;
+}
+
+bool lines_truncated(const struct lines *l)
+{
+    return l->truncated;
+}
