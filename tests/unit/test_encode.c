@@ -1,0 +1,291 @@
+/* test_encode.c - the exact text of headers, names and rows. */
+#include "wire/digits.h"
+#include "wire/encode.h"
+#include "wire/limits.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define EXPECT(b, text) assert_string_equal(buf_cstr(&(b)), text)
+
+static struct buf fresh(void)
+{
+    struct buf b;
+    buf_init(&b, 64u << 20);
+    return b;
+}
+
+static void test_digits(void **state)
+{
+    (void)state;
+    static const int64_t some[] = {0,
+                                   1,
+                                   9,
+                                   10,
+                                   99,
+                                   100,
+                                   12345,
+                                   9999999,
+                                   10000000,
+                                   99999999,
+                                   100000000,
+                                   1234567890123,
+                                   9999999999999999,
+                                   10000000000000000,
+                                   INT64_MAX,
+                                   INT64_MIN};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            int64_t v = (int64_t)((uint64_t)some[i] * (uint64_t)sign);
+            char got[DIGITS_ROOM + 8], want[32];
+            *digits_put_i64(got, v) = 0;
+            snprintf(want, sizeof want, "%" PRId64, v);
+            assert_string_equal(got, want);
+        }
+    uint64_t x = 1;
+    for (int i = 0; i < 200000; i++) {
+        x = x * 6364136223846793005ull + 1442695040888963407ull;
+        uint64_t v = x >> (i % 64);
+        char got[DIGITS_ROOM + 8], want[32];
+        *digits_put_u64(got, v) = 0;
+        snprintf(want, sizeof want, "%" PRIu64, v);
+        assert_string_equal(got, want);
+        char eight[9];
+        uint64_t word;
+        snprintf(eight, sizeof eight, "%-8" PRIu64, v % 100000000);
+        memcpy(&word, eight, 8);
+        unsigned n = digits_count(word);
+        assert_int_equal(n, strcspn(eight, " "));
+        assert_int_equal(digits_value(word, n), v % 100000000);
+    }
+}
+
+/* Every byte that is not a digit must end a number, wherever it stands. */
+static void test_digits_count(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 256; c++)
+        for (unsigned at = 0; at < 8; at++)
+            for (int behind = 0; behind < 256; behind += 5) {
+                unsigned char text[8];
+                memset(text, behind, sizeof text);
+                memset(text, '7', at);
+                text[at] = (unsigned char)c;
+                uint64_t word;
+                memcpy(&word, text, 8);
+                unsigned n = at;
+                while (n < 8 && text[n] >= '0' && text[n] <= '9')
+                    n++;
+                assert_int_equal(digits_count(word), n);
+            }
+}
+
+static void test_example_of_header(void **state)
+{
+    (void)state;
+    struct buf b = fresh();
+    struct kernel_row rows[3];
+    for (int i = 0; i < 3; i++)
+        for (unsigned c = 0; c < COL_kernel_COUNT; c++)
+            ((int64_t *)&rows[i])[c] = CELL_NULL;
+    static const int64_t start[] = {900, 912, 923}, duration[] = {4, 4, 5};
+    for (int i = 0; i < 3; i++) {
+        rows[i].start = start[i];
+        rows[i].duration = duration[i];
+        rows[i].stream = 1;
+    }
+    encode_rows(&b, RECORD_kernel, (const int64_t *)rows, 3);
+    EXPECT(b, "{\"type\":\"kernel\",\"rows\":3,\"start\":[900,12,11],\"duration\":[4,4,5],"
+              "\"stream\":1}\n");
+    buf_fini(&b);
+}
+
+static void test_codings(void **state)
+{
+    (void)state;
+    struct buf b = fresh();
+    struct alloc_row rows[4] = {
+        {.time = 1000, .op = 1, .address = 0x7f00, .bytes = -5, .correlation = 10},
+        {.time = CELL_NULL, .op = 1, .address = -1, .bytes = CELL_NULL, .correlation = CELL_NULL},
+        {.time = 900, .op = 1, .address = CELL_NULL, .bytes = 0, .correlation = INT64_MAX},
+        {.time = 901, .op = 1, .address = 0, .bytes = INT64_MAX, .correlation = -2},
+    };
+    encode_rows(&b, RECORD_alloc, (const int64_t *)rows, 4);
+    EXPECT(b, "{\"type\":\"alloc\",\"rows\":4,\"time\":[1000,null,-100,1],\"op\":1,\"memory\":0,"
+              "\"address\":[\"7f00\",\"ffffffffffffffff\",null,\"0\"],"
+              "\"bytes\":[-5,null,0,9223372036854775807],\"device\":0,\"stream\":0,"
+              "\"correlation\":[10,null,9223372036854775797,9223372036854775807]}\n");
+    buf_clear(&b);
+    encode_rows(&b, RECORD_alloc, (const int64_t *)rows, 1);
+    EXPECT(b, "{\"type\":\"alloc\",\"rows\":1,\"time\":1000,\"op\":1,\"memory\":0,"
+              "\"address\":\"7f00\",\"bytes\":-5,\"device\":0,\"stream\":0,\"correlation\":10}\n");
+    buf_fini(&b);
+}
+
+static void test_times_out_of_range(void **state)
+{
+    (void)state;
+    struct buf b = fresh();
+    struct end_row rows[3] = {{INT64_MAX, 1}, {WIRE_TIME_MAX, 1}, {-WIRE_TIME_MAX - 1, 1}};
+    encode_rows(&b, RECORD_end, (const int64_t *)rows, 3);
+    EXPECT(b, "{\"type\":\"end\",\"rows\":3,\"time\":[null,4611686018427387904,null],"
+              "\"reason\":1}\n");
+    buf_clear(&b);
+    encode_rows(&b, RECORD_end, (const int64_t *)rows, 1);
+    EXPECT(b, "{\"type\":\"end\",\"rows\":1,\"reason\":1}\n");
+    buf_fini(&b);
+}
+
+static void test_no_rows_no_line(void **state)
+{
+    (void)state;
+    struct buf b = fresh();
+    struct end_row row = {1, 1};
+    encode_rows(&b, RECORD_end, (const int64_t *)&row, 0);
+    encode_names(&b, NULL, NULL, NULL, 0);
+    assert_int_equal(b.len, 0);
+    buf_fini(&b);
+}
+
+static size_t count_lines(const struct buf *b, size_t *longest)
+{
+    size_t n = 0, from = 0;
+    *longest = 0;
+    for (size_t i = 0; i < b->len; i++)
+        if (b->data[i] == '\n') {
+            n++;
+            if (i - from > *longest)
+                *longest = i - from;
+            from = i + 1;
+        }
+    return n;
+}
+
+/* The widest record with the longest cells still gives lines that readers take. */
+static void test_lines_stay_short(void **state)
+{
+    (void)state;
+    int widest = 0;
+    for (int i = 0; i < RECORD_COUNT; i++)
+        if (records[i].column_count > records[widest].column_count)
+            widest = i;
+    size_t rows = 2 * WIRE_MAX_ROWS, cells = rows * records[widest].column_count, longest;
+    int64_t *table = calloc(cells, sizeof *table);
+    for (size_t i = 0; i < cells; i++)
+        table[i] = INT64_MIN + 1 + (int64_t)(i / records[widest].column_count);
+    struct buf b = fresh();
+    encode_rows(&b, (enum record_type)widest, table, rows);
+    assert_int_equal(buf_error(&b), 0);
+    assert_true(count_lines(&b, &longest) >= 2);
+    assert_true(longest < WIRE_MAX_LINE);
+    buf_fini(&b);
+    free(table);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    struct buf b = fresh();
+    const uint32_t ids[] = {7, 4294967295u};
+    const char *texts[] = {"a\"b\n", "\xff"};
+    const size_t lens[] = {4, 1};
+    encode_names(&b, ids, texts, lens, 2);
+    EXPECT(b, "{\"type\":\"names\",\"rows\":2,\"id\":[7,4294967295],"
+              "\"text\":[\"a\\\"b\\n\",\"\xef\xbf\xbd\"]}\n");
+    buf_fini(&b);
+}
+
+static void test_long_names_are_cut_and_split(void **state)
+{
+    (void)state;
+    enum { N = 40, LONG = 1 << 20 };
+    char *text = malloc(LONG);
+    memset(text, 1, LONG); /* each byte becomes six */
+    uint32_t ids[N];
+    const char *texts[N];
+    size_t lens[N], longest;
+    for (uint32_t i = 0; i < N; i++) {
+        ids[i] = i + 1;
+        texts[i] = text;
+        lens[i] = LONG;
+    }
+    struct buf b = fresh();
+    encode_names(&b, ids, texts, lens, N);
+    assert_int_equal(buf_error(&b), 0);
+    assert_int_equal(count_lines(&b, &longest), N);
+    assert_true(longest < WIRE_MAX_LINE);
+    buf_fini(&b);
+    free(text);
+}
+
+static void test_header(void **state)
+{
+    (void)state;
+    struct buf b = fresh();
+    const struct wire_header h = {.session = "0b1c",
+                                  .channel = "device",
+                                  .part = 2,
+                                  .offset = 67108864,
+                                  .app = "a\\b",
+                                  .pid = 7,
+                                  .host = "h",
+                                  .run = NULL,
+                                  .command = "./a \"x\"",
+                                  .engine = "Trace",
+                                  .backend = "sim",
+                                  .simulated = true,
+                                  .version = "0.1.0",
+                                  .system = "Linux",
+                                  .start = 5,
+                                  .clock_monotonic = 6,
+                                  .clock_real = 1770000000000000000,
+                                  .clock_uncertainty = 40};
+    encode_header(&b, &h);
+    EXPECT(b, "{\"type\":\"header\",\"format\":1,\"session\":\"0b1c\",\"channel\":\"device\","
+              "\"part\":2,\"offset\":67108864,\"app\":\"a\\\\b\",\"pid\":7,\"host\":\"h\","
+              "\"run\":\"\",\"command\":\"./a \\\"x\\\"\",\"engine\":\"Trace\",\"backend\":\"sim\","
+              "\"simulated\":true,\"version\":\"0.1.0\",\"system\":\"Linux\",\"start\":5,"
+              "\"clock_monotonic\":6,\"clock_real\":1770000000000000000,"
+              "\"clock_uncertainty\":40}\n");
+    buf_fini(&b);
+}
+
+/* A full buffer keeps what it has and says so; nothing is written past its end. */
+static void test_full_buffer(void **state)
+{
+    (void)state;
+    struct kernel_row rows[100];
+    for (int i = 0; i < 100; i++)
+        rows[i] = (struct kernel_row){.start = i * 1000000007ll, .duration = i};
+    for (size_t max = 0; max < 4000; max += 37) {
+        struct buf b;
+        buf_init(&b, max);
+        encode_rows(&b, RECORD_kernel, (const int64_t *)rows, 100);
+        assert_true(b.len <= max);
+        buf_fini(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_digits),
+        cmocka_unit_test(test_digits_count),
+        cmocka_unit_test(test_example_of_header),
+        cmocka_unit_test(test_codings),
+        cmocka_unit_test(test_times_out_of_range),
+        cmocka_unit_test(test_no_rows_no_line),
+        cmocka_unit_test(test_lines_stay_short),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_long_names_are_cut_and_split),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_full_buffer),
+    };
+    return cmocka_run_group_tests_name("encode", tests, NULL, NULL);
+}

@@ -1,0 +1,2 @@
+gpufl_test(record DEPS wire)
+gpufl_test(encode DEPS wire)
