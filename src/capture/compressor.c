@@ -1,0 +1,99 @@
+/* compressor.c - see compressor.h for the order of the steps, which is what
+ * makes a crash at any of them harmless. */
+#include "capture/compressor.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    LEVEL = 6,
+    NICE = 19,
+};
+
+struct job {
+    struct queue_node node; /* first */
+    char path[];            /* of the plain part */
+};
+
+static int sync_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int rc = fsync(fd);
+    close(fd);
+    return rc;
+}
+
+static void pack(struct compressor *c, const char *path)
+{
+    char packed[PATH_MAX];
+    struct err e = {0};
+    if (snprintf(packed, sizeof packed, "%s.gz", path) >= (int)sizeof packed)
+        return;
+    if (file_gzip(path, packed, LEVEL, &e)) {
+        log_debug("%s stays uncompressed: %s", path, e.text);
+        return;
+    }
+    if (c->durable && (sync_file(packed) || sync_file(c->spool->dir)))
+        return;
+    spool_replaced(c->spool, path, packed);
+}
+
+static void pack_list(struct compressor *c, struct queue_node *n)
+{
+    while (n) {
+        struct job *job = (struct job *)n;
+        n = n->next;
+        if (!atomic_load_explicit(&c->stop, memory_order_acquire))
+            pack(c, job->path);
+        mem_free(job);
+    }
+}
+
+static void *compressor_main(void *arg)
+{
+    struct compressor *c = arg;
+    while (!atomic_load_explicit(&c->stop, memory_order_acquire)) {
+        wakeup_wait(&c->wake, -1);
+        pack_list(c, queue_take(&c->jobs));
+    }
+    return NULL;
+}
+
+int compressor_init(struct compressor *c, struct spool *spool, bool durable)
+{
+    memset(c, 0, sizeof *c);
+    c->spool = spool;
+    c->durable = durable;
+    return wakeup_init(&c->wake);
+}
+
+void compressor_add(struct compressor *c, const char *path)
+{
+    size_t size = strlen(path) + 1;
+    struct job *job = mem_alloc(sizeof *job + size);
+    if (!job)
+        return; /* stays plain */
+    memcpy(job->path, path, size);
+    queue_push(&c->jobs, &job->node);
+    if (!c->thread.running && thread_start(&c->thread, "gpufl-gzip", NICE, compressor_main, c))
+        return; /* waits in the queue for the next try */
+    wakeup_signal(&c->wake);
+}
+
+void compressor_stop(struct compressor *c)
+{
+    atomic_store_explicit(&c->stop, true, memory_order_release);
+    wakeup_signal(&c->wake);
+    thread_join(&c->thread);
+    pack_list(c, queue_take(&c->jobs)); /* frees them */
+    wakeup_fini(&c->wake);
+}

@@ -1,0 +1,34 @@
+/* compressor.h - the low-priority thread that packs finished parts.
+ *
+ * <channel>.<N>.log is packed into <channel>.<N>.log.gz.part, which is renamed to
+ * <channel>.<N>.log.gz when complete; only then the plain one is removed. So at
+ * every moment at least one of the two is whole, and a .gz always is. The thread
+ * starts with the first part. What cannot be packed stays plain.
+ *
+ * compressor_add and _stop: [collector]; nothing else is shared but the queue,
+ * the wake-up and the spool's count. */
+#ifndef GPUFL_CAPTURE_COMPRESSOR_H
+#define GPUFL_CAPTURE_COMPRESSOR_H
+
+#include "base/queue.h"
+#include "base/thread.h"
+#include "capture/spool.h"
+
+struct compressor {
+    struct spool *spool; /* not owned */
+    bool durable;        /* fsync the packed part before the plain one goes */
+    struct thread thread;
+    struct queue jobs;  /* of struct job */
+    struct wakeup wake; /* after a push, and after stop */
+    _Atomic bool stop;  /* release in compressor_stop, acquire in the thread */
+};
+
+int compressor_init(struct compressor *c, struct spool *spool, bool durable);
+
+/* Hands a finished part over. */
+void compressor_add(struct compressor *c, const char *path);
+
+/* Ends the thread after the part in its hands; what waits stays plain. */
+void compressor_stop(struct compressor *c);
+
+#endif

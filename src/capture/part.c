@@ -1,0 +1,134 @@
+/* part.c - one channel's file.
+ *
+ * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills. Our threads block
+ * it, but the last flush can run on a thread of the program (exit, shutdown):
+ * part_write blocks it for the call and takes back the one it caused. */
+#include "capture/part.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FILE_MODE = 0644 };
+
+void part_init(struct part *p, const char *dir, enum channel c)
+{
+    memset(p, 0, sizeof *p);
+    p->dir = dir;
+    p->name = channel_names[c];
+    p->fd = -1;
+    p->number = 1;
+}
+
+/* number 0: the active one. 0 or -ENAMETOOLONG. */
+static int part_path(const struct part *p, int64_t number, char *path)
+{
+    int n = number ? snprintf(path, PATH_MAX, "%s/%s.%lld.log", p->dir, p->name, (long long)number)
+                   : snprintf(path, PATH_MAX, "%s/%s.log", p->dir, p->name);
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* A file of that name that is there already belongs to somebody else: refused. */
+static int part_create(struct part *p)
+{
+    char path[PATH_MAX];
+    int rc = part_path(p, 0, path);
+    if (rc)
+        return rc;
+    do
+        p->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, FILE_MODE);
+    while (p->fd < 0 && errno == EINTR);
+    return p->fd < 0 ? -errno : 0;
+}
+
+/* write(2) that cannot raise a deadly signal. */
+static int write_shielded(int fd, const void *data, size_t n)
+{
+    sigset_t size_signal, before;
+    sigemptyset(&size_signal);
+    sigaddset(&size_signal, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &size_signal, &before);
+    int rc = file_write_all(fd, data, n);
+    if (rc == -EFBIG)
+        sigtimedwait(&size_signal, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+/* After a failed write: back to the end of the last complete line. */
+static void part_cut(struct part *p)
+{
+    if (ftruncate(p->fd, p->bytes) == 0)
+        return;
+    struct stat st;
+    if (fstat(p->fd, &st) == 0 && st.st_size > p->bytes) {
+        p->bytes = st.st_size;
+        p->torn = true;
+    }
+}
+
+int part_write(struct part *p, const void *data, size_t n, bool durable)
+{
+    int rc = p->fd < 0 ? part_create(p) : 0;
+    if (rc)
+        return rc;
+    if (p->torn) {
+        rc = write_shielded(p->fd, "\n", 1);
+        if (rc)
+            return rc;
+        p->torn = false;
+        p->bytes++;
+    }
+    rc = write_shielded(p->fd, data, n);
+    if (!rc && durable && fdatasync(p->fd))
+        rc = -errno;
+    if (rc) {
+        part_cut(p);
+        return rc;
+    }
+    p->bytes += (int64_t)n;
+    p->started = true;
+    return 0;
+}
+
+void part_leave(struct part *p)
+{
+    int fd = p->fd;
+    if (fd < 0)
+        return;
+    p->fd = -1; /* before close: a child forked in between must not close a stranger's file */
+    close(fd);
+    p->number++;
+    p->offset += p->bytes;
+    p->bytes = 0;
+    p->started = p->torn = false;
+    memset(p->rows, 0, sizeof p->rows);
+}
+
+int part_finish(struct part *p, char *path)
+{
+    char active[PATH_MAX];
+    int rc = part_path(p, 0, active);
+    if (!rc)
+        rc = part_path(p, p->number, path);
+    if (!rc && rename(active, path))
+        rc = -errno;
+    if (!rc || rc == -ENOENT)
+        part_leave(p);
+    return rc;
+}
+
+bool part_deleted(const struct part *p)
+{
+    struct stat st;
+    return p->fd >= 0 && fstat(p->fd, &st) == 0 && st.st_nlink == 0;
+}

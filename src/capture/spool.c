@@ -1,0 +1,165 @@
+/* spool.c - the session's size and the disk's free space.
+ *
+ * The second of the check is the system's, whatever clock.h says: a simulated
+ * clock may stand still or race. */
+#include "capture/spool.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHECK_NS = 1000000000 };
+
+static int64_t now_coarse(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* A packed part whose plain one is still there is not counted: that is the
+ * compressor's to do, under the lock, together with removing the plain one. */
+static bool is_counted(const char *dir, const char *name, int64_t *bytes)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (path_join(path, sizeof path, dir, name))
+        return false;
+    size_t len = strlen(path);
+    if (stat(path, &st) || !S_ISREG(st.st_mode))
+        return false;
+    *bytes = st.st_size;
+    if (len > 5 && !strcmp(path + len - 5, ".part"))
+        return false;
+    if (len > 3 && !strcmp(path + len - 3, ".gz")) {
+        path[len - 3] = '\0';
+        return !file_exists(path);
+    }
+    return true;
+}
+
+/* Bytes the directory holds now; -1 when it cannot be read. */
+static int64_t scan_bytes(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return -1;
+    int64_t total = 0, bytes;
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (is_counted(path, entry->d_name, &bytes))
+            total += bytes;
+    closedir(dir);
+    return total;
+}
+
+static void rescan(struct spool *s)
+{
+    pthread_mutex_lock(&s->lock);
+    int64_t bytes = scan_bytes(s->dir);
+    if (bytes >= 0)
+        atomic_store_explicit(&s->bytes, bytes, memory_order_relaxed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static int64_t spool_bytes(struct spool *s)
+{
+    return atomic_load_explicit(&s->bytes, memory_order_relaxed);
+}
+
+int spool_init(struct spool *s, const char *dir, int64_t max_bytes, int64_t min_free)
+{
+    memset(s, 0, sizeof *s);
+    s->dir = dir;
+    s->min_free = min_free;
+    s->closing = SPOOL_CLOSING_BYTES;
+    if (max_bytes > 0) {
+        if (s->closing > max_bytes / 4)
+            s->closing = max_bytes / 4;
+        s->limit = max_bytes - s->closing;
+    }
+    int rc = pthread_mutex_init(&s->lock, NULL);
+    if (rc)
+        return err_from_errno(rc);
+    rescan(s);
+    s->checked = now_coarse() - CHECK_NS;
+    spool_check(s);
+    return 0;
+}
+
+void spool_fini(struct spool *s)
+{
+    pthread_mutex_destroy(&s->lock);
+}
+
+void spool_end(struct spool *s, enum writer_stop why, const char *fmt, ...)
+{
+    if (s->stop != WRITER_RUNS)
+        return;
+    s->stop = why;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(s->text, sizeof s->text, fmt, ap);
+    va_end(ap);
+}
+
+bool spool_check(struct spool *s)
+{
+    int64_t now = now_coarse();
+    if (now - s->checked < CHECK_NS)
+        return false;
+    s->checked = now;
+    int64_t left = s->min_free > 0 ? file_free_bytes(s->dir) : -1;
+    if (left >= 0 && left < s->min_free)
+        spool_end(
+            s, WRITER_DISK_RESERVE,
+            "capture ended: the disk of %.255s has %lld MiB left, less than the %lld MiB to be "
+            "kept free; free some space, or lower log_min_free_bytes",
+            s->dir, (long long)(left >> 20), (long long)(s->min_free >> 20));
+    return true;
+}
+
+static void check_limit(struct spool *s, int64_t n)
+{
+    if (!s->limit || spool_bytes(s) + n <= s->limit)
+        return;
+    rescan(s);
+    if (spool_bytes(s) + n > s->limit)
+        spool_end(
+            s, WRITER_SPOOL_LIMIT,
+            "capture ended: the session's logs in %.255s reached their limit of %lld MiB; raise "
+            "log_max_spool_bytes, or trace less",
+            s->dir, (long long)((s->limit + s->closing) >> 20));
+}
+
+bool spool_admit(struct spool *s, enum spool_class k, int64_t n)
+{
+    if (s->stop == WRITER_RUNS)
+        check_limit(s, n);
+    if (s->stop == WRITER_RUNS)
+        return true;
+    int64_t room = k == SPOOL_LAST ? s->closing : k == SPOOL_CLOSING ? s->closing / 2 : 0;
+    return s->closing_used + n <= room;
+}
+
+void spool_add(struct spool *s, enum spool_class k, int64_t n)
+{
+    if (k != SPOOL_ROWS && s->stop != WRITER_RUNS)
+        s->closing_used += n;
+    atomic_fetch_add_explicit(&s->bytes, n, memory_order_relaxed);
+}
+
+void spool_replaced(struct spool *s, const char *plain, const char *packed)
+{
+    pthread_mutex_lock(&s->lock);
+    int64_t before = file_size(plain), after = file_size(packed);
+    if (before >= 0 && after >= 0 && unlink(plain) == 0)
+        atomic_fetch_add_explicit(&s->bytes, after - before, memory_order_relaxed);
+    pthread_mutex_unlock(&s->lock);
+}
