@@ -1,29 +1,20 @@
 /* buf.c - growth with a ceiling, numbers, and JSON strings.
  *
- * Numbers are the log encoder's hot path. Eight digits are computed at once
- * inside one 64-bit word (three multiplications, no branch on the length), and
- * the leading zeros are shifted out; only numbers of more than eight digits
- * divide. The word's lowest byte is the first digit, so this wants a
- * little-endian machine, as all ours are.
+ * Numbers go through digits.h, which may touch DIGITS_ROOM bytes where a number
+ * needs fewer: near the ceiling they take a detour through the stack.
  *
  * One byte more than cap is allocated: buf_cstr never has to grow. */
 #include "base/buf.h"
 
 #include "base/alloc.h"
+#include "base/digits.h"
 #include "base/err.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "digits8 stores its word with the first digit in the lowest byte"
-#endif
-
-enum {
-    FIRST_CAP = 256,
-    NUMBER_ROOM = 32, /* 20 digits and sign, and what an 8-byte store overhangs */
-};
+enum { FIRST_CAP = 256 };
 
 void buf_init(struct buf *b, size_t max)
 {
@@ -90,76 +81,20 @@ void buf_char(struct buf *b, char c)
     b->data[b->len++] = c;
 }
 
-/* The 8 decimal digits of v < 10^8, one a byte, the first in the lowest byte.
- * Each step splits every lane in two: 4+4 digits, then 2+2, then 1+1. */
-static inline uint64_t digits8(uint32_t v)
-{
-    uint64_t by4 = v / 10000 | (uint64_t)(v % 10000) << 32;
-    uint64_t top2 = by4 * 10486 >> 20 & 0x0000007f0000007f; /* / 100 */
-    uint64_t by2 = top2 | (by4 - 100 * top2) << 16;
-    uint64_t top1 = by2 * 103 >> 10 & 0x000f000f000f000f; /* / 10 */
-    return top1 | (by2 - 10 * top1) << 8;
-}
-
-static const uint64_t ASCII_ZEROS = 0x3030303030303030;
-
-/* v < 10^8 without leading zeros; stores 8 bytes, returns how many count. */
-static inline size_t put_short(char *out, uint32_t v)
-{
-    uint64_t digits = digits8(v);
-    unsigned zeros = (unsigned)__builtin_ctzll(digits | (uint64_t)1 << 56) & ~7u;
-    uint64_t text = (digits | ASCII_ZEROS) >> zeros;
-    memcpy(out, &text, 8);
-    return 8 - zeros / 8;
-}
-
-static inline void put_eight(char *out, uint32_t v)
-{
-    uint64_t text = digits8(v) | ASCII_ZEROS;
-    memcpy(out, &text, 8);
-}
-
-/* At most 20 digits, 24 bytes stored. */
-static inline size_t put_digits(char *out, uint64_t v)
-{
-    enum { E8 = 100000000 };
-    if (__builtin_expect(v < E8, 1))
-        return put_short(out, (uint32_t)v);
-    uint64_t high = v / E8;
-    uint32_t low = (uint32_t)(v % E8);
-    size_t n;
-    if (high < E8) {
-        n = put_short(out, (uint32_t)high);
-    } else {
-        n = put_short(out, (uint32_t)(high / E8));
-        put_eight(out + n, (uint32_t)(high % E8));
-        n += 8;
-    }
-    put_eight(out + n, low);
-    return n + 8;
-}
-
-static inline size_t put_signed(char *out, int64_t v)
-{
-    uint64_t sign = (uint64_t)v >> 63;
-    out[0] = '-'; /* overwritten where v is not negative */
-    return sign + put_digits(out + sign, sign ? 0 - (uint64_t)v : (uint64_t)v);
-}
-
 void buf_i64(struct buf *b, int64_t v)
 {
-    if (__builtin_expect((b->cap - b->len >= NUMBER_ROOM) & (b->error == 0), 1)) {
-        b->len += put_signed(b->data + b->len, v);
+    if (__builtin_expect((b->cap - b->len >= DIGITS_ROOM) & (b->error == 0), 1)) {
+        b->len = (size_t)(digits_put_i64(b->data + b->len, v) - b->data);
         return;
     }
-    char text[NUMBER_ROOM];
-    buf_put(b, text, put_signed(text, v));
+    char text[DIGITS_ROOM];
+    buf_put(b, text, (size_t)(digits_put_i64(text, v) - text));
 }
 
 void buf_u64(struct buf *b, uint64_t v)
 {
-    char text[NUMBER_ROOM];
-    buf_put(b, text, put_digits(text, v));
+    char text[DIGITS_ROOM];
+    buf_put(b, text, (size_t)(digits_put_u64(text, v) - text));
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)

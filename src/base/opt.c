@@ -230,6 +230,15 @@ static int take_choice(const struct opt *o, const char *value)
     return 0;
 }
 
+static int take_list(const struct opt *o, const char *value)
+{
+    struct opt_list *list = o->target;
+    if (list->count >= list->max)
+        return GPUFL_E_FULL;
+    list->items[list->count++] = value;
+    return 0;
+}
+
 static const struct {
     int (*take)(const struct opt *o, const char *value); /* NULL: takes no value */
     const char *expects;                                 /* behind "is not " */
@@ -242,6 +251,7 @@ static const struct {
                       "TIME"},
     [OPT_SIZE] = {take_size, "a size (64M, 4G; without a unit: bytes)", "SIZE"},
     [OPT_CHOICE] = {take_choice, NULL, "NAME"},
+    [OPT_LIST] = {take_list, NULL, "TEXT"},
 };
 
 static const char *opt_arg(const struct opt *o)
@@ -334,7 +344,11 @@ static int opt_take(const struct opt *table, int argc, char **argv, int *i, stru
                            o->name, opt_arg(o));
         value = argv[++*i];
     }
-    return KINDS[o->kind].take(o, value) ? fail_value(o, value, e) : 0;
+    int rc = KINDS[o->kind].take(o, value);
+    if (rc == GPUFL_E_FULL)
+        return err_set(e, rc, "option '--%s' was given more than the %zu times allowed", o->name,
+                       ((const struct opt_list *)o->target)->max);
+    return rc ? fail_value(o, value, e) : 0;
 }
 
 int opt_parse(const struct opt *table, int flags, int argc, char **argv, int *operands,

@@ -1,4 +1,4 @@
-/* digits.h - decimal digits from and to memory, eight at a time.
+/* digits.h - decimal digits from memory, eight at a time; base/digits.h writes them.
  *
  * Cells of a log are mostly short numbers whose length varies, so that a loop
  * over digits costs a mispredicted branch a cell. These routines treat eight
@@ -6,60 +6,7 @@
 #ifndef GPUFL_WIRE_DIGITS_H
 #define GPUFL_WIRE_DIGITS_H
 
-#include <stdint.h>
-#include <string.h>
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words hold digits lowest byte first");
-
-#define DIGITS_ROOM 24 /* bytes that writing one number may touch, sign included */
-
-/* The eight digits of v < 10^8, most significant in the lowest byte, values 0 to 9. */
-static inline uint64_t digits_spread(uint32_t v)
-{
-    uint64_t fours = (v / 10000) | ((uint64_t)(v % 10000) << 32);
-    uint64_t hundreds = ((fours * 10486) >> 20) & 0x0000007f0000007full; /* / 100 */
-    uint64_t twos = hundreds | ((fours - hundreds * 100) << 16);
-    uint64_t tens = ((twos * 103) >> 10) & 0x000f000f000f000full; /* / 10 */
-    return tens | ((twos - tens * 10) << 8);
-}
-
-/* Writes v < 10^8 without leading zeros; returns the end. */
-static inline char *digits_put8(char *p, uint32_t v)
-{
-    uint64_t d = digits_spread(v);
-    unsigned zeros = (unsigned)__builtin_ctzll(d | 1ull << 56) / 8;
-    d = (d | 0x3030303030303030ull) >> (zeros * 8);
-    memcpy(p, &d, 8);
-    return p + 8 - zeros;
-}
-
-/* All eight digits of v < 10^8. */
-static inline char *digits_put8_full(char *p, uint32_t v)
-{
-    uint64_t d = digits_spread(v) | 0x3030303030303030ull;
-    memcpy(p, &d, 8);
-    return p + 8;
-}
-
-/* Any v; may touch DIGITS_ROOM bytes at p. */
-static inline char *digits_put_u64(char *p, uint64_t v)
-{
-    const uint64_t e8 = 100000000;
-    if (__builtin_expect(v < e8, 1))
-        return digits_put8(p, (uint32_t)v);
-    if (v < e8 * e8)
-        return digits_put8_full(digits_put8(p, (uint32_t)(v / e8)), (uint32_t)(v % e8));
-    p = digits_put8(p, (uint32_t)(v / (e8 * e8)));
-    v %= e8 * e8;
-    return digits_put8_full(digits_put8_full(p, (uint32_t)(v / e8)), (uint32_t)(v % e8));
-}
-
-static inline char *digits_put_i64(char *p, int64_t v)
-{
-    uint64_t negative = (uint64_t)(v < 0);
-    *p = '-';
-    return digits_put_u64(p + negative, ((uint64_t)v ^ -negative) + negative);
-}
+#include "base/digits.h"
 
 /* Digits at the start of the eight bytes w, 0 to 8. */
 static inline unsigned digits_count(uint64_t w)
