@@ -19,7 +19,9 @@ struct wire_batch {
 };
 
 /* What the decoder calls; pointers are valid during the call. A non-zero result
- * stops the feed and is returned by it. Members may be NULL. */
+ * stops the feed and is returned by it. Members may be NULL. A batch has at most
+ * 65536 rows. Of the public client's sessions the header may come after rows,
+ * and more than once (its last one counts). */
 struct wire_visitor {
     void *arg;
     int (*header)(void *arg, const struct wire_header *h);
@@ -28,11 +30,13 @@ struct wire_visitor {
 };
 
 struct decode_stats {
-    uint64_t lines;           /* fed, empty ones not counted */
-    uint64_t damaged;         /* not decodable */
-    uint64_t unknown_records; /* of a type this version does not know */
-    uint64_t unknown_columns; /* columns passed over, summed over lines */
-    uint64_t foreign;         /* lines of the public client's format among lines */
+    uint64_t lines;            /* fed, empty ones not counted */
+    uint64_t damaged;          /* not decodable */
+    uint64_t unknown_records;  /* of a type this version does not know */
+    uint64_t unknown_columns;  /* columns passed over, summed over lines */
+    uint64_t foreign;          /* lines of the public client's format among lines */
+    uint64_t foreign_unmapped; /* of these: known, but nothing here takes them yet */
+    uint64_t foreign_orphans;  /* rows of them that refer to nothing: an end with no begin, … */
 };
 
 struct decoder;

@@ -56,34 +56,43 @@ static void test_digits(void **state)
         *digits_put_u64(got, v) = 0;
         snprintf(want, sizeof want, "%" PRIu64, v);
         assert_string_equal(got, want);
-        char eight[9];
-        uint64_t word;
-        snprintf(eight, sizeof eight, "%-8" PRIu64, v % 100000000);
-        memcpy(&word, eight, 8);
-        unsigned n = digits_count(word);
-        assert_int_equal(n, strcspn(eight, " "));
-        assert_int_equal(digits_value(word, n), v % 100000000);
+        uint32_t value;
+        snprintf(want, sizeof want, "????????%" PRIu64, v % 100000000);
+        assert_true(digits_read(want + strlen(want), strlen(want) - 8, &value));
+        assert_int_equal(value, v % 100000000);
     }
 }
 
-/* Every byte that is not a digit must end a number, wherever it stands. */
-static void test_digits_count(void **state)
+/* Every byte that is not a digit must be noticed, wherever it stands. */
+static void test_digits_other(void **state)
 {
     (void)state;
     for (int c = 0; c < 256; c++)
-        for (unsigned at = 0; at < 8; at++)
-            for (int behind = 0; behind < 256; behind += 5) {
-                unsigned char text[8];
-                memset(text, behind, sizeof text);
-                memset(text, '7', at);
-                text[at] = (unsigned char)c;
-                uint64_t word;
-                memcpy(&word, text, 8);
-                unsigned n = at;
-                while (n < 8 && text[n] >= '0' && text[n] <= '9')
-                    n++;
-                assert_int_equal(digits_count(word), n);
+        for (size_t digits = 1; digits <= 8; digits++)
+            for (size_t at = 0; at < digits; at++) {
+                char text[16];
+                uint32_t value;
+                memset(text, c, sizeof text);
+                memset(text + 16 - digits, '7', digits);
+                text[15 - at] = (char)c;
+                assert_int_equal(digits_read(text + 16, digits, &value), c >= '0' && c <= '9');
             }
+}
+
+static void test_commas(void **state)
+{
+    (void)state;
+    uint64_t x = 99;
+    for (int round = 0; round < 20000; round++) {
+        char text[DIGITS_BLOCK];
+        uint64_t want = 0;
+        for (int i = 0; i < DIGITS_BLOCK; i++) {
+            x = x * 6364136223846793005ull + 1442695040888963407ull;
+            text[i] = x >> 62 == 0 ? ',' : (char)(x >> 40);
+            want |= (uint64_t)(text[i] == ',') << i;
+        }
+        assert_int_equal(digits_commas(text), want);
+    }
 }
 
 static void test_example_of_header(void **state)
@@ -275,17 +284,12 @@ static void test_full_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_digits),
-        cmocka_unit_test(test_digits_count),
-        cmocka_unit_test(test_example_of_header),
-        cmocka_unit_test(test_codings),
-        cmocka_unit_test(test_times_out_of_range),
-        cmocka_unit_test(test_no_rows_no_line),
-        cmocka_unit_test(test_lines_stay_short),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_long_names_are_cut_and_split),
-        cmocka_unit_test(test_header),
-        cmocka_unit_test(test_full_buffer),
+        cmocka_unit_test(test_digits),          cmocka_unit_test(test_digits_other),
+        cmocka_unit_test(test_commas),          cmocka_unit_test(test_example_of_header),
+        cmocka_unit_test(test_codings),         cmocka_unit_test(test_times_out_of_range),
+        cmocka_unit_test(test_no_rows_no_line), cmocka_unit_test(test_lines_stay_short),
+        cmocka_unit_test(test_names),           cmocka_unit_test(test_long_names_are_cut_and_split),
+        cmocka_unit_test(test_header),          cmocka_unit_test(test_full_buffer),
     };
     return cmocka_run_group_tests_name("encode", tests, NULL, NULL);
 }

@@ -1,0 +1,175 @@
+/* scan.c - see scan.h. */
+#include "wire/scan.h"
+
+enum { SCAN_DEPTH = 64 }; /* deeper nesting is damage */
+
+bool scan_string(struct scan *s, struct span *out)
+{
+    if (!scan_char(s, '"'))
+        return false;
+    out->at = s->at;
+    while (s->at < s->end) {
+        const char *quote = memchr(s->at, '"', (size_t)(s->end - s->at));
+        if (!quote)
+            return false;
+        const char *slash = memchr(s->at, '\\', (size_t)(quote - s->at));
+        if (!slash) {
+            out->len = (size_t)(quote - out->at);
+            s->at = quote + 1;
+            return true;
+        }
+        if (s->end - slash < 2)
+            return false;
+        s->at = slash + 2;
+    }
+    return false;
+}
+
+/* A number or a literal: checked for its alphabet only. */
+static bool scan_atom(struct scan *s)
+{
+    static const char *const literals[] = {"null", "true", "false"};
+    for (int i = 0; i < 3; i++) {
+        size_t n = strlen(literals[i]);
+        if ((size_t)(s->end - s->at) >= n && !memcmp(s->at, literals[i], n)) {
+            s->at += n;
+            return true;
+        }
+    }
+    const char *start = s->at;
+    while (s->at < s->end && ((*s->at >= '0' && *s->at <= '9') || *s->at == '-' || *s->at == '+' ||
+                              *s->at == '.' || *s->at == 'e' || *s->at == 'E'))
+        s->at++;
+    return s->at > start;
+}
+
+/* Behind a value inside containers: closes those that end here and passes the comma. */
+static bool scan_behind(struct scan *s, char *closers, int *depth)
+{
+    while (*depth) {
+        char c = scan_peek(s);
+        if (c == ',') {
+            s->at++;
+            break;
+        }
+        if (c != closers[*depth - 1])
+            return false;
+        s->at++;
+        --*depth;
+    }
+    return true;
+}
+
+/* At an opening bracket: enters it; *empty tells that it was closed at once. */
+static bool scan_enter(struct scan *s, char *closers, int *depth, bool *empty)
+{
+    char close = *s->at++ == '{' ? '}' : ']';
+    *empty = scan_peek(s) == close;
+    if (*empty) {
+        s->at++;
+        return true;
+    }
+    if (*depth == SCAN_DEPTH)
+        return false;
+    closers[(*depth)++] = close;
+    return true;
+}
+
+bool scan_value(struct scan *s, struct span *out)
+{
+    char closers[SCAN_DEPTH];
+    int depth = 0;
+    struct span text;
+    scan_peek(s);
+    const char *start = s->at;
+    do {
+        if (depth && closers[depth - 1] == '}' && (!scan_string(s, &text) || !scan_char(s, ':')))
+            return false;
+        char c = scan_peek(s);
+        if (c == '{' || c == '[') {
+            bool empty;
+            if (!scan_enter(s, closers, &depth, &empty))
+                return false;
+            if (!empty)
+                continue;
+        } else if (c == '"' ? !scan_string(s, &text) : !scan_atom(s)) {
+            return false;
+        }
+        if (!scan_behind(s, closers, &depth))
+            return false;
+    } while (depth);
+    if (out)
+        *out = (struct span){start, (size_t)(s->at - start)};
+    return true;
+}
+
+/* The digits at the position as a magnitude; more must not follow as a fraction. */
+static bool scan_magnitude(struct scan *s, uint64_t *out)
+{
+    const char *start = s->at;
+    uint64_t v = 0;
+    while (s->at < s->end && *s->at >= '0' && *s->at <= '9') {
+        unsigned digit = (unsigned)(*s->at++ - '0');
+        if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, digit, &v))
+            return false;
+    }
+    *out = v;
+    bool fraction = s->at < s->end && (*s->at == '.' || *s->at == 'e' || *s->at == 'E');
+    return s->at > start && !fraction;
+}
+
+bool scan_bits(struct scan *s, int64_t *out)
+{
+    bool negative = scan_peek(s) == '-';
+    uint64_t v;
+    s->at += negative;
+    if (!scan_magnitude(s, &v) || (negative && v > 1ull << 63))
+        return false;
+    *out = (int64_t)(negative ? 0 - v : v);
+    return true;
+}
+
+bool scan_int(struct scan *s, int64_t *out)
+{
+    bool negative = scan_peek(s) == '-';
+    return scan_bits(s, out) && (negative || *out >= 0);
+}
+
+bool scan_member(struct scan *s, bool *first, struct span *key, bool *more)
+{
+    char c = scan_peek(s);
+    if (*first) {
+        if (c != '{')
+            return false;
+        s->at++;
+        c = scan_peek(s);
+    }
+    *more = c != '}';
+    if (!*more) {
+        s->at++;
+        return true;
+    }
+    if (!*first && !scan_char(s, ','))
+        return false;
+    *first = false;
+    return scan_string(s, key) && scan_char(s, ':');
+}
+
+bool scan_element(struct scan *s, bool *first, bool *more)
+{
+    char c = scan_peek(s);
+    if (*first) {
+        if (c != '[')
+            return false;
+        s->at++;
+        c = scan_peek(s);
+    }
+    *more = c != ']';
+    if (!*more) {
+        s->at++;
+        return true;
+    }
+    bool start = *first;
+    *first = false;
+    return start || scan_char(s, ',');
+}
