@@ -26,7 +26,11 @@ enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3 };
 enum launch_kind {
     LAUNCH_KERNEL,
     LAUNCH_GRAPH,
-    LAUNCH_OTHER /* copy, fill, sync: scope join only */
+    LAUNCH_OTHER,     /* copy, fill, sync: scope join only */
+    LAUNCH_GRAPH_END, /* a LAUNCH_GRAPH reported at its entry returned: start and duration are
+                         set for its graph_launch row; counts nothing */
+    LAUNCH_FAILED     /* a launch reported at its entry failed, same thread and correlation:
+                         takes back its count (graph != 0: it was a LAUNCH_GRAPH) */
 };
 
 struct launch {

@@ -1,0 +1,13 @@
+# The vendors' headers are looked for only to check our declarations against them.
+file(GLOB cuda_roots LIST_DIRECTORIES true /usr/local/cuda /usr/local/cuda-*)
+foreach(header cupti nvml)
+  string(TOUPPER ${header} upper)
+  find_path(GPUFL_${upper}_INCLUDE ${header}.h
+    HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} ${cuda_roots}
+    PATH_SUFFIXES include extras/CUPTI/include)
+  gpufl_test(abi_${header})
+  if(GPUFL_${upper}_INCLUDE)
+    target_compile_definitions(test-unit-abi_${header} PRIVATE GPUFL_HAVE_${upper}_H)
+    target_include_directories(test-unit-abi_${header} SYSTEM PRIVATE ${GPUFL_${upper}_INCLUDE})
+  endif()
+endforeach()

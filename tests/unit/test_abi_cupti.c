@@ -1,0 +1,312 @@
+/* test_abi_cupti.c - our declarations of CUPTI and the driver API against the
+ * vendor's headers, where this machine has them: values, offsets, sizes of every
+ * version of a record, and that each function pointer type takes the vendor's
+ * function. Mostly checks of the compiler; without headers (13.0 or later) the
+ * test is skipped and says so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#ifdef GPUFL_HAVE_CUPTI_H
+#include <cuda.h>
+#include <cupti.h>
+#endif
+
+/* Older headers lack names that are checked here. */
+#if defined(CUPTI_API_VERSION) && CUPTI_API_VERSION >= 130000
+
+#include "backend/nvidia/cupti_abi.h"
+
+#define SAME(ours, theirs)                                                                         \
+    _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
+
+/* A field: same offset and size. */
+#define FIELD(ours, member, theirs, their_member)                                                  \
+    SAME(offsetof(struct ours, member), offsetof(theirs, their_member));                           \
+    SAME(sizeof(((struct ours *)0)->member), sizeof(((theirs *)0)->their_member))
+
+#define CHECK(ours, value, theirs) SAME(CUPTI_##ours, CUPTI_##theirs);
+CUPTI_RESULTS(CHECK)
+#undef CHECK
+
+#define CHECK(ours, value, theirs) SAME(CUDA_ATTR_##ours, CU_DEVICE_ATTRIBUTE_##theirs);
+CUDA_ATTRIBUTES(CHECK)
+#undef CHECK
+
+#define CHECK(ours, value, theirs) SAME(CUPTI_KIND_##ours, CUPTI_ACTIVITY_KIND_##theirs);
+CUPTI_KINDS(CHECK)
+#undef CHECK
+_Static_assert((int)CUPTI_KIND_LIMIT > (int)CUPTI_ACTIVITY_KIND_COUNT, "room for every kind");
+
+#define CHECK(value, ours, theirs) SAME(value, CUPTI_ACTIVITY_OVERHEAD_##theirs);
+CUPTI_OVERHEADS(CHECK)
+#undef CHECK
+
+#define CHECK(name, id) SAME(id, CUPTI_DRIVER_TRACE_CBID_##name);
+CUPTI_KERNEL_CALLS(CHECK)
+CUPTI_GRAPH_CALLS(CHECK)
+CUPTI_COPY_CALLS(CHECK)
+CUPTI_SYNC_CALLS(CHECK)
+CUPTI_CAPTURE_BEGIN_CALLS(CHECK)
+CUPTI_CAPTURE_END_CALLS(CHECK)
+CUPTI_INSTANTIATE_CALLS(CHECK)
+CUPTI_EXEC_CALLS(CHECK)
+#undef CHECK
+
+#define CHECK(kind, version, bytes, theirs) SAME(bytes, sizeof(CUpti_Activity##theirs));
+CUPTI_FILLED(CHECK)
+#undef CHECK
+
+SAME(CUDA_OK, CUDA_SUCCESS);
+SAME(CUDA_E_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED);
+SAME(CUDA_E_DEINITIALIZED, CUDA_ERROR_DEINITIALIZED);
+SAME(CUDA_E_NO_DEVICE, CUDA_ERROR_NO_DEVICE);
+SAME(CUDA_NODE_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL);
+SAME(CUDA_NODE_GRAPH, CU_GRAPH_NODE_TYPE_GRAPH);
+SAME(CUDA_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+SAME(CUDA_CAPTURE_NONE, CU_STREAM_CAPTURE_STATUS_NONE);
+SAME(CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
+SAME(CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
+SAME(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
+SAME(CUPTI_SITE_ENTER, CUPTI_API_ENTER);
+SAME(CUPTI_SITE_EXIT, CUPTI_API_EXIT);
+SAME(CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+SAME(CUPTI_RESOURCE_CONTEXT_DESTROY, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+SAME(CUPTI_RESOURCE_INIT_FINISHED, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
+SAME(CUPTI_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+SAME(CUPTI_RESOURCE_MODULE_UNLOAD, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
+SAME(CUPTI_RESOURCE_GRAPHEXEC_CREATED, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED);
+SAME(CUPTI_RESOURCE_GRAPHEXEC_DESTROY, CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING);
+SAME(CUPTI_NONE, CUPTI_SYNCHRONIZATION_INVALID_VALUE);
+SAME(CUPTI_ASYNC, CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);
+SAME(CUPTI_ASYNC, CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC);
+SAME(CUPTI_OBJECT_THREAD, CUPTI_ACTIVITY_OBJECT_THREAD);
+SAME(CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+SAME(CUPTI_THREAD_ID_SYSTEM, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+SAME(CUPTI_ATTR_ZEROED_BUFFERS, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
+SAME(CUPTI_ATTR_PER_THREAD_BUFFERS, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+SAME(CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT);
+SAME((uintptr_t)CUDA_PER_THREAD_STREAM, (uintptr_t)CU_STREAM_PER_THREAD);
+SAME(sizeof(struct cuda_uuid), sizeof(CUuuid));
+
+/* What callbacks are shown. */
+FIELD(cupti_callback, site, CUpti_CallbackData, callbackSite);
+FIELD(cupti_callback, function, CUpti_CallbackData, functionName);
+FIELD(cupti_callback, params, CUpti_CallbackData, functionParams);
+FIELD(cupti_callback, result, CUpti_CallbackData, functionReturnValue);
+FIELD(cupti_callback, symbol, CUpti_CallbackData, symbolName);
+FIELD(cupti_callback, context, CUpti_CallbackData, context);
+FIELD(cupti_callback, context_uid, CUpti_CallbackData, contextUid);
+FIELD(cupti_callback, data, CUpti_CallbackData, correlationData);
+FIELD(cupti_callback, correlation, CUpti_CallbackData, correlationId);
+SAME(sizeof(struct cupti_callback), sizeof(CUpti_CallbackData));
+FIELD(cupti_resource_event, context, CUpti_ResourceData, context);
+FIELD(cupti_resource_event, handle, CUpti_ResourceData, resourceHandle);
+FIELD(cupti_resource_event, detail, CUpti_ResourceData, resourceDescriptor);
+FIELD(cupti_graph_event, graph, CUpti_GraphData, graph);
+FIELD(cupti_graph_event, original_graph, CUpti_GraphData, originalGraph);
+FIELD(cupti_graph_event, node_type, CUpti_GraphData, nodeType);
+FIELD(cupti_graph_event, exec, CUpti_GraphData, graphExec);
+FIELD(cupti_module_event, module, CUpti_ModuleResourceData, moduleId);
+FIELD(cupti_module_event, cubin_size, CUpti_ModuleResourceData, cubinSize);
+FIELD(cupti_module_event, cubin, CUpti_ModuleResourceData, pCubin);
+
+/* Parameters of calls. */
+FIELD(cuda_launch_params, stream, cuLaunchKernel_params, hStream);
+FIELD(cuda_launch_params, stream, cuLaunchKernel_ptsz_params, hStream);
+FIELD(cuda_launch_params, stream, cuLaunchCooperativeKernel_params, hStream);
+FIELD(cuda_launch_params, stream, cuLaunchCooperativeKernel_ptsz_params, hStream);
+FIELD(cuda_launch_params, shared, cuLaunchKernel_params, sharedMemBytes);
+FIELD(cuda_launch_grid_async_params, stream, cuLaunchGridAsync_params, hStream);
+FIELD(cuda_launch_ex_params, config, cuLaunchKernelEx_params, config);
+FIELD(cuda_launch_ex_params, config, cuLaunchKernelEx_ptsz_params, config);
+FIELD(cuda_launch_config, stream, CUlaunchConfig, hStream);
+FIELD(cuda_graph_launch_params, exec, cuGraphLaunch_params, hGraph);
+FIELD(cuda_graph_launch_params, stream, cuGraphLaunch_params, hStream);
+FIELD(cuda_graph_launch_params, stream, cuGraphLaunch_ptsz_params, hStream);
+FIELD(cuda_graph_instantiate_params, exec, cuGraphInstantiate_params, phGraphExec);
+FIELD(cuda_graph_instantiate_params, graph, cuGraphInstantiate_params, hGraph);
+FIELD(cuda_graph_instantiate_params, graph, cuGraphInstantiate_v2_params, hGraph);
+FIELD(cuda_graph_instantiate_params, graph, cuGraphInstantiateWithFlags_params, hGraph);
+FIELD(cuda_graph_instantiate_params, graph, cuGraphInstantiateWithParams_params, hGraph);
+FIELD(cuda_graph_instantiate_params, graph, cuGraphInstantiateWithParams_ptsz_params, hGraph);
+FIELD(cuda_graph_exec_params, exec, cuGraphExecDestroy_params, hGraphExec);
+FIELD(cuda_graph_exec_params, exec, cuGraphNodeSetEnabled_params, hGraphExec);
+FIELD(cuda_multi_device_params, devices, cuLaunchCooperativeKernelMultiDevice_params, numDevices);
+
+/* Records: the newest struct; older ones are its prefixes (sizes above). */
+#define KERNEL(member, theirs) FIELD(cupti_kernel, member, CUpti_ActivityKernel9, theirs)
+KERNEL(kind, kind);
+KERNEL(cache, cacheConfig);
+KERNEL(registers, registersPerThread);
+KERNEL(start, start);
+KERNEL(end, end);
+KERNEL(device, deviceId);
+KERNEL(context, contextId);
+KERNEL(stream, streamId);
+SAME(offsetof(struct cupti_kernel, grid[1]), offsetof(CUpti_ActivityKernel9, gridY));
+SAME(offsetof(struct cupti_kernel, block[2]), offsetof(CUpti_ActivityKernel9, blockZ));
+KERNEL(shared_static, staticSharedMemory);
+KERNEL(shared_dynamic, dynamicSharedMemory);
+KERNEL(local_per_thread, localMemoryPerThread);
+KERNEL(local_total, localMemoryTotal);
+KERNEL(correlation, correlationId);
+KERNEL(name, name);
+KERNEL(shared_executed, sharedMemoryExecuted);
+KERNEL(graph_node, graphNodeId);
+KERNEL(graph, graphId);
+SAME(offsetof(struct cupti_kernel, cluster[0]), offsetof(CUpti_ActivityKernel9, clusterX));
+SAME(offsetof(struct cupti_kernel, cluster[2]), offsetof(CUpti_ActivityKernel9, clusterZ));
+KERNEL(local_total64, localMemoryTotal_v2);
+SAME(offsetof(CUpti_ActivityKernel4, sharedMemoryExecuted),
+     offsetof(struct cupti_kernel, shared_executed));
+SAME(offsetof(CUpti_ActivityKernel5, graphId), offsetof(struct cupti_kernel, graph));
+SAME(offsetof(CUpti_ActivityKernel8, localMemoryTotal_v2),
+     offsetof(struct cupti_kernel, local_total64));
+
+#define MEMCPY(member, theirs) FIELD(cupti_memcpy, member, CUpti_ActivityMemcpy5, theirs)
+MEMCPY(copy_kind, copyKind);
+MEMCPY(src, srcKind);
+MEMCPY(dst, dstKind);
+MEMCPY(flags, flags);
+MEMCPY(bytes, bytes);
+MEMCPY(start, start);
+MEMCPY(end, end);
+MEMCPY(device, deviceId);
+MEMCPY(context, contextId);
+MEMCPY(stream, streamId);
+MEMCPY(correlation, correlationId);
+MEMCPY(graph_node, graphNodeId);
+
+#define PEER(member, theirs) FIELD(cupti_peer, member, CUpti_ActivityMemcpyPtoP4, theirs)
+PEER(copy_kind, copyKind);
+PEER(flags, flags);
+PEER(bytes, bytes);
+PEER(start, start);
+PEER(end, end);
+PEER(device, deviceId);
+PEER(context, contextId);
+PEER(stream, streamId);
+PEER(src_device, srcDeviceId);
+PEER(dst_device, dstDeviceId);
+PEER(correlation, correlationId);
+PEER(graph_node, graphNodeId);
+
+#define MEMSET(member, theirs) FIELD(cupti_memset, member, CUpti_ActivityMemset4, theirs)
+MEMSET(value, value);
+MEMSET(bytes, bytes);
+MEMSET(start, start);
+MEMSET(end, end);
+MEMSET(device, deviceId);
+MEMSET(context, contextId);
+MEMSET(stream, streamId);
+MEMSET(correlation, correlationId);
+MEMSET(flags, flags);
+MEMSET(memory, memoryKind);
+MEMSET(graph_node, graphNodeId);
+
+#define SYNC(member, theirs) FIELD(cupti_sync, member, CUpti_ActivitySynchronization, theirs)
+SYNC(type, type);
+SYNC(start, start);
+SYNC(end, end);
+SYNC(correlation, correlationId);
+SYNC(context, contextId);
+SYNC(stream, streamId);
+SYNC(event, cudaEventId);
+
+#define OVERHEAD(member, theirs) FIELD(cupti_overhead, member, CUpti_ActivityOverhead, theirs)
+OVERHEAD(overhead, overheadKind);
+OVERHEAD(object, objectKind);
+OVERHEAD(start, start);
+OVERHEAD(end, end);
+SAME(offsetof(struct cupti_overhead, thread),
+     offsetof(CUpti_ActivityOverhead, objectId) +
+         offsetof(CUpti_ActivityObjectKindId, pt.threadId));
+
+#define EXTERNAL(member, theirs)                                                                   \
+    FIELD(cupti_external, member, CUpti_ActivityExternalCorrelation, theirs)
+EXTERNAL(external_kind, externalKind);
+EXTERNAL(external_id, externalId);
+EXTERNAL(correlation, correlationId);
+
+#define MEMORY(member, theirs) FIELD(cupti_memory, member, CUpti_ActivityMemory3, theirs)
+MEMORY(operation, memoryOperationType);
+MEMORY(memory, memoryKind);
+MEMORY(correlation, correlationId);
+MEMORY(address, address);
+MEMORY(bytes, bytes);
+MEMORY(time, timestamp);
+MEMORY(device, deviceId);
+MEMORY(context, contextId);
+MEMORY(stream, streamId);
+
+FIELD(cupti_context, context, CUpti_ActivityContext, contextId);
+FIELD(cupti_context, device, CUpti_ActivityContext, deviceId);
+FIELD(cupti_context, null_stream, CUpti_ActivityContext, nullStreamId);
+
+/* The newest records still begin with the same fields. */
+SAME(offsetof(CUpti_ActivityOverhead3, end), offsetof(struct cupti_overhead, end));
+SAME(offsetof(CUpti_ActivitySynchronization2, cudaEventId), offsetof(struct cupti_sync, event));
+SAME(offsetof(CUpti_ActivityMemory4, streamId), offsetof(struct cupti_memory, stream));
+
+/* Functions: what ours are written after. Enums are int and handles pointers. */
+#define SIGNATURE(f, theirs) _Static_assert(__builtin_types_compatible_p(__typeof__(f), theirs), #f)
+SIGNATURE(cuptiGetVersion, CUptiResult(uint32_t *));
+SIGNATURE(cuptiGetResultString, CUptiResult(CUptiResult, const char **));
+SIGNATURE(cuptiSubscribe, CUptiResult(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *));
+SIGNATURE(cuptiUnsubscribe, CUptiResult(CUpti_SubscriberHandle));
+SIGNATURE(cuptiEnableCallback,
+          CUptiResult(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId));
+SIGNATURE(cuptiActivityEnable, CUptiResult(CUpti_ActivityKind));
+SIGNATURE(cuptiActivityDisable, CUptiResult(CUpti_ActivityKind));
+SIGNATURE(cuptiActivityRegisterCallbacks,
+          CUptiResult(CUpti_BuffersCallbackRequestFunc, CUpti_BuffersCallbackCompleteFunc));
+SIGNATURE(cuptiActivityGetNextRecord, CUptiResult(uint8_t *, size_t, CUpti_Activity **));
+SIGNATURE(cuptiActivityGetNumDroppedRecords, CUptiResult(CUcontext, uint32_t, size_t *));
+SIGNATURE(cuptiActivityFlushAll, CUptiResult(uint32_t));
+SIGNATURE(cuptiActivityFlushPeriod, CUptiResult(uint32_t));
+SIGNATURE(cuptiActivityRegisterTimestampCallback, CUptiResult(CUpti_TimestampCallbackFunc));
+SIGNATURE(cuptiActivitySetAttribute, CUptiResult(CUpti_ActivityAttribute, size_t *, void *));
+SIGNATURE(cuptiGetTimestamp, CUptiResult(uint64_t *));
+SIGNATURE(cuptiSetThreadIdType, CUptiResult(CUpti_ActivityThreadIdType));
+SIGNATURE(cuptiFinalize, CUptiResult(void));
+SIGNATURE(cuDriverGetVersion, CUresult(int *));
+SIGNATURE(cuCtxGetCurrent, CUresult(CUcontext *));
+SIGNATURE(cuDeviceGetCount, CUresult(int *));
+SIGNATURE(cuDeviceGet, CUresult(CUdevice *, int));
+SIGNATURE(cuDeviceGetAttribute, CUresult(int *, CUdevice_attribute, CUdevice));
+SIGNATURE(cuDeviceGetName, CUresult(char *, int, CUdevice));
+SIGNATURE(cuDeviceTotalMem_v2, CUresult(size_t *, CUdevice));
+SIGNATURE(cuStreamIsCapturing, CUresult(CUstream, CUstreamCaptureStatus *));
+SIGNATURE(cuGraphGetNodes, CUresult(CUgraph, CUgraphNode *, size_t *));
+SIGNATURE(cuGraphNodeGetType, CUresult(CUgraphNode, CUgraphNodeType *));
+SIGNATURE(cuGraphChildGraphNodeGetGraph, CUresult(CUgraphNode, CUgraph *));
+
+static void declarations_match(void **state)
+{
+    (void)state; /* the compiler has checked them; what is left is a run-time fact */
+    assert_int_equal(sizeof(CUdevice), sizeof(int));
+    assert_int_equal(sizeof(CUptiResult), sizeof(int));
+    print_message("checked against CUPTI_API_VERSION %d\n", CUPTI_API_VERSION);
+}
+
+#else
+
+static void declarations_match(void **state)
+{
+    (void)state;
+    print_message("no headers of CUPTI 13.0 or later on this machine: declarations not checked\n");
+    skip();
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(declarations_match)};
+    return cmocka_run_group_tests_name("abi_cupti", tests, NULL, NULL);
+}
