@@ -1,0 +1,155 @@
+/* cmd.c - what the commands share: parsing with --help, sentences, the terminal.
+ *
+ * Help is made of the tables that the commands parse with, so that it cannot say
+ * anything else than what is accepted. One thread. */
+#include "cli/cmd.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { COMMANDS_MAX = 32, WIDTH_DEFAULT = 100, WIDTH_LEAST = 60, WIDTH_MOST = 200 };
+
+/* Every line of a synopsis behind the program's and the command's name. */
+static void print_synopsis(const struct cmd_text *text, FILE *out)
+{
+    const char *lead = "Usage: ";
+    for (const char *line = text->synopsis; *line;) {
+        int len = (int)strcspn(line, "\n");
+        fprintf(out, "%sgpufl %s%s%.*s\n", lead, text->name, len ? " " : "", len, line);
+        lead = "       ";
+        line += len + (line[len] == '\n');
+    }
+}
+
+static void print_help(const struct cmd_text *text, const struct opt *table, FILE *out)
+{
+    print_synopsis(text, out);
+    fprintf(out, "\n%s\nOptions:\n", text->about);
+    opt_help(table, out);
+    if (text->more)
+        fprintf(out, "\n%s", text->more);
+}
+
+/* The caller's table with the help row that every command has behind it; NULL: out of memory. */
+static struct opt *with_help(const struct opt *table, bool *help)
+{
+    size_t n = 0;
+    while (table && table[n].name)
+        n++;
+    struct opt *all = mem_array(n + 2, sizeof *all);
+    if (!all)
+        return NULL;
+    if (n)
+        memcpy(all, table, n * sizeof *all);
+    all[n] = (struct opt){"help", 'h', OPT_FLAG, help, NULL, NULL, "Print this help."};
+    return all;
+}
+
+int cmd_parse(const struct cmd_text *text, const struct opt *table, int flags, int argc,
+              char **argv, int *operands)
+{
+    bool help = false;
+    struct err e = {0};
+    struct opt *all = with_help(table, &help);
+    if (!all)
+        return cmd_fail(text->name, "out of memory");
+    int rc = opt_parse(all, flags, argc, argv, operands, &e);
+    int result = CMD_CONTINUE;
+    if (rc) {
+        result = cmd_usage(text->name, "%s", e.text);
+    } else if (help) {
+        print_help(text, all, stdout);
+        result = cmd_finish_output(text->name);
+    }
+    mem_free(all);
+    return result;
+}
+
+static void say(const char *command, const char *fmt, va_list ap)
+{
+    char line[1024];
+    vsnprintf(line, sizeof line, fmt, ap);
+    fprintf(stderr, "gpufl%s%s: %s\n", *command ? " " : "", command, line);
+}
+
+int cmd_usage(const char *command, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(command, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "Try `gpufl%s%s --help`.\n", *command ? " " : "", command);
+    return CMD_USAGE;
+}
+
+int cmd_fail(const char *command, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(command, fmt, ap);
+    va_end(ap);
+    return CMD_FAILED;
+}
+
+int cmd_finish_output(const char *command)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CMD_OK;
+    return cmd_fail(command, "cannot write the output: %s", strerror(errno));
+}
+
+const struct cmd *cmd_find(const char *name)
+{
+    for (const struct cmd *c = cmd_table; c->name; c++)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}
+
+const char *cmd_nearest(const char *name)
+{
+    const char *names[COMMANDS_MAX + 1];
+    size_t n = 0;
+    for (const struct cmd *c = cmd_table; c->name && n < COMMANDS_MAX; c++)
+        names[n++] = c->name;
+    names[n] = NULL;
+    const char *near = NULL;
+    opt_choice(name, names, &near);
+    return near;
+}
+
+bool cmd_color(FILE *out)
+{
+    const char *no = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(fileno(out)) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+}
+
+int cmd_width(FILE *out)
+{
+    struct winsize w;
+    if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &w) != 0 || w.ws_col == 0)
+        return WIDTH_DEFAULT;
+    if (w.ws_col < WIDTH_LEAST)
+        return WIDTH_LEAST;
+    return w.ws_col > WIDTH_MOST ? WIDTH_MOST : w.ws_col;
+}
+
+bool cmd_exe_dir(char *out, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", out, size - 1);
+    if (n <= 0)
+        return false;
+    out[n] = '\0';
+    char *slash = strrchr(out, '/');
+    if (!slash)
+        return false;
+    *slash = '\0';
+    return true;
+}

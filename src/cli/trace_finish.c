@@ -1,0 +1,176 @@
+/* trace_finish.c - the report at the end of a run, and the order it leaves.
+ *
+ * Order: report, where the data is and what to run next, then compression, so that
+ * nobody waits for the latter to read. A session is compressed only when its log
+ * says that it ended, or when its process is the one we have reaped: a file that
+ * somebody might still append to is never replaced. One thread. */
+#include "cli/trace_finish.h"
+
+#include "base/file.h"
+#include "cli/cmd.h"
+#include "cli/trace_compress.h"
+#include "cli/trace_session.h"
+#include "cli/trace_why.h"
+
+#include <gpufl/analysis.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SENTENCE_MAX = 4096 };
+
+const char *finish_run_id(const struct trace_request *r, const struct place *p)
+{
+    /* The public client's rows have no place for the run's id. */
+    const char *format = trace_options_setting(r, "log_format");
+    return p->created || (format && strcmp(format, "native") != 0) ? NULL : p->run;
+}
+
+/* The session to report where it is the only one of this run among others; else the directory. */
+static const char *report_path(const struct finish *f, const struct sessions *s)
+{
+    if (s->foreign && s->ours == 1)
+        for (size_t i = 0; i < s->count; i++)
+            if (s->items[i].ours)
+                return s->items[i].dir;
+    return f->place->dir;
+}
+
+/* The stream the report goes to: the file, emptied, or stderr. */
+static FILE *open_report(const struct finish *f)
+{
+    if (f->report_fd < 0)
+        return stderr;
+    if (ftruncate(f->report_fd, 0) == 0)
+        lseek(f->report_fd, 0, SEEK_SET);
+    return fdopen(f->report_fd, "w");
+}
+
+#ifndef GPUFL_WITHOUT_ANALYZE
+static int print_report(const struct finish *f, const struct sessions *s)
+{
+    const struct trace_request *r = f->request;
+    char error[512] = "";
+    struct gpufl_report_options o;
+    FILE *out = open_report(f);
+    if (!out)
+        return cmd_fail("trace", "cannot write the report to %s", r->report_file);
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = r->json ? GPUFL_REPORT_JSON : GPUFL_REPORT_TEXT;
+    o.top = (int)r->top;
+    o.color = cmd_color(out);
+    o.width = cmd_width(out);
+    o.progress = !r->quiet;
+    if (gpufl_report(report_path(f, s), &o, out, error, sizeof error))
+        return cmd_fail("trace", "the report failed: %s; the data is in %s", error,
+                        f->place->shown);
+    if (fflush(out) != 0)
+        return cmd_fail("trace", "the report could not be written: %m");
+    return CMD_OK;
+}
+#else
+static int print_report(const struct finish *f, const struct sessions *s)
+{
+    fprintf(open_report(f), "report of %s\n", report_path(f, s));
+    return CMD_OK;
+}
+#endif
+
+/* True where a second person's word is needed to open the path in a shell. */
+static const char *quote_for(const char *path)
+{
+    return strpbrk(path, " \t'\"\\$`&|;<>()*?[]#~!{}") && !strchr(path, '\'') ? "'" : "";
+}
+
+static bool have_server(void)
+{
+    char dir[PATH_MAX], path[PATH_MAX];
+    return cmd_exe_dir(dir, sizeof dir) && path_join(path, sizeof path, dir, "gpufl-server") == 0 &&
+           access(path, X_OK) == 0;
+}
+
+/* Where the data is and what to run next. */
+static void print_next(const struct finish *f, const struct sessions *s)
+{
+    const char *shown = f->place->shown, *q = quote_for(shown);
+    size_t open = s->ours - s->ended;
+    fprintf(stderr, "gpufl: %zu session%s in %s\n", s->ours, s->ours == 1 ? "" : "s", shown);
+    if (open && f->ended)
+        fprintf(
+            stderr,
+            "gpufl: %zu of them did not end cleanly (killed, or still running): what is on disk "
+            "counts\n",
+            open);
+    if (s->foreign && s->ours > 1)
+        fprintf(stderr, "gpufl: %zu session%s of earlier runs there %s in the report, too\n",
+                s->foreign, s->foreign == 1 ? "" : "s", s->foreign == 1 ? "is" : "are");
+    if (f->request->report_file && !f->request->no_report)
+        fprintf(stderr, "gpufl: the report is in %s\n", f->request->report_file);
+    fprintf(stderr, "gpufl: next: gpufl report %s%s%s", q, shown, q);
+    if (have_server())
+        fprintf(stderr, "   or: gpufl view %s%s%s", q, shown, q);
+    fputc('\n', stderr);
+}
+
+static int no_session(const struct finish *f)
+{
+    struct buf text;
+    if (!f->ended) {
+        fprintf(stderr, "gpufl: nothing is on disk yet: the program has not used the GPU so far\n");
+        return CMD_OK;
+    }
+    struct why w = {.request = f->request, .place = f->place, .status = f->status};
+    buf_init(&text, SENTENCE_MAX);
+    why_no_session(&w, &text);
+    fprintf(stderr, "gpufl: nothing was captured: %s\n", buf_cstr(&text));
+    buf_fini(&text);
+    return CMD_FAILED;
+}
+
+static bool compression_wanted(const struct trace_request *r)
+{
+    bool on = true;
+    const char *text = trace_options_setting(r, "log_compress");
+    if (!text)
+        text = getenv("GPUFL_LOG_COMPRESS");
+    return !text || opt_bool(text, &on) != 0 || on;
+}
+
+static void compress_sessions(const struct finish *f, const struct sessions *s)
+{
+    struct err e = {0};
+    if (!f->ended || !compression_wanted(f->request))
+        return;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct session *one = &s->items[i];
+        if (!one->ours || (!one->ended && one->pid != f->child))
+            continue;
+        if (compress_session(one->dir, &e)) {
+            cmd_fail("trace", "some logs stay uncompressed: %s", e.text);
+            return;
+        }
+    }
+}
+
+int finish_run(void *arg)
+{
+    const struct finish *f = arg;
+    const struct trace_request *r = f->request;
+    struct sessions s;
+    if (sessions_read(&s, f->place->dir, finish_run_id(r, f->place)))
+        return cmd_fail("trace", "out of memory while reading %s", f->place->shown);
+    int rc = CMD_OK;
+    if (s.ours == 0) {
+        rc = no_session(f);
+    } else if (!f->reported) {
+        bool to_stderr = f->report_fd < 0;
+        if (!r->no_report && !(r->quiet && to_stderr))
+            rc = print_report(f, &s);
+        if (!r->quiet && !(r->json && to_stderr && !r->no_report))
+            print_next(f, &s);
+    }
+    compress_sessions(f, &s);
+    sessions_fini(&s);
+    return rc;
+}

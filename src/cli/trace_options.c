@@ -1,0 +1,172 @@
+/* trace_options.c - the command line of `gpufl trace`.
+ *
+ * Everything that can be wrong with it is found here, before anything is created
+ * or started: a usage error never costs a run of the program. One thread. */
+#include "cli/trace_options.h"
+
+#include "cli/cmd.h"
+#include "cli/trace_settings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { TOP_DEFAULT = 10, TOP_MOST = 1000 };
+
+#define MS INT64_C(1000000)
+
+static const struct cmd_text text = {
+    .name = "trace",
+    .synopsis = "[options] [--] COMMAND [ARG]...\n",
+    .about = "Runs COMMAND and captures what it and its child processes do on the GPU, without\n"
+             "changing them; reports at the end where the time went. The program keeps stdin,\n"
+             "stdout and the terminal; gpufl prints on stderr, and only after the program's end.\n"
+             "Each process that uses the GPU writes a session of its own below the output\n"
+             "directory.\n",
+    .more =
+        "Examples:\n"
+        "  gpufl trace ./train --epochs 1              run it and report\n"
+        "  gpufl trace -o run1 -- python train.py      keep the session logs in run1/\n"
+        "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
+        "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
+        "  gpufl trace --option enable_memory_tracking=true ./train\n"
+        "\n"
+        "Files:\n"
+        "  ./gpufl-NAME-YYYYmmdd-HHMMSS-ID/SESSION/CHANNEL.log   the logs; -o names the directory\n"
+        "\n"
+        "Signals:\n"
+        "  Ctrl-C reaches the program once; a second one also prints what is on disk at\n"
+        "  once. TERM, HUP, USR1, USR2 and QUIT sent to gpufl are passed on to the program.\n"
+        "\n"
+        "Exit codes:\n"
+        "  the program's own; 128+N where it died of signal N; 127 where the command was\n"
+        "  not found, 126 where it could not be executed; 2 for a wrong command line; 3\n"
+        "  where the program could not be started. A capture that fails never changes it.\n"
+        "\n"
+        "Environment:\n"
+        "  GPUFL_LIBRARY  path of libgpufl.so, where not the one installed with gpufl\n"
+        "  GPUFL_BACKEND  Sim simulates a GPU; every option of the library has such a\n"
+        "                 variable (see `gpufl info --options`)\n"
+        "  NO_COLOR       set: no colours\n",
+};
+
+/* Checks what single options cannot: values against each other and the library's table. */
+static int check(const struct trace_request *r, int operands)
+{
+    struct err e = {0};
+    char pair[TRACE_SETTING_SIZE];
+    for (size_t i = 0; i < r->settings.count; i++)
+        if (setting_check(r->settings.items[i], pair, sizeof pair, &e))
+            return cmd_usage("trace", "%s", e.text);
+    if (operands == 0 || !r->command[0][0])
+        return cmd_usage("trace", "there is no command to run");
+    if (r->kill && r->duration == 0)
+        return cmd_usage("trace", "--kill ends the program after --duration, which is not given");
+    if (r->duration < 0 || (r->duration > 0 && r->duration < MS))
+        return cmd_usage("trace", "--duration must be at least 1ms");
+    if (r->system_interval < 0 || (r->system_interval > 0 && r->system_interval < MS))
+        return cmd_usage("trace", "--system-interval must be 0 or at least 1ms");
+    if (r->top < 1 || r->top > TOP_MOST)
+        return cmd_usage("trace", "--top must be between 1 and %d", TOP_MOST);
+    if (r->output && !*r->output)
+        return cmd_usage("trace", "--output needs the name of a directory");
+    if ((r->name && strchr(r->name, '\n')) || (r->output && strchr(r->output, '\n')))
+        return cmd_usage("trace", "a name cannot hold a line break");
+    return CMD_CONTINUE;
+}
+
+int trace_options_parse(struct trace_request *r, int argc, char **argv)
+{
+    *r = (struct trace_request){
+        .engine = GPUFL_ENGINE_TRACE, .system_interval = 100 * MS, .top = TOP_DEFAULT};
+    r->settings = (struct opt_list){.items = r->setting_items, .max = TRACE_SETTINGS_MAX};
+    const struct opt table[] = {
+        {"output", 'o', OPT_STRING, &r->output, "DIR", NULL,
+         "Where session logs go; created when missing. Default: a new directory here."},
+        {"name", 'n', OPT_STRING, &r->name, "NAME", NULL,
+         "Name of the run in lists and reports. Default: from the command."},
+        {"engine", 'e', OPT_CHOICE, &r->engine, "ENGINE", setting_engines,
+         "What is captured: Monitor (system metrics only), Trace (also every kernel, copy and "
+         "wait), or a deeper engine. Default: Trace."},
+        {"duration", 0, OPT_DURATION, &r->duration, "TIME", NULL,
+         "End the capture TIME (30s, 5m, 500ms) after the program's first use of the GPU and "
+         "report; the program runs on."},
+        {"kill", 0, OPT_FLAG, &r->kill, NULL, NULL,
+         "End the program when --duration is over: TERM, and KILL 10 s later."},
+        {"system-interval", 's', OPT_DURATION, &r->system_interval, "TIME", NULL,
+         "Time between samples of device and host metrics; 0: none. Default: 100ms."},
+        {"option", 0, OPT_LIST, &r->settings, "NAME=VALUE", NULL,
+         "Set an option of the library; may be given several times. `gpufl info --options` lists "
+         "them."},
+        {"yield-cupti", 0, OPT_FLAG, &r->yield, NULL, NULL,
+         "Leave CUPTI to the program's own profiler (torch.profiler): no kernel records."},
+        {"report", 0, OPT_STRING, &r->report_file, "FILE", NULL,
+         "Write the report to FILE instead of stderr."},
+        {"json", 0, OPT_FLAG, &r->json, NULL, NULL, "Write the report as JSON."},
+        {"top", 0, OPT_INT, &r->top, "N", NULL, "Rows of the report's tables. Default: 10."},
+        {"no-report", 0, OPT_FLAG, &r->no_report, NULL, NULL,
+         "Print no report; say only where the data is."},
+        {"quiet", 'q', OPT_FLAG, &r->quiet, NULL, NULL,
+         "Print nothing but errors, and the report only to a file."},
+        {0},
+    };
+    int operands = 0;
+    int rc = cmd_parse(&text, table, OPT_STOP_AT_OPERAND, argc, argv, &operands);
+    if (rc != CMD_CONTINUE)
+        return rc;
+    r->command = argv + 1;
+    r->command[operands] = NULL;
+    return check(r, operands);
+}
+
+const char *trace_options_setting(const struct trace_request *r, const char *name)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < r->settings.count; i++)
+        if (setting_is(r->settings.items[i], name))
+            value = strchr(r->settings.items[i], '=') + 1;
+    return value;
+}
+
+static void put(const struct trace_request *r, struct buf *out, const char *name, const char *value)
+{
+    if (trace_options_setting(r, name))
+        return; /* --option names it too and is more specific */
+    buf_str(out, name);
+    buf_char(out, '=');
+    buf_str(out, value);
+    buf_char(out, '\n');
+}
+
+static void put_int(const struct trace_request *r, struct buf *out, const char *name, int64_t value)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRId64, value);
+    put(r, out, name, digits);
+}
+
+void trace_options_encode(const struct trace_request *r, const char *dir, const char *run_id,
+                          const char *name, struct buf *out)
+{
+    put(r, out, "log_path", dir);
+    put(r, out, "run_id", run_id);
+    put(r, out, "app_name", name);
+    put(r, out, "profiling_engine", setting_engines[r->engine]);
+    put(r, out, "continuous_system_sampling", r->system_interval ? "true" : "false");
+    put_int(r, out, "system_sample_rate_ms", r->system_interval / MS);
+    if (r->duration)
+        put_int(r, out, "duration_ms", r->duration / MS);
+    if (r->yield)
+        put(r, out, "yield_cupti", "true");
+    for (size_t i = 0; i < r->settings.count; i++) {
+        char pair[TRACE_SETTING_SIZE];
+        const char *given = r->settings.items[i];
+        char own[64];
+        snprintf(own, sizeof own, "%.*s", (int)strcspn(given, "="), given);
+        if (trace_options_setting(r, own) != strchr(given, '=') + 1)
+            continue; /* given again further on: the last one counts */
+        if (setting_check(given, pair, sizeof pair, NULL) == 0) {
+            buf_str(out, pair);
+            buf_char(out, '\n');
+        }
+    }
+}

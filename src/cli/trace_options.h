@@ -1,0 +1,45 @@
+/* trace_options.h - the command line of `gpufl trace`, and what of it the library
+ * in the program is told. One thread. */
+#ifndef GPUFL_CLI_TRACE_OPTIONS_H
+#define GPUFL_CLI_TRACE_OPTIONS_H
+
+#include "base/buf.h"
+#include "base/opt.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TRACE_SETTINGS_MAX = 64, TRACE_SETTING_SIZE = 4352 };
+
+struct trace_request {
+    const char *output;      /* -o; NULL: a new directory here */
+    const char *name;        /* -n; NULL: from the command */
+    const char *report_file; /* --report; NULL: stderr */
+    int engine;              /* enum gpufl_engine */
+    bool no_report;          /* neither report nor findings */
+    bool json;               /* the report as JSON */
+    bool kill;               /* end the program when --duration is over */
+    bool quiet;              /* nothing but errors */
+    bool yield;              /* leave CUPTI to the program's own profiler */
+    int64_t duration;        /* ns; 0: to the program's end */
+    int64_t system_interval; /* ns between system samples; 0: none */
+    int64_t top;             /* rows of the report's tables */
+
+    struct opt_list settings;                      /* --option, as given */
+    const char *setting_items[TRACE_SETTINGS_MAX]; /* behind settings */
+
+    char **command; /* NULL-terminated: the program and its arguments */
+};
+
+/* CMD_CONTINUE, or the exit code: help was printed, or a usage error said. */
+int trace_options_parse(struct trace_request *r, int argc, char **argv);
+
+/* The value that --option gives an option of the library, or NULL. */
+const char *trace_options_setting(const struct trace_request *r, const char *name);
+
+/* The text of GPUFL_TRACE_OPTIONS: "name=value" lines. Each option stands there
+ * once: what --option says takes the place of what other flags imply. */
+void trace_options_encode(const struct trace_request *r, const char *dir, const char *run_id,
+                          const char *name, struct buf *out);
+
+#endif

@@ -1,0 +1,189 @@
+/* trace_session.c - which sessions a run has left, and which of them ended.
+ *
+ * Every part of a log begins with a header, so one file of a session tells whose
+ * it is. Whether it ended stands in the last lines of its system channel: only
+ * that tail is read, since this is asked while the program still writes. */
+#include "cli/trace_session.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/lines.h"
+#include "wire/decode.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SESSIONS_MAX = 65536,
+    HEADER_LINES = 64, /* the public client's header need not be the first line */
+    TAIL_BYTES = 65536,
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* ---- header ----------------------------------------------------------------------------- */
+
+/* What the launcher reads of a header. */
+struct head {
+    char id[sizeof((struct session *)0)->id];
+    char run[sizeof((struct session *)0)->run];
+    int64_t pid, part;
+};
+
+static int take_header(void *arg, const struct wire_header *h)
+{
+    struct head *head = arg;
+    snprintf(head->id, sizeof head->id, "%s", h->session);
+    snprintf(head->run, sizeof head->run, "%s", h->run);
+    head->pid = h->pid;
+    head->part = h->part;
+    return 0;
+}
+
+/* False, and an empty id, where the file has no header. */
+static bool read_head(struct head *head, const char *path)
+{
+    *head = (struct head){0};
+    struct wire_visitor visitor = {.arg = head, .header = take_header};
+    struct decoder *decoder = NULL;
+    struct lines *lines = NULL;
+    char *line;
+    size_t len;
+    bool complete;
+    if (decoder_open(&decoder) || lines_open(&lines, path, WIRE_MAX_LINE, NULL))
+        goto out;
+    for (int i = 0; i < HEADER_LINES && !head->id[0] && lines_next(lines, &line, &len, &complete);
+         i++)
+        if (decoder_feed(decoder, line, len, &visitor))
+            break;
+out:
+    if (lines)
+        lines_close(lines);
+    if (decoder)
+        decoder_close(decoder);
+    return head->id[0] != '\0';
+}
+
+int64_t session_part(const char *path)
+{
+    struct head head;
+    return read_head(&head, path) ? head.part : 0;
+}
+
+/* Reads a header from the first file of the directory that has one; false where
+ * there is no log in it. */
+static bool session_open(struct session *s)
+{
+    DIR *d = opendir(s->dir);
+    bool log = false;
+    if (!d)
+        return false;
+    for (struct dirent *f; !s->id[0] && (f = readdir(d));) {
+        char path[PATH_MAX];
+        if (!ends_with(f->d_name, ".log") && !ends_with(f->d_name, ".log.gz"))
+            continue;
+        log = true;
+        struct head head;
+        if (path_join(path, sizeof path, s->dir, f->d_name) || !read_head(&head, path))
+            continue;
+        memcpy(s->id, head.id, sizeof s->id);
+        memcpy(s->run, head.run, sizeof s->run);
+        s->pid = head.pid;
+    }
+    closedir(d);
+    return log;
+}
+
+/* ---- end -------------------------------------------------------------------------------- */
+
+/* True for an `end` record, and for the public client's `shutdown`. */
+static bool line_ends(const char *line, size_t len)
+{
+    struct json j;
+    json_init(&j, line, len);
+    if (json_read(&j).type != JSON_OBJECT)
+        return false;
+    for (;;) {
+        char key[32], type[32];
+        struct json_value v = json_key(&j, key, sizeof key);
+        if (v.type == JSON_END || v.type == JSON_ERROR)
+            return false;
+        if (strcmp(key, "type") == 0 && v.type == JSON_STRING) {
+            json_text(v, type, sizeof type);
+            return strcmp(type, "end") == 0 || strcmp(type, "shutdown") == 0;
+        }
+        if (!json_skip(&j, v))
+            return false;
+    }
+}
+
+bool session_ended(const char *dir)
+{
+    char path[PATH_MAX];
+    static char tail[TAIL_BYTES];
+    if (path_join(path, sizeof path, dir, "system.log"))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    off_t size = lseek(fd, 0, SEEK_END);
+    ssize_t n = pread(fd, tail, sizeof tail, size > TAIL_BYTES ? size - TAIL_BYTES : 0);
+    close(fd);
+    bool ended = false;
+    for (const char *line = tail, *end = tail + (n > 0 ? n : 0); line < end && !ended;) {
+        const char *lf = memchr(line, '\n', (size_t)(end - line));
+        if (!lf)
+            break;
+        ended = line_ends(line, (size_t)(lf - line));
+        line = lf + 1;
+    }
+    return ended;
+}
+
+/* ---- list ------------------------------------------------------------------------------- */
+
+static int add(struct sessions *s, const struct session *one)
+{
+    int rc = mem_grow(&s->items, &s->capacity, s->count + 1, sizeof *s->items, SESSIONS_MAX);
+    if (rc)
+        return rc;
+    s->items[s->count++] = *one;
+    s->ours += one->ours;
+    s->ended += one->ours && one->ended;
+    s->foreign += !one->ours;
+    return GPUFL_OK;
+}
+
+int sessions_read(struct sessions *s, const char *dir, const char *run)
+{
+    *s = (struct sessions){0};
+    DIR *d = opendir(dir);
+    int rc = GPUFL_OK;
+    if (!d)
+        return rc;
+    for (struct dirent *f; rc == GPUFL_OK && (f = readdir(d));) {
+        struct session one = {0};
+        if (f->d_name[0] == '.' || path_join(one.dir, sizeof one.dir, dir, f->d_name) ||
+            !session_open(&one))
+            continue;
+        one.ours = !run || strcmp(one.run, run) == 0;
+        one.ended = session_ended(one.dir);
+        rc = add(s, &one);
+    }
+    closedir(d);
+    return rc;
+}
+
+void sessions_fini(struct sessions *s)
+{
+    mem_free(s->items);
+    *s = (struct sessions){0};
+}

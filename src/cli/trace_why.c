@@ -1,0 +1,254 @@
+/* trace_why.c - why a run has no session.
+ *
+ * A program that was to be captured and left nothing is the worst answer a tracer
+ * can give, so each known cause is looked for: in the environment, in the program's
+ * file, on the disk, in the driver. The causes stand in one table, most certain
+ * first; the first whose evidence is found is told. One thread. */
+#include "cli/trace_why.h"
+
+#include "base/file.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OWN_MACHINE EM_AARCH64
+#else
+#error "gpufl runs on x86-64 and arm64"
+#endif
+
+enum { SHEBANG_DEPTH = 4, SHEBANG_BYTES = 256 };
+
+/* ---- the program's file ------------------------------------------------------------------ */
+
+bool why_resolve(const char *command, char *out, size_t size)
+{
+    if (strchr(command, '/'))
+        return (size_t)snprintf(out, size, "%s", command) < size && access(out, X_OK) == 0;
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : "/bin:/usr/bin";;) {
+        size_t len = strcspn(at, ":");
+        char dir[PATH_MAX];
+        snprintf(dir, sizeof dir, "%.*s", (int)len, len ? at : ".");
+        if (path_join(out, size, dir, command) == 0 && access(out, X_OK) == 0)
+            return true;
+        if (!at[len])
+            return false;
+        at += len + 1;
+    }
+}
+
+/* Of an ELF file for this machine: which loader it asks for. */
+static enum why_binary look_at_elf(int fd, const Elf64_Ehdr *h)
+{
+    for (int i = 0; i < h->e_phnum; i++) {
+        Elf64_Phdr p;
+        char loader[128] = "";
+        off_t at = (off_t)h->e_phoff + (off_t)i * h->e_phentsize;
+        if (pread(fd, &p, sizeof p, at) != sizeof p)
+            return WHY_UNKNOWN;
+        if (p.p_type != PT_INTERP)
+            continue;
+        if (pread(fd, loader, sizeof loader - 1, (off_t)p.p_offset) <= 0)
+            return WHY_UNKNOWN;
+        return strstr(loader, "ld-musl") ? WHY_MUSL : WHY_DYNAMIC;
+    }
+    return WHY_STATIC;
+}
+
+static enum why_binary look_at(const char *path, int depth)
+{
+    union {
+        Elf64_Ehdr elf;
+        char text[SHEBANG_BYTES];
+    } head = {0};
+    enum why_binary kind = WHY_UNKNOWN;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return kind;
+    ssize_t n = pread(fd, &head, sizeof head - 1, 0);
+    if (n >= EI_NIDENT && memcmp(head.elf.e_ident, ELFMAG, SELFMAG) == 0) {
+        bool own = head.elf.e_ident[EI_CLASS] == ELFCLASS64 && head.elf.e_machine == OWN_MACHINE;
+        kind = own ? look_at_elf(fd, &head.elf) : WHY_FOREIGN;
+    } else if (n > 2 && memcmp(head.text, "#!", 2) == 0 && depth > 0) {
+        char *interpreter = head.text + 2 + strspn(head.text + 2, " \t");
+        interpreter[strcspn(interpreter, " \t\r\n")] = '\0';
+        kind = look_at(interpreter, depth - 1);
+    }
+    close(fd);
+    return kind;
+}
+
+enum why_binary why_look_at(const char *path)
+{
+    return look_at(path, SHEBANG_DEPTH);
+}
+
+/* ---- causes: each true with its sentence appended ---------------------------------------- */
+
+static bool env_says(const char *name, bool value)
+{
+    const char *text = getenv(name);
+    bool said;
+    return text && *text && opt_bool(text, &said) == 0 && said == value;
+}
+
+static bool cause_disabled(const struct why *w, struct buf *out)
+{
+    const char *enabled = trace_options_setting(w->request, "enabled");
+    bool on = true;
+    if (env_says("GPUFL_DISABLED", true))
+        buf_str(out, "capture is switched off by GPUFL_DISABLED in the environment; unset it");
+    else if (enabled && opt_bool(enabled, &on) == 0 && !on)
+        buf_str(out, "capture is switched off by --option enabled=false");
+    else if (!enabled && env_says("GPUFL_ENABLED", false))
+        buf_str(out, "capture is switched off by GPUFL_ENABLED in the environment; unset it");
+    else
+        return false;
+    return true;
+}
+
+/* Commands that start the program in an environment of their own. */
+static bool cause_wrapper(const struct why *w, struct buf *out)
+{
+    static const char *const wrappers[] = {"sudo",    "doas",   "su",      "runuser",
+                                           "ssh",     "docker", "podman",  "nerdctl",
+                                           "kubectl", "pkexec", "flatpak", "systemd-run"};
+    const char *base = path_base(w->request->command[0]);
+    for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++)
+        if (strcmp(base, wrappers[i]) == 0) {
+            buf_printf(out,
+                       "%s starts programs in an environment of their own, without the variables "
+                       "that capture needs; put gpufl behind it: %s … gpufl trace -- COMMAND",
+                       base, base);
+            return true;
+        }
+    return false;
+}
+
+static bool cause_privileged(const struct why *w, struct buf *out)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (!why_resolve(w->request->command[0], path, sizeof path) || stat(path, &st) != 0)
+        return false;
+    bool setid = ((st.st_mode & S_ISUID) && st.st_uid != getuid()) ||
+                 ((st.st_mode & S_ISGID) && st.st_gid != getgid());
+    if (!setid && getxattr(path, "security.capability", NULL, 0) <= 0)
+        return false;
+    buf_printf(out,
+               "%s gains privileges when it starts (setuid, setgid or file capabilities), and such "
+               "programs take no injected library; run a copy without them, as the user it needs",
+               path);
+    return true;
+}
+
+static bool cause_binary(const struct why *w, struct buf *out)
+{
+    static const char *const sentences[] = {
+        [WHY_STATIC] = "is statically linked: it has no loader that could take the capture library "
+                       "or the CUDA driver; link it dynamically (libcudart may stay static)",
+        [WHY_MUSL] = "is built for musl, where neither the CUDA driver nor the capture library "
+                     "loads; build it for glibc",
+        [WHY_FOREIGN] = "is built for another architecture or word size than the capture library",
+    };
+    char path[PATH_MAX];
+    if (!why_resolve(w->request->command[0], path, sizeof path))
+        return false;
+    enum why_binary kind = why_look_at(path);
+    if (kind == WHY_UNKNOWN || kind == WHY_DYNAMIC)
+        return false;
+    buf_printf(out, "%s %s", path, sentences[kind]);
+    return true;
+}
+
+/* The free space that the library asks for before it starts. */
+static int64_t least_free_bytes(const struct why *w)
+{
+    int64_t bytes = 536870912;
+    const char *setting = trace_options_setting(w->request, "log_min_free_bytes");
+    if (!setting)
+        setting = getenv("GPUFL_LOG_MIN_FREE_BYTES");
+    if (setting)
+        opt_size(setting, &bytes);
+    return bytes;
+}
+
+static bool cause_directory(const struct why *w, struct buf *out)
+{
+    const char *dir = w->place->dir;
+    int64_t available = file_free_bytes(dir), least = least_free_bytes(w);
+    if (access(dir, W_OK | X_OK) != 0) {
+        buf_printf(out, "the directory %s cannot be written (any more): %s; name one with -o DIR",
+                   dir, strerror(errno));
+        return true;
+    }
+    if (available < 0 || available >= least)
+        return false;
+    buf_printf(out,
+               "the disk of %s has %" PRId64 " MiB left, less than the reserve of %" PRId64
+               " MiB; name another directory with -o DIR, or lower --option log_min_free_bytes=",
+               dir, available >> 20, least >> 20);
+    return true;
+}
+
+static bool cause_library(const struct why *w, struct buf *out)
+{
+    void *library = dlopen(w->place->library, RTLD_NOW | RTLD_LOCAL);
+    if (library && dlsym(library, "InitializeInjection"))
+        return false;
+    const char *reason = dlerror();
+    buf_printf(out, "the capture library does not load: %s; reinstall gpufl",
+               reason ? reason : w->place->library);
+    return true;
+}
+
+static bool cause_driver(const struct why *w, struct buf *out)
+{
+    (void)w;
+    if (!dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
+        buf_str(out,
+                "there is no NVIDIA driver here (libcuda.so.1 does not load), so no program can "
+                "use a GPU; install it, or in a container start that with --gpus all");
+        return true;
+    }
+    if (file_exists("/dev/nvidiactl") || file_exists("/dev/dxg"))
+        return false;
+    buf_str(out, "the NVIDIA driver's library is here but no device (/dev/nvidiactl is missing): "
+                 "load the kernel module, or start the container with --gpus all");
+    return true;
+}
+
+static bool cause_unused(const struct why *w, struct buf *out)
+{
+    buf_str(out, "the program never used the GPU: neither it nor a child process initialized CUDA");
+    if (WIFSIGNALED(w->status))
+        buf_printf(out, " before signal %d ended it", WTERMSIG(w->status));
+    else if (WEXITSTATUS(w->status))
+        buf_printf(out, " before it ended with exit code %d", WEXITSTATUS(w->status));
+    buf_str(out, ". `gpufl info` says what can be captured here");
+    return true;
+}
+
+void why_no_session(const struct why *w, struct buf *out)
+{
+    static bool (*const causes[])(const struct why *, struct buf *) = {
+        cause_disabled,  cause_wrapper, cause_privileged, cause_binary,
+        cause_directory, cause_library, cause_driver,     cause_unused,
+    };
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
+        if (causes[i](w, out))
+            return;
+}
