@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -177,6 +178,7 @@ struct gzip {
     int in, out;            /* descriptors, -1: none */
     bool deflating;         /* z is initialized */
     z_stream z;
+    const _Atomic bool *stop; /* NULL: never */
     struct err *e;
     unsigned char from[1 << 16];
     unsigned char to[1 << 16];
@@ -221,6 +223,8 @@ static int gzip_drain(struct gzip *g, int flush)
 static int gzip_copy(struct gzip *g)
 {
     for (;;) {
+        if (g->stop && atomic_load_explicit(g->stop, memory_order_relaxed))
+            return err_set(g->e, GPUFL_E_STATE, "compressing %s was given up", g->src);
         ssize_t got = read_some(g->in, g->from, sizeof g->from);
         if (got < 0)
             return fail_errno(g->e, "read", g->src);
@@ -245,6 +249,12 @@ static void gzip_close(struct gzip *g)
 
 int file_gzip(const char *src, const char *dst, int level, struct err *e)
 {
+    return file_gzip_until(src, dst, level, NULL, e);
+}
+
+int file_gzip_until(const char *src, const char *dst, int level, const _Atomic bool *stop,
+                    struct err *e)
+{
     char part[PATH_MAX];
     if ((size_t)snprintf(part, sizeof part, "%s.part", dst) >= sizeof part)
         return err_set(e, GPUFL_E_INVAL, "cannot compress %s: the path is too long", src);
@@ -254,6 +264,7 @@ int file_gzip(const char *src, const char *dst, int level, struct err *e)
     g->src = src;
     g->part = part;
     g->in = g->out = -1;
+    g->stop = stop;
     g->e = e;
     int rc = gzip_open(g, level);
     if (rc == 0)

@@ -28,4 +28,9 @@ int64_t file_free_bytes(const char *dir); /* for an unprivileged user; -1 unknow
 /* gzip src into dst (level 1 to 9) by way of dst.part, renamed when complete; src stays. */
 int file_gzip(const char *src, const char *dst, int level, struct err *e);
 
+/* The same, given up within a few milliseconds once *stop is true: GPUFL_E_STATE, nothing left
+ * behind. stop may be NULL; relaxed. */
+int file_gzip_until(const char *src, const char *dst, int level, const _Atomic bool *stop,
+                    struct err *e);
+
 #endif
