@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    LEVEL = 6,
+    LEVEL = 4, /* 53 MB/s at 6.7 bytes a kernel row; 1: 95 at 7.2, 6: 12 at 6.4 (bench_writer) */
     NICE = 19,
 };
 
@@ -38,7 +38,7 @@ static void pack(struct compressor *c, const char *path)
     struct err e = {0};
     if (snprintf(packed, sizeof packed, "%s.gz", path) >= (int)sizeof packed)
         return;
-    if (file_gzip(path, packed, LEVEL, &e)) {
+    if (file_gzip_until(path, packed, LEVEL, &c->stop, &e)) {
         log_debug("%s stays uncompressed: %s", path, e.text);
         return;
     }

@@ -28,7 +28,7 @@ int compressor_init(struct compressor *c, struct spool *spool, bool durable);
 /* Hands a finished part over. */
 void compressor_add(struct compressor *c, const char *path);
 
-/* Ends the thread after the part in its hands; what waits stays plain. */
+/* Ends the thread within milliseconds: the part in its hands and those that wait stay plain. */
 void compressor_stop(struct compressor *c);
 
 #endif

@@ -1,0 +1,228 @@
+/* Parts: names and numbers, and what is left of a write that failed. */
+#include "capture/part.h"
+
+#include "base/file.h"
+#include "parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int setup(void **state)
+{
+    *state = parts_tmpdir();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    parts_rmdir(*state);
+    return 0;
+}
+
+static void assert_file(const char *dir, const char *name, const char *text)
+{
+    char path[PATH_MAX], *data;
+    size_t len;
+    path_join(path, sizeof path, dir, name);
+    assert_int_equal(file_read_all(path, 1 << 20, &data, &len, NULL), 0);
+    assert_string_equal(data, text);
+    free(data);
+}
+
+static void test_numbers_and_offsets(void **state)
+{
+    const char *dir = *state;
+    char path[PATH_MAX];
+    struct part p;
+    part_init(&p, dir, CHANNEL_SCOPE);
+    assert_int_equal(part_finish(&p, path), -ENOENT); /* there is none yet */
+    assert_int_equal(p.number, 1);
+    assert_int_equal(part_write(&p, "one\n", 4, false), 0);
+    assert_true(p.started);
+    assert_int_equal(part_write(&p, "two\n", 4, true), 0);
+    assert_int_equal(p.bytes, 8);
+    assert_int_equal(part_finish(&p, path), 0);
+    assert_string_equal(path_base(path), "scope.1.log");
+    assert_int_equal(p.number, 2);
+    assert_int_equal(p.offset, 8);
+    assert_int_equal(p.bytes, 0);
+    assert_false(p.started);
+    assert_file(dir, "scope.1.log", "one\ntwo\n");
+    assert_int_equal(part_write(&p, "three\n", 6, false), 0);
+    part_leave(&p);
+    assert_file(dir, "scope.log", "three\n");
+}
+
+static void test_close_on_exec_and_mode(void **state)
+{
+    const char *dir = *state;
+    struct part p;
+    struct stat st;
+    part_init(&p, dir, CHANNEL_DEVICE);
+    assert_int_equal(part_write(&p, "x\n", 2, false), 0);
+    assert_true(fcntl(p.fd, F_GETFD) & FD_CLOEXEC);
+    assert_true(fcntl(p.fd, F_GETFL) & O_APPEND);
+    assert_int_equal(fstat(p.fd, &st), 0);
+    assert_int_equal(st.st_mode & 0133, 0);
+    part_leave(&p);
+}
+
+static void test_a_strangers_file_is_refused(void **state)
+{
+    const char *dir = *state;
+    struct part mine, other;
+    part_init(&mine, dir, CHANNEL_DEVICE);
+    part_init(&other, dir, CHANNEL_DEVICE);
+    assert_int_equal(part_write(&mine, "mine\n", 5, false), 0);
+    assert_int_equal(part_write(&other, "other\n", 6, false), -EEXIST);
+    assert_int_equal(other.fd, -1);
+    part_leave(&mine);
+    assert_file(dir, "device.log", "mine\n");
+}
+
+static void test_deleted_and_moved(void **state)
+{
+    const char *dir = *state;
+    char path[PATH_MAX], aside[PATH_MAX];
+    struct part p;
+    part_init(&p, dir, CHANNEL_DEVICE);
+    assert_false(part_deleted(&p));
+    assert_int_equal(part_write(&p, "x\n", 2, false), 0);
+    assert_false(part_deleted(&p));
+    path_join(path, sizeof path, dir, "device.log");
+    assert_int_equal(unlink(path), 0);
+    assert_true(part_deleted(&p));
+    part_leave(&p);
+    assert_int_equal(p.number, 2); /* the gap in the numbers tells */
+
+    assert_int_equal(part_write(&p, "y\n", 2, false), 0);
+    path_join(aside, sizeof aside, dir, "aside");
+    assert_int_equal(rename(path, aside), 0);
+    assert_false(part_deleted(&p));
+    assert_int_equal(part_finish(&p, path), -ENOENT);
+    assert_int_equal(p.number, 3);
+    assert_int_equal(p.fd, -1);
+}
+
+static void limit_file_size(rlim_t bytes)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* In a child: what goes wrong ends it, naming the line. */
+static void check(bool right, int line)
+{
+    if (right)
+        return;
+    fprintf(stderr, "child: line %d\n", line);
+    _exit(1);
+}
+#define CHECK(x) check(x, __LINE__)
+
+/* The limit cuts a line in the middle: it is taken off, and SIGXFSZ kills nobody. */
+static void child_size_limit(const char *dir)
+{
+    struct part p;
+    sigset_t pending;
+    char path[PATH_MAX];
+    part_init(&p, dir, CHANNEL_DEVICE);
+    limit_file_size(10);
+    CHECK(part_write(&p, "one\n", 4, false) == 0);
+    CHECK(part_write(&p, "a longer line\n", 14, false) == -EFBIG);
+    CHECK(p.bytes == 4 && !p.torn);
+    CHECK(sigpending(&pending) == 0 && !sigismember(&pending, SIGXFSZ));
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &pending) == 0 && !sigismember(&pending, SIGXFSZ));
+    CHECK(part_write(&p, "two\n", 4, false) == 0);
+    CHECK(part_finish(&p, path) == 0);
+    _exit(0);
+}
+
+/* The torn line cannot be cut off (a sealed memory file): the next one starts anew. */
+static void child_torn(const char *dir)
+{
+    struct part p;
+    char text[64] = "";
+    part_init(&p, dir, CHANNEL_DEVICE);
+    p.fd = memfd_create("part", MFD_ALLOW_SEALING);
+    CHECK(p.fd >= 0);
+    int reader = dup(p.fd);
+    CHECK(fcntl(p.fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+    CHECK(part_write(&p, "one\n", 4, false) == 0);
+    limit_file_size(10);
+    CHECK(part_write(&p, "a longer line\n", 14, false) == -EFBIG);
+    CHECK(p.torn && p.bytes == 10);
+    CHECK(part_write(&p, "two\n", 4, false) == -EFBIG); /* still no room */
+    limit_file_size(RLIM_INFINITY);
+    CHECK(part_write(&p, "two\n", 4, false) == 0);
+    CHECK(!p.torn && p.bytes == 15);
+    CHECK(pread(reader, text, sizeof text, 0) == 15);
+    CHECK(!strcmp(text, "one\na long\ntwo\n"));
+    _exit(0);
+}
+
+static void run_child(void (*fn)(const char *), const char *dir)
+{
+    int status;
+    pid_t pid = fork();
+    if (!pid)
+        fn(dir);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_file_size_limit(void **state)
+{
+    run_child(child_size_limit, *state);
+    assert_file(*state, "device.1.log", "one\ntwo\n");
+}
+
+static void test_torn_line(void **state)
+{
+    run_child(child_torn, *state);
+}
+
+static void test_full_device(void **state)
+{
+    struct part p;
+    part_init(&p, *state, CHANNEL_DEVICE);
+    p.fd = open("/dev/full", O_WRONLY | O_APPEND);
+    assert_true(p.fd >= 0);
+    assert_int_equal(part_write(&p, "one\n", 4, false), -ENOSPC);
+    assert_int_equal(p.bytes, 0);
+    assert_false(p.started);
+    part_leave(&p);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(test_numbers_and_offsets),
+        T(test_close_on_exec_and_mode),
+        T(test_a_strangers_file_is_refused),
+        T(test_deleted_and_moved),
+        T(test_file_size_limit),
+        T(test_torn_line),
+        T(test_full_device),
+    };
+    return cmocka_run_group_tests_name("part", tests, NULL, NULL);
+}
