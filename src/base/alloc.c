@@ -51,6 +51,9 @@ void *mem_zalloc(size_t size)
 
 void *mem_array(size_t n, size_t size)
 {
+    size_t product; /* calloc checks it too, but allocators under test tools abort there */
+    if (__builtin_mul_overflow(n, size, &product))
+        return NULL;
     return mem_refused() ? NULL : calloc(n, size);
 }
 

@@ -111,7 +111,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
         b->error = GPUFL_E_INVAL;
     else if ((size_t)n < room)
         b->len += (size_t)n;
-    else if (buf_reserve(b, (size_t)n) == 0)
+    else if (n > 0 && buf_reserve(b, (size_t)n) == 0)
         b->len += (size_t)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
     va_end(again);
 }

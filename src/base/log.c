@@ -6,8 +6,8 @@
  * line that cannot go out within 100 ms is dropped.
  *
  * Repetition is counted per place, known by its format's address, in a small
- * table of atomics: no lock, so nothing to be left locked in a forked child. Two
- * places that share a slot within the same second are both said. */
+ * table of atomics: no lock, so nothing to be left locked in a forked child. When
+ * many places speak within one second, some may find no slot: they are not limited. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@
 
 enum {
     LINE_MAX_BYTES = 1024, /* well below PIPE_BUF, so that lines never mix */
-    SLOTS = 64,            /* power of two */
+    SLOTS = 128,           /* power of two */
+    PROBES = 16,           /* slots tried for a place */
     WAIT_MS = 100,         /* for room on stderr */
 };
 
@@ -69,27 +70,42 @@ static int64_t now_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* May this place speak now? *held: the lines it was refused before. */
+/* The slot of a place: its own, or one whose place has been quiet; NULL: all taken. */
+static struct place *place_find(uintptr_t key, int64_t now)
+{
+    struct place *unused = NULL;
+    uintptr_t at = key * (uintptr_t)0x9e3779b97f4a7c15 >> 32;
+    for (uintptr_t i = 0; i < PROBES; i++) {
+        struct place *p = &places[(at + i) & (SLOTS - 1)];
+        uintptr_t owner = atomic_load_explicit(&p->fmt, memory_order_relaxed);
+        if (owner == key)
+            return p;
+        int64_t said = atomic_load_explicit(&p->said, memory_order_relaxed);
+        if (!unused && (owner == 0 || now - said >= QUIET_NS))
+            unused = p;
+    }
+    return unused;
+}
+
+/* May this place speak now? *held: the lines it was refused before. Two threads that
+ * take one slot at the same time are at worst both heard. */
 static bool place_may_speak(const char *fmt, uint32_t *held)
 {
     *held = 0;
     uintptr_t key = (uintptr_t)fmt;
-    struct place *p = &places[(key ^ key >> 6 ^ key >> 12) & (SLOTS - 1)];
     int64_t now = now_ns();
+    struct place *p = place_find(key, now);
+    if (!p)
+        return true;
     int64_t said = atomic_load_explicit(&p->said, memory_order_relaxed);
-    uintptr_t owner = atomic_load_explicit(&p->fmt, memory_order_relaxed);
-    bool quiet_over = owner == 0 || now - said >= QUIET_NS;
-
-    if (owner != key) {
-        if (quiet_over && atomic_compare_exchange_strong_explicit(
-                              &p->fmt, &owner, key, memory_order_relaxed, memory_order_relaxed)) {
-            atomic_store_explicit(&p->held, 0, memory_order_relaxed);
-            atomic_store_explicit(&p->said, now, memory_order_relaxed);
-        }
+    if (atomic_exchange_explicit(&p->fmt, key, memory_order_relaxed) != key) {
+        atomic_store_explicit(&p->held, 0, memory_order_relaxed);
+        atomic_store_explicit(&p->said, now, memory_order_relaxed);
         return true;
     }
-    if (quiet_over && atomic_compare_exchange_strong_explicit(
-                          &p->said, &said, now, memory_order_relaxed, memory_order_relaxed)) {
+    if (now - said >= QUIET_NS &&
+        atomic_compare_exchange_strong_explicit(&p->said, &said, now, memory_order_relaxed,
+                                                memory_order_relaxed)) {
         *held = atomic_exchange_explicit(&p->held, 0, memory_order_relaxed);
         return true;
     }

@@ -1,0 +1,10 @@
+# One test per file of src/base; queue and ring under threads in test_ring.
+foreach(name alloc buf clock dl err file intern json lines log opt queue ring thread)
+  gpufl_test(${name} DEPS base)
+endforeach()
+
+# dl opens this one: a library with some functions and without others.
+add_library(unit-dl-sample SHARED dl_sample.c)
+set_target_properties(unit-dl-sample PROPERTIES
+  PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+add_dependencies(test-unit-dl unit-dl-sample)

@@ -1,0 +1,110 @@
+/* test_dl.c - a library of our own, found, opened and read. Runs beside it. */
+#include "base/dl.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SAMPLE "./unit-dl-sample.so"
+
+static void test_open_and_find(void **state)
+{
+    (void)state;
+    char path[PATH_MAX] = "";
+    struct err e;
+    assert_null(dl_find_loaded("unit-dl-sample", path, sizeof path));
+    static const char *const candidates[] = {"libgpufl-not-there.so.1", SAMPLE, NULL};
+    void *handle = dl_open_first(candidates, path, sizeof path, &e);
+    assert_non_null(handle);
+    assert_non_null(strstr(path, "unit-dl-sample.so"));
+    path[0] = '\0';
+    void *again = dl_find_loaded("unit-dl-sample.so", path, sizeof path);
+    assert_ptr_equal(again, handle);
+    assert_non_null(strstr(path, "unit-dl-sample.so"));
+    assert_ptr_equal(dl_find_loaded("unit-dl-sample", NULL, 0), handle);
+    assert_null(dl_find_loaded("dl-sample", NULL, 0)); /* a prefix, not a part */
+    dlclose(again);
+}
+
+static void test_nothing_opens(void **state)
+{
+    (void)state;
+    struct err e;
+    static const char *const absent[] = {"libgpufl-not-there.so.2", "libgpufl-not-there.so.1",
+                                         NULL};
+    assert_null(dl_open_first(absent, NULL, 0, &e));
+    assert_int_equal(e.code, GPUFL_E_NOENT);
+    assert_string_equal(e.text, "cannot load libgpufl-not-there.so.2, libgpufl-not-there.so.1");
+    static const char *const broken[] = {"libgpufl-not-there.so.2", "/dev/null", NULL};
+    assert_null(dl_open_first(broken, NULL, 0, &e));
+    assert_non_null(strstr(e.text, "(/dev/null: file too short)"));
+    assert_null(dl_open_first(broken, NULL, 0, NULL));
+}
+
+struct functions {
+    int (*one)(void);
+    int (*absent)(void);
+    int (*two)(void);
+    int (*lost)(void);
+};
+
+static void test_fill(void **state)
+{
+    (void)state;
+    static const char *const candidates[] = {SAMPLE, NULL};
+    void *handle = dl_open_first(candidates, NULL, 0, NULL);
+    assert_non_null(handle);
+    static const struct dl_symbol good[] = {
+        {"sample_one", offsetof(struct functions, one), true},
+        {"sample_absent", offsetof(struct functions, absent), false},
+        {"sample_two", offsetof(struct functions, two), true},
+    };
+    struct functions f = {.absent = (int (*)(void))(uintptr_t)1};
+    struct err e;
+    assert_int_equal(dl_fill(handle, good, 3, &f, &e), 0);
+    assert_int_equal(f.one(), 1);
+    assert_int_equal(f.two(), 2);
+    assert_null(f.absent);
+
+    static const struct dl_symbol bad[] = {
+        {"sample_one", offsetof(struct functions, one), true},
+        {"sample_absent", offsetof(struct functions, absent), true},
+        {"sample_optional", offsetof(struct functions, two), false},
+        {"sample_lost", offsetof(struct functions, lost), true},
+    };
+    assert_int_equal(dl_fill(handle, bad, 4, &f, &e), GPUFL_E_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "sample_absent, sample_lost"));
+    assert_null(strstr(e.text, "optional"));
+    assert_int_equal(f.one(), 1); /* the rest is filled all the same */
+}
+
+static void test_many_missing_names_fit(void **state)
+{
+    (void)state;
+    static const char *const candidates[] = {SAMPLE, NULL};
+    void *handle = dl_open_first(candidates, NULL, 0, NULL);
+    struct dl_symbol symbols[60];
+    int (*table)(void);
+    for (int i = 0; i < 60; i++)
+        symbols[i] = (struct dl_symbol){"sample_that_is_missing", 0, true};
+    struct err e;
+    assert_int_equal(dl_fill(handle, symbols, 60, &table, &e), GPUFL_E_UNAVAILABLE);
+    assert_true(strlen(e.text) < sizeof e.text);
+    assert_string_equal(e.text + strlen(e.text) - 3, "...");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_and_find),
+        cmocka_unit_test(test_nothing_opens),
+        cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_many_missing_names_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
