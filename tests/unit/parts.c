@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DENSE_MAX = 1 << 16, SPARSE_MAX = 4096, TABLES = RECORD_COUNT + 1, NAMES = RECORD_COUNT };
+enum { DENSE_MAX = 1 << 13, SPARSE_MAX = 4096, TABLES = RECORD_COUNT + 1, NAMES = RECORD_COUNT };
 
 static void must(bool right)
 {
