@@ -1,0 +1,40 @@
+/* hooks.h - how the fake driver tells the fake profiling library what happens,
+ * as the real pair do by private means. The driver exports fake_cuda_hooks; the
+ * profiling library fills it when somebody subscribes or enables an activity. */
+#ifndef GPUFL_TESTS_FAKE_HOOKS_H
+#define GPUFL_TESTS_FAKE_HOOKS_H
+
+#include "backend/nvidia/cuda_abi.h"
+
+#include <stdint.h>
+
+enum fake_work { FAKE_KERNEL, FAKE_COPY, FAKE_FILL, FAKE_SYNC };
+
+struct fake_op {
+    enum fake_work work;
+    uint32_t correlation;
+    uint32_t stream;    /* number */
+    int64_t start, end; /* CLOCK_MONOTONIC ns on the fake GPU (FAKE_SYNC: of the host's wait) */
+    const char *name;   /* FAKE_KERNEL */
+    unsigned grid[3], block[3];
+    unsigned shared; /* dynamic, bytes */
+    uint64_t bytes;  /* FAKE_COPY, FAKE_FILL */
+    int kind;        /* FAKE_COPY: CUPTI copy kind; FAKE_SYNC: type */
+    uint32_t graph;  /* 0: not of a graph */
+    uint64_t graph_node;
+};
+
+struct fake_hooks {
+    /* A driver call begins (site 0) and ends (1); the same correlation and data. */
+    void (*api)(uint32_t cbid, int site, const char *function, const void *params, int *result,
+                uint32_t correlation, uint64_t *data, const char *symbol);
+    void (*op)(const struct fake_op *op);
+    void (*graph_exec)(uint32_t cbid, cuda_graph graph, cuda_exec exec);
+    void (*context)(uint32_t cbid);
+};
+
+/* The one context there is. */
+#define FAKE_CONTEXT        ((cuda_context)(uintptr_t)0xc0ffee)
+#define FAKE_CONTEXT_NUMBER 1u
+
+#endif

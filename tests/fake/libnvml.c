@@ -1,0 +1,192 @@
+/* libnvml.c - a management library without a GPU, at the soname libnvidia-ml.so.1.
+ *
+ * Two devices; the second one answers "not supported" to everything that is
+ * optional, so that unknown can be told from zero. FAKE_NVML=missing lets
+ * nvmlInit_v2 fail as without a driver; FAKE_NVML=lost lets devices fall off the
+ * bus after a few samples. Values move a little with every call. */
+#include "backend/nvidia/nvml_abi.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static _Atomic unsigned calls;
+
+static int script_is(const char *word)
+{
+    const char *s = getenv("FAKE_NVML");
+    return s && !strcmp(s, word);
+}
+
+static unsigned number(nvml_device d)
+{
+    return (unsigned)(uintptr_t)d - 1;
+}
+
+/* Result of an optional query. */
+static int answer(nvml_device d)
+{
+    if (script_is("lost") && atomic_load(&calls) > 40)
+        return NVML_E_GPU_IS_LOST;
+    atomic_fetch_add(&calls, 1);
+    return number(d) == 0 ? NVML_OK : NVML_E_NOT_SUPPORTED;
+}
+
+static unsigned wobble(unsigned base, unsigned range)
+{
+    return base + atomic_load(&calls) % range;
+}
+
+EXPORT int nvmlInit_v2(void)
+{
+    return script_is("missing") ? NVML_E_DRIVER_NOT_LOADED : NVML_OK;
+}
+
+EXPORT int nvmlShutdown(void)
+{
+    return NVML_OK;
+}
+
+EXPORT const char *nvmlErrorString(int result)
+{
+    return result == NVML_E_DRIVER_NOT_LOADED ? "Driver Not Loaded" : "Fake error";
+}
+
+EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    *count = 2;
+    return NVML_OK;
+}
+
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *device)
+{
+    *device = (nvml_device)(uintptr_t)(index + 1);
+    return index < 2 ? NVML_OK : 2;
+}
+
+EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned size)
+{
+    snprintf(text, size, "580.00.00-fake");
+    return NVML_OK;
+}
+
+EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+    *version = 13000;
+    return NVML_OK;
+}
+
+EXPORT int nvmlDeviceGetName(nvml_device d, char *text, unsigned size)
+{
+    snprintf(text, size, "Fake GPU %u", number(d));
+    return NVML_OK;
+}
+
+EXPORT int nvmlDeviceGetUUID(nvml_device d, char *text, unsigned size)
+{
+    snprintf(text, size, "GPU-00000000-0000-0000-0000-00000000000%u", number(d));
+    return NVML_OK;
+}
+
+EXPORT int nvmlDeviceGetPciInfo_v3(nvml_device d, struct nvml_pci *pci)
+{
+    memset(pci, 0, sizeof *pci);
+    snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:0%u:00.0", number(d));
+    return NVML_OK;
+}
+
+EXPORT int nvmlDeviceGetCudaComputeCapability(nvml_device d, int *major, int *minor)
+{
+    *major = 9;
+    *minor = 0;
+    return d ? NVML_OK : 2;
+}
+
+EXPORT int nvmlDeviceGetMaxClockInfo(nvml_device d, int clock, unsigned *mhz)
+{
+    *mhz = clock == NVML_CLOCK_OF_MEM ? 3201 : 1980;
+    return answer(d);
+}
+
+EXPORT int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
+{
+    *m =
+        (struct nvml_memory){.total = 150754820096ull, .used = 1ull << 30, .free = 149681078272ull};
+    return d ? NVML_OK : 2;
+}
+
+EXPORT int nvmlDeviceGetUtilizationRates(nvml_device d, struct nvml_utilization *u)
+{
+    u->gpu = wobble(40, 20);
+    u->memory = 0; /* a real zero */
+    return answer(d);
+}
+
+EXPORT int nvmlDeviceGetPowerUsage(nvml_device d, unsigned *mw)
+{
+    *mw = wobble(120000, 5000);
+    return answer(d);
+}
+
+EXPORT int nvmlDeviceGetTotalEnergyConsumption(nvml_device d, unsigned long long *mj)
+{
+    *mj = 1000000ull + atomic_load(&calls) * 10ull;
+    return answer(d);
+}
+
+EXPORT int nvmlDeviceGetTemperature(nvml_device d, int sensor, unsigned *celsius)
+{
+    *celsius = wobble(45, 5);
+    return sensor == NVML_SENSOR_GPU ? answer(d) : NVML_E_NOT_SUPPORTED;
+}
+
+EXPORT int nvmlDeviceGetClockInfo(nvml_device d, int clock, unsigned *mhz)
+{
+    *mhz = clock == NVML_CLOCK_OF_MEM ? 3201 : 1755;
+    return answer(d);
+}
+
+EXPORT int nvmlDeviceGetCurrentClocksEventReasons(nvml_device d, unsigned long long *reasons)
+{
+    *reasons = 4;
+    return answer(d);
+}
+
+EXPORT int nvmlDeviceGetFanSpeed(nvml_device d, unsigned *percent)
+{
+    (void)d;
+    *percent = 0;
+    return NVML_E_NOT_SUPPORTED;
+}
+
+EXPORT int nvmlDeviceGetTotalEccErrors(nvml_device d, int type, int counter,
+                                       unsigned long long *count)
+{
+    (void)type, (void)counter;
+    *count = 0;
+    return answer(d);
+}
+
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, unsigned *count, void *infos)
+{
+    (void)infos;
+    *count = 3;
+    return number(d) == 0 ? NVML_E_SIZE : NVML_E_NOT_SUPPORTED;
+}
+
+EXPORT int nvmlDeviceGetFieldValues(nvml_device d, int count, struct nvml_field *fields)
+{
+    for (int i = 0; i < count; i++) {
+        fields[i].result = number(d) == 0 ? NVML_OK : NVML_E_NOT_SUPPORTED;
+        fields[i].type = NVML_VALUE_U64;
+        fields[i].value.u64 = atomic_fetch_add(&calls, 1) * 100000ull;
+        if (fields[i].id == NVML_FIELD_MEMORY_TEMPERATURE) {
+            fields[i].type = NVML_VALUE_U32;
+            fields[i].value.u32 = 51;
+        }
+    }
+    return NVML_OK;
+}
