@@ -178,6 +178,20 @@ static void test_gzip_failures_leave_nothing(void **state)
     mem_fail_at(-1);
 }
 
+static void test_gzip_given_up_leaves_nothing(void **state)
+{
+    (void)state;
+    struct err e;
+    _Atomic bool stop = true;
+    const char *src = tmpdir_write("u.log", "hello", 5), *dst = tmpdir_path("u.log.gz");
+    assert_int_equal(file_gzip_until(src, dst, 6, &stop, &e), GPUFL_E_STATE);
+    assert_false(file_exists(dst));
+    assert_false(file_exists(tmpdir_path("u.log.gz.part")));
+    stop = false;
+    assert_int_equal(file_gzip_until(src, dst, 6, &stop, &e), 0);
+    assert_true(file_exists(dst));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +202,7 @@ int main(void)
         cmocka_unit_test(test_free_bytes),
         cmocka_unit_test(test_gzip_round_trip),
         cmocka_unit_test(test_gzip_failures_leave_nothing),
+        cmocka_unit_test(test_gzip_given_up_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
