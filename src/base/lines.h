@@ -1,7 +1,7 @@
 /* lines.h - reads a plain or gzip file line by line, fast, in bounded memory.
  *
  * gzip is told by its first bytes, whatever the name; members may follow each
- * other. A gzip file may be cut off (a crash): what can be inflated is delivered, then
+ * other. A file may be cut off (a crash): what can be inflated is delivered, then
  * lines_truncated tells. A line over max_line bytes is skipped and counted. One
  * owner at a time. */
 #ifndef GPUFL_BASE_LINES_H

@@ -1,7 +1,8 @@
 /* opt.h - command-line options from a table, with help and errors made of it.
  *
  * One table a command. Long options take `--name value` and `--name=value`,
- * short ones `-x value` and `-xvalue`; parsing stops at `--` or, with OPT_STOP_AT_OPERAND, at the first operand. */
+ * short ones `-x value` and `-xvalue`; parsing stops at `--` or, with
+ * OPT_STOP_AT_OPERAND, at the first operand. */
 #ifndef GPUFL_BASE_OPT_H
 #define GPUFL_BASE_OPT_H
 
