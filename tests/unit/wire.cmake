@@ -1,3 +1,5 @@
 gpufl_test(record DEPS wire)
 gpufl_test(encode DEPS wire)
 gpufl_test(decode DEPS wire)
+gpufl_test(rowset DEPS wire)
+gpufl_test(peer_encode DEPS wire)

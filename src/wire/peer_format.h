@@ -1,0 +1,52 @@
+/* peer_format.h - facts of the public GPUFlight client's format that reading
+ * (peer.c) and writing (peer_encode.c) share. Constant; any thread. */
+#ifndef GPUFL_WIRE_PEER_FORMAT_H
+#define GPUFL_WIRE_PEER_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum peer_batch {
+#define B(batch, type, version) PEER_##batch,
+#include "wire/peer_format.def"
+    PEER_BATCH_COUNT
+};
+
+/* Place of each column in its batch: PEER_kernel_dt_ns, … */
+#define P(batch, column) PEER_##batch##_##column,
+#define B(batch, type, version)                                                                    \
+    }                                                                                              \
+    ;                                                                                              \
+    enum {
+enum {
+    PEER_COLUMNS_MAX = 24,
+#include "wire/peer_format.def"
+};
+
+struct peer_batch_format {
+    const char *type;
+    int version;
+    const char *const *columns;
+    unsigned column_count;
+};
+
+extern const struct peer_batch_format peer_batches[PEER_BATCH_COUNT];
+
+/* event_type of a scope row. */
+enum { PEER_SCOPE_BEGIN, PEER_SCOPE_END, PEER_SCOPE_CONTINUES, PEER_SCOPE_CONTINUED };
+
+#define PEER_MIB (1ll << 20)
+
+/* Words that differ between the two formats. */
+struct peer_word {
+    const char *ours, *theirs;
+};
+
+extern const struct peer_word peer_engines[];  /* profiling_engine behind "nvidia."; NULL ends */
+extern const struct peer_word peer_features[]; /* of capture_capabilities; NULL ends */
+
+/* The other side's word, or NULL. theirs has len bytes. [any] */
+const char *peer_word_ours(const struct peer_word *words, const char *theirs, size_t len);
+const char *peer_word_theirs(const struct peer_word *words, const char *ours);
+
+#endif

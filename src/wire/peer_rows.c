@@ -1,0 +1,668 @@
+/* peer_rows.c - event rows as batches and lines of the public client's format;
+ * one function a record type, in a table at the end. */
+#include "base/alloc.h"
+#include "base/err.h"
+#include "wire/digits.h"
+#include "wire/limits.h"
+#include "wire/peer_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_DEPTH = 64 }; /* scopes of a path; what encloses them is left out */
+
+/* ---- batches ------------------------------------------------------------------------------- */
+
+/* A batch line while its rows are written. */
+struct rows_line {
+    struct peer_encoder *e;
+    enum peer_batch batch;
+    unsigned columns;       /* written: the optional ones of device metrics may be left out */
+    unsigned unsigned_mask; /* columns whose cells are 64-bit patterns */
+    int64_t base;           /* monotonic time of the first row */
+    bool open;
+};
+
+static struct rows_line rows_begin(struct peer_encoder *e, enum peer_batch batch)
+{
+    return (struct rows_line){.e = e, .batch = batch, .columns = peer_batches[batch].column_count};
+}
+
+static void rows_open(struct rows_line *l, int64_t time)
+{
+    struct peer_encoder *e = l->e;
+    struct buf *b = &e->line;
+    const struct peer_batch_format *f = &peer_batches[l->batch];
+    l->open = true;
+    l->base = time;
+    buf_printf(b, "{\"version\":%d,\"type\":\"%s\"", f->version, f->type);
+    peer_put_text(b, "session_id", e->header.session);
+    if (l->batch == PEER_host_metric) {
+        peer_put_text(b, "hostname", e->header.host);
+        peer_put_text(b, "ip_addr", "");
+    }
+    peer_put_int(b, "batch_id", (int64_t)++e->batch_ids[l->batch]);
+    peer_put_int(b, "base_time_ns", time + e->offset);
+    for (unsigned i = 0; i < l->columns; i++)
+        buf_printf(b, "%s\"%s\"", i ? "," : ",\"columns\":[", f->columns[i]);
+    buf_str(b, "],\"rows\":[");
+}
+
+/* Adds a row; its first cell, dt_ns, is filled here. False where the time is no time. */
+static bool rows_put(struct rows_line *l, int64_t time, int64_t *cells)
+{
+    if (!wire_time_ok(time)) {
+        l->e->left_out++;
+        return false;
+    }
+    struct buf *b = &l->e->line;
+    char separator = ',';
+    if (!l->open) {
+        rows_open(l, time);
+        separator = '[';
+    }
+    cells[0] = (int64_t)((uint64_t)time - (uint64_t)l->base);
+    if (buf_reserve(b, 2 + l->columns * DIGITS_ROOM))
+        return false;
+    char *p = b->data + b->len;
+    if (separator == ',')
+        *p++ = ',';
+    *p++ = '[';
+    for (unsigned i = 0; i < l->columns; i++) {
+        p = l->unsigned_mask >> i & 1 ? digits_put_u64(p, (uint64_t)or_zero(cells[i]))
+                                      : digits_put_i64(p, or_zero(cells[i]));
+        *p++ = ',';
+    }
+    p[-1] = ']';
+    b->len = (size_t)(p - b->data);
+    return true;
+}
+
+/* `,"<key>":{<entries>}` where there are entries; clears them. */
+static void put_dictionary(struct buf *out, const char *key, const struct buf *entries)
+{
+    if (!entries->len)
+        return;
+    buf_printf(out, ",\"%s\":{", key);
+    buf_put(out, entries->data, entries->len);
+    buf_char(out, '}');
+}
+
+/* New dictionary entries go to every channel, before the batch that uses them. */
+static void send_dictionaries(struct peer_encoder *e)
+{
+    bool failed = buf_error(&e->kernel_dict) || buf_error(&e->scope_dict);
+    if (!e->kernel_dict.len && !e->scope_dict.len && !failed)
+        return;
+    for (int i = 0; i < PEER_CHANNEL_COUNT; i++) {
+        struct buf *out = &e->lines[i];
+        buf_str(out, "{\"version\":1,\"type\":\"dictionary_update\"");
+        peer_put_text(out, "session_id", e->header.session);
+        put_dictionary(out, "kernel_dict", &e->kernel_dict);
+        put_dictionary(out, "scope_name_dict", &e->scope_dict);
+        buf_str(out, "}\n");
+        if (failed)
+            out->error = GPUFL_E_NOMEM;
+    }
+    buf_clear(&e->kernel_dict);
+    buf_clear(&e->scope_dict);
+}
+
+static void rows_send(struct rows_line *l, enum peer_channel channel)
+{
+    if (!l->open)
+        return;
+    send_dictionaries(l->e);
+    buf_str(&l->e->line, "]}\n");
+    peer_send(l->e, channel);
+}
+
+/* ---- ids ----------------------------------------------------------------------------------- */
+
+static void put_entry(struct buf *dict, uint32_t id, const char *text, size_t len)
+{
+    buf_printf(dict, "%s\"%u\":", dict->len ? "," : "", id);
+    buf_json(dict, text, len);
+}
+
+static int64_t kernel_id(struct peer_encoder *e, int64_t name)
+{
+    size_t len;
+    const char *text = peer_text(e, name, &len);
+    if (!len)
+        return 0;
+    struct peer_name *n = &e->names[name];
+    if (!n->kernel_id) {
+        n->kernel_id = ++e->kernel_ids;
+        const char *shown = e->config.demangle ? e->config.demangle(e->config.arg, text) : NULL;
+        put_entry(&e->kernel_dict, n->kernel_id, shown ? shown : text, shown ? strlen(shown) : len);
+    }
+    return n->kernel_id;
+}
+
+static int64_t scope_name_id(struct peer_encoder *e, int64_t name)
+{
+    size_t len;
+    const char *text = peer_text(e, name, &len);
+    if (!len)
+        return 0;
+    struct peer_name *n = &e->names[name];
+    if (!n->scope_id) {
+        n->scope_id = ++e->scope_ids;
+        put_entry(&e->scope_dict, n->scope_id, text, len);
+    }
+    return n->scope_id;
+}
+
+/* True where the id was not used by a kernel before. */
+static bool claim_correlation(struct peer_encoder *e, uint32_t id, int *code)
+{
+    uint64_t **page = &e->correlations[id >> 22];
+    if (!*page && !(*page = mem_zalloc((1u << 22) / 8))) {
+        *code = GPUFL_E_NOMEM;
+        return true;
+    }
+    uint64_t *word = &(*page)[(id & ((1u << 22) - 1)) / 64], bit = 1ull << (id % 64);
+    bool fresh = !(*word & bit);
+    *word |= bit;
+    return fresh;
+}
+
+/* The id itself where it is the first of its value, else one that nobody has. */
+static int64_t unique_correlation(struct peer_encoder *e, int64_t id, int *code)
+{
+    if (id > 0 && id <= UINT32_MAX && claim_correlation(e, (uint32_t)id, code))
+        return id;
+    while (!claim_correlation(e, e->fresh, code))
+        e->fresh--;
+    return e->fresh--;
+}
+
+static bool find_scope(struct peer_encoder *e, int64_t instance, int64_t *name, int64_t *parent)
+{
+    const int64_t *s = rowset_find(&e->scopes, &instance);
+    if (!s)
+        return e->config.scope && e->config.scope(e->config.arg, instance, name, parent);
+    *name = s[SCOPE_CELL_NAME];
+    *parent = s[SCOPE_CELL_PARENT];
+    return true;
+}
+
+/* The path of a scope instance, outer|inner, or global: JSON text with its quotes in e->path. */
+static void make_path(struct peer_encoder *e, int64_t instance)
+{
+    if (e->path_instance == instance && instance != CELL_NULL)
+        return;
+    int64_t names[PATH_DEPTH], at = instance, name, parent;
+    int depth = 0;
+    while (depth < PATH_DEPTH && at > 0 && find_scope(e, at, &name, &parent)) {
+        names[depth++] = name;
+        at = parent;
+    }
+    buf_clear(&e->path);
+    e->path_instance = depth ? instance : CELL_NULL;
+    if (!depth)
+        buf_str(&e->path, "\"global\"");
+    for (int i = depth; i--;) {
+        size_t len;
+        const char *text = peer_text(e, names[i], &len);
+        size_t quote = e->path.len;
+        buf_json(&e->path, text, len);
+        if (i < depth - 1 && !buf_error(&e->path)) {
+            e->path.data[quote - 1] = '|'; /* the closing quote before */
+            memmove(e->path.data + quote, e->path.data + quote + 1, e->path.len - quote - 1);
+            e->path.len--;
+        }
+    }
+}
+
+/* `,"user_scope":"<path>"`. */
+static void put_path(struct peer_encoder *e, struct buf *b, int64_t instance)
+{
+    make_path(e, instance);
+    if (buf_error(&e->path)) {
+        e->path_instance = CELL_NULL;
+        b->error = buf_error(&e->path);
+    }
+    buf_str(b, ",\"user_scope\":");
+    buf_put(b, e->path.data, e->path.len);
+}
+
+static const struct stream_row *find_stream(struct peer_encoder *e, int64_t id)
+{
+    static const struct stream_row none;
+    const int64_t *row = peer_row(&e->streams, COL_stream_COUNT, id);
+    return row ? (const void *)row : &none;
+}
+
+static int64_t stream_number(struct peer_encoder *e, int64_t id)
+{
+    return or_zero(find_stream(e, id)->number);
+}
+
+static int64_t device_index(struct peer_encoder *e, int64_t id)
+{
+    const struct device_row *d = (const void *)peer_row(&e->devices, COL_device_COUNT, id);
+    return d ? or_zero(d->index) : id > 0 ? id - 1 : 0;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------- */
+
+/* `,"key":0.500000`: limit x warps / slots, at most 1. */
+static void put_share(struct buf *b, const char *key, int64_t limit, int64_t warps, int64_t slots)
+{
+    int64_t millionths = 0;
+    if (limit > 0 && warps > 0 && slots > 0) {
+        unsigned __int128 used = (unsigned __int128)limit * (uint64_t)warps;
+        millionths = used >= (uint64_t)slots
+                         ? 1000000
+                         : (int64_t)((used * 1000000 + (uint64_t)slots / 2) / (uint64_t)slots);
+    }
+    buf_printf(b, ",\"%s\":%lld.%06lld", key, (long long)(millionths / 1000000),
+               (long long)(millionths % 1000000));
+}
+
+static void put_occupancy(struct buf *b, const struct config_row *c)
+{
+    int64_t threads = 1;
+    bool known = true;
+    for (int i = 0; i < 3; i++)
+        known &= !__builtin_mul_overflow(threads, (&c->block_x)[i], &threads) && threads > 0;
+    int64_t warps = known ? (threads - 1) / 32 + 1 : 0, slots = c->occ_max_warps;
+    if (c->occ_blocks > 0 && c->occ_warps > 0)
+        warps = c->occ_warps / c->occ_blocks;
+    int64_t by_warps = c->occ_limit_warps; /* stands in where a resource sets no limit */
+    put_share(b, "occupancy", c->occ_warps, 1, slots);
+    put_share(b, "reg_occupancy", c->occ_limit_regs == CELL_NULL ? by_warps : c->occ_limit_regs,
+              warps, slots);
+    put_share(b, "smem_occupancy",
+              c->occ_limit_shared == CELL_NULL ? by_warps : c->occ_limit_shared, warps, slots);
+    put_share(b, "warp_occupancy", by_warps, warps, slots);
+    put_share(b, "block_occupancy", c->occ_limit_blocks, warps, slots);
+}
+
+static void put_dim3(struct buf *b, const char *key, const int64_t *xyz)
+{
+    buf_printf(b, ",\"%s\":\"(%lld,%lld,%lld)\"", key, (long long)or_zero(xyz[0]),
+               (long long)or_zero(xyz[1]), (long long)or_zero(xyz[2]));
+}
+
+static void put_detail(struct peer_encoder *e, const struct config_row *c, int64_t correlation,
+                       int64_t scope)
+{
+    struct buf *b = &e->details;
+    size_t len;
+    buf_str(b, "{\"version\":1,\"type\":\"kernel_detail\"");
+    peer_put_text(b, "session_id", e->header.session);
+    peer_put_int(b, "pid", e->header.pid);
+    peer_put_text(b, "app", e->header.app);
+    peer_put_int(b, "corr_id", correlation);
+    put_dim3(b, "grid", &c->grid_x);
+    put_dim3(b, "block", &c->block_x);
+    peer_put_int(b, "static_shared", c->shared_static);
+    peer_put_int(b, "local_bytes", c->local_per_thread);
+    peer_put_int(b, "const_bytes", 0);
+    put_occupancy(b, c);
+    peer_put_text(b, "limiting_resource", peer_text(e, c->occ_limiter, &len));
+    peer_put_int(b, "max_active_blocks", c->occ_blocks);
+    peer_put_int(b, "local_mem_total_bytes", c->local_total);
+    peer_put_int(b, "local_mem_per_thread_bytes", c->local_per_thread);
+    peer_put_int(b, "cache_config_requested", c->cache_requested);
+    peer_put_int(b, "cache_config_executed", c->cache_executed);
+    peer_put_int(b, "shared_mem_executed_bytes", c->shared_executed);
+    put_path(e, b, scope);
+    buf_str(b, ",\"stack_trace\":\"\"}\n");
+}
+
+static int put_kernels(struct peer_encoder *e, const struct wire_batch *b)
+{
+    static const struct config_row none;
+    struct rows_line l = rows_begin(e, PEER_kernel);
+    int code = 0;
+    l.unsigned_mask = 1u << PEER_kernel_external_id;
+    buf_clear(&e->details);
+    for (size_t i = 0; i < b->rows && !code; i++) {
+        const int64_t *known =
+            peer_row(&e->configs, COL_config_COUNT, cell(b, COL_kernel_config, i));
+        const struct config_row *c = known ? (const void *)known : &none;
+        int64_t time = cell(b, COL_kernel_start, i);
+        int64_t cells[PEER_COLUMNS_MAX] = {
+            [PEER_kernel_stream_id] = stream_number(e, cell(b, COL_kernel_stream, i)),
+            [PEER_kernel_duration_ns] = cell(b, COL_kernel_duration, i),
+            [PEER_kernel_dyn_shared] = c->shared_dynamic,
+            [PEER_kernel_num_regs] = c->registers,
+            [PEER_kernel_has_details] = known != NULL,
+            [PEER_kernel_external_kind] = cell(b, COL_kernel_external_kind, i),
+            [PEER_kernel_external_id] = cell(b, COL_kernel_external_id, i),
+        };
+        if (wire_time_ok(time)) {
+            cells[PEER_kernel_kernel_id] = kernel_id(e, c->name);
+            cells[PEER_kernel_corr_id] =
+                unique_correlation(e, cell(b, COL_kernel_correlation, i), &code);
+        }
+        if (rows_put(&l, time, cells) && known)
+            put_detail(e, c, cells[PEER_kernel_corr_id], cell(b, COL_kernel_scope, i));
+    }
+    rows_send(&l, PEER_DEVICE);
+    buf_put(&e->lines[PEER_DEVICE], e->details.data, e->details.len);
+    return code ? code : buf_error(&e->details);
+}
+
+/* ---- copies, fills, waits, allocations, graphs ----------------------------------------------- */
+
+static int put_copies(struct peer_encoder *e, const struct wire_batch *b)
+{
+    struct rows_line l = rows_begin(e, PEER_memcpy);
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t cells[PEER_COLUMNS_MAX] = {
+            [PEER_memcpy_stream_id] = stream_number(e, cell(b, COL_memcpy_stream, i)),
+            [PEER_memcpy_duration_ns] = cell(b, COL_memcpy_duration, i),
+            [PEER_memcpy_bytes] = cell(b, COL_memcpy_bytes, i),
+            [PEER_memcpy_copy_kind] = cell(b, COL_memcpy_kind, i),
+            [PEER_memcpy_corr_id] = cell(b, COL_memcpy_correlation, i),
+        };
+        rows_put(&l, cell(b, COL_memcpy_start, i), cells);
+    }
+    rows_send(&l, PEER_DEVICE);
+    return 0;
+}
+
+static int put_fills(struct peer_encoder *e, const struct wire_batch *b)
+{
+    struct buf *out = &e->line;
+    for (size_t i = 0; i < b->rows; i++) {
+        const struct stream_row *s = find_stream(e, cell(b, COL_memset_stream, i));
+        int64_t start = cell(b, COL_memset_start, i), scope = cell(b, COL_memset_scope, i);
+        if (!wire_time_ok(start)) {
+            e->left_out++;
+            continue;
+        }
+        peer_put_event(e, out, "memset_event");
+        peer_put_text(out, "name", "memset");
+        peer_put_text(out, "platform", strcmp(e->header.backend, "amd") ? "cuda" : "rocm");
+        buf_printf(out, ",\"device_id\":\"%lld\",\"stream_id\":\"%lld\",\"stack_trace\":\"\"",
+                   (long long)device_index(e, s->device), (long long)or_zero(s->number));
+        put_path(e, out, scope);
+        peer_put_int(out, "scope_depth", 0);
+        peer_put_int(out, "start_ns", start + e->offset);
+        peer_put_int(out, "end_ns", start + e->offset + or_zero(cell(b, COL_memset_duration, i)));
+        peer_put_int(out, "api_start_ns", 0);
+        peer_put_int(out, "api_exit_ns", 0);
+        peer_put_int(out, "corr_id", cell(b, COL_memset_correlation, i));
+        peer_put_int(out, "bytes", cell(b, COL_memset_bytes, i));
+        buf_str(out, "}\n");
+        peer_send(e, PEER_DEVICE);
+    }
+    return 0;
+}
+
+static int put_syncs(struct peer_encoder *e, const struct wire_batch *b)
+{
+    struct rows_line l = rows_begin(e, PEER_sync);
+    for (size_t i = 0; i < b->rows; i++) {
+        const struct stream_row *s = find_stream(e, cell(b, COL_sync_stream, i));
+        int64_t cells[PEER_COLUMNS_MAX] = {
+            [PEER_sync_duration_ns] = cell(b, COL_sync_duration, i),
+            [PEER_sync_sync_type] = cell(b, COL_sync_kind, i),
+            [PEER_sync_stream_id] = s->number,
+            [PEER_sync_event_id] = cell(b, COL_sync_event, i),
+            [PEER_sync_context_id] = s->context,
+            [PEER_sync_corr_id] = cell(b, COL_sync_correlation, i),
+        };
+        rows_put(&l, cell(b, COL_sync_start, i), cells);
+    }
+    rows_send(&l, PEER_SCOPE);
+    return 0;
+}
+
+static int put_allocs(struct peer_encoder *e, const struct wire_batch *b)
+{
+    struct rows_line l = rows_begin(e, PEER_alloc);
+    l.unsigned_mask = 1u << PEER_alloc_address;
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t cells[PEER_COLUMNS_MAX] = {
+            [PEER_alloc_memory_op] = cell(b, COL_alloc_op, i),
+            [PEER_alloc_memory_kind] = cell(b, COL_alloc_memory, i),
+            [PEER_alloc_address] = cell(b, COL_alloc_address, i),
+            [PEER_alloc_bytes] = cell(b, COL_alloc_bytes, i),
+            [PEER_alloc_device_id] = device_index(e, cell(b, COL_alloc_device, i)),
+            [PEER_alloc_stream_id] = stream_number(e, cell(b, COL_alloc_stream, i)),
+            [PEER_alloc_corr_id] = cell(b, COL_alloc_correlation, i),
+        };
+        rows_put(&l, cell(b, COL_alloc_time, i), cells);
+    }
+    rows_send(&l, PEER_SCOPE);
+    return 0;
+}
+
+/* Our rows time the launch call, theirs the graph: theirs stay untimed. */
+static int put_graph_launches(struct peer_encoder *e, const struct wire_batch *b)
+{
+    struct buf *out = &e->line;
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t start = cell(b, COL_graph_launch_start, i);
+        if (!wire_time_ok(start)) {
+            e->left_out++;
+            continue;
+        }
+        peer_put_event(e, out, "graph_launch_event");
+        peer_put_int(out, "start_ns", start + e->offset);
+        peer_put_int(out, "end_ns", start + e->offset);
+        peer_put_int(out, "duration_ns", 0);
+        peer_put_int(out, "graph_id", cell(b, COL_graph_launch_graph, i));
+        peer_put_int(out, "device_id", 0);
+        peer_put_int(out, "stream_id", 0);
+        peer_put_int(out, "corr_id", cell(b, COL_graph_launch_correlation, i));
+        buf_str(out, "}\n");
+        peer_send(e, PEER_SCOPE);
+    }
+    return 0;
+}
+
+/* ---- scopes -------------------------------------------------------------------------------- */
+
+struct scope_event {
+    int64_t time;
+    size_t order; /* place in the list: what keeps a begin before its end */
+    int64_t cells[PEER_COLUMNS_MAX];
+};
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct scope_event *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->order < y->order ? -1 : 1;
+}
+
+/* The cells that begin and end of a row share; scope and scope_open have the same columns
+ * but for the duration. */
+static void fill_scope(struct peer_encoder *e, const struct wire_batch *b, size_t i,
+                       int64_t cells[PEER_COLUMNS_MAX])
+{
+    bool open = b->type == RECORD_scope_open;
+    int64_t start = cell(b, open ? COL_scope_open_start : COL_scope_start, i);
+    cells[PEER_scope_scope_instance_id] =
+        cell(b, open ? COL_scope_open_instance : COL_scope_instance, i);
+    cells[PEER_scope_name_id] =
+        scope_name_id(e, cell(b, open ? COL_scope_open_name : COL_scope_name, i));
+    cells[PEER_scope_depth] = cell(b, open ? COL_scope_open_depth : COL_scope_depth, i);
+    cells[PEER_scope_original_start_ns] = start + e->offset;
+}
+
+static void fill_begin(const struct wire_batch *b, size_t i, int64_t cells[PEER_COLUMNS_MAX])
+{
+    bool open = b->type == RECORD_scope_open;
+    cells[PEER_scope_event_type] = PEER_SCOPE_BEGIN;
+    cells[PEER_scope_repeat] = cell(b, open ? COL_scope_open_repeat : COL_scope_repeat, i);
+    cells[PEER_scope_warmup] = cell(b, open ? COL_scope_open_warmup : COL_scope_warmup, i);
+}
+
+/* The events of row i, behind those in list; how many. A scope that was seen
+ * open has its begin written; one that is known to end waits for its row. */
+static size_t scope_events(struct peer_encoder *e, const struct wire_batch *b, size_t i,
+                           struct scope_event *list, size_t n, int *code)
+{
+    bool open = b->type == RECORD_scope_open, added;
+    int64_t start = cell(b, open ? COL_scope_open_start : COL_scope_start, i);
+    int64_t duration = open ? CELL_NULL : cell(b, COL_scope_duration, i);
+    int64_t instance = cell(b, open ? COL_scope_open_instance : COL_scope_instance, i);
+    if (!wire_time_ok(start))
+        return 0; /* a path, not an opening */
+    int64_t *known = rowset_find(&e->scopes, &instance);
+    bool begun = known && known[SCOPE_CELL_STATE] & SCOPE_BEGUN;
+    if (open && (begun || (known && known[SCOPE_CELL_STATE] & SCOPE_ENDS)))
+        return 0;
+    if (open) {
+        known = rowset_put(&e->scopes, &instance, &added);
+        if (!known) {
+            *code = GPUFL_E_NOMEM;
+            return 0;
+        }
+        known[SCOPE_CELL_STATE] |= SCOPE_BEGUN;
+        known[SCOPE_CELL_NAME] = or_zero(cell(b, COL_scope_open_name, i));
+        known[SCOPE_CELL_PARENT] = or_zero(cell(b, COL_scope_open_parent, i));
+    }
+    size_t first = n;
+    if (!begun) {
+        list[n] = (struct scope_event){.time = start, .order = n};
+        fill_scope(e, b, i, list[n].cells);
+        fill_begin(b, i, list[n++].cells);
+    }
+    if (duration != CELL_NULL && wire_time_ok(duration)) {
+        list[n] = (struct scope_event){.time = start + duration, .order = n};
+        fill_scope(e, b, i, list[n].cells);
+        list[n++].cells[PEER_scope_event_type] = PEER_SCOPE_END;
+    }
+    return n - first;
+}
+
+static int put_scopes(struct peer_encoder *e, const struct wire_batch *b)
+{
+    struct rows_line l = rows_begin(e, PEER_scope);
+    struct scope_event *list = mem_array(b->rows * 2, sizeof *list);
+    size_t n = 0;
+    int code = 0;
+    if (!list)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < b->rows && !code; i++)
+        n += scope_events(e, b, i, list, n, &code);
+    qsort(list, n, sizeof *list, compare_events);
+    for (size_t i = 0; i < n; i++)
+        rows_put(&l, list[i].time, list[i].cells);
+    rows_send(&l, PEER_SCOPE);
+    mem_free(list);
+    return code;
+}
+
+/* ---- system -------------------------------------------------------------------------------- */
+
+static void fill_metric(struct peer_encoder *e, const struct wire_batch *b, size_t i,
+                        int64_t cells[PEER_COLUMNS_MAX])
+{
+    int64_t rx = cell(b, COL_device_metric_pcie_rx, i), tx = cell(b, COL_device_metric_pcie_tx, i);
+    int64_t both = cell(b, COL_device_metric_pcie_total, i);
+    int64_t energy = or_zero(cell(b, COL_device_metric_energy, i));
+    cells[PEER_device_metric_device_id] = device_index(e, cell(b, COL_device_metric_device, i));
+    cells[PEER_device_metric_gpu_util] = cell(b, COL_device_metric_gpu_util, i);
+    cells[PEER_device_metric_mem_util] = cell(b, COL_device_metric_mem_util, i);
+    cells[PEER_device_metric_temp_c] = cell(b, COL_device_metric_temperature, i);
+    cells[PEER_device_metric_power_mw] = cell(b, COL_device_metric_power, i);
+    cells[PEER_device_metric_used_mib] =
+        or_zero(cell(b, COL_device_metric_memory_used, i)) / PEER_MIB;
+    cells[PEER_device_metric_total_mib] =
+        or_zero(cell(b, COL_device_metric_memory_total, i)) / PEER_MIB;
+    cells[PEER_device_metric_clock_sm] = cell(b, COL_device_metric_clock_sm, i);
+    cells[PEER_device_metric_fan_speed_pct] = cell(b, COL_device_metric_fan, i);
+    cells[PEER_device_metric_temp_mem_c] = cell(b, COL_device_metric_temperature_memory, i);
+    cells[PEER_device_metric_temp_junction_c] = cell(b, COL_device_metric_temperature_junction, i);
+    cells[PEER_device_metric_voltage_mv] = cell(b, COL_device_metric_voltage, i);
+    cells[PEER_device_metric_energy_uj] =
+        energy < INT64_MAX / 1000 && energy > 0 ? energy * 1000 : 0;
+    cells[PEER_device_metric_clock_mem] = cell(b, COL_device_metric_clock_mem, i);
+    cells[PEER_device_metric_pcie_bw_bps] =
+        both != CELL_NULL ? both : (int64_t)((uint64_t)or_zero(rx) + (uint64_t)or_zero(tx));
+    cells[PEER_device_metric_ecc_corrected] = cell(b, COL_device_metric_ecc_corrected, i);
+    cells[PEER_device_metric_ecc_uncorrected] = cell(b, COL_device_metric_ecc_uncorrected, i);
+}
+
+static int put_device_metrics(struct peer_encoder *e, const struct wire_batch *b)
+{
+    struct rows_line l = rows_begin(e, PEER_device_metric);
+    bool optional = false;
+    for (size_t i = 0; i < b->rows && !optional; i++) {
+        int64_t cells[PEER_COLUMNS_MAX] = {0};
+        fill_metric(e, b, i, cells);
+        for (unsigned c = PEER_device_metric_fan_speed_pct; c < l.columns; c++)
+            optional |= or_zero(cells[c]) != 0;
+    }
+    if (!optional)
+        l.columns = PEER_device_metric_fan_speed_pct;
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t cells[PEER_COLUMNS_MAX] = {0};
+        fill_metric(e, b, i, cells);
+        rows_put(&l, cell(b, COL_device_metric_time, i), cells);
+    }
+    rows_send(&l, PEER_SYSTEM);
+    return 0;
+}
+
+static int put_host_metrics(struct peer_encoder *e, const struct wire_batch *b)
+{
+    struct rows_line l = rows_begin(e, PEER_host_metric);
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t cells[PEER_COLUMNS_MAX] = {
+            [PEER_host_metric_cpu_pct_x100] = cell(b, COL_host_metric_cpu, i),
+            [PEER_host_metric_ram_used_mib] =
+                or_zero(cell(b, COL_host_metric_memory_used, i)) / PEER_MIB,
+            [PEER_host_metric_ram_total_mib] =
+                or_zero(cell(b, COL_host_metric_memory_total, i)) / PEER_MIB,
+        };
+        rows_put(&l, cell(b, COL_host_metric_time, i), cells);
+    }
+    rows_send(&l, PEER_SYSTEM);
+    return 0;
+}
+
+static int put_windows(struct peer_encoder *e, const struct wire_batch *b)
+{
+    struct buf *out = &e->line;
+    for (size_t i = 0; i < b->rows; i++) {
+        size_t len;
+        int64_t time = cell(b, COL_window_time, i);
+        if (!wire_time_ok(time)) {
+            e->left_out++;
+            continue;
+        }
+        bool opened = cell(b, COL_window_phase, i) == 0;
+        peer_put_event(e, out, opened ? "system_start" : "system_stop");
+        peer_put_text(out, "name", peer_text(e, cell(b, COL_window_name, i), &len));
+        peer_put_int(out, "ts_ns", time + e->offset);
+        peer_put_state(e, out);
+        buf_str(out, "}\n");
+        peer_send(e, PEER_SYSTEM);
+    }
+    return 0;
+}
+
+int peer_put_batch(struct peer_encoder *e, const struct wire_batch *b)
+{
+    static int (*const puts[RECORD_COUNT])(struct peer_encoder *, const struct wire_batch *) = {
+        [RECORD_kernel] = put_kernels,
+        [RECORD_memcpy] = put_copies,
+        [RECORD_memset] = put_fills,
+        [RECORD_sync] = put_syncs,
+        [RECORD_alloc] = put_allocs,
+        [RECORD_graph_launch] = put_graph_launches,
+        [RECORD_scope] = put_scopes,
+        [RECORD_scope_open] = put_scopes,
+        [RECORD_device_metric] = put_device_metrics,
+        [RECORD_host_metric] = put_host_metrics,
+        [RECORD_window] = put_windows,
+    };
+    buf_clear(&e->line);
+    if (puts[b->type])
+        return puts[b->type](e, b);
+    e->left_out += b->rows;
+    return 0;
+}

@@ -1,0 +1,94 @@
+/* peer_state.h - the peer encoder's inside, shared by peer_encode.c (what it
+ * knows, and the lines of a session's life) and peer_rows.c (event lines). */
+#ifndef GPUFL_WIRE_PEER_STATE_H
+#define GPUFL_WIRE_PEER_STATE_H
+
+#include "wire/peer_encode.h"
+#include "wire/peer_format.h"
+#include "wire/rowset.h"
+
+struct peer_name {
+    char *text; /* owned, NUL-terminated; NULL: never defined */
+    uint32_t len;
+    uint32_t kernel_id; /* id in kernel_dict; 0: none yet */
+    uint32_t scope_id;  /* id in scope_name_dict; 0: none yet */
+};
+
+/* Dictionary rows by id. */
+struct peer_table {
+    int64_t *rows; /* owned; a row whose id is 0 was never defined */
+    size_t cap;    /* rows allocated, the rest zeroed */
+};
+
+/* A scope instance that was learnt. */
+enum { SCOPE_CELL_INSTANCE, SCOPE_CELL_NAME, SCOPE_CELL_PARENT, SCOPE_CELL_STATE, SCOPE_CELLS };
+enum { SCOPE_ENDS = 1, SCOPE_BEGUN = 2 }; /* bits of SCOPE_CELL_STATE */
+
+struct peer_encoder {
+    struct peer_encode_config config;
+    struct buf lines[PEER_CHANNEL_COUNT];
+    struct wire_header header; /* texts owned, in header_text */
+    struct buf header_text;
+    bool has_header, started, finished;
+    int64_t offset;   /* epoch = monotonic + offset */
+    int64_t end_time; /* monotonic; CELL_NULL: no end row yet */
+
+    struct peer_name *names; /* owned, by id */
+    size_t name_cap;
+    uint32_t kernel_ids, scope_ids; /* ids given out in the two dictionaries */
+    struct peer_table devices, streams, configs;
+    struct peer_table device_metrics; /* last sample, by device id */
+    struct host_metric_row host;      /* last sample */
+    int64_t *capabilities;            /* owned: rows */
+    size_t capability_cap, capability_count;
+    struct rowset scopes;         /* learnt instances */
+    uint64_t *correlations[1024]; /* owned: pages of used 32-bit ids, 4 Mi bits each */
+    uint32_t fresh;               /* next candidate for a repeated id, counts down */
+    uint64_t batch_ids[PEER_BATCH_COUNT];
+    uint64_t left_out;
+
+    struct buf line, details, kernel_dict, scope_dict; /* of the present batch */
+    struct buf path;                                   /* user_scope of path_instance */
+    int64_t path_instance;                             /* CELL_NULL: none */
+    int64_t *columns;                                  /* owned: rows given row by row, turned */
+    size_t column_cap;
+};
+
+static inline int64_t cell(const struct wire_batch *b, unsigned column, size_t row)
+{
+    return b->col[column] ? b->col[column][row] : CELL_NULL;
+}
+
+static inline int64_t or_zero(int64_t v)
+{
+    return v == CELL_NULL ? 0 : v;
+}
+
+/* ---- peer_encode.c ---- */
+
+/* Text of a name id; "" for none. */
+const char *peer_text(const struct peer_encoder *e, int64_t id, size_t *len);
+
+/* A row of a table by id, or NULL. */
+const int64_t *peer_row(const struct peer_table *t, unsigned width, int64_t id);
+
+/* `,"key":` with a string, or with an integer. */
+void peer_put_text(struct buf *b, const char *key, const char *text);
+void peer_put_int(struct buf *b, const char *key, int64_t v);
+
+/* `,"host":{…},"devices":[…]`, as lines of the session's life have it. */
+void peer_put_state(struct peer_encoder *e, struct buf *b);
+
+/* {"type":…,"pid":…,"app":…,"session_id":… of lines without a version. */
+void peer_put_event(struct peer_encoder *e, struct buf *b, const char *type);
+
+/* Sends e->line to one channel or to all; clears it. */
+void peer_send(struct peer_encoder *e, enum peer_channel channel);
+void peer_send_all(struct peer_encoder *e);
+
+/* ---- peer_rows.c ---- */
+
+/* Writes the lines of an event batch. */
+int peer_put_batch(struct peer_encoder *e, const struct wire_batch *b);
+
+#endif

@@ -1,0 +1,42 @@
+/* rowset.h - a hash set of short rows of int64_t, found by their leading cells.
+ *
+ * Serves where ids are given to things that are only known by their values
+ * (launch configurations of a foreign log) and where things are looked up by a
+ * foreign id (open scopes). Row pointers are valid until the next rowset_put.
+ * Owner's thread. */
+#ifndef GPUFL_WIRE_ROWSET_H
+#define GPUFL_WIRE_ROWSET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rowset {
+    unsigned key;        /* leading cells that identify a row */
+    unsigned width;      /* cells of a row */
+    int64_t *rows;       /* owned: row_cap rows */
+    uint32_t *slots;     /* owned: slot_count of row index + 1, 0: free */
+    size_t row_cap;      /* rows allocated */
+    size_t slot_count;   /* a power of two, or 0 */
+    uint32_t row_count;  /* rows ever used, removed ones included */
+    uint32_t live;       /* rows now in the set */
+    uint32_t free_index; /* head of the list of removed rows, index + 1 in their first cell */
+};
+
+void rowset_init(struct rowset *s, unsigned key, unsigned width); /* allocates nothing */
+void rowset_fini(struct rowset *s);
+
+int64_t *rowset_find(const struct rowset *s, const int64_t *key); /* NULL: not there */
+
+/* The row with that key, added with its other cells 0 where it was missing. NULL: out of memory. */
+int64_t *rowset_put(struct rowset *s, const int64_t *key, bool *added);
+
+void rowset_remove(struct rowset *s, int64_t *row);
+
+/* Position of a row, from 0: dense as long as nothing is removed. */
+static inline uint32_t rowset_index(const struct rowset *s, const int64_t *row)
+{
+    return (uint32_t)((size_t)(row - s->rows) / s->width);
+}
+
+#endif

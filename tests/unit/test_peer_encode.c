@@ -1,0 +1,483 @@
+/* test_peer_encode.c - the exact lines of the public client's format. */
+#include "wire/peer_encode.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ROWS(e, type, ...)                                                                         \
+    do {                                                                                           \
+        const struct type##_row rows_[] = {__VA_ARGS__};                                           \
+        assert_int_equal(peer_encoder_rows(e, RECORD_##type, (const int64_t *)rows_,               \
+                                           sizeof rows_ / sizeof *rows_),                          \
+                         0);                                                                       \
+    } while (0)
+
+/* Clock: epoch = monotonic + 1000. */
+static const struct wire_header header = {.session = "s1",
+                                          .channel = "device",
+                                          .app = "toy",
+                                          .pid = 7,
+                                          .host = "h1",
+                                          .engine = "Trace",
+                                          .backend = "nvidia",
+                                          .start = 100,
+                                          .clock_monotonic = 50,
+                                          .clock_real = 1050};
+
+enum {
+    NAME_GPU = 1,
+    NAME_UUID,
+    NAME_VENDOR,
+    NAME_ARCH,
+    NAME_KERNEL,
+    NAME_OUTER,
+    NAME_INNER,
+    NAME_WARPS,
+    NAME_KERNELS,
+    NAME_COLLECTED,
+    NAME_FAILED,
+    NAME_WHY
+};
+
+static const char *const names[] = {NULL,        "GPU A",  "GPU-1",     "nvidia", "sm_90",
+                                    "_Z4axpyv",  "outer",  "in\"n",     "warps",  "kernels",
+                                    "collected", "failed", "no library"};
+
+static const char *show(void *arg, const char *text)
+{
+    (void)arg;
+    return strcmp(text, "_Z4axpyv") ? NULL : "axpy()";
+}
+
+static struct peer_encoder *encoder(void)
+{
+    struct peer_encoder *e;
+    const struct peer_encode_config c = {.demangle = show, .log_path = "/t/o"};
+    assert_int_equal(peer_encoder_open(&e, &c), 0);
+    assert_int_equal(peer_encoder_header(e, &header), 0);
+    for (uint32_t i = 1; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(peer_encoder_name(e, i, names[i], strlen(names[i])), 0);
+    ROWS(e, device,
+         {.id = 1,
+          .index = 0,
+          .name = NAME_GPU,
+          .uuid = NAME_UUID,
+          .vendor = NAME_VENDOR,
+          .arch = NAME_ARCH,
+          .memory_total = 80ll << 30,
+          .sm_count = 132,
+          .warp_size = 32,
+          .regs_per_block = 65536,
+          .shared_per_block = 49152,
+          .l2_size = 1 << 20,
+          .compute_major = 9});
+    ROWS(e, stream, {1, 1, 1, 7}, {2, 1, 1, CELL_NULL});
+    ROWS(e, config,
+         {.id = 1,
+          .name = NAME_KERNEL,
+          .device = 1,
+          .grid_x = 4,
+          .grid_y = 1,
+          .grid_z = 1,
+          .block_x = 64,
+          .block_y = 1,
+          .block_z = 1,
+          .registers = 24,
+          .shared_dynamic = 16,
+          .occ_blocks = 16,
+          .occ_limit_warps = 32,
+          .occ_limit_regs = 40,
+          .occ_limit_shared = CELL_NULL,
+          .occ_limit_blocks = 16,
+          .occ_limiter = NAME_WARPS,
+          .occ_warps = 32,
+          .occ_max_warps = 64,
+          .local_total = CELL_NULL});
+    return e;
+}
+
+static void drain(struct peer_encoder *e)
+{
+    for (int i = 0; i < PEER_CHANNEL_COUNT; i++)
+        buf_clear(peer_encoder_lines(e, i));
+}
+
+static const char *lines(struct peer_encoder *e, enum peer_channel c)
+{
+    return buf_cstr(peer_encoder_lines(e, c));
+}
+
+/* Past job_start. */
+static struct peer_encoder *running(void)
+{
+    struct peer_encoder *e = encoder();
+    ROWS(e, message, {.time = 1});
+    drain(e);
+    return e;
+}
+
+#define EXPECT(e, channel, text) assert_string_equal(lines(e, channel), text)
+#define SESSION                  "\"session_id\":\"s1\""
+#define KERNELS                                                                                    \
+    "{\"version\":1,\"type\":\"kernel_event_batch\"," SESSION ",\"batch_id\":1,"                   \
+    "\"base_time_ns\":1200,\"columns\":[\"dt_ns\",\"kernel_id\",\"stream_id\",\"duration_ns\","    \
+    "\"corr_id\",\"dyn_shared\",\"num_regs\",\"has_details\",\"external_kind\","                   \
+    "\"external_id\"],\"rows\":["
+#define DETAIL(corr, scope)                                                                        \
+    "{\"version\":1,\"type\":\"kernel_detail\"," SESSION ",\"pid\":7,\"app\":\"toy\","             \
+    "\"corr_id\":" corr ",\"grid\":\"(4,1,1)\",\"block\":\"(64,1,1)\",\"static_shared\":0,"        \
+    "\"local_bytes\":0,\"const_bytes\":0,\"occupancy\":0.500000,\"reg_occupancy\":1.000000,"       \
+    "\"smem_occupancy\":1.000000,\"warp_occupancy\":1.000000,\"block_occupancy\":0.500000,"        \
+    "\"limiting_resource\":\"warps\",\"max_active_blocks\":16,\"local_mem_total_bytes\":0,"        \
+    "\"local_mem_per_thread_bytes\":0,\"cache_config_requested\":0,"                               \
+    "\"cache_config_executed\":0,\"shared_mem_executed_bytes\":0,\"user_scope\":" scope            \
+    ",\"stack_trace\":\"\"}\n"
+#define STATIC_DEVICE                                                                              \
+    "{\"id\":0,\"name\":\"GPU A\",\"uuid\":\"GPU-1\",\"vendor\":\"NVIDIA\","                       \
+    "\"architecture\":\"sm_90\",\"compute_major\":9,\"compute_minor\":0,"                          \
+    "\"l2_cache_size_bytes\":1048576,\"shared_mem_per_block_bytes\":49152,"                        \
+    "\"regs_per_block\":65536,\"multi_processor_count\":132,\"warp_size\":32}"
+#define DEVICE(used, free, rest)                                                                   \
+    "{\"id\":0,\"name\":\"GPU A\",\"uuid\":\"GPU-1\",\"vendor\":\"NVIDIA\",\"pci_bus\":\"\","      \
+    "\"used_mib\":" used ",\"free_mib\":" free ",\"total_mib\":81920," rest "}"
+#define JOB_START                                                                                  \
+    "{\"version\":1,\"type\":\"job_start\",\"pid\":7,\"app\":\"toy\"," SESSION ","                 \
+    "\"log_path\":\"/t/o\",\"ts_ns\":1100,\"hostname\":\"h1\",\"ip_addr\":\"\","                   \
+    "\"host\":{\"cpu_pct\":0.0,\"ram_used_mib\":0,\"ram_total_mib\":0},\"devices\":[" DEVICE(      \
+        "0", "0",                                                                                  \
+        "\"util_gpu_pct\":0,\"util_mem_pct\":0,\"temp_c\":0,\"power_mw\":0,"                       \
+        "\"clk_gfx_mhz\":0,\"clk_sm_mhz\":0,\"clk_mem_mhz\":0,\"throttle_pwr\":0,"                 \
+        "\"throttle_therm\":0,\"pcie_rx_bw_bps\":0,\"pcie_tx_bw_bps\":0") "],\"gpu_static_"        \
+                                                                          "devices\":"             \
+                                                                          "[" STATIC_DEVICE        \
+                                                                          "],\"cuda_static_"       \
+                                                                          "devices\":"             \
+                                                                          "[" STATIC_DEVICE "],"   \
+                                                                          "\"rocm_static_"         \
+                                                                          "devices\":[],"          \
+                                                                          "\"session_kind\":"      \
+                                                                          "\"trace\","             \
+                                                                          "\"profiling_engine\":"  \
+                                                                          "\"nvidia.trace\"}\n"
+
+static void test_job_start_and_shutdown(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = encoder();
+    ROWS(e, capability, {NAME_KERNELS, 1, NAME_COLLECTED, 0},
+         {NAME_OUTER, 0, NAME_FAILED, NAME_WHY});
+    ROWS(e, end, {900, NAME_WHY});
+    for (int i = 0; i < PEER_CHANNEL_COUNT; i++)
+        EXPECT(e, i, "");
+    assert_int_equal(peer_encoder_finish(e), 0);
+    assert_int_equal(peer_encoder_finish(e), 0);
+    for (int i = 0; i < PEER_CHANNEL_COUNT; i++)
+        EXPECT(e, i,
+               JOB_START
+               "{\"version\":1,\"type\":\"capture_capabilities\"," SESSION ",\"ts_ns\":1900,"
+               "\"requested_engine\":\"nvidia.trace\",\"selected_engine\":\"nvidia.trace\","
+               "\"capabilities\":[{\"feature\":\"kernel_events\",\"requested\":true,"
+               "\"status\":\"collected\",\"mode\":\"\",\"reason_code\":\"\",\"message\":\"\"},"
+               "{\"feature\":\"outer\",\"requested\":false,\"status\":\"skipped\",\"mode\":\"\","
+               "\"reason_code\":\"failed\",\"message\":\"no library\"}]}\n"
+               "{\"type\":\"shutdown\",\"pid\":7,\"app\":\"toy\"," SESSION ",\"ts_ns\":1900}\n");
+    peer_encoder_close(e);
+}
+
+/* A session that did not end cleanly has no shutdown. */
+static void test_no_end_no_shutdown(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = encoder();
+    assert_int_equal(peer_encoder_finish(e), 0);
+    EXPECT(e, PEER_SASS, JOB_START);
+    peer_encoder_close(e);
+}
+
+static void test_kernels(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    const struct scope_row scopes[] = {{.instance = 2, .name = NAME_OUTER, .start = CELL_NULL},
+                                       {.instance = 3, .parent = 2, .name = NAME_INNER}};
+    for (int i = 0; i < 2; i++) {
+        struct wire_batch b = {RECORD_scope, &records[RECORD_scope], 1, {NULL}};
+        for (unsigned c = 0; c < COL_scope_COUNT; c++)
+            b.col[c] = (const int64_t *)&scopes[i] + c;
+        assert_int_equal(peer_encoder_learn(e, &b), 0);
+    }
+    ROWS(e, kernel,
+         {.start = 200,
+          .duration = 10,
+          .config = 1,
+          .stream = 1,
+          .correlation = 11,
+          .scope = 3,
+          .external_kind = 3,
+          .external_id = -1},
+         {.start = 190, .duration = 9, .config = 1, .stream = 1, .correlation = 11},
+         {.start = CELL_NULL, .config = 1, .correlation = 12}, {.start = 201, .config = 9});
+    EXPECT(e, PEER_DEVICE,
+           "{\"version\":1,\"type\":\"dictionary_update\"," SESSION
+           ",\"kernel_dict\":{\"1\":\"axpy()\"}}\n" KERNELS
+           "[0,1,7,10,11,16,24,1,3,18446744073709551615],[-10,1,7,9,4294967295,16,24,1,0,0],"
+           "[1,0,0,0,4294967294,0,0,0,0,0]]}\n" DETAIL("11", "\"outer|in\\\"n\"")
+               DETAIL("4294967295", "\"global\""));
+    EXPECT(e, PEER_SYSTEM,
+           "{\"version\":1,\"type\":\"dictionary_update\"," SESSION
+           ",\"kernel_dict\":{\"1\":\"axpy()\"}}\n");
+    assert_int_equal(peer_encoder_left_out(e), 2); /* a message and the row without a time */
+    drain(e);
+    ROWS(e, kernel, {.start = 300, .duration = 1, .config = 1, .stream = 1, .correlation = 12});
+    assert_null(strstr(lines(e, PEER_DEVICE), "dictionary_update")); /* known by now */
+    assert_non_null(strstr(lines(e, PEER_DEVICE), "\"batch_id\":2,\"base_time_ns\":1300,"));
+    peer_encoder_close(e);
+}
+
+/* However often a correlation id repeats, no two kernels of a session share one. */
+static void test_correlations_are_unique(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    enum { N = 500 };
+    struct kernel_row rows[N];
+    for (int i = 0; i < N; i++)
+        rows[i] = (struct kernel_row){.start = i, .config = 1, .correlation = i % 7};
+    for (int round = 0; round < 2; round++)
+        assert_int_equal(peer_encoder_rows(e, RECORD_kernel, (const int64_t *)rows, N), 0);
+    static unsigned long seen[2 * N];
+    int n = 0;
+    for (const char *at = lines(e, PEER_DEVICE); (at = strstr(at, "\"corr_id\":")); n++) {
+        at += strlen("\"corr_id\":");
+        seen[n] = strtoul(at, NULL, 10);
+        for (int i = 0; i < n; i++)
+            assert_int_not_equal(seen[i], seen[n]);
+    }
+    assert_int_equal(n, 2 * N);
+    peer_encoder_close(e);
+}
+
+static void test_copies_fills_syncs_allocs(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    ROWS(e, memcpy,
+         {.start = 300, .duration = 30, .bytes = 4096, .kind = 1, .stream = 1, .correlation = 13},
+         {.start = 310, .duration = CELL_NULL, .bytes = 1, .kind = 8, .stream = 0});
+    EXPECT(e, PEER_DEVICE,
+           "{\"version\":1,\"type\":\"memcpy_event_batch\"," SESSION ",\"batch_id\":1,"
+           "\"base_time_ns\":1300,\"columns\":[\"dt_ns\",\"stream_id\",\"duration_ns\",\"bytes\","
+           "\"copy_kind\",\"corr_id\"],\"rows\":[[0,7,30,4096,1,13],[10,0,0,1,8,0]]}\n");
+    drain(e);
+    ROWS(e, memset, {.start = 10, .duration = 2, .bytes = 256, .stream = 1, .correlation = 14});
+    EXPECT(e, PEER_DEVICE,
+           "{\"type\":\"memset_event\",\"pid\":7,\"app\":\"toy\"," SESSION ",\"name\":\"memset\","
+           "\"platform\":\"cuda\",\"device_id\":\"0\",\"stream_id\":\"7\",\"stack_trace\":\"\","
+           "\"user_scope\":\"global\",\"scope_depth\":0,\"start_ns\":1010,\"end_ns\":1012,"
+           "\"api_start_ns\":0,\"api_exit_ns\":0,\"corr_id\":14,\"bytes\":256}\n");
+    ROWS(e, sync, {.start = 3000, .duration = 2500, .kind = 4, .stream = 2, .correlation = 15});
+    ROWS(e, alloc,
+         {.time = 800,
+          .op = 1,
+          .memory = 3,
+          .address = 140000000000,
+          .bytes = 1048576,
+          .device = 1,
+          .correlation = 9},
+         {.time = 801, .op = 2, .memory = 3, .address = -1, .device = 1});
+    EXPECT(e, PEER_SCOPE,
+           "{\"version\":1,\"type\":\"synchronization_event_batch\"," SESSION ",\"batch_id\":1,"
+           "\"base_time_ns\":4000,\"columns\":[\"dt_ns\",\"duration_ns\",\"sync_type\","
+           "\"stream_id\",\"event_id\",\"context_id\",\"corr_id\",\"function_id\"],"
+           "\"rows\":[[0,2500,4,0,0,1,15,0]]}\n"
+           "{\"version\":1,\"type\":\"memory_alloc_event_batch\"," SESSION ",\"batch_id\":1,"
+           "\"base_time_ns\":1800,\"columns\":[\"dt_ns\",\"duration_ns\",\"memory_op\","
+           "\"memory_kind\",\"address\",\"bytes\",\"device_id\",\"stream_id\",\"corr_id\"],"
+           "\"rows\":[[0,0,1,3,140000000000,1048576,0,0,9],"
+           "[1,0,2,3,18446744073709551615,0,0,0,0]]}\n");
+    drain(e);
+    ROWS(e, graph_launch, {.start = 10, .duration = 5, .graph = 2, .correlation = 20});
+    EXPECT(e, PEER_SCOPE,
+           "{\"type\":\"graph_launch_event\",\"pid\":7,\"app\":\"toy\"," SESSION
+           ",\"start_ns\":1010,\"end_ns\":1010,\"duration_ns\":0,\"graph_id\":2,\"device_id\":0,"
+           "\"stream_id\":0,\"corr_id\":20}\n");
+    peer_encoder_close(e);
+}
+
+#define SCOPES(id, base)                                                                           \
+    "{\"version\":3,\"type\":\"scope_event_batch\"," SESSION ",\"batch_id\":" id                   \
+    ",\"base_time_ns\":" base ",\"columns\":[\"dt_ns\",\"scope_instance_id\",\"name_id\","         \
+    "\"event_type\",\"depth\",\"repeat\",\"warmup\",\"original_start_ns\"],\"rows\":"
+
+static void test_scopes(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    ROWS(e, scope,
+         {.start = 950, .duration = 50, .instance = 2, .parent = 1, .name = NAME_INNER, .depth = 1},
+         {.start = 900,
+          .duration = 4000,
+          .instance = 1,
+          .name = NAME_OUTER,
+          .repeat = 5,
+          .warmup = 1},
+         {.start = CELL_NULL, .duration = CELL_NULL, .instance = 9, .name = NAME_OUTER});
+    EXPECT(e, PEER_SCOPE,
+           "{\"version\":1,\"type\":\"dictionary_update\"," SESSION
+           ",\"scope_name_dict\":{\"1\":\"in\\\"n\",\"2\":\"outer\"}}\n" SCOPES(
+               "1", "1900") "[[0,1,2,0,0,5,1,1900],[50,2,1,0,1,0,0,1950],[100,2,1,1,1,0,0,1950],"
+                            "[4000,1,2,1,0,0,0,1900]]}\n");
+    peer_encoder_close(e);
+}
+
+/* A scope seen open gets one begin, and its end when its row comes. */
+static void test_open_scopes(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    for (int i = 0; i < 2; i++)
+        ROWS(e, scope_open, {.start = 100, .instance = 4, .name = NAME_OUTER, .repeat = 3});
+    assert_non_null(strstr(lines(e, PEER_SCOPE), SCOPES("1", "1100") "[[0,4,1,0,0,3,0,1100]]}\n"));
+    assert_null(strstr(lines(e, PEER_SCOPE), "\"batch_id\":2"));
+    drain(e);
+    ROWS(e, kernel, {.start = 1, .config = 1, .correlation = 1, .scope = 4});
+    assert_non_null(strstr(lines(e, PEER_DEVICE), "\"user_scope\":\"outer\""));
+    ROWS(e, scope, {.start = 100, .duration = 7, .instance = 4, .name = NAME_OUTER, .repeat = 3});
+    assert_non_null(strstr(lines(e, PEER_SCOPE), SCOPES("2", "1107") "[[0,4,1,1,0,0,0,1100]]}\n"));
+    peer_encoder_close(e);
+}
+
+static bool find_scope(void *arg, int64_t instance, int64_t *name, int64_t *parent)
+{
+    (void)arg;
+    *name = instance == 70 ? NAME_OUTER : NAME_WARPS;
+    *parent = instance - 1;
+    return instance >= 70 && instance < 500;
+}
+
+static void test_scope_callback(void **state)
+{
+    (void)state;
+    struct peer_encoder *e;
+    const struct peer_encode_config c = {.scope = find_scope};
+    assert_int_equal(peer_encoder_open(&e, &c), 0);
+    assert_int_equal(peer_encoder_header(e, &header), 0);
+    assert_int_equal(peer_encoder_name(e, NAME_OUTER, "outer", 5), 0);
+    assert_int_equal(peer_encoder_name(e, NAME_WARPS, "w", 1), 0);
+    ROWS(e, config, {.id = 1, .name = NAME_OUTER});
+    ROWS(e, kernel, {.start = 1, .config = 1, .correlation = 1, .scope = 71},
+         {.start = 2, .config = 1, .correlation = 2, .scope = 600},
+         {.start = 3, .config = 1, .correlation = 3, .scope = 400});
+    const char *text = lines(e, PEER_DEVICE);
+    assert_non_null(strstr(text, "\"corr_id\":1,"));
+    assert_non_null(strstr(text, "\"user_scope\":\"outer|w\""));
+    assert_non_null(strstr(text, "\"user_scope\":\"global\""));
+    assert_non_null(strstr(text, "\"user_scope\":\"w|w|"));
+    peer_encoder_close(e);
+}
+
+static void test_metrics(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    ROWS(e, device_metric,
+         {.time = 100,
+          .device = 1,
+          .gpu_util = 40,
+          .mem_util = 5,
+          .temperature = 50,
+          .power = 120000,
+          .memory_used = 900ll << 20,
+          .memory_total = 80000ll << 20,
+          .clock_sm = 1500,
+          .energy = CELL_NULL,
+          .pcie_total = CELL_NULL});
+    ROWS(e, device_metric,
+         {.time = 110,
+          .device = 1,
+          .energy = 3,
+          .pcie_rx = 5,
+          .pcie_tx = 6,
+          .pcie_total = CELL_NULL,
+          .fan = CELL_NULL,
+          .memory_total = 80ll << 30,
+          .memory_used = 2ll << 20,
+          .throttle = 32});
+    ROWS(e, host_metric, {100, 1256, 2048ll << 20, 65536ll << 20, 5, 6});
+    ROWS(e, window, {.time = 9, .name = NAME_OUTER, .phase = 1});
+    EXPECT(e, PEER_SYSTEM,
+           "{\"version\":1,\"type\":\"device_metric_batch\"," SESSION ",\"batch_id\":1,"
+           "\"base_time_ns\":1100,\"columns\":[\"dt_ns\",\"device_id\",\"gpu_util\",\"mem_util\","
+           "\"temp_c\",\"power_mw\",\"used_mib\",\"total_mib\",\"clock_sm\"],"
+           "\"rows\":[[0,0,40,5,50,120000,900,80000,1500]]}\n"
+           "{\"version\":1,\"type\":\"device_metric_batch\"," SESSION ",\"batch_id\":2,"
+           "\"base_time_ns\":1110,\"columns\":[\"dt_ns\",\"device_id\",\"gpu_util\",\"mem_util\","
+           "\"temp_c\",\"power_mw\",\"used_mib\",\"total_mib\",\"clock_sm\",\"fan_speed_pct\","
+           "\"temp_mem_c\",\"temp_junction_c\",\"voltage_mv\",\"energy_uj\",\"clock_mem\","
+           "\"pcie_bw_bps\",\"ecc_corrected\",\"ecc_uncorrected\"],"
+           "\"rows\":[[0,0,0,0,0,0,2,81920,0,0,0,0,0,3000,0,11,0,0]]}\n"
+           "{\"version\":1,\"type\":\"host_metric_batch\"," SESSION ",\"hostname\":\"h1\","
+           "\"ip_addr\":\"\",\"batch_id\":1,\"base_time_ns\":1100,\"columns\":[\"dt_ns\","
+           "\"cpu_pct_x100\",\"ram_used_mib\",\"ram_total_mib\"],\"rows\":[[0,1256,2048,65536]]}\n"
+           "{\"type\":\"system_stop\",\"pid\":7,\"app\":\"toy\"," SESSION ",\"name\":\"outer\","
+           "\"ts_ns\":1009,\"host\":{\"cpu_pct\":12.5,\"ram_used_mib\":2048,"
+           "\"ram_total_mib\":65536},\"devices\":[" DEVICE(
+               "2", "81918",
+               "\"util_gpu_pct\":0,\"util_mem_pct\":0,\"temp_c\":0,\"power_mw\":0,"
+               "\"clk_gfx_mhz\":0,\"clk_sm_mhz\":0,\"clk_mem_mhz\":0,\"throttle_pwr\":0,"
+               "\"throttle_therm\":1,\"pcie_rx_bw_bps\":5,\"pcie_tx_bw_bps\":6") "]}\n");
+    peer_encoder_close(e);
+}
+
+/* Every allocation fails once: an error, never a crash or a leak. */
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    for (int64_t n = 0;; n++) {
+        struct peer_encoder *e = NULL;
+        const struct peer_encode_config c = {.demangle = show};
+        const struct config_row config = {.id = 1, .name = 1};
+        const struct kernel_row kernel = {.start = 1, .config = 1, .correlation = 1};
+        const struct scope_row scope = {.start = 1, .duration = 1, .instance = 1, .name = 1};
+        mem_fail_at(n);
+        int code = peer_encoder_open(&e, &c);
+        code = code ? code : peer_encoder_header(e, &header);
+        code = code ? code : peer_encoder_name(e, 1, "x", 1);
+        code = code ? code : peer_encoder_rows(e, RECORD_config, (const int64_t *)&config, 1);
+        code = code ? code : peer_encoder_rows(e, RECORD_kernel, (const int64_t *)&kernel, 1);
+        code = code ? code : peer_encoder_rows(e, RECORD_scope, (const int64_t *)&scope, 1);
+        code = code ? code : peer_encoder_finish(e);
+        bool failed = mem_count() > n;
+        mem_fail_at(-1);
+        assert_int_equal(code, failed ? GPUFL_E_NOMEM : 0);
+        peer_encoder_close(e);
+        if (!failed)
+            break;
+        assert_true(n < 1000);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_job_start_and_shutdown),
+        cmocka_unit_test(test_no_end_no_shutdown),
+        cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_correlations_are_unique),
+        cmocka_unit_test(test_copies_fills_syncs_allocs),
+        cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_open_scopes),
+        cmocka_unit_test(test_scope_callback),
+        cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_out_of_memory),
+    };
+    return cmocka_run_group_tests_name("peer_encode", tests, NULL, NULL);
+}
