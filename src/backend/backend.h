@@ -174,6 +174,8 @@ struct backend {
     void (*probe)(struct probe *out);
     const struct trace_ops *trace;    /* NULL: no tracing */
     const struct device_ops *devices; /* NULL: no device metrics */
+    /* [any] Optional, a cheaper answer than probe's: there is a GPU and a driver. */
+    bool (*usable)(void);
 };
 
 /* In the order in which Auto tries them; NULL-terminated. */

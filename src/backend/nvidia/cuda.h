@@ -1,0 +1,42 @@
+/* cuda.h - NVIDIA's driver API, as far as it can be asked without waking it.
+ *
+ * Nothing here calls cuInit or makes a context: that breaks programs that fork
+ * afterwards and is the program's business. A libcuda that the program has not
+ * loaded is opened only where its version is needed. Any thread. */
+#ifndef GPUFL_BACKEND_NVIDIA_CUDA_H
+#define GPUFL_BACKEND_NVIDIA_CUDA_H
+
+#include "backend/backend.h"
+#include "backend/nvidia/cuda_abi.h"
+
+#include <stdbool.h>
+
+struct cuda { /* functions by name; those that are not required may be NULL */
+#define CUDA_MEMBER(required, result, name, arguments) result(*name) arguments;
+    CUDA_FUNCTIONS(CUDA_MEMBER)
+#undef CUDA_MEMBER
+    char path[256]; /* of the library */
+};
+
+/* The driver's library if this process has loaded it, else NULL. */
+const struct cuda *cuda_loaded(void);
+
+/* The same, loading it where needed (no other effect on the process). */
+const struct cuda *cuda_load(struct err *e);
+
+/* True once the program has initialized the driver. */
+bool cuda_initialized(void);
+
+/* Highest CUDA version of the driver, 1000 x major + 10 x minor; 0: not known. */
+int cuda_version(const struct cuda *c);
+
+/* Fills what the driver says of its device `ordinal` (its own numbering, after
+ * CUDA_VISIBLE_DEVICES): hardware columns of row and name, uuid, pci, arch,
+ * vendor of text; other cells stay. GPUFL_E_STATE before initialization. */
+int cuda_describe(const struct cuda *c, int ordinal, struct device_row *row,
+                  struct device_text *text);
+
+/* Ordinal of the device at a PCI address, or -1: not visible, or not initialized. */
+int cuda_ordinal(const struct cuda *c, unsigned domain, unsigned bus, unsigned device);
+
+#endif

@@ -1,0 +1,456 @@
+/* devices.c - device metrics of NVIDIA GPUs through NVML.
+ *
+ * One table of readers: each fills the columns it knows and leaves the others
+ * CELL_NULL, so that "not supported" never looks like 0. A reader whose device
+ * answers "not supported" is not asked again. Readers that are slow have a period:
+ * in between their columns are unknown, so that a sampling interval of 50 ms
+ * stays one. Tracing is not involved: libcupti is never loaded from here.
+ *
+ * Threads: open, describe and close on the owner's, sample on the sampler's. */
+#include "backend/nvidia/devices.h"
+
+#include "backend/nvidia/cuda.h"
+#include "backend/nvidia/nvml.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { GROUP_MAX = 16, MS = 1000000 };
+
+struct device {
+    nvml_device handle;                  /* of the library */
+    struct nvml_pci pci;                 /* its place; all zero where not known */
+    unsigned unsupported;                /* bit per row of groups[]: never to be asked again */
+    int64_t due[GROUP_MAX];              /* ns: when a slow group is to be read again */
+    unsigned long long pcie_tx, pcie_rx; /* bytes, at the last reading of the counters */
+    int64_t pcie_time;                   /* ns, of that reading; 0: none */
+    bool pcie_counters;                  /* the counters answer: no need of the slow call */
+};
+
+struct devices {
+    const struct nvml *nvml;
+    int count;
+    struct device *items; /* owned; count entries */
+};
+
+/* ---- readers --------------------------------------------------------------------------- */
+
+/* A reader returns an enum nvml_result; NVML_E_NOT_SUPPORTED switches it off for the device. */
+typedef int reader_fn(const struct nvml *n, struct device *d, struct device_metric_row *row);
+
+static int read_utilization(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    struct nvml_utilization u;
+    if (!n->nvmlDeviceGetUtilizationRates)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetUtilizationRates(d->handle, &u);
+    if (result == NVML_OK) {
+        row->gpu_util = u.gpu;
+        row->mem_util = u.memory;
+    }
+    return result;
+}
+
+static int read_memory_v1(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    struct nvml_memory m;
+    if (!n->nvmlDeviceGetMemoryInfo)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetMemoryInfo(d->handle, &m);
+    if (result == NVML_OK) {
+        row->memory_used = (int64_t)m.used;
+        row->memory_total = (int64_t)m.total;
+    }
+    return result;
+}
+
+/* The second form does not count what the driver reserves as used, as nvidia-smi does. */
+static int read_memory(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    struct nvml_memory_v2 m = {.version = NVML_MEMORY_V2};
+    if (!n->nvmlDeviceGetMemoryInfo_v2 || n->nvmlDeviceGetMemoryInfo_v2(d->handle, &m) != NVML_OK)
+        return read_memory_v1(n, d, row);
+    row->memory_used = (int64_t)m.used;
+    row->memory_total = (int64_t)m.total;
+    return NVML_OK;
+}
+
+static int read_temperature(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned celsius;
+    if (!n->nvmlDeviceGetTemperature)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetTemperature(d->handle, NVML_SENSOR_GPU, &celsius);
+    if (result == NVML_OK)
+        row->temperature = celsius;
+    return result;
+}
+
+static int read_power(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned mw;
+    if (!n->nvmlDeviceGetPowerUsage)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetPowerUsage(d->handle, &mw);
+    if (result == NVML_OK)
+        row->power = mw;
+    return result;
+}
+
+static int read_energy(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned long long mj;
+    if (!n->nvmlDeviceGetTotalEnergyConsumption)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetTotalEnergyConsumption(d->handle, &mj);
+    if (result == NVML_OK)
+        row->energy = (int64_t)mj;
+    return result;
+}
+
+static int64_t clock_of(const struct nvml *n, struct device *d, int which, int *result)
+{
+    unsigned mhz;
+    int r = n->nvmlDeviceGetClockInfo(d->handle, which, &mhz);
+    if (r != NVML_OK)
+        *result = r;
+    return r == NVML_OK ? (int64_t)mhz : CELL_NULL;
+}
+
+static int read_clocks(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    int result = NVML_OK;
+    if (!n->nvmlDeviceGetClockInfo)
+        return NVML_E_NOT_SUPPORTED;
+    row->clock_sm = clock_of(n, d, NVML_CLOCK_OF_SM, &result);
+    row->clock_gfx = clock_of(n, d, NVML_CLOCK_GFX, &result);
+    row->clock_mem = clock_of(n, d, NVML_CLOCK_OF_MEM, &result);
+    bool none =
+        row->clock_sm == CELL_NULL && row->clock_gfx == CELL_NULL && row->clock_mem == CELL_NULL;
+    return none ? result : NVML_OK;
+}
+
+static int read_throttle(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned long long reasons;
+    int result = NVML_E_NOT_SUPPORTED;
+    if (n->nvmlDeviceGetCurrentClocksEventReasons)
+        result = n->nvmlDeviceGetCurrentClocksEventReasons(d->handle, &reasons);
+    else if (n->nvmlDeviceGetCurrentClocksThrottleReasons)
+        result = n->nvmlDeviceGetCurrentClocksThrottleReasons(d->handle, &reasons);
+    if (result == NVML_OK)
+        row->throttle = (int64_t)reasons;
+    return result;
+}
+
+static int read_fan(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned percent;
+    if (!n->nvmlDeviceGetFanSpeed)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetFanSpeed(d->handle, &percent);
+    if (result == NVML_OK)
+        row->fan = percent;
+    return result;
+}
+
+static int read_ecc(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned long long count;
+    if (!n->nvmlDeviceGetTotalEccErrors)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetTotalEccErrors(d->handle, NVML_ECC_CORRECTED,
+                                                NVML_ECC_SINCE_DRIVER_LOAD, &count);
+    if (result == NVML_OK)
+        row->ecc_corrected = (int64_t)count;
+    int second = n->nvmlDeviceGetTotalEccErrors(d->handle, NVML_ECC_UNCORRECTED,
+                                                NVML_ECC_SINCE_DRIVER_LOAD, &count);
+    if (second == NVML_OK)
+        row->ecc_uncorrected = (int64_t)count;
+    return result == NVML_OK ? second : result;
+}
+
+static int read_processes(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned count = 0; /* no room: the library only tells how many there are */
+    if (!n->nvmlDeviceGetComputeRunningProcesses_v3)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetComputeRunningProcesses_v3(d->handle, &count, NULL);
+    if (result != NVML_OK && result != NVML_E_SIZE)
+        return result;
+    row->processes = count;
+    return NVML_OK;
+}
+
+/* ---- fields of the generic query ------------------------------------------------------- */
+
+static bool field_u64(const struct nvml_field *f, unsigned long long *v)
+{
+    if (f->result != NVML_OK)
+        return false;
+    switch (f->type) {
+    case NVML_VALUE_U16:
+        *v = f->value.u16;
+        return true;
+    case NVML_VALUE_U32:
+        *v = f->value.u32;
+        return true;
+    case NVML_VALUE_I32:
+        *v = (unsigned long long)f->value.i32;
+        return f->value.i32 >= 0;
+    case NVML_VALUE_ULONG:
+        *v = f->value.ulong;
+        return true;
+    case NVML_VALUE_U64:
+        *v = f->value.u64;
+        return true;
+    case NVML_VALUE_I64:
+        *v = (unsigned long long)f->value.i64;
+        return f->value.i64 >= 0;
+    default:
+        return false;
+    }
+}
+
+/* Bytes per second from two readings of counters that may wrap (then: unknown). */
+static void pcie_rate(struct device *d, unsigned long long tx, unsigned long long rx, int64_t now,
+                      struct device_metric_row *row)
+{
+    int64_t elapsed = now - d->pcie_time;
+    if (d->pcie_time && elapsed > 0) {
+        if (tx >= d->pcie_tx)
+            row->pcie_tx = (int64_t)((double)(tx - d->pcie_tx) * 1e9 / (double)elapsed);
+        if (rx >= d->pcie_rx)
+            row->pcie_rx = (int64_t)((double)(rx - d->pcie_rx) * 1e9 / (double)elapsed);
+    }
+    d->pcie_tx = tx;
+    d->pcie_rx = rx;
+    d->pcie_time = now;
+}
+
+static int read_fields(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    struct nvml_field f[] = {
+        {.id = NVML_FIELD_MEMORY_TEMPERATURE},
+        {.id = NVML_FIELD_PCIE_TX_BYTES},
+        {.id = NVML_FIELD_PCIE_RX_BYTES},
+    };
+    unsigned long long celsius, tx, rx;
+    if (!n->nvmlDeviceGetFieldValues)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetFieldValues(d->handle, 3, f);
+    if (result != NVML_OK)
+        return result;
+    if (field_u64(&f[0], &celsius))
+        row->temperature_memory = (int64_t)celsius;
+    d->pcie_counters = field_u64(&f[1], &tx) && field_u64(&f[2], &rx);
+    if (d->pcie_counters)
+        pcie_rate(d, tx, rx, clock_mono(), row);
+    return NVML_OK;
+}
+
+/* For drivers without the counters: each of the two calls measures for 20 ms. */
+static int read_pcie_slowly(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned kb;
+    if (d->pcie_counters)
+        return NVML_OK;
+    if (!n->nvmlDeviceGetPcieThroughput)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetPcieThroughput(d->handle, NVML_PCIE_TX, &kb);
+    if (result != NVML_OK)
+        return result;
+    row->pcie_tx = (int64_t)kb * 1024;
+    result = n->nvmlDeviceGetPcieThroughput(d->handle, NVML_PCIE_RX, &kb);
+    if (result == NVML_OK)
+        row->pcie_rx = (int64_t)kb * 1024;
+    return result;
+}
+
+/* In this order: read_pcie_slowly looks at what read_fields found. */
+static const struct {
+    reader_fn *read;
+    int64_t period; /* ns at least between two readings; 0: with every sample */
+} groups[] = {
+    {read_utilization, 0},
+    {read_memory, 0},
+    {read_temperature, 0},
+    {read_power, 0},
+    {read_energy, 0},
+    {read_clocks, 0},
+    {read_throttle, 0},
+    {read_fields, 0},
+    {read_pcie_slowly, 1000 * (int64_t)MS},
+    {read_fan, 0},
+    {read_ecc, 1000 * (int64_t)MS},
+    {read_processes, 1000 * (int64_t)MS},
+};
+enum { GROUP_COUNT = sizeof groups / sizeof *groups };
+_Static_assert((int)GROUP_COUNT <= (int)GROUP_MAX, "due[] has a cell for each group");
+
+/* ---- ops ------------------------------------------------------------------------------- */
+
+static void row_clear(void *row, size_t columns)
+{
+    int64_t *cells = row;
+    for (size_t i = 0; i < columns; i++)
+        cells[i] = CELL_NULL;
+}
+
+static void devices_close(struct devices *d)
+{
+    if (!d)
+        return;
+    nvml_put();
+    mem_free(d->items);
+    mem_free(d);
+}
+
+static int devices_enumerate(struct devices *d, struct err *e)
+{
+    unsigned count = 0;
+    int result = d->nvml->nvmlDeviceGetCount_v2(&count);
+    if (result != NVML_OK)
+        return err_set_vendor(e, GPUFL_E_VENDOR, result, "NVML does not list the GPUs: %s",
+                              d->nvml->nvmlErrorString(result));
+    if (count == 0)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "NVIDIA's driver is there but shows no GPU: start the container with access "
+                       "to the GPUs (docker run --gpus all), or check nvidia-smi");
+    d->items = mem_array(count, sizeof *d->items);
+    if (!d->items)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    for (unsigned i = 0; i < count; i++) {
+        struct device *item = &d->items[i];
+        if (d->nvml->nvmlDeviceGetHandleByIndex_v2(i, &item->handle) != NVML_OK)
+            item->handle = NULL; /* present but not for us: every cell stays unknown */
+        else if (d->nvml->nvmlDeviceGetPciInfo_v3)
+            d->nvml->nvmlDeviceGetPciInfo_v3(item->handle, &item->pci);
+    }
+    d->count = (int)count;
+    return 0;
+}
+
+static int devices_open(struct devices **out, struct err *e)
+{
+    *out = NULL;
+    const struct nvml *nvml;
+    int rc = nvml_get(&nvml, e);
+    if (rc)
+        return rc;
+    struct devices *d = mem_zalloc(sizeof *d);
+    if (!d) {
+        nvml_put();
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    }
+    d->nvml = nvml;
+    rc = devices_enumerate(d, e);
+    if (rc) {
+        devices_close(d);
+        return rc;
+    }
+    *out = d;
+    return 0;
+}
+
+static int devices_count(struct devices *d)
+{
+    return d->count;
+}
+
+static void describe_clocks(const struct nvml *n, struct device *d, struct device_row *row)
+{
+    unsigned mhz;
+    if (!n->nvmlDeviceGetMaxClockInfo)
+        return;
+    if (n->nvmlDeviceGetMaxClockInfo(d->handle, NVML_CLOCK_OF_SM, &mhz) == NVML_OK)
+        row->clock_max_sm = mhz;
+    if (n->nvmlDeviceGetMaxClockInfo(d->handle, NVML_CLOCK_OF_MEM, &mhz) == NVML_OK)
+        row->clock_max_mem = mhz;
+}
+
+static void describe_texts(const struct nvml *n, struct device *d, struct device_text *text)
+{
+    if (n->nvmlDeviceGetName)
+        n->nvmlDeviceGetName(d->handle, text->name, sizeof text->name);
+    if (n->nvmlDeviceGetUUID)
+        n->nvmlDeviceGetUUID(d->handle, text->uuid, sizeof text->uuid);
+    if (n->nvmlSystemGetDriverVersion)
+        n->nvmlSystemGetDriverVersion(text->driver, sizeof text->driver);
+    snprintf(text->pci, sizeof text->pci, "%s", d->pci.bus_id);
+}
+
+/* NVML knows the board, the driver the chip: what an initialized driver of this
+ * process says of the same PCI address fills the columns that NVML lacks. */
+static void describe_chip(struct device *d, struct device_row *row, struct device_text *text)
+{
+    const struct cuda *cuda = cuda_loaded();
+    if (!cuda || !cuda_initialized())
+        return;
+    int ordinal = cuda_ordinal(cuda, d->pci.domain, d->pci.bus, d->pci.device);
+    if (ordinal >= 0)
+        cuda_describe(cuda, ordinal, row, text);
+}
+
+static int devices_describe(struct devices *d, int index, struct device_row *row,
+                            struct device_text *text)
+{
+    if (index < 0 || index >= d->count)
+        return GPUFL_E_INVAL;
+    struct device *item = &d->items[index];
+    const struct nvml *n = d->nvml;
+    row_clear(row, COL_device_COUNT);
+    memset(text, 0, sizeof *text);
+    row->id = row->name = row->uuid = row->vendor = row->pci = row->arch = row->driver = 0;
+    row->index = index;
+    snprintf(text->vendor, sizeof text->vendor, "nvidia");
+    if (!item->handle)
+        return 0;
+    describe_chip(item, row, text);
+    struct nvml_memory memory;
+    if (n->nvmlDeviceGetMemoryInfo && n->nvmlDeviceGetMemoryInfo(item->handle, &memory) == NVML_OK)
+        row->memory_total = (int64_t)memory.total;
+    int major, minor;
+    if (n->nvmlDeviceGetCudaComputeCapability &&
+        n->nvmlDeviceGetCudaComputeCapability(item->handle, &major, &minor) == NVML_OK) {
+        row->compute_major = major;
+        row->compute_minor = minor;
+        snprintf(text->arch, sizeof text->arch, "sm_%d%d", major, minor);
+    }
+    describe_clocks(n, item, row);
+    describe_texts(n, item, text);
+    return 0;
+}
+
+static int devices_sample(struct devices *d, int index, struct device_metric_row *row)
+{
+    if (index < 0 || index >= d->count)
+        return GPUFL_E_INVAL;
+    struct device *item = &d->items[index];
+    int64_t time = row->time, device = row->device;
+    row_clear(row, COL_device_metric_COUNT);
+    row->time = time;
+    row->device = device;
+    if (!item->handle)
+        return 0;
+    int64_t now = clock_mono();
+    for (unsigned i = 0; i < GROUP_COUNT; i++) {
+        if (item->unsupported >> i & 1 || now < item->due[i])
+            continue;
+        int result = groups[i].read(d->nvml, item, row);
+        if (result == NVML_E_NOT_SUPPORTED || result == NVML_E_FUNCTION_NOT_FOUND)
+            item->unsupported |= 1u << i;
+        item->due[i] = groups[i].period ? now + groups[i].period : 0;
+    }
+    return 0;
+}
+
+const struct device_ops nvidia_devices = {
+    .open = devices_open,
+    .count = devices_count,
+    .describe = devices_describe,
+    .sample = devices_sample,
+    .close = devices_close,
+};

@@ -1,0 +1,101 @@
+/* nvml.c - opening libnvidia-ml, and what its refusals mean to a person.
+ *
+ * One table for the process, filled once and never closed; users are counted
+ * under a lock. After fork the child initializes again for itself: the library's
+ * descriptors belong to the parent. */
+#include "backend/nvidia/nvml.h"
+
+#include "base/dl.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static const char *const candidates[] = {
+    "libnvidia-ml.so.1",
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+    NULL,
+};
+
+static const struct dl_symbol symbols[] = {
+#define NVML_SYMBOL(required, result, name, arguments)                                             \
+    {#name, offsetof(struct nvml, name), required},
+    NVML_FUNCTIONS(NVML_SYMBOL)
+#undef NVML_SYMBOL
+};
+
+static const struct {
+    int result; /* enum nvml_result */
+    int code;
+    const char *text;
+} refusals[] = {
+    {NVML_E_DRIVER_NOT_LOADED, GPUFL_E_UNAVAILABLE,
+     "NVIDIA's kernel driver is not loaded: load it (modprobe nvidia), or start the container with "
+     "access to the GPUs (docker run --gpus all)"},
+    {NVML_E_VERSION_MISMATCH, GPUFL_E_UNAVAILABLE,
+     "NVIDIA's kernel driver and libraries are of different versions, as after an update: reboot, "
+     "or reload the kernel driver"},
+    {NVML_E_NO_PERMISSION, GPUFL_E_PERM,
+     "no permission to talk to NVIDIA's driver: the user needs read and write access to "
+     "/dev/nvidiactl and /dev/nvidia*"},
+    {NVML_E_GPU_IS_LOST, GPUFL_E_UNAVAILABLE,
+     "a GPU has fallen off the bus: look for Xid messages in dmesg, then reboot"},
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct nvml table; /* guarded by lock until loaded, constant afterwards */
+static bool loaded;       /* guarded by lock */
+static int users;         /* guarded by lock */
+static pid_t owner;       /* guarded by lock: process that initialized */
+
+static int table_load(struct err *e)
+{
+    void *handle = dl_open_first(candidates, table.path, sizeof table.path, e);
+    if (!handle)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "libnvidia-ml.so.1 was not found: install NVIDIA's driver, or start the "
+                       "container with access to the GPUs (docker run --gpus all)");
+    int rc = dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, &table, e);
+    loaded = rc == 0;
+    return rc;
+}
+
+static int library_init(struct err *e)
+{
+    int result = table.nvmlInit_v2();
+    if (result == NVML_OK)
+        return 0;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (refusals[i].result == result)
+            return err_set(e, refusals[i].code, "%s", refusals[i].text);
+    return err_set_vendor(e, GPUFL_E_VENDOR, result, "NVML cannot be initialized: %s",
+                          table.nvmlErrorString(result));
+}
+
+int nvml_get(const struct nvml **out, struct err *e)
+{
+    int rc = 0;
+    *out = NULL;
+    pthread_mutex_lock(&lock);
+    if (owner != getpid())
+        users = 0; /* first use, or the child after fork */
+    if (!loaded)
+        rc = table_load(e);
+    if (rc == 0 && users == 0)
+        rc = library_init(e);
+    if (rc == 0) {
+        owner = getpid();
+        users++;
+        *out = &table;
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+void nvml_put(void)
+{
+    pthread_mutex_lock(&lock);
+    if (owner == getpid() && users > 0 && --users == 0)
+        table.nvmlShutdown();
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,13 @@
+/* probe.h - what works on this machine, for `gpufl info`; see probe.c. */
+#ifndef GPUFL_BACKEND_NVIDIA_PROBE_H
+#define GPUFL_BACKEND_NVIDIA_PROBE_H
+
+#include "backend/backend.h"
+
+/* [any] Loads NVML at most; looks at files for the rest. */
+void nvidia_probe(struct probe *out);
+
+/* [any] There is a driver, so that a program may use a GPU. Looks at files first. */
+bool nvidia_usable(void);
+
+#endif
