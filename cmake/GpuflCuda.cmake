@@ -39,7 +39,8 @@ function(gpufl_cuda_program name)
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${GPUFL_NVCC} -O2 -std=c++17 -lineinfo -arch=all-major -cudart ${cudart}
-            -I${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/${P_SOURCE} -o ${output}
+            -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}
+            ${CMAKE_CURRENT_SOURCE_DIR}/${P_SOURCE} -o ${output}
             ${links} -Xlinker -rpath,'\$$ORIGIN/../lib'
     DEPENDS ${P_SOURCE} ${depends} ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.h
             ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.hpp
