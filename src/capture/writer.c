@@ -16,6 +16,7 @@
 #include "capture/part.h"
 #include "capture/spool.h"
 #include "wire/header.h"
+#include "wire/peer_encode.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -46,10 +47,346 @@ struct writer {
     struct buf out;                /* the group being composed */
     uint64_t staged[RECORD_COUNT]; /* rows in out */
     struct writer_counts counts;
+    struct peer_encoder *peer;      /* of the public client's format; NULL: ours */
+    uint32_t peer_names;            /* names it has got: ids 1 to this */
     bool has_spool, has_compressor; /* initialized */
+    bool opened;                    /* all of it */
 };
 
-/* ---- open -------------------------------------------------------------------------------- */
+/* ---- parts -------------------------------------------------------------------------------- */
+
+/* Somebody deleted the active part: its rows are lost after all. */
+static void part_lost(struct writer *w, enum channel c)
+{
+    struct part *p = &w->part[c];
+    log_warn("%s/%s.log was deleted while it was being written: its rows are lost", w->dir,
+             p->name);
+    for (int t = 0; t < RECORD_COUNT; t++) {
+        w->counts.rows[t] -= p->rows[t];
+        if (records[t].kind == RECORD_KIND_EVENT)
+            w->counts.lost_disk[t] += p->rows[t];
+    }
+    spool_add(&w->spool, SPOOL_ROWS, -p->bytes);
+    part_leave(p);
+    dict_forget(&w->dict, c);
+}
+
+static void find_lost_parts(struct writer *w)
+{
+    for (int c = 0; c < CHANNEL_COUNT; c++)
+        if (part_deleted(&w->part[c]))
+            part_lost(w, (enum channel)c);
+}
+
+static void part_rotate(struct writer *w, enum channel c)
+{
+    char path[PATH_MAX];
+    struct part *p = &w->part[c];
+    if (part_deleted(p)) {
+        part_lost(w, c);
+        return;
+    }
+    int rc = part_finish(p, path);
+    if (rc && rc != -ENOENT) {
+        log_warn("cannot rename %s/%s.log (%s): it grows on", w->dir, p->name, strerror(-rc));
+        return;
+    }
+    dict_forget(&w->dict, c);
+    if (!rc && w->config.compress)
+        compressor_add(&w->compressor, path);
+}
+
+static void part_rotate_if_full(struct writer *w, enum channel c)
+{
+    if (w->config.rotate_bytes > 0 && w->part[c].bytes >= w->config.rotate_bytes)
+        part_rotate(w, c);
+}
+
+/* ---- groups ------------------------------------------------------------------------------- */
+
+static const char *advice(int errnum)
+{
+    switch (errnum) {
+    case ENOSPC:
+    case EDQUOT:
+        return "free some space, or let log_path name another disk";
+    case EFBIG:
+        return "raise the file size limit (ulimit -f), or lower log_rotate_bytes";
+    case ENOENT:
+        return "the directory was removed while the program ran";
+    case EEXIST:
+        return "another process writes the same session";
+    default:
+        return "let log_path name a directory that can be written";
+    }
+}
+
+static void put_header(struct writer *w, enum channel c)
+{
+    struct wire_header *h = &w->config.header;
+    struct clock_pair now = clock_pair_read();
+    h->channel = channel_names[c];
+    h->part = w->part[c].number;
+    h->offset = w->part[c].offset;
+    h->clock_monotonic = now.monotonic;
+    h->clock_real = now.real;
+    h->clock_uncertainty = now.uncertainty;
+    encode_header(&w->out, h);
+}
+
+/* Writes the lines composed so far, which hold the staged rows. 0, GPUFL_E_NOMEM, _FULL or _IO. */
+static int group_put(struct writer *w, enum channel c, enum spool_class k, struct buf *lines)
+{
+    struct part *p = &w->part[c];
+    if (buf_error(lines))
+        return GPUFL_E_NOMEM;
+    if (!spool_admit(&w->spool, k, (int64_t)lines->len))
+        return GPUFL_E_FULL;
+    int64_t before = p->bytes;
+    int rc = lines->len ? part_write(p, lines->data, lines->len, w->config.fsync_always) : 0;
+    spool_add(&w->spool, k, p->bytes - before);
+    if (rc) {
+        spool_end(&w->spool, WRITER_WRITE_ERROR,
+                  "capture ended: cannot write %.255s/%s.log: %s; %s", w->dir, p->name,
+                  strerror(-rc), advice(-rc));
+        return GPUFL_E_IO;
+    }
+    w->counts.bytes += (uint64_t)(p->bytes - before);
+    for (int t = 0; t < RECORD_COUNT; t++) {
+        w->counts.rows[t] += w->staged[t];
+        p->rows[t] += w->staged[t];
+        w->staged[t] = 0;
+    }
+    buf_clear(lines);
+    return 0;
+}
+
+static int group_compose(struct writer *w, enum spool_class k, enum channel c,
+                         enum record_type type, const struct batch *b)
+{
+    struct dict_line line;
+    int rc = dict_need(&w->dict, c, type, b->cells, b->rows);
+    if (rc)
+        return rc;
+    if (!w->part[c].started)
+        put_header(w, c);
+    while (dict_encode(&w->dict, c, &w->out, &line)) {
+        if (line.type >= 0)
+            w->staged[line.type] += line.rows;
+        if (w->out.len >= SPILL_BYTES && (rc = group_put(w, c, k, &w->out)))
+            return rc;
+    }
+    if (b->rows) {
+        encode_rows(&w->out, type, b->cells, b->rows);
+        w->staged[type] += b->rows;
+    }
+    return group_put(w, c, k, &w->out);
+}
+
+/* Writes a batch and what it refers to; one of no rows: definitions that have changed. */
+static int group_write(struct writer *w, enum spool_class k, enum channel c, enum record_type type,
+                       const struct batch *b)
+{
+    if (!spool_admit(&w->spool, k, 0))
+        return GPUFL_E_FULL;
+    buf_clear(&w->out);
+    int rc = group_compose(w, k, c, type, b);
+    if (rc) {
+        dict_forget(&w->dict, c);
+        memset(w->staged, 0, sizeof w->staged);
+    } else {
+        part_rotate_if_full(w, c);
+    }
+    return rc;
+}
+
+/* ---- the public client's format ------------------------------------------------------------ */
+
+/* Its channels are ours by number; the last is called sass. A name is written once a session,
+ * so its parts are not readable alone: that is how the format is. */
+static int peer_start(struct writer *w)
+{
+    struct peer_encode_config config = {.log_path = w->dir};
+    struct wire_header *h = &w->config.header;
+    struct clock_pair now = clock_pair_read();
+    h->clock_monotonic = now.monotonic;
+    h->clock_real = now.real;
+    h->clock_uncertainty = now.uncertainty;
+    _Static_assert((int)PEER_CHANNEL_COUNT == (int)CHANNEL_COUNT, "one part a channel");
+    for (int c = 0; c < CHANNEL_COUNT; c++)
+        w->part[c].name = peer_channel_names[c];
+    int rc = peer_encoder_open(&w->peer, &config);
+    return rc ? rc : peer_encoder_header(w->peer, h);
+}
+
+static int peer_learn_names(struct writer *w)
+{
+    uint32_t last = intern_count(w->dict.names);
+    int rc = 0;
+    for (uint32_t id = w->peer_names + 1; id <= last && !rc; id++) {
+        size_t len;
+        const char *text = intern_text(w->dict.names, id, &len);
+        rc = peer_encoder_name(w->peer, id, text, len);
+        w->peer_names += !rc;
+    }
+    return rc;
+}
+
+/* Writes the lines of all channels; the rows staged are in those of `own`, and so is the result. */
+static int peer_put(struct writer *w, enum spool_class k, enum channel own)
+{
+    struct buf *lines = peer_encoder_lines(w->peer, (enum peer_channel)own);
+    int rc = group_put(w, own, k, lines);
+    buf_clear(lines);
+    memset(w->staged, 0, sizeof w->staged);
+    for (int c = 0; c < CHANNEL_COUNT; c++) {
+        lines = peer_encoder_lines(w->peer, (enum peer_channel)c);
+        if (lines->len)
+            (void)group_put(w, (enum channel)c, k, lines);
+        buf_clear(lines);
+        part_rotate_if_full(w, (enum channel)c);
+    }
+    return rc;
+}
+
+/* Rows that the format has no line for count neither as written nor as lost. */
+static int peer_write(struct writer *w, enum spool_class k, enum channel c, enum record_type type,
+                      const struct batch *b)
+{
+    if (!spool_admit(&w->spool, k, 0))
+        return GPUFL_E_FULL;
+    uint64_t left_out = peer_encoder_left_out(w->peer);
+    int rc = peer_learn_names(w);
+    if (!rc)
+        rc = peer_encoder_rows(w->peer, type, b->cells, b->rows);
+    if (rc) {
+        for (int i = 0; i < CHANNEL_COUNT; i++) /* they may end inside a line */
+            buf_clear(peer_encoder_lines(w->peer, (enum peer_channel)i));
+        return GPUFL_E_NOMEM;
+    }
+    w->staged[type] = b->rows - (peer_encoder_left_out(w->peer) - left_out);
+    return peer_put(w, k, c);
+}
+
+static void peer_finish(struct writer *w)
+{
+    if (peer_learn_names(w) == 0 && peer_encoder_finish(w->peer) == 0)
+        (void)peer_put(w, SPOOL_LAST, CHANNEL_SYSTEM);
+}
+
+/* ---- batches ------------------------------------------------------------------------------ */
+
+/* The records that tell how the capture ended are written also after its end. */
+static enum spool_class class_of(enum record_type type, const int64_t *row)
+{
+    switch (type) {
+    case RECORD_end:
+    case RECORD_message:
+        return SPOOL_LAST;
+    case RECORD_ledger:
+        return row[COL_ledger_final] == 1 ? SPOOL_LAST : SPOOL_CLOSING;
+    case RECORD_clock:
+    case RECORD_option:
+    case RECORD_capability:
+        return SPOOL_CLOSING;
+    default:
+        return SPOOL_ROWS;
+    }
+}
+
+static void batch_write(struct writer *w, enum record_type type)
+{
+    struct batch *b = &w->batch[type];
+    const int64_t *last = b->cells + (b->rows - 1) * records[type].column_count;
+    enum channel c = records[type].channel;
+    enum spool_class k = class_of(type, last);
+    int rc = w->peer ? peer_write(w, k, c, type, b) : group_write(w, k, c, type, b);
+    if (rc == GPUFL_E_NOMEM)
+        w->counts.lost_memory[type] += b->rows;
+    else if (rc)
+        w->counts.lost_disk[type] += b->rows;
+    b->rows = 0;
+}
+
+/* Room for one more row: by growing, or by writing what is there. */
+static bool batch_reserve(struct writer *w, enum record_type type)
+{
+    struct batch *b = &w->batch[type];
+    if (b->rows < b->cap)
+        return true;
+    size_t row = records[type].column_count * sizeof(int64_t), cap = b->cap;
+    size_t need = cap ? cap + 1 : BATCH_FIRST;
+    if (cap < BATCH_ROWS && mem_grow(&b->cells, &b->cap, need, row, BATCH_ROWS) == 0)
+        return true;
+    if (!cap)
+        return false;
+    batch_write(w, type);
+    return true;
+}
+
+void writer_row(struct writer *w, enum record_type type, const int64_t *row)
+{
+    const struct record *r = &records[type];
+    if (r->kind != RECORD_KIND_EVENT)
+        return;
+    if (w->spool.stop != WRITER_RUNS && class_of(type, row) == SPOOL_ROWS) {
+        w->counts.lost_disk[type]++;
+        return;
+    }
+    if (!batch_reserve(w, type)) {
+        w->counts.lost_memory[type]++;
+        return;
+    }
+    struct batch *b = &w->batch[type];
+    memcpy(b->cells + b->rows++ * r->column_count, row, r->column_count * sizeof *row);
+    if (b->rows == BATCH_ROWS)
+        batch_write(w, type);
+}
+
+int writer_define(struct writer *w, enum record_type type, const int64_t *row)
+{
+    int rc = dict_define(&w->dict, type, row);
+    if (!rc && w->peer)
+        rc = peer_encoder_rows(w->peer, type, row, 1);
+    if (rc == GPUFL_E_NOMEM)
+        w->counts.lost_memory[type]++;
+    return rc;
+}
+
+int writer_flush(struct writer *w)
+{
+    static const struct batch none;
+    find_lost_parts(w);
+    spool_check(&w->spool);
+    for (int t = 0; t < RECORD_COUNT; t++)
+        if (w->batch[t].rows)
+            batch_write(w, (enum record_type)t);
+    for (int c = 0; c < CHANNEL_COUNT; c++)
+        if (dict_pending(&w->dict, (enum channel)c))
+            (void)group_write(w, SPOOL_ROWS, (enum channel)c, (enum record_type)0, &none);
+    if (w->spool.stop == WRITER_RUNS)
+        return 0;
+    return w->spool.stop == WRITER_WRITE_ERROR ? GPUFL_E_IO : GPUFL_E_FULL;
+}
+
+/* ---- what became of it ---------------------------------------------------------------------- */
+
+enum writer_stop writer_stopped(const struct writer *w)
+{
+    return w->spool.stop;
+}
+
+const char *writer_stop_text(const struct writer *w)
+{
+    return w->spool.text;
+}
+
+void writer_counts(const struct writer *w, struct writer_counts *out)
+{
+    *out = w->counts;
+}
+
+/* ---- open and close ----------------------------------------------------------------------- */
 
 /* The template's strings become our own. */
 static int copy_header(struct writer *w, const struct wire_header *from)
@@ -102,293 +439,49 @@ static int open_parts(struct writer *w, struct intern *names)
     w->has_compressor = !rc;
     for (int i = 0; i < CHANNEL_COUNT; i++)
         part_init(&w->part[i], w->dir, (enum channel)i);
-    return rc;
+    return rc || !c->gpuflight ? rc : peer_start(w);
 }
 
 int writer_open(struct writer **out, const struct writer_config *c, struct intern *names,
                 struct err *e)
 {
     *out = NULL;
-    if (c->gpuflight)
-        return err_set(e, GPUFL_E_NOT_BUILT, "writing the public client's format is not built yet");
     struct writer *w = mem_zalloc(sizeof *w);
     if (!w)
         return err_set(e, GPUFL_E_NOMEM, "cannot open the session log: out of memory");
     w->config = *c;
     w->config.dir = w->dir;
+    memset(&w->config.header, 0, sizeof w->config.header); /* nothing owned yet */
     for (int i = 0; i < CHANNEL_COUNT; i++)
         w->part[i].fd = -1;
     buf_init(&w->out, GROUP_MAX);
-    int rc = copy_header(w, &c->header);
-    if (!rc)
-        rc = check_dir(w, c->dir, e);
-    if (!rc && (rc = open_parts(w, names)))
-        err_set(e, rc, "cannot open the session log: out of memory");
-    else if (rc == GPUFL_E_NOMEM)
-        err_set(e, rc, "cannot open the session log: out of memory");
+    int rc = check_dir(w, c->dir, e);
     if (rc) {
         writer_close(w);
         return rc;
     }
+    rc = copy_header(w, &c->header);
+    if (!rc)
+        rc = open_parts(w, names);
+    if (rc) {
+        writer_close(w);
+        return err_set(e, rc, "cannot open the session log: out of memory");
+    }
+    w->opened = true;
     *out = w;
     return 0;
-}
-
-/* ---- parts -------------------------------------------------------------------------------- */
-
-/* Somebody deleted the active part: its rows are lost after all. */
-static void part_lost(struct writer *w, enum channel c)
-{
-    struct part *p = &w->part[c];
-    log_warn("%s/%s.log was deleted while it was being written: its rows are lost", w->dir,
-             p->name);
-    for (int t = 0; t < RECORD_COUNT; t++) {
-        w->counts.rows[t] -= p->rows[t];
-        if (records[t].kind == RECORD_KIND_EVENT)
-            w->counts.lost_disk[t] += p->rows[t];
-    }
-    spool_add(&w->spool, SPOOL_ROWS, -p->bytes);
-    part_leave(p);
-    dict_forget(&w->dict, c);
-}
-
-static void find_lost_parts(struct writer *w)
-{
-    for (int c = 0; c < CHANNEL_COUNT; c++)
-        if (part_deleted(&w->part[c]))
-            part_lost(w, (enum channel)c);
-}
-
-static void part_rotate(struct writer *w, enum channel c)
-{
-    char path[PATH_MAX];
-    struct part *p = &w->part[c];
-    if (part_deleted(p)) {
-        part_lost(w, c);
-        return;
-    }
-    int rc = part_finish(p, path);
-    if (rc && rc != -ENOENT) {
-        log_warn("cannot rename %s/%s.log (%s): it grows on", w->dir, p->name, strerror(-rc));
-        return;
-    }
-    dict_forget(&w->dict, c);
-    if (!rc && w->config.compress)
-        compressor_add(&w->compressor, path);
-}
-
-/* ---- groups ------------------------------------------------------------------------------- */
-
-static const char *advice(int errnum)
-{
-    switch (errnum) {
-    case ENOSPC:
-    case EDQUOT:
-        return "free some space, or let log_path name another disk";
-    case EFBIG:
-        return "raise the file size limit (ulimit -f), or lower log_rotate_bytes";
-    case ENOENT:
-        return "the directory was removed while the program ran";
-    case EEXIST:
-        return "another process writes the same session";
-    default:
-        return "let log_path name a directory that can be written";
-    }
-}
-
-static void put_header(struct writer *w, enum channel c)
-{
-    struct wire_header *h = &w->config.header;
-    struct clock_pair now = clock_pair_read();
-    h->channel = channel_names[c];
-    h->part = w->part[c].number;
-    h->offset = w->part[c].offset;
-    h->clock_monotonic = now.monotonic;
-    h->clock_real = now.real;
-    h->clock_uncertainty = now.uncertainty;
-    encode_header(&w->out, h);
-}
-
-/* Writes what is composed so far. 0, GPUFL_E_NOMEM, _FULL or _IO. */
-static int group_put(struct writer *w, enum channel c, enum spool_class k)
-{
-    struct part *p = &w->part[c];
-    if (buf_error(&w->out))
-        return GPUFL_E_NOMEM;
-    if (!spool_admit(&w->spool, k, (int64_t)w->out.len))
-        return GPUFL_E_FULL;
-    int64_t before = p->bytes;
-    int rc = part_write(p, w->out.data, w->out.len, w->config.fsync_always);
-    spool_add(&w->spool, k, p->bytes - before);
-    if (rc) {
-        spool_end(&w->spool, WRITER_WRITE_ERROR,
-                  "capture ended: cannot write %.255s/%s.log: %s; %s", w->dir, p->name,
-                  strerror(-rc), advice(-rc));
-        return GPUFL_E_IO;
-    }
-    w->counts.bytes += (uint64_t)(p->bytes - before);
-    for (int t = 0; t < RECORD_COUNT; t++) {
-        w->counts.rows[t] += w->staged[t];
-        p->rows[t] += w->staged[t];
-        w->staged[t] = 0;
-    }
-    buf_clear(&w->out);
-    return 0;
-}
-
-static int group_compose(struct writer *w, enum spool_class k, enum channel c,
-                         enum record_type type, const struct batch *b)
-{
-    struct dict_line line;
-    int rc = dict_need(&w->dict, c, type, b->cells, b->rows);
-    if (rc)
-        return rc;
-    if (!w->part[c].started)
-        put_header(w, c);
-    while (dict_encode(&w->dict, c, &w->out, &line)) {
-        if (line.type >= 0)
-            w->staged[line.type] += line.rows;
-        if (w->out.len >= SPILL_BYTES && (rc = group_put(w, c, k)))
-            return rc;
-    }
-    if (b->rows) {
-        encode_rows(&w->out, type, b->cells, b->rows);
-        w->staged[type] += b->rows;
-    }
-    return group_put(w, c, k);
-}
-
-/* Writes a batch and what it refers to; one of no rows: definitions that have changed. */
-static int group_write(struct writer *w, enum spool_class k, enum channel c, enum record_type type,
-                       const struct batch *b)
-{
-    if (!spool_admit(&w->spool, k, 0))
-        return GPUFL_E_FULL;
-    buf_clear(&w->out);
-    int rc = group_compose(w, k, c, type, b);
-    if (rc) {
-        dict_forget(&w->dict, c);
-        memset(w->staged, 0, sizeof w->staged);
-    } else if (w->config.rotate_bytes > 0 && w->part[c].bytes >= w->config.rotate_bytes) {
-        part_rotate(w, c);
-    }
-    return rc;
-}
-
-/* ---- batches ------------------------------------------------------------------------------ */
-
-/* The records that tell how the capture ended are written also after its end. */
-static enum spool_class class_of(enum record_type type, const int64_t *row)
-{
-    switch (type) {
-    case RECORD_end:
-    case RECORD_message:
-        return SPOOL_LAST;
-    case RECORD_ledger:
-        return row[COL_ledger_final] == 1 ? SPOOL_LAST : SPOOL_CLOSING;
-    case RECORD_clock:
-    case RECORD_option:
-    case RECORD_capability:
-        return SPOOL_CLOSING;
-    default:
-        return SPOOL_ROWS;
-    }
-}
-
-static void batch_write(struct writer *w, enum record_type type)
-{
-    struct batch *b = &w->batch[type];
-    const int64_t *last = b->cells + (b->rows - 1) * records[type].column_count;
-    int rc = group_write(w, class_of(type, last), records[type].channel, type, b);
-    if (rc == GPUFL_E_NOMEM)
-        w->counts.lost_memory[type] += b->rows;
-    else if (rc)
-        w->counts.lost_disk[type] += b->rows;
-    b->rows = 0;
-}
-
-/* Room for one more row: by growing, or by writing what is there. */
-static bool batch_reserve(struct writer *w, enum record_type type)
-{
-    struct batch *b = &w->batch[type];
-    if (b->rows < b->cap)
-        return true;
-    size_t row = records[type].column_count * sizeof(int64_t), cap = b->cap;
-    size_t need = cap ? cap + 1 : BATCH_FIRST;
-    if (cap < BATCH_ROWS && mem_grow(&b->cells, &b->cap, need, row, BATCH_ROWS) == 0)
-        return true;
-    if (!cap)
-        return false;
-    batch_write(w, type);
-    return true;
-}
-
-void writer_row(struct writer *w, enum record_type type, const int64_t *row)
-{
-    const struct record *r = &records[type];
-    if (r->kind != RECORD_KIND_EVENT)
-        return;
-    if (w->spool.stop != WRITER_RUNS && class_of(type, row) == SPOOL_ROWS) {
-        w->counts.lost_disk[type]++;
-        return;
-    }
-    if (!batch_reserve(w, type)) {
-        w->counts.lost_memory[type]++;
-        return;
-    }
-    struct batch *b = &w->batch[type];
-    memcpy(b->cells + b->rows++ * r->column_count, row, r->column_count * sizeof *row);
-    if (b->rows == BATCH_ROWS)
-        batch_write(w, type);
-}
-
-int writer_define(struct writer *w, enum record_type type, const int64_t *row)
-{
-    int rc = dict_define(&w->dict, type, row);
-    if (rc == GPUFL_E_NOMEM)
-        w->counts.lost_memory[type]++;
-    return rc;
-}
-
-int writer_flush(struct writer *w)
-{
-    static const struct batch none;
-    find_lost_parts(w);
-    spool_check(&w->spool);
-    for (int t = 0; t < RECORD_COUNT; t++)
-        if (w->batch[t].rows)
-            batch_write(w, (enum record_type)t);
-    for (int c = 0; c < CHANNEL_COUNT; c++)
-        if (dict_pending(&w->dict, (enum channel)c))
-            (void)group_write(w, SPOOL_ROWS, (enum channel)c, (enum record_type)0, &none);
-    if (w->spool.stop == WRITER_RUNS)
-        return 0;
-    return w->spool.stop == WRITER_WRITE_ERROR ? GPUFL_E_IO : GPUFL_E_FULL;
-}
-
-/* ---- what became of it ---------------------------------------------------------------------- */
-
-enum writer_stop writer_stopped(const struct writer *w)
-{
-    return w->spool.stop;
-}
-
-const char *writer_stop_text(const struct writer *w)
-{
-    return w->spool.text;
-}
-
-void writer_counts(const struct writer *w, struct writer_counts *out)
-{
-    *out = w->counts;
 }
 
 void writer_close(struct writer *w)
 {
     if (!w)
         return;
-    if (w->has_compressor) {
+    if (w->opened) {
         (void)writer_flush(w);
+        if (w->peer)
+            peer_finish(w);
+    }
+    if (w->has_compressor) {
         for (int c = 0; c < CHANNEL_COUNT; c++)
             part_leave(&w->part[c]);
         compressor_stop(&w->compressor);
@@ -397,6 +490,7 @@ void writer_close(struct writer *w)
         spool_fini(&w->spool);
     for (int t = 0; t < RECORD_COUNT; t++)
         mem_free(w->batch[t].cells);
+    peer_encoder_close(w->peer);
     buf_fini(&w->out);
     dict_fini(&w->dict);
     free_header(&w->config.header);

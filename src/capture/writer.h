@@ -9,10 +9,20 @@
  * has not got yet are written (found by the columns' ref in schema/records.def,
  * transitively). A channel's first part is created with its first row.
  *
+ * For readers: parts are 1 to the highest N, then <channel>.log. A crash can
+ * leave a part both plain and packed; both are whole then, .gz wins, because it
+ * gets its name when it is complete. *.part is nothing. A plain part can be gone
+ * by the time it is opened: its .gz is there. The header says the part's number,
+ * so that <channel>.log renamed in between is not taken twice.
+ *
  * Writing is write(2) to an O_APPEND descriptor: what writer_flush returned is
- * in the kernel's hands and survives SIGKILL. When the spool limit, the disk
- * reserve or a write error ends the capture, rows are dropped and counted, but
- * the system channel keeps a reserve for the closing records.
+ * in the kernel's hands and survives SIGKILL. A write that fails in the middle of
+ * a line is cut off again. When the spool limit, the disk reserve or a write error
+ * ends the capture, rows are dropped and counted, but room is kept (256 KiB, or a
+ * quarter of a smaller limit, within the limit) for message, end and the final
+ * ledger, and half of it for clock, option, capability and other ledgers. A file
+ * deleted under the writer is noticed by the next flush: its rows count as lost,
+ * the channel goes on in part N + 1; without its directory the capture ends.
  *
  * [collector] unless a function says otherwise: one thread owns the writer. */
 #ifndef GPUFL_CAPTURE_WRITER_H
@@ -33,17 +43,20 @@ enum writer_stop {
 
 struct writer_config {
     const char *dir;           /* the session's directory; exists */
-    struct wire_header header; /* template: channel, part and offset are the writer's */
+    struct wire_header header; /* template: channel, part, offset and clock are the writer's */
     int64_t rotate_bytes;      /* plain size at which a part ends; 0: never */
     int64_t max_spool_bytes;   /* bytes of the session on disk; 0: no limit */
     int64_t min_free_bytes;    /* 0: no limit */
     bool compress;             /* finished parts, in a thread of nice 19 */
     bool fsync_always;
-    bool gpuflight; /* write the public client's rows instead of our batches */
+    bool gpuflight; /* write the public client's rows instead of our batches: parts of that
+                       format do not stand alone; kernel names stay mangled */
 };
 
+/* rows + lost_disk + lost_memory of an EVENT = rows given, but for those in the batches and
+ * those that the public client's format cannot say. */
 struct writer_counts {
-    uint64_t rows[RECORD_COUNT];      /* rows handed to write(2) successfully */
+    uint64_t rows[RECORD_COUNT];      /* taken by write(2); of a DICT every repetition */
     uint64_t lost_disk[RECORD_COUNT]; /* dropped: limit or write error */
     uint64_t lost_memory[RECORD_COUNT];
     uint64_t bytes; /* plain bytes written, all channels */
@@ -51,12 +64,16 @@ struct writer_counts {
 
 struct writer;
 
-/* names: the string dictionary behind every `name` column; outlives the writer. */
+/* names: the string dictionary behind every `name` column; outlives the writer. The
+ * configuration and its strings are copied. A capture that has to end at once (disk reserve) is
+ * no failure: see writer_stopped. */
 int writer_open(struct writer **out, const struct writer_config *c, struct intern *names,
                 struct err *e);
 
 /* Defines (or redefines) a dictionary row; the first cell is its id, from 1 and dense
- * except for `thread`, whose ids are arbitrary. Kept for the session's life. */
+ * except for `thread`, whose ids are arbitrary. Kept for the session's life; with other content
+ * than before it is written again, also in the parts that have it. 0, GPUFL_E_INVAL, _FULL (2^26
+ * entries) or _NOMEM. */
 int writer_define(struct writer *w, enum record_type type, const int64_t *row);
 
 /* Adds a row of an EVENT record to its channel's pending batch; encodes when full. */
@@ -70,7 +87,7 @@ const char *writer_stop_text(const struct writer *w); /* sentence; "" while it r
 
 void writer_counts(const struct writer *w, struct writer_counts *out);
 
-/* Flushes, closes the files, stops the compressor after the part in its hands.
+/* Flushes, closes the files, stops the compressor at once: the part in its hands stays plain.
  * The active part stays <channel>.log: nothing is compressed on the way out. */
 void writer_close(struct writer *w);
 
