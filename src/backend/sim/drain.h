@@ -1,0 +1,55 @@
+/* drain.h - activity records to rows of the sink, ids cached in front of it. [collector] */
+#ifndef GPUFL_BACKEND_SIM_DRAIN_H
+#define GPUFL_BACKEND_SIM_DRAIN_H
+
+#include "backend/backend.h"
+#include "backend/sim/kernels.h"
+#include "backend/sim/sim.h"
+
+enum sim_fault { SIM_FAULT_NONE, SIM_FAULT_TIME, SIM_FAULT_UNKNOWN };
+
+/* One record, much as a driver lays it out. */
+struct sim_record {
+    uint8_t type;   /* enum record_type */
+    uint8_t fault;  /* enum sim_fault */
+    uint8_t device; /* index */
+    uint8_t kind;   /* of copy, sync or alloc */
+    uint8_t async;  /* memcpy */
+    int8_t peer;    /* memcpy: device index, or -1 */
+    int16_t stream; /* index; -1: device-wide */
+    uint32_t correlation;
+    uint16_t kernel;
+    uint16_t graph; /* number; 0: none */
+    uint32_t node;  /* of the graph, from 1 */
+    uint32_t grid[3], block[3];
+    uint32_t shared;
+    uint32_t external_kind;
+    uint64_t external_id;
+    int64_t start, duration;
+    int64_t bytes; /* memset: value in kind; alloc: size; sync: event number */
+    uint64_t address;
+};
+
+enum { SIM_CONFIG_CACHE = 1024 };
+
+struct sim_config_slot {
+    uint32_t id; /* 0: empty */
+    uint16_t kernel;
+    uint8_t device;
+    uint32_t grid[3], block[3], shared;
+};
+
+/* What the sink called things in this session; 0: not asked yet. */
+struct sim_drain {
+    uint32_t names[SIM_KERNEL_COUNT];
+    uint32_t flush_name;
+    uint32_t devices[SIM_DEVICES_MAX];
+    uint32_t streams[SIM_DEVICES_MAX][SIM_STREAMS_MAX + 1]; /* [0]: device-wide */
+    struct sim_config_slot configs[SIM_CONFIG_CACHE];
+};
+
+/* Hands n records to the sink. floor: kernels are only counted, the rest passed over. */
+void sim_drain_records(struct sim_drain *d, struct sink *s, const struct sim_record *r, unsigned n,
+                       bool floor);
+
+#endif

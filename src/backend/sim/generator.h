@@ -1,0 +1,12 @@
+/* generator.h - the workload's own thread, for programs that launch nothing. */
+#ifndef GPUFL_BACKEND_SIM_GENERATOR_H
+#define GPUFL_BACKEND_SIM_GENERATOR_H
+
+#include "backend/sim/machine.h"
+
+/* References to the one thread: the first get starts it, the last put ends it.
+ * A machine made by sim_open, or with rate 0, has none. [any] */
+int sim_generator_get(struct sim_machine *m, struct err *e);
+void sim_generator_put(void);
+
+#endif

@@ -1,0 +1,43 @@
+/* sim.c - the simulated GPU as a backend. */
+#include "backend/sim/devices.h"
+#include "backend/sim/machine.h"
+#include "backend/sim/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The next fact, with its value. */
+static struct probe_fact *fact(struct probe *p, const char *name, const char *value)
+{
+    struct probe_fact *f = &p->facts[p->fact_count++];
+    snprintf(f->name, sizeof f->name, "%s", name);
+    snprintf(f->value, sizeof f->value, "%s", value);
+    f->works = true;
+    return f;
+}
+
+static void sim_probe(struct probe *out)
+{
+    struct sim_config c;
+    struct err e = {.code = 0};
+    const char *text = getenv("GPUFL_SIM");
+    sim_config_init(&c);
+    *out = (struct probe){.usable = !sim_config_parse(&c, text ? text : "", &e)};
+    if (!out->usable) {
+        struct probe_fact *f = fact(out, "GPUFL_SIM", "not understood");
+        f->works = false;
+        snprintf(f->advice, sizeof f->advice, "%.300s", e.text);
+        return;
+    }
+    fact(out, "simulated GPU", "by choice only (GPUFL_BACKEND=sim): no real GPU stands behind it");
+    fact(out, "engine Trace", "simulated");
+    fact(out, "engine Monitor", "simulated");
+}
+
+const struct backend backend_sim = {
+    .name = "sim",
+    .simulated = true,
+    .probe = sim_probe,
+    .trace = &sim_trace_ops,
+    .devices = &sim_device_ops,
+};

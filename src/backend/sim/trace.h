@@ -1,0 +1,12 @@
+/* trace.h - the tracing ops, and what ends with a thread. */
+#ifndef GPUFL_BACKEND_SIM_TRACE_H
+#define GPUFL_BACKEND_SIM_TRACE_H
+
+#include "backend/sim/machine.h"
+
+extern const struct trace_ops sim_trace_ops;
+
+/* A thread ends: its buffers on their way lose their owner. m->lock and t->lock held. */
+void sim_trace_forget(struct sim_machine *m, struct sim_thread *t);
+
+#endif

@@ -1,0 +1,36 @@
+/* collector.h - a sink and a collector thread for tests of the simulated GPU alone:
+ * what capture does with a backend, reduced to counting. */
+#ifndef GPUFL_TESTS_SIM_COLLECTOR_H
+#define GPUFL_TESTS_SIM_COLLECTOR_H
+
+#include "backend/backend.h"
+#include "base/thread.h"
+
+#include <stdatomic.h>
+
+struct collector {
+    struct sink sink;
+    const struct trace_ops *ops;
+    struct trace *trace;
+    struct thread thread;
+    struct wakeup wake;
+    _Atomic bool stop;
+    _Atomic uint64_t launches, graph_launches, graph_kernels, others;
+    _Atomic uint64_t lost[LOSS_COUNT];
+    uint64_t rows[RECORD_COUNT]; /* collector's thread */
+    int64_t kernel_ns;
+    uint64_t hash; /* of every row, in order */
+    uint32_t names, streams, configs;
+    void (*on_kernel)(const struct kernel_row *row, void *arg); /* may be NULL */
+    void *arg;
+};
+
+/* Opens and starts tracing with backend_sim; the thread drains. */
+int collector_open(struct collector *c, struct err *e);
+
+/* What capture does at its end: stop, flush, take, drain, close. */
+void collector_close(struct collector *c);
+
+extern const struct trace_config collector_config;
+
+#endif
