@@ -263,7 +263,7 @@ int dict_need(struct dict *d, enum channel c, enum record_type type, const int64
             if (rc)
                 return rc;
         }
-    int rc = need_rows(d, s, type, rows, n);
+    int rc = n ? need_rows(d, s, type, rows, n) : 0;
     for (int t = RECORD_COUNT - 1; t >= 0 && !rc; t--)
         for (size_t i = 0; i < s->need[t].count && !rc; i++)
             rc = need_rows(d, s, t, row_at(d, t, s->need[t].slot[i]), 1);
