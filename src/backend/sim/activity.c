@@ -1,8 +1,6 @@
 /* activity.c - see activity.h.
  *
- * A buffer's way: free -> filled by a thread -> ready -> taken -> drained -> free.
- * On the virtual clock with one thread exactly one buffer is taken at a time, so
- * that what the collector does does not depend on when it wakes up. */
+ * A buffer's way: free -> filled by a thread -> ready -> taken -> drained -> free. */
 #include "backend/sim/activity.h"
 
 #include "base/alloc.h"
@@ -12,9 +10,8 @@
 #include <time.h>
 
 enum {
-    OUTSTANDING_MAX = 2, /* buffers of a thread on their way */
-    WAIT_LIMIT = 30,     /* s without a drain after which a thread gives up waiting */
-    FLUSH_COST = 2400,   /* ns that handing over a buffer takes the host */
+    WAIT_LIMIT = 30,   /* s without a drain after which a thread gives up waiting */
+    FLUSH_COST = 2400, /* ns that handing over a buffer takes the host */
 };
 
 void sim_buffers_push(struct sim_buffers *l, struct sim_buffer *b)
@@ -141,7 +138,7 @@ static struct sim_buffer *make_room(struct sim_trace *a, struct sim_thread *t)
 {
     pthread_mutex_lock(&a->lock);
     if (t->machine->config.lossless)
-        wait_for_collector(a, t, OUTSTANDING_MAX - 1);
+        wait_for_collector(a, t, t->machine->config.ahead);
     struct sim_buffer *b = a->running ? buffer_get(a) : NULL;
     pthread_mutex_unlock(&a->lock);
     return b;

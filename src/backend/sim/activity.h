@@ -2,9 +2,9 @@
  *
  * Each host thread fills a buffer of its own; full ones are handed over in order,
  * taken and drained by the collector, and used again. In a lossless machine a
- * thread waits once two of its buffers are on their way: the simulated device can
- * wait, so that nothing is ever lost for lack of room. Otherwise the pool's limit
- * loses records, and counts them. */
+ * thread waits for that before it goes on, or goes on by one buffer: the simulated
+ * device can wait, so that nothing is ever lost for lack of room. Otherwise the
+ * pool's limit loses records, and counts them. */
 #ifndef GPUFL_BACKEND_SIM_ACTIVITY_H
 #define GPUFL_BACKEND_SIM_ACTIVITY_H
 

@@ -7,8 +7,8 @@
  * the whole capture path runs. What was done is also counted here, before any
  * record exists (tally.h): every reader of a session can be checked against it.
  *
- *   virtual clock   time passes only by what threads do; with one thread and a
- *                   seed, a session is the same byte for byte
+ *   virtual clock   time passes only by what threads do; with one thread that takes
+ *                   turns with the collector, a seed gives the same session byte for byte
  *   real clock      threads are held back to the system's time
  *
  * Without sim_open the machine is made from the environment (GPUFL_SIM, see
@@ -65,6 +65,8 @@ struct sim_config {
     int64_t every[SIM_ERROR_COUNT]; /* N of each error; 0: off */
     bool realtime;                  /* the real clock instead of the virtual one */
     bool lossless;                  /* threads wait for the collector rather than lose records */
+    bool ahead;                     /* they may fill a buffer meanwhile; else it is in turns, and
+                                       one thread's session the same byte for byte */
 };
 
 void sim_config_init(struct sim_config *c); /* the defaults: virtual, lossless */

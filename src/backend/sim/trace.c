@@ -140,23 +140,14 @@ static bool may_take(const struct sim_trace *a, const struct sim_buffer *b, int6
 static void trace_take(struct trace *t)
 {
     struct sim_trace *a = trace_of(t);
-    struct sim_machine *m = a->machine;
-    struct sim_buffers ready = {NULL, NULL}, kept = {NULL, NULL}, taken = {NULL, NULL};
-    pthread_mutex_lock(&m->lock);
-    bool single = !m->config.realtime && m->thread_count <= 1;
-    pthread_mutex_unlock(&m->lock);
+    struct sim_buffers kept = {NULL, NULL}, taken = {NULL, NULL};
     int64_t now = sim_clock_system();
     pthread_mutex_lock(&a->lock);
-    ready = a->ready;
-    for (struct sim_buffer *b; (b = sim_buffers_pop(&ready));) {
-        bool one = single && a->running && taken.head;
-        sim_buffers_push(one || !may_take(a, b, now) ? &kept : &taken, b);
-    }
+    for (struct sim_buffer *b; (b = sim_buffers_pop(&a->ready));)
+        sim_buffers_push(may_take(a, b, now) ? &taken : &kept, b);
     a->ready = kept;
     a->taken = taken;
     pthread_mutex_unlock(&a->lock);
-    if (kept.head && !m->config.realtime)
-        a->sink->ops->wake(a->sink);
 }
 
 static void trace_drain(struct trace *t)
