@@ -1,6 +1,6 @@
 /* cmd.h - what the commands of `gpufl` share: the table, their help, exit codes.
  *
- * A command is one function in cmd_<name>.c, a row of CMD_TABLE in main.c, and a
+ * A command is one function in cmd_<name>.c, a row of cmd_table.c, and a
  * man page. It parses with cmd_parse, which answers --help and bad input alike
  * for all of them, and returns the exit code. Commands hold no algorithms: they
  * turn arguments into calls of the modules below and results into text. The
@@ -61,7 +61,7 @@ int cmd_fail(const char *command, const char *fmt, ...) __attribute__((format(pr
 /* Flushes stdout; CMD_FAILED with a sentence where what was printed did not arrive. */
 int cmd_finish_output(const char *command);
 
-/* The table of main.c, ended by a row without name. */
+/* The table of cmd_table.c, ended by a row without name. */
 extern const struct cmd cmd_table[];
 
 const struct cmd *cmd_find(const char *name); /* NULL: none */

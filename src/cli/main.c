@@ -1,57 +1,7 @@
-/* main.c - `gpufl`: the command table and the way to its rows.
- *
- * One thread. The only global state is the table, which is constant. */
+/* main.c - `gpufl`: from the first word of the command line to its command. */
 #include "cli/cmd.h"
 
 #include <string.h>
-
-const struct cmd cmd_table[] = {
-    {"trace", "Run a program and capture what it does on the GPU; report at its end", cmd_trace},
-#ifndef GPUFL_WITHOUT_REPORT
-    {"report", "Say where the time of recorded sessions went", cmd_report},
-#endif
-#ifndef GPUFL_WITHOUT_EXPORT
-    {"export", "Write sessions in another tool's format", cmd_export},
-#endif
-#ifndef GPUFL_WITHOUT_INFO
-    {"info", "Show devices, driver, libraries, and what can be captured here", cmd_info},
-#endif
-#ifndef GPUFL_WITHOUT_SIM
-    {"sim", "Write a session of a simulated GPU, for tests and demonstrations", cmd_sim},
-#endif
-#ifndef GPUFL_WITHOUT_SCHEMA
-    {"schema", "Print the record types of the session log", cmd_schema},
-#endif
-    {"view", "Look at sessions in the browser", cmd_view},
-    {"serve", "Run the server", cmd_serve},
-    {"upload", "Send finished sessions to a server", cmd_upload},
-    {"help", "Explain a command", cmd_help},
-    {"version", "Print the version", cmd_version},
-    {NULL, NULL, NULL},
-};
-
-void cmd_print_overview(FILE *out)
-{
-    fputs("Usage: gpufl <command> [options]\n\n"
-          "Captures what CUDA programs do on the GPU, without changing them, and tells where\n"
-          "their time went.\n\nCommands:\n",
-          out);
-    for (const struct cmd *c = cmd_table; c->name; c++)
-        fprintf(out, "  %-9s %s\n", c->name, c->summary);
-    fputs("\nExamples:\n"
-          "  gpufl trace ./train --epochs 1        run it and report where its time went\n"
-          "  gpufl trace -o run1 -- python t.py    keep the session logs in run1/\n"
-          "  gpufl report run1                     the report again, from the logs\n"
-          "  gpufl info                            what can be captured on this machine\n"
-          "\nExit codes:\n",
-          out);
-#define CMD_EXIT_LINE(code, name, text) fprintf(out, "  %3d  %s\n", code, text);
-    CMD_EXITS(CMD_EXIT_LINE)
-#undef CMD_EXIT_LINE
-    fputs("  `gpufl trace` gives the traced program's own code: see `gpufl trace --help`.\n"
-          "\n`gpufl <command> --help` or `man gpufl-<command>` says more.\n",
-          out);
-}
 
 int main(int argc, char **argv)
 {

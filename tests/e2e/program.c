@@ -1,0 +1,326 @@
+/* program.c - the program that the tests trace: it uses the GPU as a CUDA program
+ * does, as far as a tracer can tell, and then behaves in the way its first
+ * argument names.
+ *
+ * What the CUDA driver does inside cuInit is done here by hand: the library named
+ * by CUDA_INJECTION64_PATH is loaded and InitializeInjection called. With
+ * GPUFL_BACKEND=Sim the capture library then finds a GPU with work on it, so that
+ * everything runs without a device. Nothing here knows anything of GPUFlight but
+ * the place of its log, which tells when work has been captured. */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHILDREN = 3, THREADS = 4, BINARY_BYTES = 1 << 20, WAIT_S = 20 };
+
+/* What the driver does in cuInit. */
+static void gpu_init(void)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    int (*initialize)(void) = NULL;
+    if (library)
+        *(void **)&initialize = dlsym(library, "InitializeInjection");
+    if (initialize)
+        initialize();
+}
+
+/* What a capture has left below dir. */
+struct trail {
+    bool sessions; /* there are some */
+    bool kernels;  /* and one has kernels on disk */
+};
+
+static struct trail look(const char *dir)
+{
+    struct trail t = {0};
+    DIR *d = opendir(dir);
+    for (struct dirent *f; d && (f = readdir(d));) {
+        char path[2 * PATH_MAX];
+        struct stat st;
+        snprintf(path, sizeof path, "%s/%s/device.log", dir, f->d_name);
+        t.sessions = t.sessions || f->d_name[0] != '.';
+        t.kernels = t.kernels || (stat(path, &st) == 0 && st.st_size > 0);
+    }
+    if (d)
+        closedir(d);
+    return t;
+}
+
+/* Uses the GPU until some of it has been captured; at once where nothing captures. */
+static void gpu_work(void)
+{
+    const char *options = getenv("GPUFL_TRACE_OPTIONS");
+    const char *at = options ? strstr(options, "log_path=") : NULL;
+    char dir[PATH_MAX];
+    gpu_init();
+    if (!at || sscanf(at, "log_path=%4095[^\n]", dir) != 1)
+        return;
+    time_t end = time(NULL) + WAIT_S;
+    for (struct trail t = look(dir); t.sessions && !t.kernels && time(NULL) < end; t = look(dir))
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+}
+
+static void say(const char *text)
+{
+    (void)!write(STDOUT_FILENO, text, strlen(text));
+}
+
+static void say_ready(void)
+{
+    char line[64];
+    snprintf(line, sizeof line, "ready %d\n", (int)getpid());
+    say(line);
+}
+
+/* ---- ways to end ------------------------------------------------------------------------- */
+
+static int mode_exit(int value)
+{
+    gpu_work();
+    return value;
+}
+
+static int mode_plain(int value)
+{
+    return value;
+}
+
+static int mode_quick_exit(int value)
+{
+    gpu_work();
+    _exit(value);
+}
+
+static int mode_abort(int value)
+{
+    (void)value;
+    gpu_work();
+    abort();
+}
+
+static int mode_raise(int value)
+{
+    gpu_work();
+    raise(value);
+    return 1;
+}
+
+/* ---- processes and threads --------------------------------------------------------------- */
+
+/* Children that use the GPU, as a data loader or a launcher of workers starts them. */
+static int mode_fork(int value)
+{
+    int failed = 0;
+    for (int i = 0; i < CHILDREN; i++)
+        if (fork() == 0) {
+            gpu_work();
+            exit(0);
+        }
+    for (int status; wait(&status) > 0;)
+        failed += status != 0;
+    gpu_work();
+    return failed ? 99 : value;
+}
+
+/* A child forked after the GPU was used, which must keep its hands off it and its log. */
+static int mode_fork_after(int value)
+{
+    gpu_work();
+    pid_t pid = fork();
+    if (pid == 0)
+        exit(value);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+static int mode_exec(int value)
+{
+    char digits[16];
+    gpu_work();
+    snprintf(digits, sizeof digits, "%d", value);
+    execl("/proc/self/exe", "program", "exit", digits, (char *)NULL);
+    return 98;
+}
+
+static void *spin(void *arg)
+{
+    for (volatile int *stop = arg; !*stop;)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return NULL;
+}
+
+/* main returns while threads still run. */
+static int mode_threads(int value)
+{
+    static volatile int never;
+    pthread_t t;
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&t, NULL, spin, (void *)&never) == 0)
+            pthread_detach(t);
+    gpu_work();
+    return value;
+}
+
+/* ---- streams and directories ------------------------------------------------------------- */
+
+static int mode_cat(int value)
+{
+    char data[4096];
+    gpu_work();
+    for (ssize_t n; (n = read(STDIN_FILENO, data, sizeof data)) > 0;)
+        if (write(STDOUT_FILENO, data, (size_t)n) != n)
+            return 97;
+    return value;
+}
+
+/* Bytes of every value, in an order that the test can make again. */
+static int mode_binary(int value)
+{
+    static unsigned char data[BINARY_BYTES];
+    unsigned x = 1;
+    gpu_work();
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)((x = x * 1103515245u + 12345u) >> 16);
+    return fwrite(data, 1, sizeof data, stdout) == sizeof data ? value : 97;
+}
+
+static int mode_close_fds(int value)
+{
+    gpu_work();
+    for (int fd = 0; fd < 256; fd++)
+        close(fd);
+    return value;
+}
+
+static int mode_chdir(int value)
+{
+    if (chdir("/") != 0)
+        return 97;
+    gpu_work();
+    return value;
+}
+
+static int mode_lose_cwd(int value)
+{
+    if (mkdir("gone", 0700) || chdir("gone") || rmdir("../gone"))
+        return 97;
+    gpu_work();
+    return value;
+}
+
+/* What the program sees of its environment and signal state. */
+static int mode_show(int value)
+{
+    sigset_t mask;
+    struct sigaction a;
+    sigprocmask(SIG_BLOCK, NULL, &mask);
+    for (int s = 1; s < 32; s++) {
+        sigaction(s, NULL, &a);
+        if (sigismember(&mask, s) == 1 || a.sa_handler != SIG_DFL)
+            printf("signal %d%s%s\n", s, sigismember(&mask, s) == 1 ? " blocked" : "",
+                   a.sa_handler == SIG_IGN ? " ignored" : "");
+    }
+    for (int fd = 0; fd < 256; fd++)
+        if (fcntl(fd, F_GETFD) >= 0)
+            printf("fd %d\n", fd);
+    printf("injection %s\n", getenv("CUDA_INJECTION64_PATH") ? "set" : "unset");
+    return value;
+}
+
+/* ---- signals ------------------------------------------------------------------------------ */
+
+/* Counts what arrives and says each; SIGTERM ends it. */
+static int mode_signals(int value)
+{
+    static const int counted[] = {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+        sigaddset(&set, counted[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    gpu_work();
+    say_ready();
+    for (;;) {
+        char line[32];
+        int signal = sigwaitinfo(&set, NULL);
+        if (signal < 0)
+            continue;
+        snprintf(line, sizeof line, "got %d\n", signal);
+        say(line);
+        if (signal == SIGTERM)
+            return value;
+    }
+}
+
+/* Waits for a signal that ends it, SIGINT ignored. */
+static int mode_stubborn(int value)
+{
+    signal(SIGINT, SIG_IGN);
+    gpu_work();
+    say_ready();
+    for (;;)
+        pause();
+    return value;
+}
+
+/* Ignores everything that can be ignored. */
+static int mode_immortal(int value)
+{
+    signal(SIGTERM, SIG_IGN);
+    return mode_stubborn(value);
+}
+
+/* Gives up its stdout and goes on, like a server that has started. */
+static int mode_detach_stdout(int value)
+{
+    say_ready();
+    close(STDOUT_FILENO);
+    return mode_signals(value);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int value);
+} modes[] = {
+    {"exit", mode_exit},
+    {"plain", mode_plain},
+    {"quick-exit", mode_quick_exit},
+    {"abort", mode_abort},
+    {"raise", mode_raise},
+    {"fork", mode_fork},
+    {"fork-after", mode_fork_after},
+    {"exec", mode_exec},
+    {"threads", mode_threads},
+    {"cat", mode_cat},
+    {"binary", mode_binary},
+    {"close-fds", mode_close_fds},
+    {"chdir", mode_chdir},
+    {"lose-cwd", mode_lose_cwd},
+    {"show", mode_show},
+    {"signals", mode_signals},
+    {"stubborn", mode_stubborn},
+    {"immortal", mode_immortal},
+    {"detach-stdout", mode_detach_stdout},
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc == 3 && i < sizeof modes / sizeof modes[0]; i++)
+        if (strcmp(argv[1], modes[i].name) == 0)
+            return modes[i].run(atoi(argv[2]));
+    fprintf(stderr, "usage: program MODE NUMBER\n");
+    return 96;
+}

@@ -1,0 +1,194 @@
+/* test_commands.c - every command explains itself, and its manual page says the
+ * same: help and pages cannot drift apart. */
+#include "child.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COMMANDS_MAX = 32, NAME_SIZE = 32 };
+
+struct names {
+    char items[COMMANDS_MAX][NAME_SIZE];
+    size_t count;
+};
+
+/* The commands that `gpufl --help` lists. */
+static void list_commands(struct names *n)
+{
+    struct world w;
+    struct child c;
+    world_open(&w);
+    assert_int_equal(gpufl(&w, &c, "--help"), 0);
+    assert_int_equal(c.text[CHILD_ERR].len, 0);
+    n->count = 0;
+    const char *at = strstr(c.text[CHILD_OUT].data, "\nCommands:\n");
+    assert_non_null(at);
+    for (at += strlen("\nCommands:\n"); strncmp(at, "  ", 2) == 0; at = strchr(at, '\n') + 1) {
+        assert_true(n->count < COMMANDS_MAX);
+        snprintf(n->items[n->count++], NAME_SIZE, "%.*s", (int)strcspn(at + 2, " "), at + 2);
+    }
+    assert_true(n->count >= 8);
+    child_free(&c);
+    world_close(&w);
+}
+
+/* The text of a page; NULL: there is none. */
+static char *read_page(const char *name)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/docs/man/%s.1", getenv("GPUFL_SOURCE_DIR"), name);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return NULL;
+    char *text = calloc(1, 1 << 20);
+    assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+    return text;
+}
+
+static char *page_of(const char *command)
+{
+    char name[64];
+    snprintf(name, sizeof name, "gpufl-%s", command);
+    char *page = read_page(name);
+    return page ? page : read_page("gpufl");
+}
+
+/* True where the page has the option as an mdoc flag. */
+static bool page_has(const char *page, const char *option)
+{
+    char flag[64];
+    size_t n = (size_t)snprintf(flag, sizeof flag, "Fl -%s", option);
+    for (const char *at = page; (at = strstr(at, flag)); at += n)
+        if (!isalnum((unsigned char)at[n]) && at[n] != '-')
+            return true;
+    return false;
+}
+
+/* Every option that a command's help lists stands in its page. */
+static int check_options(const char *command, const char *help, const char *page)
+{
+    int options = 0;
+    const char *at = strstr(help, "\nOptions:\n");
+    assert_non_null(at);
+    for (at += strlen("\nOptions:\n"); strncmp(at, "  ", 2) == 0; at = strchr(at, '\n') + 1) {
+        char option[NAME_SIZE];
+        const char *dashes = at + 6; /* "  -o, --x" or "      --x" */
+        if (strncmp(dashes, "--", 2) != 0)
+            continue;
+        size_t n = strspn(dashes + 2, "abcdefghijklmnopqrstuvwxyz0123456789-");
+        snprintf(option, sizeof option, "%.*s", (int)n, dashes + 2);
+        if (!page_has(page, option))
+            fail_msg("gpufl %s --%s is not in its manual page", command, option);
+        options++;
+    }
+    return options;
+}
+
+static void help_and_pages_agree(void **state)
+{
+    (void)state;
+    struct names n;
+    list_commands(&n);
+    char *overview = read_page("gpufl");
+    assert_non_null(overview);
+    for (size_t i = 0; i < n.count; i++) {
+        struct world w;
+        struct child c;
+        char entry[64];
+        const char *name = n.items[i];
+        world_open(&w);
+        print_message("%s\n", name);
+        assert_int_equal(gpufl(&w, &c, name, "--help"), 0);
+        assert_int_equal(c.text[CHILD_ERR].len, 0);
+        assert_int_equal(strncmp(c.text[CHILD_OUT].data, "Usage: gpufl ", 13), 0);
+        char *page = page_of(name);
+        assert_true(check_options(name, c.text[CHILD_OUT].data, page) >= 1);
+        snprintf(entry, sizeof entry, ".It Cm %s", name);
+        assert_non_null(strstr(overview, entry));
+        free(page);
+        child_free(&c);
+        assert_int_equal(gpufl(&w, &c, "help", name), 0);
+        assert_int_equal(strncmp(c.text[CHILD_OUT].data, "Usage: gpufl ", 13), 0);
+        child_free(&c);
+        world_close(&w);
+    }
+    free(overview);
+}
+
+static void version_is_told(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    world_open(&w);
+    assert_int_equal(gpufl(&w, &c, "--version"), 0);
+    assert_int_equal(strncmp(c.text[CHILD_OUT].data, "gpufl 0.", 8), 0);
+    child_free(&c);
+    assert_int_equal(gpufl(&w, &c, "version"), 0);
+    child_free(&c);
+    const char *const none[] = {NULL};
+    assert_int_equal(gpufl_run(&w, &c, NULL, NULL, none), 2);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "Commands:"));
+    child_free(&c);
+    world_close(&w);
+}
+
+/* No escape sequences where there is no terminal; output errors are errors. */
+static void output_is_plain(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    world_open(&w);
+    assert_int_equal(gpufl(&w, &c, "info"), 0);
+    assert_null(strchr(c.text[CHILD_OUT].data, '\033'));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "libgpufl.so"));
+    child_free(&c);
+    const char *const argv[] = {"/bin/sh", "-c", "\"$0\" info > /dev/full", path_gpufl(), NULL};
+    child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv});
+    assert_int_equal(child_end(&c), 1);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "cannot write"));
+    child_free(&c);
+    world_close(&w);
+}
+
+/* Colours on a terminal, none with NO_COLOR. */
+static void colours_follow_the_terminal(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    const char *const argv[] = {path_gpufl(), "info", NULL};
+    const char *const env[] = {"NO_COLOR=1", NULL};
+    world_open(&w);
+    child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv, .tty = true});
+    assert_int_equal(child_end(&c), 0);
+    assert_non_null(strchr(c.text[CHILD_OUT].data, '\033'));
+    child_free(&c);
+    child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv, .tty = true, .env = env});
+    assert_int_equal(child_end(&c), 0);
+    assert_null(strchr(c.text[CHILD_OUT].data, '\033'));
+    child_free(&c);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_and_pages_agree),
+        cmocka_unit_test(version_is_told),
+        cmocka_unit_test(output_is_plain),
+        cmocka_unit_test(colours_follow_the_terminal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

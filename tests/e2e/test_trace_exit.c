@@ -1,0 +1,214 @@
+/* test_trace_exit.c - whatever way the traced program ends, its exit code and its
+ * stdout are its own, and what it did is on disk. */
+#include "child.h"
+#include "sessions.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* A way to end: the program's mode and number, what comes of it. */
+struct ending {
+    const char *mode, *number;
+    int code;     /* exit code of gpufl */
+    int sessions; /* left on disk */
+    bool clean;   /* every one of them says that it ended */
+};
+
+static const struct ending endings[] = {
+    {"exit", "0", 0, 1, true},
+    {"exit", "7", 7, 1, true},
+    {"exit", "255", 255, 1, true},
+    {"quick-exit", "3", 3, 1, false},
+    {"abort", "0", 128 + SIGABRT, 1, false},
+    {"raise", "11", 128 + SIGSEGV, 1, false},
+    {"raise", "9", 128 + SIGKILL, 1, false},
+    {"raise", "15", 128 + SIGTERM, 1, false},
+    {"fork", "4", 4, 4, true},
+    {"fork-after", "5", 5, 1, true},
+    {"exec", "6", 6, 2, false},
+    {"threads", "8", 8, 1, true},
+    {"close-fds", "9", 9, 1, false},
+    {"chdir", "2", 2, 1, true},
+    {"lose-cwd", "1", 1, 1, true},
+};
+
+/* Every session carries an id of its own and the same run id. */
+static void check_ids(const struct sessions *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        assert_int_equal(strlen(s->items[i].id), 36);
+        assert_int_equal(strlen(s->items[i].run), 36);
+        assert_string_equal(s->items[i].run, s->items[0].run);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(s->items[i].id, s->items[j].id);
+    }
+}
+
+static void check_ending(const struct ending *e)
+{
+    struct world w;
+    struct child c;
+    struct sessions s;
+    world_open(&w);
+    print_message("%s %s\n", e->mode, e->number);
+    int code = gpufl(&w, &c, "trace", "-o", "logs", "--option", "log_compress=false", "--",
+                     path_program(), e->mode, e->number);
+    char dir[PATH_MAX + 8];
+    snprintf(dir, sizeof dir, "%s/logs", w.dir);
+    sessions_of(&s, dir);
+    if (code != e->code || (int)s.ours != e->sessions)
+        fail_msg("%s %s: code %d, %zu sessions\n%s", e->mode, e->number, code, s.ours,
+                 c.text[CHILD_ERR].data);
+    check_ids(&s);
+    if (e->clean)
+        assert_int_equal(s.ended, s.ours);
+    assert_int_equal(c.text[CHILD_OUT].len, 0);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, " in logs\n"));
+    sessions_fini(&s);
+    child_free(&c);
+    world_close(&w);
+}
+
+static void exit_codes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        check_ending(&endings[i]);
+}
+
+/* stdin arrives and stdout leaves untouched; the report is on stderr only. */
+static void streams_are_the_programs(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    world_open(&w);
+    const char *input = "line one\nline two\n";
+    const char *const args[] = {"trace", path_program(), "cat", "0", NULL};
+    assert_int_equal(gpufl_run(&w, &c, NULL, input, args), 0);
+    assert_string_equal(c.text[CHILD_OUT].data, input);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "gpufl: 1 session in ./gpufl-e2e-program-"));
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "gpufl report ./gpufl-e2e-program-"));
+    child_free(&c);
+
+    assert_int_equal(gpufl(&w, &c, "trace", "-q", path_program(), "binary", "0"), 0);
+    assert_int_equal(c.text[CHILD_OUT].len, 1 << 20);
+    unsigned x = 1;
+    for (size_t i = 0; i < c.text[CHILD_OUT].len; i++)
+        assert_int_equal((unsigned char)c.text[CHILD_OUT].data[i],
+                         (unsigned char)((x = x * 1103515245u + 12345u) >> 16));
+    assert_string_equal(c.text[CHILD_ERR].data, "");
+    child_free(&c);
+    world_close(&w);
+}
+
+/* The program finds the descriptors and signal state that gpufl was started with. */
+static void nothing_is_inherited(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    world_open(&w);
+    assert_int_equal(gpufl(&w, &c, "trace", "-q", path_program(), "show", "0"), 0);
+    assert_string_equal(c.text[CHILD_OUT].data, "fd 0\nfd 1\nfd 2\ninjection set\n");
+    child_free(&c);
+
+    const char *const argv[] = {path_gpufl(), "trace", "-q", path_program(), "show", "0", NULL};
+    child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv, .nohup = true});
+    assert_int_equal(child_end(&c), 0);
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "signal 1 ignored\n"));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "signal 17 ignored\n"));
+    assert_null(strstr(c.text[CHILD_OUT].data, "blocked"));
+    assert_null(strstr(c.text[CHILD_OUT].data, "fd 0\n"));
+    child_free(&c);
+    world_close(&w);
+}
+
+/* Finished logs are compressed, unless that is not wanted. */
+static void logs_are_compressed(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    char dir[PATH_MAX];
+    world_open(&w);
+    assert_int_equal(gpufl(&w, &c, "trace", path_program(), "exit", "0"), 0);
+    child_free(&c);
+    default_dir(w.dir, dir);
+    assert_int_equal(count_files(dir, ".log"), 0);
+    assert_true(count_files(dir, ".1.log.gz") >= 2);
+    world_close(&w);
+
+    world_open(&w);
+    assert_int_equal(
+        gpufl(&w, &c, "trace", "--option", "log_compress=no", path_program(), "exit", "0"), 0);
+    child_free(&c);
+    assert_int_equal(count_files(w.dir, ".gz"), 0);
+    assert_true(count_files(w.dir, ".log") >= 2);
+    world_close(&w);
+}
+
+/* A killed program's log is closed up too: it is known that nobody writes to it. */
+static void logs_of_the_killed_are_compressed(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    world_open(&w);
+    assert_int_equal(gpufl(&w, &c, "trace", path_program(), "raise", "9"), 128 + SIGKILL);
+    assert_int_equal(count_files(w.dir, ".log"), 0);
+    assert_true(count_files(w.dir, ".log.gz") >= 2);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "signal 9 (Killed)"));
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "did not end cleanly"));
+    child_free(&c);
+    world_close(&w);
+}
+
+/* The report goes where it is asked for; the rest stays on stderr. */
+static void report_to_a_file(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    char path[PATH_MAX + 16];
+    world_open(&w);
+    assert_int_equal(
+        gpufl(&w, &c, "trace", "--json", "--report", "r.json", path_program(), "exit", "0"), 0);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "the report is in r.json"));
+    assert_null(strchr(c.text[CHILD_ERR].data, '{'));
+    child_free(&c);
+    snprintf(path, sizeof path, "%s/r.json", w.dir);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_int_equal(fgetc(f), '{');
+    fclose(f);
+
+    assert_int_equal(gpufl(&w, &c, "trace", "--no-report", path_program(), "exit", "0"), 0);
+    assert_int_equal(strncmp(c.text[CHILD_ERR].data, "gpufl: 1 session in ", 20), 0);
+    child_free(&c);
+    world_close(&w);
+}
+
+int main(void)
+{
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exit_codes),
+        cmocka_unit_test(streams_are_the_programs),
+        cmocka_unit_test(nothing_is_inherited),
+        cmocka_unit_test(logs_are_compressed),
+        cmocka_unit_test(logs_of_the_killed_are_compressed),
+        cmocka_unit_test(report_to_a_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* test_trace_input.c - wrong command lines and surroundings: one clear sentence,
+ * the right exit code, and where a program was named rightly it runs. */
+#include "child.h"
+#include "sessions.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A command line, its exit code and a part of what is said. */
+struct wrong {
+    const char *args[8]; /* behind "gpufl" */
+    int code;
+    const char *says;
+};
+
+static const struct wrong usages[] = {
+    {{"trace"}, 2, "there is no command to run"},
+    {{"trace", "--"}, 2, "there is no command to run"},
+    {{"trace", ""}, 2, "there is no command to run"},
+    {{"trace", "--nam", "x", "true"}, 2, "did you mean '--name'?"},
+    {{"trace", "--nonsense", "true"}, 2, "unknown option '--nonsense'"},
+    {{"trace", "-o"}, 2, "needs a value"},
+    {{"trace", "-o", "", "true"}, 2, "name of a directory"},
+    {{"trace", "--engine", "Tracee", "true"}, 2, "did you mean 'Trace'?"},
+    {{"trace", "--engine", "42", "true"}, 2, "not one of Monitor, Trace"},
+    {{"trace", "--duration", "soon", "true"}, 2, "is not a duration"},
+    {{"trace", "--duration", "10us", "true"}, 2, "at least 1ms"},
+    {{"trace", "--kill", "true"}, 2, "which is not given"},
+    {{"trace", "--top", "0", "true"}, 2, "between 1 and"},
+    {{"trace", "--json=yes", "true"}, 2, "takes no value"},
+    {{"trace", "--option", "log_compres=1", "true"}, 2, "did you mean 'log_compress'?"},
+    {{"trace", "--option", "log_compress", "true"}, 2, "needs a value"},
+    {{"trace", "--option", "log_compress=maybe", "true"}, 2, "true or false"},
+    {{"trace", "--option", "flush_interval_ms=x", "true"}, 2, "'x'"},
+    {{"trace", "--option", "backend=Voodoo", "true"}, 2, "Nvidia"},
+    {{"trace", "--option", "log_path=/tmp", "true"}, 2, "use --output"},
+    {{"tarce", "true"}, 2, "did you mean 'trace'?"},
+    {{"frobnicate"}, 2, "there is no command 'frobnicate'"},
+    {{"--frobnicate"}, 2, "comes before any command"},
+    {{"info", "extra"}, 2, "takes no operands"},
+    {{"help", "frobnicate"}, 2, "frobnicate"},
+    {{"trace", "--", "./not-there"}, 127, "No such file"},
+    {{"trace", "--", "not-there-in-path"}, 127, "No such file"},
+    {{"trace", "--", "./text"}, 126, "Permission denied"},
+    {{"trace", "--", "/"}, 126, "ermission denied"},
+    {{"upload", "x"}, 69, "not built yet"},
+};
+
+static void wrong_command_lines(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    char text[PATH_MAX + 8];
+    world_open(&w);
+    snprintf(text, sizeof text, "%s/text", w.dir);
+    close(open(text, O_CREAT | O_WRONLY, 0600));
+    for (size_t i = 0; i < sizeof usages / sizeof usages[0]; i++) {
+        const struct wrong *u = &usages[i];
+        int code = gpufl_run(&w, &c, NULL, NULL, u->args);
+        if (code != u->code || !strstr(c.text[CHILD_ERR].data, u->says))
+            fail_msg("%s %s …: code %d\n%s", u->args[0], u->args[1], code, c.text[CHILD_ERR].data);
+        assert_int_equal(c.text[CHILD_OUT].len, 0);
+        child_free(&c);
+    }
+    unlink(text);
+    assert_int_equal(rmdir(w.dir), 0); /* nothing was left behind */
+}
+
+/* A place that cannot be written: said, and the program runs to its own end. */
+static void unwritable_places(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"/proc/gpufl", "file", "file/below", "/dev/null"};
+    struct world w;
+    struct child c;
+    char path[PATH_MAX + 8];
+    world_open(&w);
+    snprintf(path, sizeof path, "%s/file", w.dir);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        assert_int_equal(gpufl(&w, &c, "trace", "-o", places[i], path_program(), "show", "7"), 7);
+        assert_non_null(strstr(c.text[CHILD_ERR].data, "the program runs without capture"));
+        assert_non_null(strstr(c.text[CHILD_OUT].data, "injection unset"));
+        child_free(&c);
+    }
+    world_close(&w);
+}
+
+/* The default directory cannot be made: the sentence names -o. A user who may write
+ * everywhere cannot test that, so the current directory is one that is gone. */
+static void current_directory_is_gone(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    world_open(&w);
+    const char *argv[] = {"/bin/sh",
+                          "-c",
+                          "mkdir gone; cd gone; rmdir ../gone; \"$0\" trace \"$1\" show 5",
+                          path_gpufl(),
+                          path_program(),
+                          NULL};
+    child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv});
+    assert_int_equal(child_end(&c), 5);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "-o DIR"));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "injection unset"));
+    child_free(&c);
+    world_close(&w);
+}
+
+/* Why nothing was captured. */
+struct reason {
+    const char *env[2];
+    const char *args[8];
+    int code;
+    const char *says;
+};
+
+static void reasons_for_nothing(void **state)
+{
+    (void)state;
+    const struct reason reasons[] = {
+        {{"GPUFL_DISABLED=1"}, {"trace", path_program(), "exit", "3"}, 3, "GPUFL_DISABLED"},
+        {{NULL},
+         {"trace", "--option", "enabled=false", path_program(), "exit", "4"},
+         4,
+         "enabled=false"},
+        {{"GPUFL_LIBRARY=/not/there"}, {"trace", path_program(), "exit", "5"}, 5, "GPUFL_LIBRARY"},
+        {{"GPUFL_LIBRARY=/etc/hostname"},
+         {"trace", path_program(), "exit", "6"},
+         6,
+         "does not load"},
+        {{NULL}, {"trace", path_program(), "plain", "7"}, 7, "nothing was captured: "},
+    };
+    struct world w;
+    struct child c;
+    world_open(&w);
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        int code = gpufl_run(&w, &c, reasons[i].env, NULL, reasons[i].args);
+        if (code != reasons[i].code || !strstr(c.text[CHILD_ERR].data, reasons[i].says))
+            fail_msg("%s: code %d\n%s", reasons[i].says, code, c.text[CHILD_ERR].data);
+        child_free(&c);
+    }
+    assert_int_equal(rmdir(w.dir), 0); /* empty directories of ours are removed again */
+}
+
+/* Another tool's injection is replaced, and named. */
+static void other_tool_is_named(void **state)
+{
+    (void)state;
+    static const char *const env[] = {"CUDA_INJECTION64_PATH=/opt/other/libother.so", NULL};
+    struct world w;
+    struct child c;
+    world_open(&w);
+    const char *const args[] = {"trace", "--no-report", path_program(), "exit", "0", NULL};
+    assert_int_equal(gpufl_run(&w, &c, env, NULL, args), 0);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "/opt/other/libother.so"));
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "gpufl: 1 session in "));
+    child_free(&c);
+    world_close(&w);
+}
+
+/* Runs into one directory are told apart. */
+static void runs_share_a_directory(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    struct sessions s;
+    char dir[PATH_MAX + 8];
+    world_open(&w);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            gpufl(&w, &c, "trace", "-o", "logs", "--no-report", path_program(), "exit", "0"), 0);
+        assert_non_null(strstr(c.text[CHILD_ERR].data, "gpufl: 1 session in logs\n"));
+        child_free(&c);
+    }
+    snprintf(dir, sizeof dir, "%s/logs", w.dir);
+    sessions_of(&s, dir);
+    assert_int_equal(s.count, 2);
+    assert_string_not_equal(s.items[0].run, s.items[1].run);
+    sessions_fini(&s);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_command_lines),       cmocka_unit_test(unwritable_places),
+        cmocka_unit_test(current_directory_is_gone), cmocka_unit_test(reasons_for_nothing),
+        cmocka_unit_test(other_tool_is_named),       cmocka_unit_test(runs_share_a_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
