@@ -127,7 +127,6 @@ static void put_kernel(struct sim_thread *t, struct sim_trace *a, struct sim_at 
 void sim_launch(struct sim_thread *t, struct sim_at at, const struct sim_work *w)
 {
     queue_wait(t, at);
-    int64_t entry = t->now;
     sim_host(t, LAUNCH_COST);
     struct sim_trace *a = sim_activity_begin(t, 1);
     t->tally.launches++;
@@ -137,8 +136,6 @@ void sim_launch(struct sim_thread *t, struct sim_at at, const struct sim_work *w
             .kind = LAUNCH_KERNEL,
             .correlation = correlation,
             .kernels = 1,
-            .start = entry,
-            .duration = LAUNCH_COST,
         };
         sim_activity_launch(a, &l);
     }
@@ -184,7 +181,7 @@ void sim_graph_launch(struct sim_thread *t, struct sim_at at, unsigned graph)
             .correlation = correlation,
             .kernels = g->count,
             .graph = graph,
-            .start = entry,
+            .start = a->config.graph_launches ? entry : 0, /* asks for a row */
             .duration = cost,
         };
         sim_activity_launch(a, &l);
