@@ -360,6 +360,14 @@ static int devices_count(struct devices *d)
     return d->count;
 }
 
+static void description_clear(struct device_row *row, struct device_text *text)
+{
+    row_clear(row, COL_device_COUNT);
+    memset(text, 0, sizeof *text);
+    row->id = row->name = row->uuid = row->vendor = row->pci = row->arch = row->driver = 0;
+    snprintf(text->vendor, sizeof text->vendor, "nvidia");
+}
+
 static void describe_clocks(const struct nvml *n, struct device *d, struct device_row *row)
 {
     unsigned mhz;
@@ -401,11 +409,8 @@ static int devices_describe(struct devices *d, int index, struct device_row *row
         return GPUFL_E_INVAL;
     struct device *item = &d->items[index];
     const struct nvml *n = d->nvml;
-    row_clear(row, COL_device_COUNT);
-    memset(text, 0, sizeof *text);
-    row->id = row->name = row->uuid = row->vendor = row->pci = row->arch = row->driver = 0;
+    description_clear(row, text);
     row->index = index;
-    snprintf(text->vendor, sizeof text->vendor, "nvidia");
     if (!item->handle)
         return 0;
     describe_chip(item, row, text);
@@ -445,6 +450,24 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
         item->due[i] = groups[i].period ? now + groups[i].period : 0;
     }
     return 0;
+}
+
+void nvidia_device_describe(int ordinal, struct device_row *row, struct device_text *text)
+{
+    const struct cuda *cuda = cuda_loaded();
+    struct devices *d;
+    unsigned domain, bus, slot;
+    description_clear(row, text);
+    row->index = ordinal;
+    if (!cuda || cuda_describe(cuda, ordinal, row, text) != 0 ||
+        sscanf(text->pci, "%x:%x:%x", &domain, &bus, &slot) != 3 || devices_open(&d, NULL) != 0)
+        return;
+    for (int i = 0; i < d->count; i++) {
+        const struct nvml_pci *pci = &d->items[i].pci;
+        if (d->items[i].handle && pci->domain == domain && pci->bus == bus && pci->device == slot)
+            devices_describe(d, i, row, text);
+    }
+    devices_close(d);
 }
 
 const struct device_ops nvidia_devices = {

@@ -2,10 +2,12 @@
 #include "backend/backend.h"
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/probe.h"
+#include "backend/nvidia/trace.h"
 
 const struct backend backend_nvidia = {
     .name = "nvidia",
     .probe = nvidia_probe,
+    .trace = &nvidia_trace,
     .devices = &nvidia_devices,
     .usable = nvidia_usable,
 };

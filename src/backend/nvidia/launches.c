@@ -1,0 +1,298 @@
+/* launches.c - see launches.h.
+ *
+ * A launch is counted and joined to its scope at its entry: its record may be
+ * decoded before the call returns. The exit takes back what failed. The word that
+ * CUPTI keeps for a call between its entry and exit carries what the entry did, so
+ * that nothing is kept per thread. One callback in 64, picked by a hash of the
+ * correlation id, is timed.
+ *
+ * Launches into a stream that is being captured run nothing and have no record.
+ * Captures are rare, so begin and end keep a count, and only while it is above 0
+ * the driver is asked about the stream.
+ *
+ * The driver may be called here: these callbacks sit at the boundary of its
+ * interface, where it holds no lock of its own. */
+#include "backend/nvidia/launches.h"
+
+#include "backend/nvidia/cuda.h"
+#include "backend/nvidia/graphs.h"
+#include "base/clock.h"
+
+enum role {
+    ROLE_NONE,
+    ROLE_KERNEL,
+    ROLE_GRAPH,
+    ROLE_JOIN,
+    ROLE_CAPTURE_BEGIN,
+    ROLE_CAPTURE_END,
+    ROLE_INSTANTIATE,
+    ROLE_EXEC
+};
+
+enum { ROLE_IDS = 1024, SAMPLED_1_IN = 64, CAPTURE_INVALIDATED = 901 };
+
+/* The ids by name: ID_cuLaunchKernel, … */
+enum {
+#define ID(name, id) ID_##name = id,
+    CUPTI_KERNEL_CALLS(ID) CUPTI_GRAPH_CALLS(ID) CUPTI_EXEC_CALLS(ID)
+#undef ID
+};
+
+static const uint8_t roles[ROLE_IDS] = {
+#define ROW(name, id) [id] = ROLE_KERNEL,
+    CUPTI_KERNEL_CALLS(ROW)
+#undef ROW
+#define ROW(name, id) [id] = ROLE_GRAPH,
+        CUPTI_GRAPH_CALLS(ROW)
+#undef ROW
+#define ROW(name, id) [id] = ROLE_JOIN,
+            CUPTI_COPY_CALLS(ROW) CUPTI_SYNC_CALLS(ROW)
+#undef ROW
+#define ROW(name, id) [id] = ROLE_CAPTURE_BEGIN,
+                CUPTI_CAPTURE_BEGIN_CALLS(ROW)
+#undef ROW
+#define ROW(name, id) [id] = ROLE_CAPTURE_END,
+                    CUPTI_CAPTURE_END_CALLS(ROW)
+#undef ROW
+#define ROW(name, id) [id] = ROLE_INSTANTIATE,
+                        CUPTI_INSTANTIATE_CALLS(ROW)
+#undef ROW
+#define ROW(name, id) [id] = ROLE_EXEC,
+                            CUPTI_EXEC_CALLS(ROW)
+#undef ROW
+};
+
+/* Calls without which launches cannot be counted, with any library that is new enough to open. */
+static const uint16_t required[] = {ID_cuLaunchKernel, ID_cuGraphLaunch};
+
+/* ---- streams --------------------------------------------------------------------------- */
+
+static cuda_stream launch_stream(uint32_t id, const void *params)
+{
+    switch (id) {
+    case ID_cuLaunchKernel:
+    case ID_cuLaunchKernel_ptsz:
+    case ID_cuLaunchCooperativeKernel:
+    case ID_cuLaunchCooperativeKernel_ptsz:
+        return ((const struct cuda_launch_params *)params)->stream;
+    case ID_cuLaunchKernelEx:
+    case ID_cuLaunchKernelEx_ptsz: {
+        const struct cuda_launch_config *config =
+            ((const struct cuda_launch_ex_params *)params)->config;
+        return config ? config->stream : NULL;
+    }
+    case ID_cuLaunchGridAsync:
+        return ((const struct cuda_launch_grid_async_params *)params)->stream;
+    case ID_cuGraphLaunch:
+    case ID_cuGraphLaunch_ptsz:
+        return ((const struct cuda_graph_launch_params *)params)->stream;
+    default: /* legacy forms run in the default stream, the multi-device one cannot be captured */
+        return NULL;
+    }
+}
+
+/* In these forms no stream means the thread's own. */
+static bool per_thread_default(uint32_t id)
+{
+    return id == ID_cuLaunchKernel_ptsz || id == ID_cuLaunchCooperativeKernel_ptsz ||
+           id == ID_cuLaunchKernelEx_ptsz || id == ID_cuGraphLaunch_ptsz;
+}
+
+/* True where the call only adds a node to a graph that is being captured. */
+static bool launch_captured(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    if (__builtin_expect(atomic_load_explicit(&t->captures, memory_order_relaxed) <= 0, 1))
+        return false;
+    const struct cuda *cuda = cuda_loaded();
+    cuda_stream stream = launch_stream(id, c->params);
+    int state = CUDA_CAPTURE_NONE;
+    if (!stream && per_thread_default(id))
+        stream = CUDA_PER_THREAD_STREAM;
+    return cuda && cuda->cuStreamIsCapturing &&
+           cuda->cuStreamIsCapturing(stream, &state) == CUDA_OK && state != CUDA_CAPTURE_NONE;
+}
+
+/* ---- entry ----------------------------------------------------------------------------- */
+
+static void enter_kernel(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    struct launch l = {.kind = LAUNCH_KERNEL, .correlation = c->correlation, .kernels = 1};
+    uint64_t count = 1;
+    if (launch_captured(t, id, c))
+        count = 0;
+    else if (__builtin_expect(id == ID_cuLaunchCooperativeKernelMultiDevice, 0))
+        count = ((const struct cuda_multi_device_params *)c->params)->devices;
+    *c->data = count;
+    for (uint64_t i = 0; i < count; i++)
+        t->sink->ops->launch(t->sink, &l);
+}
+
+/* An unknown one was instantiated before we came: its kernels stay unknown. */
+static struct graph_info graph_of(const struct cupti_callback *c)
+{
+    cuda_exec exec = ((const struct cuda_graph_launch_params *)c->params)->exec;
+    struct graph_info g = graphs_find(exec);
+    return g.number ? g : graphs_add(exec, CELL_NULL);
+}
+
+static void enter_graph(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    *c->data = 0;
+    if (launch_captured(t, id, c))
+        return;
+    struct graph_info g = graph_of(c);
+    struct launch l = {.kind = LAUNCH_GRAPH,
+                       .correlation = c->correlation,
+                       .kernels = g.kernels,
+                       .graph = g.number};
+    *c->data = t->config.graph_launches ? (uint64_t)clock_mono() : 1;
+    t->sink->ops->launch(t->sink, &l);
+}
+
+static void enter_join(struct trace *t, const struct cupti_callback *c)
+{
+    struct launch l = {.kind = LAUNCH_OTHER, .correlation = c->correlation};
+    if (t->sink->ops->in_scope(t->sink))
+        t->sink->ops->launch(t->sink, &l);
+}
+
+static void enter(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    switch ((enum role)roles[id]) {
+    case ROLE_KERNEL:
+        enter_kernel(t, id, c);
+        break;
+    case ROLE_GRAPH:
+        enter_graph(t, id, c);
+        break;
+    case ROLE_JOIN:
+        enter_join(t, c);
+        break;
+    case ROLE_EXEC: /* before its address can be given to a new one */
+        if (id == ID_cuGraphExecDestroy)
+            graphs_drop(((const struct cuda_graph_exec_params *)c->params)->exec);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- exit ------------------------------------------------------------------------------ */
+
+static int call_result(const struct cupti_callback *c)
+{
+    return c->result ? *(const int *)c->result : CUDA_OK;
+}
+
+static void exit_kernel(struct trace *t, const struct cupti_callback *c)
+{
+    if (__builtin_expect(call_result(c) == CUDA_OK, 1))
+        return;
+    struct launch l = {.kind = LAUNCH_FAILED, .correlation = c->correlation, .kernels = 1};
+    for (uint64_t i = *c->data; i > 0; i--)
+        t->sink->ops->launch(t->sink, &l);
+}
+
+static void exit_graph(struct trace *t, const struct cupti_callback *c)
+{
+    uint64_t entered = *c->data;
+    bool failed = call_result(c) != CUDA_OK;
+    if (!entered || (!failed && !t->config.graph_launches))
+        return;
+    struct graph_info g = graph_of(c);
+    struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_GRAPH_END,
+                       .correlation = c->correlation,
+                       .kernels = g.kernels,
+                       .graph = g.number};
+    if (!failed) {
+        l.start = (int64_t)entered;
+        l.duration = clock_mono() - l.start;
+    }
+    t->sink->ops->launch(t->sink, &l);
+}
+
+static void exit_capture_end(struct trace *t, int result)
+{
+    if (result != CUDA_OK && result != CAPTURE_INVALIDATED)
+        return;
+    int32_t n = atomic_load_explicit(&t->captures, memory_order_relaxed);
+    while (n > 0 && !atomic_compare_exchange_weak_explicit(
+                        &t->captures, &n, n - 1, memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+static void exit_instantiate(const struct cupti_callback *c)
+{
+    const struct cuda_graph_instantiate_params *p = c->params;
+    if (call_result(c) == CUDA_OK && p->exec && *p->exec)
+        graphs_add(*p->exec, graphs_count_kernels(cuda_loaded(), p->graph));
+}
+
+static void leave(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    switch ((enum role)roles[id]) {
+    case ROLE_KERNEL:
+        exit_kernel(t, c);
+        break;
+    case ROLE_GRAPH:
+        exit_graph(t, c);
+        break;
+    case ROLE_CAPTURE_BEGIN:
+        if (call_result(c) == CUDA_OK)
+            atomic_fetch_add_explicit(&t->captures, 1, memory_order_relaxed);
+        break;
+    case ROLE_CAPTURE_END:
+        exit_capture_end(t, call_result(c));
+        break;
+    case ROLE_INSTANTIATE:
+        exit_instantiate(c);
+        break;
+    case ROLE_EXEC: /* a node switched off runs no kernel */
+        if (id == ID_cuGraphNodeSetEnabled && call_result(c) == CUDA_OK)
+            graphs_forget_count(((const struct cuda_graph_exec_params *)c->params)->exec);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- the callback ---------------------------------------------------------------------- */
+
+static bool sampled(uint32_t correlation)
+{
+    return correlation * 0x9E3779B1u < UINT32_MAX / SAMPLED_1_IN;
+}
+
+void launches_callback(void *user, int domain, uint32_t id, const void *data)
+{
+    struct trace *t = user;
+    const struct cupti_callback *c = data;
+    if (!atomic_load_explicit(&t->live, memory_order_acquire) || domain != CUPTI_DOMAIN_DRIVER ||
+        id >= ROLE_IDS)
+        return;
+    int64_t begin = __builtin_expect(sampled(c->correlation), 0) ? clock_mono() : 0;
+    if (c->site == CUPTI_SITE_ENTER)
+        enter(t, id, c);
+    else
+        leave(t, id, c);
+    if (begin)
+        atomic_fetch_add_explicit(&t->callback_ns, clock_mono() - begin, memory_order_relaxed);
+}
+
+int64_t launches_cost(struct trace *t)
+{
+    return atomic_load_explicit(&t->callback_ns, memory_order_relaxed) * SAMPLED_1_IN;
+}
+
+int launches_enable(struct trace *t)
+{
+    for (uint32_t id = 0; id < ROLE_IDS; id++) {
+        if (roles[id] == ROLE_NONE)
+            continue;
+        int result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
+        for (size_t i = 0; result != CUPTI_OK && i < sizeof required / sizeof *required; i++)
+            if (id == required[i])
+                return result;
+    }
+    return CUPTI_OK;
+}

@@ -1,0 +1,436 @@
+/* records.c - see records.h. */
+#include "backend/nvidia/records.h"
+
+#include "backend/nvidia/cuda.h"
+#include "backend/nvidia/devices.h"
+#include "backend/nvidia/external.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+enum {
+    DEVICES = 64,
+    CONTEXTS = 256,
+    STREAMS = 256,
+    CONFIGS = 4096,
+    SECOND = 1000000000,
+};
+
+/* What distinguishes launch configurations, as it stands in the record. */
+struct config_key {
+    uint32_t name;     /* id; 0: slot is free */
+    uint32_t device;   /* id */
+    int32_t launch[8]; /* grid, block, static and dynamic shared memory */
+    uint32_t cluster[3];
+    uint32_t local_per_thread, shared_executed;
+    uint16_t registers;
+    uint8_t cache, padding;
+    uint64_t local_total;
+};
+
+struct config_slot {
+    struct config_key key;
+    uint32_t id;
+};
+
+struct stream_slot {
+    uint32_t context, number;
+    uint32_t device; /* id; 0 with id 0: slot is free */
+    uint32_t id;
+};
+
+struct context_slot {
+    uint32_t context, device; /* the library's numbers */
+    bool known;
+};
+
+struct records {
+    const struct cupti *cupti;
+    struct sink *sink;
+    int64_t time_offset;       /* ns added to every time */
+    int64_t earliest, latest;  /* ns: times outside are impossible */
+    uint32_t devices[DEVICES]; /* id by the library's number; 0: not asked for yet */
+    struct context_slot contexts[CONTEXTS];
+    struct stream_slot streams[STREAMS];
+    struct config_slot *configs; /* owned; CONFIGS entries */
+    struct external *external;   /* owned; NULL until an operation id was seen */
+    bool external_seen;
+};
+
+int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset)
+{
+    *out = NULL;
+    struct records *r = mem_zalloc(sizeof *r);
+    if (!r)
+        return GPUFL_E_NOMEM;
+    r->cupti = c;
+    r->sink = s;
+    r->time_offset = time_offset;
+    r->earliest = clock_mono() - SECOND;
+    r->configs = mem_array(CONFIGS, sizeof *r->configs);
+    if (!r->configs) {
+        records_close(r);
+        return GPUFL_E_NOMEM;
+    }
+    *out = r;
+    return 0;
+}
+
+void records_close(struct records *r)
+{
+    if (!r)
+        return;
+    external_close(r->external);
+    mem_free(r->configs);
+    mem_free(r);
+}
+
+bool records_want_prescan(const struct records *r)
+{
+    return r->external_seen;
+}
+
+/* ---- what records share ---------------------------------------------------------------- */
+
+static uint32_t mix(uint32_t h, uint32_t v)
+{
+    return (h ^ v) * 0x9E3779B1u;
+}
+
+static uint32_t device_ask(struct records *r, uint32_t number)
+{
+    struct device_row row;
+    struct device_text text;
+    nvidia_device_describe((int)number, &row, &text);
+    struct sink *s = r->sink;
+    row.name = s->ops->name(s, text.name);
+    row.uuid = s->ops->name(s, text.uuid);
+    row.vendor = s->ops->name(s, text.vendor);
+    row.pci = s->ops->name(s, text.pci);
+    row.arch = s->ops->name(s, text.arch);
+    row.driver = s->ops->name(s, text.driver);
+    return s->ops->device(s, &row);
+}
+
+/* Id of a device by the library's number, which is the program's ordinal. */
+static uint32_t device_id(struct records *r, uint32_t number)
+{
+    if (number >= DEVICES)
+        return 0;
+    if (!r->devices[number])
+        r->devices[number] = device_ask(r, number);
+    return r->devices[number];
+}
+
+static void context_learn(struct records *r, uint32_t context, uint32_t device)
+{
+    struct context_slot *s = &r->contexts[context % CONTEXTS];
+    *s = (struct context_slot){.context = context, .device = device, .known = true};
+}
+
+/* Id of a context's device; 0 where no record has told yet. */
+static uint32_t context_device(struct records *r, uint32_t context)
+{
+    const struct context_slot *s = &r->contexts[context % CONTEXTS];
+    return s->known && s->context == context ? device_id(r, s->device) : 0;
+}
+
+static uint32_t stream_id(struct records *r, uint32_t device, uint32_t context, uint32_t number)
+{
+    uint32_t hash = mix(mix(mix(0, device), context), number) >> 16;
+    struct stream_slot *s = &r->streams[hash % STREAMS];
+    if (s->id && s->device == device && s->context == context && s->number == number)
+        return s->id;
+    int64_t shown = number == CUPTI_NONE ? CELL_NULL : (int64_t)number;
+    *s = (struct stream_slot){.context = context, .number = number, .device = device};
+    s->id = r->sink->ops->stream(r->sink, device, context, shown);
+    return s->id;
+}
+
+/* True where the library fills a record of this kind up to and including a member. */
+#define FILLS(r, KIND, type, member)                                                               \
+    ((r)->cupti->filled[CUPTI_KIND_##KIND] >=                                                      \
+     offsetof(struct type, member) + sizeof(((struct type *)0)->member))
+
+/* Both times onto our clock; false and counted where they are impossible. */
+static bool times(struct records *r, uint64_t start, uint64_t end, int64_t *at, int64_t *duration)
+{
+    *at = (int64_t)start + r->time_offset;
+    *duration = (int64_t)(end - start);
+    if (start && end >= start && *at >= r->earliest && *at + *duration <= r->latest)
+        return true;
+    r->sink->ops->lost(r->sink, LOSS_TIME, 1);
+    return false;
+}
+
+/* ---- kernels --------------------------------------------------------------------------- */
+
+static void config_key(struct records *r, const struct cupti_kernel *k, struct config_key *key)
+{
+    memset(key, 0, sizeof *key);
+    key->name = r->sink->ops->name(r->sink, k->name ? k->name : "(no name)");
+    key->device = device_id(r, k->device);
+    memcpy(key->launch, k->grid, sizeof key->launch);
+    if (FILLS(r, KERNEL, cupti_kernel, cluster))
+        memcpy(key->cluster, k->cluster, sizeof key->cluster);
+    key->local_per_thread = k->local_per_thread;
+    key->local_total =
+        FILLS(r, KERNEL, cupti_kernel, local_total64) ? k->local_total64 : k->local_total;
+    key->shared_executed = k->shared_executed;
+    key->registers = k->registers;
+    key->cache = k->cache;
+}
+
+static uint32_t config_ask(struct records *r, const struct config_key *k)
+{
+    struct config_row row = {
+        .name = k->name,
+        .device = k->device,
+        .grid_x = k->launch[0],
+        .grid_y = k->launch[1],
+        .grid_z = k->launch[2],
+        .block_x = k->launch[3],
+        .block_y = k->launch[4],
+        .block_z = k->launch[5],
+        .cluster_x = k->cluster[0],
+        .cluster_y = k->cluster[1],
+        .cluster_z = k->cluster[2],
+        .registers = k->registers,
+        .shared_static = k->launch[6],
+        .shared_dynamic = k->launch[7],
+        .shared_executed = k->shared_executed,
+        .local_per_thread = k->local_per_thread,
+        .local_total = (int64_t)k->local_total,
+        .cache_requested = k->cache & 15,
+        .cache_executed = k->cache >> 4,
+    };
+    return r->sink->ops->config(r->sink, &row);
+}
+
+_Static_assert(offsetof(struct cupti_kernel, local_per_thread) ==
+                   offsetof(struct cupti_kernel, grid) + sizeof((struct config_key *)0)->launch,
+               "grid, block and shared memory are neighbours");
+
+static uint32_t config_id(struct records *r, const struct cupti_kernel *k)
+{
+    struct config_key key;
+    config_key(r, k, &key);
+    uint32_t hash = mix(mix(0, key.name), key.device);
+    for (int i = 0; i < 8; i++)
+        hash = mix(hash, (uint32_t)key.launch[i]);
+    struct config_slot *s = &r->configs[(hash >> 16) % CONFIGS];
+    if (memcmp(&s->key, &key, sizeof key) != 0) {
+        s->id = config_ask(r, &key);
+        s->key = key;
+    }
+    return s->id;
+}
+
+static void read_kernel(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_kernel *k = (const void *)record;
+    struct kernel_row row = {.correlation = k->correlation};
+    int32_t kind;
+    uint64_t id;
+    if (!times(r, k->start, k->end, &row.start, &row.duration))
+        return;
+    context_learn(r, k->context, k->device);
+    row.config = config_id(r, k);
+    row.stream = stream_id(r, device_id(r, k->device), k->context, k->stream);
+    if (FILLS(r, KERNEL, cupti_kernel, graph) && k->graph_node) {
+        row.graph = k->graph;
+        row.graph_node = (int64_t)k->graph_node;
+    }
+    if (r->external && external_find(r->external, k->correlation, &kind, &id)) {
+        row.external_kind = kind;
+        row.external_id = (int64_t)id;
+    }
+    r->sink->ops->row(r->sink, RECORD_kernel, &row);
+}
+
+/* ---- copies and fills ------------------------------------------------------------------ */
+
+static void read_memcpy(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_memcpy *m = (const void *)record;
+    struct memcpy_row row = {
+        .bytes = (int64_t)m->bytes,
+        .kind = m->copy_kind,
+        .src_memory = m->src,
+        .dst_memory = m->dst,
+        .correlation = m->correlation,
+        .async = m->flags & CUPTI_ASYNC,
+    };
+    if (!times(r, m->start, m->end, &row.start, &row.duration))
+        return;
+    context_learn(r, m->context, m->device);
+    row.stream = stream_id(r, device_id(r, m->device), m->context, m->stream);
+    if (FILLS(r, MEMCPY, cupti_memcpy, graph_node))
+        row.graph_node = (int64_t)m->graph_node;
+    r->sink->ops->row(r->sink, RECORD_memcpy, &row);
+}
+
+static void read_peer(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_peer *m = (const void *)record;
+    uint32_t other = m->src_device == m->device ? m->dst_device : m->src_device;
+    struct memcpy_row row = {
+        .bytes = (int64_t)m->bytes,
+        .kind = m->copy_kind,
+        .src_memory = m->src,
+        .dst_memory = m->dst,
+        .correlation = m->correlation,
+        .async = m->flags & CUPTI_ASYNC,
+    };
+    if (!times(r, m->start, m->end, &row.start, &row.duration))
+        return;
+    context_learn(r, m->context, m->device);
+    row.stream = stream_id(r, device_id(r, m->device), m->context, m->stream);
+    row.peer = device_id(r, other);
+    if (FILLS(r, PEER, cupti_peer, graph_node))
+        row.graph_node = (int64_t)m->graph_node;
+    r->sink->ops->row(r->sink, RECORD_memcpy, &row);
+}
+
+static void read_memset(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_memset *m = (const void *)record;
+    struct memset_row row = {
+        .bytes = (int64_t)m->bytes,
+        .value = m->value,
+        .memory = m->memory,
+        .correlation = m->correlation,
+    };
+    if (!times(r, m->start, m->end, &row.start, &row.duration))
+        return;
+    context_learn(r, m->context, m->device);
+    row.stream = stream_id(r, device_id(r, m->device), m->context, m->stream);
+    if (FILLS(r, MEMSET, cupti_memset, graph_node))
+        row.graph_node = (int64_t)m->graph_node;
+    r->sink->ops->row(r->sink, RECORD_memset, &row);
+}
+
+/* ---- host side ------------------------------------------------------------------------- */
+
+static void read_sync(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_sync *y = (const void *)record;
+    struct sync_row row = {
+        .kind = y->type,
+        .event = y->event == CUPTI_NONE ? 0 : y->event,
+        .correlation = y->correlation,
+        .thread = CELL_NULL,
+    };
+    if (!times(r, y->start, y->end, &row.start, &row.duration))
+        return;
+    row.stream = stream_id(r, context_device(r, y->context), y->context, y->stream);
+    r->sink->ops->row(r->sink, RECORD_sync, &row);
+}
+
+static const struct {
+    int32_t kind;
+    const char *name;
+} overheads[] = {
+#define OVERHEAD_ROW(value, name, theirs) {value, #name},
+    CUPTI_OVERHEADS(OVERHEAD_ROW)
+#undef OVERHEAD_ROW
+};
+
+static void read_overhead(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_overhead *o = (const void *)record;
+    const char *name = "other";
+    struct overhead_row row = {.thread = o->object == CUPTI_OBJECT_THREAD ? (int64_t)o->thread
+                                                                          : CELL_NULL};
+    if (!times(r, o->start, o->end, &row.start, &row.duration))
+        return;
+    for (size_t i = 0; i < sizeof overheads / sizeof *overheads; i++)
+        if (overheads[i].kind == o->overhead)
+            name = overheads[i].name;
+    row.kind = r->sink->ops->name(r->sink, name);
+    r->sink->ops->row(r->sink, RECORD_overhead, &row);
+}
+
+static void read_memory(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_memory *m = (const void *)record;
+    struct alloc_row row = {
+        .op = m->operation,
+        .memory = m->memory,
+        .address = (int64_t)m->address,
+        .bytes = (int64_t)m->bytes,
+        .device = device_id(r, m->device),
+        .correlation = m->correlation,
+    };
+    int64_t none;
+    if (!times(r, m->time, m->time, &row.time, &none))
+        return;
+    if (m->stream != CUPTI_NONE && m->context != CUPTI_NONE)
+        row.stream = stream_id(r, (uint32_t)row.device, m->context, m->stream);
+    r->sink->ops->row(r->sink, RECORD_alloc, &row);
+}
+
+static void read_context(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_context *c = (const void *)record;
+    context_learn(r, c->context, c->device);
+}
+
+static void read_external(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_external *x = (const void *)record;
+    r->external_seen = true;
+    if (!r->external)
+        r->external = external_open();
+    if (r->external)
+        external_put(r->external, x->correlation, x->external_kind, x->external_id);
+}
+
+/* ---- buffers --------------------------------------------------------------------------- */
+
+static void (*const readers[CUPTI_KIND_LIMIT])(struct records *, const struct cupti_record *) = {
+    [CUPTI_KIND_KERNEL] = read_kernel,     [CUPTI_KIND_KERNEL_SERIAL] = read_kernel,
+    [CUPTI_KIND_MEMCPY] = read_memcpy,     [CUPTI_KIND_PEER] = read_peer,
+    [CUPTI_KIND_MEMSET] = read_memset,     [CUPTI_KIND_SYNC] = read_sync,
+    [CUPTI_KIND_OVERHEAD] = read_overhead, [CUPTI_KIND_MEMORY] = read_memory,
+    [CUPTI_KIND_CONTEXT] = read_context,   [CUPTI_KIND_EXTERNAL] = read_external,
+};
+
+void records_decode(struct records *r, uint8_t *memory, size_t valid)
+{
+    struct cupti_record *record = NULL;
+    int result;
+    r->latest = clock_mono() + SECOND;
+    while ((result = r->cupti->cuptiActivityGetNextRecord(memory, valid, &record)) == CUPTI_OK) {
+        uint32_t kind = (uint32_t)record->kind;
+        if (kind < CUPTI_KIND_LIMIT && readers[kind])
+            readers[kind](r, record);
+        else
+            r->sink->ops->lost(r->sink, LOSS_UNKNOWN_RECORD, 1);
+    }
+    if (result == CUPTI_E_MAX_LIMIT_REACHED || valid == 0)
+        return;
+    r->sink->ops->lost(r->sink, LOSS_UNKNOWN_RECORD, 1);
+    r->sink->ops->message(r->sink, SEVERITY_WARNING, "cupti.unreadable_buffer",
+                          "CUPTI cannot read on in one of its buffers (error %d): the rest of its "
+                          "records is lost",
+                          result);
+}
+
+void records_prescan(struct records *r, uint8_t *memory, size_t valid)
+{
+    struct cupti_record *record = NULL;
+    while (r->cupti->cuptiActivityGetNextRecord(memory, valid, &record) == CUPTI_OK)
+        if (record->kind == CUPTI_KIND_EXTERNAL)
+            read_external(r, record);
+}
+
+uint64_t records_count_kernels(const struct cupti *c, uint8_t *memory, size_t valid)
+{
+    struct cupti_record *record = NULL;
+    uint64_t count = 0;
+    while (c->cuptiActivityGetNextRecord(memory, valid, &record) == CUPTI_OK)
+        count += record->kind == CUPTI_KIND_KERNEL;
+    return count;
+}

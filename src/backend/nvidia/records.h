@@ -1,0 +1,29 @@
+/* records.h - activity records to rows: one reader per kind.
+ *
+ * Collector's thread only. Reads no more of a record than the loaded library
+ * fills, and keeps what many records share (devices, streams, launch
+ * configurations) in small caches, so that a kernel costs the sink one row. */
+#ifndef GPUFL_BACKEND_NVIDIA_RECORDS_H
+#define GPUFL_BACKEND_NVIDIA_RECORDS_H
+
+#include "backend/backend.h"
+#include "backend/nvidia/cupti.h"
+
+struct records;
+
+/* time_offset: ns to add to the library's times; 0 where it uses our clock. */
+int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset);
+void records_close(struct records *r);
+
+/* What a buffer holds. prescan looks for the frameworks' operation ids only, so
+ * that kernels of other buffers, decoded before this one, find theirs. */
+void records_prescan(struct records *r, uint8_t *memory, size_t valid);
+void records_decode(struct records *r, uint8_t *memory, size_t valid);
+
+/* True once operation ids were seen: from then on prescan is worth its time. */
+bool records_want_prescan(const struct records *r);
+
+/* Kernel records in a buffer, nothing else. */
+uint64_t records_count_kernels(const struct cupti *c, uint8_t *memory, size_t valid);
+
+#endif

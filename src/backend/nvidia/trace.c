@@ -1,0 +1,426 @@
+/* trace.c - the Trace engine: attaching to CUPTI, its activity kinds, and the way
+ * of a buffer from CUPTI to the decoder.
+ *
+ * Order of attaching: subscribe first, so that another profiler is refused rather
+ * than getting half of the records; then the clock, before the first kind is
+ * enabled; then buffers, callbacks and kinds. The driver is never initialized from
+ * here. Inside its own initialization (injection), or before it, all of this is
+ * allowed; should a library want an initialized driver to enable a kind, enabling
+ * waits for the callback that says it is.
+ *
+ * Order of detaching: kinds off, launch callbacks inert, unsubscribed. CUPTI is not
+ * finalized: with graphs or several contexts that has crashed programs, and the
+ * process is ending anyway. Callbacks that come late find `live` false, buffers
+ * that come late go back to the pool.
+ *
+ * After fork the child's copy of CUPTI still holds our subscription and buffers of
+ * the parent's pool: open detaches from both before it attaches. */
+#include "backend/nvidia/trace.h"
+
+#include "backend/nvidia/cuda.h"
+#include "backend/nvidia/launches.h"
+#include "backend/nvidia/records.h"
+#include "base/clock.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The one of this process; see trace.h. */
+static struct trace the_trace;
+
+/* Activity kinds and what they are called in the session's capabilities. */
+static const struct {
+    int kind;
+    const char *feature; /* NULL: part of the row before */
+    size_t wanted;       /* offset of the bool in struct trace_config; 0: always */
+    bool required;
+} kinds[] = {
+    {CUPTI_KIND_CONTEXT, NULL, 0, false},
+    {CUPTI_KIND_OVERHEAD, "overhead", 0, false},
+    {CUPTI_KIND_MEMCPY, "copies", 0, false},
+    {CUPTI_KIND_PEER, NULL, 0, false},
+    {CUPTI_KIND_MEMSET, NULL, 0, false},
+    {CUPTI_KIND_SYNC, "synchronizations", offsetof(struct trace_config, synchronization), false},
+    {CUPTI_KIND_EXTERNAL, "external_correlation",
+     offsetof(struct trace_config, external_correlation), false},
+    {CUPTI_KIND_MEMORY, "memory", offsetof(struct trace_config, memory), false},
+    {CUPTI_KIND_KERNEL, "kernels", 0, true},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1 };
+
+static const struct {
+    unsigned bit; /* enum engine_bit */
+    const char *name;
+} later_engines[] = {
+    {ENGINE_PC_SAMPLING, "PcSampling"},
+    {ENGINE_SASS_METRICS, "SassMetrics"},
+    {ENGINE_RANGE_PROFILER, "RangeProfiler"},
+    {ENGINE_PM_SAMPLING, "PmSampling"},
+    {ENGINE_SYNC, "Sync"},
+};
+
+static bool kind_wanted(const struct trace *t, unsigned i)
+{
+    if (!kinds[i].wanted)
+        return true;
+    return *(const bool *)((const char *)&t->config + kinds[i].wanted);
+}
+
+/* ---- buffers --------------------------------------------------------------------------- */
+
+static uint64_t on_clock(void)
+{
+    return (uint64_t)clock_mono();
+}
+
+/* [hot] On a thread of the program, or CUPTI's own. */
+static void on_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    struct buffers *pool = atomic_load_explicit(&the_trace.pool, memory_order_acquire);
+    *buffer = pool ? buffers_take(pool) : NULL;
+    *size = *buffer ? pool->size : 0;
+    *max_records = 0;
+    if (*buffer || !atomic_load_explicit(&the_trace.live, memory_order_acquire))
+        return;
+    the_trace.sink->ops->lost(the_trace.sink, LOSS_POOL, 1);
+    the_trace.sink->ops->wake(the_trace.sink);
+}
+
+/* [hot] On a thread of CUPTI's, or on the collector's inside a flush. */
+static void on_buffer_completed(cuda_context context, uint32_t stream, uint8_t *buffer, size_t size,
+                                size_t valid)
+{
+    (void)context, (void)stream, (void)size;
+    struct buffers *pool = atomic_load_explicit(&the_trace.pool, memory_order_acquire);
+    bool floor = atomic_load_explicit(&the_trace.floor, memory_order_relaxed);
+    if (!pool || !buffer || !buffers_give(pool, buffer, valid, floor))
+        return;
+    if (buffers_pressing(pool) && atomic_load_explicit(&the_trace.live, memory_order_acquire))
+        the_trace.sink->ops->wake(the_trace.sink);
+}
+
+/* [collector] */
+static void trace_take(struct trace *t)
+{
+    struct queue_node *list = buffers_filled(atomic_load_explicit(&t->pool, memory_order_relaxed));
+    struct queue_node **end = &t->taken;
+    while (*end)
+        end = &(*end)->next;
+    *end = list;
+}
+
+static void prescan_from(struct trace *t, struct buffers *pool, struct queue_node *n)
+{
+    for (; n; n = n->next) {
+        struct buffer *b = (struct buffer *)n;
+        if (!b->floor)
+            records_prescan(t->records, buffers_memory(pool, b), b->valid);
+    }
+}
+
+static void announce(struct trace *t);
+
+/* [collector] */
+static void trace_drain(struct trace *t)
+{
+    struct buffers *pool = atomic_load_explicit(&t->pool, memory_order_relaxed);
+    struct queue_node *next;
+    bool scanned = records_want_prescan(t->records);
+    if (atomic_exchange_explicit(&t->announce, false, memory_order_acquire))
+        announce(t);
+    if (scanned)
+        prescan_from(t, pool, t->taken);
+    for (struct queue_node *n = t->taken; n; n = next) {
+        struct buffer *b = (struct buffer *)n;
+        uint8_t *memory = buffers_memory(pool, b);
+        next = n->next;
+        if (b->floor)
+            t->sink->ops->lost(t->sink, LOSS_FLOOR,
+                               records_count_kernels(t->cupti, memory, b->valid));
+        else
+            records_decode(t->records, memory, b->valid);
+        if (!scanned && records_want_prescan(t->records)) {
+            prescan_from(t, pool, next);
+            scanned = true;
+        }
+        buffers_release(pool, b);
+    }
+    t->taken = NULL;
+}
+
+static void dropped_count(struct trace *t)
+{
+    size_t dropped = 0;
+    if (t->cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_OK && dropped)
+        t->sink->ops->lost(t->sink, LOSS_DRIVER, dropped);
+}
+
+/* [collector] About 7 ms at full rate, on this thread only. */
+static int trace_flush(struct trace *t, bool all)
+{
+    int result = t->cupti->cuptiActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
+    dropped_count(t);
+    return result == CUPTI_OK || result == CUPTI_E_NOT_INITIALIZED ? 0 : GPUFL_E_VENDOR;
+}
+
+/* ---- kinds ----------------------------------------------------------------------------- */
+
+static void announce(struct trace *t)
+{
+    struct sink *s = t->sink;
+    for (unsigned i = 0; i < KINDS; i++) {
+        const char *text = "";
+        int result = t->statuses[kinds[i].kind];
+        if (!kinds[i].feature)
+            continue;
+        if (result > CUPTI_OK)
+            t->cupti->cuptiGetResultString(result, &text);
+        s->ops->capability(s, kinds[i].feature, kind_wanted(t, i),
+                           result == NOT_TRIED  ? "not_requested"
+                           : result == CUPTI_OK ? "collected"
+                                                : "unavailable",
+                           text);
+    }
+    s->ops->capability(s, "graphs", t->config.graph_launches,
+                       t->config.graph_launches ? "collected" : "not_requested", "");
+}
+
+static void kind_disable(struct trace *t, int kind)
+{
+    uint64_t bit = UINT64_C(1) << kind;
+    if (atomic_fetch_and(&t->kinds, ~bit) & bit)
+        t->cupti->cuptiActivityDisable(kind);
+}
+
+/* Returns an enum cupti_result: of the first required kind that failed. */
+static int kinds_enable(struct trace *t)
+{
+    int failed = CUPTI_OK;
+    for (unsigned i = 0; i < KINDS && failed == CUPTI_OK; i++) {
+        int kind = kinds[i].kind;
+        t->statuses[kind] = NOT_TRIED;
+        if (!kind_wanted(t, i))
+            continue;
+        int result = t->cupti->cuptiActivityEnable(kind);
+        t->statuses[kind] = result;
+        if (result == CUPTI_OK)
+            atomic_fetch_or(&t->kinds, UINT64_C(1) << kind);
+        else if (kinds[i].required || result == CUPTI_E_NOT_INITIALIZED)
+            failed = result;
+    }
+    return failed;
+}
+
+static void kinds_disable(struct trace *t)
+{
+    for (unsigned i = 0; i < KINDS; i++)
+        kind_disable(t, kinds[i].kind);
+}
+
+/* ---- callbacks ------------------------------------------------------------------------- */
+
+/* [hot] The driver has come up: what could not be enabled before it can be now. */
+static void on_driver_up(struct trace *t)
+{
+    struct err e;
+    int result = kinds_enable(t);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+    if (result == CUPTI_OK)
+        return;
+    cupti_error(t->cupti, result, "to enable kernel records", &e);
+    t->sink->ops->message(t->sink, SEVERITY_ERROR, "cupti.enable", "%s", e.text);
+}
+
+static void on_callback(void *user, int domain, uint32_t id, const void *data)
+{
+    if (domain != CUPTI_DOMAIN_RESOURCE) {
+        launches_callback(user, domain, id, data);
+        return;
+    }
+    struct trace *t = user;
+    if (id == CUPTI_RESOURCE_INIT_FINISHED && atomic_load_explicit(&t->live, memory_order_acquire))
+        on_driver_up(t);
+}
+
+/* ---- attaching ------------------------------------------------------------------------- */
+
+static int config_check(const struct trace_config *c, struct err *e)
+{
+    for (size_t i = 0; i < sizeof later_engines / sizeof *later_engines; i++)
+        if (c->engines & later_engines[i].bit)
+            return err_set(e, GPUFL_E_NOT_BUILT,
+                           "engine %s is not built yet: this release traces kernels, copies and "
+                           "waits (engine Trace)",
+                           later_engines[i].name);
+    if (c->yield)
+        return err_set(e, GPUFL_E_STATE,
+                       "CUPTI is left to another profiler (GPUFL_YIELD_CUPTI=1): no kernel "
+                       "records in this session");
+    return 0;
+}
+
+/* ns to add to CUPTI's times where it cannot use our clock: the best of some pairs. */
+static int64_t clock_offset(const struct cupti *c)
+{
+    int64_t offset = 0, best = INT64_MAX;
+    for (int i = 0; i < 8 && c->cuptiGetTimestamp; i++) {
+        uint64_t theirs = 0;
+        int64_t before = clock_mono();
+        int result = c->cuptiGetTimestamp(&theirs);
+        int64_t after = clock_mono();
+        if (result != CUPTI_OK || after - before >= best)
+            continue;
+        best = after - before;
+        offset = before + best / 2 - (int64_t)theirs;
+    }
+    return offset;
+}
+
+static void trace_close(struct trace *t);
+
+static int attach(struct trace *t, struct err *e)
+{
+    const struct cupti *c = t->cupti;
+    int64_t offset = 0;
+    int result = c->cuptiSubscribe(&t->subscriber, on_callback, t);
+    if (result != CUPTI_OK) {
+        t->subscriber = NULL;
+        return cupti_error(c, result, "to subscribe", e);
+    }
+    if (!c->cuptiActivityRegisterTimestampCallback ||
+        c->cuptiActivityRegisterTimestampCallback(on_clock) != CUPTI_OK)
+        offset = clock_offset(c);
+    if (c->cuptiSetThreadIdType)
+        c->cuptiSetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
+    struct buffers *pool = buffers_open(atomic_load_explicit(&t->pool, memory_order_relaxed),
+                                        t->config.buffer_bytes, t->config.pool_bytes);
+    if (!pool || records_open(&t->records, c, t->sink, offset) != 0)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
+    atomic_store_explicit(&t->pool, pool, memory_order_release);
+    result = c->cuptiActivityRegisterCallbacks(on_buffer_requested, on_buffer_completed);
+    if (result != CUPTI_OK)
+        return cupti_error(c, result, "to take our buffers", e);
+    result = launches_enable(t);
+    if (result != CUPTI_OK)
+        return cupti_error(c, result, "to report launches", e);
+    return 0;
+}
+
+/* In the child after fork. */
+static void detach_from_parent(struct trace *t)
+{
+    if (t->process == getpid() || !t->process)
+        return;
+    atomic_store(&t->live, false);
+    atomic_store(&t->pool, NULL);
+    if (t->subscriber)
+        t->cupti->cuptiUnsubscribe(t->subscriber);
+    t->subscriber = NULL;
+    t->taken = NULL;
+    atomic_store(&t->kinds, 0);
+    records_close(t->records);
+    t->records = NULL;
+}
+
+static int trace_open(struct trace **out, const struct trace_config *config, struct sink *sink,
+                      struct err *e)
+{
+    struct trace *t = &the_trace;
+    *out = NULL;
+    int rc = config_check(config, e);
+    if (rc)
+        return rc;
+    detach_from_parent(t);
+    if (t->subscriber)
+        return err_set(e, GPUFL_E_STATE, "tracing is already open in this process");
+    rc = cupti_open(&t->cupti, e);
+    if (rc)
+        return rc;
+    t->sink = sink;
+    t->config = *config;
+    t->process = getpid();
+    atomic_store(&t->floor, false);
+    atomic_store(&t->captures, 0);
+    atomic_store(&t->callback_ns, 0);
+    rc = attach(t, e);
+    if (rc) {
+        trace_close(t);
+        return rc;
+    }
+    *out = t;
+    return 0;
+}
+
+static int trace_start(struct trace *t, struct err *e)
+{
+    atomic_store_explicit(&t->live, true, memory_order_release);
+    int result = kinds_enable(t);
+    if (result == CUPTI_E_NOT_INITIALIZED)
+        result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                               CUPTI_RESOURCE_INIT_FINISHED);
+    else
+        atomic_store_explicit(&t->announce, true, memory_order_release);
+    if (result == CUPTI_OK)
+        return 0;
+    kinds_disable(t);
+    atomic_store_explicit(&t->live, false, memory_order_release);
+    return cupti_error(t->cupti, result, "to enable kernel records", e);
+}
+
+/* Kinds first: of a launch in between, counted is better than unheard of. */
+static int trace_stop(struct trace *t)
+{
+    kinds_disable(t);
+    atomic_store_explicit(&t->live, false, memory_order_release);
+    return 0;
+}
+
+/* What is complete belongs to the mode before: it is flushed under its flag. */
+static int trace_floor(struct trace *t, bool on)
+{
+    if (!(atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1))
+        return GPUFL_E_STATE;
+    t->cupti->cuptiActivityFlushAll(0);
+    atomic_store_explicit(&t->floor, on, memory_order_relaxed);
+    if (!on)
+        return kinds_enable(t) == CUPTI_OK ? 0 : GPUFL_E_VENDOR;
+    for (unsigned i = 0; i < KINDS; i++)
+        if (kinds[i].kind != CUPTI_KIND_KERNEL)
+            kind_disable(t, kinds[i].kind);
+    return 0;
+}
+
+static void trace_cost(struct trace *t, struct trace_cost *out)
+{
+    out->callbacks_ns = launches_cost(t);
+    out->launches_counted = true;
+}
+
+static void trace_close(struct trace *t)
+{
+    struct buffers *pool = atomic_load_explicit(&t->pool, memory_order_relaxed);
+    if (!t->subscriber)
+        return;
+    trace_stop(t);
+    t->cupti->cuptiUnsubscribe(t->subscriber);
+    t->subscriber = NULL;
+    if (t->records)
+        trace_drain(t); /* taken but not decoded: nothing, where drain was called */
+    if (pool)
+        buffers_trim(pool);
+    records_close(t->records);
+    t->records = NULL;
+}
+
+const struct trace_ops nvidia_trace = {
+    .open = trace_open,
+    .start = trace_start,
+    .stop = trace_stop,
+    .flush = trace_flush,
+    .take = trace_take,
+    .drain = trace_drain,
+    .cost = trace_cost,
+    .floor = trace_floor,
+    .close = trace_close,
+};

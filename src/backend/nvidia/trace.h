@@ -1,0 +1,39 @@
+/* trace.h - the Trace engine's state, shared by its files.
+ *
+ * There is one per process: CUPTI has one subscriber, and its buffer callbacks
+ * carry no pointer of ours. It is static and never freed, so that a callback that
+ * arrives after close finds `live` false instead of freed memory. The sink must
+ * outlive it in the same way: a callback that passed the test may still be in it. */
+#ifndef GPUFL_BACKEND_NVIDIA_TRACE_H
+#define GPUFL_BACKEND_NVIDIA_TRACE_H
+
+#include "backend/backend.h"
+#include "backend/nvidia/buffers.h"
+#include "backend/nvidia/cupti.h"
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+struct records; /* the decoder: records.h */
+
+struct trace {
+    const struct cupti *cupti;
+    struct sink *sink;           /* of the session; constant while live */
+    struct trace_config config;  /* constant while live */
+    cupti_subscriber subscriber; /* NULL: not subscribed [owner] */
+    pid_t process;               /* that subscribed [owner] */
+    _Atomic bool live;  /* launch callbacks report. Release by owner, acquire in callbacks */
+    _Atomic bool floor; /* only counting: see trace_ops.floor */
+    _Atomic(struct buffers *) pool; /* NULL: none yet */
+    _Atomic int64_t callback_ns;    /* spent in sampled callbacks */
+    _Atomic int32_t captures;       /* streams whose launches are being recorded, about */
+    _Atomic uint64_t kinds;         /* bit per activity kind that is enabled */
+    int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind [owner] */
+    _Atomic bool announce;          /* statuses changed: drain tells the sink */
+    struct queue_node *taken;       /* buffers between take and drain [collector] */
+    struct records *records;        /* owned */
+};
+
+extern const struct trace_ops nvidia_trace;
+
+#endif
