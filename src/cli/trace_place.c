@@ -76,6 +76,18 @@ static const char *script_of(char *const *args)
     return NULL;
 }
 
+/* Cuts the ending of a script's file name. */
+static void cut_ending(char *name)
+{
+    static const char *const endings[] = {".py", ".sh", ".pl", ".rb", ".js"};
+    char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && dot != name && i < sizeof endings / sizeof endings[0]; i++)
+        if (strcmp(dot, endings[i]) == 0) {
+            *dot = '\0';
+            return;
+        }
+}
+
 void place_name_command(char *const *command, char *out, size_t size)
 {
     const char *base = path_base(command[0]);
@@ -83,9 +95,8 @@ void place_name_command(char *const *command, char *out, size_t size)
     if (script && *path_base(script))
         base = path_base(script);
     snprintf(out, size, "%s", *base ? base : "program");
-    char *dot = strrchr(out, '.');
-    if (script && dot && dot != out)
-        *dot = '\0';
+    if (script)
+        cut_ending(out);
     for (char *c = out; *c; c++)
         if (*c == '\n')
             *c = ' ';

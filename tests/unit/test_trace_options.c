@@ -1,0 +1,88 @@
+/* test_trace_options.c - what of the command line the library is told. */
+#include "cli/trace_options.h"
+
+#include "cli/cmd.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+enum { ARGS_MAX = 16 };
+
+/* Parses the words (NULL-terminated) and gives the text for the library. */
+static void encode(const char *const *words, struct trace_request *r, struct buf *out)
+{
+    static char *argv[ARGS_MAX + 1];
+    int argc = 0;
+    for (; words[argc]; argc++)
+        argv[argc] = (char *)words[argc];
+    argv[argc] = NULL;
+    assert_int_equal(trace_options_parse(r, argc, argv), CMD_CONTINUE);
+    buf_init(out, 1 << 16);
+    trace_options_encode(r, "/logs", "run-id", "name", out);
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    struct trace_request r;
+    struct buf b;
+    encode((const char *const[]){"trace", "prog", "--json", "-q", NULL}, &r, &b);
+    assert_string_equal(buf_cstr(&b),
+                        "log_path=/logs\nrun_id=run-id\napp_name=name\nprofiling_engine=Trace\n"
+                        "continuous_system_sampling=true\nsystem_sample_rate_ms=100\n");
+    assert_false(r.json); /* behind the command everything is the command's */
+    assert_false(r.quiet);
+    assert_string_equal(r.command[0], "prog");
+    assert_string_equal(r.command[2], "-q");
+    assert_null(r.command[3]);
+    buf_fini(&b);
+}
+
+static void flags(void **state)
+{
+    (void)state;
+    struct trace_request r;
+    struct buf b;
+    encode((const char *const[]){"trace", "-e", "monitor", "-s0", "--duration=2m", "--kill",
+                                 "--yield-cupti", "--", "--odd-name", NULL},
+           &r, &b);
+    assert_string_equal(buf_cstr(&b),
+                        "log_path=/logs\nrun_id=run-id\napp_name=name\nprofiling_engine=Monitor\n"
+                        "continuous_system_sampling=false\nsystem_sample_rate_ms=0\n"
+                        "duration_ms=120000\nyield_cupti=true\n");
+    assert_true(r.kill);
+    assert_string_equal(r.command[0], "--odd-name");
+    buf_fini(&b);
+}
+
+/* Each option stands there once: the last --option beats the others, and the flags. */
+static void options_take_the_place_of_flags(void **state)
+{
+    (void)state;
+    struct trace_request r;
+    struct buf b;
+    encode((const char *const[]){"trace", "--option", "profiling_engine=monitor", "--option",
+                                 "log_compress=0", "--option=log_compress=yes", "prog", NULL},
+           &r, &b);
+    assert_string_equal(buf_cstr(&b), "log_path=/logs\nrun_id=run-id\napp_name=name\n"
+                                      "continuous_system_sampling=true\nsystem_sample_rate_ms=100\n"
+                                      "profiling_engine=Monitor\nlog_compress=true\n");
+    assert_string_equal(trace_options_setting(&r, "log_compress"), "yes");
+    assert_null(trace_options_setting(&r, "log_format"));
+    buf_fini(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(flags),
+        cmocka_unit_test(options_take_the_place_of_flags),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
