@@ -26,6 +26,12 @@ static uint32_t device_id(struct sim_drain *d, struct sink *s, int index)
     return d->devices[index] = s->ops->device(s, &row);
 }
 
+void sim_drain_devices(struct sim_drain *d, struct sink *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        device_id(d, s, i);
+}
+
 /* Numbers as CUDA gives them: context 1 of each device, streams 7, 13, 19, … */
 static uint32_t stream_id(struct sim_drain *d, struct sink *s, const struct sim_record *r)
 {

@@ -48,6 +48,10 @@ struct sim_drain {
     struct sim_config_slot configs[SIM_CONFIG_CACHE];
 };
 
+/* Defines the first n devices, in order, as the sampler does: ids of their names do
+ * not depend on who was first. */
+void sim_drain_devices(struct sim_drain *d, struct sink *s, int n);
+
 /* Hands n records to the sink. floor: kernels are only counted, the rest passed over. */
 void sim_drain_records(struct sim_drain *d, struct sink *s, const struct sim_record *r, unsigned n,
                        bool floor);

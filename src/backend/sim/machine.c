@@ -233,6 +233,14 @@ bool sim_thread_drain(struct sim_thread *t)
     return sim_activity_drain(t, true);
 }
 
+void sim_thread_meet(struct sim_thread *t)
+{
+    if (!t->machine->config.lossless)
+        return;
+    sim_pace(t, 0); /* an empty buffer */
+    sim_activity_drain(t, true);
+}
+
 void sim_thread_close(struct sim_thread *t)
 {
     if (!t)

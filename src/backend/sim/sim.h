@@ -110,6 +110,10 @@ void sim_thread_close(struct sim_thread *t); /* hands over what is left; NULL is
  * returns (lossless machines). False: nothing drained it. */
 bool sim_thread_drain(struct sim_thread *t);
 
+/* Meets the collector before anything is launched: what it writes at its start
+ * comes first in every session (lossless machines). */
+void sim_thread_meet(struct sim_thread *t);
+
 /* Makes sure that n events can be pushed into capture's rings (scope begins and
  * ends) without overtaking the collector. Launches do it by themselves. */
 void sim_pace(struct sim_thread *t, unsigned n);

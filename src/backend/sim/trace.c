@@ -154,6 +154,8 @@ static void trace_drain(struct trace *t)
 {
     struct sim_trace *a = trace_of(t);
     bool floor = atomic_load_explicit(&a->floor, memory_order_relaxed);
+    if (a->taken.head)
+        sim_drain_devices(&a->drain, a->sink, (int)a->machine->config.devices);
     for (struct sim_buffer *b = a->taken.head; b; b = b->next)
         sim_drain_records(&a->drain, a->sink, b->records, b->count, floor);
     pthread_mutex_lock(&a->lock);

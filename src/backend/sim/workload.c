@@ -386,6 +386,7 @@ static void run_epoch(struct run *r, int64_t epoch)
 void sim_workload_run(struct sim_thread *t, const struct sim_workload *w)
 {
     struct run r = {.thread = t, .w = w, .began = sim_now(t), .divide = 1};
+    sim_thread_meet(t);
     if (w->rate)
         set_load(&r);
     make_graph(&r);
