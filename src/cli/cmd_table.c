@@ -13,9 +13,7 @@ const struct cmd cmd_table[] = {
 #ifndef GPUFL_WITHOUT_SIM
     {"sim", "Write a session of a simulated GPU, for tests and demonstrations", cmd_sim},
 #endif
-#ifndef GPUFL_WITHOUT_SCHEMA
     {"schema", "Print the record types of the session log", cmd_schema},
-#endif
     {"view", "Look at sessions in the browser", cmd_view},
     {"serve", "Run the server", cmd_serve},
     {"upload", "Send finished sessions to a server", cmd_upload},

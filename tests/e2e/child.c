@@ -42,8 +42,10 @@ static void clean_environment(const char *const *env)
         "GPUFL_LOG_MIN_FREE_BYTES=0",
         "LC_ALL=C",
         "TERM=xterm",
-        "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0:handle_sigbus=0",
-        "TSAN_OPTIONS=handle_segv=0:handle_abort=0:die_after_fork=0"};
+        "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:"
+        "handle_sigill=0",
+        "TSAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:"
+        "die_after_fork=0"};
     for (char **at = environ; *at;) {
         char name[128];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(*at, "="), *at);
