@@ -42,8 +42,7 @@ function(gpufl_cuda_program name)
             -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}
             ${CMAKE_CURRENT_SOURCE_DIR}/${P_SOURCE} -o ${output}
             ${links} -Xlinker -rpath,'\$$ORIGIN/../lib'
-    DEPENDS ${P_SOURCE} ${depends} ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.h
-            ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.hpp
+    DEPENDS ${P_SOURCE} ${depends}
     COMMENT "nvcc ${name}" VERBATIM)
   add_custom_target(${name} ALL DEPENDS ${output})
 endfunction()
