@@ -9,6 +9,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -299,6 +301,30 @@ static void generator_runs(void **state)
     unsetenv("GPUFL_SIM");
 }
 
+/* A forked child has no workload thread; a session of its own gets a new one. */
+static void child_of_a_generator(void **state)
+{
+    (void)state;
+    setenv("GPUFL_SIM", "rate=20000", 1);
+    struct collector c = {0};
+    assert_int_equal(collector_open(&c, NULL), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct collector mine = {0};
+        bool right = collector_open(&mine, NULL) == 0;
+        while (right && mine.launches < 500)
+            thread_id();
+        collector_close(&mine);
+        _exit(right && mine.rows[RECORD_kernel] >= 500 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    collector_close(&c);
+    sim_close();
+    unsetenv("GPUFL_SIM");
+}
+
 static void metrics_follow_the_load(void **state)
 {
     (void)state;
@@ -368,11 +394,12 @@ static void configuration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(configuration),        cmocka_unit_test(totals_agree),
-        cmocka_unit_test(same_seed_same_rows),  cmocka_unit_test(kernels_overlap_as_on_a_device),
-        cmocka_unit_test(errors_are_counted),   cmocka_unit_test(refusals),
-        cmocka_unit_test(full_pool_is_counted), cmocka_unit_test(many_threads),
-        cmocka_unit_test(generator_runs),       cmocka_unit_test(metrics_follow_the_load),
+        cmocka_unit_test(configuration),           cmocka_unit_test(totals_agree),
+        cmocka_unit_test(same_seed_same_rows),     cmocka_unit_test(kernels_overlap_as_on_a_device),
+        cmocka_unit_test(errors_are_counted),      cmocka_unit_test(refusals),
+        cmocka_unit_test(full_pool_is_counted),    cmocka_unit_test(many_threads),
+        cmocka_unit_test(generator_runs),          cmocka_unit_test(child_of_a_generator),
+        cmocka_unit_test(metrics_follow_the_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

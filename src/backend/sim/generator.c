@@ -60,10 +60,17 @@ int sim_generator_get(struct sim_machine *m, struct err *e)
     return code;
 }
 
+void sim_generator_forget(void)
+{
+    pthread_mutex_init(&generator.lock, NULL);
+    generator.references = 0;
+    generator.thread.running = false;
+}
+
 void sim_generator_put(void)
 {
     pthread_mutex_lock(&generator.lock);
-    if (--generator.references == 0 && generator.thread.running) {
+    if (generator.references > 0 && --generator.references == 0 && generator.thread.running) {
         wakeup_signal(&generator.stop);
         thread_join(&generator.thread);
         wakeup_fini(&generator.stop);

@@ -2,6 +2,7 @@
 #include "backend/sim/machine.h"
 
 #include "backend/sim/activity.h"
+#include "backend/sim/generator.h"
 #include "backend/sim/trace.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 #define AHEAD_MAX  1000000ll             /* ns a thread may be ahead of the real clock */
 
 static struct sim_machine *machine; /* guarded by machine_lock */
+static bool watching;               /* for forks; guarded by machine_lock */
 static pthread_mutex_t machine_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The calling thread's sim_thread: its time is what clock_mono answers there. */
@@ -142,6 +144,16 @@ void sim_close(void)
     pthread_mutex_unlock(&machine_lock);
 }
 
+/* In a forked child the machine is the parent's: locks and threads of it may be in
+ * any state, so it is left where it is. A session of the child makes its own. */
+static void forget(void)
+{
+    pthread_mutex_init(&machine_lock, NULL);
+    machine = NULL;
+    self = NULL;
+    sim_generator_forget();
+}
+
 struct sim_machine *sim_machine_peek(void)
 {
     pthread_mutex_lock(&machine_lock);
@@ -154,6 +166,8 @@ int sim_machine_get(struct sim_machine **out, struct err *e)
 {
     int code = 0;
     pthread_mutex_lock(&machine_lock);
+    if (!watching)
+        watching = pthread_atfork(NULL, NULL, forget) == 0;
     if (!machine) {
         struct sim_config c;
         sim_config_init(&c);
