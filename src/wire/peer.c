@@ -1,53 +1,121 @@
-/* peer.c - which lines of the public client's format are known, and who reads them. */
+/* peer.c - which lines of the public client's format are known, and who reads
+ * them; batches become cells here.
+ *
+ * Columns of a batch are taken by name; where a line names none, by the places
+ * of peer_format.def. Rows may be null, shorter or longer than the columns. A
+ * line is parsed as a whole before anything of it is used. */
 #include "wire/peer.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "wire/scan.h"
+#include "wire/limits.h"
+#include "wire/peer_reader.h"
 
-struct peer {
-    struct decode_stats *stats; /* the decoder's */
+#include <string.h>
+
+enum {
+    ROWS_MAX = 1 << 18, /* of a line; more is damage */
+    NAMES_MAX = 1 << 22,
 };
+
+#define NAME_BYTES_MAX ((size_t)1 << 30)
 
 struct peer_type {
     const char *name;
-    int (*line)(struct peer *p, struct scan *s,
-                const struct wire_visitor *v); /* NULL: kept aside */
+    void (*line)(struct peer *p, struct scan s); /* a line by itself */
+    void (*batch)(struct peer *p);               /* a batch in p->rows */
+    enum peer_batch format;                      /* of the batch */
 };
 
-/* Known, kept aside: sound lines that have no place in our records yet. */
+/* Types with no reader are known, but have no place in our records yet: kept aside. */
 static const struct peer_type types[] = {
-    {"counter_data_quality_summary", NULL},
-    {"cubin_disassembly", NULL},
-    {"deep_window_event", NULL},
-    {"deep_window_rule_summary", NULL},
-    {"execution_signature", NULL},
-    {"graph_node_definition", NULL},
-    {"kernel_perf_metric_event", NULL},
-    {"nvtx_marker_event", NULL},
-    {"perf_metric_event", NULL},
-    {"pm_sample_batch", NULL},
-    {"pm_sampling_config", NULL},
-    {"profile_sample_batch", NULL},
-    {"ptx_disassembly", NULL},
-    {"run_end", NULL},
-    {"sass_config", NULL},
-    {"segment_end", NULL},
-    {"segment_start", NULL},
-    {"source_file_content", NULL},
+    {"kernel_detail", peer_detail, NULL, 0},
+    {"kernel_event_batch", NULL, peer_kernels, PEER_kernel},
+    {"memcpy_event_batch", NULL, peer_copies, PEER_memcpy},
+    {"memset_event", peer_fill, NULL, 0},
+    {"synchronization_event_batch", NULL, peer_syncs, PEER_sync},
+    {"memory_alloc_event_batch", NULL, peer_allocs, PEER_alloc},
+    {"graph_launch_event", peer_graph_launch, NULL, 0},
+    {"scope_event_batch", NULL, peer_scopes, PEER_scope},
+    {"device_metric_batch", NULL, peer_device_metrics, PEER_device_metric},
+    {"host_metric_batch", NULL, peer_host_metrics, PEER_host_metric},
+    {"dictionary_update", peer_dictionary, NULL, 0},
+    {"job_start", peer_job_start, NULL, 0},
+    {"init", peer_job_start, NULL, 0},
+    {"capture_capabilities", peer_capabilities, NULL, 0},
+    {"sass_config", peer_sass_config, NULL, 0},
+    {"system_start", peer_window_start, NULL, 0},
+    {"system_stop", peer_window_stop, NULL, 0},
+    {"shutdown", peer_shutdown, NULL, 0},
+    {"counter_data_quality_summary", NULL, NULL, 0},
+    {"cubin_disassembly", NULL, NULL, 0},
+    {"deep_window_event", NULL, NULL, 0},
+    {"deep_window_rule_summary", NULL, NULL, 0},
+    {"execution_signature", NULL, NULL, 0},
+    {"graph_node_definition", NULL, NULL, 0},
+    {"kernel_event", NULL, NULL, 0},
+    {"kernel_perf_metric_event", NULL, NULL, 0},
+    {"memcpy_event", NULL, NULL, 0},
+    {"memory_alloc_event", NULL, NULL, 0},
+    {"nvtx_marker_event", NULL, NULL, 0},
+    {"perf_metric_event", NULL, NULL, 0},
+    {"pm_sample_batch", NULL, NULL, 0},
+    {"pm_sampling_config", NULL, NULL, 0},
+    {"profile_sample", NULL, NULL, 0},
+    {"profile_sample_batch", NULL, NULL, 0},
+    {"ptx_disassembly", NULL, NULL, 0},
+    {"run_end", NULL, NULL, 0},
+    {"scope_begin", NULL, NULL, 0},
+    {"scope_end", NULL, NULL, 0},
+    {"segment_end", NULL, NULL, 0},
+    {"segment_start", NULL, NULL, 0},
+    {"source_file_content", NULL, NULL, 0},
+    {"synchronization_event", NULL, NULL, 0},
+    {"system_sample", NULL, NULL, 0},
 };
 
 int peer_open(struct peer **out, struct decode_stats *stats)
 {
-    *out = mem_zalloc(sizeof **out);
-    if (!*out)
+    struct peer *p = mem_zalloc(sizeof *p);
+    *out = p;
+    if (!p)
         return GPUFL_E_NOMEM;
-    (*out)->stats = stats;
-    return 0;
+    p->stats = stats;
+    p->first_time = CELL_NULL;
+    buf_init(&p->text, (size_t)WIRE_MAX_LINE * 4);
+    buf_init(&p->path, (size_t)WIRE_MAX_LINE * 4);
+    rowset_init(&p->configs, COL_config_COUNT - 1, COL_config_COUNT - 1);
+    rowset_init(&p->streams, 3, 3);
+    rowset_init(&p->scopes, 1, PEER_OPEN_CELLS);
+    rowset_init(&p->paths, 2, PEER_PATH_CELLS);
+    if (!intern_open(&p->names, NAMES_MAX, NAME_BYTES_MAX))
+        return 0;
+    peer_close(p);
+    *out = NULL;
+    return GPUFL_E_NOMEM;
 }
 
 void peer_close(struct peer *p)
 {
+    if (!p)
+        return;
+    if (p->names)
+        intern_close(p->names);
+    buf_fini(&p->text);
+    buf_fini(&p->path);
+    mem_free(p->kernel_names.ids);
+    mem_free(p->scope_names.ids);
+    for (int i = 0; i < RECORD_COUNT; i++)
+        mem_free(p->queues[i].rows);
+    mem_free(p->columns);
+    mem_free(p->rows.cells);
+    mem_free(p->kernels.cells);
+    mem_free(p->kernel_config);
+    mem_free(p->kernel_scope);
+    rowset_fini(&p->configs);
+    rowset_fini(&p->streams);
+    rowset_fini(&p->scopes);
+    rowset_fini(&p->paths);
     mem_free(p);
 }
 
@@ -59,26 +127,197 @@ int peer_find(const char *type, size_t len)
     return -1;
 }
 
+/* ---- batches ------------------------------------------------------------------------------- */
+
+/* Which column of the format stands at each place of a line's rows; -1: none known. */
+struct places {
+    int8_t column[64];
+    unsigned count;
+};
+
+static struct places usual_places(const struct peer_batch_format *f)
+{
+    struct places places = {.count = f->column_count};
+    for (unsigned i = 0; i < f->column_count; i++)
+        places.column[i] = (int8_t)i;
+    return places;
+}
+
+static bool read_places(struct scan *s, const struct peer_batch_format *f, struct places *out,
+                        uint64_t *unknown)
+{
+    bool first = true, more;
+    struct span name;
+    out->count = 0;
+    while (scan_element(s, &first, &more)) {
+        if (!more)
+            return true;
+        if (!scan_string(s, &name) || out->count == sizeof out->column)
+            return false;
+        int column = -1;
+        for (unsigned i = 0; i < f->column_count && column < 0; i++)
+            if (span_is(name, f->columns[i]))
+                column = (int)i;
+        *unknown += column < 0;
+        out->column[out->count++] = (int8_t)column;
+    }
+    return false;
+}
+
+/* One row; cells beyond the known places are passed over. */
+static bool read_row(struct scan *s, const struct places *places, int64_t *cells)
+{
+    bool first = true, more;
+    for (unsigned i = 0;; i++) {
+        if (!scan_element(s, &first, &more))
+            return false;
+        if (!more)
+            return true;
+        int column = i < places->count ? places->column[i] : -1;
+        scan_peek(s);
+        bool sound =
+            column < 0 ? scan_value(s, NULL) : scan_null(s) || scan_bits(s, &cells[column]);
+        if (!sound)
+            return false;
+    }
+}
+
+static int read_rows(struct scan *s, const struct places *places, struct peer_rows *out)
+{
+    bool first = true, more;
+    out->count = 0;
+    scan_peek(s);
+    if (scan_null(s))
+        return 0;
+    while (scan_element(s, &first, &more)) {
+        if (!more)
+            return 0;
+        size_t at = out->count * out->width;
+        if (out->count == ROWS_MAX)
+            return GPUFL_E_CORRUPT;
+        if (mem_grow(&out->cells, &out->cap, at + out->width, sizeof *out->cells, SIZE_MAX / 16))
+            return GPUFL_E_NOMEM;
+        for (unsigned i = 0; i < out->width; i++)
+            out->cells[at + i] = CELL_NULL;
+        if (!read_row(s, places, out->cells + at))
+            return GPUFL_E_CORRUPT;
+        out->count++;
+    }
+    return GPUFL_E_CORRUPT;
+}
+
+static void take_session(struct peer *p, struct span session)
+{
+    if (!*p->session && session.len && session.len < sizeof p->session)
+        memcpy(p->session, session.at, session.len);
+}
+
+/* A batch line into p->rows. */
+static int parse_batch(struct peer *p, struct scan s, const struct peer_batch_format *f)
+{
+    struct places places = usual_places(f);
+    struct scan rows = {0};
+    struct span key, session = {NULL, 0};
+    bool first = true, more, based = false;
+    uint64_t unknown = 0;
+    while (true) {
+        bool sound = scan_member(&s, &first, &key, &more);
+        if (!sound || !more) {
+            if (!sound || !scan_done(&s))
+                return GPUFL_E_CORRUPT;
+            break;
+        }
+        if (span_is(key, "columns"))
+            sound = read_places(&s, f, &places, &unknown);
+        else if (span_is(key, "base_time_ns"))
+            sound = based = scan_int(&s, &p->rows.base);
+        else if (span_is(key, "session_id"))
+            sound = scan_string(&s, &session);
+        else if (span_is(key, "rows")) {
+            rows = s;
+            sound = scan_value(&s, NULL);
+        } else
+            sound = scan_value(&s, NULL);
+        if (!sound)
+            return GPUFL_E_CORRUPT;
+    }
+    if (!based || !rows.at)
+        return GPUFL_E_CORRUPT;
+    p->rows.width = f->column_count;
+    int code = read_rows(&rows, &places, &p->rows);
+    if (code)
+        return code;
+    take_session(p, session);
+    if (p->rows.count && (p->first_time == CELL_NULL || p->rows.base < p->first_time))
+        p->first_time = p->rows.base;
+    p->stats->unknown_columns += unknown;
+    return 0;
+}
+
+/* ---- lines --------------------------------------------------------------------------------- */
+
+static int finish_line(struct peer *p)
+{
+    peer_deliver(p);
+    int code = p->code;
+    p->code = 0;
+    return code;
+}
+
 int peer_flush(struct peer *p, const struct wire_visitor *v)
 {
-    (void)p;
-    (void)v;
+    p->v = v;
+    if (p->kernels.count)
+        peer_pending_kernels(p);
+    return finish_line(p);
+}
+
+static int damaged(struct peer *p, int code)
+{
+    if (code != GPUFL_E_CORRUPT)
+        return code;
+    p->stats->damaged++;
     return 0;
+}
+
+static int feed_line(struct peer *p, const struct peer_type *t, struct scan s)
+{
+    struct scan whole = s;
+    if (!scan_value(&whole, NULL) || !scan_done(&whole))
+        return damaged(p, GPUFL_E_CORRUPT);
+    if (!t->line) {
+        p->stats->foreign_unmapped++;
+        return 0;
+    }
+    peer_text_reset(p, (size_t)(s.end - s.at));
+    t->line(p, s);
+    return finish_line(p);
 }
 
 int peer_feed(struct peer *p, int type, const char *line, size_t len, const struct wire_visitor *v)
 {
+    const struct peer_type *t = &types[type];
     struct scan s = {line, line + len};
-    if (types[type].line)
-        return types[type].line(p, &s, v);
-    if (scan_value(&s, NULL) && scan_done(&s))
-        p->stats->foreign_unmapped++;
-    else
-        p->stats->damaged++;
-    return 0;
+    int code = t->line == peer_detail ? 0 : peer_flush(p, v);
+    if (code)
+        return code;
+    p->v = v;
+    if (!t->batch)
+        return feed_line(p, t, s);
+    code = parse_batch(p, s, &peer_batches[t->format]);
+    if (code)
+        return damaged(p, code);
+    peer_text_reset(p, 0);
+    t->batch(p);
+    return finish_line(p);
 }
 
 int peer_finish(struct peer *p, const struct wire_visitor *v)
 {
-    return peer_flush(p, v);
+    int code = peer_flush(p, v);
+    if (code)
+        return code;
+    peer_late_header(p);
+    peer_open_scopes(p);
+    return finish_line(p);
 }

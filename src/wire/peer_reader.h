@@ -1,0 +1,180 @@
+/* peer_reader.h - the inside of peer.h's reader, shared by
+ *   peer.c        which lines are known; feed, flush, finish
+ *   peer_out.c    names and rows on their way to the visitor
+ *   peer_life.c   a session's life: job_start, dictionaries, capabilities, …
+ *   peer_events.c event rows other than kernels and scopes
+ *   peer_kernel.c kernel batches and their detail lines
+ *   peer_scope.c  scopes, and the paths that stand for them
+ *
+ * Handlers queue rows and go on; the first failure (out of memory, or a result
+ * of the visitor) sticks in peer.code, ends the line and is the feed's result. */
+#ifndef GPUFL_WIRE_PEER_READER_H
+#define GPUFL_WIRE_PEER_READER_H
+
+#include "base/buf.h"
+#include "base/intern.h"
+#include "wire/decode.h"
+#include "wire/fields.h"
+#include "wire/peer.h"
+#include "wire/peer_format.h"
+#include "wire/rowset.h"
+#include "wire/scan.h"
+
+enum {
+    PEER_GPUS_MAX = 64,
+    PEER_DEPTHS = 64,    /* of scopes; deeper ones have no known parent */
+    PEER_OPEN_CELLS = 9, /* widths of peer.scopes and peer.paths: see peer_scope.c */
+    PEER_PATH_CELLS = 3,
+};
+
+/* Rows that wait to be delivered. */
+struct peer_queue {
+    int64_t *rows; /* owned, row by row */
+    size_t cap;    /* cells allocated */
+    size_t count;  /* rows */
+};
+
+/* A dictionary of theirs: id to our name id. */
+struct peer_dict {
+    uint32_t *ids; /* owned; 0: not defined */
+    size_t cap;
+};
+
+/* A batch line as cells, one row behind the other, by the places of peer_format.def. */
+struct peer_rows {
+    int64_t *cells; /* owned; CELL_NULL where a row has no such cell */
+    size_t cap;     /* cells allocated */
+    size_t count;   /* rows */
+    unsigned width; /* cells of a row */
+    int64_t base;   /* base_time_ns */
+};
+
+/* Open scopes of a depth, to find the parent of the next one. */
+struct peer_depth {
+    uint32_t open;
+    int64_t instances; /* xor of their instances: the one, where open is 1 */
+    int64_t nodes;     /* xor of their paths' instances */
+    uint64_t hashes;   /* sum of their paths' hashes: tells whether all are the same */
+    int64_t node;      /* path of the one opened last */
+};
+
+struct peer {
+    struct decode_stats *stats;   /* the decoder's */
+    const struct wire_visitor *v; /* of the present line */
+    int code;                     /* first failure of the present line */
+
+    struct intern *names; /* owned: our name ids; those up to `named` are delivered */
+    uint32_t named;
+    struct buf text; /* unescaped strings of the present line */
+    struct peer_dict kernel_names, scope_names;
+    struct peer_queue queues[RECORD_COUNT];
+    int64_t *columns; /* owned: a batch on its way out */
+    size_t column_cap;
+
+    char session[128];                /* id last seen */
+    char announced[128];              /* id of the header last delivered */
+    int64_t first_time;               /* least base_time_ns; CELL_NULL: none */
+    bool ended, capable;              /* shutdown and capabilities are delivered */
+    bool instrumented;                /* the message on sass_config is delivered */
+    bool amd;                         /* all GPUs of the session are AMD's */
+    int64_t only_device;              /* our id where the session has one GPU; 0: none or several */
+    int64_t only_warp;                /* its warp size */
+    int64_t device_of[PEER_GPUS_MAX]; /* our device id by their static id; 0: not listed */
+
+    struct peer_rows rows;    /* the batch of the present line */
+    struct peer_rows kernels; /* the batch that waits for its details */
+    int64_t *kernel_config;   /* owned, by row of kernels: config id, 0: no detail yet */
+    int64_t *kernel_scope;    /* owned, by row: instance, CELL_NULL: unknown */
+    size_t kernel_config_cap, kernel_scope_cap;
+    size_t kernel_next;    /* the row whose detail should come next */
+    unsigned kernel_seeks; /* details that came out of order in this batch */
+    struct rowset configs, streams;
+
+    int64_t instances;    /* scope instances given out */
+    struct rowset scopes; /* open ones, by their instance id */
+    struct rowset paths;  /* by parent's instance and name */
+    struct peer_depth depths[PEER_DEPTHS];
+    struct buf path; /* the user_scope last looked up, escaped, and its answer */
+    int64_t path_instance;
+};
+
+/* ---- peer_out.c ---- */
+
+/* The first failure sticks. */
+static inline void peer_fail(struct peer *p, int code)
+{
+    if (!p->code)
+        p->code = code;
+}
+
+int64_t peer_name(struct peer *p, const char *text,
+                  size_t len); /* our name id; delivers new ones */
+int64_t peer_name_str(struct peer *p, const char *text);
+int64_t peer_name_span(struct peer *p, struct span escaped);
+
+/* Unescapes behind p->text; NUL-terminated, valid until peer_text_reset. */
+const char *peer_unescape(struct peer *p, struct span escaped, size_t *len);
+void peer_text_reset(struct peer *p, size_t line); /* room for the strings of a line */
+
+void peer_add(struct peer *p, enum record_type type, const void *row);
+void peer_deliver(struct peer *p); /* all queues, dictionaries first */
+
+/* Our ids of streams and devices; number or context may be CELL_NULL. */
+int64_t peer_stream(struct peer *p, int64_t device, int64_t context, int64_t number);
+int64_t peer_device(struct peer *p, int64_t id);
+
+/* base + dt, or CELL_NULL where that is no time. */
+int64_t peer_time(int64_t base, int64_t dt);
+
+/* ---- handlers, in the table of peer.c ---- */
+
+/* A line whose structure is sound. */
+void peer_job_start(struct peer *p, struct scan s);
+void peer_dictionary(struct peer *p, struct scan s);
+void peer_capabilities(struct peer *p, struct scan s);
+void peer_window_start(struct peer *p, struct scan s);
+void peer_window_stop(struct peer *p, struct scan s);
+void peer_shutdown(struct peer *p, struct scan s);
+void peer_sass_config(struct peer *p, struct scan s);
+void peer_fill(struct peer *p, struct scan s);
+void peer_graph_launch(struct peer *p, struct scan s);
+void peer_detail(struct peer *p, struct scan s);
+
+/* A batch in p->rows. */
+void peer_kernels(struct peer *p);
+void peer_copies(struct peer *p);
+void peer_syncs(struct peer *p);
+void peer_allocs(struct peer *p);
+void peer_scopes(struct peer *p);
+void peer_device_metrics(struct peer *p);
+void peer_host_metrics(struct peer *p);
+
+/* At the end: a header where no job_start came, scopes that are still open. */
+void peer_late_header(struct peer *p);
+void peer_open_scopes(struct peer *p);
+
+/* Kernels that waited for details. */
+void peer_pending_kernels(struct peer *p);
+
+/* Instance that stands for a user_scope: 0 none, CELL_NULL unknown. */
+int64_t peer_scope_of(struct peer *p, struct span user_scope);
+
+/* A cell of a batch. */
+static inline int64_t peer_cell(const struct peer_rows *r, size_t row, unsigned column)
+{
+    return column < r->width ? r->cells[row * r->width + column] : CELL_NULL;
+}
+
+/* The same for a duration, which is never negative. */
+static inline int64_t peer_duration(const struct peer_rows *r, size_t row, unsigned column)
+{
+    int64_t v = peer_cell(r, row, column);
+    return v < 0 ? CELL_NULL : v;
+}
+
+static inline int64_t null_if_zero(int64_t v)
+{
+    return v == 0 ? CELL_NULL : v;
+}
+
+#endif

@@ -1,0 +1,761 @@
+/* test_peer.c - sessions of the public client's format come out as rows of ours. */
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/lines.h"
+#include "wire/decode.h"
+#include "wire/peer_encode.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SESSION "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
+
+/* What the visitor saw, one line each: "kernel start=1 duration=2 …"; unknown cells
+ * are left out, names appear as 'text', times without the session's epoch. */
+struct seen {
+    struct buf text;
+    char *names[512];
+    int64_t epoch; /* subtracted from TIME cells */
+};
+
+static int see_header(void *arg, const struct wire_header *h)
+{
+    struct seen *s = arg;
+    buf_printf(&s->text, "header %s app=%s pid=%lld host=%s run=%s engine=%s backend=%s start=%lld",
+               h->session, h->app, (long long)h->pid, h->host, h->run, h->engine, h->backend,
+               (long long)(h->start - s->epoch));
+    buf_printf(&s->text, "%s%s\n", h->simulated ? " simulated" : "",
+               h->clock_real == h->start && h->clock_monotonic == h->start ? "" : " clock");
+    return 0;
+}
+
+static int see_name(void *arg, uint32_t id, const char *text, size_t len)
+{
+    struct seen *s = arg;
+    assert_int_equal(text[len], 0);
+    if (id < 512) {
+        assert_null(s->names[id]); /* each is delivered once */
+        s->names[id] = strdup(text);
+    }
+    return 0;
+}
+
+static void see_cell(struct seen *s, const struct column *c, int64_t v)
+{
+    if (v == CELL_NULL)
+        return;
+    buf_printf(&s->text, " %s=", c->name);
+    if (c->ref == RECORD_name && v == 0)
+        buf_str(&s->text, "''");
+    else if (c->ref == RECORD_name)
+        buf_printf(&s->text, "'%s'", v < 512 && s->names[v] ? s->names[v] : "?");
+    else if (c->coding == CODING_HEX)
+        buf_printf(&s->text, "0x%llx", (unsigned long long)v);
+    else
+        buf_i64(&s->text, c->coding == CODING_TIME ? v - s->epoch : v);
+}
+
+static int see_batch(void *arg, const struct wire_batch *b)
+{
+    struct seen *s = arg;
+    for (size_t i = 0; i < b->rows; i++) {
+        buf_str(&s->text, b->record->type);
+        for (unsigned c = 0; c < b->record->column_count; c++)
+            if (b->col[c])
+                see_cell(s, &b->record->columns[c], b->col[c][i]);
+        buf_char(&s->text, '\n');
+    }
+    return 0;
+}
+
+static struct wire_visitor visitor_of(struct seen *s)
+{
+    return (struct wire_visitor){
+        .arg = s, .header = see_header, .name = see_name, .batch = see_batch};
+}
+
+static void seen_fini(struct seen *s)
+{
+    buf_fini(&s->text);
+    for (int i = 0; i < 512; i++)
+        free(s->names[i]);
+}
+
+static void feed_file(struct decoder *d, struct seen *s, const char *name)
+{
+    char path[512];
+    struct lines *l;
+    struct err e;
+    char *line;
+    size_t len;
+    bool complete;
+    const char *root = getenv("GPUFL_SOURCE_DIR");
+    const struct wire_visitor v = visitor_of(s);
+    snprintf(path, sizeof path, "%s/tests/data/peer/" SESSION "/%s", root ? root : ".", name);
+    if (lines_open(&l, path, WIRE_MAX_LINE, &e))
+        fail_msg("%s", e.text);
+    while (lines_next(l, &line, &len, &complete))
+        assert_int_equal(decoder_feed(d, line, len, &v), 0);
+    lines_close(l);
+}
+
+/* A decoder and what it delivered. */
+struct run {
+    struct decoder *d;
+    struct seen seen;
+};
+
+static void run_begin(struct run *r, int64_t epoch)
+{
+    memset(r, 0, sizeof *r);
+    r->seen.epoch = epoch;
+    buf_init(&r->seen.text, 64u << 20);
+    assert_int_equal(decoder_open(&r->d), 0);
+}
+
+static void run_line(struct run *r, const char *line)
+{
+    const struct wire_visitor v = visitor_of(&r->seen);
+    size_t len = strlen(line);
+    char *copy = malloc(len + 1); /* ends where the heap block ends */
+    memcpy(copy, line, len);
+    assert_int_equal(decoder_feed(r->d, copy, len, &v), 0);
+    free(copy);
+}
+
+static void run_finish(struct run *r)
+{
+    const struct wire_visitor v = visitor_of(&r->seen);
+    assert_int_equal(decoder_finish(r->d, &v), 0);
+}
+
+static void run_end(struct run *r)
+{
+    decoder_close(r->d);
+    seen_fini(&r->seen);
+}
+
+static const char sample[] =
+    "header 5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34 app=train pid=4711 host=node7 run= engine=Trace "
+    "backend=nvidia start=0\n"
+    "device id=1 index=0 name='NVIDIA H200' uuid='GPU-6b1f2c3d-0000-1111-2222-333344445555' "
+    "vendor='nvidia' pci='00000000:1B:00.0' arch='sm_90' memory_total=150754820096 sm_count=132 "
+    "warp_size=32 regs_per_block=65536 shared_per_block=49152 l2_size=62914560 compute_major=9 "
+    "compute_minor=0 driver=''\n"
+    "config id=1 name='gemm_128x64(Params)' device=1 grid_x=132 grid_y=4 grid_z=1 block_x=128 "
+    "block_y=1 block_z=1 registers=128 shared_static=0 shared_dynamic=32768 shared_executed=102400 "
+    "local_per_thread=0 local_total=33554432 cache_requested=0 cache_executed=1 occ_blocks=4 "
+    "occ_limit_warps=16 occ_limit_regs=4 occ_limit_shared=8 occ_limiter='registers' occ_warps=16 "
+    "occ_max_warps=64\n"
+    "scope instance=1 parent=0 name='train' tag=''\n"
+    "scope instance=2 parent=1 name='step' tag=''\n"
+    "config id=2 name='void axpy<float>(int, float, float const*, float*)' device=1 grid_x=4096 "
+    "grid_y=1 grid_z=1 block_x=64 block_y=1 block_z=1 registers=24 shared_static=0 "
+    "shared_dynamic=0 shared_executed=102400 local_per_thread=0 local_total=33554432 "
+    "cache_requested=0 cache_executed=1 occ_blocks=16 occ_limit_warps=32 occ_limit_blocks=16 "
+    "occ_limiter='blocks' occ_warps=32 occ_max_warps=64\n"
+    "stream id=1 device=1 number=7\n"
+    "stream id=2 device=1 number=13\n"
+    "config id=3 name='void axpy<float>(int, float, float const*, float*)' device=1 registers=24 "
+    "shared_dynamic=0 occ_limiter=''\n"
+    "kernel start=10000000 duration=420000 config=1 stream=1 correlation=11 scope=2 "
+    "external_kind=0 external_id=0\n"
+    "kernel start=10430000 duration=5200 config=2 stream=1 correlation=12 scope=2 external_kind=0 "
+    "external_id=0\n"
+    "kernel start=10436000 duration=5100 config=2 stream=1 correlation=12 scope=2 external_kind=3 "
+    "external_id=88\n"
+    "kernel start=10900000 duration=419000 config=1 stream=1 correlation=13 scope=1 "
+    "external_kind=3 external_id=-1\n"
+    "kernel start=9995000 duration=5000 config=3 stream=2 correlation=14 external_kind=0 "
+    "external_id=0\n"
+    "memcpy start=9000000 duration=300000 bytes=16777216 kind=1 stream=1 correlation=9\n"
+    "memcpy start=17000000 duration=12000 bytes=262144 kind=2 stream=1 correlation=21\n"
+    "memset start=9500000 duration=2000 bytes=1048576 stream=1 correlation=10 scope=1\n"
+    "config id=4 name='softmax(float*)' device=1 grid_x=64 grid_y=1 grid_z=1 block_x=256 block_y=1 "
+    "block_z=1 registers=32 shared_static=0 shared_dynamic=0 shared_executed=102400 "
+    "local_per_thread=16 local_total=33554432 cache_requested=0 cache_executed=1 occ_blocks=8 "
+    "occ_limit_warps=8 occ_limiter='warps' occ_warps=64 occ_max_warps=64\n"
+    "kernel start=30000000 duration=8000 config=4 stream=1 correlation=31 scope=0 external_kind=0 "
+    "external_id=0\n"
+    "capability feature='kernels' requested=1 status='collected' reason='(cupti_activity)'\n"
+    "capability feature='nvtx_markers' requested=1 status='enabled_no_data' "
+    "reason='enabled_but_no_records (cupti_activity)'\n"
+    "capability feature='pc_sampling' requested=0 status='not_requested' reason='Option is off. "
+    "(disabled)'\n"
+    "end time=100000000 reason='shutdown'\n"
+    "scope start=9000000 duration=8000000 instance=4 parent=3 name='step' depth=1 repeat=0 "
+    "warmup=0\n"
+    "stream id=3 device=1 context=1\n"
+    "sync start=12000000 duration=2500000 kind=4 stream=3 event=0 correlation=22\n"
+    "sync start=15000000 duration=40000 kind=3 stream=1 event=0 correlation=23\n"
+    "alloc time=7000000 op=1 memory=3 address=0x2098a67800 bytes=16777216 device=1 stream=0 "
+    "correlation=5\n"
+    "alloc time=97000000 op=2 memory=3 address=0x2098a67800 bytes=16777216 device=1 stream=0 "
+    "correlation=40\n"
+    "graph_launch start=50000000 graph=2 correlation=35\n"
+    "scope start=8000000 duration=87000000 instance=3 parent=0 name='train' depth=0 repeat=5 "
+    "warmup=1\n"
+    "scope instance=6 parent=0 name='step' tag=''\n"
+    "device_metric time=-1000000 device=1 gpu_util=0 mem_util=0 memory_used=1268776960 "
+    "memory_total=150754820096 temperature=31 power=76210 clock_sm=345\n"
+    "window time=1000000 name='sampling' phase=0\n"
+    "device_metric time=20000000 device=1 gpu_util=97 mem_util=41 memory_used=10171187200 "
+    "memory_total=150754820096 temperature=44 temperature_memory=47 power=512000 energy=81000 "
+    "clock_sm=1980 clock_mem=3201 pcie_total=1536000\n"
+    "device_metric time=60000000 device=1 gpu_util=98 mem_util=40 memory_used=10171187200 "
+    "memory_total=150754820096 temperature=45 temperature_memory=48 power=515500 energy=101500 "
+    "clock_sm=1980 clock_mem=3201\n"
+    "host_metric time=20000000 cpu=1250 memory_used=21474836480 memory_total=540016640000\n"
+    "host_metric time=60000000 cpu=1310 memory_used=21485322240 memory_total=540016640000\n"
+    "window time=95500000 name='sampling' phase=1\n"
+    "scope_open start=95000100 instance=5 parent=0 name='step' depth=0 repeat=0 warmup=0\n";
+
+static void test_sample(void **state)
+{
+    (void)state;
+    struct run r;
+    run_begin(&r, 1770000000000000000);
+    static const char *const files[] = {"device.1.log", "device.2.log", "scope.1.log",
+                                        "system.1.log", "sass.1.log"};
+    for (int i = 0; i < 5; i++)
+        feed_file(r.d, &r.seen, files[i]);
+    run_finish(&r);
+    assert_string_equal(buf_cstr(&r.seen.text), sample);
+    const struct decode_stats *s = decoder_stats(r.d);
+    assert_int_equal(s->lines, 40);
+    assert_int_equal(s->foreign, 40);
+    assert_int_equal(s->foreign_unmapped, 5);
+    assert_int_equal(s->foreign_orphans, 0);
+    assert_int_equal(s->damaged, 0);
+    assert_int_equal(s->unknown_records, 0);
+    assert_int_equal(s->unknown_columns, 0);
+    run_end(&r);
+}
+
+/* What lines give after decoder_finish. */
+static void expect(const char *const *lines, const char *want)
+{
+    struct run r;
+    run_begin(&r, 0);
+    for (; *lines; lines++)
+        run_line(&r, *lines);
+    run_finish(&r);
+    assert_string_equal(buf_cstr(&r.seen.text), want);
+    run_end(&r);
+}
+
+#define EXPECT(want, ...) expect((const char *const[]){__VA_ARGS__, NULL}, want)
+#define BATCH(type, rest) "{\"version\":1,\"type\":\"" type "\",\"session_id\":\"s\"," rest "}"
+#define DICTIONARY                                                                                 \
+    "{\"version\":1,\"type\":\"dictionary_update\",\"session_id\":\"s\","                          \
+    "\"kernel_dict\":{\"1\":\"k\"},\"scope_name_dict\":{\"1\":\"a\",\"2\":\"b\"}}"
+#define DETAIL(corr, grid, scope)                                                                  \
+    "{\"version\":1,\"type\":\"kernel_detail\",\"session_id\":\"s\",\"corr_id\":" corr             \
+    ",\"grid\":\"" grid "\",\"user_scope\":\"" scope "\"}"
+#define JOB(gpus)                                                                                  \
+    "{\"type\":\"job_start\",\"session_id\":\"s\",\"ts_ns\":5,\"gpu_static_devices\":[" gpus "]}"
+
+/* Columns are found by name; where a line names none, by place. Rows may be null,
+ * short or long, cells null, columns unknown. */
+static void test_columns(void **state)
+{
+    (void)state;
+    static const char want[] = "stream id=1 device=0 number=7\n"
+                               "memcpy start=107 duration=3 bytes=9 kind=2 stream=1 correlation=4\n"
+                               "header s app= pid=0 host= run= engine= backend= start=100\n";
+    EXPECT(want, BATCH("memcpy_event_batch", "\"base_time_ns\":100,\"rows\":[[7,7,3,9,2,4]]"));
+    EXPECT(want, BATCH("memcpy_event_batch",
+                       "\"rows\":[[4,9.5,2,9,3,7,7]],\"columns\":[\"corr_id\",\"new\","
+                       "\"copy_kind\",\"bytes\",\"duration_ns\",\"stream_id\",\"dt_ns\"],"
+                       "\"base_time_ns\":100"));
+    EXPECT(want, BATCH("memcpy_event_batch",
+                       "\"base_time_ns\":100,\"rows\":[[7,7,3,9,2,4,{\"x\":[]},1]]"));
+    EXPECT("stream id=1 device=0\nmemcpy start=107 stream=1\n"
+           "header s app= pid=0 host= run= engine= backend= start=100\n",
+           BATCH("memcpy_event_batch", "\"base_time_ns\":100,\"rows\":[[7,null]]"));
+    EXPECT("header s app= pid=0 host= run= engine= backend= start=0\n",
+           BATCH("memcpy_event_batch", "\"base_time_ns\":100,\"rows\":null"));
+}
+
+/* Details find their kernels by id and order, each kernel takes one. */
+static void test_details(void **state)
+{
+    (void)state;
+    struct run r;
+    run_begin(&r, 0);
+    run_line(&r, DICTIONARY);
+    run_line(&r, BATCH("kernel_event_batch",
+                       "\"base_time_ns\":0,\"rows\":[[1,1,0,1,5,0,0,1,0,0],[2,1,0,1,5,0,0,1,0,0],"
+                       "[3,9,0,1,6,0,0,1,0,0],[4,1,0,1,6,0,0,0,0,0]]"));
+    run_line(&r, DETAIL("6", "(3,1,1)", "a|b"));
+    run_line(&r, DETAIL("5", "(1,1,1)", "process:toy"));
+    run_line(&r, DETAIL("5", "(2,1,1)", "a"));
+    run_line(&r, DETAIL("5", "(7,1,1)", ""));
+    run_line(&r, DETAIL("8", "(8,1,1)", ""));
+    assert_int_equal(decoder_stats(r.d)->foreign_orphans, 2);
+    run_line(&r, "{\"type\":\"shutdown\",\"ts_ns\":9}");
+    run_line(&r, DETAIL("6", "(9,1,1)", "")); /* too late: its batch is gone */
+    assert_int_equal(decoder_stats(r.d)->foreign_orphans, 3);
+    run_finish(&r);
+    assert_string_equal(
+        buf_cstr(&r.seen.text),
+        "config id=1 name='kernel#9' device=0 grid_x=3 grid_y=1 grid_z=1 shared_dynamic=0 "
+        "occ_limiter=''\n"
+        "scope instance=1 parent=0 name='a' tag=''\n"
+        "scope instance=2 parent=1 name='b' tag=''\n"
+        "config id=2 name='k' device=0 grid_x=1 grid_y=1 grid_z=1 shared_dynamic=0 "
+        "occ_limiter=''\n"
+        "config id=3 name='k' device=0 grid_x=2 grid_y=1 grid_z=1 shared_dynamic=0 "
+        "occ_limiter=''\n"
+        "stream id=1 device=0 number=0\n"
+        "config id=4 name='k' device=0 shared_dynamic=0 occ_limiter=''\n"
+        "kernel start=1 duration=1 config=2 stream=1 correlation=5 scope=0 external_kind=0 "
+        "external_id=0\n"
+        "kernel start=2 duration=1 config=3 stream=1 correlation=5 scope=1 external_kind=0 "
+        "external_id=0\n"
+        "kernel start=3 duration=1 config=1 stream=1 correlation=6 scope=2 external_kind=0 "
+        "external_id=0\n"
+        "kernel start=4 duration=1 config=4 stream=1 correlation=6 external_kind=0 "
+        "external_id=0\n"
+        "end time=9 reason='shutdown'\n"
+        "header s app= pid=0 host= run= engine= backend= start=0\n");
+    run_end(&r);
+}
+
+#define SCOPES(rows) BATCH("scope_event_batch", "\"base_time_ns\":100,\"rows\":[" rows "]")
+
+/* Two threads open the same scopes: the inner one's parent is their common path. */
+static void test_scopes_of_threads(void **state)
+{
+    (void)state;
+    EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
+           "scope instance=5 parent=2 name='b' tag=''\n"
+           "scope start=103 duration=2 instance=4 parent=2 name='b' depth=1 repeat=0 warmup=0\n"
+           "scope start=101 duration=5 instance=1 parent=0 name='a' depth=0 repeat=0 warmup=0\n"
+           "scope start=107 duration=1 instance=6 parent=3 name='b' depth=1 repeat=0 warmup=0\n"
+           "header s app= pid=0 host= run= engine= backend= start=100\n"
+           "scope_open start=102 instance=3 parent=0 name='a' depth=0 repeat=0 warmup=0\n",
+           DICTIONARY,
+           SCOPES("[1,11,1,0,0,0,0,101],[2,12,1,0,0,0,0,102],[3,13,2,0,1,0,0,103],"
+                  "[5,13,2,1,1,0,0,103],[6,11,1,1,0,0,0,101],[7,14,2,0,1,0,0,107],"
+                  "[8,14,2,1,1,0,0,107]"));
+}
+
+/* Under different scopes that are both open, the parent is not known. */
+static void test_scope_of_unknown_parent(void **state)
+{
+    (void)state;
+    EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
+           "scope instance=4 parent=0 name='b' tag=''\n"
+           "scope start=103 duration=2 instance=5 name='b' depth=1 repeat=0 warmup=0\n"
+           "header s app= pid=0 host= run= engine= backend= start=100\n"
+           "scope_open start=101 instance=1 parent=0 name='a' depth=0 repeat=0 warmup=0\n"
+           "scope_open start=102 instance=3 parent=0 name='b' depth=0 repeat=0 warmup=0\n",
+           DICTIONARY,
+           SCOPES("[1,11,1,0,0,0,0,101],[2,12,2,0,0,0,0,102],[3,13,2,0,1,0,0,103],"
+                  "[5,13,2,1,1,0,0,103]"));
+}
+
+/* Segments: what goes on is open here and ends, with its first start, where it ends. */
+static void test_scopes_over_segments(void **state)
+{
+    (void)state;
+    EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
+           "scope_open start=101 instance=1 parent=0 name='a' depth=0 repeat=5 warmup=0\n"
+           "header s app= pid=0 host= run= engine= backend= start=100\n",
+           DICTIONARY, SCOPES("[1,11,1,0,0,5,0,101],[9,11,1,3,0,0,0,101]"));
+    EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
+           "scope start=50 duration=59 instance=1 parent=0 name='a' depth=0 repeat=5 warmup=0\n"
+           "header s app= pid=0 host= run= engine= backend= start=100\n",
+           DICTIONARY, SCOPES("[0,11,1,2,0,5,0,50],[9,11,1,1,0,0,0,50]"));
+}
+
+/* The begin lies in a lost part: the end's own start serves; without one it is an orphan. */
+static void test_scope_without_begin(void **state)
+{
+    (void)state;
+    EXPECT("scope instance=2 parent=0 name='scope#7' tag=''\n"
+           "scope start=50 duration=59 instance=1 parent=0 name='scope#7' depth=0\n"
+           "header s app= pid=0 host= run= engine= backend= start=100\n",
+           SCOPES("[9,11,7,1,0,0,0,50]"));
+    struct run r;
+    run_begin(&r, 0);
+    run_line(&r, SCOPES("[9,11,7,1,0]"));
+    assert_int_equal(decoder_stats(r.d)->foreign_orphans, 1);
+    run_end(&r);
+}
+
+#define GPU(id, vendor)                                                                            \
+    "{\"id\":" id ",\"name\":\"g\",\"uuid\":\"u" id "\",\"vendor\":\"" vendor "\"}"
+
+/* AMD numbers copy kinds otherwise, and its energy is in no known unit. */
+static void test_amd(void **state)
+{
+    (void)state;
+    EXPECT("header s app= pid=0 host= run= engine= backend=amd start=5\n"
+           "device id=1 index=0 name='g' uuid='u0' vendor='amd' pci='' arch='' driver=''\n"
+           "stream id=1 device=1 number=1\n"
+           "memcpy start=0 duration=1 bytes=1 kind=8 stream=1 correlation=1\n"
+           "device_metric time=0 device=1 gpu_util=0 mem_util=0 clock_mem=9\n",
+           JOB(GPU("0", "AMD")), JOB(GPU("0", "AMD")),
+           BATCH("memcpy_event_batch", "\"base_time_ns\":0,\"rows\":[[0,1,1,1,3,1]]"),
+           BATCH("device_metric_batch",
+                 "\"base_time_ns\":0,\"rows\":[[0,0,0,0,0,0,0,0,0,0,0,0,0,77,9]]"));
+}
+
+/* With several GPUs kernels and copies, which name none, have none. */
+static void test_two_gpus(void **state)
+{
+    (void)state;
+    EXPECT("header s app= pid=0 host= run= engine= backend=nvidia start=5\n"
+           "device id=1 index=0 name='g' uuid='u0' vendor='nvidia' pci='' arch='' driver=''\n"
+           "device id=2 index=1 name='g' uuid='u1' vendor='nvidia' pci='' arch='' driver=''\n"
+           "stream id=1 device=0 number=1\n"
+           "memcpy start=0 duration=1 bytes=1 kind=3 stream=1 correlation=1\n"
+           "alloc time=0 op=1 memory=3 address=0xffffffffffffffff bytes=1 device=2 stream=0 "
+           "correlation=1\n",
+           JOB(GPU("0", "NVIDIA") "," GPU("1", "NVIDIA")),
+           BATCH("memcpy_event_batch", "\"base_time_ns\":0,\"rows\":[[0,1,1,1,3,1]]"),
+           BATCH("memory_alloc_event_batch",
+                 "\"base_time_ns\":0,\"rows\":[[0,0,1,3,18446744073709551615,1,1,0,1]]"));
+}
+
+/* The driver's order and the management library's may differ: uuids join them. */
+static void test_devices_are_joined_by_uuid(void **state)
+{
+    (void)state;
+    EXPECT("header s app= pid=0 host= run= engine= backend=nvidia start=5\n"
+           "device id=2 index=1 name='g' uuid='u0' vendor='nvidia' pci='p1' arch='' driver=''\n"
+           "device id=1 index=0 name='' uuid='u7' vendor='nvidia' pci='p0' arch='' driver=''\n"
+           "alloc time=0 op=1 memory=3 address=0x1 bytes=1 device=2 stream=0 correlation=1\n",
+           "{\"type\":\"job_start\",\"session_id\":\"s\",\"ts_ns\":5,\"devices\":["
+           "{\"id\":0,\"uuid\":\"u7\",\"vendor\":\"NVIDIA\",\"pci_bus\":\"p0\"},"
+           "{\"id\":1,\"uuid\":\"u0\",\"vendor\":\"NVIDIA\",\"pci_bus\":\"p1\"}],"
+           "\"gpu_static_devices\":[" GPU("0", "NVIDIA") "]}",
+           BATCH("memory_alloc_event_batch", "\"base_time_ns\":0,\"rows\":[[0,0,1,3,1,1,0,0,1]]"));
+}
+
+/* What a launcher writes for a program that crashed is no end. */
+static void test_crash(void **state)
+{
+    (void)state;
+    struct run r;
+    run_begin(&r, 0);
+    run_line(&r, "{\"type\":\"shutdown\",\"ts_ns\":9,\"synthetic\":true,\"exit_code\":139,"
+                 "\"signaled\":true,\"signal\":11,\"window_stopped\":false,\"crashed\":true}");
+    run_finish(&r);
+    assert_null(strstr(buf_cstr(&r.seen.text), "end "));
+    assert_non_null(strstr(buf_cstr(&r.seen.text), "message time=9 severity=3 code='crashed'"));
+    run_end(&r);
+    EXPECT("end time=9 reason='duration'\n",
+           "{\"type\":\"shutdown\",\"ts_ns\":9,\"synthetic\":true,\"window_stopped\":true}");
+}
+
+static void test_warnings(void **state)
+{
+    (void)state;
+    struct run r;
+    run_begin(&r, 0);
+    for (int i = 0; i < 2; i++) {
+        run_line(&r, "{\"type\":\"sass_config\",\"ts_ns\":3,\"device_id\":0}");
+        run_line(&r, "{\"type\":\"capture_capabilities\",\"ts_ns\":4,\"capabilities\":["
+                     "{\"feature\":\"kernel_events\",\"requested\":true,"
+                     "\"status\":\"fallback\",\"mode\":\"launch_callbacks_synthetic\"}]}");
+    }
+    const char *text = buf_cstr(&r.seen.text);
+    const char *first = strstr(text, "code='instrumented'");
+    const char *second = strstr(text, "code='synthetic_kernels'");
+    assert_non_null(first);
+    assert_non_null(second);
+    assert_null(strstr(first + 1, "code='instrumented'"));
+    assert_null(strstr(second + 1, "code='synthetic_kernels'"));
+    run_end(&r);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static const char *const kinds[] = {
+    JOB(GPU("0", "NVIDIA")),
+    DICTIONARY,
+    BATCH("kernel_event_batch", "\"base_time_ns\":0,\"rows\":[[1,1,0,1,5,0,0,1,0,0],[2,1]]"),
+    DETAIL("5", "(1,1,1)", "a|b"),
+    SCOPES("[1,11,1,0,0,0,0,101],[2,12,1,0,1,0,0,102],[5,12,1,1,1,0,0,102]"),
+    BATCH("memcpy_event_batch", "\"base_time_ns\":9,\"columns\":[\"dt_ns\"],\"rows\":[[0]]"),
+    BATCH("device_metric_batch", "\"base_time_ns\":0,\"rows\":[[0,0,1,2,3,4,5,6,7,8]]"),
+    "{\"type\":\"memset_event\",\"device_id\":\"0\",\"stream_id\":\"7\",\"start_ns\":1}",
+    "{\"type\":\"capture_capabilities\",\"capabilities\":[{\"feature\":\"x\"},{}]}",
+    "{\"type\":\"nvtx_marker_event\",\"name\":\"fwd\"}",
+    "{\"type\":\"shutdown\",\"ts_ns\":9}",
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static void test_every_truncation_is_damage(void **state)
+{
+    (void)state;
+    for (int k = 0; k < KINDS; k++) {
+        struct run r;
+        size_t n = strlen(kinds[k]);
+        run_begin(&r, 0);
+        for (size_t len = 1; len < n; len++) {
+            char *cut = strndup(kinds[k], len);
+            run_line(&r, cut);
+            free(cut);
+        }
+        assert_int_equal(decoder_stats(r.d)->damaged, n - 1);
+        assert_int_equal(r.seen.text.len, 0);
+        run_end(&r);
+    }
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        BATCH("memcpy_event_batch", "\"rows\":[[0,1,1,1,3,1]]"),
+        BATCH("memcpy_event_batch", "\"base_time_ns\":1"),
+        BATCH("memcpy_event_batch", "\"base_time_ns\":\"1\",\"rows\":[]"),
+        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":{}"),
+        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[1]"),
+        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[[1.5]]"),
+        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[[\"1\"]]"),
+        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[],\"columns\":[1]"),
+        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[[18446744073709551616]]"),
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct run r;
+        run_begin(&r, 0);
+        run_line(&r, lines[i]);
+        run_finish(&r);
+        assert_int_equal(decoder_stats(r.d)->damaged, 1);
+        assert_int_equal(r.seen.text.len, 0);
+        run_end(&r);
+    }
+}
+
+static uint64_t random_state = 3;
+
+static uint64_t random_next(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+
+/* Changed bytes anywhere: nothing is read out of bounds, nothing leaks. */
+static void test_mutations(void **state)
+{
+    (void)state;
+    static const char interesting[] = "0123456789-,:[]{}\"\\nulltrue.eE ()|";
+    struct run r;
+    run_begin(&r, 0);
+    for (int i = 0; i < 30000; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "%s", kinds[random_next() % KINDS]);
+        size_t n = strlen(line);
+        for (uint64_t k = random_next() % 4; k; k--)
+            line[random_next() % n] = interesting[random_next() % (sizeof interesting - 1)];
+        const struct wire_visitor none = {0};
+        char *exact = malloc(n);
+        memcpy(exact, line, n);
+        assert_int_equal(decoder_feed(r.d, exact, n, &none), 0);
+        free(exact);
+    }
+    const struct decode_stats *s = decoder_stats(r.d);
+    assert_true(s->damaged > 1000 && s->foreign > 10000);
+    run_end(&r);
+}
+
+static int count_batch(void *arg, const struct wire_batch *b)
+{
+    *(size_t *)arg += b->rows;
+    return 0;
+}
+
+/* Every allocation fails once: an error, never a crash or a leak. */
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    for (int64_t n = 0;; n++) {
+        struct decoder *d = NULL;
+        size_t rows = 0;
+        const struct wire_visitor v = {.arg = &rows, .batch = count_batch};
+        mem_fail_at(n);
+        int code = decoder_open(&d);
+        for (int k = 0; k < KINDS && !code; k++) {
+            char *line = strdup(kinds[k]);
+            code = decoder_feed(d, line, strlen(line), &v);
+            free(line);
+        }
+        code = code ? code : decoder_finish(d, &v);
+        bool failed = mem_count() > n;
+        mem_fail_at(-1);
+        assert_int_equal(code, failed ? GPUFL_E_NOMEM : 0);
+        if (d)
+            assert_int_equal(decoder_stats(d)->damaged, 0);
+        decoder_close(d);
+        if (!failed)
+            break;
+        assert_true(n < 1000);
+    }
+}
+
+/* ---- there and back -------------------------------------------------------------------------- */
+
+static void encode_names_of(struct peer_encoder *e)
+{
+    static const char *const names[] = {"GPU A", "GPU-1", "nvidia", "sm_90",
+                                        "_Z1kv", "outer", "inner",  "registers"};
+    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(peer_encoder_name(e, i + 1, names[i], strlen(names[i])), 0);
+}
+
+#define ROWS(e, type, ...)                                                                         \
+    do {                                                                                           \
+        const struct type##_row rows_[] = {__VA_ARGS__};                                           \
+        assert_int_equal(peer_encoder_rows(e, RECORD_##type, (const int64_t *)rows_,               \
+                                           sizeof rows_ / sizeof *rows_),                          \
+                         0);                                                                       \
+    } while (0)
+
+static void encode_session(struct peer_encoder *e)
+{
+    const struct wire_header h = {.session = "s",
+                                  .app = "toy",
+                                  .pid = 7,
+                                  .host = "h",
+                                  .engine = "Trace",
+                                  .backend = "nvidia",
+                                  .start = 0,
+                                  .clock_monotonic = 0,
+                                  .clock_real = 1000};
+    assert_int_equal(peer_encoder_header(e, &h), 0);
+    encode_names_of(e);
+    ROWS(e, device,
+         {.id = 1,
+          .name = 1,
+          .uuid = 2,
+          .vendor = 3,
+          .arch = 4,
+          .memory_total = 1ll << 30,
+          .sm_count = 132,
+          .warp_size = 32,
+          .regs_per_block = 65536,
+          .shared_per_block = 49152,
+          .l2_size = 1 << 20,
+          .compute_major = 9});
+    ROWS(e, stream, {1, 1, 1, 7});
+    ROWS(e, config,
+         {.id = 1,
+          .name = 5,
+          .device = 1,
+          .grid_x = 3,
+          .grid_y = 2,
+          .grid_z = 1,
+          .block_x = 96,
+          .block_y = 1,
+          .block_z = 1,
+          .registers = 40,
+          .shared_dynamic = 16,
+          .occ_blocks = 7,
+          .occ_limit_warps = 21,
+          .occ_limit_regs = 7,
+          .occ_limit_shared = CELL_NULL,
+          .occ_limit_blocks = 16,
+          .occ_limiter = 8,
+          .occ_warps = 21,
+          .occ_max_warps = 64});
+    ROWS(e, scope_open, {.start = 10, .instance = 4, .name = 6});
+    ROWS(e, scope_open, {.start = 11, .instance = 5, .parent = 4, .name = 7, .depth = 1});
+    ROWS(e, kernel,
+         {.start = 100, .duration = 5, .config = 1, .stream = 1, .correlation = 9, .scope = 5},
+         {.start = 110,
+          .duration = 6,
+          .config = 1,
+          .stream = 1,
+          .correlation = 9,
+          .scope = 5,
+          .external_kind = 3,
+          .external_id = -7});
+    ROWS(e, memcpy,
+         {.start = 90, .duration = 2, .bytes = 64, .kind = 1, .stream = 1, .correlation = 8});
+    ROWS(e, scope,
+         {.start = 11, .duration = 300, .instance = 5, .parent = 4, .name = 7, .depth = 1});
+    ROWS(e, scope, {.start = 10, .duration = 400, .instance = 4, .name = 6});
+    ROWS(e, end, {.time = 500});
+    assert_int_equal(peer_encoder_finish(e), 0);
+}
+
+static void test_there_and_back(void **state)
+{
+    (void)state;
+    struct peer_encoder *e;
+    const struct peer_encode_config c = {.log_path = "x"};
+    assert_int_equal(peer_encoder_open(&e, &c), 0);
+    encode_session(e);
+    struct run r;
+    run_begin(&r, 1000);
+    for (int i = 0; i < PEER_CHANNEL_COUNT; i++) {
+        char *at = strdup(buf_cstr(peer_encoder_lines(e, i))), *rest = at;
+        for (char *line; (line = strsep(&rest, "\n"));)
+            run_line(&r, line);
+        free(at);
+    }
+    run_finish(&r);
+    assert_string_equal(
+        buf_cstr(&r.seen.text),
+        "header s app=toy pid=7 host=h run= engine=Trace backend=nvidia start=0\n"
+        "device id=1 index=0 name='GPU A' uuid='GPU-1' vendor='nvidia' pci='' arch='sm_90' "
+        "memory_total=1073741824 sm_count=132 warp_size=32 regs_per_block=65536 "
+        "shared_per_block=49152 l2_size=1048576 compute_major=9 compute_minor=0 driver=''\n"
+        "config id=1 name='_Z1kv' device=1 grid_x=3 grid_y=2 grid_z=1 block_x=96 block_y=1 "
+        "block_z=1 registers=40 shared_static=0 shared_dynamic=16 shared_executed=0 "
+        "local_per_thread=0 local_total=0 cache_requested=0 cache_executed=0 occ_blocks=7 "
+        "occ_limit_warps=21 occ_limit_regs=7 occ_limit_shared=21 occ_limit_blocks=16 "
+        "occ_limiter='registers' occ_warps=21 occ_max_warps=64\n"
+        "scope instance=1 parent=0 name='outer' tag=''\n"
+        "scope instance=2 parent=1 name='inner' tag=''\n"
+        "stream id=1 device=1 number=7\n"
+        "kernel start=100 duration=5 config=1 stream=1 correlation=9 scope=2 external_kind=0 "
+        "external_id=0\n"
+        "kernel start=110 duration=6 config=1 stream=1 correlation=4294967295 scope=2 "
+        "external_kind=3 external_id=-7\n"
+        "memcpy start=90 duration=2 bytes=64 kind=1 stream=1 correlation=8\n"
+        "end time=500 reason='shutdown'\n"
+        "scope start=11 duration=300 instance=4 parent=3 name='inner' depth=1 repeat=0 warmup=0\n"
+        "scope start=10 duration=400 instance=3 parent=0 name='outer' depth=0 repeat=0 "
+        "warmup=0\n");
+    assert_int_equal(decoder_stats(r.d)->damaged, 0);
+    assert_int_equal(decoder_stats(r.d)->foreign_orphans, 0);
+    run_end(&r);
+    peer_encoder_close(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_details),
+        cmocka_unit_test(test_scopes_of_threads),
+        cmocka_unit_test(test_scope_of_unknown_parent),
+        cmocka_unit_test(test_scopes_over_segments),
+        cmocka_unit_test(test_scope_without_begin),
+        cmocka_unit_test(test_amd),
+        cmocka_unit_test(test_two_gpus),
+        cmocka_unit_test(test_devices_are_joined_by_uuid),
+        cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_every_truncation_is_damage),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_there_and_back),
+    };
+    return cmocka_run_group_tests_name("peer", tests, NULL, NULL);
+}
