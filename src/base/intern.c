@@ -294,6 +294,20 @@ uint32_t intern_id(struct intern *t, const char *text, size_t len)
     return id;
 }
 
+uint32_t intern_find(struct intern *t, const char *text, size_t len)
+{
+    if (len == 0)
+        return 0;
+    uint64_t hash = intern_hash(text, len);
+    uint32_t id = table_find(t, text, len, hash);
+    if (id)
+        return id;
+    pthread_mutex_lock(&t->lock);
+    id = table_find(t, text, len, hash);
+    pthread_mutex_unlock(&t->lock);
+    return id;
+}
+
 uint32_t intern_str(struct intern *t, const char *text)
 {
     return text ? intern_id(t, text, strlen(text)) : 0;

@@ -19,6 +19,9 @@ uint32_t intern_id(struct intern *t, const char *text,
                    size_t len);                          /* 0: empty text, or out of memory */
 uint32_t intern_str(struct intern *t, const char *text); /* NULL gives 0 */
 
+/* Id of a text that is there already; 0: it is not. Adds nothing. */
+uint32_t intern_find(struct intern *t, const char *text, size_t len);
+
 /* Text of an id, NUL-terminated; NULL for an unknown one. */
 const char *intern_text(struct intern *t, uint32_t id, size_t *len);
 

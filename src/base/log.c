@@ -89,10 +89,9 @@ static struct place *place_find(uintptr_t key, int64_t now)
 
 /* May this place speak now? *held: the lines it was refused before. Two threads that
  * take one slot at the same time are at worst both heard. */
-static bool place_may_speak(const char *fmt, uint32_t *held)
+static bool place_may_speak(uintptr_t key, uint32_t *held)
 {
     *held = 0;
-    uintptr_t key = (uintptr_t)fmt;
     int64_t now = now_ns();
     struct place *p = place_find(key, now);
     if (!p)
@@ -155,24 +154,13 @@ static void line_flatten(char *text)
             *p = ' ';
 }
 
-void log_write(enum log_level level, const char *fmt, ...)
+/* Adds the prefix and says it; held: lines of this place that were held back. */
+static void line_say(enum log_level level, const char *text, uint32_t held)
 {
-    int saved_errno = errno;
-    uint32_t held;
-    if (!place_may_speak(fmt, &held))
-        return;
     char line[LINE_MAX_BYTES];
-    size_t room = sizeof line - 48; /* for the repetition and the LF */
-    size_t len = (size_t)snprintf(line, room, "%s", PREFIX[level]);
-    va_list args;
-    va_start(args, fmt);
-    errno = saved_errno; /* for %m */
-    int n = vsnprintf(line + len, room - len, fmt, args);
-    va_end(args);
-    if (n < 0)
-        line[len] = '\0';
+    snprintf(line, sizeof line - 48, "%s%s", PREFIX[level], text); /* 48: repetition and LF */
     line_flatten(line);
-    len = strlen(line);
+    size_t len = strlen(line);
     if (held)
         len += (size_t)snprintf(line + len, sizeof line - len, " (repeated %u times)", held);
 
@@ -184,5 +172,30 @@ void log_write(enum log_level level, const char *fmt, ...)
         line[len++] = '\n';
         stderr_write_quietly(line, len);
     }
+}
+
+void log_say(enum log_level level, uintptr_t key, const char *text)
+{
+    int saved_errno = errno;
+    uint32_t held;
+    if (place_may_speak(key | 1, &held)) /* 0 is a free slot */
+        line_say(level, text, held);
+    errno = saved_errno;
+}
+
+void log_write(enum log_level level, const char *fmt, ...)
+{
+    int saved_errno = errno;
+    uint32_t held;
+    if (!place_may_speak((uintptr_t)fmt, &held))
+        return;
+    char text[LINE_MAX_BYTES];
+    va_list args;
+    va_start(args, fmt);
+    errno = saved_errno; /* for %m */
+    if (vsnprintf(text, sizeof text, fmt, args) < 0)
+        text[0] = '\0';
+    va_end(args);
+    line_say(level, text, held);
     errno = saved_errno;
 }

@@ -6,6 +6,7 @@
 #define GPUFL_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LOG_DEBUG, LOG_NOTE, LOG_WARN, LOG_ERROR };
 
@@ -16,6 +17,10 @@ bool log_debug_on(void);
 void log_set_sink(void (*fn)(enum log_level, const char *line));
 
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for a text made elsewhere; key stands for its place: equal keys count as
+ * repetitions of each other. */
+void log_say(enum log_level level, uintptr_t key, const char *text);
 
 #define log_debug(...)                                                                             \
     do {                                                                                           \

@@ -1,0 +1,176 @@
+/* api.c - the functions of gpufl.h: thin, each a few lines over session, scopes,
+ * sampling and report. Hot ones look at the gate and nothing else when it is off. */
+#include <gpufl/gpufl.h>
+
+#include "base/err.h"
+#include "capture/copies.h"
+#include "capture/gate.h"
+#include "capture/options.h"
+#include "capture/report.h"
+#include "capture/sampling.h"
+#include "capture/scopes.h"
+#include "capture/session.h"
+
+#include <string.h>
+
+static uint32_t gate(void)
+{
+    return atomic_load_explicit(&capture_gate.gate, memory_order_acquire);
+}
+
+const char *gpufl_error_text(int code)
+{
+    return err_text(code);
+}
+
+const char *gpufl_version(void)
+{
+    return GPUFL_VERSION;
+}
+
+void gpufl_options_init(struct gpufl_options *opts, size_t size)
+{
+    static const struct gpufl_options defaults = {
+#define O(kind, name, fallback, unit, doc) .name = fallback,
+#define X(kind, name, fallback, unit, doc)
+#include "schema/options.def"
+#undef O
+#undef X
+    };
+    if (!opts)
+        return;
+    memset(opts, 0, size);
+    memcpy(opts, &defaults, size < sizeof defaults ? size : sizeof defaults);
+    if (size >= sizeof opts->size)
+        opts->size = size;
+}
+
+/* ---- session ------------------------------------------------------------------------------------ */
+
+int gpufl_init(const struct gpufl_options *opts)
+{
+    if (options_disabled())
+        return GPUFL_E_STATE;
+    const struct copies_calls *other = copies_first();
+    return other ? other->init(opts) : session_start(opts, false);
+}
+
+void gpufl_shutdown(void)
+{
+    const struct copies_calls *other = copies_first();
+    if (other)
+        other->shutdown();
+    else
+        session_shutdown();
+}
+
+bool gpufl_active(void)
+{
+    if (gate() == GATE_FORWARD)
+        return copies_first()->active();
+    return session_active();
+}
+
+const char *gpufl_session_id(void)
+{
+    const struct copies_calls *other = copies_first();
+    return other ? other->session_id() : session_id();
+}
+
+const char *gpufl_session_dir(void)
+{
+    const struct copies_calls *other = copies_first();
+    return other ? other->session_dir() : session_dir();
+}
+
+int gpufl_generate_report(const char *output_path)
+{
+    const struct copies_calls *other = copies_first();
+    if (other)
+        return other->generate_report(output_path);
+    if (!*session_dir())
+        return GPUFL_E_STATE;
+    (void)session_flush();
+    return report_write(session_dir(), output_path);
+}
+
+/* ---- scopes ------------------------------------------------------------------------------------- */
+
+uint64_t gpufl_scope_begin(const char *name, const char *tag)
+{
+    uint32_t g = gate();
+    if (__builtin_expect(g == GATE_OFF, 1))
+        return 0;
+    if (__builtin_expect(g == GATE_FORWARD, 0))
+        return copies_first()->scope_begin(name, tag);
+    return scopes_begin(name, tag, 0, 0);
+}
+
+uint64_t gpufl_scope_begin_bench(const char *name, const char *tag, uint32_t repeat,
+                                 uint32_t warmup)
+{
+    uint32_t g = gate();
+    if (g == GATE_OFF)
+        return 0;
+    if (g == GATE_FORWARD)
+        return copies_first()->scope_begin_bench(name, tag, repeat, warmup);
+    return scopes_begin(name, tag, repeat, warmup);
+}
+
+void gpufl_scope_end(uint64_t handle)
+{
+    if (__builtin_expect(handle == 0, 1))
+        return;
+    uint32_t g = gate();
+    if (g == GATE_ON)
+        scopes_end(handle);
+    else if (g == GATE_FORWARD)
+        copies_first()->scope_end(handle);
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------ */
+
+static int window(const char *name, bool open)
+{
+    uint32_t g = gate();
+    if (g == GATE_OFF)
+        return GPUFL_E_STATE;
+    if (g == GATE_FORWARD)
+        return open ? copies_first()->system_start(name) : copies_first()->system_stop(name);
+    return sampling_window(name, open);
+}
+
+int gpufl_system_start(const char *name)
+{
+    return window(name, true);
+}
+
+int gpufl_system_stop(const char *name)
+{
+    return window(name, false);
+}
+
+int gpufl_upload_logs(const struct gpufl_upload_options *opts)
+{
+    (void)opts;
+    return GPUFL_E_NOT_BUILT;
+}
+
+int gpufl_bench_floor(bool on)
+{
+    const struct copies_calls *other = copies_first();
+    return other ? other->bench_floor(on) : session_floor(on);
+}
+
+/* Called by the driver inside cuInit: must not call the driver, and never fails. */
+int InitializeInjection(void)
+{
+    if (options_disabled())
+        return 1;
+    const struct copies_calls *other = copies_first();
+    if (other)
+        (void)other->inject();
+    else
+        (void)session_start(NULL, true);
+    return 1;
+}

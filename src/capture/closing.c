@@ -1,0 +1,148 @@
+/* closing.c - the end of a capture, written down once. On the collector's thread,
+ * in this order:
+ *
+ *   engines stop           no new records
+ *   gate off               scopes and launches end here
+ *   last round             all buffers, then all rings, then decode
+ *   sampler stops          its last rows
+ *   scopes still open      each a scope_open row
+ *   what became of it      losses, capabilities, clock
+ *   final ledger, end      after the last row they speak of
+ *   log closes, engines detach
+ *
+ * Late callbacks find the gate closed. */
+#include "capture/collector.h"
+
+#include "base/clock.h"
+#include "capture/gate.h"
+#include "capture/messages.h"
+#include "capture/names.h"
+#include "capture/sampling.h"
+#include "monitor/steady.h"
+
+#include <string.h>
+
+/* What the options asked for beside kernels and copies, which every trace has. */
+static bool wanted(const struct collector *c, enum feature f)
+{
+    const struct options *o = c->options;
+    if (c->options->profiling_engine == GPUFL_ENGINE_MONITOR)
+        return false;
+    switch (f) {
+    case FEATURE_synchronizations:
+        return o->enable_synchronization;
+    case FEATURE_memory:
+        return o->enable_memory_tracking;
+    case FEATURE_graphs:
+        return o->enable_cuda_graphs_tracking;
+    case FEATURE_external_correlation:
+        return o->enable_external_correlation;
+    default:
+        return true;
+    }
+}
+
+static uint64_t rows_of(enum feature f)
+{
+    const uint64_t *n = capture_sink.recorded;
+    switch (f) {
+    case FEATURE_kernels:
+        return n[RECORD_kernel];
+    case FEATURE_copies:
+        return n[RECORD_memcpy] + n[RECORD_memset];
+    case FEATURE_synchronizations:
+        return n[RECORD_sync];
+    case FEATURE_memory:
+        return n[RECORD_alloc];
+    case FEATURE_external_correlation:
+        return capture_sink.external;
+    default:
+        return 0;
+    }
+}
+
+static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
+{
+    const struct ledger_row *l = &c->ledger.row;
+    bool lossy = l->lost_driver || l->lost_pool || l->lost_time || l->lost_spool || l->lost_memory;
+    if (!wanted(c, f))
+        feature_conclude(f, false, "not_requested", "");
+    else if (!c->trace_started)
+        feature_conclude(f, true, "unavailable", "nothing was traced");
+    else if (rows == 0)
+        feature_conclude(f, true, "enabled_no_data", "");
+    else if (lossy)
+        feature_conclude(f, true, "partial", "records were lost: see the ledger");
+    else
+        feature_conclude(f, true, "collected", "");
+}
+
+static void conclude(struct collector *c)
+{
+    static const enum feature traced[] = {FEATURE_kernels, FEATURE_copies, FEATURE_synchronizations,
+                                          FEATURE_memory, FEATURE_external_correlation};
+    const struct ledger_row *l = &c->ledger.row;
+    for (size_t i = 0; i < sizeof traced / sizeof traced[0]; i++)
+        conclude_trace(c, traced[i], rows_of(traced[i]));
+    conclude_trace(c, FEATURE_graphs, l->graph_launches > 0 ? (uint64_t)l->graph_launches : 0);
+    bool stacks = c->options->enable_stack_trace;
+    feature_conclude(FEATURE_stacks, stacks, stacks ? "not_built" : "not_requested",
+                     stacks ? "capturing stacks comes with a later release" : "");
+    feature_conclude(FEATURE_scopes, true,
+                     l->scopes_lost ? "partial"
+                                    : (l->scopes_opened ? "collected" : "enabled_no_data"),
+                     l->scopes_lost ? "some came faster than they could be taken" : "");
+}
+
+/* Tells a person why the capture ended before the program, and what is missing. */
+static void say_end(struct collector *c)
+{
+    char losses[400];
+    const struct ledger_row *l = &c->ledger.row;
+    if (writer_stopped(c->writer) != WRITER_RUNS)
+        message_say(SEVERITY_WARNING, c->reason, "%s", writer_stop_text(c->writer));
+    else if (strcmp(c->reason, "duration") == 0)
+        message_say(SEVERITY_NOTE, "duration",
+                    "the capture ended after duration_ms; the program runs on");
+    ledger_losses(l, losses, sizeof losses);
+    if (*losses)
+        message_say(SEVERITY_WARNING, "losses", "the capture is not complete: %s", losses);
+}
+
+static void write_end(struct collector *c)
+{
+    struct intern *names = names_table();
+    messages_drain(c->writer, names);
+    features_write(c->writer, names);
+    collector_clock(c);
+    (void)writer_flush(c->writer);
+    ledger_write(&c->ledger, &capture_sink, true);
+    struct end_row end = {clock_mono(), intern_str(names, c->reason)};
+    writer_row(c->writer, RECORD_end, (const int64_t *)&end);
+    (void)writer_flush(c->writer);
+}
+
+void closing_run(struct collector *c)
+{
+    uint32_t on = GATE_ON;
+    c->ledger.stop_asked = steady_ns();
+    if (c->trace_started)
+        (void)c->backend->trace->stop(c->trace);
+    atomic_compare_exchange_strong_explicit(&capture_gate.gate, &on, GATE_OFF, memory_order_release,
+                                            memory_order_relaxed);
+    collector_cycle(c, true, true);
+    c->ledger.cost_sampler = sampling_cpu_ns();
+    sampling_end();
+    scopes_boundary(&c->drain, true);
+    (void)writer_flush(c->writer);
+    ledger_read(&c->ledger, &capture_sink);
+    conclude(c);
+    say_end(c);
+    write_end(c);
+    writer_close(c->writer);
+    sink_end();
+    c->writer = NULL;
+    if (c->trace)
+        c->backend->trace->close(c->trace);
+    c->trace = NULL;
+}

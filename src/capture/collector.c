@@ -1,0 +1,257 @@
+/* collector.c - see collector.h. One collector a process, in static memory: the
+ * wake-up must be there for a thread that passed the gate late. */
+#include "capture/collector.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "capture/gate.h"
+#include "capture/messages.h"
+#include "capture/names.h"
+#include "capture/sampling.h"
+#include "monitor/steady.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+static const int64_t CLOCK_EVERY = 10ll * 1000000000;
+
+static struct collector me; /* the thread's own */
+static struct thread thread;
+static sem_t wakes;        /* posted at most once between two waits by collector_wake */
+static _Atomic bool asked; /* a post is on its way */
+static _Atomic bool running;
+static _Atomic uint64_t flush_asked, flush_done;
+static _Atomic(const char *) end_reason; /* NULL: goes on */
+static struct wakeup flushed, ended;
+static bool prepared; /* the wake-ups above are initialized */
+static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER; /* owner's calls of the trace ops */
+
+/* ---- asking ----------------------------------------------------------------------------------- */
+
+void collector_wake(void)
+{
+    if (!atomic_load_explicit(&asked, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&asked, true, memory_order_release))
+        sem_post(&wakes);
+}
+
+bool collector_ended(void)
+{
+    return !atomic_load_explicit(&running, memory_order_acquire);
+}
+
+bool collector_flush(int64_t timeout_ns)
+{
+    if (collector_ended())
+        return true;
+    uint64_t mine = atomic_fetch_add_explicit(&flush_asked, 1, memory_order_relaxed) + 1;
+    sem_post(&wakes);
+    int64_t until = steady_ns() + timeout_ns, left = timeout_ns;
+    while (atomic_load_explicit(&flush_done, memory_order_acquire) < mine && left > 0 &&
+           !collector_ended()) {
+        wakeup_wait(&flushed, left);
+        left = until - steady_ns();
+    }
+    return atomic_load_explicit(&flush_done, memory_order_acquire) >= mine || collector_ended();
+}
+
+bool collector_end(const char *reason, int64_t timeout_ns)
+{
+    const char *none = NULL;
+    if (!thread.running)
+        return true;
+    atomic_compare_exchange_strong_explicit(&end_reason, &none, reason, memory_order_release,
+                                            memory_order_relaxed);
+    sem_post(&wakes);
+    int64_t until = steady_ns() + timeout_ns, left = timeout_ns;
+    while (!collector_ended() && left > 0) {
+        wakeup_wait(&ended, left);
+        left = until - steady_ns();
+    }
+    if (!collector_ended())
+        return false;
+    thread_join(&thread);
+    return true;
+}
+
+int collector_floor(bool on)
+{
+    int rc = GPUFL_E_STATE;
+    pthread_mutex_lock(&trace_lock);
+    if (!collector_ended() && me.trace && me.trace_started && me.backend->trace->floor) {
+        atomic_store_explicit(&capture_gate.floor, on, memory_order_relaxed);
+        rc = me.backend->trace->floor(me.trace, on);
+    }
+    pthread_mutex_unlock(&trace_lock);
+    return rc;
+}
+
+/* ---- one round -------------------------------------------------------------------------------- */
+
+static void name_thread(void *arg, int32_t tid, const char *name)
+{
+    (void)arg;
+    ids_thread(&capture_sink.ids, tid, name);
+}
+
+void collector_clock(struct collector *c)
+{
+    struct clock_pair p = clock_pair_read();
+    struct clock_row row = {p.monotonic, p.real, p.uncertainty};
+    writer_row(c->writer, RECORD_clock, (const int64_t *)&row);
+}
+
+void collector_cycle(struct collector *c, bool flush, bool all)
+{
+    const struct trace_ops *ops = c->backend->trace;
+    if (c->trace_started && flush)
+        (void)ops->flush(c->trace, all);
+    if (c->trace_started)
+        ops->take(c->trace);
+    scopes_drain(&c->drain);
+    if (c->trace_started)
+        ops->drain(c->trace);
+    sampling_drain();
+    messages_drain(c->writer, names_table());
+    c->ledger.scopes_lost = c->drain.lost;
+}
+
+/* The log is brought up to date: what is written here survives SIGKILL. */
+static void write_out(struct collector *c)
+{
+    scopes_boundary(&c->drain, false);
+    (void)writer_flush(c->writer);
+    c->ledger.cost_sampler = sampling_cpu_ns();
+    ledger_write(&c->ledger, &capture_sink, false);
+    (void)writer_flush(c->writer);
+}
+
+static void option_rows(struct collector *c)
+{
+    static char text[4200]; /* the collector's: too much for its stack beside what it calls */
+    struct intern *names = names_table();
+    for (int i = 0; i < OPT_COUNT; i++) {
+        options_text(c->options, (enum option_id)i, text, sizeof text);
+        struct option_row row = {
+            .name = intern_str(names, option_table[i].name),
+            .value = intern_str(names, text),
+            .source = intern_str(names, option_sources[c->options->source[i]]),
+        };
+        writer_row(c->writer, RECORD_option, (const int64_t *)&row);
+    }
+}
+
+/* Until the deadline or a wake-up, whichever is first. */
+static void wait_until(int64_t due)
+{
+    struct timespec at = steady_timespec(due);
+    while (sem_clockwait(&wakes, CLOCK_MONOTONIC, &at) && errno == EINTR)
+        continue;
+    atomic_store_explicit(&asked, false, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* asked is taken back before anything is read */
+}
+
+/* Why the capture should end now, or NULL. */
+static const char *reason_to_end(struct collector *c, int64_t now)
+{
+    static const char *const stops[] = {
+        [WRITER_SPOOL_LIMIT] = "spool_limit",
+        [WRITER_DISK_RESERVE] = "disk_reserve",
+        [WRITER_WRITE_ERROR] = "write_error",
+    };
+    enum writer_stop stop = writer_stopped(c->writer);
+    if (stop != WRITER_RUNS)
+        return stops[stop];
+    if (c->end_at && now >= c->end_at)
+        return "duration";
+    return atomic_load_explicit(&end_reason, memory_order_acquire);
+}
+
+static void collect(struct collector *c)
+{
+    int64_t interval = c->options->flush_interval_ms * 1000000;
+    int64_t now = steady_ns(), due = now + interval, clock_due = now + CLOCK_EVERY;
+    collector_clock(c);
+    option_rows(c);
+    messages_drain(c->writer, names_table());
+    (void)writer_flush(c->writer);
+    while (!(c->reason = reason_to_end(c, now))) {
+        wait_until(c->end_at && c->end_at < due ? c->end_at : due);
+        uint64_t wanted = atomic_load_explicit(&flush_asked, memory_order_acquire);
+        bool on_demand = wanted != atomic_load_explicit(&flush_done, memory_order_relaxed);
+        now = steady_ns();
+        bool flush = on_demand || now >= due;
+        collector_cycle(c, flush, false);
+        if (!flush)
+            continue;
+        if (now >= clock_due) {
+            collector_clock(c);
+            clock_due = now + CLOCK_EVERY;
+        }
+        write_out(c);
+        atomic_store_explicit(&flush_done, wanted, memory_order_release);
+        if (on_demand)
+            wakeup_signal(&flushed);
+        due = now + interval;
+    }
+}
+
+static void *collector_main(void *arg)
+{
+    struct collector *c = arg;
+    c->drain.thread = name_thread;
+    collect(c);
+    pthread_mutex_lock(&trace_lock);
+    closing_run(c);
+    atomic_store_explicit(&running, false, memory_order_release);
+    pthread_mutex_unlock(&trace_lock);
+    wakeup_signal(&flushed);
+    wakeup_signal(&ended);
+    return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+int collector_prepare(void)
+{
+    thread_join(&thread); /* of a capture that ended by itself */
+    if (prepared)
+        return 0;
+    if (sem_init(&wakes, 0, 0) || wakeup_init(&flushed))
+        return GPUFL_E_NOMEM;
+    if (wakeup_init(&ended)) {
+        wakeup_fini(&flushed);
+        return GPUFL_E_NOMEM;
+    }
+    prepared = true;
+    return 0;
+}
+
+int collector_start(const struct collector *c)
+{
+    wakeup_wait(&flushed, 0); /* what the session before left */
+    wakeup_wait(&ended, 0);
+    me = *c;
+    me.drain.writer = c->writer;
+    me.drain.joins = &capture_sink.joins;
+    atomic_store_explicit(&end_reason, NULL, memory_order_relaxed);
+    atomic_store_explicit(&flush_asked, 0, memory_order_relaxed);
+    atomic_store_explicit(&flush_done, 0, memory_order_relaxed);
+    atomic_store_explicit(&running, true, memory_order_release);
+    int rc = thread_start(&thread, "gpufl-collect", 0, collector_main, &me);
+    if (rc)
+        atomic_store_explicit(&running, false, memory_order_release);
+    return rc;
+}
+
+void collector_forget(void)
+{
+    writer_abandon(me.writer);
+    me = (struct collector){0};
+    thread.running = false;
+    prepared = false;
+    atomic_store_explicit(&running, false, memory_order_relaxed);
+    atomic_store_explicit(&asked, false, memory_order_relaxed);
+    pthread_mutex_init(&trace_lock, NULL);
+}

@@ -1,0 +1,39 @@
+/* copies.h - one capture from one copy of the library.
+ *
+ * A program may be linked with one libgpufl.so and injected with another. Of the
+ * copies in a process the one loaded first does the work; a later one finds it
+ * and passes every call on, if their versions agree. */
+#ifndef GPUFL_CAPTURE_COPIES_H
+#define GPUFL_CAPTURE_COPIES_H
+
+#include <gpufl/gpufl.h>
+
+/* What is passed on: result, name, parameters, arguments. */
+#define COPIES_CALLS(F)                                                                            \
+    F(int, init, (const struct gpufl_options *opts), (opts))                                       \
+    F(void, shutdown, (void), ())                                                                  \
+    F(bool, active, (void), ())                                                                    \
+    F(const char *, session_id, (void), ())                                                        \
+    F(const char *, session_dir, (void), ())                                                       \
+    F(int, generate_report, (const char *output_path), (output_path))                              \
+    F(uint64_t, scope_begin, (const char *name, const char *tag), (name, tag))                     \
+    F(uint64_t, scope_begin_bench,                                                                 \
+      (const char *name, const char *tag, uint32_t repeat, uint32_t warmup),                       \
+      (name, tag, repeat, warmup))                                                                 \
+    F(void, scope_end, (uint64_t handle), (handle))                                                \
+    F(int, system_start, (const char *name), (name))                                               \
+    F(int, system_stop, (const char *name), (name))                                                \
+    F(int, upload_logs, (const struct gpufl_upload_options *opts), (opts))                         \
+    F(int, bench_floor, (bool on), (on))
+
+struct copies_calls {
+#define F(result, name, params, args) result(*name) params;
+    COPIES_CALLS(F)
+#undef F
+    int (*inject)(void);
+};
+
+/* The copy that does the work, where it is not this one; NULL: this one. Looks once. [any] */
+const struct copies_calls *copies_first(void);
+
+#endif

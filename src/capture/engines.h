@@ -1,0 +1,22 @@
+/* engines.h - which backend and engines a session gets, and the sentence where it
+ * is not what was asked for. [owner] */
+#ifndef GPUFL_CAPTURE_ENGINES_H
+#define GPUFL_CAPTURE_ENGINES_H
+
+#include "backend/backend.h"
+#include "capture/options.h"
+
+/* The backend of the option; None, with a sentence, where it cannot be had. */
+const struct backend *engines_backend(const struct options *o);
+
+/* The engine that this release runs for the one asked for, with a sentence where it differs. */
+enum gpufl_engine engines_effective(const struct options *o);
+
+/* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
+struct trace *engines_attach(const struct options *o, const struct backend *b,
+                             enum gpufl_engine engine);
+
+/* Starts what is attached; false: it does not, with a sentence. */
+bool engines_start(const struct options *o, const struct backend *b, struct trace *t);
+
+#endif

@@ -1,0 +1,39 @@
+/* fork.c - see fork.h. No lock is taken before fork: a thread of the parent may
+ * hold any of them in the child for ever, so the child makes all of them new and
+ * leaves behind what it cannot free safely. */
+#include "capture/fork.h"
+
+#include "base/err.h"
+#include "capture/collector.h"
+#include "capture/messages.h"
+#include "capture/names.h"
+#include "capture/sampling.h"
+#include "capture/session.h"
+#include "capture/sink.h"
+#include "capture/threads.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+static void child(void)
+{
+    session_forget();
+    threads_forget();
+    collector_forget();
+    sampling_forget();
+    messages_forget();
+    sink_forget();
+    names_forget();
+}
+
+int fork_watch(void)
+{
+    static bool watching; /* guarded by the session's lock */
+    if (watching)
+        return 0;
+    if (atexit(session_exit) || pthread_atfork(NULL, NULL, child))
+        return GPUFL_E_NOMEM;
+    watching = true;
+    return 0;
+}

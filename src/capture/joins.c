@@ -1,0 +1,69 @@
+/* joins.c - see joins.h. Growing doubles: an entry moves to one of the two places
+ * that its id can have, so entries that did not collide still do not. */
+#include "capture/joins.h"
+
+#include "base/alloc.h"
+
+enum { FIRST = 1 << 12, MOST = 1 << 20 };
+
+void joins_init(struct joins *j)
+{
+    *j = (struct joins){0};
+}
+
+void joins_fini(struct joins *j)
+{
+    mem_free(j->entries);
+    joins_init(j);
+}
+
+static struct join *joins_at(struct joins *j, uint32_t correlation)
+{
+    return &j->entries[correlation & (j->cap - 1)];
+}
+
+static bool joins_grow(struct joins *j)
+{
+    size_t cap = j->cap ? j->cap * 2 : FIRST;
+    if (cap > MOST)
+        return false;
+    struct joins wider = {.entries = mem_array(cap, sizeof *wider.entries), .cap = cap};
+    if (!wider.entries)
+        return false;
+    for (size_t i = 0; i < j->cap; i++)
+        if (j->entries[i].scope)
+            *joins_at(&wider, j->entries[i].correlation) = j->entries[i];
+    mem_free(j->entries);
+    j->entries = wider.entries;
+    j->cap = cap;
+    return true;
+}
+
+static bool joins_taken(struct joins *j, uint32_t correlation)
+{
+    const struct join *e = joins_at(j, correlation);
+    return e->waiting && e->correlation != correlation;
+}
+
+void joins_put(struct joins *j, uint32_t correlation, uint64_t scope, bool counts)
+{
+    if (!j->entries && !joins_grow(j)) {
+        j->lost += counts;
+        return;
+    }
+    while (joins_taken(j, correlation) && joins_grow(j))
+        continue;
+    j->lost += joins_taken(j, correlation);
+    *joins_at(j, correlation) = (struct join){scope, correlation, counts};
+}
+
+uint64_t joins_get(struct joins *j, uint32_t correlation)
+{
+    if (!j->entries)
+        return 0;
+    struct join *e = joins_at(j, correlation);
+    if (!e->scope || e->correlation != correlation)
+        return 0;
+    e->waiting = false;
+    return e->scope;
+}

@@ -1,0 +1,129 @@
+/* ledger.c - see ledger.h. */
+#include "capture/ledger.h"
+
+#include "base/clock.h"
+#include "capture/threads.h"
+#include "monitor/steady.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static int64_t sum_events(const uint64_t *by_type)
+{
+    uint64_t sum = 0;
+    for (int t = 0; t < RECORD_COUNT; t++)
+        if (records[t].kind == RECORD_KIND_EVENT)
+            sum += by_type[t];
+    return (int64_t)sum;
+}
+
+/* What the program's threads counted. */
+static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_sink *s)
+{
+    struct counts c;
+    struct trace_cost cost = {0};
+    threads_sum(&c);
+    if (l->trace)
+        l->ops->cost(l->trace, &cost);
+    bool counted = l->trace && cost.launches_counted;
+    r->launches = counted ? (int64_t)c.launches : CELL_NULL;
+    r->graph_launches = counted ? (int64_t)c.graph_launches : CELL_NULL;
+    r->graph_kernels = counted ? (int64_t)c.graph_kernels : CELL_NULL;
+    r->graph_unknown = counted ? (int64_t)c.graph_unknown : CELL_NULL;
+    r->cost_callbacks = l->trace ? cost.callbacks_ns : 0;
+    r->scopes_opened = (int64_t)c.scopes_opened;
+    r->scopes_lost = (int64_t)(c.scopes_lost + l->scopes_lost);
+    r->joins_lost = (int64_t)(c.joins_lost + s->joins.lost);
+}
+
+static void read_rows(struct ledger_row *r, struct capture_sink *s)
+{
+    struct writer_counts w;
+    writer_counts(s->writer, &w);
+    r->kernels_recorded = (int64_t)s->recorded[RECORD_kernel];
+    r->kernels_written = (int64_t)w.rows[RECORD_kernel];
+    r->copies_recorded = (int64_t)(s->recorded[RECORD_memcpy] + s->recorded[RECORD_memset]);
+    r->copies_written = (int64_t)(w.rows[RECORD_memcpy] + w.rows[RECORD_memset]);
+    r->syncs_recorded = (int64_t)s->recorded[RECORD_sync];
+    r->syncs_written = (int64_t)w.rows[RECORD_sync];
+    r->scopes_written = (int64_t)w.rows[RECORD_scope];
+    r->lost_spool = sum_events(w.lost_disk);
+    r->lost_memory = sum_events(w.lost_memory);
+    r->bytes_written = (int64_t)w.bytes;
+}
+
+static int64_t lost(struct capture_sink *s, enum loss cause)
+{
+    return (int64_t)atomic_load_explicit(&s->lost[cause], memory_order_relaxed);
+}
+
+void ledger_read(struct ledger *l, struct capture_sink *s)
+{
+    struct ledger_row *r = &l->row;
+    *r = (struct ledger_row){.time = clock_mono(), .cost_stop = CELL_NULL};
+    read_threads(l, r, s);
+    read_rows(r, s);
+    r->lost_driver = lost(s, LOSS_DRIVER);
+    r->lost_pool = lost(s, LOSS_POOL);
+    r->lost_time = lost(s, LOSS_TIME);
+    r->unknown_records = lost(s, LOSS_UNKNOWN_RECORD);
+    r->lost_floor = lost(s, LOSS_FLOOR);
+    r->cost_collector = clock_thread_cpu();
+    r->cost_sampler = l->cost_sampler;
+    r->cost_vendor = s->vendor_ns;
+    r->cost_start = l->cost_start;
+    if (l->stop_asked)
+        r->cost_stop = steady_ns() - l->stop_asked;
+}
+
+/* Columns that change by themselves do not call for a new row. */
+static bool counts_differ(const struct ledger_row *a, const struct ledger_row *b)
+{
+    const int64_t *x = (const int64_t *)a, *y = (const int64_t *)b;
+    for (int i = COL_ledger_launches; i <= COL_ledger_unknown_records; i++)
+        if (x[i] != y[i])
+            return true;
+    return a->lost_floor != b->lost_floor;
+}
+
+void ledger_write(struct ledger *l, struct capture_sink *s, bool final)
+{
+    struct ledger_row before = l->row;
+    ledger_read(l, s);
+    l->row.final = final;
+    if (final || counts_differ(&before, &l->row))
+        writer_row(s->writer, RECORD_ledger, (const int64_t *)&l->row);
+}
+
+/* Kernels that were launched and are neither recorded nor among the losses counted above. */
+static int64_t missing_kernels(const struct ledger_row *r)
+{
+    if (r->launches == CELL_NULL || r->graph_unknown != 0)
+        return 0;
+    int64_t known = r->kernels_recorded + r->lost_driver + r->lost_time + r->lost_floor;
+    return r->launches + r->graph_kernels - known;
+}
+
+void ledger_losses(const struct ledger_row *r, char *out, size_t size)
+{
+    const struct {
+        int64_t n;
+        const char *what;
+    } losses[] = {
+        {r->lost_driver, "records dropped by the driver"},
+        {r->lost_pool, "requests for a buffer refused: raise activity_pool_bytes"},
+        {r->lost_time, "records with impossible timestamps"},
+        {r->lost_spool, "rows not written to disk"},
+        {r->lost_memory, "rows lost for want of memory"},
+        {r->scopes_lost, "scopes not recorded: they came faster than they could be taken"},
+        {r->joins_lost, "launches whose scope is not known"},
+        {missing_kernels(r), "kernels launched of which no record came"},
+    };
+    size_t len = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++)
+        if (losses[i].n > 0 && len < size)
+            len += (size_t)snprintf(out + len, size - len, "%s%" PRId64 " %s", len ? ", " : "",
+                                    losses[i].n, losses[i].what);
+}

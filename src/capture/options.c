@@ -1,0 +1,504 @@
+/* options.c - see options.h. Every value, whatever its source, is parsed by
+ * option_set from text, except those of code, which come typed. */
+#include "capture/options.h"
+
+#include "base/alloc.h"
+#include "base/opt.h"
+#include "capture/about.h"
+#include "capture/options_file.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+extern char **environ;
+
+#define TEXT_STR(v)     v
+#define TEXT_BOOL(v)    ((v) ? "true" : "false") /* #v would give stdbool.h's 0 or 1 */
+#define TEXT_INT(v)     #v
+#define TEXT_BACKEND(v) "Auto"
+#define TEXT_ENGINE(v)  "Monitor"
+
+const struct option option_table[OPT_COUNT] = {
+#define O(kind, name, fallback, unit, doc)                                                         \
+    {#name, OPTION_##kind, TEXT_##kind(fallback),          unit,                                   \
+     doc,   true,          offsetof(struct options, name), offsetof(struct gpufl_options, name)},
+#define X(kind, name, fallback, unit, doc)                                                         \
+    {#name, OPTION_##kind, TEXT_##kind(fallback),          unit,                                   \
+     doc,   false,         offsetof(struct options, name), 0},
+#include "schema/options.def"
+#undef O
+#undef X
+};
+
+const char *const option_engines[] = {
+    [GPUFL_ENGINE_MONITOR] = "Monitor",
+    [GPUFL_ENGINE_TRACE] = "Trace",
+    [GPUFL_ENGINE_PC_SAMPLING] = "PcSampling",
+    [GPUFL_ENGINE_SASS_METRICS] = "SassMetrics",
+    [GPUFL_ENGINE_RANGE_PROFILER] = "RangeProfiler",
+    [GPUFL_ENGINE_DEEP] = "Deep",
+    [GPUFL_ENGINE_PM_SAMPLING] = "PmSampling",
+    [GPUFL_ENGINE_SYNC] = "Sync",
+    [GPUFL_ENGINE_SYNC + 1] = NULL,
+};
+
+const char *const option_backends[] = {
+    [GPUFL_BACKEND_AUTO] = "Auto", [GPUFL_BACKEND_NVIDIA] = "Nvidia",
+    [GPUFL_BACKEND_AMD] = "Amd",   [GPUFL_BACKEND_NONE] = "None",
+    [GPUFL_BACKEND_SIM] = "Sim",   [GPUFL_BACKEND_SIM + 1] = NULL,
+};
+
+const char *const option_sources[] = {"default", "config_file", "environment", "code", "trace"};
+
+/* Ranges narrower than 0 … INT64_MAX. */
+static const struct {
+    enum option_id id;
+    int64_t min, max;
+} ranges[] = {
+    {OPT_system_sample_rate_ms, 0, 3600000},
+    {OPT_kernel_sample_rate_ms, 0, INT32_MAX},
+    {OPT_flush_interval_ms, 10, 10000},
+    {OPT_activity_buffer_bytes, 1 << 12, 1 << 30},
+    {OPT_activity_pool_bytes, 1 << 12, INT64_MAX},
+};
+
+bool options_disabled(void)
+{
+    bool off = false;
+    const char *text = getenv(OPTIONS_DISABLE_VARIABLE);
+    return text && opt_bool(text, &off) == 0 && off;
+}
+
+/* ---- one value ---------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 4, 5))) static void
+say(const struct options_say *s, enum severity severity, const char *code, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    s->fn(s->arg, severity, code, text);
+}
+
+static void *option_at(struct options *o, enum option_id id)
+{
+    return (char *)o + option_table[id].offset;
+}
+
+static void option_range(enum option_id id, int64_t range[2])
+{
+    range[0] = 0;
+    range[1] = INT64_MAX;
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (ranges[i].id == id) {
+            range[0] = ranges[i].min;
+            range[1] = ranges[i].max;
+        }
+}
+
+/* What the option takes, for a sentence. */
+static void option_allowed(enum option_id id, char *out, size_t size)
+{
+    int64_t range[2];
+    const struct option *row = &option_table[id];
+    const char *const *names = row->kind == OPTION_ENGINE ? option_engines : option_backends;
+    switch (row->kind) {
+    case OPTION_STR:
+        snprintf(out, size, "text");
+        break;
+    case OPTION_BOOL:
+        snprintf(out, size, "true or false");
+        break;
+    case OPTION_INT:
+        option_range(id, range);
+        if (range[1] == INT64_MAX)
+            snprintf(out, size, "a whole number from %" PRId64, range[0]);
+        else
+            snprintf(out, size, "a whole number from %" PRId64 " to %" PRId64, range[0], range[1]);
+        break;
+    case OPTION_BACKEND:
+    case OPTION_ENGINE:
+        out[0] = '\0';
+        for (size_t len = 0; *names && len < size; names++)
+            len += (size_t)snprintf(out + len, size - len, "%s%s", *names,
+                                    !names[1] ? "" : (names[2] ? ", " : " or "));
+        break;
+    }
+}
+
+static bool parse_int(enum option_id id, const char *text, int64_t *v)
+{
+    int64_t range[2];
+    bool bytes = strcmp(option_table[id].unit, "bytes") == 0;
+    option_range(id, range);
+    return (bytes ? opt_size(text, v) : opt_int(text, v)) == 0 && *v >= range[0] && *v <= range[1];
+}
+
+/* Parses text into the option. 0, GPUFL_E_INVAL or GPUFL_E_NOMEM. */
+static int option_parse(struct options *o, enum option_id id, const char *text, const char **near)
+{
+    int64_t number;
+    bool flag;
+    int index;
+    void *at = option_at(o, id);
+    switch (option_table[id].kind) {
+    case OPTION_STR: {
+        char *copy = mem_strdup(text);
+        if (!copy)
+            return GPUFL_E_NOMEM;
+        mem_free(*(char **)at);
+        *(char **)at = copy;
+        return 0;
+    }
+    case OPTION_BOOL:
+        if (opt_bool(text, &flag))
+            return GPUFL_E_INVAL;
+        *(bool *)at = flag;
+        return 0;
+    case OPTION_INT:
+        if (!parse_int(id, text, &number))
+            return GPUFL_E_INVAL;
+        *(int64_t *)at = number;
+        return 0;
+    case OPTION_BACKEND:
+        if ((index = opt_choice(text, option_backends, near)) < 0)
+            return GPUFL_E_INVAL;
+        *(enum gpufl_backend *)at = (enum gpufl_backend)index;
+        return 0;
+    case OPTION_ENGINE:
+        if ((index = opt_choice(text, option_engines, near)) < 0)
+            return GPUFL_E_INVAL;
+        *(enum gpufl_engine *)at = (enum gpufl_engine)index;
+        return 0;
+    }
+    return GPUFL_E_INVAL;
+}
+
+/* where: how the sentence names the place, "GPUFL_BACKEND" or "backend in cfg.json". */
+static int option_set(struct options *o, enum option_id id, const char *text,
+                      enum option_source source, const char *where, const struct options_say *s)
+{
+    char allowed[160];
+    const char *near = NULL;
+    int rc = option_parse(o, id, text, &near);
+    if (rc == 0)
+        o->source[id] = (unsigned char)source;
+    if (rc != GPUFL_E_INVAL)
+        return rc;
+    option_allowed(id, allowed, sizeof allowed);
+    say(s, SEVERITY_WARNING, "bad_option_value",
+        "%s: '%.80s' is not possible here: it takes %s%s%s%s; this setting is ignored", where, text,
+        allowed, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return 0;
+}
+
+/* The option of that name, or -1; *near gets a similar name. */
+static int option_find(const char *name, const char **near)
+{
+    const char *names[OPT_COUNT + 1];
+    for (int i = 0; i < OPT_COUNT; i++) {
+        names[i] = option_table[i].name;
+        if (strcmp(names[i], name) == 0)
+            return i;
+    }
+    names[OPT_COUNT] = NULL;
+    *near = NULL;
+    int index = opt_choice(name, names, near);
+    if (index >= 0 && !*near)
+        *near = names[index];
+    return -1;
+}
+
+int options_set_named(struct options *o, const char *name, const char *text,
+                      enum option_source source, const char *where, const struct options_say *s)
+{
+    const char *near = NULL;
+    int id = option_find(name, &near);
+    if (id >= 0)
+        return option_set(o, (enum option_id)id, text, source, where, s);
+    say(s, SEVERITY_WARNING, "unknown_option",
+        "%s: there is no option '%.60s'%s%s%s; it is ignored", where, name,
+        near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return 0;
+}
+
+/* ---- sources, lowest first ------------------------------------------------------------------ */
+
+static int set_defaults(struct options *o)
+{
+    *o = (struct options){0};
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const char *near;
+        if (option_parse(o, (enum option_id)i, option_table[i].fallback, &near))
+            return GPUFL_E_NOMEM;
+    }
+    return 0;
+}
+
+static void variable_name(const char *option, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, "GPUFL_%s", option);
+    for (size_t i = 0; i < n && i < size; i++)
+        out[i] = (char)toupper((unsigned char)out[i]);
+}
+
+/* A variable that is a slip of the pen away from an option's. Others may be somebody else's. */
+static void check_variable(const char *entry, const struct options_say *s)
+{
+    char name[64];
+    const char *near = NULL;
+    size_t len = strcspn(entry, "=");
+    if (strncmp(entry, "GPUFL_", 6) != 0 || len - 6 >= sizeof name)
+        return;
+    snprintf(name, sizeof name, "%.*s", (int)(len - 6), entry + 6);
+    for (char *c = name; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    if (option_find(name, &near) >= 0 || !near || strlen(near) + 3 < strlen(name) ||
+        strlen(name) + 3 < strlen(near))
+        return;
+    char variable[64];
+    variable_name(near, variable, sizeof variable);
+    say(s, SEVERITY_WARNING, "unknown_option",
+        "%.*s: there is no such setting; did you mean %s? It is ignored", (int)len, entry,
+        variable);
+}
+
+static int take_environment(struct options *o, const struct options_say *s)
+{
+    char variable[64];
+    for (int i = 0; i < OPT_COUNT; i++) {
+        variable_name(option_table[i].name, variable, sizeof variable);
+        const char *text = getenv(variable);
+        if (!text)
+            continue;
+        int rc = option_set(o, (enum option_id)i, text, SOURCE_ENVIRONMENT, variable, s);
+        if (rc)
+            return rc;
+    }
+    for (char **e = environ; e && *e; e++)
+        check_variable(*e, s);
+    return 0;
+}
+
+/* A field's value as text, NULL where it is the default or cannot be one. */
+static const char *code_text(const struct gpufl_options *code, const struct option *row, char *out,
+                             size_t size)
+{
+    const void *at = (const char *)code + row->public_offset;
+    int index;
+    switch (row->kind) {
+    case OPTION_STR:
+        snprintf(out, size, "%s", "");
+        return *(const char *const *)at;
+    case OPTION_BOOL:
+        return *(const bool *)at ? "true" : "false";
+    case OPTION_INT:
+        snprintf(out, size, "%d", *(const int *)at);
+        return out;
+    case OPTION_BACKEND:
+    case OPTION_ENGINE:
+        memcpy(&index, at, sizeof index);
+        bool engine = row->kind == OPTION_ENGINE;
+        if (index >= 0 && index <= (engine ? (int)GPUFL_ENGINE_SYNC : (int)GPUFL_BACKEND_SIM))
+            return (engine ? option_engines : option_backends)[index];
+        snprintf(out, size, "%d", index);
+        return out;
+    }
+    return NULL;
+}
+
+static int take_code(struct options *o, const struct gpufl_options *code,
+                     const struct options_say *s)
+{
+    char text[32], where[96];
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const struct option *row = &option_table[i];
+        if (!row->field || row->public_offset + 1 > code->size)
+            continue;
+        const char *value = code_text(code, row, text, sizeof text);
+        if (!value || strcmp(value, row->fallback) == 0)
+            continue;
+        snprintf(where, sizeof where, "%s given to gpufl_init", row->name);
+        int rc = option_set(o, (enum option_id)i, value, SOURCE_CODE, where, s);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int take_trace(struct options *o, const struct options_say *s)
+{
+    const char *text = getenv(OPTIONS_TRACE_VARIABLE);
+    if (!text || !*text)
+        return 0;
+    o->traced = true;
+    char *copy = mem_strdup(text), *rest = copy;
+    int rc = copy ? 0 : GPUFL_E_NOMEM;
+    while (!rc && rest) {
+        char *line = strsep(&rest, "\n");
+        char *value = strchr(line, '=');
+        if (!value)
+            continue;
+        *value++ = '\0';
+        rc = options_set_named(o, line, value, SOURCE_TRACE, "gpufl trace", s);
+    }
+    mem_free(copy);
+    return rc;
+}
+
+/* ---- rules between options -------------------------------------------------------------------- */
+
+static int default_log_path(struct options *o)
+{
+    if (!*o->log_path) {
+        char *copy = mem_strdup(*o->app_name ? o->app_name : "gpufl");
+        if (!copy)
+            return GPUFL_E_NOMEM;
+        for (char *c = copy; *c; c++)
+            if (*c == '/')
+                *c = '_'; /* a name, not a path */
+        mem_free(o->log_path);
+        o->log_path = copy;
+    }
+    size_t len = strlen(o->log_path);
+    if (len > 4 && strcmp(o->log_path + len - 4, ".log") == 0)
+        o->log_path[len - 4] = '\0';
+    return 0;
+}
+
+static int options_finish(struct options *o, const struct options_say *s)
+{
+    if (o->continuous_system_sampling && o->system_sample_rate_ms == 0) {
+        o->system_sample_rate_ms = 1000;
+        say(s, SEVERITY_NOTE, "sampling_interval",
+            "continuous_system_sampling is on and system_sample_rate_ms is 0: sampling every 1000 "
+            "ms");
+    }
+    if (o->enable_stack_trace && o->profiling_engine == GPUFL_ENGINE_MONITOR)
+        say(s, SEVERITY_WARNING, "stacks_need_trace",
+            "enable_stack_trace needs the Trace engine or a higher one: no stacks under Monitor; "
+            "set profiling_engine to Trace");
+    else if (o->enable_stack_trace)
+        say(s, SEVERITY_WARNING, "stacks_not_built",
+            "enable_stack_trace: capturing stacks is not built yet; the rest is captured");
+    if (o->remote_upload)
+        say(s, SEVERITY_WARNING, "deprecated_option",
+            "remote_upload has no effect any more: call gpufl_upload_logs after gpufl_shutdown, or "
+            "run the agent");
+    if (o->kernel_sample_rate_ms)
+        say(s, SEVERITY_WARNING, "deprecated_option",
+            "kernel_sample_rate_ms has no effect any more: every kernel is recorded");
+    if (strcasecmp(o->log_format, "native") != 0 && strcasecmp(o->log_format, "gpuflight") != 0) {
+        say(s, SEVERITY_WARNING, "bad_option_value",
+            "log_format: '%.80s' is not possible here: it takes native or gpuflight; native is "
+            "written",
+            o->log_format);
+        int rc = option_set(o, OPT_log_format, "native", SOURCE_DEFAULT, "log_format", s);
+        if (rc)
+            return rc;
+    }
+    return default_log_path(o);
+}
+
+static void say_nothing(void *arg, enum severity severity, const char *code, const char *text)
+{
+    (void)arg, (void)severity, (void)code, (void)text;
+}
+
+/* The file that config_file names is read before the sources above it are applied. */
+static int options_layer(struct options *o, const struct gpufl_options *code,
+                         const struct options_say *s)
+{
+    static const struct options_say nobody = {.fn = say_nothing};
+    struct options first;
+    int rc = set_defaults(&first);
+    if (!rc)
+        rc = take_environment(&first, &nobody);
+    if (!rc && code)
+        rc = take_code(&first, code, &nobody);
+    if (!rc)
+        rc = take_trace(&first, &nobody);
+    if (!rc && *first.config_file)
+        rc = options_file_read(o, first.config_file, s);
+    options_free(&first);
+    return rc;
+}
+
+/* Nobody who injects the library wants it for nothing, and "gpufl" names no program. */
+static int injected_defaults(struct options *o)
+{
+    char program[64];
+    if (o->source[OPT_profiling_engine] == SOURCE_DEFAULT)
+        o->profiling_engine = GPUFL_ENGINE_TRACE;
+    if (o->source[OPT_app_name] != SOURCE_DEFAULT)
+        return 0;
+    about_program(program, sizeof program);
+    char *copy = mem_strdup(program);
+    if (!copy)
+        return GPUFL_E_NOMEM;
+    mem_free(o->app_name);
+    o->app_name = copy;
+    return 0;
+}
+
+int options_resolve(struct options *o, const struct gpufl_options *code, bool injected,
+                    const struct options_say *s)
+{
+    *o = (struct options){0};
+    if (code && (code->size < sizeof code->size || code->size > 1 << 16))
+        return GPUFL_E_INVAL;
+    int rc = set_defaults(o);
+    if (!rc)
+        rc = options_layer(o, code, s);
+    if (!rc)
+        rc = take_environment(o, s);
+    if (!rc && code)
+        rc = take_code(o, code, s);
+    if (!rc)
+        rc = take_trace(o, s);
+    if (!rc && (injected || o->traced))
+        rc = injected_defaults(o);
+    return rc ? rc : options_finish(o, s);
+}
+
+void options_free(struct options *o)
+{
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (option_table[i].kind == OPTION_STR) {
+            char **at = option_at(o, (enum option_id)i);
+            mem_free(*at);
+            *at = NULL;
+        }
+}
+
+void options_text(const struct options *o, enum option_id id, char *out, size_t size)
+{
+    const struct option *row = &option_table[id];
+    const void *at = (const char *)o + row->offset;
+    switch (row->kind) {
+    case OPTION_STR: {
+        const char *text = *(const char *const *)at;
+        snprintf(out, size, "%s", id == OPT_api_key && *text ? "set" : text);
+        break;
+    }
+    case OPTION_BOOL:
+        snprintf(out, size, "%s", *(const bool *)at ? "true" : "false");
+        break;
+    case OPTION_INT:
+        snprintf(out, size, "%" PRId64, *(const int64_t *)at);
+        break;
+    case OPTION_BACKEND:
+        snprintf(out, size, "%s", option_backends[*(const enum gpufl_backend *)at]);
+        break;
+    case OPTION_ENGINE:
+        snprintf(out, size, "%s", option_engines[*(const enum gpufl_engine *)at]);
+        break;
+    }
+}

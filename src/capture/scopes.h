@@ -1,0 +1,41 @@
+/* scopes.h - scopes and launches on the program's threads, and their rows.
+ *
+ * A begin is accepted only where the ring keeps room for its end and the ends of
+ * all scopes open on the thread, so an accepted scope always closes. Joins of
+ * launches take room beyond that reserve. What finds no room is counted. */
+#ifndef GPUFL_CAPTURE_SCOPES_H
+#define GPUFL_CAPTURE_SCOPES_H
+
+#include "backend/backend.h"
+#include "capture/joins.h"
+#include "capture/writer.h"
+
+#include <stdint.h>
+
+struct thread_state;
+
+/* Handle, or 0 where the scope is not recorded. [hot] */
+uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32_t warmup);
+void scopes_end(uint64_t handle); /* [hot] */
+
+/* Counts a launch and joins it to the innermost open scope. [hot] */
+void scopes_launch(const struct launch *l);
+bool scopes_inside(void); /* [hot] a scope is open on this thread */
+
+/* The collector's side of all rings. */
+struct scopes_drain {
+    struct writer *writer;
+    struct joins *joins;
+    void (*thread)(void *arg, int32_t tid, const char *name); /* before a row names the thread */
+    void *arg;
+    uint64_t lost; /* scopes lost for want of the collector's own memory */
+};
+
+/* Empties the rings as they are now; frees the memory of threads that ended. [collector] */
+void scopes_drain(struct scopes_drain *d);
+
+/* A flush: scopes that have been open since the last one are written as open, once.
+ * all: at the end of the session, whatever their age. [collector] */
+void scopes_boundary(struct scopes_drain *d, bool all);
+
+#endif

@@ -1,0 +1,341 @@
+/* session.c - see session.h.
+ *
+ * Start: options -> backend -> directory -> engines attach -> log -> gate open ->
+ * engines start -> collector. What fails before the gate is undone here; the end
+ * is closing.c's, on the collector's thread. State lies in static memory. */
+#include "capture/session.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "capture/about.h"
+#include "capture/collector.h"
+#include "capture/engines.h"
+#include "capture/fork.h"
+#include "capture/messages.h"
+#include "capture/names.h"
+#include "capture/sampling.h"
+#include "capture/threads.h"
+#include "monitor/steady.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int64_t EXIT_NS = 2ll * 1000000000; /* a wedged driver must not hold up the exit */
+static const int64_t SHUTDOWN_NS = 20ll * 1000000000; /* of gpufl_shutdown */
+
+enum state {
+    STATE_NONE,  /* before the first, or after an orderly end */
+    STATE_RUNS,  /* also when the collector has ended by itself */
+    STATE_STUCK, /* the end did not come in time: nothing more in this process */
+};
+
+struct session {
+    enum state state;
+    struct options options;
+    struct collector collector; /* as handed to collector_start */
+    struct about about;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct session session; /* guarded by lock */
+static char id[37];            /* of the running or last session; written under lock */
+static char dir[PATH_MAX];
+
+/* ---- parts of the start ------------------------------------------------------------------------- */
+
+static void say_option(void *arg, enum severity severity, const char *code, const char *text)
+{
+    (void)arg;
+    message_say(severity, code, "%s", text);
+}
+
+static int make_dir(const struct options *o, const char *session_id_text)
+{
+    char path[PATH_MAX];
+    struct err e = {0};
+    int rc = path_join(path, sizeof path, o->log_path, session_id_text);
+    if (rc)
+        err_set(&e, rc, "log_path is too long");
+    else if (!(rc = file_mkdirs(o->log_path, 0777, &e)))
+        rc = file_mkdirs(path, 0700, &e);
+    if (!rc && !realpath(path, dir))
+        rc = err_set_vendor(&e, err_from_errno(errno), errno, "cannot use %.200s", path);
+    if (rc)
+        log_error(
+            "no capture: %s; set log_path (GPUFL_LOG_PATH) to a directory that can be written",
+            e.text);
+    return rc;
+}
+
+static void fill_header(const struct session *s, struct wire_header *h)
+{
+    struct clock_pair now = clock_pair_read();
+    *h = (struct wire_header){
+        .session = s->about.session,
+        .channel = "",
+        .app = s->options.app_name,
+        .pid = getpid(),
+        .host = s->about.host,
+        .run = s->options.run_id,
+        .command = s->about.command,
+        .engine = option_engines[s->collector.engine],
+        .backend = s->collector.backend->name,
+        .simulated = s->collector.backend->simulated,
+        .version = GPUFL_VERSION,
+        .system = s->about.system,
+        .start = now.monotonic,
+        .clock_monotonic = now.monotonic,
+        .clock_real = now.real,
+        .clock_uncertainty = now.uncertainty,
+    };
+}
+
+static int open_log(struct session *s)
+{
+    const struct options *o = &s->options;
+    struct err e = {0};
+    struct writer_config c = {
+        .dir = dir,
+        .rotate_bytes = o->log_rotate_bytes,
+        .max_spool_bytes = o->log_max_spool_bytes,
+        .min_free_bytes = o->log_min_free_bytes,
+        .compress = o->log_compress,
+        .fsync_always = o->flush_logs_always,
+        .gpuflight = strcasecmp(o->log_format, "gpuflight") == 0,
+    };
+    fill_header(s, &c.header);
+    int rc = writer_open(&s->collector.writer, &c, names_table(), &e);
+    if (rc)
+        log_error("no capture: %s", *e.text ? e.text : err_text(rc));
+    return rc;
+}
+
+/* The backend, the engine in effect, and the engines attached. */
+static void attach(struct session *s)
+{
+    struct collector *c = &s->collector;
+    c->backend = engines_backend(&s->options);
+    c->engine = engines_effective(&s->options);
+    c->trace = engines_attach(&s->options, c->backend, c->engine);
+    if (!c->trace)
+        c->engine = GPUFL_ENGINE_MONITOR;
+}
+
+/* From here on the program's threads record. */
+static void open_gate(struct session *s)
+{
+    struct collector *c = &s->collector;
+    sink_begin(c->writer, names_table());
+    threads_begin_session();
+    atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);
+    atomic_fetch_add_explicit(&capture_gate.session, 1, memory_order_relaxed);
+    atomic_store_explicit(&capture_gate.gate, GATE_ON, memory_order_release);
+}
+
+/* Undoes a start that failed; everything is optional. */
+static void undo(struct session *s)
+{
+    struct collector *c = &s->collector;
+    atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
+    if (c->trace_started)
+        (void)c->backend->trace->stop(c->trace);
+    sampling_end();
+    if (c->trace)
+        c->backend->trace->close(c->trace);
+    if (c->writer)
+        writer_close(c->writer);
+    sink_end();
+    options_free(&s->options);
+    *c = (struct collector){0};
+    s->state = STATE_NONE;
+}
+
+/* After the log is open: cannot fail for want of anything but memory. */
+static int launch(struct session *s, int64_t began)
+{
+    struct collector *c = &s->collector;
+    const struct options *o = &s->options;
+    int rc = collector_prepare();
+    if (rc)
+        return rc;
+    open_gate(s);
+    c->trace_started = engines_start(o, c->backend, c->trace);
+    rc = sampling_begin(o, c->backend);
+    if (rc)
+        return rc;
+    int64_t now = steady_ns();
+    c->options = o;
+    c->end_at = o->duration_ms > 0 ? now + o->duration_ms * 1000000 : 0;
+    c->ledger = (struct ledger){.ops = c->backend->trace,
+                                .trace = c->trace_started ? c->trace : NULL,
+                                .cost_start = now - began};
+    rc = collector_start(c);
+    if (!rc && o->bench_floor)
+        (void)collector_floor(true);
+    return rc;
+}
+
+static int start_new(const struct gpufl_options *code, bool injected)
+{
+    struct session *s = &session;
+    int64_t began = steady_ns();
+    struct options_say say = {.fn = say_option};
+    if (threads_init() || names_open() || fork_watch())
+        return GPUFL_E_NOMEM;
+    s->collector = (struct collector){0};
+    messages_begin();
+    int rc = options_resolve(&s->options, code, injected, &say);
+    if (!rc && !s->options.enabled)
+        rc = GPUFL_E_STATE;
+    if (rc) {
+        options_free(&s->options);
+        return rc;
+    }
+    log_set_debug(s->options.enable_debug_output);
+    rc = about_read(&s->about);
+    if (!rc)
+        rc = make_dir(&s->options, s->about.session);
+    if (!rc) {
+        attach(s);
+        rc = open_log(s);
+    }
+    if (!rc)
+        rc = launch(s, began);
+    if (rc) {
+        undo(s);
+        return rc;
+    }
+    memcpy(id, s->about.session, sizeof id);
+    s->state = STATE_RUNS;
+    log_debug("session %s: engine %s, backend %s, %s", id, option_engines[s->collector.engine],
+              s->collector.backend->name, dir);
+    return 0;
+}
+
+/* The collector has ended by itself: what it left behind. Caller holds the lock. */
+static void reap(struct session *s)
+{
+    if (s->state != STATE_RUNS || !collector_ended())
+        return;
+    (void)collector_end("", SHUTDOWN_NS);
+    s->state = STATE_NONE;
+    if (!s->options.traced)
+        options_free(&s->options);
+}
+
+/* gpufl_init in a process that is captured already: what it asks for beyond. */
+static void merge(struct session *s, const struct gpufl_options *code)
+{
+    const unsigned char *source = s->options.source;
+    if (!code || code->size < sizeof *code || !code->continuous_system_sampling ||
+        source[OPT_continuous_system_sampling] > SOURCE_CODE ||
+        source[OPT_system_sample_rate_ms] > SOURCE_CODE)
+        return;
+    sampling_continue(code->system_sample_rate_ms > 0 ? code->system_sample_rate_ms : 1000);
+}
+
+int session_start(const struct gpufl_options *code, bool injected)
+{
+    int rc;
+    if (options_disabled())
+        return GPUFL_E_STATE;
+    pthread_mutex_lock(&lock);
+    bool once = session.options.traced && session.state == STATE_RUNS && collector_ended();
+    if (session.state == STATE_RUNS && !collector_ended()) {
+        merge(&session, code);
+        rc = 0;
+    } else if (once || session.state == STATE_STUCK) {
+        rc = GPUFL_E_STATE; /* `gpufl trace` captures a program once */
+    } else {
+        reap(&session);
+        rc = start_new(code, injected);
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------- */
+
+/* Caller holds the lock. */
+static void stop(const char *reason, int64_t timeout_ns)
+{
+    struct session *s = &session;
+    if (s->state != STATE_RUNS)
+        return;
+    if (!collector_end(reason, timeout_ns)) {
+        s->state = STATE_STUCK;
+        atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
+        log_warn("the end of the capture did not come in time: the log may lack the last records");
+        return;
+    }
+    s->state = STATE_NONE;
+    options_free(&s->options);
+    log_debug("session %s ended (%s): %s", id, reason, dir);
+}
+
+void session_shutdown(void)
+{
+    pthread_mutex_lock(&lock);
+    if (session.state == STATE_RUNS && session.options.traced)
+        (void)collector_flush(EXIT_NS);
+    else
+        stop("shutdown", SHUTDOWN_NS);
+    pthread_mutex_unlock(&lock);
+}
+
+void session_exit(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 2;
+    if (pthread_mutex_timedlock(&lock, &until))
+        return;
+    stop("exit", EXIT_NS);
+    pthread_mutex_unlock(&lock);
+}
+
+int session_flush(void)
+{
+    pthread_mutex_lock(&lock);
+    bool done = session.state != STATE_RUNS || collector_flush(EXIT_NS);
+    pthread_mutex_unlock(&lock);
+    return done ? 0 : GPUFL_E_TIMEOUT;
+}
+
+bool session_active(void)
+{
+    return gate_is_on();
+}
+
+const char *session_id(void)
+{
+    return id;
+}
+
+const char *session_dir(void)
+{
+    return *id ? dir : "";
+}
+
+int session_floor(bool on)
+{
+    pthread_mutex_lock(&lock);
+    int rc = session.state == STATE_RUNS ? collector_floor(on) : GPUFL_E_STATE;
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+void session_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    memset(&session, 0,
+           sizeof session); /* its strings stay behind: another thread may hold malloc's view */
+    id[0] = '\0';
+    atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
+    atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);
+}

@@ -1,0 +1,31 @@
+/* session.h - one capture of this process: its start, its end, who may ask for it.
+ *
+ * One lock serializes start, stop and what else needs the session to stay; hot
+ * paths never take it. A session that `gpufl trace` started ends with the
+ * program, once: gpufl_shutdown only writes out what there is. */
+#ifndef GPUFL_CAPTURE_SESSION_H
+#define GPUFL_CAPTURE_SESSION_H
+
+#include <gpufl/gpufl.h>
+
+#include <stdbool.h>
+
+/* injected: from InitializeInjection, inside cuInit. Results as gpufl_init's. [any] */
+int session_start(const struct gpufl_options *code, bool injected);
+
+/* [any] */
+void session_shutdown(void);
+
+/* At the program's end: waits at most two seconds. */
+void session_exit(void);
+
+/* Writes out what is recorded so far; GPUFL_E_TIMEOUT. [any] */
+int session_flush(void);
+
+bool session_active(void);     /* [any] */
+const char *session_id(void);  /* "" before the first */
+const char *session_dir(void); /* absolute; "" before the first */
+int session_floor(bool on);    /* gpufl_bench_floor */
+void session_forget(void);     /* in a forked child: everything is as before the first init */
+
+#endif

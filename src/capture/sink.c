@@ -1,0 +1,186 @@
+/* sink.c - see sink.h. */
+#include "capture/sink.h"
+
+#include "capture/collector.h"
+#include "capture/gate.h"
+#include "capture/messages.h"
+#include "capture/scopes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void op_launch(struct sink *s, const struct launch *l)
+{
+    (void)s;
+    scopes_launch(l);
+}
+
+static bool op_in_scope(struct sink *s)
+{
+    (void)s;
+    return scopes_inside();
+}
+
+static uint32_t op_name(struct sink *s, const char *text)
+{
+    struct capture_sink *k = (struct capture_sink *)s;
+    if (!text || !*text || !k->writer)
+        return 0;
+    size_t at = ((uintptr_t)text ^ (uintptr_t)text >> 10) & (SINK_NAMES - 1);
+    if (k->cache[at].given == text && strcmp(k->cache[at].text, text) == 0)
+        return k->cache[at].id;
+    uint32_t id = intern_str(k->names, text);
+    if (id) {
+        k->cache[at].text = intern_text(k->names, id, NULL);
+        k->cache[at].given = text;
+        k->cache[at].id = id;
+    }
+    return id;
+}
+
+static uint32_t op_device(struct sink *s, const struct device_row *d)
+{
+    struct capture_sink *k = (struct capture_sink *)s;
+    return k->writer ? ids_device(&k->ids, d) : 0;
+}
+
+static uint32_t op_stream(struct sink *s, uint32_t device, int64_t context, int64_t number)
+{
+    struct capture_sink *k = (struct capture_sink *)s;
+    return k->writer ? ids_stream(&k->ids, device, context, number) : 0;
+}
+
+static uint32_t op_config(struct sink *s, const struct config_row *c)
+{
+    struct capture_sink *k = (struct capture_sink *)s;
+    return k->writer ? ids_config(&k->ids, c) : 0;
+}
+
+/* Records that tell which scope they belong to, by correlation; of a sync and a
+ * thread the backend may know better. */
+static void row_join(struct capture_sink *k, enum record_type type, int64_t *cells)
+{
+    static const struct {
+        enum record_type type;
+        int correlation, scope;
+    } joined[] = {
+        {RECORD_kernel, COL_kernel_correlation, COL_kernel_scope},
+        {RECORD_memcpy, COL_memcpy_correlation, COL_memcpy_scope},
+        {RECORD_memset, COL_memset_correlation, COL_memset_scope},
+        {RECORD_sync, COL_sync_correlation, COL_sync_scope},
+    };
+    for (size_t i = 0; i < sizeof joined / sizeof joined[0]; i++)
+        if (joined[i].type == type)
+            cells[joined[i].scope] =
+                (int64_t)joins_get(&k->joins, (uint32_t)cells[joined[i].correlation]);
+}
+
+static void row_thread(struct capture_sink *k, enum record_type type, const int64_t *cells)
+{
+    int64_t tid = 0;
+    if (type == RECORD_sync)
+        tid = cells[COL_sync_thread];
+    else if (type == RECORD_overhead)
+        tid = cells[COL_overhead_thread];
+    if (tid > 0 && tid <= INT32_MAX)
+        ids_thread(&k->ids, (int32_t)tid, NULL);
+}
+
+void sink_put(enum record_type type, const void *row)
+{
+    struct capture_sink *k = &capture_sink;
+    int64_t cells[RECORD_MAX_COLUMNS];
+    if (!k->writer || records[type].kind != RECORD_KIND_EVENT)
+        return;
+    memcpy(cells, row, records[type].column_count * sizeof cells[0]);
+    k->recorded[type]++;
+    row_join(k, type, cells);
+    row_thread(k, type, cells);
+    if (type == RECORD_kernel && cells[COL_kernel_external_kind] > 0)
+        k->external++;
+    if (type == RECORD_overhead && cells[COL_overhead_duration] > 0)
+        k->vendor_ns += cells[COL_overhead_duration];
+    writer_row(k->writer, type, cells);
+}
+
+static void op_row(struct sink *s, enum record_type type, const void *row)
+{
+    (void)s;
+    sink_put(type, row);
+}
+
+static void op_lost(struct sink *s, enum loss cause, uint64_t n)
+{
+    struct capture_sink *k = (struct capture_sink *)s;
+    atomic_fetch_add_explicit(&k->lost[cause], n, memory_order_relaxed);
+}
+
+__attribute__((format(printf, 4, 5))) static void op_message(struct sink *s, enum severity severity,
+                                                             const char *code, const char *fmt, ...)
+{
+    (void)s;
+    va_list args;
+    va_start(args, fmt);
+    message_vsay(severity, code, fmt, args);
+    va_end(args);
+}
+
+static void op_capability(struct sink *s, const char *feature, bool requested, const char *status,
+                          const char *reason)
+{
+    (void)s;
+    feature_set(feature, requested, status, reason);
+}
+
+static void op_wake(struct sink *s)
+{
+    (void)s;
+    if (gate_is_on())
+        collector_wake();
+}
+
+static const struct sink_ops ops = {
+    .launch = op_launch,
+    .in_scope = op_in_scope,
+    .name = op_name,
+    .device = op_device,
+    .stream = op_stream,
+    .config = op_config,
+    .row = op_row,
+    .lost = op_lost,
+    .message = op_message,
+    .capability = op_capability,
+    .wake = op_wake,
+};
+
+struct capture_sink capture_sink = {.sink = {&ops}};
+
+void sink_begin(struct writer *w, struct intern *names)
+{
+    struct capture_sink *k = &capture_sink;
+    k->writer = w;
+    k->names = names;
+    ids_init(&k->ids, w, names);
+    joins_init(&k->joins);
+    memset(k->recorded, 0, sizeof k->recorded);
+    memset(k->cache, 0, sizeof k->cache);
+    k->vendor_ns = 0;
+    k->external = 0;
+    for (int i = 0; i < LOSS_COUNT; i++)
+        atomic_store_explicit(&k->lost[i], 0, memory_order_relaxed);
+}
+
+void sink_end(void)
+{
+    ids_fini(&capture_sink.ids);
+    joins_fini(&capture_sink.joins);
+    capture_sink.writer = NULL;
+}
+
+void sink_forget(void)
+{
+    capture_sink.writer = NULL;
+    memset(&capture_sink.ids, 0, sizeof capture_sink.ids);
+    joins_init(&capture_sink.joins);
+}

@@ -1,0 +1,112 @@
+/* host.c - see host.h. */
+#include "monitor/host.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const files[HOST_FILES] = {"stat", "meminfo", "self/stat", "self/statm"};
+
+void host_open(struct host *h, const char *proc)
+{
+    char path[512];
+    *h = (struct host){0};
+    for (int i = 0; i < HOST_FILES; i++) {
+        snprintf(path, sizeof path, "%s/%s", proc, files[i]);
+        h->fd[i] = open(path, O_RDONLY | O_CLOEXEC);
+    }
+}
+
+void host_close(struct host *h)
+{
+    for (int i = 0; i < HOST_FILES; i++)
+        if (h->fd[i] >= 0)
+            close(h->fd[i]);
+    for (int i = 0; i < HOST_FILES; i++)
+        h->fd[i] = -1;
+}
+
+static bool host_read(struct host *h, enum host_file f, char *out, size_t size)
+{
+    ssize_t n = h->fd[f] >= 0 ? pread(h->fd[f], out, size - 1, 0) : -1;
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* "cpu  user nice system idle iowait irq softirq steal …": ticks of all cores. */
+static bool read_host_ticks(struct host *h, struct host_ticks *t)
+{
+    enum { FIELDS = 8, IDLE = 3, IOWAIT = 4 }; /* guest times are within user and nice */
+    char text[512];
+    if (!host_read(h, HOST_STAT, text, sizeof text) || strncmp(text, "cpu ", 4) != 0)
+        return false;
+    char *at = text + 4;
+    for (int i = 0; i < FIELDS; i++) {
+        int64_t v = strtoll(at, &at, 10);
+        t->total += v;
+        if (i != IDLE && i != IOWAIT)
+            t->busy += v;
+    }
+    return t->total > 0;
+}
+
+/* utime and stime, fields 14 and 15; the name in field 2 may hold anything but ends with ')'. */
+static bool read_process_ticks(struct host *h, struct host_ticks *t)
+{
+    char text[1024];
+    if (!host_read(h, HOST_SELF_STAT, text, sizeof text))
+        return false;
+    char *at = strrchr(text, ')');
+    for (int field = 2; at && field < 14; field++)
+        if ((at = strchr(at + 1, ' ')) == NULL)
+            return false;
+    if (!at)
+        return false;
+    t->process = strtoll(at, &at, 10);
+    t->process += strtoll(at, &at, 10);
+    return true;
+}
+
+/* The number of kB behind a key of meminfo, in bytes. */
+static int64_t memory_value(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    return at ? strtoll(at + strlen(key), NULL, 10) * 1024 : CELL_NULL;
+}
+
+static void sample_memory(struct host *h, struct host_metric_row *row)
+{
+    char text[2048]; /* the keys are among the first */
+    if (host_read(h, HOST_MEMINFO, text, sizeof text)) {
+        row->memory_total = memory_value(text, "MemTotal:");
+        int64_t available = memory_value(text, "MemAvailable:");
+        if (row->memory_total != CELL_NULL && available != CELL_NULL)
+            row->memory_used = row->memory_total - available;
+    }
+    if (host_read(h, HOST_SELF_STATM, text, sizeof text)) {
+        char *at = text;
+        strtoll(at, &at, 10); /* total size */
+        row->process_rss = strtoll(at, NULL, 10) * sysconf(_SC_PAGESIZE);
+    }
+}
+
+bool host_sample(struct host *h, int64_t now, struct host_metric_row *row)
+{
+    struct host_ticks t = {.time = now};
+    const struct host_ticks *before = &h->before;
+    *row =
+        (struct host_metric_row){CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL};
+    bool host = read_host_ticks(h, &t), process = read_process_ticks(h, &t);
+    sample_memory(h, row);
+    if (host && before->known && t.total > before->total)
+        row->cpu = (t.busy - before->busy) * 10000 / (t.total - before->total);
+    int64_t ticks_second = sysconf(_SC_CLK_TCK);
+    if (process && before->known && now > before->time && ticks_second > 0)
+        row->process_cpu = (int64_t)((double)(t.process - before->process) * 1e13 /
+                                     (double)ticks_second / (double)(now - before->time));
+    t.known = host && process;
+    h->before = t;
+    return host || process || row->memory_total != CELL_NULL;
+}

@@ -1,0 +1,34 @@
+/* host.h - CPU and memory of the host and of this process, from /proc.
+ *
+ * Files are opened once and read again from the start. Shares of CPU time are
+ * differences to the sample before: the first one has none. One thread. */
+#ifndef GPUFL_MONITOR_HOST_H
+#define GPUFL_MONITOR_HOST_H
+
+#include "wire/record.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum host_file { HOST_STAT, HOST_MEMINFO, HOST_SELF_STAT, HOST_SELF_STATM, HOST_FILES };
+
+struct host_ticks {
+    bool known;
+    int64_t busy, total; /* ticks of all cores since the host started */
+    int64_t process;     /* ticks of this process */
+    int64_t time;        /* steady ns at which process was read */
+};
+
+struct host {
+    int fd[HOST_FILES]; /* -1: cannot be read */
+    struct host_ticks before;
+};
+
+/* proc: "/proc", or a directory like it. */
+void host_open(struct host *h, const char *proc);
+void host_close(struct host *h);
+
+/* Fills all but time; what cannot be read is CELL_NULL. now: steady ns. False: nothing was. */
+bool host_sample(struct host *h, int64_t now, struct host_metric_row *row);
+
+#endif

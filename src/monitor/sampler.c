@@ -1,0 +1,284 @@
+/* sampler.c - see sampler.h.
+ *
+ * One mutex guards the queue, the windows and the status; the thread holds it
+ * only to append finished rows. A window that opens wakes the thread, so that
+ * its first sample is taken at once; a scope is seen at the next tick, because
+ * nobody tells us of scopes: that would cost the program's threads. */
+#include "monitor/sampler.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "monitor/host.h"
+#include "monitor/steady.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    QUEUE_MOST = 16384, /* rows */
+    WAKE_AT = 4096,     /* rows queued at which the collector is woken */
+    WINDOWS_MOST = 64,
+    DEVICES_MOST = 64,
+    CELLS = COL_device_metric_COUNT, /* of the widest row */
+};
+
+struct queued {
+    enum record_type type;
+    int64_t cells[CELLS];
+};
+
+struct described {
+    struct device_row row;
+    struct device_text text;
+};
+
+struct sampler {
+    struct sampler_config config;
+    struct thread thread;
+    struct wakeup wakeup;
+    _Atomic bool stop;
+
+    pthread_mutex_t lock;
+    struct queued *queue; /* owned; guarded by lock, as all to the next blank line */
+    size_t queued, queue_cap;
+    uint32_t windows[WINDOWS_MOST]; /* names of open ones; one opened twice stands twice */
+    unsigned window_count;
+    struct described *described; /* owned */
+    int described_count;         /* not handed over yet */
+    struct sampler_status status;
+
+    struct queued *taken; /* owned; the collector's */
+    size_t taken_cap;
+    struct devices *devices; /* the thread's, as all below */
+    struct host host;
+    int device_count;
+    bool was_active, in_scope;
+};
+
+_Static_assert((int)CELLS >= (int)COL_host_metric_COUNT && (int)CELLS >= (int)COL_window_COUNT,
+               "widest");
+
+/* ---- queue ------------------------------------------------------------------------------------ */
+
+/* Caller holds the lock. */
+static bool queue_put(struct sampler *s, enum record_type type, const void *row)
+{
+    if (mem_grow(&s->queue, &s->queue_cap, s->queued + 1, sizeof *s->queue, QUEUE_MOST)) {
+        s->status.dropped++;
+        return false;
+    }
+    struct queued *q = &s->queue[s->queued++];
+    q->type = type;
+    memcpy(q->cells, row, records[type].column_count * sizeof q->cells[0]);
+    return true;
+}
+
+static void queue_window(struct sampler *s, uint32_t name, bool open)
+{
+    struct window_row row = {.time = clock_mono(), .name = name, .phase = !open};
+    queue_put(s, RECORD_window, &row);
+}
+
+void sampler_drain(struct sampler *s, const struct sampler_visitor *v)
+{
+    pthread_mutex_lock(&s->lock);
+    struct queued *rows = s->queue;
+    size_t n = s->queued, cap = s->queue_cap;
+    s->queue = s->taken;
+    s->queue_cap = s->taken_cap;
+    s->queued = 0;
+    s->taken = rows;
+    s->taken_cap = cap;
+    struct described *described = s->described;
+    int devices = s->described_count;
+    s->described = NULL;
+    s->described_count = 0;
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < devices; i++)
+        v->device(v->arg, i, &described[i].row, &described[i].text);
+    mem_free(described);
+    for (size_t i = 0; i < n; i++)
+        v->row(v->arg, rows[i].type, rows[i].cells);
+}
+
+void sampler_status(struct sampler *s, struct sampler_status *out)
+{
+    pthread_mutex_lock(&s->lock);
+    *out = s->status;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- windows ---------------------------------------------------------------------------------- */
+
+bool sampler_window(struct sampler *s, uint32_t name, bool open)
+{
+    pthread_mutex_lock(&s->lock);
+    unsigned i = open ? s->window_count : 0;
+    while (!open && i < s->window_count && s->windows[i] != name)
+        i++;
+    bool ok = open ? i < WINDOWS_MOST : i < s->window_count;
+    if (ok && open)
+        s->windows[s->window_count++] = name;
+    else if (ok)
+        s->windows[i] = s->windows[--s->window_count];
+    if (ok)
+        queue_window(s, name, open);
+    pthread_mutex_unlock(&s->lock);
+    if (ok && open)
+        wakeup_signal(&s->wakeup);
+    return ok;
+}
+
+/* ---- the thread -------------------------------------------------------------------------------- */
+
+static void devices_open(struct sampler *s)
+{
+    struct err e = {0};
+    const struct device_ops *ops = s->config.devices;
+    struct described *all = NULL;
+    int n = 0;
+    if (ops && ops->open(&s->devices, &e) == 0) {
+        n = ops->count(s->devices);
+        n = n < DEVICES_MOST ? n : DEVICES_MOST;
+        all = n > 0 ? mem_array((size_t)n, sizeof *all) : NULL;
+        n = all ? n : 0;
+    }
+    for (int i = 0; i < n; i++) {
+        for (size_t c = 0; c < COL_device_COUNT; c++)
+            ((int64_t *)&all[i].row)[c] = CELL_NULL;
+        (void)ops->describe(s->devices, i, &all[i].row, &all[i].text);
+        all[i].row.index = i;
+    }
+    s->device_count = n;
+    pthread_mutex_lock(&s->lock);
+    s->described = all;
+    s->described_count = n;
+    s->status.devices = n;
+    memcpy(s->status.problem, e.text, sizeof s->status.problem);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void sample_device(struct sampler *s, int index)
+{
+    struct device_metric_row row;
+    for (size_t c = 0; c < COL_device_metric_COUNT; c++)
+        ((int64_t *)&row)[c] = CELL_NULL;
+    int rc = s->config.devices->sample(s->devices, index, &row);
+    row.time = clock_mono();
+    row.device = index;
+    pthread_mutex_lock(&s->lock);
+    if (rc)
+        s->status.device_failures++;
+    else
+        s->status.device_samples += queue_put(s, RECORD_device_metric, &row);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void sample_all(struct sampler *s)
+{
+    struct host_metric_row row;
+    for (int i = 0; i < s->device_count; i++)
+        sample_device(s, i);
+    bool ok = host_sample(&s->host, steady_ns(), &row);
+    row.time = clock_mono();
+    pthread_mutex_lock(&s->lock);
+    if (ok)
+        s->status.host_samples += queue_put(s, RECORD_host_metric, &row);
+    s->status.cpu_ns = clock_thread_cpu();
+    bool full = s->queued >= WAKE_AT;
+    pthread_mutex_unlock(&s->lock);
+    if (full)
+        s->config.wake(s->config.arg);
+}
+
+/* Is there a reason to sample now? Scopes open and close a window of their own. */
+static bool sampler_active(struct sampler *s)
+{
+    bool scope = s->config.in_scope && s->config.in_scope(s->config.arg);
+    pthread_mutex_lock(&s->lock);
+    if (scope != s->in_scope && !s->config.continuous)
+        queue_window(s, 0, scope);
+    s->in_scope = scope;
+    bool window = s->window_count > 0;
+    pthread_mutex_unlock(&s->lock);
+    return s->config.continuous || scope || window;
+}
+
+static void *sampler_main(void *arg)
+{
+    struct sampler *s = arg;
+    int64_t interval = s->config.interval_ns, due = steady_ns();
+    devices_open(s);
+    while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
+        int64_t now = steady_ns();
+        bool active = sampler_active(s);
+        if (active && (now >= due || !s->was_active)) {
+            sample_all(s);
+            if (!s->was_active)
+                due = now;
+        }
+        s->was_active = active;
+        if (now >= due)
+            due += ((now - due) / interval + 1) * interval; /* those missed are not made up for */
+        int64_t wait = due - steady_ns();
+        if (wait > 0)
+            wakeup_wait(&s->wakeup, wait);
+    }
+    if (s->devices)
+        s->config.devices->close(s->devices);
+    s->devices = NULL;
+    pthread_mutex_lock(&s->lock);
+    s->status.cpu_ns = clock_thread_cpu();
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* ---- life -------------------------------------------------------------------------------------- */
+
+int sampler_open(struct sampler **out, const struct sampler_config *c)
+{
+    *out = NULL;
+    struct sampler *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return GPUFL_E_NOMEM;
+    s->config = *c;
+    s->status.devices = -1;
+    if (s->config.interval_ns < 1000000)
+        s->config.interval_ns = 1000000;
+    if (wakeup_init(&s->wakeup)) {
+        mem_free(s);
+        return GPUFL_E_NOMEM;
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    host_open(&s->host, "/proc");
+    int rc = thread_start(&s->thread, "gpufl-sample", 0, sampler_main, s);
+    if (rc) {
+        sampler_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+void sampler_stop(struct sampler *s)
+{
+    atomic_store_explicit(&s->stop, true, memory_order_release);
+    if (s->thread.running)
+        wakeup_signal(&s->wakeup);
+    thread_join(&s->thread);
+}
+
+void sampler_close(struct sampler *s)
+{
+    if (!s)
+        return;
+    sampler_stop(s);
+    host_close(&s->host);
+    wakeup_fini(&s->wakeup);
+    pthread_mutex_destroy(&s->lock);
+    mem_free(s->queue);
+    mem_free(s->taken);
+    mem_free(s->described);
+    mem_free(s);
+}

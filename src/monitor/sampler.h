@@ -1,0 +1,62 @@
+/* sampler.h - when devices and the host are sampled, and by which thread.
+ *
+ * A thread of its own reads all metrics at absolute deadlines, so that the
+ * interval does not drift: from start to end, or only while a scope or a window
+ * is open. Rows wait in a bounded queue until the collector takes them. The
+ * device library is opened and asked on that thread only: a hanging driver
+ * stops metrics, nothing else. How a vendor is asked is device_ops' matter. */
+#ifndef GPUFL_MONITOR_SAMPLER_H
+#define GPUFL_MONITOR_SAMPLER_H
+
+#include "backend/backend.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sampler_config {
+    const struct device_ops *devices; /* NULL: none */
+    int64_t interval_ns;
+    bool continuous;
+    bool (*in_scope)(void *arg); /* [sampler] is a scope open anywhere? */
+    void (*wake)(void *arg);     /* [any] the queue fills up */
+    void *arg;
+};
+
+/* What the collector gets; times are clock_mono's. */
+struct sampler_visitor {
+    void *arg;
+    /* A device as its driver describes it; index is the one of device_metric rows. */
+    void (*device)(void *arg, int index, const struct device_row *row,
+                   const struct device_text *text);
+    /* device_metric: column device holds the driver's index; host_metric; window: name is
+     * the id given to sampler_window, 0 for scopes. */
+    void (*row)(void *arg, enum record_type type, const int64_t *row);
+};
+
+/* What became of it, for the session's record. */
+struct sampler_status {
+    int64_t device_samples, host_samples; /* rows queued */
+    int64_t device_failures;              /* samples that failed */
+    int64_t dropped;                      /* rows for which the queue had no room */
+    int64_t cpu_ns;                       /* of the thread */
+    int devices;                          /* opened; -1: not yet */
+    char problem[384];                    /* why devices cannot be asked; "" */
+};
+
+struct sampler;
+
+/* Starts the thread. 0 or GPUFL_E_NOMEM. [owner] */
+int sampler_open(struct sampler **out, const struct sampler_config *c);
+
+/* Opens and closes a window; false: a close without an open, or too many names. [any] */
+bool sampler_window(struct sampler *s, uint32_t name, bool open);
+
+/* Hands over what is queued. [collector] */
+void sampler_drain(struct sampler *s, const struct sampler_visitor *v);
+void sampler_status(struct sampler *s, struct sampler_status *out); /* [any] */
+
+/* Stops the thread and waits for it; what is queued can still be drained. [owner] */
+void sampler_stop(struct sampler *s);
+void sampler_close(struct sampler *s); /* [owner] */
+
+#endif
