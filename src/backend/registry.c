@@ -5,9 +5,7 @@
 const struct backend *const backends[] = {
     &backend_nvidia,
     &backend_none,
-#ifdef GPUFL_HAVE_SIM
     &backend_sim, /* by name only: Auto takes no simulated backend */
-#endif
     NULL,
 };
 
@@ -38,12 +36,7 @@ const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
     case GPUFL_BACKEND_NONE:
         return &backend_none;
     case GPUFL_BACKEND_SIM:
-#ifdef GPUFL_HAVE_SIM
         return &backend_sim;
-#else
-        err_set(e, GPUFL_E_NOT_BUILT, "backend Sim is not part of this build");
-        return NULL;
-#endif
     case GPUFL_BACKEND_AMD:
         err_set(e, GPUFL_E_NOT_BUILT,
                 "backend Amd is not built yet: use Auto, Nvidia, None or Sim in this release");

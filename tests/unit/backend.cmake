@@ -11,3 +11,7 @@ foreach(header cupti nvml)
     target_include_directories(test-unit-abi_${header} SYSTEM PRIVATE ${GPUFL_${upper}_INCLUDE})
   endif()
 endforeach()
+
+foreach(name registry nvidia_buffers nvidia_graphs nvidia_launches nvidia_records)
+  gpufl_test(${name} DEPS backend)
+endforeach()

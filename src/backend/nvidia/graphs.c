@@ -23,9 +23,10 @@ struct slot {
 };
 
 struct table {
-    size_t capacity;     /* a power of two */
-    size_t used;         /* slots with an address; guarded by lock */
-    struct slot slots[]; /* linear probing */
+    struct table *outgrown; /* the one before; kept for readers that may be in it */
+    size_t capacity;        /* a power of two */
+    size_t used;            /* slots with an address; guarded by lock */
+    struct slot slots[];    /* linear probing */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -82,6 +83,7 @@ static struct table *table_reserve(void)
     if (!t)
         return NULL;
     t->capacity = capacity;
+    t->outgrown = old;
     for (size_t i = 0; old && i < old->capacity; i++) {
         uintptr_t exec = atomic_load_explicit(&old->slots[i].exec, memory_order_relaxed);
         uint64_t word = atomic_load_explicit(&old->slots[i].word, memory_order_relaxed);

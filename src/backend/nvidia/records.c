@@ -153,12 +153,15 @@ static uint32_t stream_id(struct records *r, uint32_t device, uint32_t context, 
     ((r)->cupti->filled[CUPTI_KIND_##KIND] >=                                                      \
      offsetof(struct type, member) + sizeof(((struct type *)0)->member))
 
-/* Both times onto our clock; false and counted where they are impossible. */
+/* Both times onto our clock; false and counted where they are impossible. Unsigned,
+ * because a damaged time may be anything. */
 static bool times(struct records *r, uint64_t start, uint64_t end, int64_t *at, int64_t *duration)
 {
-    *at = (int64_t)start + r->time_offset;
-    *duration = (int64_t)(end - start);
-    if (start && end >= start && *at >= r->earliest && *at + *duration <= r->latest)
+    uint64_t length = end - start;
+    *at = (int64_t)(start + (uint64_t)r->time_offset);
+    *duration = (int64_t)length;
+    if (start && end >= start && *at >= r->earliest && *at <= r->latest &&
+        length <= (uint64_t)(r->latest - *at))
         return true;
     r->sink->ops->lost(r->sink, LOSS_TIME, 1);
     return false;

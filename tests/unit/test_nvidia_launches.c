@@ -1,0 +1,264 @@
+/* test_nvidia_launches.c - what the launch callback tells the sink: one launch
+ * each, failures taken back, graphs with their kernels, joins only in scopes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/nvidia/graphs.h"
+#include "backend/nvidia/launches.h"
+#include "base/clock.h"
+
+/* ---- a sink that remembers ------------------------------------------------------------- */
+
+enum { REMEMBERED = 64 };
+
+static struct launch seen[REMEMBERED];
+static int seen_count;
+static bool scope_open;
+
+static void sink_launch(struct sink *s, const struct launch *l)
+{
+    (void)s;
+    assert_true(seen_count < REMEMBERED);
+    seen[seen_count++] = *l;
+}
+
+static bool sink_in_scope(struct sink *s)
+{
+    (void)s;
+    return scope_open;
+}
+
+static const struct sink_ops sink_ops = {.launch = sink_launch, .in_scope = sink_in_scope};
+static struct sink sink = {&sink_ops};
+
+/* ---- a CUPTI that remembers what was enabled ------------------------------------------- */
+
+static uint8_t enabled[1024];
+static uint32_t refuse_from, refuse_one;
+
+static int fake_enable(uint32_t on, cupti_subscriber subscriber, int domain, uint32_t id)
+{
+    (void)subscriber;
+    assert_int_equal(domain, CUPTI_DOMAIN_DRIVER);
+    if (id >= refuse_from || id == refuse_one)
+        return CUPTI_E_INVALID_PARAMETER;
+    enabled[id] = (uint8_t)on;
+    return CUPTI_OK;
+}
+
+static const struct cupti cupti = {.cuptiEnableCallback = fake_enable};
+static struct trace trace;
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&trace, 0, sizeof trace);
+    memset(enabled, 0, sizeof enabled);
+    trace.sink = &sink;
+    trace.cupti = &cupti;
+    atomic_store(&trace.live, true);
+    seen_count = 0;
+    scope_open = false;
+    refuse_from = UINT32_MAX;
+    refuse_one = 0;
+    return 0;
+}
+
+/* One driver call with its two callbacks. */
+static void call(uint32_t id, uint32_t correlation, const void *params, int result)
+{
+    uint64_t data = 0;
+    struct cupti_callback c = {
+        .site = CUPTI_SITE_ENTER, .params = params, .data = &data, .correlation = correlation};
+    launches_callback(&trace, CUPTI_DOMAIN_DRIVER, id, &c);
+    c.site = CUPTI_SITE_EXIT;
+    c.result = &result;
+    launches_callback(&trace, CUPTI_DOMAIN_DRIVER, id, &c);
+}
+
+enum {
+#define ID(name, id) name##_id = id,
+    CUPTI_KERNEL_CALLS(ID) CUPTI_GRAPH_CALLS(ID) CUPTI_COPY_CALLS(ID) CUPTI_SYNC_CALLS(ID)
+        CUPTI_INSTANTIATE_CALLS(ID) CUPTI_EXEC_CALLS(ID)
+#undef ID
+};
+
+static void every_launch_call_counts_once(void **state)
+{
+    (void)state;
+    static const uint32_t ids[] = {
+#define ID(name, id) id,
+        CUPTI_KERNEL_CALLS(ID)
+#undef ID
+    };
+    struct cuda_launch_config config = {.stream = NULL};
+    struct cuda_launch_ex_params ex = {.config = &config};
+    struct cuda_launch_params plain = {.stream = NULL};
+    struct cuda_multi_device_params multi = {.devices = 3};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        bool many = ids[i] == cuLaunchCooperativeKernelMultiDevice_id;
+        const void *params = many ? (const void *)&multi
+                             : ids[i] == cuLaunchKernelEx_id || ids[i] == cuLaunchKernelEx_ptsz_id
+                                 ? (const void *)&ex
+                                 : (const void *)&plain;
+        seen_count = 0;
+        call(ids[i], (uint32_t)i + 10, params, CUDA_OK);
+        assert_int_equal(seen_count, many ? 3 : 1);
+        assert_int_equal(seen[0].kind, LAUNCH_KERNEL);
+        assert_int_equal(seen[0].kernels, 1);
+        assert_int_equal(seen[0].correlation, i + 10);
+    }
+}
+
+static void a_failed_launch_is_taken_back(void **state)
+{
+    (void)state;
+    struct cuda_launch_params params = {.stream = NULL};
+    call(cuLaunchKernel_id, 5, &params, 700);
+    assert_int_equal(seen_count, 2);
+    assert_int_equal(seen[0].kind, LAUNCH_KERNEL);
+    assert_int_equal(seen[1].kind, LAUNCH_FAILED);
+    assert_int_equal(seen[1].correlation, 5);
+    assert_int_equal(seen[1].graph, 0);
+}
+
+static void a_graph_launch_carries_its_kernels(void **state)
+{
+    (void)state;
+    cuda_exec exec = (cuda_exec)(uintptr_t)0x1000, other = (cuda_exec)(uintptr_t)0x2000;
+    struct graph_info g = graphs_add(exec, 42);
+    struct cuda_graph_launch_params params = {.exec = exec};
+    call(cuGraphLaunch_id, 6, &params, CUDA_OK);
+    assert_int_equal(seen_count, 1);
+    assert_int_equal(seen[0].kind, LAUNCH_GRAPH);
+    assert_int_equal(seen[0].kernels, 42);
+    assert_int_equal(seen[0].graph, g.number);
+    call(cuGraphLaunch_ptsz_id, 7, &params, 700);
+    assert_int_equal(seen_count, 3);
+    assert_int_equal(seen[2].kind, LAUNCH_FAILED);
+    assert_int_equal(seen[2].graph, g.number);
+    assert_int_equal(seen[2].kernels, 42);
+    params.exec = other; /* made before we came */
+    call(cuGraphLaunch_id, 8, &params, CUDA_OK);
+    assert_int_equal(seen[3].kernels, CELL_NULL);
+    assert_true(seen[3].graph > g.number);
+    call(cuGraphLaunch_id, 9, &params, CUDA_OK);
+    assert_int_equal(seen[4].graph, seen[3].graph);
+}
+
+static void graph_launches_are_timed_where_asked_for(void **state)
+{
+    (void)state;
+    struct cuda_graph_launch_params params = {.exec = (cuda_exec)(uintptr_t)0x3000};
+    trace.config.graph_launches = true;
+    int64_t before = clock_mono();
+    call(cuGraphLaunch_id, 6, &params, CUDA_OK);
+    assert_int_equal(seen_count, 2);
+    assert_int_equal(seen[0].kind, LAUNCH_GRAPH);
+    assert_int_equal(seen[0].start, 0);
+    assert_int_equal(seen[1].kind, LAUNCH_GRAPH_END);
+    assert_int_equal(seen[1].graph, seen[0].graph);
+    assert_true(seen[1].start >= before);
+    assert_true(seen[1].start + seen[1].duration <= clock_mono());
+}
+
+static void a_destroyed_graph_is_forgotten(void **state)
+{
+    (void)state;
+    cuda_exec exec = (cuda_exec)(uintptr_t)0x4000;
+    struct cuda_graph_exec_params params = {exec};
+    struct cuda_graph_instantiate_params make = {.exec = &exec};
+    graphs_add(exec, 4);
+    call(cuGraphNodeSetEnabled_id, 1, &params, CUDA_OK);
+    assert_int_equal(graphs_find(exec).kernels, CELL_NULL);
+    call(cuGraphExecDestroy_id, 1, &params, CUDA_OK);
+    assert_int_equal(graphs_find(exec).number, 0);
+    call(cuGraphInstantiateWithFlags_id, 2, &make, 1); /* failed */
+    assert_int_equal(graphs_find(exec).number, 0);
+    call(cuGraphInstantiateWithFlags_id, 2, &make, CUDA_OK);
+    assert_true(graphs_find(exec).number > 0);
+    assert_int_equal(seen_count, 0);
+}
+
+static void copies_and_waits_are_joined_in_scopes_only(void **state)
+{
+    (void)state;
+    call(cuMemcpyHtoDAsync_v2_id, 1, NULL, CUDA_OK);
+    call(cuStreamSynchronize_id, 2, NULL, CUDA_OK);
+    assert_int_equal(seen_count, 0);
+    scope_open = true;
+    call(cuMemcpyHtoDAsync_v2_id, 3, NULL, CUDA_OK);
+    call(cuStreamSynchronize_id, 4, NULL, 700);
+    call(cuMemsetD8Async_id, 5, NULL, CUDA_OK);
+    assert_int_equal(seen_count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(seen[i].kind, LAUNCH_OTHER);
+        assert_int_equal(seen[i].correlation, 3 + i);
+    }
+}
+
+static void nothing_is_reported_when_not_live(void **state)
+{
+    (void)state;
+    struct cuda_launch_params params = {.stream = NULL};
+    atomic_store(&trace.live, false);
+    call(cuLaunchKernel_id, 1, &params, CUDA_OK);
+    call(cuLaunchKernel_id, 1, &params, 700);
+    atomic_store(&trace.live, true);
+    uint64_t data = 0;
+    struct cupti_callback c = {.params = &params, .data = &data};
+    launches_callback(&trace, CUPTI_DOMAIN_RUNTIME, cuLaunchKernel_id, &c); /* never counted */
+    launches_callback(&trace, CUPTI_DOMAIN_DRIVER, 5000, &c);
+    assert_int_equal(seen_count, 0);
+}
+
+static void cost_is_sampled_and_extrapolated(void **state)
+{
+    (void)state;
+    assert_int_equal(launches_cost(&trace), 0);
+    struct cuda_launch_params params = {.stream = NULL};
+    for (uint32_t i = 0; i < 64 * 64; i++) {
+        seen_count = 0;
+        call(cuLaunchKernel_id, i, &params, CUDA_OK);
+    }
+    int64_t cost = launches_cost(&trace);
+    assert_true(cost > 0);
+    assert_true(cost < 1000000000);
+}
+
+static void ids_the_library_lacks_are_passed_over(void **state)
+{
+    (void)state;
+    assert_int_equal(launches_enable(&trace), CUPTI_OK);
+    assert_int_equal(enabled[cuLaunchKernel_id], 1);
+    assert_int_equal(enabled[cuMemcpyBatchAsync_v2_id], 1);
+    memset(enabled, 0, sizeof enabled);
+    refuse_from = 700; /* an older one */
+    assert_int_equal(launches_enable(&trace), CUPTI_OK);
+    assert_int_equal(enabled[cuGraphLaunch_id], 1);
+    assert_int_equal(enabled[cuMemcpyBatchAsync_v2_id], 0);
+    refuse_one = cuLaunchKernel_id;
+    assert_int_equal(launches_enable(&trace), CUPTI_E_INVALID_PARAMETER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(every_launch_call_counts_once, setup),
+        cmocka_unit_test_setup(a_failed_launch_is_taken_back, setup),
+        cmocka_unit_test_setup(a_graph_launch_carries_its_kernels, setup),
+        cmocka_unit_test_setup(graph_launches_are_timed_where_asked_for, setup),
+        cmocka_unit_test_setup(a_destroyed_graph_is_forgotten, setup),
+        cmocka_unit_test_setup(copies_and_waits_are_joined_in_scopes_only, setup),
+        cmocka_unit_test_setup(nothing_is_reported_when_not_live, setup),
+        cmocka_unit_test_setup(cost_is_sampled_and_extrapolated, setup),
+        cmocka_unit_test_setup(ids_the_library_lacks_are_passed_over, setup),
+    };
+    return cmocka_run_group_tests_name("nvidia_launches", tests, NULL, NULL);
+}

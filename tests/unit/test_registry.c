@@ -1,0 +1,74 @@
+/* test_registry.c - which backend an option's value chooses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/backend.h"
+
+static void named_ones_are_taken_as_they_are(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_ptr_equal(backend_select(GPUFL_BACKEND_NVIDIA, &e), &backend_nvidia);
+    assert_ptr_equal(backend_select(GPUFL_BACKEND_NONE, &e), &backend_none);
+    assert_ptr_equal(backend_select(GPUFL_BACKEND_SIM, &e), &backend_sim);
+    assert_int_equal(e.code, 0);
+}
+
+static void auto_is_never_simulated(void **state)
+{
+    (void)state;
+    const struct backend *b = backend_select(GPUFL_BACKEND_AUTO, NULL);
+    assert_non_null(b);
+    assert_false(b->simulated);
+    assert_true(backend_sim.simulated);
+}
+
+static void amd_says_that_it_is_not_built(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_null(backend_select(GPUFL_BACKEND_AMD, &e));
+    assert_int_equal(e.code, GPUFL_E_NOT_BUILT);
+    assert_non_null(strstr(e.text, "not built yet"));
+}
+
+static void unknown_ones_are_refused(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_null(backend_select((enum gpufl_backend)77, &e));
+    assert_int_equal(e.code, GPUFL_E_INVAL);
+}
+
+static void every_backend_explains_itself(void **state)
+{
+    (void)state;
+    static struct probe p;
+    for (const struct backend *const *b = backends; *b; b++) {
+        assert_non_null((*b)->name);
+        (*b)->probe(&p);
+        assert_in_range(p.fact_count, 1, PROBE_FACTS_MAX);
+        for (int i = 0; i < p.fact_count; i++) {
+            assert_true(p.facts[i].name[0]);
+            assert_true(p.facts[i].works || p.facts[i].advice[0]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(named_ones_are_taken_as_they_are),
+        cmocka_unit_test(auto_is_never_simulated),
+        cmocka_unit_test(amd_says_that_it_is_not_built),
+        cmocka_unit_test(unknown_ones_are_refused),
+        cmocka_unit_test(every_backend_explains_itself),
+    };
+    return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
+}
