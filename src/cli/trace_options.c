@@ -144,10 +144,19 @@ static void put_int(const struct trace_request *r, struct buf *out, const char *
     put(r, out, name, digits);
 }
 
+/* The library takes ".log" off a log_path, as the public client does; a slash behind
+ * it says that the directory is meant as it stands. */
+static void put_dir(struct buf *out, const char *dir)
+{
+    size_t n = strlen(dir);
+    bool cut = n > 4 && strcmp(dir + n - 4, ".log") == 0;
+    buf_printf(out, "log_path=%s%s\n", dir, cut ? "/" : "");
+}
+
 void trace_options_encode(const struct trace_request *r, const char *dir, const char *run_id,
                           const char *name, struct buf *out)
 {
-    put(r, out, "log_path", dir);
+    put_dir(out, dir);
     put(r, out, "run_id", run_id);
     put(r, out, "app_name", name);
     put(r, out, "profiling_engine", setting_engines[r->engine]);

@@ -77,11 +77,23 @@ static void options_take_the_place_of_flags(void **state)
     buf_fini(&b);
 }
 
+static void directory_with_an_ending(void **state)
+{
+    (void)state;
+    struct trace_request r = {0};
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    trace_options_encode(&r, "/logs/x.log", "id", "name", &b);
+    assert_int_equal(strncmp(buf_cstr(&b), "log_path=/logs/x.log/\n", 22), 0);
+    buf_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(flags),
+        cmocka_unit_test(directory_with_an_ending),
         cmocka_unit_test(options_take_the_place_of_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
