@@ -2,11 +2,15 @@
  *
  * A batch is one line, one array per column:
  *   {"type":"kernel","rows":3,"start":[900,12,11],"duration":[4,4,5],"stream":1}
- * TIME and DELTA columns hold differences to the row before; the first element
- * is absolute, so that every line decodes alone. A column that is the same in
- * every row (its differences too, for DELTA: all 0) is that one value instead
- * of an array; a column that is null throughout is left out. HEX cells are
- * strings. Owner's thread. */
+ * TIME and DELTA columns hold differences to the last row before that was not
+ * null, modulo 2^64; the first is absolute, so that every line decodes alone. A
+ * column with the same value in every row is that value instead of an array; a
+ * column that is null throughout is left out. HEX cells are strings. A TIME
+ * cell beyond 2^62 ns either way is no time and becomes null. docs/format.md
+ * says all of it. Owner's thread.
+ *
+ * A buffer's ceiling must leave room for the longest line, not for the one at
+ * hand: 2 x WIRE_MAX_LINE does. */
 #ifndef GPUFL_WIRE_ENCODE_H
 #define GPUFL_WIRE_ENCODE_H
 
