@@ -1,0 +1,326 @@
+// gpufl.hpp - the C++ face of gpufl.h: header-only, C++17, nothing of its own.
+//
+// Scopes, sessions and options as objects. Every call goes to the C function of
+// the same purpose, which says what it does and costs; a scope costs one branch
+// while no session runs. Nothing here throws but what std::string throws for
+// want of memory.
+#ifndef GPUFL_GPUFL_HPP
+#define GPUFL_GPUFL_HPP
+
+#include <gpufl/gpufl.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace gpufl
+{
+
+// A std::string that takes a null pointer for "", so that
+// `opts.api_key = std::getenv("GPUFL_API_KEY")` works where it is not set.
+class String : public std::string
+{
+  public:
+    String() = default;
+    String(const char *text) : std::string(text ? text : "")
+    {
+    }
+    String(const std::string &text) : std::string(text)
+    {
+    }
+    String(std::string &&text) noexcept : std::string(std::move(text))
+    {
+    }
+    String &operator=(const char *text)
+    {
+        assign(text ? text : "");
+        return *this;
+    }
+};
+
+enum class BackendKind {
+    Auto = GPUFL_BACKEND_AUTO,
+    Nvidia = GPUFL_BACKEND_NVIDIA,
+    Amd = GPUFL_BACKEND_AMD,
+    None = GPUFL_BACKEND_NONE,
+    Sim = GPUFL_BACKEND_SIM,
+};
+
+enum class ProfilingEngine {
+    Monitor = GPUFL_ENGINE_MONITOR,
+    Trace = GPUFL_ENGINE_TRACE,
+    PcSampling = GPUFL_ENGINE_PC_SAMPLING,
+    SassMetrics = GPUFL_ENGINE_SASS_METRICS,
+    RangeProfiler = GPUFL_ENGINE_RANGE_PROFILER,
+    Deep = GPUFL_ENGINE_DEEP,
+    PmSampling = GPUFL_ENGINE_PM_SAMPLING,
+    Sync = GPUFL_ENGINE_SYNC,
+};
+
+// What init takes; docs/options.md describes every field. A field that differs
+// from its default beats GPUFL_* and config_file.
+struct InitOptions {
+    String app_name = "gpufl";
+    String log_path = ""; // "": app_name, a directory
+
+    String backend_url = "";
+    String api_key = "";
+    String api_path = "";
+    bool remote_upload = false; // deprecated, no effect
+
+    bool enable_stack_trace = false;
+    bool enable_source_collection = true;
+    bool enable_external_correlation = true;
+    bool enable_synchronization = true;
+    bool enable_memory_tracking = false;
+    bool enable_cuda_graphs_tracking = false;
+
+    int system_sample_rate_ms = 0;
+    int kernel_sample_rate_ms = 0; // deprecated, no effect
+    bool continuous_system_sampling = false;
+
+    BackendKind backend = BackendKind::Auto;
+    ProfilingEngine profiling_engine = ProfilingEngine::Monitor;
+
+    String config_file = "";
+    bool flush_logs_always = false;
+    bool enable_debug_output = false;
+    bool enabled = true;
+};
+
+// Starts the session; true: capture runs. The program goes on either way.
+inline bool init(const InitOptions &opts = InitOptions())
+{
+    gpufl_options o;
+    gpufl_options_init(&o, sizeof o);
+    o.app_name = opts.app_name.c_str();
+    o.log_path = opts.log_path.c_str();
+    o.backend_url = opts.backend_url.c_str();
+    o.api_key = opts.api_key.c_str();
+    o.api_path = opts.api_path.c_str();
+    o.remote_upload = opts.remote_upload;
+    o.enable_stack_trace = opts.enable_stack_trace;
+    o.enable_source_collection = opts.enable_source_collection;
+    o.enable_external_correlation = opts.enable_external_correlation;
+    o.enable_synchronization = opts.enable_synchronization;
+    o.enable_memory_tracking = opts.enable_memory_tracking;
+    o.enable_cuda_graphs_tracking = opts.enable_cuda_graphs_tracking;
+    o.system_sample_rate_ms = opts.system_sample_rate_ms;
+    o.kernel_sample_rate_ms = opts.kernel_sample_rate_ms;
+    o.continuous_system_sampling = opts.continuous_system_sampling;
+    o.backend = static_cast<gpufl_backend>(opts.backend);
+    o.profiling_engine = static_cast<gpufl_engine>(opts.profiling_engine);
+    o.config_file = opts.config_file.c_str();
+    o.flush_logs_always = opts.flush_logs_always;
+    o.enable_debug_output = opts.enable_debug_output;
+    o.enabled = opts.enabled;
+    return gpufl_init(&o) == GPUFL_OK;
+}
+
+inline void shutdown() noexcept
+{
+    gpufl_shutdown();
+}
+
+// Prints the report of the last session, or writes it to a file.
+inline void generateReport(const std::string &output_path = "")
+{
+    (void)gpufl_generate_report(output_path.c_str());
+}
+
+inline bool active() noexcept
+{
+    return gpufl_active();
+}
+
+inline std::string sessionId()
+{
+    return gpufl_session_id();
+}
+
+inline std::string sessionDir()
+{
+    return gpufl_session_dir();
+}
+
+// A window in which system metrics are sampled.
+inline void systemStart(const String &name = "system")
+{
+    (void)gpufl_system_start(name.c_str());
+}
+
+inline void systemStop(const String &name = "system")
+{
+    (void)gpufl_system_stop(name.c_str());
+}
+
+// ---- upload -------------------------------------------------------------------
+
+struct UploadOptions {
+    String log_path = ""; // "": the last session's
+    String backend_url = "";
+    String api_key = "";
+    String api_path = "";
+};
+
+struct UploadResult {
+    bool success = false;
+    int code = GPUFL_OK;
+    std::string message; // why not; "" on success
+    std::uint64_t events_uploaded = 0;
+
+    explicit operator bool() const noexcept
+    {
+        return success;
+    }
+};
+
+// Sends finished sessions to a server. Never throws; not built yet in this release.
+inline UploadResult uploadLogs(const UploadOptions &opts = UploadOptions()) noexcept
+{
+    UploadResult result;
+    gpufl_upload_options o = {sizeof o, opts.log_path.c_str(), opts.backend_url.c_str(),
+                              opts.api_key.c_str(), opts.api_path.c_str()};
+    result.code = gpufl_upload_logs(&o);
+    result.success = result.code == GPUFL_OK;
+    try {
+        if (!result.success)
+            result.message = gpufl_error_text(result.code);
+    } catch (...) {
+        result.message.clear(); // no memory for the sentence: the code tells
+    }
+    return result;
+}
+
+// ---- scopes -------------------------------------------------------------------
+
+namespace detail
+{
+
+// A name as it is given: nothing is copied on the way to the C function.
+class Text
+{
+  public:
+    Text(const char *text) noexcept : text_(text)
+    {
+    }
+    Text(const std::string &text) noexcept : text_(text.c_str())
+    {
+    }
+    const char *get() const noexcept
+    {
+        return text_;
+    }
+
+  private:
+    const char *text_;
+};
+
+} // namespace detail
+
+// A scope that lasts as long as the object. On one thread.
+class ScopedMonitor
+{
+  public:
+    explicit ScopedMonitor(detail::Text name, detail::Text tag = nullptr) noexcept
+        : handle_(gpufl_scope_begin(name.get(), tag.get()))
+    {
+    }
+    ScopedMonitor(detail::Text name, detail::Text tag, std::uint32_t repeat,
+                  std::uint32_t warmup) noexcept
+        : handle_(gpufl_scope_begin_bench(name.get(), tag.get(), repeat, warmup))
+    {
+    }
+    ScopedMonitor(const ScopedMonitor &) = delete;
+    ScopedMonitor &operator=(const ScopedMonitor &) = delete;
+    ~ScopedMonitor()
+    {
+        if (handle_)
+            gpufl_scope_end(handle_);
+    }
+
+  private:
+    std::uint64_t handle_;
+};
+
+// Runs fn inside a scope and returns what it returns.
+template <typename Function>
+decltype(auto) monitor(detail::Text name, Function &&fn, detail::Text tag = nullptr)
+{
+    ScopedMonitor scope(name, tag);
+    return std::forward<Function>(fn)();
+}
+
+// What a benchmark loop says about itself.
+struct ScopeMeta {
+    int repeat = 1; // measured iterations, inside the scope
+    int warmup = 0; // iterations before it opens
+    String tag;
+
+    ScopeMeta &setRepeat(int n)
+    {
+        repeat = n;
+        return *this;
+    }
+    ScopeMeta &setWarmup(int n)
+    {
+        warmup = n;
+        return *this;
+    }
+    ScopeMeta &setTag(const String &text)
+    {
+        tag = text;
+        return *this;
+    }
+};
+
+namespace detail
+{
+
+// Left of the lambda that GFL_BENCH makes of the block behind it.
+class Bench
+{
+  public:
+    explicit Bench(Text name, const ScopeMeta &meta = ScopeMeta()) : name_(name), meta_(meta)
+    {
+    }
+
+    template <typename Body> void operator*(Body &&body) const
+    {
+        const int repeat = meta_.repeat > 0 ? meta_.repeat : 0;
+        const int warmup = meta_.warmup > 0 ? meta_.warmup : 0;
+        for (int i = 0; i < warmup; i++)
+            body();
+        ScopedMonitor scope(name_, meta_.tag, static_cast<std::uint32_t>(repeat),
+                            static_cast<std::uint32_t>(warmup));
+        for (int i = 0; i < repeat; i++)
+            body();
+    }
+
+  private:
+    Text name_;
+    ScopeMeta meta_;
+};
+
+} // namespace detail
+
+} // namespace gpufl
+
+#define GPUFL_DETAIL_JOIN2(a, b) a##b
+#define GPUFL_DETAIL_JOIN(a, b)  GPUFL_DETAIL_JOIN2(a, b)
+
+// GFL_BENCH("name", gpufl::ScopeMeta{}.setRepeat(10).setWarmup(3)) { … };
+// Runs the block warmup times, then repeat times inside a scope. The block is a
+// lambda: `return` leaves one iteration; the closing semicolon is needed.
+#define GFL_BENCH(...) ::gpufl::detail::Bench(__VA_ARGS__) *[&]()
+
+// GFL_SCOPE("name") { … } or GFL_SCOPE("name", "tag") { … }
+// A statement: break, continue, return and exceptions leave it as they leave any
+// block, and an else behind it belongs to the if in front of it (of which compilers
+// warn where that if has no braces).
+#define GFL_SCOPE(...)                                                                             \
+    if (const ::gpufl::ScopedMonitor GPUFL_DETAIL_JOIN(gpufl_scope_, __COUNTER__){__VA_ARGS__};    \
+        false) {                                                                                   \
+    } else
+
+#endif
