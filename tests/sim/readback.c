@@ -104,6 +104,8 @@ static void add_scope(struct readback *r, const struct scope_row *s)
 
 static void add_metrics(struct readback *r, const int64_t *cells)
 {
+    if (cells[COL_device_metric_gpu_util] > r->busiest)
+        r->busiest = cells[COL_device_metric_gpu_util];
     for (int i = 2; i < COL_device_metric_COUNT; i++)
         *(cells[i] == CELL_NULL ? &r->metrics_unknown : &r->metrics) += 1;
 }

@@ -50,6 +50,7 @@ struct readback {
     struct ledger_row ledger; /* the last one */
     uint64_t unknown_ids;     /* kernels whose launch configuration or name is not defined */
     uint64_t metrics, metrics_unknown; /* device_metric cells known and null */
+    int64_t busiest;                   /* highest utilization sampled, % */
 };
 
 /* Reads all parts of all channels and closes the sums. */

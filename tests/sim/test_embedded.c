@@ -1,0 +1,83 @@
+/* test_embedded.c - a program that launches nothing itself, captured with the
+ * simulated backend: the loop of GPUFL_SIM runs beside it, on the real clock. */
+#include "readback.h"
+
+#include <gpufl/gpufl.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* One session of length ms with a scope open; what it left. */
+static void session(struct readback *r, enum gpufl_engine engine, const char *sim, long ms)
+{
+    char top[] = "gpufl-sim-embedded.XXXXXX";
+    char dir[4096], command[64];
+    struct gpufl_options o;
+    struct timespec length = {ms / 1000, ms % 1000 * 1000000};
+    assert_non_null(mkdtemp(top));
+    setenv("GPUFL_SIM", sim, 1);
+    gpufl_options_init(&o, sizeof o);
+    o.app_name = "embedded";
+    o.log_path = top;
+    o.backend = GPUFL_BACKEND_SIM;
+    o.profiling_engine = engine;
+    o.system_sample_rate_ms = 20;
+    o.continuous_system_sampling = true;
+    assert_int_equal(gpufl_init(&o), 0);
+    uint64_t scope = gpufl_scope_begin("main loop", NULL);
+    nanosleep(&length, NULL); /* the program's own work */
+    gpufl_scope_end(scope);
+    snprintf(dir, sizeof dir, "%s", gpufl_session_dir());
+    gpufl_shutdown();
+    readback_open(r, dir);
+    snprintf(command, sizeof command, "rm -rf %s", top);
+    assert_int_equal(system(command), 0);
+}
+
+/* The loop runs, is captured whole, and belongs to no scope. */
+static void loop_beside_the_program(void **state)
+{
+    (void)state;
+    struct readback r;
+    session(&r, GPUFL_ENGINE_TRACE, "rate=20000,devices=2", 500);
+    assert_true(r.simulated);
+    assert_int_equal(r.damaged, 0);
+    assert_true(r.kernels.count > 1000);
+    assert_int_equal(r.ledger.launches + r.ledger.graph_kernels, r.kernels.count);
+    assert_int_equal(r.ledger.kernels_written, r.kernels.count);
+    assert_int_equal(r.ledger.lost_driver + r.ledger.lost_pool + r.ledger.lost_time, 0);
+    assert_int_equal(r.rows[RECORD_scope], 1);
+    const struct named *scope = readback_find(&r.by_path, "/main loop");
+    assert_non_null(scope);
+    assert_int_equal(scope->own.count, 0);
+    assert_true(r.rows[RECORD_device_metric] > 10);
+    readback_close(&r);
+}
+
+/* Monitor: no kernels, but devices that feel the loop. */
+static void monitor_only(void **state)
+{
+    (void)state;
+    struct readback r;
+    session(&r, GPUFL_ENGINE_MONITOR, "rate=20000,devices=2", 300);
+    assert_int_equal(r.kernels.count, 0);
+    assert_true(r.metrics > 0);
+    assert_in_range(r.busiest, 1, 100);
+    readback_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loop_beside_the_program),
+        cmocka_unit_test(monitor_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
