@@ -103,8 +103,7 @@ static void option_range(enum option_id id, int64_t range[2])
         }
 }
 
-/* What the option takes, for a sentence. */
-static void option_allowed(enum option_id id, char *out, size_t size)
+void option_allowed(enum option_id id, char *out, size_t size)
 {
     int64_t range[2];
     const struct option *row = &option_table[id];
@@ -199,8 +198,25 @@ static int option_set(struct options *o, enum option_id id, const char *text,
     return 0;
 }
 
-/* The option of that name, or -1; *near gets a similar name. */
-static int option_find(const char *name, const char **near)
+int option_check(enum option_id id, const char *text, struct err *e)
+{
+    struct options o = {0};
+    char allowed[160];
+    const char *near = NULL;
+    int rc = option_parse(&o, id, text, &near);
+    if (option_table[id].kind == OPTION_STR)
+        mem_free(*(char **)option_at(&o, id));
+    if (rc == GPUFL_E_NOMEM)
+        return err_set(e, rc, "out of memory");
+    if (rc == 0)
+        return 0;
+    option_allowed(id, allowed, sizeof allowed);
+    return err_set(e, rc, "option '%s': '%.80s' is not possible, it takes %s%s%s%s",
+                   option_table[id].name, text, allowed, near ? "; did you mean " : "",
+                   near ? near : "", near ? "?" : "");
+}
+
+int option_find(const char *name, const char **near)
 {
     const char *names[OPT_COUNT + 1];
     for (int i = 0; i < OPT_COUNT; i++) {

@@ -84,6 +84,15 @@ int options_resolve(struct options *o, const struct gpufl_options *code, bool in
                     const struct options_say *say);
 void options_free(struct options *o);
 
+/* The option of that name, or -1; *near gets a similar name, or NULL. [any] */
+int option_find(const char *name, const char **near);
+
+/* Whether the option would take the text: 0, or GPUFL_E_INVAL and a sentence. [any] */
+int option_check(enum option_id id, const char *text, struct err *e);
+
+/* What the option takes, for a sentence: "true or false". [any] */
+void option_allowed(enum option_id id, char *out, size_t size);
+
 /* The value as it stands in the log: text of any length up to size; the key of a
  * server only as "set" or "". */
 void options_text(const struct options *o, enum option_id id, char *out, size_t size);

@@ -7,8 +7,8 @@
 
 #include "backend/backend.h"
 #include "base/buf.h"
+#include "capture/options.h"
 #include "cli/trace_place.h"
-#include "cli/trace_settings.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -207,27 +207,33 @@ static void put_options_text(struct buf *b)
             "Options of the capture library. Set one with `gpufl trace --option NAME=VALUE`, the\n"
             "environment variable GPUFL_<NAME>, the file that config_file names, or in code where\n"
             "marked *. Later wins: default, config_file, environment, code, gpufl trace.\n\n");
-    for (const struct setting *s = setting_table; s->name; s++) {
-        buf_printf(b, "%s %s = %s", s->field ? "*" : " ", s->name,
-                   *s->fallback ? s->fallback : "\"\"");
-        if (*s->unit)
-            buf_printf(b, " %s", s->unit);
-        buf_printf(b, "\n%*s%s\n", DOC_INDENT, "", s->doc);
+    for (const struct option *o = option_table; o < option_table + OPT_COUNT; o++) {
+        buf_printf(b, "%s %s = %s", o->field ? "*" : " ", o->name,
+                   *o->fallback ? o->fallback : "\"\"");
+        if (*o->unit)
+            buf_printf(b, " %s", o->unit);
+        buf_printf(b, "\n%*s%s\n", DOC_INDENT, "", o->doc);
     }
+}
+
+static void put_text_json(struct buf *b, const char *separator, const char *key, const char *value)
+{
+    buf_printf(b, "%s\"%s\":", separator, key);
+    buf_json_str(b, value);
 }
 
 static void put_options_json(struct buf *b)
 {
-    buf_char(b, '[');
-    for (const struct setting *s = setting_table; s->name; s++) {
-        buf_printf(b, "%s{\"name\":\"%s\",\"values\":", s == setting_table ? "" : ",", s->name);
-        buf_json_str(b, setting_values(s->kind));
-        buf_str(b, ",\"default\":");
-        buf_json_str(b, s->fallback);
-        buf_str(b, ",\"unit\":");
-        buf_json_str(b, s->unit);
-        buf_printf(b, ",\"in_code\":%s,\"doc\":", s->field ? "true" : "false");
-        buf_json_str(b, s->doc);
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const struct option *o = &option_table[id];
+        char allowed[160];
+        option_allowed((enum option_id)id, allowed, sizeof allowed);
+        put_text_json(b, id ? ",{" : "[{", "name", o->name);
+        put_text_json(b, ",", "values", allowed);
+        put_text_json(b, ",", "default", o->fallback);
+        put_text_json(b, ",", "unit", o->unit);
+        buf_printf(b, ",\"in_code\":%s", o->field ? "true" : "false");
+        put_text_json(b, ",", "doc", o->doc);
         buf_char(b, '}');
     }
     buf_str(b, "]\n");

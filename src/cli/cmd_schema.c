@@ -3,8 +3,8 @@
 #include "cli/cmd.h"
 
 #include "base/buf.h"
-#include "wire/header.h"
-#include "wire/record.h"
+#include "wire/encode.h"
+#include "wire/schema_doc.h"
 
 #include <string.h>
 
@@ -19,84 +19,6 @@ static const struct cmd_text text = {
             "  gpufl schema kernel memcpy   two records as Markdown\n"
             "  gpufl schema --json          all of them for a program\n",
 };
-
-static const char *const kinds[] = {[RECORD_KIND_EVENT] = "event", [RECORD_KIND_DICT] = "dict"};
-static const char *const codings[] = {[CODING_INT] = "integer",
-                                      [CODING_TIME] = "time",
-                                      [CODING_DELTA] = "delta",
-                                      [CODING_HEX] = "hex"};
-static const char *const header_kinds[] = {
-    [HEADER_TEXT] = "text", [HEADER_INT] = "integer", [HEADER_BOOL] = "boolean"};
-
-/* Name of the dictionary that a column refers to; "" for none. */
-static const char *reference(const struct column *c)
-{
-    if (c->ref == RECORD_name)
-        return "name";
-    return c->ref == RECORD_NONE ? "" : records[c->ref].type;
-}
-
-/* ---- Markdown ---------------------------------------------------------------------------- */
-
-static void header_markdown(struct buf *b)
-{
-    buf_str(b, "## header\n\nThe first line of every part of a log.\n\n"
-               "| field | kind | meaning |\n|---|---|---|\n");
-    for (int i = 0; i < HEADER_FIELD_COUNT; i++)
-        buf_printf(b, "| `%s` | %s | %s |\n", header_fields[i].name,
-                   header_kinds[header_fields[i].kind], header_fields[i].doc);
-}
-
-static void record_markdown(struct buf *b, const struct record *r)
-{
-    buf_printf(b, "\n## %s\n\n%s Channel `%s`, %s.\n\n", r->type, r->doc, channel_names[r->channel],
-               r->kind == RECORD_KIND_DICT ? "dictionary" : "events");
-    buf_str(b, "| column | coding | refers to | unit | meaning |\n|---|---|---|---|---|\n");
-    for (unsigned i = 0; i < r->column_count; i++) {
-        const struct column *c = &r->columns[i];
-        buf_printf(b, "| `%s` | %s | %s | %s | %s |\n", c->name, codings[c->coding], reference(c),
-                   c->unit, c->doc);
-    }
-}
-
-/* ---- JSON -------------------------------------------------------------------------------- */
-
-static void pair_json(struct buf *b, const char *separator, const char *key, const char *value)
-{
-    buf_printf(b, "%s\"%s\":", separator, key);
-    buf_json_str(b, value);
-}
-
-static void header_json(struct buf *b)
-{
-    for (int i = 0; i < HEADER_FIELD_COUNT; i++) {
-        pair_json(b, i ? ",{" : "{", "name", header_fields[i].name);
-        pair_json(b, ",", "kind", header_kinds[header_fields[i].kind]);
-        pair_json(b, ",", "doc", header_fields[i].doc);
-        buf_char(b, '}');
-    }
-}
-
-static void record_json(struct buf *b, const struct record *r)
-{
-    pair_json(b, "{", "type", r->type);
-    pair_json(b, ",", "channel", channel_names[r->channel]);
-    pair_json(b, ",", "kind", kinds[r->kind]);
-    pair_json(b, ",", "doc", r->doc);
-    buf_str(b, ",\"columns\":[");
-    for (unsigned i = 0; i < r->column_count; i++) {
-        const struct column *c = &r->columns[i];
-        pair_json(b, i ? ",{" : "{", "name", c->name);
-        pair_json(b, ",", "coding", codings[c->coding]);
-        pair_json(b, ",", "ref", reference(c));
-        pair_json(b, ",", "unit", c->unit);
-        pair_json(b, ",", "doc", c->doc);
-        buf_char(b, '}');
-    }
-    buf_str(b, "]}");
-}
-
-/* ---- command ------------------------------------------------------------------------------ */
 
 /* True where the record is asked for: named, or no record is named. */
 static bool wanted(const struct record *r, char *const *names, int count)
@@ -124,24 +46,23 @@ static int check_names(char *const *names, int count)
 
 static void put_schema(struct buf *b, bool json, char *const *names, int count)
 {
-    const char *separator = "";
+    const char *separator = ",\"records\":[";
     if (json) {
-        buf_printf(b, "{\"format\":%d,\"header\":[", WIRE_FORMAT);
-        header_json(b);
-        buf_str(b, "],\"records\":[");
+        buf_printf(b, "{\"format\":%d,\"header\":", WIRE_FORMAT);
+        schema_put_header_json(b);
     } else if (count == 0) {
-        header_markdown(b);
+        schema_put_header_markdown(b);
     }
     for (int i = 0; i < RECORD_COUNT; i++) {
         if (!wanted(&records[i], names, count))
             continue;
-        if (json) {
-            buf_str(b, separator);
-            record_json(b, &records[i]);
-            separator = ",";
-        } else {
-            record_markdown(b, &records[i]);
+        if (!json) {
+            schema_put_record_markdown(b, &records[i]);
+            continue;
         }
+        buf_str(b, separator);
+        schema_put_record_json(b, &records[i]);
+        separator = ",";
     }
     if (json)
         buf_str(b, "]}\n");

@@ -10,9 +10,7 @@ const struct cmd cmd_table[] = {
     {"export", "Write sessions in another tool's format", cmd_export},
 #endif
     {"info", "Show devices, driver, libraries, and what can be captured here", cmd_info},
-#ifndef GPUFL_WITHOUT_SIM
     {"sim", "Write a session of a simulated GPU, for tests and demonstrations", cmd_sim},
-#endif
     {"schema", "Print the record types of the session log", cmd_schema},
     {"view", "Look at sessions in the browser", cmd_view},
     {"serve", "Run the server", cmd_serve},

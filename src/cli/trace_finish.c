@@ -94,14 +94,13 @@ static bool have_server(void)
 static void print_next(const struct finish *f, const struct sessions *s)
 {
     const char *shown = f->place->shown, *q = quote_for(shown);
-    size_t open = s->ours - s->ended;
     fprintf(stderr, "gpufl: %zu session%s in %s\n", s->ours, s->ours == 1 ? "" : "s", shown);
-    if (open && f->ended)
+    if (s->open && f->ended)
         fprintf(
             stderr,
             "gpufl: %zu of them did not end cleanly (killed, or still running): what is on disk "
             "counts\n",
-            open);
+            s->open);
     if (s->foreign && s->ours > 1)
         fprintf(stderr, "gpufl: %zu session%s of earlier runs there %s in the report, too\n",
                 s->foreign, s->foreign == 1 ? "" : "s", s->foreign == 1 ? "is" : "are");

@@ -4,6 +4,7 @@
  * or started: a usage error never costs a run of the program. One thread. */
 #include "cli/trace_options.h"
 
+#include "capture/options.h"
 #include "cli/cmd.h"
 #include "cli/trace_settings.h"
 
@@ -84,7 +85,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Where session logs go; created when missing. Default: a new directory here."},
         {"name", 'n', OPT_STRING, &r->name, "NAME", NULL,
          "Name of the run in lists and reports. Default: from the command."},
-        {"engine", 'e', OPT_CHOICE, &r->engine, "ENGINE", setting_engines,
+        {"engine", 'e', OPT_CHOICE, &r->engine, "ENGINE", option_engines,
          "What is captured: Monitor (system metrics only), Trace (also every kernel, copy and "
          "wait), or a deeper engine. Default: Trace."},
         {"duration", 0, OPT_DURATION, &r->duration, "TIME", NULL,
@@ -159,7 +160,7 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
     put_dir(out, dir);
     put(r, out, "run_id", run_id);
     put(r, out, "app_name", name);
-    put(r, out, "profiling_engine", setting_engines[r->engine]);
+    put(r, out, "profiling_engine", option_engines[r->engine]);
     put(r, out, "continuous_system_sampling", r->system_interval ? "true" : "false");
     put_int(r, out, "system_sample_rate_ms", r->system_interval / MS);
     if (r->duration)

@@ -78,28 +78,35 @@ int64_t session_part(const char *path)
     return read_head(&head, path) ? head.part : 0;
 }
 
-/* Reads a header from the first file of the directory that has one; false where
- * there is no log in it. */
+/* Takes what a log file's header says, unless another one's was taken before. */
+static void take_file(struct session *s, const char *name)
+{
+    char path[PATH_MAX];
+    struct head head;
+    if (s->id[0] || path_join(path, sizeof path, s->dir, name) || !read_head(&head, path))
+        return;
+    memcpy(s->id, head.id, sizeof s->id);
+    memcpy(s->run, head.run, sizeof s->run);
+    s->pid = head.pid;
+}
+
+/* Looks through the directory's files; false where there is no log among them. */
 static bool session_open(struct session *s)
 {
     DIR *d = opendir(s->dir);
-    bool log = false;
+    size_t plain = 0, packed = 0;
     if (!d)
         return false;
-    for (struct dirent *f; !s->id[0] && (f = readdir(d));) {
-        char path[PATH_MAX];
-        if (!ends_with(f->d_name, ".log") && !ends_with(f->d_name, ".log.gz"))
-            continue;
-        log = true;
-        struct head head;
-        if (path_join(path, sizeof path, s->dir, f->d_name) || !read_head(&head, path))
-            continue;
-        memcpy(s->id, head.id, sizeof s->id);
-        memcpy(s->run, head.run, sizeof s->run);
-        s->pid = head.pid;
+    for (struct dirent *f; (f = readdir(d));) {
+        bool is_plain = ends_with(f->d_name, ".log"), is_packed = ends_with(f->d_name, ".log.gz");
+        plain += is_plain;
+        packed += is_packed;
+        if (is_plain || is_packed)
+            take_file(s, f->d_name);
     }
     closedir(d);
-    return log;
+    s->packed = packed > 0 && plain == 0;
+    return packed + plain > 0;
 }
 
 /* ---- end -------------------------------------------------------------------------------- */
@@ -158,6 +165,7 @@ static int add(struct sessions *s, const struct session *one)
     s->items[s->count++] = *one;
     s->ours += one->ours;
     s->ended += one->ours && one->ended;
+    s->open += one->ours && !one->ended && !one->packed;
     s->foreign += !one->ours;
     return GPUFL_OK;
 }

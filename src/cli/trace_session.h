@@ -16,12 +16,14 @@ struct session {
     int64_t pid;  /* process that wrote it */
     bool ours;    /* written by the run asked for */
     bool ended;   /* its log says so */
+    bool packed;  /* every part is compressed: nobody writes to it any more */
 };
 
 struct sessions {
     struct session *items; /* owned */
     size_t count, capacity;
     size_t ours, ended; /* of the run asked for; of these, ended */
+    size_t open;        /* of the run asked for: neither ended nor packed */
     size_t foreign;     /* of other runs */
 };
 

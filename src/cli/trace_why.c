@@ -7,6 +7,7 @@
 #include "cli/trace_why.h"
 
 #include "base/file.h"
+#include "capture/options.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -177,12 +178,12 @@ static bool cause_binary(const struct why *w, struct buf *out)
 /* The free space that the library asks for before it starts. */
 static int64_t least_free_bytes(const struct why *w)
 {
-    int64_t bytes = 536870912;
+    int64_t bytes = 0;
     const char *setting = trace_options_setting(w->request, "log_min_free_bytes");
     if (!setting)
         setting = getenv("GPUFL_LOG_MIN_FREE_BYTES");
-    if (setting)
-        opt_size(setting, &bytes);
+    if (!setting || opt_size(setting, &bytes) != 0)
+        opt_size(option_table[OPT_log_min_free_bytes].fallback, &bytes);
     return bytes;
 }
 

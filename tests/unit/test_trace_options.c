@@ -71,7 +71,7 @@ static void options_take_the_place_of_flags(void **state)
            &r, &b);
     assert_string_equal(buf_cstr(&b), "log_path=/logs\nrun_id=run-id\napp_name=name\n"
                                       "continuous_system_sampling=true\nsystem_sample_rate_ms=100\n"
-                                      "profiling_engine=Monitor\nlog_compress=true\n");
+                                      "profiling_engine=monitor\nlog_compress=yes\n");
     assert_string_equal(trace_options_setting(&r, "log_compress"), "yes");
     assert_null(trace_options_setting(&r, "log_format"));
     buf_fini(&b);

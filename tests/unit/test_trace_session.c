@@ -54,6 +54,7 @@ static void runs_are_told_apart(void **state)
     assert_int_equal(s.count, 4);
     assert_int_equal(s.ours, 2);
     assert_int_equal(s.ended, 1);
+    assert_int_equal(s.open, 1);
     assert_int_equal(s.foreign, 2);
     assert_true(find(&s, "id-1")->ended);
     assert_false(find(&s, "id-2")->ended);
@@ -67,6 +68,24 @@ static void runs_are_told_apart(void **state)
     sessions_fini(&s);
     assert_int_equal(sessions_read(&s, tmpdir_path("not-there"), NULL), 0);
     assert_int_equal(s.count, 0);
+    sessions_fini(&s);
+}
+
+/* A session whose every part is compressed is closed, whatever it says. */
+static void packed_sessions(void **state)
+{
+    (void)state;
+    struct sessions s;
+    write_log("s", "system.log", HEADER("id-1", "run-a") ROW);
+    assert_int_equal(
+        file_gzip(tmpdir_path("s/system.log"), tmpdir_path("s/system.1.log.gz"), 1, NULL), 0);
+    assert_int_equal(sessions_read(&s, tmpdir, "run-a"), 0);
+    assert_int_equal(s.open, 1);
+    sessions_fini(&s);
+    unlink(tmpdir_path("s/system.log"));
+    assert_int_equal(sessions_read(&s, tmpdir, "run-a"), 0);
+    assert_int_equal(s.ours, 1);
+    assert_int_equal(s.open, 0);
     sessions_fini(&s);
 }
 
@@ -127,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(runs_are_told_apart, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(packed_sessions, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(ends, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(long_logs, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(parts_are_numbered_by_their_header, tmpdir_open,
