@@ -29,7 +29,7 @@ enum role {
     ROLE_EXEC
 };
 
-enum { ROLE_IDS = 1024, SAMPLED_1_IN = 64, CAPTURE_INVALIDATED = 901 };
+enum { ROLE_IDS = 1024, SAMPLED_1_IN = 64, CLOCK_TRIES = 64, CAPTURE_INVALIDATED = 901 };
 
 /* The ids by name: ID_cuLaunchKernel, … */
 enum {
@@ -276,12 +276,25 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
     else
         leave(t, id, c);
     if (begin)
-        atomic_fetch_add_explicit(&t->callback_ns, clock_mono() - begin, memory_order_relaxed);
+        atomic_fetch_add_explicit(&t->callback_ns, clock_mono() - begin - t->clock_ns,
+                                  memory_order_relaxed);
 }
 
 int64_t launches_cost(struct trace *t)
 {
-    return atomic_load_explicit(&t->callback_ns, memory_order_relaxed) * SAMPLED_1_IN;
+    int64_t ns = atomic_load_explicit(&t->callback_ns, memory_order_relaxed);
+    return ns > 0 ? ns * SAMPLED_1_IN : 0;
+}
+
+int64_t launches_clock_cost(void)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < CLOCK_TRIES; i++) {
+        int64_t begin = clock_mono(), taken = clock_mono() - begin;
+        if (taken < least)
+            least = taken;
+    }
+    return least;
 }
 
 int launches_enable(struct trace *t)

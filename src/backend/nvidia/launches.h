@@ -17,4 +17,7 @@ int launches_enable(struct trace *t);
 /* Time spent in all callbacks, extrapolated from the sampled ones. [any] */
 int64_t launches_cost(struct trace *t);
 
+/* What reading the clock takes, so that it is not counted as the callbacks' time. [any] */
+int64_t launches_clock_cost(void);
+
 #endif

@@ -343,6 +343,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     atomic_store(&t->floor, false);
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
+    t->clock_ns = launches_clock_cost();
     rc = attach(t, e);
     if (rc) {
         trace_close(t);

@@ -26,6 +26,7 @@ struct trace {
     _Atomic bool floor; /* only counting: see trace_ops.floor */
     _Atomic(struct buffers *) pool; /* NULL: none yet */
     _Atomic int64_t callback_ns;    /* spent in sampled callbacks */
+    int64_t clock_ns;               /* that reading the clock takes; constant while live */
     _Atomic int32_t captures;       /* streams whose launches are being recorded, about */
     _Atomic uint64_t kinds;         /* bit per activity kind that is enabled */
     int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind [owner] */
