@@ -24,7 +24,7 @@ function(gpufl_cuda_program name)
     if(NOT TARGET ${library})
       return()
     endif()
-    list(APPEND links $<TARGET_FILE:${library}>)
+    list(APPEND links $<TARGET_LINKER_FILE:${library}>)
     list(APPEND depends ${library})
   endforeach()
   if(P_DRIVER)
@@ -41,7 +41,7 @@ function(gpufl_cuda_program name)
     COMMAND ${GPUFL_NVCC} -O2 -std=c++17 -lineinfo -arch=all-major -cudart ${cudart}
             -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}
             ${CMAKE_CURRENT_SOURCE_DIR}/${P_SOURCE} -o ${output}
-            ${links} -Xlinker -rpath,'\$$ORIGIN/../lib'
+            ${links} -Xlinker "-rpath,\$ORIGIN/../lib"
     DEPENDS ${P_SOURCE} ${depends}
     COMMENT "nvcc ${name}" VERBATIM)
   add_custom_target(${name} ALL DEPENDS ${output})
