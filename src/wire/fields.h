@@ -27,9 +27,11 @@ void fields_read(struct scan s, const struct field *table, unsigned count, void 
 /* The next element of an array's text as its own scan; false at the end. first: see scan_element. */
 bool fields_next(struct scan *array, bool *first, struct scan *element);
 
+/* A span as a text of its own; one that was never set is an empty text. */
 static inline struct scan scan_of(struct span s)
 {
-    return (struct scan){s.at, s.at + s.len};
+    static const char none[1];
+    return s.at ? (struct scan){s.at, s.at + s.len} : (struct scan){none, none};
 }
 
 #endif

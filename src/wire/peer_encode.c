@@ -121,9 +121,14 @@ int peer_encoder_name(struct peer_encoder *e, uint32_t id, const char *text, siz
     int code = grow_zeroed(&e->names, &e->name_cap, id, sizeof *e->names);
     if (code || e->names[id].text)
         return code;
-    e->names[id].text = mem_strndup(text, len);
+    char *copy = mem_alloc(len + 1); /* not strndup: a name may hold any byte */
+    if (!copy)
+        return GPUFL_E_NOMEM;
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    e->names[id].text = copy;
     e->names[id].len = (uint32_t)len;
-    return e->names[id].text ? 0 : GPUFL_E_NOMEM;
+    return 0;
 }
 
 static int define(struct peer_table *t, const struct wire_batch *b, unsigned id_column, size_t row)
@@ -377,7 +382,7 @@ static void put_devices(struct peer_encoder *e, struct buf *b, const char *key, 
 
 void peer_put_state(struct peer_encoder *e, struct buf *b)
 {
-    int64_t cpu = or_zero(e->host.cpu);
+    int64_t cpu = e->host.cpu > 0 ? e->host.cpu : 0;
     buf_str(b, ",\"host\":{\"cpu_pct\":");
     buf_printf(b, "%lld.%lld", (long long)(cpu / 100), (long long)(cpu / 10 % 10));
     peer_put_int(b, "ram_used_mib", mib(e->host.memory_used));
@@ -404,7 +409,7 @@ static void send_job_start(struct peer_encoder *e)
     peer_put_text(b, "app", e->header.app);
     peer_put_text(b, "session_id", e->header.session);
     peer_put_text(b, "log_path", e->config.log_path ? e->config.log_path : "");
-    peer_put_int(b, "ts_ns", e->header.start + e->offset);
+    peer_put_int(b, "ts_ns", peer_epoch(e, e->header.start));
     peer_put_text(b, "hostname", e->header.host);
     peer_put_text(b, "ip_addr", "");
     peer_put_state(e, b);
@@ -433,7 +438,7 @@ static void send_capabilities(struct peer_encoder *e)
     buf_str(b, "{\"version\":1,\"type\":\"capture_capabilities\"");
     peer_put_text(b, "session_id", e->header.session);
     peer_put_int(b, "ts_ns",
-                 (e->end_time == CELL_NULL ? e->header.start : e->end_time) + e->offset);
+                 peer_epoch(e, e->end_time == CELL_NULL ? e->header.start : e->end_time));
     put_engine(e, b, "requested_engine");
     put_engine(e, b, "selected_engine");
     buf_str(b, ",\"capabilities\":[");
@@ -512,7 +517,7 @@ int peer_encoder_finish(struct peer_encoder *e)
         send_capabilities(e);
     if (e->end_time != CELL_NULL) {
         peer_put_event(e, &e->line, "shutdown");
-        peer_put_int(&e->line, "ts_ns", e->end_time + e->offset);
+        peer_put_int(&e->line, "ts_ns", peer_epoch(e, e->end_time));
         buf_str(&e->line, "}\n");
         peer_send_all(e);
     }

@@ -42,8 +42,8 @@ const char *peer_unescape(struct peer *p, struct span escaped, size_t *len)
 {
     *len = 0;
     size_t room = p->text.cap - p->text.len;
-    if (p->code || escaped.len >= room)
-        return ""; /* more strings than the line has bytes: cannot happen after a reset */
+    if (p->code || escaped.len == 0 || escaped.len >= room)
+        return ""; /* room is never short after a reset: quotes pay for each NUL */
     char *at = p->text.data + p->text.len;
     struct json_value v = {.type = JSON_STRING, .raw = escaped.at, .raw_len = escaped.len};
     *len = json_text(v, at, room);

@@ -42,7 +42,7 @@ static void rows_open(struct rows_line *l, int64_t time)
         peer_put_text(b, "ip_addr", "");
     }
     peer_put_int(b, "batch_id", (int64_t)++e->batch_ids[l->batch]);
-    peer_put_int(b, "base_time_ns", time + e->offset);
+    peer_put_int(b, "base_time_ns", peer_epoch(e, time));
     for (unsigned i = 0; i < l->columns; i++)
         buf_printf(b, "%s\"%s\"", i ? "," : ",\"columns\":[", f->columns[i]);
     buf_str(b, "],\"rows\":[");
@@ -377,6 +377,9 @@ static int put_fills(struct peer_encoder *e, const struct wire_batch *b)
             e->left_out++;
             continue;
         }
+        int64_t end;
+        if (__builtin_add_overflow(start, or_zero(cell(b, COL_memset_duration, i)), &end))
+            end = start;
         peer_put_event(e, out, "memset_event");
         peer_put_text(out, "name", "memset");
         peer_put_text(out, "platform", strcmp(e->header.backend, "amd") ? "cuda" : "rocm");
@@ -384,8 +387,8 @@ static int put_fills(struct peer_encoder *e, const struct wire_batch *b)
                    (long long)device_index(e, s->device), (long long)or_zero(s->number));
         put_path(e, out, scope);
         peer_put_int(out, "scope_depth", 0);
-        peer_put_int(out, "start_ns", start + e->offset);
-        peer_put_int(out, "end_ns", start + e->offset + or_zero(cell(b, COL_memset_duration, i)));
+        peer_put_int(out, "start_ns", peer_epoch(e, start));
+        peer_put_int(out, "end_ns", peer_epoch(e, end));
         peer_put_int(out, "api_start_ns", 0);
         peer_put_int(out, "api_exit_ns", 0);
         peer_put_int(out, "corr_id", cell(b, COL_memset_correlation, i));
@@ -446,8 +449,8 @@ static int put_graph_launches(struct peer_encoder *e, const struct wire_batch *b
             continue;
         }
         peer_put_event(e, out, "graph_launch_event");
-        peer_put_int(out, "start_ns", start + e->offset);
-        peer_put_int(out, "end_ns", start + e->offset);
+        peer_put_int(out, "start_ns", peer_epoch(e, start));
+        peer_put_int(out, "end_ns", peer_epoch(e, start));
         peer_put_int(out, "duration_ns", 0);
         peer_put_int(out, "graph_id", cell(b, COL_graph_launch_graph, i));
         peer_put_int(out, "device_id", 0);
@@ -487,7 +490,7 @@ static void fill_scope(struct peer_encoder *e, const struct wire_batch *b, size_
     cells[PEER_scope_name_id] =
         scope_name_id(e, cell(b, open ? COL_scope_open_name : COL_scope_name, i));
     cells[PEER_scope_depth] = cell(b, open ? COL_scope_open_depth : COL_scope_depth, i);
-    cells[PEER_scope_original_start_ns] = start + e->offset;
+    cells[PEER_scope_original_start_ns] = peer_epoch(e, start);
 }
 
 static void fill_begin(const struct wire_batch *b, size_t i, int64_t cells[PEER_COLUMNS_MAX])
@@ -529,8 +532,10 @@ static size_t scope_events(struct peer_encoder *e, const struct wire_batch *b, s
         fill_scope(e, b, i, list[n].cells);
         fill_begin(b, i, list[n++].cells);
     }
-    if (duration != CELL_NULL && wire_time_ok(duration)) {
-        list[n] = (struct scope_event){.time = start + duration, .order = n};
+    int64_t end;
+    bool ends = duration != CELL_NULL && !__builtin_add_overflow(start, duration, &end);
+    if (ends && wire_time_ok(end)) {
+        list[n] = (struct scope_event){.time = end, .order = n};
         fill_scope(e, b, i, list[n].cells);
         list[n++].cells[PEER_scope_event_type] = PEER_SCOPE_END;
     }
@@ -637,7 +642,7 @@ static int put_windows(struct peer_encoder *e, const struct wire_batch *b)
         bool opened = cell(b, COL_window_phase, i) == 0;
         peer_put_event(e, out, opened ? "system_start" : "system_stop");
         peer_put_text(out, "name", peer_text(e, cell(b, COL_window_name, i), &len));
-        peer_put_int(out, "ts_ns", time + e->offset);
+        peer_put_int(out, "ts_ns", peer_epoch(e, time));
         peer_put_state(e, out);
         buf_str(out, "}\n");
         peer_send(e, PEER_SYSTEM);

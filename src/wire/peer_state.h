@@ -64,6 +64,12 @@ static inline int64_t or_zero(int64_t v)
     return v == CELL_NULL ? 0 : v;
 }
 
+/* A monotonic time as ns since the epoch; wraps instead of overflowing for nonsense. */
+static inline int64_t peer_epoch(const struct peer_encoder *e, int64_t t)
+{
+    return (int64_t)((uint64_t)or_zero(t) + (uint64_t)e->offset);
+}
+
 /* ---- peer_encode.c ---- */
 
 /* Text of a name id; "" for none. */

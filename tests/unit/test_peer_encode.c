@@ -437,6 +437,17 @@ static void test_metrics(void **state)
     peer_encoder_close(e);
 }
 
+/* A name may hold any byte, also the one that ends strings. */
+static void test_name_with_nul(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    assert_int_equal(peer_encoder_name(e, 40, "a\0b", 3), 0);
+    ROWS(e, scope, {.start = 1, .duration = 1, .instance = 1, .name = 40});
+    assert_non_null(strstr(lines(e, PEER_SCOPE), "{\"1\":\"a\\u0000b\"}"));
+    peer_encoder_close(e);
+}
+
 /* Every allocation fails once: an error, never a crash or a leak. */
 static void test_out_of_memory(void **state)
 {
@@ -477,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_open_scopes),
         cmocka_unit_test(test_scope_callback),
         cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_name_with_nul),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests_name("peer_encode", tests, NULL, NULL);
