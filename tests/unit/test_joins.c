@@ -1,0 +1,100 @@
+/* Joins: found again, shared by a graph's kernels, aged out and counted. */
+#include "capture/joins.h"
+
+#include "base/alloc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void test_found_and_shared(void **state)
+{
+    (void)state;
+    struct joins j;
+    joins_init(&j);
+    assert_int_equal(joins_get(&j, 7), 0);
+    joins_put(&j, 7, 100, true);
+    joins_put(&j, 8, 101, false);
+    assert_int_equal(joins_get(&j, 7), 100);
+    assert_int_equal(joins_get(&j, 7), 100); /* every kernel of a graph asks */
+    assert_int_equal(joins_get(&j, 8), 101);
+    assert_int_equal(joins_get(&j, 9), 0);
+    joins_put(&j, 7, 102, true); /* the id came round again */
+    assert_int_equal(joins_get(&j, 7), 102);
+    assert_int_equal(j.lost, 0);
+    joins_fini(&j);
+}
+
+static void test_a_million_waiting(void **state)
+{
+    (void)state;
+    enum { MANY = 1 << 20 };
+    struct joins j;
+    joins_init(&j);
+    uint32_t first = UINT32_MAX - 1000; /* wraps around on the way */
+    for (uint32_t i = 0; i < MANY; i++)
+        joins_put(&j, first + i, i + 1, true);
+    assert_int_equal(j.lost, 0);
+    for (uint32_t i = 0; i < MANY; i++)
+        assert_int_equal(joins_get(&j, first + i), i + 1);
+    joins_fini(&j);
+}
+
+static void test_overwritten_is_counted(void **state)
+{
+    (void)state;
+    enum { MOST = 1 << 20 };
+    struct joins j;
+    joins_init(&j);
+    for (uint32_t i = 0; i < MOST; i++)
+        joins_put(&j, i, 1, true);
+    joins_put(&j, MOST + 5, 2, true);
+    assert_int_equal(j.lost, 1);
+    assert_int_equal(joins_get(&j, 5), 0);
+    assert_int_equal(joins_get(&j, MOST + 5), 2);
+    assert_int_equal(joins_get(&j, 6), 1);
+    joins_put(&j, MOST + 6, 2, true); /* its record had come */
+    assert_int_equal(j.lost, 1);
+    joins_fini(&j);
+}
+
+static void test_calls_without_records_do_not_count(void **state)
+{
+    (void)state;
+    struct joins j;
+    joins_init(&j);
+    for (uint32_t i = 0; i < 3u << 20; i++)
+        joins_put(&j, i, 1, false);
+    assert_int_equal(j.lost, 0);
+    assert_true(j.cap <= 1 << 12); /* and need no memory */
+    joins_fini(&j);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    struct joins j;
+    joins_init(&j);
+    mem_fail_at(0);
+    joins_put(&j, 1, 5, true);
+    mem_fail_at(-1);
+    assert_int_equal(j.lost, 1);
+    assert_int_equal(joins_get(&j, 1), 0);
+    joins_put(&j, 2, 5, true);
+    assert_int_equal(joins_get(&j, 2), 5);
+    joins_fini(&j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_found_and_shared),
+        cmocka_unit_test(test_a_million_waiting),
+        cmocka_unit_test(test_overwritten_is_counted),
+        cmocka_unit_test(test_calls_without_records_do_not_count),
+        cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
