@@ -58,7 +58,8 @@ static int print_report(const struct finish *f, const struct sessions *s)
         return cmd_fail("trace", "cannot write the report to %s", r->report_file);
     gpufl_report_options_init(&o, sizeof o);
     o.format = r->json ? GPUFL_REPORT_JSON : GPUFL_REPORT_TEXT;
-    o.top = (int)r->top;
+    if (r->top != TRACE_TOP_DEFAULT || r->json)
+        o.top = r->top > 0 ? (int)r->top : 0;
     o.color = cmd_color(out);
     o.width = cmd_width(out);
     o.progress = !r->quiet;
@@ -77,7 +78,7 @@ static int print_report(const struct finish *f, const struct sessions *s)
 }
 #endif
 
-/* True where a second person's word is needed to open the path in a shell. */
+/* The quotes that a shell needs around the path; "" where none would help either. */
 static const char *quote_for(const char *path)
 {
     return strpbrk(path, " \t'\"\\$`&|;<>()*?[]#~!{}") && !strchr(path, '\'') ? "'" : "";

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { TOP_DEFAULT = 10, TOP_MOST = 1000 };
+enum { TOP_MOST = 1000000 };
 
 #define MS INT64_C(1000000)
 
@@ -66,8 +66,8 @@ static int check(const struct trace_request *r, int operands)
         return cmd_usage("trace", "--duration must be at least 1ms");
     if (r->system_interval < 0 || (r->system_interval > 0 && r->system_interval < MS))
         return cmd_usage("trace", "--system-interval must be 0 or at least 1ms");
-    if (r->top < 1 || r->top > TOP_MOST)
-        return cmd_usage("trace", "--top must be between 1 and %d", TOP_MOST);
+    if (r->top < TRACE_TOP_DEFAULT || r->top > TOP_MOST)
+        return cmd_usage("trace", "--top must be between 0 and %d", TOP_MOST);
     if (r->output && !*r->output)
         return cmd_usage("trace", "--output needs the name of a directory");
     if ((r->name && strchr(r->name, '\n')) || (r->output && strchr(r->output, '\n')))
@@ -78,7 +78,7 @@ static int check(const struct trace_request *r, int operands)
 int trace_options_parse(struct trace_request *r, int argc, char **argv)
 {
     *r = (struct trace_request){
-        .engine = GPUFL_ENGINE_TRACE, .system_interval = 100 * MS, .top = TOP_DEFAULT};
+        .engine = GPUFL_ENGINE_TRACE, .system_interval = 100 * MS, .top = TRACE_TOP_DEFAULT};
     r->settings = (struct opt_list){.items = r->setting_items, .max = TRACE_SETTINGS_MAX};
     const struct opt table[] = {
         {"output", 'o', OPT_STRING, &r->output, "DIR", NULL,
@@ -103,7 +103,8 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
         {"report", 0, OPT_STRING, &r->report_file, "FILE", NULL,
          "Write the report to FILE instead of stderr."},
         {"json", 0, OPT_FLAG, &r->json, NULL, NULL, "Write the report as JSON."},
-        {"top", 0, OPT_INT, &r->top, "N", NULL, "Rows of the report's tables. Default: 10."},
+        {"top", 0, OPT_INT, &r->top, "N", NULL,
+         "Rows of the report's tables, 0 for all. Default: 10, with --json all."},
         {"no-report", 0, OPT_FLAG, &r->no_report, NULL, NULL,
          "Print no report; say only where the data is."},
         {"quiet", 'q', OPT_FLAG, &r->quiet, NULL, NULL,

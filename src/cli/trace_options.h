@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TRACE_SETTINGS_MAX = 64, TRACE_SETTING_SIZE = 4352 };
+enum { TRACE_SETTINGS_MAX = 64, TRACE_SETTING_SIZE = 4352, TRACE_TOP_DEFAULT = -1 };
 
 struct trace_request {
     const char *output;      /* -o; NULL: a new directory here */
@@ -23,7 +23,7 @@ struct trace_request {
     bool yield;              /* leave CUPTI to the program's own profiler */
     int64_t duration;        /* ns; 0: to the program's end */
     int64_t system_interval; /* ns between system samples; 0: none */
-    int64_t top;             /* rows of the report's tables */
+    int64_t top;             /* rows of the report's tables; 0: all */
 
     struct opt_list settings;                      /* --option, as given */
     const char *setting_items[TRACE_SETTINGS_MAX]; /* behind settings */

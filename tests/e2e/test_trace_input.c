@@ -36,7 +36,7 @@ static const struct wrong usages[] = {
     {{"trace", "--duration", "soon", "true"}, 2, "is not a duration"},
     {{"trace", "--duration", "10us", "true"}, 2, "at least 1ms"},
     {{"trace", "--kill", "true"}, 2, "which is not given"},
-    {{"trace", "--top", "0", "true"}, 2, "between 1 and"},
+    {{"trace", "--top", "-2", "true"}, 2, "between 0 and"},
     {{"trace", "--json=yes", "true"}, 2, "takes no value"},
     {{"trace", "--option", "log_compres=1", "true"}, 2, "did you mean 'log_compress'?"},
     {{"trace", "--option", "log_compress", "true"}, 2, "needs a value"},
