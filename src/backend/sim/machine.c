@@ -229,7 +229,7 @@ int sim_thread_open(struct sim_thread **out, uint64_t seed)
     t->random =
         (uint64_t)m->config.seed * 0x9e3779b97f4a7c15ull ^ (seed + 1) * 0xd1342543de82ef95ull;
     t->shuffle = ~t->random;
-    t->stretch = SIM_STRETCH_ONE;
+    t->stretch = t->stretch_others = SIM_STRETCH_ONE;
     pthread_mutex_init(&t->lock, NULL);
     sim_tally_init(&t->tally);
     pthread_mutex_lock(&m->lock);
@@ -290,9 +290,10 @@ uint64_t sim_random(struct sim_thread *t)
     return sim_mix(&t->random);
 }
 
-void sim_stretch(struct sim_thread *t, int64_t stretch)
+void sim_stretch(struct sim_thread *t, int64_t kernels, int64_t others)
 {
-    t->stretch = stretch;
+    t->stretch = kernels;
+    t->stretch_others = others;
 }
 
 void sim_external(struct sim_thread *t, uint32_t kind, uint64_t id)

@@ -63,6 +63,7 @@ struct sim_thread {
     int64_t now;               /* own thread only */
     uint64_t random;           /* own thread only: state */
     int64_t stretch;           /* own thread only: of kernels' usual times, SIM_STRETCH_ONE = 1 */
+    int64_t stretch_others;    /* own thread only: of everything else, likewise */
     uint32_t external_kind;    /* own thread only */
     uint64_t external_id;      /* own thread only */
     int64_t event;             /* own thread only: the last event's number */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum {
-    LAUNCH_COST = 2600,  /* ns the host spends on a launch */
     NODE_COST = 25,      /* ns more for each node of a graph */
     COPY_COST = 3100,    /* ns the host spends on queueing a copy */
     SYNC_COST = 900,     /* ns a synchronization takes at least */
@@ -35,6 +34,17 @@ static const struct {
 static int64_t later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/* What usually takes ns, other than a kernel. */
+static int64_t stretched(const struct sim_thread *t, int64_t ns)
+{
+    return ns * t->stretch_others / SIM_STRETCH_ONE;
+}
+
+static void host_call(struct sim_thread *t, int64_t ns)
+{
+    sim_host(t, stretched(t, ns));
 }
 
 static struct sim_device *device_of(struct sim_thread *t, struct sim_at at)
@@ -127,7 +137,7 @@ static void put_kernel(struct sim_thread *t, struct sim_trace *a, struct sim_at 
 void sim_launch(struct sim_thread *t, struct sim_at at, const struct sim_work *w)
 {
     queue_wait(t, at);
-    sim_host(t, LAUNCH_COST);
+    host_call(t, SIM_LAUNCH_COST);
     struct sim_trace *a = sim_activity_begin(t, 1);
     t->tally.launches++;
     uint32_t correlation = next_correlation(t);
@@ -169,8 +179,8 @@ void sim_graph_launch(struct sim_thread *t, struct sim_at at, unsigned graph)
     const struct sim_graph *g = &t->machine->graphs[graph - 1];
     queue_wait(t, at);
     int64_t entry = t->now;
-    int64_t cost = LAUNCH_COST + NODE_COST * (int64_t)g->count;
-    sim_host(t, cost);
+    host_call(t, SIM_LAUNCH_COST + NODE_COST * (int64_t)g->count);
+    int64_t cost = t->now - entry;
     struct sim_trace *a = sim_activity_begin(t, g->count);
     t->tally.graph_launches++;
     t->tally.graph_kernels += g->count;
@@ -223,10 +233,10 @@ void sim_memcpy(struct sim_thread *t, struct sim_at at, enum sim_copy kind, int6
                 bool async, int peer)
 {
     queue_wait(t, at);
-    sim_host(t, COPY_COST);
+    host_call(t, COPY_COST);
     struct sim_device *d = device_of(t, at);
     int engine = copies[kind].engine;
-    int64_t duration = 800 + bytes * 1000 / copies[kind].bytes_per_us;
+    int64_t duration = stretched(t, 800 + bytes * 1000 / copies[kind].bytes_per_us);
     pthread_mutex_lock(&d->lock);
     int64_t start = later(t->now + REACTION, d->stream_end[at.stream] + GAP);
     if (engine != ENGINE_NONE) {
@@ -260,9 +270,9 @@ void sim_memcpy(struct sim_thread *t, struct sim_at at, enum sim_copy kind, int6
 void sim_memset(struct sim_thread *t, struct sim_at at, int64_t bytes, int value)
 {
     queue_wait(t, at);
-    sim_host(t, COPY_COST);
+    host_call(t, COPY_COST);
     struct sim_device *d = device_of(t, at);
-    int64_t duration = 900 + bytes * 1000 / 2600000;
+    int64_t duration = stretched(t, 900 + bytes * 1000 / 2600000);
     pthread_mutex_lock(&d->lock);
     int64_t start = later(t->now + REACTION, d->stream_end[at.stream] + GAP);
     d->stream_end[at.stream] = start + duration;
@@ -300,7 +310,8 @@ static int64_t wait_end(struct sim_device *d, int stream, enum sim_wait kind, in
 void sim_sync(struct sim_thread *t, struct sim_at at, enum sim_wait kind, int other)
 {
     int64_t start = t->now;
-    int64_t end = later(wait_end(device_of(t, at), at.stream, kind, other), start + SYNC_COST);
+    int64_t end =
+        later(wait_end(device_of(t, at), at.stream, kind, other), start + stretched(t, SYNC_COST));
     bool event = kind == SIM_WAIT_EVENT || kind == SIM_WAIT_STREAM_EVENT;
     count_work(&t->tally.syncs[kind], 0, end - start);
     struct sim_record r = {
@@ -327,7 +338,7 @@ static void put_alloc(struct sim_thread *t, int device, int op, uint64_t address
         .bytes = bytes,
         .address = address,
     };
-    sim_host(t, ALLOC_COST);
+    host_call(t, ALLOC_COST);
     put_other(t, &r);
 }
 

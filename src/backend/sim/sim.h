@@ -123,9 +123,13 @@ void sim_host(struct sim_thread *t, int64_t ns);    /* the host computes for ns 
 void sim_until(struct sim_thread *t, int64_t time); /* the host waits until then */
 uint64_t sim_random(struct sim_thread *t);          /* of this thread's seeded sequence */
 
-/* Kernels last usual x stretch / SIM_STRETCH_ONE from now on. */
+/* From now on kernels last usual x kernels / SIM_STRETCH_ONE; copies, fills and the
+ * host's calls usual x others / SIM_STRETCH_ONE. */
 #define SIM_STRETCH_ONE 1024
-void sim_stretch(struct sim_thread *t, int64_t stretch);
+void sim_stretch(struct sim_thread *t, int64_t kernels, int64_t others);
+
+/* What a launch usually costs the host, ns. */
+#define SIM_LAUNCH_COST 2600
 
 /* Framework operation around the launches that follow; kind 0: none. */
 void sim_external(struct sim_thread *t, uint32_t kind, uint64_t id);

@@ -312,7 +312,7 @@ static void run_table(struct run *r, const struct step *s)
         else if (s->kind == STEP_GRAPH)
             run_graph(r);
         else if (s->kind == STEP_HOST)
-            sim_host(r->thread, s->n);
+            sim_host(r->thread, s->n * r->thread->stretch_others / SIM_STRETCH_ONE);
         else if (s->kind == STEP_CALL)
             for (int64_t i = 0; i < s->n && !r->over; i++)
                 run_table(r, s->table);
@@ -335,7 +335,8 @@ static void table_sum(const struct step *s, int64_t times, int64_t *kernels, int
     }
 }
 
-/* At a rate, kernels last as long as the wanted load takes. */
+/* At a rate, kernels last as long as the wanted load takes, and everything
+ * else is fast enough for it. */
 static void set_load(struct run *r)
 {
     int64_t kernels = 0, ns = 0;
@@ -345,7 +346,10 @@ static void set_load(struct run *r)
     double share = (double)r->thread->machine->config.load / 100;
     double stretch = each * share / mean;
     stretch = stretch < 0.02 ? 0.02 : stretch > 500 ? 500 : stretch;
-    sim_stretch(r->thread, (int64_t)(stretch * SIM_STRETCH_ONE));
+    double others = 5e8 / (double)r->w->rate / SIM_LAUNCH_COST; /* half of what a launch may take */
+    others = others > 1 ? 1 : others;
+    sim_stretch(r->thread, (int64_t)(stretch * SIM_STRETCH_ONE),
+                (int64_t)(others * SIM_STRETCH_ONE));
 }
 
 static void make_graph(struct run *r)
