@@ -3,32 +3,59 @@
 
 enum { SCAN_DEPTH = 64 }; /* deeper nesting is damage */
 
+/* Lowest set bit: in the byte of the first quote or backslash of the eight; 0: none. */
+static uint64_t find_special(uint64_t w)
+{
+    const uint64_t ones = 0x0101010101010101ull, highs = 0x8080808080808080ull;
+    uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\';
+    return (((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & highs;
+}
+
+/* The first quote or backslash, or the end. */
+static const char *skip_plain(const char *p, const char *end)
+{
+    for (; end - p >= 8; p += 8) {
+        uint64_t w, found;
+        memcpy(&w, p, 8);
+        found = find_special(w);
+        if (found)
+            return p + __builtin_ctzll(found) / 8;
+    }
+    while (p < end && *p != '"' && *p != '\\')
+        p++;
+    return p;
+}
+
 bool scan_string(struct scan *s, struct span *out)
 {
     if (!scan_char(s, '"'))
         return false;
     out->at = s->at;
-    while (s->at < s->end) {
-        const char *quote = memchr(s->at, '"', (size_t)(s->end - s->at));
-        if (!quote)
+    while (true) {
+        s->at = skip_plain(s->at, s->end);
+        if (s->end - s->at < 1)
             return false;
-        const char *slash = memchr(s->at, '\\', (size_t)(quote - s->at));
-        if (!slash) {
-            out->len = (size_t)(quote - out->at);
-            s->at = quote + 1;
-            return true;
-        }
-        if (s->end - slash < 2)
+        if (*s->at == '"')
+            break;
+        if (s->end - s->at < 2)
             return false;
-        s->at = slash + 2;
+        s->at += 2;
     }
-    return false;
+    out->len = (size_t)(s->at - out->at);
+    s->at++;
+    return true;
 }
 
 /* A number or a literal: checked for its alphabet only. */
 static bool scan_atom(struct scan *s)
 {
     static const char *const literals[] = {"null", "true", "false"};
+    const char *start = s->at;
+    while (s->at < s->end && ((*s->at >= '0' && *s->at <= '9') || *s->at == '-' || *s->at == '+' ||
+                              *s->at == '.' || *s->at == 'e' || *s->at == 'E'))
+        s->at++;
+    if (s->at > start)
+        return true;
     for (int i = 0; i < 3; i++) {
         size_t n = strlen(literals[i]);
         if ((size_t)(s->end - s->at) >= n && !memcmp(s->at, literals[i], n)) {
@@ -36,11 +63,7 @@ static bool scan_atom(struct scan *s)
             return true;
         }
     }
-    const char *start = s->at;
-    while (s->at < s->end && ((*s->at >= '0' && *s->at <= '9') || *s->at == '-' || *s->at == '+' ||
-                              *s->at == '.' || *s->at == 'e' || *s->at == 'E'))
-        s->at++;
-    return s->at > start;
+    return false;
 }
 
 /* Behind a value inside containers: closes those that end here and passes the comma. */
