@@ -60,9 +60,8 @@ static int setup(void **state)
     (void)state;
     memset(&trace, 0, sizeof trace);
     memset(enabled, 0, sizeof enabled);
-    trace.sink = &sink;
     trace.cupti = &cupti;
-    atomic_store(&trace.live, true);
+    atomic_store(&trace.live, &sink);
     seen_count = 0;
     scope_open = false;
     refuse_from = UINT32_MAX;
@@ -156,7 +155,7 @@ static void graph_launches_are_timed_where_asked_for(void **state)
 {
     (void)state;
     struct cuda_graph_launch_params params = {.exec = (cuda_exec)(uintptr_t)0x3000};
-    trace.config.graph_launches = true;
+    atomic_store(&trace.time_graphs, true);
     int64_t before = clock_mono();
     call(cuGraphLaunch_id, 6, &params, CUDA_OK);
     assert_int_equal(seen_count, 2);
@@ -207,10 +206,10 @@ static void nothing_is_reported_when_not_live(void **state)
 {
     (void)state;
     struct cuda_launch_params params = {.stream = NULL};
-    atomic_store(&trace.live, false);
+    atomic_store(&trace.live, NULL);
     call(cuLaunchKernel_id, 1, &params, CUDA_OK);
     call(cuLaunchKernel_id, 1, &params, 700);
-    atomic_store(&trace.live, true);
+    atomic_store(&trace.live, &sink);
     uint64_t data = 0;
     struct cupti_callback c = {.params = &params, .data = &data};
     launches_callback(&trace, CUPTI_DOMAIN_RUNTIME, cuLaunchKernel_id, &c); /* never counted */

@@ -114,7 +114,8 @@ static bool launch_captured(struct trace *t, uint32_t id, const struct cupti_cal
 
 /* ---- entry ----------------------------------------------------------------------------- */
 
-static void enter_kernel(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
+                         const struct cupti_callback *c)
 {
     struct launch l = {.kind = LAUNCH_KERNEL, .correlation = c->correlation, .kernels = 1};
     uint64_t count = 1;
@@ -124,7 +125,7 @@ static void enter_kernel(struct trace *t, uint32_t id, const struct cupti_callba
         count = ((const struct cuda_multi_device_params *)c->params)->devices;
     *c->data = count;
     for (uint64_t i = 0; i < count; i++)
-        t->sink->ops->launch(t->sink, &l);
+        s->ops->launch(s, &l);
 }
 
 /* An unknown one was instantiated before we came: its kernels stay unknown. */
@@ -135,7 +136,13 @@ static struct graph_info graph_of(const struct cupti_callback *c)
     return g.number ? g : graphs_add(exec, CELL_NULL);
 }
 
-static void enter_graph(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static bool timed(struct trace *t)
+{
+    return atomic_load_explicit(&t->time_graphs, memory_order_relaxed);
+}
+
+static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
+                        const struct cupti_callback *c)
 {
     *c->data = 0;
     if (launch_captured(t, id, c))
@@ -145,28 +152,28 @@ static void enter_graph(struct trace *t, uint32_t id, const struct cupti_callbac
                        .correlation = c->correlation,
                        .kernels = g.kernels,
                        .graph = g.number};
-    *c->data = t->config.graph_launches ? (uint64_t)clock_mono() : 1;
-    t->sink->ops->launch(t->sink, &l);
+    *c->data = timed(t) ? (uint64_t)clock_mono() : 1;
+    s->ops->launch(s, &l);
 }
 
-static void enter_join(struct trace *t, const struct cupti_callback *c)
+static void enter_join(struct sink *s, const struct cupti_callback *c)
 {
     struct launch l = {.kind = LAUNCH_OTHER, .correlation = c->correlation};
-    if (t->sink->ops->in_scope(t->sink))
-        t->sink->ops->launch(t->sink, &l);
+    if (s->ops->in_scope(s))
+        s->ops->launch(s, &l);
 }
 
-static void enter(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
     switch ((enum role)roles[id]) {
     case ROLE_KERNEL:
-        enter_kernel(t, id, c);
+        enter_kernel(t, s, id, c);
         break;
     case ROLE_GRAPH:
-        enter_graph(t, id, c);
+        enter_graph(t, s, id, c);
         break;
     case ROLE_JOIN:
-        enter_join(t, c);
+        enter_join(s, c);
         break;
     case ROLE_EXEC: /* before its address can be given to a new one */
         if (id == ID_cuGraphExecDestroy)
@@ -184,20 +191,20 @@ static int call_result(const struct cupti_callback *c)
     return c->result ? *(const int *)c->result : CUDA_OK;
 }
 
-static void exit_kernel(struct trace *t, const struct cupti_callback *c)
+static void exit_kernel(struct sink *s, const struct cupti_callback *c)
 {
     if (__builtin_expect(call_result(c) == CUDA_OK, 1))
         return;
     struct launch l = {.kind = LAUNCH_FAILED, .correlation = c->correlation, .kernels = 1};
     for (uint64_t i = *c->data; i > 0; i--)
-        t->sink->ops->launch(t->sink, &l);
+        s->ops->launch(s, &l);
 }
 
-static void exit_graph(struct trace *t, const struct cupti_callback *c)
+static void exit_graph(struct trace *t, struct sink *s, const struct cupti_callback *c)
 {
     uint64_t entered = *c->data;
     bool failed = call_result(c) != CUDA_OK;
-    if (!entered || (!failed && !t->config.graph_launches))
+    if (!entered || (!failed && !timed(t)))
         return;
     struct graph_info g = graph_of(c);
     struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_GRAPH_END,
@@ -208,7 +215,7 @@ static void exit_graph(struct trace *t, const struct cupti_callback *c)
         l.start = (int64_t)entered;
         l.duration = clock_mono() - l.start;
     }
-    t->sink->ops->launch(t->sink, &l);
+    s->ops->launch(s, &l);
 }
 
 static void exit_capture_end(struct trace *t, int result)
@@ -228,14 +235,14 @@ static void exit_instantiate(const struct cupti_callback *c)
         graphs_add(*p->exec, graphs_count_kernels(cuda_loaded(), p->graph));
 }
 
-static void leave(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
     switch ((enum role)roles[id]) {
     case ROLE_KERNEL:
-        exit_kernel(t, c);
+        exit_kernel(s, c);
         break;
     case ROLE_GRAPH:
-        exit_graph(t, c);
+        exit_graph(t, s, c);
         break;
     case ROLE_CAPTURE_BEGIN:
         if (call_result(c) == CUDA_OK)
@@ -267,14 +274,14 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
 {
     struct trace *t = user;
     const struct cupti_callback *c = data;
-    if (!atomic_load_explicit(&t->live, memory_order_acquire) || domain != CUPTI_DOMAIN_DRIVER ||
-        id >= ROLE_IDS)
+    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    if (!s || domain != CUPTI_DOMAIN_DRIVER || id >= ROLE_IDS)
         return;
     int64_t begin = __builtin_expect(sampled(c->correlation), 0) ? clock_mono() : 0;
     if (c->site == CUPTI_SITE_ENTER)
-        enter(t, id, c);
+        enter(t, s, id, c);
     else
-        leave(t, id, c);
+        leave(t, s, id, c);
     if (begin)
         atomic_fetch_add_explicit(&t->callback_ns, clock_mono() - begin - t->clock_ns,
                                   memory_order_relaxed);

@@ -10,7 +10,7 @@
  *
  * Order of detaching: kinds off, launch callbacks inert, unsubscribed. CUPTI is not
  * finalized: with graphs or several contexts that has crashed programs, and the
- * process is ending anyway. Callbacks that come late find `live` false, buffers
+ * process is ending anyway. Callbacks that come late find `live` NULL, buffers
  * that come late go back to the pool.
  *
  * After fork the child's copy of CUPTI still holds our subscription and buffers of
@@ -81,10 +81,11 @@ static void on_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_reco
     *buffer = pool ? buffers_take(pool) : NULL;
     *size = *buffer ? pool->size : 0;
     *max_records = 0;
-    if (*buffer || !atomic_load_explicit(&the_trace.live, memory_order_acquire))
+    struct sink *s = atomic_load_explicit(&the_trace.live, memory_order_acquire);
+    if (*buffer || !s)
         return;
-    the_trace.sink->ops->lost(the_trace.sink, LOSS_POOL, 1);
-    the_trace.sink->ops->wake(the_trace.sink);
+    s->ops->lost(s, LOSS_POOL, 1);
+    s->ops->wake(s);
 }
 
 /* [hot] On a thread of CUPTI's, or on the collector's inside a flush. */
@@ -96,8 +97,9 @@ static void on_buffer_completed(cuda_context context, uint32_t stream, uint8_t *
     bool floor = atomic_load_explicit(&the_trace.floor, memory_order_relaxed);
     if (!pool || !buffer || !buffers_give(pool, buffer, valid, floor))
         return;
-    if (buffers_pressing(pool) && atomic_load_explicit(&the_trace.live, memory_order_acquire))
-        the_trace.sink->ops->wake(the_trace.sink);
+    struct sink *s = atomic_load_explicit(&the_trace.live, memory_order_acquire);
+    if (s && buffers_pressing(pool))
+        s->ops->wake(s);
 }
 
 /* [collector] */
@@ -221,7 +223,7 @@ static void kinds_disable(struct trace *t)
 /* ---- callbacks ------------------------------------------------------------------------- */
 
 /* [hot] The driver has come up: what could not be enabled before it can be now. */
-static void on_driver_up(struct trace *t)
+static void on_driver_up(struct trace *t, struct sink *s)
 {
     struct err e;
     int result = kinds_enable(t);
@@ -229,7 +231,7 @@ static void on_driver_up(struct trace *t)
     if (result == CUPTI_OK)
         return;
     cupti_error(t->cupti, result, "to enable kernel records", &e);
-    t->sink->ops->message(t->sink, SEVERITY_ERROR, "cupti.enable", "%s", e.text);
+    s->ops->message(s, SEVERITY_ERROR, "cupti.enable", "%s", e.text);
 }
 
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
@@ -239,8 +241,9 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
         return;
     }
     struct trace *t = user;
-    if (id == CUPTI_RESOURCE_INIT_FINISHED && atomic_load_explicit(&t->live, memory_order_acquire))
-        on_driver_up(t);
+    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    if (s && id == CUPTI_RESOURCE_INIT_FINISHED)
+        on_driver_up(t, s);
 }
 
 /* ---- attaching ------------------------------------------------------------------------- */
@@ -312,7 +315,7 @@ static void detach_from_parent(struct trace *t)
 {
     if (t->process == getpid() || !t->process)
         return;
-    atomic_store(&t->live, false);
+    atomic_store(&t->live, NULL);
     atomic_store(&t->pool, NULL);
     if (t->subscriber)
         t->cupti->cuptiUnsubscribe(t->subscriber);
@@ -343,7 +346,9 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     atomic_store(&t->floor, false);
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
-    t->clock_ns = launches_clock_cost();
+    atomic_store(&t->time_graphs, config->graph_launches);
+    if (!t->clock_ns)
+        t->clock_ns = launches_clock_cost();
     rc = attach(t, e);
     if (rc) {
         trace_close(t);
@@ -355,7 +360,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
 
 static int trace_start(struct trace *t, struct err *e)
 {
-    atomic_store_explicit(&t->live, true, memory_order_release);
+    atomic_store_explicit(&t->live, t->sink, memory_order_release);
     int result = kinds_enable(t);
     if (result == CUPTI_E_NOT_INITIALIZED)
         result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
@@ -365,7 +370,7 @@ static int trace_start(struct trace *t, struct err *e)
     if (result == CUPTI_OK)
         return 0;
     kinds_disable(t);
-    atomic_store_explicit(&t->live, false, memory_order_release);
+    atomic_store_explicit(&t->live, NULL, memory_order_release);
     return cupti_error(t->cupti, result, "to enable kernel records", e);
 }
 
@@ -373,7 +378,7 @@ static int trace_start(struct trace *t, struct err *e)
 static int trace_stop(struct trace *t)
 {
     kinds_disable(t);
-    atomic_store_explicit(&t->live, false, memory_order_release);
+    atomic_store_explicit(&t->live, NULL, memory_order_release);
     return 0;
 }
 

@@ -2,8 +2,8 @@
  *
  * There is one per process: CUPTI has one subscriber, and its buffer callbacks
  * carry no pointer of ours. It is static and never freed, so that a callback that
- * arrives after close finds `live` false instead of freed memory. The sink must
- * outlive it in the same way: a callback that passed the test may still be in it. */
+ * arrives after close finds `live` NULL instead of freed memory. Sinks must outlive
+ * their sessions in the same way: a callback that took one may still be in it. */
 #ifndef GPUFL_BACKEND_NVIDIA_TRACE_H
 #define GPUFL_BACKEND_NVIDIA_TRACE_H
 
@@ -18,15 +18,16 @@ struct records; /* the decoder: records.h */
 
 struct trace {
     const struct cupti *cupti;
-    struct sink *sink;           /* of the session; constant while live */
-    struct trace_config config;  /* constant while live */
-    cupti_subscriber subscriber; /* NULL: not subscribed [owner] */
-    pid_t process;               /* that subscribed [owner] */
-    _Atomic bool live;  /* launch callbacks report. Release by owner, acquire in callbacks */
-    _Atomic bool floor; /* only counting: see trace_ops.floor */
+    struct sink *sink;              /* of the session [owner, collector] */
+    struct trace_config config;     /* of the session [owner, collector] */
+    cupti_subscriber subscriber;    /* NULL: not subscribed [owner] */
+    pid_t process;                  /* that subscribed [owner] */
+    _Atomic(struct sink *) live;    /* where callbacks report, NULL: nowhere. Release, acquire */
+    _Atomic bool time_graphs;       /* graph launches are reported at their exit too */
+    _Atomic bool floor;             /* only counting: see trace_ops.floor */
     _Atomic(struct buffers *) pool; /* NULL: none yet */
     _Atomic int64_t callback_ns;    /* spent in sampled callbacks */
-    int64_t clock_ns;               /* that reading the clock takes; constant while live */
+    int64_t clock_ns;               /* that reading the clock takes; set by the first open */
     _Atomic int32_t captures;       /* streams whose launches are being recorded, about */
     _Atomic uint64_t kinds;         /* bit per activity kind that is enabled */
     int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind [owner] */
