@@ -1,5 +1,6 @@
 /* peer_state.h - the peer encoder's inside, shared by peer_encode.c (what it
- * knows, and the lines of a session's life) and peer_rows.c (event lines). */
+ * knows, and the lines of a session's life), peer_rows.c and peer_rows_host.c
+ * (event lines). */
 #ifndef GPUFL_WIRE_PEER_STATE_H
 #define GPUFL_WIRE_PEER_STATE_H
 
@@ -94,7 +95,36 @@ void peer_send_all(struct peer_encoder *e);
 
 /* ---- peer_rows.c ---- */
 
+/* A batch line while its rows are written. */
+struct rows_line {
+    struct peer_encoder *e;
+    enum peer_batch batch;
+    unsigned columns;       /* written: the optional ones of device metrics may be left out */
+    unsigned unsigned_mask; /* columns whose cells are 64-bit patterns */
+    int64_t base;           /* monotonic time of the first row */
+    bool open;
+};
+
+struct rows_line rows_begin(struct peer_encoder *e, enum peer_batch batch);
+
+/* Adds a row; its first cell, dt_ns, is filled here. False where the time is no time. */
+bool rows_put(struct rows_line *l, int64_t time, int64_t *cells);
+
+/* Closes the batch, where it has rows, and sends it behind the dictionary entries it needs. */
+void rows_send(struct rows_line *l, enum peer_channel channel);
+
+/* Our name in scope_name_dict, and the driver's ordinal of a device. */
+int64_t peer_scope_name_id(struct peer_encoder *e, int64_t name);
+int64_t peer_device_index(struct peer_encoder *e, int64_t id);
+
 /* Writes the lines of an event batch. */
 int peer_put_batch(struct peer_encoder *e, const struct wire_batch *b);
+
+/* ---- peer_rows_host.c ---- */
+
+int peer_put_scopes(struct peer_encoder *e, const struct wire_batch *b); /* also scope_open */
+int peer_put_device_metrics(struct peer_encoder *e, const struct wire_batch *b);
+int peer_put_host_metrics(struct peer_encoder *e, const struct wire_batch *b);
+int peer_put_windows(struct peer_encoder *e, const struct wire_batch *b);
 
 #endif
