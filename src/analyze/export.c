@@ -1,0 +1,208 @@
+/* export.c - sessions in the public GPUFlight client's format.
+ *
+ * Each session is read twice: the first pass learns names, dictionaries and how
+ * scopes nest, which the other format says before or inside its rows; the second
+ * writes. Files lie where that client's readers look for them:
+ * <dir>/<session>/<channel>.1.log.gz. Lines leave through a buffer a channel, so
+ * that memory is bounded by what the encoder has to know. One owner. */
+#include "analyze/discover.h"
+#include "analyze/feed.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "symbol/demangle.h"
+#include "wire/peer_encode.h"
+
+#include <gpufl/analysis.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { FLUSH_AT = 1 << 20 };
+
+struct exporter {
+    struct peer_encoder *encoder;
+    struct decoder *decoder;
+    struct wire_visitor visitor;
+    struct buf name;     /* a demangled one */
+    bool writing;        /* the second pass */
+    const char *dir;     /* the caller's */
+    char home[PATH_MAX]; /* of the session below dir; "" until its header came */
+    gzFile files[PEER_CHANNEL_COUNT];
+    struct err *err;
+};
+
+static const char *demangle(void *arg, const char *text)
+{
+    struct exporter *x = arg;
+    buf_clear(&x->name);
+    demangle_put(&x->name, text);
+    return buf_error(&x->name) ? NULL : buf_cstr(&x->name);
+}
+
+/* ---- files ----------------------------------------------------------------------------- */
+
+/* A session id becomes a directory's name: nothing of it may lead elsewhere. */
+static bool is_plain(const char *name)
+{
+    return *name && *name != '.' && !strchr(name, '/') && strlen(name) < NAME_MAX / 2;
+}
+
+static int open_files(struct exporter *x, const char *session)
+{
+    char path[PATH_MAX], file[32];
+    if (path_join(x->home, sizeof x->home, x->dir, session))
+        return err_set(x->err, GPUFL_E_INVAL, "the path below %s is too long", x->dir);
+    int code = file_mkdirs(x->home, 0777, x->err);
+    for (int c = 0; !code && c < PEER_CHANNEL_COUNT; c++) {
+        snprintf(file, sizeof file, "%s.1.log.gz", peer_channel_names[c]);
+        if (path_join(path, sizeof path, x->home, file))
+            return err_set(x->err, GPUFL_E_INVAL, "the path below %s is too long", x->dir);
+        x->files[c] = gzopen(path, "wb6xe");
+        if (!x->files[c] && errno == EEXIST)
+            return err_set(x->err, GPUFL_E_STATE,
+                           "%s is there already: remove it, or name another directory", path);
+        if (!x->files[c])
+            code = err_set_vendor(x->err, err_from_errno(errno), errno, "cannot write %s", path);
+        else
+            gzbuffer(x->files[c], FLUSH_AT);
+    }
+    return code;
+}
+
+static int write_failed(struct exporter *x)
+{
+    return err_set(x->err, GPUFL_E_IO, "cannot write below %s: %s", x->home,
+                   errno ? strerror(errno) : "the disk may be full");
+}
+
+/* Writes the lines that have collected, where they are many or all must go. */
+static int flush(struct exporter *x, bool all)
+{
+    for (int c = 0; c < PEER_CHANNEL_COUNT; c++) {
+        struct buf *lines = peer_encoder_lines(x->encoder, (enum peer_channel)c);
+        if (lines->len < FLUSH_AT && !all)
+            continue;
+        for (size_t at = 0; at < lines->len;) {
+            size_t n = lines->len - at < FLUSH_AT ? lines->len - at : FLUSH_AT;
+            errno = 0;
+            if (gzwrite(x->files[c], lines->data + at, (unsigned)n) != (int)n)
+                return write_failed(x);
+            at += n;
+        }
+        buf_clear(lines);
+    }
+    return 0;
+}
+
+static int close_files(struct exporter *x, int code)
+{
+    for (int c = 0; c < PEER_CHANNEL_COUNT; c++) {
+        errno = 0;
+        if (x->files[c] && gzclose(x->files[c]) != Z_OK && !code)
+            code = write_failed(x);
+        x->files[c] = NULL;
+    }
+    return code;
+}
+
+/* ---- the two passes -------------------------------------------------------------------- */
+
+static int take_header(void *arg, const struct wire_header *h)
+{
+    struct exporter *x = arg;
+    if (x->writing && !*x->home) {
+        int code = open_files(x, is_plain(h->session) ? h->session : "session");
+        if (code)
+            return code;
+    }
+    return peer_encoder_header(x->encoder, h);
+}
+
+static int take_name(void *arg, uint32_t id, const char *text, size_t len)
+{
+    return peer_encoder_name(((struct exporter *)arg)->encoder, id, text, len);
+}
+
+static int take_batch(void *arg, const struct wire_batch *b)
+{
+    struct exporter *x = arg;
+    if (!x->writing)
+        return peer_encoder_learn(x->encoder, b);
+    int code = peer_encoder_batch(x->encoder, b);
+    return code || !*x->home ? code : flush(x, false);
+}
+
+static int take_line(void *arg, char *line, size_t len, bool complete)
+{
+    struct exporter *x = arg;
+    (void)complete;
+    return decoder_feed(x->decoder, line, len, &x->visitor);
+}
+
+static int run_pass(struct exporter *x, const struct discover_session *s, bool writing,
+                    uint64_t *lines)
+{
+    struct feed f = {.arg = x, .line = take_line};
+    struct feed_stats stats;
+    x->writing = writing;
+    int code = decoder_open(&x->decoder);
+    if (code)
+        return code;
+    code = feed_session(s, &f, &stats);
+    code = code ? code : decoder_finish(x->decoder, &x->visitor);
+    const struct decode_stats *d = decoder_stats(x->decoder);
+    *lines = d->lines - d->damaged - d->unknown_records;
+    decoder_close(x->decoder);
+    if (!code && !stats.parts)
+        code = err_set(x->err, GPUFL_E_IO, "%s", stats.first_error);
+    return code;
+}
+
+static int export_session(const struct discover_session *s, const char *dir, struct err *e)
+{
+    struct exporter x = {.dir = dir, .err = e};
+    struct peer_encode_config config = {.arg = &x, .demangle = demangle, .log_path = dir};
+    uint64_t lines = 0;
+    x.visitor = (struct wire_visitor){&x, take_header, take_name, take_batch};
+    buf_init(&x.name, 1 << 20);
+    int code = peer_encoder_open(&x.encoder, &config);
+    code = code ? code : run_pass(&x, s, false, &lines);
+    if (!code && !lines)
+        code =
+            err_set(e, GPUFL_E_CORRUPT, "%s: not a session log: nothing in it can be read", s->dir);
+    code = code ? code : run_pass(&x, s, true, &lines);
+    if (!code && !*x.home)
+        code = err_set(e, GPUFL_E_CORRUPT, "%s: no header in it tells which session it is", s->dir);
+    code = code ? code : peer_encoder_finish(x.encoder);
+    code = code ? code : flush(&x, true);
+    code = close_files(&x, code);
+    if (x.encoder)
+        peer_encoder_close(x.encoder);
+    buf_fini(&x.name);
+    if (code && !*e->text)
+        err_set(e, code, "%s: %s", s->dir, err_text(code));
+    return code;
+}
+
+int gpufl_export_gpuflight(const char *path, const char *dir, char *error, size_t error_size)
+{
+    struct err e = {0};
+    struct discover d;
+    int code = path && dir ? 0 : err_set(&e, GPUFL_E_INVAL, "no path or no directory was given");
+    if (!code)
+        code = discover_open(&d, path, &e);
+    if (!code) {
+        code = file_mkdirs(dir, 0777, &e);
+        for (size_t i = 0; !code && i < d.count; i++)
+            code = export_session(&d.sessions[i], dir, &e);
+        discover_close(&d);
+    }
+    if (code && error && error_size)
+        snprintf(error, error_size, "%s", *e.text ? e.text : err_text(code));
+    return code;
+}

@@ -1,0 +1,185 @@
+/* findings.c - where the time went, in sentences. */
+#include "analyze/findings.h"
+
+#include "analyze/cells.h"
+#include "analyze/units.h"
+#include "symbol/demangle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_COLUMNS = 60 };
+
+const char *findings_device(const struct model *m, uint32_t device, char *text, size_t size)
+{
+    const struct device_sum *d = &m->devices.items[device];
+    if (!d->named)
+        snprintf(text, size, "GPU (unknown)");
+    else
+        snprintf(text, size, "GPU %lld %s",
+                 (long long)(d->row.index == CELL_NULL ? 0 : d->row.index),
+                 model_text(m, (uint32_t)d->row.name));
+    return text;
+}
+
+const char *findings_why_none(const struct model *m, const char *feature)
+{
+    const struct sum_facts *f = &m->facts;
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const struct facts_capability *c = &f->capabilities[i];
+        const char *status = model_text(m, c->status), *reason = model_text(m, c->reason);
+        if (strcmp(model_text(m, c->feature), feature) != 0)
+            continue;
+        if (*reason)
+            return reason;
+        if (!strcmp(status, "not_requested"))
+            return "not asked for";
+        if (!strcmp(status, "enabled_no_data") || !strcmp(status, "collected"))
+            return "the program did none while it was captured";
+        if (*status)
+            return status;
+    }
+    const char *engine = model_text(m, f->engine);
+    if (!strcmp(engine, "Monitor"))
+        return "engine Monitor records none; run with engine Trace";
+    return "the log holds none";
+}
+
+/* ---- sentences ------------------------------------------------------------------------- */
+
+static void say_busy_devices(const struct model *m, int64_t duration, struct buf *out)
+{
+    char a[UNITS_TEXT];
+    int listed = 0;
+    for (uint32_t i = 0; i < m->devices.count && listed < 8; i++) {
+        struct busy_result r;
+        busy_result(&m->devices.items[i].compute, &r);
+        if (!m->devices.items[i].named && !r.busy)
+            continue;
+        buf_printf(out, "%sGPU %lld %s", listed++ ? ", " : "",
+                   (long long)m->devices.items[i].row.index,
+                   units_percent(a, (double)r.busy, (double)duration));
+    }
+}
+
+static void say_busy(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct busy_result r;
+    uint32_t only;
+    int64_t duration = sum_facts_duration(m);
+    busy_result(&m->devices.compute, &r);
+    if (!m->kernels.time.count) {
+        buf_printf(out, "No kernels in %s: %s.\n", units_time(a, duration),
+                   findings_why_none(m, "kernels"));
+        return;
+    }
+    if (duration <= 0) {
+        buf_printf(out, "The GPU ran kernels for %s.\n", units_time(a, r.busy));
+        return;
+    }
+    if (sum_devices_used(m, &only) > 1) {
+        buf_str(out, "GPUs busy: ");
+        say_busy_devices(m, duration, out);
+        buf_printf(out, " of %s; at least one ran kernels %s of it.\n", units_time(a, duration),
+                   units_percent(b, (double)r.busy, (double)duration));
+        return;
+    }
+    buf_printf(out, "GPU busy %s of %s", units_percent(a, (double)r.busy, (double)duration),
+               units_time(b, duration));
+    int64_t idle = duration - r.busy;
+    if (idle > 0)
+        buf_printf(out, ", idle %s", units_time(a, idle));
+    buf_str(out, ".\n");
+}
+
+static void say_top_kernel(const struct model *m, struct buf *out)
+{
+    const struct sum_kernels *k = &m->kernels;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    struct buf full;
+    if (!k->name_count || k->time.total <= 0)
+        return;
+    const struct kernel_name *n = &k->names[0];
+    buf_init(&full, 1 << 20);
+    demangle_put(&full, n->name ? model_text(m, n->name) : "(kernel not known)");
+    buf_str(out, "Top kernel: ");
+    demangle_short(out, buf_cstr(&full), NAME_COLUMNS);
+    buf_printf(out, ", %s of the kernel time in %s call%s of %s on average.\n",
+               units_percent(a, (double)n->time.total, (double)k->time.total),
+               units_count(b, (int64_t)n->time.count), n->time.count == 1 ? "" : "s",
+               units_time(c, histogram_mean(&n->time)));
+    buf_fini(&full);
+}
+
+static void say_waits(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    uint64_t count;
+    int64_t total, duration = sum_facts_duration(m);
+    struct busy_result r;
+    sum_waits_blocking(m, &count, &total);
+    busy_result(&m->waits.blocked, &r);
+    if (!count)
+        return;
+    buf_printf(out, "The host waited %s in %s synchronization%s", units_time(a, total),
+               units_count(b, (int64_t)count), count == 1 ? "" : "s");
+    if (duration > 0)
+        buf_printf(out, " (%s of the run%s)", units_percent(c, (double)r.busy, (double)duration),
+                   total > r.busy + r.busy / 100 ? " with at least one thread waiting" : "");
+    buf_str(out, ".\n");
+}
+
+/* The class of gaps that holds most of the idle time, where there is much of it. */
+static void say_gaps(const struct model *m, struct buf *out)
+{
+    static const char *const classes[BUSY_GAP_CLASSES] = {
+        "shorter than 10 us: between kernels back to back",
+        "of 10 to 100 us: the host launches more slowly than the GPU runs",
+        "of 0.1 to 1 ms: short work of the host between launches",
+        "of 1 to 10 ms: work of the host between launches",
+        "of 10 to 100 ms: long work of the host, or waiting for input",
+        "longer than 100 ms: the GPU had nothing to do for long",
+    };
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct busy_result r;
+    int most = 0;
+    busy_result(&m->devices.any, &r);
+    for (int i = 1; i < BUSY_GAP_CLASSES; i++)
+        if (r.gaps.total[i] > r.gaps.total[most])
+            most = i;
+    if (r.last <= r.first || r.idle < (r.last - r.first) / 5 || !r.gaps.total[most])
+        return;
+    buf_printf(out, "Between its first and last work the GPU was idle for %s, %s of it in gaps %s",
+               units_time(a, r.idle), units_percent(b, (double)r.gaps.total[most], (double)r.idle),
+               classes[most]);
+    int64_t longest = r.gaps.longest[0].end - r.gaps.longest[0].start;
+    if (most >= BUSY_GAP_CLASSES - 3 && longest > 0 && m->facts.start <= r.gaps.longest[0].start)
+        buf_printf(out, " (longest %s, %s after the start)", units_time(a, longest),
+                   units_time(b, r.gaps.longest[0].start - m->facts.start));
+    buf_str(out, ".\n");
+}
+
+static void say_copies(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    struct transfer_sum all = sum_transfers_copies(m);
+    struct busy_result compute, any;
+    busy_result(&m->devices.compute, &compute);
+    busy_result(&m->devices.any, &any);
+    int64_t alone = any.busy - compute.busy;
+    if (!all.count || alone <= any.busy / 10)
+        return;
+    buf_printf(out,
+               "Copies and fills ran alone for %s, with no kernel beside them (%s in %s copies).\n",
+               units_time(a, alone), units_bytes(b, all.bytes), units_count(c, (int64_t)all.count));
+}
+
+void findings_put(const struct model *m, struct buf *out)
+{
+    say_busy(m, out);
+    say_top_kernel(m, out);
+    say_waits(m, out);
+    say_gaps(m, out);
+    say_copies(m, out);
+}

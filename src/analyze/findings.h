@@ -1,0 +1,17 @@
+/* findings.h - where the time went, in sentences. Owner's thread. */
+#ifndef GPUFL_ANALYZE_FINDINGS_H
+#define GPUFL_ANALYZE_FINDINGS_H
+
+#include "analyze/model.h"
+#include "base/buf.h"
+
+/* Appends one to five sentences, a line (LF) each, most important first. */
+void findings_put(const struct model *m, struct buf *out);
+
+/* Why there is nothing of a feature: "engine Monitor records none", … Static or in m. */
+const char *findings_why_none(const struct model *m, const char *feature);
+
+/* The product's name of a device: "GPU 0 NVIDIA H200". */
+const char *findings_device(const struct model *m, uint32_t device, char *text, size_t size);
+
+#endif

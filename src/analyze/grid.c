@@ -1,0 +1,134 @@
+/* grid.c - measure, shrink, align. */
+#include "analyze/grid.h"
+
+#include "base/err.h"
+#include "symbol/demangle.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { INDENT = 2, GAP = 2, TEXT_MAX = 64 << 20 };
+
+void grid_init(struct grid *g, const struct grid_column *columns, unsigned count)
+{
+    *g = (struct grid){.columns = columns, .count = count < GRID_COLUMNS ? count : GRID_COLUMNS};
+    buf_init(&g->text, TEXT_MAX);
+}
+
+void grid_fini(struct grid *g)
+{
+    buf_fini(&g->text);
+}
+
+void grid_put(struct grid *g, const char *fmt, ...)
+{
+    char small[512];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(small, sizeof small, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        n = 0;
+    if ((size_t)n < sizeof small) {
+        buf_put(&g->text, small, (size_t)n);
+    } else if (!buf_reserve(&g->text, (size_t)n + 1)) {
+        va_start(ap, fmt);
+        vsnprintf(g->text.data + g->text.len, (size_t)n + 1, fmt, ap);
+        va_end(ap);
+        g->text.len += (size_t)n;
+    }
+    buf_char(&g->text, '\0');
+    g->cells++;
+}
+
+static size_t columns_of(const char *text, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static bool flexible(const struct grid_column *c)
+{
+    return c->kind == GRID_TEXT || c->kind == GRID_NAME;
+}
+
+/* Width of every column; the flexible one gets what is left of the page. */
+static void measure(const struct grid *g, int page, size_t *widths)
+{
+    const char *at = g->text.data;
+    size_t used = INDENT + GAP * (g->count - 1);
+    for (unsigned c = 0; c < g->count; c++)
+        widths[c] = strlen(g->columns[c].title);
+    for (size_t i = 0; i < g->cells; i++, at += strlen(at) + 1) {
+        size_t w = columns_of(at, strlen(at));
+        if (w > widths[i % g->count])
+            widths[i % g->count] = w;
+    }
+    for (unsigned c = 0; c < g->count; c++)
+        used += flexible(&g->columns[c]) ? 0 : widths[c];
+    for (unsigned c = 0; c < g->count; c++) {
+        size_t left = (size_t)page > used + GRID_LEAST ? (size_t)page - used : GRID_LEAST;
+        if (flexible(&g->columns[c]) && widths[c] > left)
+            widths[c] = left;
+    }
+}
+
+/* The cell as it is shown, in shown. */
+static void fit(struct buf *shown, const struct grid_column *c, const char *text, size_t width)
+{
+    buf_clear(shown);
+    if (c->kind == GRID_NAME) {
+        demangle_short(shown, text, width);
+        return;
+    }
+    buf_str(shown, text);
+    size_t len = shown->len;
+    if (buf_error(shown) || columns_of(shown->data, len) <= width)
+        return;
+    while (len && (columns_of(shown->data, len) > width - 2 ||
+                   ((unsigned char)shown->data[len] & 0xc0) == 0x80))
+        len--;
+    shown->len = len;
+    buf_str(shown, "..");
+}
+
+static void print_cell(FILE *out, const struct grid *g, unsigned c, const char *text, size_t len,
+                       size_t width)
+{
+    size_t used = columns_of(text, len), pad = width > used ? width - used : 0;
+    bool right = g->columns[c].kind == GRID_RIGHT, last = c + 1 == g->count;
+    fprintf(out, "%*s", c ? GAP : INDENT, "");
+    if (right)
+        fprintf(out, "%*s", (int)pad, "");
+    fwrite(text, 1, len, out);
+    if (!right && !last)
+        fprintf(out, "%*s", (int)pad, "");
+}
+
+int grid_print(const struct grid *g, FILE *out, int width, bool color)
+{
+    size_t widths[GRID_COLUMNS];
+    struct buf shown;
+    if (buf_error(&g->text))
+        return GPUFL_E_NOMEM;
+    buf_init(&shown, TEXT_MAX);
+    measure(g, width, widths);
+    fputs(color ? "\033[2m" : "", out);
+    for (unsigned c = 0; c < g->count; c++)
+        print_cell(out, g, c, g->columns[c].title, strlen(g->columns[c].title), widths[c]);
+    fputs(color ? "\033[0m\n" : "\n", out);
+    const char *at = g->text.data;
+    for (size_t i = 0; i < g->cells && !buf_error(&shown); i++, at += strlen(at) + 1) {
+        unsigned c = (unsigned)(i % g->count);
+        fit(&shown, &g->columns[c], at, widths[c]);
+        if (!buf_error(&shown))
+            print_cell(out, g, c, shown.len ? shown.data : "", shown.len, widths[c]);
+        if (c + 1 == g->count)
+            fputc('\n', out);
+    }
+    int code = buf_error(&shown) ? GPUFL_E_NOMEM : 0;
+    buf_fini(&shown);
+    return code;
+}

@@ -1,0 +1,125 @@
+/* load.c - lines through the decoder into the model. */
+#include "analyze/load.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROGRESS_FIRST 1000000000ll /* ns before the first word */
+#define PROGRESS_EVERY 200000000ll
+
+struct loader {
+    struct model *model;
+    struct decoder *decoder;
+    struct wire_visitor visitor;
+    uint64_t cut_lines;
+    int64_t begun, said; /* ns; 0: nothing said yet */
+};
+
+static int take_header(void *arg, const struct wire_header *h)
+{
+    return model_header(((struct loader *)arg)->model, h);
+}
+
+static int take_name(void *arg, uint32_t id, const char *text, size_t len)
+{
+    return model_name(((struct loader *)arg)->model, id, text, len);
+}
+
+static int take_batch(void *arg, const struct wire_batch *b)
+{
+    return model_batch(((struct loader *)arg)->model, b);
+}
+
+static int take_line(void *arg, char *line, size_t len, bool complete)
+{
+    struct loader *l = arg;
+    uint64_t damaged = decoder_stats(l->decoder)->damaged;
+    int code = decoder_feed(l->decoder, line, len, &l->visitor);
+    l->cut_lines += !complete && decoder_stats(l->decoder)->damaged > damaged;
+    return code;
+}
+
+/* The system's clock: the simulated one may have been set in this process. */
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void say_progress(void *arg, int64_t done, int64_t all)
+{
+    struct loader *l = arg;
+    int64_t t = now();
+    if (t - (l->said ? l->said + PROGRESS_EVERY : l->begun + PROGRESS_FIRST) < 0)
+        return;
+    l->said = t;
+    fprintf(stderr, "\rgpufl: reading, %llu rows, %d %% ",
+            (unsigned long long)l->model->facts.rows[RECORD_kernel],
+            all > 0 ? (int)(100.0 * (double)done / (double)all) : 0);
+}
+
+static int nothing_read(const struct discover_session *s, const struct load_stats *st,
+                        struct err *e)
+{
+    if (!st->files.parts)
+        return err_set(e, GPUFL_E_IO, "%s", st->files.first_error);
+    if (st->lines.lines)
+        return err_set(e, GPUFL_E_CORRUPT,
+                       "%s: not a session log: none of its %llu lines can be read", s->dir,
+                       (unsigned long long)st->lines.lines);
+    return err_set(e, GPUFL_E_CORRUPT, "%s: the session's files are empty", s->dir);
+}
+
+int load_session(struct model *m, const struct discover_session *s, const struct load_options *o,
+                 struct load_stats *stats, struct err *e)
+{
+    struct loader l = {.model = m, .begun = now()};
+    struct feed f = {.arg = &l, .line = take_line, .threads_from = o->threads_from};
+    memset(stats, 0, sizeof *stats);
+    l.visitor = (struct wire_visitor){&l, take_header, take_name, take_batch};
+    if (o->progress && isatty(STDERR_FILENO))
+        f.progress = say_progress;
+    int code = decoder_open(&l.decoder);
+    if (code)
+        return err_set(e, code, "%s", err_text(code));
+    code = feed_session(s, &f, &stats->files);
+    code = code ? code : decoder_finish(l.decoder, &l.visitor);
+    code = code ? code : model_finish(m);
+    stats->lines = *decoder_stats(l.decoder);
+    stats->cut_lines = l.cut_lines;
+    stats->missing = s->missing;
+    decoder_close(l.decoder);
+    if (l.said)
+        fprintf(stderr, "\r\033[K");
+    if (code)
+        return err_set(e, code, "%s: %s", s->dir, err_text(code));
+    const struct decode_stats *d = &stats->lines;
+    if (d->lines <= d->damaged + d->unknown_records)
+        return nothing_read(s, stats, e);
+    return 0;
+}
+
+void load_stats_add(struct load_stats *a, const struct load_stats *b)
+{
+    a->files.parts += b->files.parts;
+    a->files.unreadable += b->files.unreadable;
+    a->files.cut += b->files.cut;
+    a->files.too_long += b->files.too_long;
+    a->files.unfinished += b->files.unfinished;
+    if (!*a->files.first_error)
+        memcpy(a->files.first_error, b->files.first_error, sizeof a->files.first_error);
+    a->lines.lines += b->lines.lines;
+    a->lines.damaged += b->lines.damaged;
+    a->lines.unknown_records += b->lines.unknown_records;
+    a->lines.unknown_columns += b->lines.unknown_columns;
+    a->lines.foreign += b->lines.foreign;
+    a->lines.foreign_unmapped += b->lines.foreign_unmapped;
+    a->lines.foreign_orphans += b->lines.foreign_orphans;
+    a->cut_lines += b->cut_lines;
+    a->missing += b->missing;
+}

@@ -1,0 +1,106 @@
+/* model.h - everything a report says, accumulated from batches.
+ *
+ * One model a session, and one for the sessions of a directory together. Each
+ * sum_*.c holds one part: what it takes, how it adds a batch, how two are merged
+ * and what is left to compute at the end. They stand in one table and know
+ * nothing of files. Memory is bounded by what is distinct (kernels, launch
+ * configurations, scope paths), not by how often it happened.
+ *
+ * Names are ids of one table for all models, so that merging compares numbers.
+ * Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_H
+#define GPUFL_ANALYZE_MODEL_H
+
+#include "analyze/sum_devices.h"
+#include "analyze/sum_facts.h"
+#include "analyze/sum_kernels.h"
+#include "analyze/sum_ledger.h"
+#include "analyze/sum_memory.h"
+#include "analyze/sum_metrics.h"
+#include "analyze/sum_scopes.h"
+#include "analyze/sum_transfers.h"
+#include "analyze/sum_waits.h"
+#include "base/intern.h"
+#include "wire/decode.h"
+
+/* What a log's ids mean, while it is read. Grown on demand. */
+struct refs {
+    uint32_t *names; /* owned: id of a name in the log to id in model.names; 0: none */
+    size_t name_count, name_cap;
+    uint32_t *streams; /* owned: id of a stream to index in model.devices; 0: unknown */
+    size_t stream_count, stream_cap;
+    uint32_t *devices; /* owned: id of a device to index in model.devices; 0: unknown */
+    size_t device_count, device_cap;
+    uint32_t
+        *configs; /* owned: id of a launch configuration to index in model.kernels; 0: unknown */
+    size_t config_count, config_cap;
+};
+
+struct model {
+    struct intern *names; /* the caller's, shared by all models */
+    struct refs refs;     /* empty after model_finish */
+    struct sum_facts facts;
+    struct sum_devices devices; /* before all that refer to devices */
+    struct sum_ledger ledger;
+    struct sum_kernels kernels;
+    struct sum_transfers transfers;
+    struct sum_waits waits;
+    struct sum_memory memory;
+    struct sum_scopes scopes;
+    struct sum_metrics metrics;
+};
+
+/* One part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */
+struct model_part {
+    const char *id;
+    uint32_t takes; /* bit a record type */
+    void (*init)(struct model *m);
+    void (*fini)(struct model *m);
+    int (*batch)(struct model *m, const struct wire_batch *b);
+    /* from: finished. Its times are moved by shift ns onto into's clock. */
+    int (*merge)(struct model *into, const struct model *from, int64_t shift);
+    int (*finish)(struct model *m);
+};
+
+#define MODEL_TAKES(type) (1u << RECORD_##type)
+
+void model_init(struct model *m, struct intern *names);
+void model_fini(struct model *m);
+
+/* The visitor's calls. */
+int model_header(struct model *m, const struct wire_header *h);
+int model_name(struct model *m, uint32_t id, const char *text, size_t len);
+int model_batch(struct model *m, const struct wire_batch *b);
+
+/* After the last batch of a session: what refers to ids of the log is resolved and let go. */
+int model_finish(struct model *m);
+
+/* Adds a finished session to a model on the epoch clock, which is finished with model_settle. */
+int model_merge(struct model *into, const struct model *from);
+int model_settle(struct model *into);
+
+/* The text of an id in model.names; "" for 0. */
+const char *model_text(const struct model *m, uint32_t name);
+
+/* A name cell of a batch as an id of model.names; 0: none or unknown. */
+static inline uint32_t model_name_cell(const struct model *m, int64_t cell)
+{
+    return cell > 0 && (uint64_t)cell < m->refs.name_count ? m->refs.names[cell] : 0;
+}
+
+/* Sets what an id of the log means: model_ref_put(&r->names, …). An id beyond the ceiling
+ * is passed over. 0 or GPUFL_E_NOMEM. */
+int model_ref_put(uint32_t **at, size_t *count, size_t *cap, int64_t id, uint32_t value);
+
+static inline uint32_t model_device_cell(const struct model *m, int64_t cell)
+{
+    return cell > 0 && (uint64_t)cell < m->refs.device_count ? m->refs.devices[cell] : 0;
+}
+
+/* Index in model.devices of a stream cell; 0 is the unknown device. */
+static inline uint32_t model_stream_device(const struct model *m, int64_t cell)
+{
+    return cell > 0 && (uint64_t)cell < m->refs.stream_count ? m->refs.streams[cell] : 0;
+}
+
+#endif

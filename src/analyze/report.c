@@ -1,0 +1,152 @@
+/* report.c - from a path to one model and a list of sessions. */
+#include "analyze/report.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_MAX = 1 << 22, NAME_BYTES_MAX = 512 << 20 };
+
+static void note_session(struct report_session *line, const struct model *m)
+{
+    const struct sum_facts *f = &m->facts;
+    struct busy_result busy;
+    busy_result(&m->devices.compute, &busy);
+    line->session = f->session;
+    line->app = f->app;
+    line->host = f->host;
+    line->run = f->run;
+    line->engine = f->engine;
+    line->backend = f->backend;
+    line->pid = f->pid;
+    line->start = f->clock.known ? f->start + f->clock.offset : 0;
+    line->duration = sum_facts_duration(m);
+    line->kernels = m->kernels.time.count;
+    line->kernel_time = m->kernels.time.total;
+    line->busy = busy.busy;
+    line->simulated = f->simulated;
+    line->unclean = f->unclean > 0;
+}
+
+static bool fatal(int code)
+{
+    return code == GPUFL_E_NOMEM;
+}
+
+/* A session that cannot be read is a line of the list; only a single one is a failure. */
+static int keep_failure(struct report *r, struct report_session *line, int code,
+                        const struct err *e)
+{
+    line->failure = mem_strdup(e->text);
+    r->failed++;
+    return line->failure ? 0 : code;
+}
+
+static int read_one(struct report *r, const struct discover_session *s, struct err *e)
+{
+    struct load_options o = {.progress = r->options.progress};
+    int code = load_session(&r->model, s, &o, &r->stats, e);
+    if (!code)
+        note_session(&r->sessions[0], &r->model);
+    return code;
+}
+
+/* Reads a session into a model of its own and adds it to the report's. */
+static int read_and_merge(struct report *r, const struct discover_session *s,
+                          struct report_session *line, struct err *e)
+{
+    struct load_options o = {.progress = r->options.progress};
+    struct load_stats stats;
+    struct model m;
+    model_init(&m, r->names);
+    int code = load_session(&m, s, &o, &stats, e);
+    if (!code) {
+        note_session(line, &m);
+        load_stats_add(&r->stats, &stats);
+        code = model_merge(&r->model, &m);
+        if (code)
+            err_set(e, code, "%s", err_text(code));
+    } else if (!fatal(code)) {
+        code = keep_failure(r, line, code, e);
+    }
+    model_fini(&m);
+    return code;
+}
+
+static int compare_start(const void *a, const void *b)
+{
+    const struct report_session *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return strcmp(x->dir, y->dir);
+}
+
+static void count_runs(struct report *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        bool seen = false;
+        for (size_t j = 0; j < i && !seen; j++)
+            seen = !r->sessions[j].failure && r->sessions[j].run == r->sessions[i].run;
+        r->runs += !seen && !r->sessions[i].failure;
+    }
+}
+
+static int read_all(struct report *r, const struct discover *d, struct err *e)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < d->count; i++)
+        code = d->count == 1 ? read_one(r, &d->sessions[i], e)
+                             : read_and_merge(r, &d->sessions[i], &r->sessions[i], e);
+    if (!code && r->failed == d->count)
+        return err_set(e, GPUFL_E_CORRUPT, "none of the %zu sessions can be read: %s", d->count,
+                       r->sessions[0].failure);
+    if (!code && d->count > 1 && (code = model_settle(&r->model)))
+        err_set(e, code, "%s", err_text(code));
+    qsort(r->sessions, r->count, sizeof *r->sessions, compare_start);
+    count_runs(r);
+    return code;
+}
+
+int report_open(struct report *r, const char *path, const struct gpufl_report_options *o,
+                struct err *e)
+{
+    struct discover d;
+    memset(r, 0, sizeof *r);
+    r->options = *o;
+    int code = discover_open(&d, path, e);
+    if (code)
+        return code;
+    r->foreign = d.foreign;
+    r->sessions = mem_array(d.count, sizeof *r->sessions);
+    code = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
+    if (code) {
+        err_set(e, code, "%s", err_text(code));
+    } else {
+        model_init(&r->model, r->names);
+        for (; !code && r->count < d.count; r->count++) {
+            r->sessions[r->count].dir = mem_strdup(d.sessions[r->count].dir);
+            if (!r->sessions[r->count].dir)
+                code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        }
+        code = code ? code : read_all(r, &d, e);
+    }
+    discover_close(&d);
+    if (code)
+        report_close(r);
+    return code;
+}
+
+void report_close(struct report *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        mem_free(r->sessions[i].dir);
+        mem_free(r->sessions[i].failure);
+    }
+    mem_free(r->sessions);
+    if (r->names) {
+        model_fini(&r->model);
+        intern_close(r->names);
+    }
+    memset(r, 0, sizeof *r);
+}

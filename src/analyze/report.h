@@ -1,0 +1,74 @@
+/* report.h - what the text and the JSON report share: sessions read into models.
+ *
+ * One session is read into the model; several are read one after the other, each
+ * into a model of its own that is then merged, so that memory does not grow with
+ * their number. One owner. */
+#ifndef GPUFL_ANALYZE_REPORT_H
+#define GPUFL_ANALYZE_REPORT_H
+
+#include "analyze/load.h"
+#include "analyze/model.h"
+
+#include <gpufl/analysis.h>
+
+/* One line of the list of sessions. Names are ids of report.names. */
+struct report_session {
+    char *dir; /* owned */
+    uint32_t session, app, host, run, engine, backend;
+    int64_t pid;
+    int64_t start;    /* ns since the epoch; 0: unknown */
+    int64_t duration; /* ns */
+    uint64_t kernels;
+    int64_t kernel_time; /* ns, summed */
+    int64_t busy;        /* ns, union */
+    bool simulated, unclean;
+    char *failure; /* owned: why it could not be read; NULL: it was */
+};
+
+struct report {
+    struct intern *names;
+    struct model model;              /* the session, or all of them merged */
+    struct load_stats stats;         /* summed */
+    struct report_session *sessions; /* owned; by start */
+    size_t count;                    /* of sessions, those that could not be read included */
+    size_t failed;                   /* that could not be read */
+    unsigned runs;    /* different run ids among them; sessions without one count as one */
+    uint64_t foreign; /* files that are no part of a session */
+    struct gpufl_report_options options;
+};
+
+int report_open(struct report *r, const char *path, const struct gpufl_report_options *o,
+                struct err *e);
+void report_close(struct report *r);
+
+/* 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
+int report_text(const struct report *r, FILE *out);
+int report_json(const struct report *r, FILE *out);
+
+/* Rows of a table that may be cut; SIZE_MAX: all. */
+static inline size_t report_top(const struct report *r)
+{
+    return r->options.top > 0 ? (size_t)r->options.top : SIZE_MAX;
+}
+
+/* The sections of the text, in report_tables.c. */
+struct page {
+    const struct report *report;
+    const struct model *model;
+    FILE *out;
+    int width;
+    bool color;
+    int code; /* first failure */
+};
+
+void page_heading(const struct page *p, const char *title);
+/* A line of text wrapped at the width, indented by two columns. */
+void page_text(const struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+void page_kernels(struct page *p);
+void page_transfers(struct page *p);
+void page_waits(struct page *p);
+void page_scopes(struct page *p);
+void page_metrics(struct page *p);
+
+#endif

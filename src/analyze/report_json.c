@@ -1,0 +1,545 @@
+/* report_json.c - the report for programs: exact integers under stable keys.
+ *
+ * docs/report.md describes the keys. Times are ns, sizes bytes; what is unknown
+ * is null. Keys are added, never renamed. */
+#include "analyze/cells.h"
+#include "analyze/findings.h"
+#include "analyze/json_out.h"
+#include "analyze/report.h"
+#include "analyze/scope_view.h"
+#include "symbol/demangle.h"
+
+#include <string.h>
+
+enum { JSON_FORMAT = 1 };
+
+struct page_json {
+    const struct report *report;
+    const struct model *model;
+    struct json_out out;
+    int code; /* first failure beside the output's own */
+};
+
+static const char *text_of(const struct page_json *p, int64_t name)
+{
+    return name > 0 ? model_text(p->model, (uint32_t)name) : "";
+}
+
+/* Sentences, a line each, as an array of strings. */
+static void put_lines(struct page_json *p, const char *key, struct buf *text)
+{
+    json_out_array(&p->out, key);
+    const char *at = buf_cstr(text);
+    if (buf_error(text))
+        p->code = GPUFL_E_NOMEM;
+    while (*at) {
+        size_t len = strcspn(at, "\n");
+        char line[1024];
+        snprintf(line, sizeof line, "%.*s", (int)len, at);
+        json_out_text(&p->out, NULL, line);
+        at += len + (at[len] == '\n');
+    }
+    json_out_close_array(&p->out);
+}
+
+static void put_histogram(struct json_out *j, const struct histogram *h)
+{
+    json_out_count(j, "count", h->count);
+    json_out_int(j, "total_ns", h->total);
+    json_out_int(j, "min_ns", h->count ? h->min : CELL_NULL);
+    json_out_int(j, "max_ns", h->count ? h->max : CELL_NULL);
+    json_out_int(j, "mean_ns", h->count ? histogram_mean(h) : CELL_NULL);
+    json_out_int(j, "median_ns", h->count ? histogram_quantile(h, 0.5) : CELL_NULL);
+    json_out_int(j, "p90_ns", h->count ? histogram_quantile(h, 0.9) : CELL_NULL);
+    json_out_int(j, "p99_ns", h->count ? histogram_quantile(h, 0.99) : CELL_NULL);
+}
+
+/* ---- sessions -------------------------------------------------------------------------- */
+
+static void put_facts(struct page_json *p)
+{
+    const struct sum_facts *f = &p->model->facts;
+    struct json_out *j = &p->out;
+    bool merged = p->report->count > 1;
+    json_out_object(j, merged ? "run" : "session");
+    const struct {
+        const char *key;
+        uint32_t name;
+    } texts[] = {{"id", f->session},      {"app", f->app},
+                 {"host", f->host},       {"run", f->run},
+                 {"command", f->command}, {"engine", f->engine},
+                 {"backend", f->backend}, {"version", f->version},
+                 {"system", f->system},   {"end_reason", f->end_reason}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        json_out_text_or_null(j, texts[i].key, text_of(p, texts[i].name));
+    json_out_int(j, "pid", f->sessions == 1 && f->pid > 0 ? f->pid : CELL_NULL);
+    json_out_bool(j, "simulated", f->simulated);
+    json_out_bool(j, "clean_end", !f->unclean);
+    json_out_count(j, "unclean_sessions", f->unclean);
+    int64_t start = merged ? f->start : f->clock.known ? f->start + f->clock.offset : CELL_NULL;
+    json_out_int(j, "start_epoch_ns", start);
+    json_out_int(j, "duration_ns", sum_facts_duration(p->model));
+    json_out_int(j, "clock_offset_ns", merged || !f->clock.known ? CELL_NULL : f->clock.offset);
+    json_out_close_object(j);
+}
+
+static void put_sessions(struct page_json *p)
+{
+    struct json_out *j = &p->out;
+    json_out_array(j, "sessions");
+    for (size_t i = 0; i < p->report->count; i++) {
+        const struct report_session *s = &p->report->sessions[i];
+        json_out_object(j, NULL);
+        json_out_text(j, "dir", s->dir);
+        json_out_text_or_null(j, "error", s->failure ? s->failure : "");
+        json_out_text_or_null(j, "id", text_of(p, s->session));
+        json_out_text_or_null(j, "app", text_of(p, s->app));
+        json_out_text_or_null(j, "host", text_of(p, s->host));
+        json_out_text_or_null(j, "run", text_of(p, s->run));
+        json_out_text_or_null(j, "engine", text_of(p, s->engine));
+        json_out_text_or_null(j, "backend", text_of(p, s->backend));
+        json_out_int(j, "pid", s->pid > 0 ? s->pid : CELL_NULL);
+        json_out_int(j, "start_epoch_ns", s->start ? s->start : CELL_NULL);
+        json_out_int(j, "duration_ns", s->duration);
+        json_out_count(j, "kernels", s->kernels);
+        json_out_int(j, "kernel_ns", s->kernel_time);
+        json_out_int(j, "busy_ns", s->busy);
+        json_out_bool(j, "simulated", s->simulated);
+        json_out_bool(j, "clean_end", !s->unclean);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+static void put_log(struct page_json *p)
+{
+    const struct load_stats *s = &p->report->stats;
+    struct json_out *j = &p->out;
+    json_out_object(j, "log");
+    json_out_count(j, "parts", s->files.parts);
+    json_out_count(j, "missing_parts", s->missing);
+    json_out_count(j, "unreadable_parts", s->files.unreadable);
+    json_out_count(j, "broken_off_parts", s->files.cut);
+    json_out_count(j, "lines", s->lines.lines);
+    json_out_count(j, "damaged_lines", s->lines.damaged - s->cut_lines);
+    json_out_count(j, "unfinished_lines", s->cut_lines);
+    json_out_count(j, "too_long_lines", s->files.too_long);
+    json_out_count(j, "unknown_records", s->lines.unknown_records);
+    json_out_count(j, "unknown_columns", s->lines.unknown_columns);
+    json_out_count(j, "gpuflight_lines", s->lines.foreign);
+    json_out_count(j, "gpuflight_lines_unused", s->lines.foreign_unmapped);
+    json_out_count(j, "foreign_files", p->report->foreign);
+    json_out_close_object(j);
+}
+
+/* ---- ledger ---------------------------------------------------------------------------- */
+
+static void put_rows_read(struct page_json *p)
+{
+    json_out_object(&p->out, "rows_read");
+    for (int i = 0; i < RECORD_COUNT; i++)
+        if (records[i].kind == RECORD_KIND_EVENT)
+            json_out_count(&p->out, records[i].type, p->model->facts.rows[i]);
+    json_out_close_object(&p->out);
+}
+
+static void put_ledger(struct page_json *p)
+{
+    static const char *const verdicts[] = {"absent", "complete", "uncounted", "incomplete"};
+    const struct sum_ledger *l = &p->model->ledger;
+    const int64_t *cells = (const int64_t *)&l->row;
+    struct json_out *j = &p->out;
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    json_out_object(j, "ledger");
+    json_out_text(j, "verdict", verdicts[sum_ledger_judge(p->model, &text)]);
+    put_lines(p, "missing", &text);
+    json_out_bool(j, "final", l->final);
+    for (unsigned c = COL_ledger_launches; c < COL_ledger_COUNT; c++)
+        json_out_int(j, records[RECORD_ledger].columns[c].name, l->any ? cells[c] : CELL_NULL);
+    put_rows_read(p);
+    json_out_close_object(j);
+    buf_fini(&text);
+}
+
+static void put_lists(struct page_json *p)
+{
+    const struct sum_facts *f = &p->model->facts;
+    struct json_out *j = &p->out;
+    json_out_array(j, "capabilities");
+    for (size_t i = 0; i < f->capability_count; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "feature", text_of(p, f->capabilities[i].feature));
+        json_out_bool(j, "requested", f->capabilities[i].requested);
+        json_out_text(j, "status", text_of(p, f->capabilities[i].status));
+        json_out_text_or_null(j, "reason", text_of(p, f->capabilities[i].reason));
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_array(j, "options");
+    for (size_t i = 0; i < f->option_count; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "name", text_of(p, f->options[i].name));
+        json_out_text(j, "value", text_of(p, f->options[i].value));
+        json_out_text(j, "source", text_of(p, f->options[i].source));
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_array(j, "messages");
+    for (size_t i = 0; i < f->message_count; i++) {
+        static const char *const severities[] = {"", "note", "warning", "error"};
+        json_out_object(j, NULL);
+        json_out_text(j, "severity", severities[f->messages[i].severity]);
+        json_out_text(j, "code", text_of(p, f->messages[i].code));
+        json_out_text(j, "text", text_of(p, f->messages[i].text));
+        json_out_count(j, "count", f->messages[i].count);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+/* ---- devices --------------------------------------------------------------------------- */
+
+static void put_busy(struct json_out *j, const char *key, const struct busy *b, int64_t from)
+{
+    struct busy_result r;
+    busy_result(b, &r);
+    json_out_object(j, key);
+    json_out_int(j, "busy_ns", r.busy);
+    json_out_int(j, "doubtful_ns", r.doubtful);
+    json_out_int(j, "first_ns", r.busy ? r.first - from : CELL_NULL);
+    json_out_int(j, "last_ns", r.busy ? r.last - from : CELL_NULL);
+    json_out_int(j, "idle_ns", r.idle);
+    json_out_array(j, "gaps");
+    for (int i = 0; i < BUSY_GAP_CLASSES; i++) {
+        json_out_object(j, NULL);
+        json_out_int(j, "below_ns", i < BUSY_GAP_CLASSES - 1 ? busy_gap_limits[i] : CELL_NULL);
+        json_out_count(j, "count", r.gaps.count[i]);
+        json_out_int(j, "total_ns", r.gaps.total[i]);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_array(j, "longest_gaps");
+    for (int i = 0; i < BUSY_GAPS && r.gaps.longest[i].end > r.gaps.longest[i].start; i++) {
+        json_out_object(j, NULL);
+        json_out_int(j, "start_ns", r.gaps.longest[i].start - from);
+        json_out_int(j, "duration_ns", r.gaps.longest[i].end - r.gaps.longest[i].start);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_close_object(j);
+}
+
+static void put_metric(struct json_out *j, const char *name, const struct metric_sum *s)
+{
+    if (!s->count) {
+        json_out_null(j, name);
+        return;
+    }
+    json_out_object(j, name);
+    json_out_count(j, "samples", s->count);
+    json_out_number(j, "mean", sum_metrics_mean(s));
+    json_out_int(j, "max", s->max);
+    json_out_int(j, "min", s->min);
+    json_out_close_object(j);
+}
+
+static void put_device_metrics(struct json_out *j, const struct device_metrics *d)
+{
+    double joules;
+    bool counter;
+    json_out_object(j, "metrics");
+    json_out_count(j, "samples", d->samples);
+    for (unsigned c = COL_device_metric_device + 1; c < COL_device_metric_COUNT; c++)
+        if (c != COL_device_metric_throttle && c != COL_device_metric_energy)
+            put_metric(j, records[RECORD_device_metric].columns[c].name, &d->metrics[c]);
+    if (sum_metrics_energy(d, &joules, &counter))
+        json_out_number(j, "energy_j", joules);
+    else
+        json_out_null(j, "energy_j");
+    json_out_text_or_null(j, "energy_source",
+                          counter                ? "counter"
+                          : d->power_covered > 0 ? "power"
+                                                 : "");
+    json_out_object(j, "throttle_samples");
+    json_out_count(j, "known", d->throttle_known);
+    for (int i = 0; i < THROTTLE_BITS; i++)
+        json_out_count(j, sum_metrics_throttle(i), d->throttled[i]);
+    json_out_close_object(j);
+    json_out_close_object(j);
+}
+
+static void put_device(struct page_json *p, uint32_t i)
+{
+    const struct device_sum *d = &p->model->devices.items[i];
+    const struct record *r = &records[RECORD_device];
+    const int64_t *cells = (const int64_t *)&d->row;
+    struct json_out *j = &p->out;
+    json_out_object(j, NULL);
+    json_out_bool(j, "known", d->named);
+    for (unsigned c = COL_device_index; c < COL_device_COUNT; c++)
+        if (r->columns[c].ref == RECORD_name)
+            json_out_text_or_null(j, r->columns[c].name, text_of(p, cells[c]));
+        else
+            json_out_int(j, r->columns[c].name, d->named ? cells[c] : CELL_NULL);
+    json_out_count(j, "kernels", d->kernels);
+    put_busy(j, "compute", &d->compute, p->model->facts.start);
+    put_busy(j, "any", &d->any, p->model->facts.start);
+    if (i < p->model->metrics.device_count && p->model->metrics.devices[i].samples)
+        put_device_metrics(j, &p->model->metrics.devices[i]);
+    else
+        json_out_null(j, "metrics");
+    json_out_close_object(j);
+}
+
+static void put_devices(struct page_json *p)
+{
+    const struct model *m = p->model;
+    json_out_array(&p->out, "devices");
+    for (uint32_t i = 0; i < m->devices.count; i++)
+        if (m->devices.items[i].named || m->devices.items[i].any.count ||
+            (i < m->metrics.device_count && m->metrics.devices[i].samples))
+            put_device(p, i);
+    json_out_close_array(&p->out);
+    json_out_object(&p->out, "host");
+    json_out_count(&p->out, "samples", m->metrics.host_samples);
+    for (unsigned c = COL_host_metric_time + 1; c < COL_host_metric_COUNT; c++)
+        put_metric(&p->out, records[RECORD_host_metric].columns[c].name, &m->metrics.host[c]);
+    json_out_close_object(&p->out);
+}
+
+/* ---- kernels --------------------------------------------------------------------------- */
+
+static void put_config(struct page_json *p, const struct kernel_config *k)
+{
+    const struct record *r = &records[RECORD_config];
+    const int64_t *cells = (const int64_t *)&k->row;
+    struct json_out *j = &p->out;
+    json_out_object(j, NULL);
+    for (unsigned c = COL_config_device; c < COL_config_COUNT; c++)
+        if (c == COL_config_device)
+            json_out_int(j, "device",
+                         k->row.device ? p->model->devices.items[k->row.device].row.index
+                                       : CELL_NULL);
+        else if (r->columns[c].ref == RECORD_name)
+            json_out_text_or_null(j, r->columns[c].name, text_of(p, cells[c]));
+        else
+            json_out_int(j, r->columns[c].name, cells[c]);
+    put_histogram(j, &k->time);
+    json_out_count(j, "graph", k->graph);
+    json_out_close_object(j);
+}
+
+static void put_kernel(struct page_json *p, const struct kernel_name *n)
+{
+    const struct sum_kernels *k = &p->model->kernels;
+    struct json_out *j = &p->out;
+    struct buf name;
+    buf_init(&name, 1 << 20);
+    demangle_put(&name, text_of(p, n->name));
+    json_out_object(j, NULL);
+    json_out_text_or_null(j, "name", buf_cstr(&name));
+    json_out_text_or_null(j, "symbol", text_of(p, n->name));
+    put_histogram(j, &n->time);
+    json_out_count(j, "graph", n->graph);
+    json_out_array(j, "configs");
+    for (uint32_t c = 0; c < n->configs; c++)
+        if (k->by_name[n->first + c])
+            put_config(p, &k->configs[k->by_name[n->first + c]]);
+    json_out_close_array(j);
+    json_out_close_object(j);
+    if (buf_error(&name))
+        p->code = GPUFL_E_NOMEM;
+    buf_fini(&name);
+}
+
+static void put_kernels(struct page_json *p)
+{
+    const struct sum_kernels *k = &p->model->kernels;
+    struct json_out *j = &p->out;
+    json_out_object(j, "kernels");
+    put_histogram(j, &k->time);
+    put_busy(j, "busy", &p->model->devices.compute, p->model->facts.start);
+    json_out_count(j, "invalid", k->invalid);
+    json_out_count(j, "names", k->name_count);
+    json_out_array(j, "by_name");
+    for (size_t i = 0; i < k->name_count && i < report_top(p->report); i++)
+        put_kernel(p, &k->names[i]);
+    json_out_close_array(j);
+    json_out_close_object(j);
+}
+
+/* ---- the rest -------------------------------------------------------------------------- */
+
+static void put_transfer(struct json_out *j, const char *key, const struct transfer_sum *s)
+{
+    json_out_object(j, key);
+    json_out_count(j, "count", s->count);
+    json_out_int(j, "bytes", s->bytes);
+    json_out_int(j, "total_ns", s->time);
+    json_out_int(j, "max_ns", s->max);
+    if (s->time > 0)
+        json_out_number(j, "gb_per_s", (double)s->bytes / (double)s->time);
+    else
+        json_out_null(j, "gb_per_s");
+}
+
+static void put_transfers(struct page_json *p)
+{
+    const struct sum_transfers *t = &p->model->transfers;
+    struct transfer_sum all = sum_transfers_copies(p->model);
+    struct json_out *j = &p->out;
+    put_transfer(j, "copies", &all);
+    json_out_object(j, "by_kind");
+    for (int i = 0; i < TRANSFER_KINDS; i++) {
+        if (!t->kinds[i].count)
+            continue;
+        put_transfer(j, sum_transfers_kind(i), &t->kinds[i]);
+        put_transfer(j, "pageable", &t->pageable[i]);
+        json_out_close_object(j);
+        json_out_close_object(j);
+    }
+    json_out_close_object(j);
+    json_out_count(j, "invalid", t->invalid);
+    json_out_close_object(j);
+    put_transfer(j, "fills", &t->fills);
+    json_out_close_object(j);
+}
+
+static void put_waits(struct page_json *p)
+{
+    const struct sum_waits *w = &p->model->waits;
+    struct json_out *j = &p->out;
+    uint64_t count;
+    int64_t total;
+    struct busy_result blocked;
+    sum_waits_blocking(p->model, &count, &total);
+    busy_result(&w->blocked, &blocked);
+    json_out_object(j, "synchronizations");
+    json_out_count(j, "host_waits", count);
+    json_out_int(j, "host_wait_ns", total);
+    json_out_int(j, "host_waiting_ns", blocked.busy);
+    json_out_object(j, "by_kind");
+    for (int i = 0; i < WAIT_KINDS; i++) {
+        if (!w->kinds[i].count)
+            continue;
+        json_out_object(j, sum_waits_kind(i));
+        json_out_bool(j, "blocks_host", sum_waits_blocks(i));
+        put_histogram(j, &w->kinds[i]);
+        json_out_close_object(j);
+    }
+    json_out_close_object(j);
+    json_out_close_object(j);
+    json_out_array(j, "vendor_overhead");
+    for (unsigned i = 0; i < w->overhead_count; i++) {
+        json_out_object(j, NULL);
+        json_out_text_or_null(j, "kind", text_of(p, w->overheads[i].kind));
+        json_out_count(j, "count", w->overheads[i].count);
+        json_out_int(j, "total_ns", w->overheads[i].time);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_object(j, "graphs");
+    json_out_count(j, "launches", w->graph_launches);
+    json_out_int(j, "launch_ns", w->graph_time);
+    json_out_int(j, "kernels", w->graph_kernels);
+    json_out_count(j, "launches_of_unknown_size", w->graph_unknown);
+    json_out_close_object(j);
+}
+
+static void put_memory(struct page_json *p)
+{
+    const struct sum_memory *s = &p->model->memory;
+    json_out_object(&p->out, "memory");
+    json_out_count(&p->out, "allocations", s->allocs);
+    json_out_int(&p->out, "allocated_bytes", s->alloc_bytes);
+    json_out_count(&p->out, "frees", s->frees);
+    json_out_int(&p->out, "freed_bytes", s->free_bytes);
+    json_out_int(&p->out, "peak_bytes", s->peak);
+    json_out_close_object(&p->out);
+}
+
+static void put_scope(struct page_json *p, uint32_t id)
+{
+    const struct scope_node *n = &p->model->scopes.nodes[id];
+    const struct scope_sum *s = &n->self;
+    struct json_out *j = &p->out;
+    json_out_object(j, NULL);
+    json_out_count(j, "id", id);
+    json_out_count(j, "parent", n->parent);
+    json_out_count(j, "depth", n->depth);
+    json_out_text(j, "name", text_of(p, n->name));
+    json_out_text_or_null(j, "tag", text_of(p, s->tag));
+    json_out_bool(j, "other_tags", s->tags > 1);
+    json_out_count(j, "calls", s->calls);
+    json_out_count(j, "open", s->open);
+    json_out_int(j, "wall_ns", s->wall);
+    json_out_int(j, "wall_min_ns", s->calls ? s->wall_min : CELL_NULL);
+    json_out_int(j, "wall_max_ns", s->calls ? s->wall_max : CELL_NULL);
+    json_out_int(j, "wall_mean_ns", s->calls ? s->wall / (int64_t)s->calls : CELL_NULL);
+    json_out_count(j, "kernels", n->all.kernels);
+    json_out_int(j, "gpu_ns", n->all.gpu);
+    json_out_count(j, "self_kernels", s->kernels);
+    json_out_int(j, "self_gpu_ns", s->gpu);
+    json_out_int(j, "copy_ns", n->all.copy);
+    json_out_count(j, "waits", n->all.waits);
+    json_out_int(j, "wait_ns", n->all.wait);
+    json_out_int(j, "iterations", s->repeat);
+    json_out_int(j, "iteration_ns", s->repeat > 0 ? s->repeat_wall / s->repeat : CELL_NULL);
+    json_out_close_object(j);
+}
+
+static void put_scopes(struct page_json *p)
+{
+    const struct sum_scopes *s = &p->model->scopes;
+    struct scope_view v;
+    size_t top = p->report->options.top > 0 ? report_top(p->report) : 0;
+    if (scope_view_open(&v, s, top)) {
+        p->code = GPUFL_E_NOMEM;
+        return;
+    }
+    json_out_count(&p->out, "scope_paths", v.all);
+    json_out_array(&p->out, "scopes");
+    for (size_t i = 0; i < v.count; i++)
+        put_scope(p, v.nodes[i]);
+    json_out_close_array(&p->out);
+    json_out_object(&p->out, "outside_scopes");
+    json_out_count(&p->out, "kernels", s->nodes[0].self.kernels);
+    json_out_int(&p->out, "gpu_ns", s->nodes[0].self.gpu);
+    json_out_close_object(&p->out);
+    scope_view_close(&v);
+}
+
+static void put_summary(struct page_json *p)
+{
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    findings_put(p->model, &text);
+    put_lines(p, "summary", &text);
+    buf_fini(&text);
+}
+
+int report_json(const struct report *r, FILE *out)
+{
+    struct page_json p = {.report = r, .model = &r->model};
+    json_out_init(&p.out, out);
+    json_out_object(&p.out, NULL);
+    json_out_int(&p.out, "format", JSON_FORMAT);
+    json_out_text(&p.out, "gpufl", GPUFL_VERSION);
+    json_out_bool(&p.out, "simulated", p.model->facts.simulated);
+    put_summary(&p);
+    put_facts(&p);
+    put_sessions(&p);
+    put_log(&p);
+    put_ledger(&p);
+    put_lists(&p);
+    put_devices(&p);
+    put_kernels(&p);
+    put_transfers(&p);
+    put_waits(&p);
+    put_memory(&p);
+    put_scopes(&p);
+    json_out_close_object(&p.out);
+    int code = json_out_finish(&p.out);
+    return code ? code : p.code;
+}

@@ -1,0 +1,515 @@
+/* report_tables.c - the tables of the text report: kernels, copies, waits, scopes, metrics. */
+#include "analyze/cells.h"
+#include "analyze/findings.h"
+#include "analyze/grid.h"
+#include "analyze/report.h"
+#include "analyze/scope_view.h"
+#include "analyze/units.h"
+#include "base/alloc.h"
+#include "symbol/demangle.h"
+
+#include <string.h>
+
+enum { CONFIGS_EACH = 3, INDENT_MAX = 24 };
+
+static void print_grid(struct page *p, struct grid *g)
+{
+    int code = grid_print(g, p->out, p->width, p->color);
+    p->code = p->code ? p->code : code;
+    grid_fini(g);
+}
+
+/* A kernel's demangled name as a cell. */
+static void put_name(struct page *p, struct grid *g, int64_t name)
+{
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    demangle_put(&text, name ? model_text(p->model, (uint32_t)name) : "(kernel not known)");
+    grid_put(g, "%s", buf_cstr(&text));
+    p->code = p->code ? p->code : buf_error(&text) ? GPUFL_E_NOMEM : 0;
+    buf_fini(&text);
+}
+
+/* ---- kernels --------------------------------------------------------------------------- */
+
+static void put_busy(const struct page *p)
+{
+    const struct model *m = p->model;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], name[160], doubt[80];
+    int64_t duration = sum_facts_duration(m);
+    uint32_t only;
+    bool several = sum_devices_used(m, &only) > 1;
+    for (uint32_t i = 0; i < m->devices.count; i++) {
+        struct busy_result k, any;
+        const struct device_sum *s = &m->devices.items[i];
+        busy_result(&s->compute, &k);
+        busy_result(&s->any, &any);
+        if (!any.busy && (!several || !s->named))
+            continue;
+        *doubt = '\0';
+        if (k.doubtful)
+            snprintf(doubt, sizeof doubt, " (up to %s more: too many gaps to keep apart)",
+                     units_time(d, k.doubtful));
+        page_text(p, "%s: kernels ran %s of the time (%s)%s, with copies and fills %s.",
+                  findings_device(m, i, name, sizeof name),
+                  units_percent(a, (double)k.busy, (double)duration), units_time(b, k.busy), doubt,
+                  units_percent(c, (double)any.busy, (double)duration));
+    }
+}
+
+static void put_summary(const struct page *p)
+{
+    const struct sum_kernels *k = &p->model->kernels;
+    const struct histogram *h = &k->time;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT],
+        g[UNITS_TEXT];
+    page_text(p, "%s kernels of %s name%s, %s together.", units_count(a, (int64_t)h->count),
+              units_count(b, (int64_t)k->name_count), k->name_count == 1 ? "" : "s",
+              units_time(c, h->total));
+    put_busy(p);
+    page_text(p, "Each: mean %s, median %s, P90 %s, P99 %s, least %s, most %s.",
+              units_time(b, histogram_mean(h)), units_time(c, histogram_quantile(h, 0.5)),
+              units_time(d, histogram_quantile(h, 0.9)), units_time(e, histogram_quantile(h, 0.99)),
+              units_time(f, h->min), units_time(g, h->max));
+    if (k->invalid)
+        page_text(p, "%s kernels have impossible times and are in no sum.",
+                  units_count(a, (int64_t)k->invalid));
+}
+
+static void put_top(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"share", GRID_RIGHT},  {"total", GRID_RIGHT}, {"calls", GRID_RIGHT}, {"mean", GRID_RIGHT},
+        {"median", GRID_RIGHT}, {"P99", GRID_RIGHT},   {"max", GRID_RIGHT},   {"kernel", GRID_NAME},
+    };
+    const struct sum_kernels *k = &p->model->kernels;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT],
+        h[UNITS_TEXT];
+    struct grid g;
+    size_t i;
+    int64_t rest = k->time.total;
+    grid_init(&g, columns, 8);
+    for (i = 0; i < k->name_count && i < report_top(p->report); i++) {
+        const struct kernel_name *n = &k->names[i];
+        rest -= n->time.total;
+        grid_put(&g, "%s", units_percent(a, (double)n->time.total, (double)k->time.total));
+        grid_put(&g, "%s", units_time(b, n->time.total));
+        grid_put(&g, "%s", units_count(c, (int64_t)n->time.count));
+        grid_put(&g, "%s", units_time(d, histogram_mean(&n->time)));
+        grid_put(&g, "%s", units_time(e, histogram_quantile(&n->time, 0.5)));
+        grid_put(&g, "%s", units_time(f, histogram_quantile(&n->time, 0.99)));
+        grid_put(&g, "%s", units_time(h, n->time.max));
+        put_name(p, &g, n->name);
+    }
+    page_heading(p, "Top kernels by time");
+    print_grid(p, &g);
+    if (i < k->name_count)
+        page_text(p, "… %s more names, %s (%s)", units_count(a, (int64_t)(k->name_count - i)),
+                  units_time(b, rest), units_percent(c, (double)rest, (double)k->time.total));
+}
+
+/* "256", "32x8", "16x16x4". */
+static void put_dims(struct grid *g, int64_t x, int64_t y, int64_t z)
+{
+    if (x == CELL_NULL || x <= 0)
+        grid_put(g, "-");
+    else if (z > 1)
+        grid_put(g, "%lldx%lldx%lld", (long long)x, (long long)y, (long long)z);
+    else if (y > 1)
+        grid_put(g, "%lldx%lld", (long long)x, (long long)y);
+    else
+        grid_put(g, "%lld", (long long)x);
+}
+
+static int64_t known(int64_t v)
+{
+    return v == CELL_NULL || v < 0 ? 0 : v;
+}
+
+static void put_occupancy(struct page *p, struct grid *g, const struct config_row *r)
+{
+    char a[UNITS_TEXT];
+    const struct model *m = p->model;
+    const struct device_row *d = &m->devices.items[r->device].row;
+    double blocks = (double)known(r->grid_x) * (double)known(r->grid_y) * (double)known(r->grid_z);
+    double room = (double)known(r->occ_blocks) * (double)known(d->sm_count);
+    if (r->occ_warps == CELL_NULL || known(r->occ_max_warps) == 0)
+        grid_put(g, "-");
+    else
+        grid_put(g, "%s", units_percent(a, (double)r->occ_warps, (double)r->occ_max_warps));
+    grid_put(g, "%s", r->occ_limiter ? model_text(m, (uint32_t)r->occ_limiter) : "-");
+    if (room > 0)
+        grid_put(g, blocks / room < 100 ? "%.2f" : "%.0f", blocks / room);
+    else
+        grid_put(g, "-");
+}
+
+static void put_config(struct page *p, struct grid *g, const struct kernel_config *c)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
+    const struct config_row *r = &c->row;
+    put_dims(g, r->grid_x, r->grid_y, r->grid_z);
+    put_dims(g, r->block_x, r->block_y, r->block_z);
+    grid_put(g, "%s", r->registers == CELL_NULL ? "-" : units_count(a, r->registers));
+    grid_put(g, "%s", units_bytes(b, known(r->shared_static) + known(r->shared_dynamic)));
+    grid_put(g, "%s",
+             r->local_per_thread == CELL_NULL ? "-"
+             : r->local_per_thread == 0       ? "0"
+                                              : units_bytes(d, r->local_per_thread));
+    put_occupancy(p, g, r);
+    grid_put(g, "%s", units_count(a, (int64_t)c->time.count));
+    grid_put(g, "%s", units_time(e, histogram_mean(&c->time)));
+    put_name(p, g, r->name);
+}
+
+static void put_configs(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"grid", GRID_RIGHT},   {"block", GRID_RIGHT}, {"regs", GRID_RIGHT},
+        {"shared", GRID_RIGHT}, {"local", GRID_RIGHT}, {"occup.", GRID_RIGHT},
+        {"limiter", GRID_LEFT}, {"waves", GRID_RIGHT}, {"calls", GRID_RIGHT},
+        {"mean", GRID_RIGHT},   {"kernel", GRID_NAME},
+    };
+    const struct sum_kernels *k = &p->model->kernels;
+    struct grid g;
+    bool spills = false, more = false;
+    size_t top = report_top(p->report);
+    grid_init(&g, columns, 11);
+    for (size_t i = 0; i < k->name_count && i < top; i++) {
+        const struct kernel_name *n = &k->names[i];
+        more |= n->configs > CONFIGS_EACH;
+        for (uint32_t c = 0; c < n->configs && c < CONFIGS_EACH; c++) {
+            const struct kernel_config *config = &k->configs[k->by_name[n->first + c]];
+            spills |= known(config->row.local_per_thread) > 0;
+            if (config->row.id == 0 && config->row.grid_x != 0)
+                put_config(p, &g, config);
+        }
+    }
+    page_heading(p, "Launch configurations of the top kernels, and their theoretical occupancy");
+    if (g.cells)
+        print_grid(p, &g);
+    else
+        grid_fini(&g), page_text(p, "none: the log does not tell how kernels were launched.");
+    if (more)
+        page_text(p, "The %d heaviest of each kernel; --json has all.", CONFIGS_EACH);
+    if (spills)
+        page_text(p, "local > 0: registers spill to memory, or the kernel keeps arrays on its "
+                     "stack. waves: grid / (resident blocks x SMs).");
+}
+
+void page_kernels(struct page *p)
+{
+    page_heading(p, "Kernels");
+    if (!p->model->kernels.time.count) {
+        page_text(p, "none: %s.", findings_why_none(p->model, "kernels"));
+        return;
+    }
+    put_summary(p);
+    put_top(p);
+    put_configs(p);
+}
+
+/* ---- copies and fills ------------------------------------------------------------------ */
+
+static void put_transfer(struct grid *g, const char *kind, const char *which,
+                         const struct transfer_sum *s)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
+    if (!s->count)
+        return;
+    grid_put(g, "%s%s", kind, which);
+    grid_put(g, "%s", units_count(a, (int64_t)s->count));
+    grid_put(g, "%s", units_bytes(b, s->bytes));
+    grid_put(g, "%s", units_time(c, s->time));
+    grid_put(g, "%s", units_rate(d, s->bytes, s->time));
+    grid_put(g, "%s", units_time(e, s->max));
+}
+
+void page_transfers(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"kind", GRID_LEFT},  {"count", GRID_RIGHT}, {"bytes", GRID_RIGHT},
+        {"time", GRID_RIGHT}, {"rate", GRID_RIGHT},  {"longest", GRID_RIGHT},
+    };
+    const struct sum_transfers *t = &p->model->transfers;
+    struct transfer_sum all = sum_transfers_copies(p->model);
+    char a[UNITS_TEXT];
+    struct grid g;
+    page_heading(p, "Copies and fills");
+    if (!all.count && !t->fills.count) {
+        page_text(p, "none: %s.", findings_why_none(p->model, "copies"));
+        return;
+    }
+    grid_init(&g, columns, 6);
+    for (int i = 0; i < TRANSFER_KINDS; i++) {
+        put_transfer(&g, sum_transfers_kind(i), "", &t->kinds[i]);
+        put_transfer(&g, "  of it ", "pageable", &t->pageable[i]);
+    }
+    put_transfer(&g, "fill", "", &t->fills);
+    print_grid(p, &g);
+    if (t->invalid)
+        page_text(p, "%s rows have impossible times and are in no sum.",
+                  units_count(a, (int64_t)t->invalid));
+}
+
+/* ---- waits ----------------------------------------------------------------------------- */
+
+static void put_sync_rows(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"kind", GRID_LEFT}, {"count", GRID_RIGHT},   {"time", GRID_RIGHT}, {"mean", GRID_RIGHT},
+        {"P99", GRID_RIGHT}, {"longest", GRID_RIGHT}, {"", GRID_LEFT},
+    };
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
+    struct grid g;
+    grid_init(&g, columns, 7);
+    for (int i = 0; i < WAIT_KINDS; i++) {
+        const struct histogram *h = &p->model->waits.kinds[i];
+        if (!h->count)
+            continue;
+        grid_put(&g, "%s", sum_waits_kind(i));
+        grid_put(&g, "%s", units_count(a, (int64_t)h->count));
+        grid_put(&g, "%s", units_time(b, h->total));
+        grid_put(&g, "%s", units_time(c, histogram_mean(h)));
+        grid_put(&g, "%s", units_time(d, histogram_quantile(h, 0.99)));
+        grid_put(&g, "%s", units_time(e, h->max));
+        grid_put(&g, "%s", sum_waits_blocks(i) ? "the host waits" : "the host does not wait");
+    }
+    print_grid(p, &g);
+}
+
+static void put_overheads(const struct page *p)
+{
+    const struct sum_waits *w = &p->model->waits;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (!w->overhead_count)
+        return;
+    page_heading(p, "The vendor's profiling library, by its own records");
+    for (unsigned i = 0; i < w->overhead_count; i++)
+        page_text(p, "%s: %s in %s",
+                  w->overheads[i].kind ? model_text(p->model, w->overheads[i].kind) : "other",
+                  units_time(a, w->overheads[i].time),
+                  units_count(b, (int64_t)w->overheads[i].count));
+}
+
+void page_waits(struct page *p)
+{
+    const struct model *m = p->model;
+    const struct sum_waits *w = &m->waits;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    uint64_t rows = 0;
+    for (int i = 0; i < WAIT_KINDS; i++)
+        rows += w->kinds[i].count;
+    page_heading(p, "Synchronizations");
+    if (rows)
+        put_sync_rows(p);
+    else
+        page_text(p, "none: %s.", findings_why_none(m, "synchronizations"));
+    if (w->graph_launches) {
+        page_heading(p, "CUDA graphs");
+        page_text(p, "%s launches, %s in the launch calls, %s kernel nodes.",
+                  units_count(a, (int64_t)w->graph_launches), units_time(b, w->graph_time),
+                  units_count(c, w->graph_kernels));
+    }
+    if (m->memory.allocs || m->memory.frees) {
+        page_heading(p, "GPU memory");
+        page_text(p, "%s allocations of %s", units_count(a, (int64_t)m->memory.allocs),
+                  units_bytes(b, m->memory.alloc_bytes));
+        page_text(p, "%s frees; %s at most in use at once",
+                  units_count(a, (int64_t)m->memory.frees), units_bytes(b, m->memory.peak));
+    }
+    put_overheads(p);
+}
+
+/* ---- scopes ---------------------------------------------------------------------------- */
+
+static void put_scope(struct page *p, struct grid *g, const struct scope_node *n)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT],
+        h[UNITS_TEXT], tag[96] = "";
+    const struct scope_sum *s = &n->self;
+    int indent = n->depth * 2 < INDENT_MAX ? (int)n->depth * 2 : INDENT_MAX;
+    if (s->tags)
+        snprintf(tag, sizeof tag, " [%.80s%s]", model_text(p->model, s->tag),
+                 s->tags > 1 ? ", …" : "");
+    grid_put(g, "%s", units_count(a, (int64_t)s->calls));
+    grid_put(g, "%s", s->calls ? units_time(b, s->wall) : "-");
+    grid_put(g, "%s", s->calls ? units_time(c, s->wall / (int64_t)s->calls) : "-");
+    grid_put(g, "%s", s->calls ? units_time(d, s->wall_max) : "-");
+    grid_put(g, "%s", n->all.kernels ? units_time(e, n->all.gpu) : "-");
+    grid_put(g, "%s", s->kernels ? units_time(f, s->gpu) : "-");
+    grid_put(g, "%s", n->all.waits ? units_time(h, n->all.wait) : "-");
+    if (s->repeat > 0)
+        grid_put(g, "%s", units_time(a, s->repeat_wall / s->repeat));
+    else
+        grid_put(g, "-");
+    grid_put(g, "%*s%s%s%s", indent, "", n->name ? model_text(p->model, n->name) : "(no name)", tag,
+             s->open ? " (still open at the end)" : "");
+}
+
+void page_scopes(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"calls", GRID_RIGHT}, {"wall", GRID_RIGHT},      {"mean", GRID_RIGHT},
+        {"max", GRID_RIGHT},   {"GPU", GRID_RIGHT},       {"GPU self", GRID_RIGHT},
+        {"waits", GRID_RIGHT}, {"per iter.", GRID_RIGHT}, {"scope", GRID_TEXT},
+    };
+    const struct sum_scopes *s = &p->model->scopes;
+    struct scope_view v;
+    struct grid g;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    int code = scope_view_open(&v, s, p->report->options.top > 0 ? report_top(p->report) : 0);
+    p->code = p->code ? p->code : code;
+    if (code)
+        return;
+    page_heading(p, "Scopes");
+    if (!v.all) {
+        page_text(p, "none: %s.", findings_why_none(p->model, "scopes"));
+        return scope_view_close(&v);
+    }
+    grid_init(&g, columns, 9);
+    for (size_t i = 0; i < v.count; i++)
+        put_scope(p, &g, &s->nodes[v.nodes[i]]);
+    print_grid(p, &g);
+    if (v.count < v.all)
+        page_text(p, "… and %s scopes that took less", units_count(a, (int64_t)(v.all - v.count)));
+    if (s->nodes[0].self.kernels)
+        page_text(p, "Outside all scopes: %s kernels, %s on the GPU.",
+                  units_count(a, (int64_t)s->nodes[0].self.kernels),
+                  units_time(b, s->nodes[0].self.gpu));
+    scope_view_close(&v);
+}
+
+/* ---- metrics --------------------------------------------------------------------------- */
+
+/* How a column is shown: name, and what its unit is. */
+enum unit { UNIT_PERCENT, UNIT_CENTI, UNIT_BYTES, UNIT_RATE, UNIT_WATT, UNIT_PLAIN };
+
+struct metric_line {
+    const char *name;
+    unsigned column;
+    enum unit unit;
+    const char *suffix;
+};
+
+static const struct metric_line device_lines[] = {
+    {"GPU utilization", COL_device_metric_gpu_util, UNIT_PERCENT, ""},
+    {"memory utilization", COL_device_metric_mem_util, UNIT_PERCENT, ""},
+    {"memory used", COL_device_metric_memory_used, UNIT_BYTES, ""},
+    {"power", COL_device_metric_power, UNIT_WATT, ""},
+    {"temperature", COL_device_metric_temperature, UNIT_PLAIN, " C"},
+    {"memory temperature", COL_device_metric_temperature_memory, UNIT_PLAIN, " C"},
+    {"hot spot", COL_device_metric_temperature_junction, UNIT_PLAIN, " C"},
+    {"SM clock", COL_device_metric_clock_sm, UNIT_PLAIN, " MHz"},
+    {"graphics clock", COL_device_metric_clock_gfx, UNIT_PLAIN, " MHz"},
+    {"memory clock", COL_device_metric_clock_mem, UNIT_PLAIN, " MHz"},
+    {"PCIe in", COL_device_metric_pcie_rx, UNIT_RATE, ""},
+    {"PCIe out", COL_device_metric_pcie_tx, UNIT_RATE, ""},
+    {"PCIe both ways", COL_device_metric_pcie_total, UNIT_RATE, ""},
+    {"fan", COL_device_metric_fan, UNIT_PERCENT, ""},
+    {"voltage", COL_device_metric_voltage, UNIT_PLAIN, " mV"},
+    {"corrected ECC errors", COL_device_metric_ecc_corrected, UNIT_PLAIN, ""},
+    {"uncorrected ECC errors", COL_device_metric_ecc_uncorrected, UNIT_PLAIN, ""},
+    {"processes", COL_device_metric_processes, UNIT_PLAIN, ""},
+};
+
+static const struct metric_line host_lines[] = {
+    {"CPU of the host", COL_host_metric_cpu, UNIT_CENTI, ""},
+    {"RAM used", COL_host_metric_memory_used, UNIT_BYTES, ""},
+    {"CPU of the process", COL_host_metric_process_cpu, UNIT_CENTI, ""},
+    {"RAM of the process", COL_host_metric_process_rss, UNIT_BYTES, ""},
+};
+
+static void put_value(struct grid *g, const struct metric_line *l, double v)
+{
+    char a[UNITS_TEXT];
+    switch (l->unit) {
+    case UNIT_PERCENT:
+        grid_put(g, "%.1f %%", v);
+        break;
+    case UNIT_CENTI:
+        grid_put(g, "%.1f %%", v / 100);
+        break;
+    case UNIT_BYTES:
+        grid_put(g, "%s", units_bytes(a, (int64_t)v));
+        break;
+    case UNIT_RATE:
+        grid_put(g, "%s", units_rate(a, (int64_t)v, 1000000000));
+        break;
+    case UNIT_WATT:
+        grid_put(g, "%.1f W", v / 1e3);
+        break;
+    default:
+        grid_put(g, "%.0f%s", v, l->suffix);
+    }
+}
+
+static void put_metrics(struct page *p, const struct metric_line *lines, size_t count,
+                        const struct metric_sum *sums)
+{
+    static const struct grid_column columns[] = {
+        {"", GRID_LEFT}, {"mean", GRID_RIGHT}, {"peak", GRID_RIGHT}, {"least", GRID_RIGHT}};
+    struct grid g;
+    grid_init(&g, columns, 4);
+    for (size_t i = 0; i < count; i++) {
+        const struct metric_sum *s = &sums[lines[i].column];
+        if (!s->count)
+            continue;
+        grid_put(&g, "%s", lines[i].name);
+        put_value(&g, &lines[i], sum_metrics_mean(s));
+        put_value(&g, &lines[i], (double)s->max);
+        put_value(&g, &lines[i], (double)s->min);
+    }
+    if (g.cells)
+        print_grid(p, &g);
+    else
+        grid_fini(&g);
+}
+
+static void put_throttle(const struct page *p, const struct device_metrics *d)
+{
+    char list[512] = "", a[UNITS_TEXT];
+    size_t at = 0;
+    for (int i = 0; i < THROTTLE_BITS; i++)
+        if (d->throttled[i] && sum_metrics_throttle_bad(i))
+            at += (size_t)snprintf(
+                list + at, sizeof list - at, "%s%s in %s of the samples", at ? ", " : "",
+                sum_metrics_throttle(i),
+                units_percent(a, (double)d->throttled[i], (double)d->throttle_known));
+    if (at)
+        page_text(p, "Clocks were held down: %s.", list);
+}
+
+static void put_device(struct page *p, uint32_t i)
+{
+    const struct device_metrics *d = &p->model->metrics.devices[i];
+    char name[160], a[UNITS_TEXT];
+    double joules;
+    bool counter;
+    page_text(p, "%s, %s samples", findings_device(p->model, i, name, sizeof name),
+              units_count(a, (int64_t)d->samples));
+    put_metrics(p, device_lines, sizeof device_lines / sizeof *device_lines, d->metrics);
+    if (sum_metrics_energy(d, &joules, &counter))
+        page_text(p, "Energy: %s (%s).", units_energy(a, joules),
+                  counter ? "by the device's counter" : "power over time");
+    put_throttle(p, d);
+}
+
+void page_metrics(struct page *p)
+{
+    const struct sum_metrics *s = &p->model->metrics;
+    char a[UNITS_TEXT];
+    bool any = s->host_samples > 0;
+    page_heading(p, "System metrics");
+    for (uint32_t i = 0; i < s->device_count; i++)
+        if (s->devices[i].samples) {
+            any = true;
+            put_device(p, i);
+        }
+    if (s->host_samples) {
+        page_text(p, "Host, %s samples", units_count(a, (int64_t)s->host_samples));
+        put_metrics(p, host_lines, sizeof host_lines / sizeof *host_lines, s->host);
+    }
+    if (!any)
+        page_text(p, "none: %s.", findings_why_none(p->model, "device_metrics"));
+}

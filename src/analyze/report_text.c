@@ -1,0 +1,444 @@
+/* report_text.c - the report for people: what happened first, then the evidence. */
+#include "analyze/cells.h"
+#include "analyze/findings.h"
+#include "analyze/grid.h"
+#include "analyze/report.h"
+#include "analyze/units.h"
+
+#include "base/alloc.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { WIDTH_LEAST = 80, WIDTH_MOST = 160, LIST_MAX = 50 };
+
+void page_heading(const struct page *p, const char *title)
+{
+    fprintf(p->out, p->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
+}
+
+/* Words of a text in lines of the page's width, the first line behind `lead`. */
+static void wrap(const struct page *p, const char *lead, const char *text)
+{
+    size_t indent = strlen(lead), at = indent;
+    fputs(lead, p->out);
+    for (const char *word = text; *word;) {
+        size_t len = strcspn(word, " \n");
+        if (at > indent && at + 1 + len > (size_t)p->width) {
+            fprintf(p->out, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (at > indent) {
+            fputc(' ', p->out);
+            at++;
+        }
+        fwrite(word, 1, len, p->out);
+        at += len;
+        word += len;
+        word += strspn(word, " \n");
+    }
+    fputc('\n', p->out);
+}
+
+void page_text(const struct page *p, const char *fmt, ...)
+{
+    char text[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    wrap(p, "  ", text);
+}
+
+/* "  name        text" */
+static void put_fact(const struct page *p, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void put_fact(const struct page *p, const char *name, const char *fmt, ...)
+{
+    char text[2048], lead[24];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    snprintf(lead, sizeof lead, "  %-9s ", name);
+    wrap(p, lead, text);
+}
+
+/* ---- the head -------------------------------------------------------------------------- */
+
+static void put_simulated(const struct page *p)
+{
+    if (!p->model->facts.simulated)
+        return;
+    const char *some = p->report->count > 1 ? "some or all of this" : "this";
+    fprintf(p->out,
+            "%s*** SIMULATED: no GPU stood behind %s. Times, names and metrics are invented "
+            "(backend sim). ***%s\n",
+            p->color ? "\033[1;31m" : "", some, p->color ? "\033[0m" : "");
+}
+
+/* Sentences, one a line, each wrapped. */
+static void put_sentences(const struct page *p, const char *lead, const char *lines)
+{
+    char line[1024];
+    while (*lines) {
+        size_t len = strcspn(lines, "\n"), n = len < sizeof line - 1 ? len : sizeof line - 1;
+        memcpy(line, lines, n);
+        line[n] = '\0';
+        wrap(p, lead, line);
+        lines += len + (lines[len] == '\n');
+    }
+}
+
+static void put_findings(struct page *p)
+{
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    findings_put(p->model, &text);
+    page_heading(p, "Where the time went");
+    put_sentences(p, "  ", buf_cstr(&text));
+    if (buf_error(&text))
+        p->code = GPUFL_E_NOMEM;
+    buf_fini(&text);
+}
+
+static void put_damage(const struct page *p)
+{
+    const struct load_stats *s = &p->report->stats;
+    char a[UNITS_TEXT];
+    uint64_t damaged = s->lines.damaged - s->cut_lines;
+    if (damaged)
+        put_fact(p, "damage",
+                 "%s damaged line%s of %llu passed over: what they held is missing below",
+                 units_count(a, (int64_t)damaged), damaged == 1 ? "" : "s",
+                 (unsigned long long)s->lines.lines);
+    if (s->files.cut)
+        put_fact(p, "damage", "%llu compressed file%s broken off: what follows in them is missing",
+                 (unsigned long long)s->files.cut, s->files.cut == 1 ? "" : "s");
+    if (s->files.unreadable)
+        put_fact(p, "damage", "%llu file%s could not be read: %s",
+                 (unsigned long long)s->files.unreadable, s->files.unreadable == 1 ? "" : "s",
+                 s->files.first_error);
+    if (s->files.too_long)
+        put_fact(p, "damage", "%llu line%s too long to be read",
+                 (unsigned long long)s->files.too_long, s->files.too_long == 1 ? "" : "s");
+    if (s->missing)
+        put_fact(p, "missing", "%u part%s of the log %s not there: their numbers are left out",
+                 s->missing, s->missing == 1 ? "" : "s", s->missing == 1 ? "is" : "are");
+    if (s->cut_lines)
+        put_fact(p, "note", "the last line of %llu file%s was still being written",
+                 (unsigned long long)s->cut_lines, s->cut_lines == 1 ? "" : "s");
+}
+
+static void put_devices(const struct page *p)
+{
+    const struct model *m = p->model;
+    char a[UNITS_TEXT], text[160], memory[48], sms[48];
+    for (uint32_t i = 0; i < m->devices.count; i++) {
+        const struct device_row *d = &m->devices.items[i].row;
+        if (!m->devices.items[i].named)
+            continue;
+        *memory = *sms = '\0';
+        if (d->memory_total > 0)
+            snprintf(memory, sizeof memory, ", %s", units_bytes(a, d->memory_total));
+        if (d->sm_count > 0)
+            snprintf(sms, sizeof sms, ", %lld SMs", (long long)d->sm_count);
+        const char *arch = model_text(m, (uint32_t)d->arch),
+                   *driver = model_text(m, (uint32_t)d->driver),
+                   *uuid = model_text(m, (uint32_t)d->uuid);
+        put_fact(p, "device", "%s%s%s%s%s%s%s%s%s", findings_device(m, i, text, sizeof text),
+                 *arch ? ", " : "", arch, sms, memory, *driver ? ", driver " : "", driver,
+                 *uuid ? ", " : "", uuid);
+    }
+}
+
+static void put_end(const struct page *p)
+{
+    const struct sum_facts *f = &p->model->facts;
+    if (f->sessions > 1 && f->unclean)
+        put_fact(p, "end",
+                 "%u of %u sessions did NOT end cleanly: killed, crashed or still running",
+                 f->unclean, f->sessions);
+    else if (f->unclean)
+        put_fact(p, "end",
+                 "NOT CLEAN: the program was killed, crashed or is still running; this is "
+                 "what had reached the disk");
+    else
+        put_fact(p, "end", "clean%s%s", f->end_reason ? ": " : "",
+                 model_text(p->model, f->end_reason));
+}
+
+static void put_summary(const struct page *p)
+{
+    const struct model *m = p->model;
+    const struct sum_facts *f = &m->facts;
+    char a[UNITS_TEXT], b[UNITS_TEXT], pid[32] = "";
+    page_heading(p, p->report->count > 1 ? "All sessions together" : "Session");
+    if (f->sessions == 1 && f->pid > 0)
+        snprintf(pid, sizeof pid, ", pid %lld", (long long)f->pid);
+    if (f->app)
+        put_fact(p, "program", "%s%s%s%s", model_text(m, f->app), pid, f->host ? " on " : "",
+                 model_text(m, f->host));
+    if (f->command)
+        put_fact(p, "command", "%s", model_text(m, f->command));
+    if (f->session && f->sessions == 1)
+        put_fact(p, "session", "%s%s%s", model_text(m, f->session), f->run ? ", run " : "",
+                 model_text(m, f->run));
+    int64_t start = f->sessions == 1 && p->report->count == 1
+                        ? (f->clock.known ? f->start + f->clock.offset : 0)
+                        : f->start;
+    put_fact(p, "time", "%s long%s%s", units_time(a, sum_facts_duration(m)),
+             start > 0 ? ", from " : "", start > 0 ? units_epoch(b, start) : "");
+    put_end(p);
+    if (f->engine || f->backend)
+        put_fact(p, "engine", "%s%s%s%s%s", f->engine ? model_text(m, f->engine) : "?",
+                 f->backend ? ", backend " : "", model_text(m, f->backend),
+                 f->version ? ", gpufl " : "", model_text(m, f->version));
+    put_devices(p);
+    if (f->system)
+        put_fact(p, "system", "%s", model_text(m, f->system));
+    put_damage(p);
+}
+
+/* ---- the list of sessions -------------------------------------------------------------- */
+
+static void put_sessions(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"session", GRID_LEFT}, {"program", GRID_TEXT},  {"pid", GRID_RIGHT},  {"start", GRID_LEFT},
+        {"time", GRID_RIGHT},   {"kernels", GRID_RIGHT}, {"busy", GRID_RIGHT}, {"", GRID_LEFT},
+    };
+    const struct report *r = p->report;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
+    struct grid g;
+    grid_init(&g, columns, 8);
+    for (size_t i = 0; i < r->count && i < LIST_MAX; i++) {
+        const struct report_session *s = &r->sessions[i];
+        const char *slash = strrchr(s->dir, '/');
+        grid_put(&g, "%.8s",
+                 s->session ? model_text(p->model, s->session)
+                 : slash    ? slash + 1
+                            : s->dir);
+        grid_put(&g, "%s", s->failure ? s->failure : model_text(p->model, s->app));
+        grid_put(&g, "%lld", (long long)s->pid);
+        grid_put(&g, "%s", s->start ? units_epoch(a, s->start) : "-");
+        grid_put(&g, "%s", units_time(b, s->duration));
+        grid_put(&g, "%s", units_count(c, (int64_t)s->kernels));
+        grid_put(&g, "%s", units_percent(d, (double)s->busy, (double)s->duration));
+        grid_put(&g, "%s%s%s", s->failure ? "unreadable " : "", s->unclean ? "unclean " : "",
+                 s->simulated ? "simulated" : "");
+    }
+    fprintf(p->out, "%zu sessions", r->count);
+    if (r->runs > 1)
+        fprintf(p->out, " of %u different runs: name one of them to see it alone", r->runs);
+    else if (p->model->facts.run)
+        fprintf(p->out, " of run %s", model_text(p->model, p->model->facts.run));
+    fputs(r->failed ? "; some cannot be read\n" : "\n", p->out);
+    p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
+    if (r->count > LIST_MAX)
+        page_text(p, "… and %zu more", r->count - LIST_MAX);
+    grid_fini(&g);
+}
+
+/* ---- the ledger ------------------------------------------------------------------------ */
+
+static const char *verdict_text(enum ledger_verdict v)
+{
+    switch (v) {
+    case LEDGER_COMPLETE:
+        return "Complete: launched, recorded and written agree.";
+    case LEDGER_UNCOUNTED:
+        return "Nothing is known to be missing; not every launch could be counted beforehand.";
+    case LEDGER_INCOMPLETE:
+        return "INCOMPLETE:";
+    default:
+        return "The log holds no ledger: what was lost cannot be told.";
+    }
+}
+
+static void put_cell(struct grid *g, int64_t v)
+{
+    char a[UNITS_TEXT];
+    grid_put(g, "%s", v == CELL_NULL ? "-" : units_count(a, v));
+}
+
+static void put_counts(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"", GRID_LEFT},         {"launched", GRID_RIGHT}, {"recorded", GRID_RIGHT},
+        {"written", GRID_RIGHT}, {"read", GRID_RIGHT},
+    };
+    const struct ledger_row *l = &p->model->ledger.row;
+    const uint64_t *rows = p->model->facts.rows;
+    const struct {
+        const char *name;
+        int64_t launched, recorded, written;
+        uint64_t read;
+    } lines[] = {
+        {"kernels", sum_ledger_launched(&p->model->ledger), l->kernels_recorded, l->kernels_written,
+         rows[RECORD_kernel]},
+        {"copies and fills", CELL_NULL, l->copies_recorded, l->copies_written,
+         rows[RECORD_memcpy] + rows[RECORD_memset]},
+        {"synchronizations", CELL_NULL, l->syncs_recorded, l->syncs_written, rows[RECORD_sync]},
+        {"scopes", l->scopes_opened, CELL_NULL, l->scopes_written, rows[RECORD_scope]},
+    };
+    struct grid g;
+    grid_init(&g, columns, 5);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        grid_put(&g, "%s", lines[i].name);
+        put_cell(&g, lines[i].launched);
+        put_cell(&g, lines[i].recorded);
+        put_cell(&g, lines[i].written);
+        put_cell(&g, (int64_t)lines[i].read);
+    }
+    p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
+    grid_fini(&g);
+}
+
+/* What was asked for: in one line what was collected, in a line each what was not. */
+static void put_capabilities(const struct page *p)
+{
+    const struct model *m = p->model;
+    const struct sum_facts *f = &m->facts;
+    char list[1024] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const struct facts_capability *c = &f->capabilities[i];
+        const char *status = model_text(m, c->status);
+        if (strcmp(status, "collected") != 0 || at + 64 > sizeof list)
+            continue;
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%.48s", at ? ", " : "",
+                               model_text(m, c->feature));
+    }
+    if (at)
+        put_fact(p, "collected", "%s", list);
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const struct facts_capability *c = &f->capabilities[i];
+        const char *status = model_text(m, c->status), *reason = model_text(m, c->reason);
+        if (!strcmp(status, "collected") || (!c->requested && !*reason))
+            continue;
+        put_fact(p, c->requested ? "asked for" : "not asked", "%s: %s%s%s",
+                 model_text(m, c->feature), status, *reason ? ": " : "", reason);
+    }
+}
+
+/* Options that are not at their default, and who set them. */
+static void put_options(const struct page *p)
+{
+    const struct model *m = p->model;
+    char list[1800] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < m->facts.option_count; i++) {
+        const struct facts_option *o = &m->facts.options[i];
+        const char *source = model_text(m, o->source);
+        if (!strcmp(source, "default") || !*source || at + 200 > sizeof list)
+            continue;
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%.48s=%.96s (%.32s)", at ? ", " : "",
+                               model_text(m, o->name), model_text(m, o->value), source);
+    }
+    if (at)
+        put_fact(p, "options", "%s", list);
+}
+
+static void put_cost(const struct page *p)
+{
+    const struct ledger_row *l = &p->model->ledger.row;
+    const struct {
+        const char *name;
+        int64_t ns;
+    } costs[] = {
+        {"in callbacks on the program's threads", l->cost_callbacks},
+        {"start", l->cost_start},
+        {"stop", l->cost_stop},
+        {"collector thread (CPU)", l->cost_collector},
+        {"sampler thread (CPU)", l->cost_sampler},
+        {"the vendor's library, by its own records", l->cost_vendor},
+    };
+    char list[512] = "", a[UNITS_TEXT], b[UNITS_TEXT];
+    size_t at = 0;
+    int64_t inside = 0;
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        if (costs[i].ns == CELL_NULL)
+            continue;
+        inside = i < 3 ? cells_sum(inside, costs[i].ns) : inside;
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s %s", at ? ", " : "",
+                               units_time(a, costs[i].ns), costs[i].name);
+    }
+    if (at)
+        put_fact(p, "our cost", "%s. On the program's own threads: %s of the run.", list,
+                 units_percent(b, (double)inside, (double)sum_facts_duration(p->model)));
+    put_fact(p, "",
+             "Not measurable from inside: what the driver's own recording adds to each "
+             "launch and kernel. Time the program with and without gpufl to know.");
+}
+
+static void put_ledger(struct page *p)
+{
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    enum ledger_verdict v = sum_ledger_judge(p->model, &text);
+    page_heading(p, "Capture ledger");
+    page_text(p, "%s", verdict_text(v));
+    put_sentences(p, "    ", buf_cstr(&text));
+    if (v != LEDGER_ABSENT) {
+        put_counts(p);
+        put_cost(p);
+    }
+    put_capabilities(p);
+    put_options(p);
+    if (buf_error(&text))
+        p->code = GPUFL_E_NOMEM;
+    buf_fini(&text);
+}
+
+/* ---- messages and the whole ------------------------------------------------------------ */
+
+static void put_messages(const struct page *p)
+{
+    static const char *const severities[] = {"", "note", "WARNING", "ERROR"};
+    const struct sum_facts *f = &p->model->facts;
+    int shown = 0;
+    if (!f->message_count)
+        return;
+    page_heading(p, "Messages");
+    for (int s = 3; s > 0; s--)
+        for (size_t i = 0; i < f->message_count; i++) {
+            const struct facts_message *g = &f->messages[i];
+            if (g->severity != s || shown++ >= LIST_MAX)
+                continue;
+            char times[48] = "";
+            if (g->count > 1)
+                snprintf(times, sizeof times, " (%llu times)", (unsigned long long)g->count);
+            page_text(p, "%s: %s%s", severities[s], model_text(p->model, g->text), times);
+        }
+    if (shown > LIST_MAX || f->messages_dropped)
+        page_text(p, "… and more: see --json");
+}
+
+static void put_brief(struct page *p)
+{
+    const struct report *r = p->report;
+    put_simulated(p);
+    if (r->count > 1)
+        put_sessions(p);
+    put_findings(p);
+}
+
+int report_text(const struct report *r, FILE *out)
+{
+    int width = r->options.width;
+    struct page p = {.report = r, .model = &r->model, .out = out, .color = r->options.color};
+    p.width = width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
+    put_brief(&p);
+    put_summary(&p);
+    if (!r->options.brief) {
+        put_ledger(&p);
+        page_kernels(&p);
+        page_transfers(&p);
+        page_waits(&p);
+        page_scopes(&p);
+        page_metrics(&p);
+        put_messages(&p);
+    }
+    return p.code ? p.code : ferror(out) ? GPUFL_E_IO : 0;
+}

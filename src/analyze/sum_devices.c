@@ -1,0 +1,181 @@
+/* sum_devices.c - device rows by UUID, and the unions of what ran on each. */
+#include "analyze/sum_devices.h"
+
+#include "analyze/cells.h"
+#include "analyze/model.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <string.h>
+
+void sum_devices_init(struct model *m)
+{
+    busy_init(&m->devices.compute);
+    busy_init(&m->devices.any);
+}
+
+void sum_devices_fini(struct model *m)
+{
+    struct sum_devices *d = &m->devices;
+    for (size_t i = 0; i < d->count; i++) {
+        busy_fini(&d->items[i].compute);
+        busy_fini(&d->items[i].any);
+    }
+    mem_free(d->items);
+    busy_fini(&d->compute);
+    busy_fini(&d->any);
+    memset(d, 0, sizeof *d);
+}
+
+static int append(struct sum_devices *d, const struct device_row *row, uint32_t host, bool named)
+{
+    int code = mem_grow(&d->items, &d->cap, d->count + 1, sizeof *d->items, DEVICES_MAX);
+    if (code)
+        return code;
+    struct device_sum *s = &d->items[d->count++];
+    *s = (struct device_sum){.row = *row, .host = host, .named = named};
+    busy_init(&s->compute);
+    busy_init(&s->any);
+    return 0;
+}
+
+/* The unknown device comes first, whatever happens. */
+static int ensure_unknown(struct sum_devices *d)
+{
+    struct device_row none = {0};
+    return d->count ? 0 : append(d, &none, 0, false);
+}
+
+/* Index of the device, added where it is new; the unknown one where there are too many. */
+static int find(struct sum_devices *d, const struct device_row *row, uint32_t host, uint32_t *at)
+{
+    *at = 0;
+    int code = ensure_unknown(d);
+    for (uint32_t i = 1; !code && i < d->count; i++) {
+        const struct device_sum *s = &d->items[i];
+        bool same = row->uuid ? s->row.uuid == row->uuid
+                              : !s->row.uuid && s->row.index == row->index && s->host == host;
+        if (same) {
+            *at = i;
+            return 0;
+        }
+    }
+    if (!code && d->count < DEVICES_MAX && !(code = append(d, row, host, true)))
+        *at = (uint32_t)d->count - 1;
+    return code;
+}
+
+/* Name cells become ids of model.names; unknown ones 0. */
+static void read_row(const struct model *m, const struct wire_batch *b, size_t i, int64_t *row)
+{
+    for (unsigned c = 0; c < b->record->column_count; c++) {
+        int64_t v = cells_get(b, c, i);
+        row[c] = b->record->columns[c].ref == RECORD_name ? model_name_cell(m, v) : v;
+    }
+}
+
+static int take_devices(struct model *m, const struct wire_batch *b)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < b->rows; i++) {
+        struct device_row row;
+        uint32_t at;
+        read_row(m, b, i, (int64_t *)&row);
+        int64_t id = row.id;
+        row.id = 0;
+        code = find(&m->devices, &row, m->facts.host, &at);
+        if (!code && at)
+            m->devices.items[at].row = row; /* a later description may know more */
+        if (!code)
+            code =
+                model_ref_put(&m->refs.devices, &m->refs.device_count, &m->refs.device_cap, id, at);
+    }
+    return code;
+}
+
+/* Rows with start, duration, stream in the given columns. */
+static int take_activity(struct model *m, const struct wire_batch *b, unsigned stream, bool compute)
+{
+    int code = ensure_unknown(&m->devices);
+    const int64_t *start = b->col[0], *duration = b->col[1];
+    int64_t end;
+    if (code || !start || !duration)
+        return code;
+    for (size_t i = 0; !code && i < b->rows; i++) {
+        struct device_sum *d = &m->devices.items[model_stream_device(m, cells_get(b, stream, i))];
+        if (!cells_interval(start[i], duration[i], &end))
+            continue;
+        d->kernels += compute;
+        code = busy_add(&d->any, start[i], end);
+        if (compute && !code)
+            code = busy_add(&d->compute, start[i], end);
+    }
+    return code;
+}
+
+int sum_devices_batch(struct model *m, const struct wire_batch *b)
+{
+    _Static_assert(COL_kernel_start == 0 && COL_memcpy_start == 0 && COL_memset_start == 0 &&
+                       COL_kernel_duration == 1 && COL_memcpy_duration == 1 &&
+                       COL_memset_duration == 1,
+                   "take_activity reads these columns by place");
+    switch (b->type) {
+    case RECORD_device:
+        return take_devices(m, b);
+    case RECORD_kernel:
+        return take_activity(m, b, COL_kernel_stream, true);
+    case RECORD_memcpy:
+        return take_activity(m, b, COL_memcpy_stream, false);
+    default:
+        return take_activity(m, b, COL_memset_stream, false);
+    }
+}
+
+int sum_devices_merge(struct model *into, const struct model *from, int64_t shift)
+{
+    struct sum_devices *d = &into->devices;
+    const struct sum_devices *o = &from->devices;
+    int code = ensure_unknown(d);
+    for (uint32_t i = 0; !code && i < o->count; i++) {
+        const struct device_sum *s = &o->items[i];
+        uint32_t at = 0;
+        if (i)
+            code = find(d, &s->row, s->host, &at);
+        d->merged[i] = at;
+        if (code)
+            break;
+        d->items[at].kernels += s->kernels;
+        code = busy_merge(&d->items[at].compute, &s->compute, shift);
+        if (!code)
+            code = busy_merge(&d->items[at].any, &s->any, shift);
+    }
+    return code;
+}
+
+int sum_devices_finish(struct model *m)
+{
+    struct sum_devices *d = &m->devices;
+    int code = ensure_unknown(d);
+    for (size_t i = 0; !code && i < d->count; i++) {
+        struct device_sum *s = &d->items[i];
+        code = busy_settle(&s->compute);
+        code = code ? code : busy_settle(&s->any);
+        code = code ? code : busy_merge(&d->compute, &s->compute, 0);
+        code = code ? code : busy_merge(&d->any, &s->any, 0);
+    }
+    return code;
+}
+
+unsigned sum_devices_used(const struct model *m, uint32_t *only)
+{
+    unsigned used = 0;
+    *only = 0;
+    for (uint32_t i = 0; i < m->devices.count; i++)
+        if (m->devices.items[i].named || m->devices.items[i].any.count) {
+            used++;
+            *only = i;
+        }
+    if (used > 1)
+        *only = 0;
+    return used;
+}

@@ -1,0 +1,47 @@
+/* sum_devices.h - the GPUs, and how long each was busy.
+ *
+ * Busy is a union of intervals: kernels of several streams overlap. Devices are
+ * told apart by their UUID, so that two processes on one GPU are not summed
+ * blindly. Index 0 stands for a device that the log does not name. Owner's thread. */
+#ifndef GPUFL_ANALYZE_SUM_DEVICES_H
+#define GPUFL_ANALYZE_SUM_DEVICES_H
+
+#include "analyze/busy.h"
+#include "wire/record.h"
+
+#include <stdbool.h>
+
+struct model;
+struct wire_batch;
+
+#define SUM_DEVICES_TAKES                                                                          \
+    (MODEL_TAKES(device) | MODEL_TAKES(kernel) | MODEL_TAKES(memcpy) | MODEL_TAKES(memset))
+
+enum { DEVICES_MAX = 256 };
+
+struct device_sum {
+    struct device_row row; /* name cells: ids of model.names; id 0 */
+    uint32_t host;         /* name of its host */
+    bool named;            /* the log describes it */
+    uint64_t kernels;      /* that ran on it */
+    struct busy compute;   /* kernels */
+    struct busy any;       /* kernels, copies and fills */
+};
+
+struct sum_devices {
+    struct device_sum *items; /* owned; [0] is the unknown device */
+    size_t count, cap;
+    struct busy compute, any;     /* of all devices together; after finish */
+    uint32_t merged[DEVICES_MAX]; /* during a merge: index of the other model's device here */
+};
+
+void sum_devices_init(struct model *m);
+void sum_devices_fini(struct model *m);
+int sum_devices_batch(struct model *m, const struct wire_batch *b);
+int sum_devices_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_devices_finish(struct model *m);
+
+/* Devices that are named or did something; *only gets its index where it is one. */
+unsigned sum_devices_used(const struct model *m, uint32_t *only);
+
+#endif

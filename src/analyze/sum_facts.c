@@ -1,0 +1,280 @@
+/* sum_facts.c - header, clock, lists, and the first and last moment of a session. */
+#include "analyze/sum_facts.h"
+
+#include "analyze/cells.h"
+#include "analyze/model.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <string.h>
+
+void sum_facts_init(struct model *m)
+{
+    busy_init(&m->facts.covered);
+}
+
+void sum_facts_fini(struct model *m)
+{
+    struct sum_facts *f = &m->facts;
+    mem_free(f->options);
+    mem_free(f->capabilities);
+    mem_free(f->messages);
+    busy_fini(&f->covered);
+    memset(f, 0, sizeof *f);
+}
+
+static void note_clock(struct sum_facts *f, int64_t monotonic, int64_t real, int64_t uncertainty)
+{
+    int64_t offset;
+    if (monotonic == CELL_NULL || real == CELL_NULL || real <= 0 ||
+        __builtin_sub_overflow(real, monotonic, &offset))
+        return;
+    if (uncertainty == CELL_NULL || uncertainty < 0)
+        uncertainty = INT64_MAX;
+    if (!f->clock.known || uncertainty < f->clock.uncertainty)
+        f->clock = (struct facts_clock){true, offset, uncertainty};
+}
+
+static uint32_t text_id(struct model *m, const char *text)
+{
+    return text && *text ? intern_str(m->names, text) : 0;
+}
+
+/* The last header counts: of the public client's sessions the first may be incomplete. */
+int sum_facts_header(struct model *m, const struct wire_header *h)
+{
+    struct sum_facts *f = &m->facts;
+    f->header = true;
+    f->session = text_id(m, h->session);
+    f->app = text_id(m, h->app);
+    f->host = text_id(m, h->host);
+    f->run = text_id(m, h->run);
+    f->command = text_id(m, h->command);
+    f->engine = text_id(m, h->engine);
+    f->backend = text_id(m, h->backend);
+    f->version = text_id(m, h->version);
+    f->system = text_id(m, h->system);
+    f->pid = h->pid;
+    f->simulated |= h->simulated;
+    f->start = h->start;
+    note_clock(f, h->clock_monotonic, h->clock_real, h->clock_uncertainty);
+    return 0;
+}
+
+/* ---- lists ----------------------------------------------------------------------------- */
+
+static int add_option(struct sum_facts *f, struct facts_option o)
+{
+    for (size_t i = 0; i < f->option_count; i++)
+        if (f->options[i].name == o.name) {
+            f->options[i] = o;
+            return 0;
+        }
+    if (f->option_count == FACTS_ROWS)
+        return 0;
+    int code = mem_grow(&f->options, &f->option_cap, f->option_count + 1, sizeof o, FACTS_ROWS);
+    if (!code)
+        f->options[f->option_count++] = o;
+    return code;
+}
+
+/* The last word about a feature counts. */
+static int add_capability(struct sum_facts *f, struct facts_capability c)
+{
+    for (size_t i = 0; i < f->capability_count; i++)
+        if (f->capabilities[i].feature == c.feature) {
+            f->capabilities[i] = c;
+            return 0;
+        }
+    if (f->capability_count == FACTS_ROWS)
+        return 0;
+    int code = mem_grow(&f->capabilities, &f->capability_cap, f->capability_count + 1, sizeof c,
+                        FACTS_ROWS);
+    if (!code)
+        f->capabilities[f->capability_count++] = c;
+    return code;
+}
+
+static int add_message(struct sum_facts *f, struct facts_message g)
+{
+    for (size_t i = 0; i < f->message_count; i++)
+        if (f->messages[i].text == g.text && f->messages[i].code == g.code) {
+            f->messages[i].count += g.count;
+            return 0;
+        }
+    if (f->message_count == FACTS_MESSAGES) {
+        f->messages_dropped += g.count;
+        return 0;
+    }
+    int code =
+        mem_grow(&f->messages, &f->message_cap, f->message_count + 1, sizeof g, FACTS_MESSAGES);
+    if (!code)
+        f->messages[f->message_count++] = g;
+    return code;
+}
+
+/* ---- batches --------------------------------------------------------------------------- */
+
+static void widen(struct sum_facts *f, int64_t start, int64_t end)
+{
+    if (!f->any || start < f->first)
+        f->first = start;
+    if (!f->any || end > f->last)
+        f->last = end;
+    f->any = true;
+}
+
+/* First and last moment of rows whose first column is their time. */
+static void note_times(struct sum_facts *f, const struct wire_batch *b)
+{
+    const struct record *r = b->record;
+    int duration = r->column_count > 1 && !strcmp(r->columns[1].name, "duration") ? 1 : -1;
+    if (r->kind != RECORD_KIND_EVENT || r->columns[0].coding != CODING_TIME || !b->col[0])
+        return;
+    int64_t low = INT64_MAX, high = INT64_MIN, end;
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t ns = duration > 0 ? cells_or(b, 1, i, 0) : 0;
+        if (!cells_interval(b->col[0][i], ns, &end))
+            continue;
+        low = b->col[0][i] < low ? b->col[0][i] : low;
+        high = end > high ? end : high;
+    }
+    if (low <= high)
+        widen(f, low, high);
+}
+
+static int take_row(struct model *m, const struct wire_batch *b, size_t i)
+{
+    struct sum_facts *f = &m->facts;
+#define NAME(column) model_name_cell(m, cells_get(b, column, i))
+    switch (b->type) {
+    case RECORD_clock:
+        note_clock(f, cells_get(b, COL_clock_monotonic, i), cells_get(b, COL_clock_real, i),
+                   cells_get(b, COL_clock_uncertainty, i));
+        return 0;
+    case RECORD_option:
+        return add_option(f, (struct facts_option){NAME(COL_option_name), NAME(COL_option_value),
+                                                   NAME(COL_option_source)});
+    case RECORD_capability:
+        return add_capability(
+            f, (struct facts_capability){NAME(COL_capability_feature), NAME(COL_capability_status),
+                                         NAME(COL_capability_reason),
+                                         cells_or(b, COL_capability_requested, i, 0) == 1});
+    case RECORD_message: {
+        int64_t severity = cells_or(b, COL_message_severity, i, 1);
+        return add_message(f, (struct facts_message){cells_or(b, COL_message_time, i, 0),
+                                                     severity < 1   ? 1
+                                                     : severity > 3 ? 3
+                                                                    : (int)severity,
+                                                     NAME(COL_message_code), NAME(COL_message_text),
+                                                     1});
+    }
+    case RECORD_end:
+        f->ended = true;
+        f->end = cells_or(b, COL_end_time, i, 0);
+        f->end_reason = NAME(COL_end_reason);
+        return 0;
+    default:
+        return 0;
+    }
+#undef NAME
+}
+
+int sum_facts_batch(struct model *m, const struct wire_batch *b)
+{
+    const uint32_t listed = MODEL_TAKES(clock) | MODEL_TAKES(option) | MODEL_TAKES(capability) |
+                            MODEL_TAKES(message) | MODEL_TAKES(end);
+    int code = 0;
+    m->facts.rows[b->type] += b->rows;
+    note_times(&m->facts, b);
+    for (size_t i = 0; !code && (listed & 1u << b->type) && i < b->rows; i++)
+        code = take_row(m, b, i);
+    return code;
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
+
+int64_t sum_facts_epoch(const struct model *m)
+{
+    return m->facts.clock.known ? m->facts.clock.offset : 0;
+}
+
+int64_t sum_facts_duration(const struct model *m)
+{
+    const struct sum_facts *f = &m->facts;
+    struct busy_result covered;
+    if (!f->covered.count)
+        return f->end > f->start ? f->end - f->start : 0;
+    busy_result(&f->covered, &covered);
+    return covered.busy;
+}
+
+int sum_facts_finish(struct model *m)
+{
+    struct sum_facts *f = &m->facts;
+    if (f->sessions) /* merged: already resolved */
+        return busy_settle(&f->covered);
+    f->sessions = 1;
+    f->unclean = !f->ended;
+    if (f->any && (!f->header || f->start <= 0))
+        f->start = f->first;
+    if (!f->ended || f->end < f->start)
+        f->end = f->any && f->last > f->start ? f->last : f->start;
+    return 0;
+}
+
+/* Texts that differ between the merged sessions are dropped. */
+static void merge_texts(struct sum_facts *f, const struct sum_facts *o)
+{
+    const struct {
+        uint32_t *into;
+        uint32_t from;
+    } texts[] = {{&f->app, o->app},         {&f->host, o->host},
+                 {&f->run, o->run},         {&f->command, o->command},
+                 {&f->engine, o->engine},   {&f->backend, o->backend},
+                 {&f->version, o->version}, {&f->system, o->system},
+                 {&f->session, o->session}, {&f->end_reason, o->end_reason}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!f->sessions)
+            *texts[i].into = texts[i].from;
+        else if (*texts[i].into != texts[i].from)
+            *texts[i].into = 0;
+}
+
+static int merge_lists(struct sum_facts *f, const struct sum_facts *o, int64_t shift)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < o->option_count; i++)
+        code = add_option(f, o->options[i]);
+    for (size_t i = 0; !code && i < o->capability_count; i++)
+        code = add_capability(f, o->capabilities[i]);
+    for (size_t i = 0; !code && i < o->message_count; i++) {
+        struct facts_message g = o->messages[i];
+        g.time = cells_sum(g.time, shift);
+        code = add_message(f, g);
+    }
+    f->messages_dropped += o->messages_dropped;
+    return code;
+}
+
+int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
+{
+    struct sum_facts *f = &into->facts;
+    const struct sum_facts *o = &from->facts;
+    int64_t start = cells_sum(o->start, shift), end = cells_sum(o->end, shift);
+    merge_texts(f, o);
+    f->header |= o->header;
+    f->simulated |= o->simulated;
+    f->start = !f->sessions || start < f->start ? start : f->start;
+    f->end = !f->sessions || end > f->end ? end : f->end;
+    f->ended = (!f->sessions || f->ended) && o->ended;
+    f->clock = (struct facts_clock){.known = true};
+    f->unclean += o->unclean;
+    f->sessions += o->sessions;
+    if (o->any)
+        widen(f, cells_sum(o->first, shift), cells_sum(o->last, shift));
+    for (size_t i = 0; i < sizeof f->rows / sizeof *f->rows; i++)
+        f->rows[i] += o->rows[i];
+    int code = busy_add(&f->covered, start, end);
+    return code ? code : merge_lists(f, o, shift);
+}

@@ -1,0 +1,77 @@
+/* sum_facts.h - what the session says of itself: header, clock, options,
+ * capabilities, messages, windows, and how it ended. Owner's thread. */
+#ifndef GPUFL_ANALYZE_SUM_FACTS_H
+#define GPUFL_ANALYZE_SUM_FACTS_H
+
+#include "analyze/busy.h"
+#include "wire/encode.h"
+
+#include <stdbool.h>
+
+struct model;
+struct wire_batch;
+
+enum { FACTS_MESSAGES = 200, FACTS_ROWS = 256 }; /* most that are kept of each list */
+
+struct facts_option {
+    uint32_t name, value, source; /* ids of model.names */
+};
+
+struct facts_capability {
+    uint32_t feature, status, reason;
+    bool requested;
+};
+
+struct facts_message {
+    int64_t time; /* ns on the model's clock */
+    int severity; /* 1 note, 2 warning, 3 error */
+    uint32_t code, text;
+    uint64_t count; /* the same text, said again */
+};
+
+/* A cell's worth of clock: epoch = monotonic + offset. */
+struct facts_clock {
+    bool known;
+    int64_t offset;      /* ns */
+    int64_t uncertainty; /* ns */
+};
+
+struct sum_facts {
+    uint32_t session, app, host, run, command, engine, backend, version, system; /* names */
+    int64_t pid;
+    bool header;         /* one was seen */
+    bool simulated;      /* also: any of the merged sessions */
+    int64_t start;       /* of the session, ns; of the first record where no header tells */
+    bool any;            /* an event was seen: first and last are set */
+    int64_t first, last; /* start of the first and end of the last event, ns */
+    bool ended;          /* cleanly; merged: all of them */
+    int64_t end;         /* ns; last event where it did not end cleanly */
+    uint32_t end_reason;
+    struct facts_clock clock;     /* of the pair read with the least uncertainty */
+    uint64_t rows[32];            /* rows read, by record type */
+    unsigned sessions;            /* merged ones; 1 for a session */
+    struct busy covered;          /* merged: the time in which a session ran */
+    unsigned unclean;             /* sessions without an end */
+    struct facts_option *options; /* owned */
+    size_t option_count, option_cap;
+    struct facts_capability *capabilities; /* owned */
+    size_t capability_count, capability_cap;
+    struct facts_message *messages; /* owned; FACTS_MESSAGES at most */
+    size_t message_count, message_cap;
+    uint64_t messages_dropped; /* different ones beyond that */
+};
+
+void sum_facts_init(struct model *m);
+void sum_facts_fini(struct model *m);
+int sum_facts_header(struct model *m, const struct wire_header *h);
+int sum_facts_batch(struct model *m, const struct wire_batch *b);
+int sum_facts_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_facts_finish(struct model *m);
+
+/* What to add to the session's times to get ns since the Unix epoch; 0: unknown. */
+int64_t sum_facts_epoch(const struct model *m);
+
+/* The session's length, ns; merged: the time in which one ran. 0 where nothing tells. */
+int64_t sum_facts_duration(const struct model *m);
+
+#endif

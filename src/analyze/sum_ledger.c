@@ -1,0 +1,192 @@
+/* sum_ledger.c - the last ledger row, and the sentences about what is missing. */
+#include "analyze/sum_ledger.h"
+
+#include "analyze/cells.h"
+#include "analyze/model.h"
+#include "analyze/units.h"
+
+#include <string.h>
+
+void sum_ledger_init(struct model *m)
+{
+    (void)m;
+}
+
+void sum_ledger_fini(struct model *m)
+{
+    memset(&m->ledger, 0, sizeof m->ledger);
+}
+
+int sum_ledger_batch(struct model *m, const struct wire_batch *b)
+{
+    struct sum_ledger *l = &m->ledger;
+    for (size_t i = 0; i < b->rows; i++) {
+        struct ledger_row row;
+        int64_t *cells = (int64_t *)&row;
+        for (unsigned c = 0; c < COL_ledger_COUNT; c++)
+            cells[c] = cells_get(b, c, i);
+        bool final = row.final == 1;
+        if (l->any && (l->final > final || (l->final == final && row.time < l->row.time)))
+            continue;
+        *l = (struct sum_ledger){.any = true, .final = final, .row = row};
+    }
+    return 0;
+}
+
+int sum_ledger_merge(struct model *into, const struct model *from, int64_t shift)
+{
+    struct sum_ledger *l = &into->ledger;
+    const struct sum_ledger *o = &from->ledger;
+    (void)shift;
+    if (!o->any) {
+        l->without++;
+        return 0;
+    }
+    if (!l->any) {
+        unsigned without = l->without;
+        *l = *o;
+        l->without = without;
+        return 0;
+    }
+    int64_t *a = (int64_t *)&l->row;
+    const int64_t *c = (const int64_t *)&o->row;
+    for (unsigned i = COL_ledger_launches; i < COL_ledger_COUNT; i++)
+        a[i] = a[i] == CELL_NULL || c[i] == CELL_NULL ? CELL_NULL : cells_sum(a[i], c[i]);
+    l->final = l->final && o->final;
+    return 0;
+}
+
+int sum_ledger_finish(struct model *m)
+{
+    (void)m;
+    return 0;
+}
+
+int64_t sum_ledger_launched(const struct sum_ledger *l)
+{
+    if (!l->any || l->row.launches == CELL_NULL)
+        return CELL_NULL;
+    return cells_sum(l->row.launches, l->row.graph_kernels > 0 ? l->row.graph_kernels : 0);
+}
+
+static int64_t known(int64_t cell)
+{
+    return cell == CELL_NULL || cell < 0 ? 0 : cell;
+}
+
+/* A count with its noun: "1 kernel", "2,000 kernels". */
+static void put_count(struct buf *out, int64_t n, const char *noun)
+{
+    char text[UNITS_TEXT];
+    buf_printf(out, "%s %s%s", units_count(text, n), noun, n == 1 ? "" : "s");
+}
+
+/* Losses that the capture counted: column, of what, why. */
+static const struct loss_sentence {
+    unsigned column;
+    const char *one, *many;
+    const char *why;
+} losses[] = {
+    {COL_ledger_lost_driver, "record", "records", "dropped by the driver, by its own count"},
+    {COL_ledger_lost_time, "record", "records", "not written: impossible timestamps"},
+    {COL_ledger_lost_spool, "row", "rows", "not written: disk, size limit or write error"},
+    {COL_ledger_lost_memory, "row", "rows", "not written: out of memory"},
+    {COL_ledger_lost_floor, "kernel", "kernels", "only counted, while gpufl_bench_floor was on"},
+    {COL_ledger_scopes_lost, "scope", "scopes", "not recorded: a thread's ring was full"},
+    {COL_ledger_joins_lost, "launch", "launches",
+     "not joined to a scope: a ring was full, or the driver's id came again"},
+    {COL_ledger_lost_pool, "buffer", "buffers",
+     "refused to the driver: the pool was exhausted (activity_pool_bytes)"},
+    {COL_ledger_unknown_records, "record", "records", "of a kind that this version does not read"},
+};
+
+static bool say_losses(const struct sum_ledger *l, struct buf *out)
+{
+    const int64_t *cells = (const int64_t *)&l->row;
+    bool any = false;
+    char text[UNITS_TEXT];
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        int64_t n = known(cells[losses[i].column]);
+        if (!n)
+            continue;
+        any |= losses[i].column != COL_ledger_unknown_records;
+        buf_printf(out, "%s %s %s.\n", units_count(text, n),
+                   n == 1 ? losses[i].one : losses[i].many, losses[i].why);
+    }
+    return any;
+}
+
+/* Launched, received from the driver. Returns the number that is missing without a count. */
+static int64_t say_received(const struct model *m, struct buf *out)
+{
+    const struct ledger_row *r = &m->ledger.row;
+    int64_t launched = sum_ledger_launched(&m->ledger);
+    int64_t missing = launched == CELL_NULL ? 0 : launched - known(r->kernels_recorded);
+    char text[UNITS_TEXT];
+    if (missing <= 0)
+        return 0;
+    put_count(out, missing, "kernel");
+    buf_printf(out, " of %s launched never reached the log", units_count(text, launched));
+    if (m->facts.unclean)
+        buf_str(out,
+                ": still running, or in buffers of the driver, when the process was killed.\n");
+    else if (known(r->lost_driver) || known(r->lost_pool))
+        buf_str(out, ": see what the driver dropped below.\n");
+    else
+        buf_str(out, ", and the driver gives no reason (launches that failed, or that ran "
+                     "before or after the capture, are among the usual ones).\n");
+    return missing;
+}
+
+/* Written by the ledger's word against rows that are here. */
+static bool say_written(const struct model *m, struct buf *out)
+{
+    static const struct {
+        unsigned column;
+        enum record_type type, second;
+        const char *noun;
+    } kinds[] = {
+        {COL_ledger_kernels_written, RECORD_kernel, RECORD_NONE, "kernel row"},
+        {COL_ledger_copies_written, RECORD_memcpy, RECORD_memset, "copy and fill row"},
+        {COL_ledger_syncs_written, RECORD_sync, RECORD_NONE, "synchronization row"},
+        {COL_ledger_scopes_written, RECORD_scope, RECORD_NONE, "scope row"},
+    };
+    const int64_t *cells = (const int64_t *)&m->ledger.row;
+    bool any = false;
+    char text[UNITS_TEXT];
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        int64_t written = known(cells[kinds[i].column]);
+        int64_t here = (int64_t)m->facts.rows[kinds[i].type];
+        if (kinds[i].second != RECORD_NONE)
+            here += (int64_t)m->facts.rows[kinds[i].second];
+        if (here >= written)
+            continue;
+        any = true;
+        put_count(out, written - here, kinds[i].noun);
+        buf_printf(out, " of %s written are not in the files read: parts are missing or damaged.\n",
+                   units_count(text, written));
+    }
+    return any;
+}
+
+enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
+{
+    const struct sum_ledger *l = &m->ledger;
+    char text[UNITS_TEXT];
+    if (!l->any)
+        return LEDGER_ABSENT;
+    bool lost = say_received(m, out) > 0;
+    lost |= say_losses(l, out);
+    lost |= say_written(m, out);
+    if (known(l->row.graph_unknown))
+        buf_printf(out, "%s graph launches held kernels that could not be counted beforehand.\n",
+                   units_count(text, l->row.graph_unknown));
+    if (!l->final)
+        buf_str(out, "The counters are those of the last heartbeat: the capture did not end by "
+                     "itself.\n");
+    if (lost || l->without)
+        return LEDGER_INCOMPLETE;
+    return l->row.launches == CELL_NULL || known(l->row.graph_unknown) || !l->final
+               ? LEDGER_UNCOUNTED
+               : LEDGER_COMPLETE;
+}

@@ -1,0 +1,61 @@
+/* sum_metrics.h - samples of devices and of the host: mean, peak, least.
+ *
+ * Null cells are unknown and take no part: they are never 0. Owner's thread. */
+#ifndef GPUFL_ANALYZE_SUM_METRICS_H
+#define GPUFL_ANALYZE_SUM_METRICS_H
+
+#include "wire/record.h"
+
+#include <stdbool.h>
+
+struct model;
+struct wire_batch;
+
+#define SUM_METRICS_TAKES (MODEL_TAKES(device_metric) | MODEL_TAKES(host_metric))
+
+enum { THROTTLE_BITS = 9 };
+
+struct metric_sum {
+    uint64_t count; /* samples that tell; 0: unknown */
+    int64_t min, max;
+    double sum;
+};
+
+struct device_metrics {
+    uint64_t samples;
+    struct metric_sum metrics[COL_device_metric_COUNT]; /* by column; time and device unused */
+    int64_t energy_last;               /* mJ, of the driver's counter; CELL_NULL: none yet */
+    int64_t energy_counted;            /* mJ, its differences */
+    uint64_t energy_steps;             /* differences */
+    int64_t power_time, power_last;    /* of the sample before: ns, mW; CELL_NULL: none */
+    double power_energy;               /* J, trapezoids of power over time */
+    int64_t power_covered;             /* ns that they span */
+    uint64_t throttled[THROTTLE_BITS]; /* samples with that reason */
+    uint64_t throttle_known;           /* samples that tell */
+};
+
+struct sum_metrics {
+    struct device_metrics *devices; /* owned; by index in model.devices */
+    size_t device_count, device_cap;
+    uint64_t host_samples;
+    struct metric_sum host[COL_host_metric_COUNT]; /* by column; time unused */
+};
+
+void sum_metrics_init(struct model *m);
+void sum_metrics_fini(struct model *m);
+int sum_metrics_batch(struct model *m, const struct wire_batch *b);
+int sum_metrics_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_metrics_finish(struct model *m);
+
+double sum_metrics_mean(const struct metric_sum *s); /* 0 where nothing is known */
+
+/* Joules that a device took: of its counter where it has one, else of its power over time.
+ * False: unknown. */
+bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *counter);
+
+/* Bit i of device_metric.throttle in words; never NULL. */
+const char *sum_metrics_throttle(int bit);
+/* The reason is one to worry about: power, heat or hardware. */
+bool sum_metrics_throttle_bad(int bit);
+
+#endif

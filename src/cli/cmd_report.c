@@ -1,0 +1,99 @@
+/* cmd_report.c - `gpufl report`: arguments in, the report out. */
+#include "cli/cmd.h"
+
+#include <gpufl/analysis.h>
+
+#include <errno.h>
+#include <string.h>
+
+static const struct cmd_text text = {
+    "report",
+    "[options] PATH",
+    "Says where the time of recorded sessions went. PATH is a session's directory, one part\n"
+    "of its log, or a directory of sessions: these are listed and then reported together.\n"
+    "Sessions of the public GPUFlight client are read as well, and every part may be plain or\n"
+    "compressed. A damaged line costs that line and is counted.\n",
+    "Examples:\n"
+    "  gpufl report run1                 where the time of the sessions in run1/ went\n"
+    "  gpufl report --top 30 run1        with longer tables\n"
+    "  gpufl report --json run1 | jq .   for programs: exact integers, docs/report.md has the "
+    "keys\n"
+    "\n"
+    "Exit codes: 0 reported, 1 nothing could be read or written, 2 bad usage.\n",
+};
+
+struct arguments {
+    bool json, color, no_color, brief;
+    int64_t top; /* rows; negative: not given */
+    const char *output;
+};
+
+static int check(const struct arguments *a, int operands)
+{
+    if (operands != 1)
+        return cmd_usage("report", operands ? "one PATH at a time, please"
+                                            : "PATH is missing: a session, or a directory of them");
+    if (a->color && a->no_color)
+        return cmd_usage("report", "--color and --no-color exclude each other");
+    if (a->top < -1 || a->top > 1000000000)
+        return cmd_usage("report", "--top takes a number of rows, 0 for all");
+    return CMD_OK;
+}
+
+/* JSON has every row unless --top says otherwise; text its default. */
+static void fill(const struct arguments *a, FILE *out, struct gpufl_report_options *o)
+{
+    gpufl_report_options_init(o, sizeof *o);
+    o->format = a->json ? GPUFL_REPORT_JSON : GPUFL_REPORT_TEXT;
+    if (a->top >= 0)
+        o->top = (int)a->top;
+    else if (a->json)
+        o->top = 0;
+    o->color = a->color || (!a->no_color && cmd_color(out));
+    o->width = cmd_width(out);
+    o->progress = true;
+    o->brief = a->brief;
+}
+
+static int write_report(const struct arguments *a, const char *path, FILE *out)
+{
+    struct gpufl_report_options o;
+    char error[512] = "";
+    fill(a, out, &o);
+    if (gpufl_report(path, &o, out, error, sizeof error))
+        return cmd_fail("report", "%s", error);
+    return CMD_OK;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    struct arguments a = {.top = -1};
+    const struct opt table[] = {
+        {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Write JSON with exact integers."},
+        {"top", 'n', OPT_INT, &a.top, "N", NULL,
+         "Rows of the kernel and scope tables, 0 for all (text 10, JSON all)."},
+        {"brief", 'b', OPT_FLAG, &a.brief, NULL, NULL,
+         "Only where the time went, and the session's summary."},
+        {"output", 'o', OPT_STRING, &a.output, "FILE", NULL, "Write to FILE instead of stdout."},
+        {"color", 0, OPT_FLAG, &a.color, NULL, NULL, "Use colours (default: on a terminal)."},
+        {"no-color", 0, OPT_FLAG, &a.no_color, NULL, NULL, "Use none."},
+        {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
+    };
+    int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);
+    if (code != CMD_CONTINUE)
+        return code;
+    code = check(&a, operands);
+    if (code)
+        return code;
+    if (!a.output) {
+        code = write_report(&a, argv[1], stdout);
+        return code ? code : cmd_finish_output("report");
+    }
+    FILE *out = fopen(a.output, "we");
+    if (!out)
+        return cmd_fail("report", "cannot write %s: %s", a.output, strerror(errno));
+    code = write_report(&a, argv[1], out);
+    if (fclose(out) != 0 && !code)
+        code = cmd_fail("report", "cannot write %s: %s", a.output, strerror(errno));
+    return code;
+}

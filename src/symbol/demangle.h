@@ -1,0 +1,24 @@
+/* demangle.h - kernel names for people.
+ *
+ * Logs hold mangled names; readers demangle. C++ names go through the C++
+ * runtime's __cxa_demangle, whose time and memory grow with the name, so that
+ * longer names than DEMANGLE_MAX stay as they are. [any] */
+#ifndef GPUFL_SYMBOL_DEMANGLE_H
+#define GPUFL_SYMBOL_DEMANGLE_H
+
+#include "base/buf.h"
+
+#include <stddef.h>
+
+enum { DEMANGLE_MAX = 8192 }; /* bytes of a mangled name */
+
+/* Appends the demangled text; the text itself where it is no mangled name, too long,
+ * or memory runs out. */
+void demangle_put(struct buf *out, const char *name);
+
+/* Appends a demangled name shortened to at most width columns: without return type and
+ * parameters first, then without namespaces inside template arguments, without the arguments
+ * of these, without template arguments, without namespaces, and cut at last. */
+void demangle_short(struct buf *out, const char *demangled, size_t width);
+
+#endif
