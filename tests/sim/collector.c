@@ -9,6 +9,7 @@
 const struct trace_config collector_config = {
     .engines = ENGINE_TRACE,
     .synchronization = true,
+    .external_correlation = true,
     .memory = true,
     .buffer_bytes = 1 << 20,
     .pool_bytes = 128 << 20,

@@ -301,6 +301,42 @@ static void generator_runs(void **state)
     unsetenv("GPUFL_SIM");
 }
 
+static void keep_kernel(const struct kernel_row *row, void *arg)
+{
+    *(struct kernel_row *)arg = *row;
+}
+
+/* Ids of operations and of calls reach the row, also where the latter wrap around. */
+static void ids_of_a_kernel(void **state)
+{
+    (void)state;
+    struct sim_config config;
+    sim_config_init(&config);
+    config.correlation = UINT32_MAX;
+    struct kernel_row last = {0};
+    struct collector c = {.on_kernel = keep_kernel, .arg = &last};
+    struct sim_work w = {.grid = {1, 1, 1}, .block = {32, 1, 1}, .duration = 777};
+    struct sim_thread *t;
+    assert_int_equal(sim_open(&config, NULL), 0);
+    assert_int_equal(collector_open(&c, NULL), 0);
+    assert_int_equal(sim_thread_open(&t, 0), 0);
+    sim_external(t, 3, 1ull << 40);
+    sim_launch(t, (struct sim_at){0, 0}, &w);
+    assert_true(sim_thread_drain(t));
+    assert_int_equal(last.external_kind, 3);
+    assert_int_equal(last.external_id, 1ll << 40);
+    assert_int_equal(last.correlation, UINT32_MAX);
+    assert_int_equal(last.duration, 777);
+    sim_external(t, 0, 0);
+    sim_launch(t, (struct sim_at){0, 0}, &w);
+    assert_true(sim_thread_drain(t));
+    assert_int_equal(last.external_kind, 0);
+    assert_int_equal(last.correlation, 1); /* 0 means none */
+    sim_thread_close(t);
+    collector_close(&c);
+    sim_close();
+}
+
 /* A forked child has no workload thread; a session of its own gets a new one. */
 static void child_of_a_generator(void **state)
 {
@@ -397,11 +433,17 @@ static void configuration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(configuration),           cmocka_unit_test(totals_agree),
-        cmocka_unit_test(same_seed_same_rows),     cmocka_unit_test(kernels_overlap_as_on_a_device),
-        cmocka_unit_test(errors_are_counted),      cmocka_unit_test(refusals),
-        cmocka_unit_test(full_pool_is_counted),    cmocka_unit_test(many_threads),
-        cmocka_unit_test(generator_runs),          cmocka_unit_test(child_of_a_generator),
+        cmocka_unit_test(configuration),
+        cmocka_unit_test(totals_agree),
+        cmocka_unit_test(same_seed_same_rows),
+        cmocka_unit_test(kernels_overlap_as_on_a_device),
+        cmocka_unit_test(errors_are_counted),
+        cmocka_unit_test(ids_of_a_kernel),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(full_pool_is_counted),
+        cmocka_unit_test(many_threads),
+        cmocka_unit_test(generator_runs),
+        cmocka_unit_test(child_of_a_generator),
         cmocka_unit_test(metrics_follow_the_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

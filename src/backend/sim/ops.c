@@ -124,11 +124,13 @@ static void put_kernel(struct sim_thread *t, struct sim_trace *a, struct sim_at 
         .graph = (uint16_t)graph,
         .node = node,
         .shared = w->shared,
-        .external_kind = t->external_kind,
-        .external_id = t->external_id,
         .start = start,
         .duration = duration,
     };
+    if (a->config.external_correlation) {
+        r.external_kind = t->external_kind;
+        r.external_id = t->external_id;
+    }
     memcpy(r.grid, w->grid, sizeof r.grid);
     memcpy(r.block, w->block, sizeof r.block);
     sim_activity_put(t, a, &r);
