@@ -14,6 +14,7 @@
 
 #include <gpufl/analysis.h>
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -153,11 +154,22 @@ static void compress_sessions(const struct finish *f, const struct sessions *s)
     }
 }
 
+/* The program may have left stderr non-blocking, which is a property of the file, not
+ * of the process: a full pipe would then swallow the report. */
+static void make_stderr_wait(void)
+{
+    int flags = fcntl(STDERR_FILENO, F_GETFL);
+    if (flags >= 0 && (flags & O_NONBLOCK))
+        fcntl(STDERR_FILENO, F_SETFL, flags & ~O_NONBLOCK);
+}
+
 int finish_run(void *arg)
 {
     const struct finish *f = arg;
     const struct trace_request *r = f->request;
     struct sessions s;
+    if (f->ended)
+        make_stderr_wait();
     if (sessions_read(&s, f->place->dir, finish_run_id(r, f->place)))
         return cmd_fail("trace", "out of memory while reading %s", f->place->shown);
     int rc = CMD_OK;

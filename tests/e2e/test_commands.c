@@ -182,11 +182,51 @@ static void colours_follow_the_terminal(void **state)
     world_close(&w);
 }
 
+/* What bash offers for a command line; the last word is the one being typed. */
+static void complete(struct world *w, struct child *c, const char *words)
+{
+    char script[2 * PATH_MAX];
+    snprintf(script, sizeof script,
+             "source '%s/share/bash-completion/completions/gpufl'; COMP_WORDS=('%s' %s); "
+             "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _gpufl; printf '%%s\\n' \"${COMPREPLY[@]}\"",
+             getenv("GPUFL_SOURCE_DIR"), path_gpufl(), words);
+    const char *const argv[] = {"/bin/bash", "--norc", "-c", script, NULL};
+    child_start(c, &(struct child_setup){.dir = w->dir, .argv = argv});
+    assert_int_equal(child_end(c), 0);
+    assert_string_equal(c->text[CHILD_ERR].data, "");
+}
+
+static void bash_completes(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"tra", "trace\n"},
+        {"trace --dur", "--duration\n"},
+        {"trace --engine Mon", "Monitor\n"},
+        {"trace --option log_comp", "log_compress=\n"},
+        {"info --opt", "--options\n"},
+        {"help sch", "schema\n"},
+        {"trace -o dir /bin/sh /etc/hostna", "/etc/hostname\n"},
+        {"trace -- /bin/sh --dur", "\n"}, /* the program's own option: nothing of ours */
+    };
+    struct world w;
+    world_open(&w);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct child c;
+        complete(&w, &c, cases[i][0]);
+        if (strcmp(c.text[CHILD_OUT].data, cases[i][1]) != 0)
+            fail_msg("%s: %s", cases[i][0], c.text[CHILD_OUT].data);
+        child_free(&c);
+    }
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_and_pages_agree),
         cmocka_unit_test(version_is_told),
+        cmocka_unit_test(bash_completes),
         cmocka_unit_test(output_is_plain),
         cmocka_unit_test(colours_follow_the_terminal),
     };
