@@ -47,6 +47,9 @@ struct slot {
     };
 };
 
+_Static_assert(sizeof(struct slot) == 32, "two to a cache line");
+_Static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "rings are powers of two");
+
 struct name_cached {
     const char *given; /* the pointer it came with: where it is looked for */
     const char *text;  /* the name table's copy: what it is compared with */

@@ -15,3 +15,8 @@ if(GPUFL_CUDA_OCCUPANCY)
   target_compile_definitions(test-unit-occupancy PRIVATE HAVE_CUDA_OCCUPANCY)
   target_include_directories(test-unit-occupancy SYSTEM PRIVATE ${GPUFL_CUDA_OCCUPANCY})
 endif()
+gpufl_test(session DEPS capture SOURCES session_log.c parts.c)
+gpufl_test(scopes DEPS capture SOURCES session_log.c parts.c)
+add_test(NAME unit.scopes-million COMMAND test-unit-scopes long
+  WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+set_tests_properties(unit.scopes-million PROPERTIES TIMEOUT 600 LABELS long)

@@ -1,0 +1,113 @@
+/* bench_scope.c - what a scope costs the program's thread: off and on.
+ *
+ * Prints one JSON object, ns per scope (begin and end together): the median and
+ * the least of the rounds. Rounds are short, with a pause in between, so that
+ * rings do not run full: a refused scope costs less than a recorded one; lost
+ * says that none was. With --log DIR sessions go there, else below /tmp.
+ *
+ *   bench_scope [--rounds N] [--log DIR] */
+#include <gpufl/gpufl.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SCOPES = 2000, OFF_SCOPES = 1000000, ROUNDS_MAX = 1000 };
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double d = *(const double *)a - *(const double *)b;
+    return (d > 0) - (d < 0);
+}
+
+static int64_t refused;
+
+static double plain(int n)
+{
+    int64_t start = now();
+    for (int i = 0; i < n; i++)
+        gpufl_scope_end(gpufl_scope_begin("training step", NULL));
+    return (double)(now() - start) / n;
+}
+
+/* As C++ scopes do it: no second call where nothing was begun. */
+static double off(int n)
+{
+    int64_t start = now();
+    for (int i = 0; i < n; i++) {
+        uint64_t h = gpufl_scope_begin("training step", NULL);
+        if (h)
+            gpufl_scope_end(h);
+    }
+    return (double)(now() - start) / n;
+}
+
+static double tagged(int n)
+{
+    int64_t start = now();
+    for (int i = 0; i < n; i++) {
+        uint64_t h = gpufl_scope_begin("training step", "epoch 1");
+        refused += h == 0;
+        gpufl_scope_end(h);
+    }
+    return (double)(now() - start) / n;
+}
+
+/* Two clock readings: the part of a scope's cost that no scope can do without. */
+static double clocks(int n)
+{
+    int64_t start = now(), sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += now() - now();
+    return (double)(now() - start + (sum & 0)) / n;
+}
+
+static void report(const char *name, double (*measure)(int), int n, int rounds)
+{
+    static double samples[ROUNDS_MAX];
+    const struct timespec pause = {.tv_nsec = 3000000};
+    for (int r = 0; r < rounds; r++) {
+        measure(n / 10); /* caches, and the ring's next pages */
+        samples[r] = measure(n);
+        nanosleep(&pause, NULL);
+    }
+    qsort(samples, (size_t)rounds, sizeof samples[0], ascending);
+    printf(",\"%s_ns\":%.2f,\"%s_least_ns\":%.2f", name, samples[rounds / 2], name, samples[0]);
+}
+
+int main(int argc, char **argv)
+{
+    int rounds = 200;
+    struct gpufl_options o;
+    gpufl_options_init(&o, sizeof o);
+    o.app_name = "bench_scope";
+    o.log_path = "/tmp/gpufl-bench-scope";
+    o.backend = GPUFL_BACKEND_NONE;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--rounds") == 0)
+            rounds = atoi(argv[i + 1]);
+        if (strcmp(argv[i], "--log") == 0)
+            o.log_path = argv[i + 1];
+    }
+    if (rounds < 1 || rounds > ROUNDS_MAX)
+        rounds = ROUNDS_MAX;
+    printf("{\"rounds\":%d", rounds);
+    report("clock_pair", clocks, SCOPES, rounds);
+    report("off", off, OFF_SCOPES, rounds / 10 + 1);
+    if (gpufl_init(&o) != 0)
+        return 1;
+    report("on", plain, SCOPES, rounds);
+    report("on_tagged", tagged, SCOPES, rounds);
+    gpufl_shutdown();
+    printf(",\"refused\":%lld}\n", (long long)refused);
+    return 0;
+}

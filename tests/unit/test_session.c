@@ -1,0 +1,282 @@
+/* A session through the public C functions: start, options in effect, end, what
+ * is refused, and every allocation failing once. */
+#include "session_log.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "capture/session.h"
+#include "tmpdir.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static int lines_said;
+static char last_said[1100];
+
+static void hear(enum log_level level, const char *line)
+{
+    (void)level;
+    lines_said++;
+    snprintf(last_said, sizeof last_said, "%s", line);
+}
+
+static int setup(void **state)
+{
+    unsetenv("GPUFL_DISABLED");
+    unsetenv("GPUFL_TRACE_OPTIONS");
+    lines_said = 0;
+    log_set_sink(hear);
+    return tmpdir_open(state);
+}
+
+static int teardown(void **state)
+{
+    gpufl_shutdown();
+    log_set_sink(NULL);
+    return tmpdir_close(state);
+}
+
+static void test_start_and_end(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    struct stat st;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_true(gpufl_active());
+    assert_int_equal(strlen(gpufl_session_id()), 36);
+    assert_int_equal(gpufl_session_id()[14], '4');
+    assert_string_equal(session_only(tmpdir_path("logs")), gpufl_session_dir());
+    assert_int_equal(stat(gpufl_session_dir(), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    gpufl_scope_end(gpufl_scope_begin("a", "tag"));
+    gpufl_scope_end(gpufl_scope_begin_bench("b", NULL, 10, 3));
+    gpufl_shutdown();
+    assert_false(gpufl_active());
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "shutdown");
+    assert_int_equal(log.ledger.final, 1);
+    assert_int_equal(log.ledger.scopes_opened, 2);
+    assert_int_equal(log.ledger.scopes_written, 2);
+    assert_true(log.ledger.launches == CELL_NULL);
+    assert_true(log.ledger.cost_stop >= 0);
+    assert_int_equal(log.parts.rows[RECORD_scope], 2);
+    assert_int_equal(log.parts.rows[RECORD_capability], 10);
+    assert_true(log.clocks >= 2);
+    assert_int_equal(lines_said, 0);
+}
+
+static void test_init_is_idempotent(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    char first[64];
+    assert_int_equal(gpufl_init(&o), 0);
+    snprintf(first, sizeof first, "%s", gpufl_session_id());
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_int_equal(gpufl_init(NULL), 0);
+    assert_string_equal(gpufl_session_id(), first);
+    gpufl_shutdown();
+    gpufl_shutdown();
+    assert_string_equal(gpufl_session_id(), first);
+    assert_int_equal(session_count(tmpdir_path("logs")), 1);
+    assert_int_equal(gpufl_init(&o), 0); /* another session of the process */
+    assert_string_not_equal(gpufl_session_id(), first);
+    gpufl_scope_end(gpufl_scope_begin("again", NULL));
+    gpufl_shutdown();
+    struct session_log log;
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.ledger.scopes_opened, 1);
+    assert_int_equal(log.ledger.scopes_written, 1);
+}
+
+static void test_calls_without_a_session(void **state)
+{
+    (void)state;
+    assert_false(gpufl_active());
+    assert_int_equal(gpufl_scope_begin("x", NULL), 0);
+    gpufl_scope_end(0);
+    gpufl_scope_end(12345);
+    assert_int_equal(gpufl_system_start("x"), GPUFL_E_STATE);
+    assert_int_equal(gpufl_system_stop("x"), GPUFL_E_STATE);
+    assert_int_equal(gpufl_bench_floor(true), GPUFL_E_STATE);
+    assert_int_equal(gpufl_upload_logs(NULL), GPUFL_E_NOT_BUILT);
+    gpufl_shutdown();
+}
+
+static void test_disabled(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    setenv("GPUFL_DISABLED", "Yes", 1);
+    assert_int_equal(gpufl_init(&o), GPUFL_E_STATE);
+    assert_int_equal(InitializeInjection(), 1);
+    assert_false(gpufl_active());
+    unsetenv("GPUFL_DISABLED");
+    o.enabled = false;
+    assert_int_equal(gpufl_init(&o), GPUFL_E_STATE);
+    assert_int_equal(session_count(tmpdir_path("logs")), 0);
+    assert_int_equal(lines_said, 0);
+}
+
+static void test_directory_that_cannot_be_made(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("file/logs"));
+    tmpdir_write("file", "x", 1);
+    assert_int_not_equal(gpufl_init(&o), 0);
+    assert_false(gpufl_active());
+    assert_int_equal(lines_said, 1);
+    assert_non_null(strstr(last_said, "GPUFL_LOG_PATH"));
+    assert_int_equal(gpufl_scope_begin("x", NULL), 0);
+    o.log_path = tmpdir_path("logs");
+    assert_int_equal(gpufl_init(&o), 0); /* a second try with another one */
+}
+
+static void test_engines_fall_back(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    o.profiling_engine = GPUFL_ENGINE_DEEP;
+    assert_int_equal(gpufl_init(&o), 0);
+    gpufl_shutdown();
+    assert_int_equal(lines_said, 2);
+    assert_non_null(strstr(last_said, "PcSampling is not built yet: Trace"));
+    struct session_log log;
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.parts.rows[RECORD_capability], 12);
+}
+
+static void test_window_starts_sampling(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_int_equal(gpufl_system_stop("never"), GPUFL_E_INVAL);
+    assert_int_equal(gpufl_system_start("phase"), 0);
+    assert_int_equal(gpufl_system_start("other"), 0);
+    assert_int_equal(gpufl_system_stop("phase"), 0);
+    assert_int_equal(gpufl_system_stop("phase"), GPUFL_E_INVAL);
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.parts.rows[RECORD_window], 3);
+}
+
+static void test_duration_ends_the_capture(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    setenv("GPUFL_DURATION_MS", "30", 1);
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_DURATION_MS");
+    while (gpufl_active())
+        sched_yield();
+    assert_int_equal(gpufl_scope_begin("late", NULL), 0);
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "duration");
+    assert_int_equal(gpufl_init(&o), 0);
+}
+
+static void test_spool_limit_ends_the_capture(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "65536", 1);
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_LOG_MAX_SPOOL_BYTES");
+    int64_t accepted = 0, tried = 0;
+    while (gpufl_active()) {
+        uint64_t h = gpufl_scope_begin("s", NULL);
+        tried += gpufl_active() || h;
+        accepted += h != 0;
+        gpufl_scope_end(h);
+    }
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "spool_limit");
+    assert_int_equal(log.ledger.final, 1);
+    assert_true(log.ledger.lost_spool > 0);
+    assert_int_equal(log.ledger.scopes_written, log.parts.rows[RECORD_scope]);
+    assert_true(lines_said >= 1);
+}
+
+static void test_every_allocation_fails_once(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    o.continuous_system_sampling = true;
+    o.system_sample_rate_ms = 1000;
+    int started = 0;
+    for (int n = 0; n < 400; n++) {
+        mem_fail_at(n);
+        int rc = gpufl_init(&o);
+        started += rc == 0;
+        uint64_t a = gpufl_scope_begin("outer", "tag");
+        gpufl_scope_end(gpufl_scope_begin("inner", NULL));
+        gpufl_scope_end(a);
+        (void)gpufl_system_start("window");
+        gpufl_shutdown();
+        mem_fail_at(-1);
+        assert_false(gpufl_active());
+        assert_true(rc == 0 || rc == GPUFL_E_NOMEM);
+    }
+    assert_true(started > 100); /* at the end nothing fails any more */
+}
+
+static void test_traced_program(void **state)
+{
+    (void)state;
+    char trace[4200];
+    snprintf(trace, sizeof trace, "log_path=%s\nrun_id=r-1\nprofiling_engine=Monitor\n",
+             tmpdir_path("traced"));
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    setenv("GPUFL_BACKEND", "none", 1);
+    struct gpufl_options o = session_options(tmpdir_path("elsewhere"));
+    assert_int_equal(InitializeInjection(), 1);
+    assert_true(gpufl_active());
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_string_equal(session_only(tmpdir_path("traced")), gpufl_session_dir());
+    assert_int_equal(session_count(tmpdir_path("elsewhere")), 0);
+    gpufl_scope_end(gpufl_scope_begin("a", NULL));
+    gpufl_shutdown();
+    assert_true(gpufl_active()); /* it goes on until the program ends */
+    struct session_log log;
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.parts.rows[RECORD_scope], 1); /* but everything is written */
+    session_exit();
+    assert_false(gpufl_active());
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "exit");
+    unsetenv("GPUFL_TRACE_OPTIONS");
+    unsetenv("GPUFL_BACKEND");
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_calls_without_a_session),
+        TEST(test_start_and_end),
+        TEST(test_init_is_idempotent),
+        TEST(test_disabled),
+        TEST(test_directory_that_cannot_be_made),
+        TEST(test_engines_fall_back),
+        TEST(test_window_starts_sampling),
+        TEST(test_duration_ends_the_capture),
+        TEST(test_spool_limit_ends_the_capture),
+        TEST(test_every_allocation_fails_once),
+        TEST(test_traced_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
