@@ -3,12 +3,8 @@
 
 const struct cmd cmd_table[] = {
     {"trace", "Run a program and capture what it does on the GPU; report at its end", cmd_trace},
-#ifndef GPUFL_WITHOUT_REPORT
     {"report", "Say where the time of recorded sessions went", cmd_report},
-#endif
-#ifndef GPUFL_WITHOUT_EXPORT
     {"export", "Write sessions in another tool's format", cmd_export},
-#endif
     {"info", "Show devices, driver, libraries, and what can be captured here", cmd_info},
     {"sim", "Write a session of a simulated GPU, for tests and demonstrations", cmd_sim},
     {"schema", "Print the record types of the session log", cmd_schema},

@@ -48,7 +48,6 @@ static FILE *open_report(const struct finish *f)
     return fdopen(f->report_fd, "w");
 }
 
-#ifndef GPUFL_WITHOUT_ANALYZE
 static int print_report(const struct finish *f, const struct sessions *s)
 {
     const struct trace_request *r = f->request;
@@ -71,13 +70,6 @@ static int print_report(const struct finish *f, const struct sessions *s)
         return cmd_fail("trace", "the report could not be written: %m");
     return CMD_OK;
 }
-#else
-static int print_report(const struct finish *f, const struct sessions *s)
-{
-    fprintf(open_report(f), "report of %s\n", report_path(f, s));
-    return CMD_OK;
-}
-#endif
 
 /* The quotes that a shell needs around the path; "" where none would help either. */
 static const char *quote_for(const char *path)
