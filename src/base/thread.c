@@ -61,6 +61,10 @@ static void *thread_main(void *p)
     return start.fn(start.arg);
 }
 
+/* Raised by what a thread itself does. Blocking them would kill the process all the
+ * same, past the host program's crash handler. */
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+
 int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void *), void *arg)
 {
     t->running = false;
@@ -74,6 +78,8 @@ int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void 
 
     sigset_t all, old;
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int rc = pthread_create(&t->handle, NULL, thread_main, start);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -1,6 +1,6 @@
 /* thread.h - our own threads, and a wake-up with a deadline.
  *
- * A thread started here blocks every signal, carries a name that a debugger
+ * A thread started here blocks every signal but those of its own faults, carries a name that a debugger
  * shows, and keeps the host program's scheduling class. */
 #ifndef GPUFL_BASE_THREAD_H
 #define GPUFL_BASE_THREAD_H
