@@ -20,3 +20,4 @@ gpufl_test(scopes DEPS capture SOURCES session_log.c parts.c)
 add_test(NAME unit.scopes-million COMMAND test-unit-scopes long
   WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.scopes-million PROPERTIES TIMEOUT 600 LABELS long)
+gpufl_test(ends DEPS capture SOURCES session_log.c parts.c)

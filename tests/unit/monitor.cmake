@@ -1,0 +1,2 @@
+gpufl_test(host DEPS monitor)
+gpufl_test(sampler DEPS monitor)

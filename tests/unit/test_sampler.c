@@ -1,0 +1,304 @@
+/* The sampler: continuous, in windows, in scopes; failing devices; its end. The
+ * devices are made by the test; it waits for what they have been asked. */
+#include "monitor/sampler.h"
+
+#include "base/alloc.h"
+#include "base/thread.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct devices {
+    int unused;
+};
+
+static struct devices the_devices;
+static _Atomic int samples, opens, closes;
+static _Atomic bool fail_open, fail_sample, scope_open;
+
+static int fake_open(struct devices **out, struct err *e)
+{
+    if (fail_open)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "no driver: install one");
+    opens++;
+    *out = &the_devices;
+    return 0;
+}
+
+static int fake_count(struct devices *d)
+{
+    (void)d;
+    return 2;
+}
+
+static int fake_describe(struct devices *d, int index, struct device_row *row,
+                         struct device_text *text)
+{
+    (void)d;
+    row->memory_total = 1000 + index;
+    snprintf(text->name, sizeof text->name, "device %d", index);
+    return 0;
+}
+
+static int fake_sample(struct devices *d, int index, struct device_metric_row *row)
+{
+    (void)d;
+    samples++;
+    if (fail_sample && index == 1)
+        return GPUFL_E_VENDOR;
+    row->power = 100 * index;
+    return 0;
+}
+
+static void fake_close(struct devices *d)
+{
+    (void)d;
+    closes++;
+}
+
+static const struct device_ops fake = {fake_open, fake_count, fake_describe, fake_sample,
+                                       fake_close};
+
+static struct {
+    int devices, windows, device_rows, host_rows, wrong;
+} seen;
+
+static void see_device(void *arg, int index, const struct device_row *row,
+                       const struct device_text *text)
+{
+    (void)arg;
+    seen.devices++;
+    seen.wrong += row->index != index || row->memory_total != 1000 + index ||
+                  row->sm_count != CELL_NULL || strncmp(text->name, "device", 6) != 0;
+}
+
+static void see_row(void *arg, enum record_type type, const int64_t *cells)
+{
+    (void)arg;
+    const struct device_metric_row *d = (const void *)cells;
+    seen.windows += type == RECORD_window;
+    seen.host_rows += type == RECORD_host_metric;
+    seen.device_rows += type == RECORD_device_metric;
+    if (type == RECORD_device_metric)
+        seen.wrong += d->power != 100 * d->device || d->gpu_util != CELL_NULL;
+}
+
+static const struct sampler_visitor visitor = {.device = see_device, .row = see_row};
+
+static bool in_scope(void *arg)
+{
+    (void)arg;
+    return scope_open;
+}
+
+static void wake(void *arg)
+{
+    (void)arg;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    samples = opens = closes = 0;
+    fail_open = fail_sample = scope_open = false;
+    memset(&seen, 0, sizeof seen);
+    return 0;
+}
+
+static struct sampler *start(int64_t interval_ms, bool continuous)
+{
+    struct sampler *s;
+    struct sampler_config c = {.devices = &fake,
+                               .interval_ns = interval_ms * 1000000,
+                               .continuous = continuous,
+                               .in_scope = in_scope,
+                               .wake = wake};
+    assert_int_equal(sampler_open(&s, &c), 0);
+    return s;
+}
+
+static void wait_for_samples(int n)
+{
+    while (samples < n)
+        sched_yield();
+}
+
+static void end(struct sampler *s, struct sampler_status *status)
+{
+    sampler_stop(s);
+    sampler_drain(s, &visitor);
+    sampler_status(s, status);
+    sampler_close(s);
+    assert_int_equal(seen.wrong, 0);
+}
+
+static void test_continuous(void **state)
+{
+    (void)state;
+    struct sampler_status st;
+    struct sampler *s = start(1, true);
+    wait_for_samples(4);
+    sampler_drain(s, &visitor);
+    wait_for_samples(10);
+    end(s, &st);
+    assert_int_equal(seen.devices, 2);
+    assert_true(seen.device_rows >= 10 && seen.device_rows == samples);
+    assert_int_equal(seen.host_rows * 2, seen.device_rows);
+    assert_int_equal(seen.windows, 0);
+    assert_int_equal(st.devices, 2);
+    assert_int_equal(st.device_samples, seen.device_rows);
+    assert_true(st.cpu_ns > 0);
+    assert_int_equal(opens, 1);
+    assert_int_equal(closes, 1);
+}
+
+/* An hour between samples: the first is taken at once all the same. */
+static void test_first_sample_at_once(void **state)
+{
+    (void)state;
+    struct sampler_status st;
+    struct sampler *s = start(3600000, true);
+    wait_for_samples(2);
+    end(s, &st);
+    assert_int_equal(seen.device_rows, 2);
+    assert_int_equal(seen.host_rows, 1);
+}
+
+static void test_windows(void **state)
+{
+    (void)state;
+    struct sampler_status st;
+    struct sampler *s = start(3600000, false);
+    assert_false(sampler_window(s, 5, false));
+    assert_true(sampler_window(s, 5, true));
+    wait_for_samples(2);
+    assert_true(sampler_window(s, 6, true)); /* inside: no reason for another one */
+    assert_true(sampler_window(s, 5, false));
+    assert_false(sampler_window(s, 5, false));
+    assert_true(sampler_window(s, 6, false));
+    end(s, &st);
+    assert_int_equal(seen.windows, 4);
+    assert_int_equal(seen.device_rows, 2);
+}
+
+static void test_nothing_outside_of_windows(void **state)
+{
+    (void)state;
+    struct sampler_status st = {.devices = -1};
+    struct sampler *s = start(1, false);
+    while (st.devices < 0)
+        sampler_status(s, &st);
+    end(s, &st);
+    assert_int_equal(samples, 0);
+    assert_int_equal(seen.device_rows + seen.host_rows + seen.windows, 0);
+}
+
+static void test_scopes_open_a_window(void **state)
+{
+    (void)state;
+    struct sampler_status st;
+    struct sampler *s = start(1, false);
+    scope_open = true;
+    wait_for_samples(6);
+    scope_open = false;
+    do {
+        sampler_drain(s, &visitor);
+        sched_yield();
+    } while (seen.windows < 2);
+    end(s, &st);
+    assert_int_equal(seen.windows, 2);
+    assert_true(seen.device_rows >= 6);
+}
+
+static void test_too_many_windows(void **state)
+{
+    (void)state;
+    struct sampler_status st;
+    struct sampler *s = start(3600000, false);
+    int opened = 0;
+    for (uint32_t i = 1; i < 200; i++)
+        opened += sampler_window(s, i, true);
+    assert_int_equal(opened, 64);
+    end(s, &st);
+    assert_int_equal(seen.windows, 64);
+}
+
+static void test_devices_that_fail(void **state)
+{
+    (void)state;
+    struct sampler_status st;
+    fail_sample = true;
+    struct sampler *s = start(1, true);
+    wait_for_samples(6);
+    end(s, &st);
+    assert_true(st.device_failures >= 3);
+    assert_int_equal(seen.device_rows, st.device_samples);
+    assert_true(seen.host_rows > 0);
+
+    setup(NULL);
+    fail_open = true;
+    s = start(1, true);
+    do
+        sampler_status(s, &st);
+    while (st.host_samples < 3);
+    end(s, &st);
+    assert_string_equal(st.problem, "no driver: install one");
+    assert_int_equal(st.devices, 0);
+    assert_int_equal(seen.device_rows, 0);
+    assert_true(seen.host_rows >= 3); /* the host goes on */
+    assert_int_equal(closes, 0);
+}
+
+/* Nobody takes the rows: the queue is bounded and says what it left out. */
+static void test_queue_is_bounded(void **state)
+{
+    (void)state;
+    struct sampler_status st;
+    struct sampler *s = start(3600000, false);
+    for (int i = 0; i < 20000; i++) {
+        assert_true(sampler_window(s, 1, true));
+        assert_true(sampler_window(s, 1, false));
+    }
+    end(s, &st);
+    assert_true(st.dropped > 0);
+    assert_true(seen.windows <= 16384);
+    assert_true(seen.windows + st.dropped >= 40000);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    struct sampler *s;
+    struct sampler_config c = {.devices = &fake, .interval_ns = 1, .in_scope = in_scope};
+    for (int n = 0; n < 2; n++) {
+        mem_fail_at(n);
+        assert_int_equal(sampler_open(&s, &c), GPUFL_E_NOMEM);
+        mem_fail_at(-1);
+        assert_null(s);
+    }
+}
+
+#define TEST(fn) cmocka_unit_test_setup(fn, setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_continuous),
+        TEST(test_first_sample_at_once),
+        TEST(test_windows),
+        TEST(test_nothing_outside_of_windows),
+        TEST(test_scopes_open_a_window),
+        TEST(test_too_many_windows),
+        TEST(test_devices_that_fail),
+        TEST(test_queue_is_bounded),
+        TEST(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
