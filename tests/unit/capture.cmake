@@ -21,3 +21,30 @@ add_test(NAME unit.scopes-million COMMAND test-unit-scopes long
   WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.scopes-million PROPERTIES TIMEOUT 600 LABELS long)
 gpufl_test(ends DEPS capture SOURCES session_log.c parts.c)
+
+# libgpufl.so as a file, and the C++ header with each compiler and standard.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND AND NOT GPUFL_SANITIZE)
+  add_test(NAME unit.library COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/test_library.py
+    $<TARGET_FILE:gpufl> ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.h)
+  set_tests_properties(unit.library PROPERTIES TIMEOUT 60 LABELS unit)
+endif()
+
+add_executable(test-unit-hpp test_hpp.cpp)
+target_link_libraries(test-unit-hpp PRIVATE gpufl)
+set_target_properties(test-unit-hpp PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+add_test(NAME unit.hpp COMMAND test-unit-hpp WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+set_tests_properties(unit.hpp PROPERTIES TIMEOUT 60 LABELS unit)
+foreach(compiler g++ clang++)
+  find_program(GPUFL_CXX_${compiler} ${compiler})
+  if(NOT GPUFL_CXX_${compiler})
+    continue()
+  endif()
+  foreach(standard 17 20)
+    add_test(NAME unit.hpp-${compiler}-${standard}
+      COMMAND ${GPUFL_CXX_${compiler}} -std=c++${standard} -Wall -Wextra -Wshadow -Wpedantic -Werror
+              -fsyntax-only -I${PROJECT_SOURCE_DIR}/include
+              ${CMAKE_CURRENT_SOURCE_DIR}/test_hpp.cpp)
+    set_tests_properties(unit.hpp-${compiler}-${standard} PROPERTIES TIMEOUT 120 LABELS unit)
+  endforeach()
+endforeach()
