@@ -28,7 +28,7 @@ check(needed <= ALLOWED, f"needs {sorted(needed - ALLOWED)}")
 check("[libgpufl.so.0]" in dynamic, "SONAME is not libgpufl.so.0")
 check(re.search(r"FLAGS_1\).*NODELETE", dynamic), "can be unloaded")
 
-declared = set(re.findall(r"GPUFL_API [^;(]*?(\w+)\(", open(header).read()))
+declared = set(re.findall(r"(?m)^GPUFL_API [^;(]*?(\w+)\(", open(header).read()))
 symbols = output("nm", "-D", "--defined-only", library)
 shown = {line.split()[-1].split("@")[0] for line in symbols.splitlines() if line.split()[-2] not in ("A",)}
 check(declared, "no declarations found")
