@@ -12,6 +12,6 @@ foreach(header cupti nvml)
   endif()
 endforeach()
 
-foreach(name registry nvidia_buffers nvidia_graphs nvidia_launches nvidia_records)
+foreach(name registry nvidia_buffers nvidia_graphs nvidia_launches nvidia_records nvidia_search)
   gpufl_test(${name} DEPS backend)
 endforeach()

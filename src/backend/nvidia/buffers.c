@@ -79,12 +79,12 @@ void buffers_release(struct buffers *b, struct buffer *item)
 
 /* ---- the pool -------------------------------------------------------------------------- */
 
-static bool all_home(const struct buffers *b)
+bool buffers_out(const struct buffers *b)
 {
     for (uint32_t i = 0; i < b->count; i++)
         if (atomic_load_explicit(&b->items[i].out, memory_order_relaxed))
-            return false;
-    return true;
+            return true;
+    return false;
 }
 
 static void release_filled(struct buffers *b)
@@ -101,7 +101,7 @@ struct buffers *buffers_open(struct buffers *previous, int64_t buffer_bytes, int
     size_t size = buffer_bytes < SIZE_MIN ? SIZE_MIN : (size_t)buffer_bytes & ~(size_t)(PAGE - 1);
     int64_t want = pool_bytes / (int64_t)size;
     uint32_t count = want < COUNT_MIN ? COUNT_MIN : want > COUNT_MAX ? COUNT_MAX : (uint32_t)want;
-    if (previous && previous->size == size && previous->count == count && all_home(previous)) {
+    if (previous && previous->size == size && previous->count == count && !buffers_out(previous)) {
         release_filled(previous); /* what came too late for the session before */
         return previous;
     }

@@ -47,6 +47,9 @@ bool buffers_give(struct buffers *b, uint8_t *memory, size_t valid, bool floor);
 /* True when so many wait that the collector should come early. [hot] */
 bool buffers_pressing(struct buffers *b);
 
+/* True while CUPTI holds one: it has records that are not finished. [any] */
+bool buffers_out(const struct buffers *b);
+
 /* All filled ones, oldest first, linked by node. [collector] */
 struct queue_node *buffers_filled(struct buffers *b);
 uint8_t *buffers_memory(const struct buffers *b, const struct buffer *item);

@@ -38,12 +38,15 @@ static size_t slot_of(const struct table *t, uintptr_t exec)
     return (size_t)((exec >> 4) * 0x9E3779B97F4A7C15u >> 32) & (t->capacity - 1);
 }
 
-/* The slot of exec, or the free one where it belongs; there always is one. */
-static struct slot *table_probe(struct table *t, uintptr_t exec)
+/* The slot of exec, or the free one where it belongs; there always is one. *found
+ * tells which it was: a reader must not look into a free one, which may be filled
+ * with another graph in this moment. */
+static struct slot *table_probe(struct table *t, uintptr_t exec, bool *found)
 {
     for (size_t i = slot_of(t, exec);; i = (i + 1) & (t->capacity - 1)) {
         uintptr_t at = atomic_load_explicit(&t->slots[i].exec, memory_order_acquire);
-        if (at == exec || at == 0)
+        *found = at == exec;
+        if (*found || at == 0)
             return &t->slots[i];
     }
 }
@@ -68,8 +71,9 @@ struct graph_info graphs_find(cuda_exec exec)
     struct table *t = atomic_load_explicit(&current, memory_order_acquire);
     if (!t || !exec)
         return word_unpack(0);
-    struct slot *s = table_probe(t, (uintptr_t)exec);
-    return word_unpack(atomic_load_explicit(&s->word, memory_order_acquire));
+    bool found;
+    struct slot *s = table_probe(t, (uintptr_t)exec, &found);
+    return word_unpack(found ? atomic_load_explicit(&s->word, memory_order_acquire) : 0);
 }
 
 /* Room for one more at a load of at most one half; lock held. */
@@ -89,7 +93,8 @@ static struct table *table_reserve(void)
         uint64_t word = atomic_load_explicit(&old->slots[i].word, memory_order_relaxed);
         if (!word)
             continue;
-        struct slot *s = table_probe(t, exec);
+        bool found;
+        struct slot *s = table_probe(t, exec, &found);
         atomic_store_explicit(&s->word, word, memory_order_relaxed);
         atomic_store_explicit(&s->exec, exec, memory_order_relaxed);
         t->used++;
@@ -104,10 +109,11 @@ struct graph_info graphs_add(cuda_exec exec, int64_t kernels)
     pthread_mutex_lock(&lock);
     struct table *t = exec ? table_reserve() : NULL;
     if (t) {
-        struct slot *s = table_probe(t, (uintptr_t)exec);
+        bool found;
+        struct slot *s = table_probe(t, (uintptr_t)exec, &found);
         word = word_pack(++last_number, kernels);
         atomic_store_explicit(&s->word, word, memory_order_release);
-        if (!atomic_load_explicit(&s->exec, memory_order_relaxed)) {
+        if (!found) {
             atomic_store_explicit(&s->exec, (uintptr_t)exec, memory_order_release);
             t->used++;
         }
@@ -120,8 +126,9 @@ static void word_change(cuda_exec exec, bool drop)
 {
     pthread_mutex_lock(&lock);
     struct table *t = atomic_load_explicit(&current, memory_order_relaxed);
-    struct slot *s = t && exec ? table_probe(t, (uintptr_t)exec) : NULL;
-    uint64_t word = s ? atomic_load_explicit(&s->word, memory_order_relaxed) : 0;
+    bool found = false;
+    struct slot *s = t && exec ? table_probe(t, (uintptr_t)exec, &found) : NULL;
+    uint64_t word = found ? atomic_load_explicit(&s->word, memory_order_relaxed) : 0;
     if (word)
         atomic_store_explicit(&s->word,
                               drop ? 0 : word_pack((uint32_t)(word >> 32), KERNELS_UNKNOWN),

@@ -13,8 +13,9 @@
  * process is ending anyway. Callbacks that come late find `live` NULL, buffers
  * that come late go back to the pool.
  *
- * After fork the child's copy of CUPTI still holds our subscription and buffers of
- * the parent's pool: open detaches from both before it attaches. */
+ * After fork the child's copy of CUPTI lacks its worker thread: it runs on, but a
+ * flush in it never returns (seen on an H200). The child stays silent: nothing calls
+ * CUPTI there, and callbacks find nothing to do. */
 #include "backend/nvidia/trace.h"
 
 #include "backend/nvidia/cuda.h"
@@ -22,8 +23,10 @@
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The one of this process; see trace.h. */
@@ -48,6 +51,7 @@ static const struct {
     {CUPTI_KIND_KERNEL, "kernels", 0, true},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1 };
+enum { FLUSH_PATIENCE = 100000000, FLUSH_PAUSE = 1000000 }; /* ns */
 
 static const struct {
     unsigned bit; /* enum engine_bit */
@@ -65,6 +69,29 @@ static bool kind_wanted(const struct trace *t, unsigned i)
     if (!kinds[i].wanted)
         return true;
     return *(const bool *)((const char *)&t->config + kinds[i].wanted);
+}
+
+/* ---- fork ------------------------------------------------------------------------------ */
+
+/* In the child: CUPTI's own thread is gone, so that calling it may never return. What
+ * it still calls us for is refused. Stores only: other threads' locks are lost too. */
+static void on_fork_child(void)
+{
+    atomic_store(&the_trace.live, NULL);
+    atomic_store(&the_trace.pool, NULL);
+}
+
+/* True in a child of the process that attached. */
+static bool forked(const struct trace *t)
+{
+    return t->process && t->process != getpid();
+}
+
+static void fork_watch(void)
+{
+    static bool watching; /* owner's, as all of open */
+    if (!watching)
+        watching = pthread_atfork(NULL, NULL, on_fork_child) == 0;
 }
 
 /* ---- buffers --------------------------------------------------------------------------- */
@@ -105,6 +132,8 @@ static void on_buffer_completed(cuda_context context, uint32_t stream, uint8_t *
 /* [collector] */
 static void trace_take(struct trace *t)
 {
+    if (forked(t))
+        return;
     struct queue_node *list = buffers_filled(atomic_load_explicit(&t->pool, memory_order_relaxed));
     struct queue_node **end = &t->taken;
     while (*end)
@@ -126,6 +155,8 @@ static void announce(struct trace *t);
 /* [collector] */
 static void trace_drain(struct trace *t)
 {
+    if (forked(t))
+        return;
     struct buffers *pool = atomic_load_explicit(&t->pool, memory_order_relaxed);
     struct queue_node *next;
     bool scanned = records_want_prescan(t->records);
@@ -158,10 +189,27 @@ static void dropped_count(struct trace *t)
         t->sink->ops->lost(t->sink, LOSS_DRIVER, dropped);
 }
 
+/* A forced flush hands over records of kernels that still run, without times: they
+ * are lost. So the end waits a moment for what is in flight. */
+static int flush_finished(struct trace *t)
+{
+    const struct buffers *pool = atomic_load_explicit(&t->pool, memory_order_relaxed);
+    int64_t deadline = clock_mono() + FLUSH_PATIENCE;
+    int result;
+    while ((result = t->cupti->cuptiActivityFlushAll(0)) == CUPTI_OK && buffers_out(pool) &&
+           clock_mono() < deadline)
+        nanosleep(&(struct timespec){.tv_nsec = FLUSH_PAUSE}, NULL);
+    return result;
+}
+
 /* [collector] About 7 ms at full rate, on this thread only. */
 static int trace_flush(struct trace *t, bool all)
 {
-    int result = t->cupti->cuptiActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
+    if (forked(t))
+        return GPUFL_E_STATE;
+    int result = all ? flush_finished(t) : CUPTI_OK;
+    if (result == CUPTI_OK)
+        result = t->cupti->cuptiActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
     dropped_count(t);
     return result == CUPTI_OK || result == CUPTI_E_NOT_INITIALIZED ? 0 : GPUFL_E_VENDOR;
 }
@@ -310,22 +358,6 @@ static int attach(struct trace *t, struct err *e)
     return 0;
 }
 
-/* In the child after fork. */
-static void detach_from_parent(struct trace *t)
-{
-    if (t->process == getpid() || !t->process)
-        return;
-    atomic_store(&t->live, NULL);
-    atomic_store(&t->pool, NULL);
-    if (t->subscriber)
-        t->cupti->cuptiUnsubscribe(t->subscriber);
-    t->subscriber = NULL;
-    t->taken = NULL;
-    atomic_store(&t->kinds, 0);
-    records_close(t->records);
-    t->records = NULL;
-}
-
 static int trace_open(struct trace **out, const struct trace_config *config, struct sink *sink,
                       struct err *e)
 {
@@ -334,7 +366,11 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     int rc = config_check(config, e);
     if (rc)
         return rc;
-    detach_from_parent(t);
+    if (forked(t))
+        return err_set(e, GPUFL_E_STATE,
+                       "this process was forked from one that CUPTI was attached to, and cannot be "
+                       "traced: start it with gpufl trace, or call init in the children only");
+    fork_watch();
     if (t->subscriber)
         return err_set(e, GPUFL_E_STATE, "tracing is already open in this process");
     rc = cupti_open(&t->cupti, e);
@@ -360,6 +396,8 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
 
 static int trace_start(struct trace *t, struct err *e)
 {
+    if (forked(t))
+        return err_set(e, GPUFL_E_STATE, "a forked process cannot be traced");
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
     int result = kinds_enable(t);
     if (result == CUPTI_E_NOT_INITIALIZED)
@@ -377,7 +415,8 @@ static int trace_start(struct trace *t, struct err *e)
 /* Kinds first: of a launch in between, counted is better than unheard of. */
 static int trace_stop(struct trace *t)
 {
-    kinds_disable(t);
+    if (!forked(t))
+        kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
     return 0;
 }
@@ -385,7 +424,7 @@ static int trace_stop(struct trace *t)
 /* What is complete belongs to the mode before: it is flushed under its flag. */
 static int trace_floor(struct trace *t, bool on)
 {
-    if (!(atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1))
+    if (forked(t) || !(atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1))
         return GPUFL_E_STATE;
     t->cupti->cuptiActivityFlushAll(0);
     atomic_store_explicit(&t->floor, on, memory_order_relaxed);
@@ -406,7 +445,7 @@ static void trace_cost(struct trace *t, struct trace_cost *out)
 static void trace_close(struct trace *t)
 {
     struct buffers *pool = atomic_load_explicit(&t->pool, memory_order_relaxed);
-    if (!t->subscriber)
+    if (!t->subscriber || forked(t))
         return;
     trace_stop(t);
     t->cupti->cuptiUnsubscribe(t->subscriber);
