@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "capture/fork.h"
 #include "capture/gate.h"
 #include "capture/messages.h"
 #include "capture/names.h"
@@ -31,8 +32,8 @@ static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER; /* owner's calls 
 
 void collector_wake(void)
 {
-    if (!atomic_load_explicit(&asked, memory_order_relaxed) &&
-        !atomic_exchange_explicit(&asked, true, memory_order_release))
+    /* Pairs with the exchange of wait_until: the one of them that is second sees the other. */
+    if (!atomic_exchange_explicit(&asked, true, memory_order_acq_rel))
         sem_post(&wakes);
 }
 
@@ -112,6 +113,8 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     scopes_drain(&c->drain);
     if (c->trace_started)
         ops->drain(c->trace);
+    if (!c->exit_first && capture_sink.recorded[RECORD_kernel])
+        c->exit_first = fork_exit_first() == 0;
     sampling_drain();
     messages_drain(c->writer, names_table());
     c->ledger.scopes_lost = c->drain.lost;
@@ -148,8 +151,8 @@ static void wait_until(int64_t due)
     struct timespec at = steady_timespec(due);
     while (sem_clockwait(&wakes, CLOCK_MONOTONIC, &at) && errno == EINTR)
         continue;
-    atomic_store_explicit(&asked, false, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* asked is taken back before anything is read */
+    /* Taken back before anything is read. */
+    (void)atomic_exchange_explicit(&asked, false, memory_order_acq_rel);
 }
 
 /* Why the capture should end now, or NULL. */

@@ -24,6 +24,7 @@ struct collector {
     enum gpufl_engine engine; /* in effect */
     struct trace *trace;      /* NULL: nothing is traced */
     bool trace_started;
+    bool exit_first; /* the exit handler stands before what came up with the driver */
     struct writer *writer;
     struct ledger ledger;
     struct scopes_drain drain;

@@ -32,8 +32,13 @@ int fork_watch(void)
     static bool watching; /* guarded by the session's lock */
     if (watching)
         return 0;
-    if (atexit(session_exit) || pthread_atfork(NULL, NULL, child))
+    if (pthread_atfork(NULL, NULL, child))
         return GPUFL_E_NOMEM;
     watching = true;
     return 0;
+}
+
+int fork_exit_first(void)
+{
+    return atexit(session_exit) ? GPUFL_E_NOMEM : 0;
 }

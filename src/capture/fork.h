@@ -6,7 +6,13 @@
 #ifndef GPUFL_CAPTURE_FORK_H
 #define GPUFL_CAPTURE_FORK_H
 
-/* Installs both handlers, once a process. 0 or GPUFL_E_NOMEM. [owner] */
+/* Installs the fork handler, once a process. 0 or GPUFL_E_NOMEM. [owner] */
 int fork_watch(void);
+
+/* Puts our exit handler before all that are installed so far: handlers run last in,
+ * first out, and ours must find the vendor's libraries whole. They install theirs when
+ * they are loaded and when the driver comes up, so this is called after the engines
+ * are attached and again with the first record. 0 or GPUFL_E_NOMEM. [any] */
+int fork_exit_first(void);
 
 #endif

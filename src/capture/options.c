@@ -265,13 +265,25 @@ static void variable_name(const char *option, char *out, size_t size)
         out[i] = (char)toupper((unsigned char)out[i]);
 }
 
+/* Variables that are no options: of the backends, the launcher and their tests. */
+static const char *const other_variables[] = {"GPUFL_CUPTI_PATH", "GPUFL_SIM", "GPUFL_LIBRARY",
+                                              "GPUFL_DISABLED", "GPUFL_TRACE_OPTIONS"};
+
+static bool is_other_variable(const char *entry, size_t len)
+{
+    for (size_t i = 0; i < sizeof other_variables / sizeof *other_variables; i++)
+        if (strlen(other_variables[i]) == len && memcmp(other_variables[i], entry, len) == 0)
+            return true;
+    return false;
+}
+
 /* A variable that is a slip of the pen away from an option's. Others may be somebody else's. */
 static void check_variable(const char *entry, const struct options_say *s)
 {
     char name[64];
     const char *near = NULL;
     size_t len = strcspn(entry, "=");
-    if (strncmp(entry, "GPUFL_", 6) != 0 || len - 6 >= sizeof name)
+    if (strncmp(entry, "GPUFL_", 6) != 0 || len - 6 >= sizeof name || is_other_variable(entry, len))
         return;
     snprintf(name, sizeof name, "%.*s", (int)(len - 6), entry + 6);
     for (char *c = name; *c; c++)

@@ -133,17 +133,26 @@ bool scopes_inside(void)
            atomic_load_explicit(&t->depth, memory_order_relaxed) > 0;
 }
 
+/* times: 1, or -1 to take back what failed (counters are modulo 2^64). */
+static inline void count_graph(struct thread_counters *c, const struct launch *l, int64_t times)
+{
+    counter_add(&c->graph_launches, (uint64_t)times);
+    if (l->kernels == CELL_NULL)
+        counter_add(&c->graph_unknown, (uint64_t)times);
+    else
+        counter_add(&c->graph_kernels, (uint64_t)(times * l->kernels));
+}
+
 static inline void count_launch(struct thread_counters *c, const struct launch *l)
 {
-    if (l->kind == LAUNCH_KERNEL) {
+    if (l->kind == LAUNCH_KERNEL)
         counter_add(&c->launches, 1);
-    } else if (l->kind == LAUNCH_GRAPH) {
-        counter_add(&c->graph_launches, 1);
-        if (l->kernels == CELL_NULL)
-            counter_add(&c->graph_unknown, 1);
-        else
-            counter_add(&c->graph_kernels, (uint64_t)l->kernels);
-    }
+    else if (l->kind == LAUNCH_GRAPH)
+        count_graph(c, l, 1);
+    else if (l->kind == LAUNCH_FAILED && l->graph)
+        count_graph(c, l, -1);
+    else if (l->kind == LAUNCH_FAILED)
+        counter_add(&c->launches, UINT64_MAX);
 }
 
 /* A graph launch whose row was asked for: two slots. */
@@ -183,10 +192,13 @@ void scopes_launch(const struct launch *l)
     }
     count_launch(&t->counters, l);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
-    bool row = l->kind == LAUNCH_GRAPH && l->start != 0;
+    bool row = l->start != 0 && (l->kind == LAUNCH_GRAPH || l->kind == LAUNCH_GRAPH_END);
     if ((depth == 0 && !row) || atomic_load_explicit(&capture_gate.floor, memory_order_relaxed))
         return;
     uint64_t scope = depth ? t->open[depth - 1] : 0;
-    if (!(row ? push_graph(t, l, scope) : push_join(t, l, scope)) && l->kind != LAUNCH_OTHER)
+    if (l->kind == LAUNCH_FAILED) /* no record will come: nothing to join, nothing lost */
+        (void)push_join(t, &(struct launch){.kind = LAUNCH_OTHER, .correlation = l->correlation},
+                        0);
+    else if (!(row ? push_graph(t, l, scope) : push_join(t, l, scope)) && l->kind != LAUNCH_OTHER)
         counter_add(&t->counters.joins_lost, 1);
 }

@@ -165,6 +165,9 @@ static int launch(struct session *s, int64_t began)
         return rc;
     open_gate(s);
     c->trace_started = engines_start(o, c->backend, c->trace);
+    rc = fork_exit_first();
+    if (rc)
+        return rc;
     rc = sampling_begin(o, c->backend);
     if (rc)
         return rc;
