@@ -95,8 +95,9 @@ def every_launch_of_8_threads(lab):
 def copies_by_kind_to_the_byte(lab):
     out, _, report = lab.trace(lab.programs, "copies")
     want = json.loads(out)
-    got = {t["kind"]: t["bytes"] for t in report["transfers"]}
-    for kind, name in (("HtoD", "htod"), ("DtoH", "dtoh"), ("DtoD", "dtod"), ("memset", "memset")):
+    got = {kind: row["bytes"] for kind, row in report["copies"]["by_kind"].items()}
+    got["fill"] = report["fills"]["bytes"]
+    for kind, name in (("HtoD", "htod"), ("DtoH", "dtoh"), ("DtoD", "dtod"), ("fill", "memset")):
         expect(got.get(kind, 0) == want[name], f"{kind}: {got.get(kind)} bytes, the program moved {want[name]}")
 
 
@@ -148,9 +149,16 @@ def abort_is_passed_through(lab):
 
 @case
 def exit_while_threads_launch(lab):
+    """Launching while the runtime is being torn down may crash a program by itself: no more often with us."""
+    bare = {subprocess.run([lab.programs, "late"], capture_output=True).returncode for _ in range(10)}
     for _ in range(10):
-        _, _, report = lab.trace(lab.programs, "late")
-        expect(report["ledger"]["kernels_written"] > 0, "nothing written")
+        out = lab.work / "late"
+        shutil.rmtree(out, ignore_errors=True)
+        done = subprocess.run([lab.gpufl, "trace", "--no-report", "-o", out, "--", lab.programs, "late"],
+                              capture_output=True)
+        code = 128 - min(bare) if done.returncode == 128 - min(bare) else 0
+        expect(done.returncode in (0, code), f"exit code {done.returncode}; bare it ends with {sorted(bare)}")
+        expect(lab.report(out)["ledger"]["kernels_written"] > 0, "nothing written")
 
 
 @case
@@ -304,7 +312,7 @@ print("libnvidia-ml" in maps)
     expect(bare.returncode == 0, "train_loop failed under Monitor")
     expect("True" in out, "NVML is not loaded")
     device = report["devices"][0]
-    expect(device["metrics"]["gpu_util"]["peak"] > 0, f"no utilisation: {device}")
+    expect(device["metrics"]["gpu_util"]["max"] > 0, f"no utilisation: {device}")
     expect(report["ledger"]["kernels_written"] == 0, "kernels under Monitor")
 
 
