@@ -164,6 +164,20 @@ bool file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+struct file_id file_id(int fd)
+{
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return (struct file_id){0};
+    return (struct file_id){.device = (uint64_t)st.st_dev, .inode = (uint64_t)st.st_ino};
+}
+
+bool file_is(int fd, struct file_id id)
+{
+    struct file_id now = file_id(fd);
+    return now.inode && now.inode == id.inode && now.device == id.device;
+}
+
 int64_t file_free_bytes(const char *dir)
 {
     struct statvfs vfs;

@@ -25,6 +25,15 @@ int64_t file_size(const char *path); /* bytes, or -1 */
 bool file_exists(const char *path);
 int64_t file_free_bytes(const char *dir); /* for an unprivileged user; -1 unknown */
 
+/* Which file a descriptor was opened on. A foreign program may close our descriptors,
+ * all of them at once, and get their numbers for files of its own. */
+struct file_id {
+    uint64_t device, inode; /* zeros: none */
+};
+
+struct file_id file_id(int fd);
+bool file_is(int fd, struct file_id id); /* fd still stands for that file */
+
 /* gzip src into dst (level 1 to 9) by way of dst.part, renamed when complete; src stays. */
 int file_gzip(const char *src, const char *dst, int level, struct err *e);
 

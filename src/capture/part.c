@@ -5,8 +5,6 @@
  * part_write blocks it for the call and takes back the one it caused. */
 #include "capture/part.h"
 
-#include "base/file.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -47,6 +45,7 @@ static int part_create(struct part *p)
     do
         p->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, FILE_MODE);
     while (p->fd < 0 && errno == EINTR);
+    p->id = file_id(p->fd);
     return p->fd < 0 ? -errno : 0;
 }
 
@@ -81,6 +80,8 @@ int part_write(struct part *p, const void *data, size_t n, bool durable)
     int rc = p->fd < 0 ? part_create(p) : 0;
     if (rc)
         return rc;
+    if (!file_is(p->fd, p->id))
+        return -EBADF; /* the number may be the program's by now: nothing is done to it */
     if (p->torn) {
         rc = write_shielded(p->fd, "\n", 1);
         if (rc)
@@ -106,7 +107,8 @@ void part_leave(struct part *p)
     if (fd < 0)
         return;
     p->fd = -1; /* before close: a child forked in between must not close a stranger's file */
-    close(fd);
+    if (file_is(fd, p->id))
+        close(fd);
     p->number++;
     p->offset += p->bytes;
     p->bytes = 0;
@@ -130,5 +132,5 @@ int part_finish(struct part *p, char *path)
 bool part_deleted(const struct part *p)
 {
     struct stat st;
-    return p->fd >= 0 && fstat(p->fd, &st) == 0 && st.st_nlink == 0;
+    return p->fd >= 0 && file_is(p->fd, p->id) && fstat(p->fd, &st) == 0 && st.st_nlink == 0;
 }

@@ -9,6 +9,7 @@
 #ifndef GPUFL_CAPTURE_PART_H
 #define GPUFL_CAPTURE_PART_H
 
+#include "base/file.h"
 #include "wire/record.h"
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@ struct part {
     const char *dir;             /* absolute; not owned */
     const char *name;            /* of the channel */
     int fd;                      /* -1: not created yet */
+    struct file_id id;           /* of the file behind fd */
     int64_t number;              /* 1, 2, …: of the active part */
     int64_t offset;              /* plain bytes of the channel before it */
     int64_t bytes;               /* in the file */
@@ -28,7 +30,8 @@ struct part {
 void part_init(struct part *p, const char *dir, enum channel c);
 
 /* Appends complete lines, creating the file where needed; durable: on the disk
- * before it returns. 0 or a negative errno, with nothing of the data in the file. */
+ * before it returns. 0 or a negative errno, with nothing of the data in the file;
+ * -EBADF where the program has closed the descriptor, whatever it stands for now. */
 int part_write(struct part *p, const void *data, size_t n, bool durable);
 
 /* Ends the part: <channel>.log becomes <channel>.<N>.log, whose path goes to path

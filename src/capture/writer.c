@@ -504,7 +504,7 @@ void writer_abandon(struct writer *w)
     for (int c = 0; w && c < CHANNEL_COUNT; c++) {
         int fd = w->part[c].fd;
         w->part[c].fd = -1;
-        if (fd >= 0)
+        if (file_is(fd, w->part[c].id))
             close(fd);
     }
 }

@@ -16,13 +16,14 @@ void host_open(struct host *h, const char *proc)
     for (int i = 0; i < HOST_FILES; i++) {
         snprintf(path, sizeof path, "%s/%s", proc, files[i]);
         h->fd[i] = open(path, O_RDONLY | O_CLOEXEC);
+        h->id[i] = file_id(h->fd[i]);
     }
 }
 
 void host_close(struct host *h)
 {
     for (int i = 0; i < HOST_FILES; i++)
-        if (h->fd[i] >= 0)
+        if (file_is(h->fd[i], h->id[i])) /* the program may have closed and reused it */
             close(h->fd[i]);
     for (int i = 0; i < HOST_FILES; i++)
         h->fd[i] = -1;

@@ -5,6 +5,7 @@
 #ifndef GPUFL_MONITOR_HOST_H
 #define GPUFL_MONITOR_HOST_H
 
+#include "base/file.h"
 #include "wire/record.h"
 
 #include <stdbool.h>
@@ -20,7 +21,8 @@ struct host_ticks {
 };
 
 struct host {
-    int fd[HOST_FILES]; /* -1: cannot be read */
+    int fd[HOST_FILES];            /* -1: cannot be read */
+    struct file_id id[HOST_FILES]; /* of the files behind fd */
     struct host_ticks before;
 };
 

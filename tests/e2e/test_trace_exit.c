@@ -40,6 +40,7 @@ static const struct ending endings[] = {
     {"exec", "6", 6, 2, false},
     {"threads", "8", 8, 1, true},
     {"close-fds", "9", 9, 1, false},
+    {"reuse-fds", "10", 10, 1, false},
     {"chdir", "2", 2, 1, true},
     {"lose-cwd", "1", 1, 1, true},
 };

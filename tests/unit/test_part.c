@@ -161,6 +161,7 @@ static void child_torn(const char *dir)
     char text[64] = "";
     part_init(&p, dir, CHANNEL_DEVICE);
     p.fd = memfd_create("part", MFD_ALLOW_SEALING);
+    p.id = file_id(p.fd);
     CHECK(p.fd >= 0);
     int reader = dup(p.fd);
     CHECK(fcntl(p.fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
@@ -204,10 +205,40 @@ static void test_full_device(void **state)
     struct part p;
     part_init(&p, *state, CHANNEL_DEVICE);
     p.fd = open("/dev/full", O_WRONLY | O_APPEND);
+    p.id = file_id(p.fd);
     assert_true(p.fd >= 0);
     assert_int_equal(part_write(&p, "one\n", 4, false), -ENOSPC);
     assert_int_equal(p.bytes, 0);
     assert_false(p.started);
+    part_leave(&p);
+}
+
+/* The program closes our descriptor and gets its number for a file of its own. */
+static void test_descriptor_taken_away(void **state)
+{
+    const char *dir = *state;
+    char path[PATH_MAX], foreign[PATH_MAX];
+    struct part p;
+    part_init(&p, dir, CHANNEL_DEVICE);
+    assert_int_equal(part_write(&p, "ours\n", 5, false), 0);
+    path_join(foreign, sizeof foreign, dir, "foreign");
+    int fd = open(foreign, O_CREAT | O_RDWR, 0600);
+    assert_int_equal(write(fd, "theirs", 6), 6);
+    assert_int_equal(dup2(fd, p.fd), p.fd);
+    assert_int_equal(part_write(&p, "ours\n", 5, false), -EBADF);
+    assert_false(part_deleted(&p));
+    int number = p.fd;
+    assert_int_equal(part_finish(&p, path), 0);
+    assert_int_not_equal(fcntl(number, F_GETFD), -1); /* still open: it is not ours to close */
+    assert_file(dir, "foreign", "theirs");
+    assert_file(dir, "device.1.log", "ours\n");
+    close(number);
+    close(fd);
+
+    part_init(&p, dir, CHANNEL_SCOPE);
+    assert_int_equal(part_write(&p, "ours\n", 5, false), 0);
+    close(p.fd);
+    assert_int_equal(part_write(&p, "ours\n", 5, false), -EBADF);
     part_leave(&p);
 }
 
@@ -220,6 +251,7 @@ int main(void)
         T(test_close_on_exec_and_mode),
         T(test_a_strangers_file_is_refused),
         T(test_deleted_and_moved),
+        T(test_descriptor_taken_away),
         T(test_file_size_limit),
         T(test_torn_line),
         T(test_full_device),
