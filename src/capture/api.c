@@ -153,7 +153,7 @@ int gpufl_system_stop(const char *name)
 int gpufl_upload_logs(const struct gpufl_upload_options *opts)
 {
     (void)opts;
-    return GPUFL_E_NOT_BUILT;
+    return options_disabled() ? GPUFL_OK : GPUFL_E_NOT_BUILT; /* off: nothing to send */
 }
 
 int gpufl_bench_floor(bool on)

@@ -32,7 +32,7 @@ int fork_watch(void)
     static bool watching; /* guarded by the session's lock */
     if (watching)
         return 0;
-    if (pthread_atfork(NULL, NULL, child))
+    if (pthread_atfork(NULL, NULL, child) || at_quick_exit(session_exit))
         return GPUFL_E_NOMEM;
     watching = true;
     return 0;

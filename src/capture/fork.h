@@ -1,6 +1,6 @@
 /* fork.h - the ends of a process that are not gpufl_shutdown.
  *
- * exit: an atexit handler ends the session, with a deadline. fork: the child's
+ * exit and quick_exit: a handler ends the session, with a deadline. fork: the child's
  * session is silent, as if there had never been one, and a later init starts its
  * own. _exit and SIGKILL: nothing runs; what was flushed is on disk. */
 #ifndef GPUFL_CAPTURE_FORK_H

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "capture/about.h"
 #include "capture/collector.h"
 #include "capture/engines.h"
@@ -39,12 +40,14 @@ struct session {
     struct options options;
     struct collector collector; /* as handed to collector_start */
     struct about about;
+    char dir[PATH_MAX]; /* absolute */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session session; /* guarded by lock */
 static char id[37];            /* of the running or last session; written under lock */
 static char dir[PATH_MAX];
+static _Atomic int32_t starter; /* the thread inside start_new; 0: none */
 
 /* ---- parts of the start ------------------------------------------------------------------------- */
 
@@ -54,16 +57,17 @@ static void say_option(void *arg, enum severity severity, const char *code, cons
     message_say(severity, code, "%s", text);
 }
 
-static int make_dir(const struct options *o, const char *session_id_text)
+static int make_dir(struct session *s)
 {
     char path[PATH_MAX];
     struct err e = {0};
-    int rc = path_join(path, sizeof path, o->log_path, session_id_text);
+    const struct options *o = &s->options;
+    int rc = path_join(path, sizeof path, o->log_path, s->about.session);
     if (rc)
         err_set(&e, rc, "log_path is too long");
     else if (!(rc = file_mkdirs(o->log_path, 0777, &e)))
         rc = file_mkdirs(path, 0700, &e);
-    if (!rc && !realpath(path, dir))
+    if (!rc && !realpath(path, s->dir))
         rc = err_set_vendor(&e, err_from_errno(errno), errno, "cannot use %.200s", path);
     if (rc)
         log_error(
@@ -100,7 +104,7 @@ static int open_log(struct session *s)
     const struct options *o = &s->options;
     struct err e = {0};
     struct writer_config c = {
-        .dir = dir,
+        .dir = s->dir,
         .rotate_bytes = o->log_rotate_bytes,
         .max_spool_bytes = o->log_max_spool_bytes,
         .min_free_bytes = o->log_min_free_bytes,
@@ -202,7 +206,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
     log_set_debug(s->options.enable_debug_output);
     rc = about_read(&s->about);
     if (!rc)
-        rc = make_dir(&s->options, s->about.session);
+        rc = make_dir(s);
     if (!rc) {
         attach(s);
         rc = open_log(s);
@@ -214,6 +218,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
         return rc;
     }
     memcpy(id, s->about.session, sizeof id);
+    memcpy(dir, s->dir, sizeof dir);
     s->state = STATE_RUNS;
     log_debug("session %s: engine %s, backend %s, %s", id, option_engines[s->collector.engine],
               s->collector.backend->name, dir);
@@ -242,12 +247,27 @@ static void merge(struct session *s, const struct gpufl_options *code)
     sampling_continue(code->system_sample_rate_ms > 0 ? code->system_sample_rate_ms : 1000);
 }
 
+/* Takes the lock for a start. A vendor's library that initializes its driver while we
+ * attach comes back here on the same thread; and a thread inside cuInit may hold a lock
+ * of the driver that the thread holding ours waits for. Neither may wait. */
+static bool start_lock(bool injected)
+{
+    if (atomic_load_explicit(&starter, memory_order_relaxed) == thread_id())
+        return false;
+    if (injected)
+        return pthread_mutex_trylock(&lock) == 0;
+    pthread_mutex_lock(&lock);
+    return true;
+}
+
 int session_start(const struct gpufl_options *code, bool injected)
 {
     int rc;
     if (options_disabled())
         return GPUFL_E_STATE;
-    pthread_mutex_lock(&lock);
+    if (!start_lock(injected))
+        return 0; /* somebody is starting it */
+    atomic_store_explicit(&starter, thread_id(), memory_order_relaxed);
     bool once = session.options.traced && session.state == STATE_RUNS && collector_ended();
     if (session.state == STATE_RUNS && !collector_ended()) {
         merge(&session, code);
@@ -258,6 +278,7 @@ int session_start(const struct gpufl_options *code, bool injected)
         reap(&session);
         rc = start_new(code, injected);
     }
+    atomic_store_explicit(&starter, 0, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
     return rc;
 }
@@ -277,8 +298,9 @@ static void stop(const char *reason, int64_t timeout_ns)
         return;
     }
     s->state = STATE_NONE;
+    if (!s->options.traced) /* else the launcher tells */
+        log_debug("session %s ended (%s): %s", id, reason, dir);
     options_free(&s->options);
-    log_debug("session %s ended (%s): %s", id, reason, dir);
 }
 
 void session_shutdown(void)
@@ -339,6 +361,7 @@ void session_forget(void)
     memset(&session, 0,
            sizeof session); /* its strings stay behind: another thread may hold malloc's view */
     id[0] = '\0';
+    atomic_store_explicit(&starter, 0, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
     atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);
 }
