@@ -37,7 +37,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    def __init__(self, width=128, heads=4, layers=6, vocabulary=512, length=64):
+    def __init__(self, width=128, heads=4, layers=11, vocabulary=512, length=64):
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
         self.positions = nn.Parameter(torch.zeros(length, width))
