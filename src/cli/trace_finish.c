@@ -98,7 +98,7 @@ static void print_next(const struct finish *f, const struct sessions *s)
     if (s->foreign && s->ours > 1)
         fprintf(stderr, "gpufl: %zu session%s of earlier runs there %s in the report, too\n",
                 s->foreign, s->foreign == 1 ? "" : "s", s->foreign == 1 ? "is" : "are");
-    if (f->request->report_file && !f->request->no_report)
+    if (f->report_fd >= 0 && !f->request->no_report)
         fprintf(stderr, "gpufl: the report is in %s\n", f->request->report_file);
     fprintf(stderr, "gpufl: next: gpufl report %s%s%s", q, shown, q);
     if (have_server())

@@ -119,6 +119,22 @@ static void current_directory_is_gone(void **state)
     world_close(&w);
 }
 
+/* A report that cannot go where it should goes to stderr; the program runs. */
+static void unwritable_report(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    world_open(&w);
+    assert_int_equal(gpufl(&w, &c, "trace", "--report", "no/such/dir", path_program(), "exit", "6"),
+                     6);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "cannot write the report to no/such/dir"));
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "our cost"));
+    assert_null(strstr(c.text[CHILD_ERR].data, "the report is in"));
+    child_free(&c);
+    world_close(&w);
+}
+
 /* Why nothing was captured. */
 struct reason {
     const char *env[2];
@@ -199,7 +215,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_command_lines),       cmocka_unit_test(unwritable_places),
         cmocka_unit_test(current_directory_is_gone), cmocka_unit_test(reasons_for_nothing),
-        cmocka_unit_test(other_tool_is_named),       cmocka_unit_test(runs_share_a_directory),
+        cmocka_unit_test(other_tool_is_named),       cmocka_unit_test(unwritable_report),
+        cmocka_unit_test(runs_share_a_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
