@@ -34,8 +34,8 @@ void messages_forget(void);
     F(kernels)                                                                                     \
     F(copies)                                                                                      \
     F(synchronizations)                                                                            \
-    F(memory) F(graphs) F(external_correlation) F(stacks) F(device_metrics) F(host_metrics)        \
-        F(scopes)
+    F(memory)                                                                                      \
+    F(graphs) F(external_correlation) F(stacks) F(device_metrics) F(host_metrics) F(scopes)
 
 enum feature {
 #define F(name) FEATURE_##name,

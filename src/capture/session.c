@@ -244,7 +244,10 @@ static void merge(struct session *s, const struct gpufl_options *code)
         source[OPT_continuous_system_sampling] > SOURCE_CODE ||
         source[OPT_system_sample_rate_ms] > SOURCE_CODE)
         return;
-    sampling_continue(code->system_sample_rate_ms > 0 ? code->system_sample_rate_ms : 1000);
+    int interval = code->system_sample_rate_ms > 0 ? code->system_sample_rate_ms : 1000;
+    message_say(SEVERITY_NOTE, "sampling_interval",
+                "gpufl_init asks for continuous sampling: every %d ms from here on", interval);
+    sampling_continue(interval);
 }
 
 /* Takes the lock for a start. A vendor's library that initializes its driver while we

@@ -210,16 +210,12 @@ static void test_spool_limit_ends_the_capture(void **state)
     assert_true(lines_said >= 1);
 }
 
-static void test_every_allocation_fails_once(void **state)
+static void fail_each(const struct gpufl_options *o)
 {
-    (void)state;
-    struct gpufl_options o = session_options(tmpdir_path("logs"));
-    o.continuous_system_sampling = true;
-    o.system_sample_rate_ms = 1000;
     int started = 0;
     for (int n = 0; n < 400; n++) {
         mem_fail_at(n);
-        int rc = gpufl_init(&o);
+        int rc = gpufl_init(o);
         started += rc == 0;
         uint64_t a = gpufl_scope_begin("outer", "tag");
         gpufl_scope_end(gpufl_scope_begin("inner", NULL));
@@ -231,6 +227,27 @@ static void test_every_allocation_fails_once(void **state)
         assert_true(rc == 0 || rc == GPUFL_E_NOMEM);
     }
     assert_true(started > 100); /* at the end nothing fails any more */
+}
+
+static void test_every_allocation_fails_once(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    o.continuous_system_sampling = true;
+    o.system_sample_rate_ms = 1000;
+    fail_each(&o);
+}
+
+/* The same with an engine attached and records coming in. */
+static void test_every_allocation_fails_once_while_tracing(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    o.backend = GPUFL_BACKEND_SIM;
+    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    o.enable_cuda_graphs_tracking = true;
+    o.enable_memory_tracking = true;
+    fail_each(&o);
 }
 
 static void test_traced_program(void **state)
@@ -277,6 +294,7 @@ int main(void)
         TEST(test_spool_limit_ends_the_capture),
         TEST(test_every_allocation_fails_once),
         TEST(test_traced_program),
+        TEST(test_every_allocation_fails_once_while_tracing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
