@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_BACK = 32 }; /* spans from the end within which an interval is put in place */
+enum {
+    STEPS_BACK = 32, /* spans from the end within which an interval is put in place */
+    RECENT = 8192,   /* last spans whose gaps stay open: intervals still come there */
+};
 
 const int64_t busy_gap_limits[BUSY_GAP_CLASSES - 1] = {10000, 100000, 1000000, 10000000, 100000000};
 
@@ -46,13 +49,13 @@ static void note_gap(struct busy_gaps *g, int64_t start, int64_t end)
     }
 }
 
-/* The gap length up to which at least half of the gaps lie. */
-static int middle_gap(const struct busy *b, int64_t *limit)
+/* The gap length up to which at least half of the gaps between the first n spans lie. */
+static int middle_gap(const struct busy *b, size_t n, int64_t *limit)
 {
     struct histogram h;
     int code = 0;
     histogram_init(&h);
-    for (size_t i = 1; !code && i < b->count; i++)
+    for (size_t i = 1; !code && i < n; i++)
         code = histogram_add(&h, b->spans[i].start - b->spans[i - 1].end);
     /* The quantile is the middle of a bucket: half a bucket above it takes the rest of it. */
     int64_t middle = histogram_quantile(&h, 0.5);
@@ -61,18 +64,19 @@ static int middle_gap(const struct busy *b, int64_t *limit)
     return code;
 }
 
-/* Closes the shorter half of the gaps. */
+/* Closes the shorter half of the gaps, but for the newest. */
 static int close_gaps(struct busy *b)
 {
     int64_t limit;
-    int code = middle_gap(b, &limit);
-    size_t out = 0;
+    size_t recent = b->max_spans / 4 < RECENT ? b->max_spans / 4 : RECENT, out = 0;
+    int code = middle_gap(b, b->count - recent, &limit);
     for (size_t i = 1; !code && i < b->count; i++) {
         int64_t gap = b->spans[i].start - b->spans[out].end;
-        if (gap <= limit) {
+        if (gap <= limit && i + recent < b->count) {
             note_gap(&b->gaps, b->spans[out].end, b->spans[i].start);
             b->closed = cells_sum(b->closed, gap);
-            b->closed_until = b->spans[i].start;
+            if (b->spans[i].start > b->closed_until)
+                b->closed_until = b->spans[i].start;
             b->spans[out].end = b->spans[i].end;
         } else {
             b->spans[++out] = b->spans[i];

@@ -16,8 +16,8 @@ const char *findings_device(const struct model *m, uint32_t device, char *text, 
     if (!d->named)
         snprintf(text, size, "GPU (unknown)");
     else
-        snprintf(text, size, "GPU %lld %s",
-                 (long long)(d->row.index == CELL_NULL ? 0 : d->row.index),
+        snprintf(text, size, "GPU %lld%s%s",
+                 (long long)(d->row.index == CELL_NULL ? 0 : d->row.index), d->row.name ? " " : "",
                  model_text(m, (uint32_t)d->row.name));
     return text;
 }
@@ -109,6 +109,8 @@ static void say_top_kernel(const struct model *m, struct buf *out)
                units_percent(a, (double)n->time.total, (double)k->time.total),
                units_count(b, (int64_t)n->time.count), n->time.count == 1 ? "" : "s",
                units_time(c, histogram_mean(&n->time)));
+    if (buf_error(&full))
+        out->error = buf_error(&full);
     buf_fini(&full);
 }
 
@@ -128,6 +130,22 @@ static void say_waits(const struct model *m, struct buf *out)
         buf_printf(out, " (%s of the run%s)", units_percent(c, (double)r.busy, (double)duration),
                    total > r.busy + r.busy / 100 ? " with at least one thread waiting" : "");
     buf_str(out, ".\n");
+}
+
+/* A program that starts slowly or goes on without the GPU. */
+static void say_edges(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct busy_result r;
+    int64_t duration = sum_facts_duration(m);
+    busy_result(&m->devices.any, &r);
+    int64_t before = r.first - m->facts.start, after = m->facts.end - r.last;
+    if (!r.busy || before < 0 || after < 0 || m->facts.sessions > 1 ||
+        before + after < duration / 5)
+        return;
+    buf_printf(out,
+               "The GPU had its first work %s after the start and its last %s before the end.\n",
+               units_time(a, before), units_time(b, after));
 }
 
 /* The class of gaps that holds most of the idle time, where there is much of it. */
@@ -180,6 +198,7 @@ void findings_put(const struct model *m, struct buf *out)
     say_busy(m, out);
     say_top_kernel(m, out);
     say_waits(m, out);
+    say_edges(m, out);
     say_gaps(m, out);
     say_copies(m, out);
 }

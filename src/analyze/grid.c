@@ -99,6 +99,8 @@ static void print_cell(FILE *out, const struct grid *g, unsigned c, const char *
 {
     size_t used = columns_of(text, len), pad = width > used ? width - used : 0;
     bool right = g->columns[c].kind == GRID_RIGHT, last = c + 1 == g->count;
+    if (last && !len)
+        return;
     fprintf(out, "%*s", c ? GAP : INDENT, "");
     if (right)
         fprintf(out, "%*s", (int)pad, "");

@@ -58,10 +58,11 @@ struct page {
     FILE *out;
     int width;
     bool color;
-    int code; /* first failure */
+    bool begun; /* something stands above: headings are set off */
+    int code;   /* first failure */
 };
 
-void page_heading(const struct page *p, const char *title);
+void page_heading(struct page *p, const char *title);
 /* A line of text wrapped at the width, indented by two columns. */
 void page_text(const struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

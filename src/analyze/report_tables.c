@@ -10,13 +10,12 @@
 
 #include <string.h>
 
-enum { CONFIGS_EACH = 3, INDENT_MAX = 24 };
+enum { CONFIGS_EACH = 2, INDENT_MAX = 24 };
 
 static void print_grid(struct page *p, struct grid *g)
 {
     int code = grid_print(g, p->out, p->width, p->color);
     p->code = p->code ? p->code : code;
-    grid_fini(g);
 }
 
 /* A kernel's demangled name as a cell. */
@@ -79,12 +78,11 @@ static void put_summary(const struct page *p)
 static void put_top(struct page *p)
 {
     static const struct grid_column columns[] = {
-        {"share", GRID_RIGHT},  {"total", GRID_RIGHT}, {"calls", GRID_RIGHT}, {"mean", GRID_RIGHT},
-        {"median", GRID_RIGHT}, {"P99", GRID_RIGHT},   {"max", GRID_RIGHT},   {"kernel", GRID_NAME},
+        {"#", GRID_RIGHT},    {"share", GRID_RIGHT},  {"total", GRID_RIGHT}, {"calls", GRID_RIGHT},
+        {"mean", GRID_RIGHT}, {"median", GRID_RIGHT}, {"max", GRID_RIGHT},   {"kernel", GRID_NAME},
     };
     const struct sum_kernels *k = &p->model->kernels;
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT],
-        h[UNITS_TEXT];
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT];
     struct grid g;
     size_t i;
     int64_t rest = k->time.total;
@@ -92,17 +90,18 @@ static void put_top(struct page *p)
     for (i = 0; i < k->name_count && i < report_top(p->report); i++) {
         const struct kernel_name *n = &k->names[i];
         rest -= n->time.total;
+        grid_put(&g, "%zu", i + 1);
         grid_put(&g, "%s", units_percent(a, (double)n->time.total, (double)k->time.total));
         grid_put(&g, "%s", units_time(b, n->time.total));
         grid_put(&g, "%s", units_count(c, (int64_t)n->time.count));
         grid_put(&g, "%s", units_time(d, histogram_mean(&n->time)));
         grid_put(&g, "%s", units_time(e, histogram_quantile(&n->time, 0.5)));
-        grid_put(&g, "%s", units_time(f, histogram_quantile(&n->time, 0.99)));
-        grid_put(&g, "%s", units_time(h, n->time.max));
+        grid_put(&g, "%s", units_time(f, n->time.max));
         put_name(p, &g, n->name);
     }
     page_heading(p, "Top kernels by time");
     print_grid(p, &g);
+    grid_fini(&g);
     if (i < k->name_count)
         page_text(p, "… %s more names, %s (%s)", units_count(a, (int64_t)(k->name_count - i)),
                   units_time(b, rest), units_percent(c, (double)rest, (double)k->time.total));
@@ -128,7 +127,6 @@ static int64_t known(int64_t v)
 
 static void put_occupancy(struct page *p, struct grid *g, const struct config_row *r)
 {
-    char a[UNITS_TEXT];
     const struct model *m = p->model;
     const struct device_row *d = &m->devices.items[r->device].row;
     double blocks = (double)known(r->grid_x) * (double)known(r->grid_y) * (double)known(r->grid_z);
@@ -136,7 +134,7 @@ static void put_occupancy(struct page *p, struct grid *g, const struct config_ro
     if (r->occ_warps == CELL_NULL || known(r->occ_max_warps) == 0)
         grid_put(g, "-");
     else
-        grid_put(g, "%s", units_percent(a, (double)r->occ_warps, (double)r->occ_max_warps));
+        grid_put(g, "%.1f", 100 * (double)r->occ_warps / (double)r->occ_max_warps);
     grid_put(g, "%s", r->occ_limiter ? model_text(m, (uint32_t)r->occ_limiter) : "-");
     if (room > 0)
         grid_put(g, blocks / room < 100 ? "%.2f" : "%.0f", blocks / room);
@@ -144,9 +142,15 @@ static void put_occupancy(struct page *p, struct grid *g, const struct config_ro
         grid_put(g, "-");
 }
 
-static void put_config(struct page *p, struct grid *g, const struct kernel_config *c)
+/* A launch configuration as the text shows it: that of several devices is one row. */
+struct shown_config {
+    struct config_row row;
+    uint64_t count;
+};
+
+static void put_config(struct page *p, struct grid *g, const struct shown_config *c)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
+    char a[UNITS_TEXT], b[UNITS_TEXT], d[UNITS_TEXT];
     const struct config_row *r = &c->row;
     put_dims(g, r->grid_x, r->grid_y, r->grid_z);
     put_dims(g, r->block_x, r->block_y, r->block_z);
@@ -157,44 +161,72 @@ static void put_config(struct page *p, struct grid *g, const struct kernel_confi
              : r->local_per_thread == 0       ? "0"
                                               : units_bytes(d, r->local_per_thread));
     put_occupancy(p, g, r);
-    grid_put(g, "%s", units_count(a, (int64_t)c->time.count));
-    grid_put(g, "%s", units_time(e, histogram_mean(&c->time)));
-    put_name(p, g, r->name);
+    grid_put(g, "%s", units_count(a, (int64_t)c->count));
+}
+
+static bool same_launch(const struct config_row *a, const struct config_row *b)
+{
+    struct config_row c = *b;
+    c.device = a->device;
+    return !memcmp(a, &c, sizeof c);
+}
+
+/* The heaviest configurations of a kernel; returns how many. *more: there are others. */
+static int pick_configs(const struct sum_kernels *k, const struct kernel_name *n,
+                        struct shown_config *out, bool *more)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < n->configs; i++) {
+        const struct kernel_config *c = &k->configs[k->by_name[n->first + i]];
+        int at = 0;
+        if (k->by_name[n->first + i] == 0)
+            continue;
+        while (at < count && !same_launch(&out[at].row, &c->row))
+            at++;
+        if (at == CONFIGS_EACH) {
+            *more = true;
+            continue;
+        }
+        if (at == count)
+            out[count++] = (struct shown_config){.row = c->row};
+        out[at].count += c->time.count;
+    }
+    return count;
 }
 
 static void put_configs(struct page *p)
 {
     static const struct grid_column columns[] = {
-        {"grid", GRID_RIGHT},   {"block", GRID_RIGHT}, {"regs", GRID_RIGHT},
-        {"shared", GRID_RIGHT}, {"local", GRID_RIGHT}, {"occup.", GRID_RIGHT},
-        {"limiter", GRID_LEFT}, {"waves", GRID_RIGHT}, {"calls", GRID_RIGHT},
-        {"mean", GRID_RIGHT},   {"kernel", GRID_NAME},
+        {"#", GRID_RIGHT},      {"grid", GRID_RIGHT},   {"block", GRID_RIGHT},
+        {"regs", GRID_RIGHT},   {"shared", GRID_RIGHT}, {"local", GRID_RIGHT},
+        {"occ. %", GRID_RIGHT}, {"limiter", GRID_LEFT}, {"waves", GRID_RIGHT},
+        {"calls", GRID_RIGHT},
     };
     const struct sum_kernels *k = &p->model->kernels;
+    struct shown_config shown[CONFIGS_EACH];
     struct grid g;
     bool spills = false, more = false;
     size_t top = report_top(p->report);
-    grid_init(&g, columns, 11);
+    grid_init(&g, columns, 10);
     for (size_t i = 0; i < k->name_count && i < top; i++) {
-        const struct kernel_name *n = &k->names[i];
-        more |= n->configs > CONFIGS_EACH;
-        for (uint32_t c = 0; c < n->configs && c < CONFIGS_EACH; c++) {
-            const struct kernel_config *config = &k->configs[k->by_name[n->first + c]];
-            spills |= known(config->row.local_per_thread) > 0;
-            if (config->row.id == 0 && config->row.grid_x != 0)
-                put_config(p, &g, config);
+        int count = pick_configs(k, &k->names[i], shown, &more);
+        for (int c = 0; c < count; c++) {
+            spills |= known(shown[c].row.local_per_thread) > 0;
+            grid_put(&g, "%zu", i + 1);
+            put_config(p, &g, &shown[c]);
         }
     }
-    page_heading(p, "Launch configurations of the top kernels, and their theoretical occupancy");
+    page_heading(p, "How they were launched (# as above), and their theoretical occupancy");
     if (g.cells)
         print_grid(p, &g);
     else
-        grid_fini(&g), page_text(p, "none: the log does not tell how kernels were launched.");
-    if (more)
-        page_text(p, "The %d heaviest of each kernel; --json has all.", CONFIGS_EACH);
-    if (spills)
-        page_text(p, "local > 0: registers spill to memory, or the kernel keeps arrays on its "
-                     "stack. waves: grid / (resident blocks x SMs).");
+        page_text(p, "none: the log does not tell how kernels were launched.");
+    page_text(p, "waves: blocks / (blocks that all SMs hold at once); below 1, SMs stay empty.%s%s",
+              spills ? " local: bytes of a thread in memory: registers spilled, or arrays on its "
+                       "stack."
+                     : "",
+              more ? " The two heaviest of each kernel; --json has all." : "");
+    grid_fini(&g);
 }
 
 void page_kernels(struct page *p)
@@ -247,6 +279,7 @@ void page_transfers(struct page *p)
     }
     put_transfer(&g, "fill", "", &t->fills);
     print_grid(p, &g);
+    grid_fini(&g);
     if (t->invalid)
         page_text(p, "%s rows have impossible times and are in no sum.",
                   units_count(a, (int64_t)t->invalid));
@@ -276,9 +309,10 @@ static void put_sync_rows(struct page *p)
         grid_put(&g, "%s", sum_waits_blocks(i) ? "the host waits" : "the host does not wait");
     }
     print_grid(p, &g);
+    grid_fini(&g);
 }
 
-static void put_overheads(const struct page *p)
+static void put_overheads(struct page *p)
 {
     const struct sum_waits *w = &p->model->waits;
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -323,40 +357,101 @@ void page_waits(struct page *p)
 
 /* ---- scopes ---------------------------------------------------------------------------- */
 
-static void put_scope(struct page *p, struct grid *g, const struct scope_node *n)
+enum scope_cell {
+    CELL_CALLS,
+    CELL_WALL,
+    CELL_MEAN,
+    CELL_MAX,
+    CELL_GPU,
+    CELL_SELF,
+    CELL_WAITS,
+    CELL_ITERATION
+};
+
+enum { WIDE = 100 }; /* columns of a page that has room for everything */
+
+static const struct scope_column {
+    const char *title;
+    enum scope_cell cell;
+    bool wide; /* only on wide pages */
+} scope_columns[] = {
+    {"calls", CELL_CALLS, false}, {"wall", CELL_WALL, false},
+    {"mean", CELL_MEAN, false},   {"max", CELL_MAX, true},
+    {"GPU", CELL_GPU, false},     {"GPU self", CELL_SELF, true},
+    {"waits", CELL_WAITS, false}, {"per iter.", CELL_ITERATION, false},
+};
+
+static const char *scope_text(const struct scope_node *n, enum scope_cell cell,
+                              char text[UNITS_TEXT])
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT],
-        h[UNITS_TEXT], tag[96] = "";
     const struct scope_sum *s = &n->self;
+    switch (cell) {
+    case CELL_CALLS:
+        return units_count(text, (int64_t)s->calls);
+    case CELL_WALL:
+        return s->calls ? units_time(text, s->wall) : "-";
+    case CELL_MEAN:
+        return s->calls ? units_time(text, s->wall / (int64_t)s->calls) : "-";
+    case CELL_MAX:
+        return s->calls ? units_time(text, s->wall_max) : "-";
+    case CELL_GPU:
+        return n->all.kernels ? units_time(text, n->all.gpu) : "-";
+    case CELL_SELF:
+        return s->kernels ? units_time(text, s->gpu) : "-";
+    case CELL_WAITS:
+        return n->all.waits ? units_time(text, n->all.wait) : "-";
+    default:
+        return s->repeat > 0 ? units_time(text, s->repeat_wall / s->repeat) : "-";
+    }
+}
+
+static void put_scope_name(struct page *p, struct grid *g, const struct scope_node *n)
+{
+    const struct scope_sum *s = &n->self;
+    char tag[96] = "";
     int indent = n->depth * 2 < INDENT_MAX ? (int)n->depth * 2 : INDENT_MAX;
     if (s->tags)
         snprintf(tag, sizeof tag, " [%.80s%s]", model_text(p->model, s->tag),
                  s->tags > 1 ? ", …" : "");
-    grid_put(g, "%s", units_count(a, (int64_t)s->calls));
-    grid_put(g, "%s", s->calls ? units_time(b, s->wall) : "-");
-    grid_put(g, "%s", s->calls ? units_time(c, s->wall / (int64_t)s->calls) : "-");
-    grid_put(g, "%s", s->calls ? units_time(d, s->wall_max) : "-");
-    grid_put(g, "%s", n->all.kernels ? units_time(e, n->all.gpu) : "-");
-    grid_put(g, "%s", s->kernels ? units_time(f, s->gpu) : "-");
-    grid_put(g, "%s", n->all.waits ? units_time(h, n->all.wait) : "-");
-    if (s->repeat > 0)
-        grid_put(g, "%s", units_time(a, s->repeat_wall / s->repeat));
-    else
-        grid_put(g, "-");
     grid_put(g, "%*s%s%s%s", indent, "", n->name ? model_text(p->model, n->name) : "(no name)", tag,
-             s->open ? " (still open at the end)" : "");
+             s->open ? " (never ended)" : "");
+}
+
+/* Averages per iteration stand only where a benchmark loop is shown. */
+static void put_scope_rows(struct page *p, const struct scope_view *v)
+{
+    const struct sum_scopes *s = &p->model->scopes;
+    const struct scope_column *shown[GRID_COLUMNS];
+    struct grid_column columns[GRID_COLUMNS];
+    unsigned count = 0;
+    bool iterations = false;
+    char text[UNITS_TEXT];
+    struct grid g;
+    for (size_t i = 0; i < v->count; i++)
+        iterations |= s->nodes[v->nodes[i]].self.repeat > 0;
+    for (size_t i = 0; i < sizeof scope_columns / sizeof *scope_columns; i++) {
+        const struct scope_column *c = &scope_columns[i];
+        if ((c->wide && p->width < WIDE) || (c->cell == CELL_ITERATION && !iterations))
+            continue;
+        columns[count] = (struct grid_column){c->title, GRID_RIGHT};
+        shown[count++] = c;
+    }
+    columns[count] = (struct grid_column){"scope", GRID_TEXT};
+    grid_init(&g, columns, count + 1);
+    for (size_t i = 0; i < v->count; i++) {
+        const struct scope_node *n = &s->nodes[v->nodes[i]];
+        for (unsigned c = 0; c < count; c++)
+            grid_put(&g, "%s", scope_text(n, shown[c]->cell, text));
+        put_scope_name(p, &g, n);
+    }
+    print_grid(p, &g);
+    grid_fini(&g);
 }
 
 void page_scopes(struct page *p)
 {
-    static const struct grid_column columns[] = {
-        {"calls", GRID_RIGHT}, {"wall", GRID_RIGHT},      {"mean", GRID_RIGHT},
-        {"max", GRID_RIGHT},   {"GPU", GRID_RIGHT},       {"GPU self", GRID_RIGHT},
-        {"waits", GRID_RIGHT}, {"per iter.", GRID_RIGHT}, {"scope", GRID_TEXT},
-    };
     const struct sum_scopes *s = &p->model->scopes;
     struct scope_view v;
-    struct grid g;
     char a[UNITS_TEXT], b[UNITS_TEXT];
     int code = scope_view_open(&v, s, p->report->options.top > 0 ? report_top(p->report) : 0);
     p->code = p->code ? p->code : code;
@@ -367,10 +462,7 @@ void page_scopes(struct page *p)
         page_text(p, "none: %s.", findings_why_none(p->model, "scopes"));
         return scope_view_close(&v);
     }
-    grid_init(&g, columns, 9);
-    for (size_t i = 0; i < v.count; i++)
-        put_scope(p, &g, &s->nodes[v.nodes[i]]);
-    print_grid(p, &g);
+    put_scope_rows(p, &v);
     if (v.count < v.all)
         page_text(p, "… and %s scopes that took less", units_count(a, (int64_t)(v.all - v.count)));
     if (s->nodes[0].self.kernels)
@@ -462,8 +554,7 @@ static void put_metrics(struct page *p, const struct metric_line *lines, size_t 
     }
     if (g.cells)
         print_grid(p, &g);
-    else
-        grid_fini(&g);
+    grid_fini(&g);
 }
 
 static void put_throttle(const struct page *p, const struct device_metrics *d)

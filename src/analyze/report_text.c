@@ -12,9 +12,23 @@
 
 enum { WIDTH_LEAST = 80, WIDTH_MOST = 160, LIST_MAX = 50 };
 
-void page_heading(const struct page *p, const char *title)
+void page_heading(struct page *p, const char *title)
 {
-    fprintf(p->out, p->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
+    fprintf(p->out, p->color ? "%s\033[1m%s\033[0m\n" : "%s%s\n", p->begun ? "\n" : "", title);
+    p->begun = true;
+}
+
+/* Length of the next word; a number and its unit are one. */
+static size_t word_length(const char *at)
+{
+    size_t len = strcspn(at, " \n");
+    while (len && at[len - 1] >= '0' && at[len - 1] <= '9' && at[len] == ' ') {
+        size_t unit = strcspn(at + len + 1, " \n");
+        if (unit == 0 || unit > 5)
+            break;
+        len += 1 + unit;
+    }
+    return len;
 }
 
 /* Words of a text in lines of the page's width, the first line behind `lead`. */
@@ -23,7 +37,7 @@ static void wrap(const struct page *p, const char *lead, const char *text)
     size_t indent = strlen(lead), at = indent;
     fputs(lead, p->out);
     for (const char *word = text; *word;) {
-        size_t len = strcspn(word, " \n");
+        size_t len = word_length(word);
         if (at > indent && at + 1 + len > (size_t)p->width) {
             fprintf(p->out, "\n%*s", (int)indent, "");
             at = indent;
@@ -66,10 +80,11 @@ static void put_fact(const struct page *p, const char *name, const char *fmt, ..
 
 /* ---- the head -------------------------------------------------------------------------- */
 
-static void put_simulated(const struct page *p)
+static void put_simulated(struct page *p)
 {
     if (!p->model->facts.simulated)
         return;
+    p->begun = true;
     const char *some = p->report->count > 1 ? "some or all of this" : "this";
     fprintf(p->out,
             "%s*** SIMULATED: no GPU stood behind %s. Times, names and metrics are invented "
@@ -168,7 +183,7 @@ static void put_end(const struct page *p)
                  model_text(p->model, f->end_reason));
 }
 
-static void put_summary(const struct page *p)
+static void put_summary(struct page *p)
 {
     const struct model *m = p->model;
     const struct sum_facts *f = &m->facts;
@@ -228,6 +243,7 @@ static void put_sessions(struct page *p)
         grid_put(&g, "%s%s%s", s->failure ? "unreadable " : "", s->unclean ? "unclean " : "",
                  s->simulated ? "simulated" : "");
     }
+    p->begun = true;
     fprintf(p->out, "%zu sessions", r->count);
     if (r->runs > 1)
         fprintf(p->out, " of %u different runs: name one of them to see it alone", r->runs);
@@ -393,7 +409,7 @@ static void put_ledger(struct page *p)
 
 /* ---- messages and the whole ------------------------------------------------------------ */
 
-static void put_messages(const struct page *p)
+static void put_messages(struct page *p)
 {
     static const char *const severities[] = {"", "note", "WARNING", "ERROR"};
     const struct sum_facts *f = &p->model->facts;

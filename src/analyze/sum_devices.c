@@ -65,6 +65,18 @@ static int find(struct sum_devices *d, const struct device_row *row, uint32_t ho
     return code;
 }
 
+/* A later description may know more, or less. */
+static void add_knowledge(struct device_row *known, const struct device_row *row)
+{
+    int64_t *to = (int64_t *)known;
+    const int64_t *from = (const int64_t *)row;
+    for (unsigned c = 0; c < COL_device_COUNT; c++) {
+        bool name = records[RECORD_device].columns[c].ref == RECORD_name;
+        if (from[c] != CELL_NULL && !(name && from[c] == 0))
+            to[c] = from[c];
+    }
+}
+
 /* Name cells become ids of model.names; unknown ones 0. */
 static void read_row(const struct model *m, const struct wire_batch *b, size_t i, int64_t *row)
 {
@@ -85,7 +97,7 @@ static int take_devices(struct model *m, const struct wire_batch *b)
         row.id = 0;
         code = find(&m->devices, &row, m->facts.host, &at);
         if (!code && at)
-            m->devices.items[at].row = row; /* a later description may know more */
+            add_knowledge(&m->devices.items[at].row, &row);
         if (!code)
             code =
                 model_ref_put(&m->refs.devices, &m->refs.device_count, &m->refs.device_cap, id, at);

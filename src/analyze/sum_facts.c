@@ -35,25 +35,22 @@ static void note_clock(struct sum_facts *f, int64_t monotonic, int64_t real, int
         f->clock = (struct facts_clock){true, offset, uncertainty};
 }
 
-static uint32_t text_id(struct model *m, const char *text)
-{
-    return text && *text ? intern_str(m->names, text) : 0;
-}
-
 /* The last header counts: of the public client's sessions the first may be incomplete. */
 int sum_facts_header(struct model *m, const struct wire_header *h)
 {
     struct sum_facts *f = &m->facts;
+    const struct {
+        uint32_t *id;
+        const char *text;
+    } texts[] = {{&f->session, h->session}, {&f->app, h->app},         {&f->host, h->host},
+                 {&f->run, h->run},         {&f->command, h->command}, {&f->engine, h->engine},
+                 {&f->backend, h->backend}, {&f->version, h->version}, {&f->system, h->system}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        *texts[i].id = intern_str(m->names, texts[i].text);
+        if (!*texts[i].id && texts[i].text && *texts[i].text)
+            return GPUFL_E_NOMEM;
+    }
     f->header = true;
-    f->session = text_id(m, h->session);
-    f->app = text_id(m, h->app);
-    f->host = text_id(m, h->host);
-    f->run = text_id(m, h->run);
-    f->command = text_id(m, h->command);
-    f->engine = text_id(m, h->engine);
-    f->backend = text_id(m, h->backend);
-    f->version = text_id(m, h->version);
-    f->system = text_id(m, h->system);
     f->pid = h->pid;
     f->simulated |= h->simulated;
     f->start = h->start;

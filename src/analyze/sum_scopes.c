@@ -65,9 +65,13 @@ static int take_open(struct model *m, const struct wire_batch *b, size_t i)
     uint32_t node;
     int code = scope_tree_place(s, instance, cells_or(b, COL_scope_open_parent, i, 0),
                                 model_name_cell(m, cells_get(b, COL_scope_open_name, i)), &node);
-    if (!code)
-        scope_tree_flag(s, instance, SCOPE_OPEN);
-    return code;
+    if (code)
+        return code;
+    uint32_t tag = model_name_cell(m, cells_get(b, COL_scope_open_tag, i));
+    struct scope_sum one = {.tag = tag, .tags = tag != 0};
+    scope_tree_add(&s->nodes[node].self, &one);
+    scope_tree_flag(s, instance, SCOPE_OPEN);
+    return 0;
 }
 
 /* Adds ns of an activity to the node it was launched from. */

@@ -1,6 +1,7 @@
 /* demangle.c - __cxa_demangle with bounds, and names that fit a table. */
 #include "symbol/demangle.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,13 +97,8 @@ static struct span drop_return_type(struct span s)
     return (struct span){s.at + from, s.len - from};
 }
 
-struct cut {
-    int bare_from;    /* bracket depth from which namespaces are left out */
-    int nothing_from; /* bracket depth from which everything is left out */
-};
-
-/* Copies s without what the cut leaves out; "<" and ">" stay with ".." for what was inside. */
-static void copy_cut(struct buf *out, struct span s, struct cut cut)
+/* Copies s without namespaces inside at least bare_from angle brackets. */
+static void copy_bare(struct buf *out, struct span s, int bare_from)
 {
     static const char anonymous[] = "(anonymous namespace)::";
     int depth = 0;
@@ -111,20 +107,15 @@ static void copy_cut(struct buf *out, struct span s, struct cut cut)
             i += strlen(anonymous) - 1;
             continue;
         }
-        char c = s.at[i];
-        if (c == '>' && depth)
-            depth--;
-        if (depth < cut.nothing_from) {
-            if (depth >= cut.bare_from && starts(s, i, "::")) {
-                while (out->len && is_word(out->data[out->len - 1]))
-                    out->len--;
-                i++;
-                continue;
-            }
-            buf_char(out, c);
+        if (depth >= bare_from && starts(s, i, "::")) {
+            while (out->len && is_word(out->data[out->len - 1]))
+                out->len--;
+            i++;
+            continue;
         }
-        if (c == '<' && ++depth == cut.nothing_from)
-            buf_str(out, "..");
+        depth += s.at[i] == '<';
+        depth -= s.at[i] == '>' && depth;
+        buf_char(out, s.at[i]);
     }
 }
 
@@ -137,34 +128,42 @@ static size_t columns(const char *at, size_t len)
     return n;
 }
 
-/* Cuts the text at `from` to width columns, with ".." at its end. */
-static void cut_end(struct buf *out, size_t from, size_t width)
+/* Byte at which column n of the text starts. */
+static size_t column_at(const char *at, size_t len, size_t n)
 {
-    size_t keep = width > 2 ? width - 2 : 0, at = from, n = 0;
-    while (at < out->len) {
-        n += ((unsigned char)out->data[at] & 0xc0) != 0x80;
-        if (n > keep)
+    size_t i = 0;
+    for (; i < len; i++)
+        if (((unsigned char)at[i] & 0xc0) != 0x80 && n-- == 0)
             break;
-        at++;
-    }
-    out->len = at;
-    buf_str(out, width > 1 ? ".." : "");
+    return i;
+}
+
+/* Cuts the middle out of the text at `from`: instances of one template often differ in their
+ * last arguments only. */
+static void cut_middle(struct buf *out, size_t from, size_t width)
+{
+    char *at = out->data + from;
+    size_t len = out->len - from, all = columns(at, len), keep = width > 2 ? width - 2 : 0;
+    size_t head = column_at(at, len, keep - keep / 3), tail = column_at(at, len, all - keep / 3);
+    memmove(at + head + 2, at + tail, len - tail);
+    memcpy(at + head, "..", 2);
+    out->len = from + head + 2 + len - tail;
 }
 
 void demangle_short(struct buf *out, const char *demangled, size_t width)
 {
-    static const struct cut cuts[] = {{99, 99}, {1, 99}, {1, 3}, {1, 2}, {1, 1}, {0, 1}};
+    static const int bare_from[] = {INT_MAX, 1, 0};
     struct span s = {demangled, strnlen(demangled, SHORT_MAX)};
     struct span name = drop_return_type(drop_parameters(s));
     size_t from = out->len;
     if (!name.len)
         name = s;
-    for (size_t i = 0; i < sizeof cuts / sizeof *cuts && !buf_error(out); i++) {
+    for (size_t i = 0; i < sizeof bare_from / sizeof *bare_from && !buf_error(out); i++) {
         out->len = from;
-        copy_cut(out, name, cuts[i]);
+        copy_bare(out, name, bare_from[i]);
         if (columns(out->data + from, out->len - from) <= width)
             return;
     }
     if (!buf_error(out))
-        cut_end(out, from, width);
+        cut_middle(out, from, width);
 }

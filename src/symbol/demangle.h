@@ -16,9 +16,9 @@ enum { DEMANGLE_MAX = 8192 }; /* bytes of a mangled name */
  * or memory runs out. */
 void demangle_put(struct buf *out, const char *name);
 
-/* Appends a demangled name shortened to at most width columns: without return type and
- * parameters first, then without namespaces inside template arguments, without the arguments
- * of these, without template arguments, without namespaces, and cut at last. */
+/* Appends a demangled name shortened to at most width columns: first without return type and
+ * parameters, then without namespaces inside template arguments, then without any, and at
+ * last with ".." for its middle. */
 void demangle_short(struct buf *out, const char *demangled, size_t width);
 
 #endif

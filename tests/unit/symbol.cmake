@@ -1,0 +1,2 @@
+# Names of kernels.
+gpufl_test(demangle DEPS symbol)

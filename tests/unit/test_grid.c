@@ -1,0 +1,86 @@
+/* test_grid.c - tables that fit the page. */
+#include "analyze/grid.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct grid_column columns[] = {
+    {"count", GRID_RIGHT}, {"kernel", GRID_NAME}, {"kind", GRID_LEFT}};
+
+static char *print(const struct grid *g, int width, bool color)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(grid_print(g, out, width, color), 0);
+    fclose(out);
+    return text;
+}
+
+static void test_aligned(void **state)
+{
+    struct grid g;
+    (void)state;
+    grid_init(&g, columns, 3);
+    grid_put(&g, "%d", 7);
+    grid_put(&g, "%s", "void saxpy(int)");
+    grid_put(&g, "a");
+    grid_put(&g, "%d", 1234567);
+    grid_put(&g, "%s", "gemm");
+    grid_put(&g, "%s", "b");
+    char *text = print(&g, 80, false);
+    assert_string_equal(text, "    count  kernel           kind\n"
+                              "        7  saxpy            a\n"
+                              "  1234567  gemm             b\n");
+    free(text);
+    text = print(&g, 80, true);
+    assert_non_null(strstr(text, "\033["));
+    free(text);
+    grid_fini(&g);
+}
+
+static void test_shrinks(void **state)
+{
+    struct grid g;
+    (void)state;
+    grid_init(&g, columns, 3);
+    grid_put(&g, "1");
+    grid_put(&g, "%0300d", 0); /* longer than the cell's own buffer */
+    grid_put(&g, "x");
+    for (int width = 40; width < 200; width += 7) {
+        char *text = print(&g, width, false);
+        for (const char *line = text; *line;) {
+            size_t len = strcspn(line, "\n");
+            assert_true(len <= (size_t)width);
+            line += len + 1;
+        }
+        assert_non_null(strstr(text, ".."));
+        free(text);
+    }
+    grid_fini(&g);
+}
+
+static void test_empty(void **state)
+{
+    struct grid g;
+    (void)state;
+    grid_init(&g, columns, 3);
+    char *text = print(&g, 80, false);
+    assert_string_equal(text, "  count  kernel  kind\n");
+    free(text);
+    grid_fini(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_aligned),
+                                       cmocka_unit_test(test_shrinks),
+                                       cmocka_unit_test(test_empty)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

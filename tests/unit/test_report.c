@@ -1,0 +1,308 @@
+/* test_report.c - the reports of kept sessions, word for word and number for number. */
+#include "analyze/report.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "make_log.h"
+#include "tmpdir.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* The report of a path, or NULL and *code. */
+static char *report(const char *path, enum gpufl_report_format format, int width, bool color,
+                    int *code)
+{
+    struct gpufl_report_options o;
+    char *text = NULL, error[512] = "";
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = format;
+    o.width = width;
+    o.color = color;
+    o.top = format == GPUFL_REPORT_JSON ? 0 : o.top;
+    *code = gpufl_report(path, &o, out, error, sizeof error);
+    fclose(out);
+    assert_true((*code == 0) == (*error == '\0'));
+    return text;
+}
+
+static char *report_ok(const char *path, enum gpufl_report_format format, int width, bool color)
+{
+    int code;
+    char *text = report(path, format, width, color, &code);
+    assert_int_equal(code, 0);
+    return text;
+}
+
+static const char *data(const char *name)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/tests/data/%s", getenv("GPUFL_SOURCE_DIR"), name);
+    return path;
+}
+
+static void test_golden(void **state)
+{
+    char *expected, *text = report_ok(data("sessions/train"), GPUFL_REPORT_TEXT, 100, false);
+    size_t len;
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(file_read_all(data("reports/train.txt"), 1 << 20, &expected, &len, &e), 0);
+    assert_string_equal(text, expected);
+    mem_free(expected);
+    free(text);
+}
+
+static json_t *parse(char *text)
+{
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        print_message("%s at %d\n%s\n", error.text, error.position, text);
+    assert_non_null(root);
+    free(text);
+    return root;
+}
+
+/* The integer at a path of keys, '/' between them; digits are places in an array. */
+static int64_t number(json_t *at, const char *path)
+{
+    char key[64];
+    while (at && *path) {
+        size_t n = strcspn(path, "/");
+        snprintf(key, sizeof key, "%.*s", (int)n, path);
+        at = json_is_array(at) ? json_array_get(at, strtoul(key, NULL, 10))
+                               : json_object_get(at, key);
+        path += n + (path[n] == '/');
+    }
+    assert_true(json_is_integer(at));
+    return json_integer_value(at);
+}
+
+static void test_json(void **state)
+{
+    static const struct {
+        const char *path;
+        int64_t value;
+    } facts[] = {
+        {"session/duration_ns", 600000000},
+        {"session/start_epoch_ns", 1760000001000000045},
+        {"kernels/count", 120},
+        {"kernels/total_ns", 148780000},
+        {"kernels/busy/busy_ns", 128780000},
+        {"kernels/busy/doubtful_ns", 0},
+        {"kernels/by_name/0/total_ns", 120000000},
+        {"kernels/by_name/0/median_ns", 3000000},
+        {"kernels/by_name/2/max_ns", 239000},
+        {"kernels/by_name/2/configs/0/local_per_thread", 24},
+        {"copies/count", 40},
+        {"copies/bytes", 335544320},
+        {"copies/by_kind/HtoD/pageable/count", 40},
+        {"fills/bytes", 67108864},
+        {"synchronizations/host_waits", 40},
+        {"synchronizations/host_wait_ns", 136000000},
+        {"ledger/launches", 122},
+        {"ledger/lost_driver", 2},
+        {"ledger/rows_read/kernel", 120},
+        {"log/parts", 4},
+        {"log/damaged_lines", 0},
+        {"devices/0/metrics/samples", 7},
+        {"devices/0/metrics/gpu_util/samples", 6}, /* one was unknown */
+        {"devices/0/metrics/memory_used/max", 8589934592},
+        {"host/cpu/max", 1310},
+        {"scopes/0/open", 1},
+        {"scopes/0/gpu_ns", 148780000},
+        {"scopes/1/calls", 40},
+        {"scopes/1/wait_ns", 136000000},
+        {"scopes/4/iteration_ns", 600000},
+        {"vendor_overhead/0/total_ns", 85000},
+    };
+    json_t *root = parse(report_ok(data("sessions/train"), GPUFL_REPORT_JSON, 100, false));
+    (void)state;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (number(root, facts[i].path) != facts[i].value)
+            fail_msg("%s is %lld", facts[i].path, (long long)number(root, facts[i].path));
+    assert_true(json_is_null(json_object_get(
+        json_object_get(json_array_get(json_object_get(root, "devices"), 0), "metrics"), "fan")));
+    json_decref(root);
+}
+
+static void make_session(const char *id, bool simulated, bool ended, int64_t kernels)
+{
+    struct make_log l;
+    make_log_init(&l, id);
+    l.simulated = simulated;
+    make_log_header(&l, "device", 1);
+    make_log_names(&l, "Test GPU", "GPU-9", "saxpy", "shutdown", NULL);
+    make_log_device(&l);
+    make_log_config(&l, 1, 3);
+    for (int64_t i = 0; i < kernels; i++)
+        make_log_kernel(&l, 5000 + i * 1000, 500, 1, 0);
+    if (ended)
+        make_log_rows(&l, RECORD_end, &(struct end_row){2000000, 4}, 1);
+    make_log_write(&l, tmpdir, "device.log");
+    make_log_fini(&l);
+}
+
+/* Neither width nor odd numbers break the page; colours only where asked. */
+static void test_pages(void **state)
+{
+    (void)state;
+    for (int width = 0; width < 220; width += 20) {
+        char *text = report_ok(data("sessions/train"), GPUFL_REPORT_TEXT, width, false);
+        size_t page = width < 80 ? 80 : width > 160 ? 160 : (size_t)width;
+        assert_null(strstr(text, "nan"));
+        assert_null(strstr(text, "inf "));
+        assert_null(strchr(text, '\033'));
+        for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+            if (strcspn(line, "\n") > page)
+                fail_msg("width %d: %.*s", width, (int)strcspn(line, "\n"), line);
+        free(text);
+    }
+    char *text = report_ok(data("sessions/train"), GPUFL_REPORT_TEXT, 100, true);
+    assert_non_null(strchr(text, '\033'));
+    free(text);
+}
+
+static void test_simulated_and_unclean(void **state)
+{
+    (void)state;
+    make_session("simulated", true, false, 3);
+    char *text = report_ok(tmpdir_path("simulated"), GPUFL_REPORT_TEXT, 100, false);
+    assert_int_equal(strncmp(text, "*** SIMULATED", 13), 0);
+    assert_non_null(strstr(text, "NOT CLEAN"));
+    assert_non_null(strstr(text, "no ledger"));
+    free(text);
+    json_t *root = parse(report_ok(tmpdir_path("simulated"), GPUFL_REPORT_JSON, 100, false));
+    assert_true(json_is_true(json_object_get(root, "simulated")));
+    json_decref(root);
+}
+
+/* A log without kernels says why; nothing is divided by zero. */
+static void test_empty(void **state)
+{
+    struct make_log l;
+    (void)state;
+    make_log_init(&l, "monitor");
+    l.engine = "Monitor";
+    make_log_header(&l, "system", 1);
+    make_log_write(&l, tmpdir, "system.log");
+    make_log_fini(&l);
+    char *text = report_ok(tmpdir_path("monitor"), GPUFL_REPORT_TEXT, 100, false);
+    assert_non_null(strstr(text, "engine Monitor records none"));
+    assert_null(strstr(text, "nan"));
+    free(text);
+    json_decref(parse(report_ok(tmpdir_path("monitor"), GPUFL_REPORT_JSON, 100, false)));
+}
+
+static void test_several(void **state)
+{
+    char dir[PATH_MAX];
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/several", tmpdir);
+    assert_int_equal(mkdir(dir, 0777), 0);
+    make_session("aaaa", false, true, 10);
+    make_session("bbbb", false, false, 20);
+    assert_int_equal(rename(tmpdir_path("aaaa"), tmpdir_path("several/aaaa")), 0);
+    assert_int_equal(rename(tmpdir_path("bbbb"), tmpdir_path("several/bbbb")), 0);
+    mkdir(tmpdir_path("several/broken"), 0777);
+    tmpdir_write("several/broken/device.log", "no log\n", 7);
+    char *text = report_ok(dir, GPUFL_REPORT_TEXT, 100, false);
+    assert_int_equal(strncmp(text, "3 sessions", 10), 0);
+    assert_non_null(strstr(text, "some cannot be read"));
+    assert_non_null(strstr(text, "1 of 2 sessions did NOT end cleanly"));
+    free(text);
+    json_t *root = parse(report_ok(dir, GPUFL_REPORT_JSON, 100, false));
+    assert_int_equal(number(root, "kernels/count"), 30);
+    /* Both ran the same kernels at the same times on one GPU: 20 of 500 ns together. */
+    assert_int_equal(number(root, "kernels/busy/busy_ns"), 10000);
+    assert_int_equal(json_array_size(json_object_get(root, "sessions")), 3);
+    json_decref(root);
+}
+
+static void test_errors(void **state)
+{
+    char error[200] = "";
+    int code;
+    (void)state;
+    free(report(tmpdir_path("nowhere"), GPUFL_REPORT_TEXT, 100, false, &code));
+    assert_int_equal(code, GPUFL_E_NOENT);
+    assert_int_equal(gpufl_report(NULL, NULL, stdout, error, sizeof error), GPUFL_E_INVAL);
+    assert_true(*error);
+    assert_int_equal(gpufl_report("/nonexistent", NULL, stdout, NULL, 0), GPUFL_E_NOENT);
+    FILE *full = fopen("/dev/full", "w");
+    assert_non_null(full);
+    setvbuf(full, NULL, _IONBF, 0);
+    assert_int_equal(gpufl_report(data("sessions/train"), NULL, full, error, sizeof error),
+                     GPUFL_E_IO);
+    fclose(full);
+}
+
+/* What is exported is read again with the same kernels, copies and scopes. */
+static void test_export(void **state)
+{
+    static const char *const same[] = {
+        "kernels/count",           "kernels/total_ns", "kernels/busy/busy_ns",
+        "kernels/by_name/0/count", "copies/count",     "copies/bytes",
+        "copies/total_ns",         "fills/bytes",      "synchronizations/host_wait_ns",
+    };
+    char out[PATH_MAX], error[512] = "";
+    (void)state;
+    snprintf(out, sizeof out, "%s/exported", tmpdir);
+    assert_int_equal(gpufl_export_gpuflight(data("sessions/train"), out, error, sizeof error), 0);
+    json_t *ours = parse(report_ok(data("sessions/train"), GPUFL_REPORT_JSON, 100, false));
+    json_t *theirs = parse(report_ok(out, GPUFL_REPORT_JSON, 100, false));
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (number(ours, same[i]) != number(theirs, same[i]))
+            fail_msg("%s: %lld became %lld", same[i], (long long)number(ours, same[i]),
+                     (long long)number(theirs, same[i]));
+    assert_true(number(theirs, "log/gpuflight_lines") > 0);
+    json_decref(ours);
+    json_decref(theirs);
+    /* A second time it would overwrite. */
+    assert_int_equal(gpufl_export_gpuflight(data("sessions/train"), out, error, sizeof error),
+                     GPUFL_E_STATE);
+    assert_non_null(strstr(error, "there already"));
+    assert_int_equal(gpufl_export_gpuflight(tmpdir_path("nowhere"), out, error, sizeof error),
+                     GPUFL_E_NOENT);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    for (int format = 0; format < 2; format++)
+        for (int64_t fail = 0;; fail++) {
+            int code;
+            mem_fail_at(fail);
+            char *text =
+                report(data("sessions/train"), (enum gpufl_report_format)format, 100, false, &code);
+            bool done = mem_count() <= fail;
+            mem_fail_at(-1);
+            /* Inflating without memory looks like a file that is broken off. */
+            bool said = !code && strstr(text, format ? "\"broken_off_parts\":1" : "broken off");
+            free(text);
+            if (code != (done ? 0 : GPUFL_E_NOMEM) && !said)
+                fail_msg("allocation %lld: %d", (long long)fail, code);
+            if (done)
+                break;
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),    cmocka_unit_test(test_json),
+        cmocka_unit_test(test_pages),     cmocka_unit_test(test_simulated_and_unclean),
+        cmocka_unit_test(test_empty),     cmocka_unit_test(test_several),
+        cmocka_unit_test(test_errors),    cmocka_unit_test(test_export),
+        cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
+}

@@ -1,0 +1,355 @@
+/* test_sum_scopes.c - random trees of scopes against sums made by hand.
+ *
+ * Scopes of several threads are opened and closed at random, rows written as they
+ * end, kernels interleaved before or after: whatever the order, every path has
+ * the calls, wall and GPU time of its openings. */
+#include "analyze/model.h"
+#include "analyze/scope_tree.h"
+#include "analyze/scope_view.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { INSTANCES = 4000, THREADS = 3, NAMES = 4, PATHS = 4096, DEPTH = 5 };
+
+static struct intern *names;
+static uint64_t seed = 88172645463325252ull;
+
+static uint64_t random_next(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    return seed ^= seed << 17;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return intern_open(&names, 1 << 20, 1 << 28);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    intern_close(names);
+    return 0;
+}
+
+/* What a path should have: the path is a number to base NAMES + 1. */
+struct expected {
+    uint64_t calls, open, kernels;
+    int64_t wall, gpu;
+};
+
+struct instance {
+    int64_t parent, start, path;
+    int name, depth;
+    bool ended;
+};
+
+static struct expected expected[PATHS];
+static struct instance instances[INSTANCES + 1];
+
+static int rows_of(struct model *m, enum record_type type, const void *rows, size_t n)
+{
+    const int64_t *cells = rows;
+    unsigned columns = records[type].column_count;
+    struct wire_batch b = {.type = type, .record = &records[type], .rows = n};
+    int64_t *turned = malloc(n * columns * sizeof *turned);
+    for (unsigned c = 0; c < columns; c++) {
+        for (size_t i = 0; i < n; i++)
+            turned[c * n + i] = cells[i * columns + c];
+        b.col[c] = turned + c * n;
+    }
+    int code = model_batch(m, &b);
+    free(turned);
+    return code;
+}
+
+static int put_scope(struct model *m, int64_t id, int64_t end)
+{
+    const struct instance *s = &instances[id];
+    struct scope_row r = {.start = s->start,
+                          .duration = end - s->start,
+                          .instance = id,
+                          .parent = s->parent,
+                          .name = s->name,
+                          .depth = s->depth};
+    return rows_of(m, RECORD_scope, &r, 1);
+}
+
+static int put_kernel(struct model *m, int64_t scope, int64_t ns)
+{
+    struct kernel_row r = {.start = 1, .duration = ns, .scope = scope};
+    return rows_of(m, RECORD_kernel, &r, 1);
+}
+
+/* A program: opens, closes, launches. Kernels are delivered with the scopes, or all later. */
+static int run(struct model *m, bool kernels_last)
+{
+    static struct {
+        int64_t scope, ns;
+    } later[INSTANCES * 2];
+    int64_t stack[THREADS][DEPTH];
+    int depth[THREADS] = {0}, code = 0;
+    int64_t now = 100, next = 1;
+    size_t waiting = 0;
+    memset(expected, 0, sizeof expected);
+    while (!code && (next <= INSTANCES || depth[0] || depth[1] || depth[2])) {
+        int t = (int)(random_next() % THREADS);
+        uint64_t what = random_next() % 4;
+        int64_t top = depth[t] ? stack[t][depth[t] - 1] : 0;
+        now += (int64_t)(random_next() % 50);
+        if (what < 2 && depth[t] < DEPTH && next <= INSTANCES) {
+            int name = 1 + (int)(random_next() % NAMES);
+            int64_t path = (top ? instances[top].path : 0) * (NAMES + 1) + name;
+            instances[next] = (struct instance){top, now, path, name, depth[t], false};
+            stack[t][depth[t]++] = next++;
+        } else if (what == 2 && top) {
+            expected[instances[top].path].calls++;
+            expected[instances[top].path].wall += now - instances[top].start;
+            instances[top].ended = true;
+            depth[t]--;
+            code = put_scope(m, top, now);
+        } else if (what == 3 && waiting < INSTANCES * 2) {
+            int64_t ns = (int64_t)(random_next() % 1000);
+            int64_t path = top ? instances[top].path : 0;
+            expected[path].kernels++;
+            expected[path].gpu += ns;
+            if (kernels_last)
+                later[waiting].scope = top, later[waiting++].ns = ns;
+            else
+                code = put_kernel(m, top, ns);
+        }
+    }
+    for (size_t i = 0; !code && i < waiting; i++)
+        code = put_kernel(m, later[i].scope, later[i].ns);
+    return code;
+}
+
+static struct model *new_model(void)
+{
+    static struct model m;
+    static const char *const texts[] = {"", "a", "b", "c", "d"};
+    model_init(&m, names);
+    for (uint32_t i = 1; i <= NAMES; i++)
+        assert_int_equal(model_name(&m, i, texts[i], 1), 0);
+    return &m;
+}
+
+static int64_t path_of(const struct model *m, uint32_t node)
+{
+    int64_t path = 0, scale = 1;
+    for (; node; node = m->scopes.nodes[node].parent) {
+        path += (model_text(m, m->scopes.nodes[node].name)[0] - 'a' + 1) * scale;
+        scale *= NAMES + 1;
+    }
+    return path;
+}
+
+static void check(const struct model *m)
+{
+    const struct sum_scopes *s = &m->scopes;
+    uint64_t calls = 0, kernels = s->nodes[0].self.kernels;
+    size_t seen = 0;
+    for (uint32_t n = 0; scope_tree_next(s, &n);) {
+        const struct scope_node *node = &s->nodes[n];
+        const struct expected *e = &expected[path_of(m, n)];
+        assert_int_equal(node->self.calls, e->calls);
+        assert_int_equal(node->self.wall, e->wall);
+        assert_int_equal(node->self.kernels, e->kernels);
+        assert_int_equal(node->self.gpu, e->gpu);
+        calls += e->calls;
+        kernels += e->kernels;
+        seen++;
+    }
+    assert_int_equal(s->nodes[0].self.kernels, expected[0].kernels);
+    assert_int_equal(calls, m->facts.rows[RECORD_scope]);
+    assert_int_equal(kernels, m->facts.rows[RECORD_kernel]);
+    assert_int_equal(s->nodes[0].all.kernels, kernels);
+    size_t paths = 0;
+    for (size_t i = 1; i < PATHS; i++)
+        paths += expected[i].calls || expected[i].kernels;
+    assert_int_equal(seen, paths);
+    assert_true(s->live <= seen + 1);
+}
+
+static void test_random_trees(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct model *m = new_model();
+        assert_int_equal(run(m, round % 2), 0);
+        assert_int_equal(model_finish(m), 0);
+        check(m);
+        model_fini(m);
+    }
+}
+
+static void test_merge(void **state)
+{
+    struct model all;
+    struct expected sums[PATHS] = {0};
+    (void)state;
+    model_init(&all, names);
+    for (int i = 0; i < 3; i++) {
+        struct model *m = new_model();
+        assert_int_equal(run(m, i % 2), 0);
+        assert_int_equal(model_finish(m), 0);
+        assert_int_equal(model_merge(&all, m), 0);
+        model_fini(m);
+        for (int p = 0; p < PATHS; p++) {
+            sums[p].calls += expected[p].calls;
+            sums[p].kernels += expected[p].kernels;
+            sums[p].wall += expected[p].wall;
+            sums[p].gpu += expected[p].gpu;
+        }
+    }
+    assert_int_equal(model_settle(&all), 0);
+    memcpy(expected, sums, sizeof expected);
+    check(&all);
+    model_fini(&all);
+}
+
+/* One nested in the other to a depth that no stack of calls would survive. */
+static void test_deep(void **state)
+{
+    enum { LEVELS = 150000 };
+    (void)state;
+    struct model *m = new_model();
+    for (int64_t i = LEVELS; i > 0; i--) {
+        struct scope_row r = {
+            .start = i, .duration = 2 * LEVELS - i, .instance = i, .parent = i - 1, .name = 1};
+        assert_int_equal(rows_of(m, RECORD_scope, &r, 1), 0);
+    }
+    assert_int_equal(put_kernel(m, LEVELS, 7), 0);
+    assert_int_equal(model_finish(m), 0);
+    assert_int_equal(m->scopes.live, LEVELS + 1);
+    assert_int_equal(m->scopes.nodes[0].all.gpu, 7);
+    struct scope_view v;
+    assert_int_equal(scope_view_open(&v, &m->scopes, 3), 0);
+    assert_int_equal(v.all, LEVELS);
+    assert_int_equal(v.count, 3);
+    assert_int_equal(m->scopes.nodes[v.nodes[2]].depth, 2);
+    scope_view_close(&v);
+    model_fini(m);
+}
+
+static void test_open_and_lost(void **state)
+{
+    (void)state;
+    struct model *m = new_model();
+    struct scope_open_row open[] = {{.start = 5, .instance = 1, .name = 1},
+                                    {.start = 6, .instance = 2, .parent = 1, .name = 2}};
+    assert_int_equal(rows_of(m, RECORD_scope_open, open, 2), 0);
+    assert_int_equal(rows_of(m, RECORD_scope_open, open, 2), 0); /* again in the next part */
+    instances[2] = (struct instance){.parent = 1, .start = 6, .name = 2};
+    assert_int_equal(put_scope(m, 2, 16), 0); /* ended after all */
+    assert_int_equal(put_kernel(m, 1, 10), 0);
+    assert_int_equal(put_kernel(m, 77, 20), 0);        /* a scope that was never told */
+    assert_int_equal(put_kernel(m, 1ll << 60, 30), 0); /* an instance that cannot be */
+    assert_int_equal(put_kernel(m, CELL_NULL, 40), 0);
+    assert_int_equal(model_finish(m), 0);
+    uint32_t n = 0;
+    int found = 0;
+    while (scope_tree_next(&m->scopes, &n)) {
+        const struct scope_node *node = &m->scopes.nodes[n];
+        const char *name = model_text(m, node->name);
+        if (!strcmp(name, "a")) {
+            found++;
+            assert_true(node->self.open == 1 && node->self.calls == 0 && node->self.gpu == 10);
+        } else if (!strcmp(name, "b")) {
+            found++;
+            assert_true(node->self.open == 0 && node->self.calls == 1 && node->self.wall == 10);
+        } else {
+            found++;
+            assert_string_equal(name, "(scope not recorded)");
+            assert_int_equal(node->self.gpu, 20);
+        }
+    }
+    assert_int_equal(found, 3);
+    assert_int_equal(m->scopes.nodes[0].self.gpu, 70);
+    model_fini(m);
+}
+
+/* A damaged log may say that scopes lie inside each other: nothing hangs, all is counted. */
+static void test_circles(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        struct model *m = new_model();
+        uint64_t calls = 0;
+        for (int i = 0; i < 60; i++) {
+            struct scope_row r = {.start = 1,
+                                  .duration = 1,
+                                  .instance = 1 + (int64_t)(random_next() % 12),
+                                  .parent = (int64_t)(random_next() % 13),
+                                  .name = 1 + (int64_t)(random_next() % NAMES)};
+            assert_int_equal(rows_of(m, RECORD_scope, &r, 1), 0);
+        }
+        assert_int_equal(model_finish(m), 0);
+        for (uint32_t n = 0; scope_tree_next(&m->scopes, &n);)
+            calls += m->scopes.nodes[n].self.calls;
+        assert_int_equal(calls, 60);
+        model_fini(m);
+    }
+}
+
+/* A name a step: paths are bounded, nothing is lost from the sums. */
+static void test_too_many_paths(void **state)
+{
+    enum { PATHS_MADE = SCOPE_NODES + 5000 };
+    (void)state;
+    struct model *m = new_model();
+    for (uint32_t i = 1; i <= PATHS_MADE; i++) {
+        char name[32];
+        int len = snprintf(name, sizeof name, "step %u", i);
+        struct scope_row r = {.start = i, .duration = 1, .instance = i, .name = i};
+        assert_int_equal(model_name(m, i, name, (size_t)len), 0);
+        assert_int_equal(rows_of(m, RECORD_scope, &r, 1), 0);
+        assert_int_equal(put_kernel(m, i, 3), 0);
+    }
+    assert_int_equal(model_finish(m), 0);
+    assert_true(m->scopes.live <= SCOPE_NODES + 2);
+    assert_int_equal(m->scopes.nodes[0].all.gpu, 3ll * PATHS_MADE);
+    model_fini(m);
+}
+
+static void test_no_memory(void **state)
+{
+    uint64_t before = seed;
+    (void)state;
+    for (int64_t fail = 0;; fail += 1 + fail / 3) {
+        struct model *m = new_model();
+        seed = before;
+        mem_fail_at(fail);
+        int code = run(m, true);
+        code = code ? code : model_finish(m);
+        bool done = mem_count() <= fail;
+        mem_fail_at(-1);
+        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        model_fini(m);
+        if (done)
+            break;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_trees), cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_deep),         cmocka_unit_test(test_open_and_lost),
+        cmocka_unit_test(test_circles),      cmocka_unit_test(test_too_many_paths),
+        cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

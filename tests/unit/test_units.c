@@ -1,0 +1,82 @@
+/* test_units.c - numbers for people. */
+#include "analyze/units.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char text[UNITS_TEXT];
+
+static void test_count(void **state)
+{
+    (void)state;
+    assert_string_equal(units_count(text, 0), "0");
+    assert_string_equal(units_count(text, 999), "999");
+    assert_string_equal(units_count(text, -1000), "-1,000");
+    assert_string_equal(units_count(text, 10000000), "10,000,000");
+    assert_string_equal(units_count(text, INT64_MAX), "9,223,372,036,854,775,807");
+}
+
+static void test_time(void **state)
+{
+    (void)state;
+    assert_string_equal(units_time(text, 0), "0 ns");
+    assert_string_equal(units_time(text, 999), "999 ns");
+    assert_string_equal(units_time(text, 3410), "3.41 us");
+    assert_string_equal(units_time(text, 34100), "34.1 us");
+    assert_string_equal(units_time(text, 999499), "999 us");
+    assert_string_equal(units_time(text, 999500), "1.00 ms");
+    assert_string_equal(units_time(text, 7100000000), "7.10 s");
+    assert_string_equal(units_time(text, 754000000000), "12 min 34 s");
+    assert_string_equal(units_time(text, 7500000000000), "2 h 05 min");
+    units_time(text, INT64_MIN);
+    units_time(text, INT64_MAX);
+}
+
+static void test_bytes_and_rates(void **state)
+{
+    (void)state;
+    assert_string_equal(units_bytes(text, 1023), "1023 B");
+    assert_string_equal(units_bytes(text, 1024), "1.00 KiB");
+    assert_string_equal(units_bytes(text, 150754820096), "140 GiB");
+    assert_string_equal(units_rate(text, 24100, 1000), "24.1 GB/s");
+    assert_string_equal(units_rate(text, 5, 1000), "5.00 MB/s");
+    assert_string_equal(units_rate(text, 5, 0), "-");
+    units_bytes(text, INT64_MIN);
+}
+
+/* Whatever is divided by whatever: never NaN, never infinite. */
+static void test_percent(void **state)
+{
+    static const double odd[] = {0, 1, -1, 1e300, INFINITY, -INFINITY, NAN};
+    (void)state;
+    assert_string_equal(units_percent(text, 41.2, 100), "41.2 %");
+    assert_string_equal(units_percent(text, 1, 0), "-");
+    assert_string_equal(units_percent(text, 1, 1e9), "<0.1 %");
+    for (size_t i = 0; i < 7; i++)
+        for (size_t j = 0; j < 7; j++) {
+            units_percent(text, odd[i], odd[j]);
+            assert_null(strstr(text, "nan"));
+            assert_null(strstr(text, "inf"));
+        }
+}
+
+static void test_epoch(void **state)
+{
+    (void)state;
+    assert_string_equal(units_epoch(text, 1700000000000000000), "2023-11-14 22:13:20 UTC");
+    assert_string_equal(units_epoch(text, 0), "-");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_count), cmocka_unit_test(test_time),
+                                       cmocka_unit_test(test_bytes_and_rates),
+                                       cmocka_unit_test(test_percent),
+                                       cmocka_unit_test(test_epoch)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
