@@ -2,6 +2,7 @@
  * of the same content, opened as the driver opens an injected one. One session. */
 #include "session_log.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "tmpdir.h"
 
@@ -41,6 +42,7 @@ static void open_copy(struct copy *c)
     assert_int_not_equal(dladdr((void *)(uintptr_t)gpufl_version, &info), 0);
     assert_int_equal(file_read_all(info.dli_fname, 256 << 20, &data, &len, NULL), 0);
     snprintf(to, sizeof to, "%s", tmpdir_write("libgpufl.so.0", data, len));
+    mem_free(data);
     void *h = dlopen(to, RTLD_NOW | RTLD_LOCAL);
     if (!h)
         print_error("%s\n", dlerror());
