@@ -168,6 +168,10 @@ static void say_gaps(const struct model *m, struct buf *out)
             most = i;
     if (r.last <= r.first || r.idle < (r.last - r.first) / 5 || !r.gaps.total[most])
         return;
+    /* Between sessions that ran one after the other nothing was to be done. */
+    int64_t duration = sum_facts_duration(m);
+    if (m->facts.sessions > 1 && r.last - r.first > duration + duration / 20)
+        return;
     buf_printf(out, "Between its first and last work the GPU was idle for %s, %s of it in gaps %s",
                units_time(a, r.idle), units_percent(b, (double)r.gaps.total[most], (double)r.idle),
                classes[most]);

@@ -35,12 +35,11 @@ static bool fatal(int code)
 }
 
 /* A session that cannot be read is a line of the list; only a single one is a failure. */
-static int keep_failure(struct report *r, struct report_session *line, int code,
-                        const struct err *e)
+static int keep_failure(struct report *r, struct report_session *line, struct err *e)
 {
     line->failure = mem_strdup(e->text);
     r->failed++;
-    return line->failure ? 0 : code;
+    return line->failure ? 0 : err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
 }
 
 static int read_one(struct report *r, const struct discover_session *s, struct err *e)
@@ -52,6 +51,16 @@ static int read_one(struct report *r, const struct discover_session *s, struct e
     return code;
 }
 
+/* A copy of a session lies beside it, or its directory is there under two names. */
+static bool seen_before(const struct report *r, const struct report_session *line)
+{
+    for (const struct report_session *s = r->sessions; s < line; s++)
+        if (!s->failure && s->session && s->session == line->session && s->pid == line->pid &&
+            s->start == line->start)
+            return true;
+    return false;
+}
+
 /* Reads a session into a model of its own and adds it to the report's. */
 static int read_and_merge(struct report *r, const struct discover_session *s,
                           struct report_session *line, struct err *e)
@@ -61,14 +70,19 @@ static int read_and_merge(struct report *r, const struct discover_session *s,
     struct model m;
     model_init(&m, r->names);
     int code = load_session(&m, s, &o, &stats, e);
-    if (!code) {
+    if (!code)
         note_session(line, &m);
+    if (!code && seen_before(r, line)) {
+        err_set(e, GPUFL_E_STATE, "a second copy of session %s: left out",
+                model_text(&m, line->session));
+        code = keep_failure(r, line, e);
+    } else if (!code) {
         load_stats_add(&r->stats, &stats);
         code = model_merge(&r->model, &m);
         if (code)
             err_set(e, code, "%s", err_text(code));
     } else if (!fatal(code)) {
-        code = keep_failure(r, line, code, e);
+        code = keep_failure(r, line, e);
     }
     model_fini(&m);
     return code;

@@ -22,7 +22,7 @@ struct report_session {
     int64_t kernel_time; /* ns, summed */
     int64_t busy;        /* ns, union */
     bool simulated, unclean;
-    char *failure; /* owned: why it could not be read; NULL: it was */
+    char *failure; /* owned: why it is left out; NULL: it is in */
 };
 
 struct report {
@@ -30,8 +30,8 @@ struct report {
     struct model model;              /* the session, or all of them merged */
     struct load_stats stats;         /* summed */
     struct report_session *sessions; /* owned; by start */
-    size_t count;                    /* of sessions, those that could not be read included */
-    size_t failed;                   /* that could not be read */
+    size_t count;                    /* of sessions, those left out included */
+    size_t failed;                   /* that are left out */
     unsigned runs;    /* different run ids among them; sessions without one count as one */
     uint64_t foreign; /* files that are no part of a session */
     struct gpufl_report_options options;

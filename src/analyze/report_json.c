@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { JSON_FORMAT = 1 };
+enum { JSON_FORMAT = 1, PATH_DEPTH = 64 };
 
 struct page_json {
     const struct report *report;
@@ -264,7 +264,7 @@ static void put_device_metrics(struct json_out *j, const struct device_metrics *
     json_out_object(j, "throttle_samples");
     json_out_count(j, "known", d->throttle_known);
     for (int i = 0; i < THROTTLE_BITS; i++)
-        json_out_count(j, sum_metrics_throttle(i), d->throttled[i]);
+        json_out_count(j, sum_metrics_throttle_key(i), d->throttled[i]);
     json_out_close_object(j);
     json_out_close_object(j);
 }
@@ -423,7 +423,7 @@ static void put_waits(struct page_json *p)
     for (int i = 0; i < WAIT_KINDS; i++) {
         if (!w->kinds[i].count)
             continue;
-        json_out_object(j, sum_waits_kind(i));
+        json_out_object(j, sum_waits_key(i));
         json_out_bool(j, "blocks_host", sum_waits_blocks(i));
         put_histogram(j, &w->kinds[i]);
         json_out_close_object(j);
@@ -459,6 +459,23 @@ static void put_memory(struct page_json *p)
     json_out_close_object(&p->out);
 }
 
+/* Names from the outermost scope on; null where it would be longer than anybody reads. */
+static void put_path(struct page_json *p, uint32_t id)
+{
+    const struct scope_node *nodes = p->model->scopes.nodes;
+    uint32_t way[PATH_DEPTH], depth = 0;
+    if (nodes[id].depth >= PATH_DEPTH) {
+        json_out_null(&p->out, "path");
+        return;
+    }
+    for (uint32_t at = id; at; at = nodes[at].parent)
+        way[depth++] = at;
+    json_out_array(&p->out, "path");
+    while (depth-- > 0)
+        json_out_text(&p->out, NULL, text_of(p, nodes[way[depth]].name));
+    json_out_close_array(&p->out);
+}
+
 static void put_scope(struct page_json *p, uint32_t id)
 {
     const struct scope_node *n = &p->model->scopes.nodes[id];
@@ -469,6 +486,7 @@ static void put_scope(struct page_json *p, uint32_t id)
     json_out_count(j, "parent", n->parent);
     json_out_count(j, "depth", n->depth);
     json_out_text(j, "name", text_of(p, n->name));
+    put_path(p, id);
     json_out_text_or_null(j, "tag", text_of(p, s->tag));
     json_out_bool(j, "other_tags", s->tags > 1);
     json_out_count(j, "calls", s->calls);

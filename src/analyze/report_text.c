@@ -85,11 +85,9 @@ static void put_simulated(struct page *p)
     if (!p->model->facts.simulated)
         return;
     p->begun = true;
-    const char *some = p->report->count > 1 ? "some or all of this" : "this";
-    fprintf(p->out,
-            "%s*** SIMULATED: no GPU stood behind %s. Times, names and metrics are invented "
-            "(backend sim). ***%s\n",
-            p->color ? "\033[1;31m" : "", some, p->color ? "\033[0m" : "");
+    fprintf(p->out, "%s*** SIMULATED%s: no real GPU ran it; its numbers are invented. ***%s\n",
+            p->color ? "\033[1;31m" : "", p->report->count > 1 ? ", at least in part" : "",
+            p->color ? "\033[0m" : "");
 }
 
 /* Sentences, one a line, each wrapped. */
@@ -240,7 +238,7 @@ static void put_sessions(struct page *p)
         grid_put(&g, "%s", units_time(b, s->duration));
         grid_put(&g, "%s", units_count(c, (int64_t)s->kernels));
         grid_put(&g, "%s", units_percent(d, (double)s->busy, (double)s->duration));
-        grid_put(&g, "%s%s%s", s->failure ? "unreadable " : "", s->unclean ? "unclean " : "",
+        grid_put(&g, "%s%s%s", s->failure ? "left out " : "", s->unclean ? "unclean " : "",
                  s->simulated ? "simulated" : "");
     }
     p->begun = true;
@@ -249,7 +247,7 @@ static void put_sessions(struct page *p)
         fprintf(p->out, " of %u different runs: name one of them to see it alone", r->runs);
     else if (p->model->facts.run)
         fprintf(p->out, " of run %s", model_text(p->model, p->model->facts.run));
-    fputs(r->failed ? "; some cannot be read\n" : "\n", p->out);
+    fputs(r->failed ? "; some are left out\n" : "\n", p->out);
     p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
     if (r->count > LIST_MAX)
         page_text(p, "… and %zu more", r->count - LIST_MAX);

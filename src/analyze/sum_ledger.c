@@ -169,6 +169,17 @@ static bool say_written(const struct model *m, struct buf *out)
     return any;
 }
 
+/* Without a closing row the counters are older than the rows. */
+static void say_heartbeat(const struct model *m, struct buf *out)
+{
+    char text[UNITS_TEXT];
+    int64_t behind = m->facts.last - m->ledger.row.time;
+    buf_str(out, "The counters are those of the last heartbeat");
+    if (m->facts.sessions == 1 && m->ledger.row.time != CELL_NULL && behind > 0)
+        buf_printf(out, ", %s before the last record", units_time(text, behind));
+    buf_str(out, ": what was launched or lost after it is not in them.\n");
+}
+
 enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
 {
     const struct sum_ledger *l = &m->ledger;
@@ -182,8 +193,7 @@ enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
         buf_printf(out, "%s graph launches held kernels that could not be counted beforehand.\n",
                    units_count(text, l->row.graph_unknown));
     if (!l->final)
-        buf_str(out, "The counters are those of the last heartbeat: the capture did not end by "
-                     "itself.\n");
+        say_heartbeat(m, out);
     if (lost || l->without)
         return LEDGER_INCOMPLETE;
     return l->row.launches == CELL_NULL || known(l->row.graph_unknown) || !l->final

@@ -8,18 +8,18 @@
 #include <string.h>
 
 static const struct {
-    const char *name;
+    const char *name, *key;
     bool bad;
 } throttles[THROTTLE_BITS] = {
-    {"idle", false},
-    {"application clocks", false},
-    {"power cap", true},
-    {"hardware slowdown", true},
-    {"sync boost", false},
-    {"too hot (software)", true},
-    {"too hot (hardware)", true},
-    {"power brake (hardware)", true},
-    {"display clocks", false},
+    {"idle", "idle", false},
+    {"application clocks", "application_clocks", false},
+    {"power cap", "power_cap", true},
+    {"hardware slowdown", "hardware_slowdown", true},
+    {"sync boost", "sync_boost", false},
+    {"too hot (software)", "thermal_software", true},
+    {"too hot (hardware)", "thermal_hardware", true},
+    {"power brake (hardware)", "power_brake", true},
+    {"display clocks", "display_clocks", false},
 };
 
 void sum_metrics_init(struct model *m)
@@ -199,6 +199,11 @@ bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *co
 const char *sum_metrics_throttle(int bit)
 {
     return throttles[bit].name;
+}
+
+const char *sum_metrics_throttle_key(int bit)
+{
+    return throttles[bit].key;
 }
 
 bool sum_metrics_throttle_bad(int bit)

@@ -55,6 +55,7 @@ bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *co
 
 /* Bit i of device_metric.throttle in words; never NULL. */
 const char *sum_metrics_throttle(int bit);
+const char *sum_metrics_throttle_key(int bit); /* the same for programs */
 /* The reason is one to worry about: power, heat or hardware. */
 bool sum_metrics_throttle_bad(int bit);
 

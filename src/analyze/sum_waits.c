@@ -7,11 +7,14 @@
 #include <string.h>
 
 static const struct {
-    const char *name;
+    const char *name, *key;
     bool blocks; /* the host */
 } kinds[WAIT_KINDS] = {
-    {"unknown", false}, {"event", true},   {"stream waits for event", false},
-    {"stream", true},   {"context", true},
+    {"unknown", "unknown", false},
+    {"event", "event", true},
+    {"stream waits for event", "stream_wait", false},
+    {"stream", "stream", true},
+    {"context", "context", true},
 };
 
 void sum_waits_init(struct model *m)
@@ -32,6 +35,11 @@ void sum_waits_fini(struct model *m)
 const char *sum_waits_kind(int kind)
 {
     return kinds[kind >= 0 && kind < WAIT_KINDS ? kind : 0].name;
+}
+
+const char *sum_waits_key(int kind)
+{
+    return kinds[kind >= 0 && kind < WAIT_KINDS ? kind : 0].key;
 }
 
 bool sum_waits_blocks(int kind)

@@ -43,6 +43,7 @@ int sum_waits_merge(struct model *into, const struct model *from, int64_t shift)
 int sum_waits_finish(struct model *m);
 
 const char *sum_waits_kind(int kind); /* "event", …; never NULL */
+const char *sum_waits_key(int kind);  /* the same for programs */
 bool sum_waits_blocks(int kind);      /* the kind blocks the host */
 
 /* Count and total of the kinds that block the host. */

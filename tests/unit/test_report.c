@@ -212,18 +212,20 @@ static void test_several(void **state)
     make_session("bbbb", false, false, 20);
     assert_int_equal(rename(tmpdir_path("aaaa"), tmpdir_path("several/aaaa")), 0);
     assert_int_equal(rename(tmpdir_path("bbbb"), tmpdir_path("several/bbbb")), 0);
+    make_session("aaaa", false, true, 10); /* once more: not to be counted twice */
+    assert_int_equal(rename(tmpdir_path("aaaa"), tmpdir_path("several/copy")), 0);
     mkdir(tmpdir_path("several/broken"), 0777);
     tmpdir_write("several/broken/device.log", "no log\n", 7);
     char *text = report_ok(dir, GPUFL_REPORT_TEXT, 100, false);
-    assert_int_equal(strncmp(text, "3 sessions", 10), 0);
-    assert_non_null(strstr(text, "some cannot be read"));
+    assert_int_equal(strncmp(text, "4 sessions", 10), 0);
+    assert_non_null(strstr(text, "some are left out"));
     assert_non_null(strstr(text, "1 of 2 sessions did NOT end cleanly"));
     free(text);
     json_t *root = parse(report_ok(dir, GPUFL_REPORT_JSON, 100, false));
     assert_int_equal(number(root, "kernels/count"), 30);
     /* Both ran the same kernels at the same times on one GPU: 20 of 500 ns together. */
     assert_int_equal(number(root, "kernels/busy/busy_ns"), 10000);
-    assert_int_equal(json_array_size(json_object_get(root, "sessions")), 3);
+    assert_int_equal(json_array_size(json_object_get(root, "sessions")), 4);
     json_decref(root);
 }
 
