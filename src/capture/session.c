@@ -232,8 +232,7 @@ static void reap(struct session *s)
         return;
     (void)collector_end("", SHUTDOWN_NS);
     s->state = STATE_NONE;
-    if (!s->options.traced)
-        options_free(&s->options);
+    options_free(&s->options);
 }
 
 /* gpufl_init in a process that is captured already: what it asks for beyond. */
@@ -361,8 +360,7 @@ int session_floor(bool on)
 void session_forget(void)
 {
     pthread_mutex_init(&lock, NULL);
-    memset(&session, 0,
-           sizeof session); /* its strings stay behind: another thread may hold malloc's view */
+    memset(&session, 0, sizeof session); /* what it owns stays behind */
     id[0] = '\0';
     atomic_store_explicit(&starter, 0, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
