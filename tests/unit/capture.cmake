@@ -20,6 +20,7 @@ gpufl_test(scopes DEPS capture SOURCES session_log.c parts.c)
 add_test(NAME unit.scopes-million COMMAND test-unit-scopes long
   WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.scopes-million PROPERTIES TIMEOUT 600 LABELS long)
+gpufl_test(sink DEPS capture SOURCES session_log.c parts.c)
 gpufl_test(ends DEPS capture SOURCES session_log.c parts.c)
 
 # libgpufl.so as a file, and the C++ header with each compiler and standard.
