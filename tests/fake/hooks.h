@@ -1,11 +1,13 @@
 /* hooks.h - how the fake driver tells the fake profiling library what happens,
- * as the real pair do by private means. The driver exports fake_cuda_hooks; the
- * profiling library fills it when somebody subscribes or enables an activity. */
+ * as the real pair do by private means. The driver exports fake_cuda_hooks, a
+ * pointer that is NULL until the profiling library sets it, when somebody
+ * subscribes or enables an activity. Threads of the program read it at any time. */
 #ifndef GPUFL_TESTS_FAKE_HOOKS_H
 #define GPUFL_TESTS_FAKE_HOOKS_H
 
 #include "backend/nvidia/cuda_abi.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 enum fake_work { FAKE_KERNEL, FAKE_COPY, FAKE_FILL, FAKE_SYNC };
@@ -32,6 +34,8 @@ struct fake_hooks {
     void (*graph_exec)(uint32_t cbid, cuda_graph graph, cuda_exec exec);
     void (*context)(uint32_t cbid);
 };
+
+typedef _Atomic(const struct fake_hooks *) fake_hooks_slot;
 
 /* The one context there is. */
 #define FAKE_CONTEXT        ((cuda_context)(uintptr_t)0xc0ffee)

@@ -19,7 +19,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT struct fake_hooks fake_cuda_hooks;
+EXPORT fake_hooks_slot fake_cuda_hooks; /* release by its writer, acquire here */
 
 enum { STREAMS = 64, NODES = 64, COPY_NS_PER_KIB = 30 };
 
@@ -46,6 +46,14 @@ struct cuda_exec_handle {
     uint32_t number;
 };
 
+/* Who listens, or hooks that nobody hears. */
+static const struct fake_hooks *hooks(void)
+{
+    static const struct fake_hooks none;
+    const struct fake_hooks *h = atomic_load_explicit(&fake_cuda_hooks, memory_order_acquire);
+    return h ? h : &none;
+}
+
 static int64_t now(void)
 {
     struct timespec t;
@@ -71,16 +79,17 @@ static void call_enter(struct call *c, uint32_t cbid, const char *function, cons
 {
     *c = (struct call){cbid, atomic_fetch_add(&last_correlation, 1) + 1, function, symbol, params,
                        0};
-    if (fake_cuda_hooks.api)
-        fake_cuda_hooks.api(cbid, CUPTI_SITE_ENTER, function, params, NULL, c->correlation,
-                            &c->data, symbol);
+    const struct fake_hooks *h = hooks();
+    if (h->api)
+        h->api(cbid, CUPTI_SITE_ENTER, function, params, NULL, c->correlation, &c->data, symbol);
 }
 
 static int call_exit(struct call *c, int result)
 {
-    if (fake_cuda_hooks.api)
-        fake_cuda_hooks.api(c->cbid, CUPTI_SITE_EXIT, c->function, c->params, &result,
-                            c->correlation, &c->data, c->symbol);
+    const struct fake_hooks *h = hooks();
+    if (h->api)
+        h->api(c->cbid, CUPTI_SITE_EXIT, c->function, c->params, &result, c->correlation, &c->data,
+               c->symbol);
     return result;
 }
 
@@ -90,8 +99,25 @@ static void queue_op(struct fake_op *op, int64_t duration)
     int64_t *end = &stream_end[op->stream % STREAMS], t = now();
     op->start = *end > t ? *end + 200 : t + 2000;
     op->end = *end = op->start + duration;
-    if (fake_cuda_hooks.op)
-        fake_cuda_hooks.op(op);
+    const struct fake_hooks *h = hooks();
+    if (h->op)
+        h->op(op);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* A thread of the parent may hold the lock: the child must find it free. */
+__attribute__((constructor)) static void watch_fork(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
 }
 
 EXPORT int cuInit(unsigned flags)
@@ -112,8 +138,9 @@ EXPORT int cuInit(unsigned flags)
         *(void **)&start = dlsym(handle, "InitializeInjection");
     if (start)
         start();
-    if (fake_cuda_hooks.context)
-        fake_cuda_hooks.context(CUPTI_RESOURCE_INIT_FINISHED);
+    const struct fake_hooks *h = hooks();
+    if (h->context)
+        h->context(CUPTI_RESOURCE_INIT_FINISHED);
     return CUDA_OK;
 }
 
@@ -295,8 +322,9 @@ static int synchronize(uint32_t cbid, const char *function, int type, uint32_t s
     while (now() < until)
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
     op.end = now();
-    if (fake_cuda_hooks.op)
-        fake_cuda_hooks.op(&op);
+    const struct fake_hooks *h = hooks();
+    if (h->op)
+        h->op(&op);
     return call_exit(&c, CUDA_OK);
 }
 
@@ -360,8 +388,9 @@ EXPORT int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsign
     *exec = calloc(1, sizeof **exec);
     (*exec)->graph = *graph;
     (*exec)->number = atomic_fetch_add(&graphs, 1) + 1;
-    if (fake_cuda_hooks.graph_exec)
-        fake_cuda_hooks.graph_exec(CUPTI_RESOURCE_GRAPHEXEC_CREATED, graph, *exec);
+    const struct fake_hooks *h = hooks();
+    if (h->graph_exec)
+        h->graph_exec(CUPTI_RESOURCE_GRAPHEXEC_CREATED, graph, *exec);
     return call_exit(&c, CUDA_OK);
 }
 
@@ -370,8 +399,9 @@ EXPORT int cuGraphExecDestroy(cuda_exec exec)
     struct cuda_graph_exec_params p = {exec};
     struct call c;
     call_enter(&c, 516, "cuGraphExecDestroy", &p, NULL);
-    if (fake_cuda_hooks.graph_exec)
-        fake_cuda_hooks.graph_exec(CUPTI_RESOURCE_GRAPHEXEC_DESTROY, &exec->graph, exec);
+    const struct fake_hooks *h = hooks();
+    if (h->graph_exec)
+        h->graph_exec(CUPTI_RESOURCE_GRAPHEXEC_DESTROY, &exec->graph, exec);
     free(exec);
     return call_exit(&c, CUDA_OK);
 }

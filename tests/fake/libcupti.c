@@ -3,22 +3,28 @@
  * FAKE_CUPTI is a comma-separated list:
  *   version=N        CUPTI_API_VERSION to answer, and whose record sizes to use
  *   subscribed       another tool holds the subscription
- *   fail=F:N:R       the N-th call (from 1) of cuptiF returns R; may be repeated
+ *   fail=F:N:R       the N-th call (from 1) of F returns R, every one where N is 0;
+ *                    may be repeated
  *   late=N           records appear in buffers N records late
  *   shuffle          records appear in reverse within groups of 16
  *   drop=N           every N-th kernel record is dropped and counted as dropped
  *   notime=N         every N-th kernel record has start and end 0
  *   alien            a record of an unknown kind stands before every 100th kernel
  *   privileges       enabling an activity: insufficient privileges
+ *   skew=NS          its own clock, which it uses without a timestamp callback, is
+ *                    ahead of CLOCK_MONOTONIC
  *
- * Records go to the client's buffers when their work has ended. Thread-safe by
- * one lock, which is not held while a callback of the client runs. */
+ * Records go to the client's buffers when their work has ended. Thread-safe: the
+ * script is read once, what the client registers is atomic, the rest has one lock,
+ * which is not held while a callback of the client runs. */
 #include "hooks.h"
 
 #include "backend/nvidia/cupti_abi.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,27 +37,32 @@ enum { PENDING = 1 << 16, RECORD_MAX = 256, CALLBACK_IDS = 1024 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* All below guarded by lock, except where a callback is looked up. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Constant after read_script. */
 static struct {
     uint32_t version;
     bool subscribed, shuffle, alien, privileges;
     int late, drop, notime;
+    int64_t skew;
 } script;
 static struct {
     char function[48];
-    long nth, seen;
+    long nth, seen; /* seen: guarded by lock */
     int result;
 } failures[16];
 static int failure_count;
-static bool script_read;
 
-static cupti_callback_fn callback;
-static void *callback_user;
-static unsigned char callback_on[4][CALLBACK_IDS];
-static cupti_request_fn request;
-static cupti_complete_fn complete;
-static cupti_clock_fn clock_fn;
-static bool kinds[CUPTI_KIND_LIMIT];
+/* What the client registered. Release by its calls, acquire where they are used. */
+static _Atomic(cupti_callback_fn) callback;
+static _Atomic(void *) callback_user; /* written before callback */
+static _Atomic bool callback_on[4][CALLBACK_IDS];
+static _Atomic(cupti_request_fn) request;
+static _Atomic(cupti_complete_fn) complete;
+static _Atomic(cupti_clock_fn) clock_fn;
+static _Atomic bool kinds[CUPTI_KIND_LIMIT];
+
+/* All below guarded by lock. */
 static size_t dropped;
 static uint64_t kernels_seen;
 
@@ -65,11 +76,19 @@ static size_t pending_head, pending_count;
 static uint8_t *buffer;
 static size_t buffer_size, buffer_used;
 
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 static void read_script(void)
 {
-    if (script_read)
-        return;
-    script_read = true;
+    pthread_atfork(before_fork, after_fork, after_fork);
     script.version = FAKE_CUPTI_VERSION;
     pending = calloc(PENDING, sizeof *pending);
     const char *text = getenv("FAKE_CUPTI");
@@ -87,7 +106,8 @@ static void read_script(void)
         } else if (sscanf(word, "version=%u", &script.version) != 1 &&
                    sscanf(word, "late=%d", &script.late) != 1 &&
                    sscanf(word, "drop=%d", &script.drop) != 1 &&
-                   sscanf(word, "notime=%d", &script.notime) != 1) {
+                   sscanf(word, "notime=%d", &script.notime) != 1 &&
+                   sscanf(word, "skew=%" SCNd64, &script.skew) != 1) {
             script.subscribed |= !strcmp(word, "subscribed");
             script.shuffle |= !strcmp(word, "shuffle");
             script.alien |= !strcmp(word, "alien");
@@ -96,21 +116,23 @@ static void read_script(void)
     }
 }
 
-/* The scripted result of this call of a function, or 0. [lock held] */
+/* The scripted result of this call of a function, or 0. */
 static int scripted(const char *function)
 {
-    read_script();
+    int result = CUPTI_OK;
+    pthread_once(&once, read_script);
+    pthread_mutex_lock(&lock);
     for (int i = 0; i < failure_count; i++)
-        if (!strcmp(failures[i].function, function) && ++failures[i].seen == failures[i].nth)
-            return failures[i].result;
-    return CUPTI_OK;
+        if (!strcmp(failures[i].function, function) &&
+            (++failures[i].seen == failures[i].nth || failures[i].nth == 0))
+            result = failures[i].result;
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 #define SCRIPTED(function)                                                                         \
     do {                                                                                           \
-        pthread_mutex_lock(&lock);                                                                 \
         int result_ = scripted(#function);                                                         \
-        pthread_mutex_unlock(&lock);                                                               \
         if (result_)                                                                               \
             return result_;                                                                        \
     } while (0)
@@ -129,8 +151,9 @@ static size_t record_size(int kind)
 /* Hands the buffer over. Called without the lock. */
 static void deliver(uint8_t *b, size_t size, size_t used)
 {
-    if (b && complete)
-        complete(FAKE_CONTEXT, 0, b, size, used);
+    cupti_complete_fn fn = atomic_load_explicit(&complete, memory_order_acquire);
+    if (b && fn)
+        fn(FAKE_CONTEXT, 0, b, size, used);
 }
 
 /* Moves one record into the client's buffer, which is asked for and handed over as needed. */
@@ -146,10 +169,11 @@ static void write_record(const struct pending *p)
     bool need = !buffer;
     pthread_mutex_unlock(&lock);
     deliver(full, full_size, full_used);
-    if (need && request) {
+    cupti_request_fn ask = atomic_load_explicit(&request, memory_order_acquire);
+    if (need && ask) {
         uint8_t *b = NULL;
         size_t size = 0, max_records = 0;
-        request(&b, &size, &max_records);
+        ask(&b, &size, &max_records);
         pthread_mutex_lock(&lock);
         if (b && !buffer)
             buffer = b, buffer_size = size, buffer_used = 0, b = NULL;
@@ -211,7 +235,7 @@ static void add(const void *record, int kind, int64_t end)
            known < sizeof(struct cupti_kernel) ? known : sizeof(struct cupti_kernel));
 }
 
-static void add_kernel(const struct fake_op *op)
+static void add_kernel(const struct fake_op *op, int64_t end)
 {
     struct cupti_kernel k = {.kind = CUPTI_KIND_KERNEL,
                              .registers = 32,
@@ -237,70 +261,96 @@ static void add_kernel(const struct fake_op *op)
         k.start = k.end = 0;
     if (script.alien && kernels_seen % 100 == 0) {
         int32_t alien[8] = {63};
-        add(alien, 0, op->end);
+        add(alien, 0, end);
     }
-    add(&k, CUPTI_KIND_KERNEL, op->end);
+    add(&k, CUPTI_KIND_KERNEL, end);
 }
 
-static void on_op(const struct fake_op *op)
+static void add_copy(const struct fake_op *op, int64_t end)
 {
     union { /* as large as add copies */
         struct cupti_memcpy copy;
+        struct cupti_kernel room;
+    } r = {.copy = {.kind = CUPTI_KIND_MEMCPY,
+                    .copy_kind = (uint8_t)op->kind,
+                    .src = op->kind == 1 ? 2 : 3,
+                    .dst = op->kind == 1 ? 3 : 2,
+                    .flags = CUPTI_ASYNC,
+                    .bytes = op->bytes,
+                    .start = (uint64_t)op->start,
+                    .end = (uint64_t)op->end,
+                    .context = FAKE_CONTEXT_NUMBER,
+                    .stream = op->stream,
+                    .correlation = op->correlation}};
+    add(&r, CUPTI_KIND_MEMCPY, end);
+}
+
+static void add_fill(const struct fake_op *op, int64_t end)
+{
+    union {
         struct cupti_memset fill;
+        struct cupti_kernel room;
+    } r = {.fill = {.kind = CUPTI_KIND_MEMSET,
+                    .bytes = op->bytes,
+                    .start = (uint64_t)op->start,
+                    .end = (uint64_t)op->end,
+                    .context = FAKE_CONTEXT_NUMBER,
+                    .stream = op->stream,
+                    .correlation = op->correlation,
+                    .memory = 3}};
+    add(&r, CUPTI_KIND_MEMSET, end);
+}
+
+static void add_sync(const struct fake_op *op, int64_t end)
+{
+    union {
         struct cupti_sync sync;
         struct cupti_kernel room;
-    } r = {0};
-    static const int kind_of[] = {CUPTI_KIND_KERNEL, CUPTI_KIND_MEMCPY, CUPTI_KIND_MEMSET,
-                                  CUPTI_KIND_SYNC};
-    int kind = kind_of[op->work];
-    pthread_mutex_lock(&lock);
-    if (kinds[kind] && op->work == FAKE_KERNEL) {
-        add_kernel(op);
-    } else if (kinds[kind] && op->work == FAKE_COPY) {
-        r.copy = (struct cupti_memcpy){.kind = kind,
-                                       .copy_kind = (uint8_t)op->kind,
-                                       .src = op->kind == 1 ? 2 : 3,
-                                       .dst = op->kind == 1 ? 3 : 2,
-                                       .flags = CUPTI_ASYNC,
-                                       .bytes = op->bytes,
-                                       .start = (uint64_t)op->start,
-                                       .end = (uint64_t)op->end,
-                                       .context = FAKE_CONTEXT_NUMBER,
-                                       .stream = op->stream,
-                                       .correlation = op->correlation};
-        add(&r, kind, op->end);
-    } else if (kinds[kind] && op->work == FAKE_FILL) {
-        r.fill = (struct cupti_memset){.kind = kind,
-                                       .bytes = op->bytes,
-                                       .start = (uint64_t)op->start,
-                                       .end = (uint64_t)op->end,
-                                       .context = FAKE_CONTEXT_NUMBER,
-                                       .stream = op->stream,
-                                       .correlation = op->correlation,
-                                       .memory = 3};
-        add(&r, kind, op->end);
-    } else if (kinds[kind]) {
-        r.sync = (struct cupti_sync){.kind = kind,
-                                     .type = op->kind,
-                                     .start = (uint64_t)op->start,
-                                     .end = (uint64_t)op->end,
-                                     .correlation = op->correlation,
-                                     .context = FAKE_CONTEXT_NUMBER,
-                                     .stream = op->stream,
-                                     .event = CUPTI_NONE};
-        add(&r, kind, op->end);
+    } r = {.sync = {.kind = CUPTI_KIND_SYNC,
+                    .type = op->kind,
+                    .start = (uint64_t)op->start,
+                    .end = (uint64_t)op->end,
+                    .correlation = op->correlation,
+                    .context = FAKE_CONTEXT_NUMBER,
+                    .stream = op->stream,
+                    .event = CUPTI_NONE}};
+    add(&r, CUPTI_KIND_SYNC, end);
+}
+
+/* The driver may hold its lock here: nothing of the client's is called. */
+static void on_op(const struct fake_op *given)
+{
+    static const struct {
+        int kind;
+        void (*add)(const struct fake_op *op, int64_t end);
+    } work[] = {
+        [FAKE_KERNEL] = {CUPTI_KIND_KERNEL, add_kernel},
+        [FAKE_COPY] = {CUPTI_KIND_MEMCPY, add_copy},
+        [FAKE_FILL] = {CUPTI_KIND_MEMSET, add_fill},
+        [FAKE_SYNC] = {CUPTI_KIND_SYNC, add_sync},
+    };
+    struct fake_op op = *given;
+    if (!atomic_load(&kinds[work[op.work].kind]))
+        return;
+    if (!atomic_load_explicit(&clock_fn, memory_order_acquire)) {
+        op.start += script.skew;
+        op.end += script.skew;
     }
-    bool many = pending_count > PENDING / 2;
+    pthread_mutex_lock(&lock);
+    work[op.work].add(&op, given->end);
     pthread_mutex_unlock(&lock);
-    if (many)
-        pump(false);
+}
+
+static void call_back(int domain, uint32_t cbid, const void *data)
+{
+    cupti_callback_fn fn = atomic_load_explicit(&callback, memory_order_acquire);
+    if (fn && cbid < CALLBACK_IDS && atomic_load(&callback_on[domain][cbid]))
+        fn(atomic_load(&callback_user), domain, cbid, data);
 }
 
 static void on_api(uint32_t cbid, int site, const char *function, const void *params, int *result,
                    uint32_t correlation, uint64_t *data, const char *symbol)
 {
-    if (cbid >= CALLBACK_IDS || !callback_on[CUPTI_DOMAIN_DRIVER][cbid] || !callback)
-        return;
     struct cupti_callback d = {.site = site,
                                .function = function,
                                .params = params,
@@ -310,32 +360,34 @@ static void on_api(uint32_t cbid, int site, const char *function, const void *pa
                                .context_uid = FAKE_CONTEXT_NUMBER,
                                .data = data,
                                .correlation = correlation};
-    callback(callback_user, CUPTI_DOMAIN_DRIVER, cbid, &d);
+    call_back(CUPTI_DOMAIN_DRIVER, cbid, &d);
+    pthread_mutex_lock(&lock);
+    bool many = pending_count > PENDING / 2;
+    pthread_mutex_unlock(&lock);
+    if (many && site == CUPTI_SITE_EXIT)
+        pump(false);
 }
 
 static void on_graph_exec(uint32_t cbid, cuda_graph graph, cuda_exec exec)
 {
-    if (!callback_on[CUPTI_DOMAIN_RESOURCE][cbid] || !callback)
-        return;
     struct cupti_graph_event g = {.graph = graph, .exec = exec};
     struct cupti_resource_event r = {.context = FAKE_CONTEXT, .detail = &g};
-    callback(callback_user, CUPTI_DOMAIN_RESOURCE, cbid, &r);
+    call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
 }
 
 static void on_context(uint32_t cbid)
 {
     struct cupti_resource_event r = {.context = FAKE_CONTEXT};
-    if (callback_on[CUPTI_DOMAIN_RESOURCE][cbid] && callback)
-        callback(callback_user, CUPTI_DOMAIN_RESOURCE, cbid, &r);
+    call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
 }
 
 static void connect_driver(bool on)
 {
+    static const struct fake_hooks hooks = {on_api, on_op, on_graph_exec, on_context};
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    struct fake_hooks *hooks = driver ? dlsym(driver, "fake_cuda_hooks") : NULL;
-    if (hooks)
-        *hooks = on ? (struct fake_hooks){on_api, on_op, on_graph_exec, on_context}
-                    : (struct fake_hooks){0};
+    fake_hooks_slot *slot = driver ? dlsym(driver, "fake_cuda_hooks") : NULL;
+    if (slot)
+        atomic_store_explicit(slot, on ? &hooks : NULL, memory_order_release);
 }
 
 EXPORT int cuptiGetVersion(uint32_t *version)
@@ -347,6 +399,7 @@ EXPORT int cuptiGetVersion(uint32_t *version)
 
 EXPORT int cuptiGetResultString(int result, const char **text)
 {
+    SCRIPTED(cuptiGetResultString);
     *text = result == CUPTI_E_PRIVILEGES   ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
             : result == CUPTI_E_SUBSCRIBED ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
                                            : "CUPTI_ERROR_UNKNOWN";
@@ -356,21 +409,28 @@ EXPORT int cuptiGetResultString(int result, const char **text)
 EXPORT int cuptiSubscribe(cupti_subscriber *subscriber, cupti_callback_fn fn, void *user)
 {
     SCRIPTED(cuptiSubscribe);
-    if (script.subscribed || callback)
+    if (script.subscribed || atomic_load(&callback))
         return CUPTI_E_SUBSCRIBED;
-    callback_user = user;
-    callback = fn;
+    atomic_store(&callback_user, user);
+    atomic_store_explicit(&callback, fn, memory_order_release);
     *subscriber = (cupti_subscriber)(uintptr_t)1;
     connect_driver(true);
     return CUPTI_OK;
+}
+
+static void forget_callbacks(void)
+{
+    atomic_store_explicit(&callback, NULL, memory_order_release);
+    for (int d = 0; d < 4; d++)
+        for (int i = 0; i < CALLBACK_IDS; i++)
+            atomic_store(&callback_on[d][i], false);
 }
 
 EXPORT int cuptiUnsubscribe(cupti_subscriber subscriber)
 {
     (void)subscriber;
     SCRIPTED(cuptiUnsubscribe);
-    callback = NULL;
-    memset(callback_on, 0, sizeof callback_on);
+    forget_callbacks();
     return CUPTI_OK;
 }
 
@@ -380,7 +440,7 @@ EXPORT int cuptiEnableCallback(uint32_t on, cupti_subscriber subscriber, int dom
     SCRIPTED(cuptiEnableCallback);
     if (domain < 0 || domain > 3 || id >= CALLBACK_IDS)
         return CUPTI_E_INVALID_PARAMETER;
-    callback_on[domain][id] = on != 0;
+    atomic_store(&callback_on[domain][id], on != 0);
     return CUPTI_OK;
 }
 
@@ -391,7 +451,7 @@ EXPORT int cuptiActivityEnable(int kind)
         return CUPTI_E_PRIVILEGES;
     if (kind <= 0 || kind >= CUPTI_KIND_LIMIT)
         return CUPTI_E_INVALID_KIND;
-    kinds[kind] = true;
+    atomic_store(&kinds[kind], true);
     connect_driver(true);
     return CUPTI_OK;
 }
@@ -399,29 +459,30 @@ EXPORT int cuptiActivityEnable(int kind)
 EXPORT int cuptiActivityDisable(int kind)
 {
     SCRIPTED(cuptiActivityDisable);
-    kinds[kind] = false;
+    if (kind > 0 && kind < CUPTI_KIND_LIMIT)
+        atomic_store(&kinds[kind], false);
     return CUPTI_OK;
 }
 
 EXPORT int cuptiActivityRegisterCallbacks(cupti_request_fn r, cupti_complete_fn c)
 {
     SCRIPTED(cuptiActivityRegisterCallbacks);
-    request = r;
-    complete = c;
+    atomic_store_explicit(&request, r, memory_order_release);
+    atomic_store_explicit(&complete, c, memory_order_release);
     return CUPTI_OK;
 }
 
 EXPORT int cuptiActivityRegisterTimestampCallback(cupti_clock_fn fn)
 {
     SCRIPTED(cuptiActivityRegisterTimestampCallback);
-    clock_fn = fn;
+    atomic_store_explicit(&clock_fn, fn, memory_order_release);
     return CUPTI_OK;
 }
 
 EXPORT int cuptiActivityGetNextRecord(uint8_t *data, size_t valid, struct cupti_record **record)
 {
     uint8_t *next = data;
-    read_script();
+    SCRIPTED(cuptiActivityGetNextRecord);
     if (*record) {
         size_t size = record_size((*record)->kind);
         next = (uint8_t *)*record + (size ? size : 32);
@@ -435,6 +496,7 @@ EXPORT int cuptiActivityGetNextRecord(uint8_t *data, size_t valid, struct cupti_
 EXPORT int cuptiActivityGetNumDroppedRecords(cuda_context context, uint32_t stream, size_t *count)
 {
     (void)context, (void)stream;
+    SCRIPTED(cuptiActivityGetNumDroppedRecords);
     pthread_mutex_lock(&lock);
     *count = dropped;
     dropped = 0;
@@ -465,21 +527,24 @@ EXPORT int cuptiActivitySetAttribute(int attribute, size_t *size, void *value)
 EXPORT int cuptiSetThreadIdType(int type)
 {
     (void)type;
+    SCRIPTED(cuptiSetThreadIdType);
     return CUPTI_OK;
 }
 
 EXPORT int cuptiGetTimestamp(uint64_t *ns)
 {
-    *ns = clock_fn ? clock_fn() : (uint64_t)now();
+    SCRIPTED(cuptiGetTimestamp);
+    cupti_clock_fn fn = atomic_load_explicit(&clock_fn, memory_order_acquire);
+    *ns = fn ? fn() : (uint64_t)(now() + script.skew);
     return CUPTI_OK;
 }
 
 EXPORT int cuptiFinalize(void)
 {
     SCRIPTED(cuptiFinalize);
-    callback = NULL;
-    memset(kinds, 0, sizeof kinds);
-    memset(callback_on, 0, sizeof callback_on);
+    forget_callbacks();
+    for (int i = 0; i < CUPTI_KIND_LIMIT; i++)
+        atomic_store(&kinds[i], false);
     connect_driver(false);
     return CUPTI_OK;
 }

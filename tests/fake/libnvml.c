@@ -26,10 +26,15 @@ static unsigned number(nvml_device d)
     return (unsigned)(uintptr_t)d - 1;
 }
 
+static int gone(void)
+{
+    return script_is("lost") && atomic_load(&calls) > 40;
+}
+
 /* Result of an optional query. */
 static int answer(nvml_device d)
 {
-    if (script_is("lost") && atomic_load(&calls) > 40)
+    if (gone())
         return NVML_E_GPU_IS_LOST;
     atomic_fetch_add(&calls, 1);
     return number(d) == 0 ? NVML_OK : NVML_E_NOT_SUPPORTED;
@@ -94,6 +99,7 @@ EXPORT int nvmlDeviceGetUUID(nvml_device d, char *text, unsigned size)
 EXPORT int nvmlDeviceGetPciInfo_v3(nvml_device d, struct nvml_pci *pci)
 {
     memset(pci, 0, sizeof *pci);
+    pci->bus = number(d);
     snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:0%u:00.0", number(d));
     return NVML_OK;
 }
@@ -115,7 +121,7 @@ EXPORT int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
 {
     *m =
         (struct nvml_memory){.total = 150754820096ull, .used = 1ull << 30, .free = 149681078272ull};
-    return d ? NVML_OK : 2;
+    return !d ? 2 : gone() ? NVML_E_GPU_IS_LOST : NVML_OK;
 }
 
 EXPORT int nvmlDeviceGetUtilizationRates(nvml_device d, struct nvml_utilization *u)
@@ -180,7 +186,9 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, unsigned *coun
 EXPORT int nvmlDeviceGetFieldValues(nvml_device d, int count, struct nvml_field *fields)
 {
     for (int i = 0; i < count; i++) {
-        fields[i].result = number(d) == 0 ? NVML_OK : NVML_E_NOT_SUPPORTED;
+        fields[i].result = gone()           ? NVML_E_GPU_IS_LOST
+                           : number(d) == 0 ? NVML_OK
+                                            : NVML_E_NOT_SUPPORTED;
         fields[i].type = NVML_VALUE_U64;
         fields[i].value.u64 = atomic_fetch_add(&calls, 1) * 100000ull;
         if (fields[i].id == NVML_FIELD_MEMORY_TEMPERATURE) {

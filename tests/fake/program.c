@@ -1,11 +1,24 @@
 /* program.c - a "CUDA program" over the fake driver: linked to libcuda.so.1 like a
- * real one, it knows nothing of profilers. Says on stdout, as JSON, what it did.
+ * real one, it knows nothing of profilers. Says on stdout, as one line of JSON a
+ * process, what it did and which libraries were in it at the end.
  *
- *   fake_program KERNELS [threads=T] [graphs=G] [fail=F] [preload] [init-late]
- *     graphs=G   launches G graphs of 3 kernels and a child graph of 2
- *     fail=F     F launches that the driver refuses
- *     preload    has libcupti loaded already, as PyTorch does */
+ *   fake_program KERNELS [option]...
+ *     threads=T    T threads launch KERNELS each
+ *     graphs=G     launches G graphs of 3 kernels and a child graph of 2
+ *     fail=F       F launches by every thread that the driver refuses
+ *     exit=N       ends with exit code N
+ *     preload=LIB  has LIB loaded before the first CUDA call, as PyTorch has libcupti
+ *     fork=before  forks before cuInit: both processes do all of this
+ *     fork=after   forks when all is done, and the child launches KERNELS more
+ *     wait         when all is done, says so in a line and waits for a line on stdin
+ *
+ * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init
+ * before cuInit (or after it: init-late), a scope around its work, shutdown. */
 #include "hooks.h"
+
+#ifdef FAKE_LINKED
+#include <gpufl/gpufl.h>
+#endif
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,6 +26,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 int cuInit(unsigned flags);
 int cuStreamCreate(cuda_stream *stream, unsigned flags);
@@ -30,8 +45,60 @@ int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long
 int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
 int cuGraphExecDestroy(cuda_exec exec);
 
+enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
+
 static char gemm[] = "_Z10fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
-static int kernels = 1000, thread_count = 1, graphs, failures;
+static int kernels = 1000, thread_count = 1, graphs, failures, exit_code;
+static bool wait_input, init_late;
+static const char *preload, *fork_when = "";
+
+/* ---- libgpufl ---------------------------------------------------------------------------- */
+
+static void capture_begin(bool late)
+{
+#ifdef FAKE_LINKED
+    struct gpufl_options o;
+    gpufl_options_init(&o, sizeof o);
+    o.app_name = "linked";
+    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    if (late == init_late && gpufl_init(&o))
+        fprintf(stderr, "fake_program: gpufl_init fails\n");
+#else
+    (void)late;
+#endif
+}
+
+static uint64_t scope_begin(void)
+{
+#ifdef FAKE_LINKED
+    return gpufl_scope_begin("work", "");
+#else
+    return 0;
+#endif
+}
+
+static void capture_end(uint64_t scope)
+{
+#ifdef FAKE_LINKED
+    gpufl_scope_end(scope);
+    gpufl_shutdown();
+#else
+    (void)scope;
+#endif
+}
+
+/* ---- work -------------------------------------------------------------------------------- */
+
+static void launch_all(cuda_stream s)
+{
+    for (int i = 0; i < kernels; i++)
+        if (cuLaunchKernel(i % 2 ? gemm : relu, 1 + (unsigned)i % 4, 1, 1, 128, 1, 1, 0, s, NULL,
+                           NULL))
+            exit(BROKEN_EXIT);
+    for (int i = 0; i < failures; i++)
+        if (!cuLaunchKernel(gemm, 1, 1, 1, 128, 1, 1, 1 << 20, s, NULL, NULL))
+            exit(BROKEN_EXIT);
+}
 
 static void *work(void *unused)
 {
@@ -41,60 +108,153 @@ static void *work(void *unused)
     cuStreamCreate(&s, 0);
     cuMemcpyHtoDAsync_v2(0x1000, host, 1 << 20, s);
     cuMemsetD8Async(0x1000, 0, 4096, s);
-    for (int i = 0; i < kernels; i++)
-        if (cuLaunchKernel(i % 2 ? gemm : relu, 1 + (unsigned)i % 4, 1, 1, 128, 1, 1, 0, s, NULL,
-                           NULL))
-            exit(1);
-    for (int i = 0; i < failures; i++)
-        if (!cuLaunchKernel(gemm, 1, 1, 1, 128, 1, 1, 1 << 20, s, NULL, NULL))
-            exit(1);
+    launch_all(s);
     cuStreamSynchronize(s);
     cuMemcpyDtoHAsync_v2(host, 0x1000, 4096, s);
     cuStreamSynchronize(s);
     return NULL;
 }
 
-int main(int argc, char **argv)
+static void work_graph(void)
 {
-    bool preload = false;
+    cuda_graph graph, child;
+    cuda_exec exec;
+    cuGraphCreate(&graph, 0);
+    cuGraphCreate(&child, 0);
+    fake_graph_add(child, 2, 700, NULL);
+    fake_graph_add(graph, 3, 400, child);
+    cuGraphInstantiateWithFlags(&exec, graph, 0);
+    cuGraphLaunch(exec, NULL);
+    cuCtxSynchronize();
+    cuGraphExecDestroy(exec);
+    free(child);
+    free(graph);
+}
+
+static void work_all(void)
+{
+    pthread_t threads[THREADS];
+    uint64_t scope = scope_begin();
+    for (int i = 0; i < thread_count; i++)
+        pthread_create(&threads[i], NULL, work, NULL);
+    for (int i = 0; i < thread_count; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < graphs; i++)
+        work_graph();
+    launch_all(NULL);
+    cuCtxSynchronize();
+    capture_end(scope);
+}
+
+/* ---- what there was ------------------------------------------------------------------------ */
+
+/* How many libraries whose name begins so this process has mapped; first: the path of
+ * one of them. */
+static int mapped(const char *name, char *first, size_t size)
+{
+    char line[4400], seen[8][512];
+    int count = 0;
+    FILE *f = fopen("/proc/self/maps", "re");
+    first[0] = '\0';
+    while (f && fgets(line, sizeof line, f)) {
+        char *path = strchr(line, '/'), *base = path ? strrchr(path, '/') + 1 : NULL;
+        bool known = !base || strncmp(base, name, strlen(name)) != 0;
+        line[strcspn(line, "\n")] = '\0';
+        for (int i = 0; i < count && !known; i++)
+            known = !strcmp(seen[i], path);
+        if (!known && count < 8)
+            snprintf(seen[count++], sizeof seen[0], "%s", path);
+    }
+    if (f)
+        fclose(f);
+    if (count)
+        snprintf(first, size, "%s", seen[0]);
+    return count;
+}
+
+static void say(void)
+{
+    char cupti[512], other[512];
+    int cupti_count = mapped("libcupti.so", cupti, sizeof cupti);
+    int launches = kernels * (thread_count + 1);
+    printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d,\"copies\":%d,"
+           "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d}\n",
+           launches, graphs, graphs * 5, thread_count << 20, thread_count * 3, cupti_count, cupti,
+           mapped("libnvidia-ml.so", other, sizeof other),
+           mapped("libgpufl.so", other, sizeof other));
+    fflush(stdout);
+}
+
+static void wait_for_line(void)
+{
+    char line[16];
+    if (!fgets(line, sizeof line, stdin))
+        exit(BROKEN_EXIT);
+}
+
+/* ---- main ---------------------------------------------------------------------------------- */
+
+static void parse(int argc, char **argv)
+{
     for (int i = 1; i < argc; i++) {
         if (sscanf(argv[i], "threads=%d", &thread_count) == 1 ||
             sscanf(argv[i], "graphs=%d", &graphs) == 1 ||
-            sscanf(argv[i], "fail=%d", &failures) == 1)
+            sscanf(argv[i], "fail=%d", &failures) == 1 ||
+            sscanf(argv[i], "exit=%d", &exit_code) == 1)
             continue;
-        if (!strcmp(argv[i], "preload"))
-            preload = true;
+        if (!strncmp(argv[i], "preload=", 8))
+            preload = argv[i] + 8;
+        else if (!strncmp(argv[i], "fork=", 5))
+            fork_when = argv[i] + 5;
+        else if (!strcmp(argv[i], "wait"))
+            wait_input = true;
+        else if (!strcmp(argv[i], "init-late"))
+            init_late = true;
         else
             kernels = atoi(argv[i]);
     }
-    if (preload && !dlopen("libcupti.so.13", RTLD_NOW))
+    if (thread_count > THREADS)
+        exit(BROKEN_EXIT);
+}
+
+/* In the parent: waits for the child, which must end well. */
+static void await_child(pid_t child)
+{
+    int status;
+    if (child < 0 || (child > 0 && (waitpid(child, &status, 0) != child || status != 0)))
+        exit(BROKEN_EXIT);
+}
+
+int main(int argc, char **argv)
+{
+    pid_t child = 0;
+    parse(argc, argv);
+    if (preload && !dlopen(preload, RTLD_NOW))
         fprintf(stderr, "fake_program: %s\n", dlerror());
+    bool before = !strcmp(fork_when, "before");
+    if (before)
+        child = fork();
+    capture_begin(false);
     int result = cuInit(0);
     if (result) {
         printf("{\"error\":%d}\n", result);
-        return 4;
+        return NO_DEVICE_EXIT;
     }
-    pthread_t threads[64];
-    for (int i = 0; i < thread_count && i < 64; i++)
-        pthread_create(&threads[i], NULL, work, NULL);
-    for (int i = 0; i < thread_count && i < 64; i++)
-        pthread_join(threads[i], NULL);
-    for (int i = 0; i < graphs; i++) {
-        cuda_graph graph, child;
-        cuda_exec exec;
-        cuGraphCreate(&graph, 0);
-        cuGraphCreate(&child, 0);
-        fake_graph_add(child, 2, 700, NULL);
-        fake_graph_add(graph, 3, 400, child);
-        cuGraphInstantiateWithFlags(&exec, graph, 0);
-        cuGraphLaunch(exec, NULL);
-        cuCtxSynchronize();
-        cuGraphExecDestroy(exec);
-        free(child);
-        free(graph);
+    capture_begin(true);
+    work_all();
+    say();
+    if (before)
+        await_child(child);
+    if (!strcmp(fork_when, "after")) {
+        child = fork();
+        if (child == 0) {
+            launch_all(NULL);
+            cuCtxSynchronize();
+            return 0;
+        }
+        await_child(child);
     }
-    cuCtxSynchronize();
-    printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d}\n",
-           kernels * thread_count, graphs, graphs * 5, thread_count << 20);
-    return 0;
+    if (wait_input)
+        wait_for_line();
+    return exit_code;
 }

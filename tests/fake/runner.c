@@ -1,0 +1,263 @@
+/* runner.c - see runner.h. */
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { ARGS_MOST = 64, DEADLINE_S = 60, PAUSE_NS = 20000000 };
+
+/* ---- running ----------------------------------------------------------------------------- */
+
+const char *built_file(const char *name)
+{
+    static char paths[8][PATH_MAX];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+    snprintf(path, PATH_MAX, "%s/%s", getenv("GPUFL_BINARY_DIR"), name);
+    return path;
+}
+
+static int put_list(const char **out, int n, const char *const *list)
+{
+    for (; list && *list; list++) {
+        assert_true(n < ARGS_MOST);
+        out[n++] = *list;
+    }
+    out[n] = NULL;
+    return n;
+}
+
+void run_start(struct run *r, const struct run_setup *s)
+{
+    static char libraries[PATH_MAX + 32], cupti[PATH_MAX + 32];
+    const char *argv[ARGS_MOST + 1], *env[ARGS_MOST + 1];
+    memset(r, 0, sizeof *r);
+    world_open(&r->w);
+    snprintf(r->logs, sizeof r->logs, "%.4000s/logs", r->w.dir);
+    snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", built_file("fake"));
+    /* Not left to the search: a toolkit of this machine would come first. */
+    snprintf(cupti, sizeof cupti, "GPUFL_CUPTI_PATH=%s", built_file("fake"));
+    put_list(env, put_list(env, 0, LIST(libraries, cupti, "GPUFL_BACKEND=Auto")), s->env);
+    int n = 0;
+    if (!s->alone) {
+        n = put_list(argv, n, LIST(path_gpufl(), "trace", "-o", r->logs));
+        n = put_list(argv, n, s->options);
+        n = put_list(argv, n, LIST("--"));
+    }
+    n = put_list(argv, n, LIST(built_file(s->linked ? "fake/fake_linked" : "fake/fake_program")));
+    put_list(argv, n, s->program ? s->program : LIST("1000"));
+    child_start(&r->c, &(struct child_setup){.dir = r->w.dir, .argv = argv, .env = env});
+}
+
+/* Every line that the program printed, as JSON. */
+static json_t *parse_lines(const struct run *r)
+{
+    json_t *all = json_array();
+    char *copy = strdup(r->c.text[CHILD_OUT].data), *save;
+    for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        json_error_t e;
+        json_t *said = json_loads(line, 0, &e);
+        if (!said)
+            fail_msg("the program's stdout is not its own: %s", line);
+        json_array_append_new(all, said);
+    }
+    free(copy);
+    return all;
+}
+
+json_t *run_report(const struct run *r)
+{
+    struct child c;
+    json_error_t e;
+    struct stat st;
+    if (stat(r->logs, &st))
+        return NULL;
+    const char *const argv[] = {path_gpufl(), "report", "--json", r->logs, NULL};
+    child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv});
+    int code = child_end(&c);
+    json_t *report = code == 0 ? json_loads(c.text[CHILD_OUT].data, 0, &e) : NULL;
+    if (code == 0 && !report)
+        fail_msg("the report is not JSON: %s at line %d", e.text, e.line);
+    child_free(&c);
+    return report;
+}
+
+void run_end(struct run *r)
+{
+    r->code = child_end(&r->c);
+    r->said = parse_lines(r);
+    r->report = run_report(r);
+}
+
+void run_all(struct run *r, const struct run_setup *s)
+{
+    run_start(r, s);
+    run_end(r);
+}
+
+void run_free(struct run *r)
+{
+    json_decref(r->said);
+    json_decref(r->report);
+    child_free(&r->c);
+    world_close(&r->w);
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+static json_t *find(json_t *document, const char *path)
+{
+    char copy[256], *save;
+    snprintf(copy, sizeof copy, "%s", path);
+    for (char *key = strtok_r(copy, ".", &save); key && document; key = strtok_r(NULL, ".", &save))
+        document = json_is_array(document) ? json_array_get(document, (size_t)atoi(key))
+                                           : json_object_get(document, key);
+    return document;
+}
+
+json_t *at(json_t *document, const char *path)
+{
+    json_t *found = find(document, path);
+    if (!found)
+        fail_msg("there is no %s", path);
+    return found;
+}
+
+int64_t int_at(json_t *document, const char *path)
+{
+    json_t *found = at(document, path);
+    if (!json_is_integer(found))
+        fail_msg("%s is no integer", path);
+    return json_integer_value(found);
+}
+
+const char *text_at(json_t *document, const char *path)
+{
+    const char *text = json_string_value(at(document, path));
+    return text ? text : "";
+}
+
+void run_expect(struct run *r, const char *path, int64_t least)
+{
+    time_t until = time(NULL) + DEADLINE_S;
+    int64_t last = -1;
+    while (time(NULL) < until) {
+        json_t *report = run_report(r), *found = find(report, path);
+        last = json_is_integer(found) ? json_integer_value(found) : -1;
+        json_decref(report);
+        if (last >= least)
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    fail_msg("%s is %lld, never %lld", path, (long long)last, (long long)least);
+}
+
+const char *message_of(const struct run *r, const char *code)
+{
+    size_t i;
+    json_t *message;
+    json_array_foreach(at(r->report, "messages"), i, message)
+    {
+        if (!strcmp(text_at(message, "code"), code))
+            return text_at(message, "text");
+    }
+    return NULL;
+}
+
+const char *capability_of(const struct run *r, const char *feature, const char *key)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(at(r->report, "capabilities"), i, row)
+    {
+        if (!strcmp(text_at(row, "feature"), feature))
+            return text_at(row, key);
+    }
+    return "";
+}
+
+/* ---- checking ---------------------------------------------------------------------------- */
+
+static void fail_run(const struct run *r, const char *what)
+{
+    char *report = r->report ? json_dumps(at(r->report, "ledger"), JSON_INDENT(1)) : NULL;
+    char *messages = r->report ? json_dumps(at(r->report, "messages"), JSON_INDENT(1)) : NULL;
+    fail_msg("%s\n--- exit code %d, stdout\n%s--- stderr\n%s--- ledger\n%s\n--- messages\n%s", what,
+             r->code, r->c.text[CHILD_OUT].data, r->c.text[CHILD_ERR].data,
+             report ? report : "no session", messages ? messages : "");
+}
+
+void check_contains(const struct run *r, const char *where, const char *text)
+{
+    char what[1024];
+    if (where && strstr(where, text))
+        return;
+    snprintf(what, sizeof what, "\"%s\" lacks \"%s\"", where ? where : "(nothing)", text);
+    fail_run(r, what);
+}
+
+void check_program(const struct run *r, int code)
+{
+    const char *err = r->c.text[CHILD_ERR].data;
+    if (r->code != code)
+        fail_run(r, "the exit code is not the program's");
+    if (strstr(err, "Sanitizer") || strstr(err, "runtime error:"))
+        fail_run(r, "a sanitizer complains");
+    if (json_array_size(r->said) == 0)
+        fail_run(r, "the program did not come to its end");
+}
+
+static void check_equal(const struct run *r, const char *path, int64_t expected)
+{
+    char what[256];
+    int64_t value = int_at(r->report, path);
+    snprintf(what, sizeof what, "%s is %lld, not %lld", path, (long long)value,
+             (long long)expected);
+    if (value != expected)
+        fail_run(r, what);
+}
+
+/* Sum over all lines of the program. */
+static int64_t said_sum(const struct run *r, const char *key)
+{
+    size_t i;
+    json_t *line;
+    int64_t sum = 0;
+    json_array_foreach(r->said, i, line) sum += int_at(line, key);
+    return sum;
+}
+
+void check_complete(const struct run *r)
+{
+    static const char *const none[] = {"lost_driver", "lost_pool",   "lost_time",
+                                       "lost_spool",  "lost_memory", "joins_lost"};
+    if (!r->report)
+        fail_run(r, "there is no session");
+    int64_t direct = said_sum(r, "launches"), graphs = said_sum(r, "graph_launches"),
+            in_graphs = said_sum(r, "graph_kernels"), copies = said_sum(r, "copies");
+    if (strcmp(text_at(r->report, "ledger.verdict"), "complete") != 0)
+        fail_run(r, "the ledger is not complete");
+    check_equal(r, "ledger.launches", direct);
+    check_equal(r, "ledger.graph_launches", graphs);
+    check_equal(r, "ledger.graph_kernels", in_graphs);
+    check_equal(r, "ledger.graph_unknown", 0);
+    check_equal(r, "ledger.kernels_recorded", direct + in_graphs);
+    check_equal(r, "ledger.kernels_written", direct + in_graphs);
+    check_equal(r, "ledger.copies_written", copies);
+    check_equal(r, "kernels.count", direct + in_graphs);
+    check_equal(r, "copies.by_kind.HtoD.bytes", said_sum(r, "htod"));
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "ledger.%s", none[i]);
+        check_equal(r, path, 0);
+    }
+}

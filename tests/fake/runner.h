@@ -1,0 +1,68 @@
+/* runner.h - `gpufl trace` over the fake libraries: a run, what its program said,
+ * and what `gpufl report --json` says of it. One thread. */
+#ifndef GPUFL_TESTS_FAKE_RUNNER_H
+#define GPUFL_TESTS_FAKE_RUNNER_H
+
+#include "tests/e2e/child.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+struct run_setup {
+    const char *const *env;     /* "NAME=value" beyond the defaults; NULL: none */
+    const char *const *options; /* of `gpufl trace`; NULL: none */
+    const char *const *program; /* arguments of the program; NULL: "1000" */
+    bool linked;                /* the program that calls libgpufl itself */
+    bool alone;                 /* without `gpufl trace` */
+};
+
+struct run {
+    struct world w;
+    struct child c;
+    char logs[PATH_MAX];
+    int code;       /* exit code */
+    json_t *said;   /* what the program printed, an array of its lines */
+    json_t *report; /* owned; NULL where there is no session */
+};
+
+/* Starts it; run_end waits for it, reads what it said, and reports. */
+void run_start(struct run *r, const struct run_setup *s);
+void run_end(struct run *r);
+void run_free(struct run *r);
+
+/* Both in one. */
+void run_all(struct run *r, const struct run_setup *s);
+
+/* The report of what is on disk now, NULL where there is none; caller frees. */
+json_t *run_report(const struct run *r);
+
+/* Waits until the report has this number, or more, at the path. */
+void run_expect(struct run *r, const char *path, int64_t least);
+
+/* Something in a document: "ledger.launches", "devices.1.metrics". Fails where it is
+ * not there; int: fails where it is no integer. */
+json_t *at(json_t *document, const char *path);
+int64_t int_at(json_t *document, const char *path);
+const char *text_at(json_t *document, const char *path);
+
+/* Text of the session's first message of that code, NULL: there is none. */
+const char *message_of(const struct run *r, const char *code);
+
+/* "status" or "reason" of a capability, "" where there is none. */
+const char *capability_of(const struct run *r, const char *feature, const char *key);
+
+/* Fails with all that was printed where the text is not in it. */
+void check_contains(const struct run *r, const char *where, const char *text);
+
+/* The program ran to its own end: its exit code, its stdout, no sanitizer's report. */
+void check_program(const struct run *r, int code);
+
+/* The capture is complete, and every number is the one that the program says. */
+void check_complete(const struct run *r);
+
+/* A file of the build directory; one of 8 buffers in turn. */
+const char *built_file(const char *name);
+
+#endif
