@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+enum { WRITTEN = 2 }; /* flushes after which an open scope has its row */
+
 static void write_graph(struct scopes_drain *d, struct thread_state *t, const struct slot *what)
 {
     const struct slot *g = &t->prefix;
@@ -47,27 +49,6 @@ static void scope_begun(struct scopes_drain *d, struct thread_state *t, const st
     }
 }
 
-static void scope_ended(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
-{
-    if (!t->scope_count || t->scopes[t->scope_count - 1].instance != s->instance)
-        return; /* its begin was lost here */
-    const struct scope_seen *top = &t->scopes[--t->scope_count];
-    struct scope_row row = {
-        .start = top->start,
-        .duration = s->time - top->start,
-        .instance = (int64_t)top->instance,
-        .parent = (int64_t)top->parent,
-        .name = top->name,
-        .tag = top->tag,
-        .thread = t->tid,
-        .depth = (int64_t)t->scope_count,
-        .repeat = top->repeat,
-        .warmup = top->warmup,
-    };
-    d->thread(d->arg, t->tid, t->name);
-    writer_row(d->writer, RECORD_scope, (const int64_t *)&row);
-}
-
 static void write_open(struct scopes_drain *d, struct thread_state *t, size_t depth)
 {
     const struct scope_seen *s = &t->scopes[depth];
@@ -84,6 +65,39 @@ static void write_open(struct scopes_drain *d, struct thread_state *t, size_t de
     };
     d->thread(d->arg, t->tid, t->name);
     writer_row(d->writer, RECORD_scope_open, (const int64_t *)&row);
+}
+
+/* The innermost one will never end. */
+static void scope_left(struct scopes_drain *d, struct thread_state *t)
+{
+    if (t->scopes[--t->scope_count].flushes < WRITTEN)
+        write_open(d, t, t->scope_count);
+}
+
+static void scope_ended(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
+{
+    size_t at = t->scope_count;
+    while (at > 0 && t->scopes[at - 1].instance != s->instance)
+        at--;
+    if (at == 0)
+        return;                 /* its begin was lost here */
+    while (t->scope_count > at) /* ends that never came: a signal handler was in between */
+        scope_left(d, t);
+    const struct scope_seen *top = &t->scopes[--t->scope_count];
+    struct scope_row row = {
+        .start = top->start,
+        .duration = s->time - top->start,
+        .instance = (int64_t)top->instance,
+        .parent = (int64_t)top->parent,
+        .name = top->name,
+        .tag = top->tag,
+        .thread = t->tid,
+        .depth = (int64_t)t->scope_count,
+        .repeat = top->repeat,
+        .warmup = top->warmup,
+    };
+    d->thread(d->arg, t->tid, t->name);
+    writer_row(d->writer, RECORD_scope, (const int64_t *)&row);
 }
 
 static void slot_take(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
@@ -132,9 +146,8 @@ static void thread_bury(void *arg, struct thread_state *t)
     struct scopes_drain *d = arg;
     if (t->seen_session != gate_session())
         return;
-    for (size_t i = 0; i < t->scope_count; i++)
-        if (t->scopes[i].flushes < 2)
-            write_open(d, t, i);
+    while (t->scope_count > 0)
+        scope_left(d, t);
 }
 
 void scopes_drain(struct scopes_drain *d)
@@ -147,7 +160,6 @@ void scopes_drain(struct scopes_drain *d)
 
 void scopes_boundary(struct scopes_drain *d, bool all)
 {
-    enum { WRITTEN = 2 }; /* flushes after which an open scope has its row */
     for (struct thread_state *t = threads_first(); t; t = t->next) {
         if (t->seen_session != gate_session())
             continue;
