@@ -47,19 +47,35 @@ const char *findings_why_none(const struct model *m, const char *feature)
 
 /* ---- sentences ------------------------------------------------------------------------- */
 
-static void say_busy_devices(const struct model *m, int64_t duration, struct buf *out)
+enum { LISTED = 4 }; /* devices named one by one; of more, the least and the most busy */
+
+static void say_busy_devices(const struct model *m, unsigned used, int64_t duration,
+                             struct buf *out)
 {
-    char a[UNITS_TEXT];
-    int listed = 0;
-    for (uint32_t i = 0; i < m->devices.count && listed < 8; i++) {
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct {
+        int64_t busy;
+        long long index;
+    } least = {INT64_MAX, 0}, most = {-1, 0};
+    const char *comma = "GPUs busy: ";
+    for (uint32_t i = 1; i < m->devices.count; i++) {
+        const struct device_sum *d = &m->devices.items[i];
         struct busy_result r;
-        busy_result(&m->devices.items[i].compute, &r);
-        if (!m->devices.items[i].named && !r.busy)
+        busy_result(&d->compute, &r);
+        if (r.busy < least.busy)
+            least.busy = r.busy, least.index = d->row.index;
+        if (r.busy > most.busy)
+            most.busy = r.busy, most.index = d->row.index;
+        if (used > LISTED)
             continue;
-        buf_printf(out, "%sGPU %lld %s", listed++ ? ", " : "",
-                   (long long)m->devices.items[i].row.index,
+        buf_printf(out, "%sGPU %lld %s", comma, (long long)d->row.index,
                    units_percent(a, (double)r.busy, (double)duration));
+        comma = ", ";
     }
+    if (used > LISTED)
+        buf_printf(out, "%u GPUs busy from %s (GPU %lld) to %s (GPU %lld)", used,
+                   units_percent(a, (double)least.busy, (double)duration), least.index,
+                   units_percent(b, (double)most.busy, (double)duration), most.index);
 }
 
 static void say_busy(const struct model *m, struct buf *out)
@@ -78,9 +94,10 @@ static void say_busy(const struct model *m, struct buf *out)
         buf_printf(out, "The GPU ran kernels for %s.\n", units_time(a, r.busy));
         return;
     }
-    if (sum_devices_used(m, &only) > 1) {
-        buf_str(out, "GPUs busy: ");
-        say_busy_devices(m, duration, out);
+    unsigned used = sum_devices_used(m, &only);
+    bool untold = m->devices.items[0].compute.count > 0 && used > 1;
+    if (used > 1 && !untold) {
+        say_busy_devices(m, used, duration, out);
         buf_printf(out, " of %s; at least one ran kernels %s of it.\n", units_time(a, duration),
                    units_percent(b, (double)r.busy, (double)duration));
         return;
@@ -90,7 +107,7 @@ static void say_busy(const struct model *m, struct buf *out)
     int64_t idle = duration - r.busy;
     if (idle > 0)
         buf_printf(out, ", idle %s", units_time(a, idle));
-    buf_str(out, ".\n");
+    buf_str(out, untold ? " (the log does not tell on which of its GPUs).\n" : ".\n");
 }
 
 static void say_top_kernel(const struct model *m, struct buf *out)
@@ -132,8 +149,14 @@ static void say_waits(const struct model *m, struct buf *out)
     buf_str(out, ".\n");
 }
 
+/* ---- the largest of what else there is -------------------------------------------------- */
+
+/* Each appends its sentence where out is given, and returns the ns it is about; 0: not worth
+ * a sentence. */
+typedef int64_t remark_fn(const struct model *m, struct buf *out);
+
 /* A program that starts slowly or goes on without the GPU. */
-static void say_edges(const struct model *m, struct buf *out)
+static int64_t remark_edges(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct busy_result r;
@@ -142,14 +165,16 @@ static void say_edges(const struct model *m, struct buf *out)
     int64_t before = r.first - m->facts.start, after = m->facts.end - r.last;
     if (!r.busy || before < 0 || after < 0 || m->facts.sessions > 1 ||
         before + after < duration / 5)
-        return;
-    buf_printf(out,
-               "The GPU had its first work %s after the start and its last %s before the end.\n",
-               units_time(a, before), units_time(b, after));
+        return 0;
+    if (out)
+        buf_printf(
+            out, "The GPU had its first work %s after the start and its last %s before the end.\n",
+            units_time(a, before), units_time(b, after));
+    return before + after;
 }
 
 /* The class of gaps that holds most of the idle time, where there is much of it. */
-static void say_gaps(const struct model *m, struct buf *out)
+static int64_t remark_gaps(const struct model *m, struct buf *out)
 {
     static const char *const classes[BUSY_GAP_CLASSES] = {
         "shorter than 10 us: between kernels back to back",
@@ -162,16 +187,18 @@ static void say_gaps(const struct model *m, struct buf *out)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct busy_result r;
     int most = 0;
+    int64_t duration = sum_facts_duration(m);
     busy_result(&m->devices.any, &r);
     for (int i = 1; i < BUSY_GAP_CLASSES; i++)
         if (r.gaps.total[i] > r.gaps.total[most])
             most = i;
     if (r.last <= r.first || r.idle < (r.last - r.first) / 5 || !r.gaps.total[most])
-        return;
+        return 0;
     /* Between sessions that ran one after the other nothing was to be done. */
-    int64_t duration = sum_facts_duration(m);
     if (m->facts.sessions > 1 && r.last - r.first > duration + duration / 20)
-        return;
+        return 0;
+    if (!out)
+        return r.idle;
     buf_printf(out, "Between its first and last work the GPU was idle for %s, %s of it in gaps %s",
                units_time(a, r.idle), units_percent(b, (double)r.gaps.total[most], (double)r.idle),
                classes[most]);
@@ -180,9 +207,10 @@ static void say_gaps(const struct model *m, struct buf *out)
         buf_printf(out, " (longest %s, %s after the start)", units_time(a, longest),
                    units_time(b, r.gaps.longest[0].start - m->facts.start));
     buf_str(out, ".\n");
+    return r.idle;
 }
 
-static void say_copies(const struct model *m, struct buf *out)
+static int64_t remark_copies(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     struct transfer_sum all = sum_transfers_copies(m);
@@ -191,10 +219,28 @@ static void say_copies(const struct model *m, struct buf *out)
     busy_result(&m->devices.any, &any);
     int64_t alone = any.busy - compute.busy;
     if (!all.count || alone <= any.busy / 10)
-        return;
-    buf_printf(out,
-               "Copies and fills ran alone for %s, with no kernel beside them (%s in %s copies).\n",
-               units_time(a, alone), units_bytes(b, all.bytes), units_count(c, (int64_t)all.count));
+        return 0;
+    if (out)
+        buf_printf(out,
+                   "Copies and fills ran alone for %s, with no kernel beside them (%s in %s "
+                   "copies).\n",
+                   units_time(a, alone), units_bytes(b, all.bytes),
+                   units_count(c, (int64_t)all.count));
+    return alone;
+}
+
+static void say_largest_remark(const struct model *m, struct buf *out)
+{
+    static remark_fn *const remarks[] = {remark_gaps, remark_edges, remark_copies};
+    remark_fn *largest = NULL;
+    int64_t ns = 0;
+    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
+        if (remarks[i](m, NULL) > ns) {
+            ns = remarks[i](m, NULL);
+            largest = remarks[i];
+        }
+    if (largest)
+        largest(m, out);
 }
 
 void findings_put(const struct model *m, struct buf *out)
@@ -202,7 +248,5 @@ void findings_put(const struct model *m, struct buf *out)
     say_busy(m, out);
     say_top_kernel(m, out);
     say_waits(m, out);
-    say_edges(m, out);
-    say_gaps(m, out);
-    say_copies(m, out);
+    say_largest_remark(m, out);
 }

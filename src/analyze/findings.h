@@ -5,7 +5,7 @@
 #include "analyze/model.h"
 #include "base/buf.h"
 
-/* Appends one to six sentences, a line (LF) each, most important first. */
+/* Appends one to four sentences, a line (LF) each, most important first. */
 void findings_put(const struct model *m, struct buf *out);
 
 /* Why there is nothing of a feature: "engine Monitor records none", … Static or in m. */

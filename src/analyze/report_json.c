@@ -314,13 +314,13 @@ static void put_config(struct page_json *p, const struct kernel_config *k)
 {
     const struct record *r = &records[RECORD_config];
     const int64_t *cells = (const int64_t *)&k->row;
+    uint32_t device = sum_devices_resolve(p->model, k->row.device);
     struct json_out *j = &p->out;
     json_out_object(j, NULL);
     for (unsigned c = COL_config_device; c < COL_config_COUNT; c++)
         if (c == COL_config_device)
             json_out_int(j, "device",
-                         k->row.device ? p->model->devices.items[k->row.device].row.index
-                                       : CELL_NULL);
+                         device ? p->model->devices.items[device].row.index : CELL_NULL);
         else if (r->columns[c].ref == RECORD_name)
             json_out_text_or_null(j, r->columns[c].name, text_of(p, cells[c]));
         else

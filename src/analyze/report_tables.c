@@ -128,7 +128,7 @@ static int64_t known(int64_t v)
 static void put_occupancy(struct page *p, struct grid *g, const struct config_row *r)
 {
     const struct model *m = p->model;
-    const struct device_row *d = &m->devices.items[r->device].row;
+    const struct device_row *d = &m->devices.items[sum_devices_resolve(m, r->device)].row;
     double blocks = (double)known(r->grid_x) * (double)known(r->grid_y) * (double)known(r->grid_z);
     double room = (double)known(r->occ_blocks) * (double)known(d->sm_count);
     if (r->occ_warps == CELL_NULL || known(r->occ_max_warps) == 0)

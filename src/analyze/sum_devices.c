@@ -164,10 +164,33 @@ int sum_devices_merge(struct model *into, const struct model *from, int64_t shif
     return code;
 }
 
+uint32_t sum_devices_resolve(const struct model *m, int64_t index)
+{
+    return index == 0 && m->devices.count == 2 ? 1 : (uint32_t)index;
+}
+
+/* What ran on a device that the log does not name ran on the only one there is. */
+static int give_to_only(struct model *m)
+{
+    struct device_sum *unknown = &m->devices.items[0], *only = &m->devices.items[1];
+    if (sum_devices_resolve(m, 0) == 0)
+        return 0;
+    int code = busy_settle(&unknown->compute);
+    code = code ? code : busy_settle(&unknown->any);
+    code = code ? code : busy_merge(&only->compute, &unknown->compute, 0);
+    code = code ? code : busy_merge(&only->any, &unknown->any, 0);
+    only->kernels += unknown->kernels;
+    unknown->kernels = 0;
+    busy_fini(&unknown->compute);
+    busy_fini(&unknown->any);
+    return code;
+}
+
 int sum_devices_finish(struct model *m)
 {
     struct sum_devices *d = &m->devices;
     int code = ensure_unknown(d);
+    code = code ? code : give_to_only(m);
     for (size_t i = 0; !code && i < d->count; i++) {
         struct device_sum *s = &d->items[i];
         code = busy_settle(&s->compute);

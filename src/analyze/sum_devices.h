@@ -41,6 +41,10 @@ int sum_devices_batch(struct model *m, const struct wire_batch *b);
 int sum_devices_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_devices_finish(struct model *m);
 
+/* The device that an index of a log's rows stands for: where a log does not tell (the public
+ * client's), and there is but one device, it is that one. */
+uint32_t sum_devices_resolve(const struct model *m, int64_t index);
+
 /* Devices that are named or did something; *only gets its index where it is one. */
 unsigned sum_devices_used(const struct model *m, uint32_t *only);
 

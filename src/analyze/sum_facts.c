@@ -52,7 +52,8 @@ int sum_facts_header(struct model *m, const struct wire_header *h)
     }
     f->header = true;
     f->pid = h->pid;
-    f->simulated |= h->simulated;
+    /* The public client's format has no word of its own for it. */
+    f->simulated |= h->simulated || (h->backend && !strcmp(h->backend, "sim"));
     f->start = h->start;
     note_clock(f, h->clock_monotonic, h->clock_real, h->clock_uncertainty);
     return 0;
