@@ -66,13 +66,14 @@ static void say_progress(void *arg, int64_t done, int64_t all)
 static int nothing_read(const struct discover_session *s, const struct load_stats *st,
                         struct err *e)
 {
+    const char *what = s->parts[0].channel == DISCOVER_OTHER ? s->parts[0].path : s->dir;
     if (!st->files.parts)
         return err_set(e, GPUFL_E_IO, "%s", st->files.first_error);
     if (st->lines.lines)
         return err_set(e, GPUFL_E_CORRUPT,
-                       "%s: not a session log: none of its %llu lines can be read", s->dir,
+                       "%s: not a session log: none of its %llu lines can be read", what,
                        (unsigned long long)st->lines.lines);
-    return err_set(e, GPUFL_E_CORRUPT, "%s: the session's files are empty", s->dir);
+    return err_set(e, GPUFL_E_CORRUPT, "%s: there is nothing in it", what);
 }
 
 int load_session(struct model *m, const struct discover_session *s, const struct load_options *o,

@@ -73,7 +73,7 @@ int cmd_report(int argc, char **argv)
         {"top", 'n', OPT_INT, &a.top, "N", NULL,
          "Rows of the kernel and scope tables, 0 for all (text 10, JSON all)."},
         {"brief", 'b', OPT_FLAG, &a.brief, NULL, NULL,
-         "Only where the time went, and the session's summary."},
+         "Text: only where the time went, and the session's summary."},
         {"output", 'o', OPT_STRING, &a.output, "FILE", NULL, "Write to FILE instead of stdout."},
         {"color", 0, OPT_FLAG, &a.color, NULL, NULL, "Use colours (default: on a terminal)."},
         {"no-color", 0, OPT_FLAG, &a.no_color, NULL, NULL, "Use none."},
