@@ -9,6 +9,7 @@
 #include "capture/threads.h"
 #include "monitor/sampler.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -175,6 +176,11 @@ static void conclude(struct sampler *s)
                      st.host_samples ? "" : "no scope or window was open long enough");
     if (*st.problem && devices && !simulated)
         message_say(SEVERITY_WARNING, "device_metrics", "no device metrics: %s", st.problem);
+    else if (st.device_failures)
+        message_say(SEVERITY_WARNING, "device_lost",
+                    "%" PRId64 " samples of device metrics failed: a GPU does not answer any more; "
+                    "look for Xid messages in dmesg",
+                    st.device_failures);
 }
 
 void sampling_end(void)

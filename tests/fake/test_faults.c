@@ -1,1 +1,286 @@
-int main(void){return 0;}
+/* test_faults.c - every call of CUPTI fails once, twice, always; libraries are
+ * missing, taken or forbidden. Whatever it is: the program runs to its own end, the
+ * session can be read, and where something is missing one sentence says why. */
+#include "backend/nvidia/cupti_abi.h"
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { EXIT_CODE = 5, EVERY_CALL = 0, ERROR = 999 };
+
+/* ---- each function ------------------------------------------------------------------------- */
+
+enum effect {
+    NOTHING,    /* done without: the capture is complete */
+    NO_KERNELS, /* no trace at all, and a sentence */
+    PART,       /* something is missing or may be, and a sentence */
+    PERHAPS,    /* depends on when it happens: complete, or as PART */
+};
+
+/* What the failure of a function's call does. */
+static const struct fault {
+    const char *function;
+    long nth; /* from 1, or EVERY_CALL */
+    enum effect effect;
+    const char *code;     /* of the message; NULL: none */
+    const char *sentence; /* in it */
+} faults[] = {
+    {"cuptiGetVersion", 1, NO_KERNELS, "trace_unavailable", "CUPTI fails to tell its version"},
+    {"cuptiGetVersion", EVERY_CALL, NO_KERNELS, "trace_unavailable", "to tell its version"},
+    {"cuptiSubscribe", 1, NO_KERNELS, "trace_unavailable", "CUPTI fails to subscribe"},
+    {"cuptiSubscribe", EVERY_CALL, NO_KERNELS, "trace_unavailable", "CUPTI fails to subscribe"},
+    {"cuptiActivityRegisterCallbacks", 1, NO_KERNELS, "trace_unavailable", "to take our buffers"},
+    {"cuptiActivityRegisterCallbacks", EVERY_CALL, NO_KERNELS, "trace_unavailable", "our buffers"},
+    {"cuptiEnableCallback", EVERY_CALL, NO_KERNELS, "trace_unavailable", "to report launches"},
+    {"cuptiActivityEnable", EVERY_CALL, NO_KERNELS, "trace_failed", "to enable kernel records"},
+    {"cuptiActivityEnable", 2, PART, "cupti.enable", "overhead"},
+    {"cuptiActivityEnable", 3, PART, "cupti.enable", "copies"},
+    {"cuptiActivityGetNextRecord", 1, PART, "cupti.unreadable_buffer", "cannot read on"},
+    {"cuptiActivityGetNextRecord", 2, PART, "cupti.unreadable_buffer", "cannot read on"},
+    {"cuptiActivityGetNextRecord", 3, PART, "cupti.unreadable_buffer", "cannot read on"},
+    {"cuptiActivityGetNextRecord", EVERY_CALL, PART, "cupti.unreadable_buffer", "cannot read on"},
+    {"cuptiActivityFlushAll", 1, PERHAPS, "cupti.flush", "CUPTI fails to hand over its records"},
+    {"cuptiActivityFlushAll", 2, PERHAPS, "cupti.flush", "CUPTI fails to hand over its records"},
+    {"cuptiActivityFlushAll", 3, PERHAPS, "cupti.flush", "CUPTI fails to hand over its records"},
+    {"cuptiActivityFlushAll", EVERY_CALL, PART, "cupti.flush", "to hand over its records"},
+    {"cuptiActivityGetNumDroppedRecords", 1, PART, "cupti.dropped", "how many records it dropped"},
+    {"cuptiActivityGetNumDroppedRecords", 2, PERHAPS, "cupti.dropped", "many records it dropped"},
+    {"cuptiActivityGetNumDroppedRecords", 3, PERHAPS, "cupti.dropped", "many records it dropped"},
+    {"cuptiActivityGetNumDroppedRecords", EVERY_CALL, PART, "cupti.dropped", "records it dropped"},
+};
+
+static const struct fault *fault_of(const char *function, long nth)
+{
+    static const struct fault harmless = {.effect = NOTHING};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (!strcmp(faults[i].function, function) && faults[i].nth == nth)
+            return &faults[i];
+    return &harmless;
+}
+
+/* What a session of which something is missing still says. */
+static void check_said(const struct run *r, const struct fault *f)
+{
+    int64_t kernels = int_at(r->report, "kernels.count");
+    check_contains(r, message_of(r, f->code), f->sentence);
+    if (strcmp(f->code, "cupti.dropped") != 0) /* a note: nothing has been lost */
+        check_contains(r, r->c.text[CHILD_ERR].data, f->sentence);
+    if (f->effect == NO_KERNELS) {
+        assert_int_equal(kernels, 0);
+        check_contains(r, capability_of(r, "kernels", "reason"), f->sentence);
+        assert_string_not_equal(capability_of(r, "kernels", "status"), "collected");
+        return;
+    }
+    /* No kernel goes without being counted as launched. */
+    assert_int_equal(int_at(r->report, "ledger.launches"), int_at(r->said, "0.launches"));
+    if (kernels < int_at(r->said, "0.launches"))
+        assert_string_equal(text_at(r->report, "ledger.verdict"), "incomplete");
+}
+
+static void check_fault(const char *function, long nth)
+{
+    struct run r;
+    char script[128];
+    const struct fault *f = fault_of(function, nth);
+    snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%ld:%d", function, nth, ERROR);
+    print_message("%s\n", script);
+    run_all(&r, &(struct run_setup){.env = LIST(script), .program = LIST("300", "exit=5")});
+    check_program(&r, EXIT_CODE);
+    assert_non_null(r.report);
+    assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+    bool said = json_array_size(at(r.report, "messages")) > 0;
+    if (f->effect == NOTHING || (f->effect == PERHAPS && !said)) {
+        check_complete(&r);
+        assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    } else {
+        check_said(&r, f);
+    }
+    run_free(&r);
+}
+
+static void every_function_fails(void **state)
+{
+    static const char *const functions[] = {
+#define NAME(required, result, name, arguments) #name,
+        CUPTI_FUNCTIONS(NAME)
+#undef NAME
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        for (long nth = EVERY_CALL; nth <= 3; nth++)
+            check_fault(functions[i], nth);
+}
+
+/* Kernels are enabled last; without them there is no trace. */
+static void every_kind_fails(void **state)
+{
+    (void)state;
+    int without = 0;
+    for (int nth = 4; nth <= 8; nth++) {
+        struct run r;
+        char script[128];
+        snprintf(script, sizeof script, "FAKE_CUPTI=fail=cuptiActivityEnable:%d:%d", nth, ERROR);
+        run_all(&r, &(struct run_setup){.env = LIST(script), .program = LIST("300", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+        if (int_at(r.report, "kernels.count") == 0) {
+            without++;
+            check_contains(&r, message_of(&r, "trace_failed"), "to enable kernel records");
+            check_contains(&r, capability_of(&r, "kernels", "reason"), "to enable kernel records");
+        } else {
+            assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+            check_contains(&r, message_of(&r, "cupti.enable"), "incomplete: CUPTI fails to enable");
+            check_contains(&r, r.c.text[CHILD_ERR].data, "incomplete: CUPTI fails to enable");
+        }
+        run_free(&r);
+    }
+    assert_int_equal(without, 1);
+}
+
+/* ---- refusals a person can do something about ------------------------------------------------ */
+
+struct refusal {
+    const char *env[2];
+    const char *status;       /* of the capability "kernels" */
+    const char *sentences[2]; /* in the message of trace_unavailable or trace_failed */
+};
+
+static const struct refusal refusals[] = {
+    {{"FAKE_CUPTI=subscribed"},
+     "unavailable",
+     {"another profiler in this process holds CUPTI", "GPUFL_YIELD_CUPTI=1"}},
+    {{"FAKE_CUPTI=privileges"},
+     "unavailable",
+     {"ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0"}},
+    {{"FAKE_CUPTI=version=9"}, "unavailable", {"is too old", "CUDA 9 or later"}},
+    {{"GPUFL_YIELD_CUPTI=1"}, "failed", {"left to another profiler", "GPUFL_YIELD_CUPTI=1"}},
+    /* A driver of CUDA 11, for which nothing is installed here. */
+    {{"FAKE_CUDA_VERSION=11000", "GPUFL_CUPTI_PATH="},
+     "unavailable",
+     {"no CUPTI for CUDA 11 or older can be loaded", "cuda-cupti-11-0"}},
+};
+
+static void refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        const struct refusal *f = &refusals[i];
+        struct run r;
+        run_all(&r, &(struct run_setup){.env = LIST(f->env[0], f->env[1]),
+                                        .program = LIST("300", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        const char *text = message_of(&r, "trace_unavailable");
+        text = text ? text : message_of(&r, "trace_failed");
+        for (int s = 0; s < 2; s++) {
+            check_contains(&r, text, f->sentences[s]);
+            check_contains(&r, r.c.text[CHILD_ERR].data, f->sentences[s]);
+            check_contains(&r, capability_of(&r, "kernels", "reason"), f->sentences[0]);
+        }
+        assert_string_equal(capability_of(&r, "kernels", "status"), f->status);
+        assert_int_equal(int_at(r.report, "kernels.count"), 0);
+        assert_true(json_is_null(at(r.report, "ledger.launches")));
+        assert_int_equal(json_array_size(at(r.report, "messages")), 1);
+        run_free(&r);
+    }
+}
+
+/* With hands off, CUPTI is not even loaded. */
+static void yielded(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("--yield-cupti"), .program = LIST("300")});
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.said, "0.cupti"), 0);
+    check_contains(&r, message_of(&r, "trace_unavailable"), "left to another profiler");
+    run_free(&r);
+}
+
+/* No GPU: the program says so in its own way. */
+static void no_device(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUDA_DEVICES=0"), .program = LIST("300")});
+    check_program(&r, 4);
+    assert_int_equal(int_at(r.said, "0.error"), 100);
+    assert_null(r.report);
+    check_contains(&r, r.c.text[CHILD_ERR].data, "nothing was captured");
+    run_free(&r);
+}
+
+/* ---- device metrics -------------------------------------------------------------------------- */
+
+static void nvml_fails(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("FAKE_NVML=missing"), .program = LIST("300")});
+    check_program(&r, 0);
+    check_complete(&r);
+    check_contains(&r, message_of(&r, "device_metrics"), "kernel driver is not loaded");
+    check_contains(&r, capability_of(&r, "device_metrics", "reason"), "modprobe nvidia");
+    assert_true(json_is_null(at(r.report, "devices.0.metrics")));
+    assert_string_equal(text_at(r.report, "devices.0.name"), "Fake H200");
+    run_free(&r);
+}
+
+static void no_nvml(void **state)
+{
+    (void)state;
+    if (dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {
+        print_message("skipped: this machine has a real libnvidia-ml.so.1\n");
+        skip();
+    }
+    struct run r;
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "LD_LIBRARY_PATH=%s", built_file("fake/no-nvml"));
+    run_all(&r, &(struct run_setup){.env = LIST(path), .program = LIST("300", "exit=5")});
+    check_program(&r, EXIT_CODE);
+    check_complete(&r);
+    check_contains(&r, message_of(&r, "device_metrics"), "libnvidia-ml.so.1 was not found");
+    run_free(&r);
+}
+
+/* Devices fall off the bus while they are sampled: kernels go on. */
+static void device_lost(void **state)
+{
+    (void)state;
+    struct run r;
+    run_start(&r, &(struct run_setup){.env = LIST("FAKE_NVML=lost"),
+                                      .options = LIST("-s", "5ms"),
+                                      .program = LIST("300", "wait")});
+    run_expect(&r, "host.samples", 20);
+    child_send(&r.c, "go\n", 3);
+    run_end(&r);
+    check_program(&r, 0);
+    check_complete(&r);
+    assert_true(int_at(r.report, "devices.0.metrics.power.samples") > 0);
+    assert_true(int_at(r.report, "devices.0.metrics.samples") < int_at(r.report, "host.samples"));
+    assert_string_equal(capability_of(&r, "device_metrics", "status"), "partial");
+    check_contains(&r, message_of(&r, "device_lost"), "does not answer any more");
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_function_fails),
+        cmocka_unit_test(every_kind_fails),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(yielded),
+        cmocka_unit_test(no_device),
+        cmocka_unit_test(nvml_fails),
+        cmocka_unit_test(no_nvml),
+        cmocka_unit_test(device_lost),
+    };
+    return cmocka_run_group_tests_name("fake.faults", tests, NULL, NULL);
+}

@@ -482,15 +482,17 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
     if (!item->handle)
         return 0;
     int64_t now = clock_mono();
+    bool lost = false;
     for (unsigned i = 0; i < GROUP_COUNT; i++) {
         if (item->unsupported >> i & 1 || now < item->due[i])
             continue;
         int result = groups[i].read(d->nvml, item, row);
         if (result == NVML_E_NOT_SUPPORTED || result == NVML_E_FUNCTION_NOT_FOUND)
             item->unsupported |= 1u << i;
+        lost |= result == NVML_E_GPU_IS_LOST;
         item->due[i] = groups[i].period ? now + groups[i].period : 0;
     }
-    return 0;
+    return lost ? GPUFL_E_UNAVAILABLE : 0;
 }
 
 void nvidia_device_describe(int ordinal, struct device_row *row, struct device_text *text)

@@ -182,24 +182,37 @@ static void trace_drain(struct trace *t)
     t->taken = NULL;
 }
 
+/* Says once a session that a call failed: it is made again with every flush. */
+static void say_failure(struct trace *t, bool *said, enum severity severity, int result,
+                        const char *code, const char *doing)
+{
+    struct err e;
+    if (*said || result == CUPTI_OK || result == CUPTI_E_NOT_INITIALIZED)
+        return;
+    *said = true;
+    cupti_error(t->cupti, result, doing, &e);
+    t->sink->ops->message(t->sink, severity, code, "%s", e.text);
+}
+
 static void dropped_count(struct trace *t)
 {
     size_t dropped = 0;
-    if (t->cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_OK && dropped)
+    int result = t->cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped);
+    if (result == CUPTI_OK && dropped)
         t->sink->ops->lost(t->sink, LOSS_DRIVER, dropped);
+    say_failure(t, &t->dropped_failed, SEVERITY_NOTE, result, "cupti.dropped",
+                "to tell how many records it dropped");
 }
 
 /* A forced flush hands over records of kernels that still run, without times: they
  * are lost. So the end waits a moment for what is in flight. */
-static int flush_finished(struct trace *t)
+static void flush_finished(struct trace *t)
 {
     const struct buffers *pool = atomic_load_explicit(&t->pool, memory_order_relaxed);
     int64_t deadline = clock_mono() + FLUSH_PATIENCE;
-    int result;
-    while ((result = t->cupti->cuptiActivityFlushAll(0)) == CUPTI_OK && buffers_out(pool) &&
+    while (t->cupti->cuptiActivityFlushAll(0) == CUPTI_OK && buffers_out(pool) &&
            clock_mono() < deadline)
         nanosleep(&(struct timespec){.tv_nsec = FLUSH_PAUSE}, NULL);
-    return result;
 }
 
 /* [collector] About 7 ms at full rate, on this thread only. */
@@ -207,31 +220,45 @@ static int trace_flush(struct trace *t, bool all)
 {
     if (forked(t))
         return GPUFL_E_STATE;
-    int result = all ? flush_finished(t) : CUPTI_OK;
-    if (result == CUPTI_OK)
-        result = t->cupti->cuptiActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
+    if (all)
+        flush_finished(t);
+    int result = t->cupti->cuptiActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
+    say_failure(t, &t->flush_failed, SEVERITY_WARNING, result, "cupti.flush",
+                "to hand over its records");
     dropped_count(t);
     return result == CUPTI_OK || result == CUPTI_E_NOT_INITIALIZED ? 0 : GPUFL_E_VENDOR;
 }
 
 /* ---- kinds ----------------------------------------------------------------------------- */
 
+/* One feature is one row of kinds or several. What failed is said; of kernels, which
+ * are required, whoever enabled them has said it. */
+static void announce_feature(struct trace *t, unsigned i)
+{
+    struct sink *s = t->sink;
+    struct err e = {0};
+    int first = t->statuses[kinds[i].kind], result = first;
+    for (unsigned j = i + 1; j < KINDS && !kinds[j].feature && result == CUPTI_OK; j++)
+        result = t->statuses[kinds[j].kind];
+    if (result > CUPTI_OK)
+        cupti_error(t->cupti, result, "to enable all records of this kind", &e);
+    s->ops->capability(s, kinds[i].feature, kind_wanted(t, i),
+                       first == NOT_TRIED   ? "not_requested"
+                       : result == CUPTI_OK ? "collected"
+                       : first == CUPTI_OK  ? "partial"
+                                            : "unavailable",
+                       e.text);
+    if (*e.text && !kinds[i].required)
+        s->ops->message(s, SEVERITY_WARNING, "cupti.enable", "%s of the session are incomplete: %s",
+                        kinds[i].feature, e.text);
+}
+
 static void announce(struct trace *t)
 {
     struct sink *s = t->sink;
-    for (unsigned i = 0; i < KINDS; i++) {
-        const char *text = "";
-        int result = t->statuses[kinds[i].kind];
-        if (!kinds[i].feature)
-            continue;
-        if (result > CUPTI_OK)
-            t->cupti->cuptiGetResultString(result, &text);
-        s->ops->capability(s, kinds[i].feature, kind_wanted(t, i),
-                           result == NOT_TRIED  ? "not_requested"
-                           : result == CUPTI_OK ? "collected"
-                                                : "unavailable",
-                           text);
-    }
+    for (unsigned i = 0; i < KINDS; i++)
+        if (kinds[i].feature)
+            announce_feature(t, i);
     s->ops->capability(s, "graphs", t->config.graph_launches,
                        t->config.graph_launches ? "collected" : "not_requested", "");
 }
@@ -379,6 +406,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     t->sink = sink;
     t->config = *config;
     t->process = getpid();
+    t->flush_failed = t->dropped_failed = false;
     atomic_store(&t->floor, false);
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);

@@ -32,6 +32,8 @@ struct trace {
     _Atomic uint64_t kinds;         /* bit per activity kind that is enabled */
     int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind [owner] */
     _Atomic bool announce;          /* statuses changed: drain tells the sink */
+    bool flush_failed;              /* has been said in this session [collector] */
+    bool dropped_failed;            /* the same of asking for dropped records [collector] */
     struct queue_node *taken;       /* buffers between take and drain [collector] */
     struct records *records;        /* owned */
 };
