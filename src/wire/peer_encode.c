@@ -51,6 +51,7 @@ void peer_encoder_close(struct peer_encoder *e)
         mem_free(tables[i]->rows);
     mem_free(e->capabilities);
     mem_free(e->columns);
+    mem_free(e->ended);
     rowset_fini(&e->scopes);
     for (size_t i = 0; i < sizeof e->correlations / sizeof *e->correlations; i++)
         mem_free(e->correlations[i]);
@@ -143,20 +144,6 @@ static int define(struct peer_table *t, const struct wire_batch *b, unsigned id_
     return code;
 }
 
-/* A scope's place in the nesting; ends: it is known to have ended. */
-static int learn_scope(struct peer_encoder *e, int64_t instance, int64_t name, int64_t parent,
-                       bool ends)
-{
-    bool added;
-    int64_t *s = rowset_put(&e->scopes, &instance, &added);
-    if (!s)
-        return GPUFL_E_NOMEM;
-    s[SCOPE_CELL_NAME] = or_zero(name);
-    s[SCOPE_CELL_PARENT] = or_zero(parent);
-    s[SCOPE_CELL_STATE] |= ends ? SCOPE_ENDS : 0;
-    return 0;
-}
-
 /* Learns one row; *taken is false for types that nothing is learnt from. */
 static int learn_row(struct peer_encoder *e, const struct wire_batch *b, size_t i, bool *taken)
 {
@@ -169,11 +156,8 @@ static int learn_row(struct peer_encoder *e, const struct wire_batch *b, size_t 
     case RECORD_config:
         return define(&e->configs, b, COL_config_id, i);
     case RECORD_scope:
-        return learn_scope(e, cell(b, COL_scope_instance, i), cell(b, COL_scope_name, i),
-                           cell(b, COL_scope_parent, i), true);
     case RECORD_scope_open:
-        return learn_scope(e, cell(b, COL_scope_open_instance, i), cell(b, COL_scope_open_name, i),
-                           cell(b, COL_scope_open_parent, i), false);
+        return peer_learn_scope(e, b, i);
     default:
         *taken = false;
         return 0;
@@ -484,26 +468,42 @@ int peer_encoder_batch(struct peer_encoder *e, const struct wire_batch *b)
         return code;
     }
     code = remember_sample(e, b);
-    if (!code && !e->started)
+    if (!code && !e->started && peer_has_lines(b->type))
         send_job_start(e);
     if (!code)
         code = peer_put_batch(e, b);
     return code ? code : first_error(e);
 }
 
-int peer_encoder_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows, size_t n)
+/* Rows as columns. */
+static int turn_rows(struct peer_encoder *e, struct wire_batch *b, const int64_t *rows)
 {
-    struct wire_batch b = {.type = type, .record = &records[type], .rows = n};
-    unsigned width = b.record->column_count;
+    unsigned width = b->record->column_count;
+    size_t n = b->rows;
     if (mem_grow(&e->columns, &e->column_cap, n * width, sizeof *e->columns, SIZE_MAX / 16))
         return GPUFL_E_NOMEM;
     for (unsigned c = 0; c < width; c++) {
         int64_t *column = e->columns + c * n;
         for (size_t i = 0; i < n; i++)
             column[i] = rows[i * width + c];
-        b.col[c] = column;
+        b->col[c] = column;
     }
-    return peer_encoder_batch(e, &b);
+    return 0;
+}
+
+int peer_encoder_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows, size_t n)
+{
+    struct wire_batch b = {.type = type, .record = &records[type], .rows = n};
+    int code = turn_rows(e, &b, rows);
+    return code ? code : peer_encoder_batch(e, &b);
+}
+
+int peer_encoder_learn_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows,
+                            size_t n)
+{
+    struct wire_batch b = {.type = type, .record = &records[type], .rows = n};
+    int code = turn_rows(e, &b, rows);
+    return code ? code : peer_encoder_learn(e, &b);
 }
 
 int peer_encoder_finish(struct peer_encoder *e)

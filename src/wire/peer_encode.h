@@ -13,14 +13,17 @@
  *   peer_encoder_batch or _rows   events; dictionary rows are learnt here too
  *   peer_encoder_finish           capabilities, and shutdown where `end` was seen
  *
- * job_start goes out before the first event and lists the devices learnt by
- * then. Times become ns since the Unix epoch by the header's clock pair. What
+ * job_start goes out before the first event that has a line and lists the devices
+ * learnt by then. Times become ns since the Unix epoch by the header's clock pair. What
  * the format cannot say (threads, losses, options, messages) is left out and
  * counted. What it says differently:
  * - Correlation ids that repeat get a fresh id of the upper end of their range,
  *   because readers of that format join details to kernels by it alone.
- * - A scope row becomes a begin and an end; a kernel's scope becomes its path.
- * - Unknown numbers become 0, as that format has it.
+ * - A scope row becomes a begin and an end; a kernel's scope becomes its path. The
+ *   begins of the scopes around it stand before its own, where they are learnt:
+ *   readers of that format find parents by what is open.
+ * - Unknown numbers become 0, as that format has it, but for the host's CPU: 0 is a
+ *   value there, so a sample without it (the first one) is left out.
  * Owner's thread. */
 #ifndef GPUFL_WIRE_PEER_ENCODE_H
 #define GPUFL_WIRE_PEER_ENCODE_H
@@ -41,6 +44,7 @@ struct peer_encode_config {
     /* Name and parent of a scope instance that was not learnt; false: unknown. May be NULL. */
     bool (*scope)(void *arg, int64_t instance, int64_t *name, int64_t *parent);
     const char *log_path; /* for job_start */
+    size_t scopes_kept;   /* ended ones that are remembered, for kernels that come late; 0: all */
 };
 
 struct peer_encoder;
@@ -59,6 +63,8 @@ int peer_encoder_batch(struct peer_encoder *e, const struct wire_batch *b);
 
 /* The same for rows as encode_rows takes them. */
 int peer_encoder_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows, size_t n);
+int peer_encoder_learn_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows,
+                            size_t n);
 
 int peer_encoder_finish(struct peer_encoder *e);
 

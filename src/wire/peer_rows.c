@@ -1,6 +1,6 @@
 /* peer_rows.c - event rows as batches and lines of the public client's format:
  * batches in general, what ran on the GPU, and the table of who writes what.
- * Scopes and metrics are in peer_rows_host.c. */
+ * Scopes are in peer_rows_scope.c, metrics in peer_rows_host.c. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "wire/digits.h"
@@ -8,8 +8,6 @@
 #include "wire/peer_state.h"
 
 #include <string.h>
-
-enum { PATH_DEPTH = 64 }; /* scopes of a path; what encloses them is left out */
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
@@ -182,9 +180,9 @@ static void make_path(struct peer_encoder *e, int64_t instance)
 {
     if (e->path_instance == instance && instance != CELL_NULL)
         return;
-    int64_t names[PATH_DEPTH], at = instance, name, parent;
+    int64_t names[PEER_PATH_DEPTH], at = instance, name, parent;
     int depth = 0;
-    while (depth < PATH_DEPTH && at > 0 && find_scope(e, at, &name, &parent)) {
+    while (depth < PEER_PATH_DEPTH && at > 0 && find_scope(e, at, &name, &parent)) {
         names[depth++] = name;
         at = parent;
     }
@@ -451,24 +449,30 @@ static int put_graph_launches(struct peer_encoder *e, const struct wire_batch *b
     return 0;
 }
 
+static int (*const put_lines[RECORD_COUNT])(struct peer_encoder *, const struct wire_batch *) = {
+    [RECORD_kernel] = put_kernels,
+    [RECORD_memcpy] = put_copies,
+    [RECORD_memset] = put_fills,
+    [RECORD_sync] = put_syncs,
+    [RECORD_alloc] = put_allocs,
+    [RECORD_graph_launch] = put_graph_launches,
+    [RECORD_scope] = peer_put_scopes,
+    [RECORD_scope_open] = peer_put_scopes,
+    [RECORD_device_metric] = peer_put_device_metrics,
+    [RECORD_host_metric] = peer_put_host_metrics,
+    [RECORD_window] = peer_put_windows,
+};
+
+bool peer_has_lines(enum record_type type)
+{
+    return put_lines[type] != NULL;
+}
+
 int peer_put_batch(struct peer_encoder *e, const struct wire_batch *b)
 {
-    static int (*const puts[RECORD_COUNT])(struct peer_encoder *, const struct wire_batch *) = {
-        [RECORD_kernel] = put_kernels,
-        [RECORD_memcpy] = put_copies,
-        [RECORD_memset] = put_fills,
-        [RECORD_sync] = put_syncs,
-        [RECORD_alloc] = put_allocs,
-        [RECORD_graph_launch] = put_graph_launches,
-        [RECORD_scope] = peer_put_scopes,
-        [RECORD_scope_open] = peer_put_scopes,
-        [RECORD_device_metric] = peer_put_device_metrics,
-        [RECORD_host_metric] = peer_put_host_metrics,
-        [RECORD_window] = peer_put_windows,
-    };
     buf_clear(&e->line);
-    if (puts[b->type])
-        return puts[b->type](e, b);
+    if (put_lines[b->type])
+        return put_lines[b->type](e, b);
     e->left_out += b->rows;
     return 0;
 }

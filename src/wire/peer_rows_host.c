@@ -1,110 +1,6 @@
-/* peer_rows_host.c - scopes, metrics and windows as lines of the public client's format. */
-#include "base/alloc.h"
-#include "base/err.h"
+/* peer_rows_host.c - metrics and windows as lines of the public client's format. */
 #include "wire/limits.h"
 #include "wire/peer_state.h"
-
-#include <stdlib.h>
-
-/* ---- scopes -------------------------------------------------------------------------------- */
-
-struct scope_event {
-    int64_t time;
-    size_t order; /* place in the list: what keeps a begin before its end */
-    int64_t cells[PEER_COLUMNS_MAX];
-};
-
-static int compare_events(const void *a, const void *b)
-{
-    const struct scope_event *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->order < y->order ? -1 : 1;
-}
-
-/* The cells that begin and end of a row share; scope and scope_open have the same columns
- * but for the duration. */
-static void fill_scope(struct peer_encoder *e, const struct wire_batch *b, size_t i,
-                       int64_t cells[PEER_COLUMNS_MAX])
-{
-    bool open = b->type == RECORD_scope_open;
-    int64_t start = cell(b, open ? COL_scope_open_start : COL_scope_start, i);
-    cells[PEER_scope_scope_instance_id] =
-        cell(b, open ? COL_scope_open_instance : COL_scope_instance, i);
-    cells[PEER_scope_name_id] =
-        peer_scope_name_id(e, cell(b, open ? COL_scope_open_name : COL_scope_name, i));
-    cells[PEER_scope_depth] = cell(b, open ? COL_scope_open_depth : COL_scope_depth, i);
-    cells[PEER_scope_original_start_ns] = peer_epoch(e, start);
-}
-
-static void fill_begin(const struct wire_batch *b, size_t i, int64_t cells[PEER_COLUMNS_MAX])
-{
-    bool open = b->type == RECORD_scope_open;
-    cells[PEER_scope_event_type] = PEER_SCOPE_BEGIN;
-    cells[PEER_scope_repeat] = cell(b, open ? COL_scope_open_repeat : COL_scope_repeat, i);
-    cells[PEER_scope_warmup] = cell(b, open ? COL_scope_open_warmup : COL_scope_warmup, i);
-}
-
-/* The events of row i, behind those in list; how many. A scope that was seen
- * open has its begin written; one that is known to end waits for its row. */
-static size_t scope_events(struct peer_encoder *e, const struct wire_batch *b, size_t i,
-                           struct scope_event *list, size_t n, int *code)
-{
-    bool open = b->type == RECORD_scope_open, added;
-    int64_t start = cell(b, open ? COL_scope_open_start : COL_scope_start, i);
-    int64_t duration = open ? CELL_NULL : cell(b, COL_scope_duration, i);
-    int64_t instance = cell(b, open ? COL_scope_open_instance : COL_scope_instance, i);
-    if (!wire_time_ok(start))
-        return 0; /* a path, not an opening */
-    int64_t *known = rowset_find(&e->scopes, &instance);
-    bool begun = known && known[SCOPE_CELL_STATE] & SCOPE_BEGUN;
-    if (open && (begun || (known && known[SCOPE_CELL_STATE] & SCOPE_ENDS)))
-        return 0;
-    if (open) {
-        known = rowset_put(&e->scopes, &instance, &added);
-        if (!known) {
-            *code = GPUFL_E_NOMEM;
-            return 0;
-        }
-        known[SCOPE_CELL_STATE] |= SCOPE_BEGUN;
-        known[SCOPE_CELL_NAME] = or_zero(cell(b, COL_scope_open_name, i));
-        known[SCOPE_CELL_PARENT] = or_zero(cell(b, COL_scope_open_parent, i));
-    }
-    size_t first = n;
-    if (!begun) {
-        list[n] = (struct scope_event){.time = start, .order = n};
-        fill_scope(e, b, i, list[n].cells);
-        fill_begin(b, i, list[n++].cells);
-    }
-    int64_t end;
-    bool ends = duration != CELL_NULL && !__builtin_add_overflow(start, duration, &end);
-    if (ends && wire_time_ok(end)) {
-        list[n] = (struct scope_event){.time = end, .order = n};
-        fill_scope(e, b, i, list[n].cells);
-        list[n++].cells[PEER_scope_event_type] = PEER_SCOPE_END;
-    }
-    return n - first;
-}
-
-int peer_put_scopes(struct peer_encoder *e, const struct wire_batch *b)
-{
-    struct rows_line l = rows_begin(e, PEER_scope);
-    struct scope_event *list = mem_array(b->rows * 2, sizeof *list);
-    size_t n = 0;
-    int code = 0;
-    if (!list)
-        return GPUFL_E_NOMEM;
-    for (size_t i = 0; i < b->rows && !code; i++)
-        n += scope_events(e, b, i, list, n, &code);
-    qsort(list, n, sizeof *list, compare_events);
-    for (size_t i = 0; i < n; i++)
-        rows_put(&l, list[i].time, list[i].cells);
-    rows_send(&l, PEER_SCOPE);
-    mem_free(list);
-    return code;
-}
-
-/* ---- system -------------------------------------------------------------------------------- */
 
 static void fill_metric(struct peer_encoder *e, const struct wire_batch *b, size_t i,
                         int64_t cells[PEER_COLUMNS_MAX])
@@ -161,6 +57,10 @@ int peer_put_host_metrics(struct peer_encoder *e, const struct wire_batch *b)
 {
     struct rows_line l = rows_begin(e, PEER_host_metric);
     for (size_t i = 0; i < b->rows; i++) {
+        if (cell(b, COL_host_metric_cpu, i) == CELL_NULL) { /* it would read as an idle host */
+            e->left_out++;
+            continue;
+        }
         int64_t cells[PEER_COLUMNS_MAX] = {
             [PEER_host_metric_cpu_pct_x100] = cell(b, COL_host_metric_cpu, i),
             [PEER_host_metric_ram_used_mib] =

@@ -1,6 +1,6 @@
 /* peer_state.h - the peer encoder's inside, shared by peer_encode.c (what it
- * knows, and the lines of a session's life), peer_rows.c and peer_rows_host.c
- * (event lines). */
+ * knows, and the lines of a session's life), peer_rows.c, peer_rows_scope.c and
+ * peer_rows_host.c (event lines). */
 #ifndef GPUFL_WIRE_PEER_STATE_H
 #define GPUFL_WIRE_PEER_STATE_H
 
@@ -22,8 +22,19 @@ struct peer_table {
 };
 
 /* A scope instance that was learnt. */
-enum { SCOPE_CELL_INSTANCE, SCOPE_CELL_NAME, SCOPE_CELL_PARENT, SCOPE_CELL_STATE, SCOPE_CELLS };
-enum { SCOPE_ENDS = 1, SCOPE_BEGUN = 2 }; /* bits of SCOPE_CELL_STATE */
+enum {
+    SCOPE_CELL_INSTANCE,
+    SCOPE_CELL_NAME,
+    SCOPE_CELL_PARENT,
+    SCOPE_CELL_START, /* CELL_NULL: a path, not an opening */
+    SCOPE_CELL_DEPTH,
+    SCOPE_CELL_REPEAT,
+    SCOPE_CELL_WARMUP,
+    SCOPE_CELL_BEGUN, /* its begin is written */
+    SCOPE_CELLS
+};
+
+enum { PEER_PATH_DEPTH = 64 }; /* scopes of a path; what encloses them is left out */
 
 struct peer_encoder {
     struct peer_encode_config config;
@@ -43,6 +54,8 @@ struct peer_encoder {
     int64_t *capabilities;            /* owned: rows */
     size_t capability_cap, capability_count;
     struct rowset scopes;         /* learnt instances */
+    int64_t *ended;               /* owned: the last config.scopes_kept that ended, in a circle */
+    uint64_t ended_count;         /* ever */
     uint64_t *correlations[1024]; /* owned: pages of used 32-bit ids, 4 Mi bits each */
     uint32_t fresh;               /* next candidate for a repeated id, counts down */
     uint64_t batch_ids[PEER_BATCH_COUNT];
@@ -117,12 +130,21 @@ void rows_send(struct rows_line *l, enum peer_channel channel);
 int64_t peer_scope_name_id(struct peer_encoder *e, int64_t name);
 int64_t peer_device_index(struct peer_encoder *e, int64_t id);
 
+/* True for events that become lines. */
+bool peer_has_lines(enum record_type type);
+
 /* Writes the lines of an event batch. */
 int peer_put_batch(struct peer_encoder *e, const struct wire_batch *b);
 
-/* ---- peer_rows_host.c ---- */
+/* ---- peer_rows_scope.c ---- */
+
+/* What a row of scope or scope_open says about its instance. */
+int peer_learn_scope(struct peer_encoder *e, const struct wire_batch *b, size_t row);
 
 int peer_put_scopes(struct peer_encoder *e, const struct wire_batch *b); /* also scope_open */
+
+/* ---- peer_rows_host.c ---- */
+
 int peer_put_device_metrics(struct peer_encoder *e, const struct wire_batch *b);
 int peer_put_host_metrics(struct peer_encoder *e, const struct wire_batch *b);
 int peer_put_windows(struct peer_encoder *e, const struct wire_batch *b);

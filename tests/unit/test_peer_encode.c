@@ -119,7 +119,7 @@ static const char *lines(struct peer_encoder *e, enum peer_channel c)
 static struct peer_encoder *running(void)
 {
     struct peer_encoder *e = encoder();
-    ROWS(e, message, {.time = 1});
+    ROWS(e, window, {.time = 1});
     drain(e);
     return e;
 }
@@ -234,7 +234,7 @@ static void test_kernels(void **state)
     EXPECT(e, PEER_SYSTEM,
            "{\"version\":1,\"type\":\"dictionary_update\"," SESSION
            ",\"kernel_dict\":{\"1\":\"axpy()\"}}\n");
-    assert_int_equal(peer_encoder_left_out(e), 2); /* a message and the row without a time */
+    assert_int_equal(peer_encoder_left_out(e), 1); /* the row without a time */
     drain(e);
     ROWS(e, kernel, {.start = 300, .duration = 1, .config = 1, .stream = 1, .correlation = 12});
     assert_null(strstr(lines(e, PEER_DEVICE), "dictionary_update")); /* known by now */
@@ -332,9 +332,94 @@ static void test_scopes(void **state)
          {.start = CELL_NULL, .duration = CELL_NULL, .instance = 9, .name = NAME_OUTER});
     EXPECT(e, PEER_SCOPE,
            "{\"version\":1,\"type\":\"dictionary_update\"," SESSION
-           ",\"scope_name_dict\":{\"1\":\"in\\\"n\",\"2\":\"outer\"}}\n" SCOPES(
-               "1", "1900") "[[0,1,2,0,0,5,1,1900],[50,2,1,0,1,0,0,1950],[100,2,1,1,1,0,0,1950],"
-                            "[4000,1,2,1,0,0,0,1900]]}\n");
+           ",\"scope_name_dict\":{\"1\":\"outer\",\"2\":\"in\\\"n\"}}\n" SCOPES(
+               "1", "1900") "[[0,1,1,0,0,5,1,1900],[50,2,2,0,1,0,0,1950],[100,2,2,1,1,0,0,1950],"
+                            "[4000,1,1,1,0,0,0,1900]]}\n");
+    peer_encoder_close(e);
+}
+
+/* A parent there is what is open one level up in the order of the rows, and our rows come
+ * when scopes end: the outer one's begin stands before its first inner one, batches earlier
+ * than its end. */
+static void test_begins_come_outside_in(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    const struct scope_row outer = {.start = 900,
+                                    .duration = 4000,
+                                    .instance = 1,
+                                    .name = NAME_OUTER,
+                                    .repeat = 5,
+                                    .warmup = 1};
+    assert_int_equal(peer_encoder_learn_rows(e, RECORD_scope, (const int64_t *)&outer, 1), 0);
+    for (int i = 0; i < 2; i++)
+        ROWS(e, scope,
+             {.start = 950 + i * 100,
+              .duration = 50,
+              .instance = 2 + i,
+              .parent = 1,
+              .name = NAME_INNER,
+              .depth = 1});
+    assert_int_equal(peer_encoder_rows(e, RECORD_scope, (const int64_t *)&outer, 1), 0);
+    EXPECT(e, PEER_SCOPE,
+           "{\"version\":1,\"type\":\"dictionary_update\"," SESSION
+           ",\"scope_name_dict\":{\"1\":\"outer\",\"2\":\"in\\\"n\"}}\n" SCOPES(
+               "1", "1900") "[[0,1,1,0,0,5,1,1900],[50,2,2,0,1,0,0,1950],"
+                            "[100,2,2,1,1,0,0,1950]]}\n" SCOPES(
+                                "2", "2050") "[[0,3,2,0,1,0,0,2050],[50,3,2,1,1,0,0,2050]]}"
+                                             "\n" SCOPES("3", "5900") "[[0,1,1,1,0,0,0,1900]]}\n");
+    peer_encoder_close(e);
+}
+
+/* Capture remembers a bounded number of ended scopes for the kernels that come late. */
+static void test_ended_scopes_are_forgotten(void **state)
+{
+    (void)state;
+    struct peer_encoder *e;
+    const struct peer_encode_config c = {.scopes_kept = 2};
+    assert_int_equal(peer_encoder_open(&e, &c), 0);
+    assert_int_equal(peer_encoder_header(e, &header), 0);
+    assert_int_equal(peer_encoder_name(e, NAME_OUTER, "outer", 5), 0);
+    ROWS(e, config, {.id = 1, .name = NAME_OUTER});
+    for (int64_t i = 1; i <= 3; i++)
+        ROWS(e, scope, {.start = i, .duration = 1, .instance = i, .name = NAME_OUTER});
+    for (int64_t i = 1; i <= 3; i++) {
+        drain(e);
+        ROWS(e, kernel, {.start = 1, .config = 1, .correlation = i, .scope = i});
+        assert_non_null(strstr(lines(e, PEER_DEVICE),
+                               i == 1 ? "\"user_scope\":\"global\"" : "\"user_scope\":\"outer\""));
+    }
+    peer_encoder_close(e);
+}
+
+/* Rows without lines (options, clocks) come before the devices are known: readers take the
+ * devices from the first job_start, which waits for them. */
+static void test_job_start_waits_for_a_line(void **state)
+{
+    (void)state;
+    struct peer_encoder *e;
+    const struct peer_encode_config c = {.demangle = show};
+    assert_int_equal(peer_encoder_open(&e, &c), 0);
+    assert_int_equal(peer_encoder_header(e, &header), 0);
+    ROWS(e, clock, {.monotonic = 1, .real = 1001});
+    ROWS(e, option, {.name = NAME_OUTER});
+    EXPECT(e, PEER_DEVICE, "");
+    assert_int_equal(peer_encoder_left_out(e), 2);
+    ROWS(e, device, {.id = 1, .index = 0, .sm_count = 132});
+    ROWS(e, host_metric, {.time = 1, .cpu = 100, .memory_used = CELL_NULL});
+    assert_non_null(strstr(lines(e, PEER_DEVICE), "\"multi_processor_count\":132"));
+    peer_encoder_close(e);
+}
+
+/* 0 is a value of the host's CPU there: a sample without it would read as an idle host. */
+static void test_host_without_cpu_is_left_out(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    ROWS(e, host_metric, {.time = 1, .cpu = CELL_NULL, .memory_used = 1 << 20},
+         {.time = 2, .cpu = 0, .memory_used = 1 << 20});
+    assert_non_null(strstr(lines(e, PEER_SYSTEM), "\"rows\":[[0,0,1,0]]"));
+    assert_int_equal(peer_encoder_left_out(e), 1);
     peer_encoder_close(e);
 }
 
@@ -485,6 +570,10 @@ int main(void)
         cmocka_unit_test(test_correlations_are_unique),
         cmocka_unit_test(test_copies_fills_syncs_allocs),
         cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_begins_come_outside_in),
+        cmocka_unit_test(test_ended_scopes_are_forgotten),
+        cmocka_unit_test(test_job_start_waits_for_a_line),
+        cmocka_unit_test(test_host_without_cpu_is_left_out),
         cmocka_unit_test(test_open_scopes),
         cmocka_unit_test(test_scope_callback),
         cmocka_unit_test(test_metrics),
