@@ -85,6 +85,7 @@ int load_session(struct model *m, const struct discover_session *s, const struct
     l.visitor = (struct wire_visitor){&l, take_header, take_name, take_batch};
     if (o->progress && isatty(STDERR_FILENO))
         f.progress = say_progress;
+    m->facts.partial = s->parts[0].channel == DISCOVER_OTHER;
     int code = decoder_open(&l.decoder);
     if (code)
         return err_set(e, code, "%s", err_text(code));

@@ -74,6 +74,7 @@ static void put_facts(struct page_json *p)
         json_out_text_or_null(j, texts[i].key, text_of(p, texts[i].name));
     json_out_int(j, "pid", f->sessions == 1 && f->pid > 0 ? f->pid : CELL_NULL);
     json_out_bool(j, "simulated", f->simulated);
+    json_out_bool(j, "partial", f->partial);
     json_out_bool(j, "clean_end", !f->unclean);
     json_out_count(j, "unclean_sessions", f->unclean);
     int64_t start = merged ? f->start : f->clock.known ? f->start + f->clock.offset : CELL_NULL;

@@ -168,7 +168,10 @@ static void put_devices(const struct page *p)
 static void put_end(const struct page *p)
 {
     const struct sum_facts *f = &p->model->facts;
-    if (f->sessions > 1 && f->unclean)
+    if (f->partial)
+        put_fact(p, "part",
+                 "one part of the log alone: times and percentages are of what is in it");
+    else if (f->sessions > 1 && f->unclean)
         put_fact(p, "end",
                  "%u of %u sessions did NOT end cleanly: killed, crashed or still running",
                  f->unclean, f->sessions);

@@ -213,6 +213,11 @@ int sum_facts_finish(struct model *m)
     if (f->sessions) /* merged: already resolved */
         return busy_settle(&f->covered);
     f->sessions = 1;
+    if (f->partial && f->any) {
+        f->start = f->first;
+        f->end = f->last;
+        return 0;
+    }
     f->unclean = !f->ended;
     if (f->any && (!f->header || f->start <= 0))
         f->start = f->first;

@@ -44,6 +44,7 @@ struct sum_facts {
     int64_t start;       /* of the session, ns; of the first record where no header tells */
     bool any;            /* an event was seen: first and last are set */
     int64_t first, last; /* start of the first and end of the last event, ns */
+    bool partial;        /* set by the reader: one part of the log alone, whose times are told */
     bool ended;          /* cleanly; merged: all of them */
     int64_t end;         /* ns; last event where it did not end cleanly */
     uint32_t end_reason;

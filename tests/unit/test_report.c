@@ -229,6 +229,20 @@ static void test_several(void **state)
     json_decref(root);
 }
 
+/* Of one part alone the times are the part's: 25 of 40 steps of 10 ms. */
+static void test_one_part(void **state)
+{
+    (void)state;
+    char *text = report_ok(data("sessions/train/device.1.log.gz"), GPUFL_REPORT_TEXT, 100, false);
+    assert_non_null(strstr(text, "one part of the log alone"));
+    free(text);
+    json_t *root =
+        parse(report_ok(data("sessions/train/device.1.log.gz"), GPUFL_REPORT_JSON, 100, false));
+    assert_int_equal(number(root, "kernels/count"), 75);
+    assert_int_equal(number(root, "session/duration_ns"), 244300000);
+    json_decref(root);
+}
+
 static void test_errors(void **state)
 {
     char error[200] = "";
@@ -300,11 +314,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),    cmocka_unit_test(test_json),
-        cmocka_unit_test(test_pages),     cmocka_unit_test(test_simulated_and_unclean),
-        cmocka_unit_test(test_empty),     cmocka_unit_test(test_several),
-        cmocka_unit_test(test_errors),    cmocka_unit_test(test_export),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_golden), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_pages),  cmocka_unit_test(test_simulated_and_unclean),
+        cmocka_unit_test(test_empty),  cmocka_unit_test(test_several),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_one_part),
+        cmocka_unit_test(test_export), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
