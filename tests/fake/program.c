@@ -10,6 +10,7 @@
  *     preload=LIB  has LIB loaded before the first CUDA call, as PyTorch has libcupti
  *     fork=before  forks before cuInit: both processes do all of this
  *     fork=after   forks when all is done, and the child launches KERNELS more
+ *     storm=S      S threads launch on and on, also while the process ends
  *     wait         when all is done, says so in a line and waits for a line on stdin
  *
  * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init
@@ -48,7 +49,7 @@ int cuGraphExecDestroy(cuda_exec exec);
 enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 
 static char gemm[] = "_Z10fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
-static int kernels = 1000, thread_count = 1, graphs, failures, exit_code;
+static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static bool wait_input, init_late;
 static const char *preload, *fork_when = "";
 
@@ -113,6 +114,13 @@ static void *work(void *unused)
     cuMemcpyDtoHAsync_v2(host, 0x1000, 4096, s);
     cuStreamSynchronize(s);
     return NULL;
+}
+
+static void *work_on(void *unused)
+{
+    for (;;)
+        if (cuLaunchKernel(relu, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
+            return unused;
 }
 
 static void work_graph(void)
@@ -200,7 +208,7 @@ static void parse(int argc, char **argv)
         if (sscanf(argv[i], "threads=%d", &thread_count) == 1 ||
             sscanf(argv[i], "graphs=%d", &graphs) == 1 ||
             sscanf(argv[i], "fail=%d", &failures) == 1 ||
-            sscanf(argv[i], "exit=%d", &exit_code) == 1)
+            sscanf(argv[i], "storm=%d", &storm) == 1 || sscanf(argv[i], "exit=%d", &exit_code) == 1)
             continue;
         if (!strncmp(argv[i], "preload=", 8))
             preload = argv[i] + 8;
@@ -213,7 +221,7 @@ static void parse(int argc, char **argv)
         else
             kernels = atoi(argv[i]);
     }
-    if (thread_count > THREADS)
+    if (thread_count > THREADS || storm > THREADS)
         exit(BROKEN_EXIT);
 }
 
@@ -228,6 +236,7 @@ static void await_child(pid_t child)
 int main(int argc, char **argv)
 {
     pid_t child = 0;
+    pthread_t stormers[THREADS];
     parse(argc, argv);
     if (preload && !dlopen(preload, RTLD_NOW))
         fprintf(stderr, "fake_program: %s\n", dlerror());
@@ -254,6 +263,8 @@ int main(int argc, char **argv)
         }
         await_child(child);
     }
+    for (int i = 0; i < storm; i++)
+        pthread_create(&stormers[i], NULL, work_on, NULL);
     if (wait_input)
         wait_for_line();
     return exit_code;

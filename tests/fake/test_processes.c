@@ -1,1 +1,188 @@
-int main(void){return 0;}
+/* test_processes.c - what a program does with its own life: it links libgpufl too,
+ * forks, is killed, outlives its capture. */
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- linked and injected ------------------------------------------------------------------- */
+
+/* One session with the program's scope and every kernel once, whoever came first. */
+static void check_linked(const char *const *env, const char *const *program, int libraries)
+{
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = env, .program = program, .linked = true});
+    check_program(&r, 0);
+    check_complete(&r);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 1);
+    assert_int_equal(int_at(r.said, "0.libgpufl"), libraries);
+    assert_int_equal(int_at(r.report, "ledger.scopes_opened"), 1);
+    assert_string_equal(text_at(r.report, "scopes.0.name"), "work");
+    assert_int_equal(int_at(r.report, "scopes.0.calls"), 1);
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    run_free(&r);
+}
+
+static void linked_and_injected(void **state)
+{
+    (void)state;
+    check_linked(NULL, LIST("500", "threads=2", "graphs=1"), 1);
+    check_linked(NULL, LIST("500", "threads=2", "graphs=1", "init-late"), 1);
+}
+
+/* Injected is another copy of the same library, under another path. */
+static void two_copies(void **state)
+{
+    (void)state;
+    char library[PATH_MAX + 32];
+    snprintf(library, sizeof library, "GPUFL_LIBRARY=%s", built_file("fake/copy/libgpufl.so"));
+    check_linked(LIST(library), LIST("500", "threads=2", "graphs=1"), 2);
+    check_linked(LIST(library), LIST("500", "threads=2", "graphs=1", "init-late"), 2);
+}
+
+/* Without `gpufl trace`: the program captures itself. */
+static void linked_alone(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {"1", "init-late"};
+    for (size_t i = 0; i < 2; i++) {
+        struct run r;
+        char logs[] = "GPUFL_LOG_PATH=logs";
+        run_all(&r, &(struct run_setup){.env = LIST(logs),
+                                        .program = LIST(orders[i], "500", "graphs=2"),
+                                        .linked = true,
+                                        .alone = true});
+        check_program(&r, 0);
+        check_complete(&r);
+        assert_string_equal(text_at(r.report, "session.end_reason"), "shutdown");
+        assert_string_equal(text_at(r.report, "session.app"), "linked");
+        run_free(&r);
+    }
+}
+
+/* ---- fork ---------------------------------------------------------------------------------- */
+
+/* Before the driver is up: two processes, two sessions of one run, each complete. */
+static void fork_before_init(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.program = LIST("400", "threads=2", "fork=before")});
+    check_program(&r, 0);
+    assert_int_equal(json_array_size(r.said), 2);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
+    assert_int_equal(int_at(r.report, "sessions.0.kernels"), 1200);
+    assert_int_equal(int_at(r.report, "sessions.1.kernels"), 1200);
+    assert_string_equal(text_at(r.report, "sessions.0.run"), text_at(r.report, "sessions.1.run"));
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+    run_free(&r);
+}
+
+/* Afterwards: the parent's capture is whole, the child, whose kernels are no one's,
+ * stays silent and ends as it likes. */
+static void fork_after_init(void **state)
+{
+    (void)state;
+    for (int linked = 0; linked < 2; linked++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.program = LIST("400", "threads=2", "fork=after"),
+                                        .linked = linked});
+        check_program(&r, 0);
+        check_complete(&r);
+        assert_int_equal(json_array_size(at(r.report, "sessions")), 1);
+        run_free(&r);
+    }
+}
+
+/* ---- ends ---------------------------------------------------------------------------------- */
+
+/* SIGKILL: what was flushed is on disk, and the launches that the heartbeat wrote
+ * down say what is not. */
+static void killed(void **state)
+{
+    (void)state;
+    enum { LATE = 200, LAUNCHES = 1500 };
+    struct run r;
+    run_start(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=late=200"),
+                                      .program = LIST("500", "threads=2", "wait")});
+    child_expect(&r.c, CHILD_OUT, "\n");
+    run_expect(&r, "ledger.launches", LAUNCHES);
+    run_expect(&r, "ledger.kernels_recorded", LAUNCHES - LATE);
+    json_t *live = run_report(&r);
+    kill((pid_t)int_at(live, "session.pid"), SIGKILL);
+    json_decref(live);
+    run_end(&r);
+    check_program(&r, 128 + SIGKILL);
+    int64_t kernels = int_at(r.report, "kernels.count");
+    assert_true(kernels >= LAUNCHES - LATE && kernels < LAUNCHES);
+    assert_true(json_is_false(at(r.report, "session.clean_end")));
+    assert_true(json_is_false(at(r.report, "ledger.final")));
+    assert_int_equal(int_at(r.report, "ledger.launches"), LAUNCHES);
+    assert_int_equal(int_at(r.report, "ledger.kernels_recorded"), kernels);
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "incomplete");
+    char text[64];
+    snprintf(text, sizeof text, "%d kernels of 1,500 launched", (int)(LAUNCHES - kernels));
+    check_contains(&r, text_at(r.report, "ledger.missing.0"), text);
+    check_contains(&r, r.c.text[CHILD_ERR].data, "signal 9");
+    run_free(&r);
+}
+
+/* The capture ends by itself, the program does not notice. */
+static void duration(void **state)
+{
+    (void)state;
+    struct run r;
+    run_start(&r, &(struct run_setup){.options = LIST("--duration", "300ms"),
+                                      .program = LIST("500", "threads=2", "wait", "exit=3")});
+    child_expect(&r.c, CHILD_ERR, "Capture ledger"); /* the program is still there */
+    child_send(&r.c, "go\n", 3);
+    run_end(&r);
+    check_program(&r, 3);
+    check_complete(&r);
+    assert_string_equal(text_at(r.report, "session.end_reason"), "duration");
+    check_contains(&r, message_of(&r, "duration"), "the program runs on");
+    run_free(&r);
+}
+
+/* Threads that launch while the process ends harm nothing: every row that came is
+ * there, and the session is closed. */
+static void launching_at_exit(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.program = LIST("200", "storm=4", "exit=6")});
+        check_program(&r, 6);
+        assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+        assert_true(json_is_true(at(r.report, "ledger.final")));
+        int64_t launched = int_at(r.report, "ledger.launches"),
+                here = int_at(r.report, "kernels.count");
+        assert_true(here >= int_at(r.said, "0.launches"));
+        assert_int_equal(here, int_at(r.report, "ledger.kernels_recorded"));
+        if (here != launched)
+            assert_string_equal(text_at(r.report, "ledger.verdict"), "incomplete");
+        run_free(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(linked_and_injected),
+        cmocka_unit_test(two_copies),
+        cmocka_unit_test(linked_alone),
+        cmocka_unit_test(fork_before_init),
+        cmocka_unit_test(fork_after_init),
+        cmocka_unit_test(killed),
+        cmocka_unit_test(duration),
+        cmocka_unit_test(launching_at_exit),
+    };
+    return cmocka_run_group_tests_name("fake.processes", tests, NULL, NULL);
+}
