@@ -30,6 +30,24 @@ static void write_graph(struct scopes_drain *d, struct thread_state *t, const st
     writer_row(d->writer, RECORD_graph_launch, (const int64_t *)&row);
 }
 
+static void write_open(struct scopes_drain *d, struct thread_state *t, size_t depth)
+{
+    const struct scope_seen *s = &t->scopes[depth];
+    struct scope_open_row row = {
+        .start = s->start,
+        .instance = (int64_t)s->instance,
+        .parent = (int64_t)s->parent,
+        .name = s->name,
+        .tag = s->tag,
+        .thread = t->tid,
+        .depth = (int64_t)depth,
+        .repeat = s->repeat,
+        .warmup = s->warmup,
+    };
+    d->thread(d->arg, t->tid, t->name);
+    writer_row(d->writer, RECORD_scope_open, (const int64_t *)&row);
+}
+
 static void scope_begun(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     if (t->scope_count == t->scope_cap &&
@@ -47,24 +65,10 @@ static void scope_begun(struct scopes_drain *d, struct thread_state *t, const st
         top->repeat = t->prefix.id;
         top->warmup = t->prefix.tag;
     }
-}
-
-static void write_open(struct scopes_drain *d, struct thread_state *t, size_t depth)
-{
-    const struct scope_seen *s = &t->scopes[depth];
-    struct scope_open_row row = {
-        .start = s->start,
-        .instance = (int64_t)s->instance,
-        .parent = (int64_t)s->parent,
-        .name = s->name,
-        .tag = s->tag,
-        .thread = t->tid,
-        .depth = (int64_t)depth,
-        .repeat = s->repeat,
-        .warmup = s->warmup,
-    };
-    d->thread(d->arg, t->tid, t->name);
-    writer_row(d->writer, RECORD_scope_open, (const int64_t *)&row);
+    if (writer_wants_begins(d->writer)) {
+        top->flushes = WRITTEN;
+        write_open(d, t, t->scope_count - 1);
+    }
 }
 
 /* The innermost one will never end. */

@@ -29,6 +29,7 @@ enum {
     BATCH_ROWS = 1024,     /* rows at which it is written */
     SPILL_BYTES = 1 << 20, /* of a group: written before it is complete */
     GROUP_MAX = 16 << 20,
+    SCOPES_KEPT = 1 << 17, /* ended ones that a late kernel's row can name, in the public format */
 };
 
 struct batch {
@@ -206,7 +207,7 @@ static int group_write(struct writer *w, enum spool_class k, enum channel c, enu
  * so its parts are not readable alone: that is how the format is. */
 static int peer_start(struct writer *w)
 {
-    struct peer_encode_config config = {.log_path = w->dir};
+    struct peer_encode_config config = {.log_path = w->dir, .scopes_kept = SCOPES_KEPT};
     struct wire_header *h = &w->config.header;
     struct clock_pair now = clock_pair_read();
     h->clock_monotonic = now.monotonic;
@@ -268,10 +269,16 @@ static int peer_write(struct writer *w, enum spool_class k, enum channel c, enum
     return peer_put(w, k, c);
 }
 
+/* A finished session of that format has numbered parts only: its readers take one without a
+ * number for all there is. */
 static void peer_finish(struct writer *w)
 {
+    char path[PATH_MAX];
     if (peer_learn_names(w) == 0 && peer_encoder_finish(w->peer) == 0)
         (void)peer_put(w, SPOOL_LAST, CHANNEL_SYSTEM);
+    for (int c = 0; c < CHANNEL_COUNT; c++)
+        if (w->part[c].fd >= 0 && !part_deleted(&w->part[c]))
+            (void)part_finish(&w->part[c], path);
 }
 
 /* ---- batches ------------------------------------------------------------------------------ */
@@ -339,8 +346,15 @@ void writer_row(struct writer *w, enum record_type type, const int64_t *row)
     }
     struct batch *b = &w->batch[type];
     memcpy(b->cells + b->rows++ * r->column_count, row, r->column_count * sizeof *row);
+    if (w->peer && type == RECORD_scope_open) /* its kernels may be written before it */
+        (void)peer_encoder_learn_rows(w->peer, type, row, 1);
     if (b->rows == BATCH_ROWS)
         batch_write(w, type);
+}
+
+bool writer_wants_begins(const struct writer *w)
+{
+    return w->peer != NULL;
 }
 
 int writer_define(struct writer *w, enum record_type type, const int64_t *row)

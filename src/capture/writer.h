@@ -76,6 +76,10 @@ int writer_open(struct writer **out, const struct writer_config *c, struct inter
  * entries) or _NOMEM. */
 int writer_define(struct writer *w, enum record_type type, const int64_t *row);
 
+/* Scopes are wanted as `scope_open` when they begin, not only where they stay open: the public
+ * client's format writes begins, and a kernel's row there names its scopes. */
+bool writer_wants_begins(const struct writer *w);
+
 /* Adds a row of an EVENT record to its channel's pending batch; encodes when full. */
 void writer_row(struct writer *w, enum record_type type, const int64_t *row);
 
@@ -88,7 +92,8 @@ const char *writer_stop_text(const struct writer *w); /* sentence; "" while it r
 void writer_counts(const struct writer *w, struct writer_counts *out);
 
 /* Flushes, closes the files, stops the compressor at once: the part in its hands stays plain.
- * The active part stays <channel>.log: nothing is compressed on the way out. */
+ * The active part stays <channel>.log (in the public client's format it gets its number):
+ * nothing is compressed on the way out. */
 void writer_close(struct writer *w);
 
 /* In a forked child: drops everything without writing a byte, leaks what cannot be freed safely. */

@@ -674,14 +674,14 @@ static uint64_t foreign_rows(const char *line)
     return n;
 }
 
-static uint64_t count_in_file(const char *path, const char *type)
+/* Rows of the lines that hold the text. */
+static uint64_t rows_with(const char *path, const char *key)
 {
     struct lines *l;
-    char *line, key[64];
+    char *line;
     size_t len;
     bool complete;
     uint64_t n = 0;
-    snprintf(key, sizeof key, "\"type\":\"%s\"", type);
     if (lines_open(&l, path, WIRE_MAX_LINE, NULL))
         return 0;
     while (lines_next(l, &line, &len, &complete)) {
@@ -690,6 +690,13 @@ static uint64_t count_in_file(const char *path, const char *type)
     }
     lines_close(l);
     return n;
+}
+
+static uint64_t count_in_file(const char *path, const char *type)
+{
+    char key[64];
+    snprintf(key, sizeof key, "\"type\":\"%s\"", type);
+    return rows_with(path, key);
 }
 
 /* Rows of that type in all parts of one channel. */
@@ -767,6 +774,36 @@ static void test_gpuflight(void **state)
     assert_int_equal(count_foreign(f->dir, "device", "job_start"), 1);
     assert_int_equal(count_foreign(f->dir, "system", "shutdown"), 1);
     assert_int_equal(count_foreign(f->dir, "device", "kernel"), 0); /* none of our own */
+}
+
+/* Readers of that format take the part without a number for all there is, and find the scopes
+ * of a kernel in its row, which can come long before the row of its scope. */
+static void test_gpuflight_layout(void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    f->config.gpuflight = true;
+    open_writer(f);
+    define_all(f);
+    assert_true(writer_wants_begins(f->w));
+    struct scope_open_row begin = {.start = 10, .instance = 7, .name = some_name(f, 5)};
+    struct kernel_row k = {.start = 20, .duration = 10, .config = 1, .stream = 1, .scope = 7};
+    struct scope_row ended = {.start = 10, .duration = 50, .instance = 7, .name = begin.name};
+    writer_row(f->w, RECORD_scope_open, &begin.start);
+    writer_row(f->w, RECORD_kernel, &k.start);
+    assert_int_equal(writer_flush(f->w), 0);
+    writer_row(f->w, RECORD_scope, &ended.start);
+    close_writer(f);
+    assert_int_equal(count_foreign(f->dir, "scope", "scope_event_batch"), 2);
+    for (int c = 0; c < 4; c++) {
+        static const char *const channels[] = {"device", "scope", "system", "sass"};
+        snprintf(path, sizeof path, "%s/%s.log", f->dir, channels[c]);
+        assert_false(file_exists(path));
+        snprintf(path, sizeof path, "%s/%s.1.log", f->dir, channels[c]);
+        assert_true(file_exists(path));
+    }
+    snprintf(path, sizeof path, "%s/device.1.log", f->dir);
+    assert_int_equal(rows_with(path, "\"user_scope\":\"name number 5\""), 1);
 }
 
 /* The limit holds in that format too. */
@@ -877,6 +914,7 @@ int main(void)
         T(test_every_allocation_fails),
         T(test_fork),
         T(test_gpuflight),
+        T(test_gpuflight_layout),
         T(test_gpuflight_limit),
         T(test_gpuflight_without_memory),
     };
