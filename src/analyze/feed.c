@@ -230,7 +230,7 @@ static int feed_piped(const struct discover_session *s, const struct feed *f,
         thread_join(&reader);
         code = code ? code : p.code;
     }
-    for (int i = 0; i < BLOCKS; i++)
+    for (unsigned i = 0; i < BLOCKS; i++)
         mem_free(p.blocks[i].data);
     pthread_cond_destroy(&p.moved);
     pthread_mutex_destroy(&p.lock);
