@@ -93,12 +93,15 @@ static int call_exit(struct call *c, int result)
     return result;
 }
 
-/* Queues work of some duration on a stream. [lock held] */
+/* Queues work of some duration on a stream. The profiling library is told without
+ * the lock: it has one of its own. */
 static void queue_op(struct fake_op *op, int64_t duration)
 {
+    pthread_mutex_lock(&lock);
     int64_t *end = &stream_end[op->stream % STREAMS], t = now();
     op->start = *end > t ? *end + 200 : t + 2000;
     op->end = *end = op->start + duration;
+    pthread_mutex_unlock(&lock);
     const struct fake_hooks *h = hooks();
     if (h->op)
         h->op(op);
@@ -254,9 +257,7 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
                          .grid = {gx, gy, gz},
                          .block = {bx, by, bz},
                          .shared = shared};
-    pthread_mutex_lock(&lock);
     queue_op(&op, 500 + (int64_t)gx * 10);
-    pthread_mutex_unlock(&lock);
     return call_exit(&c, CUDA_OK);
 }
 
@@ -269,9 +270,7 @@ static int copy(uint32_t cbid, const char *function, int kind, size_t bytes, cud
                          .stream = stream_number(stream),
                          .bytes = bytes,
                          .kind = kind};
-    pthread_mutex_lock(&lock);
     queue_op(&op, 1000 + (int64_t)(bytes / 1024) * COPY_NS_PER_KIB);
-    pthread_mutex_unlock(&lock);
     return call_exit(&c, CUDA_OK);
 }
 
@@ -296,9 +295,7 @@ EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, cuda_
                          .correlation = c.correlation,
                          .stream = stream_number(stream),
                          .bytes = bytes};
-    pthread_mutex_lock(&lock);
     queue_op(&op, 1000);
-    pthread_mutex_unlock(&lock);
     return call_exit(&c, CUDA_OK);
 }
 
@@ -431,8 +428,6 @@ EXPORT int cuGraphLaunch(cuda_exec exec, cuda_stream stream)
                          .block = {32, 1, 1},
                          .graph = exec->number,
                          .graph_node = (uint64_t)exec->number << 32};
-    pthread_mutex_lock(&lock);
     run_graph(&exec->graph, &op);
-    pthread_mutex_unlock(&lock);
     return call_exit(&c, CUDA_OK);
 }

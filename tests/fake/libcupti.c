@@ -317,7 +317,6 @@ static void add_sync(const struct fake_op *op, int64_t end)
     add(&r, CUPTI_KIND_SYNC, end);
 }
 
-/* The driver may hold its lock here: nothing of the client's is called. */
 static void on_op(const struct fake_op *given)
 {
     static const struct {

@@ -153,24 +153,27 @@ struct refusal {
     const char *sentences[2]; /* in the message of trace_unavailable or trace_failed */
 };
 
-static const struct refusal refusals[] = {
-    {{"FAKE_CUPTI=subscribed"},
-     "unavailable",
-     {"another profiler in this process holds CUPTI", "GPUFL_YIELD_CUPTI=1"}},
-    {{"FAKE_CUPTI=privileges"},
-     "unavailable",
-     {"ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0"}},
-    {{"FAKE_CUPTI=version=9"}, "unavailable", {"is too old", "CUDA 9 or later"}},
-    {{"GPUFL_YIELD_CUPTI=1"}, "failed", {"left to another profiler", "GPUFL_YIELD_CUPTI=1"}},
-    /* A driver of CUDA 11, for which nothing is installed here. */
-    {{"FAKE_CUDA_VERSION=11000", "GPUFL_CUPTI_PATH="},
-     "unavailable",
-     {"no CUPTI for CUDA 11 or older can be loaded", "cuda-cupti-11-0"}},
-};
-
 static void refused(void **state)
 {
     (void)state;
+    static char other[PATH_MAX + 32];
+    snprintf(other, sizeof other, "GPUFL_CUPTI_PATH=%s", built_file("fake/libnvidia-ml.so.1"));
+    const struct refusal refusals[] = {
+        {{"FAKE_CUPTI=subscribed"},
+         "unavailable",
+         {"another profiler in this process holds CUPTI", "GPUFL_YIELD_CUPTI=1"}},
+        {{"FAKE_CUPTI=privileges"},
+         "unavailable",
+         {"ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0"}},
+        {{"FAKE_CUPTI=version=9"}, "unavailable", {"is too old", "CUDA 9 or later"}},
+        {{"GPUFL_YIELD_CUPTI=1"}, "failed", {"left to another profiler", "GPUFL_YIELD_CUPTI=1"}},
+        /* A driver of CUDA 11, for which nothing is installed here. */
+        {{"FAKE_CUDA_VERSION=11000", "GPUFL_CUPTI_PATH="},
+         "unavailable",
+         {"no CUPTI for CUDA 11 or older can be loaded", "cuda-cupti-11-0"}},
+        /* A library, but another one. */
+        {{other}, "unavailable", {"libnvidia-ml.so.1 is no CUPTI that can be used", "lacks"}},
+    };
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *f = &refusals[i];
         struct run r;
@@ -188,6 +191,36 @@ static void refused(void **state)
         assert_int_equal(int_at(r.report, "kernels.count"), 0);
         assert_true(json_is_null(at(r.report, "ledger.launches")));
         assert_int_equal(json_array_size(at(r.report, "messages")), 1);
+        run_free(&r);
+    }
+}
+
+/* A library that wants an initialized driver: enabling waits until it is up. */
+static void driver_comes_up_later(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        bool kernels;
+    } cases[] = {
+        {"FAKE_CUPTI=fail=cuptiActivityEnable:1:15", true},
+        {"FAKE_CUPTI=fail=cuptiActivityEnable:0:15", false},
+        {"FAKE_CUPTI=fail=cuptiActivityEnable:1:15,fail=cuptiActivityEnable:9:999", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.env = LIST(cases[i].script),
+                                        .program = LIST("300", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        if (cases[i].kernels) {
+            check_complete(&r);
+        } else {
+            check_contains(&r, message_of(&r, "cupti.enable"), "to enable kernel records");
+            check_contains(&r, r.c.text[CHILD_ERR].data, "to enable kernel records");
+            assert_string_equal(capability_of(&r, "kernels", "status"), "unavailable");
+            assert_int_equal(int_at(r.report, "kernels.count"), 0);
+            assert_string_equal(text_at(r.report, "ledger.verdict"), "incomplete");
+        }
         run_free(&r);
     }
 }
@@ -277,6 +310,7 @@ int main(void)
         cmocka_unit_test(every_kind_fails),
         cmocka_unit_test(refused),
         cmocka_unit_test(yielded),
+        cmocka_unit_test(driver_comes_up_later),
         cmocka_unit_test(no_device),
         cmocka_unit_test(nvml_fails),
         cmocka_unit_test(no_nvml),

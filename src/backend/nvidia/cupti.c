@@ -111,9 +111,10 @@ static int table_load(struct err *e)
     void *handle = library_open(&table, e);
     if (!handle)
         return GPUFL_E_UNAVAILABLE;
-    int rc = dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, &table, e);
+    struct err lacking = {0};
+    int rc = dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, &table, &lacking);
     if (rc)
-        return rc;
+        return err_set(e, rc, "%s is no CUPTI that can be used: %s", table.path, lacking.text);
     int result = table.cuptiGetVersion(&table.version);
     if (result != CUPTI_OK)
         return cupti_error(&table, result, "to tell its version", e);

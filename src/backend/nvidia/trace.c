@@ -231,8 +231,8 @@ static int trace_flush(struct trace *t, bool all)
 
 /* ---- kinds ----------------------------------------------------------------------------- */
 
-/* One feature is one row of kinds or several. What failed is said; of kernels, which
- * are required, whoever enabled them has said it. */
+/* One feature is one row of kinds or several. What failed is said, unless kernels
+ * failed: they are required, and whoever enabled them has said it. */
 static void announce_feature(struct trace *t, unsigned i)
 {
     struct sink *s = t->sink;
@@ -248,7 +248,7 @@ static void announce_feature(struct trace *t, unsigned i)
                        : first == CUPTI_OK  ? "partial"
                                             : "unavailable",
                        e.text);
-    if (*e.text && !kinds[i].required)
+    if (*e.text && t->statuses[CUPTI_KIND_KERNEL] <= CUPTI_OK)
         s->ops->message(s, SEVERITY_WARNING, "cupti.enable", "%s of the session are incomplete: %s",
                         kinds[i].feature, e.text);
 }
@@ -270,14 +270,15 @@ static void kind_disable(struct trace *t, int kind)
         t->cupti->cuptiActivityDisable(kind);
 }
 
-/* Returns an enum cupti_result: of the first required kind that failed. */
+/* Returns an enum cupti_result: of the first required kind that failed. Those after it
+ * are not tried, and failed with it. */
 static int kinds_enable(struct trace *t)
 {
     int failed = CUPTI_OK;
-    for (unsigned i = 0; i < KINDS && failed == CUPTI_OK; i++) {
+    for (unsigned i = 0; i < KINDS; i++) {
         int kind = kinds[i].kind;
-        t->statuses[kind] = NOT_TRIED;
-        if (!kind_wanted(t, i))
+        t->statuses[kind] = kind_wanted(t, i) ? failed : NOT_TRIED;
+        if (t->statuses[kind] != CUPTI_OK)
             continue;
         int result = t->cupti->cuptiActivityEnable(kind);
         t->statuses[kind] = result;
