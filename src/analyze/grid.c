@@ -115,6 +115,8 @@ int grid_print(const struct grid *g, FILE *out, int width, bool color)
     struct buf shown;
     if (buf_error(&g->text))
         return GPUFL_E_NOMEM;
+    if (!g->count)
+        return 0;
     buf_init(&shown, TEXT_MAX);
     measure(g, width, widths);
     fputs(color ? "\033[2m" : "", out);

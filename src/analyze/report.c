@@ -153,7 +153,7 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
 
 void report_close(struct report *r)
 {
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; r->sessions && i < r->count; i++) {
         mem_free(r->sessions[i].dir);
         mem_free(r->sessions[i].failure);
     }

@@ -80,7 +80,7 @@ static void add_knowledge(struct device_row *known, const struct device_row *row
 /* Name cells become ids of model.names; unknown ones 0. */
 static void read_row(const struct model *m, const struct wire_batch *b, size_t i, int64_t *row)
 {
-    for (unsigned c = 0; c < b->record->column_count; c++) {
+    for (unsigned c = 0; c < COL_device_COUNT; c++) {
         int64_t v = cells_get(b, c, i);
         row[c] = b->record->columns[c].ref == RECORD_name ? model_name_cell(m, v) : v;
     }
@@ -90,7 +90,7 @@ static int take_devices(struct model *m, const struct wire_batch *b)
 {
     int code = 0;
     for (size_t i = 0; !code && i < b->rows; i++) {
-        struct device_row row;
+        struct device_row row = {0};
         uint32_t at;
         read_row(m, b, i, (int64_t *)&row);
         int64_t id = row.id;

@@ -38,21 +38,21 @@ struct facts_clock {
 
 struct sum_facts {
     uint32_t session, app, host, run, command, engine, backend, version, system; /* names */
-    int64_t pid;
-    bool header;         /* one was seen */
-    bool simulated;      /* also: any of the merged sessions */
-    int64_t start;       /* of the session, ns; of the first record where no header tells */
-    bool any;            /* an event was seen: first and last are set */
-    int64_t first, last; /* start of the first and end of the last event, ns */
-    bool partial;        /* set by the reader: one part of the log alone, whose times are told */
-    bool ended;          /* cleanly; merged: all of them */
-    int64_t end;         /* ns; last event where it did not end cleanly */
     uint32_t end_reason;
-    struct facts_clock clock;     /* of the pair read with the least uncertainty */
-    uint64_t rows[32];            /* rows read, by record type */
-    unsigned sessions;            /* merged ones; 1 for a session */
-    struct busy covered;          /* merged: the time in which a session ran */
-    unsigned unclean;             /* sessions without an end */
+    bool header;    /* one was seen */
+    bool simulated; /* also: any of the merged sessions */
+    bool any;       /* an event was seen: first and last are set */
+    bool partial;   /* set by the reader: one part of the log alone, whose times are told */
+    bool ended;     /* cleanly; merged: all of them */
+    int64_t pid;
+    int64_t start;            /* of the session, ns; of the first record where no header tells */
+    int64_t end;              /* ns; last event where it did not end cleanly */
+    int64_t first, last;      /* start of the first and end of the last event, ns */
+    struct facts_clock clock; /* of the pair read with the least uncertainty */
+    uint64_t rows[32];        /* rows read, by record type */
+    unsigned sessions;        /* merged ones; 1 for a session */
+    unsigned unclean;         /* sessions without an end */
+    struct busy covered;      /* merged: the time in which a session ran */
     struct facts_option *options; /* owned */
     size_t option_count, option_cap;
     struct facts_capability *capabilities; /* owned */

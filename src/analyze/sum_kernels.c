@@ -210,9 +210,9 @@ static int list_configs(struct sum_kernels *k, size_t *count)
 static int add_config(struct sum_kernels *k, uint32_t place)
 {
     const struct kernel_config *c = &k->configs[k->by_name[place]];
-    struct kernel_name *n = k->name_count ? &k->names[k->name_count - 1] : NULL;
-    if (!n || n->name != (uint32_t)c->row.name) {
-        n = &k->names[k->name_count++];
+    bool first = !k->name_count || k->names[k->name_count - 1].name != (uint32_t)c->row.name;
+    struct kernel_name *n = &k->names[first ? k->name_count++ : k->name_count - 1];
+    if (first) {
         *n = (struct kernel_name){.name = (uint32_t)c->row.name, .first = place};
         histogram_init(&n->time);
     }

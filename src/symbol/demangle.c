@@ -146,7 +146,7 @@ static void cut_middle(struct buf *out, size_t from, size_t width)
     size_t len = out->len - from, all = columns(at, len), keep = width > 2 ? width - 2 : 0;
     size_t head = column_at(at, len, keep - keep / 3), tail = column_at(at, len, all - keep / 3);
     memmove(at + head + 2, at + tail, len - tail);
-    memcpy(at + head, "..", 2);
+    at[head] = at[head + 1] = '.';
     out->len = from + head + 2 + len - tail;
 }
 

@@ -41,7 +41,7 @@ static const char *parts_text(const struct discover_session *s)
         const struct discover_part *p = &s->parts[i];
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s.%lld%s", i ? " " : "",
                                discover_channel_name(p->channel),
-                               p->number == DISCOVER_LIVE ? 0ll : (long long)p->number,
+                               p->number == DISCOVER_LIVE ? 0 : (long long)p->number,
                                p->packed ? ".gz" : "");
     }
     return text;

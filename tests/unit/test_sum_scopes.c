@@ -255,8 +255,8 @@ static void test_open_and_lost(void **state)
     instances[2] = (struct instance){.parent = 1, .start = 6, .name = 2};
     assert_int_equal(put_scope(m, 2, 16), 0); /* ended after all */
     assert_int_equal(put_kernel(m, 1, 10), 0);
-    assert_int_equal(put_kernel(m, 77, 20), 0);        /* a scope that was never told */
-    assert_int_equal(put_kernel(m, 1ll << 60, 30), 0); /* an instance that cannot be */
+    assert_int_equal(put_kernel(m, 77, 20), 0);               /* a scope that was never told */
+    assert_int_equal(put_kernel(m, (int64_t)1 << 60, 30), 0); /* an instance that cannot be */
     assert_int_equal(put_kernel(m, CELL_NULL, 40), 0);
     assert_int_equal(model_finish(m), 0);
     uint32_t n = 0;
@@ -320,7 +320,7 @@ static void test_too_many_paths(void **state)
     }
     assert_int_equal(model_finish(m), 0);
     assert_true(m->scopes.live <= SCOPE_NODES + 2);
-    assert_int_equal(m->scopes.nodes[0].all.gpu, 3ll * PATHS_MADE);
+    assert_int_equal(m->scopes.nodes[0].all.gpu, (int64_t)3 * PATHS_MADE);
     model_fini(m);
 }
 
