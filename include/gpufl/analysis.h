@@ -20,11 +20,11 @@ enum gpufl_report_format { GPUFL_REPORT_TEXT, GPUFL_REPORT_JSON };
 struct gpufl_report_options {
     size_t size; /* sizeof of the caller's struct, set by gpufl_report_options_init */
     enum gpufl_report_format format;
-    int top;       /* rows of the kernel and scope tables; default 10 */
+    int top;       /* rows of the kernel and scope tables; default 10, 0: all */
     bool color;    /* ANSI colours in text */
     int width;     /* columns of text; default 100 */
     bool progress; /* say on stderr how far long reads are, where it is a terminal */
-    bool brief;    /* the summary and findings only */
+    bool brief;    /* text: the findings and the summary only */
 };
 
 GPUFL_API void gpufl_report_options_init(struct gpufl_report_options *o, size_t size);
