@@ -442,8 +442,12 @@ static void put_waits(struct page_json *p)
     json_out_close_array(j);
     json_out_object(j, "graphs");
     json_out_count(j, "launches", w->graph_launches);
-    json_out_int(j, "launch_ns", w->graph_time);
-    json_out_int(j, "kernels", w->graph_kernels);
+    json_out_int(j, "launch_ns",
+                 w->graph_launches && w->graph_untimed == w->graph_launches ? CELL_NULL
+                                                                            : w->graph_time);
+    json_out_int(j, "kernels",
+                 w->graph_launches && w->graph_unknown == w->graph_launches ? CELL_NULL
+                                                                            : w->graph_kernels);
     json_out_count(j, "launches_of_unknown_size", w->graph_unknown);
     json_out_close_object(j);
 }

@@ -45,6 +45,8 @@ static void put_busy(const struct page *p)
         busy_result(&s->any, &any);
         if (!any.busy && (!several || !s->named))
             continue;
+        if (!s->kernels && m->devices.items[0].kernels)
+            continue; /* it may have run some of those that the log ascribes to no device */
         *doubt = '\0';
         if (k.doubtful)
             snprintf(doubt, sizeof doubt, " (up to %s more: too many gaps to keep apart)",
@@ -312,6 +314,19 @@ static void put_sync_rows(struct page *p)
     grid_fini(&g);
 }
 
+/* A log of the public client tells neither times nor sizes. */
+static void put_graphs(struct page *p)
+{
+    const struct sum_waits *w = &p->model->waits;
+    char text[UNITS_TEXT], time[UNITS_TEXT + 32] = "", nodes[UNITS_TEXT + 32] = "";
+    if (w->graph_untimed < w->graph_launches)
+        snprintf(time, sizeof time, ", %s in the launch calls", units_time(text, w->graph_time));
+    if (w->graph_unknown < w->graph_launches)
+        snprintf(nodes, sizeof nodes, ", %s kernel nodes", units_count(text, w->graph_kernels));
+    page_heading(p, "CUDA graphs");
+    page_text(p, "%s launches%s%s.", units_count(text, (int64_t)w->graph_launches), time, nodes);
+}
+
 static void put_overheads(struct page *p)
 {
     const struct sum_waits *w = &p->model->waits;
@@ -330,7 +345,7 @@ void page_waits(struct page *p)
 {
     const struct model *m = p->model;
     const struct sum_waits *w = &m->waits;
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    char a[UNITS_TEXT], b[UNITS_TEXT];
     uint64_t rows = 0;
     for (int i = 0; i < WAIT_KINDS; i++)
         rows += w->kinds[i].count;
@@ -339,12 +354,8 @@ void page_waits(struct page *p)
         put_sync_rows(p);
     else
         page_text(p, "none: %s.", findings_why_none(m, "synchronizations"));
-    if (w->graph_launches) {
-        page_heading(p, "CUDA graphs");
-        page_text(p, "%s launches, %s in the launch calls, %s kernel nodes.",
-                  units_count(a, (int64_t)w->graph_launches), units_time(b, w->graph_time),
-                  units_count(c, w->graph_kernels));
-    }
+    if (w->graph_launches)
+        put_graphs(p);
     if (m->memory.allocs || m->memory.frees) {
         page_heading(p, "GPU memory");
         page_text(p, "%s allocations of %s", units_count(a, (int64_t)m->memory.allocs),

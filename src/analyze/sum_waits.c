@@ -76,8 +76,16 @@ static void add_overhead(struct sum_waits *w, struct overhead_sum o)
 static void take_graph(struct sum_waits *w, const struct wire_batch *b, size_t i)
 {
     int64_t kernels = cells_get(b, COL_graph_launch_kernels, i);
+    int64_t time = cells_get(b, COL_graph_launch_duration, i), end;
+    if (!cells_interval(cells_get(b, COL_graph_launch_start, i), 0, &end)) {
+        w->invalid++;
+        return;
+    }
     w->graph_launches++;
-    w->graph_time = cells_sum(w->graph_time, b->col[COL_graph_launch_duration][i]);
+    if (cells_interval(0, time, &end))
+        w->graph_time = cells_sum(w->graph_time, time);
+    else
+        w->graph_untimed++;
     if (kernels >= 0)
         w->graph_kernels = cells_sum(w->graph_kernels, kernels);
     else
@@ -86,24 +94,23 @@ static void take_graph(struct sum_waits *w, const struct wire_batch *b, size_t i
 
 int sum_waits_batch(struct model *m, const struct wire_batch *b)
 {
-    _Static_assert(COL_sync_start == 0 && COL_overhead_start == 0 && COL_graph_launch_start == 0 &&
-                       COL_sync_duration == 1 && COL_overhead_duration == 1 &&
-                       COL_graph_launch_duration == 1,
+    _Static_assert(COL_sync_start == 0 && COL_overhead_start == 0 && COL_sync_duration == 1 &&
+                       COL_overhead_duration == 1,
                    "these columns are read by place");
     struct sum_waits *w = &m->waits;
     int code = 0;
     int64_t end;
     for (size_t i = 0; !code && i < b->rows; i++) {
-        if (!b->col[0] || !b->col[1] || !cells_interval(b->col[0][i], b->col[1][i], &end))
+        if (b->type == RECORD_graph_launch)
+            take_graph(w, b, i);
+        else if (!b->col[0] || !b->col[1] || !cells_interval(b->col[0][i], b->col[1][i], &end))
             w->invalid++;
         else if (b->type == RECORD_sync)
             code = take_sync(w, b, i, end);
-        else if (b->type == RECORD_overhead)
+        else
             add_overhead(
                 w, (struct overhead_sum){model_name_cell(m, cells_get(b, COL_overhead_kind, i)), 1,
                                          b->col[COL_overhead_duration][i]});
-        else
-            take_graph(w, b, i);
     }
     return code;
 }
@@ -119,6 +126,7 @@ int sum_waits_merge(struct model *into, const struct model *from, int64_t shift)
         add_overhead(w, o->overheads[i]);
     w->graph_launches += o->graph_launches;
     w->graph_time = cells_sum(w->graph_time, o->graph_time);
+    w->graph_untimed += o->graph_untimed;
     w->graph_kernels = cells_sum(w->graph_kernels, o->graph_kernels);
     w->graph_unknown += o->graph_unknown;
     w->invalid += o->invalid;

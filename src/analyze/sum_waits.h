@@ -30,7 +30,8 @@ struct sum_waits {
     struct overhead_sum overheads[OVERHEAD_KINDS]; /* the last one takes what has no room */
     unsigned overhead_count;
     uint64_t graph_launches;
-    int64_t graph_time;     /* ns in the launch calls */
+    int64_t graph_time;     /* ns in the launch calls, where known */
+    uint64_t graph_untimed; /* launches whose call is not timed: the public client's */
     int64_t graph_kernels;  /* kernel nodes, where known */
     uint64_t graph_unknown; /* launches whose kernel nodes are not known */
     uint64_t invalid;       /* rows without a usable interval, in no sum */

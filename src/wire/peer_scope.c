@@ -86,9 +86,14 @@ static int64_t split_path(struct peer *p, struct span path)
     return node;
 }
 
+/* "global" is what no scope is called; older logs begin every path with it. */
 int64_t peer_scope_of(struct peer *p, struct span user_scope)
 {
-    static const char process[] = "process:";
+    static const char process[] = "process:", global[] = "global|";
+    if (user_scope.len >= sizeof global && !memcmp(user_scope.at, global, sizeof global - 1)) {
+        user_scope.at += sizeof global - 1;
+        user_scope.len -= sizeof global - 1;
+    }
     bool none = user_scope.len == 0 || span_is(user_scope, "global") ||
                 (user_scope.len >= sizeof process - 1 &&
                  !memcmp(user_scope.at, process, sizeof process - 1) &&

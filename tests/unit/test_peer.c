@@ -294,7 +294,7 @@ static void test_details(void **state)
                        "[3,9,0,1,6,0,0,1,0,0],[4,1,0,1,6,0,0,0,0,0]]"));
     run_line(&r, DETAIL("6", "(3,1,1)", "a|b"));
     run_line(&r, DETAIL("5", "(1,1,1)", "process:toy"));
-    run_line(&r, DETAIL("5", "(2,1,1)", "a"));
+    run_line(&r, DETAIL("5", "(2,1,1)", "global|a")); /* as older logs write it */
     run_line(&r, DETAIL("5", "(7,1,1)", ""));
     run_line(&r, DETAIL("8", "(8,1,1)", ""));
     assert_int_equal(decoder_stats(r.d)->foreign_orphans, 2);
