@@ -87,8 +87,10 @@ static void copies_make(struct world *w, const char *const *pairs)
     }
 }
 
-/* Runs with env; the one CUPTI in the process must be this one. */
-static void check_copy(const char *const *env, const char *const *program, const char *path)
+/* Runs with env; the one CUPTI in the process must be this one. ignored: the session
+ * says that GPUFL_CUPTI_PATH is not. */
+static void check_copy(const char *const *env, const char *const *program, const char *path,
+                       bool ignored)
 {
     struct run r;
     run_all(&r, &(struct run_setup){.env = env, .program = program});
@@ -96,6 +98,9 @@ static void check_copy(const char *const *env, const char *const *program, const
     check_complete(&r);
     assert_int_equal(int_at(r.said, "0.cupti"), 1);
     assert_string_equal(text_at(r.said, "0.cupti_path"), path);
+    assert_int_equal(json_array_size(at(r.report, "messages")), ignored);
+    if (ignored)
+        check_contains(&r, message_of(&r, "cupti.path"), "is not used");
     run_free(&r);
 }
 
@@ -114,8 +119,8 @@ static void preloaded(void **state)
         copies_make(&w, LIST(from, name));
         snprintf(path, sizeof path, "%s/%s", w.dir, name);
         snprintf(preload, sizeof preload, "preload=%s", path);
-        check_copy(NULL, LIST("300", preload), path);      /* GPUFL_CUPTI_PATH names another */
-        check_copy(elsewhere, LIST("300", preload), path); /* another on the search path */
+        check_copy(NULL, LIST("300", preload), path, true); /* GPUFL_CUPTI_PATH names another */
+        check_copy(elsewhere, LIST("300", preload), path, false); /* one on the search path */
         world_close(&w);
     }
 }
@@ -132,10 +137,10 @@ static void named(void **state)
         char cuda[64];
         snprintf(path, sizeof path, "%s/libcupti.so.%d", w.dir, major);
         snprintf(set, sizeof set, "GPUFL_CUPTI_PATH=%s", path);
-        check_copy(LIST(set), LIST("300"), path);
+        check_copy(LIST(set), LIST("300"), path, false);
         snprintf(set, sizeof set, "GPUFL_CUPTI_PATH=%s", w.dir);
         snprintf(cuda, sizeof cuda, "FAKE_CUDA_VERSION=%d000", major);
-        check_copy(LIST(set, cuda), LIST("300"), path);
+        check_copy(LIST(set, cuda), LIST("300"), path, false);
     }
     world_close(&w);
 }
@@ -150,7 +155,8 @@ static void beside_cudart(void **state)
                          "libcupti.so.13"));
     snprintf(path, sizeof path, "%s/libcupti.so.13", w.dir);
     snprintf(preload, sizeof preload, "preload=%s/libcudart.so.13", w.dir);
-    check_copy(LIST("GPUFL_CUPTI_PATH="), LIST("300", preload), path);
+    check_copy(LIST("GPUFL_CUPTI_PATH="), LIST("300", preload), path, false);
+    check_copy(LIST("GPUFL_CUPTI_PATH=/nowhere"), LIST("300", preload), path, true);
     world_close(&w);
 }
 
@@ -164,7 +170,7 @@ static void by_soname(void **state)
         skip();
     }
     check_copy(LIST("GPUFL_CUPTI_PATH=", "CUDA_HOME=", "CUDA_PATH="), LIST("300"),
-               built_file("fake/libcupti.so.13"));
+               built_file("fake/libcupti.so.13"), false);
 }
 
 int main(void)

@@ -41,4 +41,7 @@ struct cupti_search {
  * Looks at files and the environment only. */
 void cupti_search(struct cupti_search *s, int cuda_version);
 
+/* True where GPUFL_CUPTI_PATH names another library than the one at path. */
+bool cupti_ignored(const char *path, const char **chosen);
+
 #endif

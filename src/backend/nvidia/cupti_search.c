@@ -160,3 +160,18 @@ void cupti_search(struct cupti_search *s, int cuda_version)
         search_add(s, soname);
     }
 }
+
+bool cupti_ignored(const char *path, const char **chosen)
+{
+    char dir[PATH_MAX];
+    struct stat want, have;
+    *chosen = getenv("GPUFL_CUPTI_PATH");
+    if (!*chosen || !**chosen)
+        return false;
+    if (stat(*chosen, &want) != 0)
+        return true;
+    snprintf(dir, sizeof dir, "%.*s", (int)(path_base(path) - path), path);
+    if (stat(S_ISDIR(want.st_mode) ? dir : path, &have) != 0)
+        return true;
+    return want.st_dev != have.st_dev || want.st_ino != have.st_ino;
+}

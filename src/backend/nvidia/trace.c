@@ -386,6 +386,17 @@ static int attach(struct trace *t, struct err *e)
     return 0;
 }
 
+static void say_ignored(const struct cupti *c, struct sink *s)
+{
+    const char *chosen;
+    if (cupti_ignored(c->path, &chosen))
+        s->ops->message(s, SEVERITY_WARNING, "cupti.path",
+                        "GPUFL_CUPTI_PATH=%.200s is not used, but %.200s: a copy that the program "
+                        "has loaded comes first, otherwise it must name a libcupti.so that loads, "
+                        "or its directory",
+                        chosen, c->path);
+}
+
 static int trace_open(struct trace **out, const struct trace_config *config, struct sink *sink,
                       struct err *e)
 {
@@ -404,6 +415,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     rc = cupti_open(&t->cupti, e);
     if (rc)
         return rc;
+    say_ignored(t->cupti, sink);
     t->sink = sink;
     t->config = *config;
     t->process = getpid();
