@@ -180,6 +180,8 @@ struct scan_dir {
     bool left;
 };
 
+static const char loss_mark[] = ".gpufl-transport-loss.";
+
 /* A file of a directory: a part of one of its sessions, or foreign. */
 static int take_file(const struct scan_dir *s, const char *file, const char *path)
 {
@@ -188,6 +190,7 @@ static int take_file(const struct scan_dir *s, const char *file, const char *pat
     struct discover_part part;
     if (!parse_name(file, &n)) {
         s->d->foreign += file[0] != '.';
+        s->d->losses += !strncmp(file, loss_mark, sizeof loss_mark - 1);
         return 0;
     }
     const char *name = n.prefix ? file : path_base(s->home);

@@ -7,6 +7,7 @@
  *   <channel>.<N>.log[.gz]          finished, N from 1; where both are there, the .gz
  *   .tmp/<channel>[.<N>].log        of the public client, left by a crash
  *   <prefix>.<channel>[.<N>].log[.gz]  its old flat layout: a session a prefix
+ *   .gpufl-transport-loss.*.json     that client's mark for data it lost: counted
  * Other files are ignored and counted. Owner's thread. */
 #ifndef GPUFL_ANALYZE_DISCOVER_H
 #define GPUFL_ANALYZE_DISCOVER_H
@@ -51,6 +52,7 @@ struct discover {
     struct discover_session *sessions; /* owned; by directory and name */
     size_t count, cap;
     uint64_t foreign;    /* files that are no part of a session */
+    uint64_t losses;     /* the public client's marks for data it lost */
     uint64_t unreadable; /* directories and files that could not be opened */
 };
 

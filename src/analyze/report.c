@@ -132,6 +132,7 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
     if (code)
         return code;
     r->foreign = d.foreign;
+    r->losses = d.losses;
     r->sessions = mem_array(d.count, sizeof *r->sessions);
     code = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
     if (code) {

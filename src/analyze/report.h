@@ -34,6 +34,7 @@ struct report {
     size_t failed;                   /* that are left out */
     unsigned runs;    /* different run ids among them; sessions without one count as one */
     uint64_t foreign; /* files that are no part of a session */
+    uint64_t losses;  /* the public client's marks for data it lost */
     struct gpufl_report_options options;
 };
 

@@ -129,6 +129,7 @@ static void put_log(struct page_json *p)
     json_out_count(j, "unknown_columns", s->lines.unknown_columns);
     json_out_count(j, "gpuflight_lines", s->lines.foreign);
     json_out_count(j, "gpuflight_lines_unused", s->lines.foreign_unmapped);
+    json_out_count(j, "gpuflight_losses", p->report->losses);
     json_out_count(j, "foreign_files", p->report->foreign);
     json_out_close_object(j);
 }

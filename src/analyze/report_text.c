@@ -138,6 +138,9 @@ static void put_damage(const struct page *p)
     if (s->missing)
         put_fact(p, "missing", "%u part%s of the log %s not there: their numbers are left out",
                  s->missing, s->missing == 1 ? "" : "s", s->missing == 1 ? "is" : "are");
+    if (p->report->losses)
+        put_fact(p, "missing", "the client that wrote the log marked %llu loss%s of data",
+                 (unsigned long long)p->report->losses, p->report->losses == 1 ? "" : "es");
     if (s->cut_lines)
         put_fact(p, "note", "the last line of %llu file%s was still being written",
                  (unsigned long long)s->cut_lines, s->cut_lines == 1 ? "" : "s");

@@ -226,6 +226,28 @@ static void no_device_is_called_idle(void **state)
     assert_non_null(strstr(text, "GPU 1 GPUFlight Simulated GPU"));
     assert_non_null(strstr(text, "GPU (unknown): kernels ran "));
     assert_null(strstr(text, "kernels ran 0.0 %"));
+    assert_null(strstr(text, "loss of data"));
+    child_free(&c);
+    world_close(&w);
+}
+
+/* Where that client lost data it leaves a mark beside its parts. */
+static void marked_losses_are_told(void **state)
+{
+    static const char command[] =
+        "cp -r \"$GPUFL_SOURCE_DIR\"/tests/data/peer/*/ s && "
+        "touch s/.gpufl-transport-loss.client.3.json && exec \"$0\" report s";
+    const char *const argv[] = {"/bin/sh", "-c", command, path_gpufl(), NULL};
+    char source[PATH_MAX];
+    const char *const env[] = {source, NULL};
+    struct world w;
+    struct child c;
+    (void)state;
+    snprintf(source, sizeof source, "GPUFL_SOURCE_DIR=%s", getenv("GPUFL_SOURCE_DIR"));
+    world_open(&w);
+    child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv, .env = env});
+    assert_int_equal(child_end(&c), 0);
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "marked 1 loss of data"));
     child_free(&c);
     world_close(&w);
 }
@@ -236,6 +258,7 @@ int main(void)
         cmocka_unit_test(export_says_the_same),
         cmocka_unit_test(writer_says_the_same),
         cmocka_unit_test(no_device_is_called_idle),
+        cmocka_unit_test(marked_losses_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,11 +81,14 @@ static void test_public_client(void **state)
     put("p/sass.1.log.gz");
     put("p/.gpufl-session.lock");
     put("p/.gpufl-window.device.1.json");
+    put("p/.gpufl-transport-loss.client.1.json");
+    put("p/.gpufl-transport-loss.agent-device.2.json");
     struct discover *d = open_ok(tmpdir_path("p"));
     assert_string_equal(parts_text(&d->sessions[0]), "device.1.gz device.2 device.0 code.1.gz");
     assert_false(d->sessions[0].parts[0].left);
     assert_true(d->sessions[0].parts[1].left);
     assert_int_equal(d->foreign, 0);
+    assert_int_equal(d->losses, 2);
     discover_close(d);
 }
 
