@@ -46,7 +46,10 @@ void run_start(struct run *r, const struct run_setup *s)
     snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", built_file("fake"));
     /* Not left to the search: a toolkit of this machine would come first. */
     snprintf(cupti, sizeof cupti, "GPUFL_CUPTI_PATH=%s", built_file("fake"));
-    put_list(env, put_list(env, 0, LIST(libraries, cupti, "GPUFL_BACKEND=Auto")), s->env);
+    put_list(env,
+             put_list(env, 0,
+                      LIST(libraries, cupti, "GPUFL_BACKEND=Auto", "ASAN_OPTIONS=detect_leaks=1")),
+             s->env);
     int n = 0;
     if (!s->alone) {
         n = put_list(argv, n, LIST(path_gpufl(), "trace", "-o", r->logs));

@@ -166,7 +166,9 @@ static void refused(void **state)
          "unavailable",
          {"ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0"}},
         {{"FAKE_CUPTI=version=9"}, "unavailable", {"is too old", "CUDA 9 or later"}},
-        {{"GPUFL_YIELD_CUPTI=1"}, "failed", {"left to another profiler", "GPUFL_YIELD_CUPTI=1"}},
+        {{"GPUFL_YIELD_CUPTI=1"},
+         "unavailable",
+         {"left to another profiler", "GPUFL_YIELD_CUPTI=1"}},
         /* A driver of CUDA 11, for which nothing is installed here. */
         {{"FAKE_CUDA_VERSION=11000", "GPUFL_CUPTI_PATH="},
          "unavailable",

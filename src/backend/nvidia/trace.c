@@ -333,7 +333,7 @@ static int config_check(const struct trace_config *c, struct err *e)
                            "waits (engine Trace)",
                            later_engines[i].name);
     if (c->yield)
-        return err_set(e, GPUFL_E_STATE,
+        return err_set(e, GPUFL_E_BUSY,
                        "CUPTI is left to another profiler (GPUFL_YIELD_CUPTI=1): no kernel "
                        "records in this session");
     return 0;
