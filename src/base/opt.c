@@ -170,7 +170,7 @@ static void nearest_init(struct nearest *n, const char *typed)
 
 static void nearest_offer(struct nearest *n, const char *name)
 {
-    char folded[NAME_BYTES];
+    char folded[NAME_BYTES] = "";
     size_t len = strlen(n->typed);
     if (len == 0 || !name_fold(name, folded))
         return;

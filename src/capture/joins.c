@@ -30,7 +30,7 @@ static bool joins_grow(struct joins *j)
     struct joins wider = {.entries = mem_array(cap, sizeof *wider.entries), .cap = cap};
     if (!wider.entries)
         return false;
-    for (size_t i = 0; i < j->cap; i++)
+    for (size_t i = 0; j->entries && i < j->cap; i++)
         if (j->entries[i].scope)
             *joins_at(&wider, j->entries[i].correlation) = j->entries[i];
     mem_free(j->entries);

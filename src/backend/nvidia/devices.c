@@ -384,7 +384,8 @@ static int devices_open(struct devices **out, struct err *e)
     struct devices *d = mem_zalloc(sizeof *d);
     if (!d) {
         nvml_put();
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return GPUFL_E_NOMEM;
     }
     d->nvml = nvml;
     rc = devices_enumerate(d, e);
