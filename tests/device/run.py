@@ -225,6 +225,7 @@ print("events", sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.e
 """
     out, err, report = lab.trace("python3", "-c", program)
     ledger_closes(report)
+    expect("torch.profiler" in json.dumps(report["messages"]), "we hold CUPTI and do not say so")
     out, err, report = lab.trace("python3", "-c", program, env={"GPUFL_YIELD_CUPTI": "1"})
     expect(int(out.split()[-1]) > 0, f"torch.profiler got nothing although we yield: {out} {err}")
     expect(report["ledger"]["kernels_written"] == 0, "kernels although we yield")

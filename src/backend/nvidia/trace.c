@@ -22,6 +22,7 @@
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
+#include "base/dl.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -253,8 +254,20 @@ static void announce_feature(struct trace *t, unsigned i)
                         kinds[i].feature, e.text);
 }
 
+/* CUPTI has one subscriber. Who else in this process will want to be it is told now,
+ * before a person wonders why that tool is empty. */
+static void announce_holder(struct trace *t)
+{
+    if (dl_find_loaded("libtorch_cpu.so", NULL, 0))
+        t->sink->ops->message(t->sink, SEVERITY_NOTE, "cupti.held",
+                              "gpufl holds CUPTI: torch.profiler records no GPU events in this "
+                              "program; GPUFL_YIELD_CUPTI=1 leaves CUPTI to it, and then gpufl "
+                              "records no kernels");
+}
+
 static void announce(struct trace *t)
 {
+    announce_holder(t);
     struct sink *s = t->sink;
     for (unsigned i = 0; i < KINDS; i++)
         if (kinds[i].feature)
