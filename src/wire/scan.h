@@ -82,7 +82,7 @@ static inline bool scan_done(struct scan *s)
 
 static inline bool span_is(struct span s, const char *text)
 {
-    return strlen(text) == s.len && (!s.len || !memcmp(s.at, text, s.len));
+    return s.at && strlen(text) == s.len && !memcmp(s.at, text, s.len);
 }
 
 #endif
