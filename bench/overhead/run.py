@@ -91,7 +91,7 @@ class Bench:
         result = {"trace over floor, ms a step": versus(r["trace"], r["floor"])}
         # Processes differ by more than tracers do: each is represented by its least round.
         least = {"bare": [], "profiler": [], "trace": []}
-        for _ in range(2 if self.quick else 12):
+        for _ in range(2 if self.quick else 9):
             for mode in least:
                 command = ["python3", step, "profiler" if mode == "profiler" else "bare", "--rounds", 12]
                 r = self.traced("pytorch-trace", command)[0] if mode == "trace" else self.run(command)
