@@ -5,35 +5,18 @@
 //
 //   gpufl trace -- bench_graph --seconds 60 [--per-second 900000] [--nodes 100] [--kernels N]
 
-#include <cuda_runtime.h>
+#include "bench/overhead/cuda_check.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <time.h>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t error = (call);                                                                \
-        if (error != cudaSuccess) {                                                                \
-            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));                    \
-            std::exit(1);                                                                          \
-        }                                                                                          \
-    } while (0)
 
 namespace {
 
 __global__ void node()
 {
-}
-
-int64_t now()
-{
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
 long status_kib(const char *key)

@@ -14,7 +14,7 @@
 
 #include <gpufl/gpufl.h>
 
-#include <cuda_runtime.h>
+#include "bench/overhead/cuda_check.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -22,29 +22,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <time.h>
 #include <vector>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t error = (call);                                                                \
-        if (error != cudaSuccess) {                                                                \
-            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));                    \
-            std::exit(1);                                                                          \
-        }                                                                                          \
-    } while (0)
 
 namespace {
 
 __global__ void empty()
 {
-}
-
-int64_t now()
-{
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
 // Launches n kernels and returns ns per launch, the final wait not counted.

@@ -14,7 +14,7 @@
 //   device_programs many             2 contexts, 3000 distinct streams' worth of launches
 
 #include <cuda.h>
-#include <cuda_runtime.h>
+#include "bench/overhead/cuda_check.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -24,18 +24,8 @@
 #include <string>
 #include <sys/wait.h>
 #include <thread>
-#include <time.h>
 #include <unistd.h>
 #include <vector>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t error = (call);                                                                \
-        if (error != cudaSuccess) {                                                                \
-            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));                    \
-            std::exit(1);                                                                          \
-        }                                                                                          \
-    } while (0)
 
 namespace {
 
@@ -55,13 +45,6 @@ __global__ void spin(long long ns)
 __global__ void write_to(int *p)
 {
     *p = 1;
-}
-
-int64_t now()
-{
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
 int threads(int count, int n)

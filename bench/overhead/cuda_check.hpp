@@ -1,0 +1,31 @@
+// cuda_check.hpp - what the CUDA programs of bench/ and tests/device share: a check
+// of every runtime call, and the clock.
+#ifndef GPUFL_BENCH_CUDA_CHECK_HPP
+#define GPUFL_BENCH_CUDA_CHECK_HPP
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <time.h>
+
+// Ends the program with a sentence where a runtime call failed.
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        cudaError_t error = (call);                                                                \
+        if (error != cudaSuccess) {                                                                \
+            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));                    \
+            std::exit(1);                                                                          \
+        }                                                                                          \
+    } while (0)
+
+// ns on CLOCK_MONOTONIC, the clock of session logs.
+inline int64_t now()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+#endif
