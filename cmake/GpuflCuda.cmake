@@ -12,6 +12,10 @@ else()
   message(STATUS "CUDA programs: skipped, no nvcc")
 endif()
 
+# What the programs include; nvcc is not asked for it.
+set(gpufl_cuda_headers ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.h ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.hpp
+                       ${PROJECT_SOURCE_DIR}/bench/overhead/cuda_check.hpp)
+
 function(gpufl_cuda_program name)
   cmake_parse_arguments(P "SHARED_CUDART;DRIVER" "SOURCE" "LIBRARIES" ${ARGN})
   if(NOT GPUFL_NVCC OR GPUFL_SANITIZE)
@@ -42,7 +46,7 @@ function(gpufl_cuda_program name)
             -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}
             ${CMAKE_CURRENT_SOURCE_DIR}/${P_SOURCE} -o ${output}
             ${links} -Xlinker "-rpath,\$ORIGIN/../lib"
-    DEPENDS ${P_SOURCE} ${depends}
+    DEPENDS ${P_SOURCE} ${depends} ${gpufl_cuda_headers}
     COMMENT "nvcc ${name}" VERBATIM)
   add_custom_target(${name} ALL DEPENDS ${output})
 endfunction()
