@@ -3,6 +3,7 @@
 
 #include "analyze/cells.h"
 #include "analyze/units.h"
+#include "base/printable.h"
 #include "symbol/demangle.h"
 
 #include <stdio.h>
@@ -120,6 +121,8 @@ static void say_top_kernel(const struct model *m, struct buf *out)
     const struct kernel_name *n = &k->names[0];
     buf_init(&full, 1 << 20);
     demangle_put(&full, n->name ? model_text(m, n->name) : "(kernel not known)");
+    if (full.len)
+        printable_clean(full.data, full.len); /* a line break would begin another sentence */
     buf_str(out, "Top kernel: ");
     demangle_short(out, buf_cstr(&full), NAME_COLUMNS);
     buf_printf(out, ", %s of the kernel time in %s call%s of %s on average.\n",

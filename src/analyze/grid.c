@@ -2,6 +2,7 @@
 #include "analyze/grid.h"
 
 #include "base/err.h"
+#include "base/printable.h"
 #include "symbol/demangle.h"
 
 #include <stdarg.h>
@@ -23,6 +24,7 @@ void grid_fini(struct grid *g)
 void grid_put(struct grid *g, const char *fmt, ...)
 {
     char small[512];
+    size_t from = g->text.len;
     va_list ap;
     va_start(ap, fmt);
     int n = vsnprintf(small, sizeof small, fmt, ap);
@@ -37,6 +39,8 @@ void grid_put(struct grid *g, const char *fmt, ...)
         va_end(ap);
         g->text.len += (size_t)n;
     }
+    if (!buf_error(&g->text))
+        printable_clean(g->text.data + from, g->text.len - from);
     buf_char(&g->text, '\0');
     g->cells++;
 }
@@ -47,6 +51,16 @@ static size_t columns_of(const char *text, size_t len)
     for (size_t i = 0; i < len; i++)
         n += ((unsigned char)text[i] & 0xc0) != 0x80;
     return n;
+}
+
+/* Bytes that the first n columns take. */
+static size_t column_at(const char *text, size_t len, size_t n)
+{
+    size_t i = 0;
+    for (; i < len; i++)
+        if (((unsigned char)text[i] & 0xc0) != 0x80 && n-- == 0)
+            break;
+    return i;
 }
 
 static bool flexible(const struct grid_column *c)
@@ -83,15 +97,11 @@ static void fit(struct buf *shown, const struct grid_column *c, const char *text
         demangle_short(shown, text, width);
         return;
     }
-    buf_str(shown, text);
-    size_t len = shown->len;
-    if (buf_error(shown) || columns_of(shown->data, len) <= width)
-        return;
-    while (len && (columns_of(shown->data, len) > width - 2 ||
-                   ((unsigned char)shown->data[len] & 0xc0) == 0x80))
-        len--;
-    shown->len = len;
-    buf_str(shown, "..");
+    size_t len = strlen(text);
+    bool whole = columns_of(text, len) <= width;
+    buf_put(shown, text, whole ? len : column_at(text, len, width > 2 ? width - 2 : 0));
+    if (!whole)
+        buf_str(shown, "..");
 }
 
 static void print_cell(FILE *out, const struct grid *g, unsigned c, const char *text, size_t len,

@@ -6,6 +6,7 @@
 #include "analyze/units.h"
 
 #include "base/alloc.h"
+#include "base/printable.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -31,10 +32,11 @@ static size_t word_length(const char *at)
     return len;
 }
 
-/* Words of a text in lines of the page's width, the first line behind `lead`. */
-static void wrap(const struct page *p, const char *lead, const char *text)
+/* Words of a text, made printable, in lines of the page's width, the first line behind `lead`. */
+static void wrap(const struct page *p, const char *lead, char *text)
 {
     size_t indent = strlen(lead), at = indent;
+    printable_clean(text, strlen(text));
     fputs(lead, p->out);
     for (const char *word = text; *word;) {
         size_t len = word_length(word);
@@ -221,6 +223,23 @@ static void put_summary(struct page *p)
 
 /* ---- the list of sessions -------------------------------------------------------------- */
 
+static void put_sessions_title(const struct page *p)
+{
+    const struct report *r = p->report;
+    const char *left_out = r->failed ? "; some are left out" : "";
+    char text[256];
+    if (r->runs > 1)
+        snprintf(text, sizeof text,
+                 "%zu sessions of %u different runs: name one of them to see it alone%s", r->count,
+                 r->runs, left_out);
+    else if (p->model->facts.run)
+        snprintf(text, sizeof text, "%zu sessions of run %.128s%s", r->count,
+                 model_text(p->model, p->model->facts.run), left_out);
+    else
+        snprintf(text, sizeof text, "%zu sessions%s", r->count, left_out);
+    wrap(p, "", text);
+}
+
 static void put_sessions(struct page *p)
 {
     static const struct grid_column columns[] = {
@@ -248,12 +267,7 @@ static void put_sessions(struct page *p)
                  s->simulated ? "simulated" : "");
     }
     p->begun = true;
-    fprintf(p->out, "%zu sessions", r->count);
-    if (r->runs > 1)
-        fprintf(p->out, " of %u different runs: name one of them to see it alone", r->runs);
-    else if (p->model->facts.run)
-        fprintf(p->out, " of run %s", model_text(p->model, p->model->facts.run));
-    fputs(r->failed ? "; some are left out\n" : "\n", p->out);
+    put_sessions_title(p);
     p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
     if (r->count > LIST_MAX)
         page_text(p, "… and %zu more", r->count - LIST_MAX);

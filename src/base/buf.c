@@ -116,8 +116,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(again);
 }
 
-/* Length of the well-formed UTF-8 sequence at s (no overlong form, no surrogate), or 0. */
-static size_t utf8_sequence(const unsigned char *s, size_t n)
+size_t utf8_sequence(const unsigned char *s, size_t n)
 {
     size_t len = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
     if (len == 0 || len > n)

@@ -10,6 +10,8 @@
  * many places speak within one second, some may find no slot: they are not limited. */
 #include "base/log.h"
 
+#include "base/printable.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -146,21 +148,13 @@ static void stderr_write_quietly(const char *line, size_t len)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Keeps the promise of one line: control characters become spaces. */
-static void line_flatten(char *text)
-{
-    for (unsigned char *p = (unsigned char *)text; *p; p++)
-        if (*p < 0x20 || *p == 0x7f)
-            *p = ' ';
-}
-
 /* Adds the prefix and says it; held: lines of this place that were held back. */
 static void line_say(enum log_level level, const char *text, uint32_t held)
 {
     char line[LINE_MAX_BYTES];
     snprintf(line, sizeof line - 48, "%s%s", PREFIX[level], text); /* 48: repetition and LF */
-    line_flatten(line);
     size_t len = strlen(line);
+    printable_clean(line, len); /* keeps the promise of one line, too */
     if (held)
         len += (size_t)snprintf(line + len, sizeof line - len, " (repeated %u times)", held);
 

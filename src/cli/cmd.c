@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 
 #include "base/alloc.h"
+#include "base/printable.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -75,6 +76,7 @@ static void say(const char *command, const char *fmt, va_list ap)
 {
     char line[1024];
     vsnprintf(line, sizeof line, fmt, ap);
+    printable_clean(line, strlen(line));
     fprintf(stderr, "gpufl%s%s: %s\n", *command ? " " : "", command, line);
 }
 

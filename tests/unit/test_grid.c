@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -66,6 +67,45 @@ static void test_shrinks(void **state)
     grid_fini(&g);
 }
 
+static void test_printable(void **state)
+{
+    struct grid g;
+    (void)state;
+    grid_init(&g, columns, 3);
+    grid_put(&g, "1");
+    grid_put(&g, "%s", "k<\n>");
+    grid_put(&g, "%s",
+             "\033[2J\xc2\x9b"
+             "0m");
+    char *text = print(&g, 80, false);
+    assert_string_equal(text, "  count  kernel  kind\n"
+                              "      1  k< >     [2J??0m\n");
+    free(text);
+    grid_fini(&g);
+}
+
+/* A name as long as a log's line may be: cutting it takes one look, not one a byte. */
+static void test_long_text(void **state)
+{
+    static const struct grid_column one[] = {{"scope", GRID_TEXT}};
+    struct grid g;
+    (void)state;
+    char *name = malloc((4 << 20) + 1);
+    assert_non_null(name);
+    memset(name, 'x', 4 << 20);
+    name[4 << 20] = '\0';
+    grid_init(&g, one, 1);
+    grid_put(&g, "%s", name);
+    alarm(60);
+    char *text = print(&g, 40, false);
+    alarm(0);
+    assert_int_equal(strcspn(strchr(text, '\n') + 1, "\n"), 40);
+    assert_non_null(strstr(text, "xx.."));
+    free(text);
+    free(name);
+    grid_fini(&g);
+}
+
 static void test_empty(void **state)
 {
     struct grid g;
@@ -79,8 +119,9 @@ static void test_empty(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_aligned),
-                                       cmocka_unit_test(test_shrinks),
-                                       cmocka_unit_test(test_empty)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_aligned), cmocka_unit_test(test_shrinks),
+        cmocka_unit_test(test_printable), cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_empty)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,55 @@
+/* test_printable.c - nothing that a terminal obeys is left, the rest is. */
+#include "base/printable.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_clean(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"", ""},
+        {"plain name<int>", "plain name<int>"},
+        {"\033]0;title\a\n\t\r\177", " ]0;title     "},
+        {"Gr\xc3\xbc\xc3\x9f\x65 \xe6\xbc\xa2 \xf0\x9f\x8c\xb1",
+         "Gr\xc3\xbc\xc3\x9f\x65 \xe6\xbc\xa2 \xf0\x9f\x8c\xb1"},
+        {"csi \xc2\x9b"
+         "31m",
+         "csi ??31m"},
+        {"no-break\xc2\xa0space", "no-break\xc2\xa0space"},
+        {"not utf-8 \x9b"
+         "31m \xff\xc3",
+         "not utf-8 ?31m ??"},
+        {"turn \xe2\x80\xae back \xe2\x81\xa6", "turn ??? back ???"},
+        {"\xe2\x80\xa6 \xe2\x81\xa5", "\xe2\x80\xa6 \xe2\x81\xa5"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[64];
+        strcpy(text, cases[i].from);
+        printable_clean(text, strlen(text));
+        assert_string_equal(text, cases[i].to);
+    }
+}
+
+/* What lies behind n is not touched, nor looked at. */
+static void test_ends_at_n(void **state)
+{
+    char text[] = "ab\xc3\xbc\n";
+    (void)state;
+    printable_clean(text, 3);
+    assert_string_equal(text, "ab?\xbc\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clean),
+                                       cmocka_unit_test(test_ends_at_n)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
