@@ -140,7 +140,7 @@ int file_read_all(const char *path, size_t max, char **data, size_t *len, struct
 {
     *data = NULL;
     *len = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return fail_errno(e, "open", path);
     int rc = read_growing(fd, path, max, data, len, e);
@@ -157,6 +157,12 @@ int64_t file_size(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
+}
+
+bool file_is_regular(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 bool file_exists(const char *path)

@@ -20,9 +20,10 @@ int file_mkdirs(const char *dir, mode_t mode, struct err *e); /* like mkdir -p *
 int file_open_append(const char *path, mode_t mode, int *fd, struct err *e);
 int file_write_all(int fd, const void *data, size_t n); /* 0 or negative errno */
 int file_read_all(const char *path, size_t max, char **data, size_t *len,
-                  struct err *e);    /* caller frees; NUL behind */
+                  struct err *e);    /* caller frees; NUL behind; never waits for a pipe's writer */
 int64_t file_size(const char *path); /* bytes, or -1 */
 bool file_exists(const char *path);
+bool file_is_regular(const char *path);   /* opening anything else may wait without end */
 int64_t file_free_bytes(const char *dir); /* for an unprivileged user; -1 unknown */
 
 /* Which file a descriptor was opened on. A foreign program may close our descriptors,

@@ -32,7 +32,7 @@ static int compress_part(const char *dir, const char *name, struct err *e)
 {
     char source[PATH_MAX], target[PATH_MAX], file[NAME_MAX + 32];
     size_t len = strlen(name) - strlen(".log");
-    if (path_join(source, sizeof source, dir, name))
+    if (path_join(source, sizeof source, dir, name) || !file_is_regular(source))
         return GPUFL_OK;
     if (is_numbered(name, len)) {
         snprintf(file, sizeof file, "%s.gz", name);

@@ -58,7 +58,8 @@ static bool read_head(struct head *head, const char *path)
     char *line;
     size_t len;
     bool complete;
-    if (decoder_open(&decoder) || lines_open(&lines, path, WIRE_MAX_LINE, NULL))
+    if (!file_is_regular(path) || decoder_open(&decoder) ||
+        lines_open(&lines, path, WIRE_MAX_LINE, NULL))
         goto out;
     for (int i = 0; i < HEADER_LINES && !head->id[0] && lines_next(lines, &line, &len, &complete);
          i++)
@@ -136,7 +137,7 @@ bool session_ended(const char *dir)
 {
     char path[PATH_MAX];
     static char tail[TAIL_BYTES];
-    if (path_join(path, sizeof path, dir, "system.log"))
+    if (path_join(path, sizeof path, dir, "system.log") || !file_is_regular(path))
         return false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

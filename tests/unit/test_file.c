@@ -178,6 +178,25 @@ static void test_gzip_failures_leave_nothing(void **state)
     mem_fail_at(-1);
 }
 
+/* A pipe that nobody writes to must not hold up the program that was told to read it. */
+static void test_read_all_does_not_wait(void **state)
+{
+    (void)state;
+    struct err e;
+    char *data = NULL;
+    size_t len = 1;
+    assert_int_equal(mkfifo(tmpdir_path("pipe"), 0600), 0);
+    alarm(20);
+    assert_int_equal(file_read_all(tmpdir_path("pipe"), 100, &data, &len, &e), 0);
+    alarm(0);
+    assert_int_equal(len, 0);
+    mem_free(data);
+    assert_false(file_is_regular(tmpdir_path("pipe")));
+    assert_false(file_is_regular(tmpdir));
+    assert_false(file_is_regular(tmpdir_path("none")));
+    assert_true(file_is_regular(tmpdir_write("plain", "x", 1)));
+}
+
 static void test_gzip_given_up_leaves_nothing(void **state)
 {
     (void)state;
@@ -199,6 +218,7 @@ int main(void)
         cmocka_unit_test(test_mkdirs),
         cmocka_unit_test(test_append),
         cmocka_unit_test(test_read_all),
+        cmocka_unit_test(test_read_all_does_not_wait),
         cmocka_unit_test(test_free_bytes),
         cmocka_unit_test(test_gzip_round_trip),
         cmocka_unit_test(test_gzip_failures_leave_nothing),

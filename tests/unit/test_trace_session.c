@@ -2,6 +2,8 @@
  * every state that a run can leave. */
 #include "cli/trace_session.h"
 
+#include "cli/trace_compress.h"
+
 #include "base/file.h"
 
 #include <setjmp.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tmpdir.h"
 
@@ -142,12 +145,32 @@ static void parts_are_numbered_by_their_header(void **state)
     assert_int_equal(session_part(tmpdir_path("s/none.log")), 0);
 }
 
+/* A pipe without a writer where a log should be: opening it would wait without end. */
+static void pipes_are_passed_over(void **state)
+{
+    (void)state;
+    struct sessions s;
+    struct err e;
+    alarm(20);
+    write_log("s", "device.log", HEADER("i", "r"));
+    assert_int_equal(mkfifo(tmpdir_path("s/system.log"), 0600), 0);
+    assert_int_equal(mkfifo(tmpdir_path("s/device.1.log"), 0600), 0);
+    assert_int_equal(sessions_read(&s, tmpdir, "r"), 0);
+    assert_int_equal(s.ours, 1);
+    assert_int_equal(s.ended, 0);
+    assert_int_equal(session_part(tmpdir_path("s/system.log")), 0);
+    assert_int_equal(compress_session(tmpdir_path("s"), &e), 0);
+    sessions_fini(&s);
+    alarm(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(runs_are_told_apart, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(packed_sessions, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(ends, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(pipes_are_passed_over, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(long_logs, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(parts_are_numbered_by_their_header, tmpdir_open,
                                         tmpdir_close),
