@@ -290,6 +290,19 @@ static const char *verdict_text(enum ledger_verdict v)
     }
 }
 
+/* False where the log says that kernels were not asked for or could not be had. */
+static bool was_traced(const struct model *m)
+{
+    const struct sum_facts *f = &m->facts;
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const struct facts_capability *c = &f->capabilities[i];
+        const char *status = model_text(m, c->status);
+        if (strcmp(model_text(m, c->feature), "kernels") == 0)
+            return strcmp(status, "not_requested") != 0 && strcmp(status, "unavailable") != 0;
+    }
+    return true;
+}
+
 static void put_cell(struct grid *g, int64_t v)
 {
     char a[UNITS_TEXT];
@@ -401,9 +414,10 @@ static void put_cost(const struct page *p)
     if (at)
         put_fact(p, "our cost", "%s. On the program's own threads: %s of the run.", list,
                  units_percent(b, (double)inside, (double)sum_facts_duration(p->model)));
-    put_fact(p, "",
-             "Not measurable from inside: what the driver's own recording adds to each "
-             "launch and kernel. Time the program with and without gpufl to know.");
+    if (was_traced(p->model))
+        put_fact(p, "",
+                 "Not measurable from inside: what the driver's own recording adds to each "
+                 "launch and kernel. Time the program with and without gpufl to know.");
 }
 
 static void put_ledger(struct page *p)
@@ -412,7 +426,10 @@ static void put_ledger(struct page *p)
     buf_init(&text, 1 << 16);
     enum ledger_verdict v = sum_ledger_judge(p->model, &text);
     page_heading(p, "Capture ledger");
-    page_text(p, "%s", verdict_text(v));
+    if (v == LEDGER_UNCOUNTED && !was_traced(p->model))
+        page_text(p, "Nothing was traced, so there is nothing to count but scopes and samples.");
+    else
+        page_text(p, "%s", verdict_text(v));
     put_sentences(p, "    ", buf_cstr(&text));
     if (v != LEDGER_ABSENT) {
         put_counts(p);
