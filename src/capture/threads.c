@@ -10,10 +10,13 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/thread.h"
+#include "capture/collector.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <sys/prctl.h>
+
+enum { DEATHS = 64 }; /* threads that end between two wake-ups of the collector */
 
 struct capture_gate capture_gate;
 __thread struct thread_state *thread_here
@@ -26,6 +29,7 @@ static struct counts ended;              /* of threads that were freed; guarded 
 static pthread_mutex_t reaping = PTHREAD_MUTEX_INITIALIZER; /* not on the program's threads */
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
+static _Atomic unsigned deaths; /* of threads, for the collector to be woken */
 static bool key_made;
 
 /* The thread ends. What it still does in other destructors gets new memory. */
@@ -34,6 +38,9 @@ static void thread_ended(void *p)
     struct thread_state *t = p;
     thread_here = NULL;
     atomic_store_explicit(&t->dead, true, memory_order_release);
+    if (atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed) % DEATHS == DEATHS - 1 &&
+        gate_is_on())
+        collector_wake(); /* what they leave behind is given back */
 }
 
 static void key_make(void)

@@ -3,6 +3,7 @@
 
 #include "capture/session.h"
 #include "capture/threads.h"
+#include "monitor/steady.h"
 #include "tmpdir.h"
 
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -156,6 +158,44 @@ static void test_threads_that_end_inside_scopes(void **state)
     assert_int_equal(log.parts.rows[RECORD_scope_open], 100);
 }
 
+/* MiB of address space. */
+static long mapped(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%ld", &pages), 1);
+    fclose(f);
+    return pages / 256;
+}
+
+/* Thousands that come and go between two flushes, with half a MiB of ring each: their memory
+ * does not wait for the next flush. */
+static void test_short_threads_are_given_back(void **state)
+{
+    (void)state;
+    struct session_log log;
+    gpufl_shutdown();
+    setenv("GPUFL_FLUSH_INTERVAL_MS", "10000", 1);
+    struct gpufl_options o = session_options(tmpdir_path("slow"));
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_FLUSH_INTERVAL_MS");
+    long before = mapped();
+    for (int i = 0; i < 2048; i++) {
+        pthread_t t;
+        pthread_create(&t, NULL, end_inside, NULL);
+        pthread_join(t, NULL);
+    }
+    int64_t until = steady_ns() + 5000000000;
+    bool given_back = false;
+    while (!given_back && steady_ns() < until)
+        given_back = mapped() - before < 512;
+    assert_true(given_back);
+    end(&log);
+    assert_int_equal(log.ledger.scopes_opened, 2 * 2048);
+    assert_int_equal(log.ledger.scopes_lost, 0);
+}
+
 static void test_open_scopes_are_written_once(void **state)
 {
     (void)state;
@@ -267,6 +307,7 @@ int main(int argc, char **argv)
         TEST(test_end_closes_the_inner_ones),
         TEST(test_another_threads_handle),
         TEST(test_threads_that_end_inside_scopes),
+        TEST(test_short_threads_are_given_back),
         TEST(test_open_scopes_are_written_once),
         TEST(test_too_deep_is_counted),
         TEST(test_names_are_compared_by_content),
