@@ -64,6 +64,7 @@ int run_open(struct run *r, struct err *e)
     sigaddset(&collected, SIGCONT);
     blocked = collected;
     sigaddset(&blocked, SIGPIPE); /* a closed stderr must not end us before the program */
+    sigaddset(&blocked, SIGXFSZ); /* nor one that is a file and full */
 
     struct sigaction normal = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &normal, &r->on_chld); /* ignored, it would take the exit code along */

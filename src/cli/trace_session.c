@@ -133,11 +133,30 @@ static bool line_ends(const char *line, size_t len)
     }
 }
 
+/* The system channel's newest part: without a number, or, where the last one was full
+ * when it ended (and in the public client's format), the highest. */
+static bool newest_system(const char *dir, char *path, size_t size)
+{
+    if (path_join(path, size, dir, "system.log") == 0 && file_is_regular(path))
+        return true;
+    DIR *d = opendir(dir);
+    long long newest = 0, n;
+    char name[64];
+    for (struct dirent *f; d && (f = readdir(d));)
+        if (sscanf(f->d_name, "system.%18lld", &n) == 1 && n > newest &&
+            snprintf(name, sizeof name, "system.%lld.log", n) && strcmp(name, f->d_name) == 0)
+            newest = n;
+    if (d)
+        closedir(d);
+    snprintf(name, sizeof name, "system.%lld.log", newest);
+    return newest > 0 && path_join(path, size, dir, name) == 0 && file_is_regular(path);
+}
+
 bool session_ended(const char *dir)
 {
     char path[PATH_MAX];
     static char tail[TAIL_BYTES];
-    if (path_join(path, sizeof path, dir, "system.log") || !file_is_regular(path))
+    if (!newest_system(dir, path, sizeof path))
         return false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -231,6 +231,26 @@ static void report_to_a_file(void **state)
     world_close(&w);
 }
 
+/* stderr is a file that takes no more: the report is lost, the exit code is not. */
+static void stderr_at_its_limit(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    char command[3 * PATH_MAX];
+    world_open(&w);
+    snprintf(command, sizeof command,
+             "ulimit -f 1; '%s' trace -o logs '%s' exit 7 2>err; echo code $?", path_gpufl(),
+             path_program());
+    child_start(
+        &c, &(struct child_setup){.dir = w.dir,
+                                  .argv = (const char *const[]){"/bin/sh", "-c", command, NULL}});
+    assert_int_equal(child_end(&c), 0);
+    assert_string_equal(c.text[CHILD_OUT].data, "code 7\n");
+    child_free(&c);
+    world_close(&w);
+}
+
 int main(void)
 {
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -238,7 +258,7 @@ int main(void)
         cmocka_unit_test(exit_codes),          cmocka_unit_test(streams_are_the_programs),
         cmocka_unit_test(cost_is_stated),      cmocka_unit_test(nothing_is_inherited),
         cmocka_unit_test(logs_are_compressed), cmocka_unit_test(logs_of_the_killed_are_compressed),
-        cmocka_unit_test(report_to_a_file),
+        cmocka_unit_test(report_to_a_file),    cmocka_unit_test(stderr_at_its_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

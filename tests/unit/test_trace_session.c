@@ -145,6 +145,20 @@ static void parts_are_numbered_by_their_header(void **state)
     assert_int_equal(session_part(tmpdir_path("s/none.log")), 0);
 }
 
+/* The part that holds the end was full with it. */
+static void rotated_behind_the_end(void **state)
+{
+    (void)state;
+    write_log("s", "system.9.log", HEADER("i", "r") ROW);
+    write_log("s", "system.10.log", HEADER("i", "r") ROW END);
+    write_log("s", "system.11.log.part", "");
+    assert_true(session_ended(tmpdir_path("s")));
+    write_log("s", "system.11.log", HEADER("i", "r") ROW);
+    assert_false(session_ended(tmpdir_path("s")));
+    write_log("s", "system.log", HEADER("i", "r") END);
+    assert_true(session_ended(tmpdir_path("s")));
+}
+
 /* A pipe without a writer where a log should be: opening it would wait without end. */
 static void pipes_are_passed_over(void **state)
 {
@@ -170,6 +184,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(runs_are_told_apart, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(packed_sessions, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(ends, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(rotated_behind_the_end, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(pipes_are_passed_over, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(long_logs, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(parts_are_numbered_by_their_header, tmpdir_open,
