@@ -169,7 +169,7 @@ static int export_session(const struct discover_session *s, const char *dir, str
     struct peer_encode_config config = {.arg = &x, .demangle = demangle, .log_path = dir};
     uint64_t lines = 0;
     x.visitor = (struct wire_visitor){&x, take_header, take_name, take_batch};
-    buf_init(&x.name, 1 << 20);
+    buf_init(&x.name, DEMANGLE_ROOM);
     int code = peer_encoder_open(&x.encoder, &config);
     code = code ? code : run_pass(&x, s, false, &lines);
     if (!code && !lines)

@@ -119,7 +119,7 @@ static void say_top_kernel(const struct model *m, struct buf *out)
     if (!k->name_count || k->time.total <= 0)
         return;
     const struct kernel_name *n = &k->names[0];
-    buf_init(&full, 1 << 20);
+    buf_init(&full, DEMANGLE_ROOM);
     demangle_put(&full, n->name ? model_text(m, n->name) : "(kernel not known)");
     if (full.len)
         printable_clean(full.data, full.len); /* a line break would begin another sentence */

@@ -337,7 +337,7 @@ static void put_kernel(struct page_json *p, const struct kernel_name *n)
     const struct sum_kernels *k = &p->model->kernels;
     struct json_out *j = &p->out;
     struct buf name;
-    buf_init(&name, 1 << 20);
+    buf_init(&name, DEMANGLE_ROOM);
     demangle_put(&name, text_of(p, n->name));
     json_out_object(j, NULL);
     json_out_text_or_null(j, "name", buf_cstr(&name));
@@ -537,7 +537,7 @@ static void put_scopes(struct page_json *p)
 static void put_summary(struct page_json *p)
 {
     struct buf text;
-    buf_init(&text, 1 << 16);
+    buf_init(&text, 1 << 20); /* names are shortened in it */
     findings_put(p->model, &text);
     put_lines(p, "summary", &text);
     buf_fini(&text);

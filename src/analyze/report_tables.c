@@ -22,7 +22,7 @@ static void print_grid(struct page *p, struct grid *g)
 static void put_name(struct page *p, struct grid *g, int64_t name)
 {
     struct buf text;
-    buf_init(&text, 1 << 20);
+    buf_init(&text, DEMANGLE_ROOM);
     demangle_put(&text, name ? model_text(p->model, (uint32_t)name) : "(kernel not known)");
     grid_put(g, "%s", buf_cstr(&text));
     p->code = p->code ? p->code : buf_error(&text) ? GPUFL_E_NOMEM : 0;

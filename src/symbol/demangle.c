@@ -21,7 +21,8 @@ void demangle_put(struct buf *out, const char *name)
 {
     int status = -1;
     char *text = mangled(name) ? __cxa_demangle(name, NULL, NULL, &status) : NULL;
-    buf_str(out, text && status == 0 ? text : name);
+    bool fits = text && status == 0 && strnlen(text, DEMANGLED_MAX) < DEMANGLED_MAX;
+    buf_str(out, fits ? text : name);
     free(text);
 }
 

@@ -10,7 +10,11 @@
 
 #include <stddef.h>
 
-enum { DEMANGLE_MAX = 8192 }; /* bytes of a mangled name */
+enum {
+    DEMANGLE_MAX = 8192,     /* bytes of a mangled name */
+    DEMANGLED_MAX = 1 << 20, /* bytes of its text; beyond it stays as it is */
+    DEMANGLE_ROOM = 8 << 20, /* for the longest name that a line of a log can hold */
+};
 
 /* Appends the demangled text; the text itself where it is no mangled name, too long,
  * or memory runs out. */

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -171,6 +172,50 @@ static void test_pages(void **state)
     free(text);
 }
 
+/* Names as hostile as they come: nothing of them reaches the terminal but text, and their
+ * length costs neither the report nor its time. */
+static void test_hostile_names(void **state)
+{
+    (void)state;
+    struct make_log l;
+    static const char before[] = "{\"type\":\"names\",\"rows\":1,\"id\":[5],\"text\":[\"",
+                      after[] = "\"]}\n";
+    size_t len = 3 << 20;
+    char *line = malloc(sizeof before + len + sizeof after), *name = line + sizeof before - 1;
+    assert_non_null(line);
+    memcpy(line, before, sizeof before);
+    memset(name, 'n', len);
+    memcpy(name + len, after, sizeof after);
+    make_log_init(&l, "hostile");
+    l.app = "a\033]0;title\a\nGPU busy 100 %";
+    l.host = "\xc2\x9b"
+             "31m";
+    make_log_header(&l, "device", 1);
+    make_log_names(&l, "G\033[2J", "GPU-1", "x", "\033[31mk\r\n", NULL);
+    make_log_text(&l, line);
+    make_log_device(&l);
+    make_log_config(&l, 1, 5);
+    make_log_config(&l, 2, 4);
+    make_log_kernel(&l, 1000, 2000, 1, 0);
+    make_log_kernel(&l, 9000, 1000, 2, 0);
+    make_log_write(&l, tmpdir, "device.log");
+    make_log_fini(&l);
+    alarm(60);
+    char *text = report_ok(tmpdir_path("hostile"), GPUFL_REPORT_TEXT, 100, false);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+        assert_true(*at == '\n' || (*at >= 0x20 && *at != 0x7f && *at != 0x9b));
+    assert_non_null(strstr(text, "a ]0;title GPU busy 100 %"));
+    assert_non_null(strstr(text, "nnn..nnn"));
+    free(text);
+    text = report_ok(tmpdir_path("hostile"), GPUFL_REPORT_JSON, 100, false);
+    name[len] = '\0';
+    assert_non_null(strstr(text, name));
+    assert_non_null(strstr(text, "\\u001b[31mk\\r\\n"));
+    free(text);
+    free(line);
+    alarm(0);
+}
+
 static void test_simulated_and_unclean(void **state)
 {
     (void)state;
@@ -314,11 +359,17 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden), cmocka_unit_test(test_json),
-        cmocka_unit_test(test_pages),  cmocka_unit_test(test_simulated_and_unclean),
-        cmocka_unit_test(test_empty),  cmocka_unit_test(test_several),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_one_part),
-        cmocka_unit_test(test_export), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_simulated_and_unclean),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_one_part),
+        cmocka_unit_test(test_export),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
