@@ -6,6 +6,7 @@
 #include "wire/decode.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,8 +231,10 @@ static int64_t remove_file(const char *path)
 
 void parts_rmdir(char *dir)
 {
-    each_file(dir, remove_file);
-    rmdir(dir);
+    /* A compressor may still be making files: again, until none came in between. */
+    do
+        each_file(dir, remove_file);
+    while (rmdir(dir) != 0 && errno == ENOTEMPTY);
     free(dir);
 }
 
