@@ -132,7 +132,7 @@ size_t utf8_sequence(const unsigned char *s, size_t n)
 
 static inline int json_plain(unsigned char c)
 {
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
 /* One character that needs care, at s; returns the bytes it took from there. */
@@ -142,13 +142,15 @@ static size_t json_special(struct buf *b, const unsigned char *s, size_t n)
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
     if (s[0] >= 0x80) {
         size_t len = utf8_sequence(s, n);
-        if (len)
+        if (s[0] == 0xc2 && len && s[1] < 0xa0)
+            buf_printf(b, "\\u%04x", s[1]); /* a terminal obeys these, too */
+        else if (len)
             buf_put(b, s, len);
         else
             buf_put(b, "\xef\xbf\xbd", 3);
         return len ? len : 1;
     }
-    char escape = s[0] < 0x20 ? short_escape[s[0]] : (char)s[0];
+    char escape = s[0] < 0x20 ? short_escape[s[0]] : s[0] == 0x7f ? '\0' : (char)s[0];
     if (escape)
         buf_put(b, (char[]){'\\', escape}, 2);
     else

@@ -153,7 +153,8 @@ static void test_json_strings(void **state)
     CHECK_JSON("plain / text", "\"plain / text\"");
     CHECK_JSON("a\"b\\c", "\"a\\\"b\\\\c\"");
     CHECK_JSON("\b\t\n\f\r", "\"\\b\\t\\n\\f\\r\"");
-    CHECK_JSON("\x01\x1f\x7f", "\"\\u0001\\u001f\x7f\"");
+    CHECK_JSON("\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\"");
+    CHECK_JSON("\xc2\x80\xc2\x9b\xc2\xa0", "\"\\u0080\\u009b\xc2\xa0\"");
     CHECK_JSON("nul\0in", "\"nul\\u0000in\"");
     CHECK_JSON("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
     CHECK_JSON("\xff-", "\"" LOST "-\"");
