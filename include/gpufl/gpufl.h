@@ -120,11 +120,12 @@ GPUFL_API void gpufl_options_init(struct gpufl_options *opts, size_t size);
  * GPUFL_E_STATE when it is disabled (nothing was loaded), another code when it
  * could not start: the program goes on either way. Called again while a session
  * runs (also one that was injected): 0, nothing changes. Do not call it from
- * inside a GPU library's callback. */
+ * inside a GPU library's callback or a signal handler. */
 GPUFL_API int gpufl_init(const struct gpufl_options *opts);
 
 /* Ends the session: stops the engines, writes what is left, closes the log. A
- * session that `gpufl trace` started goes on until the program ends. */
+ * session that `gpufl trace` started goes on until the program ends. Not from a
+ * signal handler. */
 GPUFL_API void gpufl_shutdown(void);
 
 /* True while a session runs in this process. */
