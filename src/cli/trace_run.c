@@ -80,6 +80,13 @@ void run_close(struct run *r)
     if (r->signals >= 0)
         close(r->signals);
     r->signals = -1;
+    /* What a failed write left pending must not end us at the very last. */
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
+    while (sigtimedwait(&ours, NULL, &(struct timespec){0, 0}) > 0)
+        ;
     sigprocmask(SIG_SETMASK, &r->inherited, NULL);
 }
 
