@@ -22,7 +22,7 @@
 /* ---- the backend -------------------------------------------------------------------------------- */
 
 static struct sink *sink; /* what open was given */
-static void (*on_drain)(void);
+static void (*_Atomic on_drain)(void); /* taken by the collector at its next round */
 static bool inject_in_open, fail_open, fail_start, hang;
 static int closed;
 
@@ -72,9 +72,9 @@ static void t_take(struct trace *t)
 static void t_drain(struct trace *t)
 {
     (void)t;
-    if (on_drain)
-        on_drain();
-    on_drain = NULL;
+    void (*emit)(void) = atomic_exchange(&on_drain, NULL);
+    if (emit)
+        emit();
 }
 
 static void t_cost(struct trace *t, struct trace_cost *out)
