@@ -21,7 +21,7 @@
 
 /* ---- the backend -------------------------------------------------------------------------------- */
 
-static struct sink *sink; /* what open was given */
+static struct sink *sink;              /* what open was given */
 static void (*_Atomic on_drain)(void); /* taken by the collector at its next round */
 static bool inject_in_open, fail_open, fail_start, hang;
 static int closed;
