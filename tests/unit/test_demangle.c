@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,19 @@ static void test_too_long(void **state)
     name[DEMANGLE_MAX + 7] = '\0';
     check(name, name);
     free(name);
+}
+
+/* Each level names the one before twice: 280 bytes that would be written out as gigabytes. */
+static void test_explosive(void **state)
+{
+    (void)state;
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    char name[512] = "_Z1f1AIiiE";
+    for (int level = 0; level < 27; level++) {
+        size_t at = strlen(name);
+        snprintf(name + at, sizeof name - at, "S_IS%c_S%c_E", digits[level], digits[level]);
+    }
+    check(name, name);
 }
 
 static const struct {
@@ -101,6 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_demangle), cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_short), cmocka_unit_test(test_odd_names)};
+        cmocka_unit_test(test_explosive), cmocka_unit_test(test_short),
+        cmocka_unit_test(test_odd_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
