@@ -22,6 +22,12 @@ struct field {
     size_t offset; /* in the caller's struct */
 };
 
+/* A row of a table for members of struct type. */
+#define FIELD(type, name, kind, member)                                                            \
+    {                                                                                              \
+        name, FIELD_##kind, offsetof(struct type, member)                                          \
+    }
+
 void fields_read(struct scan s, const struct field *table, unsigned count, void *out);
 
 /* The next element of an array's text as its own scan; false at the end. first: see scan_element. */

@@ -10,12 +10,6 @@ static int64_t row_time(const struct peer *p, size_t row)
     return peer_time(p->rows.base, peer_cell(&p->rows, row, 0));
 }
 
-/* All cells unknown. */
-#define UNKNOWN(type, row)                                                                         \
-    struct type##_row row;                                                                         \
-    for (unsigned unknown_ = 0; unknown_ < COL_##type##_COUNT; unknown_++)                         \
-    ((int64_t *)&row)[unknown_] = CELL_NULL
-
 static int64_t bytes_of_mib(int64_t mib)
 {
     return mib == CELL_NULL || mib < 0 || mib > INT64_MAX / PEER_MIB ? CELL_NULL : mib * PEER_MIB;
@@ -134,10 +128,7 @@ struct event {
     struct span scope;
 };
 
-#define E(name, kind, member)                                                                      \
-    {                                                                                              \
-        name, FIELD_##kind, offsetof(struct event, member)                                         \
-    }
+#define E(name, kind, member) FIELD(event, name, kind, member)
 
 static const struct field event_fields[] = {
     E("graph_id", INT, graph),      E("device_id", INT, device), E("stream_id", INT, stream),

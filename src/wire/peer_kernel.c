@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SEEKS_MAX = 64 }; /* details out of order for which a batch is searched as a whole */
+enum {
+    SEEKS_MAX = 64,    /* details out of order for which a batch is searched as a whole */
+    SLOTS_MAX = 65536, /* warp slots of an SM; more are nonsense */
+};
 
 /* ---- the waiting batch ----------------------------------------------------------------------- */
 
@@ -51,10 +54,12 @@ static size_t find_row(struct peer *p, int64_t correlation)
     size_t n = p->kernels.count, i = p->kernel_next;
     while (i < n && peer_cell(&p->kernels, i, PEER_kernel_has_details) == 0)
         i++;
+    p->kernel_next = i; /* rows without details are passed over once, not with every detail */
     if (i < n && awaits(p, i, correlation))
         return i;
-    if (p->kernel_seeks++ >= SEEKS_MAX)
+    if (p->kernel_seeks == SEEKS_MAX)
         return n;
+    p->kernel_seeks++;
     for (i = p->kernel_next; i < n; i++)
         if (awaits(p, i, correlation))
             return i;
@@ -81,9 +86,7 @@ static int64_t kernel_name(struct peer *p, int64_t id)
 /* What the batch's row alone says: its name and resources. */
 static struct config_row bare_config(struct peer *p, size_t row)
 {
-    struct config_row c;
-    for (unsigned i = 0; i < COL_config_COUNT; i++)
-        ((int64_t *)&c)[i] = CELL_NULL;
+    UNKNOWN(config, c);
     c.id = 0;
     c.name = kernel_name(p, peer_cell(&p->kernels, row, PEER_kernel_kernel_id));
     c.device = p->only_device;
@@ -119,10 +122,7 @@ struct detail {
     struct span grid, block, limiter, scope;
 };
 
-#define D(name, kind, member)                                                                      \
-    {                                                                                              \
-        name, FIELD_##kind, offsetof(struct detail, member)                                        \
-    }
+#define D(name, kind, member) FIELD(detail, name, kind, member)
 
 static const struct field detail_fields[] = {
     D("corr_id", INT, correlation),
@@ -179,10 +179,13 @@ static void fill_occupancy(const struct peer *p, const struct detail *d, struct 
         return;
     if (__builtin_mul_overflow(c->block_x * c->block_y, c->block_z, &threads) || threads > 65536)
         return;
-    int64_t warps = (threads - 1) / warp + 1;
+    int64_t warps = (threads - 1) / warp + 1, resident = warps * d->max_blocks;
+    int64_t slots = (resident * 1000000 + d->occupancy / 2) / d->occupancy;
+    if (slots > SLOTS_MAX)
+        return;
     c->occ_blocks = d->max_blocks;
-    c->occ_warps = warps * d->max_blocks;
-    c->occ_max_warps = (c->occ_warps * 1000000 + d->occupancy / 2) / d->occupancy;
+    c->occ_warps = resident;
+    c->occ_max_warps = slots;
     c->occ_limit_warps = c->occ_max_warps / warps;
     c->occ_limit_regs = limit_of(d->by_regs, c->occ_max_warps, warps);
     c->occ_limit_shared = limit_of(d->by_shared, c->occ_max_warps, warps);
@@ -227,19 +230,16 @@ void peer_pending_kernels(struct peer *p)
 {
     const struct peer_rows *k = &p->kernels;
     for (size_t i = 0; i < k->count && !p->code; i++) {
-        struct kernel_row row = {
-            .start = peer_time(k->base, peer_cell(k, i, PEER_kernel_dt_ns)),
-            .duration = peer_duration(k, i, PEER_kernel_duration_ns),
-            .config = p->kernel_config[i],
-            .stream =
-                peer_stream(p, p->only_device, CELL_NULL, peer_cell(k, i, PEER_kernel_stream_id)),
-            .correlation = peer_cell(k, i, PEER_kernel_corr_id),
-            .scope = p->kernel_scope[i],
-            .graph = CELL_NULL,
-            .graph_node = CELL_NULL,
-            .external_kind = peer_cell(k, i, PEER_kernel_external_kind),
-            .external_id = peer_cell(k, i, PEER_kernel_external_id),
-        };
+        UNKNOWN(kernel, row);
+        row.start = peer_time(k->base, peer_cell(k, i, PEER_kernel_dt_ns));
+        row.duration = peer_duration(k, i, PEER_kernel_duration_ns);
+        row.config = p->kernel_config[i];
+        row.stream =
+            peer_stream(p, p->only_device, CELL_NULL, peer_cell(k, i, PEER_kernel_stream_id));
+        row.correlation = peer_cell(k, i, PEER_kernel_corr_id);
+        row.scope = p->kernel_scope[i];
+        row.external_kind = peer_cell(k, i, PEER_kernel_external_kind);
+        row.external_id = peer_cell(k, i, PEER_kernel_external_id);
         if (!row.config) {
             struct config_row c = bare_config(p, i);
             row.config = config_id(p, &c);

@@ -19,10 +19,7 @@ struct job_start {
     struct span session, app, host, run, engine, devices, gpus, cuda_gpus;
 };
 
-#define J(name, kind, member)                                                                      \
-    {                                                                                              \
-        name, FIELD_##kind, offsetof(struct job_start, member)                                     \
-    }
+#define J(name, kind, member) FIELD(job_start, name, kind, member)
 
 static const struct field job_fields[] = {
     J("pid", INT, pid),
@@ -44,10 +41,7 @@ struct gpu {
     bool taken; /* a static description was found for this one */
 };
 
-#define G(name, kind, member)                                                                      \
-    {                                                                                              \
-        name, FIELD_##kind, offsetof(struct gpu, member)                                           \
-    }
+#define G(name, kind, member) FIELD(gpu, name, kind, member)
 
 static const struct field gpu_fields[] = {
     G("id", INT, id),
@@ -116,9 +110,7 @@ static void add_gpu(struct peer *p, const struct gpu *is, const struct gpu *mana
     const struct gpu *s = is ? is : &none, *m = managed ? managed : &none;
     int64_t index = managed ? m->id : s->id;
     char vendor[16];
-    struct device_row d;
-    for (unsigned i = 0; i < COL_device_COUNT; i++)
-        ((int64_t *)&d)[i] = CELL_NULL;
+    UNKNOWN(device, d);
     d.id = index + 1;
     d.index = index;
     d.name = peer_name_span(p, either(s->name, m->name));
@@ -292,10 +284,7 @@ struct capability {
     struct span feature, status, mode, reason, message;
 };
 
-#define F(name, kind, member)                                                                      \
-    {                                                                                              \
-        name, FIELD_##kind, offsetof(struct capability, member)                                    \
-    }
+#define F(name, kind, member) FIELD(capability, name, kind, member)
 
 static const struct field capability_fields[] = {
     F("feature", TEXT, feature), F("requested", BOOL, requested), F("status", TEXT, status),
@@ -362,10 +351,7 @@ struct moment {
     struct span name;
 };
 
-#define M(name, kind, member)                                                                      \
-    {                                                                                              \
-        name, FIELD_##kind, offsetof(struct moment, member)                                        \
-    }
+#define M(name, kind, member) FIELD(moment, name, kind, member)
 
 static const struct field moment_fields[] = {
     M("name", TEXT, name),

@@ -126,6 +126,12 @@ int64_t peer_device(struct peer *p, int64_t id);
 /* base + dt, or CELL_NULL where that is no time. */
 int64_t peer_time(int64_t base, int64_t dt);
 
+/* A row of which nothing is known yet, columns added later included. */
+#define UNKNOWN(type, row)                                                                         \
+    struct type##_row row;                                                                         \
+    for (unsigned unknown_ = 0; unknown_ < COL_##type##_COUNT; unknown_++)                         \
+    ((int64_t *)&row)[unknown_] = CELL_NULL
+
 /* ---- handlers, in the table of peer.c ---- */
 
 /* A line whose structure is sound. */

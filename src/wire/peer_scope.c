@@ -56,17 +56,12 @@ static int64_t path_node(struct peer *p, int64_t parent, int64_t name)
     if (!added)
         return found[PATH_INSTANCE];
     found[PATH_INSTANCE] = ++p->instances;
-    peer_add(p, RECORD_scope,
-             &(struct scope_row){.start = CELL_NULL,
-                                 .duration = CELL_NULL,
-                                 .instance = p->instances,
-                                 .parent = parent,
-                                 .name = name,
-                                 .tag = 0,
-                                 .thread = CELL_NULL,
-                                 .depth = CELL_NULL,
-                                 .repeat = CELL_NULL,
-                                 .warmup = CELL_NULL});
+    UNKNOWN(scope, row);
+    row.instance = p->instances;
+    row.parent = parent;
+    row.name = name;
+    row.tag = 0;
+    peer_add(p, RECORD_scope, &row);
     return p->instances;
 }
 
@@ -203,35 +198,33 @@ static void forget_scope(struct peer *p, int64_t *open)
     rowset_remove(&p->scopes, open);
 }
 
+/* What rows of both kinds say of an open scope. */
+#define FILL_SCOPE(row, open)                                                                      \
+    do {                                                                                           \
+        (row).start = (open)[OPEN_START];                                                          \
+        (row).instance = (open)[OPEN_INSTANCE];                                                    \
+        (row).parent = (open)[OPEN_PARENT];                                                        \
+        (row).name = (open)[OPEN_NAME];                                                            \
+        (row).depth = (open)[OPEN_DEPTH];                                                          \
+        (row).repeat = (open)[OPEN_REPEAT];                                                        \
+        (row).warmup = (open)[OPEN_WARMUP];                                                        \
+    } while (0)
+
 static void add_open_row(struct peer *p, const int64_t *open)
 {
-    peer_add(p, RECORD_scope_open,
-             &(struct scope_open_row){.start = open[OPEN_START],
-                                      .instance = open[OPEN_INSTANCE],
-                                      .parent = open[OPEN_PARENT],
-                                      .name = open[OPEN_NAME],
-                                      .tag = CELL_NULL,
-                                      .thread = CELL_NULL,
-                                      .depth = open[OPEN_DEPTH],
-                                      .repeat = open[OPEN_REPEAT],
-                                      .warmup = open[OPEN_WARMUP]});
+    UNKNOWN(scope_open, row);
+    FILL_SCOPE(row, open);
+    peer_add(p, RECORD_scope_open, &row);
 }
 
 static void add_ended_row(struct peer *p, const int64_t *open, int64_t end)
 {
     int64_t start = open[OPEN_START];
     bool timed = start != CELL_NULL && end != CELL_NULL && end >= start;
-    peer_add(p, RECORD_scope,
-             &(struct scope_row){.start = start,
-                                 .duration = timed ? end - start : CELL_NULL,
-                                 .instance = open[OPEN_INSTANCE],
-                                 .parent = open[OPEN_PARENT],
-                                 .name = open[OPEN_NAME],
-                                 .tag = CELL_NULL,
-                                 .thread = CELL_NULL,
-                                 .depth = open[OPEN_DEPTH],
-                                 .repeat = open[OPEN_REPEAT],
-                                 .warmup = open[OPEN_WARMUP]});
+    UNKNOWN(scope, row);
+    FILL_SCOPE(row, open);
+    row.duration = timed ? end - start : CELL_NULL;
+    peer_add(p, RECORD_scope, &row);
 }
 
 /* An end or a cut. Without its begin (a lost part of the log) the row's own

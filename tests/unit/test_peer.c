@@ -1,9 +1,5 @@
 /* test_peer.c - sessions of the public client's format come out as rows of ours. */
-#include "base/alloc.h"
-#include "base/err.h"
-#include "base/lines.h"
-#include "wire/decode.h"
-#include "wire/peer_encode.h"
+#include "peer_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,132 +9,8 @@
 
 #include <cmocka.h>
 
+#define DATA    "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34/"
 #define SESSION "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
-
-/* What the visitor saw, one line each: "kernel start=1 duration=2 …"; unknown cells
- * are left out, names appear as 'text', times without the session's epoch. */
-struct seen {
-    struct buf text;
-    char *names[512];
-    int64_t epoch; /* subtracted from TIME cells */
-};
-
-static int see_header(void *arg, const struct wire_header *h)
-{
-    struct seen *s = arg;
-    buf_printf(&s->text, "header %s app=%s pid=%lld host=%s run=%s engine=%s backend=%s start=%lld",
-               h->session, h->app, (long long)h->pid, h->host, h->run, h->engine, h->backend,
-               (long long)(h->start - s->epoch));
-    buf_printf(&s->text, "%s%s\n", h->simulated ? " simulated" : "",
-               h->clock_real == h->start && h->clock_monotonic == h->start ? "" : " clock");
-    return 0;
-}
-
-static int see_name(void *arg, uint32_t id, const char *text, size_t len)
-{
-    struct seen *s = arg;
-    assert_int_equal(text[len], 0);
-    if (id < 512) {
-        assert_null(s->names[id]); /* each is delivered once */
-        s->names[id] = strdup(text);
-    }
-    return 0;
-}
-
-static void see_cell(struct seen *s, const struct column *c, int64_t v)
-{
-    if (v == CELL_NULL)
-        return;
-    buf_printf(&s->text, " %s=", c->name);
-    if (c->ref == RECORD_name && v == 0)
-        buf_str(&s->text, "''");
-    else if (c->ref == RECORD_name)
-        buf_printf(&s->text, "'%s'", v < 512 && s->names[v] ? s->names[v] : "?");
-    else if (c->coding == CODING_HEX)
-        buf_printf(&s->text, "0x%llx", (unsigned long long)v);
-    else
-        buf_i64(&s->text, c->coding == CODING_TIME ? v - s->epoch : v);
-}
-
-static int see_batch(void *arg, const struct wire_batch *b)
-{
-    struct seen *s = arg;
-    for (size_t i = 0; i < b->rows; i++) {
-        buf_str(&s->text, b->record->type);
-        for (unsigned c = 0; c < b->record->column_count; c++)
-            if (b->col[c])
-                see_cell(s, &b->record->columns[c], b->col[c][i]);
-        buf_char(&s->text, '\n');
-    }
-    return 0;
-}
-
-static struct wire_visitor visitor_of(struct seen *s)
-{
-    return (struct wire_visitor){
-        .arg = s, .header = see_header, .name = see_name, .batch = see_batch};
-}
-
-static void seen_fini(struct seen *s)
-{
-    buf_fini(&s->text);
-    for (int i = 0; i < 512; i++)
-        free(s->names[i]);
-}
-
-static void feed_file(struct decoder *d, struct seen *s, const char *name)
-{
-    char path[512];
-    struct lines *l;
-    struct err e;
-    char *line;
-    size_t len;
-    bool complete;
-    const char *root = getenv("GPUFL_SOURCE_DIR");
-    const struct wire_visitor v = visitor_of(s);
-    snprintf(path, sizeof path, "%s/tests/data/peer/" SESSION "/%s", root ? root : ".", name);
-    if (lines_open(&l, path, WIRE_MAX_LINE, &e))
-        fail_msg("%s", e.text);
-    while (lines_next(l, &line, &len, &complete))
-        assert_int_equal(decoder_feed(d, line, len, &v), 0);
-    lines_close(l);
-}
-
-/* A decoder and what it delivered. */
-struct run {
-    struct decoder *d;
-    struct seen seen;
-};
-
-static void run_begin(struct run *r, int64_t epoch)
-{
-    memset(r, 0, sizeof *r);
-    r->seen.epoch = epoch;
-    buf_init(&r->seen.text, 64u << 20);
-    assert_int_equal(decoder_open(&r->d), 0);
-}
-
-static void run_line(struct run *r, const char *line)
-{
-    const struct wire_visitor v = visitor_of(&r->seen);
-    size_t len = strlen(line);
-    char *copy = malloc(len + 1); /* ends where the heap block ends */
-    memcpy(copy, line, len);
-    assert_int_equal(decoder_feed(r->d, copy, len, &v), 0);
-    free(copy);
-}
-
-static void run_finish(struct run *r)
-{
-    const struct wire_visitor v = visitor_of(&r->seen);
-    assert_int_equal(decoder_finish(r->d, &v), 0);
-}
-
-static void run_end(struct run *r)
-{
-    decoder_close(r->d);
-    seen_fini(&r->seen);
-}
 
 static const char sample[] =
     "header 5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34 app=train pid=4711 host=node7 run= engine=Trace "
@@ -220,10 +92,10 @@ static void test_sample(void **state)
     (void)state;
     struct run r;
     run_begin(&r, 1770000000000000000);
-    static const char *const files[] = {"device.1.log", "device.2.log", "scope.1.log",
-                                        "system.1.log", "sass.1.log"};
+    static const char *const files[] = {DATA "device.1.log", DATA "device.2.log",
+                                        DATA "scope.1.log", DATA "system.1.log", DATA "sass.1.log"};
     for (int i = 0; i < 5; i++)
-        feed_file(r.d, &r.seen, files[i]);
+        run_file(&r, files[i]);
     run_finish(&r);
     assert_string_equal(buf_cstr(&r.seen.text), sample);
     const struct decode_stats *s = decoder_stats(r.d);
@@ -250,15 +122,6 @@ static void expect(const char *const *lines, const char *want)
 }
 
 #define EXPECT(want, ...) expect((const char *const[]){__VA_ARGS__, NULL}, want)
-#define BATCH(type, rest) "{\"version\":1,\"type\":\"" type "\",\"session_id\":\"s\"," rest "}"
-#define DICTIONARY                                                                                 \
-    "{\"version\":1,\"type\":\"dictionary_update\",\"session_id\":\"s\","                          \
-    "\"kernel_dict\":{\"1\":\"k\"},\"scope_name_dict\":{\"1\":\"a\",\"2\":\"b\"}}"
-#define DETAIL(corr, grid, scope)                                                                  \
-    "{\"version\":1,\"type\":\"kernel_detail\",\"session_id\":\"s\",\"corr_id\":" corr             \
-    ",\"grid\":\"" grid "\",\"user_scope\":\"" scope "\"}"
-#define JOB(gpus)                                                                                  \
-    "{\"type\":\"job_start\",\"session_id\":\"s\",\"ts_ns\":5,\"gpu_static_devices\":[" gpus "]}"
 
 /* Columns are found by name; where a line names none, by place. Rows may be null,
  * short or long, cells null, columns unknown. */
@@ -327,8 +190,6 @@ static void test_details(void **state)
     run_end(&r);
 }
 
-#define SCOPES(rows) BATCH("scope_event_batch", "\"base_time_ns\":100,\"rows\":[" rows "]")
-
 /* Two threads open the same scopes: the inner one's parent is their common path. */
 static void test_scopes_of_threads(void **state)
 {
@@ -389,9 +250,6 @@ static void test_scope_without_begin(void **state)
     assert_int_equal(decoder_stats(r.d)->foreign_orphans, 1);
     run_end(&r);
 }
-
-#define GPU(id, vendor)                                                                            \
-    "{\"id\":" id ",\"name\":\"g\",\"uuid\":\"u" id "\",\"vendor\":\"" vendor "\"}"
 
 /* AMD numbers copy kinds otherwise, and its energy is in no known unit. */
 static void test_amd(void **state)
@@ -477,265 +335,6 @@ static void test_warnings(void **state)
     run_end(&r);
 }
 
-/* ---- damage ---------------------------------------------------------------------------------- */
-
-static const char *const kinds[] = {
-    JOB(GPU("0", "NVIDIA")),
-    DICTIONARY,
-    BATCH("kernel_event_batch", "\"base_time_ns\":0,\"rows\":[[1,1,0,1,5,0,0,1,0,0],[2,1]]"),
-    DETAIL("5", "(1,1,1)", "a|b"),
-    SCOPES("[1,11,1,0,0,0,0,101],[2,12,1,0,1,0,0,102],[5,12,1,1,1,0,0,102]"),
-    BATCH("memcpy_event_batch", "\"base_time_ns\":9,\"columns\":[\"dt_ns\"],\"rows\":[[0]]"),
-    BATCH("device_metric_batch", "\"base_time_ns\":0,\"rows\":[[0,0,1,2,3,4,5,6,7,8]]"),
-    "{\"type\":\"memset_event\",\"device_id\":\"0\",\"stream_id\":\"7\",\"start_ns\":1}",
-    "{\"type\":\"capture_capabilities\",\"capabilities\":[{\"feature\":\"x\"},{}]}",
-    "{\"type\":\"nvtx_marker_event\",\"name\":\"fwd\"}",
-    "{\"type\":\"shutdown\",\"ts_ns\":9}",
-};
-
-enum { KINDS = sizeof kinds / sizeof *kinds };
-
-static void test_every_truncation_is_damage(void **state)
-{
-    (void)state;
-    for (int k = 0; k < KINDS; k++) {
-        struct run r;
-        size_t n = strlen(kinds[k]);
-        run_begin(&r, 0);
-        for (size_t len = 1; len < n; len++) {
-            char *cut = strndup(kinds[k], len);
-            run_line(&r, cut);
-            free(cut);
-        }
-        assert_int_equal(decoder_stats(r.d)->damaged, n - 1);
-        assert_int_equal(r.seen.text.len, 0);
-        run_end(&r);
-    }
-}
-
-static void test_damage(void **state)
-{
-    (void)state;
-    static const char *const lines[] = {
-        BATCH("memcpy_event_batch", "\"rows\":[[0,1,1,1,3,1]]"),
-        BATCH("memcpy_event_batch", "\"base_time_ns\":1"),
-        BATCH("memcpy_event_batch", "\"base_time_ns\":\"1\",\"rows\":[]"),
-        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":{}"),
-        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[1]"),
-        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[[1.5]]"),
-        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[[\"1\"]]"),
-        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[],\"columns\":[1]"),
-        BATCH("memcpy_event_batch", "\"base_time_ns\":1,\"rows\":[[18446744073709551616]]"),
-    };
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        struct run r;
-        run_begin(&r, 0);
-        run_line(&r, lines[i]);
-        run_finish(&r);
-        assert_int_equal(decoder_stats(r.d)->damaged, 1);
-        assert_int_equal(r.seen.text.len, 0);
-        run_end(&r);
-    }
-}
-
-static uint64_t random_state = 3;
-
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    return random_state ^= random_state << 17;
-}
-
-/* Changed bytes anywhere: nothing is read out of bounds, nothing leaks. */
-static void test_mutations(void **state)
-{
-    (void)state;
-    static const char interesting[] = "0123456789-,:[]{}\"\\nulltrue.eE ()|";
-    struct run r;
-    run_begin(&r, 0);
-    for (int i = 0; i < 30000; i++) {
-        char line[512];
-        snprintf(line, sizeof line, "%s", kinds[random_next() % KINDS]);
-        size_t n = strlen(line);
-        for (uint64_t k = random_next() % 4; k; k--)
-            line[random_next() % n] = interesting[random_next() % (sizeof interesting - 1)];
-        const struct wire_visitor none = {0};
-        char *exact = malloc(n);
-        memcpy(exact, line, n);
-        assert_int_equal(decoder_feed(r.d, exact, n, &none), 0);
-        free(exact);
-    }
-    const struct decode_stats *s = decoder_stats(r.d);
-    assert_true(s->damaged > 1000 && s->foreign > 10000);
-    run_end(&r);
-}
-
-static int count_batch(void *arg, const struct wire_batch *b)
-{
-    *(size_t *)arg += b->rows;
-    return 0;
-}
-
-/* Every allocation fails once: an error, never a crash or a leak. */
-static void test_out_of_memory(void **state)
-{
-    (void)state;
-    for (int64_t n = 0;; n++) {
-        struct decoder *d = NULL;
-        size_t rows = 0;
-        const struct wire_visitor v = {.arg = &rows, .batch = count_batch};
-        mem_fail_at(n);
-        int code = decoder_open(&d);
-        for (int k = 0; k < KINDS && !code; k++) {
-            char *line = strdup(kinds[k]);
-            code = decoder_feed(d, line, strlen(line), &v);
-            free(line);
-        }
-        code = code ? code : decoder_finish(d, &v);
-        bool failed = mem_count() > n;
-        mem_fail_at(-1);
-        assert_int_equal(code, failed ? GPUFL_E_NOMEM : 0);
-        if (d)
-            assert_int_equal(decoder_stats(d)->damaged, 0);
-        decoder_close(d);
-        if (!failed)
-            break;
-        assert_true(n < 1000);
-    }
-}
-
-/* ---- there and back -------------------------------------------------------------------------- */
-
-static void encode_names_of(struct peer_encoder *e)
-{
-    static const char *const names[] = {"GPU A", "GPU-1", "nvidia", "sm_90",
-                                        "_Z1kv", "outer", "inner",  "registers"};
-    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
-        assert_int_equal(peer_encoder_name(e, i + 1, names[i], strlen(names[i])), 0);
-}
-
-#define ROWS(e, type, ...)                                                                         \
-    do {                                                                                           \
-        const struct type##_row rows_[] = {__VA_ARGS__};                                           \
-        assert_int_equal(peer_encoder_rows(e, RECORD_##type, (const int64_t *)rows_,               \
-                                           sizeof rows_ / sizeof *rows_),                          \
-                         0);                                                                       \
-    } while (0)
-
-static void encode_session(struct peer_encoder *e)
-{
-    const struct wire_header h = {.session = "s",
-                                  .app = "toy",
-                                  .pid = 7,
-                                  .host = "h",
-                                  .engine = "Trace",
-                                  .backend = "nvidia",
-                                  .start = 0,
-                                  .clock_monotonic = 0,
-                                  .clock_real = 1000};
-    assert_int_equal(peer_encoder_header(e, &h), 0);
-    encode_names_of(e);
-    ROWS(e, device,
-         {.id = 1,
-          .name = 1,
-          .uuid = 2,
-          .vendor = 3,
-          .arch = 4,
-          .memory_total = 1ll << 30,
-          .sm_count = 132,
-          .warp_size = 32,
-          .regs_per_block = 65536,
-          .shared_per_block = 49152,
-          .l2_size = 1 << 20,
-          .compute_major = 9});
-    ROWS(e, stream, {1, 1, 1, 7});
-    ROWS(e, config,
-         {.id = 1,
-          .name = 5,
-          .device = 1,
-          .grid_x = 3,
-          .grid_y = 2,
-          .grid_z = 1,
-          .block_x = 96,
-          .block_y = 1,
-          .block_z = 1,
-          .registers = 40,
-          .shared_dynamic = 16,
-          .occ_blocks = 7,
-          .occ_limit_warps = 21,
-          .occ_limit_regs = 7,
-          .occ_limit_shared = CELL_NULL,
-          .occ_limit_blocks = 16,
-          .occ_limiter = 8,
-          .occ_warps = 21,
-          .occ_max_warps = 64});
-    ROWS(e, scope_open, {.start = 10, .instance = 4, .name = 6});
-    ROWS(e, scope_open, {.start = 11, .instance = 5, .parent = 4, .name = 7, .depth = 1});
-    ROWS(e, kernel,
-         {.start = 100, .duration = 5, .config = 1, .stream = 1, .correlation = 9, .scope = 5},
-         {.start = 110,
-          .duration = 6,
-          .config = 1,
-          .stream = 1,
-          .correlation = 9,
-          .scope = 5,
-          .external_kind = 3,
-          .external_id = -7});
-    ROWS(e, memcpy,
-         {.start = 90, .duration = 2, .bytes = 64, .kind = 1, .stream = 1, .correlation = 8});
-    ROWS(e, scope,
-         {.start = 11, .duration = 300, .instance = 5, .parent = 4, .name = 7, .depth = 1});
-    ROWS(e, scope, {.start = 10, .duration = 400, .instance = 4, .name = 6});
-    ROWS(e, end, {.time = 500});
-    assert_int_equal(peer_encoder_finish(e), 0);
-}
-
-static void test_there_and_back(void **state)
-{
-    (void)state;
-    struct peer_encoder *e;
-    const struct peer_encode_config c = {.log_path = "x"};
-    assert_int_equal(peer_encoder_open(&e, &c), 0);
-    encode_session(e);
-    struct run r;
-    run_begin(&r, 1000);
-    for (int i = 0; i < PEER_CHANNEL_COUNT; i++) {
-        char *at = strdup(buf_cstr(peer_encoder_lines(e, i))), *rest = at;
-        for (char *line; (line = strsep(&rest, "\n"));)
-            run_line(&r, line);
-        free(at);
-    }
-    run_finish(&r);
-    assert_string_equal(
-        buf_cstr(&r.seen.text),
-        "header s app=toy pid=7 host=h run= engine=Trace backend=nvidia start=0\n"
-        "device id=1 index=0 name='GPU A' uuid='GPU-1' vendor='nvidia' pci='' arch='sm_90' "
-        "memory_total=1073741824 sm_count=132 warp_size=32 regs_per_block=65536 "
-        "shared_per_block=49152 l2_size=1048576 compute_major=9 compute_minor=0 driver=''\n"
-        "config id=1 name='_Z1kv' device=1 grid_x=3 grid_y=2 grid_z=1 block_x=96 block_y=1 "
-        "block_z=1 registers=40 shared_static=0 shared_dynamic=16 shared_executed=0 "
-        "local_per_thread=0 local_total=0 cache_requested=0 cache_executed=0 occ_blocks=7 "
-        "occ_limit_warps=21 occ_limit_regs=7 occ_limit_shared=21 occ_limit_blocks=16 "
-        "occ_limiter='registers' occ_warps=21 occ_max_warps=64\n"
-        "scope instance=1 parent=0 name='outer' tag=''\n"
-        "scope instance=2 parent=1 name='inner' tag=''\n"
-        "stream id=1 device=1 number=7\n"
-        "kernel start=100 duration=5 config=1 stream=1 correlation=9 scope=2 external_kind=0 "
-        "external_id=0\n"
-        "kernel start=110 duration=6 config=1 stream=1 correlation=4294967295 scope=2 "
-        "external_kind=3 external_id=-7\n"
-        "memcpy start=90 duration=2 bytes=64 kind=1 stream=1 correlation=8\n"
-        "end time=500 reason='shutdown'\n"
-        "scope start=11 duration=300 instance=4 parent=3 name='inner' depth=1 repeat=0 warmup=0\n"
-        "scope start=10 duration=400 instance=3 parent=0 name='outer' depth=0 repeat=0 "
-        "warmup=0\n");
-    assert_int_equal(decoder_stats(r.d)->damaged, 0);
-    assert_int_equal(decoder_stats(r.d)->foreign_orphans, 0);
-    run_end(&r);
-    peer_encoder_close(e);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -751,11 +350,6 @@ int main(void)
         cmocka_unit_test(test_devices_are_joined_by_uuid),
         cmocka_unit_test(test_crash),
         cmocka_unit_test(test_warnings),
-        cmocka_unit_test(test_every_truncation_is_damage),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_there_and_back),
     };
     return cmocka_run_group_tests_name("peer", tests, NULL, NULL);
 }
