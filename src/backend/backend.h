@@ -42,6 +42,36 @@ struct launch {
     int64_t duration; /* ns */
 };
 
+/* What the program called, as in wait.call. */
+enum wait_call {
+    WAIT_OTHER,
+    WAIT_EVENT,
+    WAIT_STREAM_EVENT, /* a stream waits, not the host */
+    WAIT_STREAM,
+    WAIT_CONTEXT,
+    WAIT_COPY,
+    WAIT_FILL,
+    WAIT_FREE,
+    WAIT_ALLOC,
+    WAIT_MODULE,
+    WAIT_LAUNCH
+};
+
+enum { WAIT_NO_STREAM = UINT32_MAX };
+
+struct wait {
+    enum wait_call call;
+    bool async; /* the call's asynchronous form */
+    uint32_t correlation;
+    uint32_t device;  /* the driver's ordinal */
+    uint32_t context; /* the driver's number */
+    uint32_t stream;  /* the driver's number in the context, or WAIT_NO_STREAM */
+    uint32_t stack;   /* of sink_ops.stack; 0: none */
+    int64_t start;    /* ns */
+    int64_t duration; /* ns */
+    int64_t bytes;    /* or CELL_NULL */
+};
+
 struct sink;
 
 struct sink_ops {
@@ -52,6 +82,14 @@ struct sink_ops {
     /* [hot] True where launches must be reported one by one although nothing
      * counts them (a scope is open on this thread). */
     bool (*in_scope)(struct sink *s);
+
+    /* [hot] The calling thread's host stack, interned; 0: not asked for here, or lost (counted).
+     * Stands for the whole call: taken at its entry where it waits for sure, at its exit
+     * where only a long one is reported. */
+    uint32_t (*stack)(struct sink *s);
+
+    /* [hot] One call that waited, on the thread that made it, after it returned. */
+    void (*wait)(struct sink *s, const struct wait *w);
 
     /* [collector] Ids. name: any text, copied; the pointer is used as a cache
      * key but its content is compared. config: key columns filled, id and occ_*
@@ -98,6 +136,7 @@ enum engine_bit { /* what of the ladder the session wants */
 struct trace_config {
     unsigned engines; /* enum engine_bit */
     bool synchronization, external_correlation, memory, graph_launches;
+    bool waits;           /* report calls that wait (sink_ops.wait) */
     bool yield;           /* leave the profiling interface to another tool */
     int64_t buffer_bytes; /* of one activity buffer */
     int64_t pool_bytes;   /* most memory for activity buffers */

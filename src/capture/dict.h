@@ -8,8 +8,9 @@
  * are arbitrary and go through a hash table first. The strings are the intern
  * table's.
  *
- * A dictionary refers only to dictionaries above it in schema/records.def, so
- * one pass from the last to the first finds everything that is needed.
+ * A dictionary refers only to itself and to dictionaries above it in
+ * schema/records.def, so one pass from the last to the first finds everything
+ * that is needed.
  *
  * [collector] */
 #ifndef GPUFL_CAPTURE_DICT_H

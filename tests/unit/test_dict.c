@@ -76,7 +76,7 @@ static void define_some(struct fixture *f)
     assert_int_equal(dict_define(&f->dict, RECORD_config, &config.id), 0);
 }
 
-/* What dict_need relies on: a dictionary refers to earlier ones only. */
+/* What dict_need relies on: a dictionary refers to earlier ones, or to itself. */
 static void test_schema_order(void **state)
 {
     (void)state;
@@ -85,8 +85,28 @@ static void test_schema_order(void **state)
             continue;
         assert_int_equal(records[t].columns[0].ref, RECORD_NONE);
         for (unsigned c = 0; c < records[t].column_count; c++)
-            assert_true(records[t].columns[c].ref < t);
+            assert_true(records[t].columns[c].ref <= t);
     }
+}
+
+/* The rows of a dictionary that refers to itself: a whole chain from its last id. */
+static void test_chain(void **state)
+{
+    struct fixture *f = *state;
+    enum { FRAMES = 300 };
+    for (int64_t id = 1; id <= FRAMES; id++)
+        assert_int_equal(dict_define(&f->d, RECORD_stack, (int64_t[]){id, id - 1, CELL_NULL, id}),
+                         0);
+    struct sync_row row = {.stack = FRAMES};
+    struct dict_line line;
+    size_t rows = 0;
+    assert_int_equal(dict_need(&f->d, CHANNEL_DEVICE, RECORD_sync, (const int64_t *)&row, 1), 0);
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    while (dict_encode(&f->d, CHANNEL_DEVICE, &out, &line))
+        rows += line.type == RECORD_stack ? line.rows : 0;
+    assert_int_equal(rows, FRAMES);
+    buf_fini(&out);
 }
 
 static void test_transitive_and_once(void **state)
@@ -309,6 +329,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schema_order),
+        T(test_chain),
         T(test_transitive_and_once),
         T(test_channels_are_apart),
         T(test_none_null_and_unknown),

@@ -236,7 +236,7 @@ static void test_round_trip(void **state)
     writer_counts(f->w, &n);
     assert_int_equal(n.bytes, p.bytes);
     assert_int_equal(n.bytes, parts_disk_bytes(f->dir));
-    assert_int_equal(p.parts, 3);
+    assert_int_equal(p.parts, CHANNEL_COUNT);
     assert_int_equal(n.rows[RECORD_config], CONFIGS); /* once a part */
     assert_int_equal(n.rows[RECORD_device], 2 * 2);   /* device and system channel */
 }

@@ -1,0 +1,48 @@
+/* python.h - the frames of the CPython interpreter, read from its memory.
+ *
+ * No GIL, no C API: the calling thread's own frames stand still while it is in our
+ * callback, and offsets are those of the version. A version that has not been
+ * tested with a real interpreter, or whose start-up check fails, is off with a
+ * reason. See python.c for the versions. */
+#ifndef GPUFL_STACK_PYTHON_H
+#define GPUFL_STACK_PYTHON_H
+
+#include "stack/stack.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct python_frame {
+    const void *code; /* address of the code object */
+    uint64_t key;     /* of its content: two equal keys are the same function and file */
+    uint32_t place;   /* instruction, in bytes from the code's start */
+    uintptr_t native; /* address on the C stack inside the native frame of the interpreter loop
+                          that runs this frame and those after it up to the next one with an
+                          address; 0: the loop of the frame before runs this one too, or unknown */
+};
+
+/* Looks for an interpreter in this process and checks it. True: frames can be read from now on.
+ * Cheap where nothing changed. On a thread whose Python frames may be the known ones. [any] */
+bool python_find(void);
+
+/* Sentence for capabilities: "CPython 3.12.3" or why not. Static. [any] */
+const char *python_status(void);
+
+/* The calling thread's frames, innermost first; 0: none, or it is no thread of Python. [hot] */
+size_t python_walk(struct python_frame *frames, size_t most);
+
+/* The code object behind a frame just walked on this thread, copied at first sight; NULL: no
+ * room or unreadable. [hot, first sight] */
+const struct stack_code *python_code(const struct python_frame *f);
+
+/* Line of an instruction, from the code's line table kept with it; 0: unknown. [hot, first sight] */
+int python_line(const struct stack_code *code, uint32_t place);
+
+/* Is this address in the interpreter's loop, or another part of the interpreter between its
+ * loop and C functions? For folding. [hot] */
+bool python_is_interpreter(uintptr_t pc);
+
+void python_forget(void); /* in a forked child */
+
+#endif

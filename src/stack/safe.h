@@ -1,0 +1,18 @@
+/* safe.h - reading memory that may not be there.
+ *
+ * Every read of Python's objects and of stacks beyond the thread's own limits goes
+ * through here: a page that was found readable lately is read directly, another one
+ * is probed with process_vm_readv, which answers EFAULT instead of a signal. */
+#ifndef GPUFL_STACK_SAFE_H
+#define GPUFL_STACK_SAFE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Copies n bytes; false: not all of them are readable, *to is then undefined. [hot] */
+bool safe_read(void *to, const void *from, size_t n);
+
+/* Pages found readable are probed again after this. [collector, every flush] */
+void safe_age(void);
+
+#endif
