@@ -305,11 +305,15 @@ static size_t utf8_encode(uint32_t c, char out[4])
     return len;
 }
 
-/* \uXXXX at s (behind the u), with its second half where it is a pair. */
+/* \uXXXX at s (behind the u), with its second half where it is a pair. Readers that only
+ * pass over strings do not check the digits: without all four nothing but the u is taken. */
 static uint32_t unescape_unicode(const char **s, const char *end)
 {
     enum { REPLACEMENT = 0xfffd };
-    uint32_t c = (uint32_t)hex4(*s, end);
+    int digits = hex4(*s, end);
+    if (digits < 0)
+        return REPLACEMENT;
+    uint32_t c = (uint32_t)digits;
     *s += 4;
     if (c < 0xd800 || c > 0xdfff)
         return c;
@@ -336,6 +340,10 @@ static size_t next_character(const char **s, const char *end, char out[4])
         return n;
     }
     static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    if (*s == end) { /* a backslash that escapes nothing */
+        out[0] = '\\';
+        return 1;
+    }
     char escape = *(*s)++;
     if (escape == 'u')
         return utf8_encode(unescape_unicode(s, end), out);

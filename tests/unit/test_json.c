@@ -283,6 +283,32 @@ static void test_long_number(void **state)
     assert_true(read_text(text, 300, out, sizeof out));
 }
 
+/* Text that no json_read has checked, as other readers pass it on: an escape that is none
+ * becomes U+FFFD, and what stands behind it stays. */
+static void test_broken_escapes(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"\\u12", "\xef\xbf\xbd"
+                  "12"},
+        {"a\\u", "a\xef\xbf\xbd"},
+        {"\\u12g4b", "\xef\xbf\xbd"
+                     "12g4b"},
+        {"\\ud83d\\u", "\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\\u0041", "A"},
+        {"a\\", "a\\"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        size_t n = strlen(texts[i][0]);
+        char *raw = malloc(n), out[32]; /* ends where the heap block ends */
+        memcpy(raw, texts[i][0], n);
+        struct json_value v = {.type = JSON_STRING, .raw = raw, .raw_len = n};
+        assert_int_equal(json_text(v, out, sizeof out), strlen(texts[i][1]));
+        assert_string_equal(out, texts[i][1]);
+        free(raw);
+    }
+}
+
 /* Every text cut off everywhere, and with every byte replaced: no crash (the copy is
  * exact, so sanitizers see each byte read too far), and it ends. */
 static void test_mutilated_texts(void **state)
@@ -328,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_text_is_cut_at_a_character),
         cmocka_unit_test(test_error_sticks_with_its_place),
         cmocka_unit_test(test_long_number),
+        cmocka_unit_test(test_broken_escapes),
         cmocka_unit_test(test_mutilated_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
