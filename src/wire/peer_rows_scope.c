@@ -98,6 +98,8 @@ static int add_begins(struct peer_encoder *e, struct scope_list *l, int64_t inst
     }
     while (depth && !code) {
         s = around[--depth];
+        if (s[SCOPE_CELL_BEGUN])
+            continue; /* damage: a scope around itself */
         s[SCOPE_CELL_BEGUN] = 1;
         code = add_event(e, l, s, s[SCOPE_CELL_START], PEER_SCOPE_BEGIN);
     }

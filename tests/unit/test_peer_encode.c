@@ -372,6 +372,23 @@ static void test_begins_come_outside_in(void **state)
 }
 
 /* Capture remembers a bounded number of ended scopes for the kernels that come late. */
+/* Scopes around each other, as damage makes them: each begins once. */
+static void test_scopes_in_a_circle(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = running();
+    ROWS(e, scope_open, {.start = 10, .instance = 1, .parent = 1, .name = NAME_OUTER},
+         {.start = 11, .instance = 2, .parent = 3, .name = NAME_OUTER},
+         {.start = 12, .instance = 3, .parent = 2, .name = NAME_OUTER});
+    const char *rows = strstr(lines(e, PEER_SCOPE), "\"rows\":[");
+    int begins = 0;
+    assert_non_null(rows);
+    for (const char *at = rows + 8; (at = strchr(at, '[')); at++)
+        begins++;
+    assert_int_equal(begins, 3);
+    peer_encoder_close(e);
+}
+
 static void test_ended_scopes_are_forgotten(void **state)
 {
     (void)state;
@@ -571,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_copies_fills_syncs_allocs),
         cmocka_unit_test(test_scopes),
         cmocka_unit_test(test_begins_come_outside_in),
+        cmocka_unit_test(test_scopes_in_a_circle),
         cmocka_unit_test(test_ended_scopes_are_forgotten),
         cmocka_unit_test(test_job_start_waits_for_a_line),
         cmocka_unit_test(test_host_without_cpu_is_left_out),
