@@ -22,7 +22,7 @@ static struct {
 static int row_count;
 static struct config_row configs[ROWS];
 static int config_count, stream_count, device_count, name_count;
-static int64_t last_stream_number;
+static int64_t last_stream_number, last_stream_context;
 static char names[NAMES][64];
 static uint64_t lost[LOSS_COUNT];
 static int messages;
@@ -48,7 +48,8 @@ static uint32_t sink_device(struct sink *s, const struct device_row *d)
 
 static uint32_t sink_stream(struct sink *s, uint32_t device, int64_t context, int64_t number)
 {
-    (void)s, (void)device, (void)context;
+    (void)s, (void)device;
+    last_stream_context = context;
     last_stream_number = number;
     return (uint32_t)++stream_count;
 }
@@ -397,6 +398,21 @@ static void copies_fills_waits_and_allocations(void **state)
     assert_int_equal(ROW(6, overhead)->thread, 4321);
 }
 
+/* A number that does not apply is no number of a stream or context. */
+static void a_wait_without_context_has_a_stream_without_one(void **state)
+{
+    (void)state;
+    library(130001);
+    uint64_t t = (uint64_t)now;
+    struct cupti_sync y = {CUPTI_KIND_SYNC, 1, t, t + 9, 13, CUPTI_NONE, CUPTI_NONE, 5};
+    PUT(y);
+    decode();
+    assert_int_equal(row_count, 1);
+    assert_int_equal(ROW(0, sync)->event, 5);
+    assert_int_equal(last_stream_context, CELL_NULL);
+    assert_int_equal(last_stream_number, CELL_NULL);
+}
+
 static void operation_ids_reach_their_kernels_in_either_order(void **state)
 {
     (void)state;
@@ -462,6 +478,7 @@ int main(void)
         TEST(what_is_shared_is_asked_for_once),
         TEST(impossible_times_are_counted_not_written),
         TEST(copies_fills_waits_and_allocations),
+        TEST(a_wait_without_context_has_a_stream_without_one),
         TEST(operation_ids_reach_their_kernels_in_either_order),
         TEST(unknown_records_are_counted_and_passed_over),
         TEST(kernels_can_be_counted_only),

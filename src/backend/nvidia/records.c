@@ -136,16 +136,28 @@ static uint32_t context_device(struct records *r, uint32_t context)
     return s->known && s->context == context ? device_id(r, s->device) : 0;
 }
 
+/* A context's or stream's number, or null. */
+static int64_t known(uint32_t number)
+{
+    return number == CUPTI_NONE ? CELL_NULL : (int64_t)number;
+}
+
 static uint32_t stream_id(struct records *r, uint32_t device, uint32_t context, uint32_t number)
 {
     uint32_t hash = mix(mix(mix(0, device), context), number) >> 16;
     struct stream_slot *s = &r->streams[hash % STREAMS];
     if (s->id && s->device == device && s->context == context && s->number == number)
         return s->id;
-    int64_t shown = number == CUPTI_NONE ? CELL_NULL : (int64_t)number;
     *s = (struct stream_slot){.context = context, .number = number, .device = device};
-    s->id = r->sink->ops->stream(r->sink, device, context, shown);
+    s->id = r->sink->ops->stream(r->sink, device, known(context), known(number));
     return s->id;
+}
+
+/* Id of the stream of work that ran, which also tells where its context is. */
+static uint32_t work_stream(struct records *r, uint32_t device, uint32_t context, uint32_t number)
+{
+    context_learn(r, context, device);
+    return stream_id(r, device_id(r, device), context, number);
 }
 
 /* True where the library fills a record of this kind up to and including a member. */
@@ -238,9 +250,8 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
     uint64_t id;
     if (!times(r, k->start, k->end, &row.start, &row.duration))
         return;
-    context_learn(r, k->context, k->device);
     row.config = config_id(r, k);
-    row.stream = stream_id(r, device_id(r, k->device), k->context, k->stream);
+    row.stream = work_stream(r, k->device, k->context, k->stream);
     if (FILLS(r, KERNEL, cupti_kernel, graph) && k->graph_node) {
         row.graph = k->graph;
         row.graph_node = (int64_t)k->graph_node;
@@ -254,21 +265,33 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
 
 /* ---- copies and fills ------------------------------------------------------------------ */
 
-static void read_memcpy(struct records *r, const struct cupti_record *record)
+_Static_assert(offsetof(struct cupti_memcpy, bytes) == offsetof(struct cupti_peer, bytes) &&
+                   offsetof(struct cupti_memcpy, stream) == offsetof(struct cupti_peer, stream),
+               "both kinds of copies begin alike");
+
+/* What both kinds of copies begin with, up to the stream; false where it cannot be. */
+static bool copy_begin(struct records *r, const struct cupti_memcpy *m, struct memcpy_row *row)
 {
-    const struct cupti_memcpy *m = (const void *)record;
-    struct memcpy_row row = {
+    *row = (struct memcpy_row){
         .bytes = (int64_t)m->bytes,
         .kind = m->copy_kind,
         .src_memory = m->src,
         .dst_memory = m->dst,
-        .correlation = m->correlation,
         .async = m->flags & CUPTI_ASYNC,
     };
-    if (!times(r, m->start, m->end, &row.start, &row.duration))
+    if (!times(r, m->start, m->end, &row->start, &row->duration))
+        return false;
+    row->stream = work_stream(r, m->device, m->context, m->stream);
+    return true;
+}
+
+static void read_memcpy(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_memcpy *m = (const void *)record;
+    struct memcpy_row row;
+    if (!copy_begin(r, m, &row))
         return;
-    context_learn(r, m->context, m->device);
-    row.stream = stream_id(r, device_id(r, m->device), m->context, m->stream);
+    row.correlation = m->correlation;
     if (FILLS(r, MEMCPY, cupti_memcpy, graph_node))
         row.graph_node = (int64_t)m->graph_node;
     r->sink->ops->row(r->sink, RECORD_memcpy, &row);
@@ -277,20 +300,11 @@ static void read_memcpy(struct records *r, const struct cupti_record *record)
 static void read_peer(struct records *r, const struct cupti_record *record)
 {
     const struct cupti_peer *m = (const void *)record;
-    uint32_t other = m->src_device == m->device ? m->dst_device : m->src_device;
-    struct memcpy_row row = {
-        .bytes = (int64_t)m->bytes,
-        .kind = m->copy_kind,
-        .src_memory = m->src,
-        .dst_memory = m->dst,
-        .correlation = m->correlation,
-        .async = m->flags & CUPTI_ASYNC,
-    };
-    if (!times(r, m->start, m->end, &row.start, &row.duration))
+    struct memcpy_row row;
+    if (!copy_begin(r, (const void *)record, &row))
         return;
-    context_learn(r, m->context, m->device);
-    row.stream = stream_id(r, device_id(r, m->device), m->context, m->stream);
-    row.peer = device_id(r, other);
+    row.correlation = m->correlation;
+    row.peer = device_id(r, m->src_device == m->device ? m->dst_device : m->src_device);
     if (FILLS(r, PEER, cupti_peer, graph_node))
         row.graph_node = (int64_t)m->graph_node;
     r->sink->ops->row(r->sink, RECORD_memcpy, &row);
@@ -307,8 +321,7 @@ static void read_memset(struct records *r, const struct cupti_record *record)
     };
     if (!times(r, m->start, m->end, &row.start, &row.duration))
         return;
-    context_learn(r, m->context, m->device);
-    row.stream = stream_id(r, device_id(r, m->device), m->context, m->stream);
+    row.stream = work_stream(r, m->device, m->context, m->stream);
     if (FILLS(r, MEMSET, cupti_memset, graph_node))
         row.graph_node = (int64_t)m->graph_node;
     r->sink->ops->row(r->sink, RECORD_memset, &row);
