@@ -127,6 +127,19 @@ static void a_failed_launch_is_taken_back(void **state)
     assert_int_equal(seen[1].graph, 0);
 }
 
+/* The word that CUPTI keeps from entry to exit holds anything where a session starts in between. */
+static void a_failed_launch_that_began_before_us_takes_nothing_back(void **state)
+{
+    (void)state;
+    struct cuda_launch_params params = {.stream = NULL};
+    uint64_t data = 1770000000000000000;
+    int result = 700;
+    struct cupti_callback c = {
+        .site = CUPTI_SITE_EXIT, .params = &params, .data = &data, .result = &result};
+    launches_callback(&trace, CUPTI_DOMAIN_DRIVER, cuLaunchKernel_id, &c);
+    assert_int_equal(seen_count, 0);
+}
+
 static void a_graph_launch_carries_its_kernels(void **state)
 {
     (void)state;
@@ -251,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_launch_call_counts_once, setup),
         cmocka_unit_test_setup(a_failed_launch_is_taken_back, setup),
+        cmocka_unit_test_setup(a_failed_launch_that_began_before_us_takes_nothing_back, setup),
         cmocka_unit_test_setup(a_graph_launch_carries_its_kernels, setup),
         cmocka_unit_test_setup(graph_launches_are_timed_where_asked_for, setup),
         cmocka_unit_test_setup(a_destroyed_graph_is_forgotten, setup),

@@ -114,15 +114,19 @@ static bool launch_captured(struct trace *t, uint32_t id, const struct cupti_cal
 
 /* ---- entry ----------------------------------------------------------------------------- */
 
+/* Kernels that a call starts where it succeeds and is not captured. */
+static uint64_t launch_count(uint32_t id, const struct cupti_callback *c)
+{
+    if (__builtin_expect(id == ID_cuLaunchCooperativeKernelMultiDevice, 0))
+        return ((const struct cuda_multi_device_params *)c->params)->devices;
+    return 1;
+}
+
 static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
                          const struct cupti_callback *c)
 {
     struct launch l = {.kind = LAUNCH_KERNEL, .correlation = c->correlation, .kernels = 1};
-    uint64_t count = 1;
-    if (launch_captured(t, id, c))
-        count = 0;
-    else if (__builtin_expect(id == ID_cuLaunchCooperativeKernelMultiDevice, 0))
-        count = ((const struct cuda_multi_device_params *)c->params)->devices;
+    uint64_t count = launch_captured(t, id, c) ? 0 : launch_count(id, c);
     *c->data = count;
     for (uint64_t i = 0; i < count; i++)
         s->ops->launch(s, &l);
@@ -191,13 +195,17 @@ static int call_result(const struct cupti_callback *c)
     return c->result ? *(const int *)c->result : CUDA_OK;
 }
 
-static void exit_kernel(struct sink *s, const struct cupti_callback *c)
+/* The word is what the entry wrote, or anything where the entry came before us: at most
+ * what such a call can launch is taken back. */
+static void exit_kernel(struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
     if (__builtin_expect(call_result(c) == CUDA_OK, 1))
         return;
     struct launch l = {.kind = LAUNCH_FAILED, .correlation = c->correlation, .kernels = 1};
-    for (uint64_t i = *c->data; i > 0; i--)
-        s->ops->launch(s, &l);
+    uint64_t entered = *c->data;
+    if (entered <= launch_count(id, c))
+        for (; entered > 0; entered--)
+            s->ops->launch(s, &l);
 }
 
 static void exit_graph(struct trace *t, struct sink *s, const struct cupti_callback *c)
@@ -239,7 +247,7 @@ static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cup
 {
     switch ((enum role)roles[id]) {
     case ROLE_KERNEL:
-        exit_kernel(s, c);
+        exit_kernel(s, id, c);
         break;
     case ROLE_GRAPH:
         exit_graph(t, s, c);
