@@ -93,21 +93,30 @@ static void sample_memory(struct host *h, struct host_metric_row *row)
     }
 }
 
+/* % x 100 of all ticks. The kernel's idle and iowait counts of a core can go back: the
+ * share stays one all the same. */
+static int64_t host_share(int64_t busy, int64_t total)
+{
+    if (total <= 0)
+        return CELL_NULL;
+    return busy < 0 ? 0 : busy > total ? 10000 : busy * 10000 / total;
+}
+
 bool host_sample(struct host *h, int64_t now, struct host_metric_row *row)
 {
     struct host_ticks t = {.time = now};
     const struct host_ticks *before = &h->before;
     *row =
         (struct host_metric_row){CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL};
-    bool host = read_host_ticks(h, &t), process = read_process_ticks(h, &t);
+    t.host = read_host_ticks(h, &t);
+    t.process_known = read_process_ticks(h, &t);
     sample_memory(h, row);
-    if (host && before->known && t.total > before->total)
-        row->cpu = (t.busy - before->busy) * 10000 / (t.total - before->total);
+    if (t.host && before->host)
+        row->cpu = host_share(t.busy - before->busy, t.total - before->total);
     int64_t ticks_second = sysconf(_SC_CLK_TCK);
-    if (process && before->known && now > before->time && ticks_second > 0)
+    if (t.process_known && before->process_known && now > before->time && ticks_second > 0)
         row->process_cpu = (int64_t)((double)(t.process - before->process) * 1e13 /
                                      (double)ticks_second / (double)(now - before->time));
-    t.known = host && process;
     h->before = t;
-    return host || process || row->memory_total != CELL_NULL;
+    return t.host || t.process_known || row->memory_total != CELL_NULL;
 }

@@ -14,10 +14,10 @@
 enum host_file { HOST_STAT, HOST_MEMINFO, HOST_SELF_STAT, HOST_SELF_STATM, HOST_FILES };
 
 struct host_ticks {
-    bool known;
-    int64_t busy, total; /* ticks of all cores since the host started */
-    int64_t process;     /* ticks of this process */
-    int64_t time;        /* steady ns at which process was read */
+    bool host, process_known; /* what could be read */
+    int64_t busy, total;      /* ticks of all cores since the host started */
+    int64_t process;          /* ticks of this process */
+    int64_t time;             /* steady ns at which process was read */
 };
 
 struct host {

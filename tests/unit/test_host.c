@@ -48,6 +48,26 @@ static void test_shares_of_cpu(void **state)
     host_close(&h);
 }
 
+/* iowait goes back on some kernels; a share is between 0 and 100 % all the same. And the
+ * host's does not hang on what /proc says of the process. */
+static void test_counters_that_go_back(void **state)
+{
+    (void)state;
+    struct host h;
+    struct host_metric_row row;
+    put_all("cpu  100 0 100 800 90 0 0 0 0 0\n", "not readable");
+    host_open(&h, tmpdir);
+    assert_true(host_sample(&h, 1000000000, &row));
+    put_all("cpu  150 0 150 800 20 0 0 0 0 0\n", "not readable");
+    assert_true(host_sample(&h, 2000000000, &row));
+    assert_int_equal(row.cpu, 10000); /* 100 busy ticks of 30 in all */
+    assert_true(row.process_cpu == CELL_NULL);
+    put_all("cpu  140 0 150 900 20 0 0 0 0 0\n", "not readable");
+    assert_true(host_sample(&h, 3000000000, &row));
+    assert_int_equal(row.cpu, 0);
+    host_close(&h);
+}
+
 static void test_what_cannot_be_read_is_null(void **state)
 {
     (void)state;
@@ -91,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_shares_of_cpu),
+        TEST(test_counters_that_go_back),
         TEST(test_what_cannot_be_read_is_null),
         TEST(test_this_machine),
     };
