@@ -95,15 +95,15 @@ static void test_chain(void **state)
     struct fixture *f = *state;
     enum { FRAMES = 300 };
     for (int64_t id = 1; id <= FRAMES; id++)
-        assert_int_equal(dict_define(&f->d, RECORD_stack, (int64_t[]){id, id - 1, CELL_NULL, id}),
-                         0);
+        assert_int_equal(
+            dict_define(&f->dict, RECORD_stack, (int64_t[]){id, id - 1, CELL_NULL, id}), 0);
     struct sync_row row = {.stack = FRAMES};
     struct dict_line line;
     size_t rows = 0;
-    assert_int_equal(dict_need(&f->d, CHANNEL_DEVICE, RECORD_sync, (const int64_t *)&row, 1), 0);
+    assert_int_equal(dict_need(&f->dict, CHANNEL_DEVICE, RECORD_sync, (const int64_t *)&row, 1), 0);
     struct buf out;
     buf_init(&out, 1 << 20);
-    while (dict_encode(&f->d, CHANNEL_DEVICE, &out, &line))
+    while (dict_encode(&f->dict, CHANNEL_DEVICE, &out, &line))
         rows += line.type == RECORD_stack ? line.rows : 0;
     assert_int_equal(rows, FRAMES);
     buf_fini(&out);
