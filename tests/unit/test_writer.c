@@ -238,7 +238,7 @@ static void test_round_trip(void **state)
     assert_int_equal(n.bytes, parts_disk_bytes(f->dir));
     assert_int_equal(p.parts, CHANNEL_COUNT);
     assert_int_equal(n.rows[RECORD_config], CONFIGS); /* once a part */
-    assert_int_equal(n.rows[RECORD_device], 2 * 2);   /* device and system channel */
+    assert_int_equal(n.rows[RECORD_device], 3 * 2);   /* device, scope and system channel */
 }
 
 static void test_nothing_without_rows(void **state)
