@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define LINES_MAX (1u << 30)
-#define IDS_MAX   (1u << 26) /* of names and dictionary rows; more is no log of ours */
 
 const char *const peer_channel_names[PEER_CHANNEL_COUNT] = {"device", "scope", "system", "sass"};
 
@@ -33,6 +32,11 @@ int peer_encoder_open(struct peer_encoder **out, const struct peer_encode_config
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         buf_init(scratch[i], LINES_MAX);
     rowset_init(&e->scopes, 1, SCOPE_CELLS);
+    rowset_init(&e->name_ids, 1, 1);
+    rowset_init(&e->devices, 1, 1 + COL_device_COUNT);
+    rowset_init(&e->streams, 1, 1 + COL_stream_COUNT);
+    rowset_init(&e->configs, 1, 1 + COL_config_COUNT);
+    rowset_init(&e->device_metrics, 1, 1 + COL_device_metric_COUNT);
     for (unsigned i = 0; i < COL_host_metric_COUNT; i++)
         ((int64_t *)&e->host)[i] = CELL_NULL;
     header_clear(&e->header);
@@ -43,16 +47,16 @@ void peer_encoder_close(struct peer_encoder *e)
 {
     if (!e)
         return;
-    for (size_t i = 0; i < e->name_cap; i++)
+    for (uint32_t i = 0; i < e->name_ids.row_count; i++)
         mem_free(e->names[i].text);
     mem_free(e->names);
-    struct peer_table *const tables[] = {&e->devices, &e->streams, &e->configs, &e->device_metrics};
+    struct rowset *const tables[] = {&e->name_ids, &e->devices,        &e->streams,
+                                     &e->configs,  &e->device_metrics, &e->scopes};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        mem_free(tables[i]->rows);
+        rowset_fini(tables[i]);
     mem_free(e->capabilities);
     mem_free(e->columns);
     mem_free(e->ended);
-    rowset_fini(&e->scopes);
     for (size_t i = 0; i < sizeof e->correlations / sizeof *e->correlations; i++)
         mem_free(e->correlations[i]);
     struct buf *const bufs[] = {&e->header_text, &e->line,       &e->details,
@@ -102,46 +106,42 @@ int peer_encoder_header(struct peer_encoder *e, const struct wire_header *h)
     return 0;
 }
 
-/* Makes room for index; new room is zeroed. */
-static int grow_zeroed(void *items, size_t *cap, size_t index, size_t size)
-{
-    size_t before = *cap;
-    if (index >= IDS_MAX)
-        return GPUFL_E_FULL;
-    if (mem_grow(items, cap, index + 1, size, IDS_MAX))
-        return GPUFL_E_NOMEM;
-    if (*cap > before)
-        memset(*(char **)items + before * size, 0, (*cap - before) * size);
-    return 0;
-}
-
+/* The first text of an id counts. */
 int peer_encoder_name(struct peer_encoder *e, uint32_t id, const char *text, size_t len)
 {
-    if (id == 0 || id >= IDS_MAX || len > UINT32_MAX)
+    const int64_t key = id;
+    bool added;
+    if (id == 0 || len > UINT32_MAX || peer_name_of(e, id))
         return 0;
-    int code = grow_zeroed(&e->names, &e->name_cap, id, sizeof *e->names);
-    if (code || e->names[id].text)
-        return code;
     char *copy = mem_alloc(len + 1); /* not strndup: a name may hold any byte */
-    if (!copy)
+    if (!copy || mem_grow(&e->names, &e->name_cap, (size_t)e->name_ids.row_count + 1,
+                          sizeof *e->names, SIZE_MAX / 64)) {
+        mem_free(copy);
         return GPUFL_E_NOMEM;
+    }
+    int64_t *row = rowset_put(&e->name_ids, &key, &added);
+    if (!row) {
+        mem_free(copy);
+        return GPUFL_E_NOMEM;
+    }
     memcpy(copy, text, len);
     copy[len] = 0;
-    e->names[id].text = copy;
-    e->names[id].len = (uint32_t)len;
+    e->names[rowset_index(&e->name_ids, row)] = (struct peer_name){copy, (uint32_t)len, 0, 0};
     return 0;
 }
 
-static int define(struct peer_table *t, const struct wire_batch *b, unsigned id_column, size_t row)
+static int define(struct rowset *t, const struct wire_batch *b, unsigned id_column, size_t row)
 {
     int64_t id = cell(b, id_column, row);
-    if (id <= 0 || id >= IDS_MAX)
+    bool added;
+    if (id <= 0)
         return 0;
-    unsigned width = b->record->column_count;
-    int code = grow_zeroed(&t->rows, &t->cap, (size_t)id, width * sizeof *t->rows);
-    for (unsigned c = 0; !code && c < width; c++)
-        t->rows[(size_t)id * width + c] = cell(b, c, row);
-    return code;
+    int64_t *cells = rowset_put(t, &id, &added);
+    if (!cells)
+        return GPUFL_E_NOMEM;
+    for (unsigned c = 0; c < b->record->column_count; c++)
+        cells[1 + c] = cell(b, c, row);
+    return 0;
 }
 
 /* Learns one row; *taken is false for types that nothing is learnt from. */
@@ -193,29 +193,35 @@ static int keep_row(struct peer_encoder *e, const struct wire_batch *b, size_t i
         e->end_time = cell(b, COL_end_time, i);
         return 0;
     }
-    size_t n = e->capability_count;
-    int code = grow_zeroed(&e->capabilities, &e->capability_cap, n, sizeof(struct capability_row));
-    for (unsigned c = 0; !code && c < COL_capability_COUNT; c++)
-        e->capabilities[n * COL_capability_COUNT + c] = cell(b, c, i);
-    e->capability_count += !code;
-    return code;
+    size_t at = e->capability_count * COL_capability_COUNT;
+    if (mem_grow(&e->capabilities, &e->capability_cap, at + COL_capability_COUNT,
+                 sizeof *e->capabilities, SIZE_MAX / 16))
+        return GPUFL_E_NOMEM;
+    for (unsigned c = 0; c < COL_capability_COUNT; c++)
+        e->capabilities[at + c] = cell(b, c, i);
+    e->capability_count++;
+    return 0;
 }
 
 /* ---- pieces of lines ----------------------------------------------------------------------- */
 
-const char *peer_text(const struct peer_encoder *e, int64_t id, size_t *len)
+struct peer_name *peer_name_of(const struct peer_encoder *e, int64_t id)
 {
-    bool known = id > 0 && (size_t)id < e->name_cap && e->names[id].text;
-    *len = known ? e->names[id].len : 0;
-    return known ? e->names[id].text : "";
+    const int64_t *row = id > 0 ? rowset_find(&e->name_ids, &id) : NULL;
+    return row ? &e->names[rowset_index(&e->name_ids, row)] : NULL;
 }
 
-const int64_t *peer_row(const struct peer_table *t, unsigned width, int64_t id)
+const char *peer_text(const struct peer_encoder *e, int64_t id, size_t *len)
 {
-    if (id <= 0 || (size_t)id >= t->cap)
-        return NULL;
-    const int64_t *row = t->rows + (size_t)id * width;
-    return row[0] || row[1] ? row : NULL;
+    const struct peer_name *n = peer_name_of(e, id);
+    *len = n ? n->len : 0;
+    return n ? n->text : "";
+}
+
+const int64_t *peer_row(const struct rowset *t, int64_t id)
+{
+    const int64_t *row = id > 0 ? rowset_find(t, &id) : NULL;
+    return row ? row + 1 : NULL;
 }
 
 static void put_key(struct buf *b, const char *key)
@@ -296,8 +302,7 @@ static int64_t mib(int64_t bytes)
 static void put_device(struct peer_encoder *e, struct buf *b, const struct device_row *d)
 {
     static const struct device_metric_row none;
-    const struct device_metric_row *m =
-        (const void *)peer_row(&e->device_metrics, COL_device_metric_COUNT, d->id);
+    const struct device_metric_row *m = (const void *)peer_row(&e->device_metrics, d->id);
     if (!m)
         m = &none;
     int64_t total = m->memory_total > 0 ? m->memory_total : d->memory_total;
@@ -309,7 +314,8 @@ static void put_device(struct peer_encoder *e, struct buf *b, const struct devic
     put_vendor(e, b, d->vendor);
     put_name(e, b, "pci_bus", d->pci);
     peer_put_int(b, "used_mib", mib(m->memory_used));
-    peer_put_int(b, "free_mib", m->memory_used > 0 ? mib(total) - mib(m->memory_used) : 0);
+    bool known = m->memory_used > 0 && total >= m->memory_used;
+    peer_put_int(b, "free_mib", known ? mib(total) - mib(m->memory_used) : 0);
     peer_put_int(b, "total_mib", mib(total));
     peer_put_int(b, "util_gpu_pct", m->gpu_util);
     peer_put_int(b, "util_mem_pct", m->mem_util);
@@ -350,11 +356,10 @@ static void put_devices(struct peer_encoder *e, struct buf *b, const char *key, 
     put_key(b, key);
     buf_char(b, '[');
     bool first = true;
-    for (size_t id = 1; id < e->devices.cap; id++) {
-        const struct device_row *d =
-            (const void *)peer_row(&e->devices, COL_device_COUNT, (int64_t)id);
+    for (uint32_t i = 0; i < e->devices.row_count; i++) { /* in order of definition */
+        const struct device_row *d = (const void *)(e->devices.rows + i * e->devices.width + 1);
         size_t len;
-        if (!d || (vendor && strcmp(peer_text(e, d->vendor, &len), vendor) != 0))
+        if (vendor && strcmp(peer_text(e, d->vendor, &len), vendor) != 0)
             continue;
         if (!first)
             buf_char(b, ',');

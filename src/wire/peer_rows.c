@@ -114,29 +114,26 @@ static void put_entry(struct buf *dict, uint32_t id, const char *text, size_t le
 
 static int64_t kernel_id(struct peer_encoder *e, int64_t name)
 {
-    size_t len;
-    const char *text = peer_text(e, name, &len);
-    if (!len)
+    struct peer_name *n = peer_name_of(e, name);
+    if (!n || !n->len)
         return 0;
-    struct peer_name *n = &e->names[name];
     if (!n->kernel_id) {
         n->kernel_id = ++e->kernel_ids;
-        const char *shown = e->config.demangle ? e->config.demangle(e->config.arg, text) : NULL;
-        put_entry(&e->kernel_dict, n->kernel_id, shown ? shown : text, shown ? strlen(shown) : len);
+        const char *shown = e->config.demangle ? e->config.demangle(e->config.arg, n->text) : NULL;
+        put_entry(&e->kernel_dict, n->kernel_id, shown ? shown : n->text,
+                  shown ? strlen(shown) : n->len);
     }
     return n->kernel_id;
 }
 
 int64_t peer_scope_name_id(struct peer_encoder *e, int64_t name)
 {
-    size_t len;
-    const char *text = peer_text(e, name, &len);
-    if (!len)
+    struct peer_name *n = peer_name_of(e, name);
+    if (!n || !n->len)
         return 0;
-    struct peer_name *n = &e->names[name];
     if (!n->scope_id) {
         n->scope_id = ++e->scope_ids;
-        put_entry(&e->scope_dict, n->scope_id, text, len);
+        put_entry(&e->scope_dict, n->scope_id, n->text, n->len);
     }
     return n->scope_id;
 }
@@ -218,7 +215,7 @@ static void put_path(struct peer_encoder *e, struct buf *b, int64_t instance)
 static const struct stream_row *find_stream(struct peer_encoder *e, int64_t id)
 {
     static const struct stream_row none;
-    const int64_t *row = peer_row(&e->streams, COL_stream_COUNT, id);
+    const int64_t *row = peer_row(&e->streams, id);
     return row ? (const void *)row : &none;
 }
 
@@ -229,7 +226,7 @@ static int64_t stream_number(struct peer_encoder *e, int64_t id)
 
 int64_t peer_device_index(struct peer_encoder *e, int64_t id)
 {
-    const struct device_row *d = (const void *)peer_row(&e->devices, COL_device_COUNT, id);
+    const struct device_row *d = (const void *)peer_row(&e->devices, id);
     return d ? or_zero(d->index) : id > 0 ? id - 1 : 0;
 }
 
@@ -309,8 +306,7 @@ static int put_kernels(struct peer_encoder *e, const struct wire_batch *b)
     l.unsigned_mask = 1u << PEER_kernel_external_id;
     buf_clear(&e->details);
     for (size_t i = 0; i < b->rows && !code; i++) {
-        const int64_t *known =
-            peer_row(&e->configs, COL_config_COUNT, cell(b, COL_kernel_config, i));
+        const int64_t *known = peer_row(&e->configs, cell(b, COL_kernel_config, i));
         const struct config_row *c = known ? (const void *)known : &none;
         int64_t time = cell(b, COL_kernel_start, i);
         int64_t cells[PEER_COLUMNS_MAX] = {

@@ -9,16 +9,10 @@
 #include "wire/rowset.h"
 
 struct peer_name {
-    char *text; /* owned, NUL-terminated; NULL: never defined */
+    char *text; /* owned, NUL-terminated */
     uint32_t len;
     uint32_t kernel_id; /* id in kernel_dict; 0: none yet */
     uint32_t scope_id;  /* id in scope_name_dict; 0: none yet */
-};
-
-/* Dictionary rows by id. */
-struct peer_table {
-    int64_t *rows; /* owned; a row whose id is 0 was never defined */
-    size_t cap;    /* rows allocated, the rest zeroed */
 };
 
 /* A scope instance that was learnt. */
@@ -45,15 +39,17 @@ struct peer_encoder {
     int64_t offset;   /* epoch = monotonic + offset */
     int64_t end_time; /* monotonic; CELL_NULL: no end row yet */
 
-    struct peer_name *names; /* owned, by id */
+    /* By id, in sets: a damaged id takes a row and no more. Of rows the id stands in front. */
+    struct rowset name_ids;  /* whose place there is the one in names */
+    struct peer_name *names; /* owned */
     size_t name_cap;
     uint32_t kernel_ids, scope_ids; /* ids given out in the two dictionaries */
-    struct peer_table devices, streams, configs;
-    struct peer_table device_metrics; /* last sample, by device id */
-    struct host_metric_row host;      /* last sample */
-    int64_t *capabilities;            /* owned: rows */
-    size_t capability_cap, capability_count;
-    struct rowset scopes;         /* learnt instances */
+    struct rowset devices, streams, configs;
+    struct rowset device_metrics;            /* last sample, by device id */
+    struct host_metric_row host;             /* last sample */
+    int64_t *capabilities;                   /* owned: rows */
+    size_t capability_cap, capability_count; /* cells allocated, rows */
+    struct rowset scopes;                    /* learnt instances */
     int64_t *ended;               /* owned: the last config.scopes_kept that ended, in a circle */
     uint64_t ended_count;         /* ever */
     uint64_t *correlations[1024]; /* owned: pages of used 32-bit ids, 4 Mi bits each */
@@ -86,11 +82,12 @@ static inline int64_t peer_epoch(const struct peer_encoder *e, int64_t t)
 
 /* ---- peer_encode.c ---- */
 
-/* Text of a name id; "" for none. */
+/* A name by id, or NULL; and its text, "" for none. */
+struct peer_name *peer_name_of(const struct peer_encoder *e, int64_t id);
 const char *peer_text(const struct peer_encoder *e, int64_t id, size_t *len);
 
 /* A row of a table by id, or NULL. */
-const int64_t *peer_row(const struct peer_table *t, unsigned width, int64_t id);
+const int64_t *peer_row(const struct rowset *t, int64_t id);
 
 /* `,"key":` with a string, or with an integer. */
 void peer_put_text(struct buf *b, const char *key, const char *text);

@@ -21,17 +21,11 @@ static int put_header(void *arg, const struct wire_header *h)
 
 static int put_name(void *arg, uint32_t id, const char *text, size_t len)
 {
-    return id < 1u << 16 ? peer_encoder_name(arg, id, text, len) : 0;
+    return peer_encoder_name(arg, id, text, len);
 }
 
-/* Large ids would only make large tables. */
 static int put_batch(void *arg, const struct wire_batch *b)
 {
-    bool learn = b->record->kind == RECORD_KIND_DICT || b->type == RECORD_device_metric;
-    unsigned id = b->type == RECORD_device_metric ? COL_device_metric_device : 0;
-    for (size_t i = 0; learn && b->col[id] && i < b->rows; i++)
-        if (b->col[id][i] >= 1 << 16)
-            return 0;
     return peer_encoder_batch(arg, b);
 }
 
