@@ -5,6 +5,7 @@
 #include "analyze/units.h"
 #include "base/printable.h"
 #include "symbol/demangle.h"
+#include "symbol/shorten.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -124,7 +125,7 @@ static void say_top_kernel(const struct model *m, struct buf *out)
     if (full.len)
         printable_clean(full.data, full.len); /* a line break would begin another sentence */
     buf_str(out, "Top kernel: ");
-    demangle_short(out, buf_cstr(&full), NAME_COLUMNS);
+    shorten_put(out, buf_cstr(&full), NAME_COLUMNS);
     buf_printf(out, ", %s of the kernel time in %s call%s of %s on average.\n",
                units_percent(a, (double)n->time.total, (double)k->time.total),
                units_count(b, (int64_t)n->time.count), n->time.count == 1 ? "" : "s",
@@ -226,9 +227,9 @@ static int64_t remark_copies(const struct model *m, struct buf *out)
     if (out)
         buf_printf(out,
                    "Copies and fills ran alone for %s, with no kernel beside them (%s in %s "
-                   "copies).\n",
+                   "cop%s).\n",
                    units_time(a, alone), units_bytes(b, all.bytes),
-                   units_count(c, (int64_t)all.count));
+                   units_count(c, (int64_t)all.count), all.count == 1 ? "y" : "ies");
     return alone;
 }
 

@@ -1,9 +1,10 @@
 /* grid.c - measure, shrink, align. */
 #include "analyze/grid.h"
 
+#include "base/alloc.h"
 #include "base/err.h"
 #include "base/printable.h"
-#include "symbol/demangle.h"
+#include "symbol/shorten.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -89,14 +90,25 @@ static void measure(const struct grid *g, int page, size_t *widths)
     }
 }
 
+/* The cells of a column of names as they are shown, a NUL behind each. */
+static int shorten_column(const struct grid *g, unsigned column, size_t width, struct buf *shown)
+{
+    const char **cells = mem_array(g->cells / g->count + 1, sizeof *cells), *at = g->text.data;
+    size_t rows = 0;
+    if (!cells)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < g->cells; i++, at += strlen(at) + 1)
+        if (i % g->count == column)
+            cells[rows++] = at;
+    int code = shorten_rows(shown, cells, rows, width);
+    mem_free(cells);
+    return code;
+}
+
 /* The cell as it is shown, in shown. */
-static void fit(struct buf *shown, const struct grid_column *c, const char *text, size_t width)
+static void fit(struct buf *shown, const char *text, size_t width)
 {
     buf_clear(shown);
-    if (c->kind == GRID_NAME) {
-        demangle_short(shown, text, width);
-        return;
-    }
     size_t len = strlen(text);
     bool whole = columns_of(text, len) <= width;
     buf_put(shown, text, whole ? len : column_at(text, len, width > 2 ? width - 2 : 0));
@@ -122,27 +134,37 @@ static void print_cell(FILE *out, const struct grid *g, unsigned c, const char *
 int grid_print(const struct grid *g, FILE *out, int width, bool color)
 {
     size_t widths[GRID_COLUMNS];
-    struct buf shown;
+    struct buf shown, names;
+    int code = 0;
     if (buf_error(&g->text))
         return GPUFL_E_NOMEM;
     if (!g->count)
         return 0;
     buf_init(&shown, TEXT_MAX);
+    buf_init(&names, TEXT_MAX);
     measure(g, width, widths);
+    for (unsigned c = 0; c < g->count && !code; c++)
+        if (g->columns[c].kind == GRID_NAME)
+            code = shorten_column(g, c, widths[c], &names);
     fputs(color ? "\033[2m" : "", out);
     for (unsigned c = 0; c < g->count; c++)
         print_cell(out, g, c, g->columns[c].title, strlen(g->columns[c].title), widths[c]);
     fputs(color ? "\033[0m\n" : "\n", out);
-    const char *at = g->text.data;
-    for (size_t i = 0; i < g->cells && !buf_error(&shown); i++, at += strlen(at) + 1) {
+    const char *at = g->text.data, *name = names.data;
+    for (size_t i = 0; !code && i < g->cells && !buf_error(&shown); i++, at += strlen(at) + 1) {
         unsigned c = (unsigned)(i % g->count);
-        fit(&shown, &g->columns[c], at, widths[c]);
-        if (!buf_error(&shown))
+        if (g->columns[c].kind == GRID_NAME) {
+            print_cell(out, g, c, name, strlen(name), widths[c]);
+            name += strlen(name) + 1;
+        } else {
+            fit(&shown, at, widths[c]);
             print_cell(out, g, c, shown.len ? shown.data : "", shown.len, widths[c]);
+        }
         if (c + 1 == g->count)
             fputc('\n', out);
     }
-    int code = buf_error(&shown) ? GPUFL_E_NOMEM : 0;
+    code = code ? code : buf_error(&shown) ? GPUFL_E_NOMEM : 0;
     buf_fini(&shown);
+    buf_fini(&names);
     return code;
 }

@@ -15,7 +15,7 @@ enum grid_kind {
     GRID_LEFT,
     GRID_RIGHT,
     GRID_TEXT, /* left, flexible: cut at its end */
-    GRID_NAME, /* left, flexible: shortened as a demangled name */
+    GRID_NAME, /* left, flexible: shortened as a demangled name; one column at most */
 };
 
 struct grid_column {

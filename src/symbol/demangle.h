@@ -20,9 +20,4 @@ enum {
  * or memory runs out. */
 void demangle_put(struct buf *out, const char *name);
 
-/* Appends a demangled name shortened to at most width columns: first without return type and
- * parameters, then without namespaces inside template arguments, then without any, and at
- * last with ".." for its middle. */
-void demangle_short(struct buf *out, const char *demangled, size_t width);
-
 #endif

@@ -1,2 +1,3 @@
 # Names of kernels.
 gpufl_test(demangle DEPS symbol)
+gpufl_test(shorten DEPS symbol)

@@ -1,0 +1,175 @@
+/* test_shorten.c - kernel names that fit a table and can be told apart in it. */
+#include "symbol/shorten.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct {
+    const char *name, *shown;
+    size_t width;
+} shorts[] = {
+    {"void saxpy(float, float const*)", "saxpy", 80},
+    {"saxpy", "saxpy", 80},
+    {"void at::native::kernel<4, at::native::Add<c10::Half>, std::array<char*, 3ul> >(int, Add)",
+     "at::native::kernel<4, at::native::Add<c10::Half>, std::array<char*, 3ul> >", 80},
+    {"void at::native::kernel<4, at::native::Add<c10::Half>, std::array<char*, 3ul> >(int, Add)",
+     "at::native::kernel<4, Add<Half>, array<char*, 3ul> >", 60},
+    {"void at::native::kernel<4, at::native::Add<c10::Half>, std::array<char*, 3ul> >(int, Add)",
+     "kernel<4, Add<Half>, array<char*, 3ul> >", 45},
+    {"void at::native::kernel<4, at::native::Add<c10::Half>, std::array<char*, 3ul> >(int, Add)",
+     "kernel<4, Add..3ul> >", 21},
+    {"void (anonymous namespace)::softmax<float>(float*)", "softmax<float>", 80},
+    {"Functor::operator()(int) const", "Functor::operator()", 80},
+    {"bool operator< <int>(int, int)", "operator< <int>", 80},
+    {"void run<(Layout)0, (Layout)1>(int)", "run<(Layout)0, (Layout)1>", 80},
+    {"void ns::Sum<int>::add<float>(float*)", "Sum<int>::add<float>", 20},
+    {"abcdefgh", "ab..h", 5},
+    {"", "", 10},
+};
+
+static void test_short(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++) {
+        struct buf b;
+        buf_init(&b, 1 << 20);
+        buf_str(&b, ">");
+        shorten_put(&b, shorts[i].name, shorts[i].width);
+        assert_string_equal(buf_cstr(&b) + 1, shorts[i].shown);
+        buf_fini(&b);
+    }
+}
+
+/* No name, however odd, gets wider than asked for or loses its buffer. */
+static void test_odd_names(void **state)
+{
+    static const char letters[] = "a:<>(),{} [-operator()<<>>\xc3\xa9";
+    unsigned seed = 1;
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        char name[64];
+        size_t n = (size_t)(rand_r(&seed) % 63);
+        for (size_t i = 0; i < n; i++)
+            name[i] = letters[(size_t)rand_r(&seed) % (sizeof letters - 1)];
+        name[n] = '\0';
+        size_t width = 3 + (size_t)(rand_r(&seed) % 40), wide = 0;
+        struct buf b;
+        buf_init(&b, 1 << 20);
+        shorten_put(&b, name, width);
+        for (size_t i = 0; i < b.len; i++)
+            wide += ((unsigned char)b.data[i] & 0xc0) != 0x80;
+        assert_true(wide <= width);
+        buf_fini(&b);
+    }
+}
+
+/* ---- a table ----------------------------------------------------------------------------- */
+
+enum { ROWS = 4 };
+
+/* Names of one table and how they are shown. */
+static const struct table_case {
+    size_t width;
+    const char *names[ROWS], *shown[ROWS];
+} tables[] = {
+    /* What the instances share goes, the longest first, and only as much as must. */
+    {40,
+     {"void gemm<__half, float, Tile<128, 256, 64>, (Layout)0, (Layout)1>(int)",
+      "void gemm<__half, float, Tile<128, 256, 64>, (Layout)1, (Layout)0>(int)",
+      "void gemm<__half, float, Tile<128, 128, 64>, (Layout)0, (Layout)1>(int)", "relu"},
+     {"gemm<.., Tile<.., 256, 64>, 0, 1>", "gemm<.., Tile<.., 256, 64>, 1, 0>",
+      "gemm<.., Tile<.., 128, 64>, 0, 1>", "relu"}},
+    {45,
+     {"void gemm<__half, float, Tile<128, 256, 64>, (Layout)0, (Layout)1>(int)",
+      "void gemm<__half, float, Tile<128, 256, 64>, (Layout)0, (Layout)0>(int)"},
+     {"gemm<__half, float, .., (Layout)0, (Layout)1>", NULL}},
+    /* Arguments of different kinds; the common name gives way to them. */
+    {42,
+     {"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, A>(int)",
+      "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<int, B>, A>(int)"},
+     {"vectorized_ele..<4, FillFunctor<float>, A>", NULL}},
+    /* Only the namespace, or only a parameter, is different. */
+    {12, {"void a::scale(int)", "void b::scale(int)"}, {"a::scale", "b::scale"}},
+    {12, {"scale(int*)", "scale(char*)"}, {"scale(int*)", "scale(char*)"}},
+    /* Nothing is: they are numbered. */
+    {20, {"f<1>", "f<1>", "f<1>"}, {"f<1>", "f<1> #2", "f<1> #3"}},
+};
+
+static size_t columns(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+static void test_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const struct table_case *t = &tables[i];
+        size_t count = 0;
+        struct buf b;
+        while (count < ROWS && t->names[count])
+            count++;
+        buf_init(&b, 1 << 20);
+        assert_int_equal(shorten_rows(&b, t->names, count, t->width), 0);
+        const char *at = b.data;
+        for (size_t r = 0; r < count; r++, at += strlen(at) + 1) {
+            print_message("%s\n", at);
+            if (t->shown[r])
+                assert_string_equal(at, t->shown[r]);
+        }
+        assert_ptr_equal(at, b.data + b.len);
+        buf_fini(&b);
+    }
+}
+
+/* Whatever the names are: in order, no wider than asked for, and no two alike. */
+static void test_odd_tables(void **state)
+{
+    static const char *const words[] = {"a",   "::", "<",        ">",        ", ",
+                                        "(",   ")",  "operator", "kernel",   "float",
+                                        "128", "->", "\xc3\xa9", "(Layout)0"};
+    enum { NAMES = 12, BYTES = 256 };
+    static char names[NAMES][BYTES];
+    unsigned seed = 7;
+    (void)state;
+    for (int round = 0; round < 5000; round++) {
+        const char *list[NAMES];
+        for (int n = 0; n < NAMES; n++) {
+            snprintf(names[n], BYTES, "%s", n % 3 ? "kernel<float, 128, " : "");
+            for (int w = rand_r(&seed) % 12; w > 0; w--)
+                strcat(names[n], words[(size_t)rand_r(&seed) % (sizeof words / sizeof *words)]);
+            list[n] = names[n];
+        }
+        size_t width = 16 + (size_t)(rand_r(&seed) % 30);
+        struct buf b;
+        buf_init(&b, 1 << 20);
+        assert_int_equal(shorten_rows(&b, list, NAMES, width), 0);
+        const char *shown[NAMES], *at = b.data;
+        for (int n = 0; n < NAMES; n++, at += strlen(at) + 1) {
+            shown[n] = at;
+            assert_true(columns(at) <= width);
+            for (int k = 0; k < n; k++)
+                if (strcmp(names[n], names[k]) != 0)
+                    assert_string_not_equal(shown[n], shown[k]);
+        }
+        buf_fini(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_short), cmocka_unit_test(test_odd_names),
+        cmocka_unit_test(test_tables), cmocka_unit_test(test_odd_tables)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
