@@ -74,3 +74,8 @@ void clock_set_source(int64_t (*mono)(void), int64_t real_base)
     atomic_store_explicit(&source_real_base, mono ? real_base : 0, memory_order_relaxed);
     atomic_store_explicit(&source, mono, memory_order_relaxed);
 }
+
+bool clock_is_system(void)
+{
+    return atomic_load_explicit(&source, memory_order_relaxed) == NULL;
+}

@@ -1,10 +1,12 @@
 /* clock.h - time. All records are on CLOCK_MONOTONIC, in ns.
  *
  * The simulated backend replaces the source before a session starts, so that
- * its sessions are reproducible; nothing else does. Any thread. */
+ * its sessions are reproducible; nothing else does. Any thread.
+ * Hot paths that need no answer at once read tick.h's clock, which costs less. */
 #ifndef GPUFL_BASE_CLOCK_H
 #define GPUFL_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 int64_t clock_mono(void);       /* ns, or the replaced source [hot] */
@@ -23,5 +25,6 @@ struct clock_pair clock_pair_read(void);
 
 /* NULL restores the system's clock. real_base: what clock_real answers at monotonic 0. */
 void clock_set_source(int64_t (*mono)(void), int64_t real_base);
+bool clock_is_system(void); /* not replaced */
 
 #endif

@@ -64,13 +64,16 @@ static void test_replaced_source(void **state)
 {
     (void)state;
     simulated = 5000;
+    assert_true(clock_is_system());
     clock_set_source(simulated_now, 1700000000000000000);
+    assert_false(clock_is_system());
     assert_int_equal(clock_mono(), 5000);
     assert_true(clock_real() == 1700000000000005000);
     simulated = 6000;
     struct clock_pair p = clock_pair_read();
     assert_true(p.monotonic == 6000 && p.real == 1700000000000006000 && p.uncertainty == 0);
     clock_set_source(NULL, 0);
+    assert_true(clock_is_system());
     assert_true(clock_mono() != 6000);
     assert_true(clock_real() != 1700000000000006000);
 }
