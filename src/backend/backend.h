@@ -40,6 +40,8 @@ struct launch {
     int64_t graph;    /* session-wide number of the executable graph; 0: none */
     int64_t start;    /* entry of the call, ns; 0: not taken */
     int64_t duration; /* ns */
+    uint32_t stack;   /* LAUNCH_OTHER: of sink_ops.stack; launches of kernels and graphs get theirs
+                         from the sink */
 };
 
 /* What the program called, as in wait.call. */
@@ -53,8 +55,7 @@ enum wait_call {
     WAIT_FILL,
     WAIT_FREE,
     WAIT_ALLOC,
-    WAIT_MODULE,
-    WAIT_LAUNCH
+    WAIT_MODULE
 };
 
 enum { WAIT_NO_STREAM = UINT32_MAX };

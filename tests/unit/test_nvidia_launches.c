@@ -11,6 +11,7 @@
 
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/launches.h"
+#include "backend/nvidia/waits.h"
 #include "base/clock.h"
 
 /* ---- a sink that remembers ------------------------------------------------------------- */
@@ -61,6 +62,7 @@ static int setup(void **state)
     memset(&trace, 0, sizeof trace);
     memset(enabled, 0, sizeof enabled);
     trace.cupti = &cupti;
+    waits_init();
     atomic_store(&trace.live, &sink);
     seen_count = 0;
     scope_open = false;

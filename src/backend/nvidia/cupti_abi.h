@@ -268,6 +268,50 @@ struct cupti_module_event {
     X(cuStreamSynchronize_ptsz, 440)                                                               \
     X(cuCtxSynchronize_v2, 800)
 
+/* Calls that allocate and free memory of the device or pinned memory of the host. */
+#define CUPTI_MEMORY_CALLS(X)                                                                      \
+    X(cuMemAlloc, 29)                                                                              \
+    X(cuMemAllocPitch, 31)                                                                         \
+    X(cuMemFree, 33)                                                                               \
+    X(cuMemAllocHost, 37)                                                                          \
+    X(cuMemFreeHost, 38)                                                                           \
+    X(cuMemHostAlloc, 39)                                                                          \
+    X(cuMemAlloc_v2, 243)                                                                          \
+    X(cuMemAllocPitch_v2, 244)                                                                     \
+    X(cuMemFree_v2, 245)                                                                           \
+    X(cuMemHostAlloc_v2, 271)                                                                      \
+    X(cuMemAllocHost_v2, 294)                                                                      \
+    X(cuMemAllocManaged, 371)                                                                      \
+    X(cuMemAllocAsync, 598)                                                                        \
+    X(cuMemAllocAsync_ptsz, 599)                                                                   \
+    X(cuMemFreeAsync, 600)                                                                         \
+    X(cuMemFreeAsync_ptsz, 601)                                                                    \
+    X(cuMemAllocFromPoolAsync, 611)                                                                \
+    X(cuMemAllocFromPoolAsync_ptsz, 612)
+
+/* Calls that bring code to the device or take it away. */
+#define CUPTI_CODE_CALLS(X)                                                                        \
+    X(cuModuleLoad, 18)                                                                            \
+    X(cuModuleLoadData, 19)                                                                        \
+    X(cuModuleLoadDataEx, 20)                                                                      \
+    X(cuModuleLoadFatBinary, 21)                                                                   \
+    X(cuModuleUnload, 22)                                                                          \
+    X(cuLibraryLoadData, 678)                                                                      \
+    X(cuLibraryLoadFromFile, 679)                                                                  \
+    X(cuLibraryUnload, 680)
+
+/* Other calls that may wait for the device before they return. */
+#define CUPTI_MAY_WAIT_CALLS(X)                                                                    \
+    X(cuCtxDestroy, 11)                                                                            \
+    X(cuEventDestroy, 122)                                                                         \
+    X(cuStreamDestroy, 127)                                                                        \
+    X(cuMemHostRegister, 301)                                                                      \
+    X(cuMemHostUnregister, 302)                                                                    \
+    X(cuCtxDestroy_v2, 322)                                                                        \
+    X(cuEventDestroy_v2, 325)                                                                      \
+    X(cuStreamDestroy_v2, 326)                                                                     \
+    X(cuMemHostRegister_v2, 379)
+
 /* Calls after which launches into a stream are recorded into a graph instead of run. */
 #define CUPTI_CAPTURE_BEGIN_CALLS(X)                                                               \
     X(cuStreamBeginCapture, 495)                                                                   \
@@ -536,6 +580,9 @@ enum {
     X(false, int, cuptiActivityRegisterTimestampCallback, (cupti_clock_fn clock))                  \
     X(false, int, cuptiActivitySetAttribute, (int attribute, size_t *size, void *value))           \
     X(false, int, cuptiGetTimestamp, (uint64_t * ns))                                              \
+    X(false, int, cuptiGetDeviceId, (cuda_context context, uint32_t * device))                     \
+    X(false, int, cuptiGetStreamIdEx,                                                              \
+      (cuda_context context, cuda_stream stream, uint8_t per_thread, uint32_t *number))            \
     X(false, int, cuptiSetThreadIdType, (int type))                                                \
     X(false, int, cuptiFinalize, (void))
 

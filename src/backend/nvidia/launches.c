@@ -16,13 +16,14 @@
 
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/graphs.h"
+#include "backend/nvidia/waits.h"
 #include "base/clock.h"
 
 enum role {
     ROLE_NONE,
     ROLE_KERNEL,
     ROLE_GRAPH,
-    ROLE_JOIN,
+    ROLE_WAIT,
     ROLE_CAPTURE_BEGIN,
     ROLE_CAPTURE_END,
     ROLE_INSTANTIATE,
@@ -45,20 +46,21 @@ static const uint8_t roles[ROLE_IDS] = {
 #define ROW(name, id) [id] = ROLE_GRAPH,
         CUPTI_GRAPH_CALLS(ROW)
 #undef ROW
-#define ROW(name, id) [id] = ROLE_JOIN,
-            CUPTI_COPY_CALLS(ROW) CUPTI_SYNC_CALLS(ROW)
+#define ROW(name, id) [id] = ROLE_WAIT,
+            CUPTI_COPY_CALLS(ROW) CUPTI_SYNC_CALLS(ROW) CUPTI_MEMORY_CALLS(ROW)
+                CUPTI_CODE_CALLS(ROW) CUPTI_MAY_WAIT_CALLS(ROW)
 #undef ROW
 #define ROW(name, id) [id] = ROLE_CAPTURE_BEGIN,
-                CUPTI_CAPTURE_BEGIN_CALLS(ROW)
+                    CUPTI_CAPTURE_BEGIN_CALLS(ROW)
 #undef ROW
 #define ROW(name, id) [id] = ROLE_CAPTURE_END,
-                    CUPTI_CAPTURE_END_CALLS(ROW)
+                        CUPTI_CAPTURE_END_CALLS(ROW)
 #undef ROW
 #define ROW(name, id) [id] = ROLE_INSTANTIATE,
-                        CUPTI_INSTANTIATE_CALLS(ROW)
+                            CUPTI_INSTANTIATE_CALLS(ROW)
 #undef ROW
 #define ROW(name, id) [id] = ROLE_EXEC,
-                            CUPTI_EXEC_CALLS(ROW)
+                                CUPTI_EXEC_CALLS(ROW)
 #undef ROW
 };
 
@@ -160,13 +162,6 @@ static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
     s->ops->launch(s, &l);
 }
 
-static void enter_join(struct sink *s, const struct cupti_callback *c)
-{
-    struct launch l = {.kind = LAUNCH_OTHER, .correlation = c->correlation};
-    if (s->ops->in_scope(s))
-        s->ops->launch(s, &l);
-}
-
 static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
     switch ((enum role)roles[id]) {
@@ -176,8 +171,8 @@ static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cup
     case ROLE_GRAPH:
         enter_graph(t, s, id, c);
         break;
-    case ROLE_JOIN:
-        enter_join(s, c);
+    case ROLE_WAIT:
+        waits_enter(t, s, id, c);
         break;
     case ROLE_EXEC: /* before its address can be given to a new one */
         if (id == ID_cuGraphExecDestroy)
@@ -252,6 +247,9 @@ static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cup
     case ROLE_GRAPH:
         exit_graph(t, s, c);
         break;
+    case ROLE_WAIT:
+        waits_leave(t, s, id, c);
+        break;
     case ROLE_CAPTURE_BEGIN:
         if (call_result(c) == CUDA_OK)
             atomic_fetch_add_explicit(&t->captures, 1, memory_order_relaxed);
@@ -314,6 +312,7 @@ int64_t launches_clock_cost(void)
 
 int launches_enable(struct trace *t)
 {
+    waits_init();
     for (uint32_t id = 0; id < ROLE_IDS; id++) {
         if (roles[id] == ROLE_NONE)
             continue;

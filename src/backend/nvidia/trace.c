@@ -62,11 +62,12 @@ static const struct {
     {ENGINE_SASS_METRICS, "SassMetrics"},
     {ENGINE_RANGE_PROFILER, "RangeProfiler"},
     {ENGINE_PM_SAMPLING, "PmSampling"},
-    {ENGINE_SYNC, "Sync"},
 };
 
 static bool kind_wanted(const struct trace *t, unsigned i)
 {
+    if (!(t->config.engines & ENGINE_TRACE))
+        return false; /* engine Sync: callbacks alone */
     if (!kinds[i].wanted)
         return true;
     return *(const bool *)((const char *)&t->config + kinds[i].wanted);
@@ -343,7 +344,7 @@ static int config_check(const struct trace_config *c, struct err *e)
         if (c->engines & later_engines[i].bit)
             return err_set(e, GPUFL_E_NOT_BUILT,
                            "engine %s is not built yet: this release traces kernels, copies and "
-                           "waits (engine Trace)",
+                           "waits (engines Trace and Sync)",
                            later_engines[i].name);
     if (c->yield)
         return err_set(e, GPUFL_E_BUSY,
@@ -437,6 +438,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
     atomic_store(&t->time_graphs, config->graph_launches);
+    atomic_store(&t->waits, config->waits);
     if (!t->clock_ns)
         t->clock_ns = launches_clock_cost();
     rc = attach(t, e);

@@ -24,6 +24,7 @@ struct trace {
     pid_t process;                  /* that subscribed [owner] */
     _Atomic(struct sink *) live;    /* where callbacks report, NULL: nowhere. Release, acquire */
     _Atomic bool time_graphs;       /* graph launches are reported at their exit too */
+    _Atomic bool waits;             /* calls that wait are reported */
     _Atomic bool floor;             /* only counting: see trace_ops.floor */
     _Atomic(struct buffers *) pool; /* NULL: none yet */
     _Atomic int64_t callback_ns;    /* spent in sampled callbacks */
