@@ -1,6 +1,7 @@
 /* analysis.c - the public functions of libgpufl-analysis.so. */
 #include "analyze/report.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,9 +37,12 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     if (report_open(&r, path, &options, &e))
         return fail(&e, error, error_size);
     int code = options.format == GPUFL_REPORT_JSON ? report_json(&r, out) : report_text(&r, out);
+    if (!code && fflush(out))
+        code = GPUFL_E_IO;
+    int error_number = errno;
     report_close(&r);
     if (code == GPUFL_E_IO)
-        err_set(&e, code, "the report could not be written");
+        err_set(&e, code, "the report could not be written: %s", strerror(error_number));
     else if (code)
         err_set(&e, code, "%s", err_text(code));
     return code ? fail(&e, error, error_size) : 0;

@@ -24,6 +24,31 @@ const char *findings_device(const struct model *m, uint32_t device, char *text, 
     return text;
 }
 
+const char *findings_status(const char *status)
+{
+    static const struct {
+        const char *status, *text;
+    } texts[] = {
+        {"partial", "in part"},
+        {"enabled_no_data", "on, but there was none"},
+        {"not_requested", "not asked for"},
+        {"not_built", "not built yet"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!strcmp(status, texts[i].status))
+            return texts[i].text;
+    return status;
+}
+
+unsigned findings_idle_devices(const struct model *m)
+{
+    unsigned idle = 0;
+    for (uint32_t i = 1; i < m->devices.count; i++)
+        idle += !m->devices.items[i].any.count;
+    /* It may have run what the log ascribes to no device. */
+    return m->devices.count && m->devices.items[0].any.count ? 0 : idle;
+}
+
 const char *findings_why_none(const struct model *m, const char *feature)
 {
     const struct sum_facts *f = &m->facts;
@@ -34,12 +59,10 @@ const char *findings_why_none(const struct model *m, const char *feature)
             continue;
         if (*reason)
             return reason;
-        if (!strcmp(status, "not_requested"))
-            return "not asked for";
         if (!strcmp(status, "enabled_no_data") || !strcmp(status, "collected"))
             return "the program did none while it was captured";
         if (*status)
-            return status;
+            return findings_status(status);
     }
     const char *engine = model_text(m, f->engine);
     if (!strcmp(engine, "Monitor"))
@@ -63,6 +86,8 @@ static void say_busy_devices(const struct model *m, unsigned used, int64_t durat
     for (uint32_t i = 1; i < m->devices.count; i++) {
         const struct device_sum *d = &m->devices.items[i];
         struct busy_result r;
+        if (!d->any.count)
+            continue;
         busy_result(&d->compute, &r);
         if (r.busy < least.busy)
             least.busy = r.busy, least.index = d->row.index;
@@ -96,19 +121,20 @@ static void say_busy(const struct model *m, struct buf *out)
         buf_printf(out, "The GPU ran kernels for %s.\n", units_time(a, r.busy));
         return;
     }
-    unsigned used = sum_devices_used(m, &only);
+    unsigned used = sum_devices_used(m, &only), idle = findings_idle_devices(m);
     bool untold = m->devices.items[0].compute.count > 0 && used > 1;
-    if (used > 1 && !untold) {
-        say_busy_devices(m, used, duration, out);
-        buf_printf(out, " of %s; at least one ran kernels %s of it.\n", units_time(a, duration),
+    if (used > 1 + idle && !untold) {
+        say_busy_devices(m, used - idle, duration, out);
+        buf_printf(out, " of %s; at least one ran kernels %s of it", units_time(a, duration),
                    units_percent(b, (double)r.busy, (double)duration));
-        return;
+    } else {
+        buf_printf(out, "GPU busy %s of %s", units_percent(a, (double)r.busy, (double)duration),
+                   units_time(b, duration));
+        if (duration > r.busy)
+            buf_printf(out, ", idle %s", units_time(a, duration - r.busy));
     }
-    buf_printf(out, "GPU busy %s of %s", units_percent(a, (double)r.busy, (double)duration),
-               units_time(b, duration));
-    int64_t idle = duration - r.busy;
-    if (idle > 0)
-        buf_printf(out, ", idle %s", units_time(a, idle));
+    if (idle)
+        buf_printf(out, "; %u other GPU%s had no work", idle, idle == 1 ? "" : "s");
     buf_str(out, untold ? " (the log does not tell on which of its GPUs).\n" : ".\n");
 }
 

@@ -11,6 +11,12 @@ void findings_put(const struct model *m, struct buf *out);
 /* Why there is nothing of a feature: "engine Monitor records none", … Static or in m. */
 const char *findings_why_none(const struct model *m, const char *feature);
 
+/* A capability's status in words. */
+const char *findings_status(const char *status);
+
+/* Devices that had no work while others had; 0 where the log does not tell which had. */
+unsigned findings_idle_devices(const struct model *m);
+
 /* The product's name of a device: "GPU 0 NVIDIA H200". */
 const char *findings_device(const struct model *m, uint32_t device, char *text, size_t size);
 

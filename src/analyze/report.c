@@ -27,6 +27,7 @@ static void note_session(struct report_session *line, const struct model *m)
     line->busy = busy.busy;
     line->simulated = f->simulated;
     line->unclean = f->unclean > 0;
+    line->cut_short = f->cut_short > 0;
 }
 
 static bool fatal(int code)

@@ -21,7 +21,7 @@ struct report_session {
     uint64_t kernels;
     int64_t kernel_time; /* ns, summed */
     int64_t busy;        /* ns, union */
-    bool simulated, unclean;
+    bool simulated, unclean, cut_short;
     char *failure; /* owned: why it is left out; NULL: it is in */
 };
 

@@ -77,6 +77,7 @@ static void put_facts(struct page_json *p)
     json_out_bool(j, "partial", f->partial);
     json_out_bool(j, "clean_end", !f->unclean);
     json_out_count(j, "unclean_sessions", f->unclean);
+    json_out_count(j, "cut_short_sessions", f->cut_short);
     int64_t start = merged ? f->start : f->clock.known ? f->start + f->clock.offset : CELL_NULL;
     json_out_int(j, "start_epoch_ns", start);
     json_out_int(j, "duration_ns", sum_facts_duration(p->model));
@@ -107,6 +108,7 @@ static void put_sessions(struct page_json *p)
         json_out_int(j, "busy_ns", s->busy);
         json_out_bool(j, "simulated", s->simulated);
         json_out_bool(j, "clean_end", !s->unclean);
+        json_out_bool(j, "cut_short", s->cut_short);
         json_out_close_object(j);
     }
     json_out_close_array(j);
@@ -482,10 +484,30 @@ static void put_path(struct page_json *p, uint32_t id)
     json_out_close_array(&p->out);
 }
 
+/* Of what the log tells in which scope it was launched. */
+struct scope_told {
+    bool kernels, copies, waits;
+};
+
+static struct scope_told what_is_told(const struct sum_scopes *s)
+{
+    return (struct scope_told){
+        .kernels = sum_scopes_told(s, SCOPE_KERNELS),
+        .copies = sum_scopes_told(s, SCOPE_COPIES) && sum_scopes_told(s, SCOPE_FILLS),
+        .waits = sum_scopes_told(s, SCOPE_WAITS),
+    };
+}
+
+static void put_told(struct json_out *j, const char *key, bool told, int64_t v)
+{
+    json_out_int(j, key, told ? v : CELL_NULL);
+}
+
 static void put_scope(struct page_json *p, uint32_t id)
 {
     const struct scope_node *n = &p->model->scopes.nodes[id];
     const struct scope_sum *s = &n->self;
+    const struct scope_told told = what_is_told(&p->model->scopes);
     struct json_out *j = &p->out;
     json_out_object(j, NULL);
     json_out_count(j, "id", id);
@@ -501,13 +523,13 @@ static void put_scope(struct page_json *p, uint32_t id)
     json_out_int(j, "wall_min_ns", s->calls ? s->wall_min : CELL_NULL);
     json_out_int(j, "wall_max_ns", s->calls ? s->wall_max : CELL_NULL);
     json_out_int(j, "wall_mean_ns", s->calls ? s->wall / (int64_t)s->calls : CELL_NULL);
-    json_out_count(j, "kernels", n->all.kernels);
-    json_out_int(j, "gpu_ns", n->all.gpu);
-    json_out_count(j, "self_kernels", s->kernels);
-    json_out_int(j, "self_gpu_ns", s->gpu);
-    json_out_int(j, "copy_ns", n->all.copy);
-    json_out_count(j, "waits", n->all.waits);
-    json_out_int(j, "wait_ns", n->all.wait);
+    put_told(j, "kernels", told.kernels, (int64_t)n->all.kernels);
+    put_told(j, "gpu_ns", told.kernels, n->all.gpu);
+    put_told(j, "self_kernels", told.kernels, (int64_t)s->kernels);
+    put_told(j, "self_gpu_ns", told.kernels, s->gpu);
+    put_told(j, "copy_ns", told.copies, n->all.copy);
+    put_told(j, "waits", told.waits, (int64_t)n->all.waits);
+    put_told(j, "wait_ns", told.waits, n->all.wait);
     json_out_int(j, "iterations", s->repeat);
     json_out_int(j, "iteration_ns", s->repeat > 0 ? s->repeat_wall / s->repeat : CELL_NULL);
     json_out_close_object(j);
@@ -528,8 +550,9 @@ static void put_scopes(struct page_json *p)
         put_scope(p, v.nodes[i]);
     json_out_close_array(&p->out);
     json_out_object(&p->out, "outside_scopes");
-    json_out_count(&p->out, "kernels", s->nodes[0].self.kernels);
-    json_out_int(&p->out, "gpu_ns", s->nodes[0].self.gpu);
+    bool told = sum_scopes_told(s, SCOPE_KERNELS);
+    put_told(&p->out, "kernels", told, (int64_t)s->nodes[0].self.kernels);
+    put_told(&p->out, "gpu_ns", told, s->nodes[0].self.gpu);
     json_out_close_object(&p->out);
     scope_view_close(&v);
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { CONFIGS_EACH = 2, INDENT_MAX = 24 };
+enum { CONFIGS_EACH = 2, INDENT_MAX = 24, WIDE = 100 /* columns with room for everything */ };
 
 static void print_grid(struct page *p, struct grid *g)
 {
@@ -36,17 +36,14 @@ static void put_busy(const struct page *p)
     const struct model *m = p->model;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], name[160], doubt[80];
     int64_t duration = sum_facts_duration(m);
-    uint32_t only;
-    bool several = sum_devices_used(m, &only) > 1;
+    unsigned idle = findings_idle_devices(m);
     for (uint32_t i = 0; i < m->devices.count; i++) {
         struct busy_result k, any;
         const struct device_sum *s = &m->devices.items[i];
         busy_result(&s->compute, &k);
         busy_result(&s->any, &any);
-        if (!any.busy && (!several || !s->named))
+        if (!any.busy)
             continue;
-        if (!s->kernels && m->devices.items[0].kernels)
-            continue; /* it may have run some of those that the log ascribes to no device */
         *doubt = '\0';
         if (k.doubtful)
             snprintf(doubt, sizeof doubt, " (up to %s more: too many gaps to keep apart)",
@@ -56,6 +53,8 @@ static void put_busy(const struct page *p)
                   units_percent(a, (double)k.busy, (double)duration), units_time(b, k.busy), doubt,
                   units_percent(c, (double)any.busy, (double)duration));
     }
+    if (idle)
+        page_text(p, "%u other GPU%s had no work.", idle, idle == 1 ? "" : "s");
 }
 
 static void put_summary(const struct page *p)
@@ -64,9 +63,9 @@ static void put_summary(const struct page *p)
     const struct histogram *h = &k->time;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT],
         g[UNITS_TEXT];
-    page_text(p, "%s kernels of %s name%s, %s together.", units_count(a, (int64_t)h->count),
-              units_count(b, (int64_t)k->name_count), k->name_count == 1 ? "" : "s",
-              units_time(c, h->total));
+    page_text(p, "%s kernel%s of %s name%s, %s together.", units_count(a, (int64_t)h->count),
+              h->count == 1 ? "" : "s", units_count(b, (int64_t)k->name_count),
+              k->name_count == 1 ? "" : "s", units_time(c, h->total));
     put_busy(p);
     page_text(p, "Each: mean %s, median %s, P90 %s, P99 %s, least %s, most %s.",
               units_time(b, histogram_mean(h)), units_time(c, histogram_quantile(h, 0.5)),
@@ -79,16 +78,22 @@ static void put_summary(const struct page *p)
 
 static void put_top(struct page *p)
 {
-    static const struct grid_column columns[] = {
-        {"#", GRID_RIGHT},    {"share", GRID_RIGHT},  {"total", GRID_RIGHT}, {"calls", GRID_RIGHT},
-        {"mean", GRID_RIGHT}, {"median", GRID_RIGHT}, {"max", GRID_RIGHT},   {"kernel", GRID_NAME},
-    };
+    static const struct grid_column wide[] =
+        {
+            {"#", GRID_RIGHT},     {"share", GRID_RIGHT}, {"total", GRID_RIGHT},
+            {"calls", GRID_RIGHT}, {"mean", GRID_RIGHT},  {"median", GRID_RIGHT},
+            {"max", GRID_RIGHT},   {"kernel", GRID_NAME},
+        },
+                                    narrow[] = {{"#", GRID_RIGHT},     {"share", GRID_RIGHT},
+                                                {"total", GRID_RIGHT}, {"calls", GRID_RIGHT},
+                                                {"mean", GRID_RIGHT},  {"kernel", GRID_NAME}};
+    bool all = p->width >= WIDE;
     const struct sum_kernels *k = &p->model->kernels;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT];
     struct grid g;
     size_t i;
     int64_t rest = k->time.total;
-    grid_init(&g, columns, 8);
+    grid_init(&g, all ? wide : narrow, all ? 8 : 6);
     for (i = 0; i < k->name_count && i < report_top(p->report); i++) {
         const struct kernel_name *n = &k->names[i];
         rest -= n->time.total;
@@ -97,8 +102,10 @@ static void put_top(struct page *p)
         grid_put(&g, "%s", units_time(b, n->time.total));
         grid_put(&g, "%s", units_count(c, (int64_t)n->time.count));
         grid_put(&g, "%s", units_time(d, histogram_mean(&n->time)));
-        grid_put(&g, "%s", units_time(e, histogram_quantile(&n->time, 0.5)));
-        grid_put(&g, "%s", units_time(f, n->time.max));
+        if (all) {
+            grid_put(&g, "%s", units_time(e, histogram_quantile(&n->time, 0.5)));
+            grid_put(&g, "%s", units_time(f, n->time.max));
+        }
         put_name(p, &g, n->name);
     }
     page_heading(p, "Top kernels by time");
@@ -138,7 +145,9 @@ static void put_occupancy(struct page *p, struct grid *g, const struct config_ro
     else
         grid_put(g, "%.1f", 100 * (double)r->occ_warps / (double)r->occ_max_warps);
     grid_put(g, "%s", r->occ_limiter ? model_text(m, (uint32_t)r->occ_limiter) : "-");
-    if (room > 0)
+    if (room > 0 && blocks > 0 && blocks / room < 0.005)
+        grid_put(g, "<0.01");
+    else if (room > 0)
         grid_put(g, blocks / room < 100 ? "%.2f" : "%.0f", blocks / room);
     else
         grid_put(g, "-");
@@ -334,11 +343,15 @@ static void put_overheads(struct page *p)
     if (!w->overhead_count)
         return;
     page_heading(p, "The vendor's profiling library, by its own records");
-    for (unsigned i = 0; i < w->overhead_count; i++)
-        page_text(p, "%s: %s in %s",
-                  w->overheads[i].kind ? model_text(p->model, w->overheads[i].kind) : "other",
-                  units_time(a, w->overheads[i].time),
+    for (unsigned i = 0; i < w->overhead_count; i++) {
+        char kind[64];
+        snprintf(kind, sizeof kind, "%s",
+                 w->overheads[i].kind ? model_text(p->model, w->overheads[i].kind) : "other");
+        for (char *c = kind; *c; c++)
+            *c = *c == '_' ? ' ' : *c;
+        page_text(p, "%s: %s in %s", kind, units_time(a, w->overheads[i].time),
                   units_count(b, (int64_t)w->overheads[i].count));
+    }
 }
 
 void page_waits(struct page *p)
@@ -378,8 +391,6 @@ enum scope_cell {
     CELL_WAITS,
     CELL_ITERATION
 };
-
-enum { WIDE = 100 }; /* columns of a page that has room for everything */
 
 static const struct scope_column {
     const char *title;
@@ -476,7 +487,9 @@ void page_scopes(struct page *p)
     put_scope_rows(p, &v);
     if (v.count < v.all)
         page_text(p, "… and %s scopes that took less", units_count(a, (int64_t)(v.all - v.count)));
-    if (s->nodes[0].self.kernels)
+    if (!sum_scopes_told(s, SCOPE_KERNELS))
+        page_text(p, "The log does not tell in which scope kernels were launched.");
+    else if (s->nodes[0].self.kernels)
         page_text(p, "Outside all scopes: %s kernels, %s on the GPU.",
                   units_count(a, (int64_t)s->nodes[0].self.kernels),
                   units_time(b, s->nodes[0].self.gpu));
@@ -588,8 +601,8 @@ static void put_device(struct page *p, uint32_t i)
     char name[160], a[UNITS_TEXT];
     double joules;
     bool counter;
-    page_text(p, "%s, %s samples", findings_device(p->model, i, name, sizeof name),
-              units_count(a, (int64_t)d->samples));
+    page_text(p, "%s, %s sample%s", findings_device(p->model, i, name, sizeof name),
+              units_count(a, (int64_t)d->samples), d->samples == 1 ? "" : "s");
     put_metrics(p, device_lines, sizeof device_lines / sizeof *device_lines, d->metrics);
     if (sum_metrics_energy(d, &joules, &counter))
         page_text(p, "Energy: %s (%s).", units_energy(a, joules),
@@ -609,7 +622,8 @@ void page_metrics(struct page *p)
             put_device(p, i);
         }
     if (s->host_samples) {
-        page_text(p, "Host, %s samples", units_count(a, (int64_t)s->host_samples));
+        page_text(p, "Host, %s sample%s", units_count(a, (int64_t)s->host_samples),
+                  s->host_samples == 1 ? "" : "s");
         put_metrics(p, host_lines, sizeof host_lines / sizeof *host_lines, s->host);
     }
     if (!any)

@@ -184,9 +184,13 @@ static void put_end(const struct page *p)
         put_fact(p, "end",
                  "NOT CLEAN: the program was killed, crashed or is still running; this is "
                  "what had reached the disk");
+    else if (f->cut_short && f->sessions > 1)
+        put_fact(p, "end", "%u of %u sessions were NOT captured to the program's end", f->cut_short,
+                 f->sessions);
+    else if (f->cut_short)
+        put_fact(p, "end", "NOT captured to the program's end: %s", sum_facts_end_text(p->model));
     else
-        put_fact(p, "end", "clean%s%s", f->end_reason ? ": " : "",
-                 model_text(p->model, f->end_reason));
+        put_fact(p, "end", "clean%s%s", f->end_reason ? ": " : "", sum_facts_end_text(p->model));
 }
 
 static void put_summary(struct page *p)
@@ -263,8 +267,8 @@ static void put_sessions(struct page *p)
         grid_put(&g, "%s", units_time(b, s->duration));
         grid_put(&g, "%s", units_count(c, (int64_t)s->kernels));
         grid_put(&g, "%s", units_percent(d, (double)s->busy, (double)s->duration));
-        grid_put(&g, "%s%s%s", s->failure ? "left out " : "", s->unclean ? "unclean " : "",
-                 s->simulated ? "simulated" : "");
+        grid_put(&g, "%s%s%s%s", s->failure ? "left out " : "", s->unclean ? "unclean " : "",
+                 s->cut_short ? "cut short " : "", s->simulated ? "simulated" : "");
     }
     p->begun = true;
     put_sessions_title(p);
@@ -365,7 +369,7 @@ static void put_capabilities(const struct page *p)
         if (!strcmp(status, "collected") || (!c->requested && !*reason))
             continue;
         put_fact(p, c->requested ? "asked for" : "not asked", "%s: %s%s%s",
-                 model_text(m, c->feature), status, *reason ? ": " : "", reason);
+                 model_text(m, c->feature), findings_status(status), *reason ? ": " : "", reason);
     }
 }
 

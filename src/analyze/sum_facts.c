@@ -207,6 +207,37 @@ int64_t sum_facts_duration(const struct model *m)
     return covered.busy;
 }
 
+/* What a session's `end` record can say, and what that means to a person. */
+static const struct facts_end {
+    const char *reason; /* NULL: any other */
+    const char *text;
+    bool cut_short;
+} ends[] = {
+    {"exit", "the program ended", false},
+    {"shutdown", "the program ended the session", false},
+    {"duration", "the capture's time was over (--duration, duration_ms); the program went on",
+     false},
+    {"spool_limit", "the logs had reached their limit (log_max_spool_bytes)", true},
+    {"disk_reserve", "the disk was nearly full (log_min_free_bytes)", true},
+    {"write_error", "the logs could not be written", true},
+    {NULL, NULL, false},
+};
+
+static const struct facts_end *end_of(const char *reason)
+{
+    const struct facts_end *e = ends;
+    while (e->reason && strcmp(e->reason, reason) != 0)
+        e++;
+    return e;
+}
+
+const char *sum_facts_end_text(const struct model *m)
+{
+    const char *reason = model_text(m, m->facts.end_reason);
+    const struct facts_end *e = end_of(reason);
+    return e->text ? e->text : reason;
+}
+
 int sum_facts_finish(struct model *m)
 {
     struct sum_facts *f = &m->facts;
@@ -219,6 +250,7 @@ int sum_facts_finish(struct model *m)
         return 0;
     }
     f->unclean = !f->ended;
+    f->cut_short = f->ended && end_of(model_text(m, f->end_reason))->cut_short;
     if (f->any && (!f->header || f->start <= 0))
         f->start = f->first;
     if (!f->ended || f->end < f->start)
@@ -273,6 +305,7 @@ int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
     f->ended = (!f->sessions || f->ended) && o->ended;
     f->clock = (struct facts_clock){.known = true};
     f->unclean += o->unclean;
+    f->cut_short += o->cut_short;
     f->sessions += o->sessions;
     if (o->any)
         widen(f, cells_sum(o->first, shift), cells_sum(o->last, shift));

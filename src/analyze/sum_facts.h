@@ -52,6 +52,7 @@ struct sum_facts {
     uint64_t rows[32];        /* rows read, by record type */
     unsigned sessions;        /* merged ones; 1 for a session */
     unsigned unclean;         /* sessions without an end */
+    unsigned cut_short;       /* sessions whose capture could not go on to the program's end */
     struct busy covered;      /* merged: the time in which a session ran */
     struct facts_option *options; /* owned */
     size_t option_count, option_cap;
@@ -71,6 +72,9 @@ int sum_facts_finish(struct model *m);
 
 /* What to add to the session's times to get ns since the Unix epoch; 0: unknown. */
 int64_t sum_facts_epoch(const struct model *m);
+
+/* Why the capture ended, in words; the reason itself where it is not known to us. */
+const char *sum_facts_end_text(const struct model *m);
 
 /* The session's length, ns; merged: the time in which one ran. 0 where nothing tells. */
 int64_t sum_facts_duration(const struct model *m);

@@ -116,6 +116,16 @@ static bool say_losses(const struct sum_ledger *l, struct buf *out)
     return any;
 }
 
+/* True where --duration explains that so many are missing: what the streams can hold queued
+ * when the capture ends. */
+static bool ended_at_time(const struct model *m, int64_t missing)
+{
+    enum { QUEUED_MAX = 4096 };
+    return missing <= QUEUED_MAX && !known(m->ledger.row.lost_driver) &&
+           !known(m->ledger.row.lost_pool) &&
+           strcmp(model_text(m, m->facts.end_reason), "duration") == 0;
+}
+
 /* Launched, received from the driver. Returns the number that is missing without a count. */
 static int64_t say_received(const struct model *m, struct buf *out)
 {
@@ -130,6 +140,10 @@ static int64_t say_received(const struct model *m, struct buf *out)
     if (m->facts.unclean)
         buf_str(out,
                 ": still running, or in buffers of the driver, when the process was killed.\n");
+    else if (ended_at_time(m, missing))
+        buf_str(out,
+                ": the capture's time was over while the program went on, and a kernel that had "
+                "been launched but not run by then is counted and has no record.\n");
     else if (known(r->lost_driver) || known(r->lost_pool))
         buf_str(out, ": see what the driver dropped below.\n");
     else
@@ -194,6 +208,9 @@ enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
                    units_count(text, l->row.graph_unknown));
     if (!l->final)
         say_heartbeat(m, out);
+    if (l->without)
+        buf_printf(out, "%u of the %u sessions hold no ledger: what they lost cannot be told.\n",
+                   l->without, m->facts.sessions);
     if (lost || l->without)
         return LEDGER_INCOMPLETE;
     return l->row.launches == CELL_NULL || known(l->row.graph_unknown) || !l->final

@@ -88,8 +88,14 @@ static void add_activity(struct scope_sum *s, enum record_type type, int64_t ns)
     }
 }
 
+bool sum_scopes_told(const struct sum_scopes *s, enum scope_activity a)
+{
+    return !s->joins[a].rows || s->joins[a].told;
+}
+
 /* Consecutive rows are mostly of one scope: the last one's node is kept. */
-static int take_activities(struct model *m, const struct wire_batch *b, unsigned column)
+static int take_activities(struct model *m, const struct wire_batch *b, unsigned column,
+                           enum scope_activity kind)
 {
     struct sum_scopes *s = &m->scopes;
     const int64_t *scope = b->col[column], *start = b->col[0], *duration = b->col[1];
@@ -97,7 +103,9 @@ static int take_activities(struct model *m, const struct wire_batch *b, unsigned
     uint32_t node = 0;
     int code = 0;
     for (size_t i = 0; !code && start && duration && i < b->rows; i++) {
-        int64_t instance = scope ? scope[i] : 0;
+        int64_t instance = scope ? scope[i] : CELL_NULL;
+        s->joins[kind].rows++;
+        s->joins[kind].told += instance != CELL_NULL;
         if (instance != last)
             code = scope_tree_instance(s, instance, &node);
         last = instance;
@@ -114,13 +122,13 @@ int sum_scopes_batch(struct model *m, const struct wire_batch *b)
     int code = ensure(m);
     switch (b->type) {
     case RECORD_kernel:
-        return code ? code : take_activities(m, b, COL_kernel_scope);
+        return code ? code : take_activities(m, b, COL_kernel_scope, SCOPE_KERNELS);
     case RECORD_memcpy:
-        return code ? code : take_activities(m, b, COL_memcpy_scope);
+        return code ? code : take_activities(m, b, COL_memcpy_scope, SCOPE_COPIES);
     case RECORD_memset:
-        return code ? code : take_activities(m, b, COL_memset_scope);
+        return code ? code : take_activities(m, b, COL_memset_scope, SCOPE_FILLS);
     case RECORD_sync:
-        return code ? code : take_activities(m, b, COL_sync_scope);
+        return code ? code : take_activities(m, b, COL_sync_scope, SCOPE_WAITS);
     default:
         break;
     }
@@ -141,6 +149,10 @@ int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift
     if (code || !twins) {
         mem_free(twins);
         return code ? code : o->node_count ? GPUFL_E_NOMEM : 0;
+    }
+    for (int a = 0; a < SCOPE_ACTIVITIES; a++) {
+        s->joins[a].rows += o->joins[a].rows;
+        s->joins[a].told += o->joins[a].told;
     }
     scope_tree_add(&s->nodes[0].self, &o->nodes[0].self);
     for (uint32_t n = 0; !code && scope_tree_next(o, &n);) {

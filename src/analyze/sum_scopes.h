@@ -9,6 +9,7 @@
 #ifndef GPUFL_ANALYZE_SUM_SCOPES_H
 #define GPUFL_ANALYZE_SUM_SCOPES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,13 @@ struct scope_node {
     struct scope_sum all;         /* gpu, copy, wait and counts with all below; after finish */
 };
 
+/* Of the rows of a kind: how many there are, and of how many the log tells the scope. */
+struct scope_join {
+    uint64_t rows, told;
+};
+
+enum scope_activity { SCOPE_KERNELS, SCOPE_COPIES, SCOPE_FILLS, SCOPE_WAITS, SCOPE_ACTIVITIES };
+
 struct sum_scopes {
     struct scope_node *nodes; /* owned; [0] is the root: what no scope covers */
     size_t node_count, node_cap;
@@ -58,6 +66,7 @@ struct sum_scopes {
     uint32_t *stack; /* owned: for walks, since nesting may be of any depth */
     size_t stack_cap;
     uint32_t other, lost; /* names: "(other)", "(not recorded)" */
+    struct scope_join joins[SCOPE_ACTIVITIES];
     uint64_t invalid;     /* rows without a usable interval or instance */
 };
 
@@ -66,5 +75,9 @@ void sum_scopes_fini(struct model *m);
 int sum_scopes_batch(struct model *m, const struct wire_batch *b);
 int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_scopes_finish(struct model *m);
+
+/* False where there are rows of that kind and of not one the log tells the scope: the sums
+ * of scopes are then unknown, not 0. */
+bool sum_scopes_told(const struct sum_scopes *s, enum scope_activity a);
 
 #endif

@@ -230,6 +230,66 @@ static void test_simulated_and_unclean(void **state)
     json_decref(root);
 }
 
+/* A session that ended, but not because the program did. */
+static void test_cut_short(void **state)
+{
+    static const struct {
+        const char *reason, *text;
+        bool cut_short;
+    } ends[] = {
+        {"exit", "clean: the program ended", false},
+        {"duration", "clean: the capture's time was over", false},
+        {"something_new", "clean: something_new", false},
+        {"write_error", "NOT captured to the program's end: the logs could not be written", true},
+        {"spool_limit", "NOT captured to the program's end: the logs had reached their", true},
+        {"disk_reserve", "NOT captured to the program's end: the disk was nearly full", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct make_log l;
+        make_log_init(&l, ends[i].reason);
+        make_log_header(&l, "system", 1);
+        make_log_names(&l, ends[i].reason, NULL);
+        make_log_rows(&l, RECORD_end, &(struct end_row){2000000, 1}, 1);
+        make_log_write(&l, tmpdir, "system.log");
+        make_log_fini(&l);
+        char *text = report_ok(tmpdir_path(ends[i].reason), GPUFL_REPORT_TEXT, 160, false);
+        assert_non_null(strstr(text, ends[i].text));
+        free(text);
+        json_t *root = parse(report_ok(tmpdir_path(ends[i].reason), GPUFL_REPORT_JSON, 100, false));
+        assert_int_equal(number(root, "session/cut_short_sessions"), ends[i].cut_short);
+        json_decref(root);
+    }
+}
+
+/* Of a machine's GPUs only those that had work are told one by one. */
+static void test_idle_device(void **state)
+{
+    struct make_log l;
+    struct device_row second;
+    (void)state;
+    make_log_init(&l, "two");
+    make_log_header(&l, "device", 1);
+    make_log_names(&l, "Test GPU", "GPU-9", "saxpy", "GPU-10", NULL);
+    make_log_device(&l);
+    MAKE_UNKNOWN(second);
+    second.id = 2;
+    second.index = 1;
+    second.name = 1;
+    second.uuid = 4;
+    make_log_rows(&l, RECORD_device, &second, 1);
+    make_log_config(&l, 1, 3);
+    make_log_kernel(&l, 5000, 500, 1, 0);
+    make_log_write(&l, tmpdir, "device.log");
+    make_log_fini(&l);
+    char *text = report_ok(tmpdir_path("two"), GPUFL_REPORT_TEXT, 160, false);
+    assert_non_null(strstr(text, "  GPU busy "));
+    assert_non_null(strstr(text, "; 1 other GPU had no work.\n"));
+    assert_non_null(strstr(text, "\n  1 other GPU had no work.\n"));
+    assert_null(strstr(text, "kernels ran 0.0 %"));
+    free(text);
+}
+
 /* A log without kernels says why; nothing is divided by zero. */
 static void test_empty(void **state)
 {
@@ -325,6 +385,14 @@ static void test_export(void **state)
             fail_msg("%s: %lld became %lld", same[i], (long long)number(ours, same[i]),
                      (long long)number(theirs, same[i]));
     assert_true(number(theirs, "log/gpuflight_lines") > 0);
+    /* Their copies and waits have no scope: unknown is not 0. */
+    json_t *scope = json_array_get(json_object_get(theirs, "scopes"), 0);
+    assert_true(json_integer_value(json_object_get(scope, "kernels")) > 0);
+    assert_true(json_is_null(json_object_get(scope, "copy_ns")));
+    assert_true(json_is_null(json_object_get(scope, "waits")));
+    assert_true(json_is_null(json_object_get(scope, "wait_ns")));
+    scope = json_array_get(json_object_get(ours, "scopes"), 0);
+    assert_true(json_is_integer(json_object_get(scope, "wait_ns")));
     json_decref(ours);
     json_decref(theirs);
     /* A second time it would overwrite. */
@@ -364,6 +432,8 @@ int main(void)
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_simulated_and_unclean),
+        cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_idle_device),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_errors),

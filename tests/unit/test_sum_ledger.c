@@ -91,6 +91,38 @@ static void test_missing(void **state)
     check(r, false, LEDGER_INCOMPLETE, "when the process was killed");
 }
 
+/* --duration ends the capture while the program goes on: the few kernels that were queued
+ * are explained; many, or any beside known losses, are not. */
+static void test_missing_at_duration(void **state)
+{
+    static const struct {
+        const char *reason;
+        int64_t missing, dropped;
+        const char *sentence;
+    } cases[] = {
+        {"duration", 1, 0, "1 kernel of 101 launched never reached the log: the capture's time"},
+        {"exit", 1, 0, "the driver gives no reason"},
+        {"duration", 100000, 0, "the driver gives no reason"},
+        {"duration", 1, 1, "see what the driver dropped"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model m;
+        struct buf text;
+        struct ledger_row r = clean_row();
+        buf_init(&text, 1 << 16);
+        r.launches = 100 + cases[i].missing;
+        r.graph_kernels = 0;
+        r.lost_driver = cases[i].dropped;
+        make(&m, r, true);
+        m.facts.end_reason = intern_str(names, cases[i].reason);
+        assert_int_equal(sum_ledger_judge(&m, &text), LEDGER_INCOMPLETE);
+        assert_non_null(strstr(buf_cstr(&text), cases[i].sentence));
+        buf_fini(&text);
+        model_fini(&m);
+    }
+}
+
 static void test_causes(void **state)
 {
     static const struct {
@@ -178,9 +210,13 @@ static void test_merge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_closes),    cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_causes),    cmocka_unit_test(test_files_short),
-        cmocka_unit_test(test_uncounted), cmocka_unit_test(test_last_row_counts),
+        cmocka_unit_test(test_closes),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_missing_at_duration),
+        cmocka_unit_test(test_causes),
+        cmocka_unit_test(test_files_short),
+        cmocka_unit_test(test_uncounted),
+        cmocka_unit_test(test_last_row_counts),
         cmocka_unit_test(test_merge),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
