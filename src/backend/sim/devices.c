@@ -186,6 +186,7 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
         .clock_mem = CLOCK_MEMORY,
         .pcie_rx = s->rx,
         .pcie_tx = s->tx,
+        .pcie_total = CELL_NULL, /* both ways are known apart */
         .throttle = (s->util ? 0 : 1) | (over ? 4 : 0),
         .fan = 30 + s->temperature / 4000,
         .voltage = s->util ? 880 : 710,
