@@ -57,6 +57,29 @@ static inline const void *ring_peek(struct ring *r)
     return r->slots + (size_t)(tail & (r->capacity - 1)) * r->slot_size;
 }
 
+/* Slots ever pushed: the slots from the tail up to there stand still for the consumer.
+ * It may take many of them by ring_at and give all back with one ring_pop_to, which the
+ * producer's core is told once and not for every slot. [consumer] */
+static inline uint64_t ring_head(const struct ring *r)
+{
+    return atomic_load_explicit(&r->head, memory_order_acquire);
+}
+
+static inline uint64_t ring_tail(const struct ring *r)
+{
+    return atomic_load_explicit(&r->tail, memory_order_relaxed);
+}
+
+static inline const void *ring_at(const struct ring *r, uint64_t i)
+{
+    return r->slots + (size_t)(i & (r->capacity - 1)) * r->slot_size;
+}
+
+static inline void ring_pop_to(struct ring *r, uint64_t tail)
+{
+    atomic_store_explicit(&r->tail, tail, memory_order_release);
+}
+
 static inline void ring_pop(struct ring *r)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);

@@ -1,10 +1,10 @@
 /* scopes.c - the producer's side: see scopes.h. The collector's is scopes_drain.c.
  *
- * Cost of a scope: two clock readings, two slots of 32 bytes. The name is found
- * in a cache of the thread, keyed by the pointer and compared by content. */
+ * Cost of a scope: two readings of tick.h's clock, two slots of 32 bytes. The name is
+ * found in a cache of the thread, keyed by the pointer and compared by content. */
 #include "capture/scopes.h"
 
-#include "base/clock.h"
+#include "base/tick.h"
 #include "capture/collector.h"
 #include "capture/names.h"
 #include "capture/threads.h"
@@ -15,6 +15,7 @@ enum {
     NAMES_MOST = 100000,      /* texts in the table at which new scope names become "(other)" */
     AHEAD = 16,               /* slots */
     WAKE_AT = RING_SLOTS / 4, /* slots in a ring at which the collector is woken */
+    WAKE_EVERY = 256,         /* slots pushed between two wake-ups by a thread */
 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -44,16 +45,45 @@ static inline uint32_t name_id(struct thread_state *t, const char *text)
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
-/* ring_push, with the size of a slot known to the compiler; room was made sure of. */
-static inline void slot_push(struct thread_state *t, struct slot *s)
+/* The line is another core's: the collector has read it. Asking for it early, and for
+ * writing, hides the way. */
+static inline void line_fetch(void *p)
 {
-    struct ring *r = &t->ring;
-    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-    s->session = atomic_load_explicit(&t->session, memory_order_relaxed);
-    memcpy(r->slots + (size_t)(head & (RING_SLOTS - 1)) * sizeof *s, s, sizeof *s);
-    /* The collector has read the lines ahead: fetching them back early hides the way. */
-    __builtin_prefetch(r->slots + (size_t)((head + AHEAD) & (RING_SLOTS - 1)) * sizeof *s, 1);
-    atomic_store_explicit(&r->head, head + 1, memory_order_release);
+#if defined __x86_64__
+    __asm__ volatile("prefetchw %0" : : "m"(*(char *)p)); /* the builtin asks to read here */
+#else
+    __builtin_prefetch(p, 1);
+#endif
+}
+
+/* Room was made sure of. The fields come one by one and are stored straight into the ring:
+ * a slot put together on the stack would be read back in wider pieces than it was written
+ * in, and such a read waits. tick and tag also stand for what shares their place. */
+static inline void slot_push(struct thread_state *t, enum slot_kind kind, uint32_t id,
+                             uint64_t instance, uint64_t tick, uint64_t tag)
+{
+    uint64_t head = atomic_load_explicit(&t->ring.head, memory_order_relaxed);
+    struct slot *slots = (struct slot *)t->ring.slots;
+    slots[head & (RING_SLOTS - 1)] =
+        (struct slot){.kind = (uint16_t)kind,
+                      .session = (uint16_t)atomic_load_explicit(&t->session, memory_order_relaxed),
+                      .id = id,
+                      .instance = instance,
+                      .tick = tick,
+                      .tag = tag};
+    line_fetch(&slots[(head + AHEAD) & (RING_SLOTS - 1)]);
+    atomic_store_explicit(&t->ring.head, head + 1, memory_order_release);
+}
+
+/* The ring fills up. What was pushed since the last call waits for the next, or for the
+ * flush: to ask for every slot would cost more than the slot. */
+static void wake_sometimes(struct thread_state *t)
+{
+    uint64_t head = atomic_load_explicit(&t->ring.head, memory_order_relaxed);
+    if (head - t->woke < WAKE_EVERY)
+        return;
+    t->woke = head;
+    collector_wake();
 }
 
 /* Is there room for n slots beside the ends of the open scopes? Wakes the collector in time. */
@@ -62,7 +92,7 @@ static inline bool slots_room(struct thread_state *t, uint32_t n)
     uint32_t need = n + atomic_load_explicit(&t->depth, memory_order_relaxed);
     uint32_t room = ring_room(&t->ring, RING_SLOTS - WAKE_AT);
     if (__builtin_expect(room < RING_SLOTS - WAKE_AT, 0))
-        collector_wake();
+        wake_sometimes(t);
     return room >= need;
 }
 
@@ -93,23 +123,20 @@ uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32
         counter_add(&t->counters.scopes_lost, 1);
         return 0;
     }
-    struct slot s = {.kind = SLOT_BENCH, .id = repeat, .tag = warmup};
     if (bench)
-        slot_push(t, &s);
-    s = (struct slot){.kind = SLOT_BEGIN,
-                      .id = name_id(t, name ? name : ""),
-                      .instance = next_instance(t),
-                      .tag = tag && *tag ? name_id(t, tag) : 0};
-    t->open[depth] = s.instance;
+        slot_push(t, SLOT_BENCH, repeat, 0, 0, warmup);
+    uint64_t instance = next_instance(t);
+    uint32_t name_of = name_id(t, name ? name : "");
+    uint32_t tag_of = tag && *tag ? name_id(t, tag) : 0;
+    t->open[depth] = instance;
     atomic_store_explicit(&t->depth, depth + 1, memory_order_relaxed);
-    s.time = clock_mono(); /* last: our own work is outside */
-    slot_push(t, &s);
-    return s.instance;
+    slot_push(t, SLOT_BEGIN, name_of, instance, tick_now(), tag_of); /* our work is outside */
+    return instance;
 }
 
 void scopes_end(uint64_t handle)
 {
-    int64_t now = clock_mono(); /* first */
+    uint64_t now = tick_now(); /* first */
     struct thread_state *t = thread_here;
     if (!t || atomic_load_explicit(&t->session, memory_order_relaxed) != gate_session())
         return;
@@ -118,10 +145,8 @@ void scopes_end(uint64_t handle)
         at--;
     if (at == 0)
         return; /* another thread's, or closed before */
-    while (depth >= at) {
-        struct slot s = {.kind = SLOT_END, .instance = t->open[--depth], .time = now};
-        slot_push(t, &s);
-    }
+    while (depth >= at)
+        slot_push(t, SLOT_END, 0, t->open[--depth], now, 0);
     atomic_store_explicit(&t->depth, depth, memory_order_relaxed);
     slots_room(t, 0);
 }
@@ -163,14 +188,8 @@ static bool push_graph(struct thread_state *t, const struct launch *l, uint64_t 
 {
     if (!threads_ring(t) || !slots_room(t, 2))
         return false;
-    struct slot s = {.kind = SLOT_GRAPH,
-                     .id = l->correlation,
-                     .instance = scope,
-                     .time = l->start,
-                     .duration = l->duration};
-    slot_push(t, &s);
-    s = (struct slot){.kind = SLOT_GRAPH_WHAT, .instance = (uint64_t)l->graph, .time = l->kernels};
-    slot_push(t, &s);
+    slot_push(t, SLOT_GRAPH, l->correlation, scope, (uint64_t)l->start, (uint64_t)l->duration);
+    slot_push(t, SLOT_GRAPH_WHAT, 0, (uint64_t)l->graph, (uint64_t)l->kernels, 0);
     return true;
 }
 
@@ -178,9 +197,7 @@ static bool push_join(struct thread_state *t, const struct launch *l, uint64_t s
 {
     if (!slots_room(t, 1))
         return false;
-    struct slot s = {
-        .kind = SLOT_JOIN, .id = l->correlation, .instance = scope, .tag = (uint32_t)l->kind};
-    slot_push(t, &s);
+    slot_push(t, SLOT_JOIN, l->correlation, scope, 0, l->kind);
     return true;
 }
 

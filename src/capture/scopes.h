@@ -7,6 +7,7 @@
 #define GPUFL_CAPTURE_SCOPES_H
 
 #include "backend/backend.h"
+#include "base/tick.h"
 #include "capture/joins.h"
 #include "capture/writer.h"
 
@@ -28,8 +29,12 @@ struct scopes_drain {
     struct joins *joins;
     void (*thread)(void *arg, int32_t tid, const char *name); /* before a row names the thread */
     void *arg;
-    uint64_t lost; /* scopes lost for want of the collector's own memory */
+    uint64_t lost;           /* scopes lost for want of the collector's own memory */
+    struct tick_curve curve; /* of the session */
 };
+
+/* A new session starts: before the gate opens. [owner] */
+void scopes_begin_session(struct scopes_drain *d);
 
 /* Empties the rings as they are now; frees the memory of threads that ended. [collector] */
 void scopes_drain(struct scopes_drain *d);

@@ -2,7 +2,11 @@
  *
  * Begins and ends of a thread come in order, so a stack per thread pairs them.
  * Slots of an earlier session, pushed by a thread that passed the gate late, are
- * told by their number and dropped. */
+ * told by their number and dropped.
+ *
+ * Scopes carry ticks (base/tick.h). First it is noted how far every ring is filled, then
+ * the curve gets a knot, then the rings are emptied that far: so all of their ticks lie
+ * before the knot. What a thread pushes meanwhile does not hold the collector here. */
 #include "capture/scopes.h"
 
 #include "base/alloc.h"
@@ -10,7 +14,19 @@
 
 #include <stddef.h>
 
-enum { WRITTEN = 2 }; /* flushes after which an open scope has its row */
+enum {
+    WRITTEN = 2,     /* flushes after which an open scope has its row */
+    GIVE_BACK = 256, /* slots taken before the producer is told of their room */
+};
+
+/* A thread's times never go back, whatever its ticks do. */
+static int64_t slot_ns(const struct scopes_drain *d, struct thread_state *t, const struct slot *s)
+{
+    int64_t ns = tick_curve_ns(&d->curve, s->tick);
+    if (ns > t->now)
+        t->now = ns;
+    return t->now;
+}
 
 static void write_graph(struct scopes_drain *d, struct thread_state *t, const struct slot *what)
 {
@@ -58,12 +74,12 @@ static void scope_begun(struct scopes_drain *d, struct thread_state *t, const st
     struct scope_seen *top = &t->scopes[t->scope_count++];
     *top = (struct scope_seen){.instance = s->instance,
                                .parent = t->scope_count > 1 ? top[-1].instance : 0,
-                               .start = s->time,
+                               .start = slot_ns(d, t, s),
                                .name = s->id,
-                               .tag = s->tag};
+                               .tag = (uint32_t)s->tag};
     if (t->prefix.kind == SLOT_BENCH) {
         top->repeat = t->prefix.id;
-        top->warmup = t->prefix.tag;
+        top->warmup = (uint32_t)t->prefix.tag;
     }
     if (writer_wants_begins(d->writer)) {
         top->flushes = WRITTEN;
@@ -90,7 +106,7 @@ static void scope_ended(struct scopes_drain *d, struct thread_state *t, const st
     const struct scope_seen *top = &t->scopes[--t->scope_count];
     struct scope_row row = {
         .start = top->start,
-        .duration = s->time - top->start,
+        .duration = slot_ns(d, t, s) - top->start,
         .instance = (int64_t)top->instance,
         .parent = (int64_t)top->parent,
         .name = top->name,
@@ -127,20 +143,21 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
     t->prefix = (struct slot){.kind = SLOT_END};
 }
 
-/* What was in the ring when this began: a busy thread does not hold the collector here. */
 static void ring_drain(struct scopes_drain *d, struct thread_state *t)
 {
     uint32_t session = gate_session();
-    const struct slot *s;
     if (t->seen_session != session) {
         t->seen_session = session;
         t->scope_count = 0;
+        t->now = INT64_MIN;
         t->prefix = (struct slot){.kind = SLOT_END};
     }
-    for (uint32_t n = RING_SLOTS; n > 0 && (s = ring_peek(&t->ring)); n--) {
-        if (s->session == (session & 0xffffff))
+    for (uint64_t i = ring_tail(&t->ring); i < t->limit;) {
+        const struct slot *s = ring_at(&t->ring, i++);
+        if (s->session == (uint16_t)session)
             slot_take(d, t, s);
-        ring_pop(&t->ring);
+        if (i % GIVE_BACK == 0 || i == t->limit)
+            ring_pop_to(&t->ring, i);
     }
 }
 
@@ -154,10 +171,20 @@ static void thread_bury(void *arg, struct thread_state *t)
         scope_left(d, t);
 }
 
+void scopes_begin_session(struct scopes_drain *d)
+{
+    tick_begin(&d->curve);
+}
+
 void scopes_drain(struct scopes_drain *d)
 {
-    for (struct thread_state *t = threads_first(); t; t = t->next)
+    struct thread_state *first = threads_first(); /* who comes later waits for the next time */
+    for (struct thread_state *t = first; t; t = t->next)
         if (atomic_load_explicit(&t->has_ring, memory_order_acquire))
+            t->limit = ring_head(&t->ring);
+    tick_curve_mark(&d->curve);
+    for (struct thread_state *t = first; t; t = t->next)
+        if (t->limit > 0)
             ring_drain(d, t);
     threads_reap(thread_bury, d);
 }

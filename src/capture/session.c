@@ -136,6 +136,7 @@ static void open_gate(struct session *s)
     struct collector *c = &s->collector;
     sink_begin(c->writer, names_table());
     threads_begin_session();
+    scopes_begin_session(&c->drain);
     atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);
     atomic_fetch_add_explicit(&capture_gate.session, 1, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.gate, GATE_ON, memory_order_release);

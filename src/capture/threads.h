@@ -27,22 +27,25 @@ enum {
 };
 
 enum slot_kind {
-    SLOT_BEGIN,      /* id: name, instance, time, tag */
+    SLOT_BEGIN,      /* id: name, instance, tick, tag */
     SLOT_BENCH,      /* before its BEGIN; id: repeat, tag: warmup */
-    SLOT_END,        /* instance, time */
+    SLOT_END,        /* instance, tick */
     SLOT_JOIN,       /* id: correlation, instance, tag: enum launch_kind */
     SLOT_GRAPH,      /* before its GRAPH_WHAT; id: correlation, instance, time: start, duration */
     SLOT_GRAPH_WHAT, /* time: kernels (CELL_NULL unknown), instance: graph */
 };
 
 struct slot {
-    uint32_t kind : 8;     /* enum slot_kind */
-    uint32_t session : 24; /* gate_session() when it was pushed */
+    uint16_t kind;    /* enum slot_kind */
+    uint16_t session; /* gate_session() when it was pushed, as far as it fits */
     uint32_t id;
     uint64_t instance;
-    int64_t time; /* ns */
     union {
-        uint32_t tag; /* name id */
+        uint64_t tick; /* of tick_now */
+        int64_t time;  /* ns */
+    };
+    union {
+        uint64_t tag; /* name id */
         int64_t duration;
     };
 };
@@ -95,6 +98,7 @@ struct thread_state {
     uint64_t *open;           /* owned: their instances, outermost first */
     size_t open_cap;
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
+    uint64_t woke; /* the ring's head when this thread last woke the collector */
     int32_t tid;
     char name[16]; /* when it was made */
     struct name_cached names[NAME_CACHE];
@@ -106,7 +110,9 @@ struct thread_state {
     void *memory;              /* what was allocated: this is aligned inside it */
 
     /* collector */
+    uint64_t limit;        /* slots up to here lie before the newest knot of the curve */
     uint32_t seen_session; /* the fields below belong to that session */
+    int64_t now;           /* the latest time of a slot, ns */
     struct scope_seen *scopes;
     size_t scope_count, scope_cap;
     struct slot prefix; /* of a slot that takes two */

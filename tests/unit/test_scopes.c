@@ -1,6 +1,7 @@
 /* Scopes from many threads: what was opened is what is written, or counted. */
 #include "session_log.h"
 
+#include "base/clock.h"
 #include "capture/session.h"
 #include "capture/threads.h"
 #include "monitor/steady.h"
@@ -294,6 +295,102 @@ static void test_shutdown_while_threads_work(void **state)
     }
 }
 
+/* ---- times ---------------------------------------------------------------------------------- */
+
+enum {
+    TIMED = 3000,  /* pairs of an outer and an inner scope a thread */
+    BOUND = 20000, /* ns; test_tick holds the clock to its own bound, here are its readers */
+};
+
+struct timed {
+    uint64_t outer, inner;
+    int64_t at[5]; /* clock_mono: before, between, inside, between, after */
+    struct scope_row rows[2];
+};
+
+struct timer {
+    struct timed timed[TIMED];
+    _Atomic int done;
+};
+
+static void *time_scopes(void *arg)
+{
+    struct timer *t = arg;
+    for (int i = 0; i < TIMED; i++) {
+        struct timed *s = &t->timed[i];
+        s->at[0] = clock_mono();
+        s->outer = gpufl_scope_begin("outer", NULL);
+        s->at[1] = clock_mono();
+        s->inner = gpufl_scope_begin("inner", NULL);
+        s->at[2] = clock_mono();
+        gpufl_scope_end(s->inner);
+        s->at[3] = clock_mono();
+        gpufl_scope_end(s->outer);
+        s->at[4] = clock_mono();
+    }
+    atomic_fetch_add(&t->done, 1);
+    return NULL;
+}
+
+static struct timer timers[3];
+
+static void keep_row(void *arg, enum record_type type, const int64_t *row)
+{
+    const struct scope_row *r = (const void *)row;
+    (void)arg;
+    for (int t = 0; t < 3 && type == RECORD_scope; t++) {
+        struct timed *s = timers[t].timed;
+        for (int i = 0; i < TIMED; i++)
+            if (s[i].outer == (uint64_t)r->instance || s[i].inner == (uint64_t)r->instance)
+                s[i].rows[s[i].inner == (uint64_t)r->instance] = *r;
+    }
+}
+
+static void check_near(int64_t ns, int64_t from, int64_t to)
+{
+    assert_true(ns >= from - BOUND && ns <= to + BOUND);
+}
+
+static void check_timed(const struct timed *s, int64_t after)
+{
+    const struct scope_row *o = &s->rows[0], *i = &s->rows[1];
+    check_near(o->start, s->at[0], s->at[1]);
+    check_near(i->start, s->at[1], s->at[2]);
+    check_near(i->start + i->duration, s->at[2], s->at[3]);
+    check_near(o->start + o->duration, s->at[3], s->at[4]);
+    assert_true(o->start >= after && i->start >= o->start && i->duration >= 0);
+    assert_true(i->start + i->duration <= o->start + o->duration);
+}
+
+/* What the log says of a scope lies where the clock was read around it, on every thread,
+ * also for scopes that waited in the ring over many collections; and scopes stay nested. */
+static void test_times_are_the_clocks(void **state)
+{
+    (void)state;
+    pthread_t threads[3];
+    struct session_log log;
+    struct parts parts = {.row = keep_row};
+    int done = 0;
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, time_scopes, &timers[i]);
+    while (done < 3) {
+        assert_int_equal(session_flush(), 0);
+        done = 0;
+        for (int i = 0; i < 3; i++)
+            done += atomic_load(&timers[i].done);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    end(&log);
+    assert_int_equal(log.ledger.scopes_written, 3 * 2 * TIMED);
+    parts_read_all(gpufl_session_dir(), &parts);
+    for (int t = 0; t < 3; t++)
+        for (int i = 0; i < TIMED; i++) {
+            const struct scope_row *before = i ? &timers[t].timed[i - 1].rows[0] : NULL;
+            check_timed(&timers[t].timed[i], before ? before->start + before->duration : 0);
+        }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(int argc, char **argv)
@@ -312,6 +409,7 @@ int main(int argc, char **argv)
         TEST(test_too_deep_is_counted),
         TEST(test_names_are_compared_by_content),
         TEST(test_shutdown_while_threads_work),
+        TEST(test_times_are_the_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
