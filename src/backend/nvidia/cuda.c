@@ -1,12 +1,14 @@
 /* cuda.c - the driver's library and what it says of devices.
  *
- * The table is filled once, under a lock, and published with release; readers
- * take it with acquire. The library stays open: the program has it anyway. */
+ * The table is filled by whoever needs it first and published with release; readers
+ * take it with acquire. Of two that fill one at the same time the first counts. There
+ * is no lock: a child of fork could find it held for ever. The library stays open: the
+ * program has it anyway. */
 #include "backend/nvidia/cuda.h"
 
+#include "base/alloc.h"
 #include "base/dl.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,28 +27,34 @@ static const struct dl_symbol symbols[] = {
 #undef CUDA_SYMBOL
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cuda table;                      /* guarded by lock until published */
-static _Atomic(const struct cuda *) published; /* &table, once it is complete */
+static _Atomic(struct cuda *) published; /* complete; never freed */
+
+/* Publishes a copy of c; what is published in the end, or NULL when out of memory. */
+static const struct cuda *table_publish(const struct cuda *c)
+{
+    struct cuda *first = NULL, *mine = mem_alloc(sizeof *mine);
+    if (!mine)
+        return NULL;
+    *mine = *c;
+    if (atomic_compare_exchange_strong_explicit(&published, &first, mine, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return mine;
+    mem_free(mine);
+    return first;
+}
 
 static const struct cuda *table_open(bool load, struct err *e)
 {
-    const struct cuda *c = atomic_load_explicit(&published, memory_order_acquire);
-    if (c)
-        return c;
-    pthread_mutex_lock(&lock);
-    c = atomic_load_explicit(&published, memory_order_relaxed);
-    if (!c) {
-        void *handle = dl_find_loaded("libcuda.so", table.path, sizeof table.path);
-        if (!handle && load)
-            handle = dl_open_first(candidates, table.path, sizeof table.path, e);
-        if (handle && dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, &table, e) == 0) {
-            c = &table;
-            atomic_store_explicit(&published, c, memory_order_release);
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return c;
+    const struct cuda *known = atomic_load_explicit(&published, memory_order_acquire);
+    struct cuda c = {.path = ""};
+    if (known)
+        return known;
+    void *handle = dl_find_loaded("libcuda.so", c.path, sizeof c.path);
+    if (!handle && load)
+        handle = dl_open_first(candidates, c.path, sizeof c.path, e);
+    if (!handle || dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, &c, e) != 0)
+        return NULL;
+    return table_publish(&c);
 }
 
 const struct cuda *cuda_loaded(void)

@@ -1,13 +1,14 @@
 /* cupti.c - opening CUPTI, and what its refusals mean to a person.
  *
  * One table for the process, filled once and never closed: the driver holds
- * pointers into the library for as long as it lives. */
+ * pointers into the library for as long as it lives. As in cuda.c there is no lock. */
 #include "backend/nvidia/cupti.h"
 
 #include "backend/nvidia/cuda.h"
+#include "base/alloc.h"
 #include "base/dl.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,9 +72,7 @@ static const struct {
     {"libxla_extension.so", "the profiler of JAX"},
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cupti table; /* guarded by lock until loaded, constant afterwards */
-static bool loaded;        /* guarded by lock */
+static _Atomic(struct cupti *) published; /* complete, constant; never freed. Release, acquire */
 
 static void sizes_fill(struct cupti *c)
 {
@@ -106,33 +105,43 @@ static void *library_open(struct cupti *c, struct err *e)
     return NULL;
 }
 
-static int table_load(struct err *e)
+static int table_load(struct cupti *c, struct err *e)
 {
-    void *handle = library_open(&table, e);
+    void *handle = library_open(c, e);
     if (!handle)
         return GPUFL_E_UNAVAILABLE;
     struct err lacking = {0};
-    int rc = dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, &table, &lacking);
+    int rc = dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, c, &lacking);
     if (rc)
-        return err_set(e, rc, "%s is no CUPTI that can be used: %s", table.path, lacking.text);
-    int result = table.cuptiGetVersion(&table.version);
+        return err_set(e, rc, "%s is no CUPTI that can be used: %s", c->path, lacking.text);
+    int result = c->cuptiGetVersion(&c->version);
     if (result != CUPTI_OK)
-        return cupti_error(&table, result, "to tell its version", e);
-    sizes_fill(&table);
-    if (!table.filled[CUPTI_KIND_KERNEL])
+        return cupti_error(c, result, "to tell its version", e);
+    sizes_fill(c);
+    if (!c->filled[CUPTI_KIND_KERNEL])
         return err_set(e, GPUFL_E_UNAVAILABLE,
-                       "%s is too old (API version %u): CUDA 9 or later is needed", table.path,
-                       table.version);
-    loaded = true;
+                       "%s is too old (API version %u): CUDA 9 or later is needed", c->path,
+                       c->version);
     return 0;
 }
 
 int cupti_open(const struct cupti **out, struct err *e)
 {
-    pthread_mutex_lock(&lock);
-    int rc = loaded ? 0 : table_load(e);
-    *out = rc ? NULL : &table;
-    pthread_mutex_unlock(&lock);
+    struct cupti *first = atomic_load_explicit(&published, memory_order_acquire), *mine;
+    *out = first;
+    if (first)
+        return 0;
+    mine = mem_zalloc(sizeof *mine);
+    if (!mine)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    int rc = table_load(mine, e);
+    if (rc == 0 && atomic_compare_exchange_strong_explicit(
+                       &published, &first, mine, memory_order_acq_rel, memory_order_acquire)) {
+        *out = mine;
+        return 0;
+    }
+    mem_free(mine);
+    *out = rc ? NULL : first; /* another thread was faster */
     return rc;
 }
 

@@ -145,7 +145,7 @@ static int read_throttle(const struct nvml *n, struct device *d, struct device_m
     int result = NVML_E_NOT_SUPPORTED;
     if (n->nvmlDeviceGetCurrentClocksEventReasons)
         result = n->nvmlDeviceGetCurrentClocksEventReasons(d->handle, &reasons);
-    else if (n->nvmlDeviceGetCurrentClocksThrottleReasons)
+    if (result != NVML_OK && n->nvmlDeviceGetCurrentClocksThrottleReasons) /* its older name */
         result = n->nvmlDeviceGetCurrentClocksThrottleReasons(d->handle, &reasons);
     if (result == NVML_OK)
         row->throttle = (int64_t)reasons;
@@ -176,7 +176,7 @@ static int read_ecc(const struct nvml *n, struct device *d, struct device_metric
                                                 NVML_ECC_SINCE_DRIVER_LOAD, &count);
     if (second == NVML_OK)
         row->ecc_uncorrected = (int64_t)count;
-    return result == NVML_OK ? second : result;
+    return second == NVML_OK ? NVML_OK : result; /* a device may count one kind only */
 }
 
 static int read_processes(const struct nvml *n, struct device *d, struct device_metric_row *row)
@@ -242,15 +242,20 @@ static int read_memory_temperature(const struct nvml *n, struct device *d,
  * bits wide on today's drivers, which a fast link wraps within 70 ms, so that the
  * difference between two samples would mean nothing. */
 
-static bool pcie_read(const struct nvml *n, struct device *d, struct counter *tx,
-                      struct counter *rx)
+static int pcie_read(const struct nvml *n, struct device *d, struct counter *tx, struct counter *rx)
 {
     struct nvml_field f[] = {{.id = NVML_FIELD_PCIE_TX_BYTES}, {.id = NVML_FIELD_PCIE_RX_BYTES}};
-    if (!n->nvmlDeviceGetFieldValues || n->nvmlDeviceGetFieldValues(d->handle, 2, f) != NVML_OK)
-        return false;
+    if (!n->nvmlDeviceGetFieldValues)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetFieldValues(d->handle, 2, f);
+    for (int i = 0; i < 2 && result == NVML_OK; i++)
+        result = f[i].result;
+    if (result != NVML_OK)
+        return result;
     tx->narrow = f[0].type == NVML_VALUE_U32;
     rx->narrow = f[1].type == NVML_VALUE_U32;
-    return field_u64(&f[0], &tx->value) && field_u64(&f[1], &rx->value);
+    bool known = field_u64(&f[0], &tx->value) && field_u64(&f[1], &rx->value);
+    return known ? NVML_OK : NVML_E_NOT_SUPPORTED;
 }
 
 static int64_t pcie_rate(const struct counter *from, const struct counter *to, int64_t elapsed)
@@ -265,10 +270,10 @@ static int pcie_begin(const struct nvml *n, struct device *d, struct device_metr
 {
     (void)row;
     d->pcie_time = 0;
-    if (!pcie_read(n, d, &d->pcie_tx, &d->pcie_rx))
-        return NVML_E_NOT_SUPPORTED;
-    d->pcie_time = clock_mono();
-    return NVML_OK;
+    int result = pcie_read(n, d, &d->pcie_tx, &d->pcie_rx);
+    if (result == NVML_OK)
+        d->pcie_time = clock_mono();
+    return result;
 }
 
 static int pcie_end(const struct nvml *n, struct device *d, struct device_metric_row *row)
@@ -279,7 +284,7 @@ static int pcie_end(const struct nvml *n, struct device *d, struct device_metric
         return NVML_OK;
     if (elapsed < PCIE_WINDOW) /* a measurement needs its length */
         nanosleep(&(struct timespec){.tv_nsec = PCIE_WINDOW - elapsed}, NULL);
-    if (!pcie_read(n, d, &tx, &rx))
+    if (pcie_read(n, d, &tx, &rx) != NVML_OK)
         return NVML_OK;
     elapsed = clock_mono() - d->pcie_time;
     if (elapsed <= 0 || elapsed > PCIE_WINDOW_MAX)

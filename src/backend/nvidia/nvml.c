@@ -2,12 +2,15 @@
  *
  * One table for the process, filled once and never closed; users are counted
  * under a lock. After fork the child initializes again for itself: the library's
- * descriptors belong to the parent. */
+ * descriptors belong to the parent. Where the fork came while another thread was in
+ * here, this lock and the library's own are held in the child for ever: it is told so
+ * instead of waiting for them. */
 #include "backend/nvidia/nvml.h"
 
 #include "base/dl.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -43,10 +46,30 @@ static const struct {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct nvml table; /* guarded by lock until loaded, constant afterwards */
-static bool loaded;       /* guarded by lock */
-static int users;         /* guarded by lock */
-static pid_t owner;       /* guarded by lock: process that initialized */
+static struct nvml table;  /* guarded by lock until loaded, constant afterwards */
+static bool loaded;        /* guarded by lock */
+static int users;          /* guarded by lock */
+static pid_t owner;        /* guarded by lock: process that initialized */
+static _Atomic int inside; /* process that holds the lock, 0: none; relaxed, fork orders it */
+
+static void lock_take(void)
+{
+    pthread_mutex_lock(&lock);
+    atomic_store_explicit(&inside, getpid(), memory_order_relaxed);
+}
+
+static void lock_leave(void)
+{
+    atomic_store_explicit(&inside, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* True in a child whose parent was in here when it forked. */
+static bool lock_is_lost(void)
+{
+    int holder = atomic_load_explicit(&inside, memory_order_relaxed);
+    return holder && holder != getpid();
+}
 
 static int table_load(struct err *e)
 {
@@ -76,7 +99,12 @@ int nvml_get(const struct nvml **out, struct err *e)
 {
     int rc = 0;
     *out = NULL;
-    pthread_mutex_lock(&lock);
+    if (lock_is_lost())
+        return err_set(e, GPUFL_E_STATE,
+                       "this process was forked while its parent was starting to read device "
+                       "metrics, and cannot read them: start it before "
+                       "init, or call init in the children only");
+    lock_take();
     if (owner != getpid())
         users = 0; /* first use, or the child after fork */
     if (!loaded)
@@ -88,14 +116,16 @@ int nvml_get(const struct nvml **out, struct err *e)
         users++;
         *out = &table;
     }
-    pthread_mutex_unlock(&lock);
+    lock_leave();
     return rc;
 }
 
 void nvml_put(void)
 {
-    pthread_mutex_lock(&lock);
+    if (lock_is_lost())
+        return;
+    lock_take();
     if (owner == getpid() && users > 0 && --users == 0)
         table.nvmlShutdown();
-    pthread_mutex_unlock(&lock);
+    lock_leave();
 }
