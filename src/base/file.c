@@ -256,6 +256,15 @@ static int gzip_copy(struct gzip *g)
     }
 }
 
+/* A file on a network is full, or over its quota, when it is closed at the latest: only
+ * what could be closed replaces its source. */
+static int gzip_finish(struct gzip *g)
+{
+    int fd = g->out;
+    g->out = -1;
+    return close(fd) ? fail_errno(g->e, "write", g->part) : 0;
+}
+
 static void gzip_close(struct gzip *g)
 {
     if (g->deflating)
@@ -290,6 +299,8 @@ int file_gzip_until(const char *src, const char *dst, int level, const _Atomic b
     if (rc == 0)
         rc = gzip_copy(g);
     bool created = g->out >= 0;
+    if (rc == 0)
+        rc = gzip_finish(g);
     gzip_close(g);
     if (rc == 0 && rename(part, dst) != 0)
         rc = fail_errno(e, "rename to", dst);

@@ -3,6 +3,9 @@ foreach(name alloc buf clock dl err file intern json lines log opt printable que
   gpufl_test(${name} DEPS base)
 endforeach()
 
+# The test lets close(2) fail.
+target_link_options(test-unit-file PRIVATE -Wl,--wrap=close)
+
 # dl opens this one: a library with some functions and without others.
 add_library(unit-dl-sample SHARED dl_sample.c)
 set_target_properties(unit-dl-sample PROPERTIES

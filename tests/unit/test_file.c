@@ -197,6 +197,36 @@ static void test_read_all_does_not_wait(void **state)
     assert_true(file_is_regular(tmpdir_write("plain", "x", 1)));
 }
 
+static int close_failure; /* errno of the next close; 0: none */
+
+int __wrap_close(int fd);
+int __real_close(int fd);
+
+int __wrap_close(int fd)
+{
+    int rc = __real_close(fd), failure = close_failure;
+    close_failure = 0;
+    if (failure)
+        errno = failure;
+    return failure ? -1 : rc;
+}
+
+/* On a network's disk the last error comes with close. */
+static void test_gzip_that_cannot_be_closed(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    const char *src = tmpdir_path("closed.log"), *dst = tmpdir_path("closed.log.gz");
+    tmpdir_write("closed.log", "some lines\n", 11);
+    close_failure = EDQUOT;
+    assert_int_equal(file_gzip(src, dst, 6, &e), GPUFL_E_FULL);
+    assert_non_null(strstr(e.text, "closed.log.gz.part"));
+    assert_false(file_exists(dst));
+    assert_false(file_exists(tmpdir_path("closed.log.gz.part")));
+    assert_true(file_exists(src));
+    assert_int_equal(file_gzip(src, dst, 6, &e), 0);
+}
+
 static void test_gzip_given_up_leaves_nothing(void **state)
 {
     (void)state;
@@ -222,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_free_bytes),
         cmocka_unit_test(test_gzip_round_trip),
         cmocka_unit_test(test_gzip_failures_leave_nothing),
+        cmocka_unit_test(test_gzip_that_cannot_be_closed),
         cmocka_unit_test(test_gzip_given_up_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
