@@ -13,7 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace {
+namespace
+{
 
 __global__ void node()
 {
@@ -88,7 +89,8 @@ int main(int argc, char **argv)
     CHECK(cudaMemGetInfo(&free_now, &total));
     free_least = std::min(free_least, free_now);
     std::printf("{\"mode\":\"graph\",\"graph_launches\":%lld,\"kernels\":%lld,\"seconds\":%.3f,"
-                "\"per_second\":%.0f,\"gpu_memory_grown_mib\":%.1f,\"rss_start_kib\":%ld,\"rss_peak_kib\":%ld}\n",
+                "\"per_second\":%.0f,\"gpu_memory_grown_mib\":%.1f,\"rss_start_kib\":%ld,\"rss_"
+                "peak_kib\":%ld}\n",
                 (long long)launched, (long long)kernels, elapsed, double(kernels) / elapsed,
                 (double(free_start) - double(free_least)) / 1048576, rss_start, rss_peak);
     return 0;

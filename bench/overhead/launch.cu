@@ -24,7 +24,8 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace
+{
 
 __global__ void empty()
 {
@@ -94,7 +95,8 @@ void pairs(int rounds, int n, const char *log_path)
 
 void trace(int rounds, int n, const char *log_path)
 {
-    std::vector<Series> s{{"bare_before", {}}, {"floor", {}}, {"trace", {}}, {"trace_in_scope", {}}};
+    std::vector<Series> s{
+        {"bare_before", {}}, {"floor", {}}, {"trace", {}}, {"trace_in_scope", {}}};
     launches(n);
     for (int r = 0; r < 5; r++)
         s[0].values.push_back(launches(n));
@@ -147,8 +149,9 @@ void rate(int per_second, int seconds, bool floor, const char *log_path)
     peak = std::max<int64_t>(peak, resident_kib());
     double achieved = double(count) / (double(now() - begin) * 1e-9);
     gpufl_shutdown();
-    std::printf("{\"mode\":\"rate\",\"floor\":%s,\"kernels\":%lld,\"per_second\":%.0f,\"rss_kib\":%lld}\n",
-                floor ? "true" : "false", (long long)count, achieved, (long long)peak);
+    std::printf(
+        "{\"mode\":\"rate\",\"floor\":%s,\"kernels\":%lld,\"per_second\":%.0f,\"rss_kib\":%lld}\n",
+        floor ? "true" : "false", (long long)count, achieved, (long long)peak);
 }
 
 } // namespace
@@ -185,7 +188,8 @@ int main(int argc, char **argv)
     else if (mode == "once")
         launches(1);
     else {
-        std::fprintf(stderr, "usage: bench_launch pairs|trace|rate|once [options]; see launch.cu\n");
+        std::fprintf(stderr,
+                     "usage: bench_launch pairs|trace|rate|once [options]; see launch.cu\n");
         return 2;
     }
     return 0;

@@ -32,7 +32,8 @@
         }                                                                                          \
     } while (0)
 
-namespace {
+namespace
+{
 
 constexpr int kBatch = 256, kInput = 512, kHidden = 1024, kOutput = 64, kTile = 16;
 
@@ -72,7 +73,8 @@ __global__ void relu_backward(const float *y, float *gradient, int n)
         gradient[i] = 0;
 }
 
-__global__ void squared_error(const float *y, const float *target, float *gradient, float *loss, int n)
+__global__ void squared_error(const float *y, const float *target, float *gradient, float *loss,
+                              int n)
 {
     __shared__ float partial[256];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -90,7 +92,8 @@ __global__ void squared_error(const float *y, const float *target, float *gradie
         atomicAdd(loss, partial[0]);
 }
 
-__global__ void momentum_step(float *weight, float *velocity, const float *gradient, int n, float rate)
+__global__ void momentum_step(float *weight, float *velocity, const float *gradient, int n,
+                              float rate)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
@@ -128,7 +131,8 @@ int blocks(int n, int size = 256)
 }
 
 template <bool TransposeA, bool TransposeB>
-void launch_matmul(const Array &a, const Array &b, Array &c, int m, int n, int k, cudaStream_t stream)
+void launch_matmul(const Array &a, const Array &b, Array &c, int m, int n, int k,
+                   cudaStream_t stream)
 {
     dim3 grid(blocks(n, kTile), blocks(m, kTile)), block(kTile, kTile);
     matmul<TransposeA, TransposeB><<<grid, block, 0, stream>>>(a.data, b.data, c.data, m, n, k);
@@ -183,7 +187,8 @@ struct Trainer {
                               cudaMemcpyHostToDevice, copy));
         CHECK(cudaEventRecord(uploaded, copy));
         CHECK(cudaStreamWaitEvent(compute, uploaded, 0));
-        CHECK(cudaMemcpyAsync(x.data, staging.data, sizeof(float) * x.n, cudaMemcpyDeviceToDevice, compute));
+        CHECK(cudaMemcpyAsync(x.data, staging.data, sizeof(float) * x.n, cudaMemcpyDeviceToDevice,
+                              compute));
         CHECK(cudaEventRecord(consumed, compute));
     }
 
@@ -192,7 +197,8 @@ struct Trainer {
         launch_matmul<false, false>(x, w1, h, kBatch, kHidden, kInput, compute);
         relu_forward<<<blocks(h.n), 256, 0, compute>>>(h.data, h.n);
         launch_matmul<false, false>(h, w2, y, kBatch, kOutput, kHidden, compute);
-        squared_error<<<blocks(y.n), 256, 0, compute>>>(y.data, target.data, gy.data, loss.data, y.n);
+        squared_error<<<blocks(y.n), 256, 0, compute>>>(y.data, target.data, gy.data, loss.data,
+                                                        y.n);
     }
 
     void backward()
@@ -205,18 +211,24 @@ struct Trainer {
 
     float train_step()
     {
-        GFL_SCOPE("train_step") {
-            GFL_SCOPE("load_batch") {
+        GFL_SCOPE("train_step")
+        {
+            GFL_SCOPE("load_batch")
+            {
                 load_batch();
             }
-            GFL_SCOPE("forward") {
+            GFL_SCOPE("forward")
+            {
                 forward();
             }
-            GFL_SCOPE("backward") {
+            GFL_SCOPE("backward")
+            {
                 backward();
             }
-            CHECK(cudaMemcpyAsync(host_loss, loss.data, sizeof(float), cudaMemcpyDeviceToHost, compute));
-            GFL_SCOPE("optimizer_step") {
+            CHECK(cudaMemcpyAsync(host_loss, loss.data, sizeof(float), cudaMemcpyDeviceToHost,
+                                  compute));
+            GFL_SCOPE("optimizer_step")
+            {
                 CHECK(cudaGraphLaunch(optimizer, compute));
             }
             if (wait_for_loss)
@@ -246,13 +258,15 @@ int main(int argc, char **argv)
     CHECK(cudaFree(nullptr));
     Trainer trainer(!fixed);
     auto begin = std::chrono::steady_clock::now();
-    GFL_SCOPE("training") {
+    GFL_SCOPE("training")
+    {
         for (int i = 0; i < steps; i++)
             trainer.train_step();
         CHECK(cudaDeviceSynchronize());
     }
-    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    std::printf("%d steps in %.3f s: %.1f us a step, loss %.5f\n", steps, seconds, seconds / steps * 1e6,
-                *trainer.host_loss);
+    double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::printf("%d steps in %.3f s: %.1f us a step, loss %.5f\n", steps, seconds,
+                seconds / steps * 1e6, *trainer.host_loss);
     return 0;
 }

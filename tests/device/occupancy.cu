@@ -12,7 +12,8 @@ extern "C" {
 #include "capture/occupancy.h"
 }
 
-namespace {
+namespace
+{
 
 template <int Registers, int Shared> __global__ void __maxnreg__(Registers) work(float *out, int n)
 {
@@ -32,8 +33,8 @@ template <int Registers, int Shared> __global__ void __maxnreg__(Registers) work
 }
 
 using Kernel = void (*)(float *, int);
-const Kernel kernels[] = {work<24, 0>,    work<32, 1000>, work<40, 4096>,  work<56, 128>,
-                          work<64, 9000>, work<96, 0>,    work<128, 20000>, work<168, 512>,
+const Kernel kernels[] = {work<24, 0>,    work<32, 1000>,  work<40, 4096>,   work<56, 128>,
+                          work<64, 9000>, work<96, 0>,     work<128, 20000>, work<168, 512>,
                           work<200, 0>,   work<255, 40000>};
 
 int attribute(cudaDeviceAttr a)
@@ -76,9 +77,11 @@ int main()
         int optin = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
         int threads = 1 + int(random() % f.maxThreadsPerBlock);
         int dynamic = random() % 3 ? int(random() % (optin - f.sharedSizeBytes)) : 0;
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, optin - int(f.sharedSizeBytes));
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             optin - int(f.sharedSizeBytes));
         int expected = 0;
-        if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&expected, kernel, threads, dynamic) != cudaSuccess) {
+        if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&expected, kernel, threads, dynamic) !=
+            cudaSuccess) {
             cudaGetLastError();
             continue;
         }
@@ -89,8 +92,8 @@ int main()
         occupancy_out ours = {};
         checked++;
         if ((!occupancy_compute(&in, &ours) || ours.blocks != expected) && different++ < 10)
-            std::printf("threads %d registers %d static %zu dynamic %d: runtime %d, ours %d\n", threads, f.numRegs,
-                        f.sharedSizeBytes, dynamic, expected, int(ours.blocks));
+            std::printf("threads %d registers %d static %zu dynamic %d: runtime %d, ours %d\n",
+                        threads, f.numRegs, f.sharedSizeBytes, dynamic, expected, int(ours.blocks));
     }
     std::printf("occupancy: %d configurations, %d different\n", checked, different);
     return different != 0;

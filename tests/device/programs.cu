@@ -13,8 +13,8 @@
 //   device_programs fork             fork before CUDA: parent and child launch, both wait
 //   device_programs many             2 contexts, 3000 distinct streams' worth of launches
 
-#include <cuda.h>
 #include "bench/overhead/cuda_check.hpp"
+#include <cuda.h>
 
 #include <atomic>
 #include <cstdint>
@@ -27,7 +27,8 @@
 #include <unistd.h>
 #include <vector>
 
-namespace {
+namespace
+{
 
 __global__ void quick()
 {
@@ -83,8 +84,8 @@ int copies()
         CHECK(cudaMemsetAsync(device, 7, mib, 0));
     CHECK(cudaMemcpy(device, pageable, 1000, cudaMemcpyHostToDevice));
     CHECK(cudaDeviceSynchronize());
-    std::printf("{\"htod\":%zu,\"dtoh\":%zu,\"dtod\":%zu,\"memset\":%zu}\n", 3 * 4 * mib + 1000, 5 * 2 * mib,
-                7 * 8 * mib, 4 * mib);
+    std::printf("{\"htod\":%zu,\"dtoh\":%zu,\"dtod\":%zu,\"memset\":%zu}\n", 3 * 4 * mib + 1000,
+                5 * 2 * mib, 7 * 8 * mib, 4 * mib);
     return 0;
 }
 
@@ -130,7 +131,8 @@ int graphs()
     for (int i = 0; i < 100; i++)
         quick<<<1, 1, 0, s>>>();
     CHECK(cudaStreamSynchronize(s));
-    std::printf("{\"kernels\":%lld,\"graph_launches\":%lld,\"launches\":100}\n", kernels + 100, launches);
+    std::printf("{\"kernels\":%lld,\"graph_launches\":%lld,\"launches\":100}\n", kernels + 100,
+                launches);
     return 0;
 }
 
@@ -246,6 +248,7 @@ int main(int argc, char **argv)
             std::abort();
         _exit(5);
     }
-    std::fprintf(stderr, "usage: device_programs threads T N|copies|graphs|steady|fault|exit|abort|late|fork|many\n");
+    std::fprintf(stderr, "usage: device_programs threads T "
+                         "N|copies|graphs|steady|fault|exit|abort|late|fork|many\n");
     return 2;
 }
