@@ -62,7 +62,8 @@ static double tagged(int n)
     return (double)(now() - start) / n;
 }
 
-/* Two clock readings: the part of a scope's cost that no scope can do without. */
+/* Two readings of the system's clock, to tell the machine by. A scope takes two of the
+ * CPU's counter instead, where the kernel keeps its time with it. */
 static double clocks(int n)
 {
     int64_t start = now(), sum = 0;

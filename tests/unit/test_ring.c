@@ -106,12 +106,38 @@ static void test_two_threads(void **state)
     ring_fini(&r);
 }
 
+/* Many slots by their index, given back at once. */
+static void test_taken_together(void **state)
+{
+    (void)state;
+    struct ring r;
+    struct thread t;
+    assert_int_equal(ring_init(&r, 64, sizeof(struct slot)), 0);
+    assert_int_equal(thread_start(&t, "producer", 0, produce, &r), 0);
+    for (uint64_t v = ring_tail(&r); v < TOTAL;) {
+        uint64_t head = ring_head(&r);
+        if (head == v)
+            sched_yield();
+        for (; v < head; v++) {
+            const struct slot *s = ring_at(&r, v);
+            if (s->value != v || s->check != ~v || s->more[0] != (uint32_t)v)
+                fail_msg("slot %llu is torn or out of order", (unsigned long long)v);
+        }
+        ring_pop_to(&r, v);
+    }
+    thread_join(&t);
+    assert_null(ring_peek(&r));
+    assert_true(ring_tail(&r) == TOTAL);
+    ring_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_capacity_is_rounded_up),
         cmocka_unit_test(test_fills_and_drains_in_order),
         cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_taken_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
