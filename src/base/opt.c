@@ -12,7 +12,7 @@
 
 enum {
     NAME_BYTES = 48, /* longest name that is compared for nearness */
-    HELP_WIDTH = 100,
+    HELP_WIDTH = 80,
     HELP_LEFT = 32, /* widest left column */
 };
 
@@ -158,12 +158,12 @@ static size_t name_distance(const char *a, const char *b)
 struct nearest {
     char typed[NAME_BYTES]; /* folded; "" where it is too long to compare */
     const char *name;       /* NULL: none near enough */
-    size_t distance;
+    size_t rank, distance;  /* the lower, the nearer: a beginning is as good as one slip */
 };
 
 static void nearest_init(struct nearest *n, const char *typed)
 {
-    *n = (struct nearest){.distance = NAME_BYTES};
+    *n = (struct nearest){.rank = NAME_BYTES};
     if (!name_fold(typed, n->typed))
         n->typed[0] = '\0';
 }
@@ -175,9 +175,11 @@ static void nearest_offer(struct nearest *n, const char *name)
     if (len == 0 || !name_fold(name, folded))
         return;
     bool begins = len >= 2 && strncmp(folded, n->typed, len) == 0;
-    size_t distance = begins ? 1 : name_distance(n->typed, folded);
-    if (distance < n->distance && distance <= (len < 3 ? 1 : 1 + len / 4) &&
-        distance < strlen(folded)) {
+    size_t distance = name_distance(n->typed, folded);
+    bool slip = distance <= (len < 3 ? 1 : 1 + len / 4) && distance < strlen(folded);
+    size_t rank = begins ? 1 : distance;
+    if ((begins || slip) && (rank < n->rank || (rank == n->rank && distance < n->distance))) {
+        n->rank = rank;
         n->distance = distance;
         n->name = name;
     }

@@ -49,7 +49,7 @@ enum { OPT_STOP_AT_OPERAND = 1 };
 int opt_parse(const struct opt *table, int flags, int argc, char **argv, int *operands,
               struct err *e);
 
-/* Help of a table: aligned, wrapped at 100 columns. */
+/* Help of a table: aligned, wrapped at 80 columns. */
 void opt_help(const struct opt *table, FILE *out);
 
 /* Parsers behind the kinds; also for environment and config values. 0 or GPUFL_E_INVAL. */

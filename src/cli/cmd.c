@@ -114,7 +114,7 @@ const struct cmd *cmd_find(const char *name)
     return NULL;
 }
 
-const char *cmd_nearest(const char *name)
+int cmd_unknown(const char *name)
 {
     const char *names[COMMANDS_MAX + 1];
     size_t n = 0;
@@ -123,7 +123,30 @@ const char *cmd_nearest(const char *name)
     names[n] = NULL;
     const char *near = NULL;
     opt_choice(name, names, &near);
-    return near;
+    return cmd_usage("", "there is no command '%s'%s%s%s", name, near ? "; did you mean '" : "",
+                     near ? near : "", near ? "'?" : "");
+}
+
+void cmd_wrap(struct buf *out, const char *text, int indent, int width)
+{
+    int at = indent;
+    while (*text) {
+        int len = (int)strcspn(text, " "), columns = 0;
+        for (int i = 0; i < len; i++)
+            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+        if (at > indent && at + 1 + columns > width) {
+            buf_printf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
+            buf_char(out, ' ');
+            at++;
+        }
+        buf_put(out, text, (size_t)len);
+        at += columns;
+        text += len;
+        text += strspn(text, " ");
+    }
+    buf_char(out, '\n');
 }
 
 bool cmd_color(FILE *out)

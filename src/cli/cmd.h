@@ -8,6 +8,7 @@
 #ifndef GPUFL_CLI_CMD_H
 #define GPUFL_CLI_CMD_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/opt.h"
 
@@ -65,13 +66,17 @@ int cmd_finish_output(const char *command);
 extern const struct cmd cmd_table[];
 
 const struct cmd *cmd_find(const char *name); /* NULL: none */
-const char *cmd_nearest(const char *name);    /* a similar command's name, or NULL */
+int cmd_unknown(const char *name);            /* says so, and a similar name; CMD_USAGE */
 void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 
 /* Colours: a terminal, NO_COLOR not set, TERM not "dumb". */
 bool cmd_color(FILE *out);
 /* Columns of the terminal out is, between 60 and 200; 100 where it is none. */
 int cmd_width(FILE *out);
+
+/* Appends the words of a text in lines of at most width columns, each but the first indented;
+ * the first begins where the line stands, at column `indent`. LF at the end. */
+void cmd_wrap(struct buf *out, const char *text, int indent, int width);
 
 /* The directory this executable lies in; false where /proc does not tell. */
 bool cmd_exe_dir(char *out, size_t size);

@@ -6,11 +6,12 @@
 static const struct cmd_text text = {
     "export",
     "--format gpuflight PATH -o DIR",
-    "Writes recorded sessions in the format of the public GPUFlight client, so that its\n"
-    "analyzer and report read them. PATH is a session's directory, one part of its log, or a\n"
-    "directory of sessions. Kernel names are demangled. What that format cannot say (losses,\n"
-    "options, threads, messages) is left out; `gpufl report` has it.\n",
-    "Files: DIR/<session>/<channel>.1.log.gz, channels device, scope, system and sass.\n"
+    "Writes recorded sessions in the format of the public GPUFlight client, so that\n"
+    "its analyzer and report read them. PATH is a session's directory, one part of\n"
+    "its log, or a directory of sessions. Kernel names are demangled. What that\n"
+    "format cannot say (losses, options, threads, messages) is left out; `gpufl\n"
+    "report` has it.\n",
+    "Files: DIR/<session>/<channel>.1.log.gz; channels device, scope, system, sass.\n"
     "Files that are there already are never overwritten.\n"
     "\n"
     "Exit codes: 0 written, 1 nothing could be read or written, 2 bad usage.\n",
@@ -34,9 +35,10 @@ int cmd_export(int argc, char **argv)
         return cmd_usage("export", "--format is missing; there is: gpuflight");
     if (!dir || !*dir)
         return cmd_usage("export", "-o DIR is missing: where to write");
-    if (operands != 1)
-        return cmd_usage("export", operands ? "one PATH at a time, please"
-                                            : "PATH is missing: a session, or a directory of them");
+    if (operands != 1 || !*argv[1])
+        return cmd_usage("export", operands > 1
+                                       ? "one PATH at a time, please"
+                                       : "PATH is missing: a session, or a directory of them");
     if (gpufl_export_gpuflight(argv[1], dir, error, sizeof error))
         return cmd_fail("export", "%s", error);
     return CMD_OK;

@@ -18,9 +18,11 @@ int cmd_help(int argc, char **argv)
         cmd_print_overview(stdout);
         return cmd_finish_output("help");
     }
+    if (operands > 1)
+        return cmd_usage("help", "one COMMAND at a time, please");
     const struct cmd *c = cmd_find(argv[1]);
-    if (operands > 1 || !c)
-        return cmd_usage("help", "'%s' is not one command", argv[operands > 1 ? 2 : 1]);
+    if (!c)
+        return cmd_unknown(argv[1]);
     char flag[] = "--help";
     char *args[] = {argv[1], flag, NULL};
     return c->run(2, args);

@@ -14,13 +14,13 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { OUTPUT_MAX = 1 << 20, DEVICES_MAX = 256, DOC_INDENT = 6 };
+enum { OUTPUT_MAX = 1 << 20, DEVICES_MAX = 256, DOC_INDENT = 6, NAME_COLUMNS = 22 };
 
 static const struct cmd_text text = {
     .name = "info",
     .synopsis = "[--json] [--options]\n",
-    .about = "Shows which GPUs, driver and libraries are here, which engines can capture on this\n"
-             "machine and, where one cannot, why and what to do.\n",
+    .about = "Shows which GPUs, driver and libraries are here, which engines can capture on\n"
+             "this machine and, where one cannot, why and what to do.\n",
     .more = "Examples:\n"
             "  gpufl info             devices, driver, CUPTI, NVML, engines\n"
             "  gpufl info --json      the same for a program\n"
@@ -119,16 +119,25 @@ static void put_devices(struct buf *b, const struct backend *backend, bool json)
 
 /* ---- facts ------------------------------------------------------------------------------- */
 
-static void put_facts_text(struct buf *b, const struct probe *p, bool color)
+/* How text is set: colours and columns of the terminal. */
+struct look {
+    bool color;
+    int width;
+};
+
+static void put_facts_text(struct buf *b, const struct probe *p, const struct look *look)
 {
     for (int i = 0; i < p->fact_count; i++) {
         const struct probe_fact *f = &p->facts[i];
         const char *mark = f->works ? "ok" : "no";
-        const char *paint = !color ? "" : f->works ? "\033[32m" : "\033[31m";
-        buf_printf(b, "  %s%s%s  %-22s %s\n", paint, mark, color ? "\033[0m" : "", f->name,
-                   f->value);
-        if (!f->works && *f->advice)
-            buf_printf(b, "      %s\n", f->advice);
+        const char *paint = !look->color ? "" : f->works ? "\033[32m" : "\033[31m";
+        buf_printf(b, "  %s%s%s  %-*s ", paint, mark, look->color ? "\033[0m" : "", NAME_COLUMNS,
+                   f->name);
+        cmd_wrap(b, f->value, DOC_INDENT + NAME_COLUMNS + 1, look->width);
+        if (f->works || !*f->advice)
+            continue;
+        buf_printf(b, "%*s", DOC_INDENT, "");
+        cmd_wrap(b, f->advice, DOC_INDENT, look->width);
     }
 }
 
@@ -146,11 +155,12 @@ static void put_facts_json(struct buf *b, const struct probe *p)
     }
 }
 
-static void put_backend(struct buf *b, const struct backend *backend, bool json, bool color)
+/* look: NULL for JSON. */
+static void put_backend(struct buf *b, const struct backend *backend, const struct look *look)
 {
     struct probe p = {0};
     backend->probe(&p);
-    if (json) {
+    if (!look) {
         buf_printf(b, "{\"name\":\"%s\",\"simulated\":%s,\"usable\":%s,\"facts\":[", backend->name,
                    backend->simulated ? "true" : "false", p.usable ? "true" : "false");
         put_facts_json(b, &p);
@@ -164,10 +174,10 @@ static void put_backend(struct buf *b, const struct backend *backend, bool json,
                p.usable ? "can be used" : "cannot be used here");
     if (p.usable && !backend->simulated)
         put_devices(b, backend, false);
-    put_facts_text(b, &p, color);
+    put_facts_text(b, &p, look);
 }
 
-static void put_info_text(struct buf *b, bool color)
+static void put_info_text(struct buf *b, const struct look *look)
 {
     struct place place = {0};
     struct err e = {0};
@@ -177,7 +187,7 @@ static void put_info_text(struct buf *b, bool color)
     buf_printf(b, "capture library: %s\n", found ? place.library : e.text);
     buf_printf(b, "backend that Auto picks here: %s\n", chosen ? chosen->name : "none");
     for (const struct backend *const *at = backends; *at; at++)
-        put_backend(b, *at, false, color);
+        put_backend(b, *at, look);
 }
 
 static void put_info_json(struct buf *b)
@@ -194,25 +204,28 @@ static void put_info_json(struct buf *b)
     buf_printf(b, ",\"backend\":\"%s\",\"backends\":[", chosen ? chosen->name : "none");
     for (const struct backend *const *at = backends; *at; at++) {
         buf_str(b, at == backends ? "" : ",");
-        put_backend(b, *at, true, false);
+        put_backend(b, *at, NULL);
     }
     buf_str(b, "]}\n");
 }
 
 /* ---- options ----------------------------------------------------------------------------- */
 
-static void put_options_text(struct buf *b)
+static void put_options_text(struct buf *b, const struct look *look)
 {
-    buf_str(b,
-            "Options of the capture library. Set one with `gpufl trace --option NAME=VALUE`, the\n"
-            "environment variable GPUFL_<NAME>, the file that config_file names, or in code where\n"
-            "marked *. Later wins: default, config_file, environment, code, gpufl trace.\n\n");
+    cmd_wrap(b,
+             "Options of the capture library. Set one with `gpufl trace --option NAME=VALUE`, the "
+             "environment variable GPUFL_<NAME>, the file that config_file names, or in code where "
+             "marked *. Later wins: default, config_file, environment, code, gpufl trace.",
+             0, look->width);
+    buf_char(b, '\n');
     for (const struct option *o = option_table; o < option_table + OPT_COUNT; o++) {
         buf_printf(b, "%s %s = %s", o->field ? "*" : " ", o->name,
                    *o->fallback ? o->fallback : "\"\"");
         if (*o->unit)
             buf_printf(b, " %s", o->unit);
-        buf_printf(b, "\n%*s%s\n", DOC_INDENT, "", o->doc);
+        buf_printf(b, "\n%*s", DOC_INDENT, "");
+        cmd_wrap(b, o->doc, DOC_INDENT, look->width);
     }
 }
 
@@ -254,16 +267,17 @@ int cmd_info(int argc, char **argv)
         return rc;
     if (operands)
         return cmd_usage("info", "takes no operands, but got '%s'", argv[1]);
+    const struct look look = {cmd_color(stdout), cmd_width(stdout)};
     struct buf b;
     buf_init(&b, OUTPUT_MAX);
     if (options && json)
         put_options_json(&b);
     else if (options)
-        put_options_text(&b);
+        put_options_text(&b, &look);
     else if (json)
         put_info_json(&b);
     else
-        put_info_text(&b, cmd_color(stdout));
+        put_info_text(&b, &look);
     fputs(buf_cstr(&b), stdout);
     rc = buf_error(&b) ? cmd_fail("info", "out of memory") : cmd_finish_output("info");
     buf_fini(&b);

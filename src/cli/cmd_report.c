@@ -9,15 +9,15 @@
 static const struct cmd_text text = {
     "report",
     "[options] PATH",
-    "Says where the time of recorded sessions went. PATH is a session's directory, one part\n"
-    "of its log, or a directory of sessions: these are listed and then reported together.\n"
-    "Sessions of the public GPUFlight client are read as well, and every part may be plain or\n"
-    "compressed. A damaged line costs that line and is counted.\n",
+    "Says where the time of recorded sessions went. PATH is a session's directory,\n"
+    "one part of its log, or a directory of sessions: these are listed and then\n"
+    "reported together. Sessions of the public GPUFlight client are read as well, and\n"
+    "every part may be plain or compressed. A damaged line costs that line and is\n"
+    "counted.\n",
     "Examples:\n"
     "  gpufl report run1                 where the time of the sessions in run1/ went\n"
     "  gpufl report --top 30 run1        with longer tables\n"
-    "  gpufl report --json run1 | jq .   for programs: exact integers, docs/report.md has the "
-    "keys\n"
+    "  gpufl report --json run1 | jq .   for programs; docs/report.md has the keys\n"
     "\n"
     "Exit codes: 0 reported, 1 nothing could be read or written, 2 bad usage.\n",
 };
@@ -28,11 +28,12 @@ struct arguments {
     const char *output;
 };
 
-static int check(const struct arguments *a, int operands)
+static int check(const struct arguments *a, int operands, const char *path)
 {
-    if (operands != 1)
-        return cmd_usage("report", operands ? "one PATH at a time, please"
-                                            : "PATH is missing: a session, or a directory of them");
+    if (operands != 1 || !*path)
+        return cmd_usage("report", operands > 1
+                                       ? "one PATH at a time, please"
+                                       : "PATH is missing: a session, or a directory of them");
     if (a->color && a->no_color)
         return cmd_usage("report", "--color and --no-color exclude each other");
     if (a->top < -1 || a->top > 1000000000)
@@ -82,7 +83,7 @@ int cmd_report(int argc, char **argv)
     int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);
     if (code != CMD_CONTINUE)
         return code;
-    code = check(&a, operands);
+    code = check(&a, operands, argv[1]);
     if (code)
         return code;
     if (!a.output) {

@@ -163,8 +163,11 @@ static int capture(const struct request *r)
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
     int code = gpufl_init(&o);
-    if (code && !gpufl_active())
-        return cmd_fail("sim", "the capture did not start: %s", err_text(code));
+    if (code && !gpufl_active()) /* the library has said why, unless it is switched off */
+        return cmd_fail("sim", code == GPUFL_E_STATE
+                                   ? "the capture is switched off by GPUFL_DISABLED or "
+                                     "GPUFL_ENABLED in the environment; unset it"
+                                   : "the capture did not start");
     char *session = mem_strdup(gpufl_session_id());
     char *dir = mem_strdup(gpufl_session_dir());
     code = session && dir ? run_workers(r) : GPUFL_E_NOMEM;

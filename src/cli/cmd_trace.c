@@ -57,7 +57,7 @@ static void warn_replaced(const struct trace *t)
                 old);
 }
 
-/* The report's file is opened first: a mistyped path costs no run. */
+/* The report's file is opened first, so that a mistyped path is told before the run. */
 static int open_report(struct trace *t, struct err *e)
 {
     const char *path = t->request.report_file;
@@ -242,7 +242,9 @@ static int trace_go(struct trace *t)
         return CMD_NOT_STARTED;
     }
     if (open_report(t, &e))
-        cmd_fail("trace", "%s; it goes to stderr", e.text);
+        cmd_fail("trace", "%s; %s", e.text,
+                 t->request.quiet ? "`gpufl report` can make it from the logs"
+                                  : "it goes to stderr");
     t->capturing = prepare(t, &e) == GPUFL_OK;
     if (t->capturing)
         warn_replaced(t);

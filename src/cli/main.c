@@ -22,8 +22,5 @@ int main(int argc, char **argv)
     const struct cmd *c = cmd_find(name);
     if (c)
         return c->run(argc - 1, argv + 1);
-    const char *near = cmd_nearest(name);
-    if (near)
-        return cmd_usage("", "there is no command '%s'; did you mean '%s'?", name, near);
-    return cmd_usage("", "there is no command '%s'", name);
+    return cmd_unknown(name);
 }

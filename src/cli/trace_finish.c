@@ -14,6 +14,7 @@
 
 #include <gpufl/analysis.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +39,24 @@ static const char *report_path(const struct finish *f, const struct sessions *s)
     return f->place->dir;
 }
 
+/* What an earlier run left in the report's file is never taken for this one's. */
+static void empty_report(const struct finish *f)
+{
+    if (f->report_fd >= 0 && ftruncate(f->report_fd, 0) == 0)
+        lseek(f->report_fd, 0, SEEK_SET);
+}
+
 /* The stream the report goes to: the file, emptied, or stderr. */
 static FILE *open_report(const struct finish *f)
 {
     if (f->report_fd < 0)
         return stderr;
-    if (ftruncate(f->report_fd, 0) == 0)
-        lseek(f->report_fd, 0, SEEK_SET);
-    return fdopen(f->report_fd, "w");
+    empty_report(f);
+    int fd = fcntl(f->report_fd, F_DUPFD_CLOEXEC, 0);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!out && fd >= 0)
+        close(fd);
+    return out;
 }
 
 static int print_report(const struct finish *f, const struct sessions *s)
@@ -55,7 +66,8 @@ static int print_report(const struct finish *f, const struct sessions *s)
     struct gpufl_report_options o;
     FILE *out = open_report(f);
     if (!out)
-        return cmd_fail("trace", "cannot write the report to %s", r->report_file);
+        return cmd_fail("trace", "cannot write the report to %s: %s", r->report_file,
+                        strerror(errno));
     gpufl_report_options_init(&o, sizeof o);
     o.format = r->json ? GPUFL_REPORT_JSON : GPUFL_REPORT_TEXT;
     if (r->top != TRACE_TOP_DEFAULT || r->json)
@@ -63,12 +75,15 @@ static int print_report(const struct finish *f, const struct sessions *s)
     o.color = cmd_color(out);
     o.width = cmd_width(out);
     o.progress = !r->quiet;
-    if (gpufl_report(report_path(f, s), &o, out, error, sizeof error))
-        return cmd_fail("trace", "the report failed: %s; the data is in %s", error,
-                        f->place->shown);
-    if (fflush(out) != 0)
-        return cmd_fail("trace", "the report could not be written: %m");
-    return CMD_OK;
+    int code = gpufl_report(report_path(f, s), &o, out, error, sizeof error);
+    if (out != stderr && fclose(out) != 0 && !code) {
+        code = GPUFL_E_IO; /* some file systems tell only now that there was no room */
+        snprintf(error, sizeof error, "the report could not be written: %s", strerror(errno));
+    }
+    if (!code)
+        return CMD_OK;
+    return cmd_fail("trace", "%s%s%s; `gpufl report` makes it again from the logs",
+                    out == stderr ? "" : r->report_file, out == stderr ? "" : ": ", error);
 }
 
 /* The quotes that a shell needs around the path; "" where none would help either. */
@@ -84,8 +99,8 @@ static bool have_server(void)
            access(path, X_OK) == 0;
 }
 
-/* Where the data is and what to run next. */
-static void print_next(const struct finish *f, const struct sessions *s)
+/* Where the data is and what to run next. in_file: the report is in its file. */
+static void print_next(const struct finish *f, const struct sessions *s, bool in_file)
 {
     const char *shown = f->place->shown, *q = quote_for(shown);
     fprintf(stderr, "gpufl: %zu session%s in %s\n", s->ours, s->ours == 1 ? "" : "s", shown);
@@ -98,7 +113,7 @@ static void print_next(const struct finish *f, const struct sessions *s)
     if (s->foreign && s->ours > 1)
         fprintf(stderr, "gpufl: %zu session%s of earlier runs there %s in the report, too\n",
                 s->foreign, s->foreign == 1 ? "" : "s", s->foreign == 1 ? "is" : "are");
-    if (f->report_fd >= 0 && !f->request->no_report)
+    if (in_file)
         fprintf(stderr, "gpufl: the report is in %s\n", f->request->report_file);
     fprintf(stderr, "gpufl: next: gpufl report %s%s%s", q, shown, q);
     if (have_server())
@@ -114,6 +129,7 @@ static int no_session(const struct finish *f)
         return CMD_OK;
     }
     struct why w = {.request = f->request, .place = f->place, .status = f->status};
+    empty_report(f);
     buf_init(&text, SENTENCE_MAX);
     why_no_session(&w, &text);
     fprintf(stderr, "gpufl: nothing was captured: %s\n", buf_cstr(&text));
@@ -168,11 +184,11 @@ int finish_run(void *arg)
     if (s.ours == 0) {
         rc = no_session(f);
     } else if (!f->reported) {
-        bool to_stderr = f->report_fd < 0;
-        if (!r->no_report && !(r->quiet && to_stderr))
+        bool to_stderr = f->report_fd < 0, wanted = !r->no_report && !(r->quiet && to_stderr);
+        if (wanted)
             rc = print_report(f, &s);
-        if (!r->quiet && !(r->json && to_stderr && !r->no_report))
-            print_next(f, &s);
+        if (!r->quiet && !(r->json && to_stderr && wanted))
+            print_next(f, &s, wanted && !to_stderr && rc == CMD_OK);
     }
     compress_sessions(f, &s);
     sessions_fini(&s);

@@ -18,36 +18,35 @@ enum { TOP_MOST = 1000000 };
 static const struct cmd_text text = {
     .name = "trace",
     .synopsis = "[options] [--] COMMAND [ARG]...\n",
-    .about = "Runs COMMAND and captures what it and its child processes do on the GPU, without\n"
-             "changing them; reports at the end where the time went. The program keeps stdin,\n"
-             "stdout and the terminal; gpufl prints on stderr, and only after the program's end.\n"
-             "Each process that uses the GPU writes a session of its own below the output\n"
-             "directory.\n",
-    .more =
-        "Examples:\n"
-        "  gpufl trace ./train --epochs 1              run it and report\n"
-        "  gpufl trace -o run1 -- python train.py      keep the session logs in run1/\n"
-        "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
-        "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
-        "  gpufl trace --option enable_memory_tracking=true ./train\n"
-        "\n"
-        "Files:\n"
-        "  ./gpufl-NAME-YYYYmmdd-HHMMSS-ID/SESSION/CHANNEL.log   the logs; -o names the directory\n"
-        "\n"
-        "Signals:\n"
-        "  Ctrl-C reaches the program once; a second one also prints what is on disk at\n"
-        "  once. TERM, HUP, USR1, USR2 and QUIT sent to gpufl are passed on to the program.\n"
-        "\n"
-        "Exit codes:\n"
-        "  the program's own; 128+N where it died of signal N; 127 where the command was\n"
-        "  not found, 126 where it could not be executed; 2 for a wrong command line; 3\n"
-        "  where the program could not be started. A capture that fails never changes it.\n"
-        "\n"
-        "Environment:\n"
-        "  GPUFL_LIBRARY  path of libgpufl.so, where not the one installed with gpufl\n"
-        "  GPUFL_BACKEND  Sim simulates a GPU; every option of the library has such a\n"
-        "                 variable (see `gpufl info --options`)\n"
-        "  NO_COLOR       set: no colours\n",
+    .about = "Runs COMMAND and captures what it and its child processes do on the GPU,\n"
+             "without changing them; reports at the end where the time went. The program\n"
+             "keeps stdin, stdout and the terminal; gpufl prints on stderr, and only after the\n"
+             "program's end. Each process that uses the GPU writes a session of its own below\n"
+             "the output directory.\n",
+    .more = "Examples:\n"
+            "  gpufl trace ./train --epochs 1              run it and report\n"
+            "  gpufl trace -o run1 -- python train.py      keep the session logs in run1/\n"
+            "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
+            "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
+            "  gpufl trace --option enable_memory_tracking=true ./train\n"
+            "\n"
+            "Files:\n"
+            "  ./gpufl-NAME-YYYYmmdd-HHMMSS-ID/SESSION/CHANNEL.log   -o names the directory\n"
+            "\n"
+            "Signals:\n"
+            "  Ctrl-C reaches the program once; a second one also prints what is on disk at\n"
+            "  once. TERM, HUP, USR1, USR2 and QUIT sent to gpufl reach the program, too.\n"
+            "\n"
+            "Exit codes:\n"
+            "  the program's own; 128+N where it died of signal N; 127 where the command was\n"
+            "  not found, 126 where it could not be executed; 2 for a wrong command line; 3\n"
+            "  where the program could not be started. A capture that fails never changes it.\n"
+            "\n"
+            "Environment:\n"
+            "  GPUFL_LIBRARY  path of libgpufl.so, where not the one installed with gpufl\n"
+            "  GPUFL_BACKEND  Sim simulates a GPU; every option of the library has such a\n"
+            "                 variable (see `gpufl info --options`)\n"
+            "  NO_COLOR       set: no colours\n",
 };
 
 /* Checks what single options cannot: values against each other and the library's table. */
@@ -62,6 +61,8 @@ static int check(const struct trace_request *r, int operands)
         return cmd_usage("trace", "there is no command to run");
     if (r->kill && r->duration == 0)
         return cmd_usage("trace", "--kill ends the program after --duration, which is not given");
+    if (r->no_report && (r->report_file || r->json))
+        return cmd_usage("trace", "--no-report excludes --%s", r->json ? "json" : "report");
     if (r->duration < 0 || (r->duration > 0 && r->duration < MS))
         return cmd_usage("trace", "--duration must be at least 1ms");
     if (r->system_interval < 0 || (r->system_interval > 0 && r->system_interval < MS))

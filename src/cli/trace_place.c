@@ -196,9 +196,10 @@ static int make_default(struct place *p, struct err *e)
 static int make_given(struct place *p, const char *output, struct err *e)
 {
     bool there = file_exists(output);
-    int rc = file_mkdirs(output, 0777, e);
+    struct err why = {0};
+    int rc = file_mkdirs(output, 0777, &why);
     if (rc)
-        return rc;
+        return err_set(e, rc, "%s; name another directory with -o DIR", why.text);
     p->created = !there;
     snprintf(p->shown, sizeof p->shown, "%s", output);
     if (access(output, W_OK | X_OK) != 0)

@@ -74,6 +74,15 @@ static bool page_has(const char *page, const char *option)
     return false;
 }
 
+/* Help fits the narrowest terminal that people use. */
+static void check_width(const char *command, const char *help)
+{
+    enum { WIDTH = 80 };
+    for (const char *line = help; *line; line += strcspn(line, "\n") + 1)
+        if (strcspn(line, "\n") > WIDTH)
+            fail_msg("%s --help: %.*s", command, (int)strcspn(line, "\n"), line);
+}
+
 /* Every option that a command's help lists stands in its page. */
 static int check_options(const char *command, const char *help, const char *page)
 {
@@ -109,6 +118,7 @@ static void help_and_pages_agree(void **state)
         world_open(&w);
         print_message("%s\n", name);
         assert_int_equal(gpufl(&w, &c, name, "--help"), 0);
+        check_width(name, c.text[CHILD_OUT].data);
         assert_int_equal(c.text[CHILD_ERR].len, 0);
         assert_int_equal(strncmp(c.text[CHILD_OUT].data, "Usage: gpufl ", 13), 0);
         char *page = page_of(name);

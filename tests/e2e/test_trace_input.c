@@ -48,7 +48,12 @@ static const struct wrong usages[] = {
     {{"frobnicate"}, 2, "there is no command 'frobnicate'"},
     {{"--frobnicate"}, 2, "comes before any command"},
     {{"info", "extra"}, 2, "takes no operands"},
-    {{"help", "frobnicate"}, 2, "frobnicate"},
+    {{"help", "frobnicate"}, 2, "there is no command 'frobnicate'"},
+    {{"help", "tarce"}, 2, "did you mean 'trace'?"},
+    {{"help", "trace", "report"}, 2, "one COMMAND at a time"},
+    {{"report", ""}, 2, "PATH is missing"},
+    {{"trace", "--no-report", "--json", "true"}, 2, "--no-report excludes --json"},
+    {{"trace", "--no-report", "--report", "r", "true"}, 2, "--no-report excludes --report"},
     {{"trace", "--", "./not-there"}, 127, "No such file"},
     {{"trace", "--", "not-there-in-path"}, 127, "No such file"},
     {{"trace", "--", "./text"}, 126, "Permission denied"},
@@ -91,6 +96,7 @@ static void unwritable_places(void **state)
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         assert_int_equal(gpufl(&w, &c, "trace", "-o", places[i], path_program(), "show", "7"), 7);
         assert_non_null(strstr(c.text[CHILD_ERR].data, "the program runs without capture"));
+        assert_non_null(strstr(c.text[CHILD_ERR].data, "-o DIR"));
         assert_non_null(strstr(c.text[CHILD_OUT].data, "injection unset"));
         child_free(&c);
     }
@@ -131,6 +137,68 @@ static void unwritable_report(void **state)
     assert_non_null(strstr(c.text[CHILD_ERR].data, "cannot write the report to no/such/dir"));
     assert_non_null(strstr(c.text[CHILD_ERR].data, "our cost"));
     assert_null(strstr(c.text[CHILD_ERR].data, "the report is in"));
+    child_free(&c);
+    world_close(&w);
+}
+
+/* With -q nothing is printed in its place, and nothing says so. */
+static void unwritable_report_quiet(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    world_open(&w);
+    assert_int_equal(
+        gpufl(&w, &c, "trace", "-q", "--report", "no/such/dir", path_program(), "exit", "6"), 6);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "`gpufl report` can make it from the logs"));
+    assert_null(strstr(c.text[CHILD_ERR].data, "stderr"));
+    assert_null(strstr(c.text[CHILD_ERR].data, "our cost"));
+    child_free(&c);
+    world_close(&w);
+}
+
+/* A report that finds no room is an error that names its cause, not a report. */
+static void report_without_room(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"--top=3", "--json"};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        struct world w;
+        struct child c;
+        world_open(&w);
+        assert_int_equal(gpufl(&w, &c, "trace", "--report", "/dev/full", "-o", "logs", formats[i],
+                               path_program(), "exit", "7"),
+                         7);
+        assert_non_null(strstr(c.text[CHILD_ERR].data,
+                               "gpufl trace: /dev/full: the report could not be written: No space "
+                               "left on device; `gpufl report` makes it again"));
+        assert_null(strstr(c.text[CHILD_ERR].data, "the report is in"));
+        assert_non_null(strstr(c.text[CHILD_ERR].data, "gpufl: 1 session in logs\n"));
+        child_free(&c);
+        world_close(&w);
+    }
+}
+
+/* What another run left in the file is not taken for this run's report. */
+static void old_report_is_emptied(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    char path[PATH_MAX + 16];
+    struct stat st;
+    world_open(&w);
+    snprintf(path, sizeof path, "%s/r.json", w.dir);
+    assert_int_equal(
+        gpufl(&w, &c, "trace", "--json", "--report", "r.json", path_program(), "exit", "0"), 0);
+    child_free(&c);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size > 1000);
+    assert_int_equal(
+        gpufl(&w, &c, "trace", "--json", "--report", "r.json", path_program(), "plain", "3"), 3);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "nothing was captured"));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 0);
     child_free(&c);
     world_close(&w);
 }
@@ -216,7 +284,8 @@ int main(void)
         cmocka_unit_test(wrong_command_lines),       cmocka_unit_test(unwritable_places),
         cmocka_unit_test(current_directory_is_gone), cmocka_unit_test(reasons_for_nothing),
         cmocka_unit_test(other_tool_is_named),       cmocka_unit_test(unwritable_report),
-        cmocka_unit_test(runs_share_a_directory),
+        cmocka_unit_test(unwritable_report_quiet),   cmocka_unit_test(report_without_room),
+        cmocka_unit_test(old_report_is_emptied),     cmocka_unit_test(runs_share_a_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

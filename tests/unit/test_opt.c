@@ -238,6 +238,15 @@ static void test_choice(void **state)
     assert_int_equal(opt_choice("", ENGINES, &near), -1);
     assert_null(near);
     assert_int_equal(opt_choice("--", ENGINES, &near), -1);
+    /* Of several that begin so, or are a slip away, the nearest; not the first. */
+    static const char *const logs[] = {"log_max_spool_bytes", "log_format", "log_path", "lag",
+                                       NULL};
+    assert_int_equal(opt_choice("log_", logs, &near), -1);
+    assert_string_equal(near, "lag");
+    assert_int_equal(opt_choice("log_p", logs, &near), -1);
+    assert_string_equal(near, "log_path");
+    assert_int_equal(opt_choice("log_fo", logs, &near), -1);
+    assert_string_equal(near, "log_format");
     char longer[500];
     memset(longer, 'T', sizeof longer);
     longer[sizeof longer - 1] = '\0';
@@ -256,11 +265,11 @@ static void test_help(void **state)
     fclose(f);
     static const char want[] =
         "  -o, --output DIR         Where the session is written.\n"
-        "  -e, --engine NAME        What is collected. One of Monitor, Trace, PcSampling, "
-        "SassMetrics.\n"
-        "      --duration TIME      Ends the capture after this time; the program runs on unless "
-        "--kill is\n"
-        "                           given, and the report is printed at once.\n"
+        "  -e, --engine NAME        What is collected. One of Monitor, Trace, PcSampling,\n"
+        "                           SassMetrics.\n"
+        "      --duration TIME      Ends the capture after this time; the program runs on\n"
+        "                           unless --kill is given, and the report is printed at\n"
+        "                           once.\n"
         "      --limit SIZE         Ceiling of the session's files.\n"
         "  -p, --port N             Where to listen.\n"
         "      --kill               Ends the program too.\n"
