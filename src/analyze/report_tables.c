@@ -44,6 +44,8 @@ static void put_busy(const struct page *p)
         busy_result(&s->any, &any);
         if (!any.busy)
             continue;
+        if (!s->kernels && m->devices.items[0].kernels)
+            continue; /* it may have run some of those that the log ascribes to no device */
         *doubt = '\0';
         if (k.doubtful)
             snprintf(doubt, sizeof doubt, " (up to %s more: too many gaps to keep apart)",

@@ -67,7 +67,7 @@ struct sum_scopes {
     size_t stack_cap;
     uint32_t other, lost; /* names: "(other)", "(not recorded)" */
     struct scope_join joins[SCOPE_ACTIVITIES];
-    uint64_t invalid;     /* rows without a usable interval or instance */
+    uint64_t invalid; /* rows without a usable interval or instance */
 };
 
 void sum_scopes_init(struct model *m);
