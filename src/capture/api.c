@@ -99,7 +99,7 @@ int gpufl_generate_report(const char *output_path)
 uint64_t gpufl_scope_begin(const char *name, const char *tag)
 {
     uint32_t g = gate();
-    if (__builtin_expect(g == GATE_OFF, 1))
+    if (__builtin_expect(g <= GATE_ENDING, 1))
         return 0;
     if (__builtin_expect(g == GATE_FORWARD, 0))
         return copies_first()->scope_begin(name, tag);
@@ -110,7 +110,7 @@ uint64_t gpufl_scope_begin_bench(const char *name, const char *tag, uint32_t rep
                                  uint32_t warmup)
 {
     uint32_t g = gate();
-    if (g == GATE_OFF)
+    if (g <= GATE_ENDING)
         return 0;
     if (g == GATE_FORWARD)
         return copies_first()->scope_begin_bench(name, tag, repeat, warmup);
@@ -122,10 +122,10 @@ void gpufl_scope_end(uint64_t handle)
     if (__builtin_expect(handle == 0, 1))
         return;
     uint32_t g = gate();
-    if (g == GATE_ON)
-        scopes_end(handle);
-    else if (g == GATE_FORWARD)
+    if (g == GATE_FORWARD)
         copies_first()->scope_end(handle);
+    else if (g != GATE_OFF)
+        scopes_end(handle);
 }
 
 /* ---- the rest ------------------------------------------------------------------------------------ */

@@ -3,14 +3,15 @@
  *
  *   engines stop           no new records
  *   gate off               scopes and launches end here
- *   last round             all buffers, then all rings, then decode
- *   sampler stops          its last rows
+ *   last round             all buffers, then all rings, then decode; written, because
+ *   sampler stops          a device that does not answer may hold it up; its last rows
  *   scopes still open      each a scope_open row
  *   what became of it      losses, capabilities, clock
  *   final ledger, end      after the last row they speak of
  *   log closes, engines detach
  *
- * Late callbacks find the gate closed. */
+ * Since the end was asked for no scope has begun (GATE_ENDING), so the last round is
+ * bounded by what the rings held then. Late callbacks find the gate closed. */
 #include "capture/collector.h"
 
 #include "base/clock.h"
@@ -124,15 +125,16 @@ static void write_end(struct collector *c)
 
 void closing_run(struct collector *c)
 {
-    uint32_t on = GATE_ON;
     c->ledger.stop_asked = steady_ns();
     if (c->trace_started)
         (void)c->backend->trace->stop(c->trace);
-    atomic_compare_exchange_strong_explicit(&capture_gate.gate, &on, GATE_OFF, memory_order_release,
-                                            memory_order_relaxed);
+    atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
     collector_cycle(c, true, true);
+    (void)writer_flush(c->writer);
+    collector_step();
     c->ledger.cost_sampler = sampling_cpu_ns();
     sampling_end();
+    collector_step();
     scopes_boundary(&c->drain, true);
     (void)writer_flush(c->writer);
     ledger_read(&c->ledger, &capture_sink);

@@ -9,6 +9,7 @@
 #include "capture/messages.h"
 #include "capture/names.h"
 #include "capture/sampling.h"
+#include "capture/threads.h"
 #include "monitor/steady.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdatomic.h>
 
 static const int64_t CLOCK_EVERY = 10ll * 1000000000;
+enum { LOOKS = 8 }; /* at the steps, before a collector counts as standing still */
 
 static struct collector me; /* the thread's own */
 static struct thread thread;
@@ -24,6 +26,7 @@ static _Atomic bool asked; /* a post is on its way */
 static _Atomic bool running;
 static _Atomic uint64_t flush_asked, flush_done;
 static _Atomic(const char *) end_reason; /* NULL: goes on */
+static _Atomic uint64_t steps;           /* of work done; relaxed: only its changing counts */
 static struct wakeup flushed, ended;
 static bool prepared; /* the wake-ups above are initialized */
 static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER; /* owner's calls of the trace ops */
@@ -42,35 +45,78 @@ bool collector_ended(void)
     return !atomic_load_explicit(&running, memory_order_acquire);
 }
 
-bool collector_flush(int64_t timeout_ns)
+void collector_step(void)
+{
+    counter_add(&steps, 1);
+}
+
+/* w is signalled when done may have become true. */
+static bool wait_for(struct wakeup *w, bool (*done)(uint64_t), uint64_t arg,
+                     const struct patience *p)
+{
+    int64_t began = steady_ns(), moved = began;
+    uint64_t seen = atomic_load_explicit(&steps, memory_order_relaxed);
+    while (!done(arg)) {
+        int64_t now = steady_ns();
+        uint64_t step = atomic_load_explicit(&steps, memory_order_relaxed);
+        if (step != seen)
+            moved = now;
+        seen = step;
+        if (now - moved >= p->still_ns || now - began >= p->most_ns)
+            return false;
+        wakeup_wait(w, p->still_ns / LOOKS);
+    }
+    return true;
+}
+
+static bool is_flushed(uint64_t mine)
+{
+    return atomic_load_explicit(&flush_done, memory_order_acquire) >= mine || collector_ended();
+}
+
+bool collector_flush(const struct patience *p)
 {
     if (collector_ended())
         return true;
     uint64_t mine = atomic_fetch_add_explicit(&flush_asked, 1, memory_order_relaxed) + 1;
     sem_post(&wakes);
-    int64_t until = steady_ns() + timeout_ns, left = timeout_ns;
-    while (atomic_load_explicit(&flush_done, memory_order_acquire) < mine && left > 0 &&
-           !collector_ended()) {
-        wakeup_wait(&flushed, left);
-        left = until - steady_ns();
-    }
-    return atomic_load_explicit(&flush_done, memory_order_acquire) >= mine || collector_ended();
+    return wait_for(&flushed, is_flushed, mine, p);
 }
 
-bool collector_end(const char *reason, int64_t timeout_ns)
+void collector_ask_end(const char *reason)
 {
     const char *none = NULL;
-    if (!thread.running)
-        return true;
+    uint32_t on = GATE_ON;
+    if (collector_ended())
+        return;
+    atomic_compare_exchange_strong_explicit(&capture_gate.gate, &on, GATE_ENDING,
+                                            memory_order_release, memory_order_relaxed);
     atomic_compare_exchange_strong_explicit(&end_reason, &none, reason, memory_order_release,
                                             memory_order_relaxed);
     sem_post(&wakes);
-    int64_t until = steady_ns() + timeout_ns, left = timeout_ns;
-    while (!collector_ended() && left > 0) {
-        wakeup_wait(&ended, left);
-        left = until - steady_ns();
-    }
-    if (!collector_ended())
+}
+
+static bool is_over(uint64_t unused)
+{
+    (void)unused;
+    return collector_ended();
+}
+
+bool collector_await_end(const struct patience *p)
+{
+    if (collector_ended())
+        return true;
+    bool over = wait_for(&ended, is_over, 0, p);
+    wakeup_signal(&ended); /* for the next one who waits: a wake-up is taken by one */
+    return over;
+}
+
+bool collector_end(const char *reason, const struct patience *p)
+{
+    if (!thread.running)
+        return true;
+    collector_ask_end(reason);
+    if (!collector_await_end(p))
         return false;
     thread_join(&thread);
     return true;
@@ -93,6 +139,7 @@ int collector_floor(bool on)
 static void name_thread(void *arg, int32_t tid, const char *name)
 {
     (void)arg;
+    collector_step(); /* a row follows */
     ids_thread(&capture_sink.ids, tid, name);
 }
 
@@ -110,9 +157,12 @@ void collector_cycle(struct collector *c, bool flush, bool all)
         (void)ops->flush(c->trace, all);
     if (c->trace_started)
         ops->take(c->trace);
+    collector_step();
     scopes_drain(&c->drain);
+    collector_step();
     if (c->trace_started)
         ops->drain(c->trace);
+    collector_step();
     if (!c->exit_first && capture_sink.recorded[RECORD_kernel])
         c->exit_first = fork_exit_first() == 0;
     sampling_drain();
@@ -181,6 +231,8 @@ static void collect(struct collector *c)
     (void)writer_flush(c->writer);
     while (!(c->reason = reason_to_end(c, now))) {
         wait_until(c->end_at && c->end_at < due ? c->end_at : due);
+        if (atomic_load_explicit(&end_reason, memory_order_acquire))
+            continue; /* the last round is the end's */
         uint64_t wanted = atomic_load_explicit(&flush_asked, memory_order_acquire);
         bool on_demand = wanted != atomic_load_explicit(&flush_done, memory_order_relaxed);
         now = steady_ns();

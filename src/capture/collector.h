@@ -41,11 +41,25 @@ int collector_start(const struct collector *c);
 /* Asks for a drain soon. One load while it is asked already; never blocks. [hot] */
 void collector_wake(void);
 
-/* Writes everything recorded so far; false: not within the time. [owner] */
-bool collector_flush(int64_t timeout_ns);
+/* How long a thread of the program waits for the collector. A busy machine makes it slow, a
+ * wedged driver or disk makes it stand still: only the second one is not worth waiting for. */
+struct patience {
+    int64_t still_ns; /* since it was last seen to get on */
+    int64_t most_ns;  /* in all */
+};
 
-/* Ends the capture and waits for it; false: not within the time. reason: static. [owner] */
-bool collector_end(const char *reason, int64_t timeout_ns);
+/* Writes everything recorded so far; false: out of patience. [owner] */
+bool collector_flush(const struct patience *p);
+
+/* Asks the capture to end, and takes no new scopes from here on: what is left to write
+ * does not grow while threads work on. reason: static; the first one counts. [any] */
+void collector_ask_end(const char *reason);
+
+/* Waits until it has ended; false: out of patience. [any] */
+bool collector_await_end(const struct patience *p);
+
+/* Both, and lets the thread go. [owner] */
+bool collector_end(const char *reason, const struct patience *p);
 
 /* The thread has ended by itself, or is about to. [any] */
 bool collector_ended(void);
@@ -54,6 +68,9 @@ bool collector_ended(void);
 int collector_floor(bool on);
 
 void collector_forget(void); /* in a forked child */
+
+/* A step of work is done: who waits sees that it gets on. [collector] */
+void collector_step(void);
 
 /* ---- for closing.c ---------------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /* gate.h - the one word that every entry of the library looks at first.
  *
  * Off, the public functions cost a load and a branch. It is written by the owner
- * (session.c, copies.c, fork.c; release) and read by everyone (acquire). Who passes
+ * (session.c, copies.c, fork.c; release), for the end also by collector.c and
+ * closing.c, and read by everyone (acquire). Who passes
  * it late finds its own thread's memory and ring, which outlive every session, and
  * the collector tells by a slot's number which session it belongs to. */
 #ifndef GPUFL_CAPTURE_GATE_H
@@ -13,6 +14,7 @@
 
 enum gate {
     GATE_OFF,     /* no session */
+    GATE_ENDING,  /* it is being ended: no new scopes; their ends and launches are still taken */
     GATE_ON,      /* a session runs */
     GATE_FORWARD, /* another copy of the library holds this process's session */
 };
@@ -26,9 +28,11 @@ struct capture_gate {
 /* Hidden, so that reading it takes one load relative to the code. */
 extern struct capture_gate capture_gate __attribute__((visibility("hidden")));
 
+/* Does a session take what the program's threads do? */
 static inline bool gate_is_on(void)
 {
-    return atomic_load_explicit(&capture_gate.gate, memory_order_acquire) == GATE_ON;
+    uint32_t gate = atomic_load_explicit(&capture_gate.gate, memory_order_acquire);
+    return gate - GATE_ENDING <= GATE_ON - GATE_ENDING;
 }
 
 static inline uint32_t gate_session(void)

@@ -26,8 +26,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static const int64_t EXIT_NS = 2ll * 1000000000; /* a wedged driver must not hold up the exit */
-static const int64_t SHUTDOWN_NS = 20ll * 1000000000; /* of gpufl_shutdown */
+#define SECOND 1000000000ll
+static const struct patience FLUSH = {2 * SECOND, 20 * SECOND};
+static const struct patience EXIT = {2 * SECOND, 10 * SECOND};
+static const struct patience AT_ONCE = {0, 0};
+static const struct patience SHUTDOWN = {20 * SECOND, 60 * SECOND}; /* gpufl_shutdown */
 
 enum state {
     STATE_NONE,  /* before the first, or after an orderly end */
@@ -48,6 +51,7 @@ static struct session session; /* guarded by lock */
 static char id[37];            /* of the running or last session; written under lock */
 static char dir[PATH_MAX];
 static _Atomic int32_t starter; /* the thread inside start_new; 0: none */
+static _Atomic bool given_up;   /* an exit handler has waited in vain */
 
 /* ---- parts of the start ------------------------------------------------------------------------- */
 
@@ -231,7 +235,7 @@ static void reap(struct session *s)
 {
     if (s->state != STATE_RUNS || !collector_ended())
         return;
-    (void)collector_end("", SHUTDOWN_NS);
+    (void)collector_end("", &SHUTDOWN);
     s->state = STATE_NONE;
     options_free(&s->options);
 }
@@ -289,12 +293,12 @@ int session_start(const struct gpufl_options *code, bool injected)
 /* ---- the end ------------------------------------------------------------------------------------- */
 
 /* Caller holds the lock. */
-static void stop(const char *reason, int64_t timeout_ns)
+static void stop(const char *reason, const struct patience *p)
 {
     struct session *s = &session;
     if (s->state != STATE_RUNS)
         return;
-    if (!collector_end(reason, timeout_ns)) {
+    if (!collector_end(reason, p)) {
         s->state = STATE_STUCK;
         atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
         log_warn("the end of the capture did not come in time: the log may lack the last records");
@@ -310,34 +314,41 @@ void session_shutdown(void)
 {
     pthread_mutex_lock(&lock);
     if (session.state == STATE_RUNS && session.options.traced)
-        (void)collector_flush(EXIT_NS);
+        (void)collector_flush(&FLUSH);
     else
-        stop("shutdown", SHUTDOWN_NS);
+        stop("shutdown", &SHUTDOWN);
     pthread_mutex_unlock(&lock);
 }
 
+/* The end is asked for before the lock is taken: who holds it may be waiting for the
+ * collector, and gets free when that has ended. */
 void session_exit(void)
 {
     struct timespec until;
+    if (atomic_load_explicit(&given_up, memory_order_relaxed))
+        return; /* another of our exit handlers has waited already */
+    collector_ask_end("exit");
+    bool over = collector_await_end(&EXIT);
+    atomic_store_explicit(&given_up, !over, memory_order_relaxed);
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 2;
+    until.tv_sec += over ? EXIT.still_ns / SECOND : 0;
     if (pthread_mutex_timedlock(&lock, &until))
         return;
-    stop("exit", EXIT_NS);
+    stop("exit", over ? &EXIT : &AT_ONCE);
     pthread_mutex_unlock(&lock);
 }
 
 int session_flush(void)
 {
     pthread_mutex_lock(&lock);
-    bool done = session.state != STATE_RUNS || collector_flush(EXIT_NS);
+    bool done = session.state != STATE_RUNS || collector_flush(&FLUSH);
     pthread_mutex_unlock(&lock);
     return done ? 0 : GPUFL_E_TIMEOUT;
 }
 
 bool session_active(void)
 {
-    return gate_is_on();
+    return atomic_load_explicit(&capture_gate.gate, memory_order_acquire) == GATE_ON;
 }
 
 const char *session_id(void)
@@ -364,6 +375,7 @@ void session_forget(void)
     memset(&session, 0, sizeof session); /* what it owns stays behind */
     id[0] = '\0';
     atomic_store_explicit(&starter, 0, memory_order_relaxed);
+    atomic_store_explicit(&given_up, false, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
     atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);
 }

@@ -16,7 +16,8 @@ int session_start(const struct gpufl_options *code, bool injected);
 /* [any] */
 void session_shutdown(void);
 
-/* At the program's end: waits at most two seconds. */
+/* At the program's end: waits while the collector gets on, ten seconds at most, and two where
+ * it does not. */
 void session_exit(void);
 
 /* Writes out what is recorded so far; GPUFL_E_TIMEOUT. [any] */

@@ -95,6 +95,7 @@ void sink_put(enum record_type type, const void *row)
         return;
     memcpy(cells, row, records[type].column_count * sizeof cells[0]);
     k->recorded[type]++;
+    collector_step();
     row_join(k, type, cells);
     row_thread(k, type, cells);
     if (type == RECORD_kernel && cells[COL_kernel_external_kind] > 0)

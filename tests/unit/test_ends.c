@@ -3,16 +3,21 @@
  * runs in a child of this process, which itself never has a session. */
 #include "session_log.h"
 
+#include "base/clock.h"
 #include "capture/session.h"
 #include "tmpdir.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -129,6 +134,117 @@ static void test_exit_while_threads_work(void **state)
         tmpdir_close(state);
         setup(state);
     }
+}
+
+/* ---- exit, and a disk that is slow ------------------------------------------------------------- */
+
+enum { WORKERS = 4, FOREVER = -1 };
+static _Atomic int disk_ms; /* how long the disk takes; FOREVER: it is wedged */
+
+/* Instead of libc's: with flush_logs_always the log waits for it behind every write. */
+int fdatasync(int fd)
+{
+    (void)fd;
+    int ms = atomic_load(&disk_ms);
+    struct timespec t = {.tv_nsec = ms * 1000000l};
+    while (ms == FOREVER)
+        pause();
+    while (nanosleep(&t, &t) && errno == EINTR)
+        continue;
+    return 0;
+}
+
+static void start_on_slow_disk(int ms)
+{
+    struct gpufl_options o = session_options(logs);
+    o.flush_logs_always = true;
+    must(gpufl_init(&o) == 0, 10);
+    must(session_flush() == 0, 12);
+    atomic_store(&disk_ms, ms);
+}
+
+static pthread_barrier_t full;
+
+static void *fill_and_work(void *arg)
+{
+    uint64_t h;
+    while ((h = gpufl_scope_begin("fast", NULL)))
+        gpufl_scope_end(h);
+    pthread_barrier_wait(&full);
+    return work(arg);
+}
+
+/* The rings are full, which is 32 batches: more than three seconds of this disk. */
+static void run_exit_with_full_rings(void)
+{
+    pthread_t t;
+    start_on_slow_disk(100);
+    must(pthread_barrier_init(&full, NULL, WORKERS + 1) == 0, 11);
+    for (int i = 0; i < WORKERS; i++)
+        must(pthread_create(&t, NULL, fill_and_work, NULL) == 0, 11);
+    pthread_barrier_wait(&full);
+    exit(0);
+}
+
+static void test_exit_waits_for_a_slow_collector(void **state)
+{
+    (void)state;
+    struct session_log log;
+    expect_exit(in_child(run_exit_with_full_rings), 0);
+    session_log_read(session_only(logs), &log);
+    assert_string_equal(log.reason, "exit");
+    assert_int_equal(log.ledger.final, 1);
+    int64_t missing = log.ledger.scopes_opened - log.ledger.scopes_lost - log.ledger.scopes_written;
+    assert_in_range(missing, 0, 2 * WORKERS); /* open at the end, or begun behind the last round */
+    assert_true(log.ledger.scopes_written >= WORKERS * 8000);
+}
+
+static void run_exit_on_wedged_disk(void)
+{
+    start_on_slow_disk(FOREVER);
+    scope("a");
+    exit(3);
+}
+
+static void test_exit_does_not_wait_for_a_wedged_disk(void **state)
+{
+    (void)state;
+    int64_t began = clock_mono();
+    expect_exit(in_child(run_exit_on_wedged_disk), 3);
+    assert_in_range(clock_mono() - began, 1500000000, 8000000000);
+}
+
+static void *shut_down(void *arg)
+{
+    pthread_barrier_wait(&full);
+    gpufl_shutdown();
+    return arg;
+}
+
+/* Another thread holds the session while it ends it: longer than exit waits for a lock. */
+static void run_exit_during_shutdown(void)
+{
+    pthread_t t;
+    start_on_slow_disk(100);
+    must(pthread_barrier_init(&full, NULL, 2) == 0, 11);
+    for (uint64_t h; (h = gpufl_scope_begin("fast", NULL));)
+        gpufl_scope_end(h);
+    atomic_store(&disk_ms, 300);
+    must(pthread_create(&t, NULL, shut_down, NULL) == 0 && pthread_detach(t) == 0, 11);
+    pthread_barrier_wait(&full);
+    while (gpufl_active())
+        sched_yield();
+    exit(0);
+}
+
+static void test_exit_while_another_thread_shuts_down(void **state)
+{
+    (void)state;
+    struct session_log log;
+    expect_exit(in_child(run_exit_during_shutdown), 0);
+    session_log_read(session_only(logs), &log);
+    assert_string_equal(log.reason, "shutdown");
+    assert_int_equal(log.ledger.final, 1);
 }
 
 /* ---- _exit, SIGKILL ------------------------------------------------------------------------------ */
@@ -322,11 +438,15 @@ static void test_calls_after_the_end(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, tmpdir_close)
 
-int main(void)
+/* An argument is a pattern of the tests to run: for repetitions under load. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_exit_ends_the_session),
         TEST(test_exit_while_threads_work),
+        TEST(test_exit_waits_for_a_slow_collector),
+        TEST(test_exit_does_not_wait_for_a_wedged_disk),
+        TEST(test_exit_while_another_thread_shuts_down),
         TEST(test_quick_exit_leaves_what_was_flushed),
         TEST(test_kill_leaves_what_was_flushed),
         TEST(test_forked_child_is_silent),
@@ -334,5 +454,7 @@ int main(void)
         TEST(test_scopes_in_thread_destructors),
         TEST(test_calls_after_the_end),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
