@@ -98,6 +98,19 @@ void spool_fini(struct spool *s)
     pthread_mutex_destroy(&s->lock);
 }
 
+/* "64 KiB": in the largest unit that tells the number well. */
+static const char *size_text(char out[32], int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB"};
+    int unit = 0;
+    while (unit < 2 && (bytes >= 10240 || (bytes >= 1024 && bytes % 1024 == 0))) {
+        bytes >>= 10;
+        unit++;
+    }
+    snprintf(out, 32, "%lld %s", (long long)bytes, units[unit]);
+    return out;
+}
+
 void spool_end(struct spool *s, enum writer_stop why, const char *fmt, ...)
 {
     if (s->stop != WRITER_RUNS)
@@ -115,27 +128,27 @@ bool spool_check(struct spool *s)
     if (now - s->checked < CHECK_NS)
         return false;
     s->checked = now;
+    char has[32], keep[32];
     int64_t left = s->min_free > 0 ? file_free_bytes(s->dir) : -1;
     if (left >= 0 && left < s->min_free)
-        spool_end(
-            s, WRITER_DISK_RESERVE,
-            "capture ended: the disk of %.255s has %lld MiB left, less than the %lld MiB to be "
-            "kept free; free some space, or lower log_min_free_bytes",
-            s->dir, (long long)(left >> 20), (long long)(s->min_free >> 20));
+        spool_end(s, WRITER_DISK_RESERVE,
+                  "capture ended: the disk of %.255s has %s left, less than the %s to be "
+                  "kept free; free some space, or lower log_min_free_bytes",
+                  s->dir, size_text(has, left), size_text(keep, s->min_free));
     return true;
 }
 
 static void check_limit(struct spool *s, int64_t n)
 {
+    char limit[32];
     if (!s->limit || spool_bytes(s) + n <= s->limit)
         return;
     rescan(s);
     if (spool_bytes(s) + n > s->limit)
-        spool_end(
-            s, WRITER_SPOOL_LIMIT,
-            "capture ended: the session's logs in %.255s reached their limit of %lld MiB; raise "
-            "log_max_spool_bytes, or trace less",
-            s->dir, (long long)((s->limit + s->closing) >> 20));
+        spool_end(s, WRITER_SPOOL_LIMIT,
+                  "capture ended: the session's logs in %.255s reached their limit of %s; raise "
+                  "log_max_spool_bytes, or trace less",
+                  s->dir, size_text(limit, s->limit + s->closing));
 }
 
 bool spool_admit(struct spool *s, enum spool_class k, int64_t n)

@@ -100,7 +100,25 @@ static void test_small_limit(void **state)
     assert_false(put(&s, SPOOL_ROWS, 1));
     assert_true(put(&s, SPOOL_LAST, 1000));
     assert_false(put(&s, SPOOL_LAST, 1));
+    assert_non_null(strstr(s.text, "limit of 4000 bytes;"));
     spool_fini(&s);
+}
+
+static void test_sizes_in_sentences(void **state)
+{
+    static const struct {
+        int64_t limit;
+        const char *text;
+    } cases[] = {{1, " 1 bytes;"},        {1000, " 1000 bytes;"},   {1024, " 1 KiB;"},
+                 {65536, " 64 KiB;"},     {100000, " 97 KiB;"},     {1 << 20, " 1 MiB;"},
+                 {3 << 19, " 1536 KiB;"}, {100 << 20, " 100 MiB;"}, {5ll << 30, " 5120 MiB;"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct spool s;
+        assert_int_equal(spool_init(&s, *state, cases[i].limit, 0), 0);
+        assert_false(put(&s, SPOOL_ROWS, 6ll << 30));
+        assert_non_null(strstr(s.text, cases[i].text));
+        spool_fini(&s);
+    }
 }
 
 /* An agent that ships finished parts and removes them makes room again. */
@@ -188,14 +206,9 @@ static void test_directory_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_no_limits),
-        T(test_limit_keeps_room),
-        T(test_small_limit),
-        T(test_removed_parts_make_room),
-        T(test_a_part_counts_once),
-        T(test_disk_reserve),
-        T(test_first_sentence_counts),
-        T(test_directory_gone),
+        T(test_no_limits),          T(test_limit_keeps_room),        T(test_small_limit),
+        T(test_sizes_in_sentences), T(test_removed_parts_make_room), T(test_a_part_counts_once),
+        T(test_disk_reserve),       T(test_first_sentence_counts),   T(test_directory_gone),
     };
     return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
 }
