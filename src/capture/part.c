@@ -49,6 +49,26 @@ static int part_create(struct part *p)
     return p->fd < 0 ? -errno : 0;
 }
 
+/* The descriptor is the program's by now, whatever it stands for: nothing is done to it. */
+static int part_reopen(struct part *p)
+{
+    char path[PATH_MAX];
+    int rc = part_path(p, 0, path), fd;
+    if (rc)
+        return rc;
+    do
+        fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE ? -errno : -EBADF;
+    if (!file_is(fd, p->id)) {
+        close(fd);
+        return -EBADF;
+    }
+    p->fd = fd;
+    return 0;
+}
+
 /* write(2) that cannot raise a deadly signal. */
 static int write_shielded(int fd, const void *data, size_t n)
 {
@@ -78,10 +98,10 @@ static void part_cut(struct part *p)
 int part_write(struct part *p, const void *data, size_t n, bool durable)
 {
     int rc = p->fd < 0 ? part_create(p) : 0;
+    if (!rc && !file_is(p->fd, p->id))
+        rc = part_reopen(p);
     if (rc)
         return rc;
-    if (!file_is(p->fd, p->id))
-        return -EBADF; /* the number may be the program's by now: nothing is done to it */
     if (p->torn) {
         rc = write_shielded(p->fd, "\n", 1);
         if (rc)

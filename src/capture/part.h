@@ -30,8 +30,9 @@ struct part {
 void part_init(struct part *p, const char *dir, enum channel c);
 
 /* Appends complete lines, creating the file where needed; durable: on the disk
- * before it returns. 0 or a negative errno, with nothing of the data in the file;
- * -EBADF where the program has closed the descriptor, whatever it stands for now. */
+ * before it returns. Where the program has closed the descriptor, as daemons do, the file is
+ * opened again. 0 or a negative errno, with nothing of the data in the file; -EBADF where
+ * the file of that name is not ours any more. */
 int part_write(struct part *p, const void *data, size_t n, bool durable);
 
 /* Ends the part: <channel>.log becomes <channel>.<N>.log, whose path goes to path

@@ -117,6 +117,12 @@ static const char *advice(int errnum)
         return "the directory was removed while the program ran";
     case EEXIST:
         return "another process writes the same session";
+    case EMFILE:
+        return "the program has as many files open as it may: raise the limit (ulimit -n)";
+    case ENFILE:
+        return "this host has as many files open as it may: raise fs.file-max";
+    case EBADF:
+        return "the program closed the log, and it cannot be opened again";
     default:
         return "let log_path name a directory that can be written";
     }

@@ -220,26 +220,51 @@ static void test_descriptor_taken_away(void **state)
     char path[PATH_MAX], foreign[PATH_MAX];
     struct part p;
     part_init(&p, dir, CHANNEL_DEVICE);
-    assert_int_equal(part_write(&p, "ours\n", 5, false), 0);
+    assert_int_equal(part_write(&p, "one\n", 4, false), 0);
     path_join(foreign, sizeof foreign, dir, "foreign");
-    int fd = open(foreign, O_CREAT | O_RDWR, 0600);
+    int fd = open(foreign, O_CREAT | O_RDWR, 0600), number = p.fd;
     assert_int_equal(write(fd, "theirs", 6), 6);
-    assert_int_equal(dup2(fd, p.fd), p.fd);
-    assert_int_equal(part_write(&p, "ours\n", 5, false), -EBADF);
+    assert_int_equal(dup2(fd, number), number);
     assert_false(part_deleted(&p));
-    int number = p.fd;
+    assert_int_equal(part_write(&p, "two\n", 4, false), 0); /* by another descriptor */
+    assert_int_not_equal(p.fd, number);
+    assert_true(fcntl(p.fd, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(part_finish(&p, path), 0);
     assert_int_not_equal(fcntl(number, F_GETFD), -1); /* still open: it is not ours to close */
     assert_file(dir, "foreign", "theirs");
-    assert_file(dir, "device.1.log", "ours\n");
+    assert_file(dir, "device.1.log", "one\ntwo\n");
     close(number);
     close(fd);
+}
 
+/* It closes it, and the file of that name is gone or another one. */
+static void test_closed_and_lost(void **state)
+{
+    const char *dir = *state;
+    char path[PATH_MAX];
+    struct part p;
     part_init(&p, dir, CHANNEL_SCOPE);
     assert_int_equal(part_write(&p, "ours\n", 5, false), 0);
     close(p.fd);
+    path_join(path, sizeof path, dir, "scope.log");
+    assert_int_equal(unlink(path), 0);
     assert_int_equal(part_write(&p, "ours\n", 5, false), -EBADF);
     part_leave(&p);
+}
+
+static void child_no_descriptors(const char *dir)
+{
+    struct part p;
+    struct rlimit none = {0, 0};
+    part_init(&p, dir, CHANNEL_DEVICE);
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    CHECK(part_write(&p, "one\n", 4, false) == -EMFILE);
+    _exit(0);
+}
+
+static void test_no_descriptors(void **state)
+{
+    run_child(child_no_descriptors, *state);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -252,6 +277,8 @@ int main(void)
         T(test_a_strangers_file_is_refused),
         T(test_deleted_and_moved),
         T(test_descriptor_taken_away),
+        T(test_closed_and_lost),
+        T(test_no_descriptors),
         T(test_file_size_limit),
         T(test_torn_line),
         T(test_full_device),
