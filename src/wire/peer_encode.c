@@ -243,6 +243,12 @@ void peer_put_int(struct buf *b, const char *key, int64_t v)
     buf_i64(b, or_zero(v));
 }
 
+void peer_put_cells(struct buf *b, const struct peer_member *members, size_t n, const void *row)
+{
+    for (size_t i = 0; i < n; i++)
+        peer_put_int(b, members[i].key, ((const int64_t *)row)[members[i].column]);
+}
+
 static void put_name(const struct peer_encoder *e, struct buf *b, const char *key, int64_t id)
 {
     size_t len;
@@ -301,6 +307,12 @@ static int64_t mib(int64_t bytes)
 
 static void put_device(struct peer_encoder *e, struct buf *b, const struct device_row *d)
 {
+    static const struct peer_member gauges[] = {
+        {"util_gpu_pct", COL_device_metric_gpu_util}, {"util_mem_pct", COL_device_metric_mem_util},
+        {"temp_c", COL_device_metric_temperature},    {"power_mw", COL_device_metric_power},
+        {"clk_gfx_mhz", COL_device_metric_clock_gfx}, {"clk_sm_mhz", COL_device_metric_clock_sm},
+        {"clk_mem_mhz", COL_device_metric_clock_mem},
+    };
     static const struct device_metric_row none;
     const struct device_metric_row *m = (const void *)peer_row(&e->device_metrics, d->id);
     if (!m)
@@ -317,13 +329,7 @@ static void put_device(struct peer_encoder *e, struct buf *b, const struct devic
     bool known = m->memory_used > 0 && total >= m->memory_used;
     peer_put_int(b, "free_mib", known ? mib(total) - mib(m->memory_used) : 0);
     peer_put_int(b, "total_mib", mib(total));
-    peer_put_int(b, "util_gpu_pct", m->gpu_util);
-    peer_put_int(b, "util_mem_pct", m->mem_util);
-    peer_put_int(b, "temp_c", m->temperature);
-    peer_put_int(b, "power_mw", m->power);
-    peer_put_int(b, "clk_gfx_mhz", m->clock_gfx);
-    peer_put_int(b, "clk_sm_mhz", m->clock_sm);
-    peer_put_int(b, "clk_mem_mhz", m->clock_mem);
+    peer_put_cells(b, gauges, sizeof gauges / sizeof *gauges, m);
     peer_put_int(b, "throttle_pwr", (throttle & (4 | 128)) != 0);
     peer_put_int(b, "throttle_therm", (throttle & (32 | 64)) != 0);
     peer_put_int(b, "pcie_rx_bw_bps", m->pcie_rx);
@@ -333,19 +339,22 @@ static void put_device(struct peer_encoder *e, struct buf *b, const struct devic
 
 static void put_static_device(struct peer_encoder *e, struct buf *b, const struct device_row *d)
 {
+    static const struct peer_member limits[] = {
+        {"compute_major", COL_device_compute_major},
+        {"compute_minor", COL_device_compute_minor},
+        {"l2_cache_size_bytes", COL_device_l2_size},
+        {"shared_mem_per_block_bytes", COL_device_shared_per_block},
+        {"regs_per_block", COL_device_regs_per_block},
+        {"multi_processor_count", COL_device_sm_count},
+        {"warp_size", COL_device_warp_size},
+    };
     buf_str(b, "{\"id\":");
     buf_i64(b, or_zero(d->index));
     put_name(e, b, "name", d->name);
     put_name(e, b, "uuid", d->uuid);
     put_vendor(e, b, d->vendor);
     put_name(e, b, "architecture", d->arch);
-    peer_put_int(b, "compute_major", d->compute_major);
-    peer_put_int(b, "compute_minor", d->compute_minor);
-    peer_put_int(b, "l2_cache_size_bytes", d->l2_size);
-    peer_put_int(b, "shared_mem_per_block_bytes", d->shared_per_block);
-    peer_put_int(b, "regs_per_block", d->regs_per_block);
-    peer_put_int(b, "multi_processor_count", d->sm_count);
-    peer_put_int(b, "warp_size", d->warp_size);
+    peer_put_cells(b, limits, sizeof limits / sizeof *limits, d);
     buf_char(b, '}');
 }
 

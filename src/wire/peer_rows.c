@@ -274,6 +274,14 @@ static void put_dim3(struct buf *b, const char *key, const int64_t *xyz)
 static void put_detail(struct peer_encoder *e, const struct config_row *c, int64_t correlation,
                        int64_t scope)
 {
+    static const struct peer_member resources[] = {
+        {"max_active_blocks", COL_config_occ_blocks},
+        {"local_mem_total_bytes", COL_config_local_total},
+        {"local_mem_per_thread_bytes", COL_config_local_per_thread},
+        {"cache_config_requested", COL_config_cache_requested},
+        {"cache_config_executed", COL_config_cache_executed},
+        {"shared_mem_executed_bytes", COL_config_shared_executed},
+    };
     struct buf *b = &e->details;
     size_t len;
     buf_str(b, "{\"version\":1,\"type\":\"kernel_detail\"");
@@ -288,12 +296,7 @@ static void put_detail(struct peer_encoder *e, const struct config_row *c, int64
     peer_put_int(b, "const_bytes", 0);
     put_occupancy(b, c);
     peer_put_text(b, "limiting_resource", peer_text(e, c->occ_limiter, &len));
-    peer_put_int(b, "max_active_blocks", c->occ_blocks);
-    peer_put_int(b, "local_mem_total_bytes", c->local_total);
-    peer_put_int(b, "local_mem_per_thread_bytes", c->local_per_thread);
-    peer_put_int(b, "cache_config_requested", c->cache_requested);
-    peer_put_int(b, "cache_config_executed", c->cache_executed);
-    peer_put_int(b, "shared_mem_executed_bytes", c->shared_executed);
+    peer_put_cells(b, resources, sizeof resources / sizeof *resources, c);
     put_path(e, b, scope);
     buf_str(b, ",\"stack_trace\":\"\"}\n");
 }

@@ -93,6 +93,14 @@ const int64_t *peer_row(const struct rowset *t, int64_t id);
 void peer_put_text(struct buf *b, const char *key, const char *text);
 void peer_put_int(struct buf *b, const char *key, int64_t v);
 
+/* Members of a line that are cells of a row. */
+struct peer_member {
+    const char *key;
+    unsigned column;
+};
+
+void peer_put_cells(struct buf *b, const struct peer_member *members, size_t n, const void *row);
+
 /* `,"host":{…},"devices":[…]`, as lines of the session's life have it. */
 void peer_put_state(struct peer_encoder *e, struct buf *b);
 
