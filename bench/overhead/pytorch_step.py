@@ -97,10 +97,8 @@ def main():
     elif args.mode == "bare":
         result["bare"] = [timed(step, args.steps) for _ in range(args.rounds)]
     elif args.mode == "profiler":
-        result["profiler"] = []
-        for _ in range(args.rounds):
-            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
-                result["profiler"].append(timed(step, args.steps))
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
+            result["profiler"] = [timed(step, args.steps) for _ in range(args.rounds)]
     else:
         library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
         result["floor"], result["trace"] = [], []

@@ -89,11 +89,13 @@ class Bench:
         rounds = 8 if self.quick else 40
         r, report = self.traced("pytorch", ["python3", step, "floor", "--rounds", rounds])
         result = {"trace over floor, ms a step": versus(r["trace"], r["floor"])}
-        # Processes differ by more than tracers do: each is represented by its least round.
+        # The machine's own noise is many times what is compared: many short rounds, and each process
+        # is represented by its least one, which is what is left when nothing else ran.
         least = {"bare": [], "profiler": [], "trace": []}
-        for _ in range(2 if self.quick else 9):
+        for _ in range(2 if self.quick else 12):
             for mode in least:
-                command = ["python3", step, "profiler" if mode == "profiler" else "bare", "--rounds", 12]
+                command = ["python3", step, "profiler" if mode == "profiler" else "bare",
+                           "--steps", 2, "--rounds", 100]
                 r = self.traced("pytorch-trace", command)[0] if mode == "trace" else self.run(command)
                 least[mode].append(min(r["profiler" if mode == "profiler" else "bare"]))
         for name, ours, base in (("trace over bare", "trace", "bare"),
