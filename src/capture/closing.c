@@ -71,7 +71,10 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
     else if (!c->trace_started)
         feature_conclude(f, true, "unavailable", "nothing was traced");
     else if (rows == 0)
-        feature_conclude(f, true, "enabled_no_data", "");
+        feature_conclude(f, true, "enabled_no_data",
+                         writer_stopped(c->writer) == WRITER_RUNS
+                             ? ""
+                             : "the capture had ended before any came: see the messages");
     else if (lossy)
         feature_conclude(f, true, "partial", "records were lost: see the ledger");
     else

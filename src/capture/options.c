@@ -401,6 +401,19 @@ static int default_log_path(struct options *o)
     return 0;
 }
 
+/* So that every session has room to say why it ended. */
+static void raise_spool_limit(struct options *o, const struct options_say *s)
+{
+    enum { LEAST = 64 << 10 };
+    if (o->log_max_spool_bytes == 0 || o->log_max_spool_bytes >= LEAST)
+        return;
+    say(s, SEVERITY_WARNING, "bad_option_value",
+        "log_max_spool_bytes: %" PRId64
+        " bytes hold no session; 64 KiB is the limit now, 0 is none",
+        o->log_max_spool_bytes);
+    o->log_max_spool_bytes = LEAST;
+}
+
 static int options_finish(struct options *o, const struct options_say *s)
 {
     if (o->continuous_system_sampling && o->system_sample_rate_ms == 0) {
@@ -432,6 +445,7 @@ static int options_finish(struct options *o, const struct options_say *s)
         if (rc)
             return rc;
     }
+    raise_spool_limit(o, s);
     return default_log_path(o);
 }
 

@@ -3,6 +3,7 @@
 #include "session_log.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "capture/session.h"
 #include "tmpdir.h"
@@ -210,6 +211,49 @@ static void test_spool_limit_ends_the_capture(void **state)
     assert_true(lines_said >= 1);
 }
 
+/* A limit that would keep everything out is raised: the session says why it ended. */
+static void test_tiny_spool_limit(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "100", 1);
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_LOG_MAX_SPOOL_BYTES");
+    assert_non_null(strstr(last_said, "100 bytes hold no session; 64 KiB"));
+    while (gpufl_active())
+        gpufl_scope_end(gpufl_scope_begin("s", NULL));
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "spool_limit");
+    assert_int_equal(log.ledger.final, 1);
+    assert_true(log.parts.rows[RECORD_scope] > 0);
+}
+
+/* The disk's reserve ends a capture before it began. */
+static void test_no_room_from_the_start(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    char path[PATH_MAX], *data;
+    size_t len;
+    o.backend = GPUFL_BACKEND_SIM;
+    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    setenv("GPUFL_LOG_MIN_FREE_BYTES", "1000000T", 1);
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_LOG_MIN_FREE_BYTES");
+    while (gpufl_active())
+        sched_yield();
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "disk_reserve");
+    snprintf(path, sizeof path, "%s/system.log", gpufl_session_dir());
+    assert_int_equal(file_read_all(path, 1 << 20, &data, &len, NULL), 0);
+    assert_non_null(strstr(data, "had ended before any came"));
+    free(data);
+}
+
 static void fail_each(const struct gpufl_options *o)
 {
     int started = 0;
@@ -292,6 +336,8 @@ int main(void)
         TEST(test_window_starts_sampling),
         TEST(test_duration_ends_the_capture),
         TEST(test_spool_limit_ends_the_capture),
+        TEST(test_tiny_spool_limit),
+        TEST(test_no_room_from_the_start),
         TEST(test_every_allocation_fails_once),
         TEST(test_traced_program),
         TEST(test_every_allocation_fails_once_while_tracing),
