@@ -2,6 +2,7 @@
  * held while its thread is waited for. */
 #include "capture/sampling.h"
 
+#include "base/file.h"
 #include "capture/collector.h"
 #include "capture/messages.h"
 #include "capture/names.h"
@@ -21,6 +22,7 @@ static bool accepting;                    /* guarded by lock: a session runs */
 static const struct device_ops *devices;  /* constant while accepting */
 static uint32_t device_ids[DEVICES_MOST]; /* the collector's: by the driver's index */
 static bool simulated;
+static bool continuous; /* guarded by lock: sampling goes on outside scopes and windows */
 
 static bool in_scope(void *arg)
 {
@@ -35,12 +37,13 @@ static void wake(void *arg)
 }
 
 /* Caller holds the lock. */
-static int start(int64_t interval_ms, bool continuous, bool scopes)
+static int start(int64_t interval_ms, bool always, bool scopes)
 {
+    continuous = always;
     struct sampler_config c = {
         .devices = devices,
         .interval_ns = interval_ms * 1000000,
-        .continuous = continuous,
+        .continuous = always,
         .in_scope = scopes ? in_scope : NULL,
         .wake = wake,
     };
@@ -141,6 +144,13 @@ int64_t sampling_cpu_ns(void)
 
 /* ---- the end ------------------------------------------------------------------------------------ */
 
+/* Why there is no sample, where nothing failed. */
+static const char *no_sample(void)
+{
+    return continuous ? "the capture ended before the first sample"
+                      : "no scope or window was open long enough";
+}
+
 static void conclude_devices(const struct sampler_status *st)
 {
     const char *status = "collected", *reason = "";
@@ -152,13 +162,23 @@ static void conclude_devices(const struct sampler_status *st)
         reason = st->problem;
     } else if (st->device_samples == 0) {
         status = st->device_failures ? "failed" : "enabled_no_data";
-        reason = st->device_failures ? "the driver answered no sample"
-                                     : "no scope or window was open long enough";
+        reason = st->device_failures ? "the driver answered no sample" : no_sample();
     } else if (st->device_failures || st->dropped) {
         status = "partial";
         reason = "some samples failed or found no room";
     }
     feature_conclude(FEATURE_device_metrics, true, status, reason);
+}
+
+static void conclude_host(const struct sampler_status *st)
+{
+    if (st->host_samples)
+        feature_conclude(FEATURE_host_metrics, true, st->dropped ? "partial" : "collected",
+                         st->dropped ? "some samples found no room" : "");
+    else if (!file_exists("/proc/stat"))
+        feature_conclude(FEATURE_host_metrics, true, "unavailable", "/proc is not mounted");
+    else
+        feature_conclude(FEATURE_host_metrics, true, "enabled_no_data", no_sample());
 }
 
 static void conclude(struct sampler *s)
@@ -171,9 +191,7 @@ static void conclude(struct sampler *s)
     }
     sampler_status(s, &st);
     conclude_devices(&st);
-    feature_conclude(FEATURE_host_metrics, true,
-                     st.host_samples ? (st.dropped ? "partial" : "collected") : "enabled_no_data",
-                     st.host_samples ? "" : "no scope or window was open long enough");
+    conclude_host(&st);
     if (*st.problem && devices && !simulated)
         message_say(SEVERITY_WARNING, "device_metrics", "no device metrics: %s", st.problem);
     else if (st.device_failures)

@@ -61,6 +61,15 @@ static void say_option(void *arg, enum severity severity, const char *code, cons
     message_say(severity, code, "%s", text);
 }
 
+/* Chroots and minimal containers lack it; the rest works without. */
+static void look_for_proc(void)
+{
+    if (!file_exists("/proc/self/stat"))
+        message_say(SEVERITY_WARNING, "no_proc",
+                    "/proc is not mounted: the session lacks the program's name and command, the "
+                    "names of threads and host metrics; mount it (mount -t proc proc /proc)");
+}
+
 static int make_dir(struct session *s)
 {
     char path[PATH_MAX];
@@ -209,6 +218,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
         return rc;
     }
     log_set_debug(s->options.enable_debug_output);
+    look_for_proc();
     rc = about_read(&s->about);
     if (!rc)
         rc = make_dir(s);

@@ -22,6 +22,7 @@ add_test(NAME unit.scopes-million COMMAND test-unit-scopes long
 set_tests_properties(unit.scopes-million PROPERTIES TIMEOUT 600 LABELS long)
 gpufl_test(sink DEPS capture SOURCES session_log.c parts.c)
 gpufl_test(ends DEPS capture SOURCES session_log.c parts.c)
+gpufl_test(sampling DEPS capture SOURCES session_log.c parts.c)
 
 # libgpufl.so as a file, and the C++ header with each compiler and standard.
 find_package(Python3 COMPONENTS Interpreter)
