@@ -6,7 +6,25 @@
 # DRIVER links libcuda as well, by the toolkit's own stub.
 
 find_program(GPUFL_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
-if(GPUFL_NVCC)
+set(gpufl_nvcc_flags -O2 -std=c++17 -lineinfo -arch=all-major)
+
+# A toolkit that does not go with this system's compiler must not cost the whole build.
+if(GPUFL_NVCC AND NOT GPUFL_SANITIZE AND (GPUFL_NVCC_PROBLEM OR NOT GPUFL_NVCC_TRIED STREQUAL GPUFL_NVCC))
+  set(GPUFL_NVCC_TRIED ${GPUFL_NVCC} CACHE INTERNAL "the nvcc that was tried")
+  file(WRITE ${PROJECT_BINARY_DIR}/try_nvcc.cu "#include <vector>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n")
+  execute_process(COMMAND ${GPUFL_NVCC} ${gpufl_nvcc_flags} ${PROJECT_BINARY_DIR}/try_nvcc.cu
+                          -o ${PROJECT_BINARY_DIR}/try_nvcc
+                  RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  string(REGEX REPLACE "\n.*" "" said "${said}")
+  set(GPUFL_NVCC_PROBLEM "" CACHE INTERNAL "why that nvcc is not used")
+  if(NOT code EQUAL 0)
+    set(GPUFL_NVCC_PROBLEM "${said} " CACHE INTERNAL "why that nvcc is not used")
+  endif()
+endif()
+
+if(GPUFL_NVCC AND GPUFL_NVCC_PROBLEM)
+  message(STATUS "CUDA programs: skipped, ${GPUFL_NVCC} fails: ${GPUFL_NVCC_PROBLEM}")
+elseif(GPUFL_NVCC)
   message(STATUS "CUDA programs: built with ${GPUFL_NVCC}")
 else()
   message(STATUS "CUDA programs: skipped, no nvcc")
@@ -18,7 +36,7 @@ set(gpufl_cuda_headers ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.h ${PROJECT_SOU
 
 function(gpufl_cuda_program name)
   cmake_parse_arguments(P "SHARED_CUDART;DRIVER" "SOURCE" "LIBRARIES" ${ARGN})
-  if(NOT GPUFL_NVCC OR GPUFL_SANITIZE)
+  if(NOT GPUFL_NVCC OR GPUFL_NVCC_PROBLEM OR GPUFL_SANITIZE)
     return()
   endif()
   set(output ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name})
@@ -42,7 +60,7 @@ function(gpufl_cuda_program name)
   # PTX too, so that newer devices than these run it.
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${GPUFL_NVCC} -O2 -std=c++17 -lineinfo -arch=all-major -cudart ${cudart}
+    COMMAND ${GPUFL_NVCC} ${gpufl_nvcc_flags} -cudart ${cudart}
             -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}
             ${CMAKE_CURRENT_SOURCE_DIR}/${P_SOURCE} -o ${output}
             ${links} -Xlinker "-rpath,\$ORIGIN/../lib"
