@@ -2,9 +2,13 @@
  *
  * One session per process. Every function may be called from any thread at any
  * time, also before gpufl_init and after gpufl_shutdown, where it does nothing
- * and says so by its result. No function throws, exits, prints to stdout,
- * installs a signal handler, or waits for the network. Strings are UTF-8, read
- * during the call and never kept by pointer. Times are nanoseconds.
+ * and says so by its result. No function throws, exits, prints to stdout
+ * (but for gpufl_generate_report), installs a signal handler, or waits for the
+ * network. Strings given are UTF-8, read during the call and never kept by
+ * pointer; strings returned belong to the library. Times are nanoseconds where
+ * a name does not say otherwise. Functions that return int return 0 or a negative
+ * enum gpufl_error; each says which to expect. After fork the child has no session
+ * until it starts one.
  *
  * C++ programs include gpufl.hpp, which wraps this header.
  */
@@ -51,7 +55,7 @@ enum gpufl_error {
 #undef GPUFL_ERROR_ENUM
 };
 
-/* The sentence for a code; never NULL, static storage. */
+/* The sentence for a code, also for one that is none; never NULL, static storage. */
 GPUFL_API const char *gpufl_error_text(int code);
 
 /* The library's version, "MAJOR.MINOR.PATCH"; static storage. */
@@ -81,73 +85,86 @@ enum gpufl_engine {
 /* What gpufl_init takes. Fill it with gpufl_options_init, then change fields.
  * A field that differs from its default beats the environment and the config
  * file; one left at its default is taken from GPUFL_*, then config_file. Every
- * field is described in docs/options.md, generated from schema/options.def. */
+ * field is described in docs/options.md, generated from schema/options.def. The
+ * strings are the caller's; NULL is the default. A value that is not understood is
+ * said on stderr, and the default taken. */
 struct gpufl_options {
     size_t size; /* sizeof of the caller's struct, set by gpufl_options_init */
 
-    const char *app_name;
-    const char *log_path; /* "" = "<app_name>", a directory */
+    const char *app_name; /* of the program, shown wherever the session is listed */
+    const char *log_path; /* a directory; "" = app_name */
 
-    const char *backend_url;
-    const char *api_key;
-    const char *api_path;
-    bool remote_upload;
+    const char *backend_url; /* of the server, without api_path */
+    const char *api_key;     /* never written to a log */
+    const char *api_path;    /* "" = "/api/v1" */
+    bool remote_upload;      /* deprecated, no effect */
 
-    bool enable_stack_trace;
-    bool enable_source_collection;
-    bool enable_external_correlation;
-    bool enable_synchronization;
-    bool enable_memory_tracking;
-    bool enable_cuda_graphs_tracking;
+    bool enable_stack_trace;          /* host stacks at launches and waits */
+    bool enable_source_collection;    /* text of the files that stacks name */
+    bool enable_external_correlation; /* operation ids of frameworks */
+    bool enable_synchronization;      /* waits of the host for the GPU */
+    bool enable_memory_tracking;      /* GPU memory allocated and freed */
+    bool enable_cuda_graphs_tracking; /* each launch of a graph, with its time */
 
-    int system_sample_rate_ms;
-    int kernel_sample_rate_ms;
-    bool continuous_system_sampling;
+    int system_sample_rate_ms;       /* ms between samples; 0: off, or 1000 where continuous */
+    int kernel_sample_rate_ms;       /* deprecated, no effect: every kernel is recorded */
+    bool continuous_system_sampling; /* from start to end, not only in scopes and windows */
 
     enum gpufl_backend backend;
     enum gpufl_engine profiling_engine;
 
-    const char *config_file;
-    bool flush_logs_always;
-    bool enable_debug_output;
-    bool enabled;
+    const char *config_file;  /* JSON object of these options; "" = none */
+    bool flush_logs_always;   /* fsync after every write: for diagnosis, slow */
+    bool enable_debug_output; /* say on stderr what the library does */
+    bool enabled;             /* false: init returns at once, every call is a no-op */
 };
 
-/* Fills *opts with the defaults. size: sizeof *opts as the caller compiled it. */
+/* Fills *opts (NULL: does nothing) with the defaults. size: sizeof *opts as the
+ * caller compiled it, which lets older and newer programs use one library. */
 GPUFL_API void gpufl_options_init(struct gpufl_options *opts, size_t size);
 
 /* Starts the session. opts: NULL for defaults. Returns 0 when capture runs,
- * GPUFL_E_STATE when it is disabled (nothing was loaded), another code when it
- * could not start: the program goes on either way. Called again while a session
- * runs (also one that was injected): 0, nothing changes. Do not call it from
- * inside a GPU library's callback or a signal handler. */
+ * GPUFL_E_STATE when it is disabled (nothing was loaded) or the one session of
+ * `gpufl trace` has ended, another code when it could not start (IO, PERM, NOENT,
+ * FULL: the log's directory; NOMEM): the program goes on either way. A GPU that
+ * cannot be traced is no failure: the session says why and records what it can.
+ * Called again while a session runs (also one that was injected): 0, nothing
+ * changes. Do not call it from inside a GPU library's callback or a signal
+ * handler. */
 GPUFL_API int gpufl_init(const struct gpufl_options *opts);
 
-/* Ends the session: stops the engines, writes what is left, closes the log. A
- * session that `gpufl trace` started goes on until the program ends. Not from a
- * signal handler. */
+/* Ends the session: stops the engines, writes what is left, closes the log. Takes
+ * some ms where disk and driver answer. Nothing where no session runs; the end of
+ * the program does the same. A session that `gpufl trace` started goes on until
+ * the program ends. Not from a signal handler. */
 GPUFL_API void gpufl_shutdown(void);
 
 /* True while a session runs in this process. */
 GPUFL_API bool gpufl_active(void);
 
-/* Id of the running or last session ("" before the first); lower-case UUID, valid until the next init. */
+/* Id of the running or last session ("" before the first); lower-case UUID. Never
+ * NULL, valid until the next init. */
 GPUFL_API const char *gpufl_session_id(void);
 
-/* Directory of the running or last session ("" before the first), valid until the next init. */
+/* Directory of the running or last session ("" before the first). Never NULL,
+ * valid until the next init. */
 GPUFL_API const char *gpufl_session_dir(void);
 
 /* Writes the text report of the running or last session to the file
- * output_path, or to stdout where it is NULL or "": the one call that prints. */
+ * output_path, or to stdout where it is NULL or "": the one call that prints.
+ * GPUFL_E_STATE before the first session, GPUFL_E_UNAVAILABLE without
+ * libgpufl-analysis.so; IO, PERM, NOENT or FULL where the file cannot be written. */
 GPUFL_API int gpufl_generate_report(const char *output_path);
 
-/* Opens a scope on this thread; nests to any depth. name, tag: copied; tag may
+/* Opens a scope on this thread; nests to any depth. name, tag: copied; both may
  * be NULL. Returns a handle for gpufl_scope_end, 0 when nothing is recorded.
- * Cost: one branch while no session runs. */
+ * Cost: one branch while no session runs; otherwise no lock and no system call
+ * once the thread and the name have been seen. */
 GPUFL_API uint64_t gpufl_scope_begin(const char *name, const char *tag);
 
-/* The same for a benchmark loop: repeat and warmup are recorded with the scope,
- * so that readers can give a per-iteration average. */
+/* The same for a benchmark loop: repeat (iterations inside) and warmup (iterations
+ * before it) are recorded with the scope, so that readers can give a
+ * per-iteration average; repeat 0: not a loop. */
 GPUFL_API uint64_t gpufl_scope_begin_bench(const char *name, const char *tag, uint32_t repeat,
                                            uint32_t warmup);
 
@@ -156,27 +173,32 @@ GPUFL_API uint64_t gpufl_scope_begin_bench(const char *name, const char *tag, ui
 GPUFL_API void gpufl_scope_end(uint64_t handle);
 
 /* Opens and closes a named window in which system metrics are sampled, also
- * where continuous sampling is off. Windows of different names may overlap. */
+ * where continuous sampling is off. Windows of different names may overlap, one
+ * name may be open several times; NULL counts as "". GPUFL_E_STATE where no session
+ * runs, GPUFL_E_INVAL for a stop without its start, GPUFL_E_FULL beyond 64 open
+ * ones, GPUFL_E_NOMEM. */
 GPUFL_API int gpufl_system_start(const char *name);
 GPUFL_API int gpufl_system_stop(const char *name);
 
-/* What gpufl_upload_logs takes. */
+/* What gpufl_upload_logs takes; strings are the caller's, NULL counts as "". */
 struct gpufl_upload_options {
-    size_t size;
-    const char *log_path; /* "" = the last session's */
-    const char *backend_url;
+    size_t size;             /* sizeof of the caller's struct */
+    const char *log_path;    /* "" = the last session's */
+    const char *backend_url; /* as in gpufl_options, as the two below */
     const char *api_key;
     const char *api_path;
 };
 
-/* Sends finished sessions to a server. GPUFL_E_NOT_BUILT in this release. */
+/* Sends finished sessions to a server. GPUFL_E_NOT_BUILT in this release; 0 where
+ * capture is disabled, because there is nothing to send. */
 GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 
 /* For benchmarks: while on, a running Trace session does the least that a tracer
  * can (same subscription and launch callback, kernel records counted and their
  * buffers freed, nothing decoded or written), so that what the rest costs can be
  * measured inside one process. The kernels not written are counted as
- * lost_floor in the ledger. GPUFL_E_STATE where no engine traces. */
+ * lost_floor in the ledger. GPUFL_E_STATE where no engine traces, GPUFL_E_VENDOR
+ * where the vendor's library does not go back to normal. */
 GPUFL_API int gpufl_bench_floor(bool on);
 
 /* Entry point for CUDA_INJECTION64_PATH, called by the driver inside cuInit.

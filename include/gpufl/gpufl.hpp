@@ -123,7 +123,7 @@ inline void shutdown() noexcept
 }
 
 // Prints the report of the last session, or writes it to a file.
-inline void generateReport(const std::string &output_path = "")
+inline void generateReport(const String &output_path = "")
 {
     (void)gpufl_generate_report(output_path.c_str());
 }

@@ -144,6 +144,11 @@ void strings()
     o.api_key = std::getenv("NOT_SET_ANYWHERE");
     CHECK(o.api_key.empty());
     o.log_path = std::string("x");
+    static_assert(std::is_invocable<decltype(gpufl::generateReport), const char *>::value,
+                  "a path");
+    static_assert(std::is_nothrow_destructible<gpufl::ScopedMonitor>::value &&
+                      std::is_nothrow_constructible<gpufl::ScopedMonitor, const char *>::value,
+                  "a scope never throws");
     gpufl::UploadOptions u;
     u.log_path = o.log_path;
     std::string plain = u.log_path;
@@ -184,6 +189,9 @@ std::string text_of(const std::filesystem::path &path)
 int main(int argc, char **argv)
 {
     everything(); // no session: costs a branch, does the same
+    gpufl::generateReport(std::getenv("NOT_SET_ANYWHERE")); // no path: stdout, here nothing to say
+    gpufl::systemStart(nullptr);
+    gpufl::systemStop(std::getenv("NOT_SET_ANYWHERE"));
     gpufl::InitOptions o;
     o.app_name = "test_hpp";
     o.backend = gpufl::BackendKind::None;

@@ -1,0 +1,20 @@
+/* test_headers.c - the public headers alone, as a program in plain C11 includes them:
+ * compiled only, with every compiler at hand and no extension allowed. */
+#include <gpufl/gpufl.h>
+
+#include <gpufl/analysis.h>
+
+#include <gpufl/gpufl.h> /* twice does no harm */
+
+_Static_assert(GPUFL_OK == 0 && GPUFL_E_NOMEM < 0, "0 or negative");
+_Static_assert(offsetof(struct gpufl_options, size) == 0, "what any version can read");
+_Static_assert(offsetof(struct gpufl_upload_options, size) == 0, "what any version can read");
+_Static_assert(offsetof(struct gpufl_report_options, size) == 0, "what any version can read");
+
+int main(void)
+{
+    struct gpufl_options o;
+    gpufl_options_init(&o, sizeof o);
+    o.enabled = false;
+    return gpufl_init(&o) == GPUFL_E_STATE ? 0 : 1;
+}
