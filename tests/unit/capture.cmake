@@ -3,7 +3,9 @@ gpufl_test(dict DEPS capture)
 gpufl_test(part DEPS capture SOURCES parts.c)
 gpufl_test(spool DEPS capture SOURCES parts.c)
 gpufl_test(compressor DEPS capture SOURCES parts.c)
-gpufl_test(writer DEPS capture SOURCES parts.c)
+gpufl_test(writer DEPS capture SOURCES writer_fixture.c parts.c)
+gpufl_test(writer_limits DEPS capture SOURCES writer_fixture.c parts.c)
+gpufl_test(writer_peer DEPS capture SOURCES writer_fixture.c parts.c)
 
 # The session around it.
 gpufl_test(options DEPS capture)
