@@ -52,25 +52,24 @@ static void text_cut(char *text, size_t size)
     memcpy(text + at, dots, sizeof dots);
 }
 
-static void text_format(struct err *e, const char *fmt, va_list args)
+static void err_fill(struct err *e, int code, long vendor, const char *fmt, va_list args)
 {
     int n = vsnprintf(e->text, sizeof e->text, fmt, args);
     if (n < 0)
         e->text[0] = '\0';
     else if ((size_t)n >= sizeof e->text)
         text_cut(e->text, sizeof e->text);
+    e->code = code;
+    e->vendor = vendor;
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
-    if (!e)
-        return code;
     va_list args;
     va_start(args, fmt);
-    text_format(e, fmt, args);
+    if (e)
+        err_fill(e, code, 0, fmt, args);
     va_end(args);
-    e->code = code;
-    e->vendor = 0;
     return code;
 }
 
@@ -86,10 +85,8 @@ int err_set_vendor(struct err *e, int code, long vendor, const char *fmt, ...)
         return code;
     va_list args;
     va_start(args, fmt);
-    text_format(e, fmt, args);
+    err_fill(e, code, vendor, fmt, args);
     va_end(args);
-    e->code = code;
-    e->vendor = vendor;
     if (code_takes_errno(code) && vendor > 0) {
         char reason[128];
         const char *why = strerror_r((int)vendor, reason, sizeof reason);

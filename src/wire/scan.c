@@ -158,41 +158,33 @@ bool scan_int(struct scan *s, int64_t *out)
     return scan_bits(s, out) && (negative || *out >= 0);
 }
 
-bool scan_member(struct scan *s, bool *first, struct span *key, bool *more)
+/* Passes the opening bracket, or the comma before any element but the first; *more is
+ * false behind the closing bracket. */
+static inline bool scan_step(struct scan *s, bool *first, char open, char close, bool *more)
 {
+    bool start = *first;
     char c = scan_peek(s);
-    if (*first) {
-        if (c != '{')
+    if (start) {
+        if (c != open)
             return false;
         s->at++;
         c = scan_peek(s);
     }
-    *more = c != '}';
-    if (!*more) {
-        s->at++;
-        return true;
-    }
-    if (!*first && !scan_char(s, ','))
-        return false;
     *first = false;
-    return scan_string(s, key) && scan_char(s, ':');
+    *more = c != close;
+    if (*more)
+        return start || scan_char(s, ',');
+    s->at++;
+    return true;
+}
+
+bool scan_member(struct scan *s, bool *first, struct span *key, bool *more)
+{
+    return scan_step(s, first, '{', '}', more) &&
+           (!*more || (scan_string(s, key) && scan_char(s, ':')));
 }
 
 bool scan_element(struct scan *s, bool *first, bool *more)
 {
-    char c = scan_peek(s);
-    if (*first) {
-        if (c != '[')
-            return false;
-        s->at++;
-        c = scan_peek(s);
-    }
-    *more = c != ']';
-    if (!*more) {
-        s->at++;
-        return true;
-    }
-    bool start = *first;
-    *first = false;
-    return start || scan_char(s, ',');
+    return scan_step(s, first, '[', ']', more);
 }
