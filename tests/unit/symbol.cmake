@@ -1,3 +1,73 @@
 # Names of kernels.
 gpufl_test(demangle DEPS symbol)
 gpufl_test(shorten DEPS symbol)
+
+# Programs with calls at marked lines, compiled with flags of their own, not the tree's: the test
+# reads where each call is from their output. symbol_program(NAME LANGUAGE flags...)
+set(symbol_dir ${PROJECT_BINARY_DIR}/tests/symbol)
+set(symbol_sources ${PROJECT_SOURCE_DIR}/tests/symbol)
+file(MAKE_DIRECTORY ${symbol_dir})
+add_custom_command(OUTPUT ${symbol_dir}/observe.o
+  COMMAND ${CMAKE_C_COMPILER} -O2 -fPIC -c ${symbol_sources}/observe.c -o ${symbol_dir}/observe.o
+  DEPENDS ${symbol_sources}/observe.c ${symbol_sources}/observe.h VERBATIM)
+set(symbol_programs)
+function(symbol_program name compiler source)
+  add_custom_command(OUTPUT ${symbol_dir}/${name}
+    COMMAND ${compiler} ${ARGN} ${symbol_sources}/${source} ${symbol_dir}/observe.o
+            -o ${symbol_dir}/${name}
+    DEPENDS ${symbol_sources}/${source} ${symbol_sources}/observe.h ${symbol_dir}/observe.o
+    WORKING_DIRECTORY ${symbol_dir} VERBATIM)
+  set(symbol_programs ${symbol_programs} ${symbol_dir}/${name} PARENT_SCOPE)
+endfunction()
+
+set(cc ${CMAKE_CXX_COMPILER})
+symbol_program(c5 ${CMAKE_C_COMPILER} cases.c -O2 -g -gdwarf-5 -fPIE -pie)
+symbol_program(c4 ${CMAKE_C_COMPILER} cases.c -O2 -g -gdwarf-4 -fno-pie -no-pie)
+symbol_program(c0 ${CMAKE_C_COMPILER} cases.c -O0 -g)
+symbol_program(cc5 ${cc} cases.cc -O2 -g -gdwarf-5)
+symbol_program(cc4 ${cc} cases.cc -O2 -g -gdwarf-4 -fno-pie -no-pie)
+symbol_program(cc-types ${cc} cases.cc -O2 -g -gdwarf-4 -fdebug-types-section)
+symbol_program(cc-packed ${cc} cases.cc -O2 -g -gz)
+symbol_program(cc-split ${cc} cases.cc -O2 -g -gsplit-dwarf)
+symbol_program(cc-split4 ${cc} cases.cc -O2 -g -gdwarf-4 -gsplit-dwarf)
+symbol_program(cc-no-id ${cc} cases.cc -O2 -g -Wl,--build-id=none)
+symbol_program(cc-bare ${cc} cases.cc -O2)
+find_program(symbol_clang NAMES clang++ clang++-14)
+if(symbol_clang) # writes no .debug_aranges
+  symbol_program(cc-clang ${symbol_clang} cases.cc -O2 -g)
+endif()
+
+# Stripped, with and without the file that a link names.
+find_program(symbol_objcopy objcopy REQUIRED)
+function(symbol_copy name from)
+  add_custom_command(OUTPUT ${symbol_dir}/${name}
+    COMMAND ${symbol_objcopy} ${ARGN} ${symbol_dir}/${from} ${symbol_dir}/${name}
+    DEPENDS ${symbol_dir}/${from} WORKING_DIRECTORY ${symbol_dir} VERBATIM)
+  set(symbol_programs ${symbol_programs} ${symbol_dir}/${name} PARENT_SCOPE)
+endfunction()
+symbol_copy(cc-stripped cc5 --strip-all)
+symbol_copy(cc-link.debug cc5 --only-keep-debug)
+symbol_copy(cc-no-id.debug cc-no-id --only-keep-debug)
+foreach(name cc-link cc-no-id-link)
+  string(REGEX REPLACE "-link$" "" from ${name})
+  set(debug ${from}.debug)
+  if(name STREQUAL cc-link)
+    set(from cc5)
+    set(debug cc-link.debug)
+  endif()
+  add_custom_command(OUTPUT ${symbol_dir}/${name}
+    COMMAND ${symbol_objcopy} --strip-all --add-gnu-debuglink=${debug} ${from} ${name}
+    DEPENDS ${symbol_dir}/${from} ${symbol_dir}/${debug} WORKING_DIRECTORY ${symbol_dir} VERBATIM)
+  list(APPEND symbol_programs ${symbol_dir}/${name})
+endforeach()
+add_custom_target(unit-symbol-programs DEPENDS ${symbol_programs})
+
+gpufl_test(symbolizer DEPS symbol)
+add_dependencies(test-unit-symbolizer unit-symbol-programs)
+
+# Our declarations of libdw against its headers, where they are.
+gpufl_test(abi_dw DEPS symbol)
+find_path(GPUFL_LIBDW_INCLUDE elfutils/libdw.h)
+if(GPUFL_LIBDW_INCLUDE)
+  target_compile_definitions(test-unit-abi_dw PRIVATE GPUFL_HAVE_LIBDW_H)
+endif()

@@ -1,0 +1,277 @@
+/* symbolizer.c - modules that were opened, and answers put together from what they have. */
+#include "symbol/symbolizer.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "symbol/debug_file.h"
+#include "symbol/elf_symbols.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MODULES_OPEN = 8, PATHS_MAX = 1 << 20, PATHS_BYTES = 256 << 20 };
+
+/* What can be told of a file of code. */
+struct module {
+    char *path, *build_id; /* owned: what was asked for; NULL: the place is free */
+    int64_t size, mtime;
+    uint64_t used;             /* number of the last call that used it */
+    enum symbol_status status; /* SYMBOL_LINE, or why it says nothing */
+    struct elf_file program, debug;
+    struct elf_symbols symbols;
+    struct dwarf_lines lines;
+    bool has_lines;
+};
+
+struct symbolizer {
+    const struct dw *dw; /* NULL: not on this machine */
+    struct err lacks;
+    char *debug_root;     /* owned */
+    struct intern *paths; /* owned: files' names, tidied */
+    struct module modules[MODULES_OPEN];
+    uint64_t calls;
+    struct dwarf_level found[DWARF_LEVELS];
+    struct symbol_level levels[DWARF_LEVELS];
+};
+
+/* ---- modules --------------------------------------------------------------------------- */
+
+static void module_close(struct module *m)
+{
+    mem_free(m->path);
+    mem_free(m->build_id);
+    if (m->has_lines)
+        dwarf_lines_close(&m->lines);
+    elf_symbols_fini(&m->symbols);
+    elf_file_close(&m->program);
+    elf_file_close(&m->debug);
+    memset(m, 0, sizeof *m);
+    m->program.fd = m->debug.fd = -1;
+}
+
+static bool is_same(const struct elf_file *f, const struct symbol_module *wanted)
+{
+    if (*wanted->build_id)
+        return !strcmp(f->build_id, wanted->build_id);
+    return wanted->size == f->size && wanted->mtime == f->mtime;
+}
+
+/* Opens the file that the program had, whose path goes to path. The kernel marks one that had
+ * no name any more when it was mapped; the same may be there again. */
+static enum symbol_status open_program(struct elf_file *f, const struct symbol_module *wanted,
+                                       char path[PATH_MAX])
+{
+    static const char gone[] = " (deleted)";
+    size_t len = strlen(wanted->path), mark = sizeof gone - 1;
+    if (len >= PATH_MAX)
+        return SYMBOL_MISSING;
+    memcpy(path, wanted->path, len + 1);
+    int code = elf_file_open(f, path, NULL);
+    if (code == GPUFL_E_NOENT && len > mark && !strcmp(path + len - mark, gone)) {
+        path[len - mark] = '\0';
+        code = elf_file_open(f, path, NULL);
+    }
+    if (code)
+        return code == GPUFL_E_NOENT ? SYMBOL_MISSING : SYMBOL_UNREADABLE;
+    if (is_same(f, wanted))
+        return SYMBOL_LINE;
+    elf_file_close(f);
+    return SYMBOL_REPLACED;
+}
+
+/* The fullest of what is there, from the debug file where the program is stripped. */
+static int read_symbols(struct module *m)
+{
+    int code = 0;
+    if (m->program.fd >= 0)
+        code = elf_symbols_read(&m->symbols, &m->program, false);
+    if (!code && !m->symbols.count && m->debug.fd >= 0) {
+        elf_symbols_fini(&m->symbols);
+        code = elf_symbols_read(&m->symbols, &m->debug, false);
+    }
+    if (!code && !m->symbols.count && m->program.fd >= 0) {
+        elf_symbols_fini(&m->symbols);
+        code = elf_symbols_read(&m->symbols, &m->program, true);
+    }
+    return code;
+}
+
+static int read_lines(struct symbolizer *s, struct module *m)
+{
+    int code = GPUFL_E_NOENT;
+    if (!s->dw)
+        return 0;
+    if (m->program.fd >= 0)
+        code = dwarf_lines_open(&m->lines, s->dw, &m->program);
+    if (code && code != GPUFL_E_NOMEM && m->debug.fd >= 0)
+        code = dwarf_lines_open(&m->lines, s->dw, &m->debug);
+    m->has_lines = !code;
+    return code == GPUFL_E_NOMEM ? code : 0;
+}
+
+/* Where the program is gone or another one, a debug file of its build id still tells. */
+static int module_open(struct symbolizer *s, struct module *m, const struct symbol_module *wanted)
+{
+    char path[PATH_MAX];
+    m->path = mem_strdup(wanted->path);
+    m->build_id = mem_strdup(wanted->build_id);
+    m->size = wanted->size;
+    m->mtime = wanted->mtime;
+    if (!m->path || !m->build_id)
+        return GPUFL_E_NOMEM;
+    m->status = open_program(&m->program, wanted, path);
+    if (m->status == SYMBOL_LINE)
+        debug_file_open(&m->debug, s->debug_root, &m->program, path);
+    else if (debug_file_by_id(&m->debug, s->debug_root, wanted->build_id))
+        m->status = SYMBOL_LINE;
+    if (m->status != SYMBOL_LINE)
+        return 0;
+    int code = read_symbols(m);
+    return code ? code : read_lines(s, m);
+}
+
+static int find_module(struct symbolizer *s, const struct symbol_module *wanted,
+                       struct module **found)
+{
+    struct module *oldest = &s->modules[0];
+    for (int i = 0; i < MODULES_OPEN; i++) {
+        struct module *m = &s->modules[i];
+        if (m->path && m->size == wanted->size && m->mtime == wanted->mtime &&
+            !strcmp(m->path, wanted->path) && !strcmp(m->build_id, wanted->build_id)) {
+            *found = m;
+            return 0;
+        }
+        if (m->used < oldest->used)
+            oldest = m;
+    }
+    module_close(oldest);
+    int code = module_open(s, oldest, wanted);
+    if (code)
+        module_close(oldest);
+    *found = oldest;
+    return code;
+}
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+/* Cuts "." and empty components, and ".." with what it takes back. */
+static void tidy(char *path, const char *from)
+{
+    size_t len = 0, size = 0;
+    for (const char *c = from; *c; c += size) {
+        c += strspn(c, "/");
+        size = strcspn(c, "/");
+        if (!size || (size == 1 && *c == '.'))
+            continue;
+        if (size == 2 && c[0] == '.' && c[1] == '.') {
+            while (len && path[--len] != '/')
+                ;
+            continue;
+        }
+        path[len++] = '/';
+        memcpy(path + len, c, size);
+        len += size;
+    }
+    path[len] = '\0';
+}
+
+/* An absolute path as people know it. The compiler's, where another file or none would be
+ * meant by the tidied one: "a/../b" is not "b" where a is a link. */
+static const char *tidy_path(struct symbolizer *s, const char *file)
+{
+    char path[PATH_MAX];
+    struct stat as_is, tidied;
+    if (*file != '/' || (!strstr(file, "/.") && !strstr(file, "//")) || strlen(file) >= PATH_MAX)
+        return file;
+    tidy(path, file);
+    bool there = stat(file, &as_is) == 0;
+    if (there &&
+        (stat(path, &tidied) || tidied.st_dev != as_is.st_dev || tidied.st_ino != as_is.st_ino))
+        return file;
+    uint32_t id = intern_str(s->paths, path);
+    return id ? intern_text(s->paths, id, NULL) : file;
+}
+
+static size_t answer(struct symbolizer *s, enum symbol_status status, const char *function)
+{
+    s->levels[0] = (struct symbol_level){.status = status, .function = function};
+    return 1;
+}
+
+static size_t find_levels(struct symbolizer *s, struct module *m, uint64_t address)
+{
+    const char *named = elf_symbols_find(&m->symbols, address);
+    size_t n = m->has_lines ? dwarf_lines_find(&m->lines, address, named, s->found) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct dwarf_level *from = &s->found[i];
+        s->levels[i] = (struct symbol_level){
+            .status = from->line ? SYMBOL_LINE : SYMBOL_FUNCTION,
+            .function = from->function,
+            .file = from->line ? tidy_path(s, from->file) : NULL,
+            .line = from->line,
+        };
+    }
+    if (n)
+        return n;
+    return answer(s, named ? SYMBOL_FUNCTION : SYMBOL_NOTHING, named);
+}
+
+int symbolizer_find(struct symbolizer *s, const struct symbol_module *m, uint64_t address,
+                    const struct symbol_level **levels, size_t *count)
+{
+    struct module *module = NULL;
+    int code = 0;
+    s->calls++;
+    *levels = s->levels;
+    if (m->kind != SYMBOL_ELF) {
+        *count = answer(s, m->kind == SYMBOL_CODE ? SYMBOL_GENERATED : SYMBOL_MISSING, NULL);
+        return 0;
+    }
+    code = find_module(s, m, &module);
+    if (code)
+        return code;
+    module->used = s->calls;
+    *count = module->status == SYMBOL_LINE ? find_levels(s, module, address)
+                                           : answer(s, module->status, NULL);
+    return 0;
+}
+
+/* ---- open and close -------------------------------------------------------------------- */
+
+int symbolizer_open(struct symbolizer **out, const char *debug_root)
+{
+    struct symbolizer *s = mem_zalloc(sizeof *s);
+    *out = NULL;
+    if (!s)
+        return GPUFL_E_NOMEM;
+    for (int i = 0; i < MODULES_OPEN; i++)
+        s->modules[i].program.fd = s->modules[i].debug.fd = -1;
+    s->dw = dw_open(&s->lacks);
+    s->debug_root = mem_strdup(debug_root);
+    if (!s->debug_root || intern_open(&s->paths, PATHS_MAX, PATHS_BYTES)) {
+        symbolizer_close(s);
+        return GPUFL_E_NOMEM;
+    }
+    *out = s;
+    return 0;
+}
+
+void symbolizer_close(struct symbolizer *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < MODULES_OPEN; i++)
+        module_close(&s->modules[i]);
+    if (s->paths)
+        intern_close(s->paths);
+    mem_free(s->debug_root);
+    mem_free(s);
+}
+
+const char *symbolizer_lacks(const struct symbolizer *s)
+{
+    return s->dw ? NULL : s->lacks.text;
+}

@@ -1,0 +1,61 @@
+/* symbolizer.h - an address in a file of code to functions, files and lines.
+ *
+ * Answers are about the file that the program had, never another one: its build id is
+ * compared, or, where it had none, its size and time. What is there decides how much an
+ * answer says: lines and inlined calls by DWARF (libdw), else the function by a symbol
+ * table, else nothing. Debug files beside the program and below /usr/lib/debug are used;
+ * nothing is asked for over a network. Files are kept open between calls, the last few that
+ * were used. Owner's thread; several symbolizers are independent. */
+#ifndef GPUFL_SYMBOL_SYMBOLIZER_H
+#define GPUFL_SYMBOL_SYMBOLIZER_H
+
+#include "base/err.h"
+#include "symbol/dwarf_lines.h"
+
+#include <stdbool.h>
+
+/* As symbol.status in schema/records.def. */
+enum symbol_status {
+    SYMBOL_LINE,       /* line known */
+    SYMBOL_FUNCTION,   /* function only */
+    SYMBOL_MISSING,    /* the file is gone */
+    SYMBOL_REPLACED,   /* the file is another one now, or nothing tells that it is not */
+    SYMBOL_NOTHING,    /* nothing stands at the address */
+    SYMBOL_GENERATED,  /* generated code */
+    SYMBOL_UNREADABLE, /* no permission, or damaged */
+};
+
+/* As module.kind. */
+enum symbol_kind { SYMBOL_ELF = 1, SYMBOL_VDSO = 2, SYMBOL_CODE = 3 };
+
+/* A file of code as the program had it. */
+struct symbol_module {
+    const char *path;
+    const char *build_id; /* hexadecimal; "": it had none */
+    int64_t kind;         /* enum symbol_kind */
+    int64_t size, mtime;  /* bytes, ns since the Unix epoch; INT64_MIN: unknown */
+};
+
+/* One level of an address; the innermost function first. */
+struct symbol_level {
+    enum symbol_status status; /* LINE, FUNCTION; the only level: any */
+    const char *function;      /* mangled where its language mangles; NULL: unknown */
+    const char *file;          /* NULL: unknown */
+    int64_t line;              /* 0: unknown */
+};
+
+struct symbolizer;
+
+/* debug_root: DEBUG_ROOT but for tests. 0 or GPUFL_E_NOMEM. */
+int symbolizer_open(struct symbolizer **out, const char *debug_root);
+void symbolizer_close(struct symbolizer *s);
+
+/* Why there are no lines of C and C++ code on this machine at all; NULL: there are. */
+const char *symbolizer_lacks(const struct symbolizer *s);
+
+/* The levels of an address (in the file's own numbering, inside the call), at least one. Texts
+ * are valid until the next call. 0 or GPUFL_E_NOMEM. */
+int symbolizer_find(struct symbolizer *s, const struct symbol_module *m, uint64_t address,
+                    const struct symbol_level **levels, size_t *count);
+
+#endif
