@@ -16,11 +16,16 @@
 struct python_frame {
     const void *code; /* address of the code object */
     uint64_t key;     /* of its content: two equal keys are the same function and file */
-    uint32_t place;   /* instruction, in bytes from the code's start */
+    uint32_t place;   /* instruction, in bytes from the code's start; UINT32_MAX: before it */
     uintptr_t native; /* address on the C stack inside the native frame of the interpreter loop
                           that runs this frame and those after it up to the next one with an
-                          address; 0: the loop of the frame before runs this one too, or unknown */
+                          address; 0: the loop of the frame before runs this one too, or unknown.
+                          PYTHON_OWN_LOOP (3.9): a call of the loop runs this frame alone, at an
+                          address that nobody wrote down: the k-th such frame goes with the k-th
+                          call of the loop in the native stack, counted from the outermost */
 };
+
+enum { PYTHON_OWN_LOOP = 1 };
 
 /* Looks for an interpreter in this process and checks it. True: frames can be read from now on.
  * Cheap where nothing changed. On a thread whose Python frames may be the known ones. [any] */
@@ -42,6 +47,9 @@ int python_line(const struct stack_code *code, uint32_t place);
 /* Is this address in the interpreter's loop, or another part of the interpreter between its
  * loop and C functions? For folding. [hot] */
 bool python_is_interpreter(uintptr_t pc);
+
+/* Memory that the copies of code objects have taken. [any] */
+size_t python_bytes(void);
 
 void python_forget(void); /* in a forked child */
 

@@ -1,0 +1,196 @@
+/* python.c - the calling thread's Python frames, from the interpreter's memory.
+ *
+ * The thread's state is in the interpreter's own thread-specific key, which answers
+ * also where the GIL is released, as it is at every wait that matters, and never in
+ * another thread's. From it hang the frames, in one of three ways (enum python_chain).
+ * They belong to this thread, which is in here and not in the interpreter, so they stand still.
+ * A state says whose it is: one that is not this thread's is not walked.
+ *
+ * Frames that the interpreter itself hides are left out: its entry records, those
+ * that have not yet run their first traceable instruction, the trampolines of
+ * __init__. Generators and coroutines are in the chain where they run. In a thread of
+ * several interpreters the frames are those of the one that it used last (before
+ * 3.12: first). No lock, no allocation; any thread. */
+#include "stack/python_inside.h"
+#include "stack/safe.h"
+
+#include <stdatomic.h>
+
+enum {
+    PLACE_MOST = 1 << 28, /* bytes of bytecode */
+    WALK_MOST = 1 << 16,  /* records looked at: ends a chain that bites its tail */
+    POINTER_TAGS = 7,     /* low bits that 3.14 uses in references */
+    OWNER_GENERATOR = 1,
+    UNIT_BYTES = 2, /* of an instruction */
+};
+
+struct walk {
+    const struct python_layout *l;
+    struct python_frame *frames;
+    size_t most, n;
+    size_t part;      /* CHAIN_ENTRIES: first frame of the loop's part */
+    uintptr_t native; /* of the next frame taken */
+    bool bad;         /* something was not where it belongs */
+};
+
+static bool walk_read(struct walk *w, uintptr_t *to, uintptr_t from)
+{
+    if (safe_read(to, (const void *)from, sizeof(*to)))
+        return true;
+    w->bad = true;
+    return false;
+}
+
+/* Takes a frame down; false: its code is unreadable. place < 0: before the first instruction. */
+static bool walk_take(struct walk *w, const struct python_view *v, int64_t place)
+{
+    uint64_t key = place < PLACE_MOST ? python_key(w->l, v) : 0;
+    if (!key) {
+        w->bad = true;
+        return false;
+    }
+    w->frames[w->n++] = (struct python_frame){
+        .code = v->code,
+        .key = key,
+        .place = place < 0 ? UINT32_MAX : (uint32_t)place,
+        .native = w->native,
+    };
+    w->native = 0;
+    return true;
+}
+
+/* 3.9, 3.10: a call of the loop for each frame. 3.10's records of the calls are as many as the
+ * frames, unless an exception is thrown through generators that wait for each other. */
+static void walk_objects(struct walk *w, uintptr_t thread, uintptr_t frame)
+{
+    const struct python_layout *l = w->l;
+    char part[PYTHON_PART_MAX], *base = part - l->frame_begin;
+    uintptr_t loop = 0;
+    if (l->cframe && !walk_read(w, &loop, thread + l->cframe))
+        return;
+    while (frame && w->n < w->most) {
+        struct python_view v;
+        if (!safe_read(part, (const char *)frame + l->frame_begin, l->frame_end - l->frame_begin) ||
+            !python_view(l, (const void *)python_word(base, l->frame_code), &v)) {
+            w->bad = true;
+            return;
+        }
+        int32_t at = (int32_t)python_half(base, l->frame_at);
+        w->native = l->cframe ? loop : PYTHON_OWN_LOOP;
+        if (!walk_take(w, &v, l->lines == LINES_RANGES ? (int64_t)at * UNIT_BYTES : at) ||
+            (l->cframe && loop && !walk_read(w, &loop, loop + l->cframe_up)))
+            return;
+        frame = python_word(base, l->frame_up);
+    }
+    uintptr_t outer = 0; /* what is left is the thread's own record, which ends the list */
+    if (!frame && l->cframe && (!loop || !walk_read(w, &outer, loop + l->cframe_up) || outer))
+        for (size_t i = 1; i < w->n; i++)
+            w->frames[i].native = 0;
+}
+
+/* One record of 3.11 and later: taken, or left out. False: the walk ends here. */
+static bool walk_record(struct walk *w, const char *base, unsigned owner)
+{
+    const struct python_layout *l = w->l;
+    struct python_view v;
+    uintptr_t code = python_word(base, l->frame_code) & ~(uintptr_t)POINTER_TAGS;
+    if (!python_view(l, (const void *)code, &v)) {
+        w->bad = true;
+        return false;
+    }
+    int64_t place = (int64_t)(python_word(base, l->frame_at) - (code + l->code_start));
+    if (owner != OWNER_GENERATOR && place < (int64_t)v.traceable * UNIT_BYTES)
+        return true;
+    if (place >= 0 && (uint64_t)place >= v.units * UNIT_BYTES) {
+        w->bad = true;
+        return false;
+    }
+    return walk_take(w, &v, place);
+}
+
+/* The loop's own records of 3.11: the address of this one, and of the one around it, with the
+ * frame that runs there. */
+struct loops {
+    uintptr_t up;     /* the loop around; 0: none */
+    uintptr_t up_top; /* its frame */
+};
+
+static bool loops_read(struct walk *w, struct loops *s, uintptr_t loop)
+{
+    *s = (struct loops){0};
+    return walk_read(w, &s->up, loop + w->l->cframe_up) &&
+           (!s->up || walk_read(w, &s->up_top, s->up + w->l->cframe_top));
+}
+
+static void walk_records(struct walk *w, uintptr_t loop, uintptr_t frame)
+{
+    const struct python_layout *l = w->l;
+    char part[PYTHON_PART_MAX], *base = part - l->frame_begin;
+    struct loops loops = {0};
+    bool entries = l->chain == CHAIN_ENTRIES;
+    if (!entries) {
+        w->native = loop;
+        if (!loops_read(w, &loops, loop))
+            return;
+    }
+    for (unsigned steps = 0; frame && steps < WALK_MOST; steps++) {
+        /* A full list still wants the end of its last part, which says where that runs. */
+        if (w->n == w->most && (!entries || w->part == w->n))
+            return;
+        if (!safe_read(part, (const char *)frame + l->frame_begin, l->frame_end - l->frame_begin)) {
+            w->bad = true;
+            return;
+        }
+        unsigned owner = (unsigned char)base[l->frame_owner];
+        if (loops.up && frame == loops.up_top) {
+            w->native = loops.up;
+            if (!loops_read(w, &loops, loops.up))
+                return;
+        }
+        if (owner >= l->entry_owner) {
+            if (w->part < w->n)
+                w->frames[w->part].native = frame;
+            w->part = w->n;
+        } else if (w->n < w->most && !walk_record(w, base, owner)) {
+            return;
+        }
+        frame = python_word(base, l->frame_up);
+    }
+    w->bad |= frame != 0;
+}
+
+/* The calling thread's PyThreadState; 0: no thread of Python. */
+static uintptr_t walk_thread(const struct python_layout *l)
+{
+    if (!atomic_load_explicit(&l->key[0], memory_order_relaxed))
+        return 0;
+    pthread_key_t key = (pthread_key_t)atomic_load_explicit(&l->key[1], memory_order_relaxed);
+    return (uintptr_t)pthread_getspecific(key);
+}
+
+size_t python_walk(struct python_frame *frames, size_t most)
+{
+    const struct python_layout *l = python_layout();
+    uintptr_t thread = l ? walk_thread(l) : 0;
+    if (!thread)
+        return 0;
+    struct walk w = {.l = l, .frames = frames, .most = most};
+    uintptr_t id = 0, top = 0, loop = 0;
+    if (!walk_read(&w, &id, thread + l->thread_id) ||
+        !walk_read(&w, &top, thread + l->thread_top) || id != (uintptr_t)pthread_self()) {
+        python_judge(l, false);
+        return 0;
+    }
+    if (l->chain != CHAIN_OBJECTS && l->cframe) { /* the state names the loop, the loop the frame */
+        loop = top;
+        if (!loop || !walk_read(&w, &top, loop + l->cframe_top))
+            top = 0;
+    }
+    if (l->chain == CHAIN_OBJECTS)
+        walk_objects(&w, thread, top);
+    else if (top)
+        walk_records(&w, loop, top);
+    if (w.n || w.bad)
+        python_judge(l, !w.bad);
+    return w.n;
+}

@@ -1,0 +1,307 @@
+/* python_code.c - code objects: a key of their content, and a copy kept at first sight.
+ *
+ * Addresses of code objects are reused, often with every pointer inside the same: a
+ * program that compiles text in a loop does that. So a frame is known by a hash of
+ * what its code says (name, file, first line, line table), which costs too much to take at
+ * each walk. It is remembered under a fingerprint: the addresses of the code and its
+ * parts, plus what tells two lives of one address apart. That is co_version where the
+ * interpreter numbers its code objects (3.12 and later), else what str and bytes remember
+ * as their own hash, else bytes of them.
+ *
+ * Kept copies lie in an arena that only grows, up to a limit, and are found by key in a
+ * table of pointers that are stored once: no lock, nothing to repair after a fork.
+ * A thread that loses the race to store one wastes its copy. Any thread. */
+#include "stack/python_inside.h"
+#include "stack/safe.h"
+
+#include <stdatomic.h>
+
+enum {
+    MEMO_SLOTS = 4096,      /* fingerprints remembered */
+    KEPT_SLOTS = 32768,     /* of the table; */
+    KEPT_MOST = 16384,      /* and how many it holds */
+    ARENA_BYTES = 16 << 20, /* address space; only what is used becomes memory */
+    NAME_BYTES = 1024,      /* of a name with its end; longer ones are cut */
+    FILE_BYTES = 4096,
+    TABLE_MOST = 1 << 20, /* of a line table; a longer one is not kept */
+    SAMPLE_BYTES = 256,   /* of an object without hash: read whole up to here */
+    CHUNK = 256,          /* bytes read at once */
+    LINE_MOST = 1 << 28,
+};
+
+/* A slot is valid for the fingerprint check ^ key: two words of two writers match none. */
+static struct {
+    _Atomic uint64_t check, key; /* relaxed: each slot proves itself */
+} memo[MEMO_SLOTS];
+
+struct python_kept {
+    struct stack_code code; /* first: what others see of it */
+    uint64_t key;
+    enum python_lines_format format;
+    uint32_t table_size;
+    const uint8_t *table;
+};
+
+static _Atomic(struct python_kept *) kept[KEPT_SLOTS]; /* release on store, acquire on load */
+static _Atomic uint32_t kept_count;
+static _Atomic size_t arena_used;
+static _Alignas(16) char arena[ARENA_BYTES];
+
+static inline uint64_t code_mix(uint64_t a, uint64_t b)
+{
+    unsigned __int128 m = (unsigned __int128)(a ^ 0x9e3779b97f4a7c15) * (b ^ 0xc2b2ae3d27d4eb4f);
+    return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+
+static uint64_t code_mix_bytes(uint64_t h, const char *bytes, size_t n)
+{
+    for (; n >= 8; bytes += 8, n -= 8)
+        h = code_mix(h, python_word(bytes, 0));
+    uint64_t rest = 0;
+    memcpy(&rest, bytes, n);
+    return code_mix(h ^ n, rest);
+}
+
+bool python_view(const struct python_layout *l, const void *code, struct python_view *v)
+{
+    char part[PYTHON_PART_MAX];
+    uint64_t head[2]; /* type and size */
+    if (!safe_read(head, (const char *)code + OBJECT_TYPE, sizeof(head)) ||
+        head[0] != l->code_type ||
+        !safe_read(part, (const char *)code + l->code_begin, l->code_end - l->code_begin))
+        return false;
+    const char *base = part - l->code_begin;
+    v->code = code;
+    v->file = python_word(base, l->file);
+    v->name = python_word(base, l->name);
+    v->table = python_word(base, l->table);
+    v->first_line = python_half(base, l->first_line);
+    v->version = l->version ? python_half(base, l->version) : 0;
+    v->units = l->code_start ? head[1] : 0;
+    v->traceable = l->traceable ? python_half(base, l->traceable) : 0;
+    return v->first_line < LINE_MOST;
+}
+
+/* Mixes in what a str or bytes holds, cheaply where it knows its own hash. False: unreadable. */
+static bool code_sample(uint64_t *h, uintptr_t object, uint32_t data)
+{
+    uint64_t head[2]; /* size and hash */
+    char bytes[CHUNK];
+    if (!safe_read(head, (const char *)object + OBJECT_SIZE, sizeof(head)))
+        return false;
+    *h = code_mix(code_mix(*h, head[0]), head[1]);
+    if (head[1] != UINT64_MAX)
+        return true;
+    const char *from = (const char *)object + data;
+    if (head[0] > SAMPLE_BYTES) { /* both ends */
+        if (!safe_read(bytes, from + head[0] - SAMPLE_BYTES / 2, SAMPLE_BYTES / 2))
+            return false;
+        *h = code_mix_bytes(*h, bytes, SAMPLE_BYTES / 2);
+        head[0] = SAMPLE_BYTES / 2;
+    }
+    if (!safe_read(bytes, from, head[0]))
+        return false;
+    *h = code_mix_bytes(*h, bytes, head[0]);
+    return true;
+}
+
+static char *code_put_utf8(char *to, uint32_t c)
+{
+    if (c >= 0xdc80 && c <= 0xdcff) { /* a byte of a file name that was no UTF-8 */
+        *to++ = (char)(c - 0xdc00);
+    } else if (c < 0x80) {
+        *to++ = (char)c;
+    } else if (c < 0x800) {
+        *to++ = (char)(0xc0 | c >> 6);
+        *to++ = (char)(0x80 | (c & 63));
+    } else if (c < 0x10000) {
+        if (c >= 0xd800 && c < 0xe000)
+            c = 0xfffd;
+        *to++ = (char)(0xe0 | c >> 12);
+        *to++ = (char)(0x80 | (c >> 6 & 63));
+        *to++ = (char)(0x80 | (c & 63));
+    } else {
+        *to++ = (char)(0xf0 | (c >> 18 & 7));
+        *to++ = (char)(0x80 | (c >> 12 & 63));
+        *to++ = (char)(0x80 | (c >> 6 & 63));
+        *to++ = (char)(0x80 | (c & 63));
+    }
+    return to;
+}
+
+/* A str as UTF-8 with its end; cut where it does not fit. Its bytes without the end; -1:
+ * unreadable, or no str as code objects have them. */
+static long code_text(const struct python_layout *l, uintptr_t object, char *out, size_t size)
+{
+    char chunk[CHUNK], *to = out, *end = out + size - 4;
+    uint64_t length;
+    uint32_t state;
+    if (!safe_read(&length, (const char *)object + OBJECT_SIZE, sizeof(length)) ||
+        !safe_read(&state, (const char *)object + TEXT_STATE, sizeof(state)))
+        return -1;
+    unsigned kind = state >> 2 & 7, compact = state >> 5 & 1, ascii = state >> 6 & 1;
+    if (!compact || (kind != 1 && kind != 2 && kind != 4) || (ascii && kind != 1) ||
+        length > INT32_MAX)
+        return -1;
+    const char *from = (const char *)object + (ascii ? l->text_head : l->text_wide);
+    for (uint64_t i = 0; i < length && to < end;) {
+        uint64_t n = length - i < CHUNK / kind ? length - i : CHUNK / kind;
+        if (!safe_read(chunk, from + i * kind, n * kind))
+            return -1;
+        for (uint64_t k = 0; k < n && to < end; k++) {
+            uint32_t c = 0;
+            memcpy(&c, chunk + k * kind, kind);
+            to = code_put_utf8(to, c ? c : 0xfffd);
+        }
+        i += n;
+    }
+    *to = '\0';
+    return to - out;
+}
+
+/* Of what is kept of a code object; 0: unreadable. */
+static __attribute__((noinline)) uint64_t code_content(const struct python_layout *l,
+                                                       const struct python_view *v)
+{
+    char text[FILE_BYTES];
+    uint64_t size, h = code_mix(v->first_line, v->units);
+    long n = code_text(l, v->name, text, NAME_BYTES);
+    if (n < 0)
+        return 0;
+    h = code_mix_bytes(h, text, (size_t)n);
+    if ((n = code_text(l, v->file, text, sizeof(text))) < 0)
+        return 0;
+    h = code_mix_bytes(h, text, (size_t)n);
+    if (!safe_read(&size, (const char *)v->table + OBJECT_SIZE, sizeof(size)))
+        return 0;
+    const char *from = (const char *)v->table + BYTES_DATA;
+    for (uint64_t i = 0; i < size && i < TABLE_MOST; i += sizeof(text)) {
+        size_t part = size - i < sizeof(text) ? (size_t)(size - i) : sizeof(text);
+        if (!safe_read(text, from + i, part))
+            return 0;
+        h = code_mix_bytes(h, text, part);
+    }
+    return h ? h : 1;
+}
+
+uint64_t python_key(const struct python_layout *l, const struct python_view *v)
+{
+    uint64_t print = code_mix(code_mix((uintptr_t)v->code, v->name) ^ v->file, v->table);
+    print = code_mix(print ^ ((uint64_t)v->first_line << 32 | v->version), v->units);
+    if (!v->version &&
+        (!code_sample(&print, v->name, l->text_head) ||
+         !code_sample(&print, v->file, l->text_head) || !code_sample(&print, v->table, BYTES_DATA)))
+        return 0;
+    size_t slot = print % MEMO_SLOTS;
+    uint64_t key = atomic_load_explicit(&memo[slot].key, memory_order_relaxed);
+    if (key && (atomic_load_explicit(&memo[slot].check, memory_order_relaxed) ^ key) == print)
+        return key;
+    key = code_content(l, v);
+    if (key) {
+        atomic_store_explicit(&memo[slot].key, key, memory_order_relaxed);
+        atomic_store_explicit(&memo[slot].check, key ^ print, memory_order_relaxed);
+    }
+    return key;
+}
+
+static void *code_take(size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    size_t used = atomic_load_explicit(&arena_used, memory_order_relaxed);
+    do {
+        if (bytes > ARENA_BYTES - used)
+            return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&arena_used, &used, used + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return arena + used;
+}
+
+/* The kept one of a key, or the slot where it belongs. */
+static struct python_kept *code_find(uint64_t key, size_t *slot)
+{
+    for (size_t i = key % KEPT_SLOTS;; i = (i + 1) % KEPT_SLOTS) {
+        struct python_kept *k = atomic_load_explicit(&kept[i], memory_order_acquire);
+        if (!k || k->key == key) {
+            *slot = i;
+            return k;
+        }
+    }
+}
+
+/* Copies a code object into the arena; NULL: no room, unreadable. */
+static struct python_kept *code_copy(const struct python_layout *l, const struct python_view *v)
+{
+    char name[NAME_BYTES], file[FILE_BYTES];
+    uint64_t size;
+    long name_size = code_text(l, v->name, name, sizeof(name));
+    long file_size = code_text(l, v->file, file, sizeof(file));
+    if (name_size < 0 || file_size < 0 ||
+        !safe_read(&size, (const char *)v->table + OBJECT_SIZE, sizeof(size)))
+        return NULL;
+    if (size > TABLE_MOST)
+        size = 0;
+    struct python_kept *k =
+        code_take(sizeof(*k) + (size_t)name_size + (size_t)file_size + 2 + size);
+    if (!k)
+        return NULL;
+    char *to = (char *)(k + 1);
+    k->code.name = memcpy(to, name, (size_t)name_size + 1);
+    to += name_size + 1;
+    k->code.file = memcpy(to, file, (size_t)file_size + 1);
+    to += file_size + 1;
+    if (!safe_read(to, (const char *)v->table + BYTES_DATA, size))
+        return NULL;
+    k->table = (const uint8_t *)to;
+    k->table_size = (uint32_t)size;
+    k->format = l->lines;
+    k->code.first_line = (int)v->first_line;
+    return k;
+}
+
+static __attribute__((noinline)) const struct stack_code *code_keep(const struct python_frame *f,
+                                                                    size_t slot)
+{
+    const struct python_layout *l = python_layout();
+    struct python_view v;
+    /* Read again: a frame that is no longer what it was would name another function. */
+    if (!l || !python_view(l, f->code, &v) || code_content(l, &v) != f->key)
+        return NULL;
+    uint32_t number = atomic_load_explicit(&kept_count, memory_order_relaxed);
+    do {
+        if (number == KEPT_MOST)
+            return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&kept_count, &number, number + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    struct python_kept *k = code_copy(l, &v), *there = NULL;
+    if (!k)
+        return NULL;
+    k->key = f->key;
+    k->code.number = number + 1;
+    while (!atomic_compare_exchange_strong_explicit(&kept[slot], &there, k, memory_order_release,
+                                                    memory_order_acquire)) {
+        there = code_find(f->key, &slot);
+        if (there)
+            return &there->code;
+    }
+    return &k->code;
+}
+
+const struct stack_code *python_code(const struct python_frame *f)
+{
+    size_t slot;
+    if (!f->key)
+        return NULL;
+    struct python_kept *k = code_find(f->key, &slot);
+    return k ? &k->code : code_keep(f, slot);
+}
+
+int python_line(const struct stack_code *code, uint32_t place)
+{
+    const struct python_kept *k = (const struct python_kept *)code;
+    return python_lines_find(k->format, k->table, k->table_size, code->first_line, place);
+}
+
+size_t python_bytes(void)
+{
+    return atomic_load_explicit(&arena_used, memory_order_relaxed);
+}

@@ -1,0 +1,93 @@
+/* python_inside.h - what the parts of the Python reader share.
+ *
+ * python_find.c finds the interpreter and checks its layout, python.c walks the
+ * frames, python_code.c names and keeps code objects, python_lines.c decodes
+ * their line tables. */
+#ifndef GPUFL_STACK_PYTHON_INSIDE_H
+#define GPUFL_STACK_PYTHON_INSIDE_H
+
+#include "stack/python.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum python_chain {
+    CHAIN_OBJECTS = 1, /* frame objects, each run by a call of the loop of its own */
+    CHAIN_CFRAMES,     /* frame records; the loop's own record says with which its part begins */
+    CHAIN_ENTRIES,     /* frame records; a record on the C stack ends the part of a loop */
+};
+
+enum python_lines_format {
+    LINES_PAIRS = 1, /* 3.9: lnotab, deltas of address and line */
+    LINES_RANGES,    /* 3.10: the same with ends and instructions without line */
+    LINES_LOCATIONS, /* 3.11 and later: entries of variable length with columns */
+};
+
+/* Offsets in bytes; python_layout.def says what each is. */
+struct python_layout {
+    int minor;
+    enum python_chain chain;
+    enum python_lines_format lines;
+    uint32_t initialized, tss;
+    uint32_t thread_id, thread_top, cframe, cframe_top, cframe_up;
+    uint32_t frame_code, frame_up, frame_at, frame_owner, entry_owner;
+    uint32_t first_line, version, file, name, table, traceable, code_start;
+    uint32_t text_head, text_wide;
+    uint32_t code_size, frame_size, str_size;
+    uint32_t frame_begin, frame_end; /* the part of a frame with the fields above; computed */
+    uint32_t code_begin, code_end;   /* of a code object */
+    uintptr_t code_type;             /* &PyCode_Type */
+    const _Atomic int *key;          /* _PyRuntime's autoTSSkey: whether it is made, and the key */
+};
+
+enum {
+    OBJECT_TYPE = 8, /* in every object: ob_type; ob_size, a str's length, a bytes' size after it */
+    OBJECT_SIZE = 16,     /* ob_size of bytes and code, length of str */
+    OBJECT_HASH = 24,     /* of str and bytes: -1 where none was computed yet */
+    TEXT_STATE = 32,      /* of str: kind, compact, ascii */
+    BYTES_DATA = 32,      /* of bytes */
+    PYTHON_PART_MAX = 208 /* of a frame or code object, bytes read at once */
+};
+
+/* What identifies a code object, as read from it. */
+struct python_view {
+    const char *code;
+    uintptr_t file, name, table; /* objects */
+    uint32_t first_line;
+    uint32_t version; /* unlike any other code object's of this interpreter; 0: unknown */
+    uint64_t units;   /* of bytecode; 0 before 3.11 */
+    uint32_t traceable;
+};
+
+static inline uint64_t python_word(const char *part, uint32_t at)
+{
+    uint64_t word;
+    memcpy(&word, part + at, sizeof(word));
+    return word;
+}
+
+static inline uint32_t python_half(const char *part, uint32_t at)
+{
+    uint32_t half;
+    memcpy(&half, part + at, sizeof(half));
+    return half;
+}
+
+/* NULL: Python is not read. [hot] */
+const struct python_layout *python_layout(void);
+
+/* How a walk ended, while none had gone right yet: right ones settle that the layout fits,
+ * wrong ones switch Python off. [hot, first sight] */
+void python_judge(const struct python_layout *l, bool good);
+
+/* False: no readable code object. [hot] */
+bool python_view(const struct python_layout *l, const void *code, struct python_view *v);
+
+/* Of its content; 0: unreadable. [hot] */
+uint64_t python_key(const struct python_layout *l, const struct python_view *v);
+
+/* Line of a place; 0: unknown. UINT32_MAX: before the first instruction. [any] */
+int python_lines_find(enum python_lines_format format, const uint8_t *table, size_t size,
+                      int first_line, uint32_t place);
+
+#endif
