@@ -101,11 +101,9 @@ static int64_t config_id(struct peer *p, const struct config_row *c)
 {
     bool added;
     const int64_t *cells = (const int64_t *)c;
-    int64_t *found = p->code ? NULL : rowset_put(&p->configs, cells + 1, &added);
-    if (!found) {
-        peer_fail(p, GPUFL_E_NOMEM);
+    int64_t *found = peer_set_put(p, &p->configs, cells + 1, &added);
+    if (!found)
         return 0;
-    }
     struct config_row row = *c;
     row.id = (int64_t)rowset_index(&p->configs, found) + 1;
     if (added)

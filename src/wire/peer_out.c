@@ -109,15 +109,28 @@ void peer_deliver(struct peer *p)
 
 /* ---- ids ----------------------------------------------------------------------------------- */
 
+int64_t *peer_set_put(struct peer *p, struct rowset *s, const int64_t *key, bool *added)
+{
+    *added = false;
+    if (p->code)
+        return NULL;
+    if (s->live >= PEER_SET_MAX && !rowset_find(s, key)) {
+        p->stats->foreign_orphans++;
+        return NULL;
+    }
+    int64_t *row = rowset_put(s, key, added);
+    if (!row)
+        peer_fail(p, GPUFL_E_NOMEM);
+    return row;
+}
+
 int64_t peer_stream(struct peer *p, int64_t device, int64_t context, int64_t number)
 {
     const int64_t key[3] = {device, context, number};
     bool added;
-    int64_t *found = p->code ? NULL : rowset_put(&p->streams, key, &added);
-    if (!found) {
-        peer_fail(p, GPUFL_E_NOMEM);
+    int64_t *found = peer_set_put(p, &p->streams, key, &added);
+    if (!found)
         return 0;
-    }
     int64_t id = (int64_t)rowset_index(&p->streams, found) + 1;
     if (added)
         peer_add(

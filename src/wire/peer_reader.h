@@ -25,6 +25,7 @@ enum {
     PEER_DEPTHS = 64,    /* of scopes; deeper ones have no known parent */
     PEER_OPEN_CELLS = 9, /* widths of peer.scopes and peer.paths: see peer_scope.c */
     PEER_PATH_CELLS = 3,
+    PEER_SET_MAX = 1 << 20, /* configs, streams, paths and open scopes of a session, each */
 };
 
 /* Rows that wait to be delivered. */
@@ -118,6 +119,10 @@ void peer_text_reset(struct peer *p, size_t line); /* room for the strings of a 
 
 void peer_add(struct peer *p, enum record_type type, const void *row);
 void peer_deliver(struct peer *p); /* all queues, dictionaries first */
+
+/* The row of a key, made where it is new. NULL: a failure, or the set is full, and what
+ * would have referred to it is an orphan: a log's size must not be multiplied here. */
+int64_t *peer_set_put(struct peer *p, struct rowset *s, const int64_t *key, bool *added);
 
 /* Our ids of streams and devices; number or context may be CELL_NULL. */
 int64_t peer_stream(struct peer *p, int64_t device, int64_t context, int64_t number);

@@ -43,16 +43,14 @@ _Static_assert((int)OPEN_CELLS == PEER_OPEN_CELLS && (int)PATH_CELLS == PEER_PAT
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* The instance of the path parent|name, made where it is new. 0: no path. */
+/* The instance of the path parent|name, made where it is new. 0: there is no room. */
 static int64_t path_node(struct peer *p, int64_t parent, int64_t name)
 {
     const int64_t key[2] = {parent, name};
     bool added;
-    int64_t *found = p->code ? NULL : rowset_put(&p->paths, key, &added);
-    if (!found) {
-        peer_fail(p, GPUFL_E_NOMEM);
+    int64_t *found = peer_set_put(p, &p->paths, key, &added);
+    if (!found)
         return 0;
-    }
     if (!added)
         return found[PATH_INSTANCE];
     found[PATH_INSTANCE] = ++p->instances;
@@ -65,6 +63,7 @@ static int64_t path_node(struct peer *p, int64_t parent, int64_t name)
     return p->instances;
 }
 
+/* The instance of a path, or CELL_NULL where there is no room for it. */
 static int64_t split_path(struct peer *p, struct span path)
 {
     int64_t node = 0;
@@ -75,6 +74,10 @@ static int64_t split_path(struct peer *p, struct span path)
         const char *stop = bar ? bar : end;
         if (stop > text)
             node = path_node(p, node, peer_name(p, text, (size_t)(stop - text)));
+        if (stop > text && !node) {
+            node = CELL_NULL; /* what follows is not the child of something else */
+            break;
+        }
         text = stop + 1;
     }
     p->text.len = mark;
@@ -180,11 +183,7 @@ static int64_t *open_scope(struct peer *p, size_t row, int64_t start)
     };
     bool added;
     place_scope(p, made);
-    int64_t *open = p->code ? NULL : rowset_put(&p->scopes, &id, &added);
-    if (!open) {
-        peer_fail(p, GPUFL_E_NOMEM);
-        return NULL;
-    }
+    int64_t *open = peer_set_put(p, &p->scopes, &id, &added);
     if (added) {
         memcpy(open, made, sizeof made);
         count_open(p, open, true);

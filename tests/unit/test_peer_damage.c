@@ -92,6 +92,76 @@ static void test_impossible_occupancy(void **state)
     run_end(&r);
 }
 
+/* A row that names another stream each time, and a launch of its own, is nothing that a
+ * program does: memory ends at a number of them, and the rest is counted. */
+static void test_ids_without_end(void **state)
+{
+    (void)state;
+    enum { LINES = 18, ROWS = 1 << 16, MOST = 1 << 20 };
+    struct decoder *d;
+    struct buf line;
+    const struct wire_visitor none = {0};
+    assert_int_equal(decoder_open(&d), 0);
+    buf_init(&line, 8u << 20);
+    for (int64_t n = 0; n < LINES; n++) {
+        buf_clear(&line);
+        buf_str(&line, "{\"type\":\"kernel_event_batch\",\"base_time_ns\":1,\"columns\":"
+                       "[\"dt_ns\",\"stream_id\",\"num_regs\"],\"rows\":[");
+        for (int64_t i = 0; i < ROWS; i++)
+            buf_printf(&line, "%s[1,%lld,%lld]", i ? "," : "", (long long)(n * ROWS + i),
+                       (long long)(n * ROWS + i + 1));
+        buf_str(&line, "]}");
+        assert_int_equal(decoder_feed(d, line.data, line.len, &none), 0);
+    }
+    assert_int_equal(decoder_finish(d, &none), 0);
+    assert_int_equal(decoder_stats(d)->damaged, 0);
+    assert_int_equal(decoder_stats(d)->foreign_orphans, 2 * (LINES * ROWS - MOST));
+    decoder_close(d);
+    buf_fini(&line);
+}
+
+static int last_fill_scope(void *arg, const struct wire_batch *b)
+{
+    if (b->type == RECORD_memset)
+        *(int64_t *)arg = b->col[COL_memset_scope] ? b->col[COL_memset_scope][0] : CELL_NULL;
+    return 0;
+}
+
+/* The same of paths of scopes: one that has no room is unknown, not another one. */
+static void test_paths_without_end(void **state)
+{
+    (void)state;
+    enum { MOST = 1 << 20, DEPTH = 60 };
+    static const char *const last[][2] = {{"p0|q|p0", "="}, {"new|p1", "unknown"}, {"p0", "="}};
+    struct decoder *d;
+    struct buf line;
+    int64_t scope = 0;
+    const struct wire_visitor v = {.arg = &scope, .batch = last_fill_scope};
+    assert_int_equal(decoder_open(&d), 0);
+    buf_init(&line, 1 << 20);
+    for (int n = 0; n < MOST / DEPTH + 2; n++) {
+        buf_clear(&line);
+        buf_printf(&line, "{\"type\":\"memset_event\",\"start_ns\":1,\"user_scope\":\"p%d", n);
+        for (int i = 1; i < DEPTH; i++)
+            buf_str(&line, n || i > 2 ? "|p0" : i == 1 ? "|q" : "|p0");
+        buf_str(&line, "\"}");
+        assert_int_equal(decoder_feed(d, line.data, line.len, &v), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        buf_clear(&line);
+        buf_printf(&line, "{\"type\":\"memset_event\",\"start_ns\":1,\"user_scope\":\"%s\"}",
+                   last[i][0]);
+        assert_int_equal(decoder_feed(d, line.data, line.len, &v), 0);
+        if (*last[i][1] == '=')
+            assert_int_equal(scope, i ? 1 : 3); /* made by the first line */
+        else
+            assert_int_equal(scope, CELL_NULL);
+    }
+    assert_true(decoder_stats(d)->foreign_orphans > 0);
+    decoder_close(d);
+    buf_fini(&line);
+}
+
 /* A large batch whose rows want no details, and very many details: the time is that of
  * reading both, not their product (which the test's time limit would end). */
 static void test_details_that_nobody_awaits(void **state)
@@ -189,6 +259,8 @@ int main(void)
         cmocka_unit_test(test_every_truncation_is_damage),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_impossible_occupancy),
+        cmocka_unit_test(test_ids_without_end),
+        cmocka_unit_test(test_paths_without_end),
         cmocka_unit_test(test_details_that_nobody_awaits),
         cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_out_of_memory),
