@@ -72,9 +72,12 @@ static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
     return code;
 }
 
+/* Of the code channel only our own part, which has the names of stacks; not the public
+ * client's instructions. */
 static bool is_read(const struct discover_part *p)
 {
-    return p->channel != DISCOVER_CODE;
+    const char *slash = strrchr(p->path, '/'), *name = slash ? slash + 1 : p->path;
+    return p->channel != DISCOVER_CODE || !strncmp(name, "code.", strlen("code."));
 }
 
 static int feed_here(const struct discover_session *s, const struct feed *f,

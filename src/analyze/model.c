@@ -18,6 +18,7 @@ enum { IDS_MAX = 1 << 24 }; /* largest id of a name or stream that is taken */
 static const struct model_part parts[] = {
     PART(facts, UINT32_MAX),
     PART(devices, SUM_DEVICES_TAKES),
+    {"stacks", STACKS_TAKES, stacks_init, stacks_fini, stacks_batch, stacks_merge, stacks_finish},
     PART(ledger, SUM_LEDGER_TAKES),
     PART(kernels, SUM_KERNELS_TAKES),
     PART(transfers, SUM_TRANSFERS_TAKES),
@@ -25,6 +26,7 @@ static const struct model_part parts[] = {
     PART(memory, SUM_MEMORY_TAKES),
     PART(scopes, SUM_SCOPES_TAKES),
     PART(metrics, SUM_METRICS_TAKES),
+    PART(sync, SUM_SYNC_TAKES),
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -39,8 +41,11 @@ void model_init(struct model *m, struct intern *names)
         parts[i].init(m);
 }
 
+/* What refers to the log's ids. */
 static void drop_refs(struct model *m)
 {
+    stacks_drop_ids(&m->stacks);
+    sum_sync_drop_waits(&m->sync);
     mem_free(m->refs.names);
     mem_free(m->refs.streams);
     mem_free(m->refs.devices);

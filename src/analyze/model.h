@@ -11,6 +11,7 @@
 #ifndef GPUFL_ANALYZE_MODEL_H
 #define GPUFL_ANALYZE_MODEL_H
 
+#include "analyze/stacks.h"
 #include "analyze/sum_devices.h"
 #include "analyze/sum_facts.h"
 #include "analyze/sum_kernels.h"
@@ -18,6 +19,7 @@
 #include "analyze/sum_memory.h"
 #include "analyze/sum_metrics.h"
 #include "analyze/sum_scopes.h"
+#include "analyze/sum_sync.h"
 #include "analyze/sum_transfers.h"
 #include "analyze/sum_waits.h"
 #include "base/intern.h"
@@ -41,6 +43,7 @@ struct model {
     struct refs refs;     /* empty after model_finish */
     struct sum_facts facts;
     struct sum_devices devices; /* before all that refer to devices */
+    struct stacks stacks;       /* before all that refer to stacks */
     struct sum_ledger ledger;
     struct sum_kernels kernels;
     struct sum_transfers transfers;
@@ -48,6 +51,7 @@ struct model {
     struct sum_memory memory;
     struct sum_scopes scopes;
     struct sum_metrics metrics;
+    struct sum_sync sync;
 };
 
 /* One part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */

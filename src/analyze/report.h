@@ -70,6 +70,7 @@ void page_text(const struct page *p, const char *fmt, ...) __attribute__((format
 void page_kernels(struct page *p);
 void page_transfers(struct page *p);
 void page_waits(struct page *p);
+void page_sync_lines(struct page *p); /* in report_insights.c */
 void page_scopes(struct page *p);
 void page_metrics(struct page *p);
 

@@ -490,6 +490,7 @@ int report_text(const struct report *r, FILE *out)
         put_ledger(&p);
         page_kernels(&p);
         page_transfers(&p);
+        page_sync_lines(&p);
         page_waits(&p);
         page_scopes(&p);
         page_metrics(&p);
