@@ -229,6 +229,8 @@ static void put_rows(struct table *t, struct row *rows, size_t count, enum detai
 /* Columns of the text up to the first '<'; 0: there is none. */
 static size_t head_columns(const struct buf *b, size_t from)
 {
+    if (b->len == from)
+        return 0;
     const char *at = b->data + from, *open = memchr(at, '<', b->len - from);
     return open ? columns(at, (size_t)(open - at)) : 0;
 }

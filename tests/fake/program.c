@@ -48,7 +48,7 @@ int cuGraphExecDestroy(cuda_exec exec);
 
 enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 
-static char gemm[] = "_Z10fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
+static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static bool wait_input, init_late;
 static const char *preload, *fork_when = "";
