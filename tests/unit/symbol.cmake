@@ -65,6 +65,9 @@ add_custom_target(unit-symbol-programs DEPENDS ${symbol_programs})
 gpufl_test(symbolizer DEPS symbol)
 add_dependencies(test-unit-symbolizer unit-symbol-programs)
 
+gpufl_test(sources DEPS symbol)
+gpufl_test(fold DEPS symbol)
+
 # Our declarations of libdw against its headers, where they are.
 gpufl_test(abi_dw DEPS symbol)
 find_path(GPUFL_LIBDW_INCLUDE elfutils/libdw.h)

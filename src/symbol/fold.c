@@ -1,0 +1,220 @@
+/* fold.c - the table of whose code is whose. */
+#include "symbol/fold.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* What a row looks at. */
+enum look { PYTHON_FILE, MODULE, MODULE_BASE, FUNCTION, NATIVE_FILE };
+
+enum match { BEGINS, HAS, IS, API /* begins, and a capital letter follows */ };
+
+struct rule {
+    enum look look;
+    enum match match;
+    const char *text;
+    enum fold_kind kind;
+    bool no_line; /* only where the line is unknown: what has one in a file can be the user's */
+};
+
+/* First match wins. */
+static const struct rule rules[] = {
+    /* Python: installed packages lie below the interpreter's own modules. */
+    {PYTHON_FILE, HAS, "/site-packages/", FOLD_LIBRARY, false},
+    {PYTHON_FILE, HAS, "/dist-packages/", FOLD_LIBRARY, false},
+    {PYTHON_FILE, BEGINS, "<frozen ", FOLD_STDLIB, false},
+    {PYTHON_FILE, HAS, "/lib/python3", FOLD_STDLIB, false},
+    {PYTHON_FILE, HAS, "/lib64/python3", FOLD_STDLIB, false},
+    {PYTHON_FILE, BEGINS, "<__array_function__", FOLD_LIBRARY, false}, /* numpy */
+    {PYTHON_FILE, BEGINS, "<eval_with_key>", FOLD_LIBRARY, false},     /* torch.fx */
+    {PYTHON_FILE, BEGINS, "<torch_package", FOLD_LIBRARY, false},
+
+    /* The driver and what watches it. */
+    {MODULE_BASE, BEGINS, "libcuda.so", FOLD_DRIVER, false},
+    {MODULE_BASE, BEGINS, "libcupti.so", FOLD_DRIVER, false},
+    {MODULE_BASE, BEGINS, "libnvperf_", FOLD_DRIVER, false},
+    {MODULE_BASE, BEGINS, "libnvidia-", FOLD_DRIVER, false},
+    {MODULE_BASE, BEGINS, "libcudadebugger.so", FOLD_DRIVER, false},
+    {MODULE_BASE, BEGINS, "libgpufl.so", FOLD_DRIVER, false},
+
+    /* The runtime: a library, or linked in, then without debug information; inlined parts of
+     * its headers, and what nvcc generates: the stub of a kernel and registration. */
+    {MODULE_BASE, BEGINS, "libcudart.so", FOLD_RUNTIME, false},
+    {MODULE_BASE, BEGINS, "libcudart-", FOLD_RUNTIME, false}, /* of Python wheels */
+    {NATIVE_FILE, HAS, "/cuda_runtime", FOLD_RUNTIME, false},
+    {NATIVE_FILE, HAS, "/crt/host_runtime.h", FOLD_RUNTIME, false},
+    {NATIVE_FILE, HAS, "tmpxft_", FOLD_RUNTIME, false},
+    {NATIVE_FILE, HAS, ".cudafe1.", FOLD_RUNTIME, false},
+    {FUNCTION, HAS, "__device_stub__", FOLD_RUNTIME, false},
+    {FUNCTION, HAS, "__wrapper__device_stub_", FOLD_RUNTIME, false},
+    {FUNCTION, BEGINS, "__cuda", FOLD_RUNTIME, true},
+    {FUNCTION, API, "cuda", FOLD_RUNTIME, true},
+    {FUNCTION, BEGINS, "_ZN6cudart", FOLD_RUNTIME, true},
+    {FUNCTION, BEGINS, "cudart::", FOLD_RUNTIME, true},
+    {FUNCTION, BEGINS, "libcudart_static_", FOLD_RUNTIME, true},
+
+    /* The C library, and what starts a program and its threads: the end of every stack. */
+    {MODULE_BASE, BEGINS, "libc.so", FOLD_SYSTEM, false},
+    {MODULE_BASE, BEGINS, "libpthread.so", FOLD_SYSTEM, false},
+    {MODULE_BASE, BEGINS, "libstdc++.so", FOLD_SYSTEM, false},
+    {MODULE_BASE, BEGINS, "ld-linux-", FOLD_SYSTEM, false},
+    {MODULE_BASE, BEGINS, "linux-vdso.so", FOLD_SYSTEM, false},
+    {MODULE, BEGINS, "[vdso]", FOLD_SYSTEM, false},
+    {FUNCTION, IS, "_start", FOLD_SYSTEM, false},
+    {FUNCTION, BEGINS, "__libc_", FOLD_SYSTEM, false},
+
+    /* The interpreter: a library, a program, or both. */
+    {MODULE_BASE, BEGINS, "libpython3", FOLD_INTERPRETER, false},
+    {MODULE_BASE, BEGINS, "python3", FOLD_INTERPRETER, false},
+    {MODULE_BASE, IS, "python", FOLD_INTERPRETER, false},
+
+    /* Libraries by where they are installed, whether or not they have lines. */
+    {MODULE, HAS, "/site-packages/", FOLD_LIBRARY, false},
+    {MODULE, HAS, "/dist-packages/", FOLD_LIBRARY, false},
+    {MODULE, HAS, "/lib-dynload/", FOLD_STDLIB, false},
+    {MODULE, BEGINS, "/usr/lib/", FOLD_LIBRARY, false},
+    {MODULE, BEGINS, "/usr/lib64/", FOLD_LIBRARY, false},
+    {MODULE, BEGINS, "/lib/", FOLD_LIBRARY, false},
+    {MODULE, BEGINS, "/lib64/", FOLD_LIBRARY, false},
+    {MODULE, BEGINS, "/usr/local/cuda", FOLD_LIBRARY, false},
+    {MODULE, BEGINS, "/opt/cuda", FOLD_LIBRARY, false},
+    {MODULE, BEGINS, "/nix/store/", FOLD_LIBRARY, true},
+
+    /* Headers of libraries that were inlined into the user's functions. */
+    {NATIVE_FILE, BEGINS, "/usr/include/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, BEGINS, "/usr/lib/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, HAS, "/include/c++/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, HAS, "/include/thrust/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, HAS, "/include/cub/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, HAS, "/include/cuda/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, HAS, "/targets/x86_64-linux/include/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, HAS, "/targets/sbsa-linux/include/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, HAS, "/site-packages/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, HAS, "/dist-packages/", FOLD_LIBRARY, false},
+    {NATIVE_FILE, HAS, "/gpufl/gpufl.hpp", FOLD_LIBRARY, false},
+};
+
+static const char *const names[] = {
+    [FOLD_USER] = "user",
+    [FOLD_LIBRARY] = "library",
+    [FOLD_STDLIB] = "stdlib",
+    [FOLD_RUNTIME] = "runtime",
+    [FOLD_INTERPRETER] = "interpreter",
+    [FOLD_DRIVER] = "driver",
+    [FOLD_UNKNOWN] = "unknown",
+    [FOLD_MARK] = "mark",
+};
+
+const char *fold_name(enum fold_kind k)
+{
+    return names[k];
+}
+
+/* ---- one frame ------------------------------------------------------------------------- */
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static const char *looked_at(const struct fold_frame *f, enum look look)
+{
+    switch (look) {
+    case PYTHON_FILE:
+    case NATIVE_FILE:
+        return (look == PYTHON_FILE) == (f->language == FOLD_PYTHON) ? or_empty(f->file) : "";
+    case MODULE:
+        return or_empty(f->module);
+    case MODULE_BASE:
+        return base_of(or_empty(f->module));
+    case FUNCTION:
+        return f->language == FOLD_NATIVE ? or_empty(f->function) : "";
+    }
+    return "";
+}
+
+static bool matches(const struct rule *r, const char *text)
+{
+    size_t len = strlen(r->text);
+    switch (r->match) {
+    case HAS:
+        return strstr(text, r->text) != NULL;
+    case IS:
+        return !strcmp(text, r->text);
+    case BEGINS:
+        return !strncmp(text, r->text, len);
+    case API:
+        return !strncmp(text, r->text, len) && text[len] >= 'A' && text[len] <= 'Z';
+    }
+    return false;
+}
+
+/* lib….so, lib….so.1 */
+static bool is_library(const char *module)
+{
+    const char *base = base_of(module), *so = strstr(base, ".so");
+    return so && (so[3] == '\0' || so[3] == '.');
+}
+
+enum fold_kind fold_classify(const struct fold_frame *f)
+{
+    bool has_line = f->line > 0 && *or_empty(f->file);
+    if (f->language == FOLD_NOTE)
+        return FOLD_MARK;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (!(rules[i].no_line && has_line) && matches(&rules[i], looked_at(f, rules[i].look)))
+            return rules[i].kind;
+    if (f->language == FOLD_PYTHON)
+        return *or_empty(f->file) ? FOLD_USER : FOLD_UNKNOWN;
+    if (has_line)
+        return FOLD_USER;
+    if (is_library(or_empty(f->module)))
+        return FOLD_LIBRARY;
+    return *or_empty(f->module) && *or_empty(f->function) ? FOLD_USER : FOLD_UNKNOWN;
+}
+
+/* ---- a stack --------------------------------------------------------------------------- */
+
+/* What is shown where nothing is the user's, the best first. */
+enum second { PYTHON_LINE, NATIVE_LINE, NATIVE_NAME, NATIVE_MODULE, SECONDS };
+
+/* SECONDS: never shown. */
+static enum second second_best(const struct fold_frame *f, enum fold_kind kind)
+{
+    bool has_line = f->line > 0 && *or_empty(f->file);
+    if (f->language == FOLD_PYTHON)
+        return has_line ? PYTHON_LINE : SECONDS;
+    if (kind != FOLD_LIBRARY && kind != FOLD_STDLIB && kind != FOLD_INTERPRETER &&
+        kind != FOLD_UNKNOWN)
+        return SECONDS;
+    if (has_line)
+        return NATIVE_LINE;
+    if (*or_empty(f->function))
+        return NATIVE_NAME;
+    return *or_empty(f->module) ? NATIVE_MODULE : SECONDS;
+}
+
+size_t fold_user(const struct fold_frame *frames, size_t n)
+{
+    size_t found[SECONDS + 1];
+    for (int i = 0; i <= SECONDS; i++)
+        found[i] = FOLD_NONE;
+    for (size_t i = 0; i < n; i++) {
+        enum fold_kind kind = fold_classify(&frames[i]);
+        if (kind == FOLD_USER)
+            return i;
+        enum second s = second_best(&frames[i], kind);
+        if (found[s] == FOLD_NONE)
+            found[s] = i;
+    }
+    for (int i = 0; i < SECONDS; i++)
+        if (found[i] != FOLD_NONE)
+            return found[i];
+    return FOLD_NONE;
+}

@@ -1,0 +1,39 @@
+/* source_file.h - the text of a source file, for keeping it with a session.
+ *
+ * Text only: UTF-8 as it is, ISO 8859-1 converted (each byte is the character of that
+ * number, so that nothing is lost); anything with a NUL or other controls is no text and is
+ * refused, as is what is larger than SOURCE_MAX. Owner's thread. */
+#ifndef GPUFL_SYMBOL_SOURCE_FILE_H
+#define GPUFL_SYMBOL_SOURCE_FILE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SOURCE_MAX = 1 << 20,         /* bytes of a file's text */
+    SOURCE_SESSION_MAX = 1 << 24, /* of all files of a session */
+    SOURCE_PIECE_MAX = 32 << 10,
+};
+
+struct source_file {
+    char *text;    /* owned; UTF-8, no NUL inside, one behind */
+    size_t len;    /* bytes of text */
+    uint64_t hash; /* of text: FNV-1a, 64 bits */
+    int64_t mtime; /* of the file, ns since the Unix epoch */
+};
+
+/* 0; GPUFL_E_NOENT, _PERM, _IO, _FULL (too large), _INVAL (no text; not an absolute path of a
+ * regular file) or _NOMEM. f is empty after a failure. */
+int source_file_read(struct source_file *f, const char *path, struct err *e);
+void source_file_fini(struct source_file *f);
+
+/* Bytes of the piece that starts at `from`: whole characters, at most SOURCE_PIECE_MAX; 0 at
+ * the end. */
+size_t source_file_piece(const struct source_file *f, size_t from);
+
+/* FNV-1a, 64 bits. */
+uint64_t source_hash(const char *text, size_t len);
+
+#endif
