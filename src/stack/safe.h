@@ -2,7 +2,7 @@
  *
  * Every read of Python's objects and of stacks beyond the thread's own limits goes
  * through here: a page that was found readable lately is read directly, another one
- * is probed with process_vm_readv, which answers EFAULT instead of a signal. */
+ * is probed with a system call, which answers EFAULT instead of a signal. */
 #ifndef GPUFL_STACK_SAFE_H
 #define GPUFL_STACK_SAFE_H
 

@@ -1,0 +1,66 @@
+/* calls.c - recognizes call instructions from behind. */
+#include "stack/calls.h"
+
+#include "stack/safe.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+enum {
+    LONGEST = 7, /* call *disp32(base,index): FF, ModRM, SIB, 4 bytes */
+    CALL_NEAR = 0xe8,
+    CALL_NEAR_BYTES = 5,
+    CALL_GROUP = 0xff, /* with 2 in ModRM's middle field */
+};
+
+/* Bytes of FF /2 with this ModRM and SIB; 0: it is no call. */
+static size_t calls_group_bytes(uint8_t modrm, uint8_t sib)
+{
+    unsigned mod = modrm >> 6, rm = modrm & 7;
+    if ((modrm >> 3 & 7) != 2)
+        return 0;
+    if (mod == 3)
+        return 2;
+    size_t n = rm == 4 ? 3 : 2;
+    if (mod == 1)
+        return n + 1;
+    if (mod == 2 || rm == 5 || (rm == 4 && (sib & 7) == 5))
+        return n + 4;
+    return n;
+}
+
+bool calls_before(uintptr_t ra, uintptr_t *target)
+{
+    uint8_t b[LONGEST + 1] = {0}; /* one more: a SIB that is none is looked at */
+    *target = 0;
+    if (!safe_read(b, (const void *)(ra - LONGEST), LONGEST))
+        return false;
+    if (b[LONGEST - CALL_NEAR_BYTES] == CALL_NEAR) {
+        int32_t distance;
+        memcpy(&distance, b + LONGEST - 4, sizeof distance);
+        *target = ra + (uintptr_t)(intptr_t)distance;
+        return true;
+    }
+    for (size_t n = 2; n <= LONGEST; n++) {
+        const uint8_t *at = b + LONGEST - n;
+        if (at[0] == CALL_GROUP && calls_group_bytes(at[1], at[2]) == n)
+            return true;
+    }
+    return false;
+}
+#else
+bool calls_before(uintptr_t ra, uintptr_t *target)
+{
+    uint32_t w;
+    *target = 0;
+    if (ra % 4 || !safe_read(&w, (const void *)(ra - 4), sizeof w))
+        return false;
+    if ((w & 0xfc000000) == 0x94000000) { /* BL: 26 bits, signed, in words */
+        int64_t words = (int32_t)(w << 6) >> 6;
+        *target = ra - 4 + (uintptr_t)(words * 4);
+        return true;
+    }
+    return (w & 0xfffffc1f) == 0xd63f0000 || (w & 0xfefff800) == 0xd63f0800; /* BLR, BLRA* */
+}
+#endif

@@ -1,0 +1,68 @@
+/* cfi.h - what .eh_frame says of one instruction: where its function's caller stands
+ * and where the caller's registers are.
+ *
+ * A value is symbolic: it depends on the instruction alone, not on the registers, so
+ * that a row can be kept and used again for every visit. */
+#ifndef GPUFL_STACK_CFI_H
+#define GPUFL_STACK_CFI_H
+
+#include "stack/cpu.h"
+#include "stack/modules.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    CFI_CFA = CPU_REGS, /* as a register: the frame's CFA */
+    CFI_NO_REG = 255,   /* a constant */
+};
+
+/* reg + offset, or what is stored there, + after. */
+struct cfi_value {
+    uint8_t reg;    /* DWARF number, CFI_CFA or CFI_NO_REG */
+    bool load;      /* the 8 bytes at reg + offset */
+    int64_t offset; /* bytes */
+    int64_t after;  /* with load: added to what was read */
+};
+
+enum cfi_rule {
+    CFI_SAME = 0,  /* the callee has not touched it */
+    CFI_UNDEFINED, /* lost; for the return address: this is the outermost frame */
+    CFI_AT,        /* stored at the value */
+    CFI_IS,        /* is the value */
+};
+
+struct cfi_place {
+    enum cfi_rule rule;
+    struct cfi_value value; /* of AT and IS */
+};
+
+struct cfi_row {
+    struct cfi_value cfa;
+    struct cfi_place reg[CPU_REGS];
+    uint8_t ra;  /* column of the return address */
+    bool signal; /* the frame was interrupted, not called */
+};
+
+/* Bytes being read, never beyond the end: what is not there reads as 0 and sets bad. */
+struct cfi_bytes {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+uint64_t cfi_take(struct cfi_bytes *b, unsigned bytes); /* 1, 2, 4 or 8, little-endian */
+uint64_t cfi_uleb(struct cfi_bytes *b);
+int64_t cfi_sleb(struct cfi_bytes *b);
+const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes); /* NULL: not that many */
+
+/* A DWARF expression at an instruction. cfa: starts with the CFA on its stack. false: it needs
+ * more than struct cfi_value can say. */
+bool cfi_expression(struct cfi_bytes b, uintptr_t pc, bool cfa, struct cfi_value *out);
+
+/* false: no table covers this instruction, or it is damaged or beyond us. [hot, first sight] */
+bool cfi_find(const struct module *m, uintptr_t pc, struct cfi_row *out);
+
+/* First and last + 1 instruction of the function that the table has for pc; false: none. */
+bool cfi_range(const struct module *m, uintptr_t pc, uintptr_t *begin, uintptr_t *end);
+
+#endif

@@ -1,0 +1,144 @@
+/* join.c - folds, cuts and joins.
+ *
+ * Inner end: from the caller of `from` on, less what belongs to the vendor's
+ * libraries, to this one and to the dynamic linker, by module. A CUDA runtime linked
+ * into the program's own file cannot be told by module: its functions (cuda*,
+ * cudart::*, __cuda*) stay here and are folded by name where names are known.
+ *
+ * Python: the loop of the interpreter runs in a native frame, and each Python frame
+ * tells an address inside that one, so the native frame below whose CFA it lies is
+ * its place. Native frames of the interpreter itself are folded away wherever a
+ * Python frame was found. Python frames without an address follow those before
+ * them; without any, they stand at the first native frame of the interpreter. */
+#include "stack/join.h"
+
+#include "stack/modules.h"
+
+enum { FROM_WITHIN = 64 }; /* frames among which `from` is looked for */
+
+struct joining {
+    const struct join_walk *walk;
+    struct join_item *items;
+    uint16_t *sources;
+    size_t n;
+    size_t python; /* the next one */
+};
+
+static inline bool join_add(struct joining *j, uint64_t what, uint32_t where, uint32_t kind,
+                            size_t source)
+{
+    if (__builtin_expect(j->n >= STACK_DEPTH, 0))
+        return false;
+    j->items[j->n] = (struct join_item){what, where, kind};
+    j->sources[j->n++] = (uint16_t)source;
+    return true;
+}
+
+static enum module_role join_role(const struct unwind_frame *f)
+{
+    const struct module *m = modules_get(f->module);
+    return m ? m->role : MODULE_USER; /* generated code is the program's */
+}
+
+static size_t join_begin(const struct join_walk *w, const void *from)
+{
+    size_t begin = 0;
+    for (size_t i = 0; from && i < w->natives && i < FROM_WITHIN; i++)
+        if (w->native[i].at == (uintptr_t)from - 1) {
+            begin = i;
+            break;
+        }
+    while (begin < w->natives && join_role(&w->native[begin]) == MODULE_DRIVER)
+        begin++;
+    return begin;
+}
+
+/* Is there anybody's code but the driver's, and where threads begin? */
+static bool join_has_user(const struct join_walk *w, size_t begin)
+{
+    uint32_t last = UINT32_MAX;
+    if (w->pythons)
+        return true;
+    for (size_t i = begin; i < w->natives; i++) {
+        if (w->native[i].module == last)
+            continue;
+        last = w->native[i].module;
+        if (join_role(&w->native[i]) == MODULE_USER)
+            return true;
+    }
+    return false;
+}
+
+/* The next Python frame and those that follow it in the same loop. */
+static bool join_python(struct joining *j)
+{
+    const struct join_walk *w = j->walk;
+    do {
+        const struct python_frame *p = &w->python[j->python];
+        if (!join_add(j, p->key, p->place, STACK_PYTHON, j->python))
+            return false;
+        j->python++;
+    } while (j->python < w->pythons && w->python[j->python].native <= PYTHON_OWN_LOOP);
+    return true;
+}
+
+static inline bool join_native(struct joining *j, size_t i)
+{
+    const struct join_walk *w = j->walk;
+    const struct unwind_frame *f = &w->native[i];
+    bool ran = false; /* a loop of the interpreter */
+    while (j->python < w->pythons) {
+        uintptr_t at = w->python[j->python].native;
+        if (at > PYTHON_OWN_LOOP ? f->cfa && at >= f->cfa : !f->interpreter)
+            break;
+        if (!join_python(j))
+            return false;
+        ran = true;
+    }
+    if (w->pythons && (ran || f->interpreter))
+        return true;
+    return join_add(j, f->at, f->module, STACK_NATIVE, i);
+}
+
+static void join_mark(struct joining *j, enum join_mark mark)
+{
+    j->items[j->n] = (struct join_item){mark, 0, STACK_MARK};
+    j->sources[j->n++] = 0;
+}
+
+size_t join_frames(const struct join_walk *walk, const void *from, struct join_item *items,
+                   uint16_t *sources)
+{
+    struct joining j = {.walk = walk, .items = items, .sources = sources};
+    size_t begin = join_begin(walk, from);
+    bool whole = walk->end == UNWIND_OUTERMOST;
+    if (!join_has_user(walk, begin)) {
+        join_mark(&j, whole ? JOIN_DRIVER : JOIN_TRUNCATED);
+        return j.n;
+    }
+    bool room = true;
+    for (size_t i = begin; room && i < walk->natives; i++)
+        room = join_native(&j, i);
+    if (!room || (!whole && j.python == walk->pythons)) {
+        join_mark(&j, JOIN_TRUNCATED);
+        return j.n;
+    }
+    /* Native frames between here and the interpreter are missing: its own are not. */
+    if (j.python < walk->pythons && !whole && !join_add(&j, JOIN_TRUNCATED, 0, STACK_MARK, 0))
+        room = false;
+    while (room && j.python < walk->pythons)
+        room = join_python(&j);
+    if (!room)
+        join_mark(&j, JOIN_TRUNCATED);
+    return j.n;
+}
+
+const char *join_mark_text(enum join_mark mark)
+{
+    static const char *const texts[] = {
+        [JOIN_TRUNCATED] = "<truncated>",
+        [JOIN_DRIVER] = "<driver-internal>",
+        [JOIN_UNKNOWN] = "<unknown>",
+    };
+    return texts[mark];
+}

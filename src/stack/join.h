@@ -1,0 +1,37 @@
+/* join.h - from frames as they were walked to a stack as it is shown.
+ *
+ * Driver and runtime frames at the inner end are folded away, Python's frames stand
+ * where the interpreter's loop stands in the native stack, and what could not be
+ * walked is a mark. The result is a list of words that two captures can be compared by. */
+#ifndef GPUFL_STACK_JOIN_H
+#define GPUFL_STACK_JOIN_H
+
+#include "stack/python.h"
+#include "stack/unwind.h"
+
+enum join_mark { JOIN_TRUNCATED, JOIN_DRIVER, JOIN_UNKNOWN };
+
+/* A place. Two stacks are equal where all their items are. */
+struct join_item {
+    uint64_t what;  /* NATIVE: the instruction; PYTHON: key of the code; MARK: enum join_mark */
+    uint32_t where; /* NATIVE: module; PYTHON: place in the code; MARK: 0 */
+    uint32_t kind;  /* enum stack_kind */
+};
+
+/* What was walked. */
+struct join_walk {
+    const struct unwind_frame *native;
+    size_t natives;
+    enum unwind_end end;
+    const struct python_frame *python;
+    size_t pythons;
+};
+
+/* Fills items, and for each its index in native or python; at most STACK_DEPTH + 1, of which
+ * the last is a mark. from: as of stacks_capture. [hot] */
+size_t join_frames(const struct join_walk *walk, const void *from, struct join_item *items,
+                   uint16_t *sources);
+
+const char *join_mark_text(enum join_mark mark);
+
+#endif

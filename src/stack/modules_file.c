@@ -1,0 +1,244 @@
+/* modules_file.c - reads a module from its own mapping, and its file's facts once.
+ *
+ * The ELF header, the program headers and the notes are in memory, where they belong
+ * to the code that runs: the file at the same path may be another one by now. Only
+ * size and time are the file's, so that whoever names lines later can tell. Without a
+ * build id nothing else would tell, so there the mapping's inode must be the file's.
+ *
+ * Runs on a thread of the program at the first sight of a module: raw system calls,
+ * since libc's would be points where the thread can be cancelled. */
+#include "stack/modules_file.h"
+
+#include "stack/safe.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+enum {
+    KIND_ELF = 1, /* module.kind of schema/records.def */
+    KIND_VDSO = 2,
+    NOTE_MAX = 1024, /* of a note segment that is looked at */
+    PHDRS_MAX = 64,
+    MAPS_LINE = 1024, /* longest line of /proc/self/maps that is understood */
+};
+
+/* The program headers that matter here. */
+struct headers {
+    uintptr_t bias;
+    uintptr_t note[4], note_size[4];
+    int notes;
+    uintptr_t eh_hdr, eh_end;
+};
+
+static bool headers_read(struct headers *h, uintptr_t begin)
+{
+    ElfW(Ehdr) e;
+    *h = (struct headers){0};
+    if (!safe_read(&e, (const void *)begin, sizeof e) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
+        e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_phentsize != sizeof(ElfW(Phdr)))
+        return false;
+    ElfW(Phdr) all[PHDRS_MAX];
+    int n = e.e_phnum < PHDRS_MAX ? e.e_phnum : PHDRS_MAX;
+    if (!safe_read(all, (const void *)(begin + e.e_phoff), (size_t)n * sizeof all[0]))
+        return false;
+    bool loaded = false;
+    for (int i = 0; i < n && !loaded; i++)
+        if (all[i].p_type == PT_LOAD) {
+            h->bias = begin - (all[i].p_vaddr & ~(uintptr_t)(MODULE_PAGE - 1));
+            loaded = true;
+        }
+    for (int i = 0; i < n; i++) {
+        uintptr_t at = h->bias + all[i].p_vaddr;
+        if (all[i].p_type == PT_GNU_EH_FRAME)
+            h->eh_hdr = at;
+        if (all[i].p_type == PT_NOTE && h->notes < 4) {
+            h->note[h->notes] = at;
+            h->note_size[h->notes++] = all[i].p_memsz;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        uintptr_t at = h->bias + all[i].p_vaddr;
+        if (all[i].p_type == PT_LOAD && h->eh_hdr >= at && h->eh_hdr < at + all[i].p_filesz)
+            h->eh_end = at + all[i].p_filesz;
+    }
+    if (!h->eh_end)
+        h->eh_hdr = 0;
+    return loaded;
+}
+
+/* The GNU build id as hexadecimal; answers its address, 0: none. */
+static uintptr_t note_build_id(const struct headers *h, char *text, size_t size)
+{
+    unsigned char bytes[NOTE_MAX];
+    for (int i = 0; i < h->notes; i++) {
+        size_t n = h->note_size[i] < sizeof bytes ? h->note_size[i] : sizeof bytes;
+        if (!safe_read(bytes, (const void *)h->note[i], n))
+            continue;
+        for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= n;) {
+            ElfW(Nhdr) note;
+            memcpy(&note, bytes + at, sizeof note);
+            size_t name = at + sizeof note;
+            if (note.n_namesz > n || note.n_descsz > n)
+                break;
+            size_t desc = name + ((note.n_namesz + 3) & ~(size_t)3);
+            at = desc + ((note.n_descsz + 3) & ~(size_t)3);
+            if (desc + note.n_descsz > n || note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
+                memcmp(bytes + name, "GNU", 4) != 0 || note.n_descsz < sizeof(uint64_t))
+                continue;
+            for (size_t k = 0; k < note.n_descsz && 2 * k + 2 < size; k++)
+                snprintf(text + 2 * k, 3, "%02x", bytes[desc + k]);
+            return h->note[i] + desc;
+        }
+    }
+    return 0;
+}
+
+/* The line of /proc/self/maps that begins at an address: path and inode. */
+struct maps_line {
+    unsigned int major, minor;
+    unsigned long inode;
+    char path[sizeof((struct stack_module *)0)->path];
+};
+
+static bool maps_parse(const char *line, uintptr_t begin, struct maps_line *out)
+{
+    char *at;
+    if (strtoul(line, &at, 16) != begin || *at != '-')
+        return false;
+    int path = 0;
+    if (sscanf(at, "-%*x %*s %*x %x:%x %lu %n", &out->major, &out->minor, &out->inode, &path) < 3 ||
+        !path)
+        return false;
+    snprintf(out->path, sizeof out->path, "%s", at + path);
+    return true;
+}
+
+static bool maps_find(uintptr_t begin, struct maps_line *out)
+{
+    char buf[4 * MAPS_LINE + 1];
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool found = false;
+    size_t have = 0;
+    for (;;) {
+        ssize_t n = syscall(SYS_read, fd, buf + have, sizeof buf - 1 - have);
+        if (n <= 0)
+            break;
+        have += (size_t)n;
+        buf[have] = 0;
+        char *line = buf, *end;
+        while (!found && (end = strchr(line, '\n'))) {
+            *end = 0;
+            found = maps_parse(line, begin, out);
+            line = end + 1;
+        }
+        have = (size_t)(buf + have - line);
+        if (found || have == sizeof buf - 1)
+            break;
+        memmove(buf, line, have);
+    }
+    syscall(SYS_close, fd);
+    return found;
+}
+
+/* The loader's name, which is freed with its library: byte by byte. */
+static void name_read(char *to, size_t size, const char *name)
+{
+    size_t n = 0;
+    while (n + 1 < size && safe_read(to + n, name + n, 1) && to[n])
+        n++;
+    to[n] = 0;
+}
+
+static void module_path(struct module *m, const char *name)
+{
+    char *path = m->pub.path;
+    struct maps_line line;
+    name_read(path, sizeof m->pub.path, name);
+    if (strncmp(path, "linux-vdso", 10) == 0 || strncmp(path, "linux-gate", 10) == 0) {
+        m->pub.kind = KIND_VDSO;
+        return;
+    }
+    if (!path[0]) { /* the program itself */
+        long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof m->pub.path - 1);
+        path[n > 0 ? n : 0] = 0;
+    }
+    /* A relative name may be from another working folder; without a build id the file must
+     * be the one that is mapped. The kernel knows both, and adds " (deleted)". */
+    if (path[0] == '/' && m->pub.build_id[0])
+        return;
+    if (!maps_find(m->pub.begin, &line))
+        return;
+    struct stat st;
+    if (path[0] != '/' || stat(path, &st) != 0 || st.st_ino != line.inode ||
+        major(st.st_dev) != line.major || minor(st.st_dev) != line.minor)
+        memcpy(path, line.path, sizeof m->pub.path);
+}
+
+static void module_file_facts(struct module *m)
+{
+    struct stat st;
+    m->pub.size = m->pub.mtime = INT64_MIN;
+    if (m->pub.kind != KIND_ELF || stat(m->pub.path, &st) != 0)
+        return;
+    m->pub.size = st.st_size;
+    m->pub.mtime = st.st_mtim.tv_sec * (int64_t)1000000000 + st.st_mtim.tv_nsec;
+}
+
+bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, const char *name)
+{
+    struct headers h;
+    if (!headers_read(&h, begin))
+        return false;
+    m->pub.kind = KIND_ELF;
+    m->pub.base = h.bias;
+    m->pub.begin = begin;
+    m->pub.end = end;
+    m->eh_hdr = h.eh_hdr;
+    m->eh_end = h.eh_end;
+    uintptr_t id = note_build_id(&h, m->pub.build_id, sizeof m->pub.build_id);
+    uintptr_t sections = begin + offsetof(ElfW(Ehdr), e_shoff); /* differs from file to file */
+    m->print_at[0] = id ? id : sections;
+    m->print_at[1] = h.eh_hdr ? h.eh_hdr + 4 : sections;
+    for (int i = 0; i < 2; i++)
+        if (!safe_read(&m->print[i], (const void *)m->print_at[i], sizeof m->print[i]))
+            return false;
+    module_path(m, name);
+    module_file_facts(m);
+    return true;
+}
+
+enum module_role modules_role(const char *path)
+{
+    static const struct {
+        const char *name;
+        const char *next; /* one of these follows it: wheels add "-<hash>" */
+        enum module_role role;
+    } rows[] = {
+        {"libcuda", ".", MODULE_DRIVER},     {"libcudart", ".-", MODULE_DRIVER},
+        {"libcupti", ".-", MODULE_DRIVER},   {"libcudadebugger", ".", MODULE_DRIVER},
+        {"libnvidia", "-", MODULE_DRIVER},   {"libgpufl", ".-", MODULE_DRIVER},
+        {"ld", ".-", MODULE_DRIVER},         {"libc", ".-", MODULE_SYSTEM},
+        {"libpthread", ".-", MODULE_SYSTEM}, {"linux-vdso", ".", MODULE_SYSTEM},
+    };
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t n = strlen(rows[i].name);
+        /* A library has ".so" in its name: a program called "ld-x" is somebody's own. */
+        if (strncmp(name, rows[i].name, n) == 0 && name[n] && strchr(rows[i].next, name[n]) &&
+            strstr(name, ".so"))
+            return rows[i].role;
+    }
+    return MODULE_USER;
+}

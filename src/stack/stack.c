@@ -1,0 +1,207 @@
+/* stack.c - capture: walk, join, look up; and what all of it is opened with.
+ *
+ * The room for a walk (frames and items, some tens of KB) is not on the program's
+ * stack, which may be small, but in a seat that a capture takes and gives back: as
+ * many as there are captures at the same time, bounded, never freed. A capture inside
+ * another one, from a signal handler, takes a second seat. Seats are taken with one
+ * atomic exchange (acquire, partner: release when given back).
+ *
+ * Counters live in the seat, written by whoever holds it. */
+#include "stack/stack.h"
+
+#include "base/alloc.h"
+#include "stack/arena.h"
+#include "stack/join.h"
+#include "stack/modules.h"
+#include "stack/python.h"
+#include "stack/rows.h"
+#include "stack/safe.h"
+#include "stack/table.h"
+#include "stack/unwind.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    SEATS = 256,                   /* captures at a time */
+    NATIVE_MAX = STACK_DEPTH + 256 /* native frames, those included that are folded away */
+};
+
+struct seat {
+    atomic_bool taken;
+    _Atomic uint64_t captured, lost; /* written by the holder */
+    struct unwind_frame native[NATIVE_MAX];
+    struct python_frame python[STACK_DEPTH];
+    struct join_item items[STACK_DEPTH + 1];
+    uint16_t sources[STACK_DEPTH + 1];
+};
+
+enum { CLOSED, OPENING, OPEN };
+
+static _Atomic int opened; /* release at OPEN, partner: acquire in stacks_capture */
+static atomic_bool python_wanted, python_found;
+
+static _Atomic(struct seat *) seats[SEATS];
+static _Atomic uint32_t seats_count; /* numbers given out; may pass SEATS */
+static _Atomic uint64_t seatless;    /* captures lost for want of a seat */
+
+/* Where this thread found a seat last. */
+static __thread uint32_t seat_hint __attribute__((tls_model("initial-exec")));
+
+static __attribute__((noinline, cold)) struct seat *seat_make(void)
+{
+    if (atomic_load_explicit(&seats_count, memory_order_relaxed) >= SEATS)
+        return NULL;
+    struct seat *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    atomic_store_explicit(&s->taken, true, memory_order_relaxed);
+    uint32_t i = atomic_fetch_add_explicit(&seats_count, 1, memory_order_relaxed);
+    if (i >= SEATS) {
+        mem_free(s);
+        return NULL;
+    }
+    atomic_store_explicit(&seats[i], s, memory_order_release);
+    seat_hint = i;
+    return s;
+}
+
+static uint32_t seats_made(void)
+{
+    uint32_t n = atomic_load_explicit(&seats_count, memory_order_relaxed);
+    return n < SEATS ? n : SEATS;
+}
+
+static inline struct seat *seat_take(void)
+{
+    uint32_t n = seats_made();
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = (seat_hint + i) % n;
+        struct seat *s = atomic_load_explicit(&seats[at], memory_order_acquire);
+        if (s && !atomic_load_explicit(&s->taken, memory_order_relaxed) &&
+            !atomic_exchange_explicit(&s->taken, true, memory_order_acquire)) {
+            seat_hint = at;
+            return s;
+        }
+    }
+    return seat_make();
+}
+
+static inline void seat_count(_Atomic uint64_t *counter)
+{
+    uint64_t n = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, n + 1, memory_order_relaxed);
+}
+
+static void stacks_look_for_python(void)
+{
+    if (!atomic_load_explicit(&python_wanted, memory_order_relaxed) ||
+        atomic_load_explicit(&python_found, memory_order_relaxed) || !python_find())
+        return;
+    rows_clear(); /* which addresses are the interpreter's is known only now */
+    atomic_store_explicit(&python_found, true, memory_order_release);
+}
+
+int stacks_open(bool python, struct err *e)
+{
+    int was = CLOSED;
+    if (python)
+        atomic_store_explicit(&python_wanted, true, memory_order_relaxed);
+    if (!atomic_compare_exchange_strong_explicit(&opened, &was, OPENING, memory_order_acquire,
+                                                 memory_order_acquire))
+        return 0;
+    struct seat *s = seats_made() ? seat_take() : seat_make();
+    if (!s || arena_open() != 0) {
+        if (s)
+            atomic_store_explicit(&s->taken, false, memory_order_release);
+        atomic_store_explicit(&opened, CLOSED, memory_order_release);
+        return err_set(e, GPUFL_E_NOMEM, "no memory to capture stacks");
+    }
+    atomic_store_explicit(&s->taken, false, memory_order_release);
+    modules_open(false);
+    stacks_look_for_python();
+    atomic_store_explicit(&opened, OPEN, memory_order_release);
+    return 0;
+}
+
+static inline uint32_t stacks_capture_in(struct seat *s, const struct cpu_regs *regs,
+                                         const void *from)
+{
+    struct join_walk walk = {.native = s->native, .python = s->python};
+    walk.natives = unwind_walk(regs, s->native, NATIVE_MAX, &walk.end);
+    if (atomic_load_explicit(&python_found, memory_order_acquire))
+        walk.pythons = python_walk(s->python, STACK_DEPTH);
+    if (walk.natives < 2 && walk.end != UNWIND_OUTERMOST && !walk.pythons)
+        return 0;
+    size_t n = join_frames(&walk, from, s->items, s->sources);
+    return table_id(s->items, s->sources, n, &walk);
+}
+
+uint32_t stacks_capture(const void *from)
+{
+    if (atomic_load_explicit(&opened, memory_order_acquire) != OPEN)
+        return 0;
+    int saved = errno;
+    struct cpu_regs regs;
+    cpu_here(&regs);
+    uint32_t id = 0;
+    struct seat *s = seat_take();
+    if (s) {
+        id = stacks_capture_in(s, &regs, from);
+        seat_count(&s->captured);
+        if (!id)
+            seat_count(&s->lost);
+        atomic_store_explicit(&s->taken, false, memory_order_release);
+    } else {
+        atomic_fetch_add_explicit(&seatless, 1, memory_order_relaxed);
+    }
+    errno = saved;
+    return id;
+}
+
+const struct stack *stacks_get(uint32_t id)
+{
+    return table_get(id);
+}
+
+void stacks_refresh(void)
+{
+    if (atomic_load_explicit(&opened, memory_order_acquire) != OPEN)
+        return;
+    safe_age();
+    modules_refresh();
+    stacks_look_for_python();
+}
+
+const char *stacks_python(void)
+{
+    return python_status();
+}
+
+void stacks_stats(struct stacks_stats *out)
+{
+    *out =
+        (struct stacks_stats){.distinct = table_count(), .bytes = arena_bytes() + python_bytes()};
+    out->lost = out->captured = atomic_load_explicit(&seatless, memory_order_relaxed);
+    for (uint32_t i = 0; i < seats_made(); i++) {
+        struct seat *s = atomic_load_explicit(&seats[i], memory_order_acquire);
+        if (!s)
+            continue;
+        out->captured += atomic_load_explicit(&s->captured, memory_order_relaxed);
+        out->lost += atomic_load_explicit(&s->lost, memory_order_relaxed);
+    }
+}
+
+void stacks_forget(void)
+{
+    for (uint32_t i = 0; i < seats_made(); i++) {
+        struct seat *s = atomic_load_explicit(&seats[i], memory_order_relaxed);
+        if (s)
+            atomic_store_explicit(&s->taken, false, memory_order_relaxed);
+    }
+    int opening = OPENING; /* whoever was at it is not here */
+    atomic_compare_exchange_strong(&opened, &opening, CLOSED);
+    modules_forget();
+    python_forget();
+}

@@ -1,0 +1,297 @@
+/* unwind.c - walks by the rows of rows.h, about ten nanoseconds a frame.
+ *
+ * Reads within the thread's own stack, above the walk's stack pointer, are plain
+ * loads: that memory is there for as long as the thread stands in our call. The stack's
+ * end is asked for once per thread. On any other stack (coroutines, signal stacks)
+ * and for any other address reads go through stack/safe.h. A signal frame may lead
+ * back from one to the other.
+ *
+ * Never loops: a caller's frame lies above its callee's, except beyond a signal frame,
+ * and there are at most `most` frames. Never wrong rather than long: what no table
+ * covers is passed by frame pointer only where the return address found that way
+ * stands behind a call that can have come here.
+ *
+ * A module is compared with what is mapped once per walk, at its first frame: a row
+ * kept from a library that is gone is made anew. */
+#include "stack/unwind.h"
+
+#include "stack/calls.h"
+#include "stack/cfi.h"
+#include "stack/modules.h"
+#include "stack/rows.h"
+#include "stack/safe.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum {
+    WALK_DEPTH = 4,      /* of registers that are saved relative to registers */
+    FRAME_MAX = 1 << 20, /* bytes of a frame that a frame pointer is believed for */
+    FUNCTION_MAX = 1 << 20,
+};
+
+/* The calling thread's own stack. */
+struct limits {
+    bool known; /* asked, maybe without an answer: low == high */
+    uintptr_t low, high;
+};
+
+static __thread struct limits limits __attribute__((tls_model("initial-exec")));
+
+struct walk {
+    const struct cpu_regs *from;
+    struct unwind_frame *frames;
+    uintptr_t low, span;             /* plain loads: address - low < span */
+    uint64_t seen[MODULES_MAX / 64]; /* modules compared in this walk */
+};
+
+/* A caller as its callee's row gives it. */
+struct step {
+    uintptr_t cfa, ra, fp;
+    bool signal;  /* ra is an instruction that was interrupted */
+    bool guessed; /* by frame pointer */
+};
+
+static __attribute__((noinline, cold)) void limits_ask(void)
+{
+    pthread_attr_t attr;
+    void *low = NULL;
+    size_t size = 0;
+    limits.known = true;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0)
+        return;
+    if (pthread_attr_getstack(&attr, &low, &size) == 0) {
+        limits.low = (uintptr_t)low;
+        limits.high = (uintptr_t)low + size;
+    }
+    pthread_attr_destroy(&attr);
+}
+
+/* From this stack pointer on. */
+static void walk_on_stack(struct walk *w, uintptr_t sp)
+{
+    w->low = sp - CPU_RED;
+    w->span = 0;
+    if (sp >= limits.low && sp < limits.high && limits.high - sp > sizeof sp)
+        w->span = limits.high - w->low - sizeof sp;
+}
+
+/* Not for sanitizers: frames of others, where the table says. */
+static inline __attribute__((no_sanitize("address", "thread"))) bool
+walk_read(const struct walk *w, uintptr_t at, uintptr_t *out)
+{
+    if (__builtin_expect(at - w->low < w->span, 1)) {
+        if (__builtin_expect(at % sizeof at, 0))
+            return false; /* nothing is stored like that */
+        *out = *(const uintptr_t *)at;
+        return true;
+    }
+    return safe_read(out, (const void *)at, sizeof *out);
+}
+
+/* ---- steps that rows cannot say ---- */
+
+static bool walk_register(struct walk *w, size_t i, unsigned reg, int depth, uintptr_t *out);
+
+/* A value in frame i; a CFA is the frame's own, which is known by then. */
+static bool walk_value(struct walk *w, size_t i, struct cfi_value v, int depth, uintptr_t *out)
+{
+    uintptr_t base = 0;
+    if (v.reg == CFI_CFA)
+        base = w->frames[i].cfa;
+    else if (v.reg != CFI_NO_REG && !walk_register(w, i, v.reg, depth, &base))
+        return false;
+    *out = base + (uintptr_t)v.offset;
+    if (!v.load)
+        return true;
+    if (!walk_read(w, *out, out))
+        return false;
+    *out += (uintptr_t)v.after;
+    return true;
+}
+
+/* What a place of frame i's row holds for the caller. */
+static bool walk_place(struct walk *w, size_t i, struct cfi_place p, unsigned reg, int depth,
+                       uintptr_t *out)
+{
+    switch (p.rule) {
+    case CFI_AT:
+        return walk_value(w, i, p.value, depth, out) && walk_read(w, *out, out);
+    case CFI_IS:
+        return walk_value(w, i, p.value, depth, out);
+    case CFI_SAME:
+        return walk_register(w, i, reg, depth, out);
+    default:
+        return false;
+    }
+}
+
+/* A register while frame i runs: where the nearest callee saved it, else as the walk began. */
+static bool walk_register(struct walk *w, size_t i, unsigned reg, int depth, uintptr_t *out)
+{
+    struct cfi_row c;
+    if (reg == CPU_SP) {
+        *out = i ? w->frames[i - 1].cfa : w->from->reg[CPU_SP];
+        return true;
+    }
+    if (reg == CPU_FP) {
+        *out = w->frames[i].fp;
+        return true;
+    }
+    if (depth == 0)
+        return false;
+    while (i-- > 0) {
+        const struct unwind_frame *f = &w->frames[i];
+        if (f->guessed || !f->module || !cfi_find(modules_get(f->module), f->at, &c))
+            return false;
+        if (c.reg[reg].rule != CFI_SAME)
+            return walk_place(w, i, c.reg[reg], reg, depth - 1, out);
+        if (!(CPU_KEPT >> reg & 1))
+            return false; /* any function may change it */
+    }
+    *out = w->from->reg[reg];
+    return true;
+}
+
+static bool step_complex(struct walk *w, size_t i, struct step *s)
+{
+    struct unwind_frame *f = &w->frames[i];
+    struct cfi_row c;
+    if (!cfi_find(modules_get(f->module), f->at, &c) ||
+        !walk_value(w, i, c.cfa, WALK_DEPTH, &s->cfa))
+        return false;
+    f->cfa = s->cfa;
+    s->signal = c.signal;
+    s->guessed = false;
+    /* The frame pointer may be lost for good: the return address may not. */
+    if (!walk_place(w, i, c.reg[CPU_FP], CPU_FP, WALK_DEPTH, &s->fp))
+        s->fp = 0;
+    return walk_place(w, i, c.reg[c.ra], c.ra, WALK_DEPTH, &s->ra);
+}
+
+/* Can the call before ra have led to an instruction that no table covers? A call by name leads
+ * to the function's own beginning, so it is before us and has no table either. */
+static bool step_called(uintptr_t ra, uintptr_t at, uint32_t module)
+{
+    uintptr_t target, begin, end;
+    if (!calls_before(ra, &target))
+        return false;
+    if (!target)
+        return true;
+    if (target > at || at - target > FUNCTION_MAX || modules_find(target) != module)
+        return false;
+    return !module || !cfi_range(modules_get(module), target, &begin, &end);
+}
+
+static bool step_by_fp(struct walk *w, size_t i, uintptr_t sp, struct step *s)
+{
+    struct unwind_frame *f = &w->frames[i];
+    if (f->fp < sp || f->fp - sp > FRAME_MAX || f->fp % sizeof sp)
+        return false;
+    if (!walk_read(w, f->fp, &s->fp) || !walk_read(w, f->fp + sizeof sp, &s->ra))
+        return false;
+    s->cfa = f->fp + 2 * sizeof sp;
+    s->signal = false;
+    s->guessed = true;
+    return step_called(cpu_address(s->ra), f->at, f->module);
+}
+
+/* false: no way on. s->ra 0: the outermost frame. */
+static __attribute__((noinline)) bool step_slow(struct walk *w, size_t i, union row row,
+                                                uintptr_t sp, struct step *s)
+{
+    *s = (struct step){0};
+    switch ((enum rows_how)row.how) {
+    case ROWS_OUTERMOST:
+        return true;
+    case ROWS_COMPLEX:
+        return step_complex(w, i, s);
+    default:
+        return step_by_fp(w, i, sp, s);
+    }
+}
+
+/* ---- the walk ---- */
+
+static inline bool step_fast(const struct walk *w, const struct unwind_frame *f, union row row,
+                             uintptr_t sp, struct step *s)
+{
+    uintptr_t base = row.base_fp ? f->fp : sp;
+    uintptr_t cfa = base + (uintptr_t)((int64_t)row.cfa * 8);
+    if (__builtin_expect(row.load, 0)) {
+        if (!walk_read(w, cfa, &cfa))
+            return false;
+        cfa += (uintptr_t)((int64_t)row.after * 8);
+    }
+    s->cfa = cfa;
+    s->fp = f->fp;
+    s->signal = s->guessed = false;
+    if (row.fp != ROWS_FP_SAME) {
+        uintptr_t from = row.fp == ROWS_FP_CFA ? cfa : base;
+        if (!walk_read(w, from + (uintptr_t)((int64_t)row.fp_offset * 8), &s->fp))
+            return false;
+    }
+    return walk_read(w, cfa + (uintptr_t)((int64_t)row.ra_offset * 8), &s->ra);
+}
+
+/* The row of an instruction, of what is mapped there now. */
+static inline union row walk_row(struct walk *w, uintptr_t at)
+{
+    union row row = rows_at(at);
+    uint32_t module = row.module;
+    uint64_t bit = (uint64_t)1 << module % 64;
+    if (__builtin_expect(module && (w->seen[module / 64] & bit), 1))
+        return row;
+    if (!modules_is(module, at))
+        row = rows_make(at);
+    else if (module)
+        w->seen[module / 64] |= bit;
+    return row;
+}
+
+size_t unwind_walk(const struct cpu_regs *from, struct unwind_frame *frames, size_t most,
+                   enum unwind_end *end)
+{
+    struct walk w = {.from = from, .frames = frames};
+    struct step s = {.cfa = from->reg[CPU_SP],
+                     .fp = from->reg[CPU_FP],
+                     .ra = from->pc,
+                     .signal = true}; /* an instruction, not a return address */
+    uintptr_t sp = s.cfa;
+    if (__builtin_expect(!limits.known, 0))
+        limits_ask();
+    walk_on_stack(&w, sp);
+    for (size_t n = 0; n < most; n++) {
+        struct unwind_frame *f = &frames[n];
+        uintptr_t ra = cpu_address(s.ra), target;
+        f->at = s.signal ? ra : ra - 1;
+        f->fp = s.fp;
+        f->cfa = 0;
+        union row row = walk_row(&w, f->at);
+        f->module = (uint16_t)row.module;
+        f->interpreter = row.interpreter;
+        f->guessed = false;
+        if (__builtin_expect(row.how == ROWS_NONE && n && !s.signal, 0) &&
+            !calls_before(ra, &target)) {
+            *end = UNWIND_LOST; /* no return address: not a frame */
+            return n;
+        }
+        bool ok = __builtin_expect(row.how == ROWS_STEP, 1) ? step_fast(&w, f, row, sp, &s)
+                                                            : step_slow(&w, n, row, sp, &s);
+        if (!ok || (s.ra && s.cfa <= sp && !s.signal)) {
+            *end = UNWIND_LOST;
+            return n + 1;
+        }
+        f->cfa = s.cfa;
+        f->guessed = s.guessed;
+        if (!s.ra) {
+            *end = UNWIND_OUTERMOST;
+            return n + 1;
+        }
+        sp = s.cfa;
+        if (__builtin_expect(s.signal, 0))
+            walk_on_stack(&w, sp);
+    }
+    *end = UNWIND_FULL;
+    return most;
+}

@@ -1,0 +1,1 @@
+# The native side of src/stack: tests of one file each.
