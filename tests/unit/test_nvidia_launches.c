@@ -140,6 +140,16 @@ static void a_failed_launch_that_began_before_us_takes_nothing_back(void **state
         .site = CUPTI_SITE_EXIT, .params = &params, .data = &data, .result = &result};
     launches_callback(&trace, CUPTI_DOMAIN_DRIVER, cuLaunchKernel_id, &c);
     assert_int_equal(seen_count, 0);
+    struct cuda_graph_launch_params graph = {.exec = (cuda_exec)(uintptr_t)0x5000};
+    graphs_add(graph.exec, 3);
+    c.params = &graph;
+    launches_callback(&trace, CUPTI_DOMAIN_DRIVER, cuGraphLaunch_id, &c);
+    result = CUDA_OK;
+    data = 77;
+    atomic_store(&trace.since, clock_mono());
+    atomic_store(&trace.time_graphs, true);
+    launches_callback(&trace, CUPTI_DOMAIN_DRIVER, cuGraphLaunch_id, &c);
+    assert_int_equal(seen_count, 0);
 }
 
 static void a_graph_launch_carries_its_kernels(void **state)

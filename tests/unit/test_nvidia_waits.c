@@ -229,6 +229,23 @@ static void devices_are_asked_for_once_a_context(void **state)
     assert_true(device_questions <= 1);
 }
 
+/* The word that CUPTI keeps from entry to exit holds anything where a session starts in between. */
+static void a_call_that_began_before_us_is_not_reported(void **state)
+{
+    (void)state;
+    int64_t now = clock_mono();
+    int result = CUDA_OK;
+    uint64_t words[] = {1, (uint64_t)now - 1000 * MS, UINT64_MAX, (uint64_t)now << 3};
+    atomic_store(&trace.since, now);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct cupti_callback c = {.site = CUPTI_SITE_EXIT, .data = &words[i], .result = &result};
+        launches_callback(&trace, CUPTI_DOMAIN_DRIVER, cuCtxSynchronize_id, &c);
+    }
+    assert_int_equal(wait_count, 0);
+    call(cuCtxSynchronize_id, 1, NULL, 0);
+    assert_int_equal(wait_count, 1);
+}
+
 static void nothing_is_reported_where_it_is_not_asked_for(void **state)
 {
     (void)state;
@@ -247,6 +264,7 @@ int main(void)
         T(an_asynchronous_copy_is_reported_where_it_waited),
         T(memory_and_code),
         T(devices_are_asked_for_once_a_context),
+        T(a_call_that_began_before_us_is_not_reported),
         T(nothing_is_reported_where_it_is_not_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

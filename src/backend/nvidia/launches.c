@@ -203,11 +203,18 @@ static void exit_kernel(struct sink *s, uint32_t id, const struct cupti_callback
             s->ops->launch(s, &l);
 }
 
+/* True where the word of a graph launch was written in this session. */
+static bool graph_entered(struct trace *t, uint64_t word)
+{
+    return timed(t) ? (int64_t)word >= atomic_load_explicit(&t->since, memory_order_relaxed)
+                    : word == 1;
+}
+
 static void exit_graph(struct trace *t, struct sink *s, const struct cupti_callback *c)
 {
     uint64_t entered = *c->data;
     bool failed = call_result(c) != CUDA_OK;
-    if (!entered || (!failed && !timed(t)))
+    if (!entered || (!failed && !timed(t)) || !graph_entered(t, entered))
         return;
     struct graph_info g = graph_of(c);
     struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_GRAPH_END,

@@ -454,6 +454,7 @@ static int trace_start(struct trace *t, struct err *e)
 {
     if (forked(t))
         return err_set(e, GPUFL_E_STATE, "a forked process cannot be traced");
+    atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
     int result = kinds_enable(t);
     if (result == CUPTI_E_NOT_INITIALIZED)

@@ -23,6 +23,7 @@ struct trace {
     cupti_subscriber subscriber;    /* NULL: not subscribed [owner] */
     pid_t process;                  /* that subscribed [owner] */
     _Atomic(struct sink *) live;    /* where callbacks report, NULL: nowhere. Release, acquire */
+    _Atomic int64_t since;          /* ns: when `live` was set; entries before are not ours */
     _Atomic bool time_graphs;       /* graph launches are reported at their exit too */
     _Atomic bool waits;             /* calls that wait are reported */
     _Atomic bool floor;             /* only counting: see trace_ops.floor */

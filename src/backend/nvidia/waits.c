@@ -187,6 +187,8 @@ void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupt
     int64_t duration = (int64_t)(((uint64_t)now - word) & START_MASK);
     if (!f->always && duration < LONG_NS)
         return;
+    if (now - duration < atomic_load_explicit(&t->since, memory_order_relaxed))
+        return; /* entered before this session: the word is anything */
     uint32_t stack = f->always ? (uint32_t)(word >> START_BITS) : s->ops->stack(s);
     struct launch l = {.kind = LAUNCH_OTHER, .correlation = c->correlation, .stack = stack};
     if (f->recorded && !f->always && stack)
