@@ -5,6 +5,7 @@
 #include "analyze/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "symbol/fold.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,7 @@ void stacks_fini(struct model *m)
     mem_free(s->symbols);
     mem_free(s->ids);
     mem_free(s->merged);
+    mem_free(s->room);
     stacks_init(m);
 }
 
@@ -326,26 +328,44 @@ static void describe(const struct stacks_step *step, bool user, struct stacks_pl
     }
 }
 
-/* The innermost function of the program; without one the innermost that is known at all; at
- * last the mark at which the walk ended. */
-static bool find_place(const struct model *m, uint32_t node, struct stacks_place *p)
+enum { STEPS_MAX = 2 * STACKS_DEPTH };
+
+/* Room for a stack's functions. */
+struct stacks_room {
+    struct stacks_step steps[STEPS_MAX];
+    struct fold_frame frames[STEPS_MAX];
+};
+
+static struct fold_frame as_frame(const struct model *m, const struct stacks_step *step)
+{
+    return (struct fold_frame){.language = (enum fold_language)step->kind,
+                               .function = model_text(m, step->function),
+                               .module = stacks_module_path(m, step->module),
+                               .file = model_text(m, step->file),
+                               .line = step->line};
+}
+
+/* The place by the rule of symbol/fold.h. Where that points at nothing the stack's own mark tells
+ * why, if it has one. False: the stack is empty. */
+static bool find_place(const struct model *m, struct stacks_room *room, uint32_t node,
+                       struct stacks_place *p)
 {
     struct stacks_walk w = {.node = node};
-    struct stacks_step step, library = {0}, mark = {0};
-    while (stacks_next(&m->stacks, &w, &step)) {
-        if (step.kind != STACKS_MARK && stacks_is_user(m, &step)) {
-            describe(&step, true, p);
-            return true;
-        }
-        if (step.kind == STACKS_MARK && !mark.kind)
-            mark = step;
-        else if (step.kind != STACKS_MARK && !library.kind)
-            library = step;
+    const struct stacks_step *mark = NULL;
+    size_t n = 0;
+    for (; n < STEPS_MAX && stacks_next(&m->stacks, &w, &room->steps[n]); n++) {
+        room->frames[n] = as_frame(m, &room->steps[n]);
+        if (room->steps[n].kind == STACKS_MARK && !mark)
+            mark = &room->steps[n];
     }
-    if (!mark.kind && !library.kind)
-        return false;
-    describe(mark.kind ? &mark : &library, false, p);
-    return true;
+    size_t at = fold_user(room->frames, n);
+    if (at != FOLD_NONE)
+        describe(&room->steps[at], fold_classify(&room->frames[at]) == FOLD_USER, p);
+    else if (mark)
+        describe(mark, false, p);
+    else
+        *p = (struct stacks_place){.mark = intern_str(m->names, "<driver-internal>")};
+    return n > 0;
 }
 
 /* Of several functions on a line (instances of a template) the one that sorts first. */
@@ -356,23 +376,28 @@ static void name_place(const struct model *m, struct stacks_place *at, uint32_t 
         at->function = function;
 }
 
-static int find_places(struct model *m)
+/* Most nodes are only on the way to another one: places are found when they are asked for. */
+int stacks_find_place(struct model *m, uint32_t node, uint32_t *place)
 {
     struct stacks *s = &m->stacks;
+    struct stacks_place p;
     int code = 0;
-    for (uint32_t i = 1; !code && i < s->nodes.count; i++) {
-        struct stacks_place p;
-        uint32_t at;
-        if (!find_place(m, i, &p))
-            continue;
-        code = keyed_put(&s->places, &p, &at, NULL);
-        if (code || !at)
-            continue;
-        struct stacks_place *place = keyed_at(&s->places, at);
-        name_place(m, place, p.function);
-        place->user |= p.user;
-        ((struct stacks_node *)keyed_at(&s->nodes, i))->place = at;
+    *place = 0;
+    if (!node || node >= s->nodes.count)
+        return 0;
+    struct stacks_node *n = keyed_at(&s->nodes, node);
+    if (!n->placed) {
+        if (!s->room && !(s->room = mem_alloc(sizeof *s->room)))
+            return GPUFL_E_NOMEM;
+        n->placed = true;
+        code = find_place(m, s->room, node, &p) ? keyed_put(&s->places, &p, &n->place, NULL) : 0;
+        struct stacks_place *at = n->place ? keyed_at(&s->places, n->place) : NULL;
+        if (at) {
+            name_place(m, at, p.function);
+            at->user |= p.user;
+        }
     }
+    *place = n->place;
     return code;
 }
 
@@ -398,7 +423,7 @@ int stacks_finish(struct model *m)
 {
     int code = m->stacks.raw ? place_all(&m->stacks) : 0;
     drop_raw(&m->stacks);
-    return code ? code : find_places(m);
+    return code;
 }
 
 void stacks_drop_ids(struct stacks *s)
@@ -406,6 +431,8 @@ void stacks_drop_ids(struct stacks *s)
     mem_free(s->ids);
     s->ids = NULL;
     s->id_count = 0;
+    mem_free(s->room);
+    s->room = NULL;
 }
 
 /* ---- two sessions ----------------------------------------------------------------------- */
@@ -462,7 +489,7 @@ int stacks_merge(struct model *into, const struct model *from, int64_t shift)
     s->cut += o->cut;
     mem_free(modules);
     mem_free(frames);
-    return code ? code : find_places(into);
+    return code;
 }
 
 /* ---- walking ---------------------------------------------------------------------------- */

@@ -6,8 +6,8 @@
  * innermost frame and the node that called it, and stacks form a tree. Index 0 of
  * each table stands for none or unknown.
  *
- * The place of a stack is the line a person would look at: of its innermost frame
- * that is theirs (stacks_fold.c). Ids that refer to nothing, to themselves or in
+ * The place of a stack is the line a person would look at, by the rule of
+ * symbol/fold.h. Ids that refer to nothing, to themselves or in
  * circles end the stack there. Memory is bounded by ceilings. Owner's thread. */
 #ifndef GPUFL_ANALYZE_STACKS_H
 #define GPUFL_ANALYZE_STACKS_H
@@ -61,8 +61,9 @@ struct stacks_symbol {
 struct stacks_node {
     uint32_t parent, frame;
     /* not of the key: */
-    uint32_t place; /* of the stack that ends here; after finish */
-    uint32_t depth; /* nodes, this one included */
+    uint32_t place; /* of the stack that ends here, once placed */
+    uint16_t depth; /* nodes, this one included */
+    bool placed;    /* stacks_find_place was asked */
 };
 
 /* Where in the source; told apart by file and line, without these by function, module or
@@ -85,8 +86,9 @@ struct stacks {
     uint32_t *ids; /* owned: the log's id of a stack to its node; from stacks_finish to the end of
                       model_finish */
     size_t id_count;
-    uint32_t *merged; /* owned: during a merge, the other model's node to the one here */
-    uint64_t cut;     /* stacks that refer to themselves or go too deep */
+    struct stacks_room *room; /* owned: for one stack's functions, while places are found */
+    uint32_t *merged;         /* owned: during a merge, the other model's node to the one here */
+    uint64_t cut;             /* stacks that refer to themselves or go too deep */
 };
 
 void stacks_init(struct model *m);
@@ -110,11 +112,9 @@ static inline const struct stacks_node *stacks_node_at(const struct stacks *s, u
                                                       node * sizeof(struct stacks_node));
 }
 
-/* The place of a node; 0: the stack was not captured, or nothing is known of it. */
-static inline uint32_t stacks_place_of(const struct stacks *s, uint32_t node)
-{
-    return node && node < s->nodes.count ? stacks_node_at(s, node)->place : 0;
-}
+/* The place of a node, *place 0: the stack was not captured, or is empty. After stacks_finish or
+ * stacks_merge. 0 or GPUFL_E_NOMEM. */
+int stacks_find_place(struct model *m, uint32_t node, uint32_t *place);
 
 /* NULL for 0. */
 static inline const struct stacks_place *stacks_place_at(const struct stacks *s, uint32_t place)
@@ -143,8 +143,8 @@ struct stacks_walk {
 
 bool stacks_next(const struct stacks *s, struct stacks_walk *w, struct stacks_step *step);
 
-/* Is this function the program's own, neither a runtime's nor a library's? (stacks_fold.c) */
-bool stacks_is_user(const struct model *m, const struct stacks_step *step);
+/* The path of a module's file; "" where it is not known. */
+const char *stacks_module_path(const struct model *m, uint32_t module);
 
 /* "train.py:90", "libfoo.so+0x1a2b", "<driver-internal>"; "" for place 0. Not cleaned. */
 void stacks_put_place(const struct model *m, uint32_t place, struct buf *out);

@@ -299,9 +299,10 @@ static int add_call(struct model *m, uint32_t line, const struct sync_wait *w)
 
 static int line_of(struct model *m, uint32_t stack, int call, uint32_t *line, uint32_t *node)
 {
+    uint32_t place;
     *node = stacks_node_of(&m->stacks, stack);
-    return find_line(&m->sync, stacks_place_of(&m->stacks, *node), !calls[call].blocks, *node,
-                     line);
+    int code = stacks_find_place(m, *node, &place);
+    return code ? code : find_line(&m->sync, place, !calls[call].blocks, *node, line);
 }
 
 static int add_all(struct model *m, const struct sync_list *list, struct keyed *lasts,
@@ -437,8 +438,9 @@ static int merge_lines(struct model *into, const struct model *from, int64_t shi
         const struct sync_line *o = sum_sync_line(&from->sync, i);
         if (!o->count && !o->idle)
             continue;
-        uint32_t node = o->node ? into->stacks.merged[o->node] : 0;
-        code = find_line(s, stacks_place_of(&into->stacks, node), o->apart, node, &twins[i]);
+        uint32_t node = o->node ? into->stacks.merged[o->node] : 0, place;
+        code = stacks_find_place(into, node, &place);
+        code = code ? code : find_line(s, place, o->apart, node, &twins[i]);
         code = code ? code : merge_line(keyed_at(&s->lines, twins[i]), o, shift);
     }
     return code;
