@@ -63,6 +63,7 @@ static const struct {
     {OPT_system_sample_rate_ms, 0, 3600000},
     {OPT_kernel_sample_rate_ms, 0, INT32_MAX},
     {OPT_flush_interval_ms, 10, 10000},
+    {OPT_duration_ms, 0, 3153600000000}, /* a hundred years: in ns it still fits */
     {OPT_activity_buffer_bytes, 1 << 12, 1 << 30},
     {OPT_activity_pool_bytes, 1 << 12, INT64_MAX},
 };

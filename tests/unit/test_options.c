@@ -319,6 +319,22 @@ static void test_sizes(void **state)
     options_free(&o);
 }
 
+/* In ns it has to fit, too. */
+static void test_longest_duration(void **state)
+{
+    (void)state;
+    struct options o;
+    setenv("GPUFL_DURATION_MS", "9223372036854775807", 1);
+    assert_int_equal(options_resolve(&o, NULL, false, &say), 0);
+    assert_string_equal(said.code, "bad_option_value");
+    assert_int_equal(o.duration_ms, 0);
+    options_free(&o);
+    setenv("GPUFL_DURATION_MS", "3153600000000", 1);
+    assert_int_equal(options_resolve(&o, NULL, false, &say), 0);
+    assert_true(o.duration_ms == 3153600000000);
+    options_free(&o);
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -433,7 +449,8 @@ int main(void)
         TEST(test_config_file),       TEST(test_rules),
         TEST(test_injected_defaults), TEST(test_secret_is_not_told),
         TEST(test_disabled),          TEST(test_sizes),
-        TEST(test_no_memory),         TEST(test_document),
+        TEST(test_longest_duration),  TEST(test_no_memory),
+        TEST(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
