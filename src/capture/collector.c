@@ -164,7 +164,7 @@ void collector_cycle(struct collector *c, bool flush, bool all)
         ops->drain(c->trace);
     collector_step();
     if (!c->exit_first && capture_sink.recorded[RECORD_kernel])
-        c->exit_first = fork_exit_first() == 0;
+        c->exit_first = fork_exit_first(FORK_RECORDED) == 0;
     sampling_drain();
     messages_drain(c->writer, names_table());
     c->ledger.scopes_lost = c->drain.lost;

@@ -13,6 +13,7 @@
 #include "capture/threads.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -38,7 +39,13 @@ int fork_watch(void)
     return 0;
 }
 
-int fork_exit_first(void)
+int fork_exit_first(enum fork_stage stage)
 {
-    return atexit(session_exit) ? GPUFL_E_NOMEM : 0;
+    static _Atomic bool done[FORK_STAGES]; /* relaxed: two handlers do no harm */
+    if (atomic_load_explicit(&done[stage], memory_order_relaxed))
+        return 0;
+    if (atexit(session_exit))
+        return GPUFL_E_NOMEM;
+    atomic_store_explicit(&done[stage], true, memory_order_relaxed);
+    return 0;
 }

@@ -9,10 +9,18 @@
 /* Installs the fork handler, once a process. 0 or GPUFL_E_NOMEM. [owner] */
 int fork_watch(void);
 
+/* What may have installed exit handlers of its own. */
+enum fork_stage {
+    FORK_STARTED,  /* nobody yet */
+    FORK_TRACING,  /* the vendor's libraries, when they were loaded */
+    FORK_RECORDED, /* the driver, when it came up */
+    FORK_STAGES
+};
+
 /* Puts our exit handler before all that are installed so far: handlers run last in,
- * first out, and ours must find the vendor's libraries whole. They install theirs when
- * they are loaded and when the driver comes up, so this is called after the engines
- * are attached and again with the first record. 0 or GPUFL_E_NOMEM. [any] */
-int fork_exit_first(void);
+ * first out, and ours must find the vendor's libraries whole. Once for each stage of
+ * the process: handlers cannot be taken back, and sessions may be many.
+ * 0 or GPUFL_E_NOMEM. [any] */
+int fork_exit_first(enum fork_stage stage);
 
 #endif

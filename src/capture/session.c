@@ -183,7 +183,7 @@ static int launch(struct session *s, int64_t began)
         return rc;
     open_gate(s);
     c->trace_started = engines_start(o, c->backend, c->trace);
-    rc = fork_exit_first();
+    rc = fork_exit_first(c->trace_started ? FORK_TRACING : FORK_STARTED);
     if (rc)
         return rc;
     rc = sampling_begin(o, c->backend);
@@ -285,8 +285,13 @@ int session_start(const struct gpufl_options *code, bool injected)
     if (!start_lock(injected))
         return 0; /* somebody is starting it */
     atomic_store_explicit(&starter, thread_id(), memory_order_relaxed);
+    /* One that is ending by itself is waited for: the next one comes after it. */
+    bool ending = !injected && session.state == STATE_RUNS && !session_active() &&
+                  !collector_await_end(&FLUSH);
     bool once = session.options.traced && session.state == STATE_RUNS && collector_ended();
-    if (session.state == STATE_RUNS && !collector_ended()) {
+    if (ending) {
+        rc = GPUFL_E_TIMEOUT;
+    } else if (session.state == STATE_RUNS && !collector_ended()) {
         merge(&session, code);
         rc = 0;
     } else if (once || session.state == STATE_STUCK) {

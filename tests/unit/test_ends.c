@@ -247,6 +247,61 @@ static void test_exit_while_another_thread_shuts_down(void **state)
     assert_int_equal(log.ledger.final, 1);
 }
 
+/* ---- many sessions ------------------------------------------------------------------------------ */
+
+int __cxa_atexit(void (*fn)(void *), void *arg, void *object);
+
+static int handlers; /* that atexit was given */
+
+/* Instead of libc's: counts. */
+int atexit(void (*fn)(void))
+{
+    handlers++;
+    return __cxa_atexit((void (*)(void *))(uintptr_t)fn, NULL, NULL);
+}
+
+static void run_many_sessions(void)
+{
+    int before = handlers;
+    for (int i = 0; i < 50; i++) {
+        start();
+        scope("a");
+        gpufl_shutdown();
+    }
+    must(handlers - before == 1, 40);
+    start();
+    scope("the last one's");
+    exit(0);
+}
+
+/* Each leaves nothing behind in the process; the last one ends with it all the same. */
+static void test_many_sessions(void **state)
+{
+    (void)state;
+    expect_exit(in_child(run_many_sessions), 0);
+    assert_int_equal(session_count(logs), 51);
+}
+
+static void run_init_at_the_end(void)
+{
+    setenv("GPUFL_DURATION_MS", "50", 1);
+    start_on_slow_disk(200);
+    unsetenv("GPUFL_DURATION_MS");
+    while (gpufl_active())
+        sched_yield();
+    start(); /* while the end of the first one is being written */
+    must(gpufl_active(), 41);
+    scope("of the second");
+    exit(0);
+}
+
+static void test_init_while_a_session_ends_by_itself(void **state)
+{
+    (void)state;
+    expect_exit(in_child(run_init_at_the_end), 0);
+    assert_int_equal(session_count(logs), 2);
+}
+
 /* ---- _exit, SIGKILL ------------------------------------------------------------------------------ */
 
 static void run_quick_exit(void)
@@ -447,6 +502,8 @@ int main(int argc, char **argv)
         TEST(test_exit_waits_for_a_slow_collector),
         TEST(test_exit_does_not_wait_for_a_wedged_disk),
         TEST(test_exit_while_another_thread_shuts_down),
+        TEST(test_many_sessions),
+        TEST(test_init_while_a_session_ends_by_itself),
         TEST(test_quick_exit_leaves_what_was_flushed),
         TEST(test_kill_leaves_what_was_flushed),
         TEST(test_forked_child_is_silent),
