@@ -15,6 +15,8 @@
 
 #define LINES_MAX (1u << 30)
 
+enum { DEVICES_MAX = 256 }; /* every line of the session's life lists them all */
+
 const char *const peer_channel_names[PEER_CHANNEL_COUNT] = {"device", "scope", "system", "sass"};
 
 int peer_encoder_open(struct peer_encoder **out, const struct peer_encode_config *c)
@@ -150,7 +152,7 @@ static int learn_row(struct peer_encoder *e, const struct wire_batch *b, size_t 
     *taken = true;
     switch (b->type) {
     case RECORD_device:
-        return define(&e->devices, b, COL_device_id, i);
+        return e->devices.live < DEVICES_MAX ? define(&e->devices, b, COL_device_id, i) : 0;
     case RECORD_stream:
         return define(&e->streams, b, COL_stream_id, i);
     case RECORD_config:
@@ -358,6 +360,18 @@ static void put_static_device(struct peer_encoder *e, struct buf *b, const struc
     buf_char(b, '}');
 }
 
+/* The device with the smallest id above that one, or NULL. */
+static const struct device_row *next_device(const struct peer_encoder *e, int64_t after)
+{
+    const int64_t *least = NULL;
+    for (uint32_t i = 0; i < e->devices.row_count; i++) {
+        const int64_t *row = e->devices.rows + (size_t)i * e->devices.width;
+        if (row[0] > after && (!least || row[0] < least[0]))
+            least = row;
+    }
+    return least ? (const void *)(least + 1) : NULL;
+}
+
 /* An array of the devices of a vendor (NULL: all), each written by put. */
 static void put_devices(struct peer_encoder *e, struct buf *b, const char *key, const char *vendor,
                         void (*put)(struct peer_encoder *, struct buf *, const struct device_row *))
@@ -365,8 +379,7 @@ static void put_devices(struct peer_encoder *e, struct buf *b, const char *key, 
     put_key(b, key);
     buf_char(b, '[');
     bool first = true;
-    for (uint32_t i = 0; i < e->devices.row_count; i++) { /* in order of definition */
-        const struct device_row *d = (const void *)(e->devices.rows + i * e->devices.width + 1);
+    for (const struct device_row *d = NULL; (d = next_device(e, d ? d->id : 0));) {
         size_t len;
         if (vendor && strcmp(peer_text(e, d->vendor, &len), vendor) != 0)
             continue;

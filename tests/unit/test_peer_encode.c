@@ -306,6 +306,27 @@ static void test_large_ids(void **state)
     }
 }
 
+/* Devices stand in the order of their ids, whichever was learnt first, and a log of
+ * nothing but devices does not make lines without end. */
+static void test_order_of_devices(void **state)
+{
+    (void)state;
+    struct peer_encoder *e = peer_ours();
+    for (int64_t id = 3; id > 1; id--)
+        ROWS(e, device, {.id = id, .index = id - 1, .name = NAME_GPU});
+    ROWS(e, window, {.time = 1});
+    const char *first = strstr(peer_ours_lines(e, PEER_SYSTEM), "\"devices\":[{\"id\":0,");
+    assert_non_null(first);
+    assert_true(strstr(first, "{\"id\":1,") < strstr(first, "{\"id\":2,"));
+    for (int64_t id = 4; id < 5000; id++)
+        ROWS(e, device, {.id = id, .index = id - 1, .name = NAME_GPU});
+    peer_ours_drain(e);
+    ROWS(e, window, {.time = 2});
+    assert_non_null(strstr(peer_ours_lines(e, PEER_SYSTEM), "{\"id\":200,"));
+    assert_true(peer_encoder_lines(e, PEER_SYSTEM)->len < 200000);
+    peer_encoder_close(e);
+}
+
 /* Memory in use without a total: how much is free is not known. */
 static void test_free_memory_needs_a_total(void **state)
 {
@@ -368,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_host_without_cpu_is_left_out),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_large_ids),
+        cmocka_unit_test(test_order_of_devices),
         cmocka_unit_test(test_free_memory_needs_a_total),
         cmocka_unit_test(test_name_with_nul),
         cmocka_unit_test(test_out_of_memory),
