@@ -99,14 +99,31 @@ static int flush(struct exporter *x, bool all)
     return 0;
 }
 
+/* Takes back what was begun: half a session is none, and would stand in the way of the next
+ * try. Only files that we made are ours to remove. */
+static void remove_files(const struct exporter *x, const bool made[PEER_CHANNEL_COUNT])
+{
+    char path[PATH_MAX], file[32];
+    for (int c = 0; c < PEER_CHANNEL_COUNT; c++) {
+        snprintf(file, sizeof file, "%s.1.log.gz", peer_channel_names[c]);
+        if (made[c] && !path_join(path, sizeof path, x->home, file))
+            unlink(path);
+    }
+    rmdir(x->home); /* stays where there is something else in it */
+}
+
 static int close_files(struct exporter *x, int code)
 {
+    bool made[PEER_CHANNEL_COUNT];
     for (int c = 0; c < PEER_CHANNEL_COUNT; c++) {
+        made[c] = x->files[c] != NULL;
         errno = 0;
         if (x->files[c] && gzclose(x->files[c]) != Z_OK && !code)
             code = write_failed(x);
         x->files[c] = NULL;
     }
+    if (code && *x->home)
+        remove_files(x, made);
     return code;
 }
 
@@ -189,6 +206,26 @@ static int export_session(const struct discover_session *s, const char *dir, str
     return code;
 }
 
+/* One session that cannot be read does not cost the others; the first such is told. */
+static int export_all(const struct discover *d, const char *dir, struct err *e)
+{
+    size_t written = 0;
+    struct err first = {0};
+    for (size_t i = 0; i < d->count; i++) {
+        struct err one = {0};
+        int code = export_session(&d->sessions[i], dir, &one);
+        written += !code;
+        if (code && code != GPUFL_E_CORRUPT)
+            return err_set(e, code, "%s", one.text);
+        if (code && !first.code)
+            first = one;
+    }
+    if (first.code && written)
+        return err_set(e, first.code, "%s; the other %zu of %zu sessions were written", first.text,
+                       written, d->count);
+    return first.code ? err_set(e, first.code, "%s", first.text) : 0;
+}
+
 int gpufl_export_gpuflight(const char *path, const char *dir, char *error, size_t error_size)
 {
     struct err e = {0};
@@ -198,8 +235,7 @@ int gpufl_export_gpuflight(const char *path, const char *dir, char *error, size_
         code = discover_open(&d, path, &e);
     if (!code) {
         code = file_mkdirs(dir, 0777, &e);
-        for (size_t i = 0; !code && i < d.count; i++)
-            code = export_session(&d.sessions[i], dir, &e);
+        code = code ? code : export_all(&d, dir, &e);
         discover_close(&d);
     }
     if (code && error && error_size)

@@ -403,6 +403,34 @@ static void test_export(void **state)
                      GPUFL_E_NOENT);
 }
 
+/* A session that cannot be read does not cost the others; what is begun and not finished is
+ * taken back, so that the next try finds room. */
+static void test_export_failures(void **state)
+{
+    char error[512] = "", out[PATH_MAX];
+    (void)state;
+    assert_int_equal(mkdir(tmpdir_path("mixed"), 0777), 0);
+    assert_int_equal(mkdir(tmpdir_path("mixed/a"), 0777), 0);
+    tmpdir_write("mixed/a/device.log", "no log\n", 7);
+    make_session("good", false, true, 3);
+    assert_int_equal(rename(tmpdir_path("good"), tmpdir_path("mixed/good")), 0);
+    snprintf(out, sizeof out, "%s/mixed-out", tmpdir);
+    assert_int_equal(gpufl_export_gpuflight(tmpdir_path("mixed"), out, error, sizeof error),
+                     GPUFL_E_CORRUPT);
+    assert_non_null(strstr(error, "not a session log"));
+    assert_non_null(strstr(error, "the other 1 of 2 sessions were written"));
+    assert_true(file_is_regular(tmpdir_path("mixed-out/good/device.1.log.gz")));
+    /* Here the second file that is to be made is in the way, and is not ours. */
+    assert_int_equal(mkdir(tmpdir_path("again"), 0777), 0);
+    assert_int_equal(mkdir(tmpdir_path("again/good"), 0777), 0);
+    tmpdir_write("again/good/scope.1.log.gz", "x", 1);
+    snprintf(out, sizeof out, "%s/again", tmpdir);
+    assert_int_equal(gpufl_export_gpuflight(tmpdir_path("mixed/good"), out, error, sizeof error),
+                     GPUFL_E_STATE);
+    assert_false(file_exists(tmpdir_path("again/good/device.1.log.gz")));
+    assert_true(file_is_regular(tmpdir_path("again/good/scope.1.log.gz")));
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -439,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_one_part),
         cmocka_unit_test(test_export),
+        cmocka_unit_test(test_export_failures),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
