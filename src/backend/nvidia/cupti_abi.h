@@ -582,7 +582,7 @@ enum {
     X(false, int, cuptiGetTimestamp, (uint64_t * ns))                                              \
     X(false, int, cuptiGetDeviceId, (cuda_context context, uint32_t * device))                     \
     X(false, int, cuptiGetStreamIdEx,                                                              \
-      (cuda_context context, cuda_stream stream, uint8_t per_thread, uint32_t *number))            \
+      (cuda_context context, cuda_stream stream, uint8_t per_thread, uint32_t * number))           \
     X(false, int, cuptiSetThreadIdType, (int type))                                                \
     X(false, int, cuptiFinalize, (void))
 
