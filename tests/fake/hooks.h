@@ -8,21 +8,27 @@
 #include "backend/nvidia/cuda_abi.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-enum fake_work { FAKE_KERNEL, FAKE_COPY, FAKE_FILL, FAKE_SYNC };
+enum fake_work { FAKE_KERNEL, FAKE_COPY, FAKE_FILL, FAKE_SYNC, FAKE_MEMORY };
 
 struct fake_op {
     enum fake_work work;
     uint32_t correlation;
     uint32_t stream;    /* number */
+    uint32_t event;     /* FAKE_SYNC: number */
     int64_t start, end; /* CLOCK_MONOTONIC ns on the fake GPU (FAKE_SYNC: of the host's wait) */
     const char *name;   /* FAKE_KERNEL */
     unsigned grid[3], block[3];
-    unsigned shared; /* dynamic, bytes */
-    uint64_t bytes;  /* FAKE_COPY, FAKE_FILL */
-    int kind;        /* FAKE_COPY: CUPTI copy kind; FAKE_SYNC: type */
-    uint32_t graph;  /* 0: not of a graph */
+    unsigned shared, shared_static; /* bytes */
+    unsigned registers, local;      /* per thread; bytes a thread */
+    uint64_t bytes;                 /* FAKE_COPY, FAKE_FILL, FAKE_MEMORY */
+    uint64_t address;               /* FAKE_MEMORY */
+    int memory;                     /* FAKE_COPY: kind of the host's memory; FAKE_MEMORY */
+    bool async;                     /* FAKE_COPY */
+    int kind; /* FAKE_COPY: CUPTI copy kind; FAKE_SYNC: type; FAKE_MEMORY: 1 allocate, 2 free */
+    uint32_t graph; /* 0: not of a graph */
     uint64_t graph_node;
 };
 

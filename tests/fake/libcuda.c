@@ -1,127 +1,138 @@
 /* libcuda.c - a driver without a GPU, at the real soname libcuda.so.1.
  *
- * What the capture library and the test program need: initialization that loads
+ * What the capture library and test programs need: initialization that loads
  * CUDA_INJECTION64_PATH as the real cuInit does, one device, streams that run
- * their work one after the other in real time, graphs of kernel nodes and child
- * graphs. Every call tells the fake profiling library. Thread-safe by one lock. */
-#include "hooks.h"
+ * their work one after the other in real time, and waits that last until it is
+ * done. Memory is in memory.c, kernels of modules in modules.c, graphs in graphs.c.
+ * Every call tells the fake profiling library. Thread-safe by one lock a file. */
+#include "driver.h"
 
 #include "backend/nvidia/cupti_abi.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
 EXPORT fake_hooks_slot fake_cuda_hooks; /* release by its writer, acquire here */
 
-enum { STREAMS = 64, NODES = 64, COPY_NS_PER_KIB = 30 };
+enum { STREAMS = 64, DEFAULT_STREAM = 7, SHARED_MOST = 232448 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool initialized;
-static _Atomic uint32_t last_correlation;
-static int64_t stream_end[STREAMS]; /* guarded by lock: when the work queued so far ends */
-static uint32_t stream_count =
-    8; /* guarded by lock; numbers below 8 are taken, 7 is the default stream */
+static _Atomic uint32_t last_correlation, last_event;
+static int64_t stream_ends[STREAMS]; /* guarded by lock: when the work queued so far ends */
+/* guarded by lock; numbers up to the default stream's are taken */
+static uint32_t stream_count = DEFAULT_STREAM + 1;
 
-struct cuda_node_handle {
-    int type;
-    int64_t duration;
-    struct cuda_graph_handle *child;
-};
+/* ---- what all files use ------------------------------------------------------------------ */
 
-struct cuda_graph_handle {
-    struct cuda_node_handle nodes[NODES];
-    size_t count;
-};
-
-struct cuda_exec_handle {
-    struct cuda_graph_handle graph;
-    uint32_t number;
-};
-
-/* Who listens, or hooks that nobody hears. */
-static const struct fake_hooks *hooks(void)
+const struct fake_hooks *driver_hooks(void)
 {
     static const struct fake_hooks none;
     const struct fake_hooks *h = atomic_load_explicit(&fake_cuda_hooks, memory_order_acquire);
     return h ? h : &none;
 }
 
-static int64_t now(void)
+int64_t driver_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-static uint32_t stream_number(cuda_stream s)
-{
-    return s ? (uint32_t)(uintptr_t)s : 7;
-}
-
-/* One driver call: the callbacks around it. */
-struct call {
-    uint32_t cbid, correlation;
-    const char *function, *symbol;
-    const void *params;
-    uint64_t data;
-};
-
-static void call_enter(struct call *c, uint32_t cbid, const char *function, const void *params,
-                       const char *symbol)
+void call_enter(struct call *c, uint32_t cbid, const char *function, const void *params,
+                const char *symbol)
 {
     *c = (struct call){cbid, atomic_fetch_add(&last_correlation, 1) + 1, function, symbol, params,
                        0};
-    const struct fake_hooks *h = hooks();
+    const struct fake_hooks *h = driver_hooks();
     if (h->api)
         h->api(cbid, CUPTI_SITE_ENTER, function, params, NULL, c->correlation, &c->data, symbol);
 }
 
-static int call_exit(struct call *c, int result)
+int call_exit(struct call *c, int result)
 {
-    const struct fake_hooks *h = hooks();
+    const struct fake_hooks *h = driver_hooks();
     if (h->api)
         h->api(c->cbid, CUPTI_SITE_EXIT, c->function, c->params, &result, c->correlation, &c->data,
                c->symbol);
     return result;
 }
 
-/* Queues work of some duration on a stream. The profiling library is told without
- * the lock: it has one of its own. */
-static void queue_op(struct fake_op *op, int64_t duration)
+uint32_t stream_number(cuda_stream s)
+{
+    return s ? (uint32_t)(uintptr_t)s : DEFAULT_STREAM;
+}
+
+int64_t stream_end(uint32_t stream)
+{
+    int64_t end = 0;
+    pthread_mutex_lock(&lock);
+    for (uint32_t s = 0; s < STREAMS; s++)
+        if ((stream == CUPTI_NONE || s == stream % STREAMS) && stream_ends[s] > end)
+            end = stream_ends[s];
+    pthread_mutex_unlock(&lock);
+    return end;
+}
+
+void stream_hold(uint32_t stream, int64_t until)
 {
     pthread_mutex_lock(&lock);
-    int64_t *end = &stream_end[op->stream % STREAMS], t = now();
-    op->start = *end > t ? *end + 200 : t + 2000;
-    op->end = *end = op->start + duration;
+    int64_t *end = &stream_ends[stream % STREAMS];
+    *end = *end > until ? *end : until;
     pthread_mutex_unlock(&lock);
-    const struct fake_hooks *h = hooks();
+}
+
+void tell_op(const struct fake_op *op)
+{
+    const struct fake_hooks *h = driver_hooks();
     if (h->op)
         h->op(op);
 }
 
+/* The profiling library is told without the lock: it has one of its own. */
+void queue_op(struct fake_op *op, int64_t duration)
+{
+    pthread_mutex_lock(&lock);
+    int64_t *end = &stream_ends[op->stream % STREAMS], t = driver_now();
+    op->start = *end > t ? *end + 200 : t + 2000;
+    op->end = *end = op->start + duration;
+    pthread_mutex_unlock(&lock);
+    tell_op(op);
+}
+
+void wait_until(int64_t ns)
+{
+    struct timespec t = {ns / 1000000000, ns % 1000000000};
+    while (driver_now() < ns)
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+/* ---- fork -------------------------------------------------------------------------------- */
+
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
+    memory_before_fork();
 }
 
 static void after_fork(void)
 {
+    memory_after_fork();
     pthread_mutex_unlock(&lock);
 }
 
-/* A thread of the parent may hold the lock: the child must find it free. */
+/* A thread of the parent may hold a lock: the child must find it free. */
 __attribute__((constructor)) static void watch_fork(void)
 {
     pthread_atfork(before_fork, after_fork, after_fork);
 }
+
+/* ---- device ------------------------------------------------------------------------------- */
 
 EXPORT int cuInit(unsigned flags)
 {
@@ -141,7 +152,7 @@ EXPORT int cuInit(unsigned flags)
         *(void **)&start = dlsym(handle, "InitializeInjection");
     if (start)
         start();
-    const struct fake_hooks *h = hooks();
+    const struct fake_hooks *h = driver_hooks();
     if (h->context)
         h->context(CUPTI_RESOURCE_INIT_FINISHED);
     return CUDA_OK;
@@ -238,196 +249,145 @@ EXPORT int cuStreamIsCapturing(cuda_stream stream, int *state)
     return CUDA_OK;
 }
 
-/* function: the kernel's mangled name, standing in for a handle. shared over the
- * device's limit fails, as a real launch would. */
+EXPORT int cuStreamDestroy_v2(cuda_stream stream)
+{
+    struct call c;
+    call_enter(&c, 326, "cuStreamDestroy_v2", &stream, NULL);
+    return call_exit(&c, CUDA_OK);
+}
+
+/* There is one context, which every thread has. */
+EXPORT int cuDevicePrimaryCtxRetain(cuda_context *context, int device)
+{
+    *context = FAKE_CONTEXT;
+    return device == 0 ? CUDA_OK : DRIVER_E_VALUE;
+}
+
+EXPORT int cuCtxSetCurrent(cuda_context context)
+{
+    return context == FAKE_CONTEXT ? CUDA_OK : DRIVER_E_VALUE;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------ */
+
+/* function: of a module, or the kernel's mangled name, standing in for a handle. shared over
+ * the device's limit fails, as a real launch would. */
 EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                           unsigned by, unsigned bz, unsigned shared, cuda_stream stream,
                           void **arguments, void **extra)
 {
     (void)extra;
+    const struct fake_kernel *k = module_kernel(function);
+    const char *name = k ? k->name : function;
     struct cuda_launch_params p = {function, {gx, gy, gz}, {bx, by, bz}, shared, stream, arguments};
     struct call c;
-    call_enter(&c, 307, "cuLaunchKernel", &p, function);
-    if (shared > 232448)
-        return call_exit(&c, 1);
+    call_enter(&c, 307, "cuLaunchKernel", &p, name);
+    if (shared > SHARED_MOST)
+        return call_exit(&c, DRIVER_E_VALUE);
     struct fake_op op = {.work = FAKE_KERNEL,
                          .correlation = c.correlation,
                          .stream = stream_number(stream),
-                         .name = function,
+                         .name = name,
                          .grid = {gx, gy, gz},
                          .block = {bx, by, bz},
-                         .shared = shared};
-    queue_op(&op, 500 + (int64_t)gx * 10);
+                         .shared = shared,
+                         .shared_static = k ? k->shared : 0,
+                         .registers = k ? k->registers : 32,
+                         .local = k ? k->local : 0};
+    int64_t ns = 500 + (int64_t)gx * 10;
+    if (k)
+        ns = k->ns ? k->ns : *(const int64_t *)arguments[0];
+    queue_op(&op, ns);
     return call_exit(&c, CUDA_OK);
 }
 
-static int copy(uint32_t cbid, const char *function, int kind, size_t bytes, cuda_stream stream)
-{
-    struct call c;
-    call_enter(&c, cbid, function, NULL, NULL);
-    struct fake_op op = {.work = FAKE_COPY,
-                         .correlation = c.correlation,
-                         .stream = stream_number(stream),
-                         .bytes = bytes,
-                         .kind = kind};
-    queue_op(&op, 1000 + (int64_t)(bytes / 1024) * COPY_NS_PER_KIB);
-    return call_exit(&c, CUDA_OK);
-}
-
-EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream stream)
-{
-    (void)to, (void)from;
-    return copy(277, "cuMemcpyHtoDAsync_v2", 1, bytes, stream);
-}
-
-EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, cuda_stream stream)
-{
-    (void)to, (void)from;
-    return copy(279, "cuMemcpyDtoHAsync_v2", 2, bytes, stream);
-}
-
-EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, cuda_stream stream)
-{
-    (void)to, (void)value;
-    struct call c;
-    call_enter(&c, 216, "cuMemsetD8Async", NULL, NULL);
-    struct fake_op op = {.work = FAKE_FILL,
-                         .correlation = c.correlation,
-                         .stream = stream_number(stream),
-                         .bytes = bytes};
-    queue_op(&op, 1000);
-    return call_exit(&c, CUDA_OK);
-}
+/* ---- waits -------------------------------------------------------------------------------- */
 
 /* Waits in real time for what is queued on the stream, or on all of them. */
-static int synchronize(uint32_t cbid, const char *function, int type, uint32_t stream)
+static int synchronize(struct call *c, int type, uint32_t stream, uint32_t event, int64_t until)
 {
-    struct call c;
-    call_enter(&c, cbid, function, NULL, NULL);
     struct fake_op op = {.work = FAKE_SYNC,
-                         .correlation = c.correlation,
+                         .correlation = c->correlation,
                          .stream = stream,
+                         .event = event,
                          .kind = type,
-                         .start = now()};
-    pthread_mutex_lock(&lock);
-    int64_t until = 0;
-    for (uint32_t s = 0; s < STREAMS; s++)
-        if ((stream == CUPTI_NONE || s == stream % STREAMS) && stream_end[s] > until)
-            until = stream_end[s];
-    pthread_mutex_unlock(&lock);
-    struct timespec t = {until / 1000000000, until % 1000000000};
-    while (now() < until)
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-    op.end = now();
-    const struct fake_hooks *h = hooks();
-    if (h->op)
-        h->op(&op);
-    return call_exit(&c, CUDA_OK);
+                         .start = driver_now()};
+    wait_until(until);
+    op.end = driver_now();
+    tell_op(&op);
+    return call_exit(c, CUDA_OK);
 }
 
 EXPORT int cuStreamSynchronize(cuda_stream stream)
 {
-    return synchronize(126, "cuStreamSynchronize", 3, stream_number(stream));
+    struct call c;
+    call_enter(&c, 126, "cuStreamSynchronize", &stream, NULL);
+    uint32_t number = stream_number(stream);
+    return synchronize(&c, 3, number, CUPTI_NONE, stream_end(number));
 }
 
 EXPORT int cuCtxSynchronize(void)
 {
-    return synchronize(17, "cuCtxSynchronize", 4, CUPTI_NONE);
+    struct call c;
+    call_enter(&c, 17, "cuCtxSynchronize", NULL, NULL);
+    return synchronize(&c, 4, CUPTI_NONE, CUPTI_NONE, stream_end(CUPTI_NONE));
 }
 
-EXPORT int cuGraphCreate(cuda_graph *graph, unsigned flags)
+/* ---- events ------------------------------------------------------------------------------- */
+
+struct event {
+    uint32_t number;
+    _Atomic int64_t reached; /* ns, when the work recorded before it ends */
+};
+
+EXPORT int cuEventCreate(struct event **event, unsigned flags)
 {
     (void)flags;
-    *graph = calloc(1, sizeof **graph);
-    return *graph ? CUDA_OK : 2;
-}
-
-/* Not the real signature: a test adds n kernels of a duration, or a child graph. */
-EXPORT void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child)
-{
-    for (int i = 0; i < n && graph->count < NODES; i++)
-        graph->nodes[graph->count++] = (struct cuda_node_handle){CUDA_NODE_KERNEL, duration, NULL};
-    if (child && graph->count < NODES)
-        graph->nodes[graph->count++] = (struct cuda_node_handle){CUDA_NODE_GRAPH, 0, child};
-}
-
-EXPORT int cuGraphGetNodes(cuda_graph graph, cuda_node *nodes, size_t *count)
-{
-    for (size_t i = 0; nodes && i < *count && i < graph->count; i++)
-        nodes[i] = &graph->nodes[i];
-    *count = graph->count;
+    *event = calloc(1, sizeof **event);
+    if (!*event)
+        return 2;
+    (*event)->number = atomic_fetch_add(&last_event, 1) + 1;
     return CUDA_OK;
 }
 
-EXPORT int cuGraphNodeGetType(cuda_node node, int *type)
+EXPORT int cuEventDestroy_v2(struct event *event)
 {
-    *type = node->type;
-    return CUDA_OK;
-}
-
-EXPORT int cuGraphChildGraphNodeGetGraph(cuda_node node, cuda_graph *graph)
-{
-    *graph = node->child;
-    return CUDA_OK;
-}
-
-EXPORT int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags)
-{
-    static _Atomic uint32_t graphs;
-    (void)flags;
-    struct {
-        cuda_exec *exec;
-        cuda_graph graph;
-        unsigned long long flags;
-    } p = {exec, graph, flags};
     struct call c;
-    call_enter(&c, 643, "cuGraphInstantiateWithFlags", &p, NULL);
-    *exec = calloc(1, sizeof **exec);
-    (*exec)->graph = *graph;
-    (*exec)->number = atomic_fetch_add(&graphs, 1) + 1;
-    const struct fake_hooks *h = hooks();
-    if (h->graph_exec)
-        h->graph_exec(CUPTI_RESOURCE_GRAPHEXEC_CREATED, graph, *exec);
+    call_enter(&c, 325, "cuEventDestroy_v2", &event, NULL);
+    free(event);
     return call_exit(&c, CUDA_OK);
 }
 
-EXPORT int cuGraphExecDestroy(cuda_exec exec)
+EXPORT int cuEventRecord(struct event *event, cuda_stream stream)
 {
-    struct cuda_graph_exec_params p = {exec};
+    const struct {
+        struct event *event;
+        cuda_stream stream;
+    } p = {event, stream};
     struct call c;
-    call_enter(&c, 516, "cuGraphExecDestroy", &p, NULL);
-    const struct fake_hooks *h = hooks();
-    if (h->graph_exec)
-        h->graph_exec(CUPTI_RESOURCE_GRAPHEXEC_DESTROY, &exec->graph, exec);
-    free(exec);
+    call_enter(&c, 119, "cuEventRecord", &p, NULL);
+    atomic_store(&event->reached, stream_end(stream_number(stream)));
     return call_exit(&c, CUDA_OK);
 }
 
-static void run_graph(const struct cuda_graph_handle *graph, struct fake_op *op)
+EXPORT int cuEventSynchronize(struct event *event)
 {
-    for (size_t i = 0; i < graph->count; i++) {
-        if (graph->nodes[i].child) {
-            run_graph(graph->nodes[i].child, op);
-            continue;
-        }
-        op->graph_node++;
-        queue_op(op, graph->nodes[i].duration);
-    }
+    struct call c;
+    call_enter(&c, 121, "cuEventSynchronize", &event, NULL);
+    return synchronize(&c, 1, CUPTI_NONE, event->number, atomic_load(&event->reached));
 }
 
-EXPORT int cuGraphLaunch(cuda_exec exec, cuda_stream stream)
+/* The stream waits, the caller does not. */
+EXPORT int cuStreamWaitEvent(cuda_stream stream, struct event *event, unsigned flags)
 {
-    struct cuda_graph_launch_params p = {exec, stream};
+    const struct {
+        cuda_stream stream;
+        struct event *event;
+        unsigned flags;
+    } p = {stream, event, flags};
     struct call c;
-    call_enter(&c, 514, "cuGraphLaunch", &p, NULL);
-    struct fake_op op = {.work = FAKE_KERNEL,
-                         .correlation = c.correlation,
-                         .stream = stream_number(stream),
-                         .name = "_Z10graph_nodev",
-                         .grid = {1, 1, 1},
-                         .block = {32, 1, 1},
-                         .graph = exec->number,
-                         .graph_node = (uint64_t)exec->number << 32};
-    run_graph(&exec->graph, &op);
-    return call_exit(&c, CUDA_OK);
+    call_enter(&c, 295, "cuStreamWaitEvent", &p, NULL);
+    uint32_t number = stream_number(stream);
+    stream_hold(number, atomic_load(&event->reached));
+    return synchronize(&c, 2, number, event->number, 0);
 }

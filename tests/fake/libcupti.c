@@ -30,10 +30,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 enum { PENDING = 1 << 16, RECORD_MAX = 256, CALLBACK_IDS = 1024 };
+
+/* What a real driver reserves for every kernel, whether it uses local memory or not. */
+enum { LOCAL_RESERVED = 1 << 28 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -238,12 +242,16 @@ static void add(const void *record, int kind, int64_t end)
 static void add_kernel(const struct fake_op *op, int64_t end)
 {
     struct cupti_kernel k = {.kind = CUPTI_KIND_KERNEL,
-                             .registers = 32,
+                             .registers = (uint16_t)op->registers,
                              .start = (uint64_t)op->start,
                              .end = (uint64_t)op->end,
                              .context = FAKE_CONTEXT_NUMBER,
                              .stream = op->stream,
+                             .shared_static = (int32_t)op->shared_static,
                              .shared_dynamic = (int32_t)op->shared,
+                             .local_per_thread = op->local,
+                             .local_total = LOCAL_RESERVED,
+                             .local_total64 = LOCAL_RESERVED,
                              .correlation = op->correlation,
                              .name = op->name,
                              .graph_node = op->graph_node,
@@ -273,9 +281,9 @@ static void add_copy(const struct fake_op *op, int64_t end)
         struct cupti_kernel room;
     } r = {.copy = {.kind = CUPTI_KIND_MEMCPY,
                     .copy_kind = (uint8_t)op->kind,
-                    .src = op->kind == 1 ? 2 : 3,
-                    .dst = op->kind == 1 ? 3 : 2,
-                    .flags = CUPTI_ASYNC,
+                    .src = (uint8_t)(op->kind == 1 ? op->memory : 3),
+                    .dst = (uint8_t)(op->kind == 1 ? 3 : op->memory),
+                    .flags = op->async ? CUPTI_ASYNC : 0,
                     .bytes = op->bytes,
                     .start = (uint64_t)op->start,
                     .end = (uint64_t)op->end,
@@ -313,8 +321,26 @@ static void add_sync(const struct fake_op *op, int64_t end)
                     .correlation = op->correlation,
                     .context = FAKE_CONTEXT_NUMBER,
                     .stream = op->stream,
-                    .event = CUPTI_NONE}};
+                    .event = op->event}};
     add(&r, CUPTI_KIND_SYNC, end);
+}
+
+static void add_memory(const struct fake_op *op, int64_t end)
+{
+    union {
+        struct cupti_memory memory;
+        struct cupti_kernel room;
+    } r = {.memory = {.kind = CUPTI_KIND_MEMORY,
+                      .operation = op->kind,
+                      .memory = op->memory,
+                      .correlation = op->correlation,
+                      .address = op->address,
+                      .bytes = op->bytes,
+                      .time = (uint64_t)op->start,
+                      .process = (uint32_t)getpid(),
+                      .context = FAKE_CONTEXT_NUMBER,
+                      .stream = CUPTI_NONE}};
+    add(&r, CUPTI_KIND_MEMORY, end);
 }
 
 static void on_op(const struct fake_op *given)
@@ -327,6 +353,7 @@ static void on_op(const struct fake_op *given)
         [FAKE_COPY] = {CUPTI_KIND_MEMCPY, add_copy},
         [FAKE_FILL] = {CUPTI_KIND_MEMSET, add_fill},
         [FAKE_SYNC] = {CUPTI_KIND_SYNC, add_sync},
+        [FAKE_MEMORY] = {CUPTI_KIND_MEMORY, add_memory},
     };
     struct fake_op op = *given;
     if (!atomic_load(&kinds[work[op.work].kind]))
@@ -535,6 +562,27 @@ EXPORT int cuptiGetTimestamp(uint64_t *ns)
     SCRIPTED(cuptiGetTimestamp);
     cupti_clock_fn fn = atomic_load_explicit(&clock_fn, memory_order_acquire);
     *ns = fn ? fn() : (uint64_t)(now() + script.skew);
+    return CUPTI_OK;
+}
+
+EXPORT int cuptiGetDeviceId(cuda_context context, uint32_t *device)
+{
+    SCRIPTED(cuptiGetDeviceId);
+    if (context != FAKE_CONTEXT)
+        return CUPTI_E_INVALID_PARAMETER;
+    *device = 0;
+    return CUPTI_OK;
+}
+
+/* A stream's handle is its number, and the default one's is 7. */
+EXPORT int cuptiGetStreamIdEx(cuda_context context, cuda_stream stream, uint8_t per_thread,
+                              uint32_t *number)
+{
+    (void)per_thread;
+    SCRIPTED(cuptiGetStreamIdEx);
+    if (context != FAKE_CONTEXT)
+        return CUPTI_E_INVALID_PARAMETER;
+    *number = stream ? (uint32_t)(uintptr_t)stream : 7;
     return CUPTI_OK;
 }
 

@@ -1,0 +1,59 @@
+/* driver.h - what the files of the fake driver share: calls that tell the profiling
+ * library, the streams with what is queued on them, and waiting for it. */
+#ifndef GPUFL_TESTS_FAKE_DRIVER_H
+#define GPUFL_TESTS_FAKE_DRIVER_H
+
+#include "hooks.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { DRIVER_E_VALUE = 1, DRIVER_E_NOT_FOUND = 500 };
+
+/* A kernel of a loaded module, as the comment before its code describes it. */
+struct fake_kernel {
+    char name[64];
+    unsigned registers, local, shared; /* per thread, bytes a thread, static bytes a block */
+    int64_t ns;                        /* on the GPU; 0: the first argument says */
+};
+
+/* One driver call: the callbacks around it. */
+struct call {
+    uint32_t cbid, correlation;
+    const char *function, *symbol;
+    const void *params;
+    uint64_t data;
+};
+
+/* All are for any thread. */
+
+const struct fake_hooks *driver_hooks(void); /* never NULL: nobody may hear them */
+int64_t driver_now(void);                    /* ns */
+
+void call_enter(struct call *c, uint32_t cbid, const char *function, const void *params,
+                const char *symbol);
+int call_exit(struct call *c, int result);
+
+uint32_t stream_number(cuda_stream s);
+int64_t stream_end(uint32_t stream); /* ns, when the work queued so far ends; CUPTI_NONE: of all */
+void stream_hold(uint32_t stream, int64_t until); /* what is queued from now on begins no earlier */
+
+/* Queues work of some duration on its stream, behind what is there. */
+void queue_op(struct fake_op *op, int64_t duration);
+/* Tells the profiling library of something that is over. */
+void tell_op(const struct fake_op *op);
+/* Returns when that time has come. */
+void wait_until(int64_t ns);
+
+/* The kernel behind a function handle; NULL: the handle is a mangled name. */
+const struct fake_kernel *module_kernel(const void *function);
+
+/* Memory that the driver gave to the host. */
+bool memory_pinned(const void *host);
+
+void memory_before_fork(void), memory_after_fork(void);
+
+#endif

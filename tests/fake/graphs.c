@@ -1,0 +1,124 @@
+/* graphs.c - graphs of the fake driver: kernel nodes and child graphs, run one after
+ * the other. */
+#include "driver.h"
+
+#include "backend/nvidia/cupti_abi.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { NODES = 64 };
+
+struct cuda_node_handle {
+    int type;
+    int64_t duration;
+    struct cuda_graph_handle *child;
+};
+
+struct cuda_graph_handle {
+    struct cuda_node_handle nodes[NODES];
+    size_t count;
+};
+
+struct cuda_exec_handle {
+    struct cuda_graph_handle graph;
+    uint32_t number;
+};
+
+EXPORT int cuGraphCreate(cuda_graph *graph, unsigned flags)
+{
+    (void)flags;
+    *graph = calloc(1, sizeof **graph);
+    return *graph ? CUDA_OK : 2;
+}
+
+/* Not the real signature: a test adds n kernels of a duration, or a child graph. */
+EXPORT void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child)
+{
+    for (int i = 0; i < n && graph->count < NODES; i++)
+        graph->nodes[graph->count++] = (struct cuda_node_handle){CUDA_NODE_KERNEL, duration, NULL};
+    if (child && graph->count < NODES)
+        graph->nodes[graph->count++] = (struct cuda_node_handle){CUDA_NODE_GRAPH, 0, child};
+}
+
+EXPORT int cuGraphGetNodes(cuda_graph graph, cuda_node *nodes, size_t *count)
+{
+    for (size_t i = 0; nodes && i < *count && i < graph->count; i++)
+        nodes[i] = &graph->nodes[i];
+    *count = graph->count;
+    return CUDA_OK;
+}
+
+EXPORT int cuGraphNodeGetType(cuda_node node, int *type)
+{
+    *type = node->type;
+    return CUDA_OK;
+}
+
+EXPORT int cuGraphChildGraphNodeGetGraph(cuda_node node, cuda_graph *graph)
+{
+    *graph = node->child;
+    return CUDA_OK;
+}
+
+EXPORT int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags)
+{
+    static _Atomic uint32_t graphs;
+    (void)flags;
+    struct {
+        cuda_exec *exec;
+        cuda_graph graph;
+        unsigned long long flags;
+    } p = {exec, graph, flags};
+    struct call c;
+    call_enter(&c, 643, "cuGraphInstantiateWithFlags", &p, NULL);
+    *exec = calloc(1, sizeof **exec);
+    (*exec)->graph = *graph;
+    (*exec)->number = atomic_fetch_add(&graphs, 1) + 1;
+    const struct fake_hooks *h = driver_hooks();
+    if (h->graph_exec)
+        h->graph_exec(CUPTI_RESOURCE_GRAPHEXEC_CREATED, graph, *exec);
+    return call_exit(&c, CUDA_OK);
+}
+
+EXPORT int cuGraphExecDestroy(cuda_exec exec)
+{
+    struct cuda_graph_exec_params p = {exec};
+    struct call c;
+    call_enter(&c, 516, "cuGraphExecDestroy", &p, NULL);
+    const struct fake_hooks *h = driver_hooks();
+    if (h->graph_exec)
+        h->graph_exec(CUPTI_RESOURCE_GRAPHEXEC_DESTROY, &exec->graph, exec);
+    free(exec);
+    return call_exit(&c, CUDA_OK);
+}
+
+static void run_graph(const struct cuda_graph_handle *graph, struct fake_op *op)
+{
+    for (size_t i = 0; i < graph->count; i++) {
+        if (graph->nodes[i].child) {
+            run_graph(graph->nodes[i].child, op);
+            continue;
+        }
+        op->graph_node++;
+        queue_op(op, graph->nodes[i].duration);
+    }
+}
+
+EXPORT int cuGraphLaunch(cuda_exec exec, cuda_stream stream)
+{
+    struct cuda_graph_launch_params p = {exec, stream};
+    struct call c;
+    call_enter(&c, 514, "cuGraphLaunch", &p, NULL);
+    struct fake_op op = {.work = FAKE_KERNEL,
+                         .correlation = c.correlation,
+                         .stream = stream_number(stream),
+                         .name = "_Z10graph_nodev",
+                         .grid = {1, 1, 1},
+                         .block = {32, 1, 1},
+                         .registers = 32,
+                         .graph = exec->number,
+                         .graph_node = (uint64_t)exec->number << 32};
+    run_graph(&exec->graph, &op);
+    return call_exit(&c, CUDA_OK);
+}

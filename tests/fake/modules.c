@@ -1,0 +1,82 @@
+/* modules.c - kernels of modules that programs give the fake driver as PTX.
+ *
+ * The same text runs on a real driver, which compiles the code. Here the code is not read,
+ * but a comment that describes a kernel:
+ *   // fake: NAME registers=R local=L shared=S ns=T
+ * ns=0: the first argument, 64 bits, is the time. */
+#include "driver.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KERNELS = 256 };
+
+struct module {
+    char *text;
+};
+
+/* Handles of functions point into it: one that has been given stays as it is. */
+static struct fake_kernel kernels[KERNELS];
+static size_t kernel_count; /* guarded by lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+const struct fake_kernel *module_kernel(const void *function)
+{
+    uintptr_t at = (uintptr_t)function, first = (uintptr_t)kernels;
+    return at >= first && at < first + sizeof kernels ? function : NULL;
+}
+
+EXPORT int cuModuleLoadData(struct module **module, const void *image)
+{
+    const struct {
+        struct module **module;
+        const void *image;
+    } p = {module, image};
+    struct call c;
+    call_enter(&c, 19, "cuModuleLoadData", &p, NULL);
+    *module = calloc(1, sizeof **module);
+    if (*module)
+        (*module)->text = strdup(image);
+    return call_exit(&c, *module && (*module)->text ? CUDA_OK : 2);
+}
+
+EXPORT int cuModuleUnload(struct module *module)
+{
+    struct call c;
+    call_enter(&c, 22, "cuModuleUnload", &module, NULL);
+    free(module->text);
+    free(module);
+    return call_exit(&c, CUDA_OK);
+}
+
+static bool describe(const char *text, const char *name, struct fake_kernel *k)
+{
+    static const char mark[] = "// fake: ";
+    long long ns;
+    for (const char *at = strstr(text, mark); at; at = strstr(at + 1, mark)) {
+        if (sscanf(at + strlen(mark), "%63s registers=%u local=%u shared=%u ns=%lld", k->name,
+                   &k->registers, &k->local, &k->shared, &ns) == 5 &&
+            !strcmp(k->name, name)) {
+            k->ns = ns;
+            return true;
+        }
+    }
+    return false;
+}
+
+EXPORT int cuModuleGetFunction(const void **function, struct module *module, const char *name)
+{
+    struct fake_kernel k;
+    if (!describe(module->text, name, &k))
+        return DRIVER_E_NOT_FOUND;
+    pthread_mutex_lock(&lock);
+    bool room = kernel_count < KERNELS;
+    if (room) {
+        kernels[kernel_count] = k;
+        *function = &kernels[kernel_count++];
+    }
+    pthread_mutex_unlock(&lock);
+    return room ? CUDA_OK : 2;
+}
