@@ -31,26 +31,36 @@ struct walk {
     size_t part;      /* CHAIN_ENTRIES: first frame of the loop's part */
     uintptr_t native; /* of the next frame taken */
     bool bad;         /* something was not where it belongs */
+    struct python_sight sight;
 };
 
-static bool walk_read(struct walk *w, uintptr_t *to, uintptr_t from)
+static inline bool walk_read(struct walk *w, uintptr_t *to, uintptr_t from)
 {
-    if (safe_read(to, (const void *)from, sizeof(*to)))
-        return true;
-    w->bad = true;
-    return false;
+    if (!python_see(&w->sight, from, sizeof(*to))) {
+        w->bad = true;
+        return false;
+    }
+    *to = python_word(from);
+    return true;
+}
+
+static inline bool walk_see_frame(struct walk *w, uintptr_t frame)
+{
+    bool seen = python_see(&w->sight, frame + w->l->frame_begin, w->l->frame_bytes);
+    w->bad |= !seen;
+    return seen;
 }
 
 /* Takes a frame down; false: its code is unreadable. place < 0: before the first instruction. */
-static bool walk_take(struct walk *w, const struct python_view *v, int64_t place)
+static inline bool walk_take(struct walk *w, const struct python_view *v, int64_t place)
 {
-    uint64_t key = place < PLACE_MOST ? python_key(w->l, v) : 0;
+    uint64_t key = place < PLACE_MOST ? python_key(w->l, &w->sight, v) : 0;
     if (!key) {
         w->bad = true;
         return false;
     }
     w->frames[w->n++] = (struct python_frame){
-        .code = v->code,
+        .code = (const void *)v->code,
         .key = key,
         .place = place < 0 ? UINT32_MAX : (uint32_t)place,
         .native = w->native,
@@ -64,41 +74,41 @@ static bool walk_take(struct walk *w, const struct python_view *v, int64_t place
 static void walk_objects(struct walk *w, uintptr_t thread, uintptr_t frame)
 {
     const struct python_layout *l = w->l;
-    char part[PYTHON_PART_MAX], *base = part - l->frame_begin;
-    uintptr_t loop = 0;
+    uintptr_t loop = 0, outer = 0;
     if (l->cframe && !walk_read(w, &loop, thread + l->cframe))
         return;
     while (frame && w->n < w->most) {
         struct python_view v;
-        if (!safe_read(part, (const char *)frame + l->frame_begin, l->frame_end - l->frame_begin) ||
-            !python_view(l, (const void *)python_word(base, l->frame_code), &v)) {
+        if (!walk_see_frame(w, frame))
+            return;
+        if (!python_view(l, &w->sight, python_word(frame + l->frame_code), &v)) {
             w->bad = true;
             return;
         }
-        int32_t at = (int32_t)python_half(base, l->frame_at);
+        int32_t at = (int32_t)python_half(frame + l->frame_at);
         w->native = l->cframe ? loop : PYTHON_OWN_LOOP;
         if (!walk_take(w, &v, l->lines == LINES_RANGES ? (int64_t)at * UNIT_BYTES : at) ||
-            (l->cframe && loop && !walk_read(w, &loop, loop + l->cframe_up)))
+            (loop && !walk_read(w, &loop, loop + l->cframe_up)))
             return;
-        frame = python_word(base, l->frame_up);
+        frame = python_word(frame + l->frame_up);
     }
-    uintptr_t outer = 0; /* what is left is the thread's own record, which ends the list */
+    /* What is left is the thread's own record, which ends the list. */
     if (!frame && l->cframe && (!loop || !walk_read(w, &outer, loop + l->cframe_up) || outer))
         for (size_t i = 1; i < w->n; i++)
             w->frames[i].native = 0;
 }
 
 /* One record of 3.11 and later: taken, or left out. False: the walk ends here. */
-static bool walk_record(struct walk *w, const char *base, unsigned owner)
+static inline bool walk_record(struct walk *w, uintptr_t frame, unsigned owner)
 {
     const struct python_layout *l = w->l;
     struct python_view v;
-    uintptr_t code = python_word(base, l->frame_code) & ~(uintptr_t)POINTER_TAGS;
-    if (!python_view(l, (const void *)code, &v)) {
+    uintptr_t code = python_word(frame + l->frame_code) & ~(uintptr_t)POINTER_TAGS;
+    if (!python_view(l, &w->sight, code, &v)) {
         w->bad = true;
         return false;
     }
-    int64_t place = (int64_t)(python_word(base, l->frame_at) - (code + l->code_start));
+    int64_t place = (int64_t)(python_word(frame + l->frame_at) - (code + l->code_start));
     if (owner != OWNER_GENERATOR && place < (int64_t)v.traceable * UNIT_BYTES)
         return true;
     if (place >= 0 && (uint64_t)place >= v.units * UNIT_BYTES) {
@@ -108,11 +118,9 @@ static bool walk_record(struct walk *w, const char *base, unsigned owner)
     return walk_take(w, &v, place);
 }
 
-/* The loop's own records of 3.11: the address of this one, and of the one around it, with the
- * frame that runs there. */
+/* 3.11's loop around a loop, and the frame that runs there. */
 struct loops {
-    uintptr_t up;     /* the loop around; 0: none */
-    uintptr_t up_top; /* its frame */
+    uintptr_t up, up_top; /* 0: none */
 };
 
 static bool loops_read(struct walk *w, struct loops *s, uintptr_t loop)
@@ -125,7 +133,6 @@ static bool loops_read(struct walk *w, struct loops *s, uintptr_t loop)
 static void walk_records(struct walk *w, uintptr_t loop, uintptr_t frame)
 {
     const struct python_layout *l = w->l;
-    char part[PYTHON_PART_MAX], *base = part - l->frame_begin;
     struct loops loops = {0};
     bool entries = l->chain == CHAIN_ENTRIES;
     if (!entries) {
@@ -135,13 +142,9 @@ static void walk_records(struct walk *w, uintptr_t loop, uintptr_t frame)
     }
     for (unsigned steps = 0; frame && steps < WALK_MOST; steps++) {
         /* A full list still wants the end of its last part, which says where that runs. */
-        if (w->n == w->most && (!entries || w->part == w->n))
+        if ((w->n == w->most && (!entries || w->part == w->n)) || !walk_see_frame(w, frame))
             return;
-        if (!safe_read(part, (const char *)frame + l->frame_begin, l->frame_end - l->frame_begin)) {
-            w->bad = true;
-            return;
-        }
-        unsigned owner = (unsigned char)base[l->frame_owner];
+        unsigned owner = python_byte(frame + l->frame_owner);
         if (loops.up && frame == loops.up_top) {
             w->native = loops.up;
             if (!loops_read(w, &loops, loops.up))
@@ -151,10 +154,10 @@ static void walk_records(struct walk *w, uintptr_t loop, uintptr_t frame)
             if (w->part < w->n)
                 w->frames[w->part].native = frame;
             w->part = w->n;
-        } else if (w->n < w->most && !walk_record(w, base, owner)) {
+        } else if (w->n < w->most && !walk_record(w, frame, owner)) {
             return;
         }
-        frame = python_word(base, l->frame_up);
+        frame = python_word(frame + l->frame_up);
     }
     w->bad |= frame != 0;
 }
@@ -176,6 +179,7 @@ size_t python_walk(struct python_frame *frames, size_t most)
         return 0;
     struct walk w = {.l = l, .frames = frames, .most = most};
     uintptr_t id = 0, top = 0, loop = 0;
+    python_sight_init(&w.sight);
     if (!walk_read(&w, &id, thread + l->thread_id) ||
         !walk_read(&w, &top, thread + l->thread_top) || id != (uintptr_t)pthread_self()) {
         python_judge(l, false);

@@ -55,54 +55,76 @@ static inline uint64_t code_mix(uint64_t a, uint64_t b)
 
 static uint64_t code_mix_bytes(uint64_t h, const char *bytes, size_t n)
 {
-    for (; n >= 8; bytes += 8, n -= 8)
-        h = code_mix(h, python_word(bytes, 0));
-    uint64_t rest = 0;
-    memcpy(&rest, bytes, n);
-    return code_mix(h ^ n, rest);
+    uint64_t word = 0;
+    for (; n >= sizeof(word); bytes += sizeof(word), n -= sizeof(word)) {
+        memcpy(&word, bytes, sizeof(word));
+        h = code_mix(h, word);
+    }
+    word = 0;
+    memcpy(&word, bytes, n);
+    return code_mix(h ^ n, word);
 }
 
-bool python_view(const struct python_layout *l, const void *code, struct python_view *v)
+bool python_look(struct python_sight *s, uintptr_t first, uintptr_t last)
 {
-    char part[PYTHON_PART_MAX];
-    uint64_t head[2]; /* type and size */
-    if (!safe_read(head, (const char *)code + OBJECT_TYPE, sizeof(head)) ||
-        head[0] != l->code_type ||
-        !safe_read(part, (const char *)code + l->code_begin, l->code_end - l->code_begin))
+    char byte;
+    if (last - first > 1)
         return false;
-    const char *base = part - l->code_begin;
-    v->code = code;
-    v->file = python_word(base, l->file);
-    v->name = python_word(base, l->name);
-    v->table = python_word(base, l->table);
-    v->first_line = python_half(base, l->first_line);
-    v->version = l->version ? python_half(base, l->version) : 0;
-    v->units = l->code_start ? head[1] : 0;
-    v->traceable = l->traceable ? python_half(base, l->traceable) : 0;
+    for (uintptr_t p = first; p <= last; p++) {
+        if (!safe_read(&byte, (const void *)(p << SIGHT_PAGE_BITS), 1))
+            return false;
+        s->pages[p % SIGHT_PAGES] = p;
+    }
+    return true;
+}
+
+bool python_view(const struct python_layout *l, struct python_sight *s, uintptr_t code,
+                 struct python_view *v)
+{
+    if (!python_see(s, code + OBJECT_TYPE, l->code_begin + l->code_bytes - OBJECT_TYPE) ||
+        python_word(code + OBJECT_TYPE) != l->code_type)
+        return false;
+    *v = (struct python_view){
+        .code = code,
+        .file = python_word(code + l->file),
+        .name = python_word(code + l->name),
+        .table = python_word(code + l->table),
+        .first_line = python_half(code + l->first_line),
+        .version = l->version ? python_half(code + l->version) : 0,
+        .units = l->code_start ? python_word(code + OBJECT_SIZE) : 0,
+        .traceable = l->traceable ? python_half(code + l->traceable) : 0,
+    };
     return v->first_line < LINE_MOST;
 }
 
-/* Mixes in what a str or bytes holds, cheaply where it knows its own hash. False: unreadable. */
-static bool code_sample(uint64_t *h, uintptr_t object, uint32_t data)
+/* Hash of what an object without a hash of its own holds: all, or both ends. The last 16
+ * bytes may begin before the data: there are the object's size and hash. 0: unreadable. */
+static uint64_t code_sample_bytes(struct python_sight *s, uintptr_t from, uint64_t size)
 {
-    uint64_t head[2]; /* size and hash */
-    char bytes[CHUNK];
-    if (!safe_read(head, (const char *)object + OBJECT_SIZE, sizeof(head)))
-        return false;
-    *h = code_mix(code_mix(*h, head[0]), head[1]);
-    if (head[1] != UINT64_MAX)
-        return true;
-    const char *from = (const char *)object + data;
-    if (head[0] > SAMPLE_BYTES) { /* both ends */
-        if (!safe_read(bytes, from + head[0] - SAMPLE_BYTES / 2, SAMPLE_BYTES / 2))
-            return false;
-        *h = code_mix_bytes(*h, bytes, SAMPLE_BYTES / 2);
-        head[0] = SAMPLE_BYTES / 2;
+    uint64_t h = size;
+    if (size > SAMPLE_BYTES) {
+        uintptr_t end = from + size;
+        size = SAMPLE_BYTES / 2;
+        if (!python_see(s, end - size, size))
+            return 0;
+        for (uintptr_t at = end - size; at < end; at += 16)
+            h = code_mix(h ^ python_word(at), python_word(at + 8));
     }
-    if (!safe_read(bytes, from, head[0]))
-        return false;
-    *h = code_mix_bytes(*h, bytes, head[0]);
-    return true;
+    if (!python_see(s, from - 16, size + 16))
+        return 0;
+    for (uint64_t i = 0; i + 16 < size; i += 16)
+        h = code_mix(h ^ python_word(from + i), python_word(from + i + 8));
+    return code_mix(h ^ python_word(from + size - 16), python_word(from + size - 8)) | 1;
+}
+
+/* Of a str or bytes, cheap where it knows its own hash. 0: unreadable. */
+static inline uint64_t code_sample(struct python_sight *s, uintptr_t object, uint32_t data)
+{
+    if (!python_see(s, object + OBJECT_SIZE, 2 * sizeof(uint64_t)))
+        return 0;
+    uint64_t size = python_word(object + OBJECT_SIZE), hash = python_word(object + OBJECT_HASH);
+    return hash != UINT64_MAX ? code_mix(size, hash) | 1
+                              : code_sample_bytes(s, object + data, size);
 }
 
 static char *code_put_utf8(char *to, uint32_t c)
@@ -184,14 +206,27 @@ static __attribute__((noinline)) uint64_t code_content(const struct python_layou
     return h ? h : 1;
 }
 
-uint64_t python_key(const struct python_layout *l, const struct python_view *v)
+/* What tells two lives of an address apart where code objects have no number. 0: unreadable. */
+static uint64_t code_life(const struct python_layout *l, struct python_sight *s,
+                          const struct python_view *v)
 {
-    uint64_t print = code_mix(code_mix((uintptr_t)v->code, v->name) ^ v->file, v->table);
-    print = code_mix(print ^ ((uint64_t)v->first_line << 32 | v->version), v->units);
-    if (!v->version &&
-        (!code_sample(&print, v->name, l->text_head) ||
-         !code_sample(&print, v->file, l->text_head) || !code_sample(&print, v->table, BYTES_DATA)))
+    if (s->file != v->file) {
+        s->file_sample = code_sample(s, v->file, l->text_head);
+        s->file = v->file;
+    }
+    uint64_t name = code_sample(s, v->name, l->text_head);
+    uint64_t table = code_sample(s, v->table, BYTES_DATA);
+    return name && table && s->file_sample ? code_mix(name, table) + s->file_sample : 0;
+}
+
+uint64_t python_key(const struct python_layout *l, struct python_sight *s,
+                    const struct python_view *v)
+{
+    uint64_t life = v->version ? v->version : code_life(l, s, v);
+    if (!life)
         return 0;
+    uint64_t print = code_mix(code_mix(v->code, v->name), code_mix(v->file, v->table)) +
+                     code_mix(life, (uint64_t)v->first_line << 32 ^ v->units);
     size_t slot = print % MEMO_SLOTS;
     uint64_t key = atomic_load_explicit(&memo[slot].key, memory_order_relaxed);
     if (key && (atomic_load_explicit(&memo[slot].check, memory_order_relaxed) ^ key) == print)
@@ -262,9 +297,11 @@ static __attribute__((noinline)) const struct stack_code *code_keep(const struct
                                                                     size_t slot)
 {
     const struct python_layout *l = python_layout();
+    struct python_sight sight;
     struct python_view v;
+    python_sight_init(&sight);
     /* Read again: a frame that is no longer what it was would name another function. */
-    if (!l || !python_view(l, f->code, &v) || code_content(l, &v) != f->key)
+    if (!l || !python_view(l, &sight, (uintptr_t)f->code, &v) || code_content(l, &v) != f->key)
         return NULL;
     uint32_t number = atomic_load_explicit(&kept_count, memory_order_relaxed);
     do {

@@ -35,6 +35,7 @@ enum {
     DOUBTS_MOST = 4,     /* walks that may fail before one has succeeded */
     RANGES_MOST = 16,
     NAME_MOST = 24,
+    OFFSET_MOST = 4000, /* of anything read: less than a page */
 };
 
 static const struct python_layout layouts[] = {
@@ -154,7 +155,7 @@ static void *find_symbol(void *library, const char *name)
 }
 
 /* 3.<minor> from the data symbol that 3.11 brought, else from functions that are new in a
- * version; micro -1: unknown. False: a version before the ones with a row, or no release. */
+ * version; micro -1: unknown; minor 0: before 3.9. False: none that can be read. */
 static bool find_version(void *library, int *minor, int *micro, const char **why)
 {
     uint32_t hex;
@@ -164,8 +165,8 @@ static bool find_version(void *library, int *minor, int *micro, const char **why
     if (!version) {
         *minor = find_symbol(library, "PyIter_Send")       ? 10
                  : find_symbol(library, "PyFrame_GetCode") ? 9
-                                                           : 8;
-        return *minor >= 9;
+                                                           : 0;
+        return *minor != 0;
     }
     if (!safe_read(&hex, version, sizeof(hex)) || hex >> 24 != 3)
         return false;
@@ -211,7 +212,9 @@ static bool find_check_types(void *library, const struct python_layout *l)
             is = find_member(type, checks[i].member);
         else if (type && safe_read(&size, type + TYPE_BASICSIZE, sizeof(size)) && size < INT32_MAX)
             is = (long)size;
-        if (is != (long)python_half((const char *)l, (uint32_t)checks[i].field))
+        uint32_t must;
+        memcpy(&must, (const char *)l + checks[i].field, sizeof(must));
+        if (is != (long)must)
             return false;
     }
     return true;
@@ -232,7 +235,7 @@ static const char *find_published(const char *runtime, struct python_layout *l)
         uint64_t value = words[published[i].word] + (uint64_t)(int64_t)published[i].plus;
         if (published[i].minor != l->minor)
             continue;
-        if (value > UINT16_MAX)
+        if (value > OFFSET_MOST)
             return "it publishes offsets that cannot be";
         uint32_t offset = (uint32_t)value;
         memcpy((char *)l + published[i].field, &offset, sizeof(offset));
@@ -246,8 +249,8 @@ static void find_span(uint32_t *begin, uint32_t *end, uint32_t at, uint32_t size
     *end = at + size > *end ? at + size : *end;
 }
 
-/* The parts of frames and code objects that are read at once. False: too far apart. */
-static bool find_parts(struct python_layout *l)
+/* The parts of frames and code objects that are read at once. */
+static void find_parts(struct python_layout *l)
 {
     uint32_t begin = UINT32_MAX, end = 0;
     find_span(&begin, &end, l->frame_code, 8);
@@ -255,8 +258,7 @@ static bool find_parts(struct python_layout *l)
     find_span(&begin, &end, l->frame_at, 8);
     find_span(&begin, &end, l->frame_owner ? l->frame_owner : l->frame_at, 1);
     l->frame_begin = begin;
-    l->frame_end = end;
-    bool fits = end - begin <= PYTHON_PART_MAX;
+    l->frame_bytes = end - begin;
     begin = UINT32_MAX, end = 0;
     find_span(&begin, &end, l->first_line, 4);
     find_span(&begin, &end, l->file, 8);
@@ -265,8 +267,7 @@ static bool find_parts(struct python_layout *l)
     find_span(&begin, &end, l->version ? l->version : l->table, 4);
     find_span(&begin, &end, l->traceable ? l->traceable : l->table, 4);
     l->code_begin = begin;
-    l->code_end = end;
-    return fits && end - begin <= PYTHON_PART_MAX;
+    l->code_bytes = end - begin;
 }
 
 static void find_add_range(uintptr_t begin, uintptr_t end)
@@ -345,7 +346,8 @@ static bool find_examine(void *library, void *runtime)
     if (micro >= 0)
         snprintf(text_whole, sizeof(text_whole), "CPython 3.%d.%d", minor, micro);
     else
-        snprintf(text_whole, sizeof(text_whole), "CPython 3.%d", minor);
+        snprintf(text_whole, sizeof(text_whole), minor ? "CPython 3.%d" : "CPython before 3.9",
+                 minor);
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
         if (layouts[i].minor == minor)
             row = &layouts[i];
@@ -357,7 +359,7 @@ static bool find_examine(void *library, void *runtime)
         return find_off("a debug build, whose frames are not read");
     if ((why = find_published(runtime, &l)))
         return find_off(why);
-    if (!find_check_types(library, &l) || !find_parts(&l))
+    if (!find_check_types(library, &l))
         return find_off("its objects are not laid out as this version does");
     int initialized;
     if (!safe_read(&initialized, (char *)runtime + l.initialized, sizeof(initialized)) ||
@@ -367,6 +369,7 @@ static bool find_examine(void *library, void *runtime)
         atomic_store_explicit(&status, "Python is not initialized", memory_order_release);
         return false;
     }
+    find_parts(&l);
     l.code_type = (uintptr_t)find_symbol(library, "PyCode_Type");
     l.key = (const _Atomic int *)((char *)runtime + l.tss);
     find_pin(runtime);
@@ -394,6 +397,8 @@ bool python_find(void)
         void *library = NULL, *runtime = find_symbol(NULL, "_PyRuntime");
         if (!runtime && (library = dl_find_loaded("libpython3", NULL, 0)))
             runtime = find_symbol(library, "_PyRuntime");
+        if (!runtime) /* before 3.7 */
+            runtime = find_symbol(library, "Py_GetVersion");
         modules_seen = loads;
         good = runtime && find_examine(library, runtime);
         waiting = runtime && !good;

@@ -34,24 +34,25 @@ struct python_layout {
     uint32_t first_line, version, file, name, table, traceable, code_start;
     uint32_t text_head, text_wide;
     uint32_t code_size, frame_size, str_size;
-    uint32_t frame_begin, frame_end; /* the part of a frame with the fields above; computed */
-    uint32_t code_begin, code_end;   /* of a code object */
-    uintptr_t code_type;             /* &PyCode_Type */
-    const _Atomic int *key;          /* _PyRuntime's autoTSSkey: whether it is made, and the key */
+    uint32_t frame_begin, frame_bytes; /* the part of a frame with the fields above; computed */
+    uint32_t code_begin, code_bytes;   /* of a code object */
+    uintptr_t code_type;               /* &PyCode_Type */
+    const _Atomic int *key; /* _PyRuntime's autoTSSkey: whether it is made, and the key */
 };
 
 enum {
-    OBJECT_TYPE = 8, /* in every object: ob_type; ob_size, a str's length, a bytes' size after it */
-    OBJECT_SIZE = 16,     /* ob_size of bytes and code, length of str */
-    OBJECT_HASH = 24,     /* of str and bytes: -1 where none was computed yet */
-    TEXT_STATE = 32,      /* of str: kind, compact, ascii */
-    BYTES_DATA = 32,      /* of bytes */
-    PYTHON_PART_MAX = 208 /* of a frame or code object, bytes read at once */
+    OBJECT_TYPE = 8,  /* in every object: ob_type */
+    OBJECT_SIZE = 16, /* ob_size of bytes and code, length of str */
+    OBJECT_HASH = 24, /* of str and bytes: -1 where none was computed yet */
+    TEXT_STATE = 32,  /* of str: kind, compact, ascii */
+    BYTES_DATA = 32,  /* of bytes */
+    SIGHT_PAGES = 16,
+    SIGHT_PAGE_BITS = 12,
 };
 
 /* What identifies a code object, as read from it. */
 struct python_view {
-    const char *code;
+    uintptr_t code;
     uintptr_t file, name, table; /* objects */
     uint32_t first_line;
     uint32_t version; /* unlike any other code object's of this interpreter; 0: unknown */
@@ -59,18 +60,50 @@ struct python_view {
     uint32_t traceable;
 };
 
-static inline uint64_t python_word(const char *part, uint32_t at)
+/* Pages found readable in this walk: what lies there is read in place. */
+struct python_sight {
+    uintptr_t pages[SIGHT_PAGES]; /* numbers; UINTPTR_MAX: none */
+    uintptr_t file;               /* the object sampled last, and what came of it */
+    uint64_t file_sample;
+};
+
+/* Asks safe.h for the pages from first to last. [hot] */
+bool python_look(struct python_sight *s, uintptr_t first, uintptr_t last);
+
+/* Whether n bytes can be read now. [hot] */
+static inline bool python_see(struct python_sight *s, uintptr_t from, size_t n)
 {
-    uint64_t word;
-    memcpy(&word, part + at, sizeof(word));
-    return word;
+    uintptr_t first = from >> SIGHT_PAGE_BITS, last = (from + n - 1) >> SIGHT_PAGE_BITS;
+    if (__builtin_expect(first == last && s->pages[first % SIGHT_PAGES] == first, 1))
+        return true;
+    return python_look(s, first, last);
 }
 
-static inline uint32_t python_half(const char *part, uint32_t at)
+static inline void python_sight_init(struct python_sight *s)
 {
-    uint32_t half;
-    memcpy(&half, part + at, sizeof(half));
-    return half;
+    for (unsigned i = 0; i < SIGHT_PAGES; i++)
+        s->pages[i] = UINTPTR_MAX;
+    s->file = 0;
+}
+
+/* Loads from what was seen. Sanitizers know nothing of the interpreter's objects. */
+typedef uint64_t __attribute__((aligned(1), may_alias)) python_word64;
+typedef uint32_t __attribute__((aligned(1), may_alias)) python_word32;
+#define PYTHON_FOREIGN __attribute__((no_sanitize("address", "thread", "undefined")))
+
+static inline PYTHON_FOREIGN uint64_t python_word(uintptr_t at)
+{
+    return *(const python_word64 *)at;
+}
+
+static inline PYTHON_FOREIGN uint32_t python_half(uintptr_t at)
+{
+    return *(const python_word32 *)at;
+}
+
+static inline PYTHON_FOREIGN unsigned python_byte(uintptr_t at)
+{
+    return *(const unsigned char *)at;
 }
 
 /* NULL: Python is not read. [hot] */
@@ -81,10 +114,12 @@ const struct python_layout *python_layout(void);
 void python_judge(const struct python_layout *l, bool good);
 
 /* False: no readable code object. [hot] */
-bool python_view(const struct python_layout *l, const void *code, struct python_view *v);
+bool python_view(const struct python_layout *l, struct python_sight *s, uintptr_t code,
+                 struct python_view *v);
 
 /* Of its content; 0: unreadable. [hot] */
-uint64_t python_key(const struct python_layout *l, const struct python_view *v);
+uint64_t python_key(const struct python_layout *l, struct python_sight *s,
+                    const struct python_view *v);
 
 /* Line of a place; 0: unknown. UINT32_MAX: before the first instruction. [any] */
 int python_lines_find(enum python_lines_format format, const uint8_t *table, size_t size,

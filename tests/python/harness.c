@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* found by name, not by a header */
 
 enum { FRAMES_MOST = 4096 };
 
@@ -99,4 +100,9 @@ EXPORT void harness_age(void)
 EXPORT __attribute__((noinline)) void *harness_here(void)
 {
     return __builtin_frame_address(0);
+}
+
+EXPORT void harness_forget(void)
+{
+    python_forget();
 }
