@@ -1,10 +1,21 @@
-/* calls.c - recognizes call instructions from behind. */
+/* calls.c - recognizes call instructions from behind, and functions with frame pointers.
+ *
+ * Bytes of x86 read backwards are ambiguous; both questions are answered yes only where
+ * the bytes fit, and what follows from a yes is checked by other means as well. */
 #include "stack/calls.h"
 
+#include "stack/modules.h"
 #include "stack/safe.h"
 
 #include <stddef.h>
 #include <string.h>
+
+/* Code of a file stays where it is; generated code may be given back by another thread. */
+static bool calls_read(void *to, uintptr_t from, size_t n)
+{
+    return modules_find(from) ? safe_read(to, (const void *)from, n)
+                              : safe_read_any(to, (const void *)from, n);
+}
 
 #if defined(__x86_64__)
 enum {
@@ -12,6 +23,8 @@ enum {
     CALL_NEAR = 0xe8,
     CALL_NEAR_BYTES = 5,
     CALL_GROUP = 0xff, /* with 2 in ModRM's middle field */
+    RETURN = 0xc3,
+    PROLOGUE_WITHIN = 1024, /* bytes looked back for a function's beginning */
 };
 
 /* Bytes of FF /2 with this ModRM and SIB; 0: it is no call. */
@@ -34,7 +47,7 @@ bool calls_before(uintptr_t ra, uintptr_t *target)
 {
     uint8_t b[LONGEST + 1] = {0}; /* one more: a SIB that is none is looked at */
     *target = 0;
-    if (!safe_read(b, (const void *)(ra - LONGEST), LONGEST))
+    if (!calls_read(b, ra - LONGEST, LONGEST))
         return false;
     if (b[LONGEST - CALL_NEAR_BYTES] == CALL_NEAR) {
         int32_t distance;
@@ -49,12 +62,41 @@ bool calls_before(uintptr_t ra, uintptr_t *target)
     }
     return false;
 }
+
+bool calls_frame(uintptr_t at)
+{
+    static const uint8_t prologues[][4] = {
+        {0x55, 0x48, 0x89, 0xe5}, /* push rbp; mov rbp, rsp */
+        {0x55, 0x48, 0x8b, 0xec}, /* the same, as others write it */
+    };
+    uint8_t b[64 + 3] = {0}; /* an aligned piece, and the beginning of the one behind it */
+    for (uintptr_t end = at; at - end < PROLOGUE_WITHIN;) {
+        size_t n = ((end - 1) & 63) + 1;
+        memmove(b + n, b, 3);
+        if (!calls_read(b, end - n, n))
+            return false;
+        for (size_t i = n; i-- > 0;) {
+            if (memcmp(b + i, prologues[0], 4) == 0 || memcmp(b + i, prologues[1], 4) == 0)
+                return true;
+            if (b[i] == RETURN) /* maybe another function before it */
+                return false;
+        }
+        end -= n;
+    }
+    return false;
+}
 #else
+bool calls_frame(uintptr_t at)
+{
+    (void)at;
+    return false;
+}
+
 bool calls_before(uintptr_t ra, uintptr_t *target)
 {
     uint32_t w;
     *target = 0;
-    if (ra % 4 || !safe_read(&w, (const void *)(ra - 4), sizeof w))
+    if (ra % 4 || !calls_read(&w, ra - 4, sizeof w))
         return false;
     if ((w & 0xfc000000) == 0x94000000) { /* BL: 26 bits, signed, in words */
         int64_t words = (int32_t)(w << 6) >> 6;

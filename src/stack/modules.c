@@ -138,13 +138,13 @@ static void snapshot_publish(void)
     struct snapshot *s = &snapshots[next];
     uint32_t turn = atomic_load_explicit(&s->turn, memory_order_relaxed) | 1;
     atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release); /* the odd turn before any row */
+    /* Release: the odd turn is seen before any of these. */
     for (uint32_t i = 0; i < work.count; i++) {
-        atomic_store_explicit(&s->rows[i].begin, work.rows[i].begin, memory_order_relaxed);
-        atomic_store_explicit(&s->rows[i].end, work.rows[i].end, memory_order_relaxed);
+        atomic_store_explicit(&s->rows[i].begin, work.rows[i].begin, memory_order_release);
+        atomic_store_explicit(&s->rows[i].end, work.rows[i].end, memory_order_release);
         atomic_store_explicit(&s->rows[i].name, work.rows[i].name, memory_order_release);
     }
-    atomic_store_explicit(&s->count, work.count, memory_order_relaxed);
+    atomic_store_explicit(&s->count, work.count, memory_order_release);
     atomic_store_explicit(&s->turn, turn + 1, memory_order_release);
     atomic_store_explicit(&snapshot_current, next, memory_order_release);
 }
@@ -162,28 +162,28 @@ static void snapshot_renew(void)
     atomic_store_explicit(&snapshot_busy, false, memory_order_release);
 }
 
-/* Binary search; false also where the rows moved below us. */
+/* Binary search; false also where the rows moved below us. Acquire: the rows before the second
+ * look at the turn. */
 static bool snapshot_search(uintptr_t pc, struct mapping *out)
 {
     for (int i = 0; i < SNAPSHOT_TRIES; i++) {
         uint32_t current = atomic_load_explicit(&snapshot_current, memory_order_acquire);
         struct snapshot *s = &snapshots[current];
         uint32_t turn = atomic_load_explicit(&s->turn, memory_order_acquire);
-        uint32_t low = 0, high = atomic_load_explicit(&s->count, memory_order_relaxed);
+        uint32_t low = 0, high = atomic_load_explicit(&s->count, memory_order_acquire);
         while (low < high) { /* the first that begins beyond pc */
             uint32_t mid = (low + high) / 2;
-            if (atomic_load_explicit(&s->rows[mid].begin, memory_order_relaxed) <= pc)
+            if (atomic_load_explicit(&s->rows[mid].begin, memory_order_acquire) <= pc)
                 low = mid + 1;
             else
                 high = mid;
         }
         *out = (struct mapping){0};
         if (low) {
-            out->begin = atomic_load_explicit(&s->rows[low - 1].begin, memory_order_relaxed);
-            out->end = atomic_load_explicit(&s->rows[low - 1].end, memory_order_relaxed);
+            out->begin = atomic_load_explicit(&s->rows[low - 1].begin, memory_order_acquire);
+            out->end = atomic_load_explicit(&s->rows[low - 1].end, memory_order_acquire);
             out->name = atomic_load_explicit(&s->rows[low - 1].name, memory_order_acquire);
         }
-        atomic_thread_fence(memory_order_acquire);
         if (!(turn & 1) && atomic_load_explicit(&s->turn, memory_order_relaxed) == turn)
             return pc < out->end;
     }

@@ -25,8 +25,9 @@
 enum {
     SAFE_PAGE_BITS = 12, /* of the smallest page; larger ones are asked for in parts */
     SAFE_PAGES = 4096,   /* remembered */
-    SAFE_GENERATION_BITS = 12,
-    SAFE_SIGSET_BYTES = 8, /* the kernel's, not libc's */
+    SAFE_GENERATION_BITS = 16,
+    SAFE_ADDRESS_BITS = 60, /* of an address that a word has room for; no processor has more */
+    SAFE_SIGSET_BYTES = 8,  /* the kernel's, not libc's */
 };
 
 enum probe { PROBE_UNKNOWN, PROBE_SIGPROCMASK, PROBE_READV };
@@ -82,11 +83,11 @@ static inline bool safe_page(uintptr_t number, uint64_t now)
     return true;
 }
 
-/* Not memcpy: sanitizers would judge memory that is none of our objects. */
+/* Not memcpy, nor a loop that the compiler makes one of: sanitizers would judge memory that
+ * is none of our objects. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) safe_word;
 
-static __attribute__((no_sanitize("address", "thread", "undefined"),
-                      optimize("no-tree-loop-distribute-patterns"))) void
+static __attribute__((no_sanitize("address", "thread", "undefined"))) void
 safe_copy(void *to, const void *from, size_t n)
 {
     char *t = to;
@@ -95,9 +96,12 @@ safe_copy(void *to, const void *from, size_t n)
         *(safe_word *)t = *(const safe_word *)f;
         t += sizeof(safe_word);
         f += sizeof(safe_word);
+        __asm__ volatile("" ::: "memory");
     }
-    for (; n; n--)
+    for (; n; n--) {
         *t++ = *f++;
+        __asm__ volatile("" ::: "memory");
+    }
 }
 
 bool safe_read(void *to, const void *from, size_t n)
@@ -105,7 +109,7 @@ bool safe_read(void *to, const void *from, size_t n)
     uintptr_t first = (uintptr_t)from, last = first + n - 1;
     if (n == 0)
         return true;
-    if (last < first)
+    if (last < first || last >> SAFE_ADDRESS_BITS)
         return false;
     uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
     for (uintptr_t p = first >> SAFE_PAGE_BITS; p <= last >> SAFE_PAGE_BITS; p++)
@@ -115,9 +119,33 @@ bool safe_read(void *to, const void *from, size_t n)
     return true;
 }
 
+bool safe_read_any(void *to, const void *from, size_t n)
+{
+    int saved = errno;
+    struct iovec local = {to, n}, remote = {(void *)from, n};
+    ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    bool refused = got < 0 && errno != EFAULT;
+    errno = saved;
+    if (!refused)
+        return got >= 0 && (size_t)got == n;
+    /* A sandbox: a moment in which the page can go remains. */
+    uintptr_t first = (uintptr_t)from, last = first + n - 1;
+    if (last < first || last >> SAFE_ADDRESS_BITS)
+        return n == 0;
+    for (uintptr_t p = first >> SAFE_PAGE_BITS; p <= last >> SAFE_PAGE_BITS; p++)
+        if (!safe_ask(p << SAFE_PAGE_BITS))
+            return false;
+    safe_copy(to, from, n);
+    return true;
+}
+
 void safe_age(void)
 {
     uint64_t next = atomic_load_explicit(&generation, memory_order_relaxed) + 1;
-    next &= (1u << SAFE_GENERATION_BITS) - 1;
-    atomic_store_explicit(&generation, next ? next : 1, memory_order_relaxed);
+    if (next >> SAFE_GENERATION_BITS) { /* every few hours: words would become true again */
+        for (int i = 0; i < SAFE_PAGES; i++)
+            atomic_store_explicit(&pages[i], 0, memory_order_relaxed);
+        next = 1;
+    }
+    atomic_store_explicit(&generation, next, memory_order_relaxed);
 }

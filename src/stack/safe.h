@@ -12,6 +12,10 @@
 /* Copies n bytes; false: not all of them are readable, *to is then undefined. [hot] */
 bool safe_read(void *to, const void *from, size_t n);
 
+/* The same for memory that another thread may unmap at any moment: one system call each time,
+ * nothing remembered. [hot, rare] */
+bool safe_read_any(void *to, const void *from, size_t n);
+
 /* Pages found readable are probed again after this. [collector, every flush] */
 void safe_age(void);
 

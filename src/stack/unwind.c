@@ -9,7 +9,8 @@
  * Never loops: a caller's frame lies above its callee's, except beyond a signal frame,
  * and there are at most `most` frames. Never wrong rather than long: what no table
  * covers is passed by frame pointer only where the return address found that way
- * stands behind a call that can have come here.
+ * stands behind a call that can have come here, and where the code sets the frame
+ * pointer itself or none other such address lies before it.
  *
  * A module is compared with what is mapped once per walk, at its first frame: a row
  * kept from a library that is gone is made anew. */
@@ -25,9 +26,9 @@
 #include <string.h>
 
 enum {
-    WALK_DEPTH = 4,      /* of registers that are saved relative to registers */
-    FRAME_MAX = 1 << 20, /* bytes of a frame that a frame pointer is believed for */
-    FUNCTION_MAX = 1 << 20,
+    WALK_DEPTH = 4,         /* of registers that are saved relative to registers */
+    FRAME_MAX = 8 << 10,    /* bytes of a frame that a frame pointer is believed for */
+    FUNCTION_MAX = 1 << 20, /* of a function without a table, and of generated code around it */
 };
 
 /* The calling thread's own stack. */
@@ -87,6 +88,14 @@ walk_read(const struct walk *w, uintptr_t at, uintptr_t *out)
         return true;
     }
     return safe_read(out, (const void *)at, sizeof *out);
+}
+
+/* For an address that nothing vouches for. */
+static bool walk_read_guess(const struct walk *w, uintptr_t at, uintptr_t *out)
+{
+    if (at - w->low < w->span)
+        return walk_read(w, at, out);
+    return safe_read_any(out, (const void *)at, sizeof *out);
 }
 
 /* ---- steps that rows cannot say ---- */
@@ -183,17 +192,34 @@ static bool step_called(uintptr_t ra, uintptr_t at, uint32_t module)
     return !module || !cfi_range(modules_get(module), target, &begin, &end);
 }
 
+/* Is there what may be another return address between the two? Then the frame pointer can be
+ * that of a function further out, and following it would leave the caller out. */
+static bool step_skips(struct walk *w, uintptr_t at, uintptr_t sp, uintptr_t fp)
+{
+    uintptr_t word, target;
+    for (; sp < fp; sp += sizeof sp) {
+        if (!walk_read(w, sp, &word))
+            return true;
+        word = cpu_address(word);
+        bool code = word - (at - FUNCTION_MAX) < 2 * FUNCTION_MAX || modules_find(word);
+        if (code && calls_before(word, &target))
+            return true;
+    }
+    return false;
+}
+
 static bool step_by_fp(struct walk *w, size_t i, uintptr_t sp, struct step *s)
 {
     struct unwind_frame *f = &w->frames[i];
-    if (f->fp < sp || f->fp - sp > FRAME_MAX || f->fp % sizeof sp)
+    if (f->fp < sp || f->fp - sp > FRAME_MAX || f->fp % sizeof sp || sp % sizeof sp)
         return false;
-    if (!walk_read(w, f->fp, &s->fp) || !walk_read(w, f->fp + sizeof sp, &s->ra))
+    if (!walk_read_guess(w, f->fp, &s->fp) || !walk_read_guess(w, f->fp + sizeof sp, &s->ra))
         return false;
     s->cfa = f->fp + 2 * sizeof sp;
     s->signal = false;
     s->guessed = true;
-    return step_called(cpu_address(s->ra), f->at, f->module);
+    return step_called(cpu_address(s->ra), f->at, f->module) &&
+           (calls_frame(f->at) || !step_skips(w, f->at, sp, f->fp));
 }
 
 /* false: no way on. s->ra 0: the outermost frame. */
