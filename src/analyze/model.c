@@ -27,6 +27,7 @@ static const struct model_part parts[] = {
     PART(scopes, SUM_SCOPES_TAKES),
     PART(metrics, SUM_METRICS_TAKES),
     PART(sync, SUM_SYNC_TAKES),
+    PART(idle, SUM_IDLE_TAKES),
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };

@@ -14,6 +14,7 @@
 #include "analyze/stacks.h"
 #include "analyze/sum_devices.h"
 #include "analyze/sum_facts.h"
+#include "analyze/sum_idle.h"
 #include "analyze/sum_kernels.h"
 #include "analyze/sum_ledger.h"
 #include "analyze/sum_memory.h"
@@ -52,6 +53,7 @@ struct model {
     struct sum_scopes scopes;
     struct sum_metrics metrics;
     struct sum_sync sync;
+    struct sum_idle idle; /* after what it blames */
 };
 
 /* One part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */

@@ -1,0 +1,325 @@
+/* test_sum_idle.c - why the GPU was idle: every gap has a cause, and the shares sum up. */
+#include "analyze/sum_idle.h"
+
+#include "program.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct intern *names;
+
+static int open_names(void **state)
+{
+    (void)state;
+    return intern_open(&names, 1 << 16, 1 << 24);
+}
+
+static int close_names(void **state)
+{
+    (void)state;
+    intern_close(names);
+    return 0;
+}
+
+static struct idle_sum sums[IDLE_CAUSES];
+
+/* Reads, checks that causes sum up to what was idle, and leaves the causes in sums. */
+static void read_program(struct program *p, struct model *m, unsigned seed)
+{
+    struct busy_result busy;
+    int64_t all;
+    program_end(p);
+    model_init(m, names);
+    program_read_shuffled(p, m, seed);
+    sum_idle_total(m, sums, &all);
+    busy_result(&m->devices.any, &busy);
+    assert_int_equal(all, sum_facts_duration(m) - busy.busy);
+    assert_int_equal(m->idle.doubtful, 0);
+    program_fini(p);
+}
+
+static int64_t blamed(const struct model *m)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < m->sync.lines.count; i++)
+        ns += sum_sync_line(&m->sync, i)->idle;
+    return ns;
+}
+
+/* Waits that are long enough are to blame for the gap they leave, launches and all. */
+static void test_sync(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "sync");
+    int64_t stack = program_python(&p, 0, "a.py", "f", 5);
+    for (int i = 0; i < 10; i++) {
+        for (int k = 0; k < 5; k++)
+            program_launch(&p, (struct program_kernel){.ns = 200000});
+        program_sync(&p, SYNC_STREAM, stack, 1);
+        program_work(&p, 40000); /* the host's own work, in the shadow of the wait */
+    }
+    read_program(&p, &m, 0);
+    /* 9 gaps of 5 us return, 40 us work, 2 us launch, 3 us start */
+    assert_int_equal(sums[IDLE_SYNC].time, 9 * 50000);
+    assert_int_equal(sums[IDLE_SLOW].time, 0);
+    assert_int_equal(blamed(&m), 9 * 50000);
+    model_fini(&m);
+}
+
+/* A wait that had nothing to wait for explains no more than its own length. */
+static void test_short_sync(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "short");
+    int64_t stack = program_python(&p, 0, "a.py", "f", 5);
+    for (int i = 0; i < 10; i++) {
+        program_launch(&p, (struct program_kernel){.ns = 20000});
+        program_work(&p, 500000);
+        program_sync(&p, SYNC_STREAM, stack, 1); /* 1 us */
+    }
+    read_program(&p, &m, 0);
+    assert_int_equal(sums[IDLE_SYNC].time, 9 * 1000);
+    assert_true(sums[IDLE_LATE].time > 9 * 450000);
+    model_fini(&m);
+}
+
+static void test_no_sync(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "late");
+    for (int i = 0; i < 10; i++) {
+        program_launch(&p, (struct program_kernel){.ns = 1000});
+        program_work(&p, 30000); /* 31 us of idle: slow launches */
+        program_launch(&p, (struct program_kernel){.ns = 1000});
+        program_work(&p, 2000000); /* late */
+        program_launch(&p, (struct program_kernel){.ns = 1000});
+        program_work(&p, 20000000); /* nothing submitted */
+    }
+    read_program(&p, &m, 0);
+    assert_int_equal(sums[IDLE_SYNC].time, 0);
+    assert_int_equal(sums[IDLE_SLOW].gaps, 10);
+    assert_int_equal(sums[IDLE_LATE].gaps, 10);
+    assert_int_equal(sums[IDLE_NOTHING].gaps, 9);
+    model_fini(&m);
+}
+
+/* Calls inside a gap take their own part of it. */
+static void test_calls_in_gap(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "calls");
+    int64_t stack = program_python(&p, 0, "a.py", "f", 5);
+    program_launch(&p, (struct program_kernel){.ns = 10000});
+    program_work(&p, 20000);
+    program_call(&p, (struct wait_row){.duration = 300000, .call = SYNC_FREE, .stack = stack});
+    program_work(&p, 20000);
+    program_call(&p, (struct wait_row){.duration = 200000, .call = SYNC_CODE, .stack = stack});
+    program_call(&p, (struct wait_row){.duration = 100000, .call = SYNC_COPY, .stack = stack});
+    program_launch(&p, (struct program_kernel){.ns = 10000});
+    read_program(&p, &m, 0);
+    assert_int_equal(sums[IDLE_MEMORY].time, 300000);
+    assert_int_equal(sums[IDLE_CODE].time, 200000);
+    assert_int_equal(sums[IDLE_COPY].time, 100000);
+    assert_int_equal(sums[IDLE_SLOW].time, 7000 + 20000 + 5000);
+    model_fini(&m);
+}
+
+/* A watcher that waits all the time holds up nobody. */
+static void test_watcher(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "watcher");
+    int64_t stack = program_python(&p, 0, "w.py", "watch", 5);
+    for (int i = 0; i < 20; i++) {
+        program_launch(&p, (struct program_kernel){.ns = 1000, .thread = 1});
+        program_work(&p, 300000);
+    }
+    int64_t now = p.now;
+    p.now = 1000000;
+    program_call(
+        &p, (struct wait_row){.duration = now, .call = SYNC_EVENT, .stack = stack, .thread = 7});
+    p.now = now;
+    read_program(&p, &m, 0);
+    assert_int_equal(sums[IDLE_SYNC].time, 0);
+    assert_true(sums[IDLE_LATE].time > 19 * 290000);
+    model_fini(&m);
+}
+
+/* Two threads: the one that did not wait launched late; the other's wait is not to blame. */
+static void test_two_threads(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "two");
+    int64_t a = program_python(&p, 0, "a.py", "f", 5), b = program_python(&p, 0, "b.py", "g", 6);
+    for (int i = 0; i < 10; i++) {
+        program_launch(&p, (struct program_kernel){.ns = 100000, .thread = 1});
+        program_sync(&p, SYNC_STREAM, a, 1);
+        program_work(&p, 30000);
+        program_launch(&p, (struct program_kernel){.ns = 100000, .thread = 2});
+        program_sync(&p, SYNC_STREAM, b, 2);
+        program_work(&p, 30000);
+    }
+    read_program(&p, &m, 0);
+    /* Each gap begins in the wait of one and is ended by the other: no call of the latter lies in
+     * it, so that the wait in which it began stands in. */
+    assert_int_equal(sums[IDLE_SYNC].time, 19 * 40000);
+    model_fini(&m);
+}
+
+/* What had been launched before the gap began was held up by something else. */
+static void test_queued(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "queued");
+    int64_t stack = program_python(&p, 0, "a.py", "f", 5);
+    program_launch(&p, (struct program_kernel){.ns = 100000});
+    p.gpu += 700000; /* the second one waits for an event of another device */
+    program_launch(&p, (struct program_kernel){.ns = 100000});
+    program_sync(&p, SYNC_STREAM, stack, 1);
+    read_program(&p, &m, 0);
+    assert_int_equal(sums[IDLE_QUEUED].time, 700000);
+    assert_int_equal(sums[IDLE_SYNC].time, 0);
+    model_fini(&m);
+}
+
+static void test_back_to_back(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "dense");
+    for (int i = 0; i < 100; i++) {
+        program_launch(&p, (struct program_kernel){.ns = 50000});
+        p.gpu += 1200;
+    }
+    read_program(&p, &m, 0);
+    assert_int_equal(sums[IDLE_BETWEEN].time, 99 * 1200);
+    for (int c = 0; c < IDLE_BETWEEN; c++)
+        assert_int_equal(sums[c].time, 0);
+    model_fini(&m);
+}
+
+/* Few spans are kept, gaps are told early, and the sums are the same. */
+static void test_bounded(void **state)
+{
+    struct idle_sum all[IDLE_CAUSES];
+    (void)state;
+    for (int bound = 0; bound < 2; bound++) {
+        struct program p;
+        struct model m;
+        int64_t total;
+        program_init(&p, "bounded");
+        int64_t stack = program_python(&p, 0, "a.py", "f", 5);
+        for (int i = 0; i < 3000; i++) {
+            for (int k = 0; k <= i % 3; k++)
+                program_launch(&p, (struct program_kernel){.ns = 3000 + i % 7 * 1000});
+            if (i % 2)
+                program_sync(&p, SYNC_STREAM, stack, 1);
+            program_work(&p, i % 5 * 20000);
+        }
+        program_end(&p);
+        model_init(&m, names);
+        if (bound)
+            m.idle.max_spans = 64; /* told early, many times */
+        program_read(&p, &m);
+        sum_idle_total(&m, bound ? sums : all, &total);
+        assert_int_equal(m.idle.doubtful, 0);
+        if (bound)
+            for (int c = 0; c < IDLE_CAUSES; c++)
+                assert_int_equal(sums[c].time, all[c].time);
+        model_fini(&m);
+        program_fini(&p);
+    }
+}
+
+static void test_any_order(void **state)
+{
+    struct idle_sum first[IDLE_CAUSES];
+    (void)state;
+    for (unsigned seed = 0; seed < 8; seed++) {
+        struct program p;
+        struct model m;
+        program_init(&p, "order");
+        int64_t stack = program_python(&p, 0, "a.py", "f", 5);
+        for (int i = 0; i < 40; i++) {
+            for (int k = 0; k < 3; k++)
+                program_launch(&p, (struct program_kernel){.ns = 30000 + i * 1000});
+            if (i % 3)
+                program_sync(&p, SYNC_CONTEXT, stack, 1);
+            program_work(&p, i * 9000);
+        }
+        read_program(&p, &m, seed);
+        if (!seed)
+            memcpy(first, sums, sizeof first);
+        assert_memory_equal(first, sums, sizeof first);
+        model_fini(&m);
+    }
+}
+
+/* Random programs: idle is never told twice, whatever the threads do. */
+static void test_sums(void **state)
+{
+    unsigned seed = 7;
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        struct program p;
+        struct model m;
+        program_init(&p, "random");
+        int64_t stack = program_python(&p, 0, "a.py", "f", 5);
+        for (int i = 0; i < 200; i++) {
+            seed = seed * 1103515245 + 12345;
+            int64_t thread = 1 + (seed >> 16 & 1), ns = seed >> 18 & 0x1ffff;
+            switch (seed >> 8 & 3) {
+            case 0:
+                program_launch(&p, (struct program_kernel){.ns = ns, .thread = thread});
+                break;
+            case 1:
+                program_sync(&p, 1 + (seed >> 12 & 7), stack, thread);
+                break;
+            case 2:
+                program_work(&p, ns);
+                break;
+            default:
+                program_call(&p, (struct wait_row){.duration = ns,
+                                                   .call = seed >> 12 & 15,
+                                                   .stack = seed >> 13 & 1 ? stack : 0,
+                                                   .thread = thread});
+            }
+        }
+        read_program(&p, &m, round & 3);
+        assert_true(blamed(&m) <= sum_facts_duration(&m));
+        model_fini(&m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sync),    cmocka_unit_test(test_short_sync),
+        cmocka_unit_test(test_no_sync), cmocka_unit_test(test_calls_in_gap),
+        cmocka_unit_test(test_watcher), cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_queued),  cmocka_unit_test(test_back_to_back),
+        cmocka_unit_test(test_bounded), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_sums),
+    };
+    return cmocka_run_group_tests(tests, open_names, close_names);
+}
