@@ -60,6 +60,8 @@ enum wait_call {
 
 enum { WAIT_NO_STREAM = UINT32_MAX };
 
+enum { SINK_STACK_MOST = 65536 }; /* greatest id that sink_ops.stack returns */
+
 struct wait {
     enum wait_call call;
     bool async; /* the call's asynchronous form */

@@ -19,6 +19,7 @@
 #include "capture/messages.h"
 #include "capture/names.h"
 #include "capture/sampling.h"
+#include "capture/stacking.h"
 #include "monitor/steady.h"
 
 #include <string.h>
@@ -81,6 +82,21 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
         feature_conclude(f, true, "collected", "");
 }
 
+static void conclude_stacks(const struct collector *c)
+{
+    const struct ledger_row *l = &c->ledger.row;
+    if (!c->options->enable_stack_trace)
+        feature_conclude(FEATURE_stacks, false, "not_requested", "");
+    else if (!c->trace_started)
+        feature_conclude(FEATURE_stacks, true, "unavailable", "nothing was traced");
+    else
+        feature_conclude(FEATURE_stacks, true,
+                         l->stacks_lost       ? "partial"
+                         : l->stacks_captured ? "collected"
+                                              : "enabled_no_data",
+                         stacking_python());
+}
+
 static void conclude(struct collector *c)
 {
     static const enum feature traced[] = {FEATURE_kernels, FEATURE_copies, FEATURE_synchronizations,
@@ -89,9 +105,7 @@ static void conclude(struct collector *c)
     for (size_t i = 0; i < sizeof traced / sizeof traced[0]; i++)
         conclude_trace(c, traced[i], rows_of(traced[i]));
     conclude_trace(c, FEATURE_graphs, l->graph_launches > 0 ? (uint64_t)l->graph_launches : 0);
-    bool stacks = c->options->enable_stack_trace;
-    feature_conclude(FEATURE_stacks, stacks, stacks ? "not_built" : "not_requested",
-                     stacks ? "capturing stacks comes with a later release" : "");
+    conclude_stacks(c);
     feature_conclude(FEATURE_scopes, true,
                      l->scopes_lost ? "partial"
                                     : (l->scopes_opened ? "collected" : "enabled_no_data"),
@@ -145,6 +159,7 @@ void closing_run(struct collector *c)
     say_end(c);
     write_end(c);
     writer_close(c->writer);
+    stacking_end();
     sink_end();
     c->writer = NULL;
     if (c->trace)

@@ -9,6 +9,7 @@
 #include "capture/messages.h"
 #include "capture/names.h"
 #include "capture/sampling.h"
+#include "capture/stacking.h"
 #include "capture/threads.h"
 #include "monitor/steady.h"
 
@@ -163,6 +164,8 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     if (c->trace_started)
         ops->drain(c->trace);
     collector_step();
+    if (flush)
+        stacking_refresh();
     if (!c->exit_first && capture_sink.recorded[RECORD_kernel])
         c->exit_first = fork_exit_first(FORK_RECORDED) == 0;
     sampling_drain();
@@ -290,6 +293,7 @@ int collector_start(const struct collector *c)
     me = *c;
     me.drain.writer = c->writer;
     me.drain.joins = &capture_sink.joins;
+    me.drain.ids = &capture_sink.ids;
     atomic_store_explicit(&end_reason, NULL, memory_order_relaxed);
     atomic_store_explicit(&flush_asked, 0, memory_order_relaxed);
     atomic_store_explicit(&flush_done, 0, memory_order_relaxed);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "wire/encode.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -298,13 +299,34 @@ static size_t encode_some_names(struct dict *d, struct dict_slots *need, struct 
     return n;
 }
 
+static bool refers_to_itself(int type)
+{
+    const struct record *r = &records[type];
+    for (unsigned i = 1; i < r->column_count; i++)
+        if (r->columns[i].ref == type)
+            return true;
+    return false;
+}
+
+static int compare_down(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* Rows are taken from the end, in their order. Where they refer to their like, smaller ids
+ * go first: such a row refers to one with a smaller id. */
 static size_t encode_some_rows(struct dict *d, int type, struct dict_slots *need, struct buf *out)
 {
     unsigned columns = records[type].column_count;
     size_t n = need->count < LINE_ROWS ? need->count : LINE_ROWS;
+    bool down = refers_to_itself(type);
+    if (down)
+        qsort(need->slot, need->count, sizeof *need->slot, compare_down);
     need->count -= n;
     for (size_t i = 0; i < n; i++)
-        memcpy(d->gather + i * columns, row_at(d, type, need->slot[need->count + i]),
+        memcpy(d->gather + i * columns,
+               row_at(d, type, need->slot[need->count + (down ? n - 1 - i : i)]),
                columns * sizeof(int64_t));
     encode_rows(out, type, d->gather, n);
     return n;

@@ -17,7 +17,7 @@ static const struct {
     [GPUFL_ENGINE_RANGE_PROFILER] = {"range_counters", GPUFL_ENGINE_TRACE, false},
     [GPUFL_ENGINE_DEEP] = {"sass_metrics", GPUFL_ENGINE_PC_SAMPLING, false},
     [GPUFL_ENGINE_PM_SAMPLING] = {"pm_sampling", GPUFL_ENGINE_TRACE, false},
-    [GPUFL_ENGINE_SYNC] = {"sync_stacks", GPUFL_ENGINE_TRACE, false},
+    [GPUFL_ENGINE_SYNC] = {NULL, GPUFL_ENGINE_MONITOR, true},
 };
 
 const struct backend *engines_backend(const struct options *o)
@@ -81,8 +81,10 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         trace_failed("unavailable", "the backend traces nothing");
         return NULL;
     }
+    bool sync = engine == GPUFL_ENGINE_SYNC;
     struct trace_config c = {
-        .engines = ENGINE_TRACE,
+        .engines = sync ? ENGINE_SYNC : ENGINE_TRACE,
+        .waits = o->enable_synchronization || sync,
         .synchronization = o->enable_synchronization,
         .external_correlation = o->enable_external_correlation,
         .memory = o->enable_memory_tracking,

@@ -10,6 +10,7 @@
 #include "capture/sampling.h"
 #include "capture/session.h"
 #include "capture/sink.h"
+#include "capture/stacking.h"
 #include "capture/threads.h"
 
 #include <pthread.h>
@@ -25,6 +26,7 @@ static void child(void)
     sampling_forget();
     messages_forget();
     sink_forget();
+    stacking_forget();
     names_forget();
 }
 

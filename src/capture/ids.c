@@ -138,6 +138,18 @@ uint32_t ids_device(struct ids *t, const struct device_row *d)
     return (uint32_t)have->id;
 }
 
+uint32_t ids_device_at(struct ids *t, uint32_t index)
+{
+    if (index < IDS_DEVICES && t->devices[index].id && t->devices[index].index == index)
+        return (uint32_t)t->devices[index].id;
+    struct device_row d;
+    for (int i = 0; i < COL_device_COUNT; i++)
+        ((int64_t *)&d)[i] = CELL_NULL;
+    d.index = index;
+    d.name = d.uuid = d.vendor = d.pci = d.arch = d.driver = 0;
+    return ids_device(t, &d);
+}
+
 /* ---- streams, configurations -------------------------------------------------------------------- */
 
 uint32_t ids_stream(struct ids *t, uint32_t device, int64_t context, int64_t number)

@@ -39,6 +39,7 @@ void ids_fini(struct ids *t);
 /* Devices are one where their UUIDs are equal, or, where one has none, their
  * indices; what a later source knows is added. 0: too many. */
 uint32_t ids_device(struct ids *t, const struct device_row *d);
+uint32_t ids_device_at(struct ids *t, uint32_t index); /* known by its ordinal only, if need be */
 uint32_t ids_stream(struct ids *t, uint32_t device, int64_t context, int64_t number);
 
 /* Computes the occupancy of a new configuration. Beyond IDS_MOST the grid is left

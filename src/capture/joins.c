@@ -31,7 +31,7 @@ static bool joins_grow(struct joins *j)
     if (!wider.entries)
         return false;
     for (size_t i = 0; j->entries && i < j->cap; i++)
-        if (j->entries[i].scope)
+        if (j->entries[i].thread)
             *joins_at(&wider, j->entries[i].correlation) = j->entries[i];
     mem_free(j->entries);
     j->entries = wider.entries;
@@ -45,25 +45,25 @@ static bool joins_taken(struct joins *j, uint32_t correlation)
     return e->waiting && e->correlation != correlation;
 }
 
-void joins_put(struct joins *j, uint32_t correlation, uint64_t scope, bool counts)
+void joins_put(struct joins *j, const struct join *entry)
 {
     if (!j->entries && !joins_grow(j)) {
-        j->lost += counts;
+        j->lost += entry->waiting;
         return;
     }
-    while (joins_taken(j, correlation) && joins_grow(j))
+    while (joins_taken(j, entry->correlation) && joins_grow(j))
         continue;
-    j->lost += joins_taken(j, correlation);
-    *joins_at(j, correlation) = (struct join){scope, correlation, counts};
+    j->lost += joins_taken(j, entry->correlation);
+    *joins_at(j, entry->correlation) = *entry;
 }
 
-uint64_t joins_get(struct joins *j, uint32_t correlation)
+const struct join *joins_get(struct joins *j, uint32_t correlation)
 {
     if (!j->entries)
-        return 0;
+        return NULL;
     struct join *e = joins_at(j, correlation);
-    if (!e->scope || e->correlation != correlation)
-        return 0;
+    if (!e->thread || e->correlation != correlation)
+        return NULL;
     e->waiting = false;
-    return e->scope;
+    return e;
 }

@@ -1,4 +1,4 @@
-/* joins.h - which scope was open when the driver call of a correlation id was made.
+/* joins.h - what is known of the driver call of a correlation id: thread, scope, stack.
  *
  * A direct-mapped table of the last calls: ids count up, so entries age out by
  * being overwritten. It starts small and grows, up to a limit, while entries
@@ -11,9 +11,12 @@
 #include <stdint.h>
 
 struct join {
-    uint64_t scope;       /* instance; 0: empty entry */
+    uint64_t scope;       /* instance; 0: none open */
     uint32_t correlation; /* the driver's id */
+    uint32_t stack;       /* row of the stack dictionary; 0: not captured */
+    int32_t thread;       /* that made the call; 0: empty entry */
     bool waiting;         /* a kernel's or graph's, not asked for yet */
+    bool inherited;       /* the scope is another thread's */
 };
 
 struct joins {
@@ -25,10 +28,11 @@ struct joins {
 void joins_init(struct joins *j); /* allocates nothing */
 void joins_fini(struct joins *j);
 
-/* counts: a record is sure to come (kernel, graph), so losing it is a loss. */
-void joins_put(struct joins *j, uint32_t correlation, uint64_t scope, bool counts);
+/* entry.waiting: a record is sure to come (kernel, graph), so losing it is a loss. */
+void joins_put(struct joins *j, const struct join *entry);
 
-/* The scope of a correlation id, or 0. Kernels of a graph ask for the same one. */
-uint64_t joins_get(struct joins *j, uint32_t correlation);
+/* What is known of a correlation id, or NULL. Valid until the next put. Kernels of a graph
+ * ask for the same one. */
+const struct join *joins_get(struct joins *j, uint32_t correlation);
 
 #endif

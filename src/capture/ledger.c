@@ -2,6 +2,7 @@
 #include "capture/ledger.h"
 
 #include "base/clock.h"
+#include "capture/stacking.h"
 #include "capture/threads.h"
 #include "monitor/steady.h"
 
@@ -35,6 +36,18 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     r->scopes_opened = (int64_t)c.scopes_opened;
     r->scopes_lost = (int64_t)(c.scopes_lost + l->scopes_lost);
     r->joins_lost = (int64_t)(c.joins_lost + s->joins.lost);
+    r->waits_recorded = (int64_t)c.waits_recorded;
+    r->waits_lost = (int64_t)c.waits_lost;
+}
+
+static void read_stacks(struct ledger_row *r)
+{
+    struct stacking_counts n;
+    stacking_counts(&n);
+    r->stacks_captured = (int64_t)n.captured;
+    r->stacks_distinct = (int64_t)n.distinct;
+    r->stacks_lost = (int64_t)n.lost;
+    r->cost_stacks = n.cost_ns;
 }
 
 static void read_rows(struct ledger_row *r, struct capture_sink *s)
@@ -48,6 +61,7 @@ static void read_rows(struct ledger_row *r, struct capture_sink *s)
     r->syncs_recorded = (int64_t)s->recorded[RECORD_sync];
     r->syncs_written = (int64_t)w.rows[RECORD_sync];
     r->scopes_written = (int64_t)w.rows[RECORD_scope];
+    r->waits_written = (int64_t)w.rows[RECORD_wait];
     r->lost_spool = sum_events(w.lost_disk);
     r->lost_memory = sum_events(w.lost_memory);
     r->bytes_written = (int64_t)w.bytes;
@@ -64,6 +78,7 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     *r = (struct ledger_row){.time = clock_mono(), .cost_stop = CELL_NULL};
     read_threads(l, r, s);
     read_rows(r, s);
+    read_stacks(r);
     r->lost_driver = lost(s, LOSS_DRIVER);
     r->lost_pool = lost(s, LOSS_POOL);
     r->lost_time = lost(s, LOSS_TIME);
@@ -84,7 +99,8 @@ static bool counts_differ(const struct ledger_row *a, const struct ledger_row *b
     for (int i = COL_ledger_launches; i <= COL_ledger_unknown_records; i++)
         if (x[i] != y[i])
             return true;
-    return a->lost_floor != b->lost_floor;
+    return a->lost_floor != b->lost_floor || a->waits_recorded != b->waits_recorded ||
+           a->waits_lost != b->waits_lost;
 }
 
 void ledger_write(struct ledger *l, struct capture_sink *s, bool final)
@@ -117,7 +133,9 @@ void ledger_losses(const struct ledger_row *r, char *out, size_t size)
         {r->lost_spool, "rows not written to disk"},
         {r->lost_memory, "rows lost for want of memory"},
         {r->scopes_lost, "scopes not recorded: they came faster than they could be taken"},
-        {r->joins_lost, "launches whose scope is not known"},
+        {r->joins_lost, "launches whose scope or stack is not known"},
+        {r->waits_lost, "waits not recorded: they came faster than they could be taken"},
+        {r->stacks_lost, "stacks not captured"},
         {missing_kernels(r), "kernels launched of which no record came"},
     };
     size_t len = 0;

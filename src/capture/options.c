@@ -427,9 +427,9 @@ static int options_finish(struct options *o, const struct options_say *s)
         say(s, SEVERITY_WARNING, "stacks_need_trace",
             "enable_stack_trace needs the Trace engine or a higher one: no stacks under Monitor; "
             "set profiling_engine to Trace");
-    else if (o->enable_stack_trace)
-        say(s, SEVERITY_WARNING, "stacks_not_built",
-            "enable_stack_trace: capturing stacks is not built yet; the rest is captured");
+    else if (o->launch_stacks && !o->enable_stack_trace)
+        say(s, SEVERITY_WARNING, "launch_stacks",
+            "launch_stacks needs enable_stack_trace: no stacks are captured");
     if (o->remote_upload)
         say(s, SEVERITY_WARNING, "deprecated_option",
             "remote_upload has no effect any more: call gpufl_upload_logs after gpufl_shutdown, or "
@@ -474,12 +474,15 @@ static int options_layer(struct options *o, const struct gpufl_options *code,
     return rc;
 }
 
-/* Nobody who injects the library wants it for nothing, and "gpufl" names no program. */
+/* Nobody who injects the library wants it for nothing, and "gpufl" names no program. Lines of
+ * the waits cost what waiting hides. */
 static int injected_defaults(struct options *o)
 {
     char program[64];
     if (o->source[OPT_profiling_engine] == SOURCE_DEFAULT)
         o->profiling_engine = GPUFL_ENGINE_TRACE;
+    if (o->source[OPT_enable_stack_trace] == SOURCE_DEFAULT)
+        o->enable_stack_trace = o->profiling_engine != GPUFL_ENGINE_MONITOR;
     if (o->source[OPT_app_name] != SOURCE_DEFAULT)
         return 0;
     about_program(program, sizeof program);

@@ -7,6 +7,7 @@
 #include "base/tick.h"
 #include "capture/collector.h"
 #include "capture/names.h"
+#include "capture/stacking.h"
 #include "capture/threads.h"
 
 #include <string.h>
@@ -193,12 +194,21 @@ static bool push_graph(struct thread_state *t, const struct launch *l, uint64_t 
     return true;
 }
 
-static bool push_join(struct thread_state *t, const struct launch *l, uint64_t scope)
+static bool push_join(struct thread_state *t, const struct launch *l, uint64_t scope,
+                      uint32_t stack)
 {
-    if (!slots_room(t, 1))
+    if (!threads_ring(t) || !slots_room(t, 1))
         return false;
-    slot_push(t, SLOT_JOIN, l->correlation, scope, 0, l->kind);
+    slot_push(t, SLOT_JOIN, l->correlation, scope, stack, l->kind);
     return true;
+}
+
+/* The stack of a launch that will have a record. */
+static inline uint32_t launch_stack(struct thread_state *t, const struct launch *l)
+{
+    if (__builtin_expect(!stacking_at_launches(), 1) || l->kind > LAUNCH_OTHER || l->stack)
+        return l->stack;
+    return stacking_capture(t);
 }
 
 void scopes_launch(const struct launch *l)
@@ -213,12 +223,44 @@ void scopes_launch(const struct launch *l)
     count_launch(&t->counters, l);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
     bool row = l->start != 0 && (l->kind == LAUNCH_GRAPH || l->kind == LAUNCH_GRAPH_END);
-    if ((depth == 0 && !row) || atomic_load_explicit(&capture_gate.floor, memory_order_relaxed))
+    uint32_t stack = launch_stack(t, l);
+    if ((depth == 0 && !row && !stack) ||
+        atomic_load_explicit(&capture_gate.floor, memory_order_relaxed))
         return;
     uint64_t scope = depth ? t->open[depth - 1] : 0;
     if (l->kind == LAUNCH_FAILED) /* no record will come: nothing to join, nothing lost */
-        (void)push_join(t, &(struct launch){.kind = LAUNCH_OTHER, .correlation = l->correlation},
+        (void)push_join(t, &(struct launch){.kind = LAUNCH_OTHER, .correlation = l->correlation}, 0,
                         0);
-    else if (!(row ? push_graph(t, l, scope) : push_join(t, l, scope)) && l->kind != LAUNCH_OTHER)
+    else if (!(row ? push_graph(t, l, scope) : push_join(t, l, scope, stack)) &&
+             l->kind != LAUNCH_OTHER)
         counter_add(&t->counters.joins_lost, 1);
+}
+
+/* ---- waits ---------------------------------------------------------------------------------- */
+
+void scopes_wait(const struct wait *w)
+{
+    if (!gate_is_on() || atomic_load_explicit(&capture_gate.floor, memory_order_relaxed))
+        return;
+    struct thread_state *t = thread_self();
+    if (!t) {
+        atomic_fetch_add_explicit(&threads_orphans.waits_lost, 1, memory_order_relaxed);
+        return;
+    }
+    if (!threads_ring(t) || !slots_room(t, 2)) {
+        counter_add(&t->counters.waits_lost, 1);
+        return;
+    }
+    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+    struct wait_packed p = {
+        .call = w->call,
+        .async = w->async,
+        .device = w->device,
+        .launches = atomic_load_explicit(&t->counters.launches, memory_order_relaxed) +
+                    atomic_load_explicit(&t->counters.graph_launches, memory_order_relaxed)};
+    counter_add(&t->counters.waits_recorded, 1);
+    slot_push(t, SLOT_WAIT, w->correlation, depth ? t->open[depth - 1] : 0, (uint64_t)w->start,
+              (uint64_t)w->duration);
+    slot_push(t, SLOT_WAIT_WHAT, w->stack, (uint64_t)w->context << 32 | w->stream,
+              (uint64_t)w->bytes, wait_pack(p));
 }

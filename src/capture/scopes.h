@@ -23,10 +23,14 @@ void scopes_end(uint64_t handle); /* [hot] */
 void scopes_launch(const struct launch *l);
 bool scopes_inside(void); /* [hot] a scope is open on this thread */
 
+/* Records a call that waited, on the thread that made it. [hot] */
+void scopes_wait(const struct wait *w);
+
 /* The collector's side of all rings. */
 struct scopes_drain {
     struct writer *writer;
     struct joins *joins;
+    struct ids *ids;
     void (*thread)(void *arg, int32_t tid, const char *name); /* before a row names the thread */
     void *arg;
     uint64_t lost;           /* scopes lost for want of the collector's own memory */

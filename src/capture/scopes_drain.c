@@ -10,6 +10,8 @@
 #include "capture/scopes.h"
 
 #include "base/alloc.h"
+#include "capture/ids.h"
+#include "capture/stacking.h"
 #include "capture/threads.h"
 
 #include <stddef.h>
@@ -40,8 +42,14 @@ static void write_graph(struct scopes_drain *d, struct thread_state *t, const st
         .scope = (int64_t)g->instance,
         .thread = t->tid,
     };
-    if (g->instance)
-        joins_put(d->joins, g->id, g->instance, true);
+    if (g->instance) {
+        const struct join *have = joins_get(d->joins, g->id); /* of the launch's entry */
+        joins_put(d->joins, &(struct join){.scope = g->instance,
+                                           .correlation = g->id,
+                                           .stack = have ? have->stack : 0,
+                                           .thread = t->tid,
+                                           .waiting = true});
+    }
     d->thread(d->arg, t->tid, t->name);
     writer_row(d->writer, RECORD_graph_launch, (const int64_t *)&row);
 }
@@ -120,11 +128,45 @@ static void scope_ended(struct scopes_drain *d, struct thread_state *t, const st
     writer_row(d->writer, RECORD_scope, (const int64_t *)&row);
 }
 
+static void write_wait(struct scopes_drain *d, struct thread_state *t, const struct slot *what)
+{
+    const struct slot *w = &t->prefix;
+    struct wait_packed p = wait_unpack(what->tag);
+    uint32_t context = (uint32_t)(what->instance >> 32), stream = (uint32_t)what->instance;
+    struct wait_row row = {
+        .start = w->time,
+        .duration = w->duration,
+        .call = p.call,
+        .async = p.async,
+        .stream = stream == WAIT_NO_STREAM
+                      ? 0
+                      : ids_stream(d->ids, ids_device_at(d->ids, p.device), context, stream),
+        .correlation = w->id,
+        .scope = (int64_t)w->instance,
+        .stack = stacking_row(d->writer, what->id),
+        .thread = t->tid,
+        .launches = (int64_t)p.launches,
+        .bytes = what->time,
+    };
+    d->thread(d->arg, t->tid, t->name);
+    writer_row(d->writer, RECORD_wait, (const int64_t *)&row);
+}
+
+static void take_join(struct scopes_drain *d, const struct thread_state *t, const struct slot *s)
+{
+    joins_put(d->joins, &(struct join){.scope = s->instance,
+                                       .correlation = s->id,
+                                       .stack = stacking_row(d->writer, (uint32_t)s->stack),
+                                       .thread = t->tid,
+                                       .waiting = s->tag != LAUNCH_OTHER});
+}
+
 static void slot_take(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     switch ((enum slot_kind)s->kind) {
     case SLOT_BENCH:
     case SLOT_GRAPH:
+    case SLOT_WAIT:
         t->prefix = *s;
         return;
     case SLOT_BEGIN:
@@ -134,10 +176,13 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
         scope_ended(d, t, s);
         break;
     case SLOT_JOIN:
-        joins_put(d->joins, s->id, s->instance, s->tag != LAUNCH_OTHER);
+        take_join(d, t, s);
         break;
     case SLOT_GRAPH_WHAT:
         write_graph(d, t, s);
+        break;
+    case SLOT_WAIT_WHAT:
+        write_wait(d, t, s);
         break;
     }
     t->prefix = (struct slot){.kind = SLOT_END};

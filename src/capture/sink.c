@@ -5,6 +5,7 @@
 #include "capture/gate.h"
 #include "capture/messages.h"
 #include "capture/scopes.h"
+#include "capture/stacking.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +21,18 @@ static bool op_in_scope(struct sink *s)
 {
     (void)s;
     return scopes_inside();
+}
+
+static uint32_t op_stack(struct sink *s)
+{
+    (void)s;
+    return stacking_at_wait();
+}
+
+static void op_wait(struct sink *s, const struct wait *w)
+{
+    (void)s;
+    scopes_wait(w);
 }
 
 static uint32_t op_name(struct sink *s, const char *text)
@@ -57,23 +70,36 @@ static uint32_t op_config(struct sink *s, const struct config_row *c)
     return k->writer ? ids_config(&k->ids, c) : 0;
 }
 
-/* Records that tell which scope they belong to, by correlation; of a sync and a
- * thread the backend may know better. */
+/* Records that tell what call they come from, by correlation. Column 0, a time, stands for
+ * one that the record lacks. */
+static const struct joined {
+    enum record_type type;
+    uint8_t correlation, scope, stack, thread, inherited;
+} joined[] = {
+    {RECORD_kernel, COL_kernel_correlation, COL_kernel_scope, COL_kernel_stack, COL_kernel_thread,
+     COL_kernel_inherited},
+    {RECORD_memcpy, COL_memcpy_correlation, COL_memcpy_scope, COL_memcpy_stack, 0, 0},
+    {RECORD_memset, COL_memset_correlation, COL_memset_scope, 0, 0, 0},
+    {RECORD_sync, COL_sync_correlation, COL_sync_scope, COL_sync_stack, 0, 0},
+};
+
+static void cells_join(struct capture_sink *k, const struct joined *j, int64_t *cells)
+{
+    const struct join *e = joins_get(&k->joins, (uint32_t)cells[j->correlation]);
+    cells[j->scope] = e ? (int64_t)e->scope : 0;
+    if (j->stack)
+        cells[j->stack] = e ? e->stack : 0;
+    if (j->thread)
+        cells[j->thread] = e ? e->thread : CELL_NULL;
+    if (j->inherited)
+        cells[j->inherited] = e && e->inherited;
+}
+
 static void row_join(struct capture_sink *k, enum record_type type, int64_t *cells)
 {
-    static const struct {
-        enum record_type type;
-        int correlation, scope;
-    } joined[] = {
-        {RECORD_kernel, COL_kernel_correlation, COL_kernel_scope},
-        {RECORD_memcpy, COL_memcpy_correlation, COL_memcpy_scope},
-        {RECORD_memset, COL_memset_correlation, COL_memset_scope},
-        {RECORD_sync, COL_sync_correlation, COL_sync_scope},
-    };
     for (size_t i = 0; i < sizeof joined / sizeof joined[0]; i++)
         if (joined[i].type == type)
-            cells[joined[i].scope] =
-                (int64_t)joins_get(&k->joins, (uint32_t)cells[joined[i].correlation]);
+            cells_join(k, &joined[i], cells);
 }
 
 static void row_thread(struct capture_sink *k, enum record_type type, const int64_t *cells)
@@ -144,6 +170,8 @@ static void op_wake(struct sink *s)
 static const struct sink_ops ops = {
     .launch = op_launch,
     .in_scope = op_in_scope,
+    .stack = op_stack,
+    .wait = op_wait,
     .name = op_name,
     .device = op_device,
     .stream = op_stream,

@@ -30,9 +30,11 @@ enum slot_kind {
     SLOT_BEGIN,      /* id: name, instance, tick, tag */
     SLOT_BENCH,      /* before its BEGIN; id: repeat, tag: warmup */
     SLOT_END,        /* instance, tick */
-    SLOT_JOIN,       /* id: correlation, instance, tag: enum launch_kind */
+    SLOT_JOIN,       /* id: correlation, instance, tag: enum launch_kind, stack: of stack.h */
     SLOT_GRAPH,      /* before its GRAPH_WHAT; id: correlation, instance, time: start, duration */
     SLOT_GRAPH_WHAT, /* time: kernels (CELL_NULL unknown), instance: graph */
+    SLOT_WAIT,       /* before its WAIT_WHAT; id: correlation, instance, time: start, duration */
+    SLOT_WAIT_WHAT,  /* id: stack, instance: context and stream, time: bytes, tag: wait_pack */
 };
 
 struct slot {
@@ -41,8 +43,9 @@ struct slot {
     uint32_t id;
     uint64_t instance;
     union {
-        uint64_t tick; /* of tick_now */
-        int64_t time;  /* ns */
+        uint64_t tick;  /* of tick_now */
+        int64_t time;   /* ns */
+        uint64_t stack; /* of stacks_capture */
     };
     union {
         uint64_t tag; /* name id */
@@ -51,6 +54,25 @@ struct slot {
 };
 
 _Static_assert(sizeof(struct slot) == 32, "two to a cache line");
+
+/* What of a wait has no field of its own in its slots. */
+struct wait_packed {
+    uint32_t call, async, device;
+    uint64_t launches;
+};
+
+static inline uint64_t wait_pack(struct wait_packed p)
+{
+    return p.launches << 24 | (uint64_t)(p.device & 0xff) << 16 | p.async << 8 | p.call;
+}
+
+static inline struct wait_packed wait_unpack(uint64_t tag)
+{
+    return (struct wait_packed){.call = tag & 0xff,
+                                .async = tag >> 8 & 0xff,
+                                .device = tag >> 16 & 0xff,
+                                .launches = tag >> 24};
+}
 _Static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "rings are powers of two");
 
 struct name_cached {
@@ -67,7 +89,9 @@ struct name_cached {
     C(graph_unknown)                                                                               \
     C(scopes_opened)                                                                               \
     C(scopes_lost)                                                                                 \
-    C(joins_lost)
+    C(joins_lost)                                                                                  \
+    C(waits_recorded)                                                                              \
+    C(waits_lost)
 
 struct thread_counters {
 #define C(name) _Atomic uint64_t name;
@@ -98,6 +122,7 @@ struct thread_state {
     uint64_t *open;           /* owned: their instances, outermost first */
     size_t open_cap;
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
+    uint32_t stacks;                       /* captured on this thread: which of them are timed */
     uint64_t woke; /* the ring's head when this thread last woke the collector */
     int32_t tid;
     char name[16]; /* when it was made */

@@ -13,6 +13,10 @@
 
 enum { TOP_MOST = 1000000 };
 
+/* Values of --stacks, and the library's options for them. */
+enum { STACKS_NOT_GIVEN = -1, STACKS_NONE, STACKS_SYNC, STACKS_LAUNCH };
+static const char *const stacks[] = {"none", "sync", "launch", NULL};
+
 #define MS INT64_C(1000000)
 
 static const struct cmd_text text = {
@@ -26,6 +30,8 @@ static const struct cmd_text text = {
     .more = "Examples:\n"
             "  gpufl trace ./train --epochs 1              run it and report\n"
             "  gpufl trace -o run1 -- python train.py      keep the session logs in run1/\n"
+            "  gpufl trace --engine Sync -- python train.py\n"
+            "                                              which line waits, at the lowest cost\n"
             "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
             "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
             "  gpufl trace --option enable_memory_tracking=true ./train\n"
@@ -78,8 +84,10 @@ static int check(const struct trace_request *r, int operands)
 
 int trace_options_parse(struct trace_request *r, int argc, char **argv)
 {
-    *r = (struct trace_request){
-        .engine = GPUFL_ENGINE_TRACE, .system_interval = 100 * MS, .top = TRACE_TOP_DEFAULT};
+    *r = (struct trace_request){.engine = GPUFL_ENGINE_TRACE,
+                                .stacks = STACKS_NOT_GIVEN,
+                                .system_interval = 100 * MS,
+                                .top = TRACE_TOP_DEFAULT};
     r->settings = (struct opt_list){.items = r->setting_items, .max = TRACE_SETTINGS_MAX};
     const struct opt table[] = {
         {"output", 'o', OPT_STRING, &r->output, "DIR", NULL,
@@ -87,8 +95,11 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
         {"name", 'n', OPT_STRING, &r->name, "NAME", NULL,
          "Name of the run in lists and reports. Default: from the command."},
         {"engine", 'e', OPT_CHOICE, &r->engine, "ENGINE", option_engines,
-         "What is captured: Monitor (system metrics only), Trace (also every kernel, copy and "
-         "wait), or a deeper engine. Default: Trace."},
+         "What is captured: Monitor (system metrics only), Sync (also where the program waits "
+         "for the GPU), Trace (also every kernel and copy), or a deeper engine. Default: Trace."},
+        {"stacks", 0, OPT_CHOICE, &r->stacks, "WHERE", stacks,
+         "Where the program's stacks are captured, C, C++ and Python: none, sync (where it waits "
+         "for the GPU) or launch (also at every launch and copy). Default: sync."},
         {"duration", 0, OPT_DURATION, &r->duration, "TIME", NULL,
          "End the capture TIME (30s, 5m, 500ms) after the program's first use of the GPU and "
          "report; the program runs on."},
@@ -165,6 +176,10 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
     put(r, out, "profiling_engine", option_engines[r->engine]);
     put(r, out, "continuous_system_sampling", r->system_interval ? "true" : "false");
     put_int(r, out, "system_sample_rate_ms", r->system_interval / MS);
+    if (r->stacks != STACKS_NOT_GIVEN) {
+        put(r, out, "enable_stack_trace", r->stacks == STACKS_NONE ? "false" : "true");
+        put(r, out, "launch_stacks", r->stacks == STACKS_LAUNCH ? "true" : "false");
+    }
     if (r->duration)
         put_int(r, out, "duration_ms", r->duration / MS);
     if (r->yield)

@@ -16,6 +16,7 @@ struct trace_request {
     const char *name;        /* -n; NULL: from the command */
     const char *report_file; /* --report; NULL: stderr */
     int engine;              /* enum gpufl_engine */
+    int stacks;              /* of --stacks; -1: not given */
     bool no_report;          /* neither report nor findings */
     bool json;               /* the report as JSON */
     bool kill;               /* end the program when --duration is over */

@@ -59,7 +59,8 @@ void readback_close(struct readback *r);
 
 const struct named *readback_find(const struct named_list *l, const char *key); /* NULL: none */
 
-/* The bytes of a channel, all parts in order, without header lines. Caller frees. */
+/* The bytes of a channel, all parts in order, without header lines and the system's
+ * numbers of threads. Caller frees. */
 char *readback_channel(const char *dir, const char *channel, size_t *len);
 
 #endif

@@ -77,33 +77,29 @@ static int on_name(void *arg, uint32_t id, const char *text, size_t len)
     return 0;
 }
 
-static void check_refs(struct reading *r, const struct wire_batch *b)
+static void check_ref(struct reading *r, const struct wire_batch *b, unsigned c, int64_t id)
 {
-    for (unsigned c = 0; c < b->record->column_count; c++) {
-        int table = b->record->columns[c].ref;
-        if (table == RECORD_NONE || !b->col[c])
-            continue;
-        table = table == RECORD_name ? NAMES : table;
-        for (size_t i = 0; i < b->rows; i++)
-            if (b->col[c][i] > 0 && !id_known(r, table, b->col[c][i])) {
-                if (!r->p->unresolved++)
-                    fprintf(stderr, "%s part %lld: %s.%s %lld is not defined\n", r->channel,
-                            (long long)r->number, b->record->type, b->record->columns[c].name,
-                            (long long)b->col[c][i]);
-            }
-    }
+    int table = b->record->columns[c].ref;
+    table = table == RECORD_name ? NAMES : table;
+    if (table == RECORD_NONE || id <= 0 || id_known(r, table, id))
+        return;
+    if (!r->p->unresolved++)
+        fprintf(stderr, "%s part %lld: %s.%s %lld is not defined\n", r->channel,
+                (long long)r->number, b->record->type, b->record->columns[c].name, (long long)id);
 }
 
+/* Row by row: one of a dictionary may refer to those above it in its line. */
 static int on_batch(void *arg, const struct wire_batch *b)
 {
     struct reading *r = arg;
     r->p->headers_bad += !r->has_header;
     r->p->rows[b->type] += b->rows;
-    check_refs(r, b);
     for (size_t i = 0; i < b->rows; i++) {
         int64_t row[RECORD_MAX_COLUMNS];
-        for (unsigned c = 0; c < b->record->column_count; c++)
+        for (unsigned c = 0; c < b->record->column_count; c++) {
             row[c] = b->col[c] ? b->col[c][i] : CELL_NULL;
+            check_ref(r, b, c, row[c]);
+        }
         if (b->record->kind == RECORD_KIND_DICT)
             id_define(r, (int)b->type, row[0]);
         else if (r->p->row)

@@ -9,20 +9,40 @@
 
 #include <cmocka.h>
 
+static void put(struct joins *j, uint32_t correlation, uint64_t scope, bool waiting)
+{
+    joins_put(j, &(struct join){.scope = scope,
+                                .correlation = correlation,
+                                .stack = (uint32_t)scope + 1,
+                                .thread = 7,
+                                .waiting = waiting});
+}
+
+/* 0: nothing is known. */
+static uint64_t scope(struct joins *j, uint32_t correlation)
+{
+    const struct join *e = joins_get(j, correlation);
+    if (!e)
+        return 0;
+    assert_int_equal(e->stack, (uint32_t)e->scope + 1);
+    assert_int_equal(e->thread, 7);
+    return e->scope;
+}
+
 static void test_found_and_shared(void **state)
 {
     (void)state;
     struct joins j;
     joins_init(&j);
-    assert_int_equal(joins_get(&j, 7), 0);
-    joins_put(&j, 7, 100, true);
-    joins_put(&j, 8, 101, false);
-    assert_int_equal(joins_get(&j, 7), 100);
-    assert_int_equal(joins_get(&j, 7), 100); /* every kernel of a graph asks */
-    assert_int_equal(joins_get(&j, 8), 101);
-    assert_int_equal(joins_get(&j, 9), 0);
-    joins_put(&j, 7, 102, true); /* the id came round again */
-    assert_int_equal(joins_get(&j, 7), 102);
+    assert_int_equal(scope(&j, 7), 0);
+    put(&j, 7, 100, true);
+    put(&j, 8, 101, false);
+    assert_int_equal(scope(&j, 7), 100);
+    assert_int_equal(scope(&j, 7), 100); /* every kernel of a graph asks */
+    assert_int_equal(scope(&j, 8), 101);
+    assert_int_equal(scope(&j, 9), 0);
+    put(&j, 7, 102, true); /* the id came round again */
+    assert_int_equal(scope(&j, 7), 102);
     assert_int_equal(j.lost, 0);
     joins_fini(&j);
 }
@@ -35,10 +55,10 @@ static void test_a_million_waiting(void **state)
     joins_init(&j);
     uint32_t first = UINT32_MAX - 1000; /* wraps around on the way */
     for (uint32_t i = 0; i < MANY; i++)
-        joins_put(&j, first + i, i + 1, true);
+        put(&j, first + i, i + 1, true);
     assert_int_equal(j.lost, 0);
     for (uint32_t i = 0; i < MANY; i++)
-        assert_int_equal(joins_get(&j, first + i), i + 1);
+        assert_int_equal(scope(&j, first + i), i + 1);
     joins_fini(&j);
 }
 
@@ -49,13 +69,13 @@ static void test_overwritten_is_counted(void **state)
     struct joins j;
     joins_init(&j);
     for (uint32_t i = 0; i < MOST; i++)
-        joins_put(&j, i, 1, true);
-    joins_put(&j, MOST + 5, 2, true);
+        put(&j, i, 1, true);
+    put(&j, MOST + 5, 2, true);
     assert_int_equal(j.lost, 1);
-    assert_int_equal(joins_get(&j, 5), 0);
-    assert_int_equal(joins_get(&j, MOST + 5), 2);
-    assert_int_equal(joins_get(&j, 6), 1);
-    joins_put(&j, MOST + 6, 2, true); /* its record had come */
+    assert_int_equal(scope(&j, 5), 0);
+    assert_int_equal(scope(&j, MOST + 5), 2);
+    assert_int_equal(scope(&j, 6), 1);
+    put(&j, MOST + 6, 2, true); /* its record had come */
     assert_int_equal(j.lost, 1);
     joins_fini(&j);
 }
@@ -66,7 +86,7 @@ static void test_calls_without_records_do_not_count(void **state)
     struct joins j;
     joins_init(&j);
     for (uint32_t i = 0; i < 3u << 20; i++)
-        joins_put(&j, i, 1, false);
+        put(&j, i, 1, false);
     assert_int_equal(j.lost, 0);
     assert_true(j.cap <= 1 << 12); /* and need no memory */
     joins_fini(&j);
@@ -78,12 +98,12 @@ static void test_no_memory(void **state)
     struct joins j;
     joins_init(&j);
     mem_fail_at(0);
-    joins_put(&j, 1, 5, true);
+    put(&j, 1, 5, true);
     mem_fail_at(-1);
     assert_int_equal(j.lost, 1);
-    assert_int_equal(joins_get(&j, 1), 0);
-    joins_put(&j, 2, 5, true);
-    assert_int_equal(joins_get(&j, 2), 5);
+    assert_int_equal(scope(&j, 1), 0);
+    put(&j, 2, 5, true);
+    assert_int_equal(scope(&j, 2), 5);
     joins_fini(&j);
 }
 

@@ -19,6 +19,8 @@ enum { CALL_IDS = 1024, CONTEXTS = 64, NOT_THERE = 0xff };
 #define START_BITS 47
 #define START_MASK ((UINT64_C(1) << START_BITS) - 1)
 
+_Static_assert(SINK_STACK_MOST < 1 << (64 - START_BITS), "a stack's id fits above the start");
+
 struct form {
     uint8_t call; /* enum wait_call */
     bool known;   /* a call of this table */
