@@ -29,6 +29,7 @@ static void join(struct idle_span *a, const struct idle_span *b)
 {
     if (b->start == a->start && (!a->first || idle_later(a->first, b->first))) {
         a->first = b->first;
+        a->thread = b->thread;
         a->stack = b->stack;
     }
     if (b->end > a->end)

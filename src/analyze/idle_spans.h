@@ -20,7 +20,7 @@ enum {
 struct idle_span {
     int64_t start, end;     /* ns */
     uint32_t first, newest; /* correlation of the first one, and the latest launched; 0: unknown */
-    uint32_t stack;         /* id of the log, of the first one's launch; 0: unknown */
+    uint32_t thread, stack; /* of the first one's launch, the log's ids; 0: unknown */
 };
 
 /* A gap is told: between two spans, in order of time within one call. */

@@ -17,7 +17,7 @@ static const struct {
     [IDLE_SYNC] = {"host_sync", "the host waited for the GPU"},
     [IDLE_COPY] = {"copy", "the host was in a copy that blocks it"},
     [IDLE_MEMORY] = {"memory", "the host allocated or freed GPU memory"},
-    [IDLE_CODE] = {"code", "the host loaded code, or a launch took long"},
+    [IDLE_CODE] = {"code", "the host loaded code"},
     [IDLE_QUEUED] = {"queued", "work waited for an event, a stream or another device"},
     [IDLE_BETWEEN] = {"back_to_back", "between kernels back to back"},
     [IDLE_SLOW] = {"slow_launches", "the host launched more slowly than the GPU ran"},
@@ -194,7 +194,6 @@ static enum idle_cause cause_of(int call)
     case SYNC_ALLOC:
         return IDLE_MEMORY;
     case SYNC_CODE:
-    case SYNC_LAUNCH:
         return IDLE_CODE;
     default:
         return IDLE_SYNC;
@@ -284,11 +283,14 @@ static bool can_be_launcher(const struct gap *g, const struct idle_thread *h, si
     return !next || !next->counted || next->launches != (last ? last->launches : 0);
 }
 
-/* The thread that launched what ended the gap, where it can be but one. */
+/* The thread that launched what ended the gap: told by its row, or the only one it can be. NULL
+ * also where it has made no calls. */
 static struct idle_thread *launcher(struct gap *g)
 {
     struct sum_idle *s = &g->m->idle;
     struct idle_thread *found = NULL;
+    if (g->after->thread)
+        return find_thread(s, g->after->thread);
     for (size_t t = 0; t < s->thread_count; t++) {
         struct idle_thread *h = &s->threads[t];
         size_t i = calls_before(h, g->list, g->end);
@@ -379,7 +381,7 @@ static int ensure_device(struct model *m, uint32_t index)
 
 struct columns {
     unsigned stream, correlation;
-    int stack; /* -1: the record has none */
+    int stack, thread; /* -1: the record has none */
 };
 
 static uint32_t id_cell(const struct wire_batch *b, int column, size_t i)
@@ -391,10 +393,10 @@ static uint32_t id_cell(const struct wire_batch *b, int column, size_t i)
 int sum_idle_batch(struct model *m, const struct wire_batch *b)
 {
     static const struct columns kernel = {COL_kernel_stream, COL_kernel_correlation,
-                                          COL_kernel_stack},
-                                copy = {COL_memcpy_stream, COL_memcpy_correlation,
-                                        COL_memcpy_stack},
-                                fill = {COL_memset_stream, COL_memset_correlation, -1};
+                                          COL_kernel_stack, COL_kernel_thread},
+                                copy = {COL_memcpy_stream, COL_memcpy_correlation, COL_memcpy_stack,
+                                        -1},
+                                fill = {COL_memset_stream, COL_memset_correlation, -1, -1};
     const struct columns *c = b->type == RECORD_kernel   ? &kernel
                               : b->type == RECORD_memcpy ? &copy
                                                          : &fill;
@@ -408,6 +410,7 @@ int sum_idle_batch(struct model *m, const struct wire_batch *b)
             continue;
         a.first = a.newest = id_cell(b, (int)c->correlation, i);
         a.stack = id_cell(b, c->stack, i);
+        a.thread = id_cell(b, c->thread, i);
         if (device >= m->idle.device_count)
             code = ensure_device(m, device);
         if (code)

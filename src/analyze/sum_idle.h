@@ -2,8 +2,8 @@
  *
  * Idle is the session's length less the union of kernels, copies and fills of a
  * device. A gap lies between the end of one piece of work and the start of the
- * next, which some thread launched: rows of work do not tell which, but threads count
- * their launches at each call. What that thread did in the gap is to blame:
+ * next, which some thread launched: where its row does not tell which one, it is found
+ * by the launches that threads count at each call. What it did in the gap is to blame:
  *   - calls in which it was blocked, for as long as they lie in the gap;
  *   - the call in which the gap began, or that returned before it with nothing
  *     launched since, also for what follows its return, up to its own length: that
@@ -33,7 +33,7 @@ enum idle_cause {
     IDLE_SYNC,    /* the host waited for the GPU */
     IDLE_COPY,    /* … in a copy or fill that returns when done */
     IDLE_MEMORY,  /* … in an allocation or a free */
-    IDLE_CODE,    /* … in a load of code, or a launch that took long */
+    IDLE_CODE,    /* … in a load of code */
     IDLE_QUEUED,  /* work had been launched, but waited for an event, a stream or a device */
     IDLE_BETWEEN, /* back to back */
     IDLE_SLOW,    /* the host launched more slowly than the GPU ran */

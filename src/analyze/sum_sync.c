@@ -32,7 +32,6 @@ static const struct {
     [SYNC_FREE] = {"free", "frees", true, SYNC_MEMORY},
     [SYNC_ALLOC] = {"allocate", "allocations", true, SYNC_MEMORY},
     [SYNC_CODE] = {"load code", "loads of code", true, -1},
-    [SYNC_LAUNCH] = {"launch", "launches that waited", true, -1},
 };
 
 static int known(int call)

@@ -36,7 +36,6 @@ enum sync_call { /* wait.call */
                  SYNC_FREE = 7,
                  SYNC_ALLOC = 8,
                  SYNC_CODE = 9,
-                 SYNC_LAUNCH = 10,
                  SYNC_CALLS,
 };
 

@@ -90,7 +90,8 @@ void program_launch(struct program *p, struct program_kernel k)
                              .config = k.config,
                              .stream = 1,
                              .correlation = ++p->correlation,
-                             .stack = k.stack};
+                             .stack = k.stack,
+                             .thread = p->told ? (k.thread ? k.thread : 1) : CELL_NULL};
     p->launches[(k.thread ? k.thread : 1) & 15]++;
     p->now += 2000;
     row.start = p->gpu > p->now + 3000 ? p->gpu : p->now + 3000;

@@ -9,6 +9,8 @@
 #include "base/intern.h"
 #include "make_log.h"
 
+#include <stdbool.h>
+
 struct program {
     struct make_log log;
     uint32_t names;       /* given out */
@@ -17,6 +19,7 @@ struct program {
     int64_t launches[16]; /* by thread */
     int64_t now;          /* ns on the host */
     int64_t gpu;          /* ns: until then the GPU has work */
+    bool told;            /* kernel rows tell the thread that launched them */
 };
 
 struct program_kernel {

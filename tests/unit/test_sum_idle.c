@@ -138,12 +138,12 @@ static void test_calls_in_gap(void **state)
 }
 
 /* A watcher that waits all the time holds up nobody. */
-static void test_watcher(void **state)
+static void check_watcher(bool told)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "watcher");
+    p.told = told;
     int64_t stack = program_python(&p, 0, "w.py", "watch", 5);
     for (int i = 0; i < 20; i++) {
         program_launch(&p, (struct program_kernel){.ns = 1000, .thread = 1});
@@ -158,6 +158,13 @@ static void test_watcher(void **state)
     assert_int_equal(sums[IDLE_SYNC].time, 0);
     assert_true(sums[IDLE_LATE].time > 19 * 290000);
     model_fini(&m);
+}
+
+static void test_watcher(void **state)
+{
+    (void)state;
+    check_watcher(true);
+    check_watcher(false);
 }
 
 /* Two threads: the one that did not wait launched late; the other's wait is not to blame. */
