@@ -41,6 +41,30 @@ GPUFL_API void gpufl_report_options_init(struct gpufl_report_options *o, size_t 
 GPUFL_API int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *out,
                            char *error, size_t error_size);
 
+/* What gpufl_symbolize did, over all sessions under the path. */
+struct gpufl_symbolized {
+    size_t size;        /* sizeof of the caller's struct, set by the caller */
+    uint64_t sessions;  /* read */
+    uint64_t frames;    /* addresses of native code in their stacks */
+    uint64_t known;     /* of them: looked up before */
+    uint64_t lines;     /* looked up now: with a source line */
+    uint64_t functions; /* with a function only */
+    uint64_t unknown;   /* with neither */
+    uint64_t sources;   /* source files whose text was kept */
+    bool written;       /* all that was found is in the sessions now */
+    char note[384];     /* why there are no lines, or why something was not written; "" none */
+};
+
+enum { GPUFL_SYMBOLIZE_ENDED = 1 }; /* the programs are over, whatever their logs say */
+
+/* Looks up the native code in the stacks of the sessions under path: functions, files and lines,
+ * functions that were inlined included. Needs the files that the programs ran from, and so their
+ * host. What it finds is appended to the sessions, with the text of the source files where the
+ * program allowed that; a report does the same, and on its own uses what could not be written.
+ * result and error may be NULL. 0 also where nothing was found. */
+GPUFL_API int gpufl_symbolize(const char *path, int flags, struct gpufl_symbolized *result,
+                              char *error, size_t error_size);
+
 /* Writes the sessions under path in the public GPUFlight client's format below
  * dir, which is created: dir/<session>/<channel>.1.log.gz. error: as above.
  * GPUFL_E_STATE where a session is there already: nothing is overwritten. */

@@ -13,6 +13,7 @@
 
 struct loader {
     struct model *model;
+    struct symbolize *symbols; /* NULL: the answers are being decoded */
     struct decoder *decoder;
     struct wire_visitor visitor;
     uint64_t cut_lines;
@@ -21,17 +22,23 @@ struct loader {
 
 static int take_header(void *arg, const struct wire_header *h)
 {
-    return model_header(((struct loader *)arg)->model, h);
+    struct loader *l = arg;
+    int code = model_header(l->model, h);
+    return code || !l->symbols ? code : symbolize_header(l->symbols, h);
 }
 
 static int take_name(void *arg, uint32_t id, const char *text, size_t len)
 {
-    return model_name(((struct loader *)arg)->model, id, text, len);
+    struct loader *l = arg;
+    int code = model_name(l->model, id, text, len);
+    return code || !l->symbols ? code : symbolize_name(l->symbols, id, text, len);
 }
 
 static int take_batch(void *arg, const struct wire_batch *b)
 {
-    return model_batch(((struct loader *)arg)->model, b);
+    struct loader *l = arg;
+    int code = model_batch(l->model, b);
+    return code || !l->symbols ? code : symbolize_batch(l->symbols, b);
 }
 
 static int take_line(void *arg, char *line, size_t len, bool complete)
@@ -76,6 +83,24 @@ static int nothing_read(const struct discover_session *s, const struct load_stat
     return err_set(e, GPUFL_E_CORRUPT, "%s: there is nothing in it", what);
 }
 
+/* Looks up what stacks name by address only, and takes the answers as if they stood in the log. */
+static int take_symbols(struct loader *l, struct symbolize *z, struct load_stats *stats)
+{
+    const struct buf *lines;
+    struct decode_stats before = *decoder_stats(l->decoder);
+    int code = symbolize_finish(z, &stats->symbols, &lines);
+    l->symbols = NULL;
+    stats->lines = before;
+    for (size_t at = 0, len; !code && at < lines->len; at += len + 1) {
+        char *line = lines->data + at, *end = memchr(line, '\n', lines->len - at);
+        len = end ? (size_t)(end - line) : lines->len - at;
+        if (end)
+            *end = '\0';
+        code = decoder_feed(l->decoder, line, len, &l->visitor);
+    }
+    return code;
+}
+
 int load_session(struct model *m, const struct discover_session *s, const struct load_options *o,
                  struct load_stats *stats, struct err *e)
 {
@@ -89,12 +114,15 @@ int load_session(struct model *m, const struct discover_session *s, const struct
     int code = decoder_open(&l.decoder);
     if (code)
         return err_set(e, code, "%s", err_text(code));
-    code = feed_session(s, &f, &stats->files);
+    code = symbolize_open(&l.symbols, s, false);
+    struct symbolize *symbols = l.symbols;
+    code = code ? code : feed_session(s, &f, &stats->files);
     code = code ? code : decoder_finish(l.decoder, &l.visitor);
+    code = code ? code : take_symbols(&l, symbols, stats);
     code = code ? code : model_finish(m);
-    stats->lines = *decoder_stats(l.decoder);
     stats->cut_lines = l.cut_lines;
     stats->missing = s->missing;
+    symbolize_close(symbols);
     decoder_close(l.decoder);
     if (l.said)
         fprintf(stderr, "\r\033[K");

@@ -5,6 +5,7 @@
 #include "analyze/discover.h"
 #include "analyze/feed.h"
 #include "analyze/model.h"
+#include "analyze/symbolize.h"
 #include "wire/decode.h"
 
 struct load_stats {
@@ -12,6 +13,7 @@ struct load_stats {
     struct decode_stats lines;
     uint64_t cut_lines; /* of the damaged ones: last lines that were still being written */
     unsigned missing;   /* parts left out between others */
+    struct symbolize_stats symbols;
 };
 
 struct load_options {

@@ -74,3 +74,7 @@ find_path(GPUFL_LIBDW_INCLUDE elfutils/libdw.h)
 if(GPUFL_LIBDW_INCLUDE)
   target_compile_definitions(test-unit-abi_dw PRIVATE GPUFL_HAVE_LIBDW_H)
 endif()
+
+# Sessions that are looked up, with these programs.
+gpufl_test(symbolize SOURCES make_log.c DEPS analyze)
+add_dependencies(test-unit-symbolize unit-symbol-programs)

@@ -1,0 +1,436 @@
+/* symbolize.c - a session's frames, names and options collected, and its answers written.
+ *
+ * Texts are kept once, in a table of their own, with the id that the session has for
+ * each: a file that a stack of Python names is referred to by that id, a function that
+ * is new gets the next one. */
+#include "analyze/symbolize_inside.h"
+
+#include "analyze/cells.h"
+#include "analyze/code_part.h"
+#include "analyze/feed.h"
+#include "base/alloc.h"
+#include "symbol/source_file.h"
+#include "wire/header.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    TEXTS_MAX = 1 << 22,
+    NAME_IDS_MAX = 1 << 24, /* readers pass over higher ones */
+    ROWS_MAX = 1 << 20,     /* of a dictionary */
+    BATCH_BYTES = 1 << 20,  /* at which a batch of lines ends */
+    BATCHES_MAX = 1 << 16,
+};
+
+#define TEXTS_BYTES ((size_t)1 << 30)
+#define LINES_MAX   ((size_t)256 << 20)
+
+/* ---- collecting ------------------------------------------------------------------------ */
+
+/* Copies the texts of a header; the ones before are freed. */
+static int keep_header(struct symbolize *z, const struct wire_header *h)
+{
+    struct wire_header kept = *h;
+    int code = 0;
+    for (unsigned i = 0; i < HEADER_FIELD_COUNT; i++) {
+        const struct header_field *f = &header_fields[i];
+        if (f->kind != HEADER_TEXT)
+            continue;
+        char **own = (char **)((char *)&z->header + f->offset);
+        const char *text = *(const char *const *)((const char *)h + f->offset);
+        char *copy = mem_strdup(text ? text : "");
+        mem_free(*own);
+        *own = NULL;
+        memcpy((char *)&kept + f->offset, &copy, sizeof copy);
+        code = copy ? code : GPUFL_E_NOMEM;
+    }
+    z->header = kept;
+    return code;
+}
+
+int symbolize_header(struct symbolize *z, const struct wire_header *h)
+{
+    int code = z->has_header ? 0 : keep_header(z, h);
+    z->has_header = true;
+    return code;
+}
+
+uint32_t symbolize_text_number(struct symbolize *z, const char *text, size_t len)
+{
+    uint32_t number = intern_id(z->texts, text, len);
+    size_t before = z->text_count;
+    if (!number || number < before)
+        return number;
+    if (mem_grow(&z->text, &z->text_cap, (size_t)number + 1, sizeof *z->text, TEXTS_MAX + 2))
+        return 0;
+    for (size_t i = before; i <= number; i++)
+        z->text[i] = (struct symbolize_text){.number = (uint32_t)i};
+    z->text_count = (size_t)number + 1;
+    return number;
+}
+
+int symbolize_name(struct symbolize *z, uint32_t id, const char *text, size_t len)
+{
+    size_t before = z->name_count;
+    if (!id || id >= NAME_IDS_MAX || !len)
+        return 0;
+    uint32_t number = symbolize_text_number(z, text, len);
+    if (!number)
+        return GPUFL_E_NOMEM;
+    if (id >= before) {
+        int code = mem_grow(&z->number_of, &z->name_cap, (size_t)id + 1, sizeof *z->number_of,
+                            NAME_IDS_MAX);
+        if (code)
+            return code;
+        memset(z->number_of + before, 0, (id + 1 - before) * sizeof *z->number_of);
+        z->name_count = (size_t)id + 1;
+    }
+    if (id > z->last_id)
+        z->last_id = id;
+    z->number_of[id] = number;
+    z->text[number].id = id;
+    return 0;
+}
+
+uint32_t symbolize_name_number(const struct symbolize *z, int64_t id)
+{
+    return id > 0 && (uint64_t)id < z->name_count ? z->number_of[id] : 0;
+}
+
+const char *symbolize_text(const struct symbolize *z, uint32_t number)
+{
+    return number ? intern_text(z->texts, number, NULL) : "";
+}
+
+static const char *name_text(const struct symbolize *z, int64_t id)
+{
+    return symbolize_text(z, symbolize_name_number(z, id));
+}
+
+static int keep_row(struct rowset *set, const struct wire_batch *b, size_t i)
+{
+    int64_t id = cells_get(b, 0, i);
+    bool added;
+    if (id <= 0 || set->row_count >= ROWS_MAX)
+        return 0;
+    int64_t *row = rowset_put(set, &id, &added);
+    if (!row)
+        return GPUFL_E_NOMEM;
+    for (unsigned c = 1; c < set->width; c++)
+        row[c] = cells_get(b, c, i);
+    return 0;
+}
+
+static int take_symbol(struct symbolize *z, const struct wire_batch *b, size_t i)
+{
+    int64_t frame = cells_get(b, COL_symbol_frame, i);
+    bool added;
+    symbolize_want(z, symbolize_name_number(z, cells_get(b, COL_symbol_file, i)), FOLD_NATIVE);
+    if (frame <= 0 || z->known.row_count >= ROWS_MAX)
+        return 0;
+    return rowset_put(&z->known, &frame, &added) ? 0 : GPUFL_E_NOMEM;
+}
+
+static void take_source(struct symbolize *z, const struct wire_batch *b, size_t i)
+{
+    uint32_t path = symbolize_name_number(z, cells_get(b, COL_source_path, i));
+    int64_t size = cells_or(b, COL_source_size, i, 0);
+    if (!path || z->text[path].kept)
+        return;
+    z->text[path].kept = true;
+    z->source_bytes += size > 0 && size <= SOURCE_MAX ? (uint64_t)size : SOURCE_MAX;
+}
+
+static void take_option(struct symbolize *z, const struct wire_batch *b, size_t i)
+{
+    if (!strcmp(name_text(z, cells_get(b, COL_option_name, i)), "enable_source_collection"))
+        z->sources = !strcmp(name_text(z, cells_get(b, COL_option_value, i)), "true");
+}
+
+static int take_row(struct symbolize *z, const struct wire_batch *b, size_t i)
+{
+    switch (b->type) {
+    case RECORD_module:
+        return keep_row(&z->modules, b, i);
+    case RECORD_frame:
+        return keep_row(&z->frames, b, i);
+    case RECORD_symbol:
+        return take_symbol(z, b, i);
+    case RECORD_source:
+        take_source(z, b, i);
+        return 0;
+    case RECORD_option:
+        take_option(z, b, i);
+        return 0;
+    default:
+        z->over |= b->type == RECORD_end;
+        return 0;
+    }
+}
+
+/* An id that occurs is taken, also where the line that defines it is damaged. */
+static void note_ids(struct symbolize *z, const struct wire_batch *b)
+{
+    for (unsigned c = 0; c < b->record->column_count; c++)
+        for (size_t i = 0; b->record->columns[c].ref == RECORD_name && b->col[c] && i < b->rows;
+             i++)
+            if (b->col[c][i] > z->last_id && b->col[c][i] < NAME_IDS_MAX)
+                z->last_id = b->col[c][i];
+}
+
+static bool is_taken(enum record_type t)
+{
+    return t == RECORD_module || t == RECORD_frame || t == RECORD_symbol || t == RECORD_source ||
+           t == RECORD_option || t == RECORD_end;
+}
+
+int symbolize_batch(struct symbolize *z, const struct wire_batch *b)
+{
+    int code = 0;
+    note_ids(z, b);
+    for (size_t i = 0; is_taken(b->type) && !code && i < b->rows; i++)
+        code = take_row(z, b, i);
+    return code;
+}
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+/* The next id; 0: readers would not take it. */
+static uint32_t new_id(struct symbolize *z)
+{
+    if (z->last_id + 1 < NAME_IDS_MAX)
+        return (uint32_t)++z->last_id;
+    z->code = GPUFL_E_FULL;
+    return 0;
+}
+
+int64_t symbolize_put_piece(struct symbolize *z, const char *text, size_t len)
+{
+    uint32_t id = new_id(z);
+    if (id)
+        encode_names(&z->lines, &id, &text, &len, 1);
+    return id;
+}
+
+int64_t symbolize_put_name(struct symbolize *z, uint32_t number)
+{
+    if (!number)
+        return 0;
+    struct symbolize_text *t = &z->text[number];
+    if (!t->id)
+        t->id = new_id(z);
+    if (t->id && !t->written) {
+        size_t len;
+        const char *text = intern_text(z->texts, number, &len);
+        encode_names(&z->lines, &t->id, &text, &len, 1);
+        t->written = true;
+    }
+    return t->id;
+}
+
+void symbolize_end_batch(struct symbolize *z, bool last)
+{
+    size_t from = z->end_count ? z->ends[z->end_count - 1] : 0;
+    if (z->lines.len - from < (last ? 1 : BATCH_BYTES))
+        return;
+    int code = mem_grow(&z->ends, &z->end_cap, z->end_count + 1, sizeof *z->ends, BATCHES_MAX);
+    if (code)
+        z->code = code;
+    else
+        z->ends[z->end_count++] = z->lines.len;
+}
+
+static bool is_this_host(const struct symbolize *z)
+{
+    char name[HOST_NAME_MAX + 1] = "";
+    return z->has_header && gethostname(name, sizeof name - 1) == 0 && *name &&
+           !strcmp(name, z->header.host);
+}
+
+/* Why the answers are not written into the session; NULL: they are. */
+static const char *reason_not_to_write(const struct symbolize *z, bool here)
+{
+    if (!z->has_header || z->session->parts[0].channel == DISCOVER_OTHER)
+        return "only a part of the session was read";
+    if (!here)
+        return "the session was written on another host";
+    if (!z->over)
+        return "the session has not ended";
+    if (z->lock < 0)
+        return "another report is at it, or the directory cannot be locked";
+    return NULL;
+}
+
+static void note(struct symbolize *z, const char *text)
+{
+    if (!*z->stats.note)
+        snprintf(z->stats.note, sizeof z->stats.note, "%s", text);
+}
+
+/* first: the first batch that is to be written. */
+static void write_answers(struct symbolize *z, bool here, size_t first)
+{
+    const char *why = reason_not_to_write(z, here);
+    char text[sizeof z->stats.note];
+    if (first == z->end_count)
+        return;
+    if (!why) {
+        size_t skipped = first ? z->ends[first - 1] : 0;
+        int rc = code_part_append(z->session, &z->header, &z->lines, skipped, z->ends + first,
+                                  z->end_count - first);
+        z->stats.written = rc == 0 && first == 0;
+        why = rc ? strerror(-rc) : NULL;
+    }
+    if (!why)
+        return;
+    snprintf(text, sizeof text, "names and lines are not kept with the session: %s", why);
+    note(z, text);
+}
+
+int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const struct buf **lines)
+{
+    char lacks[sizeof z->stats.note] = "";
+    bool here = is_this_host(z);
+    int code = intern_overflows(z->texts) ? GPUFL_E_FULL : symbolize_frames(z, lacks);
+    symbolize_end_batch(z, true);
+    size_t frames_end = z->end_count;
+    if (!code && here && z->sources)
+        code = symbolize_sources(z);
+    symbolize_end_batch(z, true);
+    code = code ? code : z->code ? z->code : buf_error(&z->lines);
+    if (code) { /* all or nothing: ids must agree */
+        buf_clear(&z->lines);
+        z->stats.lines = z->stats.functions = z->stats.unknown = z->stats.sources = 0;
+        note(z, "there are too many frames or names to look them up");
+    } else {
+        note(z, lacks);
+        write_answers(z, here, *lacks ? frames_end : 0);
+    }
+    *stats = z->stats;
+    if (lines)
+        *lines = &z->lines;
+    return code == GPUFL_E_NOMEM ? code : 0;
+}
+
+/* ---- a session alone ------------------------------------------------------------------- */
+
+struct alone {
+    struct symbolize *z;
+    struct decoder *decoder;
+    struct wire_visitor visitor;
+};
+
+enum { OTHER_FORMAT = 1 };
+
+static int alone_header(void *arg, const struct wire_header *h)
+{
+    return symbolize_header(((struct alone *)arg)->z, h);
+}
+
+static int alone_name(void *arg, uint32_t id, const char *text, size_t len)
+{
+    return symbolize_name(((struct alone *)arg)->z, id, text, len);
+}
+
+static int alone_batch(void *arg, const struct wire_batch *b)
+{
+    return symbolize_batch(((struct alone *)arg)->z, b);
+}
+
+static bool names_something(enum record_type t)
+{
+    for (unsigned c = 0; c < records[t].column_count; c++)
+        if (records[t].columns[c].ref == RECORD_name)
+            return true;
+    return is_taken(t);
+}
+
+/* Most lines of a large session have no name and no frame in them: they are not decoded. */
+static bool is_worth_decoding(const char *line, size_t len)
+{
+    static const char start[] = "{\"type\":\"";
+    size_t skip = sizeof start - 1;
+    if (len < skip || memcmp(line, start, skip) != 0)
+        return true;
+    const char *end = memchr(line + skip, '"', len - skip);
+    int type = end ? record_find(line + skip, (size_t)(end - line) - skip) : RECORD_NONE;
+    return type < 0 || names_something((enum record_type)type);
+}
+
+static int alone_line(void *arg, char *line, size_t len, bool complete)
+{
+    struct alone *a = arg;
+    (void)complete;
+    if (!is_worth_decoding(line, len))
+        return 0;
+    int code = decoder_feed(a->decoder, line, len, &a->visitor);
+    return code || !decoder_stats(a->decoder)->foreign ? code : OTHER_FORMAT;
+}
+
+int symbolize_session(const struct discover_session *s, bool over, struct symbolize_stats *stats)
+{
+    struct alone a = {0};
+    struct feed f = {.arg = &a, .line = alone_line};
+    struct feed_stats read;
+    a.visitor = (struct wire_visitor){&a, alone_header, alone_name, alone_batch};
+    memset(stats, 0, sizeof *stats);
+    int code = symbolize_open(&a.z, s, over);
+    code = code ? code : decoder_open(&a.decoder);
+    code = code ? code : feed_session(s, &f, &read);
+    if (!code)
+        code = symbolize_finish(a.z, stats, NULL);
+    if (a.decoder)
+        decoder_close(a.decoder);
+    symbolize_close(a.z);
+    return code == OTHER_FORMAT ? 0 : code;
+}
+
+/* ---- open and close -------------------------------------------------------------------- */
+
+int symbolize_open(struct symbolize **out, const struct discover_session *s, bool over)
+{
+    struct symbolize *z = mem_zalloc(sizeof *z);
+    *out = NULL;
+    if (!z)
+        return GPUFL_E_NOMEM;
+    z->session = s;
+    z->over = over;
+    z->lock = code_part_lock(s->dir);
+    rowset_init(&z->modules, 1, COL_module_COUNT);
+    rowset_init(&z->frames, 1, COL_frame_COUNT);
+    rowset_init(&z->known, 1, 1);
+    buf_init(&z->lines, LINES_MAX);
+    int code = intern_open(&z->texts, TEXTS_MAX, TEXTS_BYTES);
+    if (code) {
+        symbolize_close(z);
+        return code;
+    }
+    *out = z;
+    return 0;
+}
+
+void symbolize_close(struct symbolize *z)
+{
+    if (!z)
+        return;
+    for (unsigned i = 0; i < HEADER_FIELD_COUNT; i++)
+        if (header_fields[i].kind == HEADER_TEXT)
+            mem_free(*(char **)((char *)&z->header + header_fields[i].offset));
+    rowset_fini(&z->modules);
+    rowset_fini(&z->frames);
+    rowset_fini(&z->known);
+    buf_fini(&z->lines);
+    mem_free(z->ends);
+    mem_free(z->number_of);
+    mem_free(z->text);
+    if (z->texts)
+        intern_close(z->texts);
+    if (z->lock >= 0)
+        close(z->lock);
+    mem_free(z);
+}

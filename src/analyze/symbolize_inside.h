@@ -1,0 +1,72 @@
+/* symbolize_inside.h - what the files of symbolize share: collecting (symbolize.c), looking
+ * up and putting answers into lines (symbolize_frames.c, symbolize_sources.c). */
+#ifndef GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
+#define GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
+
+#include "analyze/symbolize.h"
+#include "base/intern.h"
+#include "symbol/fold.h"
+#include "wire/rowset.h"
+
+/* A text of the session, by its number in texts. */
+struct symbolize_text {
+    uint32_t number;
+    uint32_t id;  /* of the name, in the session; 0: it has none yet */
+    bool written; /* among the lines */
+    bool kept;    /* it is the path of a source whose text is kept */
+    bool wanted;  /* a frame is in this file */
+    bool user;    /* and that frame is in the user's own code */
+};
+
+struct symbolize {
+    const struct discover_session *session;
+    int lock;                  /* -1: not ours */
+    bool over;                 /* the program has ended */
+    struct wire_header header; /* its texts are owned */
+    bool has_header;
+    struct intern *texts;        /* owned */
+    struct symbolize_text *text; /* owned; by number */
+    size_t text_count, text_cap;
+    uint32_t *number_of; /* owned: id of a name to the number of its text; 0: unknown */
+    size_t name_count, name_cap;
+    int64_t last_id;               /* the highest id of a name that occurs */
+    struct rowset modules, frames; /* rows of these records, by id */
+    struct rowset known;           /* ids of frames that have symbols */
+    uint64_t source_bytes;         /* kept in the session */
+    bool sources;                  /* are wanted */
+    struct buf lines;
+    size_t *ends; /* owned: of batches in lines */
+    size_t end_count, end_cap;
+    int code; /* of the first line that could not be put */
+    struct symbolize_stats stats;
+};
+
+/* Number of a text; 0: out of memory or too many. */
+uint32_t symbolize_text_number(struct symbolize *z, const char *text, size_t len);
+
+/* Number of the text of a name; 0: unknown. */
+uint32_t symbolize_name_number(const struct symbolize *z, int64_t id);
+
+/* The text of a number; "" for 0. */
+const char *symbolize_text(const struct symbolize *z, uint32_t number);
+
+/* The id of a text for a cell, after its line has been put where it has none yet; 0 for 0. */
+int64_t symbolize_put_name(struct symbolize *z, uint32_t number);
+
+/* Puts a text that nothing else refers to; its id. */
+int64_t symbolize_put_piece(struct symbolize *z, const char *text, size_t len);
+
+/* Ends a batch of lines where it is large enough, or at the end. */
+void symbolize_end_batch(struct symbolize *z, bool last);
+
+/* The file of that name is one whose text is wanted. */
+void symbolize_want(struct symbolize *z, uint32_t number, enum fold_language language);
+
+/* Looks up the frames that have no symbols. lacks (size of stats.note) gets why there are no
+ * lines on this machine, "" where there are. 0, GPUFL_E_NOMEM or _FULL. */
+int symbolize_frames(struct symbolize *z, char *lacks);
+
+/* Keeps the texts of the files that are wanted. 0 or GPUFL_E_NOMEM. */
+int symbolize_sources(struct symbolize *z);
+
+#endif
