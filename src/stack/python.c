@@ -70,11 +70,13 @@ static inline bool walk_take(struct walk *w, const struct python_view *v, int64_
 }
 
 /* 3.9, 3.10: a call of the loop for each frame. 3.10's records of the calls are as many as the
- * frames, unless an exception is thrown through generators that wait for each other. */
+ * frames, unless an exception is thrown through generators that wait for each other: then
+ * only the innermost is sure to be the right one. */
 static void walk_objects(struct walk *w, uintptr_t thread, uintptr_t frame)
 {
     const struct python_layout *l = w->l;
-    uintptr_t loop = 0, outer = 0;
+    uintptr_t root = thread + l->cframe_root, loop = root;
+    bool short_of = false;
     if (l->cframe && !walk_read(w, &loop, thread + l->cframe))
         return;
     while (frame && w->n < w->most) {
@@ -86,14 +88,14 @@ static void walk_objects(struct walk *w, uintptr_t thread, uintptr_t frame)
             return;
         }
         int32_t at = (int32_t)python_half(frame + l->frame_at);
-        w->native = l->cframe ? loop : PYTHON_OWN_LOOP;
+        w->native = !l->cframe ? PYTHON_OWN_LOOP : loop != root ? loop : 0;
+        short_of |= l->cframe && loop == root;
         if (!walk_take(w, &v, l->lines == LINES_RANGES ? (int64_t)at * UNIT_BYTES : at) ||
-            (loop && !walk_read(w, &loop, loop + l->cframe_up)))
+            (loop != root && !walk_read(w, &loop, loop + l->cframe_up)))
             return;
         frame = python_word(frame + l->frame_up);
     }
-    /* What is left is the thread's own record, which ends the list. */
-    if (!frame && l->cframe && (!loop || !walk_read(w, &outer, loop + l->cframe_up) || outer))
+    if (!frame && (short_of || loop != root))
         for (size_t i = 1; i < w->n; i++)
             w->frames[i].native = 0;
 }
@@ -123,21 +125,24 @@ struct loops {
     uintptr_t up, up_top; /* 0: none */
 };
 
-static bool loops_read(struct walk *w, struct loops *s, uintptr_t loop)
+static bool loops_read(struct walk *w, struct loops *s, uintptr_t loop, uintptr_t root)
 {
     *s = (struct loops){0};
+    if (loop == root)
+        return true;
     return walk_read(w, &s->up, loop + w->l->cframe_up) &&
-           (!s->up || walk_read(w, &s->up_top, s->up + w->l->cframe_top));
+           (s->up == root || walk_read(w, &s->up_top, s->up + w->l->cframe_top));
 }
 
-static void walk_records(struct walk *w, uintptr_t loop, uintptr_t frame)
+static void walk_records(struct walk *w, uintptr_t thread, uintptr_t loop, uintptr_t frame)
 {
     const struct python_layout *l = w->l;
     struct loops loops = {0};
+    uintptr_t root = thread + l->cframe_root;
     bool entries = l->chain == CHAIN_ENTRIES;
     if (!entries) {
         w->native = loop;
-        if (!loops_read(w, &loops, loop))
+        if (!loops_read(w, &loops, loop, root))
             return;
     }
     for (unsigned steps = 0; frame && steps < WALK_MOST; steps++) {
@@ -145,9 +150,9 @@ static void walk_records(struct walk *w, uintptr_t loop, uintptr_t frame)
         if ((w->n == w->most && (!entries || w->part == w->n)) || !walk_see_frame(w, frame))
             return;
         unsigned owner = python_byte(frame + l->frame_owner);
-        if (loops.up && frame == loops.up_top) {
+        if (loops.up_top && frame == loops.up_top) {
             w->native = loops.up;
-            if (!loops_read(w, &loops, loops.up))
+            if (!loops_read(w, &loops, loops.up, root))
                 return;
         }
         if (owner >= l->entry_owner) {
@@ -193,7 +198,7 @@ size_t python_walk(struct python_frame *frames, size_t most)
     if (l->chain == CHAIN_OBJECTS)
         walk_objects(&w, thread, top);
     else if (top)
-        walk_records(&w, loop, top);
+        walk_records(&w, thread, loop, top);
     if (w.n || w.bad)
         python_judge(l, !w.bad);
     return w.n;

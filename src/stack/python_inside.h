@@ -29,7 +29,7 @@ struct python_layout {
     enum python_chain chain;
     enum python_lines_format lines;
     uint32_t initialized, tss;
-    uint32_t thread_id, thread_top, cframe, cframe_top, cframe_up;
+    uint32_t thread_id, thread_top, cframe, cframe_root, cframe_top, cframe_up;
     uint32_t frame_code, frame_up, frame_at, frame_owner, entry_owner;
     uint32_t first_line, version, file, name, table, traceable, code_start;
     uint32_t text_head, text_wide;

@@ -106,3 +106,17 @@ EXPORT void harness_forget(void)
 {
     python_forget();
 }
+
+/* Of the calling thread's stack. */
+EXPORT void harness_limits(size_t *low, size_t *high)
+{
+    pthread_attr_t attributes;
+    void *begin = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &begin, &size);
+        pthread_attr_destroy(&attributes);
+    }
+    *low = (size_t)begin;
+    *high = (size_t)begin + size;
+}
