@@ -162,6 +162,21 @@ static void compress_sessions(const struct finish *f, const struct sessions *s)
     }
 }
 
+/* Names and lines for what stacks tell by address, while the program's files are what they were. */
+static void symbolize_sessions(const struct finish *f, const struct sessions *s)
+{
+    struct gpufl_symbolized r = {.size = sizeof r};
+    bool said = f->request->quiet;
+    for (size_t i = 0; f->ended && i < s->count; i++) {
+        const struct session *one = &s->items[i];
+        int flags = one->pid == f->child ? GPUFL_SYMBOLIZE_ENDED : 0;
+        if (!one->ours || gpufl_symbolize(one->dir, flags, &r, NULL, 0) || said || !*r.note)
+            continue;
+        fprintf(stderr, "gpufl: %s\n", r.note);
+        said = true;
+    }
+}
+
 /* The program may have left stderr non-blocking, which is a property of the file, not
  * of the process: a full pipe would then swallow the report. */
 static void make_stderr_wait(void)
@@ -181,6 +196,7 @@ int finish_run(void *arg)
     if (sessions_read(&s, f->place->dir, finish_run_id(r, f->place)))
         return cmd_fail("trace", "out of memory while reading %s", f->place->shown);
     int rc = CMD_OK;
+    symbolize_sessions(f, &s);
     if (s.ours == 0) {
         rc = no_session(f);
     } else if (!f->reported) {
