@@ -110,13 +110,15 @@ static inline bool walk_record(struct walk *w, uintptr_t frame, unsigned owner)
         w->bad = true;
         return false;
     }
+    if (v.units > PLACE_MOST)
+        v.units = 0; /* then no place is in it */
     int64_t place = (int64_t)(python_word(frame + l->frame_at) - (code + l->code_start));
-    if (owner != OWNER_GENERATOR && place < (int64_t)v.traceable * UNIT_BYTES)
-        return true;
-    if (place >= 0 && (uint64_t)place >= v.units * UNIT_BYTES) {
+    if (place < -UNIT_BYTES || place % UNIT_BYTES || place >= (int64_t)v.units * UNIT_BYTES) {
         w->bad = true;
         return false;
     }
+    if (owner != OWNER_GENERATOR && place < (int64_t)v.traceable * UNIT_BYTES)
+        return true;
     return walk_take(w, &v, place);
 }
 

@@ -594,4 +594,5 @@ def main():
         sys.version.split()[0], len(tests), looks, found.value, ns, found30.value, ns30))
 
 
-main()
+if __name__ == "__main__":
+    main()
