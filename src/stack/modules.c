@@ -223,7 +223,7 @@ static inline bool module_still(const struct module *m, const struct mapping *ma
         if (!safe_read(&word, (const void *)m->print_at[i], sizeof word) || word != m->print[i])
             return false;
     }
-    return true;
+    return !m->name_hash || module_file_name_hash(map->name) == m->name_hash;
 }
 
 static uint32_t module_hash(uintptr_t begin)

@@ -27,6 +27,7 @@ struct module {
     uintptr_t eh_end;      /* end of the mapped segment it is in */
     uintptr_t print_at[2]; /* what tells this file from another one: two words of its ... */
     uint64_t print[2];     /* ... mapping, and what they held */
+    uint64_t name_hash;    /* without a build id also the loader's name; 0: not needed */
 };
 
 /* Number of the module at this address; 0: in no file. [hot, registers at first sight] */

@@ -28,6 +28,7 @@ enum {
     KIND_VDSO = 2,
     NOTE_MAX = 1024, /* of a note segment that is looked at */
     PHDRS_MAX = 64,
+    NAME_PIECE = 64,  /* of a name, read at once */
     MAPS_LINE = 1024, /* longest line of /proc/self/maps that is understood */
 };
 
@@ -151,13 +152,33 @@ static bool maps_find(uintptr_t begin, struct maps_line *out)
     return found;
 }
 
-/* The loader's name, which is freed with its library: byte by byte. */
+/* The loader's name, which is freed with its library. The rest of `to` is zero. */
 static void name_read(char *to, size_t size, const char *name)
 {
-    size_t n = 0;
-    while (n + 1 < size && safe_read(to + n, name + n, 1) && to[n])
-        n++;
-    to[n] = 0;
+    memset(to, 0, size);
+    for (size_t n = 0; n + 1 < size;) {
+        size_t piece = NAME_PIECE - ((uintptr_t)(name + n) & (NAME_PIECE - 1)); /* of one page */
+        piece = piece < size - 1 - n ? piece : size - 1 - n;
+        if (!safe_read(to + n, name + n, piece)) {
+            to[n] = 0;
+            return;
+        }
+        char *end = memchr(to + n, 0, piece);
+        if (end) {
+            memset(end, 0, (size_t)(to + n + piece - end));
+            return;
+        }
+        n += piece;
+    }
+}
+
+uint64_t module_file_name_hash(const char *name)
+{
+    uint64_t words[sizeof((struct stack_module *)0)->path / sizeof(uint64_t)], h = 1;
+    name_read((char *)words, sizeof words, name);
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && words[i]; i++)
+        h = (h ^ words[i]) * 0x9e3779b97f4a7c15u ^ h >> 29;
+    return h | 1;
 }
 
 static void module_path(struct module *m, const char *name)
@@ -207,6 +228,7 @@ bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, cons
     m->eh_hdr = h.eh_hdr;
     m->eh_end = h.eh_end;
     uintptr_t id = note_build_id(&h, m->pub.build_id, sizeof m->pub.build_id);
+    m->name_hash = id ? 0 : module_file_name_hash(name);
     uintptr_t sections = begin + offsetof(ElfW(Ehdr), e_shoff); /* differs from file to file */
     m->print_at[0] = id ? id : sections;
     m->print_at[1] = h.eh_hdr ? h.eh_hdr + 4 : sections;
@@ -225,11 +247,18 @@ enum module_role modules_role(const char *path)
         const char *next; /* one of these follows it: wheels add "-<hash>" */
         enum module_role role;
     } rows[] = {
-        {"libcuda", ".", MODULE_DRIVER},     {"libcudart", ".-", MODULE_DRIVER},
-        {"libcupti", ".-", MODULE_DRIVER},   {"libcudadebugger", ".", MODULE_DRIVER},
-        {"libnvidia", "-", MODULE_DRIVER},   {"libgpufl", ".-", MODULE_DRIVER},
-        {"ld", ".-", MODULE_DRIVER},         {"libc", ".-", MODULE_SYSTEM},
-        {"libpthread", ".-", MODULE_SYSTEM}, {"linux-vdso", ".", MODULE_SYSTEM},
+        {"libcuda", ".", MODULE_DRIVER},
+        {"libcudart", ".-", MODULE_DRIVER},
+        {"libcupti", ".-", MODULE_DRIVER},
+        {"libcudadebugger", ".", MODULE_DRIVER},
+        {"libnvidia", "-", MODULE_DRIVER},
+        {"libgpufl", ".-", MODULE_DRIVER},
+        {"ld", ".-", MODULE_DRIVER},
+        {"libc", ".-", MODULE_SYSTEM},
+        {"libpthread", ".-", MODULE_SYSTEM},
+        {"linux-vdso", ".", MODULE_SYSTEM},
+        {"libtsan", ".", MODULE_SYSTEM},
+        {"libasan", ".", MODULE_SYSTEM}, /* start threads, too */
     };
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;

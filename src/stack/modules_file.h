@@ -10,4 +10,7 @@ enum { MODULE_PAGE = 4096 };
  * is no ELF file with its header in memory. [hot, first sight] */
 bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, const char *name);
 
+/* Of the loader's name for it, never 0. [hot] */
+uint64_t module_file_name_hash(const char *name);
+
 #endif

@@ -1,20 +1,45 @@
 # The native side of src/stack. The programs of tests/stack are compiled as programs are,
 # whatever the build is.
-set(shapes ${PROJECT_SOURCE_DIR}/tests/stack/shapes.c ${PROJECT_SOURCE_DIR}/tests/stack/shapes.cpp)
-set_source_files_properties(${shapes} PROPERTIES COMPILE_OPTIONS
-  "-O2;-fomit-frame-pointer;-fno-sanitize=all;-fno-optimize-sibling-calls")
-set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/stack/shapes.c PROPERTIES COMPILE_OPTIONS
+set(stack_programs ${PROJECT_SOURCE_DIR}/tests/stack)
+set(shapes ${stack_programs}/shapes.c ${stack_programs}/shapes.cpp)
+set_source_files_properties(${shapes} ${stack_programs}/library.c PROPERTIES COMPILE_OPTIONS
   "-O2;-fomit-frame-pointer;-fno-sanitize=all")
 
 gpufl_test(safe DEPS stack)
 gpufl_test(unwind DEPS stack SOURCES ${shapes})
+gpufl_test(cfi DEPS stack)
+gpufl_test(modules DEPS stack)
+gpufl_test(stack DEPS stack SOURCES ${shapes} TIMEOUT 300)
+set_property(TARGET test-unit-modules PROPERTY ENABLE_EXPORTS ON) # dladdr in its own file
 
 # The same as a program without symbols, and as on a libc that cannot be asked without a lock.
 add_executable(test-unit-unwind-stripped test_unwind.c ${shapes})
 target_link_libraries(test-unit-unwind-stripped PRIVATE gpufl-stack PkgConfig::CMOCKA)
 target_link_options(test-unit-unwind-stripped PRIVATE -s)
-set_target_properties(test-unit-unwind-stripped PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-add_test(NAME unit.unwind-stripped COMMAND test-unit-unwind-stripped)
-add_test(NAME unit.unwind-snapshot COMMAND test-unit-unwind)
-set_tests_properties(unit.unwind-stripped unit.unwind-snapshot PROPERTIES TIMEOUT 600 LABELS unit)
-set_tests_properties(unit.unwind-snapshot PROPERTIES ENVIRONMENT "STACK_OWN_SNAPSHOT=1")
+set_target_properties(test-unit-unwind-stripped PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+add_test(NAME unit.unwind-stripped COMMAND test-unit-unwind-stripped
+         WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+set_tests_properties(unit.unwind-stripped PROPERTIES TIMEOUT 600 LABELS unit)
+foreach(name unwind modules)
+  add_test(NAME unit.${name}-snapshot COMMAND test-unit-${name}
+           WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_tests_properties(unit.${name}-snapshot PROPERTIES TIMEOUT 600 LABELS unit
+    ENVIRONMENT "STACK_OWN_SNAPSHOT=1")
+endforeach()
+
+# Libraries that lie at the same place and are not the same, and one that calls itself the driver.
+function(stack_library name file answer build_id)
+  add_library(unit-stack-${name} SHARED ${stack_programs}/library.c)
+  target_compile_definitions(unit-stack-${name} PRIVATE LIBRARY_ANSWER=${answer})
+  target_link_options(unit-stack-${name} PRIVATE -Wl,--build-id=${build_id} -fno-sanitize=all)
+  target_link_libraries(unit-stack-${name} PRIVATE Threads::Threads)
+  set_target_properties(unit-stack-${name} PROPERTIES PREFIX "" OUTPUT_NAME ${file} SUFFIX ""
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(test-unit-modules unit-stack-${name})
+  add_dependencies(test-unit-stack unit-stack-${name})
+endfunction()
+stack_library(one stack-one.so 1 0x0102030405060708090a0b0c0d0e0f1011121314)
+stack_library(two stack-two.so 2 0x2202030405060708090a0b0c0d0e0f1011121314)
+stack_library(none stack-none.so 1 none)
+stack_library(driver stack-driver/libcuda.so.1 3 sha1)
