@@ -331,11 +331,14 @@ static void put_counts(struct page *p)
         {"copies and fills", CELL_NULL, l->copies_recorded, l->copies_written,
          rows[RECORD_memcpy] + rows[RECORD_memset]},
         {"synchronizations", CELL_NULL, l->syncs_recorded, l->syncs_written, rows[RECORD_sync]},
+        {"waits", CELL_NULL, l->waits_recorded, l->waits_written, rows[RECORD_wait]},
         {"scopes", l->scopes_opened, CELL_NULL, l->scopes_written, rows[RECORD_scope]},
     };
     struct grid g;
     grid_init(&g, columns, 5);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        if (lines[i].written == CELL_NULL && !lines[i].read)
+            continue; /* engine Sync has no kernels, older logs have no waits */
         grid_put(&g, "%s", lines[i].name);
         put_cell(&g, lines[i].launched);
         put_cell(&g, lines[i].recorded);

@@ -95,6 +95,9 @@ static const struct loss_sentence {
     {COL_ledger_scopes_lost, "scope", "scopes", "not recorded: a thread's ring was full"},
     {COL_ledger_joins_lost, "launch", "launches",
      "not joined to a scope: a ring was full, or the driver's id came again"},
+    {COL_ledger_waits_lost, "wait", "waits", "not recorded: a thread's ring was full"},
+    {COL_ledger_stacks_lost, "stack", "stacks",
+     "not captured: no room for more different ones, or no way through the frames"},
     {COL_ledger_lost_pool, "buffer", "buffers",
      "refused to the driver: the pool was exhausted (activity_pool_bytes)"},
     {COL_ledger_unknown_records, "record", "records", "of a kind that this version does not read"},
@@ -131,7 +134,8 @@ static int64_t say_received(const struct model *m, struct buf *out)
 {
     const struct ledger_row *r = &m->ledger.row;
     int64_t launched = sum_ledger_launched(&m->ledger);
-    int64_t missing = launched == CELL_NULL ? 0 : launched - known(r->kernels_recorded);
+    bool both = launched != CELL_NULL && r->kernels_recorded != CELL_NULL;
+    int64_t missing = both ? launched - known(r->kernels_recorded) : 0;
     char text[UNITS_TEXT];
     if (missing <= 0)
         return 0;
@@ -163,6 +167,7 @@ static bool say_written(const struct model *m, struct buf *out)
         {COL_ledger_kernels_written, RECORD_kernel, RECORD_NONE, "kernel row"},
         {COL_ledger_copies_written, RECORD_memcpy, RECORD_memset, "copy and fill row"},
         {COL_ledger_syncs_written, RECORD_sync, RECORD_NONE, "synchronization row"},
+        {COL_ledger_waits_written, RECORD_wait, RECORD_NONE, "wait row"},
         {COL_ledger_scopes_written, RECORD_scope, RECORD_NONE, "scope row"},
     };
     const int64_t *cells = (const int64_t *)&m->ledger.row;

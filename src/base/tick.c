@@ -179,6 +179,11 @@ int64_t tick_curve_ns(const struct tick_curve *c, uint64_t tick)
     return back < at->ns - c->floor ? at->ns - back : c->floor;
 }
 
+int64_t tick_curve_length(const struct tick_curve *c, uint64_t ticks)
+{
+    return c->counts ? (int64_t)scaled(ticks, c->slope) : (int64_t)ticks;
+}
+
 int64_t tick_curve_uncertainty(const struct tick_curve *c)
 {
     return (int64_t)scaled(c->width, c->slope) / 2 + 1;

@@ -78,6 +78,9 @@ void tick_curve_mark(struct tick_curve *c);
 /* clock_mono's ns when tick_now said tick. [collector] */
 int64_t tick_curve_ns(const struct tick_curve *c, uint64_t tick);
 
+/* ns of a stretch of so many ticks, wherever it lay: by the mean slope. [collector] */
+int64_t tick_curve_length(const struct tick_curve *c, uint64_t ticks);
+
 /* How far a knot may be off, ns. [collector] */
 int64_t tick_curve_uncertainty(const struct tick_curve *c);
 

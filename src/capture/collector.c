@@ -294,6 +294,7 @@ int collector_start(const struct collector *c)
     me.drain.writer = c->writer;
     me.drain.joins = &capture_sink.joins;
     me.drain.ids = &capture_sink.ids;
+    me.ledger.curve = &me.drain.curve;
     atomic_store_explicit(&end_reason, NULL, memory_order_relaxed);
     atomic_store_explicit(&flush_asked, 0, memory_order_relaxed);
     atomic_store_explicit(&flush_done, 0, memory_order_relaxed);

@@ -38,6 +38,7 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     r->joins_lost = (int64_t)(c.joins_lost + s->joins.lost);
     r->waits_recorded = (int64_t)c.waits_recorded;
     r->waits_lost = (int64_t)c.waits_lost;
+    r->cost_stacks = tick_curve_length(l->curve, c.stack_ticks);
 }
 
 static void read_stacks(struct ledger_row *r)
@@ -47,7 +48,6 @@ static void read_stacks(struct ledger_row *r)
     r->stacks_captured = (int64_t)n.captured;
     r->stacks_distinct = (int64_t)n.distinct;
     r->stacks_lost = (int64_t)n.lost;
-    r->cost_stacks = n.cost_ns;
 }
 
 static void read_rows(struct ledger_row *r, struct capture_sink *s)
@@ -67,6 +67,14 @@ static void read_rows(struct ledger_row *r, struct capture_sink *s)
     r->bytes_written = (int64_t)w.bytes;
 }
 
+/* A session without activity records has none of these, which is not 0. */
+static void unrecorded(struct ledger_row *r)
+{
+    r->kernels_recorded = r->kernels_written = CELL_NULL;
+    r->copies_recorded = r->copies_written = CELL_NULL;
+    r->syncs_recorded = r->syncs_written = CELL_NULL;
+}
+
 static int64_t lost(struct capture_sink *s, enum loss cause)
 {
     return (int64_t)atomic_load_explicit(&s->lost[cause], memory_order_relaxed);
@@ -78,6 +86,8 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     *r = (struct ledger_row){.time = clock_mono(), .cost_stop = CELL_NULL};
     read_threads(l, r, s);
     read_rows(r, s);
+    if (!l->activity)
+        unrecorded(r);
     read_stacks(r);
     r->lost_driver = lost(s, LOSS_DRIVER);
     r->lost_pool = lost(s, LOSS_POOL);
@@ -115,7 +125,7 @@ void ledger_write(struct ledger *l, struct capture_sink *s, bool final)
 /* Kernels that were launched and are neither recorded nor among the losses counted above. */
 static int64_t missing_kernels(const struct ledger_row *r)
 {
-    if (r->launches == CELL_NULL || r->graph_unknown != 0)
+    if (r->launches == CELL_NULL || r->kernels_recorded == CELL_NULL || r->graph_unknown != 0)
         return 0;
     int64_t known = r->kernels_recorded + r->lost_driver + r->lost_time + r->lost_floor;
     return r->launches + r->graph_kernels - known;

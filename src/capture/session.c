@@ -196,6 +196,7 @@ static int launch(struct session *s, int64_t began)
     c->end_at = o->duration_ms > 0 ? now + o->duration_ms * 1000000 : 0;
     c->ledger = (struct ledger){.ops = c->backend->trace,
                                 .trace = c->trace_started ? c->trace : NULL,
+                                .activity = c->engine != GPUFL_ENGINE_SYNC,
                                 .cost_start = now - began};
     rc = collector_start(c);
     if (!rc && o->bench_floor)

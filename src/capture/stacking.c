@@ -18,7 +18,6 @@
 #include <string.h>
 
 enum {
-    TIMED_1_IN = 64,
     ROWS_MOST = 1 << 22, /* frames, or nodes of the tree */
     NUMBERS_MOST = 1 << 20,
 };
@@ -45,13 +44,12 @@ struct row_numbers {
     size_t cap;
 };
 
-/* The collector's, but for what is atomic. */
+/* The collector's. */
 static struct {
     struct row_table frames, nodes;
     struct row_numbers modules, stacks;
     uint32_t module_count, stack_count;
     struct stacks_stats before; /* when the session began */
-    _Atomic int64_t timed_ns;   /* spent in the captures that were timed */
 } tables;
 
 /* ---- capturing ------------------------------------------------------------------------------- */
@@ -60,7 +58,6 @@ void stacking_begin(const struct options *o, enum gpufl_engine engine)
 {
     struct err e = {0};
     atomic_store_explicit(&stacking_where, STACKING_OFF, memory_order_relaxed);
-    atomic_store_explicit(&tables.timed_ns, 0, memory_order_relaxed);
     if (!o->enable_stack_trace || engine == GPUFL_ENGINE_MONITOR)
         return;
     int rc = stacks_open(true, &e);
@@ -77,11 +74,9 @@ void stacking_begin(const struct options *o, enum gpufl_engine engine)
 
 uint32_t stacking_capture(struct thread_state *t)
 {
-    if (__builtin_expect(t->stacks++ % TIMED_1_IN != 0, 1))
-        return stacks_capture(NULL);
-    int64_t began = clock_mono();
+    uint64_t began = tick_now();
     uint32_t id = stacks_capture(NULL);
-    atomic_fetch_add_explicit(&tables.timed_ns, clock_mono() - began, memory_order_relaxed);
+    counter_add(&t->counters.stack_ticks, tick_now() - began);
     return id;
 }
 
@@ -113,7 +108,6 @@ void stacking_counts(struct stacking_counts *out)
         .captured = now.captured - tables.before.captured,
         .distinct = tables.stack_count,
         .lost = now.lost - tables.before.lost,
-        .cost_ns = atomic_load_explicit(&tables.timed_ns, memory_order_relaxed) * TIMED_1_IN,
     };
 }
 

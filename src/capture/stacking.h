@@ -17,7 +17,6 @@ struct thread_state;
 
 struct stacking_counts { /* of the session */
     uint64_t captured, distinct, lost;
-    int64_t cost_ns; /* extrapolated */
 };
 
 extern _Atomic uint32_t stacking_where __attribute__((visibility("hidden")));

@@ -91,7 +91,8 @@ struct name_cached {
     C(scopes_lost)                                                                                 \
     C(joins_lost)                                                                                  \
     C(waits_recorded)                                                                              \
-    C(waits_lost)
+    C(waits_lost)                                                                                  \
+    C(stack_ticks) /* spent capturing stacks, of tick.h */
 
 struct thread_counters {
 #define C(name) _Atomic uint64_t name;
@@ -122,7 +123,6 @@ struct thread_state {
     uint64_t *open;           /* owned: their instances, outermost first */
     size_t open_cap;
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
-    uint32_t stacks;                       /* captured on this thread: which of them are timed */
     uint64_t woke; /* the ring's head when this thread last woke the collector */
     int32_t tid;
     char name[16]; /* when it was made */

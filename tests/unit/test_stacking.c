@@ -186,7 +186,7 @@ static void wanted_where_asked_for(void **state)
         assert_int_equal(stacking_capture(&t), 2);
     stacking_counts(&after);
     assert_int_equal(after.captured - before.captured, 128);
-    assert_true(after.cost_ns > before.cost_ns); /* two of them were timed */
+    assert_true(atomic_load(&t.counters.stack_ticks) > 0);
     stacking_end();
     int before_opening = opened;
     stacking_begin(&o, GPUFL_ENGINE_TRACE);
