@@ -3,7 +3,8 @@
  * Two devices; the second one answers "not supported" to everything that is
  * optional, so that unknown can be told from zero. FAKE_NVML=missing lets
  * nvmlInit_v2 fail as without a driver; FAKE_NVML=lost lets devices fall off the
- * bus after a few samples. Values move a little with every call. */
+ * bus after a few samples; =calm: nothing holds the clocks down, =hot: heat does, otherwise
+ * the power limit does. Values move a little with every call. */
 #include "backend/nvidia/nvml_abi.h"
 
 #include <stdatomic.h>
@@ -145,7 +146,7 @@ EXPORT int nvmlDeviceGetTotalEnergyConsumption(nvml_device d, unsigned long long
 
 EXPORT int nvmlDeviceGetTemperature(nvml_device d, int sensor, unsigned *celsius)
 {
-    *celsius = wobble(45, 5);
+    *celsius = wobble(script_is("hot") ? 86 : 45, 5);
     return sensor == NVML_SENSOR_GPU ? answer(d) : NVML_E_NOT_SUPPORTED;
 }
 
@@ -157,7 +158,7 @@ EXPORT int nvmlDeviceGetClockInfo(nvml_device d, int clock, unsigned *mhz)
 
 EXPORT int nvmlDeviceGetCurrentClocksEventReasons(nvml_device d, unsigned long long *reasons)
 {
-    *reasons = 4;
+    *reasons = script_is("calm") ? 0 : script_is("hot") ? 64 : 4;
     return answer(d);
 }
 

@@ -1,0 +1,75 @@
+/* gpu.h - what the planted programs need of the driver, C and C++.
+ *
+ * They are linked to libcuda.so.1 and run alike on the fake driver of tests/fake
+ * and on a real one. Calls that can wait stand in the programs themselves, as macros
+ * at most: a wait has to be found at its own line. Kernels are those of kernels.ptx
+ * and run for as long as they are told. */
+#ifndef GPUFL_TESTS_PLANTED_GPU_H
+#define GPUFL_TESTS_PLANTED_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gpu_stream_handle *gpu_stream;
+typedef struct gpu_event_handle *gpu_event;
+typedef uint64_t gpu_memory;
+
+int cuStreamCreate(gpu_stream *stream, unsigned flags);
+int cuStreamSynchronize(gpu_stream stream);
+int cuStreamWaitEvent(gpu_stream stream, gpu_event event, unsigned flags);
+int cuCtxSynchronize(void);
+int cuEventCreate(gpu_event *event, unsigned flags);
+int cuEventRecord(gpu_event event, gpu_stream stream);
+int cuEventSynchronize(gpu_event event);
+int cuMemAlloc_v2(gpu_memory *address, size_t bytes);
+int cuMemFree_v2(gpu_memory address);
+int cuMemAllocHost_v2(void **host, size_t bytes);
+int cuMemFreeHost(void *host);
+int cuMemcpyHtoD_v2(gpu_memory to, const void *from, size_t bytes);
+int cuMemcpyDtoH_v2(void *to, gpu_memory from, size_t bytes);
+int cuMemcpyHtoDAsync_v2(gpu_memory to, const void *from, size_t bytes, gpu_stream stream);
+int cuMemcpyDtoHAsync_v2(void *to, gpu_memory from, size_t bytes, gpu_stream stream);
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, gpu_stream stream, void **arguments, void **extra);
+
+enum { US = 1000, MS = 1000000, GPU_SMS = 132 };
+
+/* Flags of streams and events: not behind the default stream; without times. */
+enum { GPU_NON_BLOCKING = 1, GPU_NO_TIMING = 2 };
+
+/* Brings the driver up. True: the program is to run without its fault ("clean"). Whatever
+ * fails ends the program with exit code 9. */
+bool gpu_open(int argc, char **argv);
+
+/* Of kernels.ptx: spin, hoard, spill. */
+void *gpu_kernel(const char *name);
+
+/* Computes on the host for so long. */
+void gpu_host_work(int64_t ns);
+
+/* Makes the context of this thread's calls. */
+void gpu_thread(void);
+
+void gpu_check(int result, const char *call);
+
+/* A driver call that must succeed. */
+#define GPU(call) gpu_check((call), #call)
+
+#define LAUNCH(kernel, blocks, threads, stream, ns)                                                \
+    do {                                                                                           \
+        int64_t launch_ns = (ns);                                                                  \
+        void *launch_arguments[] = {&launch_ns};                                                   \
+        GPU(cuLaunchKernel((kernel), (blocks), 1, 1, (threads), 1, 1, 0, (stream),                 \
+                           launch_arguments, NULL));                                               \
+    } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
