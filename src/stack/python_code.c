@@ -17,7 +17,8 @@
 #include <stdatomic.h>
 
 enum {
-    MEMO_SLOTS = 4096,      /* fingerprints remembered */
+    MEMO_LINES = 1024,      /* of fingerprints remembered */
+    MEMO_WAYS = 4,          /* each */
     KEPT_SLOTS = 32768,     /* of the table; */
     KEPT_MOST = 16384,      /* and how many it holds */
     ARENA_BYTES = 16 << 20, /* address space; only what is used becomes memory */
@@ -29,10 +30,14 @@ enum {
     LINE_MOST = 1 << 28,
 };
 
-/* A slot is valid for the fingerprint check ^ key: two words of two writers match none. */
-static struct {
-    _Atomic uint64_t check, key; /* relaxed: each slot proves itself */
-} memo[MEMO_SLOTS];
+/* A slot is valid for the fingerprint check ^ key: two words of two writers match none. Four
+ * share a line: with one, two functions of one stack would take each other's place for good. */
+static struct memo_line {
+    _Alignas(64) struct {
+        _Atomic uint64_t check, key; /* relaxed: each slot proves itself */
+    } slots[MEMO_WAYS];
+} memo[MEMO_LINES];
+static _Atomic unsigned memo_turn; /* slot that the next newcomer takes; relaxed */
 
 struct python_kept {
     struct stack_code code; /* first: what others see of it */
@@ -219,6 +224,19 @@ static uint64_t code_life(const struct python_layout *l, struct python_sight *s,
     return name && table && s->file_sample ? code_mix(name, table) + s->file_sample : 0;
 }
 
+static __attribute__((noinline)) uint64_t code_remember(const struct python_layout *l,
+                                                        const struct python_view *v, uint64_t print,
+                                                        struct memo_line *line)
+{
+    unsigned i = atomic_fetch_add_explicit(&memo_turn, 1, memory_order_relaxed) % MEMO_WAYS;
+    uint64_t key = code_content(l, v);
+    if (key) {
+        atomic_store_explicit(&line->slots[i].key, key, memory_order_relaxed);
+        atomic_store_explicit(&line->slots[i].check, key ^ print, memory_order_relaxed);
+    }
+    return key;
+}
+
 uint64_t python_key(const struct python_layout *l, struct python_sight *s,
                     const struct python_view *v)
 {
@@ -227,16 +245,14 @@ uint64_t python_key(const struct python_layout *l, struct python_sight *s,
         return 0;
     uint64_t print = code_mix(code_mix(v->code, v->name), code_mix(v->file, v->table)) +
                      code_mix(life, (uint64_t)v->first_line << 32 ^ v->units);
-    size_t slot = print % MEMO_SLOTS;
-    uint64_t key = atomic_load_explicit(&memo[slot].key, memory_order_relaxed);
-    if (key && (atomic_load_explicit(&memo[slot].check, memory_order_relaxed) ^ key) == print)
-        return key;
-    key = code_content(l, v);
-    if (key) {
-        atomic_store_explicit(&memo[slot].key, key, memory_order_relaxed);
-        atomic_store_explicit(&memo[slot].check, key ^ print, memory_order_relaxed);
+    struct memo_line *line = &memo[print % MEMO_LINES];
+    for (int i = 0; i < MEMO_WAYS; i++) {
+        uint64_t key = atomic_load_explicit(&line->slots[i].key, memory_order_relaxed);
+        if ((atomic_load_explicit(&line->slots[i].check, memory_order_relaxed) ^ key) == print &&
+            key)
+            return key;
     }
-    return key;
+    return code_remember(l, v, print, line);
 }
 
 static void *code_take(size_t bytes)

@@ -46,7 +46,7 @@ enum {
     OBJECT_HASH = 24, /* of str and bytes: -1 where none was computed yet */
     TEXT_STATE = 32,  /* of str: kind, compact, ascii */
     BYTES_DATA = 32,  /* of bytes */
-    SIGHT_PAGES = 16,
+    SIGHT_PAGES = 64,
     SIGHT_PAGE_BITS = 12,
 };
 

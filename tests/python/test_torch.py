@@ -50,7 +50,7 @@ def train_step(device):
     x = torch.ones(8, device=device, requires_grad=True)
     y = model(x).sum()
     y.backward()
-    assert x.grad[0].item() == 64
+    assert x.grad[0].item() == 8
     assert seen["forward"][:3] == ["look", "look", "forward"] and "train_step" in seen["forward"], seen["forward"]
     assert "train_step" in seen["hook"]
     assert "backward" in seen["backward"]
@@ -59,12 +59,15 @@ def train_step(device):
     return other
 
 
+quiet = torch._dynamo.disable(look)  # else its own frames are torn in parts, too
+
+
 def compiled():
     @torch.compile(backend="eager")
     def f(x):
         y = x + 1
         torch._dynamo.graph_break()
-        look("compiled")
+        quiet("compiled")
         return y * 2
 
     f(torch.ones(3))
