@@ -9,10 +9,14 @@
  * tells an address inside that one, so the native frame below whose CFA it lies is
  * its place. Native frames of the interpreter itself are folded away wherever a
  * Python frame was found. Python frames without an address follow those before
- * them; without any, they stand at the first native frame of the interpreter. */
+ * them; without any, they stand at the first native frame of the interpreter. Where each
+ * has a call of the loop to itself and none an address (3.9), they are counted off, if
+ * the counts agree. */
 #include "stack/join.h"
 
 #include "stack/modules.h"
+
+#include <stdatomic.h>
 
 enum { FROM_WITHIN = 64 }; /* frames among which `from` is looked for */
 
@@ -22,7 +26,33 @@ struct joining {
     uint16_t *sources;
     size_t n;
     size_t python; /* the next one */
+    bool counted;  /* one at each call of the loop */
 };
+
+static _Atomic uintptr_t loop_begin, loop_end;
+
+void join_loop_at(uintptr_t begin, uintptr_t end)
+{
+    atomic_store_explicit(&loop_begin, begin, memory_order_relaxed);
+    atomic_store_explicit(&loop_end, end, memory_order_relaxed);
+}
+
+static bool join_is_loop(const struct unwind_frame *f)
+{
+    uintptr_t begin = atomic_load_explicit(&loop_begin, memory_order_relaxed);
+    return f->at - begin < atomic_load_explicit(&loop_end, memory_order_relaxed) - begin;
+}
+
+/* As many calls of the loop as Python frames? */
+static bool join_counts(const struct join_walk *w)
+{
+    size_t loops = 0;
+    if (!w->pythons || w->python[0].native != PYTHON_OWN_LOOP)
+        return false;
+    for (size_t i = 0; i < w->natives; i++)
+        loops += join_is_loop(&w->native[i]);
+    return loops == w->pythons;
+}
 
 static inline bool join_add(struct joining *j, uint64_t what, uint32_t where, uint32_t kind,
                             size_t source)
@@ -78,7 +108,8 @@ static bool join_python(struct joining *j)
         if (!join_add(j, p->key, p->place, STACK_PYTHON, j->python))
             return false;
         j->python++;
-    } while (j->python < w->pythons && w->python[j->python].native <= PYTHON_OWN_LOOP);
+    } while (!j->counted && j->python < w->pythons &&
+             w->python[j->python].native <= PYTHON_OWN_LOOP);
     return true;
 }
 
@@ -87,7 +118,7 @@ static inline bool join_native(struct joining *j, size_t i)
     const struct join_walk *w = j->walk;
     const struct unwind_frame *f = &w->native[i];
     bool ran = false; /* a loop of the interpreter */
-    while (j->python < w->pythons) {
+    while (j->python < w->pythons && (!j->counted || (!ran && join_is_loop(f)))) {
         uintptr_t at = w->python[j->python].native;
         if (at > PYTHON_OWN_LOOP ? f->cfa && at >= f->cfa : !f->interpreter)
             break;
@@ -116,6 +147,7 @@ size_t join_frames(const struct join_walk *walk, const void *from, struct join_i
         join_mark(&j, whole ? JOIN_DRIVER : JOIN_TRUNCATED);
         return j.n;
     }
+    j.counted = join_counts(walk);
     bool room = true;
     for (size_t i = begin; room && i < walk->natives; i++)
         room = join_native(&j, i);

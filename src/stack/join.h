@@ -32,6 +32,10 @@ struct join_walk {
 size_t join_frames(const struct join_walk *walk, const void *from, struct join_item *items,
                    uint16_t *sources);
 
+/* Where the interpreter's loop is, for frames of which each has a call of it (PYTHON_OWN_LOOP);
+ * 0, 0: unknown. [any] */
+void join_loop_at(uintptr_t begin, uintptr_t end);
+
 const char *join_mark_text(enum join_mark mark);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "stack/arena.h"
+#include "stack/cfi.h"
 #include "stack/join.h"
 #include "stack/modules.h"
 #include "stack/python.h"
@@ -19,6 +20,7 @@
 #include "stack/table.h"
 #include "stack/unwind.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -94,11 +96,21 @@ static inline void seat_count(_Atomic uint64_t *counter)
     atomic_store_explicit(counter, n + 1, memory_order_relaxed);
 }
 
+/* The loop's function, where its name can be found. */
+static void stacks_look_for_loop(void)
+{
+    uintptr_t begin = 0, end = 0, at = (uintptr_t)dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+    const struct module *m = modules_get(modules_find(at));
+    if (m && cfi_range(m, at, &begin, &end))
+        join_loop_at(begin, end);
+}
+
 static void stacks_look_for_python(void)
 {
     if (!atomic_load_explicit(&python_wanted, memory_order_relaxed) ||
         atomic_load_explicit(&python_found, memory_order_relaxed) || !python_find())
         return;
+    stacks_look_for_loop();
     rows_clear(); /* which addresses are the interpreter's is known only now */
     atomic_store_explicit(&python_found, true, memory_order_release);
 }

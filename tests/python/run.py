@@ -92,4 +92,5 @@ def main():
     return 1 if bad or not good else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -115,15 +115,17 @@ static void expect_saved(struct table *t, size_t at, int reg, int base, int64_t 
 static void test_pushes_and_epilogues(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const uint8_t program[] = {
-        0x41, 0x0e, 16,   0x86, 2,                      /* +1: push rbp */
-        0x43, 0x0d, 6,                                  /* +4: mov rbp, rsp */
-        0x02, 0x10, 0x83, 3,                            /* +20: rbx saved */
-        0x0a,                                           /* remember */
-        0x03, 0x00, 0x01, 0xc6, 0x0c, 7,    8,          /* +276: leave, restored */
-        0x41, 0x0b,                                     /* +277: as it was before */
-        0x04, 0x40, 0,    0,    0,    0x07, 3, 0x08, 6, /* +341: rbx undefined, rbp the same */
+        0x41, 0x0e, 16, 0x86, 2,               /* +1: push rbp */
+        0x43, 0x0d, 6,                         /* +4: mov rbp, rsp */
+        0x02, 0x10, 0x83, 3,                   /* +20: rbx saved */
+        0x0a,                                  /* remember */
+        0x03, 0x00, 0x01, 0xc6, 0x0c, 7, 8,    /* +276: leave, restored */
+        0x41, 0x0b,                            /* +277: as it was before */
+        0x04, 0x40, 0, 0, 0, 0x07, 3, 0x08, 6, /* +341: rbx undefined, rbp the same */
     };
+    /* clang-format on */
     struct table t;
     table_make(&t, "zR", program, sizeof program);
     expect_cfa(&t, 0, 7, 8, false);
@@ -155,72 +157,20 @@ static void test_pushes_and_epilogues(void **state)
 static void test_expressions(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const uint8_t program[] = {
         /* +1: as of a realigned frame: the CFA is stored at rbp - 16, rbp at rbp + 0 */
-        0x41,
-        0x0f,
-        3,
-        0x76,
-        0x70,
-        0x06,
-        0x10,
-        6,
-        2,
-        0x76,
-        0,
+        0x41, 0x0f, 3, 0x76, 0x70, 0x06, 0x10, 6, 2, 0x76, 0,
         /* +2: as of a PLT: rsp + 8, and 8 more from the 11th byte of 16 on */
-        0x41,
-        0x0f,
-        11,
-        0x77,
-        8,
-        0x80,
-        0,
-        0x3f,
-        0x1a,
-        0x3b,
-        0x2a,
-        0x33,
-        0x24,
-        0x22,
+        0x41, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
         /* +40: as of a signal: the CFA is stored at rsp + 160, the return address at rsp + 168 */
-        0x66,
-        0x0f,
-        4,
-        0x77,
-        0xa0,
-        1,
-        0x06,
-        0x10,
-        16,
-        3,
-        0x77,
-        0xa8,
-        1,
+        0x66, 0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xa8, 1,
         /* +41: with a number after the load; rbx is 32 below the CFA itself */
-        0x41,
-        0x0f,
-        5,
-        0x77,
-        0x28,
-        0x06,
-        0x23,
-        8,
-        0x16,
-        3,
-        2,
-        0x08,
-        0x20,
+        0x41, 0x0f, 5, 0x77, 0x28, 0x06, 0x23, 8, 0x16, 3, 2, 0x08, 0x20,
         /* +42: beyond us: two loads; a register nobody needs */
-        0x41,
-        0x10,
-        12,
-        4,
-        0x77,
-        0,
-        0x06,
-        0x06,
+        0x41, 0x10, 12, 4, 0x77, 0, 0x06, 0x06,
     };
+    /* clang-format on */
     struct table t;
     table_make(&t, "zR", program, sizeof program);
     expect_cfa(&t, 1, 6, -16, true);

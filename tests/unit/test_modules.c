@@ -228,7 +228,7 @@ static void test_roles(void **state)
         {"/x/libcudnn.so.9", MODULE_USER},
         {"/x/libcublas.so.12", MODULE_USER},
         {"/x/libc10_cuda.so", MODULE_USER},
-        {"/home/me/libcuda.so.1/program", MODULE_USER},
+        {"/opt/me/libcuda.so.1/program", MODULE_USER},
         {"/usr/bin/ld-tests", MODULE_USER},
         {"", MODULE_USER},
     };
