@@ -31,8 +31,8 @@ struct dw_attr {
     struct dw_unit *unit;
 };
 
-enum { DW_ELF_READ = 1, DW_ELF_VERSION = 1 }; /* ELF_C_READ, EV_CURRENT */
-enum { DW_READ = 0 };                         /* DWARF_C_READ */
+enum { DW_ELF_VERSION = 1 }; /* EV_CURRENT */
+enum { DW_READ = 0 };        /* DWARF_C_READ */
 
 enum { DW_UNIT_SKELETON = 4 };
 
@@ -62,7 +62,7 @@ enum dw_at {
 /* F(name, result, arguments): the functions, all of them required. */
 #define DW_FUNCTIONS(F)                                                                            \
     F(elf_version, unsigned, (unsigned))                                                           \
-    F(elf_begin, struct dw_elf *, (int, int, struct dw_elf *))                                     \
+    F(elf_memory, struct dw_elf *, (char *, size_t))                                               \
     F(elf_end, int, (struct dw_elf *))                                                             \
     F(dwarf_begin_elf, struct dw_dwarf *, (struct dw_elf *, int, void *))                          \
     F(dwarf_end, int, (struct dw_dwarf *))                                                         \

@@ -399,13 +399,13 @@ int dwarf_lines_open(struct dwarf_lines *d, const struct dw *dw, const struct el
 {
     memset(d, 0, sizeof *d);
     d->dw = dw;
-    uint64_t bytes = elf_file_debug_bytes(f);
-    if (!bytes || bytes > DEBUG_BYTES_MAX)
-        return bytes ? GPUFL_E_FULL : GPUFL_E_NOENT;
+    int code = debug_image_open(&d->image, f, DEBUG_BYTES_MAX);
+    if (code)
+        return code;
     d->steps = STEPS_MAX;
-    d->elf = dw->elf_begin(f->fd, DW_ELF_READ, NULL);
+    d->elf = dw->elf_memory(d->image.base, d->image.size);
     d->dwarf = d->elf ? dw->dwarf_begin_elf(d->elf, DW_READ, NULL) : NULL;
-    int code = d->dwarf ? intern_open(&d->names, NAMES_MAX, NAMES_BYTES) : GPUFL_E_CORRUPT;
+    code = d->dwarf ? intern_open(&d->names, NAMES_MAX, NAMES_BYTES) : GPUFL_E_CORRUPT;
     code = code ? code : read_units(d);
     for (size_t i = 0; i < d->unit_count && !code; i++)
         code = add_unit(d, &d->units[i]);
@@ -429,5 +429,6 @@ void dwarf_lines_close(struct dwarf_lines *d)
         d->dw->dwarf_end(d->dwarf);
     if (d->elf)
         d->dw->elf_end(d->elf);
+    debug_image_close(&d->image);
     memset(d, 0, sizeof *d);
 }

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/intern.h"
 #include "symbol/address_map.h"
+#include "symbol/debug_image.h"
 #include "symbol/dw.h"
 #include "symbol/elf_file.h"
 
@@ -37,6 +38,7 @@ struct dwarf_unit {
 
 struct dwarf_lines {
     const struct dw *dw;
+    struct debug_image image; /* what libdw reads */
     struct dw_elf *elf;       /* owned */
     struct dw_dwarf *dwarf;   /* owned */
     struct dwarf_unit *units; /* owned */
@@ -46,7 +48,7 @@ struct dwarf_lines {
     int64_t steps;              /* entries that may still be visited */
 };
 
-/* f: open as long as d is. 0; GPUFL_E_NOENT: there is no DWARF in it; _FULL: too much;
+/* 0; GPUFL_E_NOENT: there is no DWARF in it; _FULL: too much;
  * _CORRUPT; _NOMEM. d is empty after a failure. */
 int dwarf_lines_open(struct dwarf_lines *d, const struct dw *dw, const struct elf_file *f);
 void dwarf_lines_close(struct dwarf_lines *d);

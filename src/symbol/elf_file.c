@@ -26,15 +26,14 @@ enum {
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-static bool inside(const struct elf_file *f, uint64_t offset, uint64_t len)
+bool elf_file_inside(const struct elf_file *f, uint64_t offset, uint64_t len)
 {
     return offset <= (uint64_t)f->size && len <= (uint64_t)f->size - offset;
 }
 
-/* All n bytes at offset, or false. */
-static bool read_at(const struct elf_file *f, uint64_t offset, void *to, size_t n)
+bool elf_file_copy(const struct elf_file *f, uint64_t offset, void *to, size_t n)
 {
-    if (!inside(f, offset, n))
+    if (!elf_file_inside(f, offset, n))
         return false;
     for (size_t done = 0; done < n;) {
         ssize_t got = pread(f->fd, (char *)to + done, n - done, (off_t)(offset + done));
@@ -50,10 +49,10 @@ static bool read_at(const struct elf_file *f, uint64_t offset, void *to, size_t 
 /* The same into memory of its own, with a NUL behind. */
 static char *read_new(const struct elf_file *f, uint64_t offset, uint64_t n, size_t max)
 {
-    if (n > max || !inside(f, offset, n))
+    if (n > max || !elf_file_inside(f, offset, n))
         return NULL;
     char *data = mem_alloc((size_t)n + 1);
-    if (data && !read_at(f, offset, data, (size_t)n)) {
+    if (data && !elf_file_copy(f, offset, data, (size_t)n)) {
         mem_free(data);
         return NULL;
     }
@@ -109,7 +108,7 @@ static void find_build_id(struct elf_file *f)
 {
     for (unsigned i = 0; i < f->head.e_phnum && i < SEGMENTS_MAX && !*f->build_id; i++) {
         Elf64_Phdr p;
-        if (!read_at(f, f->head.e_phoff + (uint64_t)i * sizeof p, &p, sizeof p))
+        if (!elf_file_copy(f, f->head.e_phoff + (uint64_t)i * sizeof p, &p, sizeof p))
             break;
         if (p.p_type == PT_NOTE)
             scan_notes_at(f, p.p_offset, p.p_filesz);
@@ -127,7 +126,7 @@ static void read_sections(struct elf_file *f)
     Elf64_Shdr first;
     const Elf64_Ehdr *h = &f->head;
     if (!h->e_shoff || h->e_shentsize != sizeof first ||
-        !read_at(f, h->e_shoff, &first, sizeof first))
+        !elf_file_copy(f, h->e_shoff, &first, sizeof first))
         return;
     uint64_t count = h->e_shnum ? h->e_shnum : first.sh_size;
     uint32_t names = h->e_shstrndx == SHN_XINDEX ? first.sh_link : h->e_shstrndx;
@@ -143,7 +142,7 @@ static void read_sections(struct elf_file *f)
     f->section_count = f->names ? (size_t)count : 0;
 }
 
-static const char *section_name(const struct elf_file *f, const Elf64_Shdr *s)
+const char *elf_file_name(const struct elf_file *f, const Elf64_Shdr *s)
 {
     return s->sh_name < f->names_len ? f->names + s->sh_name : "";
 }
@@ -151,7 +150,7 @@ static const char *section_name(const struct elf_file *f, const Elf64_Shdr *s)
 const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name)
 {
     for (size_t i = 0; i < f->section_count; i++)
-        if (!strcmp(section_name(f, &f->sections[i]), name))
+        if (!strcmp(elf_file_name(f, &f->sections[i]), name))
             return &f->sections[i];
     return NULL;
 }
@@ -171,10 +170,11 @@ static uint64_t plain_size(const struct elf_file *f, const Elf64_Shdr *s)
 {
     if (s->sh_flags & SHF_COMPRESSED) {
         Elf64_Chdr c;
-        return read_at(f, s->sh_offset, &c, sizeof c) ? c.ch_size : 0;
+        return elf_file_copy(f, s->sh_offset, &c, sizeof c) ? c.ch_size : 0;
     }
     unsigned char old[12]; /* "ZLIB" and the size, highest byte first */
-    if (!strncmp(section_name(f, s), ".zdebug_", 8) && read_at(f, s->sh_offset, old, sizeof old)) {
+    if (!strncmp(elf_file_name(f, s), ".zdebug_", 8) &&
+        elf_file_copy(f, s->sh_offset, old, sizeof old)) {
         uint64_t size = 0;
         for (int i = 4; i < 12; i++)
             size = size << 8 | old[i];
@@ -183,16 +183,19 @@ static uint64_t plain_size(const struct elf_file *f, const Elf64_Shdr *s)
     return s->sh_size;
 }
 
+bool elf_file_is_debug(const struct elf_file *f, const Elf64_Shdr *s)
+{
+    const char *name = elf_file_name(f, s);
+    return s->sh_type != SHT_NOBITS &&
+           (!strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8));
+}
+
 uint64_t elf_file_debug_bytes(const struct elf_file *f)
 {
     uint64_t all = 0;
     for (size_t i = 0; i < f->section_count; i++) {
         const Elf64_Shdr *s = &f->sections[i];
-        const char *name = section_name(f, s);
-        if (s->sh_type == SHT_NOBITS ||
-            (strncmp(name, ".debug_", 7) != 0 && strncmp(name, ".zdebug_", 8) != 0))
-            continue;
-        uint64_t size = plain_size(f, s);
+        uint64_t size = elf_file_is_debug(f, s) ? plain_size(f, s) : 0;
         all = size > UINT64_MAX - all ? UINT64_MAX : all + size;
     }
     return all;
@@ -237,7 +240,7 @@ int elf_file_open(struct elf_file *f, const char *path, struct err *e)
     f->mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     f->device = st.st_dev;
     f->inode = st.st_ino;
-    if (!read_at(f, 0, &f->head, sizeof f->head) || !is_ours(&f->head)) {
+    if (!elf_file_copy(f, 0, &f->head, sizeof f->head) || !is_ours(&f->head)) {
         elf_file_close(f);
         return err_set(e, GPUFL_E_CORRUPT, "%s is no program or library of this kind of machine",
                        path);

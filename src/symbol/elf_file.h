@@ -40,6 +40,16 @@ const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name);
  * over max, out of memory or unreadable. */
 char *elf_file_read(const struct elf_file *f, const Elf64_Shdr *s, size_t max, size_t *len);
 
+const char *elf_file_name(const struct elf_file *f, const Elf64_Shdr *s); /* "" where damaged */
+
+bool elf_file_inside(const struct elf_file *f, uint64_t offset, uint64_t len);
+
+/* Copies all n bytes at offset, or answers false. */
+bool elf_file_copy(const struct elf_file *f, uint64_t offset, void *to, size_t n);
+
+/* A section of debug information that has bytes in this file. */
+bool elf_file_is_debug(const struct elf_file *f, const Elf64_Shdr *s);
+
 /* Bytes that the .debug_* sections take in memory, decompressed. */
 uint64_t elf_file_debug_bytes(const struct elf_file *f);
 

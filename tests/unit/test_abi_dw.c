@@ -33,7 +33,6 @@ SAME(sizeof(uint64_t), sizeof(Dwarf_Addr));
 SAME(sizeof(uint64_t), sizeof(Dwarf_Word));
 SAME(sizeof(uint16_t), sizeof(Dwarf_Half));
 
-SAME(DW_ELF_READ, ELF_C_READ);
 SAME(DW_ELF_VERSION, EV_CURRENT);
 SAME(DW_READ, DWARF_C_READ);
 SAME(DW_UNIT_SKELETON, DW_UT_skeleton);
