@@ -22,7 +22,8 @@ int main(int argc, char **argv)
 {
     gpu_memory device;
     void *batch = NULL;
-    if (gpu_open(argc, argv))
+    bool clean = gpu_open(argc, argv);
+    if (clean)
         GPU(cuMemAllocHost_v2(&batch, BATCH));
     else
         batch = malloc(BATCH);
@@ -31,4 +32,6 @@ int main(int argc, char **argv)
     memset(batch, 1, BATCH);
     GPU(cuMemAlloc_v2(&device, BATCH));
     feed(batch, device);
+    if (!clean)
+        free(batch);
 }
