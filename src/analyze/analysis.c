@@ -49,26 +49,27 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     return code ? fail(&e, error, error_size) : 0;
 }
 
-static void add_symbolized(struct gpufl_symbolized *all, const struct symbolize_stats *one)
+/* As much of it as the caller's struct has. */
+static void put_symbolized(struct gpufl_symbolized *out, const struct symbolize_stats *s,
+                           size_t sessions)
 {
-    bool found = one->lines || one->functions || one->unknown || one->sources;
-    all->sessions++;
-    all->frames += one->frames;
-    all->known += one->known;
-    all->lines += one->lines;
-    all->functions += one->functions;
-    all->unknown += one->unknown;
-    all->sources += one->sources;
-    all->written &= one->written || !found;
-    if (!*all->note)
-        memcpy(all->note, one->note, sizeof all->note);
+    struct gpufl_symbolized all = {.size = out->size,
+                                   .sessions = sessions,
+                                   .frames = s->frames,
+                                   .known = s->known,
+                                   .lines = s->lines,
+                                   .functions = s->functions,
+                                   .unknown = s->unknown,
+                                   .sources = s->sources,
+                                   .written = !s->unwritten};
+    memcpy(all.note, s->note, sizeof all.note);
+    memcpy(out, &all, all.size < sizeof all ? all.size : sizeof all);
 }
 
 int gpufl_symbolize(const char *path, int flags, struct gpufl_symbolized *result, char *error,
                     size_t error_size)
 {
-    struct gpufl_symbolized all = {.size = sizeof all, .written = true};
-    struct symbolize_stats one;
+    struct symbolize_stats all = {0}, one;
     struct discover d;
     struct err e = {0};
     int code = path ? discover_open(&d, path, &e) : err_set(&e, GPUFL_E_INVAL, "no path was given");
@@ -77,17 +78,15 @@ int gpufl_symbolize(const char *path, int flags, struct gpufl_symbolized *result
     for (size_t i = 0; i < d.count && !code; i++) {
         code = symbolize_session(&d.sessions[i], flags & GPUFL_SYMBOLIZE_ENDED, &one);
         if (!code)
-            add_symbolized(&all, &one);
+            symbolize_stats_add(&all, &one);
     }
+    size_t sessions = d.count;
     discover_close(&d);
     if (code) {
         err_set(&e, code, "%s: %s", path, err_text(code));
         return fail(&e, error, error_size);
     }
-    if (result) {
-        size_t size = result->size < sizeof all ? result->size : sizeof all;
-        memcpy(result, &all, size);
-        result->size = size;
-    }
+    if (result)
+        put_symbolized(result, &all, sessions);
     return 0;
 }

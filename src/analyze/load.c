@@ -152,4 +152,5 @@ void load_stats_add(struct load_stats *a, const struct load_stats *b)
     a->lines.foreign_orphans += b->lines.foreign_orphans;
     a->cut_lines += b->cut_lines;
     a->missing += b->missing;
+    symbolize_stats_add(&a->symbols, &b->symbols);
 }

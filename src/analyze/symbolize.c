@@ -266,10 +266,11 @@ static const char *reason_not_to_write(const struct symbolize *z, bool here)
     return NULL;
 }
 
-static void note(struct symbolize *z, const char *text)
+/* The first one stays. */
+static void note(struct symbolize_stats *s, const char *text)
 {
-    if (!*z->stats.note)
-        snprintf(z->stats.note, sizeof z->stats.note, "%s", text);
+    if (!*s->note)
+        snprintf(s->note, sizeof s->note, "%s", text);
 }
 
 /* first: the first batch that is to be written. */
@@ -277,19 +278,32 @@ static void write_answers(struct symbolize *z, bool here, size_t first)
 {
     const char *why = reason_not_to_write(z, here);
     char text[sizeof z->stats.note];
+    z->stats.unwritten = first > 0;
     if (first == z->end_count)
         return;
     if (!why) {
         size_t skipped = first ? z->ends[first - 1] : 0;
         int rc = code_part_append(z->session, &z->header, &z->lines, skipped, z->ends + first,
                                   z->end_count - first);
-        z->stats.written = rc == 0 && first == 0;
         why = rc ? strerror(-rc) : NULL;
     }
     if (!why)
         return;
+    z->stats.unwritten = true;
     snprintf(text, sizeof text, "names and lines are not kept with the session: %s", why);
-    note(z, text);
+    note(&z->stats, text);
+}
+
+void symbolize_stats_add(struct symbolize_stats *a, const struct symbolize_stats *b)
+{
+    a->frames += b->frames;
+    a->known += b->known;
+    a->lines += b->lines;
+    a->functions += b->functions;
+    a->unknown += b->unknown;
+    a->sources += b->sources;
+    a->unwritten |= b->unwritten;
+    note(a, b->note);
 }
 
 int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const struct buf **lines)
@@ -306,9 +320,9 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
     if (code) { /* all or nothing: ids must agree */
         buf_clear(&z->lines);
         z->stats.lines = z->stats.functions = z->stats.unknown = z->stats.sources = 0;
-        note(z, "there are too many frames or names to look them up");
+        note(&z->stats, "there are too many frames or names to look them up");
     } else {
-        note(z, lacks);
+        note(&z->stats, lacks);
         write_answers(z, here, *lacks ? frames_end : 0);
     }
     *stats = z->stats;

@@ -32,10 +32,13 @@ struct symbolize_stats {
     uint64_t functions; /* with a function only */
     uint64_t unknown;   /* with neither */
     uint64_t sources;   /* files kept now */
-    bool written;       /* the answers are in the session */
+    bool unwritten;     /* something that was found is not in the session */
     char note[384];     /* why there are no lines, or why nothing was written; "": no reason to say
                            anything */
 };
+
+/* b into a. */
+void symbolize_stats_add(struct symbolize_stats *a, const struct symbolize_stats *b);
 
 struct symbolize;
 
