@@ -160,6 +160,7 @@ void closing_run(struct collector *c)
     write_end(c);
     writer_close(c->writer);
     stacking_end();
+    inherit_fini(&c->drain.inherit);
     sink_end();
     c->writer = NULL;
     if (c->trace)

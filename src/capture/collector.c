@@ -159,7 +159,7 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     if (c->trace_started)
         ops->take(c->trace);
     collector_step();
-    scopes_drain(&c->drain);
+    scopes_drain(&c->drain, all);
     collector_step();
     if (c->trace_started)
         ops->drain(c->trace);
@@ -171,6 +171,8 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     sampling_drain();
     messages_drain(c->writer, names_table());
     c->ledger.scopes_lost = c->drain.lost;
+    c->ledger.joins_lost = c->drain.inherit.lost;
+    c->ledger.launches_shared = c->drain.inherit.several;
 }
 
 /* The log is brought up to date: what is written here survives SIGKILL. */

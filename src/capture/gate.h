@@ -23,6 +23,7 @@ struct capture_gate {
     _Atomic uint32_t gate;    /* enum gate */
     _Atomic uint32_t session; /* counts sessions of this process, from 1 */
     _Atomic bool floor;       /* benchmark: launches are only counted */
+    _Atomic bool scoped;      /* a scope has been opened in this session */
 };
 
 /* Hidden, so that reading it takes one load relative to the code. */

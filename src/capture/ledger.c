@@ -35,7 +35,8 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     r->cost_callbacks = l->trace ? cost.callbacks_ns : 0;
     r->scopes_opened = (int64_t)c.scopes_opened;
     r->scopes_lost = (int64_t)(c.scopes_lost + l->scopes_lost);
-    r->joins_lost = (int64_t)(c.joins_lost + s->joins.lost);
+    r->joins_lost = (int64_t)(c.joins_lost + s->joins.lost + l->joins_lost);
+    r->launches_shared = (int64_t)l->launches_shared;
     r->waits_recorded = (int64_t)c.waits_recorded;
     r->waits_lost = (int64_t)c.waits_lost;
     r->cost_stacks = tick_curve_length(l->curve, c.stack_ticks);

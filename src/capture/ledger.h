@@ -16,12 +16,13 @@ struct ledger {
     struct ledger_row row;       /* the last one */
     const struct trace_ops *ops; /* NULL: nothing is traced */
     struct trace *trace;
-    const struct tick_curve *curve; /* of counters in ticks */
-    bool activity;                  /* kernels, copies and synchronizations have records */
-    uint64_t scopes_lost;           /* by the collector itself */
-    int64_t cost_start;             /* ns in init */
-    int64_t cost_sampler;           /* ns */
-    int64_t stop_asked;             /* steady ns at which the end was asked for; 0: not yet */
+    const struct tick_curve *curve;   /* of counters in ticks */
+    bool activity;                    /* kernels, copies and synchronizations have records */
+    uint64_t scopes_lost, joins_lost; /* by the collector itself */
+    uint64_t launches_shared;         /* see inherit.several */
+    int64_t cost_start;               /* ns in init */
+    int64_t cost_sampler;             /* ns */
+    int64_t stop_asked;               /* steady ns at which the end was asked for; 0: not yet */
 };
 
 /* Reads all counters into l->row. */

@@ -129,6 +129,8 @@ uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32
     uint64_t instance = next_instance(t);
     uint32_t name_of = name_id(t, name ? name : "");
     uint32_t tag_of = tag && *tag ? name_id(t, tag) : 0;
+    if (__builtin_expect(!atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed), 0))
+        atomic_store_explicit(&capture_gate.scoped, true, memory_order_relaxed);
     t->open[depth] = instance;
     atomic_store_explicit(&t->depth, depth + 1, memory_order_relaxed);
     slot_push(t, SLOT_BEGIN, name_of, instance, tick_now(), tag_of); /* our work is outside */
@@ -154,12 +156,10 @@ void scopes_end(uint64_t handle)
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
+/* Can a launch belong to a scope? A thread without any may inherit another's. */
 bool scopes_inside(void)
 {
-    struct thread_state *t = thread_here;
-    return t && gate_is_on() &&
-           atomic_load_explicit(&t->session, memory_order_relaxed) == gate_session() &&
-           atomic_load_explicit(&t->depth, memory_order_relaxed) > 0;
+    return gate_is_on() && atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed);
 }
 
 /* times: 1, or -1 to take back what failed (counters are modulo 2^64). */
@@ -199,7 +199,10 @@ static bool push_join(struct thread_state *t, const struct launch *l, uint64_t s
 {
     if (!threads_ring(t) || !slots_room(t, 1))
         return false;
-    slot_push(t, SLOT_JOIN, l->correlation, scope, stack, l->kind);
+    if (scope || !atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed))
+        slot_push(t, SLOT_JOIN, l->correlation, scope, stack, l->kind);
+    else
+        slot_push(t, SLOT_LAUNCH, l->correlation, stack, tick_now(), l->kind);
     return true;
 }
 
@@ -224,15 +227,16 @@ void scopes_launch(const struct launch *l)
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
     bool row = l->start != 0 && (l->kind == LAUNCH_GRAPH || l->kind == LAUNCH_GRAPH_END);
     uint32_t stack = launch_stack(t, l);
-    if ((depth == 0 && !row && !stack) ||
+    bool scoped = depth || atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed);
+    if ((!scoped && !row && !stack) ||
         atomic_load_explicit(&capture_gate.floor, memory_order_relaxed))
         return;
     uint64_t scope = depth ? t->open[depth - 1] : 0;
-    if (l->kind == LAUNCH_FAILED) /* no record will come: nothing to join, nothing lost */
-        (void)push_join(t, &(struct launch){.kind = LAUNCH_OTHER, .correlation = l->correlation}, 0,
-                        0);
-    else if (!(row ? push_graph(t, l, scope) : push_join(t, l, scope, stack)) &&
-             l->kind != LAUNCH_OTHER)
+    if (l->kind == LAUNCH_FAILED) { /* no record will come: nothing to join, nothing lost */
+        if (threads_ring(t) && slots_room(t, 1))
+            slot_push(t, SLOT_JOIN, l->correlation, 0, 0, LAUNCH_OTHER);
+    } else if (!(row ? push_graph(t, l, scope) : push_join(t, l, scope, stack)) &&
+               l->kind != LAUNCH_OTHER)
         counter_add(&t->counters.joins_lost, 1);
 }
 

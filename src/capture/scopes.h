@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/tick.h"
+#include "capture/inherit.h"
 #include "capture/joins.h"
 #include "capture/writer.h"
 
@@ -21,7 +22,7 @@ void scopes_end(uint64_t handle); /* [hot] */
 
 /* Counts a launch and joins it to the innermost open scope. [hot] */
 void scopes_launch(const struct launch *l);
-bool scopes_inside(void); /* [hot] a scope is open on this thread */
+bool scopes_inside(void); /* [hot] the session has scopes */
 
 /* Records a call that waited, on the thread that made it. [hot] */
 void scopes_wait(const struct wait *w);
@@ -34,14 +35,17 @@ struct scopes_drain {
     void (*thread)(void *arg, int32_t tid, const char *name); /* before a row names the thread */
     void *arg;
     uint64_t lost;           /* scopes lost for want of the collector's own memory */
+    struct inherit inherit;  /* launches outside scopes */
+    uint64_t until;          /* slots of this tick or later wait for the next round */
     struct tick_curve curve; /* of the session */
 };
 
 /* A new session starts: before the gate opens. [owner] */
 void scopes_begin_session(struct scopes_drain *d);
 
-/* Empties the rings as they are now; frees the memory of threads that ended. [collector] */
-void scopes_drain(struct scopes_drain *d);
+/* Empties the rings as they are now; frees the memory of threads that ended. all: also what
+ * is being pushed meanwhile, at the end. [collector] */
+void scopes_drain(struct scopes_drain *d, bool all);
 
 /* A flush: scopes that have been open since the last one are written as open, once.
  * all: at the end of the session, whatever their age. [collector] */

@@ -6,7 +6,10 @@
  *
  * Scopes carry ticks (base/tick.h). First it is noted how far every ring is filled, then
  * the curve gets a knot, then the rings are emptied that far: so all of their ticks lie
- * before the knot. What a thread pushes meanwhile does not hold the collector here. */
+ * before the knot. What a thread pushes meanwhile does not hold the collector here.
+ *
+ * A round also ends at one tick for all rings, so that at its end it is known which scopes
+ * were open on every thread at any moment before (inherit.h). */
 #include "capture/scopes.h"
 
 #include "base/alloc.h"
@@ -89,10 +92,16 @@ static void scope_begun(struct scopes_drain *d, struct thread_state *t, const st
         top->repeat = t->prefix.id;
         top->warmup = (uint32_t)t->prefix.tag;
     }
+    inherit_change(&d->inherit, s->tick, s->instance);
     if (writer_wants_begins(d->writer)) {
         top->flushes = WRITTEN;
         write_open(d, t, t->scope_count - 1);
     }
+}
+
+static uint64_t innermost(const struct thread_state *t)
+{
+    return t->scope_count ? t->scopes[t->scope_count - 1].instance : 0;
 }
 
 /* The innermost one will never end. */
@@ -112,6 +121,7 @@ static void scope_ended(struct scopes_drain *d, struct thread_state *t, const st
     while (t->scope_count > at) /* ends that never came: a signal handler was in between */
         scope_left(d, t);
     const struct scope_seen *top = &t->scopes[--t->scope_count];
+    inherit_change(&d->inherit, s->tick, innermost(t));
     struct scope_row row = {
         .start = top->start,
         .duration = slot_ns(d, t, s) - top->start,
@@ -154,11 +164,22 @@ static void write_wait(struct scopes_drain *d, struct thread_state *t, const str
 
 static void take_join(struct scopes_drain *d, const struct thread_state *t, const struct slot *s)
 {
+    if (!s->instance)
+        inherit_cancel(&d->inherit, s->id);
     joins_put(d->joins, &(struct join){.scope = s->instance,
                                        .correlation = s->id,
                                        .stack = stacking_row(d->writer, (uint32_t)s->stack),
                                        .thread = t->tid,
                                        .waiting = s->tag != LAUNCH_OTHER});
+}
+
+static void take_launch(struct scopes_drain *d, const struct thread_state *t, const struct slot *s)
+{
+    inherit_launch(&d->inherit, s->tick,
+                   &(struct join){.correlation = s->id,
+                                  .stack = stacking_row(d->writer, (uint32_t)s->instance),
+                                  .thread = t->tid,
+                                  .waiting = s->tag != LAUNCH_OTHER});
 }
 
 static void slot_take(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
@@ -178,6 +199,9 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
     case SLOT_JOIN:
         take_join(d, t, s);
         break;
+    case SLOT_LAUNCH:
+        take_launch(d, t, s);
+        break;
     case SLOT_GRAPH_WHAT:
         write_graph(d, t, s);
         break;
@@ -186,6 +210,13 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
         break;
     }
     t->prefix = (struct slot){.kind = SLOT_END};
+}
+
+/* Did the program push it after the round began? Slots without a tick go with the one before. */
+static bool is_later(const struct scopes_drain *d, const struct slot *s)
+{
+    bool ticks = s->kind == SLOT_BEGIN || s->kind == SLOT_END || s->kind == SLOT_LAUNCH;
+    return ticks && s->tick >= d->until;
 }
 
 static void ring_drain(struct scopes_drain *d, struct thread_state *t)
@@ -197,13 +228,19 @@ static void ring_drain(struct scopes_drain *d, struct thread_state *t)
         t->now = INT64_MIN;
         t->prefix = (struct slot){.kind = SLOT_END};
     }
-    for (uint64_t i = ring_tail(&t->ring); i < t->limit;) {
-        const struct slot *s = ring_at(&t->ring, i++);
-        if (s->session == (uint16_t)session)
+    inherit_thread(&d->inherit, t->tid, innermost(t));
+    uint64_t i = ring_tail(&t->ring);
+    while (i < t->limit) {
+        const struct slot *s = ring_at(&t->ring, i);
+        bool ours = s->session == (uint16_t)session;
+        if (ours && is_later(d, s))
+            break;
+        if (ours)
             slot_take(d, t, s);
-        if (i % GIVE_BACK == 0 || i == t->limit)
+        if (++i % GIVE_BACK == 0)
             ring_pop_to(&t->ring, i);
     }
+    ring_pop_to(&t->ring, i);
 }
 
 /* The thread ended inside scopes: they never end. */
@@ -221,9 +258,10 @@ void scopes_begin_session(struct scopes_drain *d)
     tick_begin(&d->curve);
 }
 
-void scopes_drain(struct scopes_drain *d)
+void scopes_drain(struct scopes_drain *d, bool all)
 {
     struct thread_state *first = threads_first(); /* who comes later waits for the next time */
+    d->until = all ? UINT64_MAX : tick_now();
     for (struct thread_state *t = first; t; t = t->next)
         if (atomic_load_explicit(&t->has_ring, memory_order_acquire))
             t->limit = ring_head(&t->ring);
@@ -231,6 +269,7 @@ void scopes_drain(struct scopes_drain *d)
     for (struct thread_state *t = first; t; t = t->next)
         if (t->limit > 0)
             ring_drain(d, t);
+    inherit_resolve(&d->inherit, d->joins);
     threads_reap(thread_bury, d);
 }
 

@@ -153,6 +153,7 @@ static void open_gate(struct session *s)
     threads_begin_session();
     scopes_begin_session(&c->drain);
     atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);
+    atomic_store_explicit(&capture_gate.scoped, false, memory_order_relaxed);
     atomic_fetch_add_explicit(&capture_gate.session, 1, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.gate, GATE_ON, memory_order_release);
 }

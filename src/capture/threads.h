@@ -27,11 +27,12 @@ enum {
 };
 
 enum slot_kind {
-    SLOT_BEGIN,      /* id: name, instance, tick, tag */
-    SLOT_BENCH,      /* before its BEGIN; id: repeat, tag: warmup */
-    SLOT_END,        /* instance, tick */
-    SLOT_JOIN,       /* id: correlation, instance, tag: enum launch_kind, stack: of stack.h */
-    SLOT_GRAPH,      /* before its GRAPH_WHAT; id: correlation, instance, time: start, duration */
+    SLOT_BEGIN,  /* id: name, instance, tick, tag */
+    SLOT_BENCH,  /* before its BEGIN; id: repeat, tag: warmup */
+    SLOT_END,    /* instance, tick */
+    SLOT_JOIN,   /* id: correlation, instance, tag: enum launch_kind, stack: of stack.h */
+    SLOT_LAUNCH, /* a launch outside scopes; id: correlation, instance: stack, tick, tag: as JOIN */
+    SLOT_GRAPH,  /* before its GRAPH_WHAT; id: correlation, instance, time: start, duration */
     SLOT_GRAPH_WHAT, /* time: kernels (CELL_NULL unknown), instance: graph */
     SLOT_WAIT,       /* before its WAIT_WHAT; id: correlation, instance, time: start, duration */
     SLOT_WAIT_WHAT,  /* id: stack, instance: context and stream, time: bytes, tag: wait_pack */
