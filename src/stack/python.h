@@ -16,7 +16,8 @@
 struct python_frame {
     const void *code; /* address of the code object */
     uint64_t key;     /* of its content: two equal keys are the same function and file */
-    uint32_t place;   /* instruction, in bytes from the code's start; UINT32_MAX: before it */
+    uint32_t place;   /* instruction, in bytes from the code's start; UINT32_MAX: before
+                         the first instruction */
     uintptr_t native; /* address on the C stack inside the native frame of the interpreter loop
                           that runs this frame and those after it up to the next one with an
                           address; 0: the loop of the frame before runs this one too, or unknown.
@@ -28,7 +29,8 @@ struct python_frame {
 enum { PYTHON_OWN_LOOP = 1 };
 
 /* Looks for an interpreter in this process and checks it. True: frames can be read from now on.
- * Cheap where nothing changed. On a thread whose Python frames may be the known ones. [any] */
+ * Cheap where nothing changed. Until a walk has found whole frames python_status says that none
+ * was seen yet; if the first walks find none where they should be, Python is off. [any] */
 bool python_find(void);
 
 /* Sentence for capabilities: "CPython 3.12.3" or why not. Static. [any] */
@@ -45,7 +47,9 @@ const struct stack_code *python_code(const struct python_frame *f);
 int python_line(const struct stack_code *code, uint32_t place);
 
 /* Is this address in the interpreter's loop, or another part of the interpreter between its
- * loop and C functions? For folding. [hot] */
+ * loop and C functions? For folding. All code of a file that is an interpreter (python3.x,
+ * libpython3.x); of a program that contains one, the loop and the functions that lead from it to C
+ * functions, where the program exports them. [hot] */
 bool python_is_interpreter(uintptr_t pc);
 
 /* Memory that the copies of code objects have taken. [any] */
