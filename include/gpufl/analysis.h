@@ -18,7 +18,11 @@
 extern "C" {
 #endif
 
-enum gpufl_report_format { GPUFL_REPORT_TEXT, GPUFL_REPORT_JSON };
+enum gpufl_report_format {
+    GPUFL_REPORT_TEXT,
+    GPUFL_REPORT_JSON,
+    GPUFL_REPORT_FLAME, /* collapsed stacks, "outer;inner ns": for flamegraph.pl and speedscope */
+};
 
 struct gpufl_report_options {
     size_t size; /* sizeof of the caller's struct, set by gpufl_report_options_init */
@@ -28,6 +32,7 @@ struct gpufl_report_options {
     int width;     /* columns of text; default 100 */
     bool progress; /* say on stderr how far long reads are, where it is a terminal */
     bool brief;    /* text: the findings and the summary only */
+    bool stacks;   /* text: the stacks of lines that wait */
 };
 
 /* Fills *o with the defaults. size: sizeof *o as the caller compiled it. */

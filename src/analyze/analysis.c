@@ -37,7 +37,9 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
         memcpy(&options, o, o->size < sizeof options ? o->size : sizeof options);
     if (report_open(&r, path, &options, &e))
         return fail(&e, error, error_size);
-    int code = options.format == GPUFL_REPORT_JSON ? report_json(&r, out) : report_text(&r, out);
+    int code = options.format == GPUFL_REPORT_JSON    ? report_json(&r, out)
+               : options.format == GPUFL_REPORT_FLAME ? report_flame(&r, out)
+                                                      : report_text(&r, out);
     if (!code && fflush(out))
         code = GPUFL_E_IO;
     int error_number = errno;

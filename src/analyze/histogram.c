@@ -164,3 +164,13 @@ int64_t histogram_mean(const struct histogram *h)
 {
     return h->count ? h->total / (int64_t)h->count : 0;
 }
+
+uint64_t histogram_count_zero(const struct histogram *h)
+{
+    uint64_t n = 0;
+    if (h->pages)
+        return h->pages[0] ? h->pages[0][0] : 0;
+    for (uint64_t i = 0; i < h->count; i++)
+        n += h->samples[i] == 0;
+    return n;
+}

@@ -67,6 +67,9 @@ int histogram_merge(struct histogram *h, const struct histogram *other);
  * exceed; 0.5 is the median. 0 for an empty histogram. */
 int64_t histogram_quantile(const struct histogram *h, double q);
 
+/* How many of the values are 0. */
+uint64_t histogram_count_zero(const struct histogram *h);
+
 /* total / count, rounded down; 0 for an empty histogram. */
 int64_t histogram_mean(const struct histogram *h);
 

@@ -28,6 +28,7 @@ static const struct model_part parts[] = {
     PART(metrics, SUM_METRICS_TAKES),
     PART(sync, SUM_SYNC_TAKES),
     PART(idle, SUM_IDLE_TAKES),
+    PART(work, SUM_WORK_TAKES),
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };

@@ -23,6 +23,7 @@
 #include "analyze/sum_sync.h"
 #include "analyze/sum_transfers.h"
 #include "analyze/sum_waits.h"
+#include "analyze/sum_work.h"
 #include "base/intern.h"
 #include "wire/decode.h"
 
@@ -54,6 +55,7 @@ struct model {
     struct sum_metrics metrics;
     struct sum_sync sync;
     struct sum_idle idle; /* after what it blames */
+    struct sum_work work;
 };
 
 /* One part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */

@@ -146,6 +146,8 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
                 code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
         }
         code = code ? code : read_all(r, &d, e);
+        if (!code && (code = insights_find(&r->model, &r->insights)))
+            err_set(e, code, "%s", err_text(code));
     }
     discover_close(&d);
     if (code)
@@ -160,6 +162,7 @@ void report_close(struct report *r)
         mem_free(r->sessions[i].failure);
     }
     mem_free(r->sessions);
+    insights_fini(&r->insights);
     if (r->names) {
         model_fini(&r->model);
         intern_close(r->names);

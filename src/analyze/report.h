@@ -6,6 +6,7 @@
 #ifndef GPUFL_ANALYZE_REPORT_H
 #define GPUFL_ANALYZE_REPORT_H
 
+#include "analyze/insight.h"
 #include "analyze/load.h"
 #include "analyze/model.h"
 
@@ -28,6 +29,7 @@ struct report_session {
 struct report {
     struct intern *names;
     struct model model;              /* the session, or all of them merged */
+    struct insights insights;        /* of model */
     struct load_stats stats;         /* summed */
     struct report_session *sessions; /* owned; by start */
     size_t count;                    /* of sessions, those left out included */
@@ -70,7 +72,21 @@ void page_text(const struct page *p, const char *fmt, ...) __attribute__((format
 void page_kernels(struct page *p);
 void page_transfers(struct page *p);
 void page_waits(struct page *p);
-void page_sync_lines(struct page *p); /* in report_insights.c */
+
+/* Words of a text in lines of the page's width, the first one behind `lead`. Empties the text. */
+void page_item(struct page *p, const char *lead, struct buf *text);
+
+/* In report_insights.c: the findings that stand first, all of them, and their tables. */
+void page_first_lines(struct page *p);
+void page_insights(struct page *p);
+void page_idle(struct page *p);
+void page_sync_lines(struct page *p);
+
+struct json_out;
+/* The members insights, idle and synchronization_lines. 0 or GPUFL_E_NOMEM. */
+int json_insights(const struct report *r, struct json_out *j);
+/* Collapsed stacks, one a line with a number behind it: for flamegraph.pl and speedscope. */
+int report_flame(const struct report *r, FILE *out);
 void page_scopes(struct page *p);
 void page_metrics(struct page *p);
 

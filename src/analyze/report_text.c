@@ -65,6 +65,16 @@ void page_text(const struct page *p, const char *fmt, ...)
     wrap(p, "  ", text);
 }
 
+void page_item(struct page *p, const char *lead, struct buf *text)
+{
+    (void)buf_cstr(text); /* ends it */
+    if (buf_error(text))
+        p->code = GPUFL_E_NOMEM;
+    else if (text->len)
+        wrap(p, lead, text->data);
+    buf_clear(text);
+}
+
 /* "  name        text" */
 static void put_fact(const struct page *p, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -111,6 +121,7 @@ static void put_findings(struct page *p)
     buf_init(&text, 1 << 20);
     findings_put(p->model, &text);
     page_heading(p, "Where the time went");
+    page_first_lines(p);
     put_sentences(p, "  ", buf_cstr(&text));
     if (buf_error(&text))
         p->code = GPUFL_E_NOMEM;
@@ -480,6 +491,8 @@ static void put_brief(struct page *p)
     if (r->count > 1)
         put_sessions(p);
     put_findings(p);
+    if (!r->options.brief)
+        page_insights(p);
 }
 
 int report_text(const struct report *r, FILE *out)
@@ -494,6 +507,7 @@ int report_text(const struct report *r, FILE *out)
         page_kernels(&p);
         page_transfers(&p);
         page_sync_lines(&p);
+        page_idle(&p);
         page_waits(&p);
         page_scopes(&p);
         page_metrics(&p);

@@ -312,10 +312,7 @@ static int place_nodes(struct stacks *s, const uint32_t *frames)
 static void describe(const struct stacks_step *step, bool user, struct stacks_place *p)
 {
     *p = (struct stacks_place){.user = user, .function = step->function};
-    if (step->kind == STACKS_MARK) {
-        p->mark = step->function;
-        p->function = 0;
-    } else if (step->file && step->line) {
+    if (step->file && step->line) {
         p->file = step->file;
         p->line = step->line;
     } else if (step->function) {
@@ -346,9 +343,9 @@ static struct fold_frame as_frame(const struct model *m, const struct stacks_ste
 }
 
 /* The place by the rule of symbol/fold.h. Where that points at nothing the stack's own mark tells
- * why, if it has one. False: the stack is empty. */
-static bool find_place(const struct model *m, struct stacks_room *room, uint32_t node,
-                       struct stacks_place *p)
+ * why, if it has one. *any false: the stack is empty. */
+static int find_place(const struct model *m, struct stacks_room *room, uint32_t node,
+                      struct stacks_place *p, bool *any)
 {
     struct stacks_walk w = {.node = node};
     const struct stacks_step *mark = NULL;
@@ -359,13 +356,14 @@ static bool find_place(const struct model *m, struct stacks_room *room, uint32_t
             mark = &room->steps[n];
     }
     size_t at = fold_user(room->frames, n);
-    if (at != FOLD_NONE)
+    *any = n > 0;
+    if (at != FOLD_NONE) {
         describe(&room->steps[at], fold_classify(&room->frames[at]) == FOLD_USER, p);
-    else if (mark)
-        describe(mark, false, p);
-    else
-        *p = (struct stacks_place){.mark = intern_str(m->names, "<driver-internal>")};
-    return n > 0;
+        return 0;
+    }
+    uint32_t text = mark ? mark->function : 0;
+    *p = (struct stacks_place){.mark = text ? text : intern_str(m->names, "<driver-internal>")};
+    return p->mark ? 0 : GPUFL_E_NOMEM;
 }
 
 /* Of several functions on a line (instances of a template) the one that sorts first. */
@@ -390,7 +388,11 @@ int stacks_find_place(struct model *m, uint32_t node, uint32_t *place)
         if (!s->room && !(s->room = mem_alloc(sizeof *s->room)))
             return GPUFL_E_NOMEM;
         n->placed = true;
-        code = find_place(m, s->room, node, &p) ? keyed_put(&s->places, &p, &n->place, NULL) : 0;
+        bool any;
+        code = find_place(m, s->room, node, &p, &any);
+        if (code || !any)
+            return code;
+        code = keyed_put(&s->places, &p, &n->place, NULL);
         struct stacks_place *at = n->place ? keyed_at(&s->places, n->place) : NULL;
         if (at) {
             name_place(m, at, p.function);

@@ -21,7 +21,7 @@ static const struct {
     [IDLE_QUEUED] = {"queued", "work waited for an event, a stream or another device"},
     [IDLE_BETWEEN] = {"back_to_back", "between kernels back to back"},
     [IDLE_SLOW] = {"slow_launches", "the host launched more slowly than the GPU ran"},
-    [IDLE_LATE] = {"late_launch", "late launch: the host did something else first"},
+    [IDLE_LATE] = {"late_launch", "the host did something else before it launched"},
     [IDLE_NOTHING] = {"nothing_submitted", "nothing was submitted for more than 10 ms"},
     [IDLE_BEFORE] = {"before_first", "before the first work"},
     [IDLE_AFTER] = {"after_last", "after the last work"},
@@ -468,13 +468,14 @@ static int finish_device(struct model *m, struct idle_device *d)
     return 0;
 }
 
-static int add_launch(struct sum_idle *s, uint32_t node, uint32_t cause, uint64_t gaps, int64_t ns)
+static int add_launch(struct model *m, uint32_t node, uint32_t cause, uint64_t gaps, int64_t ns)
 {
     struct idle_launch key = {.node = node, .cause = cause};
-    uint32_t at;
-    int code = node ? keyed_put(&s->launches, &key, &at, NULL) : 0;
+    uint32_t at, place;
+    int code = stacks_find_place(m, node, &place);
+    code = code || !node ? code : keyed_put(&m->idle.launches, &key, &at, NULL);
     if (!code && node && at) {
-        struct idle_launch *l = keyed_at(&s->launches, at);
+        struct idle_launch *l = keyed_at(&m->idle.launches, at);
         l->gaps += gaps;
         l->time = cells_sum(l->time, ns);
     }
@@ -494,7 +495,7 @@ int sum_idle_finish(struct model *m)
     }
     for (size_t i = 1; !code && i < s->by_stack.count; i++) {
         const struct blame *b = keyed_at(&s->by_stack, i);
-        code = add_launch(s, stacks_node_of(&m->stacks, b->stack), b->what, b->gaps, b->time);
+        code = add_launch(m, stacks_node_of(&m->stacks, b->stack), b->what, b->gaps, b->time);
     }
     drop_threads(s);
     keyed_fini(&s->calls);
@@ -521,7 +522,7 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
     }
     for (size_t i = 1; !code && i < o->launches.count; i++) {
         const struct idle_launch *l = keyed_at(&o->launches, i);
-        code = add_launch(s, into->stacks.merged[l->node], l->cause, l->gaps, l->time);
+        code = add_launch(into, into->stacks.merged[l->node], l->cause, l->gaps, l->time);
     }
     s->doubtful = cells_sum(s->doubtful, o->doubtful);
     s->unknown_device |= o->unknown_device;
