@@ -66,7 +66,7 @@ static inline bool join_add(struct joining *j, uint64_t what, uint32_t where, ui
 
 static enum module_role join_role(const struct unwind_frame *f)
 {
-    const struct module *m = modules_get(f->module);
+    const struct module *m = modules_get(f->row.module);
     return m ? m->role : MODULE_USER; /* generated code is the program's */
 }
 
@@ -90,9 +90,9 @@ static bool join_has_user(const struct join_walk *w, size_t begin)
     if (w->pythons)
         return true;
     for (size_t i = begin; i < w->natives; i++) {
-        if (w->native[i].module == last)
+        if (w->native[i].row.module == last)
             continue;
-        last = w->native[i].module;
+        last = w->native[i].row.module;
         if (join_role(&w->native[i]) == MODULE_USER)
             return true;
     }
@@ -120,15 +120,15 @@ static inline bool join_native(struct joining *j, size_t i)
     bool ran = false; /* a loop of the interpreter */
     while (j->python < w->pythons && (!j->counted || (!ran && join_is_loop(f)))) {
         uintptr_t at = w->python[j->python].native;
-        if (at > PYTHON_OWN_LOOP ? f->cfa && at >= f->cfa : !f->interpreter)
+        if (at > PYTHON_OWN_LOOP && f->cfa ? at >= f->cfa : !f->row.interpreter)
             break;
         if (!join_python(j))
             return false;
         ran = true;
     }
-    if (w->pythons && (ran || f->interpreter))
+    if (w->pythons && (ran || f->row.interpreter))
         return true;
-    return join_add(j, f->at, f->module, STACK_NATIVE, i);
+    return join_add(j, f->at, f->row.module, STACK_NATIVE, i);
 }
 
 static void join_mark(struct joining *j, enum join_mark mark)

@@ -20,6 +20,7 @@ struct slot {
 };
 
 static struct slot slots[ROWS_MAX];
+static _Atomic uint32_t age;
 
 static inline uint32_t rows_hash(uintptr_t pc)
 {
@@ -121,8 +122,14 @@ union row rows_at(uintptr_t pc)
     return rows_make(pc);
 }
 
+uint32_t rows_age(void)
+{
+    return atomic_load_explicit(&age, memory_order_relaxed);
+}
+
 void rows_clear(void)
 {
+    atomic_fetch_add_explicit(&age, 1, memory_order_relaxed);
     for (int i = 0; i < ROWS_MAX; i++)
         atomic_store_explicit(&slots[i].row, 0, memory_order_relaxed);
 }

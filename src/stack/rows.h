@@ -49,4 +49,7 @@ union row rows_make(uintptr_t pc);
 /* Forgets all: what the interpreter bit says has changed. [any] */
 void rows_clear(void);
 
+/* Rows of different ages are not to be compared: how often all was forgotten. [hot] */
+uint32_t rows_age(void);
+
 #endif

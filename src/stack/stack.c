@@ -6,7 +6,8 @@
  * another one, from a signal handler, takes a second seat. Seats are taken with one
  * atomic exchange (acquire, partner: release when given back).
  *
- * Counters live in the seat, written by whoever holds it. */
+ * A seat remembers its last capture: where nothing is different, as in a loop, there
+ * is nothing to look up. Counters live in the seat, written by whoever holds it. */
 #include "stack/stack.h"
 
 #include "base/alloc.h"
@@ -25,16 +26,17 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum {
-    SEATS = 256,                   /* captures at a time */
-    NATIVE_MAX = STACK_DEPTH + 256 /* native frames, those included that are folded away */
-};
+enum { SEATS = 256 }; /* captures at a time */
 
 struct seat {
     atomic_bool taken;
     _Atomic uint64_t captured, lost; /* written by the holder */
-    struct unwind_frame native[NATIVE_MAX];
-    struct python_frame python[STACK_DEPTH];
+    struct unwind native;
+    struct python_frame python[2][STACK_DEPTH];
+    unsigned python_current; /* which of the two holds those of the last capture */
+    size_t pythons;          /* of the last capture */
+    const void *from;        /* of the last capture */
+    uint32_t id;             /* which it got; 0: there is none to compare with */
     struct join_item items[STACK_DEPTH + 1];
     uint16_t sources[STACK_DEPTH + 1];
 };
@@ -137,17 +139,40 @@ int stacks_open(bool python, struct err *e)
     return 0;
 }
 
+/* Is this capture, as far as it was walked, the seat's last one again? */
+static inline bool seat_again(const struct seat *s, const struct join_walk *walk, const void *from)
+{
+    if (!s->native.same || !s->id || s->from != from || s->pythons != walk->pythons)
+        return false;
+    const struct python_frame *last = s->python[s->python_current];
+    for (size_t i = 0; i < walk->pythons; i++)
+        if (last[i].key != walk->python[i].key || last[i].place != walk->python[i].place ||
+            last[i].native != walk->python[i].native)
+            return false;
+    return true;
+}
+
 static inline uint32_t stacks_capture_in(struct seat *s, const struct cpu_regs *regs,
                                          const void *from)
 {
-    struct join_walk walk = {.native = s->native, .python = s->python};
-    walk.natives = unwind_walk(regs, s->native, NATIVE_MAX, &walk.end);
+    struct join_walk walk = {.python = s->python[!s->python_current]};
+    unwind_walk(&s->native, regs);
+    walk.native = s->native.frames;
+    walk.natives = s->native.n;
+    walk.end = s->native.end;
     if (atomic_load_explicit(&python_found, memory_order_acquire))
-        walk.pythons = python_walk(s->python, STACK_DEPTH);
+        walk.pythons = python_walk(s->python[!s->python_current], STACK_DEPTH);
+    if (seat_again(s, &walk, from))
+        return s->id;
+    s->id = 0;
+    s->from = from;
+    s->pythons = walk.pythons;
+    s->python_current = !s->python_current;
     if (walk.natives < 2 && walk.end != UNWIND_OUTERMOST && !walk.pythons)
         return 0;
     size_t n = join_frames(&walk, from, s->items, s->sources);
-    return table_id(s->items, s->sources, n, &walk);
+    s->id = table_id(s->items, s->sources, n, &walk);
+    return s->id;
 }
 
 uint32_t stacks_capture(const void *from)
@@ -209,8 +234,11 @@ void stacks_forget(void)
 {
     for (uint32_t i = 0; i < seats_made(); i++) {
         struct seat *s = atomic_load_explicit(&seats[i], memory_order_relaxed);
-        if (s)
-            atomic_store_explicit(&s->taken, false, memory_order_relaxed);
+        if (!s)
+            continue;
+        s->id = 0; /* whose holder is not here may be half written */
+        s->native.n = 0;
+        atomic_store_explicit(&s->taken, false, memory_order_relaxed);
     }
     int opening = OPENING; /* whoever was at it is not here */
     atomic_compare_exchange_strong(&opened, &opening, CLOSED);

@@ -1,4 +1,10 @@
-/* unwind.c - walks by the rows of rows.h, about ten nanoseconds a frame.
+/* unwind.c - walks by the rows of rows.h: some ten nanoseconds a frame, a third of that for
+ * one that is where it was.
+ *
+ * A step depends on nothing but the instruction, the two registers and the words it
+ * reads. So where a frame of the walk before is met again, its callers are the same
+ * as long as those words are: they are compared, each without waiting for the one
+ * before it, which is what makes a walk slow.
  *
  * Reads within the thread's own stack, above the walk's stack pointer, are plain
  * loads: that memory is there for as long as the thread stands in our call. The stack's
@@ -41,7 +47,9 @@ static __thread struct limits limits __attribute__((tls_model("initial-exec")));
 
 struct walk {
     const struct cpu_regs *from;
-    struct unwind_frame *frames;
+    struct unwind_frame *frames;     /* being filled */
+    const struct unwind_frame *last; /* the walk before, its ... */
+    size_t lasts;                    /* ... frames */
     uintptr_t low, span;             /* plain loads: address - low < span */
     uint64_t seen[MODULES_MAX / 64]; /* modules compared in this walk */
 };
@@ -49,8 +57,7 @@ struct walk {
 /* A caller as its callee's row gives it. */
 struct step {
     uintptr_t cfa, ra, fp;
-    bool signal;  /* ra is an instruction that was interrupted */
-    bool guessed; /* by frame pointer */
+    bool signal; /* ra is an instruction that was interrupted */
 };
 
 static __attribute__((noinline, cold)) void limits_ask(void)
@@ -151,7 +158,7 @@ static bool walk_register(struct walk *w, size_t i, unsigned reg, int depth, uin
         return false;
     while (i-- > 0) {
         const struct unwind_frame *f = &w->frames[i];
-        if (f->guessed || !f->module || !cfi_find(modules_get(f->module), f->at, &c))
+        if (f->row.how == ROWS_NONE || !cfi_find(modules_get(f->row.module), f->at, &c))
             return false;
         if (c.reg[reg].rule != CFI_SAME)
             return walk_place(w, i, c.reg[reg], reg, depth - 1, out);
@@ -166,12 +173,11 @@ static bool step_complex(struct walk *w, size_t i, struct step *s)
 {
     struct unwind_frame *f = &w->frames[i];
     struct cfi_row c;
-    if (!cfi_find(modules_get(f->module), f->at, &c) ||
+    if (!cfi_find(modules_get(f->row.module), f->at, &c) ||
         !walk_value(w, i, c.cfa, WALK_DEPTH, &s->cfa))
         return false;
     f->cfa = s->cfa;
     s->signal = c.signal;
-    s->guessed = false;
     /* The frame pointer may be lost for good: the return address may not. */
     if (!walk_place(w, i, c.reg[CPU_FP], CPU_FP, WALK_DEPTH, &s->fp))
         s->fp = 0;
@@ -217,17 +223,16 @@ static bool step_by_fp(struct walk *w, size_t i, uintptr_t sp, struct step *s)
         return false;
     s->cfa = f->fp + 2 * sizeof sp;
     s->signal = false;
-    s->guessed = true;
-    return step_called(cpu_address(s->ra), f->at, f->module) &&
+    return step_called(cpu_address(s->ra), f->at, f->row.module) &&
            (calls_frame(f->at) || !step_skips(w, f->at, sp, f->fp));
 }
 
 /* false: no way on. s->ra 0: the outermost frame. */
-static __attribute__((noinline)) bool step_slow(struct walk *w, size_t i, union row row,
-                                                uintptr_t sp, struct step *s)
+static __attribute__((noinline)) bool step_slow(struct walk *w, size_t i, uintptr_t sp,
+                                                struct step *s)
 {
     *s = (struct step){0};
-    switch ((enum rows_how)row.how) {
+    switch ((enum rows_how)w->frames[i].row.how) {
     case ROWS_OUTERMOST:
         return true;
     case ROWS_COMPLEX:
@@ -239,9 +244,10 @@ static __attribute__((noinline)) bool step_slow(struct walk *w, size_t i, union 
 
 /* ---- the walk ---- */
 
-static inline bool step_fast(const struct walk *w, const struct unwind_frame *f, union row row,
-                             uintptr_t sp, struct step *s)
+static inline bool step_fast(const struct walk *w, const struct unwind_frame *f, uintptr_t sp,
+                             struct step *s)
 {
+    union row row = f->row;
     uintptr_t base = row.base_fp ? f->fp : sp;
     uintptr_t cfa = base + (uintptr_t)((int64_t)row.cfa * 8);
     if (__builtin_expect(row.load, 0)) {
@@ -251,7 +257,7 @@ static inline bool step_fast(const struct walk *w, const struct unwind_frame *f,
     }
     s->cfa = cfa;
     s->fp = f->fp;
-    s->signal = s->guessed = false;
+    s->signal = false;
     if (row.fp != ROWS_FP_SAME) {
         uintptr_t from = row.fp == ROWS_FP_CFA ? cfa : base;
         if (!walk_read(w, from + (uintptr_t)((int64_t)row.fp_offset * 8), &s->fp))
@@ -260,64 +266,126 @@ static inline bool step_fast(const struct walk *w, const struct unwind_frame *f,
     return walk_read(w, cfa + (uintptr_t)((int64_t)row.ra_offset * 8), &s->ra);
 }
 
-/* The row of an instruction, of what is mapped there now. */
-static inline union row walk_row(struct walk *w, uintptr_t at)
+/* Is the module of a row still what is mapped there? Asked once a walk. */
+static inline bool walk_module(struct walk *w, union row row, uintptr_t at)
 {
-    union row row = rows_at(at);
     uint32_t module = row.module;
     uint64_t bit = (uint64_t)1 << module % 64;
     if (__builtin_expect(module && (w->seen[module / 64] & bit), 1))
-        return row;
+        return true;
     if (!modules_is(module, at))
-        row = rows_make(at);
-    else if (module)
-        w->seen[module / 64] |= bit;
-    return row;
+        return false;
+    w->seen[module / 64] |= module ? bit : 0;
+    return true;
 }
 
-size_t unwind_walk(const struct cpu_regs *from, struct unwind_frame *frames, size_t most,
-                   enum unwind_end *end)
+/* From a frame of the last walk that stands where it stood: how many of it and its callers do?
+ * The last of these is not known to have the same caller. */
+static inline size_t walk_again(struct walk *w, size_t i, uintptr_t sp)
 {
-    struct walk w = {.from = from, .frames = frames};
-    struct step s = {.cfa = from->reg[CPU_SP],
-                     .fp = from->reg[CPU_FP],
-                     .ra = from->pc,
-                     .signal = true}; /* an instruction, not a return address */
-    uintptr_t sp = s.cfa;
-    if (__builtin_expect(!limits.known, 0))
-        limits_ask();
-    walk_on_stack(&w, sp);
-    for (size_t n = 0; n < most; n++) {
-        struct unwind_frame *f = &frames[n];
-        uintptr_t ra = cpu_address(s.ra), target;
+    const struct unwind_frame *f = &w->last[i], *end = &w->last[w->lasts - 1], *begin = f;
+    struct step s;
+    for (; f < end; f++) {
+        if (f->row.how != ROWS_STEP || !walk_module(w, f->row, f->at) || !step_fast(w, f, sp, &s) ||
+            s.cfa != f->cfa || s.fp != f[1].fp || cpu_address(s.ra) - 1 != f[1].at)
+            break;
+        sp = s.cfa;
+    }
+    return (size_t)(f - begin) + 1;
+}
+
+/* The frame of the last walk with this stack pointer; *at moves on with the walk. */
+static inline bool walk_meets(const struct walk *w, size_t *at, uintptr_t sp,
+                              const struct unwind_frame *f)
+{
+    size_t i = *at;
+    while (i < w->lasts && i && w->last[i - 1].cfa && w->last[i - 1].cfa < sp)
+        i++;
+    *at = i;
+    return i < w->lasts && i && w->last[i - 1].cfa == sp && w->last[i].at == f->at &&
+           w->last[i].fp == f->fp;
+}
+
+/* Frames from n on, the first of which s leads to. */
+static void walk_on(struct walk *w, struct unwind *u, size_t n, struct step s)
+{
+    uintptr_t sp = s.cfa, target;
+    size_t met = 1; /* in the last walk */
+    u->end = UNWIND_FULL;
+    for (; n < UNWIND_MOST; n++) {
+        struct unwind_frame *f = &w->frames[n];
+        uintptr_t ra = cpu_address(s.ra);
         f->at = s.signal ? ra : ra - 1;
         f->fp = s.fp;
         f->cfa = 0;
-        union row row = walk_row(&w, f->at);
-        f->module = (uint16_t)row.module;
-        f->interpreter = row.interpreter;
-        f->guessed = false;
-        if (__builtin_expect(row.how == ROWS_NONE && n && !s.signal, 0) &&
-            !calls_before(ra, &target)) {
-            *end = UNWIND_LOST; /* no return address: not a frame */
-            return n;
+        if (walk_meets(w, &met, sp, f)) {
+            size_t again = walk_again(w, met, sp);
+            again = again < UNWIND_MOST - n ? again : UNWIND_MOST - n;
+            memcpy(f, &w->last[met], again * sizeof *f);
+            n += again - 1;
+            f = &w->frames[n];
+            sp = again > 1 ? f[-1].cfa : sp;
+            s.signal &= again == 1;
         }
-        bool ok = __builtin_expect(row.how == ROWS_STEP, 1) ? step_fast(&w, f, row, sp, &s)
-                                                            : step_slow(&w, n, row, sp, &s);
-        if (!ok || (s.ra && s.cfa <= sp && !s.signal)) {
-            *end = UNWIND_LOST;
-            return n + 1;
+        f->row = rows_at(f->at);
+        if (__builtin_expect(!walk_module(w, f->row, f->at), 0))
+            f->row = rows_make(f->at);
+        if (__builtin_expect(f->row.how == ROWS_NONE, 0) && n && !s.signal &&
+            !calls_before(f->at + 1, &target)) {
+            u->end = UNWIND_LOST; /* no return address: not a frame */
+            break;
         }
-        f->cfa = s.cfa;
-        f->guessed = s.guessed;
-        if (!s.ra) {
-            *end = UNWIND_OUTERMOST;
-            return n + 1;
+        bool ok = __builtin_expect(f->row.how == ROWS_STEP, 1) ? step_fast(w, f, sp, &s)
+                                                               : step_slow(w, n, sp, &s);
+        f->cfa = ok && s.ra ? s.cfa : 0;
+        if (!ok || !s.ra || (s.cfa <= sp && !s.signal)) {
+            u->end = ok && !s.ra ? UNWIND_OUTERMOST : UNWIND_LOST;
+            n++;
+            break;
         }
         sp = s.cfa;
         if (__builtin_expect(s.signal, 0))
-            walk_on_stack(&w, sp);
+            walk_on_stack(w, sp);
     }
-    *end = UNWIND_FULL;
-    return most;
+    u->n = n;
+}
+
+/* All frames of the last walk, if they are those of this one, too. */
+static bool walk_same(struct walk *w, const struct unwind *u, const struct cpu_regs *from,
+                      size_t *again)
+{
+    const struct unwind_frame *first = w->last, *outermost = &w->last[w->lasts - 1];
+    *again = 0;
+    if (!w->lasts || first->at != from->pc || first->fp != from->reg[CPU_FP])
+        return false;
+    *again = walk_again(w, 0, from->reg[CPU_SP]);
+    return *again == w->lasts && u->end == UNWIND_OUTERMOST &&
+           outermost->row.how == ROWS_OUTERMOST && walk_module(w, outermost->row, outermost->at);
+}
+
+void unwind_walk(struct unwind *u, const struct cpu_regs *from)
+{
+    struct walk w = {.from = from, .last = u->rooms[u->current]};
+    uint32_t age = rows_age();
+    size_t again;
+    w.lasts = u->age == age ? u->n : 0;
+    u->age = age;
+    if (__builtin_expect(!limits.known, 0))
+        limits_ask();
+    walk_on_stack(&w, from->reg[CPU_SP]);
+    u->same = walk_same(&w, u, from, &again);
+    if (u->same)
+        return;
+    u->current = !u->current;
+    u->frames = w.frames = u->rooms[u->current];
+    struct step s = {.cfa = from->reg[CPU_SP],
+                     .ra = from->pc,
+                     .fp = from->reg[CPU_FP],
+                     .signal = true}; /* an instruction, not a return address */
+    if (again > 1) {                  /* the innermost frames are where they were */
+        const struct unwind_frame *last = &w.last[again - 1];
+        memcpy(w.frames, w.last, (again - 1) * sizeof *last);
+        s = (struct step){.cfa = last[-1].cfa, .ra = last->at + 1, .fp = last->fp};
+    }
+    walk_on(&w, u, again > 1 ? again - 1 : 0, s);
 }

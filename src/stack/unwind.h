@@ -1,32 +1,46 @@
-/* unwind.h - the frames of the calling thread's native stack. */
+/* unwind.h - the frames of the calling thread's native stack.
+ *
+ * A walk remembers the one before it: where the same frames stand in the same places,
+ * which is so for all the outer frames of a program's loops, they are only held
+ * against the stack, not found again. */
 #ifndef GPUFL_STACK_UNWIND_H
 #define GPUFL_STACK_UNWIND_H
 
 #include "stack/cpu.h"
+#include "stack/rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+enum { UNWIND_MOST = 768 }; /* frames of a walk; more than are kept, since inner ones are cut */
+
 struct unwind_frame {
-    uintptr_t at;     /* the instruction: of a call (return address - 1), or the interrupted one */
-    uintptr_t cfa;    /* the stack pointer of its caller before the call; 0: unknown, outermost */
-    uintptr_t fp;     /* the frame pointer's register while this frame runs */
-    uint16_t module;  /* modules_get; 0: in no file */
-    bool interpreter; /* python_is_interpreter */
-    bool guessed;     /* its caller was found by frame pointer */
+    uintptr_t at;  /* the instruction: of a call (return address - 1), or the interrupted one */
+    uintptr_t cfa; /* the stack pointer of its caller before the call; 0: unknown, outermost */
+    uintptr_t fp;  /* the frame pointer's register while this frame runs */
+    union row row; /* of `at`; with ROWS_NONE the caller was found by frame pointer */
 };
 
 enum unwind_end {
     UNWIND_OUTERMOST = 0, /* where the thread began */
     UNWIND_LOST,          /* no way from here on: no table, or nothing readable */
-    UNWIND_FULL,          /* `most` frames */
+    UNWIND_FULL,          /* UNWIND_MOST frames */
 };
 
-/* Frames from those registers on, innermost first. At least one unless most is 0. The registers
- * are those of a function of the calling thread that has not returned, or any: what is read
- * is readable. [hot] */
-size_t unwind_walk(const struct cpu_regs *from, struct unwind_frame *frames, size_t most,
-                   enum unwind_end *end);
+/* A walk, and room for the next one. All zero: none yet. Used by one thread at a time. */
+struct unwind {
+    const struct unwind_frame *frames; /* innermost first */
+    size_t n;
+    enum unwind_end end;
+    bool same;        /* frame for frame the walk before this one */
+    unsigned current; /* which of the rooms holds the frames */
+    uint32_t age;     /* rows_age of then */
+    struct unwind_frame rooms[2][UNWIND_MOST];
+};
+
+/* Frames from those registers on: at least one. The registers are those of a function of the
+ * calling thread that has not returned, or any: what is read is readable. [hot] */
+void unwind_walk(struct unwind *u, const struct cpu_regs *from);
 
 #endif

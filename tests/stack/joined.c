@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* found by name, not by a header */
@@ -54,21 +55,23 @@ EXPORT int joined_call(int (*callback)(void))
     return r;
 }
 
-/* ns a capture, at a repeated site. */
-EXPORT double joined_time(unsigned rounds, long (*now)(void))
+/* ns a capture, at a repeated site: the median of some rounds. */
+EXPORT double joined_time(void)
 {
-    long begin = now();
-    for (unsigned i = 0; i < rounds; i++)
-        joined_capture();
-    return (double)(now() - begin) / rounds;
-}
-
-EXPORT void joined_stats(unsigned long *out)
-{
-    struct stacks_stats s;
-    stacks_stats(&s);
-    out[0] = s.captured;
-    out[1] = s.distinct;
-    out[2] = s.lost;
-    out[3] = s.bytes;
+    enum { ROUNDS = 101, CAPTURES = 1000 };
+    double ns[ROUNDS];
+    for (int r = 0; r < ROUNDS; r++) {
+        struct timespec begin, end;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        for (int i = 0; i < CAPTURES; i++)
+            joined_capture();
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        double took =
+            (double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec);
+        int at = r;
+        for (; at && ns[at - 1] > took / CAPTURES; at--)
+            ns[at] = ns[at - 1];
+        ns[at] = took / CAPTURES;
+    }
+    return ns[ROUNDS / 2];
 }

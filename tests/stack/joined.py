@@ -1,6 +1,7 @@
 """Native and Python frames in one stack, in the order in which they call each other.
 
-Usage: joined.py library.so [--show]; ends with a line "joined ..." and 0."""
+Usage: joined.py library.so [--show | --time]; ends with a line "joined ..." and 0.
+--time: ns per capture at Python depths 10, 30 and 100, every tenth of them called by native code."""
 import ctypes
 import os
 import sys
@@ -80,8 +81,27 @@ def recursive(n):
     return recursive(n - 1) if n else capture_here()
 
 
+def timed(n, depth):
+    """n Python frames more; every tenth is called through native code."""
+    global last
+    if n == 0:
+        last = lib.joined_capture()
+        ns = lib.joined_time()
+        print("%d Python frames, %d in all after folding: %.0f ns" % (depth, len(text(last)), ns))
+        return 1
+    if n % 10 == 5:
+        return lib.joined_call(callback_type(lambda: timed(n - 1, depth)))
+    return timed(n - 1, depth)
+
+
 def main():
     status = lib.joined_open().decode()
+    if "--time" in sys.argv:
+        lib.joined_time.restype = ctypes.c_double
+        print(status)
+        for depth in 10, 30, 100:
+            timed(depth, depth)
+        return 0
     if not status.startswith("CPython"):
         print("joined: off: " + status)
         return 0 if os.environ.get("GPUFL_PYTHON_OFF") else 1

@@ -18,17 +18,21 @@
 
 #include <cmocka.h>
 
-enum { MOST = 700 };
+enum { MOST = UNWIND_MOST };
 
 struct seen {
     size_t n, libgcc;
     enum unwind_end end;
-    struct unwind_frame frames[MOST];
+    const struct unwind_frame *frames;
+    struct unwind walk;
     struct {
         uintptr_t ip, sp;
     } known[MOST];
+    bool remembered;
     const char *wrong;
 };
+
+static size_t sames; /* walks that were the ones before them */
 
 static _Unwind_Reason_Code remember(struct _Unwind_Context *context, void *arg)
 {
@@ -40,6 +44,22 @@ static _Unwind_Reason_Code remember(struct _Unwind_Context *context, void *arg)
     return _URC_NO_REASON;
 }
 
+/* With what is remembered of the walks before, and without: the same frames. */
+static void walk_from(struct seen *s, const struct cpu_regs *regs)
+{
+    static struct unwind fresh;
+    fresh.n = 0;
+    unwind_walk(&fresh, regs);
+    unwind_walk(&s->walk, regs);
+    s->remembered = s->walk.n == fresh.n && s->walk.end == fresh.end;
+    for (size_t i = 0; s->remembered && i < fresh.n; i++)
+        s->remembered = memcmp(&s->walk.frames[i], &fresh.frames[i], sizeof fresh.frames[i]) == 0;
+    sames += s->walk.same;
+    s->frames = s->walk.frames;
+    s->n = s->walk.n;
+    s->end = s->walk.end;
+}
+
 /* Both unwinders from here; s->wrong says where they part. */
 static __attribute__((noinline)) void probe(void *arg)
 {
@@ -49,7 +69,11 @@ static __attribute__((noinline)) void probe(void *arg)
     s->wrong = NULL;
     _Unwind_Backtrace(remember, s);
     cpu_here(&here);
-    s->n = unwind_walk(&here, s->frames, MOST, &s->end);
+    walk_from(s, &here);
+    if (!s->remembered) {
+        s->wrong = "what it remembers";
+        return;
+    }
     size_t skip = 0; /* frames before ours: a sanitizer's */
     while (skip < s->libgcc && s->known[skip].ip != s->frames[1].at + 1)
         skip++;
@@ -80,7 +104,6 @@ static void test_shapes_as_libgcc_sees_them(void **state)
     static struct seen s;
     for (const struct shape *shape = shapes; shape->name; shape++)
         for (int round = 0; round < 2; round++) { /* rows made, and kept */
-            memset(&s, 0, sizeof s);
             s.wrong = "never called";
             shape->call(probe, &s, shape->n);
             if (s.wrong)
@@ -90,8 +113,34 @@ static void test_shapes_as_libgcc_sees_them(void **state)
             if (s.end != (whole ? UNWIND_OUTERMOST : UNWIND_LOST))
                 fail_msg("%s: ends with %d after %zu frames", shape->name, s.end, s.n);
             for (size_t i = 0; i < s.n; i++)
-                assert_false(s.frames[i].guessed);
+                assert_int_not_equal(s.frames[i].row.how, ROWS_NONE);
         }
+}
+
+/* Stacks that differ in one outer frame, and by turns: what lies further in stands where it
+ * stood, at the same addresses. */
+static void test_walks_that_differ_far_out(void **state)
+{
+    (void)state;
+    static struct seen s;
+    unsigned seed = 9;
+    size_t before = sames;
+    for (int i = 0; i < 3000; i++) {
+        int bits = i % 3 ? 1 << rand_r(&seed) % 16 : 0;
+        s.wrong = "never called";
+        shape_path(probe, &s, 0x2a51 ^ bits);
+        if (s.wrong)
+            fail_msg("walk %d: %s", i, s.wrong);
+    }
+    for (const struct shape *a = shapes; a->name; a++)
+        for (const struct shape *b = shapes; b->name; b++) {
+            a->call(probe, &s, a->n);
+            assert_null(s.wrong);
+            b->call(probe, &s, b->n);
+            if (s.wrong)
+                fail_msg("%s after %s: %s", b->name, a->name, s.wrong);
+        }
+    assert_true(sames > before); /* and some were remembered whole */
 }
 
 static void test_deeper_than_there_is_room(void **state)
@@ -155,7 +204,7 @@ static size_t walk(uintptr_t pc, uintptr_t sp, uintptr_t fp, struct seen *s)
     struct cpu_regs r = {.pc = pc};
     r.reg[CPU_SP] = sp;
     r.reg[CPU_FP] = fp;
-    s->n = unwind_walk(&r, s->frames, MOST, &s->end);
+    walk_from(s, &r);
     return s->n;
 }
 
@@ -197,6 +246,7 @@ static void test_nowhere(void **state)
         for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
             for (size_t j = 0; j < sizeof places / sizeof places[0]; j++) {
                 assert_in_range(walk(pcs[k], places[i], places[j], &s), 1, MOST);
+                assert_true(s.remembered);
                 assert_int_equal(s.frames[0].at, pcs[k]);
             }
     munmap(p, 2 * page);
@@ -220,6 +270,7 @@ static void test_garbage_on_the_stack(void **state)
         }
         uintptr_t at = (uintptr_t)&garbage[rand_r(&seed) % 2048];
         walk((uintptr_t)shape_plain + (uintptr_t)rand_r(&seed) % 2000, at, at + 64, &s);
+        assert_true(s.remembered);
         most = s.n > most ? s.n : most;
         for (size_t i = 2; i < s.n; i++) /* a caller is above its callee */
             if (s.frames[i - 1].cfa && s.frames[i - 1].cfa <= s.frames[i - 2].cfa)
@@ -295,8 +346,8 @@ static void test_generated_code_with_a_frame_pointer(void **state)
     shape_plain(call_generated, &g, 1);
     size_t at = frame_in(&s, page);
     assert_int_equal(at, 1);
-    assert_true(s.frames[at].guessed);
-    assert_int_equal(s.frames[at].module, 0);
+    assert_int_equal(s.frames[at].row.how, ROWS_NONE);
+    assert_int_equal(s.frames[at].row.module, 0);
     assert_int_equal(s.end, UNWIND_OUTERMOST);
     uintptr_t caller = s.frames[at + 1].at, plain = s.frames[at + 2].at;
     assert_in_range(caller, (uintptr_t)call_generated, (uintptr_t)call_generated + 200);
@@ -324,6 +375,7 @@ int main(void)
     modules_open(getenv("STACK_OWN_SNAPSHOT") != NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes_as_libgcc_sees_them),
+        cmocka_unit_test(test_walks_that_differ_far_out),
         cmocka_unit_test(test_deeper_than_there_is_room),
         cmocka_unit_test(test_a_thread_ends_where_it_began),
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
