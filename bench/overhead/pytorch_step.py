@@ -5,10 +5,14 @@ that is deliberately not fused.
     python3 pytorch_step.py bare     --steps 200
     python3 pytorch_step.py profiler --steps 200      torch.profiler, CUDA activity
     gpufl trace -- python3 pytorch_step.py floor --rounds 40 --steps 10
+    python3 pytorch_step.py states --library libgpufl.so --states bare,Sync
 
 `floor` alternates, inside one process, rounds under the traced state with rounds
-in which libgpufl does the least a tracer can (gpufl_bench_floor). Prints one
-JSON object: ms per step of every round.
+in which libgpufl does the least a tracer can (gpufl_bench_floor). `states`
+alternates sessions of engines inside one process, each begun before its round
+and ended after it: bare, Monitor, Sync, Trace, Trace+launch (stacks at launches);
+its step ends by reading the loss, so that there is a wait to name. Prints one JSON
+object: ms per step of every round.
 """
 import argparse
 import ctypes
@@ -57,11 +61,12 @@ def make_step():
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, foreach=False, fused=False)
     ids = torch.randint(0, 512, (8, 64), device="cuda")
 
-    def step():
+    def step(read_loss=False):
         optimizer.zero_grad(set_to_none=True)
         loss = nn.functional.cross_entropy(model(ids).view(-1, 512).float(), ids.view(-1))
         loss.backward()
         optimizer.step()
+        return loss.item() if read_loss else None
 
     return step
 
@@ -83,11 +88,45 @@ def kernels_of_a_step(step) -> int:
     return sum(e.device_type == torch.autograd.DeviceType.CUDA for e in profile.events())
 
 
+class Session:
+    """A session of libgpufl in this process, by the environment; "bare": none."""
+
+    def __init__(self, library, state: str):
+        self.library, self.state = library, state
+
+    def __enter__(self):
+        if self.state == "bare":
+            return
+        engine, _, launch = self.state.partition("+")
+        os.environ.update(GPUFL_PROFILING_ENGINE=engine, GPUFL_ENABLE_STACK_TRACE="true",
+                          GPUFL_LAUNCH_STACKS="true" if launch else "false")
+        if self.library.gpufl_init(None) != 0:
+            raise SystemExit(f"no {self.state} session")
+
+    def __exit__(self, *_):
+        if self.state != "bare":
+            self.library.gpufl_shutdown()
+
+
+def alternate(step, args):
+    library = ctypes.CDLL(args.library)
+    states = args.states.split(",")
+    result = {state: [] for state in states}
+    for number in range(args.rounds):
+        for state in states[number % len(states):] + states[: number % len(states)]:
+            with Session(library, state):
+                timed(step, 2)
+                result[state].append(timed(lambda: step(True), args.steps))
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode", choices=["bare", "profiler", "floor", "count"])
+    parser.add_argument("mode", choices=["bare", "profiler", "floor", "states", "count"])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=10, help="steps of a round")
+    parser.add_argument("--library", help="libgpufl.so, for states")
+    parser.add_argument("--states", default="bare,Sync")
     args = parser.parse_args()
     step = make_step()
     timed(step, 30)
@@ -96,6 +135,8 @@ def main():
         result["kernels"] = kernels_of_a_step(step)
     elif args.mode == "bare":
         result["bare"] = [timed(step, args.steps) for _ in range(args.rounds)]
+    elif args.mode == "states":
+        result.update(alternate(step, args))
     elif args.mode == "profiler":
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
             result["profiler"] = [timed(step, args.steps) for _ in range(args.rounds)]

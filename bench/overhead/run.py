@@ -92,7 +92,7 @@ class Bench:
         # The machine's own noise is many times what is compared: many short rounds, and each process
         # is represented by its least one, which is what is left when nothing else ran.
         least = {"bare": [], "profiler": [], "trace": []}
-        for _ in range(2 if self.quick else 12):
+        for _ in range(2 if self.quick else 10):
             for mode in least:
                 command = ["python3", step, "profiler" if mode == "profiler" else "bare",
                            "--steps", 2, "--rounds", 100]
@@ -103,6 +103,22 @@ class Bench:
                                  ("trace over torch.profiler", "trace", "profiler")):
             result[f"{name}, ms a step, processes"] = versus(least[ours], least[base])
         result["kernels of a step"] = {"ours": self.run(["python3", step, "count"])["kernels"]}
+        return result
+
+    def stacks(self):
+        """The same step with host stacks: engine Sync over bare, stacks at every launch over stacks
+        at waits; each pair alternates inside one process."""
+        step, rounds = HERE / "pytorch_step.py", 8 if self.quick else 60
+        result = {}
+        for ours, base in (("Sync", "bare"), ("Trace+launch", "Trace")):
+            log = self.work / f"stacks-{ours}"
+            r = self.run(["python3", step, "states", "--library", self.bin.parent / "lib" / "libgpufl.so",
+                          "--states", f"{base},{ours}", "--rounds", rounds], GPUFL_LOG_PATH=str(log))
+            result[f"{ours} over {base}, ms a step"] = versus(r[ours], r[base])
+            ledger = self.report(log)["ledger"]
+            result[f"stacks of {ours} and {base}"] = {
+                "captured": ledger["stacks_captured"], "lost": ledger["stacks_lost"],
+                "mean ns": ledger["cost_stacks"] / max(1, ledger["stacks_captured"])}
         return result
 
     def scope(self):
@@ -177,7 +193,7 @@ def show(name, value):
 
 
 def main():
-    names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "graph", "soak"]
+    names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "stacks", "graph", "soak"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=HERE.parent.parent / "build")
     parser.add_argument("--json", help="write the results to this file")
