@@ -51,12 +51,23 @@ enum dw_tag {
 
 enum dw_at {
     DW_AT_NAME = 0x03,
+    DW_AT_LANGUAGE = 0x13,
+    DW_AT_COMP_DIR = 0x1b,
     DW_AT_ABSTRACT_ORIGIN = 0x31,
     DW_AT_SPECIFICATION = 0x47,
     DW_AT_CALL_FILE = 0x58,
     DW_AT_CALL_LINE = 0x59,
     DW_AT_LINKAGE_NAME = 0x6e,
     DW_AT_MIPS_LINKAGE_NAME = 0x2007,
+};
+
+/* Languages whose functions have no scopes around them. */
+enum dw_lang {
+    DW_LANG_ISO_C89 = 0x01,
+    DW_LANG_PLAIN_C = 0x02,
+    DW_LANG_ISO_C99 = 0x0c,
+    DW_LANG_ISO_C11 = 0x1d,
+    DW_LANG_ISO_C17 = 0x2c,
 };
 
 /* F(name, result, arguments): the functions, all of them required. */

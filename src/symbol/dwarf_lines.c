@@ -18,6 +18,7 @@ enum {
     NAMES_MAX = 1 << 20,
     NAMES_BYTES = 256 << 20,
     FUNCTION_DEPTH = 32, /* of namespaces, or of functions in functions */
+    BLOCK_DEPTH = 64,    /* of blocks in blocks */
 };
 
 /* ---- entries --------------------------------------------------------------------------- */
@@ -57,7 +58,8 @@ static bool refers(const struct dwarf_lines *d, struct dw_die *die, unsigned at,
     return d->dw->dwarf_attr(die, at, &a) && d->dw->dwarf_formref_die(&a, target);
 }
 
-static bool has_address(struct dwarf_lines *d, struct dw_die *die, uint64_t address)
+/* Bytes of the range of an entry that an address is in; 0: it is in none. */
+static uint64_t range_around(struct dwarf_lines *d, struct dw_die *die, uint64_t address)
 {
     uint64_t base, begin, end;
     ptrdiff_t at = 0;
@@ -67,9 +69,9 @@ static bool has_address(struct dwarf_lines *d, struct dw_die *die, uint64_t addr
             break;
         d->steps--;
         if (begin <= address && address < end)
-            return true;
+            return end - begin;
     }
-    return false;
+    return 0;
 }
 
 /* Linkers leave ranges of what they dropped at 0. */
@@ -158,18 +160,41 @@ static bool put_scopes(struct dwarf_lines *d, struct dw_die *die, const char *in
     return false;
 }
 
-/* The entry's name behind those of what it is declared in, kept in names. */
+static bool has_scopes(struct dwarf_lines *d, struct dw_die *die)
+{
+    struct dw_die unit;
+    switch (d->dw->dwarf_diecu(die, &unit, NULL, NULL) ? number_of(d, &unit, DW_AT_LANGUAGE) : 0) {
+    case DW_LANG_ISO_C89:
+    case DW_LANG_PLAIN_C:
+    case DW_LANG_ISO_C99:
+    case DW_LANG_ISO_C11:
+    case DW_LANG_ISO_C17:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* The entry's name behind those of what it is declared in. To find these takes a walk through its
+ * unit, so that the last ones are remembered. */
 static const char *qualified_name(struct dwarf_lines *d, struct dw_die *die, const char *name)
 {
+    size_t slot = ((uintptr_t)die->addr * 0x9e3779b97f4a7c15u >> 32) % DWARF_NAMES;
     struct buf out;
     uint32_t id = 0;
+    if (d->lately[slot].die == die->addr)
+        return d->lately[slot].name;
+    if (!has_scopes(d, die))
+        return name;
     buf_init(&out, NAME_MAX_BYTES);
     if (put_scopes(d, die, name, &out, 0)) {
         buf_str(&out, name);
         id = buf_error(&out) ? 0 : intern_id(d->names, out.data, out.len);
     }
     buf_fini(&out);
-    return id ? intern_text(d->names, id, NULL) : name;
+    d->lately[slot].die = die->addr;
+    d->lately[slot].name = id ? intern_text(d->names, id, NULL) : name;
+    return d->lately[slot].name;
 }
 
 /* A function's name: its linkage name, wherever on the way from the code to the declaration that
@@ -275,38 +300,50 @@ static bool find_function(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t 
 
 /* ---- an address ------------------------------------------------------------------------ */
 
-/* The child of *die with the address in it, if it is a block, an inlined call or a function. */
-static bool enter(struct dwarf_lines *d, struct dw_die *die, uint64_t address, int *tag)
+/* What is around an address inside of an entry. */
+struct inside {
+    struct dw_die die;
+    uint64_t size; /* of the range; 0: nothing is */
+    int tag;       /* INLINED or SUBPROGRAM */
+};
+
+/* Finds the inlined call or function around an address that is not within another one. Blocks
+ * are looked through. Of several, as optimizers leave them, the one of the smallest range. */
+static void look_inside(struct dwarf_lines *d, struct dw_die *parent, uint64_t address,
+                        struct inside *best, int depth)
 {
     struct dw_die child;
-    if (!first_child(d, die, &child))
-        return false;
+    if (depth == BLOCK_DEPTH || !first_child(d, parent, &child))
+        return;
     do {
-        *tag = d->dw->dwarf_tag(&child);
-        if ((*tag == DW_TAG_INLINED || *tag == DW_TAG_LEXICAL_BLOCK || *tag == DW_TAG_SUBPROGRAM) &&
-            has_address(d, &child, address)) {
-            *die = child;
-            return true;
-        }
+        int tag = d->dw->dwarf_tag(&child);
+        if (tag != DW_TAG_INLINED && tag != DW_TAG_LEXICAL_BLOCK && tag != DW_TAG_SUBPROGRAM)
+            continue;
+        uint64_t size = range_around(d, &child, address);
+        if (size && tag == DW_TAG_LEXICAL_BLOCK)
+            look_inside(d, &child, address, best, depth + 1);
+        else if (size && (!best->size || size < best->size))
+            *best = (struct inside){child, size, tag};
     } while (next_sibling(d, &child));
-    return false;
 }
 
 /* The function and the inlined calls around an address, outermost first; 0: too deep. */
 static size_t find_chain(struct dwarf_lines *d, uint64_t address, struct dw_die *chain)
 {
-    struct dw_die at = chain[0];
+    struct inside in = {.die = chain[0], .size = 1};
     size_t n = 1;
-    int tag;
-    for (int depth = 0; enter(d, &at, address, &tag); depth++) {
-        if (depth == 4 * DWARF_LEVELS || n == DWARF_LEVELS)
+    for (int depth = 0; depth < 2 * DWARF_LEVELS; depth++) {
+        struct dw_die parent = in.die;
+        in.size = 0;
+        look_inside(d, &parent, address, &in, 0);
+        if (!in.size)
+            return n;
+        n = in.tag == DW_TAG_SUBPROGRAM ? 0 : n;
+        if (n == DWARF_LEVELS)
             return 0;
-        if (tag == DW_TAG_SUBPROGRAM)
-            n = 0;
-        if (tag != DW_TAG_LEXICAL_BLOCK)
-            chain[n++] = at;
+        chain[n++] = in.die;
     }
-    return n;
+    return 0;
 }
 
 static void put_line(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t address,
@@ -317,6 +354,7 @@ static void put_line(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t addre
     if (!line || d->dw->dwarf_lineno(line, &number) || number <= 0)
         return;
     level->file = d->dw->dwarf_linesrc(line, NULL, NULL);
+    level->dir = text_of(d, &u->die, DW_AT_COMP_DIR);
     level->line = level->file ? number : 0;
 }
 
@@ -331,6 +369,7 @@ static void put_call(struct dwarf_lines *d, struct dwarf_unit *u, struct dw_die 
         file >= count)
         return;
     level->file = d->dw->dwarf_filesrc(files, file, NULL, NULL);
+    level->dir = text_of(d, &u->die, DW_AT_COMP_DIR);
     level->line = level->file ? (int64_t)line : 0;
 }
 

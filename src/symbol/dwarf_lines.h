@@ -21,10 +21,14 @@
 
 #include <stdbool.h>
 
-enum { DWARF_LEVELS = 128 }; /* of inlining; what is nested deeper has no answer */
+enum {
+    DWARF_LEVELS = 128, /* of inlining; what is nested deeper has no answer */
+    DWARF_NAMES = 1024, /* names that are kept at hand; a power of two */
+};
 
 struct dwarf_level {
     const char *function; /* mangled where there is a linkage name; NULL: unknown */
+    const char *dir;      /* what a relative file is relative to; NULL: unknown */
     const char *file;     /* NULL: unknown */
     int64_t line;         /* 0: unknown */
 };
@@ -45,7 +49,11 @@ struct dwarf_lines {
     size_t unit_count, unit_cap;
     struct address_map extents; /* of code to units */
     struct intern *names;       /* owned: names that are put together here */
-    int64_t steps;              /* entries that may still be visited */
+    struct {
+        const void *die;
+        const char *name;
+    } lately[DWARF_NAMES]; /* by a hash of the entry */
+    int64_t steps;         /* entries that may still be visited */
 };
 
 /* 0; GPUFL_E_NOENT: there is no DWARF in it; _FULL: too much;

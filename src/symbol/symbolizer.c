@@ -178,20 +178,30 @@ static void tidy(char *path, const char *from)
     path[len] = '\0';
 }
 
-/* An absolute path as people know it. The compiler's, where another file or none would be
- * meant by the tidied one: "a/../b" is not "b" where a is a link. */
-static const char *tidy_path(struct symbolizer *s, const char *file)
+static bool is_another_file(const char *path, const char *than)
 {
-    char path[PATH_MAX];
-    struct stat as_is, tidied;
-    if (*file != '/' || (!strstr(file, "/.") && !strstr(file, "//")) || strlen(file) >= PATH_MAX)
+    struct stat a, b;
+    return stat(than, &b) == 0 &&
+           (stat(path, &a) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino);
+}
+
+/* A file's path as people know it. The compiler's, where another file or none would be meant by
+ * the tidied one: "a/../b" is not "b" where a is a link. Paths in the debug information of
+ * distributions are often relative to nothing that is known, and stay so. */
+static const char *tidy_path(struct symbolizer *s, const char *dir, const char *file)
+{
+    char full[PATH_MAX], path[PATH_MAX];
+    int n = *file != '/' && dir && *dir == '/' ? snprintf(full, PATH_MAX, "%s/%s", dir, file)
+                                               : snprintf(full, PATH_MAX, "%s", file);
+    if (n >= PATH_MAX || *full != '/')
         return file;
-    tidy(path, file);
-    bool there = stat(file, &as_is) == 0;
-    if (there &&
-        (stat(path, &tidied) || tidied.st_dev != as_is.st_dev || tidied.st_ino != as_is.st_ino))
+    if (strstr(full, "/.") || strstr(full, "//"))
+        tidy(path, full);
+    else
+        memcpy(path, full, (size_t)n + 1);
+    if (!strcmp(path, file))
         return file;
-    uint32_t id = intern_str(s->paths, path);
+    uint32_t id = intern_str(s->paths, is_another_file(path, full) ? full : path);
     return id ? intern_text(s->paths, id, NULL) : file;
 }
 
@@ -210,7 +220,7 @@ static size_t find_levels(struct symbolizer *s, struct module *m, uint64_t addre
         s->levels[i] = (struct symbol_level){
             .status = from->line ? SYMBOL_LINE : SYMBOL_FUNCTION,
             .function = from->function,
-            .file = from->line ? tidy_path(s, from->file) : NULL,
+            .file = from->line ? tidy_path(s, from->dir, from->file) : NULL,
             .line = from->line,
         };
     }

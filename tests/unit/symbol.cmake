@@ -12,8 +12,12 @@ add_custom_command(OUTPUT ${symbol_dir}/observe.o
   DEPENDS ${symbol_sources}/observe.c ${symbol_sources}/observe.h VERBATIM)
 set(symbol_programs)
 function(symbol_program name compiler source)
+  set(path ${symbol_sources}/${source})
+  if(name MATCHES relative)
+    file(RELATIVE_PATH path ${symbol_dir} ${path})
+  endif()
   add_custom_command(OUTPUT ${symbol_dir}/${name}
-    COMMAND ${compiler} ${ARGN} ${symbol_sources}/${source} ${symbol_dir}/observe.o
+    COMMAND ${compiler} ${ARGN} ${path} ${symbol_dir}/observe.o
             -o ${symbol_dir}/${name}
     DEPENDS ${symbol_sources}/${source} ${symbol_sources}/observe.h ${symbol_dir}/observe.o
     WORKING_DIRECTORY ${symbol_dir} VERBATIM)
@@ -31,6 +35,9 @@ symbol_program(cc-packed ${cc} cases.cc -O2 -g -gz)
 symbol_program(cc-split ${cc} cases.cc -O2 -g -gsplit-dwarf)
 symbol_program(cc-split4 ${cc} cases.cc -O2 -g -gdwarf-4 -gsplit-dwarf)
 symbol_program(cc-no-id ${cc} cases.cc -O2 -g -Wl,--build-id=none)
+symbol_program(cc-relative4 ${cc} cases.cc -O2 -g -gdwarf-4)
+symbol_program(cc-relative5 ${cc} cases.cc -O2 -g -gdwarf-5)
+symbol_program(cc-lto ${cc} cases.cc -O2 -g -flto)
 symbol_program(cc-bare ${cc} cases.cc -O2)
 find_program(symbol_clang NAMES clang++ clang++-14)
 if(symbol_clang) # writes no .debug_aranges
