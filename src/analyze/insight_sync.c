@@ -310,22 +310,44 @@ static bool told_already(const struct model *m, uint32_t place)
     return false;
 }
 
-/* Copies whose calls were recorded, by these; others by what the GPU did. */
+/* Small copies of a place of which the GPU's records tell. */
+static uint64_t small_records(const struct model *m, uint32_t place)
+{
+    uint64_t count = 0;
+    for (size_t i = 1; i < m->work.items.count; i++) {
+        const struct work *w = sum_work_item(&m->work, i);
+        if (w->place == place && w->kind != WORK_KERNEL)
+            count += w->small;
+    }
+    return count;
+}
+
+/* Small copies of a place whose calls were recorded: of asynchronous ones those that took long. */
+static uint64_t small_calls(const struct model *m, uint32_t place)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < m->sync.lines.count; i++)
+        if (sum_sync_line(&m->sync, i)->place == place)
+            count += sum_sync_line(&m->sync, i)->small;
+    return count;
+}
+
+/* By the calls where all of them were recorded, else by what the GPU did. */
 int insight_small_copies(const struct model *m, struct insights *to)
 {
     int code = 0;
-    bool waits = false;
     for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
-        waits |= l->small > 0;
         if (is_told(m, l) && l->small >= INSIGHT_small_copies &&
+            l->small >= small_records(m, l->place) &&
             insight_is_share(m, l->small_time, INSIGHT_worth, 1000) && !told_already(m, l->place))
             code = add_small(m, l->place, l->small, l->small_time, true, to);
     }
-    for (size_t i = 1; !waits && !code && i < m->work.items.count; i++) {
+    for (size_t i = 1; !code && i < m->work.items.count; i++) {
         const struct work *w = sum_work_item(&m->work, i);
         const struct stacks_place *p = stacks_place_at(&m->stacks, w->place);
         if (p && !p->mark && w->kind != WORK_KERNEL && w->small >= INSIGHT_small_copies &&
+            small_calls(m, w->place) < small_records(m, w->place) &&
             insight_is_share(m, w->small_time, INSIGHT_worth, 1000) && !told_already(m, w->place))
             code = add_small(m, w->place, w->small, w->small_time, false, to);
     }

@@ -20,7 +20,7 @@ static void op_launch(struct sink *s, const struct launch *l)
 static bool op_in_scope(struct sink *s)
 {
     (void)s;
-    return scopes_inside();
+    return scopes_inside() || stacking_at_launches();
 }
 
 static uint32_t op_stack(struct sink *s)
