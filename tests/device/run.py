@@ -284,6 +284,18 @@ def jax_cupy_numba(lab):
         ledger_closes(report)
 
 
+# -- findings --------------------------------------------------------------------------------
+
+
+@case
+def planted_faults_are_found_and_nothing_else(lab):
+    """tests/planted: programs x rules, every finding at its line."""
+    done = subprocess.run([sys.executable, HERE.parent / "planted/run.py", "--build", lab.bin.parent],
+                          capture_output=True, text=True)
+    print(done.stdout, end="", flush=True)
+    expect(done.returncode == 0, done.stderr[-1500:] or "see above")
+
+
 # -- who and where -------------------------------------------------------------------------
 
 

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Traces every program of table.py and holds the findings of its report against the table.
+
+    tests/planted/run.py --build DIR [--fake DIR] [--only NAME,...] [--no-python] [--results FILE]
+
+--fake: the folder of the fake vendor libraries; without it the machine's own driver is used, and a case
+that needs what is not there is skipped. Closes with
+"N programs x N rules: N right, N false positives, N misses, N skipped". Exit 1 where one is wrong.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from table import CASES, HERE, RULES, Kernel, markers
+
+PLACES = markers()
+
+
+class Lab:
+    """Where things are and how a program is traced."""
+
+    def __init__(self, build, fake=None):
+        self.build, self.fake = build.resolve(), fake and fake.resolve()
+        self.gpufl = self.build / "bin/gpufl"
+
+    def command(self, case):
+        if case.needs in ("python", "torch"):
+            command = [sys.executable, HERE / "python" / case.program]
+        else:
+            command = [self.build / "planted" / case.program]
+        command.append(case.mode if case.mode == "fault" else "clean")
+        if case.program == "torch_scopes.py":
+            command.append(self.build / "lib/libgpufl.so")
+        return [str(word) for word in command]
+
+    def environment(self, case):
+        env = dict(os.environ)
+        if self.fake:
+            env.update(LD_LIBRARY_PATH=str(self.fake), GPUFL_CUPTI_PATH=str(self.fake), GPUFL_BACKEND="Auto",
+                       FAKE_NVML="calm")
+            env.update(case.env)
+        return env
+
+    def report(self, case):
+        """The report of one traced run, as of --json."""
+        work = tempfile.mkdtemp(prefix="gpufl-planted-")
+        try:
+            done = subprocess.run([self.gpufl, "trace", "--no-report", "-o", work, *case.options, "--",
+                                   *self.command(case)], capture_output=True, text=True, env=self.environment(case),
+                                  timeout=300)
+            if done.returncode:
+                raise RuntimeError(f"exit code {done.returncode}: {done.stderr[-1000:]}")
+            done = subprocess.run([self.gpufl, "report", "--json", work], capture_output=True, text=True)
+            if done.returncode:
+                raise RuntimeError(f"report: exit code {done.returncode}: {done.stderr[-1000:]}")
+            return json.loads(done.stdout)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def missing(self, case):
+        """Why a case cannot run here, or nothing."""
+        if case.needs == "fake" and not self.fake:
+            return "needs the fake libraries"
+        if case.needs == "torch":
+            if self.fake:
+                return "needs a GPU"
+            if subprocess.run([sys.executable, "-c", "import torch; assert torch.cuda.is_available()"],
+                              capture_output=True).returncode:
+                return "no PyTorch with CUDA"
+        return ""
+
+
+# -- one case ------------------------------------------------------------------------------
+
+
+def place_of(finding):
+    """(file, line, function) of a finding; None where it has none."""
+    return (finding["file"], finding["line"], finding["function"]) if finding["file"] else None
+
+
+def names(finding, at):
+    """Does the finding name that line and that function, or that kernel?"""
+    if isinstance(at, Kernel):
+        return finding["kernel"] == at.name
+    place = place_of(finding)
+    path, line = PLACES[at.marker]
+    if not place or pathlib.Path(place[0]).name != path.name or place[1] != line:
+        return False
+    return at.function in (place[2] or "")
+
+
+def where(at):
+    if at is None:
+        return "anywhere"
+    if isinstance(at, Kernel):
+        return f"of {at.name}"
+    path, line = PLACES[at.marker]
+    return f"at {path.name}:{line} in {at.function}"
+
+
+def say(finding):
+    place = place_of(finding)
+    at = f" at {pathlib.Path(place[0]).name}:{place[1]} in {place[2]}" if place else ""
+    return f"{finding['id']} ({finding['severity']}){at}: {finding['title']}"
+
+
+def kernels_of(report, scope):
+    """Kernels that belong to scopes of that name themselves; of "": to none."""
+    if not scope:
+        return report["outside_scopes"]["kernels"]
+    return sum(row["self_kernels"] for row in report["scopes"] if row["name"] == scope)
+
+
+def judge(case, report):
+    """(misses, false positives), a sentence each; {rule: fired}."""
+    misses, wrong = [], []
+    findings = report["insights"]
+    fired = {finding["id"] for finding in findings}
+    for rule, places in case.must.items():
+        of_rule = [f for f in findings if f["id"] == rule]
+        said = "; ".join(say(f) for f in of_rule) or "nothing"
+        for at in places:
+            there = [f for f in of_rule if at is None or names(f, at)]
+            if not there:
+                misses.append(f"{rule} {where(at)}: {said}")
+            elif at and at.severities and not {f["severity"] for f in there} & set(at.severities):
+                misses.append(f"{rule} {where(at)}: not {' or '.join(at.severities)}: {said}")
+    if report["insights_left_out"]:
+        misses.append(f"{report['insights_left_out']} findings left out")
+    for finding in findings:
+        rule = finding["id"]
+        if rule not in case.must:
+            if rule not in case.noise:
+                wrong.append(say(finding))
+            continue
+        right = [*case.must[rule], *(case.also if rule == "sync_line" else ())]
+        if not any(at is None or names(finding, at) for at in right):
+            wrong.append(f"another place: {say(finding)}")
+    for scope, kernels in case.scopes.items():
+        got = kernels_of(report, scope)
+        if got != kernels if kernels is not None else not got:
+            misses.append(f"{scope or 'outside scopes'}: {got} kernels, not {'some' if kernels is None else kernels}")
+    return misses, wrong, fired
+
+
+# -- results ---------------------------------------------------------------------------------
+
+
+def cell(case, rule, fired):
+    if rule in case.must:
+        return "found" if rule in fired else "**missed**"
+    return "" if rule not in fired else "noise" if rule in case.noise else "**false**"
+
+
+def write_results(path, results):
+    """A table of programs x rules, in Markdown; rules that nothing expects and nothing fired stand below it."""
+    shown = [r for r in RULES if any(r in c.must or r in fired for c, fired in results)]
+    rows = ["| program | " + " | ".join(f"`{r}`" for r in shown) + " |", "|---" * (len(shown) + 1) + "|"]
+    for c, fired in results:
+        rows.append(f"| {c.name} | " + " | ".join(cell(c, r, fired) for r in shown) + " |")
+    silent = [r for r in RULES if r not in shown]
+    if silent:
+        rows.append("\nSilent in all of them: " + ", ".join(f"`{r}`" for r in silent) + ".")
+    path.write_text("\n".join(rows) + "\n")
+
+
+def run_case(lab, case):
+    """(misses, false positives, rules that fired)"""
+    try:
+        return judge(case, lab.report(case))
+    except Exception as error:  # a program that breaks shows nothing
+        return [f"{type(error).__name__}: {error}"], [], set()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, type=pathlib.Path)
+    parser.add_argument("--fake", type=pathlib.Path)
+    parser.add_argument("--only", help="programs, or 'program mode'")
+    parser.add_argument("--no-python", action="store_true")
+    parser.add_argument("--results", type=pathlib.Path, help="write the table of what was found here, in Markdown")
+    args = parser.parse_args()
+    lab = Lab(args.build, args.fake)
+    chosen = [c for c in CASES if not args.only or {c.name, c.program} & set(args.only.split(","))]
+    missed = false = skipped = 0
+    results = []
+    for case in chosen:
+        why = "no Python" if args.no_python and case.needs in ("python", "torch") else lab.missing(case)
+        if why:
+            skipped += 1
+            print(f"skip  {case.name}: {why}", flush=True)
+            continue
+        misses, wrong, fired = run_case(lab, case)
+        missed, false = missed + len(misses), false + len(wrong)
+        results.append((case, fired))
+        print(f"{'FAIL' if misses or wrong else 'ok  '}  {case.name}: {', '.join(sorted(fired)) or 'nothing'}")
+        print("".join(f"      missed: {text}\n" for text in misses) +
+              "".join(f"      false: {text}\n" for text in wrong), end="", flush=True)
+    for rule in RULES if not args.only else ():
+        if not any(rule in case.must for case in CASES):
+            missed += 1
+            print(f"FAIL  no program plants {rule}")
+    if args.results:
+        write_results(args.results, results)
+    checks = len(results) * len(RULES)
+    print(f"{len(results)} programs x {len(RULES)} rules: {checks - missed - false} right, {false} false positives, "
+          f"{missed} misses, {skipped} skipped")
+    return bool(missed or false or not results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""Programs with planted faults, and what the report must say of each: programs x rules.
+
+A program is a file of this folder that runs "fault" or "clean". What stands here for a run is
+all that may be found in it: `must` names the findings that have to be there, with the line and the
+function they have to name; every other rule that fires is a false positive, and so is a finding of a right
+rule at another line. Lines are marked in the sources by a comment `PLANTED: name`: no line number stands
+anywhere. sync_line names every line that waits, whatever it costs, so lines that wait and are no
+fault are marked as well and stand under `also`. `scopes` says how many kernels belong to a scope itself.
+
+The rules are those of src/analyze/insight.def: one that is new there has a column here at once.
+"""
+import pathlib
+import re
+
+HERE = pathlib.Path(__file__).resolve().parent
+RULES = re.findall(r"^INSIGHT\((\w+),", (HERE.parent.parent / "src/analyze/insight.def").read_text(), re.M)
+
+
+class At:
+    """A marked line, the function that a finding there has to name, and severities it may have."""
+
+    def __init__(self, marker, function, *severities):
+        self.marker, self.function, self.severities = marker, function, severities
+
+
+class Kernel:
+    """The kernel that a finding has to name."""
+    severities = ()
+
+    def __init__(self, name):
+        self.name = name
+
+
+class Case:
+    def __init__(self, program, mode, must, also=(), noise=(), scopes=None, options=(), env=None, needs="driver"):
+        self.program, self.mode = program, mode
+        self.name = " ".join((program, mode, *options))
+        # {rule: At or Kernel, several in a tuple, or None where the finding names neither}
+        self.must = {rule: at if isinstance(at, tuple) else (at,) for rule, at in must.items()}
+        self.also = also  # At: more lines that sync_line names
+        self.noise = noise  # rules that a machine busy with other things makes fire
+        self.scopes = scopes or {}  # {scope: kernels of its own, None: some}; "": outside all
+        self.options, self.env = options, env or {}  # of gpufl trace; of the fake libraries
+        self.needs = needs  # driver, python, torch or fake
+
+
+def hidden_sync(program, marker, function, needs="driver"):
+    """A sync in a loop wherever it hides, and the same line once behind the loop."""
+    return [Case(program, "fault", {"sync_line": At(marker, function, "HIGH"), "sync_loop": At(marker, function, "HIGH")},
+                 needs=needs),
+            Case(program, "clean", {"sync_line": At(marker, function)}, needs=needs)]
+
+
+def moved_sync(program, marker, after, function, needs="driver"):
+    """A sync in a loop; clean: another line behind it."""
+    return [Case(program, "fault", {"sync_line": At(marker, function, "HIGH"), "sync_loop": At(marker, function, "HIGH")},
+                 [At(after, function)], needs=needs),
+            Case(program, "clean", {"sync_line": At(after, function)}, needs=needs)]
+
+
+LAUNCH_STACKS = ("--stacks", "launch")
+
+CASES = [
+    *moved_sync("sync_loop", "sync-in-loop", "sync-hoisted", "train"),
+    *hidden_sync("sync_inline", "sync-in-inline", "settle"),
+    *hidden_sync("sync_lambda", "sync-in-lambda", "{lambda"),
+    *hidden_sync("sync_template", "sync-in-template", "Tensor<float>::item"),
+    *moved_sync("sync_thread", "sync-in-thread", "sync-after-thread", "load"),
+    Case("sync_loop", "fault", {"sync_line": At("sync-in-loop", "train", "HIGH"), "sync_loop": At("sync-in-loop", "train")},
+         [At("sync-hoisted", "train")], options=("--engine", "Sync")),
+    Case("sync_loop", "clean", {"sync_line": At("sync-hoisted", "train")}, options=("--engine", "Sync")),
+
+    Case("event_wait", "fault", {"sync_line": At("event-in-loop", "relay", "HIGH"),
+                                 "sync_loop": At("event-in-loop", "relay", "HIGH")}, [At("relay-end", "relay")]),
+    Case("event_wait", "clean", {"sync_line": At("relay-end", "relay")}),
+
+    Case("copies_pageable", "fault", {"pageable_copies": At("pageable-copy", "feed"),
+                                      "sync_line": At("pageable-end", "feed")}, [At("pageable-copy", "feed")]),
+    Case("copies_pageable", "clean", {"sync_line": At("pageable-end", "feed")}),
+    Case("copies_small", "fault", {"small_copies": At("small-copy", "upload"), "sync_line": At("small-end", "upload")},
+         [At("small-copy", "upload")], options=LAUNCH_STACKS),
+    Case("copies_small", "clean", {"sync_line": At("small-end", "upload")}, [At("whole-copy", "upload")],
+         options=LAUNCH_STACKS),
+
+    Case("free_loop", "fault", {"memory_alloc_loop": (At("free-in-loop", "train"), At("alloc-in-loop", "train")),
+                                "sync_line": At("free-end", "train", "LOW")}),
+    Case("free_loop", "clean", {"sync_line": At("free-end", "train")}),
+
+    # The GPU never has more than a launch ahead of it: each pause of the host shows.
+    Case("launch_storm", "fault", {"launch_storm": At("launch-storm", "compute"),
+                                   "sync_line": At("storm-end", "compute")}, noise=["late_launch"],
+         options=LAUNCH_STACKS),
+    Case("launch_storm", "clean", {"sync_line": At("storm-end", "compute")}, options=LAUNCH_STACKS),
+    Case("launch_late", "fault", {"late_launch": At("late-launch", "train", "HIGH"),
+                                  "sync_line": At("late-end", "train", "LOW")}, options=LAUNCH_STACKS),
+    Case("launch_late", "clean", {"sync_line": At("late-end", "train")}, options=LAUNCH_STACKS),
+
+    Case("idle_input", "fault", {"idle_cause": None, "sync_line": At("idle-end", "consume")}),
+    Case("idle_input", "clean", {"sync_line": At("idle-end", "consume")}),
+
+    Case("spills", "fault", {"spills": Kernel("spill"), "sync_line": At("spills-end", "compute")}),
+    Case("spills", "clean", {"sync_line": At("spills-end", "compute")}),
+    Case("occupancy", "fault", {"occupancy": Kernel("hoard"), "sync_line": At("occupancy-end", "compute")}),
+    Case("occupancy", "clean", {"sync_line": At("occupancy-end", "compute")}),
+    Case("occupancy_registers", "fault", {"occupancy": Kernel("greedy"), "sync_line": At("registers-end", "compute")}),
+    Case("occupancy_registers", "clean", {"sync_line": At("registers-end", "compute")}),
+
+    Case("pipeline", "clean", {"sync_line": At("pipeline-end", "run")}, [At("pipeline-slot", "run")]),
+    Case("pipeline", "power", {"throttle_power": None, "sync_line": At("pipeline-end", "run")},
+         [At("pipeline-slot", "run")], options=("-s", "5ms"), env={"FAKE_NVML": "power"}, needs="fake"),
+    Case("pipeline", "heat", {"throttle_thermal": None, "sync_line": At("pipeline-end", "run")},
+         [At("pipeline-slot", "run")], options=("-s", "5ms"), env={"FAKE_NVML": "hot"}, needs="fake"),
+
+    # backward_pass is inherited where only one thread has scopes open, and nobody's where two have.
+    Case("scopes", "clean", {"sync_line": At("scopes-end", "train_epoch")},
+         scopes={"forward_pass": 60, "backward_pass": 40, "optimizer_step": 20, "": 0}),
+    Case("scopes", "fault", {"sync_line": At("scopes-end", "train_epoch")},
+         scopes={"forward_pass": 60, "backward_pass": 0, "optimizer_step": 20, "": 40}),
+
+    *moved_sync("sync_loop.py", "py-sync-in-loop", "py-sync-hoisted", "train", "python"),
+    *hidden_sync("sync_helper.py", "py-sync-in-helper", "Meter.update", "python"),
+    *hidden_sync("sync_thread.py", "py-sync-in-thread", "<lambda>", "python"),
+
+    *moved_sync("torch_item.py", "torch-item-in-loop", "torch-item-hoisted", "train", "torch"),
+    *moved_sync("torch_cpu.py", "torch-cpu-in-loop", "torch-cpu-hoisted", "predict", "torch"),
+    *hidden_sync("torch_helper.py", "torch-sync-in-helper", "Timer.__exit__", "torch"),
+    *moved_sync("torch_thread.py", "torch-sync-in-thread", "torch-sync-after-thread", "load", "torch"),
+    Case("torch_scopes.py", "clean", {"sync_line": At("torch-scopes-end", "<module>")}, needs="torch",
+         scopes={"forward_pass": None, "loss": None, "backward_pass": None, "optimizer_step": None}),
+]
+
+MARK = re.compile(r"PLANTED: ([\w-]+)")
+
+
+def markers():
+    """{marker: (file, line)}; every name stands once."""
+    found = {}
+    for path in sorted([*HERE.glob("*.[ch]"), *HERE.glob("*.cpp"), *HERE.glob("python/*.py")]):
+        for number, text in enumerate(path.read_text().splitlines(), 1):
+            for name in MARK.findall(text):
+                if name in found:
+                    raise ValueError(f"{path.name}:{number}: marker {name} stands twice")
+                found[name] = (path, number)
+    return found
