@@ -180,7 +180,7 @@ uint32_t stacks_capture(const void *from)
     if (atomic_load_explicit(&opened, memory_order_acquire) != OPEN)
         return 0;
     int saved = errno;
-    struct cpu_regs regs;
+    struct cpu_regs regs = {0};
     cpu_here(&regs);
     uint32_t id = 0;
     struct seat *s = seat_take();

@@ -70,7 +70,9 @@ static NOINLINE int shape_alloca(shape_probe *probe, void *arg, int n)
 }
 
 /* All registers that a callee keeps are in use: pushed one by one. */
-static NOINLINE int shape_registers(shape_probe *probe, void *arg, int n)
+int shape_registers(shape_probe *probe, void *arg, int n);
+
+NOINLINE int shape_registers(shape_probe *probe, void *arg, int n)
 {
     long a = n + 1, b = n * 3, c = n ^ 5, d = n / 7, e = n - 9, f = n * n;
     __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
@@ -201,6 +203,30 @@ static NOINLINE int shape_realigned_alloca(shape_probe *probe, void *arg, int n)
 }
 #endif
 
+#if defined(__x86_64__)
+/* As some compilers and hand-written code do it: the CFA is found through rbx, which whoever
+ * is called has to be asked for. */
+int shape_rbx(shape_probe *probe, void *arg, int n);
+__asm__(".text\n"
+        ".type shape_rbx, @function\n"
+        "shape_rbx:\n"
+        ".cfi_startproc\n"
+        "push %rbx\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset rbx, -16\n"
+        "mov %rsp, %rbx\n"
+        ".cfi_def_cfa_register rbx\n"
+        "and $-64, %rsp\n"
+        "sub $256, %rsp\n"
+        "call shape_registers\n" /* saves rbx, and uses it */
+        "mov %rbx, %rsp\n"
+        "pop %rbx\n"
+        ".cfi_def_cfa rsp, 8\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size shape_rbx, . - shape_rbx\n");
+#endif
+
 static ucontext_t outer, inner;
 
 static void shape_in_context(void)
@@ -244,6 +270,7 @@ const struct shape shapes[] = {
     {"coroutine", shape_context, 1},
     {"C++", shape_cxx, 6},
 #if defined(__x86_64__)
+    {"CFA in rbx", shape_rbx, 21},
     {"realigned", shape_realigned, 100},
     {"realigned with alloca", shape_realigned_alloca, 300},
 #endif
