@@ -22,6 +22,7 @@ static void relay(bool on_device)
             GPU(cuEventSynchronize(turn)); /* PLANTED: event-in-loop */
     }
     GPU(cuCtxSynchronize()); /* PLANTED: relay-end */
+    GPU(cuEventDestroy_v2(turn));
 }
 
 int main(int argc, char **argv)

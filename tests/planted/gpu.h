@@ -26,6 +26,7 @@ int cuCtxSynchronize(void);
 int cuEventCreate(gpu_event *event, unsigned flags);
 int cuEventRecord(gpu_event event, gpu_stream stream);
 int cuEventSynchronize(gpu_event event);
+int cuEventDestroy_v2(gpu_event event);
 int cuMemAlloc_v2(gpu_memory *address, size_t bytes);
 int cuMemFree_v2(gpu_memory address);
 int cuMemAllocHost_v2(void **host, size_t bytes);

@@ -2,6 +2,7 @@
 """Traces every program of table.py and holds the findings of its report against the table.
 
     tests/planted/run.py --build DIR [--fake DIR] [--only NAME,...] [--no-python] [--results FILE]
+                         [--keep DIR]
 
 --fake: the folder of the fake vendor libraries; without it the machine's own driver is used, and a case
 that needs what is not there is skipped. Closes with
@@ -169,12 +170,17 @@ def write_results(path, results):
     path.write_text("\n".join(rows) + "\n")
 
 
-def run_case(lab, case):
+def run_case(lab, case, keep):
     """(misses, false positives, rules that fired)"""
     try:
-        return judge(case, lab.report(case))
+        report = lab.report(case)
     except Exception as error:  # a program that breaks shows nothing
         return [f"{type(error).__name__}: {error}"], [], set()
+    misses, wrong, fired = judge(case, report)
+    if keep and (misses or wrong):
+        keep.mkdir(parents=True, exist_ok=True)
+        (keep / f"{case.name.replace(' ', '_')}.json").write_text(json.dumps(report, indent=1))
+    return misses, wrong, fired
 
 
 def main():
@@ -184,6 +190,7 @@ def main():
     parser.add_argument("--only", help="programs, or 'program mode'")
     parser.add_argument("--no-python", action="store_true")
     parser.add_argument("--results", type=pathlib.Path, help="write the table of what was found here, in Markdown")
+    parser.add_argument("--keep", type=pathlib.Path, help="keep the reports in which something is wrong here, as JSON")
     args = parser.parse_args()
     lab = Lab(args.build, args.fake)
     chosen = [c for c in CASES if not args.only or {c.name, c.program} & set(args.only.split(","))]
@@ -195,7 +202,7 @@ def main():
             skipped += 1
             print(f"skip  {case.name}: {why}", flush=True)
             continue
-        misses, wrong, fired = run_case(lab, case)
+        misses, wrong, fired = run_case(lab, case, args.keep)
         missed, false = missed + len(misses), false + len(wrong)
         results.append((case, fired))
         print(f"{'FAIL' if misses or wrong else 'ok  '}  {case.name}: {', '.join(sorted(fired)) or 'nothing'}")
