@@ -46,6 +46,11 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     report_close(&r);
     if (code == GPUFL_E_IO)
         err_set(&e, code, "the report could not be written: %s", strerror(error_number));
+    else if (code == GPUFL_E_NOENT)
+        err_set(&e, code,
+                "%s: nothing in it has a stack: gpufl trace captures them where the program waits, "
+                "and with --stacks=launch at launches",
+                path);
     else if (code)
         err_set(&e, code, "%s", err_text(code));
     return code ? fail(&e, error, error_size) : 0;

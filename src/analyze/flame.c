@@ -114,9 +114,21 @@ static int put_work(const struct model *m, struct buf *line, FILE *out)
     return code;
 }
 
+static bool has_stacks(const struct model *m)
+{
+    bool found = false;
+    for (size_t i = 1; !found && i < m->sync.stacks.count; i++)
+        found = ((const struct sync_stack *)keyed_at(&m->sync.stacks, i))->node != 0;
+    for (size_t i = 1; !found && i < m->work.items.count; i++)
+        found = sum_work_item(&m->work, i)->stack != 0;
+    return found;
+}
+
 int report_flame(const struct report *r, FILE *out)
 {
     struct buf line;
+    if (!has_stacks(&r->model))
+        return GPUFL_E_NOENT;
     buf_init(&line, LINE_MAX_BYTES);
     int code = put_waits(&r->model, &line, out);
     code = code ? code : put_work(&r->model, &line, out);

@@ -85,7 +85,8 @@ void page_sync_lines(struct page *p);
 struct json_out;
 /* The members insights, idle and synchronization_lines. 0 or GPUFL_E_NOMEM. */
 int json_insights(const struct report *r, struct json_out *j);
-/* Collapsed stacks, one a line with a number behind it: for flamegraph.pl and speedscope. */
+/* Collapsed stacks, one a line with a number behind it: for flamegraph.pl and speedscope.
+ * GPUFL_E_NOENT where there are none. */
 int report_flame(const struct report *r, FILE *out);
 void page_scopes(struct page *p);
 void page_metrics(struct page *p);

@@ -244,10 +244,11 @@ static void put_stack(struct page *p, const struct sync_stack *s)
     struct stacks_walk w = {.node = s->node};
     struct stacks_step step;
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    page_text(p, "  %s in %s call%s:", units_time(a, s->time), units_count(b, (int64_t)s->calls),
-              s->calls == 1 ? "" : "s");
     struct buf text;
     buf_init(&text, TEXT_MAX);
+    buf_printf(&text, "%s in %s call%s:", units_time(a, s->time), units_count(b, (int64_t)s->calls),
+               s->calls == 1 ? "" : "s");
+    page_item(p, "    ", &text);
     for (int n = 0; n <= STEPS_SHOWN && stacks_next(&p->model->stacks, &w, &step); n++) {
         if (n < STEPS_SHOWN)
             stacks_put_step(p->model, &step, STEP_COLUMNS, &text);

@@ -180,7 +180,8 @@ struct gap {
     int64_t start, end;
     int64_t left; /* ns not blamed yet */
     const struct idle_span *before, *after;
-    bool queued; /* the work that ended it had been launched before it began */
+    bool queued;   /* the work that ended it had been launched before it began */
+    uint32_t seen; /* causes that have a part in it: bits */
     int code;
 };
 
@@ -219,6 +220,15 @@ static int note(struct keyed *k, uint32_t stack, uint32_t what, int64_t ns)
     return code;
 }
 
+/* A cause's part of the gap; there may be several. */
+static void add_part(struct gap *g, enum idle_cause c, int64_t ns)
+{
+    struct idle_sum *s = &g->device->causes[c];
+    s->gaps += !(g->seen & 1u << c);
+    s->time = cells_sum(s->time, ns);
+    g->seen |= 1u << c;
+}
+
 /* At most ns of what is left of the gap. */
 static void blame_call(struct gap *g, const struct sync_wait *w, int64_t ns)
 {
@@ -226,7 +236,7 @@ static void blame_call(struct gap *g, const struct sync_wait *w, int64_t ns)
     if (ns <= 0)
         return;
     g->left -= ns;
-    add(&g->device->causes[cause_of(w->call)], ns);
+    add_part(g, cause_of(w->call), ns);
     g->code = g->code ? g->code : note(&g->m->idle.calls, w->stack, w->call, ns);
 }
 
@@ -329,7 +339,7 @@ static void blame_host(struct gap *g)
                                                 : IDLE_NOTHING;
     if (g->queued)
         c = IDLE_QUEUED;
-    add(&g->device->causes[c], g->left);
+    add_part(g, c, g->left);
     if (g->after->stack && !g->code)
         g->code = note(&g->m->idle.by_stack, g->after->stack, (uint32_t)c, g->left);
 }

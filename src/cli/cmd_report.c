@@ -17,13 +17,15 @@ static const struct cmd_text text = {
     "Examples:\n"
     "  gpufl report run1                 where the time of the sessions in run1/ went\n"
     "  gpufl report --top 30 run1        with longer tables\n"
+    "  gpufl report --stacks run1        with the stacks of the lines that wait\n"
+    "  gpufl report --flame run1 > run1.txt   for speedscope or flamegraph.pl\n"
     "  gpufl report --json run1 | jq .   for programs; docs/report.md has the keys\n"
     "\n"
     "Exit codes: 0 reported, 1 nothing could be read or written, 2 bad usage.\n",
 };
 
 struct arguments {
-    bool json, color, no_color, brief;
+    bool json, flame, stacks, color, no_color, brief;
     int64_t top; /* rows; negative: not given */
     const char *output;
 };
@@ -34,6 +36,8 @@ static int check(const struct arguments *a, int operands, const char *path)
         return cmd_usage("report", operands > 1
                                        ? "one PATH at a time, please"
                                        : "PATH is missing: a session, or a directory of them");
+    if (a->json && a->flame)
+        return cmd_usage("report", "--json and --flame exclude each other");
     if (a->color && a->no_color)
         return cmd_usage("report", "--color and --no-color exclude each other");
     if (a->top < -1 || a->top > 1000000000)
@@ -45,7 +49,7 @@ static int check(const struct arguments *a, int operands, const char *path)
 static void fill(const struct arguments *a, FILE *out, struct gpufl_report_options *o)
 {
     gpufl_report_options_init(o, sizeof *o);
-    o->format = a->json ? GPUFL_REPORT_JSON : GPUFL_REPORT_TEXT;
+    o->format = a->json ? GPUFL_REPORT_JSON : a->flame ? GPUFL_REPORT_FLAME : GPUFL_REPORT_TEXT;
     if (a->top >= 0)
         o->top = (int)a->top;
     else if (a->json)
@@ -54,6 +58,7 @@ static void fill(const struct arguments *a, FILE *out, struct gpufl_report_optio
     o->width = cmd_width(out);
     o->progress = true;
     o->brief = a->brief;
+    o->stacks = a->stacks;
 }
 
 static int write_report(const struct arguments *a, const char *path, FILE *out)
@@ -71,6 +76,10 @@ int cmd_report(int argc, char **argv)
     struct arguments a = {.top = -1};
     const struct opt table[] = {
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Write JSON with exact integers."},
+        {"flame", 0, OPT_FLAG, &a.flame, NULL, NULL,
+         "Write collapsed stacks with ns, for flamegraph.pl and speedscope."},
+        {"stacks", 's', OPT_FLAG, &a.stacks, NULL, NULL,
+         "Text: how the program came to the lines that wait."},
         {"top", 'n', OPT_INT, &a.top, "N", NULL,
          "Rows of the kernel and scope tables, 0 for all (text 10, JSON all)."},
         {"brief", 'b', OPT_FLAG, &a.brief, NULL, NULL,

@@ -94,7 +94,7 @@ static void only(const char *a, const char *b)
 
 static int64_t python(const char *file, const char *function, int64_t line)
 {
-    int64_t main = program_python(&p, 0, "/home/u/main.py", "<module>", 1);
+    int64_t main = program_python(&p, 0, "/srv/app/main.py", "<module>", 1);
     return program_python(&p, main, file, function, line);
 }
 
@@ -117,7 +117,7 @@ static void test_sync_loop(void **state)
 {
     (void)state;
     begin("loop");
-    steps(50, 4, python("/home/u/train.py", "train_step", 90), true);
+    steps(50, 4, python("/srv/app/train.py", "train_step", 90), true);
     look();
     const struct insight *i = find("sync_loop", "train.py:90"),
                          *line = find("sync_line", "train.py:90");
@@ -145,7 +145,7 @@ static void test_sync_hoisted(void **state)
 {
     (void)state;
     begin("hoisted");
-    steps(50, 4, python("/home/u/train.py", "main", 95), false);
+    steps(50, 4, python("/srv/app/train.py", "main", 95), false);
     look();
     const struct insight *i = find("sync_line", "train.py:95");
     assert_non_null(i);
@@ -160,12 +160,12 @@ static void test_sync_no_loop(void **state)
 {
     (void)state;
     begin("two");
-    steps(50, 2, python("/home/u/train.py", "f", 1), true);
+    steps(50, 2, python("/srv/app/train.py", "f", 1), true);
     look();
     assert_null(find("sync_loop", ""));
     end();
     begin("twice");
-    steps(2, 9, python("/home/u/train.py", "f", 1), true);
+    steps(2, 9, python("/srv/app/train.py", "f", 1), true);
     look();
     assert_null(find("sync_loop", ""));
     end();

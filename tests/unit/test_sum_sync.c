@@ -50,8 +50,8 @@ static int64_t between(const struct sync_line *l)
 /* 20 steps of 4 kernels of 100 us and a wait at train.py:90. */
 static void train(struct program *p, int64_t thread)
 {
-    int64_t main = program_python(p, 0, "/home/u/train.py", "<module>", 200),
-            step = program_python(p, main, "/home/u/train.py", "train_step", 90),
+    int64_t main = program_python(p, 0, "/srv/app/train.py", "<module>", 200),
+            step = program_python(p, main, "/srv/app/train.py", "train_step", 90),
             lib = program_python(p, step, "/usr/lib/python3/dist-packages/torch/cuda/__init__.py",
                                  "synchronize", 800);
     for (int i = 0; i < 20; i++) {
@@ -84,7 +84,7 @@ static void test_loop(void **state)
     assert_int_equal(sum_sync_blocked_all(&m), 20 * 402000);
     const struct stacks_place *place = stacks_place_at(&m.stacks, l->place);
     assert_string_equal(model_text(&m, place->function), "train_step");
-    assert_string_equal(model_text(&m, place->file), "/home/u/train.py");
+    assert_string_equal(model_text(&m, place->file), "/srv/app/train.py");
     assert_true(place->user);
     model_fini(&m);
     program_fini(&p);
@@ -194,13 +194,13 @@ static void test_native(void **state)
     int64_t frame, replaced;
     (void)state;
     program_init(&p, "native");
-    int64_t main = program_native(&p, 0, "/home/u/app", 0x1000, NULL),
-            user = program_native(&p, main, "/home/u/app", 0x1200, &frame),
+    int64_t main = program_native(&p, 0, "/srv/app/app", 0x1000, NULL),
+            user = program_native(&p, main, "/srv/app/app", 0x1200, &frame),
             rt = program_native(&p, user, "/usr/local/cuda/lib64/libcudart.so.13", 0x777, NULL),
-            bare = program_native(&p, 0, "/home/u/stripped", 0x4242, &replaced),
+            bare = program_native(&p, 0, "/srv/app/stripped", 0x4242, &replaced),
             mark = program_mark(&p, "<driver-internal>");
-    program_symbol(&p, frame, 1, "_Z5outerv", "/home/u/app.cpp", 80, 0);
-    program_symbol(&p, frame, 0, "_Z5inneri", "/home/u/inner.h", 12, 0);
+    program_symbol(&p, frame, 1, "_Z5outerv", "/srv/app/app.cpp", 80, 0);
+    program_symbol(&p, frame, 0, "_Z5inneri", "/srv/app/inner.h", 12, 0);
     program_symbol(&p, replaced, 0, NULL, NULL, CELL_NULL, STACKS_FILE_REPLACED);
     program_sync(&p, SYNC_STREAM, rt, 1);
     program_sync(&p, SYNC_STREAM, bare, 1);
@@ -294,9 +294,9 @@ static void test_any_order(void **state)
     (void)state;
     program_init(&p, "order");
     train(&p, 1);
-    int64_t frame, native = program_native(&p, 0, "/home/u/app", 0x1200, &frame);
+    int64_t frame, native = program_native(&p, 0, "/srv/app/app", 0x1200, &frame);
     program_sync(&p, SYNC_EVENT, native, 3);
-    program_symbol(&p, frame, 0, "_Z5outerv", "/home/u/app.cpp", 80, 0);
+    program_symbol(&p, frame, 0, "_Z5outerv", "/srv/app/app.cpp", 80, 0);
     train(&p, 2);
     program_end(&p);
     model_init(&m, names);
