@@ -131,12 +131,20 @@ static int add_line(const struct model *m, const struct sync_line *l, struct ins
     return code;
 }
 
+/* A synchronization is told whatever it took; what else may have waited where it can be seen. */
+static bool is_wait(const struct model *m, const struct sync_line *l)
+{
+    return explicit_calls(l) > 0 ||
+           (copying_calls(l) + l->calls[SYNC_OTHER] > 0 &&
+            insight_is_share(m, sum_sync_blocked(m, l), INSIGHT_worth, 1000));
+}
+
 int insight_sync_line(const struct model *m, struct insights *to)
 {
     int code = 0;
     for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
-        if (is_told(m, l) && explicit_calls(l) + copying_calls(l) + l->calls[SYNC_OTHER] > 0)
+        if (is_told(m, l) && is_wait(m, l))
             code = add_line(m, l, to);
     }
     return code;

@@ -232,6 +232,25 @@ static void test_sync_no_line(void **state)
     end();
 }
 
+/* Calls that are no synchronizations and took 14 us are nothing to look at, or 14 ms. */
+static void test_other_calls(void **state)
+{
+    const int calls[] = {SYNC_OTHER, SYNC_COPY, SYNC_STREAM};
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        int call = calls[i % 3];
+        begin("other");
+        for (int k = 0; k < 100; k++)
+            program_launch(&p, (struct program_kernel){.ns = 400000});
+        program_call(&p, (struct wait_row){.duration = i < 3 ? 14000 : 14000000,
+                                           .call = call,
+                                           .stack = python("a.py", "end", 9)});
+        look();
+        assert_int_equal(find("sync_line", "a.py:9") != NULL, call == SYNC_STREAM || i >= 3);
+        end();
+    }
+}
+
 static void test_copy_loop(void **state)
 {
     (void)state;
@@ -648,14 +667,14 @@ int main(void)
         cmocka_unit_test(test_sync_loop),      cmocka_unit_test(test_sync_hoisted),
         cmocka_unit_test(test_sync_no_loop),   cmocka_unit_test(test_sync_severity),
         cmocka_unit_test(test_sync_pipelined), cmocka_unit_test(test_sync_no_line),
-        cmocka_unit_test(test_copy_loop),      cmocka_unit_test(test_alloc_loop),
-        cmocka_unit_test(test_alloc_start),    cmocka_unit_test(test_pageable),
-        cmocka_unit_test(test_small_copies),   cmocka_unit_test(test_storm),
-        cmocka_unit_test(test_late),           cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_occupancy),      cmocka_unit_test(test_spills),
-        cmocka_unit_test(test_throttling),     cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_order),          cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_document),
+        cmocka_unit_test(test_other_calls),    cmocka_unit_test(test_copy_loop),
+        cmocka_unit_test(test_alloc_loop),     cmocka_unit_test(test_alloc_start),
+        cmocka_unit_test(test_pageable),       cmocka_unit_test(test_small_copies),
+        cmocka_unit_test(test_storm),          cmocka_unit_test(test_late),
+        cmocka_unit_test(test_idle),           cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_spills),         cmocka_unit_test(test_throttling),
+        cmocka_unit_test(test_clean),          cmocka_unit_test(test_order),
+        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, open_names, close_names);
 }
