@@ -169,6 +169,8 @@ static void say_waits(const struct model *m, struct buf *out)
     struct busy_result r;
     sum_waits_blocking(m, &count, &total);
     busy_result(&m->waits.blocked, &r);
+    if (!count && m->sync.calls) /* engine Sync: the calls were timed, the driver was not asked */
+        count = m->sync.calls, total = r.busy = sum_sync_blocked_all(m);
     if (!count)
         return;
     buf_printf(out, "The host waited %s in %s synchronization%s", units_time(a, total),

@@ -328,17 +328,17 @@ static void put_tables(struct page *p, const uint32_t *order, size_t count)
         page_text(p, "With --stacks: how the program came there.");
 }
 
-/* Nothing where no call has a stack: what was waited in all stands under Synchronizations. */
+/* Nothing where no call has a stack and the driver's records say the same under Synchronizations. */
 void page_sync_lines(struct page *p)
 {
     size_t count;
     uint32_t *order = sum_sync_sorted(p->model, &count);
-    bool any = false;
+    bool any = p->model->facts.rows[RECORD_wait] && !p->model->facts.rows[RECORD_sync];
     for (size_t i = 0; order && i < count; i++)
         any |= sum_sync_line(&p->model->sync, order[i])->place != 0;
     if (!order)
         p->code = GPUFL_E_NOMEM;
-    else if (any)
+    else if (any && count)
         put_tables(p, order, count);
     mem_free(order);
 }

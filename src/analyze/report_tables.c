@@ -367,6 +367,9 @@ void page_waits(struct page *p)
     page_heading(p, "Synchronizations");
     if (rows)
         put_sync_rows(p);
+    else if (m->sync.calls)
+        page_text(p, "%s calls that can wait, timed on the program's threads: see above.",
+                  units_count(a, (int64_t)m->sync.calls));
     else
         page_text(p, "none: %s.", findings_why_none(m, "synchronizations"));
     if (w->graph_launches)
