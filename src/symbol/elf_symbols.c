@@ -97,7 +97,7 @@ int elf_symbols_read(struct elf_symbols *s, const struct elf_file *f, bool dynam
     mem_free(table);
     if (count && !s->items)
         return GPUFL_E_NOMEM;
-    if (s->count)
+    if (s->items && s->count)
         settle(s);
     return 0;
 }
