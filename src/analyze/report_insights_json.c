@@ -73,9 +73,9 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
 static void put_step(const struct model *m, struct json_out *j, const struct stacks_step *s)
 {
     static const char *const kinds[] = {"", "native", "python", "mark"};
-    static const char *const statuses[] = {"line",          "function",      "file_missing",
-                                           "file_replaced", "nothing_there", "generated",
-                                           "not_looked_up"};
+    static const char *const statuses[] = {
+        "line",          "function",  "file_missing",    "file_replaced",
+        "nothing_there", "generated", "file_unreadable", "not_looked_up"};
     char offset[32] = "";
     if (s->kind == STACKS_NATIVE)
         snprintf(offset, sizeof offset, "%llx", (unsigned long long)s->offset);

@@ -138,6 +138,8 @@ static void put_damage(const struct page *p)
                  "%s damaged line%s of %llu passed over: what they held is missing below",
                  units_count(a, (int64_t)damaged), damaged == 1 ? "" : "s",
                  (unsigned long long)s->lines.lines);
+    if (*s->symbols.note)
+        put_fact(p, "symbols", "%s", s->symbols.note);
     if (s->files.cut)
         put_fact(p, "damage", "%llu compressed file%s broken off: what follows in them is missing",
                  (unsigned long long)s->files.cut, s->files.cut == 1 ? "" : "s");

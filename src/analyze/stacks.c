@@ -182,8 +182,8 @@ static int take_symbol(struct model *m, const struct wire_batch *b, size_t i)
         .is = {.function = model_name_cell(m, cells_get(b, COL_symbol_function, i)),
                .file = model_name_cell(m, cells_get(b, COL_symbol_file, i)),
                .line = line_cell(b, COL_symbol_line, i),
-               .status = status >= 0 && status <= STACKS_GENERATED ? (uint32_t)status
-                                                                   : STACKS_NOT_LOOKED_UP}};
+               .status = status >= 0 && status < STACKS_NOT_LOOKED_UP ? (uint32_t)status
+                                                                      : STACKS_NOT_LOOKED_UP}};
     return 0;
 }
 

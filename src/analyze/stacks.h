@@ -34,6 +34,7 @@ enum stacks_status { /* symbol.status */
                      STACKS_FILE_REPLACED,
                      STACKS_NOTHING_THERE,
                      STACKS_GENERATED,
+                     STACKS_FILE_UNREADABLE,
                      STACKS_NOT_LOOKED_UP, /* no symbol row says anything */
 };
 
