@@ -30,7 +30,7 @@ static const struct cmd_text text = {
     .more = "Examples:\n"
             "  gpufl trace ./train --epochs 1              run it and report\n"
             "  gpufl trace -o run1 -- python train.py      keep the session logs in run1/\n"
-            "  gpufl trace -e Sync -- python train.py      which line waits, at the least cost\n"
+            "  gpufl trace -e Sync -- python train.py      which line waits, at low cost\n"
             "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
             "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
             "  gpufl trace --option enable_memory_tracking=true ./train\n"
