@@ -37,6 +37,8 @@ static void put_step(const struct model *m, const struct stacks_step *s, struct 
         unnamed.inlined = false;
         stacks_put_step(m, &unnamed, FRAME_COLUMNS, &where);
         buf_printf(line, " (%s)", buf_cstr(&where));
+        if (buf_error(&where))
+            line->error = buf_error(&where);
     } else {
         stacks_put_step(m, s, FRAME_COLUMNS, line);
     }
@@ -108,6 +110,7 @@ static int put_work(const struct model *m, struct buf *line, FILE *out)
             demangle_put(&name, w->name ? model_text(m, w->name) : "(kernel not known)");
         else
             buf_printf(&name, "copy %s", sum_transfers_kind((int)w->kind));
+        code = code ? code : buf_error(&name);
         code = code ? code : print(line, buf_cstr(&name), w->time, out);
     }
     buf_fini(&name);

@@ -294,13 +294,15 @@ static void put_line_stacks(struct page *p, const uint32_t *order, size_t count)
         struct buf place;
         unsigned shown = 0;
         buf_init(&place, TEXT_MAX);
-        put_place(p->model, sum_sync_line(&p->model->sync, order[i]), &place);
-        for (size_t k = 0; k < stacks && shown < STACKS_SHOWN; k++)
-            if (list[k]->line == order[i] && list[k]->node) {
-                if (!shown++)
-                    page_text(p, "%s", buf_cstr(&place));
-                put_stack(p, list[k]);
+        for (size_t k = 0; k < stacks && shown < STACKS_SHOWN; k++) {
+            if (list[k]->line != order[i] || !list[k]->node)
+                continue;
+            if (!shown++) {
+                put_place(p->model, sum_sync_line(&p->model->sync, order[i]), &place);
+                page_item(p, "  ", &place);
             }
+            put_stack(p, list[k]);
+        }
         buf_fini(&place);
     }
     mem_free(list);

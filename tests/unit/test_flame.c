@@ -1,6 +1,7 @@
 /* test_flame.c - lines that wait in the whole report: text, JSON and collapsed stacks. */
 #include "analyze/report.h"
 
+#include "base/alloc.h"
 #include "program.h"
 #include "tmpdir.h"
 
@@ -155,13 +156,31 @@ static void test_json(void **state)
     free(text);
 }
 
+static void test_no_memory(void **state)
+{
+    static const enum gpufl_report_format formats[] = {GPUFL_REPORT_TEXT, GPUFL_REPORT_JSON,
+                                                       GPUFL_REPORT_FLAME};
+    (void)state;
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (int64_t fail = 0;; fail++) {
+            int code;
+            mem_fail_at(fail);
+            free(report("flame", formats[f], true, &code));
+            bool done = mem_count() <= fail;
+            mem_fail_at(-1);
+            if (code != (done ? 0 : GPUFL_E_NOMEM))
+                fail_msg("format %zu, allocation %lld: %d", f, (long long)fail, code);
+            if (done)
+                break;
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_collapsed),
-        cmocka_unit_test(test_no_stacks),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_collapsed), cmocka_unit_test(test_no_stacks),
+        cmocka_unit_test(test_text),      cmocka_unit_test(test_json),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
