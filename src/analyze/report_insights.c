@@ -259,33 +259,10 @@ static void put_stack(struct page *p, const struct sync_stack *s)
     buf_fini(&text);
 }
 
-static int compare_stacks(const void *a, const void *b)
-{
-    const struct sync_stack *x = *(const struct sync_stack *const *)a,
-                            *y = *(const struct sync_stack *const *)b;
-    if (x->line != y->line)
-        return x->line < y->line ? -1 : 1;
-    if (x->time != y->time)
-        return x->time > y->time ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
-
-/* Stacks by line, of each the longest first. Owned by the caller; NULL: out of memory. */
-static const struct sync_stack **sorted_stacks(const struct model *m, size_t *count)
-{
-    const struct sync_stack **list = mem_array(m->sync.stacks.count + 1, sizeof *list);
-    *count = 0;
-    for (size_t i = 1; list && i < m->sync.stacks.count; i++)
-        list[(*count)++] = keyed_at(&m->sync.stacks, i);
-    if (list)
-        qsort(list, *count, sizeof *list, compare_stacks);
-    return list;
-}
-
 static void put_line_stacks(struct page *p, const uint32_t *order, size_t count)
 {
     size_t stacks;
-    const struct sync_stack **list = sorted_stacks(p->model, &stacks);
+    const struct sync_stack **list = sum_sync_stacks(p->model, &stacks);
     if (!list) {
         p->code = GPUFL_E_NOMEM;
         return;
@@ -294,8 +271,9 @@ static void put_line_stacks(struct page *p, const uint32_t *order, size_t count)
         struct buf place;
         unsigned shown = 0;
         buf_init(&place, TEXT_MAX);
-        for (size_t k = 0; k < stacks && shown < STACKS_SHOWN; k++) {
-            if (list[k]->line != order[i] || !list[k]->node)
+        size_t k = sum_sync_first_stack(list, stacks, order[i]);
+        for (; k < stacks && list[k]->line == order[i] && shown < STACKS_SHOWN; k++) {
+            if (!list[k]->node)
                 continue;
             if (!shown++) {
                 put_place(p->model, sum_sync_line(&p->model->sync, order[i]), &place);

@@ -91,14 +91,22 @@ static void put_step(const struct model *m, struct json_out *j, const struct sta
     json_out_close_object(j);
 }
 
-static void put_stacks(const struct model *m, struct json_out *j, uint32_t line)
+/* All stacks, by line. */
+struct stack_list {
+    const struct sync_stack **items;
+    size_t count;
+};
+
+static void put_stacks(const struct model *m, struct json_out *j, const struct stack_list *l,
+                       uint32_t line)
 {
     json_out_array(j, "stacks");
-    for (size_t i = 1; i < m->sync.stacks.count; i++) {
-        const struct sync_stack *s = keyed_at(&m->sync.stacks, i);
+    size_t i = sum_sync_first_stack(l->items, l->count, line);
+    for (; i < l->count && l->items[i]->line == line; i++) {
+        const struct sync_stack *s = l->items[i];
         struct stacks_walk w = {.node = s->node};
         struct stacks_step step;
-        if (s->line != line || !s->node)
+        if (!s->node)
             continue;
         json_out_object(j, NULL);
         json_out_count(j, "calls", s->calls);
@@ -143,7 +151,8 @@ static void put_between(struct json_out *j, const struct sync_line *l)
     json_out_close_object(j);
 }
 
-static void put_line(const struct model *m, struct json_out *j, uint32_t at)
+static void put_line(const struct model *m, struct json_out *j, const struct stack_list *stacks,
+                     uint32_t at)
 {
     const struct sync_line *l = sum_sync_line(&m->sync, at);
     int64_t blocked = sum_sync_blocked(m, l), from = m->facts.start;
@@ -164,7 +173,7 @@ static void put_line(const struct model *m, struct json_out *j, uint32_t at)
     json_out_int(j, "p99_ns", l->wait.count ? histogram_quantile(&l->wait, 0.99) : CELL_NULL);
     put_calls(j, l);
     put_between(j, l);
-    put_stacks(m, j, at);
+    put_stacks(m, j, stacks, at);
     json_out_close_object(j);
 }
 
@@ -172,6 +181,9 @@ static int put_lines(const struct model *m, struct json_out *j)
 {
     size_t count;
     uint32_t *order = sum_sync_sorted(m, &count);
+    struct stack_list stacks;
+    stacks.items = sum_sync_stacks(m, &stacks.count);
+    bool failed = !order || !stacks.items;
     json_out_object(j, "synchronization_lines");
     json_out_count(j, "calls", m->sync.calls);
     json_out_int(j, "blocked_ns", sum_sync_blocked_all(m));
@@ -179,12 +191,12 @@ static int put_lines(const struct model *m, struct json_out *j)
     json_out_count(j, "calls_only_counted", m->sync.beyond);
     json_out_count(j, "invalid", m->sync.invalid);
     json_out_array(j, "lines");
-    for (size_t i = 0; order && i < count; i++)
-        put_line(m, j, order[i]);
+    for (size_t i = 0; !failed && i < count; i++)
+        put_line(m, j, &stacks, order[i]);
     json_out_close_array(j);
     json_out_close_object(j);
-    bool failed = !order;
     mem_free(order);
+    mem_free(stacks.items);
     return failed ? GPUFL_E_NOMEM : 0;
 }
 

@@ -540,3 +540,38 @@ uint32_t *sum_sync_sorted(const struct model *m, size_t *count)
     }
     return order;
 }
+
+static int compare_stacks(const void *a, const void *b)
+{
+    const struct sync_stack *x = *(const struct sync_stack *const *)a,
+                            *y = *(const struct sync_stack *const *)b;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    if (x->time != y->time)
+        return x->time > y->time ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+const struct sync_stack **sum_sync_stacks(const struct model *m, size_t *count)
+{
+    const struct sync_stack **list = mem_array(m->sync.stacks.count + 1, sizeof *list);
+    *count = 0;
+    for (size_t i = 1; list && i < m->sync.stacks.count; i++)
+        list[(*count)++] = keyed_at(&m->sync.stacks, i);
+    if (list)
+        qsort(list, *count, sizeof *list, compare_stacks);
+    return list;
+}
+
+size_t sum_sync_first_stack(const struct sync_stack *const *list, size_t count, uint32_t line)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (list[middle]->line < line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -113,6 +113,11 @@ static inline const struct sync_line *sum_sync_line(const struct sum_sync *s, si
  * caller; NULL: out of memory. */
 uint32_t *sum_sync_sorted(const struct model *m, size_t *count);
 
+/* Stacks by line, of each line the longest first. Owned by the caller; NULL: out of memory. */
+const struct sync_stack **sum_sync_stacks(const struct model *m, size_t *count);
+/* Place in it of the first stack of a line, or of where it would be. */
+size_t sum_sync_first_stack(const struct sync_stack *const *list, size_t count, uint32_t line);
+
 /* ns in which a thread was in one of the line's calls; never more than the run is long. */
 int64_t sum_sync_blocked(const struct model *m, const struct sync_line *l);
 /* The same of all lines together. */
