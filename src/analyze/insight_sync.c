@@ -44,24 +44,42 @@ static enum insight_severity severity(const struct model *m, int64_t blocked)
                                          : INSIGHT_LOW;
 }
 
-static const char *api_name(const struct sync_line *l)
+/* Of a line, the calls that wait for the GPU: allocating and loading code only take time. */
+struct waiting {
+    uint64_t calls;
+    int64_t ns;          /* blocked in them: at most what the line was blocked */
+    enum sync_call most; /* in which most of it was spent */
+};
+
+static struct waiting waiting(const struct model *m, const struct sync_line *l)
 {
-    static const char *const names[SYNC_CALLS] = {
-        [SYNC_OTHER] = "Wait",     [SYNC_EVENT] = "EventSynchronize",
-        [SYNC_STREAM_WAIT] = "",   [SYNC_STREAM] = "StreamSynchronize",
-        [SYNC_COPY] = "Memcpy",    [SYNC_CONTEXT] = "ContextSynchronize",
-        [SYNC_FILL] = "Memset",    [SYNC_FREE] = "Free",
-        [SYNC_ALLOC] = "Allocate", [SYNC_CODE] = "LoadModule",
-    };
-    return names[sum_sync_main_call(l)];
+    static const enum sync_call waits[] = {SYNC_EVENT, SYNC_STREAM, SYNC_CONTEXT, SYNC_COPY,
+                                           SYNC_FILL,  SYNC_FREE,   SYNC_OTHER};
+    struct waiting w = {.most = waits[0]};
+    int64_t blocked = sum_sync_blocked(m, l);
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        enum sync_call c = waits[i];
+        w.calls += l->calls[c];
+        w.ns = cells_sum(w.ns, l->time[c]);
+        if (l->calls[c] && (!l->calls[w.most] || l->time[c] > l->time[w.most]))
+            w.most = c;
+    }
+    w.ns = w.ns < blocked ? w.ns : blocked;
+    return w;
 }
 
-static const char *what(const struct sync_line *l, uint64_t n)
-{
-    if (explicit_calls(l) >= copying_calls(l))
-        return n == 1 ? "synchronization" : "synchronizations";
-    return n == 1 ? "copy that blocks" : "copies that block";
-}
+/* How calls are called: the function, and one and several of them. */
+static const struct {
+    const char *api, *one, *several;
+} words[SYNC_CALLS] = {
+    [SYNC_OTHER] = {"Wait", "call that waits", "calls that wait"},
+    [SYNC_EVENT] = {"EventSynchronize", "synchronization", "synchronizations"},
+    [SYNC_STREAM] = {"StreamSynchronize", "synchronization", "synchronizations"},
+    [SYNC_CONTEXT] = {"ContextSynchronize", "synchronization", "synchronizations"},
+    [SYNC_COPY] = {"Memcpy", "copy that blocks", "copies that block"},
+    [SYNC_FILL] = {"Memset", "fill that blocks", "fills that block"},
+    [SYNC_FREE] = {"Free", "free that waits", "frees that wait"},
+};
 
 static void put_idle(const struct model *m, const struct sync_line *l, struct buf *out)
 {
@@ -78,12 +96,12 @@ static void put_idle(const struct model *m, const struct sync_line *l, struct bu
         buf_printf(out, " The GPU%s had work meanwhile.", devices > 1 ? "s" : "");
 }
 
-static void add_facts(const struct model *m, const struct sync_line *l, int64_t blocked,
+static void add_facts(const struct model *m, const struct sync_line *l, uint64_t calls, int64_t ns,
                       struct insight *i)
 {
     int64_t from = m->facts.start;
-    insight_fact(i, "calls", (int64_t)l->count);
-    insight_fact(i, "blocked_ns", blocked);
+    insight_fact(i, "calls", (int64_t)calls);
+    insight_fact(i, "blocked_ns", ns);
     insight_fact(i, "gpu_idle_ns", l->idle);
     insight_fact(i, "threads", l->threads);
     insight_fact(i, "first_ns", l->first - from);
@@ -94,36 +112,40 @@ static void add_facts(const struct model *m, const struct sync_line *l, int64_t 
 }
 
 /* "73.6 s of 77.4 s blocked in 50 synchronizations at train.py:90 in train_step()" */
-static void put_blocked(const struct model *m, const struct sync_line *l, int64_t blocked,
+static void put_blocked(const struct model *m, const struct sync_line *l, const struct waiting *w,
                         struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    buf_printf(out, "%s of %s blocked in %s %s", units_time(a, blocked),
-               units_time(b, sum_facts_duration(m)), units_count(c, (int64_t)l->count),
-               what(l, l->count));
+    uint64_t calls = l->calls[w->most], others = w->calls - calls;
+    buf_printf(out, "%s of %s blocked in %s %s", units_time(a, w->ns),
+               units_time(b, sum_facts_duration(m)), units_count(c, (int64_t)calls),
+               calls == 1 ? words[w->most].one : words[w->most].several);
+    if (others)
+        buf_printf(out, " and %s other call%s", units_count(a, (int64_t)others),
+                   others == 1 ? "" : "s");
     insight_put_where(m, l->place, out);
 }
 
-static int add_line(const struct model *m, const struct sync_line *l, struct insights *to)
+static int add_line(const struct model *m, const struct sync_line *l, const struct waiting *w,
+                    struct insights *to)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    int64_t blocked = sum_sync_blocked(m, l);
     struct insight *i;
     struct buf text;
     int code = insight_add(to, "sync_line", &i);
     if (code)
         return code;
     buf_init(&text, TEXT_MAX);
-    i->severity = severity(m, blocked);
+    i->severity = severity(m, w->ns);
     i->place = l->place;
-    i->gives_back = gives_back(m, l, blocked);
-    add_facts(m, l, blocked, i);
-    buf_printf(&text, "%s × %llu @ ", api_name(l), (unsigned long long)l->count);
+    i->gives_back = gives_back(m, l, w->ns);
+    add_facts(m, l, w->calls, w->ns, i);
+    buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)l->calls[w->most]);
     stacks_put_place(m, l->place, &text);
-    buf_printf(&text, " · %s (%s of session)", units_time(a, blocked),
-               units_percent(b, (double)blocked, (double)sum_facts_duration(m)));
+    buf_printf(&text, " · %s (%s of session)", units_time(a, w->ns),
+               units_percent(b, (double)w->ns, (double)sum_facts_duration(m)));
     code = insight_say(&i->title, &text);
-    put_blocked(m, l, blocked, &text);
+    put_blocked(m, l, w, &text);
     buf_str(&text, ".");
     put_idle(m, l, &text);
     code = code ? code : insight_say(&i->text, &text);
@@ -131,21 +153,16 @@ static int add_line(const struct model *m, const struct sync_line *l, struct ins
     return code;
 }
 
-/* A synchronization is told whatever it took; what else may have waited where it can be seen. */
-static bool is_wait(const struct model *m, const struct sync_line *l)
-{
-    return explicit_calls(l) > 0 ||
-           (copying_calls(l) + l->calls[SYNC_OTHER] > 0 &&
-            insight_is_share(m, sum_sync_blocked(m, l), INSIGHT_worth, 1000));
-}
-
+/* A synchronization is told whatever it took; what else waited where it can be seen. */
 int insight_sync_line(const struct model *m, struct insights *to)
 {
     int code = 0;
     for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
-        if (is_told(m, l) && is_wait(m, l))
-            code = add_line(m, l, to);
+        struct waiting w = waiting(m, l);
+        if (is_told(m, l) &&
+            (explicit_calls(l) || (w.calls && insight_is_share(m, w.ns, INSIGHT_worth, 1000))))
+            code = add_line(m, l, &w, to);
     }
     return code;
 }
@@ -171,28 +188,29 @@ static bool is_loop(const struct model *m, const struct sync_line *l, uint64_t *
         return true;
     *calls = copying_calls(l);
     return in_loop(l, SYNC_COPIES, *calls, median) &&
-           insight_is_share(m, sum_sync_blocked(m, l), INSIGHT_loop_copies, 1000);
+           insight_is_share(m, cells_sum(l->time[SYNC_COPY], l->time[SYNC_FILL]),
+                            INSIGHT_loop_copies, 1000);
 }
 
 static int add_loop(const struct model *m, const struct sync_line *l, uint64_t calls,
                     int64_t median, struct insights *to)
 {
-    int64_t blocked = sum_sync_blocked(m, l);
+    struct waiting w = waiting(m, l);
     struct insight *i;
     struct buf text;
     int code = insight_add(to, "sync_loop", &i);
     if (code)
         return code;
     buf_init(&text, TEXT_MAX);
-    i->severity = severity(m, blocked);
+    i->severity = severity(m, w.ns);
     i->place = l->place;
-    i->gives_back = gives_back(m, l, blocked);
+    i->gives_back = gives_back(m, l, w.ns);
     insight_fact(i, "launches_between_median", median);
-    add_facts(m, l, blocked, i);
+    add_facts(m, l, w.calls, w.ns, i);
     buf_printf(&text, "In-loop sync × %llu — likely blocking GPU pipelining",
                (unsigned long long)calls);
     code = insight_say(&i->title, &text);
-    put_blocked(m, l, blocked, &text);
+    put_blocked(m, l, &w, &text);
     buf_str(&text, ", inside a loop with kernels between: move it out of the loop.");
     put_idle(m, l, &text);
     code = code ? code : insight_say(&i->text, &text);
@@ -242,7 +260,7 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
                                          : "cudaMalloc";
     uint64_t calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC];
     int64_t spent = cells_sum(l->time[SYNC_FREE], l->time[SYNC_ALLOC]),
-            blocked = sum_sync_blocked(m, l);
+            all = sum_sync_blocked(m, l), blocked = all < spent ? all : spent;
     struct insight *i;
     struct buf text;
     int code = insight_add(to, "memory_alloc_loop", &i);
@@ -250,9 +268,9 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
         return code;
     buf_init(&text, TEXT_MAX);
     i->place = l->place;
-    i->gives_back = gives_back(m, l, blocked < spent ? blocked : spent);
+    i->gives_back = gives_back(m, l, blocked);
     i->severity = insight_by_share(m, i->gives_back);
-    add_facts(m, l, blocked, i);
+    add_facts(m, l, calls, blocked, i);
     buf_printf(&text, "%s in a loop × %llu", api, (unsigned long long)calls);
     code = insight_say(&i->title, &text);
     buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)calls), api);

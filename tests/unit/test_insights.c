@@ -235,20 +235,46 @@ static void test_sync_no_line(void **state)
 /* Calls that are no synchronizations and took 14 us are nothing to look at, or 14 ms. */
 static void test_other_calls(void **state)
 {
-    const int calls[] = {SYNC_OTHER, SYNC_COPY, SYNC_STREAM};
+    const int calls[] = {SYNC_OTHER, SYNC_COPY, SYNC_STREAM, SYNC_FREE};
     (void)state;
-    for (size_t i = 0; i < 6; i++) {
-        int call = calls[i % 3];
+    for (size_t i = 0; i < 8; i++) {
+        int call = calls[i % 4];
         begin("other");
         for (int k = 0; k < 100; k++)
             program_launch(&p, (struct program_kernel){.ns = 400000});
-        program_call(&p, (struct wait_row){.duration = i < 3 ? 14000 : 14000000,
+        program_call(&p, (struct wait_row){.duration = i < 4 ? 14000 : 14000000,
                                            .call = call,
                                            .stack = python("a.py", "end", 9)});
         look();
-        assert_int_equal(find("sync_line", "a.py:9") != NULL, call == SYNC_STREAM || i >= 3);
+        assert_int_equal(find("sync_line", "a.py:9") != NULL, call == SYNC_STREAM || i >= 4);
         end();
     }
+}
+
+/* The first step loads code and fills buffers at a line that waits for nothing. */
+static void test_first_step(void **state)
+{
+    (void)state;
+    begin("first step");
+    int64_t stack = python("a.py", "forward", 13);
+    for (int i = 0; i < 4; i++) {
+        for (int k = 0; k < 16; k++)
+            program_launch(&p, (struct program_kernel){.ns = 100000});
+        program_call(&p, (struct wait_row){.duration = 8000, .call = SYNC_FILL, .stack = stack});
+        program_call(&p, (struct wait_row){.duration = 5000000, .call = SYNC_CODE, .stack = stack});
+        program_call(&p, (struct wait_row){.duration = 200000, .call = SYNC_ALLOC, .stack = stack});
+    }
+    for (int k = 0; k < 200; k++)
+        program_launch(&p, (struct program_kernel){.ns = 400000});
+    program_sync(&p, SYNC_STREAM, stack, 1);
+    look();
+    assert_null(find("sync_loop", ""));
+    const struct insight *i = find("sync_line", "a.py:13");
+    assert_int_equal(fact(i, "calls"), 5);
+    assert_true(fact(i, "blocked_ns") < 90000000); /* of the synchronization */
+    assert_non_null(strstr(i->title, "StreamSynchronize × 1 @ a.py:13"));
+    assert_non_null(strstr(i->text, "1 synchronization and 4 other calls"));
+    end();
 }
 
 static void test_copy_loop(void **state)
@@ -667,14 +693,15 @@ int main(void)
         cmocka_unit_test(test_sync_loop),      cmocka_unit_test(test_sync_hoisted),
         cmocka_unit_test(test_sync_no_loop),   cmocka_unit_test(test_sync_severity),
         cmocka_unit_test(test_sync_pipelined), cmocka_unit_test(test_sync_no_line),
-        cmocka_unit_test(test_other_calls),    cmocka_unit_test(test_copy_loop),
-        cmocka_unit_test(test_alloc_loop),     cmocka_unit_test(test_alloc_start),
-        cmocka_unit_test(test_pageable),       cmocka_unit_test(test_small_copies),
-        cmocka_unit_test(test_storm),          cmocka_unit_test(test_late),
-        cmocka_unit_test(test_idle),           cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_spills),         cmocka_unit_test(test_throttling),
-        cmocka_unit_test(test_clean),          cmocka_unit_test(test_order),
-        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_document),
+        cmocka_unit_test(test_other_calls),    cmocka_unit_test(test_first_step),
+        cmocka_unit_test(test_copy_loop),      cmocka_unit_test(test_alloc_loop),
+        cmocka_unit_test(test_alloc_start),    cmocka_unit_test(test_pageable),
+        cmocka_unit_test(test_small_copies),   cmocka_unit_test(test_storm),
+        cmocka_unit_test(test_late),           cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_occupancy),      cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_throttling),     cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_order),          cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, open_names, close_names);
 }
