@@ -12,9 +12,9 @@ def predict(batches, gathered):
         for _ in range(4):
             x = torch.relu(x @ weight) * 1e-2
         if gathered:
-            kept.append(x[:16])
+            kept.append(x[:1])
         else:
-            kept.append(x[:16].cpu())  # PLANTED: torch-cpu-in-loop
+            kept.append(x[:1].cpu())  # PLANTED: torch-cpu-in-loop
     return torch.cat(kept).cpu()  # PLANTED: torch-cpu-hoisted
 
 

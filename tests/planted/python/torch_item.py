@@ -3,9 +3,12 @@ import sys
 
 import torch
 
+import warm
+
 
 def train(steps, hoisted):
-    model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.ReLU(), torch.nn.Linear(4096, 64)).cuda()
+    model = torch.nn.Sequential(torch.nn.Linear(1024, 4096, device="cuda"), torch.nn.ReLU(),
+                                torch.nn.Linear(4096, 64, device="cuda"))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     x, y = torch.randn(4096, 1024, device="cuda"), torch.randn(4096, 64, device="cuda")
     total = 0.0
@@ -19,4 +22,5 @@ def train(steps, hoisted):
     return total + loss.item()  # PLANTED: torch-item-hoisted
 
 
+warm.imports()
 train(100, sys.argv[1] == "clean")

@@ -6,7 +6,8 @@ import sys
 
 import torch
 
-torch.cuda.init()
+import warm
+
 gpufl = ctypes.CDLL(sys.argv[2])
 gpufl.gpufl_scope_begin.restype = ctypes.c_uint64
 gpufl.gpufl_scope_begin.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
@@ -22,7 +23,9 @@ def scope(name):
         gpufl.gpufl_scope_end(opened)
 
 
-model = torch.nn.Sequential(torch.nn.Linear(1024, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 64)).cuda()
+warm.imports()
+model = torch.nn.Sequential(torch.nn.Linear(1024, 2048, device="cuda"), torch.nn.ReLU(),
+                            torch.nn.Linear(2048, 64, device="cuda"))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 x, y = torch.randn(1024, 1024, device="cuda"), torch.randn(1024, 64, device="cuda")
 for _ in range(50):
