@@ -199,17 +199,19 @@ static void check_program(const char *name)
 
 static void test_lines(void **state)
 {
-    static const char *const names[] = {"c5",        "c4",       "c0",           "cc5",
-                                        "cc4",       "cc-types", "cc-packed",    "cc-split",
-                                        "cc-split4", "cc-no-id", "cc-relative4", "cc-relative5",
-                                        "cc-lto",    "cc-link",  "cc-no-id-link"};
+    static const char *const names[] = {"c5",        "c4",           "c0",           "cc5",
+                                        "cc4",       "cc-types",     "cc-packed",    "cc-split",
+                                        "cc-split4", "cc-no-id",     "cc-relative4", "cc-relative5",
+                                        "cc-link",   "cc-no-id-link"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         print_message("         %s\n", names[i]);
         check_program(names[i]);
     }
-    if (file_exists(program("cc-clang")))
-        check_program("cc-clang");
+    static const char *const some[] = {"cc-clang", "cc-lto"}; /* what this machine can build */
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (file_exists(program(some[i])))
+            check_program(some[i]);
 }
 
 /* ---- files that are not what they were -------------------------------------------------- */
