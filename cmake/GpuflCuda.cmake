@@ -6,7 +6,7 @@
 # DRIVER links libcuda as well, by the toolkit's own stub.
 
 find_program(GPUFL_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
-set(gpufl_nvcc_flags -O2 -std=c++17 -lineinfo -arch=all-major)
+set(gpufl_nvcc_flags -O2 -g -std=c++17 -lineinfo -arch=all-major) # -g: lines of host code
 
 # A toolkit that does not go with this system's compiler must not cost the whole build.
 if(GPUFL_NVCC AND NOT GPUFL_SANITIZE AND (GPUFL_NVCC_PROBLEM OR NOT GPUFL_NVCC_TRIED STREQUAL GPUFL_NVCC))
