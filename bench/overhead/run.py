@@ -83,16 +83,20 @@ class Bench:
                 "monitor over bare, ns": versus(r["monitor"], r["bare"])}
 
     def pytorch(self):
-        """Training step: Trace over the floor in one process; beside torch.profiler and bare in
-        alternating processes."""
+        """Training step: Trace over the floor, in one process."""
         step = HERE / "pytorch_step.py"
         rounds = 8 if self.quick else 40
         r, report = self.traced("pytorch", ["python3", step, "floor", "--rounds", rounds])
-        result = {"trace over floor, ms a step": versus(r["trace"], r["floor"])}
+        return {"trace over floor, ms a step": versus(r["trace"], r["floor"]),
+                "kernels of a step": {"ours": self.run(["python3", step, "count"])["kernels"]}}
+
+    def profiler(self):
+        """The same step beside torch.profiler and bare, in alternating processes."""
+        step, result = HERE / "pytorch_step.py", {}
         # The machine's own noise is many times what is compared: many short rounds, and each process
         # is represented by its least one, which is what is left when nothing else ran.
         least = {"bare": [], "profiler": [], "trace": []}
-        for _ in range(2 if self.quick else 10):
+        for _ in range(2 if self.quick else 14):
             for mode in least:
                 command = ["python3", step, "profiler" if mode == "profiler" else "bare",
                            "--steps", 2, "--rounds", 100]
@@ -102,7 +106,7 @@ class Bench:
                                  ("torch.profiler over bare", "profiler", "bare"),
                                  ("trace over torch.profiler", "trace", "profiler")):
             result[f"{name}, ms a step, processes"] = versus(least[ours], least[base])
-        result["kernels of a step"] = {"ours": self.run(["python3", step, "count"])["kernels"]}
+        result["least rounds, ms"] = least
         return result
 
     def stacks(self):
@@ -193,7 +197,7 @@ def show(name, value):
 
 
 def main():
-    names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "stacks", "graph", "soak"]
+    names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "profiler", "stacks", "graph", "soak"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=HERE.parent.parent / "build")
     parser.add_argument("--json", help="write the results to this file")
