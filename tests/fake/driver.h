@@ -11,7 +11,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { DRIVER_E_VALUE = 1, DRIVER_E_NOT_FOUND = 500 };
+enum { DRIVER_E_VALUE = 1, DRIVER_E_HANDLE = 400, DRIVER_E_NOT_FOUND = 500 };
 
 /* A kernel of a loaded module, as the comment before its code describes it. */
 struct fake_kernel {
@@ -48,8 +48,10 @@ void tell_op(const struct fake_op *op);
 /* Returns when that time has come. */
 void wait_until(int64_t ns);
 
-/* The kernel behind a function handle; NULL: the handle is a mangled name. */
+/* The kernel behind a function; NULL: it is none. */
 const struct fake_kernel *module_kernel(const void *function);
+/* The kernel behind what is launched, a function or a kernel of a library; NULL: a mangled name. */
+const struct fake_kernel *launched_kernel(const void *handle);
 
 /* Memory that the driver gave to the host. */
 bool memory_pinned(const void *host);

@@ -22,7 +22,7 @@ struct fake_op {
     const char *name;   /* FAKE_KERNEL */
     unsigned grid[3], block[3];
     unsigned shared, shared_static; /* bytes */
-    unsigned registers, local;      /* per thread; bytes a thread */
+    unsigned registers;             /* per thread */
     uint64_t bytes;                 /* FAKE_COPY, FAKE_FILL, FAKE_MEMORY */
     uint64_t address;               /* FAKE_MEMORY */
     int memory;                     /* FAKE_COPY: kind of the host's memory; FAKE_MEMORY */

@@ -277,7 +277,7 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
                           void **arguments, void **extra)
 {
     (void)extra;
-    const struct fake_kernel *k = module_kernel(function);
+    const struct fake_kernel *k = launched_kernel(function);
     const char *name = k ? k->name : function;
     struct cuda_launch_params p = {function, {gx, gy, gz}, {bx, by, bz}, shared, stream, arguments};
     struct call c;
@@ -292,13 +292,24 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
                          .block = {bx, by, bz},
                          .shared = shared,
                          .shared_static = k ? k->shared : 0,
-                         .registers = k ? k->registers : 32,
-                         .local = k ? k->local : 0};
+                         .registers = k ? k->registers : 32};
     int64_t ns = 500 + (int64_t)gx * 10;
     if (k)
         ns = k->ns ? k->ns : *(const int64_t *)arguments[0];
     queue_op(&op, ns);
     return call_exit(&c, CUDA_OK);
+}
+
+/* Of functions only, as the real one; names that stand in for functions have none. */
+EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    const struct fake_kernel *k = module_kernel(function);
+    if (attribute != CUDA_FUNCTION_LOCAL_SIZE)
+        return DRIVER_E_VALUE;
+    if (!k && launched_kernel(function))
+        return DRIVER_E_HANDLE;
+    *value = k ? (int)k->local : 0;
+    return CUDA_OK;
 }
 
 /* ---- waits -------------------------------------------------------------------------------- */

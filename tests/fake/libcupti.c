@@ -36,7 +36,8 @@
 
 enum { PENDING = 1 << 16, RECORD_MAX = 256, CALLBACK_IDS = 1024 };
 
-/* What a real driver reserves for every kernel, whether it uses local memory or not. */
+/* What a real driver reserves for every kernel, whether it uses local memory or not; what a kernel
+ * uses its record does not tell. */
 enum { LOCAL_RESERVED = 1 << 28 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -249,7 +250,6 @@ static void add_kernel(const struct fake_op *op, int64_t end)
                              .stream = op->stream,
                              .shared_static = (int32_t)op->shared_static,
                              .shared_dynamic = (int32_t)op->shared,
-                             .local_per_thread = op->local,
                              .local_total = LOCAL_RESERVED,
                              .local_total64 = LOCAL_RESERVED,
                              .correlation = op->correlation,

@@ -19,13 +19,27 @@ struct module {
 
 /* Handles of functions point into it: one that has been given stays as it is. */
 static struct fake_kernel kernels[KERNELS];
-static size_t kernel_count; /* guarded by lock */
+static char handles[KERNELS]; /* of the same as kernels of libraries: only their addresses count */
+static size_t kernel_count;   /* guarded by lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 const struct fake_kernel *module_kernel(const void *function)
 {
     uintptr_t at = (uintptr_t)function, first = (uintptr_t)kernels;
     return at >= first && at < first + sizeof kernels ? function : NULL;
+}
+
+/* The function of a kernel of a library; NULL: it is none. */
+static const struct fake_kernel *library_kernel(const void *kernel)
+{
+    uintptr_t at = (uintptr_t)kernel, first = (uintptr_t)handles;
+    return at >= first && at < first + sizeof handles ? &kernels[at - first] : NULL;
+}
+
+const struct fake_kernel *launched_kernel(const void *handle)
+{
+    const struct fake_kernel *k = library_kernel(handle);
+    return k ? k : module_kernel(handle);
 }
 
 EXPORT int cuModuleLoadData(struct module **module, const void *image)
@@ -79,4 +93,33 @@ EXPORT int cuModuleGetFunction(const void **function, struct module *module, con
     }
     pthread_mutex_unlock(&lock);
     return room ? CUDA_OK : 2;
+}
+
+/* A library is a module here; what differs is what its kernels are: no functions. */
+EXPORT int cuLibraryLoadData(struct module **library, const void *code, void *jit_options,
+                             void **jit_values, unsigned jit_count, void *options, void **values,
+                             unsigned count)
+{
+    (void)jit_options, (void)jit_values, (void)jit_count, (void)options, (void)values, (void)count;
+    return cuModuleLoadData(library, code);
+}
+
+EXPORT int cuLibraryUnload(struct module *library)
+{
+    return cuModuleUnload(library);
+}
+
+EXPORT int cuLibraryGetKernel(const void **kernel, struct module *library, const char *name)
+{
+    const void *function;
+    int result = cuModuleGetFunction(&function, library, name);
+    if (result == CUDA_OK)
+        *kernel = &handles[(const struct fake_kernel *)function - kernels];
+    return result;
+}
+
+EXPORT int cuKernelGetFunction(const void **function, const void *kernel)
+{
+    *function = library_kernel(kernel);
+    return *function ? CUDA_OK : DRIVER_E_HANDLE;
 }

@@ -12,7 +12,8 @@ foreach(header cupti nvml)
   endif()
 endforeach()
 
-foreach(name registry nvidia_buffers nvidia_devices nvidia_graphs nvidia_launches nvidia_nvml
-        nvidia_records nvidia_search nvidia_waits)
+foreach(name registry nvidia_buffers nvidia_devices nvidia_graphs nvidia_launches nvidia_locals
+        nvidia_nvml nvidia_records nvidia_search nvidia_waits)
   gpufl_test(${name} DEPS backend)
 endforeach()
+add_dependencies(test-unit-nvidia_locals fake-cuda)

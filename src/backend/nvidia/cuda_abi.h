@@ -62,6 +62,9 @@ enum cuda_node_type {
     CUDA_NODE_CONDITIONAL = 13, /* runs its body 0 to n times: not countable */
 };
 
+/* Attribute of a function: bytes of local memory of a thread. */
+enum { CUDA_FUNCTION_LOCAL_SIZE = 3 };
+
 /* State of a stream: anything but 0 means that calls are recorded, not run. */
 enum { CUDA_CAPTURE_NONE = 0 };
 
@@ -126,6 +129,8 @@ struct cuda_graph_exec_params { /* the prefix of calls that change or destroy on
     X(true, int, cuDeviceTotalMem_v2, (size_t * bytes, int device))                                \
     X(false, int, cuDeviceGetUuid, (struct cuda_uuid * uuid, int device))                          \
     X(false, int, cuStreamIsCapturing, (cuda_stream stream, int *state))                           \
+    X(false, int, cuFuncGetAttribute, (int *value, int attribute, void *function))                 \
+    X(false, int, cuKernelGetFunction, (void **function, void *kernel))                            \
     X(false, int, cuGraphGetNodes, (cuda_graph graph, cuda_node * nodes, size_t * count))          \
     X(false, int, cuGraphNodeGetType, (cuda_node node, int *type))                                 \
     X(false, int, cuGraphChildGraphNodeGetGraph, (cuda_node node, cuda_graph * graph))

@@ -16,6 +16,7 @@
 
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/graphs.h"
+#include "backend/nvidia/locals.h"
 #include "backend/nvidia/waits.h"
 #include "base/clock.h"
 
@@ -93,6 +94,23 @@ static cuda_stream launch_stream(uint32_t id, const void *params)
     }
 }
 
+/* NULL in legacy forms. */
+static void *launch_function(uint32_t id, const void *params)
+{
+    switch (id) {
+    case ID_cuLaunchKernel:
+    case ID_cuLaunchKernel_ptsz:
+    case ID_cuLaunchCooperativeKernel:
+    case ID_cuLaunchCooperativeKernel_ptsz:
+        return ((const struct cuda_launch_params *)params)->function;
+    case ID_cuLaunchKernelEx:
+    case ID_cuLaunchKernelEx_ptsz:
+        return ((const struct cuda_launch_ex_params *)params)->function;
+    default:
+        return NULL;
+    }
+}
+
 /* In these forms no stream means the thread's own. */
 static bool per_thread_default(uint32_t id)
 {
@@ -128,6 +146,7 @@ static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
                          const struct cupti_callback *c)
 {
     struct launch l = {.kind = LAUNCH_KERNEL, .correlation = c->correlation, .kernels = 1};
+    locals_launch(launch_function(id, c->params), c->symbol);
     uint64_t count = launch_captured(t, id, c) ? 0 : launch_count(id, c);
     *c->data = count;
     for (uint64_t i = 0; i < count; i++)

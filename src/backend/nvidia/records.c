@@ -4,6 +4,7 @@
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/external.h"
+#include "backend/nvidia/locals.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -197,7 +198,13 @@ static void config_key(struct records *r, const struct cupti_kernel *k, struct c
     key->cache = k->cache;
 }
 
-static uint32_t config_ask(struct records *r, const struct config_key *k)
+/* What the record leaves 0, its launch has told. */
+static int64_t local_per_thread(const struct cupti_kernel *k)
+{
+    return k->local_per_thread || !k->name ? (int64_t)k->local_per_thread : locals_find(k->name);
+}
+
+static uint32_t config_ask(struct records *r, const struct config_key *k, int64_t local)
 {
     struct config_row row = {
         .name = k->name,
@@ -215,7 +222,7 @@ static uint32_t config_ask(struct records *r, const struct config_key *k)
         .shared_static = k->launch[6],
         .shared_dynamic = k->launch[7],
         .shared_executed = k->shared_executed,
-        .local_per_thread = k->local_per_thread,
+        .local_per_thread = local,
         .local_total = (int64_t)k->local_total,
         .cache_requested = k->cache & 15,
         .cache_executed = k->cache >> 4,
@@ -236,7 +243,7 @@ static uint32_t config_id(struct records *r, const struct cupti_kernel *k)
         hash = mix(hash, (uint32_t)key.launch[i]);
     struct config_slot *s = &r->configs[(hash >> 16) % CONFIGS];
     if (memcmp(&s->key, &key, sizeof key) != 0) {
-        s->id = config_ask(r, &key);
+        s->id = config_ask(r, &key, local_per_thread(k));
         s->key = key;
     }
     return s->id;
