@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { BATCHES = 32, SLOTS = 4, BATCH = 4 << 20 };
+enum { BATCHES = 32, SLOTS = 4, BATCH = 4 << 20, CHANGED = 4096 };
 
 static void run(void)
 {
@@ -24,7 +24,7 @@ static void run(void)
     for (int i = 0; i < BATCHES; i++) {
         int slot = i % SLOTS;
         GPU(cuEventSynchronize(copied[slot])); /* PLANTED: pipeline-slot */
-        memset(host[slot], i, BATCH);
+        memset(host[slot], i, CHANGED);
         GPU(cuMemcpyHtoDAsync_v2(device[slot], host[slot], BATCH, copies));
         GPU(cuEventRecord(copied[slot], copies));
         GPU(cuStreamWaitEvent(work, copied[slot], 0)); /* PLANTED: pipeline-order */
