@@ -18,7 +18,10 @@
 
 #include <cmocka.h>
 
-enum { MOST = UNWIND_MOST };
+enum {
+    MOST = UNWIND_MOST,
+    BELOW = 32 << 10, /* bytes below a function that its calls do not reach */
+};
 
 struct seen {
     size_t n, libgcc;
@@ -215,7 +218,12 @@ static void test_nowhere(void **state)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(mprotect(p + page, page, PROT_NONE), 0);
-    uintptr_t near = (uintptr_t)&page, low = near & ~(uintptr_t)0xfff;
+    /* This stack: words like frames, and what calls of long ago left. Not right below: there the
+     * walks themselves write, and the second would find other words than the first. */
+    uintptr_t room[1024], near = (uintptr_t)room;
+    uintptr_t above = (near + 4095) & ~(uintptr_t)4095, below = above - BELOW;
+    for (size_t i = 0; i < 1024; i++)
+        room[i] = i % 2 ? (uintptr_t)malloc + i : near + 8 * (i + 2 + i % 6);
     const uintptr_t places[] = {0,
                                 1,
                                 7,
@@ -227,7 +235,8 @@ static void test_nowhere(void **state)
                                 (uintptr_t)p + page,
                                 near + 1,
                                 near + 3,
-                                low,
+                                above,
+                                below,
                                 UINTPTR_MAX,
                                 UINTPTR_MAX - 7,
                                 (uintptr_t)1 << 47,
