@@ -77,7 +77,7 @@ int gpufl_symbolize(const char *path, int flags, struct gpufl_symbolized *result
                     size_t error_size)
 {
     struct symbolize_stats all = {0}, one;
-    struct discover d;
+    struct discover d = {0};
     struct err e = {0};
     int code = path ? discover_open(&d, path, &e) : err_set(&e, GPUFL_E_INVAL, "no path was given");
     if (code)

@@ -33,7 +33,7 @@ static int lines_ranges(const uint8_t *t, size_t size, int first, uint32_t place
     int64_t line = first;
     uint64_t end = 0;
     for (size_t i = 0; i + 1 < size; i += 2) {
-        int delta = (int8_t)t[i + 1];
+        int8_t delta = (int8_t)t[i + 1];
         end += t[i];
         if (delta != RANGES_NONE)
             line += delta;
