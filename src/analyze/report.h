@@ -54,7 +54,9 @@ static inline size_t report_top(const struct report *r)
     return r->options.top > 0 ? (size_t)r->options.top : SIZE_MAX;
 }
 
-/* The sections of the text, in report_tables.c. */
+enum { PAGE_WIDE = 100 /* columns with room for everything */ };
+
+/* The sections of the text, in report_tables.c and report_scopes.c. */
 struct page {
     const struct report *report;
     const struct model *model;
@@ -85,6 +87,8 @@ void page_sync_lines(struct page *p);
 struct json_out;
 /* The members insights, idle and synchronization_lines. 0 or GPUFL_E_NOMEM. */
 int json_insights(const struct report *r, struct json_out *j);
+/* The members scope_paths, scopes and outside_scopes. 0 or GPUFL_E_NOMEM. */
+int json_scopes(const struct report *r, struct json_out *j);
 /* Collapsed stacks, one a line with a number behind it: for flamegraph.pl and speedscope.
  * GPUFL_E_NOENT where there are none. */
 int report_flame(const struct report *r, FILE *out);

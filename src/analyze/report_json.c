@@ -6,12 +6,11 @@
 #include "analyze/findings.h"
 #include "analyze/json_out.h"
 #include "analyze/report.h"
-#include "analyze/scope_view.h"
 #include "symbol/demangle.h"
 
 #include <string.h>
 
-enum { JSON_FORMAT = 1, PATH_DEPTH = 64 };
+enum { JSON_FORMAT = 1 };
 
 struct page_json {
     const struct report *report;
@@ -467,96 +466,6 @@ static void put_memory(struct page_json *p)
     json_out_close_object(&p->out);
 }
 
-/* Names from the outermost scope on; null where it would be longer than anybody reads. */
-static void put_path(struct page_json *p, uint32_t id)
-{
-    const struct scope_node *nodes = p->model->scopes.nodes;
-    uint32_t way[PATH_DEPTH], depth = 0;
-    if (nodes[id].depth >= PATH_DEPTH) {
-        json_out_null(&p->out, "path");
-        return;
-    }
-    for (uint32_t at = id; at; at = nodes[at].parent)
-        way[depth++] = at;
-    json_out_array(&p->out, "path");
-    while (depth-- > 0)
-        json_out_text(&p->out, NULL, text_of(p, nodes[way[depth]].name));
-    json_out_close_array(&p->out);
-}
-
-/* Of what the log tells in which scope it was launched. */
-struct scope_told {
-    bool kernels, copies, waits;
-};
-
-static struct scope_told what_is_told(const struct sum_scopes *s)
-{
-    return (struct scope_told){
-        .kernels = sum_scopes_told(s, SCOPE_KERNELS),
-        .copies = sum_scopes_told(s, SCOPE_COPIES) && sum_scopes_told(s, SCOPE_FILLS),
-        .waits = sum_scopes_told(s, SCOPE_WAITS),
-    };
-}
-
-static void put_told(struct json_out *j, const char *key, bool told, int64_t v)
-{
-    json_out_int(j, key, told ? v : CELL_NULL);
-}
-
-static void put_scope(struct page_json *p, uint32_t id)
-{
-    const struct scope_node *n = &p->model->scopes.nodes[id];
-    const struct scope_sum *s = &n->self;
-    const struct scope_told told = what_is_told(&p->model->scopes);
-    struct json_out *j = &p->out;
-    json_out_object(j, NULL);
-    json_out_count(j, "id", id);
-    json_out_count(j, "parent", n->parent);
-    json_out_count(j, "depth", n->depth);
-    json_out_text(j, "name", text_of(p, n->name));
-    put_path(p, id);
-    json_out_text_or_null(j, "tag", text_of(p, s->tag));
-    json_out_bool(j, "other_tags", s->tags > 1);
-    json_out_count(j, "calls", s->calls);
-    json_out_count(j, "open", s->open);
-    json_out_int(j, "wall_ns", s->wall);
-    json_out_int(j, "wall_min_ns", s->calls ? s->wall_min : CELL_NULL);
-    json_out_int(j, "wall_max_ns", s->calls ? s->wall_max : CELL_NULL);
-    json_out_int(j, "wall_mean_ns", s->calls ? s->wall / (int64_t)s->calls : CELL_NULL);
-    put_told(j, "kernels", told.kernels, (int64_t)n->all.kernels);
-    put_told(j, "gpu_ns", told.kernels, n->all.gpu);
-    put_told(j, "self_kernels", told.kernels, (int64_t)s->kernels);
-    put_told(j, "self_gpu_ns", told.kernels, s->gpu);
-    put_told(j, "copy_ns", told.copies, n->all.copy);
-    put_told(j, "waits", told.waits, (int64_t)n->all.waits);
-    put_told(j, "wait_ns", told.waits, n->all.wait);
-    json_out_int(j, "iterations", s->repeat);
-    json_out_int(j, "iteration_ns", s->repeat > 0 ? s->repeat_wall / s->repeat : CELL_NULL);
-    json_out_close_object(j);
-}
-
-static void put_scopes(struct page_json *p)
-{
-    const struct sum_scopes *s = &p->model->scopes;
-    struct scope_view v;
-    size_t top = p->report->options.top > 0 ? report_top(p->report) : 0;
-    if (scope_view_open(&v, s, top)) {
-        p->code = GPUFL_E_NOMEM;
-        return;
-    }
-    json_out_count(&p->out, "scope_paths", v.all);
-    json_out_array(&p->out, "scopes");
-    for (size_t i = 0; i < v.count; i++)
-        put_scope(p, v.nodes[i]);
-    json_out_close_array(&p->out);
-    json_out_object(&p->out, "outside_scopes");
-    bool told = sum_scopes_told(s, SCOPE_KERNELS);
-    put_told(&p->out, "kernels", told, (int64_t)s->nodes[0].self.kernels);
-    put_told(&p->out, "gpu_ns", told, s->nodes[0].self.gpu);
-    json_out_close_object(&p->out);
-    scope_view_close(&v);
-}
-
 static void put_summary(struct page_json *p)
 {
     struct buf text;
@@ -587,7 +496,8 @@ int report_json(const struct report *r, FILE *out)
     put_transfers(&p);
     put_waits(&p);
     put_memory(&p);
-    put_scopes(&p);
+    if (json_scopes(r, &p.out))
+        p.code = GPUFL_E_NOMEM;
     json_out_close_object(&p.out);
     int code = json_out_finish(&p.out);
     return code ? code : p.code;

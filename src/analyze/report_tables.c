@@ -1,16 +1,15 @@
-/* report_tables.c - the tables of the text report: kernels, copies, waits, scopes, metrics. */
+/* report_tables.c - the tables of the text report: kernels, copies, waits, metrics. */
 #include "analyze/cells.h"
 #include "analyze/findings.h"
 #include "analyze/grid.h"
 #include "analyze/report.h"
-#include "analyze/scope_view.h"
 #include "analyze/units.h"
 #include "base/alloc.h"
 #include "symbol/demangle.h"
 
 #include <string.h>
 
-enum { CONFIGS_EACH = 2, INDENT_MAX = 24, WIDE = 100 /* columns with room for everything */ };
+enum { CONFIGS_EACH = 2 };
 
 static void print_grid(struct page *p, struct grid *g)
 {
@@ -89,7 +88,7 @@ static void put_top(struct page *p)
                                     narrow[] = {{"#", GRID_RIGHT},     {"share", GRID_RIGHT},
                                                 {"total", GRID_RIGHT}, {"calls", GRID_RIGHT},
                                                 {"mean", GRID_RIGHT},  {"kernel", GRID_NAME}};
-    bool all = p->width >= WIDE;
+    bool all = p->width >= PAGE_WIDE;
     const struct sum_kernels *k = &p->model->kernels;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT];
     struct grid g;
@@ -382,123 +381,6 @@ void page_waits(struct page *p)
                   units_count(a, (int64_t)m->memory.frees), units_bytes(b, m->memory.peak));
     }
     put_overheads(p);
-}
-
-/* ---- scopes ---------------------------------------------------------------------------- */
-
-enum scope_cell {
-    CELL_CALLS,
-    CELL_WALL,
-    CELL_MEAN,
-    CELL_MAX,
-    CELL_GPU,
-    CELL_SELF,
-    CELL_WAITS,
-    CELL_ITERATION
-};
-
-static const struct scope_column {
-    const char *title;
-    enum scope_cell cell;
-    bool wide; /* only on wide pages */
-} scope_columns[] = {
-    {"calls", CELL_CALLS, false}, {"wall", CELL_WALL, false},
-    {"mean", CELL_MEAN, false},   {"max", CELL_MAX, true},
-    {"GPU", CELL_GPU, false},     {"GPU self", CELL_SELF, true},
-    {"waits", CELL_WAITS, false}, {"per iter.", CELL_ITERATION, false},
-};
-
-static const char *scope_text(const struct scope_node *n, enum scope_cell cell,
-                              char text[UNITS_TEXT])
-{
-    const struct scope_sum *s = &n->self;
-    switch (cell) {
-    case CELL_CALLS:
-        return units_count(text, (int64_t)s->calls);
-    case CELL_WALL:
-        return s->calls ? units_time(text, s->wall) : "-";
-    case CELL_MEAN:
-        return s->calls ? units_time(text, s->wall / (int64_t)s->calls) : "-";
-    case CELL_MAX:
-        return s->calls ? units_time(text, s->wall_max) : "-";
-    case CELL_GPU:
-        return n->all.kernels ? units_time(text, n->all.gpu) : "-";
-    case CELL_SELF:
-        return s->kernels ? units_time(text, s->gpu) : "-";
-    case CELL_WAITS:
-        return n->all.waits ? units_time(text, n->all.wait) : "-";
-    default:
-        return s->repeat > 0 ? units_time(text, s->repeat_wall / s->repeat) : "-";
-    }
-}
-
-static void put_scope_name(struct page *p, struct grid *g, const struct scope_node *n)
-{
-    const struct scope_sum *s = &n->self;
-    char tag[96] = "";
-    int indent = n->depth * 2 < INDENT_MAX ? (int)n->depth * 2 : INDENT_MAX;
-    if (s->tags)
-        snprintf(tag, sizeof tag, " [%.80s%s]", model_text(p->model, s->tag),
-                 s->tags > 1 ? ", …" : "");
-    grid_put(g, "%*s%s%s%s", indent, "", n->name ? model_text(p->model, n->name) : "(no name)", tag,
-             s->open ? " (never ended)" : "");
-}
-
-/* Averages per iteration stand only where a benchmark loop is shown. */
-static void put_scope_rows(struct page *p, const struct scope_view *v)
-{
-    const struct sum_scopes *s = &p->model->scopes;
-    const struct scope_column *shown[GRID_COLUMNS];
-    struct grid_column columns[GRID_COLUMNS];
-    unsigned count = 0;
-    bool iterations = false;
-    char text[UNITS_TEXT];
-    struct grid g;
-    for (size_t i = 0; i < v->count; i++)
-        iterations |= s->nodes[v->nodes[i]].self.repeat > 0;
-    for (size_t i = 0; i < sizeof scope_columns / sizeof *scope_columns; i++) {
-        const struct scope_column *c = &scope_columns[i];
-        if ((c->wide && p->width < WIDE) || (c->cell == CELL_ITERATION && !iterations))
-            continue;
-        columns[count] = (struct grid_column){c->title, GRID_RIGHT};
-        shown[count++] = c;
-    }
-    columns[count] = (struct grid_column){"scope", GRID_TEXT};
-    grid_init(&g, columns, count + 1);
-    for (size_t i = 0; i < v->count; i++) {
-        const struct scope_node *n = &s->nodes[v->nodes[i]];
-        for (unsigned c = 0; c < count; c++)
-            grid_put(&g, "%s", scope_text(n, shown[c]->cell, text));
-        put_scope_name(p, &g, n);
-    }
-    print_grid(p, &g);
-    grid_fini(&g);
-}
-
-void page_scopes(struct page *p)
-{
-    const struct sum_scopes *s = &p->model->scopes;
-    struct scope_view v;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    int code = scope_view_open(&v, s, p->report->options.top > 0 ? report_top(p->report) : 0);
-    p->code = p->code ? p->code : code;
-    if (code)
-        return;
-    page_heading(p, "Scopes");
-    if (!v.all) {
-        page_text(p, "none: %s.", findings_why_none(p->model, "scopes"));
-        return scope_view_close(&v);
-    }
-    put_scope_rows(p, &v);
-    if (v.count < v.all)
-        page_text(p, "… and %s scopes that took less", units_count(a, (int64_t)(v.all - v.count)));
-    if (!sum_scopes_told(s, SCOPE_KERNELS))
-        page_text(p, "The log does not tell in which scope kernels were launched.");
-    else if (s->nodes[0].self.kernels)
-        page_text(p, "Outside all scopes: %s kernels, %s on the GPU.",
-                  units_count(a, (int64_t)s->nodes[0].self.kernels),
-                  units_time(b, s->nodes[0].self.gpu));
-    scope_view_close(&v);
 }
 
 /* ---- metrics --------------------------------------------------------------------------- */

@@ -37,8 +37,7 @@ static int new_node(struct sum_scopes *s, uint32_t name, uint32_t *node)
     return 0;
 }
 
-/* The node of a handle; the way is shortened for the next time. */
-static uint32_t node_of(struct sum_scopes *s, uint32_t handle)
+uint32_t scope_tree_node(struct sum_scopes *s, uint32_t handle)
 {
     uint32_t at = handle;
     while (s->handles[at] & FORWARD)
@@ -66,6 +65,7 @@ void scope_tree_free(struct sum_scopes *s)
     mem_free(s->instances);
     mem_free(s->slots);
     mem_free(s->stack);
+    scope_kernels_fini(&s->by_kernel);
     memset(s, 0, sizeof *s);
 }
 
@@ -179,6 +179,7 @@ void scope_tree_add(struct scope_sum *a, const struct scope_sum *b)
     a->open += b->open;
     a->wall = cells_sum(a->wall, b->wall);
     a->kernels += b->kernels;
+    a->inherited += b->inherited;
     a->gpu = cells_sum(a->gpu, b->gpu);
     a->copy = cells_sum(a->copy, b->copy);
     a->waits += b->waits;
@@ -261,7 +262,7 @@ int scope_tree_instance(struct sum_scopes *s, int64_t instance, uint32_t *node)
     if (code || !at)
         return code;
     if (*at & HANDLE_MASK) {
-        *node = node_of(s, *at & HANDLE_MASK);
+        *node = scope_tree_node(s, *at & HANDLE_MASK);
         return 0;
     }
     code = new_node(s, SCOPE_PENDING, node);
@@ -275,7 +276,7 @@ int scope_tree_place(struct sum_scopes *s, int64_t instance, int64_t parent, uin
 {
     uint32_t *at, above = 0;
     int code = instance_at(s, instance, &at);
-    uint32_t pending = !code && at && *at & HANDLE_MASK ? node_of(s, *at & HANDLE_MASK) : 0;
+    uint32_t pending = !code && at && *at & HANDLE_MASK ? scope_tree_node(s, *at & HANDLE_MASK) : 0;
     *node = pending;
     if (code || (pending && s->nodes[pending].name != SCOPE_PENDING))
         return code;

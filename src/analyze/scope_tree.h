@@ -34,6 +34,9 @@ int scope_tree_place(struct sum_scopes *s, int64_t instance, int64_t parent, uin
 /* The child of that name, made where it is missing. */
 int scope_tree_child(struct sum_scopes *s, uint32_t parent, uint32_t name, uint32_t *node);
 
+/* The node of a handle; the way is shortened for the next time. */
+uint32_t scope_tree_node(struct sum_scopes *s, uint32_t handle);
+
 /* Sets a flag of an instance that is known. */
 void scope_tree_flag(struct sum_scopes *s, int64_t instance, uint32_t flag);
 

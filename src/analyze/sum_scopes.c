@@ -77,10 +77,7 @@ static int take_open(struct model *m, const struct wire_batch *b, size_t i)
 /* Adds ns of an activity to the node it was launched from. */
 static void add_activity(struct scope_sum *s, enum record_type type, int64_t ns)
 {
-    if (type == RECORD_kernel) {
-        s->kernels++;
-        s->gpu = cells_sum(s->gpu, ns);
-    } else if (type == RECORD_sync) {
+    if (type == RECORD_sync) {
         s->waits++;
         s->wait = cells_sum(s->wait, ns);
     } else {
@@ -91,6 +88,34 @@ static void add_activity(struct scope_sum *s, enum record_type type, int64_t ns)
 bool sum_scopes_told(const struct sum_scopes *s, enum scope_activity a)
 {
     return !s->joins[a].rows || s->joins[a].told;
+}
+
+/* Name of a kernel row's launch configuration: id of model.names, 0 where it is not known. */
+static uint32_t kernel_name(const struct model *m, int64_t config)
+{
+    bool known = config > 0 && (uint64_t)config < m->refs.config_count;
+    uint32_t at = known ? m->refs.configs[config] : 0;
+    return at ? (uint32_t)m->kernels.configs[at].row.name : 0;
+}
+
+/* A kernel of a node. Those outside all scopes are not kept by name: sum_kernels has them. */
+static int add_kernel(struct model *m, uint32_t node, const struct wire_batch *b, size_t row)
+{
+    struct sum_scopes *s = &m->scopes;
+    struct scope_sum *sum = &s->nodes[node].self;
+    int64_t ns = b->col[COL_kernel_duration][row];
+    sum->kernels++;
+    sum->gpu = cells_sum(sum->gpu, ns);
+    if (!node)
+        return 0;
+    sum->inherited += cells_or(b, COL_kernel_inherited, row, 0) == 1;
+    const struct scope_kernel one = {
+        .handle = s->nodes[node].handle,
+        .name = kernel_name(m, cells_or(b, COL_kernel_config, row, 0)),
+        .count = 1,
+        .ns = ns,
+    };
+    return scope_kernels_add(s, &one);
 }
 
 /* Consecutive rows are mostly of one scope: the last one's node is kept. */
@@ -111,7 +136,9 @@ static int take_activities(struct model *m, const struct wire_batch *b, unsigned
         last = instance;
         if (code || !cells_interval(start[i], duration[i], &end))
             continue;
-        if (b->type != RECORD_sync || sum_waits_blocks((int)cells_or(b, COL_sync_kind, i, 0)))
+        if (kind == SCOPE_KERNELS)
+            code = add_kernel(m, node, b, i);
+        else if (b->type != RECORD_sync || sum_waits_blocks((int)cells_or(b, COL_sync_kind, i, 0)))
             add_activity(&s->nodes[node].self, b->type, duration[i]);
     }
     return code;
@@ -134,6 +161,17 @@ int sum_scopes_batch(struct model *m, const struct wire_batch *b)
     }
     for (size_t i = 0; !code && i < b->rows; i++)
         code = b->type == RECORD_scope ? take_scope(m, b, i) : take_open(m, b, i);
+    return code;
+}
+
+static int merge_kernels(struct sum_scopes *s, const struct sum_scopes *from, const uint32_t *twins)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < from->by_kernel.count; i++) {
+        struct scope_kernel more = from->by_kernel.items[i];
+        more.handle = s->nodes[twins[more.handle]].handle;
+        code = scope_kernels_add(s, &more);
+    }
     return code;
 }
 
@@ -160,6 +198,8 @@ int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift
         if (!code)
             scope_tree_add(&s->nodes[twins[n]].self, &o->nodes[n].self);
     }
+    if (!code)
+        code = merge_kernels(s, o, twins);
     s->invalid += o->invalid;
     mem_free(twins);
     return code;
@@ -198,6 +238,7 @@ static int sum_up(struct sum_scopes *s)
         const struct scope_node *node = &s->nodes[order[n]];
         struct scope_sum *up = &s->nodes[node->parent].all;
         up->kernels += node->all.kernels;
+        up->inherited += node->all.inherited;
         up->gpu = cells_sum(up->gpu, node->all.gpu);
         up->copy = cells_sum(up->copy, node->all.copy);
         up->waits += node->all.waits;
@@ -214,6 +255,7 @@ int sum_scopes_finish(struct model *m)
     code = code ? code : count_open(s);
     code = code ? code : scope_tree_adopt(s);
     code = code ? code : sum_up(s);
+    code = code ? code : scope_kernels_finish(s);
     mem_free(s->instances);
     s->instances = NULL;
     s->instance_count = s->instance_cap = 0;

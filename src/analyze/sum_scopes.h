@@ -5,9 +5,12 @@
  * stays, 4 bytes. A child's row comes before its parent's, since rows are written
  * when a scope ends: until then the child hangs under a node without a name,
  * which is merged into the tree when its row comes. Rows of kernels, copies and
- * waits may come before or after those of scopes. Owner's thread. */
+ * waits may come before or after those of scopes; those of launch configurations come
+ * before the kernels that refer to them. Owner's thread. */
 #ifndef GPUFL_ANALYZE_SUM_SCOPES_H
 #define GPUFL_ANALYZE_SUM_SCOPES_H
+
+#include "analyze/scope_kernels.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +29,9 @@ struct scope_sum {
     uint64_t open;                    /* that never did */
     int64_t wall, wall_min, wall_max; /* of those that ended; min and max where calls > 0 */
     uint64_t kernels;
-    int64_t gpu;  /* kernels */
-    int64_t copy; /* copies and fills */
+    uint64_t inherited; /* of the kernels: launched by a thread without a scope of its own */
+    int64_t gpu;        /* kernels */
+    int64_t copy;       /* copies and fills */
     uint64_t waits;
     int64_t wait;        /* synchronizations that block the host */
     int64_t repeat;      /* iterations of benchmark loops */
@@ -43,6 +47,8 @@ struct scope_node {
     uint32_t depth;               /* 0: outermost; after finish */
     struct scope_sum self;        /* joined to this path itself */
     struct scope_sum all;         /* gpu, copy, wait and counts with all below; after finish */
+    uint32_t first_kernel;        /* place of its own in by_kernel.items; after finish */
+    uint32_t kernel_names;        /* how many stand there */
 };
 
 /* Of the rows of a kind: how many there are, and of how many the log tells the scope. */
@@ -65,6 +71,7 @@ struct sum_scopes {
     size_t slot_count, slot_used;
     uint32_t *stack; /* owned: for walks, since nesting may be of any depth */
     size_t stack_cap;
+    struct scope_kernels by_kernel;
     uint32_t other, lost; /* names: "(other)", "(not recorded)" */
     struct scope_join joins[SCOPE_ACTIVITIES];
     uint64_t invalid; /* rows without a usable interval or instance */

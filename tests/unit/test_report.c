@@ -122,6 +122,11 @@ static void test_json(void **state)
         {"scopes/0/gpu_ns", 148780000},
         {"scopes/1/calls", 40},
         {"scopes/1/wait_ns", 136000000},
+        {"scopes/2/by_kernel/0/count", 40},
+        {"scopes/2/by_kernel/0/total_ns", 120000000},
+        {"scopes/2/by_kernel/1/total_ns", 20000000},
+        {"scopes/2/other_kernels/count", 0},
+        {"scopes/2/inherited_kernels", 0},
         {"scopes/4/iteration_ns", 600000},
         {"vendor_overhead/0/total_ns", 85000},
     };
@@ -288,6 +293,59 @@ static void test_idle_device(void **state)
     assert_non_null(strstr(text, "\n  1 other GPU had no work.\n"));
     assert_null(strstr(text, "kernels ran 0.0 %"));
     free(text);
+}
+
+/* A scope with more kernels than a page shows, some launched by a thread without scopes. */
+static void test_scope_kernels(void **state)
+{
+    enum { NAMES = 9, EACH = 2 };
+    struct make_log l;
+    struct scope_row scope = {.start = 1000, .duration = 90000, .instance = 1, .name = 3};
+    struct ledger_row ledger;
+    (void)state;
+    make_log_init(&l, "scopes");
+    make_log_header(&l, "device", 1);
+    make_log_names(&l, "Test GPU", "GPU-9", "step", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8",
+                   "_ZN1n2k9EPf", NULL);
+    make_log_device(&l);
+    for (int64_t i = 1; i <= NAMES; i++)
+        make_log_config(&l, i, 3 + i);
+    for (int64_t i = 0; i < (int64_t)NAMES * EACH; i++) {
+        struct kernel_row k;
+        MAKE_UNKNOWN(k);
+        k.start = 2000 + i * 1000;
+        k.duration = 10 * (i % NAMES + 1);
+        k.config = i % NAMES + 1;
+        k.stream = 1;
+        k.scope = 1;
+        k.inherited = i < 5;
+        make_log_rows(&l, RECORD_kernel, &k, 1);
+    }
+    make_log_rows(&l, RECORD_scope, &scope, 1);
+    MAKE_UNKNOWN(ledger);
+    ledger.launches_shared = 3;
+    make_log_rows(&l, RECORD_ledger, &ledger, 1);
+    make_log_write(&l, tmpdir, "device.log");
+    make_log_fini(&l);
+    char *text = report_ok(tmpdir_path("scopes"), GPUFL_REPORT_TEXT, 80, false);
+    const char *page = strstr(text, "\nScopes\n");
+    assert_non_null(page);
+    assert_non_null(strstr(page, "scope, · kernel\n"));
+    assert_non_null(strstr(page, "  step\n"));
+    assert_non_null(strstr(page, "· n::k9\n"));
+    assert_non_null(strstr(page, "· k7\n"));
+    assert_null(strstr(page, "· k6\n"));
+    assert_non_null(strstr(page, "· 6 more kernels\n"));
+    assert_non_null(strstr(page, "5 of 18 kernels inherited: launched by a thread without scopes"));
+    assert_non_null(strstr(page, "3 launches of threads without scopes left outside"));
+    free(text);
+    json_t *root = parse(report_ok(tmpdir_path("scopes"), GPUFL_REPORT_JSON, 80, false));
+    assert_int_equal(number(root, "scopes/0/inherited_kernels"), 5);
+    assert_int_equal(number(root, "scopes/0/self_inherited_kernels"), 5);
+    assert_int_equal(number(root, "scopes/0/by_kernel/0/total_ns"), 180);
+    assert_int_equal(number(root, "scopes/0/by_kernel/8/count"), EACH);
+    assert_int_equal(number(root, "outside_scopes/launches_shared"), 3);
+    json_decref(root);
 }
 
 /* A log without kernels says why; nothing is divided by zero. */
@@ -461,6 +519,7 @@ int main(void)
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_simulated_and_unclean),
         cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_scope_kernels),
         cmocka_unit_test(test_idle_device),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_several),

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-enum { INSTANCES = 4000, THREADS = 3, NAMES = 4, PATHS = 4096, DEPTH = 5 };
+enum { INSTANCES = 4000, THREADS = 3, NAMES = 4, PATHS = 4096, DEPTH = 5, KERNELS = 3 };
 
 static struct intern *names;
 static uint64_t seed = 88172645463325252ull;
@@ -34,7 +34,7 @@ static uint64_t random_next(void)
 static int set_up(void **state)
 {
     (void)state;
-    return intern_open(&names, 1 << 20, 1 << 28);
+    return intern_open(&names, 1 << 22, 1 << 28);
 }
 
 static int tear_down(void **state)
@@ -46,8 +46,10 @@ static int tear_down(void **state)
 
 /* What a path should have: the path is a number to base NAMES + 1. */
 struct expected {
-    uint64_t calls, open, kernels;
+    uint64_t calls, open, kernels, inherited;
     int64_t wall, gpu;
+    uint64_t counts[KERNELS + 1]; /* by launch configuration; 0: not known */
+    int64_t times[KERNELS + 1];
 };
 
 struct instance {
@@ -87,10 +89,25 @@ static int put_scope(struct model *m, int64_t id, int64_t end)
     return rows_of(m, RECORD_scope, &r, 1);
 }
 
+static int put_launch(struct model *m, int64_t scope, int64_t ns, int config, bool inherited)
+{
+    struct kernel_row r = {
+        .start = 1, .duration = ns, .scope = scope, .config = config, .inherited = inherited};
+    return rows_of(m, RECORD_kernel, &r, 1);
+}
+
 static int put_kernel(struct model *m, int64_t scope, int64_t ns)
 {
-    struct kernel_row r = {.start = 1, .duration = ns, .scope = scope};
-    return rows_of(m, RECORD_kernel, &r, 1);
+    return put_launch(m, scope, ns, 0, false);
+}
+
+static void expect_launch(struct expected *e, int64_t ns, int config, bool inherited)
+{
+    e->kernels++;
+    e->gpu += ns;
+    e->inherited += inherited;
+    e->counts[config]++;
+    e->times[config] += ns;
 }
 
 /* A program: opens, closes, launches. Kernels are delivered with the scopes, or all later. */
@@ -98,6 +115,8 @@ static int run(struct model *m, bool kernels_last)
 {
     static struct {
         int64_t scope, ns;
+        int config;
+        bool inherited;
     } later[INSTANCES * 2];
     int64_t stack[THREADS][DEPTH];
     int depth[THREADS] = {0}, code = 0;
@@ -123,26 +142,33 @@ static int run(struct model *m, bool kernels_last)
         } else if (what == 3 && waiting < INSTANCES * 2) {
             int64_t ns = (int64_t)(random_next() % 1000);
             int64_t path = top ? instances[top].path : 0;
-            expected[path].kernels++;
-            expected[path].gpu += ns;
-            if (kernels_last)
-                later[waiting].scope = top, later[waiting++].ns = ns;
-            else
-                code = put_kernel(m, top, ns);
+            int config = (int)(random_next() % (KERNELS + 1));
+            bool inherited = top && random_next() % 4 == 0;
+            expect_launch(&expected[path], ns, config, inherited);
+            if (kernels_last) {
+                later[waiting].scope = top, later[waiting].ns = ns;
+                later[waiting].config = config, later[waiting++].inherited = inherited;
+            } else {
+                code = put_launch(m, top, ns, config, inherited);
+            }
         }
     }
     for (size_t i = 0; !code && i < waiting; i++)
-        code = put_kernel(m, later[i].scope, later[i].ns);
+        code = put_launch(m, later[i].scope, later[i].ns, later[i].config, later[i].inherited);
     return code;
 }
 
 static struct model *new_model(void)
 {
     static struct model m;
-    static const char *const texts[] = {"", "a", "b", "c", "d"};
+    static const char *const texts[] = {"", "a", "b", "c", "d", "1", "2", "3"};
     model_init(&m, names);
-    for (uint32_t i = 1; i <= NAMES; i++)
+    for (uint32_t i = 1; i <= NAMES + KERNELS; i++)
         assert_int_equal(model_name(&m, i, texts[i], 1), 0);
+    for (int64_t i = 1; i <= KERNELS; i++) {
+        struct config_row c = {.id = i, .name = NAMES + i};
+        assert_int_equal(rows_of(&m, RECORD_config, &c, 1), 0);
+    }
     return &m;
 }
 
@@ -154,6 +180,27 @@ static int64_t path_of(const struct model *m, uint32_t node)
         scale *= NAMES + 1;
     }
     return path;
+}
+
+/* A scope's kernels: longest first, each with what was launched there, and no other. */
+static void check_kernels(const struct model *m, uint32_t n, const struct expected *e)
+{
+    const struct scope_node *node = &m->scopes.nodes[n];
+    const struct scope_kernel *k = m->scopes.by_kernel.items + node->first_kernel;
+    size_t different = 0;
+    for (int i = 0; i <= KERNELS; i++)
+        different += e->counts[i] > 0;
+    assert_int_equal(node->kernel_names, different);
+    for (uint32_t i = 0; i < node->kernel_names; i++) {
+        const char *name = model_text(m, k[i].name);
+        int config = *name ? *name - '0' : 0;
+        assert_in_range(config, 0, KERNELS);
+        assert_int_equal(k[i].handle, n);
+        assert_int_equal(k[i].count, e->counts[config]);
+        assert_int_equal(k[i].ns, e->times[config]);
+        assert_true(!i || k[i - 1].ns >= k[i].ns);
+    }
+    assert_int_equal(node->self.inherited, e->inherited);
 }
 
 static void check(const struct model *m)
@@ -168,6 +215,7 @@ static void check(const struct model *m)
         assert_int_equal(node->self.wall, e->wall);
         assert_int_equal(node->self.kernels, e->kernels);
         assert_int_equal(node->self.gpu, e->gpu);
+        check_kernels(m, n, e);
         calls += e->calls;
         kernels += e->kernels;
         seen++;
@@ -212,6 +260,11 @@ static void test_merge(void **state)
             sums[p].kernels += expected[p].kernels;
             sums[p].wall += expected[p].wall;
             sums[p].gpu += expected[p].gpu;
+            sums[p].inherited += expected[p].inherited;
+            for (int k = 0; k <= KERNELS; k++) {
+                sums[p].counts[k] += expected[p].counts[k];
+                sums[p].times[k] += expected[p].times[k];
+            }
         }
     }
     assert_int_equal(model_settle(&all), 0);
@@ -324,6 +377,51 @@ static void test_too_many_paths(void **state)
     model_fini(m);
 }
 
+/* Openings of one path and kernels that come before their rows: pairs fall together, so that the
+ * table does not grow with the openings. */
+static void test_folding(void **state)
+{
+    enum { OPENINGS = 100000 };
+    (void)state;
+    struct model *m = new_model();
+    for (int64_t i = 1; i <= OPENINGS; i++) {
+        assert_int_equal(put_launch(m, i, 5, 1 + (int)(i % KERNELS), false), 0);
+        struct scope_row r = {.start = i, .duration = 1, .instance = i, .name = 1};
+        assert_int_equal(rows_of(m, RECORD_scope, &r, 1), 0);
+    }
+    assert_true(m->scopes.by_kernel.slot_count <= 64);
+    assert_int_equal(model_finish(m), 0);
+    assert_int_equal(m->scopes.by_kernel.count, KERNELS);
+    assert_int_equal(m->scopes.by_kernel.items[0].ns, (OPENINGS / KERNELS + 1) * 5);
+    model_fini(m);
+}
+
+/* More pairs than are kept: what is left out is in the scope's sum. */
+static void test_too_many_kernels(void **state)
+{
+    enum { MADE = SCOPE_PAIRS + 1000, AT_ONCE = 4096 };
+    (void)state;
+    struct model *m = new_model();
+    static struct kernel_row rows[AT_ONCE];
+    for (int64_t i = 0; i < MADE; i++) {
+        char name[32];
+        uint32_t id = (uint32_t)i + 100;
+        int len = snprintf(name, sizeof name, "kernel %u", id);
+        struct config_row c = {.id = (int64_t)id, .name = (int64_t)id};
+        assert_int_equal(model_name(m, id, name, (size_t)len), 0);
+        assert_int_equal(rows_of(m, RECORD_config, &c, 1), 0);
+        rows[i % AT_ONCE] =
+            (struct kernel_row){.start = 1, .duration = 2, .scope = 1, .config = (int64_t)id};
+        if ((i + 1) % AT_ONCE == 0 || i + 1 == MADE)
+            assert_int_equal(rows_of(m, RECORD_kernel, rows, (size_t)(i % AT_ONCE) + 1), 0);
+    }
+    assert_int_equal(model_finish(m), 0);
+    assert_int_equal(m->scopes.by_kernel.count, SCOPE_PAIRS);
+    assert_int_equal(m->scopes.nodes[0].all.kernels, MADE);
+    assert_int_equal(m->scopes.nodes[0].all.gpu, 2 * (int64_t)MADE);
+    model_fini(m);
+}
+
 static void test_no_memory(void **state)
 {
     uint64_t before = seed;
@@ -349,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_random_trees), cmocka_unit_test(test_merge),
         cmocka_unit_test(test_deep),         cmocka_unit_test(test_open_and_lost),
         cmocka_unit_test(test_circles),      cmocka_unit_test(test_too_many_paths),
+        cmocka_unit_test(test_folding),      cmocka_unit_test(test_too_many_kernels),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
