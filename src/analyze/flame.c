@@ -36,7 +36,8 @@ static void put_step(const struct model *m, const struct stacks_step *s, struct 
         unnamed.function = 0;
         unnamed.inlined = false;
         stacks_put_step(m, &unnamed, FRAME_COLUMNS, &where);
-        buf_printf(line, " (%s)", buf_cstr(&where));
+        if (!stacks_step_nowhere(s))
+            buf_printf(line, " (%s)", buf_cstr(&where));
         if (buf_error(&where))
             line->error = buf_error(&where);
     } else {

@@ -112,7 +112,7 @@ void insight_put_where(const struct model *m, uint32_t place, struct buf *out)
         return;
     buf_str(out, " at ");
     stacks_put_place(m, place, out);
-    if (!p->function)
+    if (!p->function || stacks_place_is_function(p))
         return;
     buf_str(out, " in ");
     stacks_put_function(m, p->function, COLUMNS, out);

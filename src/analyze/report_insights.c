@@ -189,7 +189,7 @@ static void put_line_row(struct page *page, const struct sync_line *l, struct gr
     buf_init(&place, TEXT_MAX);
     buf_init(&function, TEXT_MAX);
     put_place(m, l, &place);
-    if (p)
+    if (p && !stacks_place_is_function(p))
         stacks_put_function(m, p->function, FUNCTION_COLUMNS, &function);
     grid_put(g, "%s", units_count(a, (int64_t)l->count));
     grid_put(g, "%s", units_time(b, blocked));

@@ -142,12 +142,11 @@ static int take_frame(struct model *m, const struct wire_batch *b, size_t i)
     if (kind == STACKS_NATIVE) {
         f.module = id_cell(b, COL_frame_module, i, MODULES_MAX);
         f.offset = cells_or(b, COL_frame_offset, i, 0);
-    } else {
-        f.function = model_name_cell(m, cells_get(b, COL_frame_function, i));
-        f.file = model_name_cell(m, cells_get(b, COL_frame_file, i));
-        f.line = line_cell(b, COL_frame_line, i);
-        f.first_line = line_cell(b, COL_frame_first_line, i);
     }
+    f.function = model_name_cell(m, cells_get(b, COL_frame_function, i));
+    f.file = model_name_cell(m, cells_get(b, COL_frame_file, i));
+    f.line = line_cell(b, COL_frame_line, i);
+    f.first_line = line_cell(b, COL_frame_first_line, i);
     r->frames[id] = f;
     return 0;
 }
@@ -505,7 +504,9 @@ static void fill_step(const struct stacks *s, const struct stacks_frame *f, uint
                                  .module = f->module,
                                  .offset = f->offset,
                                  .kind = (enum stacks_kind)f->kind,
-                                 .status = STACKS_NOT_LOOKED_UP};
+                                 .status = f->line       ? STACKS_LINE
+                                           : f->function ? STACKS_FUNCTION_ONLY
+                                                         : STACKS_NOT_LOOKED_UP};
     if (level >= f->symbols)
         return;
     const struct stacks_symbol *y = &s->symbols[f->symbol + level];

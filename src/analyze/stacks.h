@@ -47,7 +47,7 @@ struct stacks_module {
 
 struct stacks_frame {
     int64_t offset;           /* native: address in the file */
-    int64_t line, first_line; /* Python; 0: unknown */
+    int64_t line, first_line; /* as the log has them; 0: unknown */
     uint32_t kind, module, function, file;
     /* not of the key: */
     uint32_t symbol, symbols; /* first in stacks.symbols and how many, innermost first */
@@ -125,6 +125,12 @@ static inline const struct stacks_place *stacks_place_at(const struct stacks *s,
                : NULL;
 }
 
+/* A function is all that is known of the place: it stands for the line, too. */
+static inline bool stacks_place_is_function(const struct stacks_place *p)
+{
+    return p->symbol && !p->file && !p->module;
+}
+
 /* One function of a stack: a frame, or a function that was inlined into it. */
 struct stacks_step {
     uint32_t function, file; /* names; 0: unknown */
@@ -135,6 +141,12 @@ struct stacks_step {
     enum stacks_status status; /* native */
     bool inlined;
 };
+
+/* Nothing tells where it is. */
+static inline bool stacks_step_nowhere(const struct stacks_step *step)
+{
+    return !step->file && !step->module && !step->offset;
+}
 
 /* {.node = n} walks the stack of node n, innermost first. */
 struct stacks_walk {
@@ -147,7 +159,8 @@ bool stacks_next(const struct stacks *s, struct stacks_walk *w, struct stacks_st
 /* The path of a module's file; "" where it is not known. */
 const char *stacks_module_path(const struct model *m, uint32_t module);
 
-/* "train.py:90", "libfoo.so+0x1a2b", "<driver-internal>"; "" for place 0. Not cleaned. */
+/* "train.py:90", "libfoo.so+0x1a2b", "<driver-internal>", "train_step()" where no more is known;
+ * "" for place 0. Not cleaned. */
 void stacks_put_place(const struct model *m, uint32_t place, struct buf *out);
 /* "train_step()": the demangled function in at most `width` columns; "" where unknown. */
 void stacks_put_function(const struct model *m, uint32_t function, size_t width, struct buf *out);

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { PLACE_WIDTH = 40 /* of a function that stands for a place */ };
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -41,6 +43,8 @@ void stacks_put_place(const struct model *m, uint32_t place, struct buf *out)
     const struct stacks_place *p = stacks_place_at(&m->stacks, place);
     if (p && p->mark)
         buf_str(out, model_text(m, p->mark));
+    else if (p && stacks_place_is_function(p))
+        stacks_put_function(m, p->symbol, PLACE_WIDTH, out);
     else if (p)
         put_where(m, p->file, p->line, p->module, p->offset, out);
 }
@@ -70,9 +74,11 @@ void stacks_put_step(const struct model *m, const struct stacks_step *step, size
         buf_str(out, model_text(m, step->function));
         return;
     }
-    put_where(m, step->file, step->line, step->module, step->function ? 0 : step->offset, out);
-    if (step->function) {
-        buf_str(out, " ");
+    bool nameless = !step->function;
+    if (nameless || !stacks_step_nowhere(step))
+        put_where(m, step->file, step->line, step->module, nameless ? step->offset : 0, out);
+    if (!nameless) {
+        buf_str(out, stacks_step_nowhere(step) ? "" : " ");
         stacks_put_function(m, step->function, width, out);
     }
     if (step->inlined)

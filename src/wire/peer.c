@@ -16,9 +16,11 @@
 enum {
     ROWS_MAX = 1 << 18, /* of a line; more is damage */
     NAMES_MAX = 1 << 22,
+    STACKS_MAX = 1 << 20, /* different texts of stacks; further ones are "(other)" */
 };
 
-#define NAME_BYTES_MAX ((size_t)1 << 30)
+#define NAME_BYTES_MAX  ((size_t)1 << 30)
+#define STACK_BYTES_MAX ((size_t)256 << 20)
 
 struct peer_type {
     const char *name;
@@ -88,7 +90,10 @@ int peer_open(struct peer **out, struct decode_stats *stats)
     rowset_init(&p->streams, 3, 3);
     rowset_init(&p->scopes, 1, PEER_OPEN_CELLS);
     rowset_init(&p->paths, 2, PEER_PATH_CELLS);
-    if (!intern_open(&p->names, NAMES_MAX, NAME_BYTES_MAX))
+    rowset_init(&p->frames, PEER_FRAME_KEY, PEER_FRAME_KEY);
+    rowset_init(&p->stacks, 2, 2);
+    if (!intern_open(&p->names, NAMES_MAX, NAME_BYTES_MAX) &&
+        !intern_open(&p->stack_texts, STACKS_MAX, STACK_BYTES_MAX))
         return 0;
     peer_close(p);
     *out = NULL;
@@ -101,10 +106,14 @@ void peer_close(struct peer *p)
         return;
     if (p->names)
         intern_close(p->names);
+    if (p->stack_texts)
+        intern_close(p->stack_texts);
     buf_fini(&p->text);
     buf_fini(&p->path);
     mem_free(p->kernel_names.ids);
     mem_free(p->scope_names.ids);
+    mem_free(p->functions.ids);
+    mem_free(p->stack_ids.ids);
     for (int i = 0; i < RECORD_COUNT; i++)
         mem_free(p->queues[i].rows);
     mem_free(p->columns);
@@ -112,10 +121,13 @@ void peer_close(struct peer *p)
     mem_free(p->kernels.cells);
     mem_free(p->kernel_config);
     mem_free(p->kernel_scope);
+    mem_free(p->kernel_stack);
     rowset_fini(&p->configs);
     rowset_fini(&p->streams);
     rowset_fini(&p->scopes);
     rowset_fini(&p->paths);
+    rowset_fini(&p->frames);
+    rowset_fini(&p->stacks);
     mem_free(p);
 }
 

@@ -54,6 +54,7 @@ void peer_syncs(struct peer *p)
             peer_stream(p, p->only_device, number == CELL_NULL ? context : CELL_NULL, number);
         row.event = peer_cell(&p->rows, i, PEER_sync_event_id);
         row.correlation = peer_cell(&p->rows, i, PEER_sync_corr_id);
+        row.stack = peer_stack(p, peer_cell(&p->rows, i, PEER_sync_function_id));
         peer_add(p, RECORD_sync, &row);
     }
 }

@@ -24,7 +24,8 @@ void peer_kernels(struct peer *p)
 {
     size_t n = p->rows.count;
     if (mem_grow(&p->kernel_config, &p->kernel_config_cap, n, sizeof(int64_t), SIZE_MAX / 16) ||
-        mem_grow(&p->kernel_scope, &p->kernel_scope_cap, n, sizeof(int64_t), SIZE_MAX / 16)) {
+        mem_grow(&p->kernel_scope, &p->kernel_scope_cap, n, sizeof(int64_t), SIZE_MAX / 16) ||
+        mem_grow(&p->kernel_stack, &p->kernel_stack_cap, n, sizeof(int64_t), SIZE_MAX / 16)) {
         peer_fail(p, GPUFL_E_NOMEM);
         return;
     }
@@ -37,6 +38,7 @@ void peer_kernels(struct peer *p)
     for (size_t i = 0; i < n; i++) {
         p->kernel_config[i] = 0;
         p->kernel_scope[i] = CELL_NULL;
+        p->kernel_stack[i] = CELL_NULL;
     }
 }
 
@@ -117,7 +119,7 @@ struct detail {
     int64_t correlation, shared_static, local_bytes, local_total, local_per_thread;
     int64_t occupancy, by_regs, by_shared, by_blocks, max_blocks; /* shares in millionths */
     int64_t cache_requested, cache_executed, shared_executed;
-    struct span grid, block, limiter, scope;
+    struct span grid, block, limiter, scope, stack;
 };
 
 #define D(name, kind, member) FIELD(detail, name, kind, member)
@@ -140,6 +142,7 @@ static const struct field detail_fields[] = {
     D("cache_config_executed", INT, cache_executed),
     D("shared_mem_executed_bytes", INT, shared_executed),
     D("user_scope", TEXT, scope),
+    D("stack_trace", TEXT, stack),
 };
 
 /* "(4,1,1)" */
@@ -220,6 +223,7 @@ void peer_detail(struct peer *p, struct scan s)
     fill_config(p, &d, &c);
     p->kernel_config[row] = config_id(p, &c);
     p->kernel_scope[row] = d.scope.at ? peer_scope_of(p, d.scope) : CELL_NULL;
+    p->kernel_stack[row] = d.stack.len ? peer_stack_of(p, d.stack) : CELL_NULL;
     if (row >= p->kernel_next)
         p->kernel_next = row + 1;
 }
@@ -236,6 +240,7 @@ void peer_pending_kernels(struct peer *p)
             peer_stream(p, p->only_device, CELL_NULL, peer_cell(k, i, PEER_kernel_stream_id));
         row.correlation = peer_cell(k, i, PEER_kernel_corr_id);
         row.scope = p->kernel_scope[i];
+        row.stack = p->kernel_stack[i];
         row.external_kind = peer_cell(k, i, PEER_kernel_external_kind);
         row.external_id = peer_cell(k, i, PEER_kernel_external_id);
         if (!row.config) {

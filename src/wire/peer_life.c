@@ -221,18 +221,24 @@ void peer_late_header(struct peer *p)
 
 /* ---- dictionaries -------------------------------------------------------------------------- */
 
-static void define(struct peer *p, struct peer_dict *d, int64_t id, struct span text)
+int peer_dict_reserve(struct peer *p, struct peer_dict *d, uint32_t id)
 {
     size_t before = d->cap;
-    if (id <= 0 || id >= DICT_MAX)
-        return;
     if (mem_grow(&d->ids, &d->cap, (size_t)id + 1, sizeof *d->ids, DICT_MAX)) {
         peer_fail(p, GPUFL_E_NOMEM);
-        return;
+        return GPUFL_E_NOMEM;
     }
     if (d->cap > before)
         memset(d->ids + before, 0, (d->cap - before) * sizeof *d->ids);
-    d->ids[id] = (uint32_t)peer_name_span(p, text);
+    return 0;
+}
+
+/* Texts of stacks are kept aside until a row refers to them. */
+static void define(struct peer *p, struct peer_dict *d, int64_t id, struct span text)
+{
+    if (id <= 0 || id >= DICT_MAX || peer_dict_reserve(p, d, (uint32_t)id))
+        return;
+    d->ids[id] = d == &p->functions ? peer_stack_text(p, text) : (uint32_t)peer_name_span(p, text);
 }
 
 /* An object of "<id>":"<text>". */
@@ -249,22 +255,25 @@ static void read_dictionary(struct peer *p, struct peer_dict *d, struct scan s)
 }
 
 struct dictionaries {
-    struct span kernels, scopes;
+    struct span kernels, scopes, functions;
 };
 
 static const struct field dictionary_fields[] = {
     {"kernel_dict", FIELD_VALUE, offsetof(struct dictionaries, kernels)},
     {"scope_name_dict", FIELD_VALUE, offsetof(struct dictionaries, scopes)},
+    {"function_dict", FIELD_VALUE, offsetof(struct dictionaries, functions)},
 };
 
 void peer_dictionary(struct peer *p, struct scan s)
 {
-    struct dictionaries d = {{NULL, 0}, {NULL, 0}};
-    fields_read(s, dictionary_fields, 2, &d);
+    struct dictionaries d = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    fields_read(s, dictionary_fields, 3, &d);
     if (d.kernels.len)
         read_dictionary(p, &p->kernel_names, scan_of(d.kernels));
     if (d.scopes.len)
         read_dictionary(p, &p->scope_names, scan_of(d.scopes));
+    if (d.functions.len)
+        read_dictionary(p, &p->functions, scan_of(d.functions));
 }
 
 /* ---- capabilities -------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
  *   peer_events.c event rows other than kernels and scopes
  *   peer_kernel.c kernel batches and their detail lines
  *   peer_scope.c  scopes, and the paths that stand for them
+ *   peer_stack.c  call stacks
  *
  * Handlers queue rows and go on; the first failure (out of memory, or a result
  * of the visitor) sticks in peer.code, ends the line and is the feed's result. */
@@ -25,6 +26,7 @@ enum {
     PEER_DEPTHS = 64,    /* of scopes; deeper ones have no known parent */
     PEER_OPEN_CELLS = 9, /* widths of peer.scopes and peer.paths: see peer_scope.c */
     PEER_PATH_CELLS = 3,
+    PEER_FRAME_KEY = 3,     /* function, file, line */
     PEER_SET_MAX = 1 << 20, /* configs, streams, paths and open scopes of a session, each */
 };
 
@@ -68,6 +70,11 @@ struct peer {
     uint32_t named;
     struct buf text; /* unescaped strings of the present line */
     struct peer_dict kernel_names, scope_names;
+    struct peer_dict functions; /* texts of their stacks: ids of stack_texts */
+
+    struct intern *stack_texts; /* owned: as their log has them */
+    struct peer_dict stack_ids; /* by text: our stack, 0: not read yet; see peer_stack.c */
+    struct rowset frames, stacks;
     struct peer_queue queues[RECORD_COUNT];
     int64_t *columns; /* owned: a batch on its way out */
     size_t column_cap;
@@ -86,7 +93,8 @@ struct peer {
     struct peer_rows kernels; /* the batch that waits for its details */
     int64_t *kernel_config;   /* owned, by row of kernels: config id, 0: no detail yet */
     int64_t *kernel_scope;    /* owned, by row: instance, CELL_NULL: unknown */
-    size_t kernel_config_cap, kernel_scope_cap;
+    int64_t *kernel_stack;    /* owned, by row: stack, CELL_NULL: unknown */
+    size_t kernel_config_cap, kernel_scope_cap, kernel_stack_cap;
     size_t kernel_next;    /* the row whose detail should come next */
     unsigned kernel_seeks; /* details that came out of order in this batch */
     struct rowset configs, streams;
@@ -127,6 +135,9 @@ int64_t *peer_set_put(struct peer *p, struct rowset *s, const int64_t *key, bool
 /* Our ids of streams and devices; number or context may be CELL_NULL. */
 int64_t peer_stream(struct peer *p, int64_t device, int64_t context, int64_t number);
 int64_t peer_device(struct peer *p, int64_t id);
+
+/* Room for an id; not 0: a failure. */
+int peer_dict_reserve(struct peer *p, struct peer_dict *d, uint32_t id);
 
 /* base + dt, or CELL_NULL where that is no time. */
 int64_t peer_time(int64_t base, int64_t dt);
@@ -169,6 +180,13 @@ void peer_pending_kernels(struct peer *p);
 
 /* Instance that stands for a user_scope: 0 none, CELL_NULL unknown. */
 int64_t peer_scope_of(struct peer *p, struct span user_scope);
+
+/* Id of a stack's text, 0: empty. */
+uint32_t peer_stack_text(struct peer *p, struct span escaped);
+
+/* Our stack of a text, of a function_id: 0 none, CELL_NULL unknown. */
+int64_t peer_stack_of(struct peer *p, struct span escaped);
+int64_t peer_stack(struct peer *p, int64_t function);
 
 /* A cell of a batch. */
 static inline int64_t peer_cell(const struct peer_rows *r, size_t row, unsigned column)

@@ -24,6 +24,11 @@ static const char *const kinds[] = {
     "{\"type\":\"memset_event\",\"device_id\":\"0\",\"stream_id\":\"7\",\"start_ns\":1}",
     "{\"type\":\"capture_capabilities\",\"capabilities\":[{\"feature\":\"x\"},{}]}",
     "{\"type\":\"nvtx_marker_event\",\"name\":\"fwd\"}",
+    "{\"type\":\"dictionary_update\",\"session_id\":\"s\",\"function_dict\":"
+    "{\"1\":\"main|f (a.py:9)|g@/b.cu\",\"2\":\"operator|\"}}",
+    BATCH("synchronization_event_batch",
+          "\"base_time_ns\":0,\"rows\":[[1,2,3,4,0,6,7,1],[1,2,4,0,0,6,7,2]]"),
+    "{\"type\":\"kernel_detail\",\"corr_id\":5,\"stack_trace\":\"main|f (a.py:9)|h\"}",
     "{\"type\":\"shutdown\",\"ts_ns\":9}",
 };
 

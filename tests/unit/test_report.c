@@ -348,6 +348,52 @@ static void test_scope_kernels(void **state)
     json_decref(root);
 }
 
+/* The public client's waits have stacks of functions: lines, findings and flame graphs of them. */
+static void test_their_stacks(void **state)
+{
+    enum { STEPS = 20, KERNELS = 4 };
+    struct make_log l;
+    char row[160];
+    (void)state;
+    make_log_init(&l, "theirs");
+    make_log_text(&l, "{\"type\":\"job_start\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"theirs\","
+                      "\"ts_ns\":1000,\"gpu_static_devices\":[{\"id\":0,\"name\":\"g\"}]}\n"
+                      "{\"type\":\"dictionary_update\",\"session_id\":\"theirs\","
+                      "\"function_dict\":{\"1\":\"main|toy::step(float*)|cudaDeviceSynchronize\","
+                      "\"2\":\"main|run (train.py:90)\"}}\n"
+                      "{\"type\":\"kernel_event_batch\",\"session_id\":\"theirs\","
+                      "\"base_time_ns\":1000,\"rows\":[[0,0,7,9,1000,0,0,0,0,0]");
+    for (int i = 0; i < STEPS * KERNELS; i++) {
+        snprintf(row, sizeof row, ",[%d,0,7,20000,%d,0,0,0,0,0]",
+                 i / KERNELS * 1000000 + i % KERNELS * 30000, i / KERNELS * 10 + i % KERNELS + 1);
+        make_log_text(&l, row);
+    }
+    make_log_text(&l, "]}\n{\"type\":\"synchronization_event_batch\",\"session_id\":\"theirs\","
+                      "\"base_time_ns\":1000,\"rows\":[[0,1,4,0,0,1,999,2]");
+    for (int i = 0; i < STEPS; i++) {
+        snprintf(row, sizeof row, ",[%d,800000,4,0,0,1,%d,1]", i * 1000000 + 100000, i * 10 + 9);
+        make_log_text(&l, row);
+    }
+    make_log_text(&l, "]}\n{\"type\":\"shutdown\",\"session_id\":\"theirs\",\"ts_ns\":20001000}\n");
+    make_log_write(&l, tmpdir, "device.1.log");
+    make_log_fini(&l);
+    char *text = report_ok(tmpdir_path("theirs"), GPUFL_REPORT_TEXT, 120, false);
+    assert_non_null(
+        strstr(text, "In-loop sync × 20 — likely blocking GPU pipelining at toy::step()"));
+    assert_non_null(strstr(text, "\nSynchronization by line\n"));
+    assert_non_null(strstr(text, "train.py:90  run()\n"));
+    free(text);
+    json_t *root = parse(report_ok(tmpdir_path("theirs"), GPUFL_REPORT_JSON, 80, false));
+    assert_int_equal(number(root, "synchronization_lines/lines/0/calls"), STEPS);
+    assert_int_equal(number(root, "synchronization_lines/lines/0/blocked_ns"), STEPS * 800000);
+    assert_int_equal(number(root, "synchronization_lines/lines/1/line"), 90);
+    json_t *first =
+        json_array_get(json_object_get(json_object_get(root, "synchronization_lines"), "lines"), 0);
+    assert_string_equal(json_string_value(json_object_get(first, "function")), "toy::step(float*)");
+    assert_true(json_is_null(json_object_get(first, "file")));
+    json_decref(root);
+}
+
 /* A log without kernels says why; nothing is divided by zero. */
 static void test_empty(void **state)
 {
@@ -520,6 +566,7 @@ int main(void)
         cmocka_unit_test(test_simulated_and_unclean),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_scope_kernels),
+        cmocka_unit_test(test_their_stacks),
         cmocka_unit_test(test_idle_device),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_several),
