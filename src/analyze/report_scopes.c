@@ -26,9 +26,11 @@ enum {
     NAME_LEAST = 16,
     MARGIN = 2,      /* of a table's columns */
     DOT_COLUMNS = 2, /* of DOT */
+    TEXT_MAX = 64 << 20,
 };
 
-#define DOT "· "
+#define NO_PLACE UINT32_MAX
+#define DOT      "· "
 
 enum scope_cell {
     CELL_CALLS,
@@ -52,6 +54,11 @@ static const struct scope_column {
     {"waits", CELL_WAITS, false}, {"per iter.", CELL_ITERATION, false},
 };
 
+/* A kernel and its place among the names that are shortened together. */
+struct shown_name {
+    uint32_t name, place;
+};
+
 /* The table while it is put together. */
 struct scope_table {
     struct page *page;
@@ -59,10 +66,10 @@ struct scope_table {
     const struct scope_column *shown[GRID_COLUMNS];
     unsigned count; /* of shown */
     struct grid grid;
-    uint32_t *names; /* owned: kernels that are shown, ascending ids */
+    struct shown_name *names; /* owned: kernels that are shown, ascending ids */
     size_t name_count;
     struct buf short_names;   /* a NUL behind each */
-    const char **short_texts; /* owned: by place in names; NULL: room is being measured */
+    const char **short_texts; /* owned: by place; NULL: room is being measured */
     size_t widths[GRID_COLUMNS];
     int indent; /* of the deepest kernel */
 };
@@ -127,34 +134,69 @@ static size_t kernels_shown(const struct scope_table *t, const struct scope_node
     return n->kernel_names <= most + (most != SIZE_MAX) ? n->kernel_names : most;
 }
 
-static int compare_ids(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    const struct shown_name *x = a, *y = b;
+    if (x->name != y->name)
+        return x->name < y->name ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
 }
 
-/* All kernels that the table shows, each once. */
+/* Each name once, by id; those without a place get one behind the others. */
+static void place_names(struct scope_table *t, size_t n, uint32_t places)
+{
+    size_t kept = 0;
+    qsort(t->names, n, sizeof *t->names, compare_names);
+    for (size_t i = 0; i < n; i++) {
+        if (i && t->names[i].name == t->names[i - 1].name)
+            continue;
+        t->names[kept] = t->names[i];
+        if (t->names[kept].place == NO_PLACE)
+            t->names[kept].place = places++;
+        kept++;
+    }
+    t->name_count = kept;
+}
+
+/* All kernels that the page shows: first those of the table of top kernels in its order, so that
+ * the number behind names that look alike is that of their row there. */
 static int list_names(struct scope_table *t, const struct scope_view *v)
 {
     const struct scope_kernel *kernels = t->scopes->by_kernel.items;
-    size_t n = 0, kept = 0;
+    const struct sum_kernels *all = &t->page->model->kernels;
+    size_t top = report_top(t->page->report), n = 0;
+    top = top < all->name_count ? top : all->name_count;
     for (size_t i = 0; i < v->count; i++)
         n += kernels_shown(t, &t->scopes->nodes[v->nodes[i]]);
-    t->names = mem_array(n + 1, sizeof *t->names);
+    t->names = mem_array(n + top + 1, sizeof *t->names);
     if (!t->names)
         return GPUFL_E_NOMEM;
-    n = 0;
+    for (n = 0; n < top; n++)
+        t->names[n] = (struct shown_name){all->names[n].name, (uint32_t)n};
     for (size_t i = 0; i < v->count; i++) {
         const struct scope_node *node = &t->scopes->nodes[v->nodes[i]];
         for (size_t k = 0; k < kernels_shown(t, node); k++)
-            t->names[n++] = kernels[node->first_kernel + k].name;
+            t->names[n++] = (struct shown_name){kernels[node->first_kernel + k].name, NO_PLACE};
     }
-    qsort(t->names, n, sizeof *t->names, compare_ids);
-    for (size_t i = 0; i < n; i++)
-        if (!i || t->names[i] != t->names[i - 1])
-            t->names[kept++] = t->names[i];
-    t->name_count = kept;
+    place_names(t, n, (uint32_t)top);
     return 0;
+}
+
+/* The demangled names by place, each with a NUL behind it, and where each begins. */
+static int demangle_names(const struct scope_table *t, struct buf *text, const char **full)
+{
+    size_t *from = mem_array(t->name_count + 1, sizeof *from);
+    for (size_t i = 0; from && i < t->name_count; i++) {
+        uint32_t name = t->names[i].name;
+        from[t->names[i].place] = text->len;
+        demangle_put(text, name ? model_text(t->page->model, name) : "(kernel not known)");
+        buf_char(text, '\0');
+    }
+    int code = !from || buf_error(text) ? GPUFL_E_NOMEM : 0;
+    for (size_t i = 0; !code && i < t->name_count; i++)
+        full[i] = text->data + from[i];
+    mem_free(from);
+    return code;
 }
 
 static int shorten_names(struct scope_table *t, size_t room)
@@ -162,25 +204,30 @@ static int shorten_names(struct scope_table *t, size_t room)
     const char **full = mem_array(t->name_count + 1, sizeof *full);
     struct buf text;
     t->short_texts = mem_array(t->name_count + 1, sizeof *t->short_texts);
-    int code = full && t->short_texts ? 0 : GPUFL_E_NOMEM;
-    buf_init(&text, 64 << 20);
-    for (size_t i = 0; i < t->name_count; i++) {
-        demangle_put(&text,
-                     t->names[i] ? model_text(t->page->model, t->names[i]) : "(kernel not known)");
-        buf_char(&text, '\0');
-    }
-    if (buf_error(&text))
-        code = GPUFL_E_NOMEM;
-    const char *at = text.data;
-    for (size_t i = 0; !code && i < t->name_count; i++, at += strlen(at) + 1)
-        full[i] = at;
+    buf_init(&text, TEXT_MAX);
+    int code = full && t->short_texts ? demangle_names(t, &text, full) : GPUFL_E_NOMEM;
     code = code ? code : shorten_rows(&t->short_names, full, t->name_count, room);
-    at = t->short_names.data;
+    const char *at = t->short_names.data;
     for (size_t i = 0; !code && i < t->name_count; i++, at += strlen(at) + 1)
         t->short_texts[i] = at;
     buf_fini(&text);
     mem_free(full);
     return code;
+}
+
+static const char *short_text(const struct scope_table *t, uint32_t name)
+{
+    size_t low = 0, high = t->name_count;
+    while (t->short_texts && low < high) {
+        size_t at = low + (high - low) / 2;
+        if (t->names[at].name == name)
+            return t->short_texts[t->names[at].place];
+        if (t->names[at].name < name)
+            low = at + 1;
+        else
+            high = at;
+    }
+    return "";
 }
 
 /* Launches and time of a row below a scope; what a scope alone has stays empty. */
@@ -205,11 +252,8 @@ static void put_kernels(struct scope_table *t, const struct scope_node *n)
     char text[UNITS_TEXT];
     int indent = indent_of(n->depth + 1);
     for (size_t i = 0; i < shown; i++) {
-        const uint32_t *name =
-            bsearch(&k[i].name, t->names, t->name_count, sizeof *t->names, compare_ids);
         put_figures(t, k[i].count, k[i].ns);
-        grid_put(&t->grid, "%*s" DOT "%s", indent, "",
-                 t->short_texts ? t->short_texts[name - t->names] : "");
+        grid_put(&t->grid, "%*s" DOT "%s", indent, "", short_text(t, k[i].name));
         t->indent = indent > t->indent ? indent : t->indent;
         rest -= k[i].count;
         ns -= k[i].ns;
@@ -268,7 +312,7 @@ static int put_table(struct page *p, const struct scope_view *v)
     struct grid_column columns[GRID_COLUMNS];
     choose_columns(&t, v, columns);
     grid_init(&t.grid, columns, t.count + 1);
-    buf_init(&t.short_names, 64 << 20);
+    buf_init(&t.short_names, TEXT_MAX);
     int code = list_names(&t, v);
     if (!code) {
         put_rows(&t, v);
@@ -299,11 +343,13 @@ static void put_notes(const struct page *p)
         page_text(p, "Outside all scopes: %s kernels, %s on the GPU.",
                   units_count(a, (int64_t)outside->kernels), units_time(b, outside->gpu));
     if (all->inherited)
-        page_text(p,
-                  "%s of %s kernels inherited: launched by a thread without scopes, they count in "
-                  "the innermost scope of the only other thread that had any open.",
-                  units_count(a, (int64_t)all->inherited),
-                  units_count(b, (int64_t)(all->kernels - outside->kernels)));
+        page_text(
+            p,
+            "%s of %s kernels inherited: launched by a thread without scopes, they count in "
+            "the innermost scope of the only other thread that had any open. Stacks are never "
+            "inherited.",
+            units_count(a, (int64_t)all->inherited),
+            units_count(b, (int64_t)(all->kernels - outside->kernels)));
     if (l->any && l->row.launches_shared != CELL_NULL && l->row.launches_shared > 0)
         page_text(p,
                   "%s launch%s of threads without scopes left outside: several other threads had "
