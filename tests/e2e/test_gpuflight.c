@@ -120,12 +120,25 @@ static void same_list(json_t *a, json_t *b, const char *path, const char *key,
 /* Work of the GPUs and of the host. With one thread, what is open one level up is the parent. */
 static void same_work(json_t *a, json_t *b)
 {
-    static const char *const totals[] = {"kernels/count",   "kernels/total_ns",  "kernels/min_ns",
-                                         "kernels/max_ns",  "kernels/median_ns", "kernels/p99_ns",
-                                         "kernels/names",   "kernels/busy",      "copies/count",
-                                         "copies/bytes",    "copies/total_ns",   "copies/by_kind",
-                                         "fills",           "synchronizations",  "memory",
-                                         "graphs/launches", "outside_scopes",    NULL};
+    static const char *const totals[] = {"kernels/count",
+                                         "kernels/total_ns",
+                                         "kernels/min_ns",
+                                         "kernels/max_ns",
+                                         "kernels/median_ns",
+                                         "kernels/p99_ns",
+                                         "kernels/names",
+                                         "kernels/busy",
+                                         "copies/count",
+                                         "copies/bytes",
+                                         "copies/total_ns",
+                                         "copies/by_kind",
+                                         "fills",
+                                         "synchronizations",
+                                         "memory",
+                                         "graphs/launches",
+                                         "outside_scopes/kernels",
+                                         "outside_scopes/gpu_ns",
+                                         NULL};
     static const char *const kernel[] = {"count",   "total_ns",  "min_ns", "max_ns",
                                          "mean_ns", "median_ns", "p99_ns", NULL};
     static const char *const scope[] = {"depth",        "calls",       "open",    "wall_ns",
