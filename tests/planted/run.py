@@ -12,14 +12,18 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from table import CASES, HERE, RULES, Kernel, markers
 
 PLACES = markers()
+CROWDED = 0.02  # of a run in which something on the machine waited for a processor
+ATTEMPTS = 5
 
 
 class Lab:
@@ -170,17 +174,36 @@ def write_results(path, results):
     path.write_text("\n".join(rows) + "\n")
 
 
-def run_case(lab, case, keep):
-    """(misses, false positives, rules that fired)"""
+def crowded():
+    """A function that says, later, whether others wanted the processors meanwhile: whoever loses them for
+    milliseconds launches late and waits long, and the report is right to say so."""
+    pressure = pathlib.Path("/proc/pressure/cpu")
+
+    def waited():
+        return int(re.search(r"some .*total=(\d+)", pressure.read_text())[1])
     try:
-        report = lab.report(case)
-    except Exception as error:  # a program that breaks shows nothing
-        return [f"{type(error).__name__}: {error}"], [], set()
-    misses, wrong, fired = judge(case, report, lab.fake is not None)
-    if keep and (misses or wrong):
-        keep.mkdir(parents=True, exist_ok=True)
-        (keep / f"{case.name.replace(' ', '_')}.json").write_text(json.dumps(report, indent=1))
-    return misses, wrong, fired
+        before, began = waited(), time.monotonic()
+        return lambda: waited() - before > CROWDED * 1e6 * (time.monotonic() - began)
+    except OSError:  # a kernel that does not tell
+        return lambda: os.getloadavg()[0] > os.cpu_count()
+
+
+def run_case(lab, case, keep):
+    """(misses, false positives, rules that fired). What is wrong counts at once, but for a run that others disturbed:
+    that one is repeated."""
+    for attempt in range(1, ATTEMPTS + 1):
+        was_crowded = crowded()
+        try:
+            report = lab.report(case)
+        except Exception as error:  # a program that breaks shows nothing
+            return [f"{type(error).__name__}: {error}"], [], set()
+        misses, wrong, fired = judge(case, report, lab.fake is not None)
+        if keep and (misses or wrong):
+            keep.mkdir(parents=True, exist_ok=True)
+            (keep / f"{case.name.replace(' ', '_')}.json").write_text(json.dumps(report, indent=1))
+        if not (misses or wrong) or attempt == ATTEMPTS or not was_crowded():
+            return misses, wrong, fired
+        print(f"again {case.name}: the machine was busy: {'; '.join(misses + wrong)}", flush=True)
 
 
 def main():
