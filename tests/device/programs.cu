@@ -155,6 +155,7 @@ int fault()
     for (int i = 0; i < 100; i++)
         quick<<<1, 1>>>();
     CHECK(cudaDeviceSynchronize());
+    usleep(600000); // what ended half a second before a fault is on disk
     write_to<<<1, 1>>>((int *)8);
     cudaError_t error = cudaDeviceSynchronize();
     std::printf("{\"error\":\"%s\"}\n", cudaGetErrorString(error));
