@@ -84,11 +84,17 @@ static int reserve(struct sum_scopes *s)
     return !k->slot_count || k->count * 4 > k->slot_count ? grow(k) : 0;
 }
 
+/* Of the kernel and scope that were asked for before it, as most are. */
+static bool is_last(const struct scope_kernels *k, const struct scope_kernel *more)
+{
+    return k->count && k->items[k->last].handle == more->handle &&
+           k->items[k->last].name == more->name;
+}
+
 int scope_kernels_add(struct sum_scopes *s, const struct scope_kernel *more)
 {
     struct scope_kernels *k = &s->by_kernel;
-    struct scope_kernel *last = k->count ? &k->items[k->last] : NULL;
-    if (!last || last->handle != more->handle || last->name != more->name) {
+    if (!is_last(k, more)) {
         size_t at = k->slot_count ? slot_of(k, more->handle, more->name) : 0;
         if (!k->slot_count || !k->slots[at]) {
             int code = k->full ? 0 : reserve(s);
@@ -102,8 +108,8 @@ int scope_kernels_add(struct sum_scopes *s, const struct scope_kernel *more)
             k->slots[at] = (uint32_t)k->count;
         }
         k->last = k->slots[at] - 1;
-        last = &k->items[k->last];
     }
+    struct scope_kernel *last = &k->items[k->last];
     last->count += more->count;
     last->ns = cells_sum(last->ns, more->ns);
     return 0;

@@ -77,21 +77,24 @@ static const char *last_of(struct piece p, char byte)
     return p.end > p.at ? memrchr(p.at, byte, (size_t)(p.end - p.at)) : NULL;
 }
 
+/* Where the function of a piece ends; its file and line are read on the way. */
+static const char *read_function(struct piece p, struct place *out)
+{
+    const char *at = last_of(p, '@'), *open = last_of(p, '(');
+    if (p.at < p.end && *p.at == '/' && read_file_line(p, out))
+        return p.at; /* a path may hold an @ */
+    if (at && (at + 1 == p.end || read_file_line((struct piece){at + 1, p.end}, out)))
+        return at;
+    if (open && p.end[-1] == ')' && read_file_line((struct piece){open + 1, p.end - 1}, out))
+        return open;
+    return read_file_line(p, out) ? p.at : p.end;
+}
+
 /* A piece with neither file nor line is a function as a whole. */
 static struct place read_place(struct piece p)
 {
     struct place out = {.function = p, .file = {p.end, p.end}, .line = CELL_NULL};
-    const char *at = last_of(p, '@'), *open = last_of(p, '(');
-    if (p.at < p.end && *p.at == '/' && read_file_line(p, &out))
-        out.function.end = out.function.at; /* a path may hold an @ */
-    else if (at && at + 1 == p.end)
-        out.function.end = at;
-    else if (at && read_file_line((struct piece){at + 1, p.end}, &out))
-        out.function.end = at;
-    else if (open && p.end[-1] == ')' && read_file_line((struct piece){open + 1, p.end - 1}, &out))
-        out.function.end = open;
-    else if (read_file_line(p, &out))
-        out.function.end = out.function.at;
+    out.function.end = read_function(p, &out);
     while (out.function.end > out.function.at && out.function.end[-1] == ' ')
         out.function.end--;
     if (out.function.end == out.function.at && out.file.end == out.file.at)
