@@ -74,9 +74,22 @@ static void monitor_only(void **state)
     readback_close(&r);
 }
 
+/* Engine Sync asks which line of the program waits; nobody waits for this GPU. */
+static void sync_is_refused(void **state)
+{
+    (void)state;
+    struct readback r;
+    session(&r, GPUFL_ENGINE_SYNC, "rate=20000,devices=1", 100);
+    assert_int_equal(r.kernels.count, 0);
+    assert_true(r.rows[RECORD_message] > 0);
+    assert_int_equal(r.rows[RECORD_end], 1);
+    readback_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sync_is_refused),
         cmocka_unit_test(loop_beside_the_program),
         cmocka_unit_test(monitor_only),
     };

@@ -31,7 +31,7 @@ static const struct {
     {"engine Monitor", true, false},       {"engine Trace", true, true},
     {"engine PcSampling", false, true},    {"engine SassMetrics", false, true},
     {"engine RangeProfiler", false, true}, {"engine Deep", false, true},
-    {"engine PmSampling", false, true},    {"engine Sync", false, true},
+    {"engine PmSampling", false, true},    {"engine Sync", true, true},
 };
 
 static struct probe_fact *fact_add(struct probe *p, const char *name, bool works)

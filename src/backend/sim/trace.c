@@ -45,6 +45,10 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
                       struct err *e)
 {
     struct sim_machine *m;
+    if (c->engines & ENGINE_SYNC)
+        return err_set(e, GPUFL_E_NOT_BUILT,
+                       "the simulated GPU has no engine Sync: its program is not one that waits; "
+                       "ask for Trace");
     int code = sim_machine_get(&m, e);
     if (code || (code = refused(m, e)))
         return code;
