@@ -33,13 +33,15 @@ class Kernel:
 
 
 class Case:
-    def __init__(self, program, mode, must, also=(), noise=(), scopes=None, options=(), env=None, needs="driver"):
+    def __init__(self, program, mode, must, also=(), noise=(), scopes=None, options=(), env=None, needs="driver",
+                 crowded=()):
         self.program, self.mode = program, mode
         self.name = " ".join((program, mode, *options))
         # {rule: At or Kernel, several in a tuple, or None where the finding names neither}
         self.must = {rule: at if isinstance(at, tuple) else (at,) for rule, at in must.items()}
         self.also = also  # At: more lines that sync_line names
         self.noise = noise  # rules that a machine busy with other things makes fire
+        self.crowded = crowded  # more of them, but only where others took its processors: run.py asks the kernel
         self.scopes = scopes or {}  # {scope: kernels of its own, None: some}; "": outside all
         self.options, self.env = options, env or {}  # of gpufl trace; of the fake libraries
         self.needs = needs  # driver, python, torch or fake
@@ -68,6 +70,7 @@ LAUNCH_STACKS = ("--stacks", "launch")
 
 # Where the GPU never has more than a call ahead of it, each pause of a busy machine's host shows.
 HOST_BOUND = ("late_launch",)
+PAUSED = ("idle_cause",)  # one of more than 10 ms
 
 CASES = [
     *moved_sync("sync_loop", "sync-in-loop", "sync-hoisted", "train"),
@@ -88,7 +91,7 @@ CASES = [
                                       "sync_line": At("pageable-end", "feed")}, [At("pageable-copy", "feed")]),
     Case("copies_pageable", "clean", {"sync_line": At("pageable-end", "feed")}),
     Case("copies_small", "fault", {"small_copies": At("small-copy", "upload"), "sync_line": At("small-end", "upload")},
-         [At("small-copy", "upload")], HOST_BOUND, options=LAUNCH_STACKS),
+         [At("small-copy", "upload")], HOST_BOUND, options=LAUNCH_STACKS, crowded=PAUSED),
     Case("copies_small", "clean", {"sync_line": At("small-end", "upload")}, [At("whole-copy", "upload")],
          options=LAUNCH_STACKS),
 
@@ -98,10 +101,10 @@ CASES = [
 
     Case("launch_storm", "fault", {"launch_storm": At("launch-storm", "compute"),
                                    "sync_line": At("storm-end", "compute")}, noise=HOST_BOUND,
-         options=LAUNCH_STACKS),
+         options=LAUNCH_STACKS, crowded=PAUSED),
     Case("launch_storm", "clean", {"sync_line": At("storm-end", "compute")}, options=LAUNCH_STACKS),
     Case("launch_late", "fault", {"late_launch": At("late-launch", "train", "HIGH"),
-                                  "sync_line": At("late-end", "train", "LOW")}, options=LAUNCH_STACKS),
+                                  "sync_line": At("late-end", "train", "LOW")}, options=LAUNCH_STACKS, crowded=PAUSED),
     Case("launch_late", "clean", {"sync_line": At("late-end", "train")}, options=LAUNCH_STACKS),
 
     Case("idle_input", "fault", {"idle_cause": None, "sync_line": At("idle-end", "consume")}),
