@@ -1,0 +1,109 @@
+// types.mjs - what the server's tables say, as TypeScript: src/api/schema.ts from docs/openapi.json
+// (rows, answers, and each route's address and parameters), src/api/rules.ts from
+// src/analyze/insight.def (the next step of each rule). Made by every build and kept nowhere, so that
+// they cannot drift: what does not fit them any more does not compile.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import path from "node:path";
+
+const web = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
+const at = (...parts) => path.join(web, ...parts);
+
+const camel = (name) => name.replace(/(^|_)([a-z0-9])/g, (_, __, letter) => letter.toUpperCase());
+const quoted = (text) => JSON.stringify(text);
+const comment = (text) => (text ? `/** ${text.replace(/\*\//g, "* /")} */ ` : "");
+
+function typeOf(schema, pad) {
+  if (!schema) return "unknown";
+  if (schema.$ref) return camel(schema.$ref.split("/").pop());
+  if (schema.enum) return schema.enum.map(quoted).join(" | ");
+  const types = Array.isArray(schema.type) ? schema.type : [schema.type];
+  return types.map((type) => plainType(type, schema, pad)).join(" | ");
+}
+
+function plainType(type, schema, pad) {
+  switch (type) {
+    case "integer":
+    case "number":
+      return "number";
+    case "string":
+    case "boolean":
+    case "null":
+      return type;
+    case "array": {
+      const item = typeOf(schema.items, pad);
+      return item.includes(" ") && !item.startsWith("{") ? `(${item})[]` : `${item}[]`;
+    }
+    case "object":
+      return schema.properties ? objectOf(schema, pad) : "Record<string, unknown>";
+    default:
+      return "unknown";
+  }
+}
+
+function objectOf(schema, pad = "") {
+  const inner = pad + "  ";
+  const lines = Object.entries(schema.properties).map(
+    ([name, member]) =>
+      `${inner}${comment(member.description)}${/^\w+$/.test(name) ? name : quoted(name)}: ${typeOf(member, inner)};\n`,
+  );
+  return `{\n${lines.join("")}${pad}}`;
+}
+
+function parametersOf(operation, where) {
+  const found = (operation.parameters ?? []).filter((p) => p.in === where);
+  if (!found.length) return "{}";
+  const lines = found.map(
+    (p) => `      ${comment(p.description)}${p.name}${p.required ? "" : "?"}: ${typeOf(p.schema, "      ")};\n`,
+  );
+  return `{\n${lines.join("")}    }`;
+}
+
+export function schemaText(document) {
+  const out = ["// Made by scripts/types.mjs from docs/openapi.json.\n"];
+  for (const [name, schema] of Object.entries(document.components.schemas))
+    out.push(`${schema.description ? `/** ${schema.description} */\n` : ""}export ${
+      schema.properties ? `interface ${camel(name)} ${objectOf(schema)}` : `type ${camel(name)} = ${typeOf(schema)};`
+    }\n`);
+  const routes = [];
+  const gets = [];
+  for (const [address, methods] of Object.entries(document.paths))
+    for (const [method, operation] of Object.entries(methods)) {
+      const body = operation.requestBody?.content?.["application/json"]?.schema;
+      const json = operation.responses?.["200"]?.content?.["application/json"];
+      const id = operation.operationId;
+      routes.push(
+        `  ${comment(operation.summary)}\n  ${id}: {\n    path: ${parametersOf(operation, "path")};\n    query: ${parametersOf(
+          operation,
+          "query",
+        )};\n    body: ${body ? typeOf(body, "    ") : "undefined"};\n    answer: ${json ? typeOf(json.schema, "    ") : "undefined"};\n  };\n`,
+      );
+      gets.push(`  ${id}: [${quoted(method.toUpperCase())}, ${quoted(address)}],\n`);
+    }
+  out.push(`export interface Routes {\n${routes.join("")}}\n`);
+  out.push(`/** Method and address of each. */\nexport const ROUTES: Record<keyof Routes, readonly [string, string]> = {\n${gets.join("")}};\n`);
+  return out.join("\n");
+}
+
+export function rulesText(definition) {
+  const literal = String.raw`((?:"(?:[^"\\]|\\.)*"\s*)+)`;
+  const rule = new RegExp(
+    String.raw`^INSIGHT\((\w+),\s*(\w+),\s*(MEASURED|ESTIMATED),\s*${[literal, literal, literal, literal].join(String.raw`,\s*`)}\)`,
+    "gm",
+  );
+  const joined = (text) => [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((m) => m[1]).join("");
+  const rows = [...definition.matchAll(rule)].map(
+    (m) => `  ${m[1]}: { bound: ${quoted(joined(m[6]).replace(/\\(.)/g, "$1"))}, next: ${quoted(joined(m[7]).replace(/\\(.)/g, "$1"))} },\n`,
+  );
+  if (rows.length !== (definition.match(/^INSIGHT\(/gm) ?? []).length) throw new Error("insight.def: a rule that cannot be read");
+  return `// Made by scripts/types.mjs from src/analyze/insight.def.\n\nexport interface Rule {\n  /** What it could give back, at most. */\n  bound: string;\n  /** The step to take. */\n  next: string;\n}\n\nexport const RULES: Record<string, Rule> = {\n${rows.join("")}};\n`;
+}
+
+const document = process.env.GPUFL_OPENAPI ?? at("../docs/openapi.json");
+export const made = () => [
+  [at("src/api/schema.ts"), schemaText(JSON.parse(readFileSync(document, "utf8")))],
+  [at("src/api/rules.ts"), rulesText(readFileSync(at("../src/analyze/insight.def"), "utf8"))],
+];
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  for (const [file, text] of made()) if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeFileSync(file, text);

@@ -1,0 +1,141 @@
+// client.ts - the one place that speaks to the server. A call names a route of docs/openapi.json;
+// address, parameters and answer are checked by the compiler (schema.ts). Answers are kept by their
+// ETag, so that asking again costs no body; 429 and 503 are tried again when the server says; what
+// goes wrong is a Problem with a sentence for people. Requests go to the page's own origin only.
+import { ROUTES, type Routes } from "./schema";
+
+export type RouteId = keyof Routes;
+export type Query<R extends RouteId> = Partial<Routes[R]["query"]>;
+export type Answer<R extends RouteId> = Routes[R]["answer"];
+/** Parameters of path and query together: their names do not collide. */
+export type Parameters<R extends RouteId> = Routes[R]["path"] & Query<R>;
+
+/** What went wrong: the server's own words (RFC 9457), or ours where none came. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number, // 0: no answer came
+    readonly title: string,
+    detail: string,
+    readonly request: string | null = null, // its id in the server's log
+  ) {
+    super(detail);
+    this.name = "Problem";
+  }
+}
+
+export interface Transport {
+  fetch: typeof fetch;
+  wait: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+}
+
+const ATTEMPTS = 4;
+const WAIT_MAX = 30_000;
+const CACHE_MAX = 200;
+
+export function address(id: RouteId, parameters: Record<string, unknown>): string {
+  const used = new Set<string>();
+  const path = ROUTES[id][1].replace(/\{(\w+)\}/g, (_, name: string) => {
+    used.add(name);
+    return encodeURIComponent(String(parameters[name]));
+  });
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters))
+    if (!used.has(name) && value !== undefined && value !== null && value !== "") query.set(name, String(value));
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** How long to wait before the next attempt; the server's word counts first. */
+export function pause(attempt: number, retryAfter: string | null): number {
+  const seconds = retryAfter === null ? NaN : Number(retryAfter);
+  const ms = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : 250 * 2 ** attempt;
+  return Math.min(ms, WAIT_MAX);
+}
+
+function waitFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const request = response.headers.get("X-Request-Id");
+  try {
+    const body: unknown = await response.json();
+    if (typeof body === "object" && body !== null && "detail" in body && typeof body.detail === "string") {
+      const title = "title" in body && typeof body.title === "string" ? body.title : response.statusText;
+      return new Problem(response.status, title, body.detail, request);
+    }
+  } catch {
+    /* A proxy answered with something else; the status is all there is. */
+  }
+  return new Problem(response.status, response.statusText, `The server answered ${response.status} without saying why.`, request);
+}
+
+export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a), wait: waitFor }) {
+  const kept = new Map<string, { etag: string; body: unknown }>(); // oldest first
+
+  async function send(url: string, init: RequestInit): Promise<Response> {
+    const signal = init.signal ?? undefined;
+    for (let attempt = 0; ; attempt++) {
+      let response: Response;
+      try {
+        response = await transport.fetch(url, init);
+      } catch (cause) {
+        if (signal?.aborted) throw cause;
+        throw new Problem(0, "No answer", "The server does not answer. It may be starting, or the network is down.");
+      }
+      const later = response.status === 429 || response.status === 503;
+      if (!later || attempt + 1 >= ATTEMPTS) return response;
+      await transport.wait(pause(attempt, response.headers.get("Retry-After")), signal);
+    }
+  }
+
+  function keep(url: string, etag: string, body: unknown): void {
+    kept.delete(url);
+    kept.set(url, { etag, body });
+    const oldest = kept.size > CACHE_MAX ? kept.keys().next().value : undefined;
+    if (oldest !== undefined) kept.delete(oldest);
+  }
+
+  /** Asks; the same object comes back while the server says that nothing changed. */
+  async function get<R extends RouteId>(id: R, parameters: Parameters<R>, signal?: AbortSignal): Promise<Answer<R>> {
+    const url = address(id, parameters);
+    const before = kept.get(url);
+    const headers: Record<string, string> = { Accept: "application/json" };
+    if (before) headers["If-None-Match"] = before.etag;
+    const init: RequestInit = { headers, credentials: "same-origin", cache: "no-store" };
+    const response = await send(url, signal ? { ...init, signal } : init);
+    if (response.status === 304 && before) return before.body as Answer<R>;
+    if (!response.ok) throw await problemOf(response);
+    const body = (await response.json()) as Answer<R>;
+    const etag = response.headers.get("ETag");
+    if (etag) keep(url, etag, body);
+    return body;
+  }
+
+  /** Changes something; never tried again by itself where it may have been done already. */
+  async function post<R extends RouteId>(id: R, parameters: Parameters<R>, body: Routes[R]["body"], csrf = ""): Promise<Answer<R>> {
+    const headers: Record<string, string> = { Accept: "application/json", "Content-Type": "application/json" };
+    if (csrf) headers["X-CSRF-Token"] = csrf;
+    const init: RequestInit = { method: ROUTES[id][0], headers, credentials: "same-origin", body: JSON.stringify(body) };
+    const response = await send(address(id, parameters), init);
+    if (!response.ok) throw await problemOf(response);
+    kept.clear();
+    return (response.status === 204 ? undefined : await response.json()) as Answer<R>;
+  }
+
+  /** What was answered last, for the first paint; undefined: nothing yet. */
+  function last<R extends RouteId>(id: R, parameters: Parameters<R>): Answer<R> | undefined {
+    return kept.get(address(id, parameters))?.body as Answer<R> | undefined;
+  }
+
+  return { get, post, last };
+}
+
+export type Client = ReturnType<typeof makeClient>;
+export const client = makeClient();

@@ -1,0 +1,31 @@
+// columns.ts - answers come column by column; views want rows. Cells keep null for unknown, and
+// numbers of names become both their texts.
+
+type Cells = Record<string, readonly unknown[]>;
+interface Columns<D extends Cells> {
+  rows: number;
+  data: D;
+}
+interface Named {
+  names: readonly string[];
+  mangled?: readonly string[];
+}
+
+export type Row<D extends Cells> = { [K in keyof D]: D[K][number] };
+
+export function rowsOf<D extends Cells>(answer: Columns<D>): Row<D>[] {
+  const keys = Object.keys(answer.data) as (keyof D)[];
+  return Array.from({ length: answer.rows }, (_, at) => {
+    const row = {} as Row<D>;
+    for (const key of keys) row[key] = answer.data[key]![at] as Row<D>[typeof key];
+    return row;
+  });
+}
+
+export function nameOf(answer: Named, cell: number | null): string | null {
+  return cell === null ? null : (answer.names[cell] ?? null);
+}
+
+export function mangledOf(answer: Named, cell: number | null): string | null {
+  return cell === null ? null : (answer.mangled?.[cell] ?? nameOf(answer, cell));
+}

@@ -1,0 +1,72 @@
+// report.ts - the parts of a session's report that the server hands over as they are. docs/report.md
+// describes them; these are the members that pages use. A part that is not as described is a Problem.
+import { Problem } from "./client";
+
+export interface Between {
+  pairs: number;
+  median: number | null;
+}
+
+export interface SyncLine {
+  place: string | null;
+  file: string | null;
+  line: number | null;
+  function: string | null;
+  blocks_host: boolean;
+  calls: number;
+  blocked_ns: number;
+  share: number;
+  gpu_idle_ns: number;
+  median_ns: number | null;
+  p99_ns: number | null;
+  launches_between: { synchronizations: Between };
+}
+
+export interface Scope {
+  id: number;
+  parent: number;
+  depth: number;
+  name: string;
+  calls: number;
+  wall_ns: number;
+  wall_mean_ns: number | null;
+  kernels: number;
+  gpu_ns: number;
+  self_gpu_ns: number;
+  wait_ns: number;
+}
+
+function listAt(part: unknown, ...keys: string[]): unknown[] {
+  let at: unknown = part;
+  for (const key of keys) at = typeof at === "object" && at !== null ? (at as Record<string, unknown>)[key] : undefined;
+  if (!Array.isArray(at)) throw new Problem(0, "Unreadable answer", `The server's report has no list ${keys.join(".")}; it may be older than this page.`);
+  return at;
+}
+
+export const syncLines = (part: unknown): SyncLine[] => listAt(part, "synchronization_lines", "lines") as SyncLine[];
+export const scopesOf = (part: unknown): Scope[] => listAt(part, "scopes") as Scope[];
+
+export interface Ledger {
+  verdict: string; // complete, uncounted, incomplete or absent
+  missing: string[]; // sentences
+}
+
+export interface Capability {
+  feature: string;
+  status: string;
+  reason: string | null;
+}
+
+export const capabilitiesOf = (part: unknown): Capability[] => listAt(part, "capabilities") as Capability[];
+
+export function ledgerOf(part: unknown): Ledger {
+  const missing = listAt(part, "ledger", "missing").map(String);
+  const { verdict } = (part as { ledger: { verdict: unknown } }).ledger;
+  return { verdict: String(verdict), missing };
+}
+
+/** Launches between two waits at a line, where that says loop (docs/insights.md, sync_loop). */
+export function loopLaunches(line: SyncLine): number | null {
+  const { median } = line.launches_between.synchronizations;
+  return line.calls >= 3 && median !== null && median >= 3 ? median : null;
+}

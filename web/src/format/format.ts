@@ -1,0 +1,126 @@
+// format.ts - numbers as people read them. Three significant digits with a unit that suits; `exact`
+// versions are for tooltips and copy, with every digit. Unknown (null, NaN) is a dash, never zero.
+
+export const UNKNOWN = "–";
+
+const known = (value: number | null | undefined): value is number => typeof value === "number" && Number.isFinite(value);
+
+/** 1234567 as 1.23; 999.6 as 1000: three digits, no trailing zeros lost. */
+function digits(value: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && size < 0.9995) return String(Number(value.toPrecision(3)));
+  return value.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
+}
+
+interface Step {
+  from: number;
+  unit: string;
+  divide: number;
+}
+
+function scaled(value: number, steps: readonly Step[]): string {
+  const size = Math.abs(value);
+  const step = steps.find((s) => size >= s.from) ?? steps[steps.length - 1]!;
+  return `${step.divide === 1 && Number.isInteger(value) ? value : digits(value / step.divide)} ${step.unit}`;
+}
+
+// A step begins where three digits of the one before would round up to a thousand.
+const DURATIONS: readonly Step[] = [
+  { from: 119.95e9, unit: "min", divide: 60e9 },
+  { from: 0.9995e9, unit: "s", divide: 1e9 },
+  { from: 0.9995e6, unit: "ms", divide: 1e6 },
+  { from: 0.9995e3, unit: "µs", divide: 1e3 },
+  { from: 0, unit: "ns", divide: 1 },
+];
+
+const HOUR = 3600e9;
+
+export function duration(ns: number | null | undefined): string {
+  if (!known(ns)) return UNKNOWN;
+  if (Math.abs(ns) < 2 * HOUR) return scaled(ns, DURATIONS);
+  const hours = Math.floor(ns / HOUR);
+  return `${hours} h ${Math.round((ns % HOUR) / 60e9)} min`;
+}
+
+const BYTES: readonly Step[] = [
+  { from: 1023.5 * 2 ** 30, unit: "TiB", divide: 2 ** 40 },
+  { from: 1023.5 * 2 ** 20, unit: "GiB", divide: 2 ** 30 },
+  { from: 1023.5 * 2 ** 10, unit: "MiB", divide: 2 ** 20 },
+  { from: 1023.5, unit: "KiB", divide: 2 ** 10 },
+  { from: 0, unit: "B", divide: 1 },
+];
+
+export const bytes = (count: number | null | undefined): string => (known(count) ? scaled(count, BYTES) : UNKNOWN);
+
+const COUNTS: readonly Step[] = [
+  { from: 0.9995e9, unit: "G", divide: 1e9 },
+  { from: 0.9995e6, unit: "M", divide: 1e6 },
+  { from: 1e5, unit: "k", divide: 1e3 },
+];
+
+/** Exact up to 99 999, then 123 k, 1.23 M. */
+export function count(value: number | null | undefined): string {
+  if (!known(value)) return UNKNOWN;
+  return Math.abs(value) < 1e5 ? grouped(Math.round(value)) : scaled(value, COUNTS);
+}
+
+/** A part of one, as percent. */
+export function percent(part: number | null | undefined): string {
+  if (!known(part)) return UNKNOWN;
+  const value = part * 100;
+  if (value !== 0 && Math.abs(value) < 0.1) return "< 0.1 %";
+  return `${value.toFixed(Math.abs(value) < 9.95 ? 1 : 0)} %`;
+}
+
+/** 1234567 as "1 234 567", with narrow no-break spaces. */
+export function grouped(value: number): string {
+  const [whole, rest] = String(value).split(".");
+  const spaced = whole!.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  return rest ? `${spaced}.${rest}` : spaced;
+}
+
+export const exact = (value: number | null | undefined, unit = ""): string =>
+  known(value) ? `${grouped(value)}${unit ? ` ${unit}` : ""}` : "unknown";
+
+/** ns since the Unix epoch as a text (64 bits do not fit a number) to milliseconds. */
+export const epochMs = (ns: string | null | undefined): number | null => (ns ? Number(BigInt(ns) / 1_000_000n) : null);
+
+/** The difference of two such texts, ns. */
+export const between = (from: string | null | undefined, to: string | null | undefined): number | null =>
+  from && to ? Number(BigInt(to) - BigInt(from)) : null;
+
+const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+
+export function date(ns: string | null | undefined): string {
+  const ms = epochMs(ns);
+  return ms === null ? UNKNOWN : DATE.format(ms);
+}
+
+export function exactDate(ns: string | null | undefined): string {
+  const ms = epochMs(ns);
+  return ms === null ? "unknown" : `${new Date(ms).toISOString()} (${ns} ns since the Unix epoch)`;
+}
+
+/** The last part of a path. */
+export const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+/** A kernel's demangled name without return type, template arguments' depths and parameters: for a
+ * narrow column; the whole name belongs in the tooltip. */
+export function shortKernel(name: string): string {
+  let text = name.replace(/^void /, "").replaceAll("(anonymous namespace)::", "");
+  const open = parametersAt(text);
+  if (open > 0) text = text.slice(0, open);
+  return text;
+}
+
+/** Where the last parameter list outside of angle brackets begins. */
+function parametersAt(text: string): number {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const letter = text[at];
+    if (letter === "<") depth++;
+    else if (letter === ">" && text[at - 1] !== "-") depth--;
+    else if (letter === "(" && depth === 0 && at > 0 && !text.endsWith("operator", at)) return at;
+  }
+  return -1;
+}

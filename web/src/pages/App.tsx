@@ -1,0 +1,149 @@
+// App.tsx - the frame of every page: bar, commands, shortcuts, and the page that the address names.
+import { useEffect, useState } from "react";
+import { useApi } from "../api/use";
+import { Link } from "../router/Link";
+import { go, href, usePlace, type Place } from "../router/router";
+import { en } from "../text/en";
+import { Boundary } from "../ui/Boundary";
+import { Dialog, Empty } from "../ui/parts";
+import { toggle, useTheme } from "../ui/theme";
+import { KernelPage } from "./kernels/KernelPage";
+import { LoginPage, SetupPage } from "./login/LoginPage";
+import { Palette } from "./palette/Palette";
+import { SessionPage } from "./session/SessionPage";
+import { TABS } from "./session/tabs";
+import { SessionsPage } from "./sessions/SessionsPage";
+
+function Page({ place }: { place: Place }) {
+  const { session = "", tab = "", name = "" } = place.path;
+  switch (place.page) {
+    case "sessions":
+      return <SessionsPage />;
+    case "session":
+      return <SessionPage id={session} tab={tab} />;
+    case "kernel":
+      return <KernelPage session={session} name={Number(name)} />;
+    case "login":
+      return <LoginPage />;
+    case "setup":
+      return <SetupPage />;
+    default:
+      return (
+        <Empty title={en.states.lostPage} text={en.states.lostPageText}>
+          <Link href={href("sessions")}>{en.states.toSessions}</Link>
+        </Empty>
+      );
+  }
+}
+
+function Crumbs({ place }: { place: Place }) {
+  const session = place.path.session;
+  return (
+    <nav className="crumbs" aria-label={en.nav.label}>
+      <Link href={href("sessions")}>{en.nav.sessions}</Link>
+      {session && (
+        <>
+          <span aria-hidden="true">/</span>
+          <Link className="ellipsis mono" href={href("session", { session, tab: "insights" })}>
+            {session.slice(0, 8)}
+          </Link>
+        </>
+      )}
+    </nav>
+  );
+}
+
+type Open = "palette" | "shortcuts" | null;
+
+const typing = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
+
+/** Keys that work everywhere; a page's own keys are its own matter. */
+function useKeys(place: Place, open: (what: Open) => void): void {
+  useEffect(() => {
+    let before = "";
+    function press(event: KeyboardEvent) {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        open("palette");
+        return;
+      }
+      if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+      const tab = TABS[Number(event.key) - 1];
+      if (event.key === "?") open("shortcuts");
+      else if (event.key === "t") toggle();
+      else if (event.key === "s" && before === "g") go(href("sessions"));
+      else if (event.key === "/") {
+        event.preventDefault();
+        document.querySelector<HTMLElement>("[data-search]")?.focus();
+      } else if (tab && place.path.session) go(href("session", { session: place.path.session, tab: tab.id }));
+      before = event.key;
+    }
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, [place, open]);
+}
+
+function Shortcuts({ onClose }: { onClose: () => void }) {
+  return (
+    <Dialog title={en.shortcuts.title} onClose={onClose}>
+      <div className="panel-head">
+        <h2>{en.shortcuts.title}</h2>
+      </div>
+      <table className="simple">
+        <tbody>
+          {en.shortcuts.rows.map(([keys, what]) => (
+            <tr key={keys}>
+              <th scope="row">
+                <span className="kbd">{keys}</span>
+              </th>
+              <td>{what}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Dialog>
+  );
+}
+
+export function App() {
+  const place = usePlace();
+  const theme = useTheme();
+  const [open, setOpen] = useState<Open>(null);
+  const version = useApi("version", {});
+  useKeys(place, setOpen);
+  return (
+    <>
+      <a className="skip" href="#content">
+        {en.skip}
+      </a>
+      <header className="topbar">
+        <div className="topbar-inner">
+          <Link className="brand" href={href("sessions")}>
+            <svg viewBox="0 0 32 32" aria-hidden="true">
+              <path d="M3 7h13v5H3zM18 7h11v5H18zM3 14h6v5H3zM12 14h17v5H12zM3 21h19v5H3z" fill="#ffb454" />
+            </svg>
+            {en.product}
+          </Link>
+          <Crumbs place={place} />
+          <button type="button" className="end" onClick={() => setOpen("palette")} aria-keyshortcuts="Control+K">
+            {en.nav.commands} <span className="kbd wide">Ctrl K</span>
+          </button>
+          <button type="button" className="wide" onClick={() => setOpen("shortcuts")} aria-label={en.nav.help}>
+            ?
+          </button>
+          <button type="button" onClick={toggle} title={en.theme.toggle}>
+            {theme === "dark" ? en.theme.light : en.theme.dark}
+          </button>
+        </div>
+      </header>
+      <main className="page" id="content" tabIndex={-1}>
+        <Boundary key={`${place.page} ${place.path.session ?? ""} ${place.path.tab ?? ""}`}>
+          <Page place={place} />
+        </Boundary>
+      </main>
+      <footer className="footer">{version.data?.version ? en.footer(version.data.version) : ""}</footer>
+      {open === "palette" && <Palette session={place.path.session} onClose={() => setOpen(null)} onShortcuts={() => setOpen("shortcuts")} />}
+      {open === "shortcuts" && <Shortcuts onClose={() => setOpen(null)} />}
+    </>
+  );
+}

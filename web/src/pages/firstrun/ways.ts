@@ -1,0 +1,15 @@
+// ways.ts - the command lines that bring sessions in, for a server at `origin`. They are those of
+// gpufl-trace(1), gpufl-upload(1) and gpufl.h; the end-to-end test runs the second one.
+import { en } from "../../text/en";
+
+export interface Way {
+  title: string;
+  text: string;
+  commands: string[];
+}
+
+export const waysIn = (origin: string): Way[] => [
+  { title: en.firstRun.trace, text: en.firstRun.traceText, commands: ["gpufl trace --output run1 -- ./my_program", `gpufl upload --server ${origin} --api-key-file ~/.gpufl-key run1`] },
+  { title: en.firstRun.upload, text: en.firstRun.uploadText, commands: [`gpufl upload --server ${origin} --api-key-file ~/.gpufl-key DIR`] },
+  { title: en.firstRun.api, text: en.firstRun.apiText, commands: [`GPUFL_BACKEND_URL=${origin} GPUFL_API_KEY="$(head -1 ~/.gpufl-key)" ./my_program`] },
+];

@@ -1,0 +1,115 @@
+// InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
+// back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
+import { useApi } from "../../api/use";
+import { RULES } from "../../api/rules";
+import type { RowFinding } from "../../api/schema";
+import { baseName, duration, exact, percent } from "../../format/format";
+import { useQuery } from "../../router/router";
+import { en } from "../../text/en";
+import { Dialog, Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
+import type { TabProps } from "../session/tabs";
+import { excerpt, inOrder, keptPath, textOf } from "./source";
+
+const text = en.insights;
+const TONES = ["finding-low", "finding-medium", "finding-high"];
+/** A circle, a square standing on its tip, a triangle: severity for those who see no colours. */
+const SHAPES = ["M6 2a4 4 0 1 0 0 8 4 4 0 0 0 0-8", "M6 0l6 6-6 6-6-6z", "M6 0l6 12H0z"];
+
+function SourceLine({ session, file, line, onClose }: { session: string; file: string; line: number; onClose: () => void }) {
+  const sources = useApi("sources", { session });
+  const path = sources.data ? keptPath(sources.data.data.path, file) : null;
+  const source = useApi("source", path ? { session, path } : null);
+  const rows = source.data ? excerpt(textOf(source.data.data.text), line) : [];
+  const missing = sources.data && !path;
+  return (
+    <Dialog title={text.evidence} className="wide-dialog" onClose={onClose}>
+      <div className="panel-head">
+        <h2 className="mono">
+          {baseName(file)}:{line}
+        </h2>
+        <span className="quiet small">{file}</span>
+      </div>
+      {(sources.problem || source.problem) && <ProblemView problem={(sources.problem ?? source.problem)!} />}
+      {missing && <p className="panel-body quiet">{text.notKept}</p>}
+      {rows.length > 0 && (
+        <pre className="source">
+          {rows.map((row) => (
+            <span key={row.number} className={row.number === line ? "source-row source-here" : "source-row"} aria-current={row.number === line || undefined}>
+              <span className="source-number">{row.number}</span>
+              {row.text}
+              {"\n"}
+            </span>
+          ))}
+        </pre>
+      )}
+    </Dialog>
+  );
+}
+
+function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => void }) {
+  const severity = f.severity ?? 0;
+  const rule = RULES[f.rule];
+  return (
+    <article className={`finding ${TONES[severity] ?? TONES[0]}`}>
+      <div className="finding-main">
+        <div className="row">
+          <span className="severity">
+            <svg viewBox="0 0 12 12" aria-hidden="true">
+              <path d={SHAPES[severity] ?? SHAPES[0]} />
+            </svg>
+            {text.severity[severity]}
+          </span>
+          <span className="eyebrow">{f.category}</span>
+          <span className="chip" title={f.measured ? text.measuredText : text.estimatedText}>
+            {f.measured ? text.measured : text.estimated}
+          </span>
+        </div>
+        <h3>{f.title}</h3>
+        <p>{f.text}</p>
+        {f.file && (
+          <p>
+            <button type="button" className="place" onClick={onLine} title={f.file}>
+              {baseName(f.file)}:{f.line}
+            </button>{" "}
+            {/* A mangled name says less than the sentence above. */}
+            {!f.function.startsWith("_Z") && <span className="quiet small">{f.function}</span>}
+          </p>
+        )}
+        {rule && (
+          <p className="finding-next">
+            <strong>{text.next}:</strong> {rule.next}
+          </p>
+        )}
+      </div>
+      <div className="gain" title={rule ? `${text.bound}: ${rule.bound}` : undefined}>
+        <span className="small quiet">{text.giveBack}</span>
+        <strong title={exact(f.gives_back, "ns")}>{duration(f.gives_back)}</strong>
+        <Meter part={f.share} warm />
+        <span className="small number">{text.ofRun(percent(f.share))}</span>
+      </div>
+    </article>
+  );
+}
+
+export function InsightsTab({ session }: TabProps) {
+  const asked = useApi("session_findings", { session: session.id }, session.state === "live" || session.busy === null ? 3000 : 0);
+  const [at, setAt] = useQuery("line");
+  if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (!asked.data) return <Skeleton rows={9} />;
+  const rows = inOrder(asked.data.rows);
+  if (rows.length === 0)
+    return session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Empty title={text.none} text={text.noneText} />;
+  const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === at);
+  return (
+    <Panel title={text.heading} aside={text.doNotAdd}>
+      {rows.map((f) => (
+        <Finding
+          key={`${f.rule} ${f.number}`}
+          finding={f}
+          onLine={() => setAt(`${f.rule}:${f.number}`)}
+        />
+      ))}
+      {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} onClose={() => setAt("")} />}
+    </Panel>
+  );
+}

@@ -1,0 +1,31 @@
+// source.ts - the line of a finding in the text that is kept with the session.
+import { baseName } from "../../format/format";
+
+/** The kept file that a finding's path means: that very path, else the only one of its name. */
+export function keptPath(kept: readonly (string | null)[], file: string): string | null {
+  if (kept.includes(file)) return file;
+  const alike = kept.filter((path): path is string => path !== null && baseName(path) === baseName(file));
+  return alike.length === 1 ? alike[0]! : null;
+}
+
+export const textOf = (pieces: readonly (string | null)[]): string => pieces.map((piece) => piece ?? "").join("");
+
+export interface SourceRow {
+  number: number;
+  text: string;
+}
+
+/** The line and some around it; nothing where the file has no such line. */
+export function excerpt(text: string, line: number, around = 12): SourceRow[] {
+  const lines = text.split("\n");
+  if (line < 1 || line > lines.length) return [];
+  const from = Math.max(1, line - around);
+  return lines.slice(from - 1, line + around).map((row, at) => ({ number: from + at, text: row.replace(/\r$/, "") }));
+}
+
+interface Ranked {
+  number: number | null;
+}
+
+/** The server's order: most important first. */
+export const inOrder = <T extends Ranked>(rows: readonly T[]): T[] => [...rows].sort((a, b) => (a.number ?? 0) - (b.number ?? 0));

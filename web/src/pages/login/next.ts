@@ -1,0 +1,5 @@
+// next.ts - where to go after logging in: an address of this dashboard, never one of another origin.
+export function safeNext(next: string | null): string {
+  if (!next || !next.startsWith("/") || next.startsWith("//") || next.includes("\\")) return "/";
+  return next;
+}

@@ -1,0 +1,118 @@
+// RawTab.tsx - what was received, as it is: counts by record, the session's own row, the source files
+// that came along, and the addresses where programs get the same.
+import { address } from "../../api/client";
+import { rowsOf } from "../../api/columns";
+import type { RowSession } from "../../api/schema";
+import { useApi } from "../../api/use";
+import { bytes, exact, exactDate, grouped } from "../../format/format";
+import { en } from "../../text/en";
+import { Panel, ProblemView, Skeleton } from "../../ui/parts";
+import type { TabProps } from "../session/tabs";
+import { Captured } from "./Captured";
+
+const text = en.raw;
+
+function facts(s: RowSession): [string, string][] {
+  const f = text.facts;
+  return [
+    [f.id!, s.id],
+    [f.app!, s.app],
+    [f.host!, s.host],
+    [f.account!, s.account],
+    [f.pid!, String(s.pid ?? "")],
+    [f.engine!, s.engine],
+    [f.format!, s.format],
+    [f.client!, s.client],
+    [f.started!, exactDate(s.started)],
+    [f.ended!, s.ended ? exactDate(s.ended) : ""],
+    [f.received!, exactDate(s.received)],
+    [f.bytes!, exact(s.bytes, "bytes")],
+  ];
+}
+
+function Counts({ session }: { session: string }) {
+  const asked = useApi("counts", { session });
+  if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (!asked.data) return <Skeleton />;
+  return (
+    <Panel title={text.counts}>
+      <table className="simple">
+        <thead>
+          <tr>
+            <th scope="col">{text.record}</th>
+            <th scope="col" className="right">
+              {text.rows}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rowsOf(asked.data).map((row) => (
+            <tr key={row.record}>
+              <td className="mono">{row.record}</td>
+              <td className="right">{grouped(row.rows ?? 0)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
+  );
+}
+
+function Sources({ session }: { session: string }) {
+  const asked = useApi("sources", { session });
+  if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
+  return (
+    <Panel title={text.sources}>
+      {asked.data && asked.data.rows === 0 && <p className="panel-body quiet">{text.noSources}</p>}
+      <table className="simple">
+        <tbody>
+          {(asked.data ? rowsOf(asked.data) : []).map((row) => (
+            <tr key={row.path}>
+              <td className="mono wrap">{row.path}</td>
+              <td className="right" title={exact(row.size, "bytes")}>
+                {bytes(row.size)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
+  );
+}
+
+export function RawTab({ session }: TabProps) {
+  const id = { session: session.id };
+  const links = [address("session", id), address("session_findings", id), address("kernels", { ...id, limit: 10000 }), address("counts", id), address("lanes", id)];
+  return (
+    <div className="ways">
+      <Counts session={session.id} />
+      <div className="stack">
+        <Panel title={text.identity}>
+          <table className="simple">
+            <tbody>
+              {facts(session).map(([label, value]) => (
+                <tr key={label}>
+                  <th scope="row">{label}</th>
+                  <td className="mono wrap">{value}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Panel>
+        <Captured session={session.id} />
+        <Sources session={session.id} />
+        <Panel title={text.answers} aside={text.answersText}>
+          <ul className="panel-body links">
+            {links.map((to) => (
+              <li key={to}>
+                <a className="mono wrap small" href={to}>
+                  {to}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      </div>
+    </div>
+  );
+}

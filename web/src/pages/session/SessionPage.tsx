@@ -1,0 +1,73 @@
+// SessionPage.tsx - a session: what ran and how it went in the header, and a view of it below. A live
+// one is asked for again every few seconds.
+import { useEffect } from "react";
+import type { RowSession } from "../../api/schema";
+import { useApi } from "../../api/use";
+import { between, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
+import { Link } from "../../router/Link";
+import { href } from "../../router/router";
+import { en } from "../../text/en";
+import { Boundary } from "../../ui/Boundary";
+import { Empty, Meter, ProblemView, Skeleton, Stats } from "../../ui/parts";
+import { StateChips } from "../sessions/SessionsPage";
+import { gpuNames, labelsOf } from "./facts";
+import { TABS } from "./tabs";
+
+const LIVE_MS = 3000;
+
+function Header({ session: s }: { session: RowSession }) {
+  const ran = between(s.started, s.ended ?? s.received);
+  return (
+    <header className="stack">
+      <div className="row">
+        <h1>{s.app || s.id}</h1>
+        <StateChips session={s} />
+        {labelsOf(s) && <span className="chip">{labelsOf(s)}</span>}
+        <span className="quiet small" title={exactDate(s.started)}>
+          {en.session.where(s.host || UNKNOWN, String(s.pid ?? UNKNOWN))}, {en.session.started} {date(s.started)}
+        </span>
+      </div>
+      <Stats
+        items={[
+          { label: en.session.length, value: duration(ran), exact: exact(ran, "ns") },
+          {
+            label: en.session.busy,
+            value: percent(s.busy),
+            exact: exact(s.busy),
+            note: s.busy === null ? en.session.busyUnknown : <Meter part={s.busy} />,
+          },
+          { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels) },
+          { label: en.session.records, value: count(s.records), exact: exact(s.records), note: en.session.recordsText },
+          { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
+          { label: en.session.engine, value: s.engine || UNKNOWN },
+        ]}
+      />
+      {s.simulated && <p className="quiet">{en.session.simulated}</p>}
+      {s.state === "aborted" && <p className="quiet">{en.session.aborted}</p>}
+    </header>
+  );
+}
+
+export function SessionPage({ id, tab }: { id: string; tab: string }) {
+  const asked = useApi("session", { session: id }, LIVE_MS);
+  const s = asked.data;
+  const shown = TABS.find((known) => known.id === tab);
+  useEffect(() => {
+    document.title = `${s?.app || id.slice(0, 8)} · ${en.session.tabs[tab] ?? tab} · ${en.product}`;
+  }, [s?.app, id, tab]);
+  if (asked.problem && !s) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (!s) return <Skeleton rows={8} />;
+  return (
+    <>
+      <Header session={s} />
+      <nav className="tabs" aria-label={en.session.tabsLabel}>
+        {TABS.map((known) => (
+          <Link key={known.id} href={href("session", { session: id, tab: known.id })} aria-current={known === shown ? "page" : undefined}>
+            {en.session.tabs[known.id]}
+          </Link>
+        ))}
+      </nav>
+      <Boundary key={tab}>{shown ? <shown.view session={s} /> : <Empty title={en.states.lostPage} text={en.states.lostPageText} />}</Boundary>
+    </>
+  );
+}

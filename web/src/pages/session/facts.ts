@@ -1,0 +1,23 @@
+// facts.ts - what a session's row says, read with care: its JSON columns hold what a sender wrote.
+import type { RowSession } from "../../api/schema";
+
+/** Product names, in the order of the devices. */
+export function gpusOf(session: RowSession): string[] {
+  if (!Array.isArray(session.gpus)) return [];
+  return session.gpus.map((gpu: unknown) => (typeof gpu === "object" && gpu && "name" in gpu ? String(gpu.name) : ""));
+}
+
+export function gpuNames(session: RowSession): string {
+  const names = gpusOf(session);
+  const times = new Map<string, number>();
+  for (const name of names.filter(Boolean)) times.set(name, (times.get(name) ?? 0) + 1);
+  return [...times].map(([name, n]) => (n > 1 ? `${n} × ${name}` : name)).join(", ");
+}
+
+export function labelsOf(session: RowSession): string {
+  const labels = session.labels;
+  if (typeof labels !== "object" || labels === null || Array.isArray(labels)) return "";
+  return Object.entries(labels)
+    .map(([key, value]) => (value === "" ? key : `${key}=${String(value)}`))
+    .join(", ");
+}

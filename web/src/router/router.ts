@@ -1,0 +1,96 @@
+// router.ts - addresses. The table below is all pages there are; what a page shows (search, sort,
+// tab, selection) stands in the query, so that every view has an address that can be sent on.
+import { useCallback, useMemo, useSyncExternalStore } from "react";
+
+export const PAGES = {
+  sessions: "/",
+  session: "/sessions/{session}/{tab}",
+  kernel: "/sessions/{session}/kernels/{name}",
+  login: "/login",
+  setup: "/setup",
+} as const;
+
+export type PageId = keyof typeof PAGES;
+export interface Place {
+  page: PageId | null; // null: no such page
+  path: Record<string, string>;
+  query: URLSearchParams;
+}
+
+const segments = (path: string): string[] => path.split("/").filter(Boolean);
+
+export function match(pathname: string, search: string): Place {
+  const query = new URLSearchParams(search);
+  let have: string[];
+  try {
+    have = segments(pathname).map(decodeURIComponent);
+  } catch {
+    return { page: null, path: {}, query };
+  }
+  if (have[0] === "sessions" && have.length === 2) have.push("insights");
+  for (const [page, pattern] of Object.entries(PAGES) as [PageId, string][]) {
+    const want = segments(pattern);
+    const fits = want.length === have.length && want.every((part, at) => part.startsWith("{") || part === have[at]);
+    if (!fits) continue;
+    const path: Record<string, string> = {};
+    want.forEach((part, at) => {
+      if (part.startsWith("{")) path[part.slice(1, -1)] = have[at]!;
+    });
+    return { page, path, query };
+  }
+  return { page: null, path: {}, query };
+}
+
+export type QueryValues = Record<string, string | number | null | undefined>;
+
+export function href(page: PageId, path: Record<string, string | number> = {}, query: QueryValues = {}): string {
+  const at = PAGES[page].replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
+  return withQuery(at, new URLSearchParams(), query);
+}
+
+/** The path with `values` set in `before`; empty ones are taken out. */
+export function withQuery(path: string, before: URLSearchParams, values: QueryValues): string {
+  const query = new URLSearchParams(before);
+  for (const [name, value] of Object.entries(values))
+    if (value === null || value === undefined || value === "") query.delete(name);
+    else query.set(name, String(value));
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+const listeners = new Set<() => void>();
+const tell = (): void => listeners.forEach((listener) => listener());
+
+function subscribe(listener: () => void): () => void {
+  if (listeners.size === 0) window.addEventListener("popstate", tell);
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) window.removeEventListener("popstate", tell);
+  };
+}
+
+export function go(to: string, replace = false): void {
+  history[replace ? "replaceState" : "pushState"](null, "", to);
+  if (!replace) window.scrollTo(0, 0);
+  tell();
+}
+
+export function usePlace(): Place {
+  const at = useSyncExternalStore(subscribe, () => location.pathname + location.search);
+  return useMemo(() => {
+    const [path, search] = at.split("?", 2);
+    return match(path!, search ?? "");
+  }, [at]);
+}
+
+/** A value of the query and how to change it; changing replaces the entry of the history. */
+export function useQuery(name: string, standard = ""): [string, (value: string) => void] {
+  const { query } = usePlace();
+  const set = useCallback(
+    (value: string) =>
+      go(withQuery(location.pathname, new URLSearchParams(location.search), { [name]: value === standard ? "" : value }), true),
+    [name, standard],
+  );
+  return [query.get(name) ?? standard, set];
+}

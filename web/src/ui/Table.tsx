@@ -1,0 +1,111 @@
+// Table.tsx - one table for all long lists: only rows in view are in the page, the head stays, sorting
+// is told to screen readers. Column widths are CSS grid tracks, the same for all rows.
+import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type SortingState } from "@tanstack/react-table";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useMemo, useRef } from "react";
+import { en } from "../text/en";
+
+declare module "@tanstack/react-table" {
+  // eslint-disable-next-line @typescript-eslint/no-unused-vars
+  interface ColumnMeta<TData, TValue> {
+    width: string; // a grid track
+    right?: boolean;
+    lead?: boolean;
+    label?: string;
+  }
+}
+
+const ROW = 34;
+
+interface Props<T> {
+  caption: string;
+  rows: T[];
+  columns: ColumnDef<T, never>[];
+  sorting: SortingState;
+  onSort?: (sorting: SortingState) => void;
+  sortHere?: boolean; // else the server has sorted
+  onEnd?: () => void; // the last row came into view
+}
+
+export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, onEnd }: Props<T>) {
+  const box = useRef<HTMLDivElement>(null);
+  const table = useReactTable({
+    data: rows,
+    columns: columns as ColumnDef<T>[],
+    state: { sorting },
+    onSortingChange: (change) => onSort?.(typeof change === "function" ? change(sorting) : change),
+    getCoreRowModel: getCoreRowModel(),
+    getSortedRowModel: getSortedRowModel(),
+    manualSorting: !sortHere,
+    enableSortingRemoval: false,
+    sortDescFirst: true,
+  });
+  const model = table.getRowModel().rows;
+  const virtual = useVirtualizer({
+    count: model.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW,
+    overscan: 12,
+    onChange: (v) => {
+      const last = v.getVirtualItems().at(-1);
+      if (onEnd && last && last.index >= model.length - 1) onEnd();
+    },
+  });
+  const tracks = useMemo(() => columns.map((c) => c.meta?.width ?? "1fr").join(" "), [columns]);
+  const least = useMemo(() => columns.reduce((sum, c) => sum + leastOf(c.meta?.width ?? "100px"), 0), [columns]);
+  const style = { gridTemplateColumns: tracks, minWidth: least };
+
+  return (
+    <div className="table panel" ref={box} tabIndex={0} role="region" aria-label={caption}>
+      <table aria-rowcount={model.length + 1}>
+        <caption className="hidden-label">{caption}</caption>
+        <thead>
+          {table.getHeaderGroups().map((group) => (
+            <tr key={group.id} style={style}>
+              {group.headers.map((header) => {
+                const meta = header.column.columnDef.meta;
+                const sorted = header.column.getIsSorted();
+                const text = flexRender(header.column.columnDef.header, header.getContext());
+                const order = sorted === "asc" ? "ascending" : sorted === "desc" ? "descending" : undefined;
+                return (
+                  <th key={header.id} scope="col" className={meta?.right ? "right" : ""} aria-sort={order}>
+                    {header.column.getCanSort() ? (
+                      <button type="button" onClick={header.column.getToggleSortingHandler()} title={en.table.sort(meta?.label ?? header.id)}>
+                        {text} {sorted === "asc" ? "↑" : sorted === "desc" ? "↓" : ""}
+                      </button>
+                    ) : (
+                      text
+                    )}
+                  </th>
+                );
+              })}
+            </tr>
+          ))}
+        </thead>
+        <tbody style={{ height: virtual.getTotalSize(), minWidth: least }}>
+          {virtual.getVirtualItems().map((item) => {
+            const row = model[item.index]!;
+            return (
+              <tr key={row.id} aria-rowindex={item.index + 2} style={{ ...style, transform: `translateY(${item.start}px)` }}>
+                {row.getVisibleCells().map((cell) => {
+                  const meta = cell.column.columnDef.meta;
+                  return (
+                    <td key={cell.id} className={meta?.right ? "right" : meta?.lead ? "lead" : ""}>
+                      {flexRender(cell.column.columnDef.cell, cell.getContext())}
+                    </td>
+                  );
+                })}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The least width of a track in px: 120px, or minmax(200px, 1fr). */
+export function leastOf(track: string): number {
+  const found = /(\d+)px/.exec(track);
+  return found ? Number(found[1]) : 100;
+}

@@ -1,0 +1,169 @@
+// parts.tsx - the small parts of pages. They know nothing of the server: values in, picture out.
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { en } from "../text/en";
+
+export function Panel({ title, aside, children }: { title?: string; aside?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="panel">
+      {title && (
+        <div className="panel-head">
+          <h2>{title}</h2>
+          {aside && <span className="quiet small end">{aside}</span>}
+        </div>
+      )}
+      {children}
+    </section>
+  );
+}
+
+export interface Stat {
+  label: string;
+  value: ReactNode;
+  exact?: string;
+  note?: ReactNode;
+}
+
+export function Stats({ items }: { items: Stat[] }) {
+  return (
+    <dl className="stats">
+      {items.map((item) => (
+        <div className="stat" key={item.label}>
+          <dt>{item.label}</dt>
+          <dd title={item.exact}>
+            {item.value}
+            {item.note && <small>{item.note}</small>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A part of one as a bar; the number stands beside it, so that it is hidden from readers. */
+export function Meter({ part, warm }: { part: number | null; warm?: boolean }) {
+  const width = Math.max(0, Math.min(1, part ?? 0)) * 100;
+  return (
+    <svg className="meter" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect className="back" width="100" height="8" />
+      <rect className={warm ? "front warm" : "front"} width={width} height="8" />
+    </svg>
+  );
+}
+
+export function Skeleton({ rows = 6 }: { rows?: number }) {
+  return (
+    <div className="panel panel-body stack" role="status" aria-label={en.states.loading}>
+      {Array.from({ length: rows }, (_, at) => (
+        <div className="skeleton" key={at} />
+      ))}
+    </div>
+  );
+}
+
+export function Empty({ title, text, children }: { title: string; text?: string; children?: ReactNode }) {
+  return (
+    <section className="panel state">
+      <h2>{title}</h2>
+      {text && <p className="quiet">{text}</p>}
+      {children}
+    </section>
+  );
+}
+
+interface Wrong {
+  status: number;
+  title: string;
+  message: string;
+  request: string | null;
+}
+
+export function ProblemView({ problem, again }: { problem: Wrong; again?: () => void }) {
+  const advice = en.states.whatNow[problem.status];
+  return (
+    <section className="panel state state-problem" role="alert">
+      <h2>{problem.title || `Status ${problem.status}`}</h2>
+      <p>{problem.message}</p>
+      {advice && <p className="quiet">{advice}</p>}
+      {problem.request && <p className="quiet small">{en.states.problemId(problem.request)}</p>}
+      {problem.status === 401 && (
+        <a className="button" href={`/login?next=${encodeURIComponent(location.pathname + location.search)}`}>
+          {en.login.submit}
+        </a>
+      )}
+      {again && (
+        <button className="button" type="button" onClick={again}>
+          {en.states.again}
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** A command line to copy. */
+export function Command({ text }: { text: string }) {
+  const [done, setDone] = useState(false);
+  return (
+    <div className="command">
+      <pre>{text}</pre>
+      <button type="button" onClick={() => void navigator.clipboard.writeText(text).then(() => setDone(true))}>
+        {done ? en.firstRun.copied : en.firstRun.copy}
+      </button>
+    </div>
+  );
+}
+
+export interface Choice {
+  value: string;
+  label: string;
+}
+
+export function Select({ label, value, all, choices, onChange }: { label: string; value: string; all: string; choices: Choice[]; onChange: (value: string) => void }) {
+  return (
+    <select className="field" aria-label={label} value={value} onChange={(event) => onChange(event.target.value)}>
+      <option value="">{all}</option>
+      {value && !choices.some((c) => c.value === value) && <option value={value}>{value}</option>}
+      {choices.map((choice) => (
+        <option key={choice.value} value={choice.value}>
+          {choice.label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** A search field that tells what was typed after a pause; "/" goes to it. */
+export function Search({ label, hint, value, onChange }: { label: string; hint: string; value: string; onChange: (value: string) => void }) {
+  const [text, setText] = useState(value);
+  const told = useRef(value);
+  useEffect(() => {
+    if (value !== told.current) setText(value); // changed from elsewhere, such as "back"
+    told.current = value;
+  }, [value]);
+  useEffect(() => {
+    if (text === told.current) return;
+    const timer = setTimeout(() => {
+      told.current = text;
+      onChange(text);
+    }, 200);
+    return () => clearTimeout(timer);
+  }, [text, onChange]);
+  return <input className="field search" type="search" data-search aria-label={label} placeholder={hint} value={text} onChange={(event) => setText(event.target.value)} />;
+}
+
+export function Dialog({ title, className, onClose, children }: { title: string; className?: string; onClose: () => void; children: ReactNode }) {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => box.current?.showModal(), []);
+  return (
+    <dialog
+      ref={box}
+      className={className}
+      aria-label={title}
+      onClose={onClose}
+      onClick={(event) => {
+        if (event.target === box.current) box.current?.close();
+      }}
+    >
+      {children}
+    </dialog>
+  );
+}

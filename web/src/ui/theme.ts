@@ -1,0 +1,54 @@
+// theme.ts - light or dark: what was chosen, else what the system prefers. uPlot draws with colours
+// of its own, so it asks `token` and draws anew when the theme changes.
+import { useSyncExternalStore } from "react";
+
+export type Theme = "light" | "dark";
+const KEY = "gpufl.theme";
+const listeners = new Set<() => void>();
+
+function stored(): Theme | null {
+  try {
+    const value = localStorage.getItem(KEY);
+    return value === "light" || value === "dark" ? value : null;
+  } catch {
+    return null; // storage is switched off
+  }
+}
+
+export function current(): Theme {
+  return stored() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+}
+
+export function apply(): void {
+  document.documentElement.dataset.theme = current();
+}
+
+export function toggle(): void {
+  try {
+    localStorage.setItem(KEY, current() === "dark" ? "light" : "dark");
+  } catch {
+    return;
+  }
+  apply();
+  listeners.forEach((listener) => listener());
+}
+
+function subscribe(listener: () => void): () => void {
+  // Another tab of the browser chose.
+  const elsewhere = () => {
+    apply();
+    listener();
+  };
+  window.addEventListener("storage", elsewhere);
+  listeners.add(listener);
+  return () => {
+    window.removeEventListener("storage", elsewhere);
+    listeners.delete(listener);
+  };
+}
+
+export function useTheme(): Theme {
+  return useSyncExternalStore(subscribe, current);
+}
+
+export const token = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

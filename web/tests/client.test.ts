@@ -1,0 +1,72 @@
+// The way to the server: addresses, ETags, waiting when told to, problems in the server's words.
+import { describe, expect, it } from "vitest";
+import { address, makeClient, pause, Problem } from "../src/api/client";
+
+interface Seen {
+  url: string;
+  headers: Headers;
+}
+
+/** A transport that gives these answers in turn and notes what was asked and waited. */
+function scripted(...answers: (Response | Error)[]) {
+  const seen: Seen[] = [];
+  const waits: number[] = [];
+  const client = makeClient({
+    fetch: async (url, init) => {
+      seen.push({ url: String(url), headers: new Headers(init?.headers) });
+      const next = answers.shift();
+      if (!next) throw new Error("asked more often than expected");
+      if (next instanceof Error) throw next;
+      return next;
+    },
+    wait: async (ms) => void waits.push(ms),
+  });
+  return { client, seen, waits };
+}
+
+const json = (body: unknown, status = 200, headers: Record<string, string> = {}) => new Response(status === 304 ? null : JSON.stringify(body), { status, headers });
+
+describe("addresses", () => {
+  it("puts path and query where they belong", () =>
+    expect(address("kernel_configs", { session: "a b/c", name: 7, limit: 3 })).toBe("/api/v1/sessions/a%20b%2Fc/kernels/7/configs?limit=3"));
+  it("leaves out what is not said", () => expect(address("sessions", { text: "", app: undefined, sort: null })).toBe("/api/v1/sessions"));
+  it("keeps markup as text", () => expect(address("sessions", { text: "<b>&x" })).toBe("/api/v1/sessions?text=%3Cb%3E%26x"));
+});
+
+describe("asking", () => {
+  it("sends the tag and keeps the object when nothing changed", async () => {
+    const { client, seen } = scripted(json({ count: 1 }, 200, { ETag: 'W/"1"' }), json(null, 304));
+    const first = await client.get("session_count", {});
+    expect(await client.get("session_count", {})).toBe(first);
+    expect(seen[1]!.headers.get("If-None-Match")).toBe('W/"1"');
+    expect(client.last("session_count", {})).toBe(first);
+  });
+  it("waits as long as the server says, then asks again", async () => {
+    const { client, waits } = scripted(json({}, 429, { "Retry-After": "2" }), json({}, 503), json({ count: 3 }));
+    expect(await client.get("session_count", {})).toEqual({ count: 3 });
+    expect(waits).toEqual([2000, 500]);
+  });
+  it("gives up with the server's words", async () => {
+    const busy = () => json({ title: "Too Many Requests", detail: "Later, please." }, 429);
+    const { client } = scripted(busy(), busy(), busy(), busy());
+    await expect(client.get("session_count", {})).rejects.toMatchObject({ status: 429, message: "Later, please." });
+  });
+  it("does not ask again after other problems", async () => {
+    const { client, seen } = scripted(json({ title: "Not Found", detail: "No such session." }, 404, { "X-Request-Id": "r1" }));
+    await expect(client.get("session", { session: "x" })).rejects.toMatchObject({ status: 404, request: "r1", message: "No such session." });
+    expect(seen).toHaveLength(1);
+  });
+  it("says so where the answer is no problem document", async () => {
+    const { client } = scripted(new Response("<html>bad gateway", { status: 502 }));
+    await expect(client.get("session_count", {})).rejects.toThrow("502");
+  });
+  it("says so where no answer comes", async () => {
+    const { client } = scripted(new TypeError("refused"));
+    await expect(client.get("session_count", {})).rejects.toBeInstanceOf(Problem);
+  });
+});
+
+describe("pauses", () => {
+  it("double without the server's word", () => expect([pause(0, null), pause(1, null), pause(2, "soon")]).toEqual([250, 500, 1000]));
+  it("have an end", () => expect(pause(0, "86400")).toBe(30_000));
+});

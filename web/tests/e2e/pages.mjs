@@ -1,0 +1,182 @@
+// pages.mjs - the dashboard in a real Chromium on a real server: from an empty store to every page,
+// in both themes, with a screenshot of each (below OUT) for people to look at.
+//   node tests/e2e/pages.mjs BIN DATA OUT
+// Fails on: anything that the server's policy refuses, a request to another origin, an error in the
+// console, a serious or critical finding of axe, names that become markup, a page that is not there.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { chromium } from "playwright-core";
+import { ACCOUNT, startServer } from "./server.mjs";
+
+const [bin, data, out] = process.argv.slice(2);
+const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const executablePath = BROWSERS.find((file) => existsSync(file));
+if (!executablePath) {
+  console.log("skipped: no Chromium on this machine");
+  process.exit(77);
+}
+mkdirSync(out, { recursive: true });
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const MARKUP = `<img src=x onerror="document.title='taken'">`;
+const wrong = [];
+let views = 0;
+let checks = 0;
+const check = (fine, what) => {
+  checks++;
+  if (!fine) wrong.push(what);
+};
+
+function watch(page, origin) {
+  page.on("console", (message) => {
+    // A 401 before logging in and a 404 on purpose are the browser's words about answers, not errors of ours.
+    if (message.type() === "error" && !/status of (401|404)/.test(message.text())) wrong.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) wrong.push(`another origin was asked: ${request.url()}`);
+  });
+}
+
+/** axe is handed over as a function of the test's own world; the page's policy stays as it is. */
+async function accessible(page, name) {
+  const { violations } = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
+  for (const found of violations.filter((v) => v.impact === "serious" || v.impact === "critical"))
+    wrong.push(`${name}: ${found.id}: ${found.help}: ${found.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+  checks++;
+}
+
+async function picture(page, name) {
+  for (const theme of ["light", "dark"]) {
+    // As another tab of the browser would choose it.
+    await page.evaluate((wanted) => {
+      localStorage.setItem("gpufl.theme", wanted);
+      window.dispatchEvent(new StorageEvent("storage"));
+    }, theme);
+    await accessible(page, `${name} ${theme}`);
+    await page.screenshot({ path: path.join(out, `${name}-${theme}.png`) });
+  }
+  views++;
+}
+
+const server = await startServer(bin);
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+try {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  watch(page, server.origin);
+  const see = (text) => page.getByText(text, { exact: false }).first().waitFor({ timeout: 20_000 });
+
+  // Nobody in particular: the page says to log in.
+  await page.goto(server.origin);
+  await page.getByRole("link", { name: "Log in" }).click();
+  await see("Password");
+  await picture(page, "login");
+
+  // The link that the server printed makes the first account.
+  await page.goto(await server.printed(/first account at (\S+)/));
+  await picture(page, "setup");
+  for (const [name, value] of Object.entries(ACCOUNT)) await page.locator(`input[name=${name}]`).fill(value);
+  await page.getByRole("button", { name: "Make the account" }).click();
+
+  // Nothing is here yet; the command lines are this server's.
+  await see("No sessions yet");
+  check((await page.locator(".command pre").allInnerTexts()).some((line) => line.includes(server.origin)), "first run: the server's address");
+  await picture(page, "first-run");
+
+  // Sessions come in as they do in life.
+  const key = await page.evaluate(async () => {
+    const me = await (await fetch("/api/v1/auth/me")).json();
+    const answer = await fetch("/api/v1/keys", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-CSRF-Token": me.csrf },
+      body: JSON.stringify({ name: "test", scopes: "ingest" }),
+    });
+    const made = await answer.json();
+    if (!made.key) throw new Error(JSON.stringify(made));
+    return made.key;
+  });
+  server.upload(key, data);
+  await page.goto(server.origin);
+  await page.getByRole("link", { name: "train_loop" }).first().waitFor();
+  await picture(page, "sessions");
+  check((await page.locator("tbody tr").count()) >= 1, "sessions: a row");
+
+  // Search stands in the address; what nothing matches is said.
+  await page.getByRole("searchbox").fill(MARKUP);
+  await see("No session matches");
+  check(new URL(page.url()).searchParams.get("text") === MARKUP, "sessions: the search is in the address");
+  await page.reload();
+  await see("No session matches");
+  check((await page.title()) !== "taken" && (await page.locator("img").count()) === 0, "markup in the address stays text");
+  await picture(page, "sessions-none");
+  await page.getByRole("link", { name: "Clear search and filters" }).click();
+
+  // A session and its views.
+  await page.getByRole("link", { name: "train_loop" }).first().click();
+  await see("What stands in the way");
+  const session = page.url().split("/")[4];
+  await picture(page, "insights");
+  const titles = await page.locator(".finding h3").allInnerTexts();
+  check(titles.some((title) => title.includes("In-loop sync × 1000")), `insights: the in-loop sync among ${titles.join("; ")}`);
+  await page.getByRole("button", { name: "train_loop.cu:235" }).first().click();
+  await page.locator(".source-here").waitFor();
+  await picture(page, "insights-line");
+  check(new URL(page.url()).searchParams.has("line"), "insights: the opened line is in the address");
+  await page.keyboard.press("Escape");
+
+  await page.keyboard.press("2");
+  await see("matmul");
+  await picture(page, "kernels");
+  check((await page.locator("tbody tr").count()) >= 5, "kernels: rows");
+  await page.getByRole("button", { name: "Calls" }).click();
+  check(new URL(page.url()).searchParams.get("sort") === "calls", "kernels: the order is in the address");
+  await page.getByRole("link", { name: "matmul" }).first().click();
+  await page.locator(".histogram rect").first().waitFor();
+  await page.locator("tbody tr").nth(5).waitFor();
+  await picture(page, "kernel");
+  check((await page.locator(".table tbody tr").count()) < 200, "kernel: launches are in the page only as far as seen");
+
+  for (const [tab, text] of [["scopes", "train_step"], ["syncs", "train_loop.cu:235"], ["system", "GPU memory in use"], ["raw", "Launched, recorded and written agree."]]) {
+    await page.goto(`${server.origin}/sessions/${session}/${tab}`);
+    await see(text);
+    if (tab === "system") await page.locator(".uplot canvas").first().waitFor();
+    await picture(page, tab);
+  }
+
+  // Keyboard: commands and the sheet of shortcuts.
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("Kern");
+  await picture(page, "palette");
+  await page.keyboard.press("Enter");
+  await see("matmul");
+  await page.keyboard.press("?");
+  await see("This sheet");
+  await picture(page, "shortcuts");
+  await page.keyboard.press("Escape");
+
+  // What is not there says so.
+  await page.goto(`${server.origin}/sessions/no-such-session/insights`);
+  await page.getByRole("alert").waitFor();
+  await picture(page, "missing");
+  await page.goto(`${server.origin}/nowhere/at/all/really`);
+  await see("There is no such page");
+
+  // A phone.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${server.origin}/sessions/${session}/insights`);
+  await see("What stands in the way");
+  check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "phone: nothing is wider than the page");
+  await picture(page, "insights-phone");
+} catch (error) {
+  wrong.push(String(error?.stack ?? error));
+} finally {
+  await browser.close();
+  await server.stop();
+}
+wrong.forEach((line) => console.error(line));
+assert(views > 0);
+console.log(`${views} views in two themes, ${checks} checks, ${wrong.length} failed; pictures in ${out}`);
+process.exitCode = wrong.length ? 1 : 0;

@@ -1,0 +1,46 @@
+// server.mjs - a real gpufl-server for the tests: started on a free port with an empty store, its
+// first account made as a person would, sessions sent with the real `gpufl upload`.
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+export const ACCOUNT = { email: "owner@example.org", name: "Owner", password: "a long pass phrase", workspace_name: "Lab" };
+
+export async function startServer(bin) {
+  const folder = mkdtempSync(path.join(tmpdir(), "gpufl-web-"));
+  const child = spawn(path.join(bin, "gpufl-server"), ["--data", path.join(folder, "data"), "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "inherit"] });
+  let said = "";
+  const origin = await new Promise((resolve, reject) => {
+    child.stdout.on("data", (piece) => {
+      said += piece;
+      const found = /listening on (\S+)/.exec(said);
+      if (found) resolve(found[1]);
+    });
+    child.once("exit", (code) => reject(new Error(`gpufl-server ended with ${code}: ${said}`)));
+  });
+  const gone = new Promise((resolve) => child.once("exit", resolve));
+
+  return {
+    origin,
+    /** What it has printed so far matches: its first group. */
+    async printed(pattern) {
+      for (;;) {
+        const found = pattern.exec(said);
+        if (found) return found[1];
+        await new Promise((resolve) => child.stdout.once("data", resolve));
+      }
+    },
+    upload(key, from) {
+      const keyFile = path.join(folder, "key");
+      writeFileSync(keyFile, `${key}\n`, { mode: 0o600 });
+      const done = spawnSync(path.join(bin, "gpufl"), ["upload", "--server", origin, "--api-key-file", keyFile, from], { encoding: "utf8" });
+      if (done.status !== 0) throw new Error(`gpufl upload ended with ${done.status}: ${done.stdout}${done.stderr}`);
+    },
+    async stop() {
+      child.kill("SIGTERM");
+      await gone;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,64 @@
+// How numbers read: three digits, units that suit, unknown is never zero.
+import { describe, expect, it } from "vitest";
+import { between, bytes, count, date, duration, exact, grouped, percent, shortKernel, UNKNOWN } from "../src/format/format";
+
+describe("durations", () => {
+  it.each([
+    [0, "0 ns"],
+    [999, "999 ns"],
+    [999.7, "1.00 µs"],
+    [1500, "1.50 µs"],
+    [999_499, "999 µs"],
+    [999_600, "1.00 ms"],
+    [73_580_000_000, "73.6 s"],
+    [119_960_000_000, "2.00 min"],
+    [2 * 3600e9, "2 h 0 min"],
+    [-1500, "-1.50 µs"],
+  ])("%d ns", (ns, text) => expect(duration(ns)).toBe(text));
+  it("unknown", () => expect([duration(null), duration(undefined), duration(NaN)]).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]));
+});
+
+describe("bytes and counts", () => {
+  it.each([
+    [0, "0 B"],
+    [1023, "1023 B"],
+    [1024, "1.00 KiB"],
+    [2 ** 20 - 1, "1.00 MiB"],
+    [150_754_820_096, "140 GiB"],
+  ])("%d bytes", (n, text) => expect(bytes(n)).toBe(text));
+  it.each([
+    [10_000, "10\u202f000"],
+    [123_456, "123 k"],
+    [1_234_567, "1.23 M"],
+  ])("%d", (n, text) => expect(count(n)).toBe(text));
+  it("groups whole digits only", () => expect(grouped(1234567.8912)).toBe("1\u202f234\u202f567.8912"));
+  it("exact keeps all of them", () => expect(exact(145767523, "ns")).toBe("145\u202f767\u202f523 ns"));
+  it("exact of the unknown", () => expect(exact(null)).toBe("unknown"));
+});
+
+describe("parts", () => {
+  it.each([
+    [0, "0.0 %"],
+    [0.0004, "< 0.1 %"],
+    [0.237214, "24 %"],
+    [0.027598, "2.8 %"],
+    [1, "100 %"],
+  ])("%d", (part, text) => expect(percent(part)).toBe(text));
+});
+
+describe("times", () => {
+  it("64 bits survive as text", () => expect(between("1795198386453742295", "1795198386925051789")).toBe(471309494));
+  it("no end, no length", () => expect(between("1", null)).toBeNull());
+  it("no date", () => expect(date(null)).toBe(UNKNOWN));
+});
+
+describe("kernel names", () => {
+  it.each([
+    ["void (anonymous namespace)::matmul<false, true>(float const*, int)", "matmul<false, true>"],
+    ["(anonymous namespace)::relu_forward(float*, int)", "relu_forward"],
+    ["plain", "plain"],
+    ["void f<void (*)(int)>(int)", "f<void (*)(int)>"],
+    ["S::operator()(int) const", "S::operator()"],
+    ["<b>x</b>", "<b>x</b>"],
+  ])("%s", (name, short) => expect(shortKernel(name)).toBe(short));
+});

@@ -1,0 +1,119 @@
+// Addresses, columns, import rules, tables made of the server's, and the small logic of pages.
+import { describe, expect, it } from "vitest";
+import { readFileSync } from "node:fs";
+import { mangledOf, nameOf, rowsOf } from "../src/api/columns";
+import { ledgerOf, loopLaunches, syncLines, type SyncLine } from "../src/api/report";
+import { inTreeOrder } from "../src/pages/scopes/tree";
+import { href, match, withQuery } from "../src/router/router";
+import { excerpt, inOrder, keptPath, textOf } from "../src/pages/insights/source";
+import { barsOf } from "../src/pages/kernels/Histogram";
+import { safeNext } from "../src/pages/login/next";
+import { waysIn } from "../src/pages/firstrun/ways";
+import { stepFor } from "../src/pages/system/metrics";
+import { leastOf } from "../src/ui/Table";
+// @ts-expect-error plain JavaScript
+import { made, rulesText } from "../scripts/types.mjs";
+// @ts-expect-error plain JavaScript
+import { broken } from "../scripts/imports.mjs";
+
+describe("tables of the server", () => {
+  it("every rule of insight.def has its next step", () => {
+    const [, rules] = made() as [string, string][];
+    const known = [...readFileSync(new URL("../../src/analyze/insight.def", import.meta.url), "utf8").matchAll(/^INSIGHT\((\w+)/gm)].map((m) => m[1]);
+    expect(known.length).toBeGreaterThan(5);
+    for (const rule of known) expect(rules![1]).toMatch(new RegExp(`^  ${rule}: \\{ bound: ".+", next: ".+" \\}`, "m"));
+  });
+  it("a rule that cannot be read is an error", () => expect(() => rulesText("INSIGHT(x, Y, MEASURED, NULL)\n")).toThrow());
+});
+
+describe("import rules", () => {
+  const file = (part: string) => new URL(`../src/${part}/x.ts`, import.meta.url).pathname;
+  it("parts that know too much", () => {
+    expect(broken(file("ui"), 'import { client } from "../api/client";')).toHaveLength(1);
+    expect(broken(file("ui"), 'import {\n  a,\n  b,\n} from "../api/client";')).toHaveLength(1);
+    expect(broken(file("format"), 'import "react";')).toHaveLength(1);
+    expect(broken(file("pages"), 'const x = import("left-pad");')).toHaveLength(1);
+    expect(broken(file("pages"), 'import { a } from "../api/client";')).toEqual([]);
+  });
+  it("markup of strings, other origins", () => {
+    expect(broken(file("ui"), "box.innerHTML = name;")).toHaveLength(1);
+    expect(broken(file("ui"), 'fetch("https://example.org")')).toHaveLength(1);
+  });
+});
+
+describe("router", () => {
+  it("finds pages and their parameters", () => {
+    expect(match("/", "")).toMatchObject({ page: "sessions" });
+    expect(match("/sessions/abc", "")).toMatchObject({ page: "session", path: { session: "abc", tab: "insights" } });
+    expect(match("/sessions/a%2Fb/kernels/7", "x=1")).toMatchObject({ page: "kernel", path: { session: "a/b", name: "7" } });
+    expect(match("/nowhere", "").page).toBeNull();
+    expect(match("/sessions/%E0%A4%A", "").page).toBeNull();
+  });
+  it("href and match are each other's inverse", () => {
+    const [path, query] = href("session", { session: "a/b?c", tab: "raw" }, { q: "<&>" }).split("?") as [string, string];
+    const place = match(path, query);
+    expect(place.path).toEqual({ session: "a/b?c", tab: "raw" });
+    expect(place.query.get("q")).toBe("<&>");
+  });
+  it("takes empty values out", () => expect(withQuery("/", new URLSearchParams("a=1&b=2"), { a: "", c: 0 })).toBe("/?b=2&c=0"));
+});
+
+describe("columns", () => {
+  it("become rows, with null for unknown", () =>
+    expect(rowsOf({ rows: 2, data: { a: [1, null], b: ["x", "y"] } })).toEqual([
+      { a: 1, b: "x" },
+      { a: null, b: "y" },
+    ]));
+  it("names by number", () => {
+    const answer = { names: ["f()"], mangled: ["_Z1fv"] };
+    expect([nameOf(answer, 0), mangledOf(answer, 0), nameOf(answer, 9), nameOf(answer, null)]).toEqual(["f()", "_Z1fv", null, null]);
+  });
+});
+
+describe("source lines", () => {
+  it("the very path first, else the only file of the name", () => {
+    expect(keptPath(["/a/x.py", "/b/x.py"], "/b/x.py")).toBe("/b/x.py");
+    expect(keptPath(["/a/x.py"], "/elsewhere/x.py")).toBe("/a/x.py");
+    expect(keptPath(["/a/x.py", "/b/x.py"], "/c/x.py")).toBeNull();
+  });
+  it("what surrounds a line", () => {
+    const text = textOf(["one\r\ntwo\nthr", "ee\nfour"]);
+    expect(excerpt(text, 3, 1).map((row) => row.text)).toEqual(["two", "three", "four"]);
+    expect(excerpt(text, 1, 1)[0]).toEqual({ number: 1, text: "one" });
+    expect(excerpt(text, 5)).toEqual([]);
+    expect(excerpt(text, 0)).toEqual([]);
+  });
+  it("findings in the server's order", () => expect(inOrder([{ number: 2 }, { number: 0 }]).map((f) => f.number)).toEqual([0, 2]));
+});
+
+describe("scopes and waits", () => {
+  const node = (id: number, parent: number, wall_ns: number) => ({ id, parent, wall_ns });
+  it("children below their parent, longest first; orphans at the top", () =>
+    expect(inTreeOrder([node(1, 0, 10), node(2, 1, 3), node(3, 1, 7), node(4, 0, 20), node(5, 99, 1)]).map((n) => n.id)).toEqual([4, 1, 3, 2, 5]));
+  const line = (calls: number, median: number | null) => ({ calls, launches_between: { synchronizations: { pairs: calls - 1, median } } }) as SyncLine;
+  it("a loop is three calls with three launches between", () =>
+    expect([line(1000, 9), line(2, 9), line(3, 3), line(3, 2), line(9, null)].map(loopLaunches)).toEqual([9, null, 3, null, null]));
+  it("the ledger's verdict and what is missing", () => {
+    expect(ledgerOf({ ledger: { verdict: "incomplete", missing: ["3 kernels"] } })).toEqual({ verdict: "incomplete", missing: ["3 kernels"] });
+    expect(() => ledgerOf({ ledger: null })).toThrow("ledger.missing");
+  });
+  it("a part that is not as described says so", () => expect(() => syncLines({ lines: [] })).toThrow("synchronization_lines.lines"));
+});
+
+describe("pages", () => {
+  it("histogram bars stay within the picture", () => {
+    const bars = barsOf([
+      { least: 0, most: 0, calls: 1 },
+      { least: 1024, most: 1151, calls: 10 },
+    ]);
+    expect(bars.every((bar) => bar.x >= 0 && bar.x + bar.width <= 1 && bar.height <= 1)).toBe(true);
+    expect(bars[1]!.height).toBe(1);
+    expect(barsOf([{ least: null, most: 1, calls: 1 }])).toEqual([]);
+  });
+  it("after logging in only to this dashboard", () =>
+    expect(["/sessions/x?y=1", "//evil", "https://evil", "/\\evil", null].map(safeNext)).toEqual(["/sessions/x?y=1", "/", "/", "/", "/"]));
+  it("command lines name this server", () =>
+    expect(waysIn("http://h:1").flatMap((way) => way.commands).filter((line) => line.includes("http://h:1"))).toHaveLength(3));
+  it("steps give some hundred points, and exist without a length", () => expect([stepFor(471309494), stepFor(600e9), stepFor(null)]).toEqual([1e6, 1e9, 1e6]));
+  it("least widths of tracks", () => expect([leastOf("120px"), leastOf("minmax(280px, 3fr)"), leastOf("1fr")]).toEqual([120, 280, 100]));
+});

@@ -1,0 +1,17 @@
+// The bundle: files named by their content below /assets, which the server keeps in browsers for
+// ever; nothing inline, since the server's policy refuses it (data: is for images alone).
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  esbuild: { jsx: "automatic" },
+  build: {
+    target: "es2022",
+    outDir: process.env.GPUFL_WEB_OUT ?? "dist",
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  // `npm run dev` beside a running server.
+  server: { proxy: { "/api": process.env.GPUFL_SERVER ?? "http://127.0.0.1:8080" } },
+  test: { include: ["tests/*.test.ts", "tests/*.test.tsx"], environment: "node" },
+});
