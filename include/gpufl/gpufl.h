@@ -187,10 +187,25 @@ struct gpufl_upload_options {
     const char *backend_url; /* as in gpufl_options, as the two below */
     const char *api_key;
     const char *api_path;
+    int timeout_ms;                     /* for all of it; 0: 5 minutes */
+    struct gpufl_upload_result *result; /* NULL: not wanted */
 };
 
-/* Sends finished sessions to a server. GPUFL_E_NOT_BUILT in this release; 0 where
- * capture is disabled, because there is nothing to send. */
+/* What became of it. */
+struct gpufl_upload_result {
+    size_t size;       /* sizeof of the caller's struct; set by the caller */
+    uint64_t lines;    /* that the server took now */
+    char message[384]; /* why not all of it is there; "" on success */
+};
+
+/* Sends sessions to a server, all below log_path, by running `gpufl upload`: the
+ * one that GPUFL_CLI names, that lies beside this library, or in PATH. 0 once all
+ * of it is there. What is not can be sent by the next call, or the command, which go
+ * on where the server stands. Waits no longer than timeout_ms and some seconds.
+ * GPUFL_E_STATE without a session, _NOENT without the command, _NOT_BUILT without
+ * libcurl, _TIMEOUT, _IO for the rest; 0 where capture is disabled, because there is
+ * nothing to send. Call it after gpufl_shutdown: a session that runs cannot be sent
+ * as a whole. */
 GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 
 /* For benchmarks: while on, a running Trace session does the least that a tracer

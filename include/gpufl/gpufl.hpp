@@ -161,6 +161,7 @@ struct UploadOptions {
     String backend_url = "";
     String api_key = "";
     String api_path = "";
+    int timeout_ms = 0; // for all of it; 0: 5 minutes
 };
 
 struct UploadResult {
@@ -175,17 +176,26 @@ struct UploadResult {
     }
 };
 
-// Sends finished sessions to a server. Never throws; not built yet in this release.
+// Sends sessions to a server, as gpufl_upload_logs. Never throws.
 inline UploadResult uploadLogs(const UploadOptions &opts = UploadOptions()) noexcept
 {
     UploadResult result;
-    gpufl_upload_options o = {sizeof o, opts.log_path.c_str(), opts.backend_url.c_str(),
-                              opts.api_key.c_str(), opts.api_path.c_str()};
+    gpufl_upload_result said = {};
+    said.size = sizeof said;
+    gpufl_upload_options o = {};
+    o.size = sizeof o;
+    o.log_path = opts.log_path.c_str();
+    o.backend_url = opts.backend_url.c_str();
+    o.api_key = opts.api_key.c_str();
+    o.api_path = opts.api_path.c_str();
+    o.timeout_ms = opts.timeout_ms;
+    o.result = &said;
     result.code = gpufl_upload_logs(&o);
     result.success = result.code == GPUFL_OK;
+    result.events_uploaded = said.lines;
     try {
         if (!result.success)
-            result.message = gpufl_error_text(result.code);
+            result.message = *said.message ? said.message : gpufl_error_text(result.code);
     } catch (...) {
         result.message.clear(); // no memory for the sentence: the code tells
     }

@@ -37,8 +37,10 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
         memcpy(&options, o, o->size < sizeof options ? o->size : sizeof options);
     if (report_open(&r, path, &options, &e))
         return fail(&e, error, error_size);
+    bool kernel = options.kernel && *options.kernel;
     int code = options.format == GPUFL_REPORT_JSON    ? report_json(&r, out)
                : options.format == GPUFL_REPORT_FLAME ? report_flame(&r, out)
+               : kernel                               ? report_kernel(&r, out)
                                                       : report_text(&r, out);
     if (!code && fflush(out))
         code = GPUFL_E_IO;
@@ -46,6 +48,10 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     report_close(&r);
     if (code == GPUFL_E_IO)
         err_set(&e, code, "the report could not be written: %s", strerror(error_number));
+    else if (code == GPUFL_E_NOENT && options.format != GPUFL_REPORT_FLAME)
+        err_set(&e, code,
+                "%s: no kernel with '%s' in its name was sampled, counted or disassembled in it",
+                path, options.kernel);
     else if (code == GPUFL_E_NOENT)
         err_set(&e, code,
                 "%s: nothing in it has a stack: gpufl trace captures them where the program waits, "

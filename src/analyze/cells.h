@@ -6,11 +6,17 @@
 #define GPUFL_ANALYZE_CELLS_H
 
 #include "wire/decode.h"
+#include "wire/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CELLS_TIME_MAX (1ll << 62) /* ns; times and durations beyond it are no times */
+/* ns: what lies beyond is no time. The epoch of a clock may move times by these bounds, so that
+ * differences of any two moments, of one session or several, fit 64 bits. */
+#define CELLS_TIME_MAX  WIRE_EVENT_MAX
+#define CELLS_TIME_MIN  WIRE_EVENT_MIN
+#define CELLS_EPOCH_MAX (3ll << 60)
+#define CELLS_EPOCH_MIN (-(1ll << 59))
 
 /* Cell i of a column, or CELL_NULL. */
 static inline int64_t cells_get(const struct wire_batch *b, unsigned column, size_t i)
@@ -25,11 +31,16 @@ static inline int64_t cells_or(const struct wire_batch *b, unsigned column, size
     return v == CELL_NULL ? other : v;
 }
 
+/* False also for CELL_NULL. */
+static inline bool cells_time_ok(int64_t t)
+{
+    return t >= CELLS_TIME_MIN && t <= CELLS_TIME_MAX;
+}
+
 /* True where start and duration are an interval; *end gets its end. */
 static inline bool cells_interval(int64_t start, int64_t duration, int64_t *end)
 {
-    if (start < -CELLS_TIME_MAX || start > CELLS_TIME_MAX || duration < 0 ||
-        duration >= CELLS_TIME_MAX)
+    if (!wire_event_ok(start, duration))
         return false;
     *end = start + duration;
     return true;
@@ -42,6 +53,12 @@ static inline int64_t cells_sum(int64_t a, int64_t b)
     if (__builtin_add_overflow(a, b, &sum))
         return b > 0 ? INT64_MAX : INT64_MIN + 1;
     return sum;
+}
+
+/* A number of ns or bytes, as near as 64 bits come; not a number is 0. */
+static inline int64_t cells_whole(double v)
+{
+    return v >= 0x1p63 ? INT64_MAX : v > -0x1p63 ? (int64_t)v : v < 0 ? INT64_MIN + 1 : 0;
 }
 
 /* part / whole, 0 where there is no whole. */

@@ -23,7 +23,7 @@ enum discover_channel {
     DISCOVER_SYSTEM,
     DISCOVER_SCOPE,
     DISCOVER_DEVICE,
-    DISCOVER_CODE,  /* ours is read for the names of stacks; the public client's is not */
+    DISCOVER_CODE,  /* names, lines, instructions, sources; `sass` in the public client's layout */
     DISCOVER_OTHER, /* a file that was named, whatever it is called */
     DISCOVER_CHANNELS,
 };

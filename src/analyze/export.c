@@ -185,7 +185,8 @@ static int export_session(const struct discover_session *s, const char *dir, str
     struct exporter x = {.dir = dir, .err = e};
     struct peer_encode_config config = {.arg = &x, .demangle = demangle, .log_path = dir};
     uint64_t lines = 0;
-    x.visitor = (struct wire_visitor){&x, take_header, take_name, take_batch};
+    x.visitor = (struct wire_visitor){
+        .arg = &x, .header = take_header, .name = take_name, .batch = take_batch};
     buf_init(&x.name, DEMANGLE_ROOM);
     int code = peer_encoder_open(&x.encoder, &config);
     code = code ? code : run_pass(&x, s, false, &lines);

@@ -72,21 +72,12 @@ static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
     return code;
 }
 
-/* Of the code channel only our own part, which has the names of stacks; not the public
- * client's instructions. */
-static bool is_read(const struct discover_part *p)
-{
-    const char *slash = strrchr(p->path, '/'), *name = slash ? slash + 1 : p->path;
-    return p->channel != DISCOVER_CODE || !strncmp(name, "code.", strlen("code."));
-}
-
 static int feed_here(const struct discover_session *s, const struct feed *f,
                      struct feed_stats *stats)
 {
     int code = 0;
     for (size_t i = 0; !code && i < s->count; i++)
-        if (is_read(&s->parts[i]))
-            code = read_part(&s->parts[i], f->line, f->arg, stats);
+        code = read_part(&s->parts[i], f->line, f->arg, stats);
     return code;
 }
 
@@ -162,8 +153,6 @@ static void *reader_main(void *arg)
     int code = 0;
     for (size_t i = 0; !code && i < p->session->count; i++) {
         const struct discover_part *part = &p->session->parts[i];
-        if (!is_read(part))
-            continue;
         code = read_part(part, reader_line, &r, p->stats);
         r.done += part->bytes > 0 ? part->bytes : 0;
     }

@@ -25,11 +25,7 @@ void histogram_fini(struct histogram *h)
 
 int64_t histogram_middle(unsigned bucket)
 {
-    if (bucket < 2 * HISTOGRAM_PAGE)
-        return bucket;
-    unsigned shift = bucket / HISTOGRAM_PAGE - 1;
-    int64_t low = (int64_t)(HISTOGRAM_PAGE + bucket % HISTOGRAM_PAGE) << shift;
-    return low + ((int64_t)1 << shift) / 2;
+    return bins_middle(bucket);
 }
 
 /* n values into a bucket. */

@@ -8,13 +8,15 @@
 #ifndef GPUFL_ANALYZE_HISTOGRAM_H
 #define GPUFL_ANALYZE_HISTOGRAM_H
 
+#include "base/bins.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    HISTOGRAM_EXACT = 64, /* values kept one by one */
-    HISTOGRAM_PAGE = 128, /* buckets of an octave */
-    HISTOGRAM_PAGES = 57, /* octaves: values up to 2^63 */
+    HISTOGRAM_EXACT = 64,           /* values kept one by one */
+    HISTOGRAM_PAGE = BINS_OCTAVE,   /* buckets of an octave */
+    HISTOGRAM_PAGES = BINS_OCTAVES, /* octaves: values up to 2^63 */
 };
 
 struct histogram {
@@ -32,10 +34,7 @@ void histogram_fini(struct histogram *h);
 /* The bucket of a value: page * HISTOGRAM_PAGE + place. v >= 0. */
 static inline unsigned histogram_bucket(int64_t v)
 {
-    if (v < 2 * HISTOGRAM_PAGE)
-        return (unsigned)v;
-    unsigned shift = 56 - (unsigned)__builtin_clzll((uint64_t)v); /* v >> shift is 128 to 255 */
-    return (shift + 1) * HISTOGRAM_PAGE + ((unsigned)(v >> shift) - HISTOGRAM_PAGE);
+    return bins_of(v);
 }
 
 /* The middle of a bucket. */

@@ -2,6 +2,7 @@
 #include "analyze/insight.h"
 
 #include "analyze/cells.h"
+#include "analyze/units.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -27,8 +28,9 @@ const size_t insight_limit_count = sizeof insight_limits / sizeof *insight_limit
 
 const char *insight_category_name(enum insight_category c)
 {
-    static const char *const texts[] = {
-        "SYNCHRONIZATION", "OCCUPANCY", "MEMORY", "LAUNCH", "IDLE", "THROTTLING", "MEMORY-ALLOC"};
+    static const char *const texts[] = {"SYNCHRONIZATION", "OCCUPANCY", "MEMORY",
+                                        "LAUNCH",          "IDLE",      "THROTTLING",
+                                        "MEMORY-ALLOC",    "STALL",     "DIVERGENCE"};
     return texts[c];
 }
 
@@ -100,7 +102,7 @@ int64_t insight_of_run(const struct model *m, int64_t kernel_ns)
     }
     double all = (double)m->kernels.time.total;
     return devices && all > 0
-               ? (int64_t)((double)kernel_ns * (busy < all ? busy / all : 1) / devices)
+               ? cells_whole((double)kernel_ns * (busy < all ? busy / all : 1) / devices)
                : 0;
 }
 
@@ -110,12 +112,33 @@ void insight_put_where(const struct model *m, uint32_t place, struct buf *out)
     const struct stacks_place *p = stacks_place_at(&m->stacks, place);
     if (!p)
         return;
-    buf_str(out, " at ");
+    buf_str(out, stacks_place_is_library(p) ? " in a library, at " : " at ");
     stacks_put_place(m, place, out);
     if (!p->function || stacks_place_is_function(p))
         return;
     buf_str(out, " in ");
     stacks_put_function(m, p->function, COLUMNS, out);
+}
+
+struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *sums, int64_t all)
+{
+    struct insight_heaviest h = {.all = all};
+    for (uint32_t i = 1; i < m->stacks.places.count; i++)
+        if (sums[i] > h.part && !stacks_place_at(&m->stacks, i)->mark) {
+            h.part = sums[i];
+            h.place = i;
+        }
+    return h;
+}
+
+void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
+                          struct buf *out)
+{
+    char share[UNITS_TEXT];
+    if (!h->place)
+        return;
+    buf_printf(out, "; %s%s", units_percent(share, (double)h->part, (double)h->all), of);
+    insight_put_where(m, h->place, out);
 }
 
 /* ---- all of them ------------------------------------------------------------------------- */

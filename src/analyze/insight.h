@@ -24,6 +24,8 @@ enum insight_category {
     INSIGHT_IDLE,
     INSIGHT_THROTTLING,
     INSIGHT_MEMORY_ALLOC,
+    INSIGHT_STALL,
+    INSIGHT_DIVERGENCE,
 };
 
 enum insight_severity { INSIGHT_LOW, INSIGHT_MEDIUM, INSIGHT_HIGH };
@@ -65,7 +67,10 @@ struct insight {
     char *title, *text; /* owned: a few words, and a sentence or two */
     const char *next;   /* one step; a literal */
     uint32_t place;     /* in model.stacks; 0: no line */
+    uint32_t file;      /* name: the line is one of device code; 0: none */
+    int64_t line;
     uint32_t kernel;    /* name, mangled; 0: none */
+    uint32_t scope;     /* name of its path: the finding is of what ran there; 0: none */
     uint32_t device;    /* index in model.devices; 0: none */
     int64_t gives_back; /* ns of the run, at most; by the rule's bound */
     struct insight_fact facts[INSIGHT_EVIDENCE];
@@ -108,7 +113,28 @@ bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t 
  * cannot be given back. */
 int64_t insight_of_run(const struct model *m, int64_t kernel_ns);
 
-/* " at train.py:90 in train_step()", or what is known of it; nothing for place 0. */
+/* A line that a person can go to, where the host waited. */
+bool insight_line_told(const struct model *m, const struct sync_line *l);
+/* sync_loop tells of it. */
+bool insight_line_loops(const struct model *m, const struct sync_line *l);
+
+/* Of several places the one with most, where it is a line that a person can go to; 0: none. */
+struct insight_heaviest {
+    uint32_t place;
+    int64_t part, all;
+};
+
+/* sums: by place. all: what they are parts of, places that are not known included. */
+struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *sums, int64_t all);
+
+/* "; 83 % of it at train.py:90 in train_step()"; nothing for place 0. */
+void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
+                          struct buf *out);
+
+/* A kernel's demangled name, shortened; for 0 that it is not known. */
+void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out);
+
+/* " at train.py:90 in train_step()", " in a library, at …", or what is known of it; nothing for place 0. */
 void insight_put_where(const struct model *m, uint32_t place, struct buf *out);
 
 #define INSIGHT(id, category, bound, fires, severity, gives_back, next)                            \

@@ -11,7 +11,7 @@
 
 enum { TEXT_MAX = 1 << 20, NAME_COLUMNS = 60, WARP = 32, REGISTER_BYTES = 4 };
 
-static void put_kernel(const struct model *m, uint32_t name, struct buf *out)
+void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out)
 {
     struct buf full;
     buf_init(&full, DEMANGLE_ROOM);
@@ -67,7 +67,7 @@ static void add_low(struct low *l, const struct kernel_config *c)
 {
     double free = 1 - (double)c->row.occ_warps / (double)c->row.occ_max_warps;
     l->time = cells_sum(l->time, c->time.total);
-    l->waste = cells_sum(l->waste, (int64_t)((double)c->time.total * free));
+    l->waste = cells_sum(l->waste, cells_whole((double)c->time.total * free));
     l->calls += c->time.count;
     if (!l->worst || c->time.total > l->worst->time.total)
         l->worst = c;
@@ -100,7 +100,7 @@ static int add_occupancy(const struct model *m, uint32_t name, const struct low 
     units_percent(a, (double)c->occ_warps, (double)c->occ_max_warps);
     buf_printf(&text, "Occupancy %s, limited by %s", a, limit->text);
     code = insight_say(&i->title, &text);
-    put_kernel(m, name, &text);
+    insight_put_kernel(m, name, &text);
     buf_printf(&text,
                ": %lld of %lld warps of an SM at most (%s), limited by %s, in %s launches of "
                "%s together.",
@@ -142,7 +142,8 @@ static void add_spilling(struct spill *s, const struct kernel_config *c)
     double local = (double)c->row.local_per_thread,
            registers = c->row.registers > 0 ? (double)c->row.registers * REGISTER_BYTES : 0;
     s->time = cells_sum(s->time, c->time.total);
-    s->waste = cells_sum(s->waste, (int64_t)((double)c->time.total * local / (local + registers)));
+    s->waste =
+        cells_sum(s->waste, cells_whole((double)c->time.total * local / (local + registers)));
     s->calls += c->time.count;
     if (!s->worst || c->row.local_per_thread > s->worst->row.local_per_thread)
         s->worst = c;
@@ -169,7 +170,7 @@ static int add_spills(const struct model *m, uint32_t name, const struct spill *
     units_bytes(a, c->local_per_thread);
     buf_printf(&text, "Local memory: %s a thread", a);
     code = insight_say(&i->title, &text);
-    put_kernel(m, name, &text);
+    insight_put_kernel(m, name, &text);
     buf_printf(&text, ": each thread keeps %s in local memory", a);
     if (c->registers > 0)
         buf_printf(&text, " beside its %lld registers", (long long)c->registers);

@@ -18,8 +18,7 @@ static uint64_t copying_calls(const struct sync_line *l)
     return l->calls[SYNC_COPY] + l->calls[SYNC_FILL];
 }
 
-/* A line that a person can go to, where the host waited. */
-static bool is_told(const struct model *m, const struct sync_line *l)
+bool insight_line_told(const struct model *m, const struct sync_line *l)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
     return p && !p->mark && !l->apart && l->count;
@@ -49,20 +48,39 @@ struct waiting {
     uint64_t calls;
     int64_t ns;          /* blocked in them: at most what the line was blocked */
     enum sync_call most; /* in which most of it was spent */
+    uint64_t most_calls;
 };
+
+/* Were the calls of a line that need not wait waits? */
+static bool slow_waited(const struct sync_line *l)
+{
+    uint64_t calls = 0;
+    bool longest = false;
+    for (int c = 0; c < SYNC_CALLS; c++) {
+        calls += l->slow[c].calls;
+        longest |= l->slow[c].longest >= INSIGHT_slow_longest * 1000000ll;
+    }
+    return calls >= INSIGHT_slow_calls || longest;
+}
 
 static struct waiting waiting(const struct model *m, const struct sync_line *l)
 {
     static const enum sync_call waits[] = {SYNC_EVENT, SYNC_STREAM, SYNC_CONTEXT, SYNC_COPY,
                                            SYNC_FILL,  SYNC_FREE,   SYNC_OTHER};
     struct waiting w = {.most = waits[0]};
-    int64_t blocked = sum_sync_blocked(m, l);
+    int64_t blocked = sum_sync_blocked(m, l), most = -1;
+    bool slow = slow_waited(l);
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         enum sync_call c = waits[i];
-        w.calls += l->calls[c];
-        w.ns = cells_sum(w.ns, l->time[c]);
-        if (l->calls[c] && (!l->calls[w.most] || l->time[c] > l->time[w.most]))
+        uint64_t calls = l->calls[c] - (slow ? 0 : l->slow[c].calls);
+        int64_t ns = l->time[c] - (slow ? 0 : l->slow[c].time);
+        w.calls += calls;
+        w.ns = cells_sum(w.ns, ns);
+        if (calls && ns > most) {
             w.most = c;
+            w.most_calls = calls;
+            most = ns;
+        }
     }
     w.ns = w.ns < blocked ? w.ns : blocked;
     return w;
@@ -87,11 +105,12 @@ static void put_idle(const struct model *m, const struct sync_line *l, struct bu
     int64_t all, wall = sum_facts_duration(m);
     unsigned devices = sum_idle_total(m, causes, &all);
     char a[UNITS_TEXT];
+    int64_t idle = sum_idle_of_run(m, l->idle);
     if (!devices || wall <= 0)
         return;
-    if (l->idle >= wall / 1000)
+    if (idle >= wall / 1000)
         buf_printf(out, " The GPU%s sat idle %s of the run because of it.", devices > 1 ? "s" : "",
-                   units_percent(a, (double)l->idle / devices, (double)wall));
+                   units_percent(a, (double)idle, (double)wall));
     else
         buf_printf(out, " The GPU%s had work meanwhile.", devices > 1 ? "s" : "");
 }
@@ -99,16 +118,37 @@ static void put_idle(const struct model *m, const struct sync_line *l, struct bu
 static void add_facts(const struct model *m, const struct sync_line *l, uint64_t calls, int64_t ns,
                       struct insight *i)
 {
-    int64_t from = m->facts.start;
     insight_fact(i, "calls", (int64_t)calls);
     insight_fact(i, "blocked_ns", ns);
     insight_fact(i, "gpu_idle_ns", l->idle);
     insight_fact(i, "threads", l->threads);
-    insight_fact(i, "first_ns", l->first - from);
+    insight_fact(i, "first_ns", sum_sync_first(m, l));
     insight_fact(i, "longest_ns", l->longest.end - l->longest.start);
-    insight_fact(i, "longest_start_ns", l->longest.start - from);
+    insight_fact(i, "longest_start_ns", sum_sync_longest(m, l));
     insight_fact(i, "longest_correlation", l->longest.correlation);
     insight_fact(i, "longest_thread", l->longest.thread);
+}
+
+/* A wait in a framework's own thread, or where the program has no names: the line is not what a
+ * person can change, so say what is. */
+static void tell_library(const struct model *m, const struct sync_line *l, struct insight *i,
+                         struct buf *out)
+{
+    const char *name = model_text(m, l->thread);
+    char others[UNITS_TEXT];
+    if (!stacks_place_is_library(stacks_place_at(&m->stacks, l->place)))
+        return;
+    i->next =
+        "Look in your own code for what hands work to that thread or waits for its result, and "
+        "do that later or less often; scopes around the steps show which one. The report "
+        "with --stacks shows who called.";
+    buf_str(out, " The line is a library's: no frame of the program itself is on its stack");
+    if (l->longest.thread)
+        buf_printf(out, ". The longest wait was on thread %u%s%s%s", l->longest.thread,
+                   *name ? " (" : "", name, *name ? ")" : "");
+    if (l->longest.thread && l->threads > 1)
+        buf_printf(out, ", one of %s", units_count(others, l->threads));
+    buf_str(out, ".");
 }
 
 /* "73.6 s of 77.4 s blocked in 50 synchronizations at train.py:90 in train_step()" */
@@ -116,7 +156,7 @@ static void put_blocked(const struct model *m, const struct sync_line *l, const 
                         struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    uint64_t calls = l->calls[w->most], others = w->calls - calls;
+    uint64_t calls = w->most_calls, others = w->calls - calls;
     buf_printf(out, "%s of %s blocked in %s %s", units_time(a, w->ns),
                units_time(b, sum_facts_duration(m)), units_count(c, (int64_t)calls),
                calls == 1 ? words[w->most].one : words[w->most].several);
@@ -140,7 +180,7 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     i->place = l->place;
     i->gives_back = gives_back(m, l, w->ns);
     add_facts(m, l, w->calls, w->ns, i);
-    buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)l->calls[w->most]);
+    buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)w->most_calls);
     stacks_put_place(m, l->place, &text);
     buf_printf(&text, " · %s (%s of session)", units_time(a, w->ns),
                units_percent(b, (double)w->ns, (double)sum_facts_duration(m)));
@@ -148,6 +188,7 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     put_blocked(m, l, w, &text);
     buf_str(&text, ".");
     put_idle(m, l, &text);
+    tell_library(m, l, i, &text);
     code = code ? code : insight_say(&i->text, &text);
     buf_fini(&text);
     return code;
@@ -160,7 +201,7 @@ int insight_sync_line(const struct model *m, struct insights *to)
     for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         struct waiting w = waiting(m, l);
-        if (is_told(m, l) &&
+        if (insight_line_told(m, l) &&
             (explicit_calls(l) || (w.calls && insight_is_share(m, w.ns, INSIGHT_worth, 1000))))
             code = add_line(m, l, &w, to);
     }
@@ -181,7 +222,7 @@ static bool in_loop(const struct sync_line *l, enum sync_class class, uint64_t c
 static bool is_loop(const struct model *m, const struct sync_line *l, uint64_t *calls,
                     int64_t *median)
 {
-    if (!is_told(m, l))
+    if (!insight_line_told(m, l))
         return false;
     *calls = explicit_calls(l);
     if (in_loop(l, SYNC_EXPLICIT, *calls, median))
@@ -211,11 +252,22 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
                (unsigned long long)calls);
     code = insight_say(&i->title, &text);
     put_blocked(m, l, &w, &text);
-    buf_str(&text, ", inside a loop with kernels between: move it out of the loop.");
+    buf_str(&text, ", inside a loop with kernels between");
+    buf_str(&text, stacks_place_is_library(stacks_place_at(&m->stacks, l->place))
+                       ? "."
+                       : ": move it out of the loop.");
     put_idle(m, l, &text);
+    tell_library(m, l, i, &text);
     code = code ? code : insight_say(&i->text, &text);
     buf_fini(&text);
     return code;
+}
+
+bool insight_line_loops(const struct model *m, const struct sync_line *l)
+{
+    uint64_t calls;
+    int64_t median;
+    return is_loop(m, l, &calls, &median);
 }
 
 int insight_sync_loop(const struct model *m, struct insights *to)
@@ -277,6 +329,7 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
     insight_put_where(m, l->place, &text);
     buf_printf(&text, " with launches between took %s; cudaFree also waits for the GPU.",
                units_time(b, spent));
+    tell_library(m, l, i, &text);
     code = code ? code : insight_say(&i->text, &text);
     buf_fini(&text);
     return code;
@@ -289,93 +342,9 @@ int insight_memory_alloc_loop(const struct model *m, struct insights *to)
     for (size_t i = 0; frees && !code && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         uint64_t calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC];
-        if (is_told(m, l) && calls >= INSIGHT_alloc_calls && visits(l) >= INSIGHT_alloc_calls)
+        if (insight_line_told(m, l) && calls >= INSIGHT_alloc_calls &&
+            visits(l) >= INSIGHT_alloc_calls)
             code = add_alloc(m, l, to);
-    }
-    return code;
-}
-
-/* ---- small copies ------------------------------------------------------------------------- */
-
-static int add_small(const struct model *m, uint32_t place, uint64_t count, int64_t ns, bool host,
-                     struct insights *to)
-{
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    struct insight *i;
-    struct buf text;
-    int code = insight_add(to, "small_copies", &i);
-    if (code)
-        return code;
-    buf_init(&text, TEXT_MAX);
-    i->place = place;
-    i->gives_back = ns;
-    i->severity = insight_by_share(m, ns);
-    insight_fact(i, "copies", (int64_t)count);
-    insight_fact(i, host ? "host_ns" : "gpu_ns", ns);
-    buf_printf(&text, "Small copies × %llu", (unsigned long long)count);
-    code = insight_say(&i->title, &text);
-    buf_printf(&text, "%s copies of at most 16 KiB", units_count(a, (int64_t)count));
-    insight_put_where(m, place, &text);
-    buf_printf(&text, " took %s of the %s's time: each costs its call, not its data.",
-               units_time(b, ns), host ? "host" : "GPU");
-    code = code ? code : insight_say(&i->text, &text);
-    buf_fini(&text);
-    return code;
-}
-
-/* The line's own finding says the same and more. */
-static bool told_already(const struct model *m, uint32_t place)
-{
-    uint64_t calls;
-    int64_t median;
-    for (size_t i = 0; i < m->sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
-        if (l->place == place && is_loop(m, l, &calls, &median))
-            return true;
-    }
-    return false;
-}
-
-/* Small copies of a place of which the GPU's records tell. */
-static uint64_t small_records(const struct model *m, uint32_t place)
-{
-    uint64_t count = 0;
-    for (size_t i = 1; i < m->work.items.count; i++) {
-        const struct work *w = sum_work_item(&m->work, i);
-        if (w->place == place && w->kind != WORK_KERNEL)
-            count += w->small;
-    }
-    return count;
-}
-
-/* Small copies of a place whose calls were recorded: of asynchronous ones those that took long. */
-static uint64_t small_calls(const struct model *m, uint32_t place)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < m->sync.lines.count; i++)
-        if (sum_sync_line(&m->sync, i)->place == place)
-            count += sum_sync_line(&m->sync, i)->small;
-    return count;
-}
-
-/* By the calls where all of them were recorded, else by what the GPU did. */
-int insight_small_copies(const struct model *m, struct insights *to)
-{
-    int code = 0;
-    for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
-        if (is_told(m, l) && l->small >= INSIGHT_small_copies &&
-            l->small >= small_records(m, l->place) &&
-            insight_is_share(m, l->small_time, INSIGHT_worth, 1000) && !told_already(m, l->place))
-            code = add_small(m, l->place, l->small, l->small_time, true, to);
-    }
-    for (size_t i = 1; !code && i < m->work.items.count; i++) {
-        const struct work *w = sum_work_item(&m->work, i);
-        const struct stacks_place *p = stacks_place_at(&m->stacks, w->place);
-        if (p && !p->mark && w->kind != WORK_KERNEL && w->small >= INSIGHT_small_copies &&
-            small_calls(m, w->place) < small_records(m, w->place) &&
-            insight_is_share(m, w->small_time, INSIGHT_worth, 1000) && !told_already(m, w->place))
-            code = add_small(m, w->place, w->small, w->small_time, false, to);
     }
     return code;
 }

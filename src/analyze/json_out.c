@@ -15,9 +15,15 @@ void json_out_init(struct json_out *j, FILE *file)
     buf_init(&j->buf, BUFFER_MAX);
 }
 
+void json_out_init_memory(struct json_out *j, size_t max)
+{
+    *j = (struct json_out){0};
+    buf_init(&j->buf, max);
+}
+
 static void flush(struct json_out *j)
 {
-    if (!buf_error(&j->buf) && j->buf.len) {
+    if (j->file && !buf_error(&j->buf) && j->buf.len) {
         fwrite(j->buf.data, 1, j->buf.len, j->file);
         buf_clear(&j->buf);
     }
@@ -26,6 +32,8 @@ static void flush(struct json_out *j)
 int json_out_finish(struct json_out *j)
 {
     buf_char(&j->buf, '\n');
+    if (!j->file)
+        return buf_error(&j->buf);
     flush(j);
     int code = buf_error(&j->buf) ? GPUFL_E_NOMEM : ferror(j->file) ? GPUFL_E_IO : 0;
     buf_fini(&j->buf);
@@ -75,6 +83,12 @@ void json_out_null(struct json_out *j, const char *key)
 {
     begin(j, key);
     buf_str(&j->buf, "null");
+}
+
+void json_out_raw(struct json_out *j, const char *key, const char *json, size_t len)
+{
+    begin(j, key);
+    buf_put(&j->buf, json, len);
 }
 
 void json_out_int(struct json_out *j, const char *key, int64_t v)

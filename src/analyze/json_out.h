@@ -12,13 +12,17 @@
 #include <stdio.h>
 
 struct json_out {
-    FILE *file;
+    FILE *file;     /* NULL: all of it stays in buf */
     struct buf buf; /* not yet written */
     bool comma;     /* something stands before, in this object or array */
 };
 
 void json_out_init(struct json_out *j, FILE *file);
 int json_out_finish(struct json_out *j); /* 0, GPUFL_E_NOMEM or GPUFL_E_IO */
+
+/* Into memory, at most max bytes. finish leaves the text in j->buf, which is the caller's; FULL:
+ * there would have been more. */
+void json_out_init_memory(struct json_out *j, size_t max);
 
 /* In an object key is the member's name, in an array NULL. */
 void json_out_object(struct json_out *j, const char *key);
@@ -33,5 +37,7 @@ void json_out_text(struct json_out *j, const char *key, const char *text);
 /* The same; "" becomes null. */
 void json_out_text_or_null(struct json_out *j, const char *key, const char *text);
 void json_out_null(struct json_out *j, const char *key);
+/* A value that is JSON already, as it stands. */
+void json_out_raw(struct json_out *j, const char *key, const char *json, size_t len);
 
 #endif

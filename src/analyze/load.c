@@ -107,7 +107,8 @@ int load_session(struct model *m, const struct discover_session *s, const struct
     struct loader l = {.model = m, .begun = now()};
     struct feed f = {.arg = &l, .line = take_line, .threads_from = o->threads_from};
     memset(stats, 0, sizeof *stats);
-    l.visitor = (struct wire_visitor){&l, take_header, take_name, take_batch};
+    l.visitor = (struct wire_visitor){
+        .arg = &l, .header = take_header, .name = take_name, .batch = take_batch};
     if (o->progress && isatty(STDERR_FILENO))
         f.progress = say_progress;
     m->facts.partial = s->parts[0].channel == DISCOVER_OTHER;

@@ -16,7 +16,7 @@ enum { IDS_MAX = 1 << 24 }; /* largest id of a name or stream that is taken */
     }
 
 static const struct model_part parts[] = {
-    PART(facts, UINT32_MAX),
+    PART(facts, UINT64_MAX),
     PART(devices, SUM_DEVICES_TAKES),
     {"stacks", STACKS_TAKES, stacks_init, stacks_fini, stacks_batch, stacks_merge, stacks_finish},
     PART(ledger, SUM_LEDGER_TAKES),
@@ -29,11 +29,16 @@ static const struct model_part parts[] = {
     PART(sync, SUM_SYNC_TAKES),
     PART(idle, SUM_IDLE_TAKES),
     PART(work, SUM_WORK_TAKES),
+    {"code", DEVICE_CODE_TAKES, device_code_init, device_code_fini, device_code_batch,
+     device_code_merge, device_code_finish},
+    PART(samples, SUM_SAMPLES_TAKES),
+    PART(sass, SUM_SASS_TAKES),
+    PART(counters, SUM_COUNTERS_TAKES),
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
 
-_Static_assert(RECORD_COUNT <= 32, "model_part.takes has a bit for each record type");
+_Static_assert(RECORD_COUNT <= 64, "model_part.takes has a bit for each record type");
 
 void model_init(struct model *m, struct intern *names)
 {
@@ -48,6 +53,7 @@ static void drop_refs(struct model *m)
 {
     stacks_drop_ids(&m->stacks);
     sum_sync_drop_waits(&m->sync);
+    device_code_drop_ids(&m->code);
     mem_free(m->refs.names);
     mem_free(m->refs.streams);
     mem_free(m->refs.devices);
@@ -109,7 +115,7 @@ int model_batch(struct model *m, const struct wire_batch *b)
 {
     int code = b->type == RECORD_stream ? take_streams(m, b) : 0;
     for (int i = 0; !code && i < PARTS; i++)
-        if (parts[i].takes & 1u << b->type)
+        if (parts[i].takes & 1ull << b->type)
             code = parts[i].batch(m, b);
     return code;
 }

@@ -11,7 +11,9 @@
 #ifndef GPUFL_ANALYZE_MODEL_H
 #define GPUFL_ANALYZE_MODEL_H
 
+#include "analyze/device_code.h"
 #include "analyze/stacks.h"
+#include "analyze/sum_counters.h"
 #include "analyze/sum_devices.h"
 #include "analyze/sum_facts.h"
 #include "analyze/sum_idle.h"
@@ -19,6 +21,8 @@
 #include "analyze/sum_ledger.h"
 #include "analyze/sum_memory.h"
 #include "analyze/sum_metrics.h"
+#include "analyze/sum_samples.h"
+#include "analyze/sum_sass.h"
 #include "analyze/sum_scopes.h"
 #include "analyze/sum_sync.h"
 #include "analyze/sum_transfers.h"
@@ -56,12 +60,16 @@ struct model {
     struct sum_sync sync;
     struct sum_idle idle; /* after what it blames */
     struct sum_work work;
+    struct device_code code;    /* after kernels and before what refers to it */
+    struct sum_samples samples; /* as all below: after scopes */
+    struct sum_sass sass;
+    struct sum_counters counters;
 };
 
 /* One part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */
 struct model_part {
     const char *id;
-    uint32_t takes; /* bit a record type */
+    uint64_t takes; /* bit a record type */
     void (*init)(struct model *m);
     void (*fini)(struct model *m);
     int (*batch)(struct model *m, const struct wire_batch *b);
@@ -70,7 +78,7 @@ struct model_part {
     int (*finish)(struct model *m);
 };
 
-#define MODEL_TAKES(type) (1u << RECORD_##type)
+#define MODEL_TAKES(type) (1ull << RECORD_##type)
 
 void model_init(struct model *m, struct intern *names);
 void model_fini(struct model *m);

@@ -155,6 +155,39 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
     return code;
 }
 
+static int read_source(struct report *r, const struct report_source *s, struct err *e)
+{
+    int code = s->read(s->arg, &r->model, &r->stats, e);
+    if (code)
+        return code;
+    code = model_finish(&r->model);
+    if (!code) {
+        note_session(&r->sessions[0], &r->model);
+        count_runs(r);
+        code = insights_find(&r->model, &r->insights);
+    }
+    return code ? err_set(e, code, "%s", err_text(code)) : 0;
+}
+
+int report_open_source(struct report *r, const struct report_source *s,
+                       const struct gpufl_report_options *o, struct err *e)
+{
+    memset(r, 0, sizeof *r);
+    r->options = *o;
+    r->sessions = mem_array(1, sizeof *r->sessions);
+    int code = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
+    if (!code) {
+        model_init(&r->model, r->names);
+        r->count = 1;
+        r->sessions[0].dir = mem_strdup(s->dir);
+        code = r->sessions[0].dir ? 0 : GPUFL_E_NOMEM;
+    }
+    code = code ? err_set(e, code, "%s", err_text(code)) : read_source(r, s, e);
+    if (code)
+        report_close(r);
+    return code;
+}
+
 void report_close(struct report *r)
 {
     for (size_t i = 0; r->sessions && i < r->count; i++) {

@@ -44,6 +44,17 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
                 struct err *e);
 void report_close(struct report *r);
 
+/* One session that does not lie in files. */
+struct report_source {
+    void *arg;
+    const char *dir; /* what stands where its directory would */
+    /* Feeds the model with all of the session; the stats are zeroed. A sentence where it fails. */
+    int (*read)(void *arg, struct model *m, struct load_stats *stats, struct err *e);
+};
+
+int report_open_source(struct report *r, const struct report_source *s,
+                       const struct gpufl_report_options *o, struct err *e);
+
 /* 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
 int report_text(const struct report *r, FILE *out);
 int report_json(const struct report *r, FILE *out);
@@ -89,10 +100,20 @@ struct json_out;
 int json_insights(const struct report *r, struct json_out *j);
 /* The members scope_paths, scopes and outside_scopes. 0 or GPUFL_E_NOMEM. */
 int json_scopes(const struct report *r, struct json_out *j);
+/* The members samples, instructions and counters, and code where a kernel is asked for. 0 or
+ * GPUFL_E_NOMEM. */
+int json_profile(const struct report *r, struct json_out *j);
+/* SASS beside source of the functions that options.kernel names. GPUFL_E_NOENT where there is
+ * none. */
+int report_kernel(const struct report *r, FILE *out);
 /* Collapsed stacks, one a line with a number behind it: for flamegraph.pl and speedscope.
  * GPUFL_E_NOENT where there are none. */
 int report_flame(const struct report *r, FILE *out);
 void page_scopes(struct page *p);
 void page_metrics(struct page *p);
+void page_profile(struct page *p); /* in report_profile.c */
+
+/* Columns of the page. */
+int report_width(const struct report *r);
 
 #endif

@@ -95,6 +95,20 @@ static size_t same_rule(const struct insights *in, size_t at)
     return n;
 }
 
+/* Kernels too short to be worth a word about their launches. */
+static void put_unjudged(struct page *p)
+{
+    const struct sum_kernels *k = &p->model->kernels;
+    char a[UNITS_TEXT];
+    size_t n = 0;
+    for (size_t i = 0; i < k->name_count; i++)
+        n += !insight_is_share(p->model, k->names[i].time.total, INSIGHT_worth, 1000);
+    if (n)
+        page_text(
+            p, "%s kernel%s below 0.1 %% of the run %s not judged by occupancy and local memory.",
+            units_count(a, (int64_t)n), n == 1 ? "" : "s", n == 1 ? "is" : "are");
+}
+
 void page_insights(struct page *p)
 {
     const struct insights *in = &p->report->insights;
@@ -115,7 +129,12 @@ void page_insights(struct page *p)
         shown++;
     }
     if (left)
-        page_text(p, "… and %zu more: see --json", left + (size_t)in->left_out);
+        page_text(p, "… and %zu more: see --json", left);
+    if (in->left_out)
+        page_text(p, "… and %llu that give back less are kept nowhere",
+                  (unsigned long long)in->left_out);
+    if (shown)
+        put_unjudged(p);
 }
 
 /* ---- idle time --------------------------------------------------------------------------- */
@@ -157,8 +176,9 @@ void page_idle(struct page *p)
     }
     p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
     grid_fini(&g);
-    if (devices > 1)
-        page_text(p, "Summed over %u devices.", devices);
+    if (devices > 1 || p->model->facts.sessions > 1)
+        page_text(p, "Summed over %u device%s and %u session%s.", devices, devices == 1 ? "" : "s",
+                  p->model->facts.sessions, p->model->facts.sessions == 1 ? "" : "s");
     if (p->model->sync.beyond)
         page_text(p,
                   "%s calls could not be kept one by one: their idle time is told as the host's.",
@@ -189,6 +209,7 @@ static void put_line_row(struct page *page, const struct sync_line *l, struct gr
     buf_init(&place, TEXT_MAX);
     buf_init(&function, TEXT_MAX);
     put_place(m, l, &place);
+    buf_str(&place, stacks_place_is_library(p) ? " (library)" : "");
     if (p && !stacks_place_is_function(p))
         stacks_put_function(m, p->function, FUNCTION_COLUMNS, &function);
     grid_put(g, "%s", units_count(a, (int64_t)l->count));

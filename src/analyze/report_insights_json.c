@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What could not be put together for want of memory must not look like null. */
 static void note_error(struct json_out *j, const struct buf *text)
@@ -27,7 +28,7 @@ static void put_demangled(const struct model *m, struct json_out *j, const char 
     buf_fini(&text);
 }
 
-/* The members file, line, function, symbol and place of an object. */
+/* The members place, file, line, function, symbol and in_library of an object. */
 static void put_place(const struct model *m, struct json_out *j, uint32_t place)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, place);
@@ -39,6 +40,24 @@ static void put_place(const struct model *m, struct json_out *j, uint32_t place)
     json_out_int(j, "line", p && p->line ? p->line : CELL_NULL);
     put_demangled(m, j, "function", p ? p->function : 0);
     json_out_text_or_null(j, "symbol", p ? model_text(m, p->function) : "");
+    json_out_bool(j, "in_library", stacks_place_is_library(p));
+    note_error(j, &text);
+    buf_fini(&text);
+}
+
+/* The same members of a line of device code. */
+static void put_code_place(const struct model *m, struct json_out *j, const struct insight *i)
+{
+    const char *file = model_text(m, i->file), *slash = strrchr(file, '/');
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    buf_printf(&text, "%s:%lld", slash ? slash + 1 : file, (long long)i->line);
+    json_out_text_or_null(j, "place", buf_cstr(&text));
+    json_out_text_or_null(j, "file", file);
+    json_out_int(j, "line", i->line ? i->line : CELL_NULL);
+    put_demangled(m, j, "function", i->kernel);
+    json_out_text_or_null(j, "symbol", model_text(m, i->kernel));
+    json_out_bool(j, "in_library", false);
     note_error(j, &text);
     buf_fini(&text);
 }
@@ -57,7 +76,11 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     json_out_number(j, "gives_back_share",
                     cells_share((double)i->gives_back, (double)sum_facts_duration(m)));
     json_out_text(j, "bound", i->rule->bound == INSIGHT_MEASURED ? "measured" : "estimated");
-    put_place(m, j, i->place);
+    if (i->file)
+        put_code_place(m, j, i);
+    else
+        put_place(m, j, i->place);
+    json_out_text_or_null(j, "scope", model_text(m, i->scope));
     put_demangled(m, j, "kernel", i->kernel);
     json_out_text_or_null(j, "kernel_symbol", model_text(m, i->kernel));
     json_out_int(j, "device", i->device ? m->devices.items[i->device].row.index : CELL_NULL);
@@ -130,6 +153,7 @@ static void put_calls(struct json_out *j, const struct sync_line *l)
         json_out_text(j, "call", sum_sync_call(c));
         json_out_count(j, "calls", l->calls[c]);
         json_out_int(j, "total_ns", l->time[c]);
+        json_out_count(j, "need_not_wait", l->slow[c].calls);
         json_out_close_object(j);
     }
     json_out_close_array(j);
@@ -155,7 +179,7 @@ static void put_line(const struct model *m, struct json_out *j, const struct sta
                      uint32_t at)
 {
     const struct sync_line *l = sum_sync_line(&m->sync, at);
-    int64_t blocked = sum_sync_blocked(m, l), from = m->facts.start;
+    int64_t blocked = sum_sync_blocked(m, l);
     json_out_object(j, NULL);
     put_place(m, j, l->place);
     json_out_bool(j, "blocks_host", !l->apart);
@@ -164,11 +188,12 @@ static void put_line(const struct model *m, struct json_out *j, const struct sta
     json_out_number(j, "share", cells_share((double)blocked, (double)sum_facts_duration(m)));
     json_out_int(j, "gpu_idle_ns", l->idle);
     json_out_int(j, "threads", l->threads);
-    json_out_int(j, "first_ns", l->first == INT64_MAX ? CELL_NULL : l->first - from);
+    json_out_int(j, "first_ns", sum_sync_first(m, l));
     json_out_int(j, "longest_ns", l->longest.end - l->longest.start);
-    json_out_int(j, "longest_start_ns", l->longest.start - from);
+    json_out_int(j, "longest_start_ns", sum_sync_longest(m, l));
     json_out_int(j, "longest_correlation", l->longest.correlation);
     json_out_int(j, "longest_thread", l->longest.thread);
+    json_out_text_or_null(j, "longest_thread_name", model_text(m, l->thread));
     json_out_int(j, "median_ns", l->wait.count ? histogram_quantile(&l->wait, 0.5) : CELL_NULL);
     json_out_int(j, "p99_ns", l->wait.count ? histogram_quantile(&l->wait, 0.99) : CELL_NULL);
     put_calls(j, l);

@@ -484,7 +484,7 @@ int report_json(const struct report *r, FILE *out)
     json_out_text(&p.out, "gpufl", GPUFL_VERSION);
     json_out_bool(&p.out, "simulated", p.model->facts.simulated);
     put_summary(&p);
-    if (json_insights(r, &p.out))
+    if (json_insights(r, &p.out) || json_profile(r, &p.out))
         p.code = GPUFL_E_NOMEM;
     put_facts(&p);
     put_sessions(&p);

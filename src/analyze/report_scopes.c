@@ -359,10 +359,10 @@ static void put_notes(const struct page *p)
 
 void page_scopes(struct page *p)
 {
-    const struct sum_scopes *s = &p->model->scopes;
     struct scope_view v;
     char a[UNITS_TEXT];
-    int code = scope_view_open(&v, s, p->report->options.top > 0 ? report_top(p->report) : 0);
+    int code =
+        scope_view_open(&v, p->model, p->report->options.top > 0 ? report_top(p->report) : 0);
     p->code = p->code ? p->code : code;
     if (code)
         return;

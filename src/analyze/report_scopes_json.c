@@ -79,15 +79,16 @@ static void put_kernels(const struct report *r, struct json_out *j, const struct
     json_out_close_object(j);
 }
 
-static void put_scope(const struct report *r, struct json_out *j, uint32_t id)
+static void put_scope(const struct report *r, struct json_out *j, const struct scope_view *v,
+                      uint32_t id)
 {
     const struct model *m = &r->model;
     const struct scope_node *n = &m->scopes.nodes[id];
     const struct scope_sum *s = &n->self;
     const struct scope_told told = what_is_told(&m->scopes);
     json_out_object(j, NULL);
-    json_out_count(j, "id", id);
-    json_out_count(j, "parent", n->parent);
+    json_out_count(j, "id", v->numbers[id]);
+    json_out_count(j, "parent", v->numbers[n->parent]);
     json_out_count(j, "depth", n->depth);
     json_out_text(j, "name", model_text(m, n->name));
     put_path(m, j, id);
@@ -119,12 +120,12 @@ int json_scopes(const struct report *r, struct json_out *j)
     const struct sum_scopes *s = &r->model.scopes;
     const struct scope_sum *outside = &s->nodes[0].self;
     struct scope_view v;
-    if (scope_view_open(&v, s, r->options.top > 0 ? report_top(r) : 0))
+    if (scope_view_open(&v, &r->model, r->options.top > 0 ? report_top(r) : 0))
         return GPUFL_E_NOMEM;
     json_out_count(j, "scope_paths", v.all);
     json_out_array(j, "scopes");
     for (size_t i = 0; i < v.count; i++)
-        put_scope(r, j, v.nodes[i]);
+        put_scope(r, j, &v, v.nodes[i]);
     json_out_close_array(j);
     json_out_object(j, "outside_scopes");
     bool told = sum_scopes_told(s, SCOPE_KERNELS);

@@ -167,7 +167,7 @@ static void put_config(struct page *p, struct grid *g, const struct shown_config
     put_dims(g, r->grid_x, r->grid_y, r->grid_z);
     put_dims(g, r->block_x, r->block_y, r->block_z);
     grid_put(g, "%s", r->registers == CELL_NULL ? "-" : units_count(a, r->registers));
-    grid_put(g, "%s", units_bytes(b, known(r->shared_static) + known(r->shared_dynamic)));
+    grid_put(g, "%s", units_bytes(b, cells_sum(known(r->shared_static), known(r->shared_dynamic))));
     grid_put(g, "%s",
              r->local_per_thread == CELL_NULL ? "-"
              : r->local_per_thread == 0       ? "0"
@@ -434,10 +434,10 @@ static void put_value(struct grid *g, const struct metric_line *l, double v)
         grid_put(g, "%.1f %%", v / 100);
         break;
     case UNIT_BYTES:
-        grid_put(g, "%s", units_bytes(a, (int64_t)v));
+        grid_put(g, "%s", units_bytes(a, cells_whole(v)));
         break;
     case UNIT_RATE:
-        grid_put(g, "%s", units_rate(a, (int64_t)v, 1000000000));
+        grid_put(g, "%s", units_rate(a, cells_whole(v), 1000000000));
         break;
     case UNIT_WATT:
         grid_put(g, "%.1f W", v / 1e3);

@@ -345,6 +345,8 @@ static void put_counts(struct page *p)
          rows[RECORD_memcpy] + rows[RECORD_memset]},
         {"synchronizations", CELL_NULL, l->syncs_recorded, l->syncs_written, rows[RECORD_sync]},
         {"waits", CELL_NULL, l->waits_recorded, l->waits_written, rows[RECORD_wait]},
+        {"samples, counters", CELL_NULL, l->profile_recorded, l->profile_written,
+         rows[RECORD_pc_sample] + rows[RECORD_sass_metric] + rows[RECORD_counter]},
         {"scopes", l->scopes_opened, CELL_NULL, l->scopes_written, rows[RECORD_scope]},
     };
     struct grid g;
@@ -497,16 +499,22 @@ static void put_brief(struct page *p)
         page_insights(p);
 }
 
-int report_text(const struct report *r, FILE *out)
+int report_width(const struct report *r)
 {
     int width = r->options.width;
+    return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
+}
+
+int report_text(const struct report *r, FILE *out)
+{
     struct page p = {.report = r, .model = &r->model, .out = out, .color = r->options.color};
-    p.width = width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
+    p.width = report_width(r);
     put_brief(&p);
     put_summary(&p);
     if (!r->options.brief) {
         put_ledger(&p);
         page_kernels(&p);
+        page_profile(&p);
         page_transfers(&p);
         page_sync_lines(&p);
         page_idle(&p);

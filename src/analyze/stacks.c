@@ -308,9 +308,12 @@ static int place_nodes(struct stacks *s, const uint32_t *frames)
 
 /* ---- places ----------------------------------------------------------------------------- */
 
-static void describe(const struct stacks_step *step, bool user, struct stacks_place *p)
+static void describe(const struct stacks_step *step, enum fold_kind kind, struct stacks_place *p)
 {
-    *p = (struct stacks_place){.user = user, .function = step->function};
+    *p = (struct stacks_place){.user = kind == FOLD_USER,
+                               .library = kind == FOLD_LIBRARY || kind == FOLD_STDLIB ||
+                                          kind == FOLD_INTERPRETER,
+                               .function = step->function};
     if (step->file && step->line) {
         p->file = step->file;
         p->line = step->line;
@@ -357,7 +360,7 @@ static int find_place(const struct model *m, struct stacks_room *room, uint32_t 
     size_t at = fold_user(room->frames, n);
     *any = n > 0;
     if (at != FOLD_NONE) {
-        describe(&room->steps[at], fold_classify(&room->frames[at]) == FOLD_USER, p);
+        describe(&room->steps[at], fold_classify(&room->frames[at]), p);
         return 0;
     }
     uint32_t text = mark ? mark->function : 0;
@@ -396,6 +399,7 @@ int stacks_find_place(struct model *m, uint32_t node, uint32_t *place)
         if (at) {
             name_place(m, at, p.function);
             at->user |= p.user;
+            at->library |= p.library;
         }
     }
     *place = n->place;

@@ -77,6 +77,7 @@ struct stacks_place {
     /* not of the key: */
     uint32_t function; /* name, mangled where its language mangles; 0: unknown */
     bool user;         /* the program's own: neither a library's nor a mark */
+    bool library;      /* a library's, which stands for stacks without a frame of the program */
 };
 
 struct stacks {
@@ -129,6 +130,12 @@ static inline const struct stacks_place *stacks_place_at(const struct stacks *s,
 static inline bool stacks_place_is_function(const struct stacks_place *p)
 {
     return p->symbol && !p->file && !p->module;
+}
+
+/* No frame of its stacks is the program's own: a library's stands for them. False for NULL. */
+static inline bool stacks_place_is_library(const struct stacks_place *p)
+{
+    return p && p->library && !p->user;
 }
 
 /* One function of a stack: a frame, or a function that was inlined into it. */

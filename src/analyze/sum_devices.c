@@ -86,6 +86,41 @@ static void read_row(const struct model *m, const struct wire_batch *b, size_t i
     }
 }
 
+int sum_devices_expect(struct model *m, int64_t id, uint32_t *at)
+{
+    struct sum_devices *d = &m->devices;
+    struct device_row none;
+    *at = model_device_cell(m, id);
+    int code = ensure_unknown(d);
+    if (code || *at || id <= 0 || d->count == DEVICES_MAX)
+        return code;
+    for (unsigned c = 0; c < COL_device_COUNT; c++)
+        ((int64_t *)&none)[c] =
+            records[RECORD_device].columns[c].ref == RECORD_name ? 0 : CELL_NULL;
+    none.id = 0;
+    code = append(d, &none, 0, false);
+    if (code)
+        return code;
+    *at = (uint32_t)d->count - 1;
+    return model_ref_put(&m->refs.devices, &m->refs.device_count, &m->refs.device_cap, id, *at);
+}
+
+/* What was expected under this id is this one. */
+static bool fulfil(struct model *m, int64_t id, const struct device_row *row)
+{
+    uint32_t at = model_device_cell(m, id);
+    struct device_sum *s = at ? &m->devices.items[at] : NULL;
+    if (!s || s->named)
+        return false;
+    for (uint32_t i = 1; i < m->devices.count; i++)
+        if (row->uuid && m->devices.items[i].row.uuid == row->uuid)
+            return false;
+    s->row = *row;
+    s->host = m->facts.host;
+    s->named = true;
+    return true;
+}
+
 static int take_devices(struct model *m, const struct wire_batch *b)
 {
     int code = 0;
@@ -95,6 +130,8 @@ static int take_devices(struct model *m, const struct wire_batch *b)
         read_row(m, b, i, (int64_t *)&row);
         int64_t id = row.id;
         row.id = 0;
+        if (fulfil(m, id, &row))
+            continue;
         code = find(&m->devices, &row, m->facts.host, &at);
         if (!code && at)
             add_knowledge(&m->devices.items[at].row, &row);

@@ -41,6 +41,10 @@ int sum_devices_batch(struct model *m, const struct wire_batch *b);
 int sum_devices_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_devices_finish(struct model *m);
 
+/* Index of the device of an id in the log; where none was described yet, one that a description
+ * that comes later will fill in: the public client's samples may come before. */
+int sum_devices_expect(struct model *m, int64_t id, uint32_t *at);
+
 /* The device that an index of a log's rows stands for: where a log does not tell (the public
  * client's), and there is but one device, it is that one. */
 uint32_t sum_devices_resolve(const struct model *m, int64_t index);

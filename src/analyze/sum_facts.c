@@ -27,11 +27,13 @@ static void note_clock(struct sum_facts *f, int64_t monotonic, int64_t real, int
 {
     int64_t offset;
     if (monotonic == CELL_NULL || real == CELL_NULL || real <= 0 ||
-        __builtin_sub_overflow(real, monotonic, &offset))
+        __builtin_sub_overflow(real, monotonic, &offset) || offset < CELLS_EPOCH_MIN ||
+        offset > CELLS_EPOCH_MAX)
         return;
     if (uncertainty == CELL_NULL || uncertainty < 0)
         uncertainty = INT64_MAX;
-    if (!f->clock.known || uncertainty < f->clock.uncertainty)
+    bool same = uncertainty == f->clock.uncertainty && offset < f->clock.offset;
+    if (!f->clock.known || uncertainty < f->clock.uncertainty || same)
         f->clock = (struct facts_clock){true, offset, uncertainty};
 }
 
@@ -54,7 +56,7 @@ int sum_facts_header(struct model *m, const struct wire_header *h)
     f->pid = h->pid;
     /* The public client's format has no word of its own for it. */
     f->simulated |= h->simulated || (h->backend && !strcmp(h->backend, "sim"));
-    f->start = h->start;
+    f->start = cells_time_ok(h->start) ? h->start : 0;
     note_clock(f, h->clock_monotonic, h->clock_real, h->clock_uncertainty);
     return 0;
 }
@@ -169,7 +171,9 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
     }
     case RECORD_end:
         f->ended = true;
-        f->end = cells_or(b, COL_end_time, i, 0);
+        f->end = cells_get(b, COL_end_time, i);
+        if (!cells_time_ok(f->end))
+            f->end = 0;
         f->end_reason = NAME(COL_end_reason);
         return 0;
     default:
@@ -180,12 +184,12 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
 
 int sum_facts_batch(struct model *m, const struct wire_batch *b)
 {
-    const uint32_t listed = MODEL_TAKES(clock) | MODEL_TAKES(option) | MODEL_TAKES(capability) |
+    const uint64_t listed = MODEL_TAKES(clock) | MODEL_TAKES(option) | MODEL_TAKES(capability) |
                             MODEL_TAKES(message) | MODEL_TAKES(end);
     int code = 0;
     m->facts.rows[b->type] += b->rows;
     note_times(&m->facts, b);
-    for (size_t i = 0; !code && (listed & 1u << b->type) && i < b->rows; i++)
+    for (size_t i = 0; !code && (listed & 1ull << b->type) && i < b->rows; i++)
         code = take_row(m, b, i);
     return code;
 }

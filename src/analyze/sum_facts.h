@@ -45,15 +45,15 @@ struct sum_facts {
     bool partial;   /* set by the reader: one part of the log alone, whose times are told */
     bool ended;     /* cleanly; merged: all of them */
     int64_t pid;
-    int64_t start;            /* of the session, ns; of the first record where no header tells */
-    int64_t end;              /* ns; last event where it did not end cleanly */
-    int64_t first, last;      /* start of the first and end of the last event, ns */
-    struct facts_clock clock; /* of the pair read with the least uncertainty */
-    uint64_t rows[32];        /* rows read, by record type */
-    unsigned sessions;        /* merged ones; 1 for a session */
-    unsigned unclean;         /* sessions without an end */
-    unsigned cut_short;       /* sessions whose capture could not go on to the program's end */
-    struct busy covered;      /* merged: the time in which a session ran */
+    int64_t start;               /* of the session, ns; of the first record where no header tells */
+    int64_t end;                 /* ns; last event where it did not end cleanly */
+    int64_t first, last;         /* start of the first and end of the last event, ns */
+    struct facts_clock clock;    /* of the pair read with the least uncertainty */
+    uint64_t rows[RECORD_COUNT]; /* rows read, by record type */
+    unsigned sessions;           /* merged ones; 1 for a session */
+    unsigned unclean;            /* sessions without an end */
+    unsigned cut_short;          /* sessions whose capture could not go on to the program's end */
+    struct busy covered;         /* merged: the time in which a session ran */
     struct facts_option *options; /* owned */
     size_t option_count, option_cap;
     struct facts_capability *capabilities; /* owned */

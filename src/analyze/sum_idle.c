@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS_MAX = 1 << 20, THREADS_MAX = 1024 };
+enum {
+    CALLS_MAX = 1 << 20,
+    THREADS_MAX = 1024,
+    STEPS_MOST = 256, /* calls of a thread that are looked at for one gap */
+};
 
 static const struct {
     const char *key, *text;
@@ -264,10 +268,13 @@ static bool nothing_since(const struct gap *g, const struct sync_wait *w)
 /* The calls of the thread that ended the gap, from the last one back to that in which it began. */
 static void blame_thread(struct gap *g, struct idle_thread *h)
 {
+    size_t steps = 0;
     for (size_t i = calls_before(h, g->list, g->end); i-- > 0 && g->left > 0;) {
         const struct sync_wait *w = &g->list->items[h->calls[i]];
         if (launched_before(g, w)) {
-            g->queued |= w->start <= g->start;
+            g->queued |= w->start <= g->start || steps == STEPS_MOST;
+            if (steps++ == STEPS_MOST)
+                break;
             continue;
         }
         int64_t inside = overlap(g, w);
@@ -285,8 +292,11 @@ static void blame_thread(struct gap *g, struct idle_thread *h)
 static bool can_be_launcher(const struct gap *g, const struct idle_thread *h, size_t i)
 {
     const struct sync_wait *next = i < h->count ? &g->list->items[h->calls[i]] : NULL;
-    while (i && launched_before(g, &g->list->items[h->calls[i - 1]]))
+    for (size_t n = 0; i && launched_before(g, &g->list->items[h->calls[i - 1]]); n++) {
+        if (n == STEPS_MOST)
+            return true;
         next = &g->list->items[h->calls[--i]];
+    }
     const struct sync_wait *last = i ? &g->list->items[h->calls[i - 1]] : NULL;
     if (last && last->correlation && last->correlation == g->after->first)
         return true;
@@ -469,6 +479,7 @@ static int finish_device(struct model *m, struct idle_device *d)
     if (code || !d->spans.count)
         return code;
     d->any = true;
+    d->watched = sum_facts_duration(m);
     if (d->spans.spans[0].start > f->start)
         add(&d->causes[IDLE_BEFORE], d->spans.spans[0].start - f->start);
     if (d->spans.spans[0].end < f->end)
@@ -527,8 +538,10 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
             to->gaps += o->devices[i].causes[c].gaps;
             to->time = cells_sum(to->time, o->devices[i].causes[c].time);
         }
-        if (!code)
-            s->devices[at].any |= o->devices[i].any;
+        if (code)
+            break;
+        s->devices[at].any |= o->devices[i].any;
+        s->devices[at].watched = cells_sum(s->devices[at].watched, o->devices[i].watched);
     }
     for (size_t i = 1; !code && i < o->launches.count; i++) {
         const struct idle_launch *l = keyed_at(&o->launches, i);
@@ -553,4 +566,12 @@ unsigned sum_idle_total(const struct model *m, struct idle_sum sums[IDLE_CAUSES]
         }
     }
     return devices;
+}
+
+int64_t sum_idle_of_run(const struct model *m, int64_t ns)
+{
+    double watched = 0;
+    for (size_t i = 0; i < m->idle.device_count; i++)
+        watched += (double)m->idle.devices[i].watched;
+    return cells_whole((double)ns * cells_share((double)sum_facts_duration(m), watched));
 }

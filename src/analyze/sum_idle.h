@@ -59,7 +59,8 @@ struct idle_launch {
 struct idle_device {
     struct idle_spans spans; /* while the session is read */
     struct idle_sum causes[IDLE_CAUSES];
-    bool any; /* it did something, or was told to */
+    int64_t watched; /* ns: the length of the sessions in which it did something, summed */
+    bool any;        /* there was one */
 };
 
 struct idle_thread; /* the calls of a thread, while gaps are blamed */
@@ -88,7 +89,11 @@ int sum_idle_finish(struct model *m);
 const char *sum_idle_key(enum idle_cause c);  /* "host_sync", … */
 const char *sum_idle_text(enum idle_cause c); /* for people */
 
-/* Idle time of all devices by cause and in all, and how many devices that is. */
+/* Idle time of all devices by cause and in all, and how many devices that is. Of sessions that ran
+ * at the same time each counts its own. */
 unsigned sum_idle_total(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
+
+/* What part of the run so much of that is: of a device on average, in one session on average. */
+int64_t sum_idle_of_run(const struct model *m, int64_t ns);
 
 #endif

@@ -33,26 +33,28 @@ int sum_ledger_batch(struct model *m, const struct wire_batch *b)
     return 0;
 }
 
-int sum_ledger_merge(struct model *into, const struct model *from, int64_t shift)
+static void add(struct sum_ledger *l, const struct sum_ledger *o)
 {
-    struct sum_ledger *l = &into->ledger;
-    const struct sum_ledger *o = &from->ledger;
-    (void)shift;
-    if (!o->any) {
-        l->without++;
-        return 0;
-    }
-    if (!l->any) {
-        unsigned without = l->without;
-        *l = *o;
-        l->without = without;
-        return 0;
-    }
     int64_t *a = (int64_t *)&l->row;
     const int64_t *c = (const int64_t *)&o->row;
     for (unsigned i = COL_ledger_launches; i < COL_ledger_COUNT; i++)
         a[i] = a[i] == CELL_NULL || c[i] == CELL_NULL ? CELL_NULL : cells_sum(a[i], c[i]);
     l->final = l->final && o->final;
+}
+
+/* from may be merged itself: then it has counted its own. */
+int sum_ledger_merge(struct model *into, const struct model *from, int64_t shift)
+{
+    struct sum_ledger *l = &into->ledger;
+    const struct sum_ledger *o = &from->ledger;
+    (void)shift;
+    unsigned without =
+        l->without + o->without + (!o->any && !o->without && from->facts.sessions == 1);
+    if (o->any && !l->any)
+        *l = *o;
+    else if (o->any)
+        add(l, o);
+    l->without = without;
     return 0;
 }
 
@@ -98,6 +100,9 @@ static const struct loss_sentence {
     {COL_ledger_waits_lost, "wait", "waits", "not recorded: a thread's ring was full"},
     {COL_ledger_stacks_lost, "stack", "stacks",
      "not captured: no room for more different ones, or no way through the frames"},
+    {COL_ledger_samples_lost, "sample", "samples",
+     "of program counters dropped by the driver or the hardware: shares of stall reasons rest on "
+     "the others"},
     {COL_ledger_lost_pool, "buffer", "buffers",
      "refused to the driver: the pool was exhausted (activity_pool_bytes)"},
     {COL_ledger_unknown_records, "record", "records", "of a kind that this version does not read"},
@@ -135,7 +140,7 @@ static int64_t say_received(const struct model *m, struct buf *out)
     const struct ledger_row *r = &m->ledger.row;
     int64_t launched = sum_ledger_launched(&m->ledger);
     bool both = launched != CELL_NULL && r->kernels_recorded != CELL_NULL;
-    int64_t missing = both ? launched - known(r->kernels_recorded) : 0;
+    int64_t missing = both ? cells_sum(launched, -known(r->kernels_recorded)) : 0;
     char text[UNITS_TEXT];
     if (missing <= 0)
         return 0;
@@ -161,14 +166,16 @@ static bool say_written(const struct model *m, struct buf *out)
 {
     static const struct {
         unsigned column;
-        enum record_type type, second;
+        enum record_type type, second, third;
         const char *noun;
     } kinds[] = {
-        {COL_ledger_kernels_written, RECORD_kernel, RECORD_NONE, "kernel row"},
-        {COL_ledger_copies_written, RECORD_memcpy, RECORD_memset, "copy and fill row"},
-        {COL_ledger_syncs_written, RECORD_sync, RECORD_NONE, "synchronization row"},
-        {COL_ledger_waits_written, RECORD_wait, RECORD_NONE, "wait row"},
-        {COL_ledger_scopes_written, RECORD_scope, RECORD_NONE, "scope row"},
+        {COL_ledger_kernels_written, RECORD_kernel, RECORD_NONE, RECORD_NONE, "kernel row"},
+        {COL_ledger_copies_written, RECORD_memcpy, RECORD_memset, RECORD_NONE, "copy and fill row"},
+        {COL_ledger_syncs_written, RECORD_sync, RECORD_NONE, RECORD_NONE, "synchronization row"},
+        {COL_ledger_waits_written, RECORD_wait, RECORD_NONE, RECORD_NONE, "wait row"},
+        {COL_ledger_scopes_written, RECORD_scope, RECORD_NONE, RECORD_NONE, "scope row"},
+        {COL_ledger_profile_written, RECORD_pc_sample, RECORD_sass_metric, RECORD_counter,
+         "sample, metric and counter row"},
     };
     const int64_t *cells = (const int64_t *)&m->ledger.row;
     bool any = false;
@@ -178,6 +185,8 @@ static bool say_written(const struct model *m, struct buf *out)
         int64_t here = (int64_t)m->facts.rows[kinds[i].type];
         if (kinds[i].second != RECORD_NONE)
             here += (int64_t)m->facts.rows[kinds[i].second];
+        if (kinds[i].third != RECORD_NONE)
+            here += (int64_t)m->facts.rows[kinds[i].third];
         if (here >= written)
             continue;
         any = true;

@@ -63,7 +63,7 @@ static int ensure(struct sum_metrics *s, uint32_t device)
 /* A counter that goes back was reset: that step is unknown. */
 static void note_energy(struct device_metrics *d, int64_t mj)
 {
-    if (mj == CELL_NULL)
+    if (mj < 0)
         return;
     if (d->energy_last != CELL_NULL && mj >= d->energy_last) {
         d->energy_counted = cells_sum(d->energy_counted, mj - d->energy_last);
@@ -74,7 +74,7 @@ static void note_energy(struct device_metrics *d, int64_t mj)
 
 static void note_power(struct device_metrics *d, int64_t time, int64_t mw)
 {
-    if (mw == CELL_NULL || time < -CELLS_TIME_MAX || time > CELLS_TIME_MAX)
+    if (mw == CELL_NULL || !cells_time_ok(time))
         return;
     if (d->power_last != CELL_NULL && time > d->power_time) {
         int64_t ns = time - d->power_time;
@@ -96,8 +96,9 @@ static void note_throttle(struct device_metrics *d, int64_t bits)
 
 static int take_device(struct model *m, const struct wire_batch *b, size_t i)
 {
-    uint32_t device = model_device_cell(m, cells_get(b, COL_device_metric_device, i));
-    int code = ensure(&m->metrics, device);
+    uint32_t device;
+    int code = sum_devices_expect(m, cells_get(b, COL_device_metric_device, i), &device);
+    code = code ? code : ensure(&m->metrics, device);
     if (code)
         return code;
     struct device_metrics *d = &m->metrics.devices[device];

@@ -19,7 +19,7 @@ void sum_scopes_fini(struct model *m)
     scope_tree_free(&m->scopes);
 }
 
-static int ensure(struct model *m)
+int sum_scopes_ensure(struct model *m)
 {
     struct sum_scopes *s = &m->scopes;
     if (s->node_count)
@@ -146,7 +146,7 @@ static int take_activities(struct model *m, const struct wire_batch *b, unsigned
 
 int sum_scopes_batch(struct model *m, const struct wire_batch *b)
 {
-    int code = ensure(m);
+    int code = sum_scopes_ensure(m);
     switch (b->type) {
     case RECORD_kernel:
         return code ? code : take_activities(m, b, COL_kernel_scope, SCOPE_KERNELS);
@@ -181,7 +181,7 @@ int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift
 {
     struct sum_scopes *s = &into->scopes;
     const struct sum_scopes *o = &from->scopes;
-    int code = ensure(into);
+    int code = sum_scopes_ensure(into);
     uint32_t *twins = o->node_count ? mem_array(o->node_count, sizeof *twins) : NULL;
     (void)shift;
     if (code || !twins) {
@@ -251,7 +251,7 @@ static int sum_up(struct sum_scopes *s)
 int sum_scopes_finish(struct model *m)
 {
     struct sum_scopes *s = &m->scopes;
-    int code = ensure(m);
+    int code = sum_scopes_ensure(m);
     code = code ? code : count_open(s);
     code = code ? code : scope_tree_adopt(s);
     code = code ? code : sum_up(s);

@@ -83,6 +83,9 @@ int sum_scopes_batch(struct model *m, const struct wire_batch *b);
 int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_scopes_finish(struct model *m);
 
+/* The tree has its root after it. 0 or GPUFL_E_NOMEM. */
+int sum_scopes_ensure(struct model *m);
+
 /* False where there are rows of that kind and of not one the log tells the scope: the sums
  * of scopes are then unknown, not 0. */
 bool sum_scopes_told(const struct sum_scopes *s, enum scope_activity a);

@@ -13,7 +13,8 @@ enum {
     LINES_MAX = 1 << 14,
     STACKS_MAX = 1 << 20,
     REST_MAX = 1 << 20,
-    LAST_MAX = 1 << 20,   /* pairs of line and thread */
+    LAST_MAX = 1 << 20, /* pairs of line and thread */
+    THREADS_MAX = 1 << 16,
     LINE_SPANS = 1 << 13, /* of a line's union */
 };
 
@@ -62,10 +63,17 @@ struct rest {
     int64_t time;
 };
 
+struct thread_name {
+    uint32_t id;   /* of the log */
+    uint32_t name; /* not of the key */
+};
+
 void sum_sync_init(struct model *m)
 {
     struct sum_sync *s = &m->sync;
     memset(s, 0, sizeof *s);
+    keyed_init(&s->threads, sizeof(struct thread_name), offsetof(struct thread_name, name),
+               THREADS_MAX);
     keyed_init(&s->rest, sizeof(struct rest), offsetof(struct rest, count), REST_MAX);
     keyed_init(&s->lines, sizeof(struct sync_line), offsetof(struct sync_line, node), LINES_MAX);
     keyed_init(&s->stacks, sizeof(struct sync_stack), offsetof(struct sync_stack, calls),
@@ -83,6 +91,7 @@ void sum_sync_fini(struct model *m)
         for (int c = 0; c < SYNC_CLASSES; c++)
             histogram_fini(&l->between[c]);
     }
+    keyed_fini(&s->threads);
     keyed_fini(&s->rest);
     keyed_fini(&s->lines);
     keyed_fini(&s->stacks);
@@ -162,9 +171,29 @@ static int take_kernels(struct corr_set *s, const struct wire_batch *b)
     return code;
 }
 
+static int take_thread(struct model *m, const struct wire_batch *b, size_t i)
+{
+    uint32_t id = id_cell(b, COL_thread_id, i), at;
+    int code = id ? keyed_put(&m->sync.threads, &id, &at, NULL) : 0;
+    if (!code && id && at)
+        ((struct thread_name *)keyed_at(&m->sync.threads, at))->name =
+            model_name_cell(m, cells_get(b, COL_thread_name, i));
+    return code;
+}
+
+static uint32_t thread_name(const struct sum_sync *s, uint32_t id)
+{
+    uint32_t at = id ? keyed_find(&s->threads, &id) : 0;
+    return at ? ((const struct thread_name *)keyed_at(&s->threads, at))->name : 0;
+}
+
 int sum_sync_batch(struct model *m, const struct wire_batch *b)
 {
     int code = 0;
+    for (size_t i = 0; b->type == RECORD_thread && !code && i < b->rows; i++)
+        code = take_thread(m, b, i);
+    if (b->type == RECORD_thread)
+        return code;
     if (b->type == RECORD_kernel)
         return take_kernels(&m->sync.kernels, b);
     if (b->type == RECORD_sync && m->facts.rows[RECORD_wait])
@@ -220,12 +249,13 @@ struct last {
     bool counted;
 };
 
-/* Launches between two calls: those that ran kernels, whoever made them, or the thread's own. */
+/* Launches between two calls: those that ran kernels, whoever made them, or the thread's own. A
+ * count that goes back is that of another thread which got the same id. */
 static int64_t launches_between(const struct sum_sync *s, const struct last *a,
                                 const struct sync_wait *b)
 {
     int64_t own = -1, all = -1;
-    if (a->counted && b->counted)
+    if (a->counted && b->counted && b->launches - a->launches <= INT32_MAX)
         own = (int64_t)(b->launches - a->launches);
     if (a->correlation && b->correlation && s->kernels.total && !s->kernels.refused)
         all = (int64_t)corr_set_between(&s->kernels, a->correlation, b->correlation);
@@ -272,6 +302,20 @@ static void clip(const struct model *m, const struct sync_wait *w, int64_t *star
     *end = w->end > m->facts.end ? m->facts.end : w->end;
 }
 
+/* The row of the driver tells of a wait for sure, a call of a program that need not wait may have
+ * been held up. */
+static bool is_slow(const struct model *m, const struct sync_wait *w)
+{
+    return m->facts.rows[RECORD_wait] && (w->async || w->call == SYNC_OTHER);
+}
+
+static void add_slow(struct sync_slow *s, uint64_t count, int64_t time, int64_t longest)
+{
+    s->calls += count;
+    s->time = cells_sum(s->time, time);
+    s->longest = longest > s->longest ? longest : s->longest;
+}
+
 static int add_call(struct model *m, uint32_t line, const struct sync_wait *w)
 {
     struct sync_line *l = keyed_at(&m->sync.lines, line);
@@ -284,10 +328,14 @@ static int add_call(struct model *m, uint32_t line, const struct sync_wait *w)
         l->small++;
         l->small_time = cells_sum(l->small_time, ns);
     }
+    if (is_slow(m, w))
+        add_slow(&l->slow[w->call], 1, ns, ns);
     if (w->start < l->first)
         l->first = w->start;
-    if (l->count == 1 || ns > l->longest.end - l->longest.start)
+    if (l->count == 1 || ns > l->longest.end - l->longest.start) {
         l->longest = *w;
+        l->thread = thread_name(&m->sync, w->thread);
+    }
     int code = histogram_add(&l->wait, ns);
     code = code ? code : busy_add(&l->blocked, start, end);
     if (code || !calls[w->call].blocks)
@@ -379,6 +427,7 @@ int sum_sync_finish(struct model *m)
     code = code ? code : add_rest(m);
     keyed_fini(&lasts);
     keyed_fini(&threads);
+    keyed_fini(&s->threads);
     corr_set_fini(&s->kernels);
     return code ? code : settle_lines(s);
 }
@@ -405,13 +454,14 @@ int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns)
 static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t shift)
 {
     int code = busy_merge(&l->blocked, &o->blocked, shift);
-    if (o->count &&
-        (!l->count || o->longest.end - o->longest.start > l->longest.end - l->longest.start)) {
+    bool known = o->first != INT64_MAX, none = l->first == INT64_MAX;
+    if (known && (none || o->longest.end - o->longest.start > l->longest.end - l->longest.start)) {
         l->longest = o->longest;
         l->longest.start += shift;
         l->longest.end += shift;
+        l->thread = o->thread;
     }
-    if (o->count && o->first + shift < l->first)
+    if (known && (none || o->first + shift < l->first))
         l->first = o->first + shift;
     l->count += o->count;
     l->threads += o->threads;
@@ -422,6 +472,7 @@ static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t sh
     for (int c = 0; c < SYNC_CALLS; c++) {
         l->calls[c] += o->calls[c];
         l->time[c] = cells_sum(l->time[c], o->time[c]);
+        add_slow(&l->slow[c], o->slow[c].calls, o->slow[c].time, o->slow[c].longest);
     }
     code = code ? code : histogram_merge(&l->wait, &o->wait);
     for (int c = 0; !code && c < SYNC_CLASSES; c++)
@@ -462,116 +513,4 @@ int sum_sync_merge(struct model *into, const struct model *from, int64_t shift)
     s->unstacked += o->unstacked;
     mem_free(twins);
     return code;
-}
-
-/* ---- answers ---------------------------------------------------------------------------- */
-
-static int64_t union_within(const struct model *m, const struct busy *b, int64_t rest)
-{
-    struct busy_result r;
-    int64_t wall = sum_facts_duration(m);
-    busy_result(b, &r);
-    int64_t ns = cells_sum(r.busy, rest);
-    return ns > wall ? wall : ns;
-}
-
-int64_t sum_sync_blocked(const struct model *m, const struct sync_line *l)
-{
-    return union_within(m, &l->blocked, l->rest);
-}
-
-int64_t sum_sync_blocked_all(const struct model *m)
-{
-    int64_t rest = 0;
-    for (size_t i = 0; i < m->sync.lines.count; i++)
-        if (!sum_sync_line(&m->sync, i)->apart)
-            rest = cells_sum(rest, sum_sync_line(&m->sync, i)->rest);
-    return union_within(m, &m->sync.blocked, rest);
-}
-
-enum sync_call sum_sync_main_call(const struct sync_line *l)
-{
-    int most = SYNC_OTHER;
-    for (int c = 1; c < SYNC_CALLS; c++)
-        if (l->calls[c] && (!l->calls[most] || l->time[c] > l->time[most]))
-            most = c;
-    return (enum sync_call)most;
-}
-
-struct sort {
-    const struct model *m;
-    const int64_t *blocked; /* by line */
-};
-
-static int compare_lines(const void *a, const void *b, void *arg)
-{
-    const struct sort *s = arg;
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const struct sync_line *x = sum_sync_line(&s->m->sync, i), *y = sum_sync_line(&s->m->sync, k);
-    if (x->apart != y->apart)
-        return x->apart < y->apart ? -1 : 1;
-    if (s->blocked[i] != s->blocked[k])
-        return s->blocked[i] > s->blocked[k] ? -1 : 1;
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    return x->first != y->first ? (x->first < y->first ? -1 : 1) : (i > k) - (i < k);
-}
-
-uint32_t *sum_sync_sorted(const struct model *m, size_t *count)
-{
-    size_t all = m->sync.lines.count;
-    uint32_t *order = mem_array(all + 1, sizeof *order);
-    int64_t *blocked = mem_array(all + 1, sizeof *blocked);
-    *count = 0;
-    for (size_t i = 0; order && blocked && i < all; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
-        if (!l->count)
-            continue;
-        order[(*count)++] = (uint32_t)i;
-        blocked[i] = sum_sync_blocked(m, l);
-    }
-    if (order && blocked)
-        qsort_r(order, *count, sizeof *order, compare_lines, &(struct sort){m, blocked});
-    bool failed = !order || !blocked;
-    mem_free(blocked);
-    if (failed) {
-        mem_free(order);
-        return NULL;
-    }
-    return order;
-}
-
-static int compare_stacks(const void *a, const void *b)
-{
-    const struct sync_stack *x = *(const struct sync_stack *const *)a,
-                            *y = *(const struct sync_stack *const *)b;
-    if (x->line != y->line)
-        return x->line < y->line ? -1 : 1;
-    if (x->time != y->time)
-        return x->time > y->time ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
-
-const struct sync_stack **sum_sync_stacks(const struct model *m, size_t *count)
-{
-    const struct sync_stack **list = mem_array(m->sync.stacks.count + 1, sizeof *list);
-    *count = 0;
-    for (size_t i = 1; list && i < m->sync.stacks.count; i++)
-        list[(*count)++] = keyed_at(&m->sync.stacks, i);
-    if (list)
-        qsort(list, *count, sizeof *list, compare_stacks);
-    return list;
-}
-
-size_t sum_sync_first_stack(const struct sync_stack *const *list, size_t count, uint32_t line)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (list[middle]->line < line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }

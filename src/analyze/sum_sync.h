@@ -23,7 +23,8 @@
 struct model;
 struct wire_batch;
 
-#define SUM_SYNC_TAKES (MODEL_TAKES(wait) | MODEL_TAKES(sync) | MODEL_TAKES(kernel))
+#define SUM_SYNC_TAKES                                                                             \
+    (MODEL_TAKES(wait) | MODEL_TAKES(sync) | MODEL_TAKES(kernel) | MODEL_TAKES(thread))
 
 enum sync_call { /* wait.call */
                  SYNC_OTHER = 0,
@@ -42,6 +43,13 @@ enum sync_call { /* wait.call */
 /* Calls of one sort, whose loops are told apart. */
 enum sync_class { SYNC_EXPLICIT, SYNC_COPIES, SYNC_MEMORY, SYNC_CLASSES };
 
+/* Calls that mostly do not wait, in the log because they took long: asynchronous forms and rare
+ * ones. They waited for the GPU, or the host's scheduler held them up. */
+struct sync_slow {
+    uint64_t calls;
+    int64_t time, longest; /* ns */
+};
+
 struct sync_line {
     uint32_t place; /* in model.stacks; 0: no stack */
     uint32_t apart; /* 1: streams wait for events */
@@ -50,6 +58,7 @@ struct sync_line {
     uint32_t threads;                       /* that called it, summed over sessions */
     uint64_t calls[SYNC_CALLS];             /* by wait.call */
     int64_t time[SYNC_CALLS];               /* ns, summed */
+    struct sync_slow slow[SYNC_CALLS];      /* of these, calls that need not have waited */
     uint64_t count;                         /* all calls */
     struct busy blocked;                    /* ns in which a thread was in one of these calls */
     struct histogram wait;                  /* ns a call */
@@ -60,6 +69,7 @@ struct sync_line {
     int64_t idle;             /* ns of GPU idle time blamed on it, all devices (sum_idle) */
     int64_t first;            /* ns, start of the first call */
     struct sync_wait longest; /* stack: of the log, meaningless after finish */
+    uint32_t thread;          /* name of the thread that made it; 0: unknown */
 };
 
 struct sync_stack {
@@ -74,6 +84,7 @@ enum { SYNC_SMALL = 16 << 10 }; /* bytes: a copy whose cost is the call, not the
 struct sum_sync {
     struct sync_list waits, syncs; /* of `wait` and of `sync` rows; empty after model_finish */
     struct corr_set kernels;       /* correlation ids of kernels; empty after model_finish */
+    struct keyed threads;          /* names by the log's id; empty after model_finish */
     struct keyed rest;             /* calls that had no room in the list, by stack and call */
     struct keyed lines;            /* struct sync_line; [0] takes what has no room */
     struct keyed stacks;           /* struct sync_stack */
@@ -122,6 +133,12 @@ size_t sum_sync_first_stack(const struct sync_stack *const *list, size_t count, 
 int64_t sum_sync_blocked(const struct model *m, const struct sync_line *l);
 /* The same of all lines together. */
 int64_t sum_sync_blocked_all(const struct model *m);
+/* ns from the session's start to the first of the line's calls that are known one by one;
+ * CELL_NULL: there are none. */
+int64_t sum_sync_first(const struct model *m, const struct sync_line *l);
+/* The same for its longest one. */
+int64_t sum_sync_longest(const struct model *m, const struct sync_line *l);
+
 /* The call most of a line's time is spent in. */
 enum sync_call sum_sync_main_call(const struct sync_line *l);
 

@@ -129,8 +129,14 @@ static int keep_row(struct rowset *set, const struct wire_batch *b, size_t i)
 static int take_symbol(struct symbolize *z, const struct wire_batch *b, size_t i)
 {
     int64_t frame = cells_get(b, COL_symbol_frame, i);
+    uint32_t function = symbolize_name_number(z, cells_get(b, COL_symbol_function, i));
+    uint32_t file = symbolize_name_number(z, cells_get(b, COL_symbol_file, i));
     bool added;
-    symbolize_want(z, symbolize_name_number(z, cells_get(b, COL_symbol_file, i)), FOLD_NATIVE);
+    symbolize_want(z, file, FOLD_NATIVE);
+    const int64_t level[SYMBOLIZE_LEVEL_CELLS] = {frame, cells_get(b, COL_symbol_level, i),
+                                                  function, file, cells_get(b, COL_symbol_line, i)};
+    if (symbolize_level(z, level))
+        return GPUFL_E_NOMEM;
     if (frame <= 0 || z->known.row_count >= ROWS_MAX)
         return 0;
     return rowset_put(&z->known, &frame, &added) ? 0 : GPUFL_E_NOMEM;
@@ -159,6 +165,8 @@ static int take_row(struct symbolize *z, const struct wire_batch *b, size_t i)
         return keep_row(&z->modules, b, i);
     case RECORD_frame:
         return keep_row(&z->frames, b, i);
+    case RECORD_stack:
+        return keep_row(&z->stacks, b, i);
     case RECORD_symbol:
         return take_symbol(z, b, i);
     case RECORD_source:
@@ -185,8 +193,8 @@ static void note_ids(struct symbolize *z, const struct wire_batch *b)
 
 static bool is_taken(enum record_type t)
 {
-    return t == RECORD_module || t == RECORD_frame || t == RECORD_symbol || t == RECORD_source ||
-           t == RECORD_option || t == RECORD_end;
+    return t == RECORD_module || t == RECORD_frame || t == RECORD_stack || t == RECORD_symbol ||
+           t == RECORD_source || t == RECORD_option || t == RECORD_end;
 }
 
 int symbolize_batch(struct symbolize *z, const struct wire_batch *b)
@@ -391,7 +399,8 @@ int symbolize_session(const struct discover_session *s, bool over, struct symbol
     struct alone a = {0};
     struct feed f = {.arg = &a, .line = alone_line};
     struct feed_stats read;
-    a.visitor = (struct wire_visitor){&a, alone_header, alone_name, alone_batch};
+    a.visitor = (struct wire_visitor){
+        .arg = &a, .header = alone_header, .name = alone_name, .batch = alone_batch};
     memset(stats, 0, sizeof *stats);
     int code = symbolize_open(&a.z, s, over);
     code = code ? code : decoder_open(&a.decoder);
@@ -418,6 +427,8 @@ int symbolize_open(struct symbolize **out, const struct discover_session *s, boo
     rowset_init(&z->modules, 1, COL_module_COUNT);
     rowset_init(&z->frames, 1, COL_frame_COUNT);
     rowset_init(&z->known, 1, 1);
+    rowset_init(&z->stacks, 1, COL_stack_COUNT);
+    rowset_init(&z->levels, 2, SYMBOLIZE_LEVEL_CELLS);
     buf_init(&z->lines, LINES_MAX);
     int code = intern_open(&z->texts, TEXTS_MAX, TEXTS_BYTES);
     if (code) {
@@ -438,6 +449,8 @@ void symbolize_close(struct symbolize *z)
     rowset_fini(&z->modules);
     rowset_fini(&z->frames);
     rowset_fini(&z->known);
+    rowset_fini(&z->stacks);
+    rowset_fini(&z->levels);
     buf_fini(&z->lines);
     mem_free(z->ends);
     mem_free(z->number_of);

@@ -100,11 +100,16 @@ static int add_answer(struct symbolize *z, struct group *g, const int64_t *frame
     memcpy(g->frames[g->frame_count++], frame, sizeof *g->frames);
     for (size_t i = 0; i < count; i++) {
         uint32_t file = number_of(z, levels[i].file);
+        uint32_t function = number_of(z, levels[i].function);
+        const int64_t level[SYMBOLIZE_LEVEL_CELLS] = {frame[0], (int64_t)i, function, file,
+                                                      levels[i].line};
         symbolize_want(z, file, FOLD_NATIVE);
+        if (symbolize_level(z, level))
+            return GPUFL_E_NOMEM;
         int64_t *row = g->symbols[g->symbol_count++];
         row[COL_symbol_frame] = frame[0];
         row[COL_symbol_level] = (int64_t)i;
-        row[COL_symbol_function] = symbolize_put_name(z, number_of(z, levels[i].function));
+        row[COL_symbol_function] = symbolize_put_name(z, function);
         row[COL_symbol_file] = symbolize_put_name(z, file);
         row[COL_symbol_line] = levels[i].line > 0 ? levels[i].line : CELL_NULL;
         row[COL_symbol_status] = levels[i].status;

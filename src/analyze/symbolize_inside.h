@@ -1,5 +1,6 @@
 /* symbolize_inside.h - what the files of symbolize share: collecting (symbolize.c), looking
- * up and putting answers into lines (symbolize_frames.c, symbolize_sources.c). */
+ * up and putting answers into lines (symbolize_frames.c, symbolize_sources.c), and which files
+ * reports point at (symbolize_shown.c). */
 #ifndef GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
 #define GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
 
@@ -16,7 +17,11 @@ struct symbolize_text {
     bool kept;    /* it is the path of a source whose text is kept */
     bool wanted;  /* a frame is in this file */
     bool user;    /* and that frame is in the user's own code */
+    bool shown;   /* a library's, and a report points at a line of it */
 };
+
+/* Of a level of inlining, in this order: frame, level; numbers of function and file; line. */
+enum { SYMBOLIZE_LEVEL_CELLS = 5 };
 
 struct symbolize {
     const struct discover_session *session;
@@ -32,6 +37,8 @@ struct symbolize {
     int64_t last_id;               /* the highest id of a name that occurs */
     struct rowset modules, frames; /* rows of these records, by id */
     struct rowset known;           /* ids of frames that have symbols */
+    struct rowset stacks;          /* rows of stack, by id */
+    struct rowset levels;          /* by frame and level */
     uint64_t source_bytes;         /* kept in the session */
     bool sources;                  /* are wanted */
     struct buf lines;
@@ -62,11 +69,17 @@ void symbolize_end_batch(struct symbolize *z, bool last);
 /* The file of that name is one whose text is wanted. */
 void symbolize_want(struct symbolize *z, uint32_t number, enum fold_language language);
 
+/* A function that a native frame goes through, for symbolize_show. 0 or GPUFL_E_NOMEM. */
+int symbolize_level(struct symbolize *z, const int64_t cells[SYMBOLIZE_LEVEL_CELLS]);
+
+/* Finds out which library files reports point at. After all levels. 0 or GPUFL_E_NOMEM. */
+int symbolize_show(struct symbolize *z);
+
 /* Looks up the frames that have no symbols. lacks (size of stats.note) gets why there are no
  * lines on this machine, "" where there are. 0, GPUFL_E_NOMEM or _FULL. */
 int symbolize_frames(struct symbolize *z, char *lacks);
 
-/* Keeps the texts of the files that are wanted. 0 or GPUFL_E_NOMEM. */
+/* Keeps the texts of the user's files and of those shown. 0 or GPUFL_E_NOMEM. */
 int symbolize_sources(struct symbolize *z);
 
 #endif

@@ -1,7 +1,7 @@
 /* symbolize_sources.c - texts of the files that stacks go through, in pieces.
  *
- * The user's own files come first: what a session may keep is bounded, and libraries
- * can be had elsewhere. */
+ * The user's own files come first, for what a session may keep is bounded; then those of
+ * libraries that a report points at. The rest can be had elsewhere, and nobody is sent there. */
 #include "analyze/symbolize_inside.h"
 
 #include "symbol/source_file.h"
@@ -64,11 +64,13 @@ static int keep_file(struct symbolize *z, uint32_t path)
 
 int symbolize_sources(struct symbolize *z)
 {
-    int code = 0;
     want_python(z);
+    int code = symbolize_show(z);
     for (int user = 1; user >= 0; user--)
-        for (uint32_t i = 1; i < z->text_count && !code && !z->code; i++)
-            if (z->text[i].wanted && !z->text[i].kept && z->text[i].user == user)
+        for (uint32_t i = 1; i < z->text_count && !code && !z->code; i++) {
+            const struct symbolize_text *t = &z->text[i];
+            if (t->wanted && !t->kept && t->user == user && (t->user || t->shown))
                 code = keep_file(z, i);
+        }
     return code;
 }

@@ -19,7 +19,17 @@
 /* ---- sink: where records go ----------------------------------------------------------- */
 
 /* Causes of loss, in the ledger's columns of the same name. */
-enum loss { LOSS_DRIVER, LOSS_POOL, LOSS_TIME, LOSS_UNKNOWN_RECORD, LOSS_FLOOR, LOSS_COUNT };
+enum loss {
+    LOSS_DRIVER,
+    LOSS_POOL,
+    LOSS_TIME,
+    LOSS_UNKNOWN_RECORD,
+    LOSS_FLOOR,
+    LOSS_SAMPLES,          /* PC samples that the driver or the hardware dropped */
+    LOSS_SAMPLES_OVERFLOW, /* drains that found the hardware's buffer full */
+    LOSS_SAMPLES_OTHER,    /* PC samples of code that is none of the program's kernels */
+    LOSS_COUNT
+};
 
 enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3 };
 
@@ -77,6 +87,12 @@ struct wait {
 
 struct sink;
 
+/* A frame of a simulated program. */
+struct sink_frame {
+    const char *function, *file;
+    int line;
+};
+
 struct sink_ops {
     /* [hot] One launch on the calling thread: counts it and joins it to the
      * innermost open scope. No lock, no allocation, no system call. */
@@ -91,6 +107,10 @@ struct sink_ops {
      * where only a long one is reported. */
     uint32_t (*stack)(struct sink *s);
 
+    /* [any] The same for a thread whose stack is not its own but that of a program it simulates:
+     * frames, outermost first. The stack's id in a wait may then lie above SINK_STACK_MOST. */
+    uint32_t (*told)(struct sink *s, const struct sink_frame *frames, unsigned depth);
+
     /* [hot] One call that waited, on the thread that made it, after it returned. */
     void (*wait)(struct sink *s, const struct wait *w);
 
@@ -101,6 +121,10 @@ struct sink_ops {
     uint32_t (*device)(struct sink *s, const struct device_row *d); /* key: index */
     uint32_t (*stream)(struct sink *s, uint32_t device, int64_t context, int64_t number);
     uint32_t (*config)(struct sink *s, const struct config_row *c);
+
+    /* [collector] Id of a row of code_object, function or stall_reason: the same content is the
+     * same id, defined in the log once. The row's own id is ignored. 0: no room. */
+    uint32_t (*define)(struct sink *s, enum record_type type, const void *row);
 
     /* [collector] One row of an EVENT record, copied. scope columns of kernel,
      * memcpy and memset rows are filled by the sink from the correlation. */
@@ -153,6 +177,7 @@ struct trace_cost {
 };
 
 struct trace_ops {
+    unsigned engines; /* enum engine_bit: what open can be asked for */
     /* [owner] Attaches. Never initializes the vendor's driver nor creates a
      * context: where the driver is not up yet it arranges to start when it is.
      * GPUFL_E_BUSY, _PERM, _UNAVAILABLE, _NOT_BUILT with a sentence. */

@@ -10,6 +10,7 @@
 #include "capture/sampling.h"
 #include "capture/scopes.h"
 #include "capture/session.h"
+#include "capture/upload.h"
 
 #include <string.h>
 
@@ -152,8 +153,10 @@ int gpufl_system_stop(const char *name)
 
 int gpufl_upload_logs(const struct gpufl_upload_options *opts)
 {
-    (void)opts;
-    return options_disabled() ? GPUFL_OK : GPUFL_E_NOT_BUILT; /* off: nothing to send */
+    if (options_disabled())
+        return GPUFL_OK; /* nothing to send */
+    const struct copies_calls *other = copies_first();
+    return other ? other->upload_logs(opts) : upload_run(opts, session_dir());
 }
 
 int gpufl_bench_floor(bool on)

@@ -15,6 +15,7 @@
 #include "capture/collector.h"
 
 #include "base/clock.h"
+#include "capture/engines.h"
 #include "capture/gate.h"
 #include "capture/messages.h"
 #include "capture/names.h"
@@ -82,6 +83,30 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
         feature_conclude(f, true, "collected", "");
 }
 
+/* What the engine in effect brought above Trace. */
+static void conclude_profile(const struct collector *c)
+{
+    static const struct {
+        const char *feature;
+        enum engine_bit bit;
+        enum record_type type;
+    } brought[] = {
+        {"pc_sampling", ENGINE_PC_SAMPLING, RECORD_pc_sample},
+        {"sass_metrics", ENGINE_SASS_METRICS, RECORD_sass_metric},
+    };
+    for (size_t i = 0; i < sizeof brought / sizeof brought[0]; i++) {
+        bool sampled = brought[i].bit == ENGINE_PC_SAMPLING;
+        if (!c->trace_started || !(engines_bits(c->engine) & brought[i].bit))
+            continue;
+        if (!capture_sink.recorded[brought[i].type])
+            feature_set(brought[i].feature, true, "enabled_no_data", "");
+        else if (sampled && c->ledger.row.samples_lost > 0)
+            feature_set(brought[i].feature, true, "partial", "samples were lost: see the ledger");
+        else
+            feature_set(brought[i].feature, true, "collected", "");
+    }
+}
+
 static void conclude_stacks(const struct collector *c)
 {
     const struct ledger_row *l = &c->ledger.row;
@@ -105,6 +130,7 @@ static void conclude(struct collector *c)
     for (size_t i = 0; i < sizeof traced / sizeof traced[0]; i++)
         conclude_trace(c, traced[i], rows_of(traced[i]));
     conclude_trace(c, FEATURE_graphs, l->graph_launches > 0 ? (uint64_t)l->graph_launches : 0);
+    conclude_profile(c);
     conclude_stacks(c);
     feature_conclude(FEATURE_scopes, true,
                      l->scopes_lost ? "partial"

@@ -4,21 +4,38 @@
 #include "capture/messages.h"
 #include "capture/sink.h"
 
-/* The ladder: what this release builds, and what the others fall back to. */
+/* The ladder: what each engine asks of a backend, and what it falls back to where the backend
+ * cannot. Monitor asks nothing; what Trace and Sync miss is said when they attach. */
 static const struct {
     const char *feature; /* of the capability row; NULL: none of its own */
     enum gpufl_engine next;
-    bool built;
+    unsigned bits; /* enum engine_bit */
 } ladder[] = {
-    [GPUFL_ENGINE_MONITOR] = {NULL, GPUFL_ENGINE_MONITOR, true},
-    [GPUFL_ENGINE_TRACE] = {NULL, GPUFL_ENGINE_MONITOR, true},
-    [GPUFL_ENGINE_PC_SAMPLING] = {"pc_sampling", GPUFL_ENGINE_TRACE, false},
-    [GPUFL_ENGINE_SASS_METRICS] = {"sass_metrics", GPUFL_ENGINE_TRACE, false},
-    [GPUFL_ENGINE_RANGE_PROFILER] = {"range_counters", GPUFL_ENGINE_TRACE, false},
-    [GPUFL_ENGINE_DEEP] = {"sass_metrics", GPUFL_ENGINE_PC_SAMPLING, false},
-    [GPUFL_ENGINE_PM_SAMPLING] = {"pm_sampling", GPUFL_ENGINE_TRACE, false},
-    [GPUFL_ENGINE_SYNC] = {NULL, GPUFL_ENGINE_MONITOR, true},
+    [GPUFL_ENGINE_MONITOR] = {NULL, GPUFL_ENGINE_MONITOR, 0},
+    [GPUFL_ENGINE_TRACE] = {NULL, GPUFL_ENGINE_MONITOR, ENGINE_TRACE},
+    [GPUFL_ENGINE_PC_SAMPLING] = {"pc_sampling", GPUFL_ENGINE_TRACE,
+                                  ENGINE_TRACE | ENGINE_PC_SAMPLING},
+    [GPUFL_ENGINE_SASS_METRICS] = {"sass_metrics", GPUFL_ENGINE_TRACE,
+                                   ENGINE_TRACE | ENGINE_SASS_METRICS},
+    [GPUFL_ENGINE_RANGE_PROFILER] = {"range_counters", GPUFL_ENGINE_TRACE,
+                                     ENGINE_TRACE | ENGINE_RANGE_PROFILER},
+    [GPUFL_ENGINE_DEEP] = {"sass_metrics", GPUFL_ENGINE_PC_SAMPLING,
+                           ENGINE_TRACE | ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS},
+    [GPUFL_ENGINE_PM_SAMPLING] = {"pm_sampling", GPUFL_ENGINE_TRACE,
+                                  ENGINE_TRACE | ENGINE_PM_SAMPLING},
+    [GPUFL_ENGINE_SYNC] = {NULL, GPUFL_ENGINE_MONITOR, ENGINE_SYNC},
 };
+
+unsigned engines_bits(enum gpufl_engine engine)
+{
+    return ladder[engine].bits;
+}
+
+static bool is_built(enum gpufl_engine engine, const struct backend *b)
+{
+    unsigned have = b->trace ? b->trace->engines : 0;
+    return !ladder[engine].feature || !(ladder[engine].bits & ~have);
+}
 
 const struct backend *engines_backend(const struct options *o)
 {
@@ -35,10 +52,10 @@ const struct backend *engines_backend(const struct options *o)
     return b;
 }
 
-enum gpufl_engine engines_effective(const struct options *o)
+enum gpufl_engine engines_effective(const struct options *o, const struct backend *b)
 {
     enum gpufl_engine e = o->profiling_engine;
-    while (!ladder[e].built) {
+    while (!is_built(e, b)) {
         feature_set(ladder[e].feature, true, "not_built", "comes with a later release");
         message_say(SEVERITY_WARNING, "engine_not_built",
                     "engine %s is not built yet: %s is used instead", option_engines[e],
@@ -83,7 +100,7 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
     }
     bool sync = engine == GPUFL_ENGINE_SYNC;
     struct trace_config c = {
-        .engines = sync ? ENGINE_SYNC : ENGINE_TRACE,
+        .engines = engines_bits(engine),
         .waits = o->enable_synchronization || sync,
         .synchronization = o->enable_synchronization,
         .external_correlation = o->enable_external_correlation,

@@ -9,8 +9,11 @@
 /* The backend of the option; None, with a sentence, where it cannot be had. */
 const struct backend *engines_backend(const struct options *o);
 
-/* The engine that this release runs for the one asked for, with a sentence where it differs. */
-enum gpufl_engine engines_effective(const struct options *o);
+/* The engine that runs on this backend for the one asked for, with a sentence where it differs. */
+enum gpufl_engine engines_effective(const struct options *o, const struct backend *b);
+
+/* What an engine asks of a backend: enum engine_bit. [any] */
+unsigned engines_bits(enum gpufl_engine engine);
 
 /* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
 struct trace *engines_attach(const struct options *o, const struct backend *b,

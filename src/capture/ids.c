@@ -27,6 +27,9 @@ void ids_fini(struct ids *t)
     mem_free(t->streams.entries);
     mem_free(t->configs.entries);
     mem_free(t->threads.entries);
+    for (int i = 0; i < 3; i++)
+        mem_free(t->code[i].entries);
+    memset(t->code, 0, sizeof t->code);
     memset(&t->streams, 0, sizeof t->streams);
     memset(&t->configs, 0, sizeof t->configs);
     memset(&t->threads, 0, sizeof t->threads);
@@ -202,6 +205,29 @@ uint32_t ids_config(struct ids *t, const struct config_row *c)
     if (!e)
         return 0;
     return e->id ? e->id : config_add(t, e, key, &rough);
+}
+
+/* ---- device code ------------------------------------------------------------------------------- */
+
+uint32_t ids_define(struct ids *t, enum record_type type, const int64_t *row)
+{
+    static const enum record_type types[] = {RECORD_code_object, RECORD_function,
+                                             RECORD_stall_reason};
+    int64_t cells[RECORD_MAX_COLUMNS];
+    unsigned n = records[type].column_count;
+    int at = 0;
+    while (at < 3 && types[at] != type)
+        at++;
+    if (at == 3)
+        return 0;
+    struct fingerprint key = fingerprint_of(row + 1, n - 1);
+    struct id_entry *e = table_find(&t->code[at], key);
+    if (!e || e->id)
+        return e ? e->id : 0;
+    memcpy(cells, row, n * sizeof cells[0]);
+    cells[0] = table_add(&t->code[at], e, key);
+    (void)writer_define(t->writer, type, cells);
+    return (uint32_t)cells[0];
 }
 
 /* ---- threads ------------------------------------------------------------------------------------ */

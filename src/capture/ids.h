@@ -30,7 +30,8 @@ struct ids {
     struct intern *names;
     struct device_row devices[IDS_DEVICES]; /* by id - 1; id 0: free */
     struct id_table streams, configs, threads;
-    uint32_t limiters[4]; /* name ids of enum occupancy_limiter */
+    struct id_table code[3]; /* see ids_define */
+    uint32_t limiters[4];    /* name ids of enum occupancy_limiter */
 };
 
 void ids_init(struct ids *t, struct writer *w, struct intern *names);
@@ -45,6 +46,10 @@ uint32_t ids_stream(struct ids *t, uint32_t device, int64_t context, int64_t num
 /* Computes the occupancy of a new configuration. Beyond IDS_MOST the grid is left
  * unknown, so that the kernel's name is kept. 0: out of memory. */
 uint32_t ids_config(struct ids *t, const struct config_row *c);
+
+/* A row of code_object, function or stall_reason, found by all its cells behind the id. 0: out of
+ * memory, beyond IDS_MOST, or another type. */
+uint32_t ids_define(struct ids *t, enum record_type type, const int64_t *row);
 
 /* Defines a host thread; name: NULL to look it up. */
 void ids_thread(struct ids *t, int32_t tid, const char *name);

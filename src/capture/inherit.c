@@ -8,8 +8,18 @@
 
 enum { KEPT_MOST = 1 << 22 };
 
+/* A thread that had no scope all the round can give none: most are like that. */
+static void drop_empty(struct inherit *h)
+{
+    const struct inherit_history *last =
+        h->history_count ? &h->histories[h->history_count - 1] : NULL;
+    if (last && !last->before && !last->count)
+        h->history_count--;
+}
+
 void inherit_thread(struct inherit *h, int32_t thread, uint64_t innermost)
 {
+    drop_empty(h);
     if (mem_grow(&h->histories, &h->history_cap, h->history_count + 1, sizeof *h->histories,
                  KEPT_MOST)) {
         h->lost++;
@@ -79,6 +89,7 @@ static uint64_t only_scope(struct inherit *h, const struct inherit_launch *l)
 
 void inherit_resolve(struct inherit *h, struct joins *joins)
 {
+    drop_empty(h);
     for (size_t i = 0; i < h->launch_count; i++) {
         struct join join = h->launches[i].join;
         join.scope = h->lost ? 0 : only_scope(h, &h->launches[i]);

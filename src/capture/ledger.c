@@ -68,17 +68,43 @@ static void read_rows(struct ledger_row *r, struct capture_sink *s)
     r->bytes_written = (int64_t)w.bytes;
 }
 
+static int64_t lost(struct capture_sink *s, enum loss cause)
+{
+    return (int64_t)atomic_load_explicit(&s->lost[cause], memory_order_relaxed);
+}
+
+/* Samples, metrics of instructions, counters: what engines above Trace bring. */
+static void read_profile(struct ledger_row *r, struct capture_sink *s)
+{
+    static const enum record_type types[] = {RECORD_pc_sample, RECORD_sass_metric, RECORD_counter};
+    struct writer_counts w;
+    writer_counts(s->writer, &w);
+    r->profile_recorded = r->profile_written = 0;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        r->profile_recorded += (int64_t)s->recorded[types[i]];
+        r->profile_written += (int64_t)w.rows[types[i]];
+    }
+    r->samples_recorded = s->samples;
+    r->samples_lost = lost(s, LOSS_SAMPLES);
+    r->samples_overflows = lost(s, LOSS_SAMPLES_OVERFLOW);
+    r->samples_other = lost(s, LOSS_SAMPLES_OTHER);
+}
+
+/* A session without such an engine has none of these. */
+static void unprofiled(const struct ledger *l, struct ledger_row *r)
+{
+    if (!l->samples)
+        r->samples_recorded = r->samples_lost = r->samples_overflows = r->samples_other = CELL_NULL;
+    if (!l->samples && !l->profile)
+        r->profile_recorded = r->profile_written = CELL_NULL;
+}
+
 /* A session without activity records has none of these, which is not 0. */
 static void unrecorded(struct ledger_row *r)
 {
     r->kernels_recorded = r->kernels_written = CELL_NULL;
     r->copies_recorded = r->copies_written = CELL_NULL;
     r->syncs_recorded = r->syncs_written = CELL_NULL;
-}
-
-static int64_t lost(struct capture_sink *s, enum loss cause)
-{
-    return (int64_t)atomic_load_explicit(&s->lost[cause], memory_order_relaxed);
 }
 
 void ledger_read(struct ledger *l, struct capture_sink *s)
@@ -90,6 +116,8 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     if (!l->activity)
         unrecorded(r);
     read_stacks(r);
+    read_profile(r, s);
+    unprofiled(l, r);
     r->lost_driver = lost(s, LOSS_DRIVER);
     r->lost_pool = lost(s, LOSS_POOL);
     r->lost_time = lost(s, LOSS_TIME);
@@ -111,7 +139,8 @@ static bool counts_differ(const struct ledger_row *a, const struct ledger_row *b
         if (x[i] != y[i])
             return true;
     return a->lost_floor != b->lost_floor || a->waits_recorded != b->waits_recorded ||
-           a->waits_lost != b->waits_lost;
+           a->waits_lost != b->waits_lost || a->samples_lost != b->samples_lost ||
+           a->profile_recorded != b->profile_recorded;
 }
 
 void ledger_write(struct ledger *l, struct capture_sink *s, bool final)
@@ -147,6 +176,7 @@ void ledger_losses(const struct ledger_row *r, char *out, size_t size)
         {r->joins_lost, "launches whose scope or stack is not known"},
         {r->waits_lost, "waits not recorded: they came faster than they could be taken"},
         {r->stacks_lost, "stacks not captured"},
+        {r->samples_lost, "samples dropped by the driver: drain more often or sample less"},
         {missing_kernels(r), "kernels launched of which no record came"},
     };
     size_t len = 0;

@@ -138,7 +138,7 @@ static void attach(struct session *s)
 {
     struct collector *c = &s->collector;
     c->backend = engines_backend(&s->options);
-    c->engine = engines_effective(&s->options);
+    c->engine = engines_effective(&s->options, c->backend);
     c->trace = engines_attach(&s->options, c->backend, c->engine);
     if (!c->trace)
         c->engine = GPUFL_ENGINE_MONITOR;
@@ -193,12 +193,17 @@ static int launch(struct session *s, int64_t began)
     if (rc)
         return rc;
     int64_t now = steady_ns();
+    unsigned bits = engines_bits(c->engine);
     c->options = o;
     c->end_at = o->duration_ms > 0 ? now + o->duration_ms * 1000000 : 0;
-    c->ledger = (struct ledger){.ops = c->backend->trace,
-                                .trace = c->trace_started ? c->trace : NULL,
-                                .activity = c->engine != GPUFL_ENGINE_SYNC,
-                                .cost_start = now - began};
+    c->ledger = (struct ledger){
+        .ops = c->backend->trace,
+        .trace = c->trace_started ? c->trace : NULL,
+        .activity = c->engine != GPUFL_ENGINE_SYNC,
+        .samples = c->trace_started && (bits & ENGINE_PC_SAMPLING),
+        .profile = c->trace_started &&
+                   (bits & (ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING)),
+        .cost_start = now - began};
     rc = collector_start(c);
     if (!rc && o->bench_floor)
         (void)collector_floor(true);

@@ -29,6 +29,12 @@ static uint32_t op_stack(struct sink *s)
     return stacking_at_wait();
 }
 
+static uint32_t op_told(struct sink *s, const struct sink_frame *frames, unsigned depth)
+{
+    (void)s;
+    return stacking_told(frames, depth);
+}
+
 static void op_wait(struct sink *s, const struct wait *w)
 {
     (void)s;
@@ -68,6 +74,12 @@ static uint32_t op_config(struct sink *s, const struct config_row *c)
 {
     struct capture_sink *k = (struct capture_sink *)s;
     return k->writer ? ids_config(&k->ids, c) : 0;
+}
+
+static uint32_t op_define(struct sink *s, enum record_type type, const void *row)
+{
+    struct capture_sink *k = (struct capture_sink *)s;
+    return k->writer ? ids_define(&k->ids, type, row) : 0;
 }
 
 /* Records that tell what call they come from, by correlation. Column 0, a time, stands for
@@ -128,6 +140,8 @@ void sink_put(enum record_type type, const void *row)
         k->external++;
     if (type == RECORD_overhead && cells[COL_overhead_duration] > 0)
         k->vendor_ns += cells[COL_overhead_duration];
+    if (type == RECORD_pc_sample && cells[COL_pc_sample_samples] > 0)
+        k->samples += cells[COL_pc_sample_samples];
     writer_row(k->writer, type, cells);
 }
 
@@ -171,11 +185,13 @@ static const struct sink_ops ops = {
     .launch = op_launch,
     .in_scope = op_in_scope,
     .stack = op_stack,
+    .told = op_told,
     .wait = op_wait,
     .name = op_name,
     .device = op_device,
     .stream = op_stream,
     .config = op_config,
+    .define = op_define,
     .row = op_row,
     .lost = op_lost,
     .message = op_message,
@@ -195,6 +211,7 @@ void sink_begin(struct writer *w, struct intern *names)
     memset(k->recorded, 0, sizeof k->recorded);
     memset(k->cache, 0, sizeof k->cache);
     k->vendor_ns = 0;
+    k->samples = 0;
     k->external = 0;
     for (int i = 0; i < LOSS_COUNT; i++)
         atomic_store_explicit(&k->lost[i], 0, memory_order_relaxed);

@@ -23,6 +23,7 @@ struct capture_sink {
     uint64_t recorded[RECORD_COUNT]; /* rows received */
     uint64_t external;               /* kernel rows with a framework's operation */
     int64_t vendor_ns;               /* sum of overhead rows */
+    int64_t samples;                 /* PC samples in pc_sample rows */
     _Atomic uint64_t lost[LOSS_COUNT];
     struct {
         const char *given; /* pointer it came with */

@@ -9,11 +9,13 @@
 #include "backend/backend.h"
 #include "base/alloc.h"
 #include "base/tick.h"
+#include "capture/folders.h"
 #include "capture/gate.h"
 #include "capture/messages.h"
 #include "capture/names.h"
 #include "capture/threads.h"
 #include "stack/stack.h"
+#include "stack/told.h"
 
 #include <string.h>
 
@@ -49,6 +51,7 @@ static struct {
     struct row_table frames, nodes;
     struct row_numbers modules, stacks;
     uint32_t module_count, stack_count;
+    uint64_t unwritten;         /* uses of a captured stack that got no row: no memory */
     struct stacks_stats before; /* when the session began */
 } tables;
 
@@ -67,6 +70,7 @@ void stacking_begin(const struct options *o, enum gpufl_engine engine)
         message_say(SEVERITY_WARNING, "stacks_failed", "no stacks are captured: %s", why);
         return;
     }
+    folders_begin();
     stacks_stats(&tables.before);
     atomic_store_explicit(&stacking_where, o->launch_stacks ? STACKING_LAUNCHES : STACKING_WAITS,
                           memory_order_relaxed);
@@ -89,6 +93,18 @@ uint32_t stacking_at_wait(void)
     return t ? stacking_capture(t) : 0;
 }
 
+uint32_t stacking_told(const struct sink_frame *frames, unsigned depth)
+{
+    struct told_frame told[TOLD_DEPTH];
+    if (atomic_load_explicit(&stacking_where, memory_order_relaxed) == STACKING_OFF ||
+        !gate_is_on() || atomic_load_explicit(&capture_gate.floor, memory_order_relaxed) ||
+        depth > TOLD_DEPTH)
+        return 0;
+    for (unsigned i = 0; i < depth; i++)
+        told[i] = (struct told_frame){frames[i].function, frames[i].file, frames[i].line};
+    return told_stack(told, depth);
+}
+
 void stacking_refresh(void)
 {
     if (atomic_load_explicit(&stacking_where, memory_order_relaxed) != STACKING_OFF)
@@ -107,7 +123,7 @@ void stacking_counts(struct stacking_counts *out)
     *out = (struct stacking_counts){
         .captured = now.captured - tables.before.captured,
         .distinct = tables.stack_count,
-        .lost = now.lost - tables.before.lost,
+        .lost = now.lost - tables.before.lost + tables.unwritten,
     };
 }
 
@@ -211,6 +227,7 @@ static void frame_key(const struct stack_place *p, uint64_t *a, uint64_t *b)
 static void frame_fill(struct writer *w, const struct stack_place *p, struct frame_row *row)
 {
     struct intern *names = names_table();
+    char path[PATH_MAX];
     row->kind = p->kind;
     row->line = row->first_line = CELL_NULL;
     row->offset = CELL_NULL;
@@ -221,7 +238,7 @@ static void frame_fill(struct writer *w, const struct stack_place *p, struct fra
         break;
     case STACK_PYTHON:
         row->function = intern_str(names, p->code->name);
-        row->file = intern_str(names, p->code->file);
+        row->file = intern_str(names, folders_find(p->code->file, path));
         row->line = p->line > 0 ? p->line : CELL_NULL;
         row->first_line = p->code->first_line;
         break;
@@ -262,17 +279,21 @@ uint32_t stacking_row(struct writer *w, uint32_t stack)
 {
     const struct stack *s = stack ? stacks_get(stack) : NULL;
     uint32_t *row = s ? number_at(&tables.stacks, stack) : NULL;
-    if (!row || *row)
-        return row ? *row : 0;
+    if (row && *row)
+        return *row;
     uint32_t node = 0;
-    for (unsigned depth = 1; depth <= s->depth; depth++) { /* outermost first */
+    for (unsigned depth = 1; row && depth <= s->depth; depth++) { /* outermost first */
         uint32_t frame = frame_row(w, &s->places[s->depth - depth]);
         node = frame ? node_row(w, node, frame, depth) : 0;
         if (!node)
-            return 0;
+            break;
     }
-    *row = node;
-    tables.stack_count++;
+    if (node) {
+        *row = node;
+        tables.stack_count++;
+    } else if (stack) {
+        tables.unwritten++;
+    }
     return node;
 }
 
@@ -285,6 +306,7 @@ static void tables_clear(void)
     memset(&tables.modules, 0, sizeof tables.modules);
     memset(&tables.stacks, 0, sizeof tables.stacks);
     tables.module_count = tables.stack_count = 0;
+    tables.unwritten = 0;
 }
 
 void stacking_end(void)

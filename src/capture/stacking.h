@@ -34,6 +34,11 @@ void stacking_begin(const struct options *o, enum gpufl_engine engine);
 uint32_t stacking_at_wait(void);
 uint32_t stacking_capture(struct thread_state *t); /* where one is wanted for sure */
 
+struct sink_frame;
+
+/* The stack of a simulated program (sink_ops.told); 0: none is wanted, or there is no room. [any] */
+uint32_t stacking_told(const struct sink_frame *frames, unsigned depth);
+
 /* The row of the stack dictionary for a captured stack, defined at its first use; 0: none.
  * [collector] */
 uint32_t stacking_row(struct writer *w, uint32_t stack);

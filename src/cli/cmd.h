@@ -22,7 +22,7 @@
     E(1, FAILED, "the command failed; a sentence on stderr says why and what to do")               \
     E(2, USAGE, "the command line was not understood")                                             \
     E(3, NOT_STARTED, "the program to trace could not be started")                                 \
-    E(69, NOT_BUILT, "this part of the product is not built yet")
+    E(69, NOT_BUILT, "a part of the product that this needs is not installed")
 
 enum cmd_exit {
 #define CMD_EXIT_ENUM(code, name, text) CMD_##name = code,

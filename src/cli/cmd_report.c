@@ -27,7 +27,7 @@ static const struct cmd_text text = {
 struct arguments {
     bool json, flame, stacks, color, no_color, brief;
     int64_t top; /* rows; negative: not given */
-    const char *output;
+    const char *output, *kernel;
 };
 
 static int check(const struct arguments *a, int operands, const char *path)
@@ -38,6 +38,8 @@ static int check(const struct arguments *a, int operands, const char *path)
                                        : "PATH is missing: a session, or a directory of them");
     if (a->json && a->flame)
         return cmd_usage("report", "--json and --flame exclude each other");
+    if (a->kernel && a->flame)
+        return cmd_usage("report", "--kernel and --flame exclude each other");
     if (a->color && a->no_color)
         return cmd_usage("report", "--color and --no-color exclude each other");
     if (a->top < -1 || a->top > 1000000000)
@@ -59,6 +61,7 @@ static void fill(const struct arguments *a, FILE *out, struct gpufl_report_optio
     o->progress = true;
     o->brief = a->brief;
     o->stacks = a->stacks;
+    o->kernel = a->kernel;
 }
 
 static int write_report(const struct arguments *a, const char *path, FILE *out)
@@ -80,6 +83,8 @@ int cmd_report(int argc, char **argv)
          "Write collapsed stacks with ns, for flamegraph.pl and speedscope."},
         {"stacks", 's', OPT_FLAG, &a.stacks, NULL, NULL,
          "Text: how the program came to the lines that wait."},
+        {"kernel", 'k', OPT_STRING, &a.kernel, "NAME", NULL,
+         "The instructions of kernels with NAME in theirs: SASS beside source, with samples."},
         {"top", 'n', OPT_INT, &a.top, "N", NULL,
          "Rows of the kernel and scope tables, 0 for all (text 10, JSON all)."},
         {"brief", 'b', OPT_FLAG, &a.brief, NULL, NULL,

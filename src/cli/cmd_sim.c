@@ -29,6 +29,10 @@ static const struct cmd_text text = {
 #define SIM_ERROR_HELP(id, key, number, doc) "  " key " - " doc "\n"
     SIM_ERRORS(SIM_ERROR_HELP)
 #undef SIM_ERROR_HELP
+        "\nFaults to plant, separated by commas, for the engines above Trace to find:\n"
+#define SIM_PLANT_HELP(id, key, doc) "  " key " - " doc "\n"
+    SIM_PLANTS(SIM_PLANT_HELP)
+#undef SIM_PLANT_HELP
         "\nExamples:\n"
         "  gpufl sim --kernels 100000 --scopes -o demo >generated.json; gpufl report demo\n"
         "  gpufl sim --kernels 1000000 --errors drop:1000,time:5000\n"
@@ -37,11 +41,19 @@ static const struct cmd_text text = {
 
 struct request {
     int64_t kernels, devices, streams, seed, threads, duration, sample;
-    const char *rate, *dir, *name, *errors;
+    const char *rate, *dir, *name, *errors, *plants;
+    int engine; /* in engines[] */
     bool scopes;
     bool realtime;
     int64_t per_second;
 };
+
+/* Engines that the simulated GPU runs. */
+static const char *const engine_names[] = {"Trace", "PcSampling", "SassMetrics",
+                                           "Deep",  "Sync",       NULL};
+static const enum gpufl_engine engines[] = {GPUFL_ENGINE_TRACE, GPUFL_ENGINE_PC_SAMPLING,
+                                            GPUFL_ENGINE_SASS_METRICS, GPUFL_ENGINE_DEEP,
+                                            GPUFL_ENGINE_SYNC};
 
 struct worker {
     struct thread thread;
@@ -153,7 +165,8 @@ static int capture(const struct request *r)
     o.app_name = r->name;
     o.log_path = r->dir;
     o.backend = GPUFL_BACKEND_SIM;
-    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    o.profiling_engine = engines[r->engine];
+    o.enable_stack_trace = 1;
     o.continuous_system_sampling = r->sample > 0;
     o.system_sample_rate_ms = (int)r->sample;
     /* When records are written out depends on the system's clock: in turns with the
@@ -216,6 +229,8 @@ static int check(struct request *r, struct sim_config *c)
         return cmd_usage("sim", "%s", e.text);
     if (r->errors && sim_config_errors(c, r->errors, &e))
         return cmd_usage("sim", "%s", e.text);
+    if (r->plants && sim_config_plants(c, r->plants, &e))
+        return cmd_usage("sim", "%s", e.text);
     c->devices = r->devices;
     c->streams = r->streams;
     c->seed = r->seed;
@@ -244,6 +259,10 @@ int cmd_sim(int argc, char **argv)
          "End after this time on the session's clock."},
         {"scopes", 0, OPT_FLAG, &r.scopes, NULL, NULL,
          "Open scopes around epochs, steps and parts of them."},
+        {"engine", 'e', OPT_CHOICE, &r.engine, "NAME", engine_names,
+         "What is collected: Trace, PcSampling, SassMetrics, Deep (both) or Sync."},
+        {"plant", 0, OPT_STRING, &r.plants, "LIST", NULL,
+         "Faults of kernels that the engine is to find, as below."},
         {"errors", 0, OPT_STRING, &r.errors, "LIST", NULL, "What goes wrong, as below."},
         {"sample", 0, OPT_INT, &r.sample, "MS", NULL,
          "Interval of the device and host samples; 0: none."},

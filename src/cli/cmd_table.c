@@ -10,7 +10,7 @@ const struct cmd cmd_table[] = {
     {"schema", "Print the record types of the session log", cmd_schema},
     {"view", "Look at sessions in the browser", cmd_view},
     {"serve", "Run the server", cmd_serve},
-    {"upload", "Send finished sessions to a server", cmd_upload},
+    {"upload", "Send sessions to a server", cmd_upload},
     {"help", "Explain a command", cmd_help},
     {"version", "Print the version", cmd_version},
     {NULL, NULL, NULL},

@@ -220,7 +220,7 @@ static inline bool module_still(const struct module *m, const struct mapping *ma
         return false;
     for (int i = 0; i < 2; i++) {
         uint64_t word;
-        if (!safe_read(&word, (const void *)m->print_at[i], sizeof word) || word != m->print[i])
+        if (!safe_word(&word, (const void *)m->print_at[i]) || word != m->print[i])
             return false;
     }
     return !m->name_hash || module_file_name_hash(map->name) == m->name_hash;

@@ -186,7 +186,6 @@ size_t python_walk(struct python_frame *frames, size_t most)
         return 0;
     struct walk w = {.l = l, .frames = frames, .most = most};
     uintptr_t id = 0, top = 0, loop = 0;
-    python_sight_init(&w.sight);
     if (!walk_read(&w, &id, thread + l->thread_id) ||
         !walk_read(&w, &top, thread + l->thread_top) || id != (uintptr_t)pthread_self()) {
         python_judge(l, false);

@@ -27,7 +27,18 @@ enum {
     TABLE_MOST = 1 << 20, /* of a line table; a longer one is not kept */
     SAMPLE_BYTES = 256,   /* of an object without hash: read whole up to here */
     CHUNK = 256,          /* bytes read at once */
-    LINE_MOST = 1 << 28,
+};
+
+/* Terms of a fingerprint. */
+enum {
+    SUM_ADDRESSES,
+    SUM_PARTS,
+    SUM_NUMBERS,
+    SUM_LIFE,
+    SUM_FILE,
+    SUM_NAME,
+    SUM_TABLE,
+    SUM_BYTES, /* and on: of the words of an object */
 };
 
 /* A slot is valid for the fingerprint check ^ key: two words of two writers match none. Four
@@ -72,64 +83,59 @@ static uint64_t code_mix_bytes(uint64_t h, const char *bytes, size_t n)
 
 bool python_look(struct python_sight *s, uintptr_t first, uintptr_t last)
 {
-    char byte;
     if (last - first > 1)
         return false;
     for (uintptr_t p = first; p <= last; p++) {
-        if (!safe_read(&byte, (const void *)(p << SIGHT_PAGE_BITS), 1))
+        if (!safe_there((const void *)(p << SIGHT_PAGE_BITS)))
             return false;
-        s->pages[p % SIGHT_PAGES] = p;
+        s->pages[p % SIGHT_PAGES] = ~p;
     }
     return true;
 }
 
-bool python_view(const struct python_layout *l, struct python_sight *s, uintptr_t code,
-                 struct python_view *v)
+/* A fingerprint is a sum of products, of pairs of words times factors of their own, that is folded
+ * once at the end. */
+typedef unsigned __int128 code_sum;
+
+static inline __attribute__((always_inline)) code_sum code_term(uint64_t nth, uint64_t a,
+                                                                uint64_t b)
 {
-    if (!python_see(s, code + OBJECT_TYPE, l->code_begin + l->code_bytes - OBJECT_TYPE) ||
-        python_word(code + OBJECT_TYPE) != l->code_type)
-        return false;
-    *v = (struct python_view){
-        .code = code,
-        .file = python_word(code + l->file),
-        .name = python_word(code + l->name),
-        .table = python_word(code + l->table),
-        .first_line = python_half(code + l->first_line),
-        .version = l->version ? python_half(code + l->version) : 0,
-        .units = l->code_start ? python_word(code + OBJECT_SIZE) : 0,
-        .traceable = l->traceable ? python_half(code + l->traceable) : 0,
-    };
-    return v->first_line < LINE_MOST;
+    return (code_sum)(a ^ 0x9e3779b97f4a7c15 * (2 * nth + 1)) *
+           (b ^ 0xc2b2ae3d27d4eb4f * (2 * nth + 1));
 }
 
-/* Hash of what an object without a hash of its own holds: all, or both ends. The last 16
- * bytes may begin before the data: there are the object's size and hash. 0: unreadable. */
-static uint64_t code_sample_bytes(struct python_sight *s, uintptr_t from, uint64_t size)
+/* What an object without a hash of its own holds: all, or both ends. The last 16 bytes may begin
+ * before the data: there are the object's size and hash. 0: unreadable. */
+static __attribute__((noinline)) code_sum code_sum_bytes(struct python_sight *s, uintptr_t from,
+                                                         uint64_t size)
 {
-    uint64_t h = size;
+    uint64_t nth = SUM_BYTES;
+    code_sum sum = code_term(nth++, size, 0);
     if (size > SAMPLE_BYTES) {
         uintptr_t end = from + size;
         size = SAMPLE_BYTES / 2;
         if (!python_see(s, end - size, size))
             return 0;
         for (uintptr_t at = end - size; at < end; at += 16)
-            h = code_mix(h ^ python_word(at), python_word(at + 8));
+            sum += code_term(nth++, python_word(at), python_word(at + 8));
     }
     if (!python_see(s, from - 16, size + 16))
         return 0;
     for (uint64_t i = 0; i + 16 < size; i += 16)
-        h = code_mix(h ^ python_word(from + i), python_word(from + i + 8));
-    return code_mix(h ^ python_word(from + size - 16), python_word(from + size - 8)) | 1;
+        sum += code_term(nth++, python_word(from + i), python_word(from + i + 8));
+    sum += code_term(nth, python_word(from + size - 16), python_word(from + size - 8));
+    return sum | 1;
 }
 
-/* Of a str or bytes, cheap where it knows its own hash. 0: unreadable. */
-static inline uint64_t code_sample(struct python_sight *s, uintptr_t object, uint32_t data)
+/* What a str or bytes holds, cheap where it knows its own hash. 0: unreadable. */
+static inline __attribute__((always_inline)) code_sum
+code_sum_object(struct python_sight *s, uintptr_t object, uint32_t data, uint64_t nth)
 {
     if (!python_see(s, object + OBJECT_SIZE, 2 * sizeof(uint64_t)))
         return 0;
     uint64_t size = python_word(object + OBJECT_SIZE), hash = python_word(object + OBJECT_HASH);
-    return hash != UINT64_MAX ? code_mix(size, hash) | 1
-                              : code_sample_bytes(s, object + data, size);
+    return hash != UINT64_MAX ? code_term(nth, size, hash) | 1
+                              : code_sum_bytes(s, object + data, size);
 }
 
 static char *code_put_utf8(char *to, uint32_t c)
@@ -212,16 +218,16 @@ static __attribute__((noinline)) uint64_t code_content(const struct python_layou
 }
 
 /* What tells two lives of an address apart where code objects have no number. 0: unreadable. */
-static uint64_t code_life(const struct python_layout *l, struct python_sight *s,
-                          const struct python_view *v)
+static inline code_sum code_life(const struct python_layout *l, struct python_sight *s,
+                                 const struct python_view *v)
 {
-    if (s->file != v->file) {
-        s->file_sample = code_sample(s, v->file, l->text_head);
+    if (__builtin_expect(s->file != v->file, 0)) {
+        s->file_sum = code_sum_object(s, v->file, l->text_head, SUM_FILE);
         s->file = v->file;
     }
-    uint64_t name = code_sample(s, v->name, l->text_head);
-    uint64_t table = code_sample(s, v->table, BYTES_DATA);
-    return name && table && s->file_sample ? code_mix(name, table) + s->file_sample : 0;
+    code_sum name = code_sum_object(s, v->name, l->text_head, SUM_NAME);
+    code_sum table = code_sum_object(s, v->table, BYTES_DATA, SUM_TABLE);
+    return name && table && s->file_sum ? (name + table + s->file_sum) | 1 : 0;
 }
 
 static __attribute__((noinline)) uint64_t code_remember(const struct python_layout *l,
@@ -240,11 +246,13 @@ static __attribute__((noinline)) uint64_t code_remember(const struct python_layo
 uint64_t python_key(const struct python_layout *l, struct python_sight *s,
                     const struct python_view *v)
 {
-    uint64_t life = v->version ? v->version : code_life(l, s, v);
+    code_sum life = v->version ? code_term(SUM_LIFE, v->version, 0) | 1 : code_life(l, s, v);
     if (!life)
         return 0;
-    uint64_t print = code_mix(code_mix(v->code, v->name), code_mix(v->file, v->table)) +
-                     code_mix(life, (uint64_t)v->first_line << 32 ^ v->units);
+    code_sum sum = life + code_term(SUM_ADDRESSES, v->code, v->name) +
+                   code_term(SUM_PARTS, v->file, v->table) +
+                   code_term(SUM_NUMBERS, v->first_line, v->units);
+    uint64_t print = (uint64_t)sum ^ (uint64_t)(sum >> 64);
     struct memo_line *line = &memo[print % MEMO_LINES];
     for (int i = 0; i < MEMO_WAYS; i++) {
         uint64_t key = atomic_load_explicit(&line->slots[i].key, memory_order_relaxed);
@@ -313,9 +321,8 @@ static __attribute__((noinline)) const struct stack_code *code_keep(const struct
                                                                     size_t slot)
 {
     const struct python_layout *l = python_layout();
-    struct python_sight sight;
+    struct python_sight sight = {.file = 0};
     struct python_view v;
-    python_sight_init(&sight);
     /* Read again: a frame that is no longer what it was would name another function. */
     if (!l || !python_view(l, &sight, (uintptr_t)f->code, &v) || code_content(l, &v) != f->key)
         return NULL;

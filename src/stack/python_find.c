@@ -8,7 +8,9 @@
  *
  * Nothing here calls into the interpreter. The library of an interpreter in use is
  * pinned, so that what points into it stays good. Finding is done by one thread at a
- * time, others go on without; what it found is published with release. */
+ * time, others go on without; what it found is published with release. The loader is asked only where
+ * an interpreter is (dynsym.h): it may keep whoever asks waiting. */
+#include "stack/dynsym.h"
 #include "stack/python_inside.h"
 #include "stack/safe.h"
 
@@ -381,6 +383,20 @@ static bool find_examine(void *library, void *runtime)
     return true;
 }
 
+/* The interpreter's own memory, or a function of one that is too old to have it; NULL: there is no
+ * interpreter. Asks the loader only where there is. */
+static void *find_runtime(void **library)
+{
+    void *runtime;
+    *library = NULL;
+    if (!dynsym_is_defined("_PyRuntime") && !dynsym_is_defined("Py_GetVersion"))
+        return NULL;
+    runtime = find_symbol(NULL, "_PyRuntime");
+    if (!runtime && (*library = dl_find_loaded("libpython3", NULL, 0)))
+        runtime = find_symbol(*library, "_PyRuntime");
+    return runtime ? runtime : find_symbol(*library, "Py_GetVersion"); /* before 3.7 */
+}
+
 bool python_find(void)
 {
     static bool waiting; /* for an interpreter to be initialized; under busy */
@@ -394,11 +410,7 @@ bool python_find(void)
     bool good = false;
     if (!python_layout() && !atomic_load_explicit(&rejected, memory_order_relaxed) &&
         (waiting || loads != modules_seen)) {
-        void *library = NULL, *runtime = find_symbol(NULL, "_PyRuntime");
-        if (!runtime && (library = dl_find_loaded("libpython3", NULL, 0)))
-            runtime = find_symbol(library, "_PyRuntime");
-        if (!runtime) /* before 3.7 */
-            runtime = find_symbol(library, "Py_GetVersion");
+        void *library = NULL, *runtime = find_runtime(&library);
         modules_seen = loads;
         good = runtime && find_examine(library, runtime);
         waiting = runtime && !good;

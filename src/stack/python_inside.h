@@ -48,6 +48,7 @@ enum {
     BYTES_DATA = 32,  /* of bytes */
     SIGHT_PAGES = 64,
     SIGHT_PAGE_BITS = 12,
+    LINE_MOST = 1 << 28,
 };
 
 /* What identifies a code object, as read from it. */
@@ -60,11 +61,11 @@ struct python_view {
     uint32_t traceable;
 };
 
-/* Pages found readable in this walk: what lies there is read in place. */
+/* Pages found readable in this walk: what lies there is read in place. Begins as zeros. */
 struct python_sight {
-    uintptr_t pages[SIGHT_PAGES]; /* numbers; UINTPTR_MAX: none */
+    uintptr_t pages[SIGHT_PAGES]; /* ~number; 0, of no page that there is: none */
     uintptr_t file;               /* the object sampled last, and what came of it */
-    uint64_t file_sample;
+    unsigned __int128 file_sum;
 };
 
 /* Asks safe.h for the pages from first to last. [hot] */
@@ -74,16 +75,9 @@ bool python_look(struct python_sight *s, uintptr_t first, uintptr_t last);
 static inline bool python_see(struct python_sight *s, uintptr_t from, size_t n)
 {
     uintptr_t first = from >> SIGHT_PAGE_BITS, last = (from + n - 1) >> SIGHT_PAGE_BITS;
-    if (__builtin_expect(first == last && s->pages[first % SIGHT_PAGES] == first, 1))
+    if (__builtin_expect(first == last && s->pages[first % SIGHT_PAGES] == ~first, 1))
         return true;
     return python_look(s, first, last);
-}
-
-static inline void python_sight_init(struct python_sight *s)
-{
-    for (unsigned i = 0; i < SIGHT_PAGES; i++)
-        s->pages[i] = UINTPTR_MAX;
-    s->file = 0;
 }
 
 /* Loads from what was seen. Sanitizers know nothing of the interpreter's objects. */
@@ -106,16 +100,32 @@ static inline PYTHON_FOREIGN unsigned python_byte(uintptr_t at)
     return *(const unsigned char *)at;
 }
 
+/* False: no readable code object. [hot] */
+static inline bool python_view(const struct python_layout *l, struct python_sight *s,
+                               uintptr_t code, struct python_view *v)
+{
+    if (!python_see(s, code + OBJECT_TYPE, l->code_begin + l->code_bytes - OBJECT_TYPE) ||
+        python_word(code + OBJECT_TYPE) != l->code_type)
+        return false;
+    *v = (struct python_view){
+        .code = code,
+        .file = python_word(code + l->file),
+        .name = python_word(code + l->name),
+        .table = python_word(code + l->table),
+        .first_line = python_half(code + l->first_line),
+        .version = l->version ? python_half(code + l->version) : 0,
+        .units = l->code_start ? python_word(code + OBJECT_SIZE) : 0,
+        .traceable = l->traceable ? python_half(code + l->traceable) : 0,
+    };
+    return v->first_line < LINE_MOST;
+}
+
 /* NULL: Python is not read. [hot] */
 const struct python_layout *python_layout(void);
 
 /* How a walk ended, while none had gone right yet: right ones settle that the layout fits,
  * wrong ones switch Python off. [hot, first sight] */
 void python_judge(const struct python_layout *l, bool good);
-
-/* False: no readable code object. [hot] */
-bool python_view(const struct python_layout *l, struct python_sight *s, uintptr_t code,
-                 struct python_view *v);
 
 /* Of its content; 0: unreadable. [hot] */
 uint64_t python_key(const struct python_layout *l, struct python_sight *s,

@@ -85,17 +85,17 @@ static inline bool safe_page(uintptr_t number, uint64_t now)
 
 /* Not memcpy, nor a loop that the compiler makes one of: sanitizers would judge memory that
  * is none of our objects. */
-typedef uint64_t __attribute__((aligned(1), may_alias)) safe_word;
+typedef uint64_t __attribute__((aligned(1), may_alias)) safe_word64;
 
 static __attribute__((no_sanitize("address", "thread", "undefined"))) void
 safe_copy(void *to, const void *from, size_t n)
 {
     char *t = to;
     const char *f = from;
-    for (; n >= sizeof(safe_word); n -= sizeof(safe_word)) {
-        *(safe_word *)t = *(const safe_word *)f;
-        t += sizeof(safe_word);
-        f += sizeof(safe_word);
+    for (; n >= sizeof(safe_word64); n -= sizeof(safe_word64)) {
+        *(safe_word64 *)t = *(const safe_word64 *)f;
+        t += sizeof(safe_word64);
+        f += sizeof(safe_word64);
         __asm__ volatile("" ::: "memory");
     }
     for (; n; n--) {
@@ -116,6 +116,24 @@ bool safe_read(void *to, const void *from, size_t n)
         if (!safe_page(p, now))
             return false;
     safe_copy(to, from, n);
+    return true;
+}
+
+bool safe_there(const void *at)
+{
+    uintptr_t here = (uintptr_t)at;
+    return !(here >> SAFE_ADDRESS_BITS) &&
+           safe_page(here >> SAFE_PAGE_BITS,
+                     atomic_load_explicit(&generation, memory_order_relaxed));
+}
+
+__attribute__((no_sanitize("address", "thread", "undefined"))) bool safe_word(uint64_t *to,
+                                                                              const void *from)
+{
+    uintptr_t at = (uintptr_t)from;
+    if (__builtin_expect(at % sizeof *to || !safe_there(from), 0))
+        return safe_read(to, from, sizeof *to);
+    *to = *(const safe_word64 *)from;
     return true;
 }
 

@@ -8,11 +8,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Copies n bytes; false: not all of them are readable, *to is then undefined. [hot] */
 bool safe_read(void *to, const void *from, size_t n);
 
-/* The same for memory that another thread may unmap at any moment: one system call each time,
+/* safe_read of eight bytes, cheaper where they are aligned. [hot] */
+bool safe_word(uint64_t *to, const void *from);
+
+/* Could a byte be copied from there? All of its page (4096 bytes) can then. [hot] */
+bool safe_there(const void *at);
+
+/* safe_read for memory that another thread may unmap at any moment: one system call each time,
  * nothing remembered. [hot, rare] */
 bool safe_read_any(void *to, const void *from, size_t n);
 

@@ -19,6 +19,7 @@
 #include "stack/rows.h"
 #include "stack/safe.h"
 #include "stack/table.h"
+#include "stack/told.h"
 #include "stack/unwind.h"
 
 #include <dlfcn.h>
@@ -199,7 +200,7 @@ uint32_t stacks_capture(const void *from)
 
 const struct stack *stacks_get(uint32_t id)
 {
-    return table_get(id);
+    return id > STACK_DISTINCT ? told_get(id) : table_get(id);
 }
 
 void stacks_refresh(void)
@@ -242,6 +243,7 @@ void stacks_forget(void)
     }
     int opening = OPENING; /* whoever was at it is not here */
     atomic_compare_exchange_strong(&opened, &opening, CLOSED);
+    told_forget();
     modules_forget();
     python_forget();
 }

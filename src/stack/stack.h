@@ -33,7 +33,7 @@ struct stack_module {
     uint64_t base;       /* load bias */
     uint64_t begin, end; /* of the mapping */
     char path[512];
-    char build_id[64];   /* hexadecimal; "": none */
+    char build_id[129];  /* hexadecimal, of at most 64 bytes as whoever looks lines up; "": none */
     int64_t size, mtime; /* of the file, bytes and ns since the epoch; CELL_NULL's value: unknown */
 };
 
@@ -78,7 +78,7 @@ int stacks_open(bool python, struct err *e);
  * __builtin_return_address(0), or NULL for all frames). [hot] */
 uint32_t stacks_capture(const void *from);
 
-/* The stack of an id; NULL: no such id. Whoever got an id from stacks_capture, on whatever
+/* The stack of an id, captured or told (told.h); NULL: no such id. Whoever got an id from stacks_capture, on whatever
  * way that orders memory (a ring), finds it here. [collector] */
 const struct stack *stacks_get(uint32_t id);
 

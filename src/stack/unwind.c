@@ -279,17 +279,57 @@ static inline bool walk_module(struct walk *w, union row row, uintptr_t at)
     return true;
 }
 
-/* From a frame of the last walk that stands where it stood: how many of it and its callers do?
- * The last of these is not known to have the same caller. */
+/* Writes down where a frame's words are: between its own stack pointer and the stack's end, so
+ * that they can be loaded wherever the frame is met again. */
+static inline void walk_note(const struct walk *w, struct unwind_frame *f, uintptr_t sp)
+{
+    int64_t up = (int64_t)f->row.fp_offset - (f->row.fp == ROWS_FP_BASE ? (int64_t)f->row.cfa : 0);
+    int64_t ra = f->row.ra_offset, room = (int64_t)(f->cfa - sp) / 8;
+    bool saved = f->row.fp != ROWS_FP_SAME;
+    f->ra = f->up = 0;
+    if (f->row.how != ROWS_STEP || f->row.load || sp % sizeof sp || f->cfa % sizeof sp ||
+        sp - w->low >= w->span || f->cfa - w->low >= w->span || ra >= 0 || ra < -room ||
+        (saved && (up >= 0 || up < -room)))
+        return;
+    f->ra = (int32_t)ra * 8;
+    f->up = saved ? (int32_t)up * 8 : 0;
+}
+
+/* A frame that stands where it stood, to the stack pointer: has it the caller that it had? The
+ * two words tell: its CFA is the same, since only the two registers make it. */
+static inline __attribute__((no_sanitize("address", "thread"))) bool
+walk_stays(const struct unwind_frame *f)
+{
+    return cpu_address(*(const uintptr_t *)(f->cfa + (uintptr_t)(intptr_t)f->ra)) - 1 == f[1].at &&
+           (!f->up || *(const uintptr_t *)(f->cfa + (uintptr_t)(intptr_t)f->up) == f[1].fp);
+}
+
+/* The same, found again from the registers. */
+static inline bool walk_steps(const struct walk *w, const struct unwind_frame *f, uintptr_t sp)
+{
+    struct step s;
+    return step_fast(w, f, sp, &s) && s.cfa == f->cfa && s.fp == f[1].fp &&
+           cpu_address(s.ra) - 1 == f[1].at;
+}
+
+/* From a frame of the last walk with the registers it had, or maybe but for the stack pointer:
+ * how many of it and its callers stand where they stood? The last of these is not known to have
+ * the same caller. */
 static inline size_t walk_again(struct walk *w, size_t i, uintptr_t sp)
 {
     const struct unwind_frame *f = &w->last[i], *end = &w->last[w->lasts - 1], *begin = f;
-    struct step s;
+    const union row fields = {.module = MODULES_MAX - 1, .how = 3}; /* all their bits */
+    uint64_t checked = ~fields.word;
     for (; f < end; f++) {
-        if (f->row.how != ROWS_STEP || !walk_module(w, f->row, f->at) || !step_fast(w, f, sp, &s) ||
-            s.cfa != f->cfa || s.fp != f[1].fp || cpu_address(s.ra) - 1 != f[1].at)
+        uint64_t kind = f->row.word & fields.word;
+        if (kind != checked) {
+            if (f->row.how != ROWS_STEP || !walk_module(w, f->row, f->at))
+                break;
+            checked = kind;
+        }
+        if (!(f > begin && f->ra ? walk_stays(f) : walk_steps(w, f, sp)))
             break;
-        sp = s.cfa;
+        sp = f->cfa;
     }
     return (size_t)(f - begin) + 1;
 }
@@ -338,6 +378,7 @@ static void walk_on(struct walk *w, struct unwind *u, size_t n, struct step s)
         bool ok = __builtin_expect(f->row.how == ROWS_STEP, 1) ? step_fast(w, f, sp, &s)
                                                                : step_slow(w, n, sp, &s);
         f->cfa = ok && s.ra ? s.cfa : 0;
+        walk_note(w, f, sp);
         if (!ok || !s.ra || (s.cfa <= sp && !s.signal)) {
             u->end = ok && !s.ra ? UNWIND_OUTERMOST : UNWIND_LOST;
             n++;

@@ -20,6 +20,8 @@ struct unwind_frame {
     uintptr_t cfa; /* the stack pointer of its caller before the call; 0: unknown, outermost */
     uintptr_t fp;  /* the frame pointer's register while this frame runs */
     union row row; /* of `at`; with ROWS_NONE the caller was found by frame pointer */
+    int32_t ra;    /* bytes from the CFA to the word with the return address; 0: by the row only */
+    int32_t up;    /* the same of the caller's frame pointer; 0: it was not saved */
 };
 
 enum unwind_end {

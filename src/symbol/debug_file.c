@@ -2,16 +2,25 @@
 #include "symbol/debug_file.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "symbol/unpack.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { NAME_ROOM = 256, ID_LEAST = 4, CHECK_MAX = 1 << 30 };
+enum {
+    NAME_ROOM = 256,
+    ID_LEAST = 4,
+    CHECK_MAX = 1 << 30,
+    SMALL_PACKED_MAX = 16 << 20, /* bytes of .gnu_debugdata; those of whole distributions: 1 MB */
+    SMALL_MAX = 256 << 20,       /* the same unpacked */
+};
 
 bool debug_file_by_id(struct elf_file *out, const char *root, const char *build_id)
 {
@@ -97,4 +106,21 @@ bool debug_file_open(struct elf_file *out, const char *root, const struct elf_fi
 {
     out->fd = -1;
     return debug_file_by_id(out, root, program->build_id) || by_link(out, root, program, path);
+}
+
+bool debug_file_small(struct elf_file *out, const struct elf_file *program)
+{
+    size_t packed_len, len = 0;
+    out->fd = -1;
+    char *packed = elf_file_read(program, elf_file_section(program, ".gnu_debugdata"),
+                                 SMALL_PACKED_MAX, &packed_len);
+    char *data = packed ? unpack_xz(packed, packed_len, SMALL_MAX, &len) : NULL;
+    int fd = data ? memfd_create("gpufl-symbols", MFD_CLOEXEC) : -1;
+    if (fd >= 0 && file_write_all(fd, data, len)) {
+        close(fd);
+        fd = -1;
+    }
+    mem_free(packed);
+    mem_free(data);
+    return fd >= 0 && elf_file_take(out, fd, ".gnu_debugdata", NULL) == 0;
 }

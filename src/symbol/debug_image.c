@@ -1,9 +1,10 @@
-/* debug_image.c - copying and inflating sections. */
+/* debug_image.c - copying and unpacking sections. */
 #include "symbol/debug_image.h"
+
+#include "symbol/unpack.h"
 
 #include <string.h>
 #include <sys/mman.h>
-#include <zlib.h>
 
 enum { ALIGN = 64, BEHIND = 4096 /* bytes of zeros at the end */ };
 
@@ -15,25 +16,11 @@ static bool is_needed(const struct elf_file *f, const Elf64_Shdr *s)
             !strcmp(name, ".gnu_debugaltlink"));
 }
 
-/* True where a section is inflated here; *size gets its size then. libdw does the rest. */
-static bool is_packed(const struct elf_file *f, const Elf64_Shdr *s, uint64_t *size)
+/* What a section says of its compression; false: it is not compressed, or that is unreadable. */
+static bool packed_as(const struct elf_file *f, const Elf64_Shdr *s, Elf64_Chdr *c)
 {
-    Elf64_Chdr c;
-    if (!(s->sh_flags & SHF_COMPRESSED) || s->sh_size <= sizeof c ||
-        !elf_file_copy(f, s->sh_offset, &c, sizeof c) || c.ch_type != ELFCOMPRESS_ZLIB)
-        return false;
-    *size = c.ch_size;
-    return true;
-}
-
-/* Inflates a section that lies in the image to `to`; all of it or nothing. */
-static bool inflate_section(const struct debug_image *d, const Elf64_Shdr *s, char *to,
-                            uint64_t size)
-{
-    uLongf out = size;
-    const Bytef *from = (const Bytef *)d->base + s->sh_offset + sizeof(Elf64_Chdr);
-    return uncompress((Bytef *)to, &out, from, s->sh_size - sizeof(Elf64_Chdr)) == Z_OK &&
-           out == size;
+    return (s->sh_flags & SHF_COMPRESSED) && s->sh_size > sizeof *c &&
+           elf_file_copy(f, s->sh_offset, c, sizeof *c);
 }
 
 /* The section's header in the image says what is there now. */
@@ -56,10 +43,28 @@ static bool is_apart(const struct elf_file *f, const Elf64_Shdr *s)
            (s->sh_offset >= end || s->sh_offset + s->sh_size <= table);
 }
 
+/* Unpacks section i, which lies in the image, to `end` of it; what must not or cannot be unpacked
+ * is empty. The file may say another size by now than when the room was measured. */
+static void unpack_to(const struct debug_image *d, const struct elf_file *f, size_t i,
+                      const Elf64_Chdr *c, uint64_t *end)
+{
+    const Elf64_Shdr *s = &f->sections[i];
+    uint64_t most = d->mapped - BEHIND, size = c->ch_size;
+    const char *from = d->base + s->sh_offset + sizeof *c;
+    if (!elf_file_is_debug(f, s) || *end > most || size > most - *end ||
+        !unpack_section(c->ch_type, d->base + *end, size, from, s->sh_size - sizeof *c)) {
+        patch_header(d, f, i, 0, 0);
+        return;
+    }
+    patch_header(d, f, i, *end, size);
+    *end += (size + ALIGN) & ~(uint64_t)(ALIGN - 1);
+}
+
 static int fill(struct debug_image *d, const struct elf_file *f)
 {
     size_t table = f->section_count * sizeof *f->sections;
-    uint64_t end = ((uint64_t)f->size + ALIGN) & ~(uint64_t)(ALIGN - 1), size;
+    uint64_t end = ((uint64_t)f->size + ALIGN) & ~(uint64_t)(ALIGN - 1);
+    Elf64_Chdr c;
     if (!elf_file_copy(f, 0, d->base, sizeof f->head))
         return GPUFL_E_CORRUPT;
     memcpy(d->base + f->head.e_shoff, f->sections, table);
@@ -67,14 +72,10 @@ static int fill(struct debug_image *d, const struct elf_file *f)
         const Elf64_Shdr *s = &f->sections[i];
         if (!is_needed(f, s))
             continue;
-        if (!is_apart(f, s) ||
-            !elf_file_copy(f, s->sh_offset, d->base + s->sh_offset, s->sh_size)) {
+        if (!is_apart(f, s) || !elf_file_copy(f, s->sh_offset, d->base + s->sh_offset, s->sh_size))
             patch_header(d, f, i, 0, 0);
-        } else if (is_packed(f, s, &size)) {
-            bool good = inflate_section(d, s, d->base + end, size);
-            patch_header(d, f, i, good ? end : 0, good ? size : 0);
-            end += good ? (size + ALIGN) & ~(uint64_t)(ALIGN - 1) : 0;
-        }
+        else if (packed_as(f, s, &c) && !(elf_file_is_debug(f, s) && !unpack_can(c.ch_type)))
+            unpack_to(d, f, i, &c, &end);
     }
     d->size = end;
     return 0;
@@ -82,13 +83,14 @@ static int fill(struct debug_image *d, const struct elf_file *f)
 
 int debug_image_open(struct debug_image *d, const struct elf_file *f, uint64_t max)
 {
-    uint64_t bytes = elf_file_debug_bytes(f), behind = BEHIND, size;
+    uint64_t bytes = elf_file_debug_bytes(f), behind = BEHIND;
+    Elf64_Chdr c;
     *d = (struct debug_image){NULL, 0, 0};
     if (!bytes)
         return GPUFL_E_NOENT;
     for (size_t i = 0; i < f->section_count; i++)
-        if (elf_file_is_debug(f, &f->sections[i]) && is_packed(f, &f->sections[i], &size))
-            behind += size < max ? size + 2 * ALIGN : 0;
+        if (elf_file_is_debug(f, &f->sections[i]) && packed_as(f, &f->sections[i], &c))
+            behind += c.ch_size < max ? c.ch_size + 2 * ALIGN : 0;
     if (bytes > max)
         return GPUFL_E_FULL;
     size_t mapped = (size_t)f->size + ALIGN + behind;

@@ -4,7 +4,8 @@
  * headers and its debug sections and zeros elsewhere. So nothing of what it reads can
  * go away under it, pages that are not touched cost nothing, and where it reads a few
  * bytes beyond a damaged section, as it does for texts without an end, there is memory.
- * Sections that are compressed are inflated behind the file's end. Owner's thread. */
+ * Sections that are compressed (zlib, zstd) are unpacked behind the file's end; what this machine
+ * cannot unpack is left to libdw. Owner's thread. */
 #ifndef GPUFL_SYMBOL_DEBUG_IMAGE_H
 #define GPUFL_SYMBOL_DEBUG_IMAGE_H
 

@@ -226,15 +226,24 @@ static bool is_ours(const Elf64_Ehdr *h)
 
 int elf_file_open(struct elf_file *f, const char *path, struct err *e)
 {
+    /* What is no file may wait for somebody without end. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        memset(f, 0, sizeof *f);
+        f->fd = -1;
+        return err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", path);
+    }
+    return elf_file_take(f, fd, path, e);
+}
+
+int elf_file_take(struct elf_file *f, int fd, const char *name, struct err *e)
+{
     struct stat st;
     memset(f, 0, sizeof *f);
-    /* What is no file may wait for somebody without end. */
-    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (f->fd < 0)
-        return err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", path);
+    f->fd = fd;
     if (fstat(f->fd, &st) || !S_ISREG(st.st_mode)) {
         elf_file_close(f);
-        return err_set(e, GPUFL_E_CORRUPT, "%s is not a regular file", path);
+        return err_set(e, GPUFL_E_CORRUPT, "%s is not a regular file", name);
     }
     f->size = st.st_size;
     f->mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
@@ -243,7 +252,7 @@ int elf_file_open(struct elf_file *f, const char *path, struct err *e)
     if (!elf_file_copy(f, 0, &f->head, sizeof f->head) || !is_ours(&f->head)) {
         elf_file_close(f);
         return err_set(e, GPUFL_E_CORRUPT, "%s is no program or library of this kind of machine",
-                       path);
+                       name);
     }
     read_sections(f);
     if (f->head.e_phentsize == sizeof(Elf64_Phdr))

@@ -21,7 +21,7 @@ struct module {
     uint64_t used;             /* number of the last call that used it */
     enum symbol_status status; /* SYMBOL_LINE, or why it says nothing */
     struct elf_file program, debug;
-    struct elf_symbols symbols;
+    struct elf_symbols symbols, exported; /* exported: what a small table leaves out */
     struct dwarf_lines lines;
     bool has_lines;
 };
@@ -46,6 +46,7 @@ static void module_close(struct module *m)
     if (m->has_lines)
         dwarf_lines_close(&m->lines);
     elf_symbols_fini(&m->symbols);
+    elf_symbols_fini(&m->exported);
     elf_file_close(&m->program);
     elf_file_close(&m->debug);
     memset(m, 0, sizeof *m);
@@ -82,6 +83,18 @@ static enum symbol_status open_program(struct elf_file *f, const struct symbol_m
     return SYMBOL_REPLACED;
 }
 
+/* What a stripped program has left: a small table, and what it exports, which that leaves out. */
+static int read_left_symbols(struct module *m)
+{
+    struct elf_file small;
+    int code = elf_symbols_read(&m->exported, &m->program, true);
+    if (!code && debug_file_small(&small, &m->program)) {
+        code = elf_symbols_read(&m->symbols, &small, false);
+        elf_file_close(&small);
+    }
+    return code;
+}
+
 /* The fullest of what is there, from the debug file where the program is stripped. */
 static int read_symbols(struct module *m)
 {
@@ -94,7 +107,7 @@ static int read_symbols(struct module *m)
     }
     if (!code && !m->symbols.count && m->program.fd >= 0) {
         elf_symbols_fini(&m->symbols);
-        code = elf_symbols_read(&m->symbols, &m->program, true);
+        code = read_left_symbols(m);
     }
     return code;
 }
@@ -185,12 +198,28 @@ static bool is_another_file(const char *path, const char *than)
            (stat(path, &a) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino);
 }
 
+/* Some build systems write the compiler's working folder as a link that leads elsewhere in every
+ * process: ours is none of theirs. What is behind it is relative to nothing that is known. */
+static const char *without_cwd(const char *path)
+{
+    static const char link[] = "/proc/self/cwd";
+    size_t len = sizeof link - 1;
+    if (!path || strncmp(path, link, len) != 0 || (path[len] && path[len] != '/'))
+        return path;
+    path += len + strspn(path + len, "/");
+    return *path ? path : NULL;
+}
+
 /* A file's path as people know it. The compiler's, where another file or none would be meant by
  * the tidied one: "a/../b" is not "b" where a is a link. Paths in the debug information of
  * distributions are often relative to nothing that is known, and stay so. */
 static const char *tidy_path(struct symbolizer *s, const char *dir, const char *file)
 {
     char full[PATH_MAX], path[PATH_MAX];
+    const char *relative = without_cwd(file);
+    dir = without_cwd(dir);
+    if (relative != file)
+        return relative ? relative : file;
     int n = *file != '/' && dir && *dir == '/' ? snprintf(full, PATH_MAX, "%s/%s", dir, file)
                                                : snprintf(full, PATH_MAX, "%s", file);
     if (n >= PATH_MAX || *full != '/')
@@ -214,6 +243,7 @@ static size_t answer(struct symbolizer *s, enum symbol_status status, const char
 static size_t find_levels(struct symbolizer *s, struct module *m, uint64_t address)
 {
     const char *named = elf_symbols_find(&m->symbols, address);
+    named = named ? named : elf_symbols_find(&m->exported, address);
     size_t n = m->has_lines ? dwarf_lines_find(&m->lines, address, named, s->found) : 0;
     for (size_t i = 0; i < n; i++) {
         const struct dwarf_level *from = &s->found[i];

@@ -471,7 +471,7 @@ static bool find_type(struct scan s, struct span *type, bool *found)
     return false;
 }
 
-static int decode_foreign(struct decoder *d, int type, char *line, size_t len,
+static int decode_foreign(struct decoder *d, int type, const char *line, size_t len,
                           const struct wire_visitor *v)
 {
     d->stats.foreign++;
@@ -480,7 +480,7 @@ static int decode_foreign(struct decoder *d, int type, char *line, size_t len,
     return peer_feed(d->peer, type, line, len, v);
 }
 
-int decoder_feed(struct decoder *d, char *line, size_t len, const struct wire_visitor *v)
+int decoder_feed(struct decoder *d, const char *line, size_t len, const struct wire_visitor *v)
 {
     struct scan s = {line, line + len};
     struct span type;
@@ -506,7 +506,7 @@ int decoder_feed(struct decoder *d, char *line, size_t len, const struct wire_vi
     if (!scan_value(&s, NULL) || !scan_done(&s))
         return line_failed(d, GPUFL_E_CORRUPT);
     d->stats.unknown_records++;
-    return 0;
+    return v->unknown ? v->unknown(v->arg, line, len) : 0;
 }
 
 int decoder_finish(struct decoder *d, const struct wire_visitor *v)

@@ -27,6 +27,9 @@ struct wire_visitor {
     int (*header)(void *arg, const struct wire_header *h);
     int (*name)(void *arg, uint32_t id, const char *text, size_t len);
     int (*batch)(void *arg, const struct wire_batch *b);
+    /* A sound line of which nothing was taken: of a type that this version does not know, or of
+     * the public client's that have no place in our records yet. */
+    int (*unknown)(void *arg, const char *line, size_t len);
 };
 
 struct decode_stats {
@@ -44,9 +47,9 @@ struct decoder;
 int decoder_open(struct decoder **out);
 void decoder_close(struct decoder *d);
 
-/* One line without LF; line may be modified. 0 (also for a damaged one), the
+/* One line without LF. 0 (also for a damaged one), the
  * visitor's result, or GPUFL_E_NOMEM. */
-int decoder_feed(struct decoder *d, char *line, size_t len, const struct wire_visitor *v);
+int decoder_feed(struct decoder *d, const char *line, size_t len, const struct wire_visitor *v);
 
 /* At the end of a session: delivers what the public client's format keeps pending. */
 int decoder_finish(struct decoder *d, const struct wire_visitor *v);

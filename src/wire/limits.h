@@ -16,4 +16,16 @@ static inline bool wire_time_ok(int64_t t)
     return t >= -WIRE_TIME_MAX && t <= WIRE_TIME_MAX;
 }
 
+/* Bounds of a time that sums, differences and ends of events can be made of. */
+#define WIRE_EVENT_MAX (WIRE_TIME_MAX - 1) /* in the year 2116 */
+#define WIRE_EVENT_MIN (-(1ll << 59))
+
+/* True where start and duration are an event: what has no interval is left out of every sum.
+ * CELL_NULL is out of bounds. [any] */
+static inline bool wire_event_ok(int64_t start, int64_t duration)
+{
+    return start >= WIRE_EVENT_MIN && start <= WIRE_EVENT_MAX && duration >= 0 &&
+           duration <= WIRE_EVENT_MAX - start;
+}
+
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "wire/decimal.h"
 #include "wire/limits.h"
 #include "wire/peer_reader.h"
 
@@ -46,32 +47,32 @@ static const struct peer_type types[] = {
     {"init", peer_job_start, NULL, 0},
     {"capture_capabilities", peer_capabilities, NULL, 0},
     {"sass_config", peer_sass_config, NULL, 0},
+    {"pm_sampling_config", peer_pm_config, NULL, 0},
+    {"profile_sample_batch", NULL, peer_profile, PEER_profile},
+    {"pm_sample_batch", NULL, peer_pm_samples, PEER_pm},
+    {"perf_metric_event", peer_range_counters, NULL, 0},
+    {"kernel_perf_metric_event", peer_kernel_counters, NULL, 0},
+    {"cubin_disassembly", peer_disassembly, NULL, 0},
+    {"source_file_content", peer_source, NULL, 0},
     {"system_start", peer_window_start, NULL, 0},
     {"system_stop", peer_window_stop, NULL, 0},
     {"shutdown", peer_shutdown, NULL, 0},
     {"counter_data_quality_summary", NULL, NULL, 0},
-    {"cubin_disassembly", NULL, NULL, 0},
     {"deep_window_event", NULL, NULL, 0},
     {"deep_window_rule_summary", NULL, NULL, 0},
     {"execution_signature", NULL, NULL, 0},
     {"graph_node_definition", NULL, NULL, 0},
     {"kernel_event", NULL, NULL, 0},
-    {"kernel_perf_metric_event", NULL, NULL, 0},
     {"memcpy_event", NULL, NULL, 0},
     {"memory_alloc_event", NULL, NULL, 0},
     {"nvtx_marker_event", NULL, NULL, 0},
-    {"perf_metric_event", NULL, NULL, 0},
-    {"pm_sample_batch", NULL, NULL, 0},
-    {"pm_sampling_config", NULL, NULL, 0},
     {"profile_sample", NULL, NULL, 0},
-    {"profile_sample_batch", NULL, NULL, 0},
     {"ptx_disassembly", NULL, NULL, 0},
     {"run_end", NULL, NULL, 0},
     {"scope_begin", NULL, NULL, 0},
     {"scope_end", NULL, NULL, 0},
     {"segment_end", NULL, NULL, 0},
     {"segment_start", NULL, NULL, 0},
-    {"source_file_content", NULL, NULL, 0},
     {"synchronization_event", NULL, NULL, 0},
     {"system_sample", NULL, NULL, 0},
 };
@@ -92,6 +93,11 @@ int peer_open(struct peer **out, struct decode_stats *stats)
     rowset_init(&p->paths, 2, PEER_PATH_CELLS);
     rowset_init(&p->frames, PEER_FRAME_KEY, PEER_FRAME_KEY);
     rowset_init(&p->stacks, 2, 2);
+    rowset_init(&p->gpu_code.objects, 1, 1);
+    rowset_init(&p->gpu_code.functions, PEER_FUNCTION_KEY, PEER_FUNCTION_KEY);
+    rowset_init(&p->gpu_code.reasons, 2, 2);
+    rowset_init(&p->gpu_code.lines, PEER_LINE_KEY, PEER_LINE_KEY);
+    rowset_init(&p->gpu_code.sources, 2, 2);
     if (!intern_open(&p->names, NAMES_MAX, NAME_BYTES_MAX) &&
         !intern_open(&p->stack_texts, STACKS_MAX, STACK_BYTES_MAX))
         return 0;
@@ -113,6 +119,7 @@ void peer_close(struct peer *p)
     mem_free(p->kernel_names.ids);
     mem_free(p->scope_names.ids);
     mem_free(p->functions.ids);
+    mem_free(p->named_paths.ids);
     mem_free(p->stack_ids.ids);
     for (int i = 0; i < RECORD_COUNT; i++)
         mem_free(p->queues[i].rows);
@@ -128,6 +135,15 @@ void peer_close(struct peer *p)
     rowset_fini(&p->paths);
     rowset_fini(&p->frames);
     rowset_fini(&p->stacks);
+    mem_free(p->gpu_code.metrics.ids);
+    mem_free(p->gpu_code.files.ids);
+    mem_free(p->gpu_code.symbols.ids);
+    mem_free(p->gpu_code.known.ids);
+    rowset_fini(&p->gpu_code.objects);
+    rowset_fini(&p->gpu_code.functions);
+    rowset_fini(&p->gpu_code.reasons);
+    rowset_fini(&p->gpu_code.lines);
+    rowset_fini(&p->gpu_code.sources);
     mem_free(p);
 }
 
@@ -145,11 +161,13 @@ int peer_find(const char *type, size_t len)
 struct places {
     int8_t column[64];
     unsigned count;
+    int decimal; /* the column whose cells are fractions; -1: none */
 };
 
 static struct places usual_places(const struct peer_batch_format *f)
 {
     struct places places = {.count = f->column_count};
+    places.decimal = f == &peer_batches[PEER_pm] ? PEER_pm_value : -1;
     for (unsigned i = 0; i < f->column_count; i++)
         places.column[i] = (int8_t)i;
     return places;
@@ -176,6 +194,17 @@ static bool read_places(struct scan *s, const struct peer_batch_format *f, struc
     return false;
 }
 
+static bool read_cell(struct scan *s, const struct places *places, int column, int64_t *cell)
+{
+    struct decimal d;
+    if (column != places->decimal)
+        return scan_bits(s, cell);
+    if (!decimal_read(s, &d))
+        return false;
+    *cell = decimal_pack(d);
+    return true;
+}
+
 /* One row; cells beyond the known places are passed over. */
 static bool read_row(struct scan *s, const struct places *places, int64_t *cells)
 {
@@ -187,8 +216,8 @@ static bool read_row(struct scan *s, const struct places *places, int64_t *cells
             return true;
         int column = i < places->count ? places->column[i] : -1;
         scan_peek(s);
-        bool sound =
-            column < 0 ? scan_value(s, NULL) : scan_null(s) || scan_bits(s, &cells[column]);
+        bool sound = column < 0 ? scan_value(s, NULL)
+                                : scan_null(s) || read_cell(s, places, column, &cells[column]);
         if (!sound)
             return false;
     }
@@ -222,6 +251,12 @@ static void take_session(struct peer *p, struct span session)
 {
     if (!*p->session && session.len && session.len < sizeof p->session)
         memcpy(p->session, session.at, session.len);
+}
+
+void peer_note_time(struct peer *p)
+{
+    if (p->rows.count && (p->first_time == CELL_NULL || p->rows.base < p->first_time))
+        p->first_time = p->rows.base;
 }
 
 /* A batch line into p->rows. */
@@ -260,8 +295,8 @@ static int parse_batch(struct peer *p, struct scan s, const struct peer_batch_fo
     if (code)
         return code;
     take_session(p, session);
-    if (p->rows.count && (p->first_time == CELL_NULL || p->rows.base < p->first_time))
-        p->first_time = p->rows.base;
+    if (f != &peer_batches[PEER_profile]) /* some of these are on another clock */
+        peer_note_time(p);
     p->stats->unknown_columns += unknown;
     return 0;
 }
@@ -299,7 +334,7 @@ static int feed_line(struct peer *p, const struct peer_type *t, struct scan s)
         return damaged(p, GPUFL_E_CORRUPT);
     if (!t->line) {
         p->stats->foreign_unmapped++;
-        return 0;
+        return p->v->unknown ? p->v->unknown(p->v->arg, s.at, (size_t)(s.end - s.at)) : 0;
     }
     peer_text_reset(p, (size_t)(s.end - s.at));
     t->line(p, s);

@@ -29,10 +29,20 @@ int peer_encoder_open(struct peer_encoder **out, const struct peer_encode_config
     e->fresh = UINT32_MAX;
     for (int i = 0; i < PEER_CHANNEL_COUNT; i++)
         buf_init(&e->lines[i], LINES_MAX);
-    struct buf *const scratch[] = {&e->header_text, &e->line,       &e->details,
-                                   &e->kernel_dict, &e->scope_dict, &e->path};
+    struct buf *const scratch[] = {&e->header_text, &e->line,  &e->details,
+                                   &e->path,        &e->trace, &e->source.text};
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         buf_init(scratch[i], LINES_MAX);
+    for (int i = 0; i < DICTIONARY_COUNT; i++)
+        buf_init(&e->dictionary[i], LINES_MAX);
+    rowset_init(&e->objects, 1, 1 + COL_code_object_COUNT);
+    rowset_init(&e->functions, 1, FUNCTION_CELLS);
+    rowset_init(&e->reasons, 1, 1 + COL_stall_reason_COUNT);
+    rowset_init(&e->modules, 1, 1 + COL_module_COUNT);
+    rowset_init(&e->frames, 1, 1 + COL_frame_COUNT);
+    rowset_init(&e->stacks, 1, STACK_CELLS);
+    rowset_init(&e->symbols, 1, 1 + COL_symbol_COUNT);
+    e->trace_stack = CELL_NULL;
     rowset_init(&e->scopes, 1, SCOPE_CELLS);
     rowset_init(&e->name_ids, 1, 1);
     rowset_init(&e->devices, 1, 1 + COL_device_COUNT);
@@ -52,8 +62,10 @@ void peer_encoder_close(struct peer_encoder *e)
     for (uint32_t i = 0; i < e->name_ids.row_count; i++)
         mem_free(e->names[i].text);
     mem_free(e->names);
-    struct rowset *const tables[] = {&e->name_ids, &e->devices,        &e->streams,
-                                     &e->configs,  &e->device_metrics, &e->scopes};
+    struct rowset *const tables[] = {&e->name_ids,       &e->devices, &e->streams, &e->configs,
+                                     &e->device_metrics, &e->scopes,  &e->objects, &e->functions,
+                                     &e->reasons,        &e->modules, &e->frames,  &e->stacks,
+                                     &e->symbols};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         rowset_fini(tables[i]);
     mem_free(e->capabilities);
@@ -61,10 +73,12 @@ void peer_encoder_close(struct peer_encoder *e)
     mem_free(e->ended);
     for (size_t i = 0; i < sizeof e->correlations / sizeof *e->correlations; i++)
         mem_free(e->correlations[i]);
-    struct buf *const bufs[] = {&e->header_text, &e->line,       &e->details,
-                                &e->kernel_dict, &e->scope_dict, &e->path};
+    struct buf *const bufs[] = {&e->header_text, &e->line,  &e->details,
+                                &e->path,        &e->trace, &e->source.text};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
         buf_fini(bufs[i]);
+    for (int i = 0; i < DICTIONARY_COUNT; i++)
+        buf_fini(&e->dictionary[i]);
     for (int i = 0; i < PEER_CHANNEL_COUNT; i++)
         buf_fini(&e->lines[i]);
     mem_free(e);
@@ -128,7 +142,8 @@ int peer_encoder_name(struct peer_encoder *e, uint32_t id, const char *text, siz
     }
     memcpy(copy, text, len);
     copy[len] = 0;
-    e->names[rowset_index(&e->name_ids, row)] = (struct peer_name){copy, (uint32_t)len, 0, 0};
+    e->names[rowset_index(&e->name_ids, row)] =
+        (struct peer_name){.text = copy, .len = (uint32_t)len};
     return 0;
 }
 
@@ -157,6 +172,20 @@ static int learn_row(struct peer_encoder *e, const struct wire_batch *b, size_t 
         return define(&e->streams, b, COL_stream_id, i);
     case RECORD_config:
         return define(&e->configs, b, COL_config_id, i);
+    case RECORD_code_object:
+        return define(&e->objects, b, COL_code_object_id, i);
+    case RECORD_function:
+        return define(&e->functions, b, COL_function_id, i);
+    case RECORD_stall_reason:
+        return define(&e->reasons, b, COL_stall_reason_id, i);
+    case RECORD_module:
+        return define(&e->modules, b, COL_module_id, i);
+    case RECORD_frame:
+        return define(&e->frames, b, COL_frame_id, i);
+    case RECORD_stack:
+        return define(&e->stacks, b, COL_stack_id, i);
+    case RECORD_symbol:
+        return peer_learn_symbol(e, b, i);
     case RECORD_scope:
     case RECORD_scope_open:
         return peer_learn_scope(e, b, i);

@@ -40,6 +40,38 @@ const struct peer_word peer_features[] = {
     {"scopes", "scope_attribution"},       {NULL, NULL},
 };
 
+const char *const peer_wide_metrics[PEER_WIDE_METRICS] = {
+    "sm_throughput_pct",
+    "l1_hit_rate_pct",
+    "l2_hit_rate_pct",
+    "dram_read_bytes",
+    "dram_write_bytes",
+    "tensor_active_pct",
+    "achieved_occupancy_pct",
+    "shared_load_bank_conflicts",
+    "shared_store_bank_conflicts",
+    "shared_bank_conflicts",
+    "shared_wavefronts",
+    "shared_bank_conflict_overhead_pct",
+    "shared_bank_conflict_nway",
+};
+
+const char *const peer_wide_drivers[PEER_WIDE_METRICS] = {
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__t_sector_hit_rate.pct",
+    "lts__t_sector_hit_rate.pct",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    NULL,
+    NULL,
+};
+
 const char *peer_word_ours(const struct peer_word *words, const char *theirs, size_t len)
 {
     for (; words->ours; words++)
@@ -54,4 +86,16 @@ const char *peer_word_theirs(const struct peer_word *words, const char *ours)
         if (!strcasecmp(words->ours, ours))
             return words->theirs;
     return NULL;
+}
+
+bool peer_is_source(const char *path, size_t len)
+{
+    static const char *const endings[] = {".c", ".cc",  ".cpp", ".cxx", ".cu", ".cuh",  ".hpp",
+                                          ".h", ".inl", ".rs",  ".f90", ".py", ".ipynb"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(endings[i]);
+        if (len >= n && !memcmp(path + len - n, endings[i], n))
+            return true;
+    }
+    return false;
 }

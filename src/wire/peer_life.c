@@ -239,6 +239,8 @@ static void define(struct peer *p, struct peer_dict *d, int64_t id, struct span 
     if (id <= 0 || id >= DICT_MAX || peer_dict_reserve(p, d, (uint32_t)id))
         return;
     d->ids[id] = d == &p->functions ? peer_stack_text(p, text) : (uint32_t)peer_name_span(p, text);
+    if ((d == &p->functions || d == &p->gpu_code.symbols) && (size_t)id < p->gpu_code.known.cap)
+        p->gpu_code.known.ids[id] = 0;
 }
 
 /* An object of "<id>":"<text>". */
@@ -255,25 +257,31 @@ static void read_dictionary(struct peer *p, struct peer_dict *d, struct scan s)
 }
 
 struct dictionaries {
-    struct span kernels, scopes, functions;
+    struct span kernels, scopes, functions, metrics, files, symbols;
 };
 
+#define D(name, member) FIELD(dictionaries, name, VALUE, member)
+
 static const struct field dictionary_fields[] = {
-    {"kernel_dict", FIELD_VALUE, offsetof(struct dictionaries, kernels)},
-    {"scope_name_dict", FIELD_VALUE, offsetof(struct dictionaries, scopes)},
-    {"function_dict", FIELD_VALUE, offsetof(struct dictionaries, functions)},
+    D("kernel_dict", kernels), D("scope_name_dict", scopes), D("function_dict", functions),
+    D("metric_dict", metrics), D("source_file_dict", files), D("func_symbol_dict", symbols),
 };
 
 void peer_dictionary(struct peer *p, struct scan s)
 {
-    struct dictionaries d = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    fields_read(s, dictionary_fields, 3, &d);
-    if (d.kernels.len)
-        read_dictionary(p, &p->kernel_names, scan_of(d.kernels));
-    if (d.scopes.len)
-        read_dictionary(p, &p->scope_names, scan_of(d.scopes));
-    if (d.functions.len)
-        read_dictionary(p, &p->functions, scan_of(d.functions));
+    struct dictionaries d = {.kernels = {NULL, 0}};
+    const struct {
+        struct peer_dict *to;
+        const struct span *from;
+    } all[] = {
+        {&p->kernel_names, &d.kernels}, {&p->scope_names, &d.scopes},
+        {&p->functions, &d.functions},  {&p->gpu_code.metrics, &d.metrics},
+        {&p->gpu_code.files, &d.files}, {&p->gpu_code.symbols, &d.symbols},
+    };
+    fields_read(s, dictionary_fields, sizeof dictionary_fields / sizeof *dictionary_fields, &d);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].from->len)
+            read_dictionary(p, all[i].to, scan_of(*all[i].from));
 }
 
 /* ---- capabilities -------------------------------------------------------------------------- */
@@ -419,12 +427,92 @@ void peer_shutdown(struct peer *p, struct scan s)
                                                                              : "shutdown")});
 }
 
+/* ---- engines' settings ----------------------------------------------------------------------- */
+
+struct settings {
+    int64_t time, device;
+    const char *engine;
+};
+
+struct engine_config {
+    int64_t time, device, interval, samples;
+    struct span metrics, skipped, preset;
+};
+
+#define N(name, kind, member) FIELD(engine_config, name, kind, member)
+
+static const struct field config_fields[] = {
+    N("ts_ns", INT, time),
+    N("device_id", INT, device),
+    N("interval_us", INT, interval),
+    N("max_samples", INT, samples),
+    N("preset", TEXT, preset),
+    N("metrics", VALUE, metrics),
+    N("configured_metrics", VALUE, metrics),
+    N("skipped_metrics", VALUE, skipped),
+};
+
+static struct engine_config read_config(struct peer *p, struct scan s, const char *engine,
+                                        struct settings *of)
+{
+    struct engine_config c = {CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, {0}, {0}, {0}};
+    fields_read(s, config_fields, sizeof config_fields / sizeof *config_fields, &c);
+    *of = (struct settings){peer_time(c.time, 0), peer_device(p, c.device), engine};
+    return c;
+}
+
+static void put_setting(struct peer *p, const struct settings *of, const char *name, int64_t value)
+{
+    peer_add(p, RECORD_setting,
+             &(struct setting_row){.time = of->time,
+                                   .device = of->device,
+                                   .engine = peer_name_str(p, of->engine),
+                                   .name = peer_name_str(p, name),
+                                   .value = value});
+}
+
+static void put_settings(struct peer *p, const struct settings *of, const char *name,
+                         struct span array)
+{
+    struct scan list = scan_of(array), element;
+    bool first = true;
+    while (array.len && !p->code && fields_next(&list, &first, &element))
+        if (element.end - element.at >= 2 && *element.at == '"')
+            put_setting(p, of, name,
+                        peer_name_span(p, (struct span){element.at + 1,
+                                                        (size_t)(element.end - element.at - 2)}));
+}
+
+static void number_setting(struct peer *p, const struct settings *of, const char *name,
+                           int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    if (value != CELL_NULL)
+        put_setting(p, of, name, peer_name_str(p, text));
+}
+
+/* Its presence says that durations of kernels are longer than without. */
 void peer_sass_config(struct peer *p, struct scan s)
 {
-    struct moment m = read_moment(s);
+    struct settings of;
+    struct engine_config c = read_config(p, s, "SassMetrics", &of);
     if (!p->instrumented)
-        add_message(p, m.time, 2, "instrumented",
+        add_message(p, c.time, 2, "instrumented",
                     "Kernels were instrumented for SASS metrics: their durations are longer than "
                     "without.");
     p->instrumented = true;
+    put_settings(p, &of, "metric", c.metrics);
+    put_settings(p, &of, "skipped_metric", c.skipped);
+}
+
+void peer_pm_config(struct peer *p, struct scan s)
+{
+    struct settings of;
+    struct engine_config c = read_config(p, s, "PmSampling", &of);
+    number_setting(p, &of, "interval_us", c.interval);
+    number_setting(p, &of, "max_samples", c.samples);
+    if (c.preset.len)
+        put_setting(p, &of, "preset", peer_name_span(p, c.preset));
+    put_settings(p, &of, "metric", c.metrics);
 }

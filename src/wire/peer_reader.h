@@ -6,6 +6,8 @@
  *   peer_kernel.c kernel batches and their detail lines
  *   peer_scope.c  scopes, and the paths that stand for them
  *   peer_stack.c  call stacks
+ *   peer_code.c   functions of device code, their instructions and sources
+ *   peer_profile.c samples, metrics of instructions, counters
  *
  * Handlers queue rows and go on; the first failure (out of memory, or a result
  * of the visitor) sticks in peer.code, ends the line and is the feed's result. */
@@ -27,8 +29,12 @@ enum {
     PEER_OPEN_CELLS = 9, /* widths of peer.scopes and peer.paths: see peer_scope.c */
     PEER_PATH_CELLS = 3,
     PEER_FRAME_KEY = 3,     /* function, file, line */
+    PEER_FUNCTION_KEY = 3,  /* object, name, file */
+    PEER_LINE_KEY = 4,      /* function, offset, file, line */
     PEER_SET_MAX = 1 << 20, /* configs, streams, paths and open scopes of a session, each */
 };
+
+#define PEER_SEVERAL UINT32_MAX
 
 /* Rows that wait to be delivered. */
 struct peer_queue {
@@ -61,6 +67,17 @@ struct peer_depth {
     int64_t node;      /* path of the one opened last */
 };
 
+/* Device code. */
+struct peer_code {
+    struct peer_dict metrics, files, symbols; /* their dictionaries of these names */
+    struct peer_dict known;                   /* by function_id: our function, 0: not asked yet */
+    struct rowset objects;                    /* by checksum */
+    struct rowset functions, lines;
+    struct rowset reasons; /* by the driver's name and number */
+    struct rowset sources; /* by path and hash: each text once */
+    size_t expanded;       /* rows made of runs of instructions */
+};
+
 struct peer {
     struct decode_stats *stats;   /* the decoder's */
     const struct wire_visitor *v; /* of the present line */
@@ -75,6 +92,7 @@ struct peer {
     struct intern *stack_texts; /* owned: as their log has them */
     struct peer_dict stack_ids; /* by text: our stack, 0: not read yet; see peer_stack.c */
     struct rowset frames, stacks;
+    struct peer_code gpu_code;
     struct peer_queue queues[RECORD_COUNT];
     int64_t *columns; /* owned: a batch on its way out */
     size_t column_cap;
@@ -99,9 +117,10 @@ struct peer {
     unsigned kernel_seeks; /* details that came out of order in this batch */
     struct rowset configs, streams;
 
-    int64_t instances;    /* scope instances given out */
-    struct rowset scopes; /* open ones, by their instance id */
-    struct rowset paths;  /* by parent's instance and name */
+    int64_t instances;            /* scope instances given out */
+    struct rowset scopes;         /* open ones, by their instance id */
+    struct rowset paths;          /* by parent's instance and name */
+    struct peer_dict named_paths; /* by our name id: the path's instance, PEER_SEVERAL, 0: none */
     struct peer_depth depths[PEER_DEPTHS];
     struct buf path; /* the user_scope last looked up, escaped, and its answer */
     int64_t path_instance;
@@ -142,6 +161,9 @@ int peer_dict_reserve(struct peer *p, struct peer_dict *d, uint32_t id);
 /* base + dt, or CELL_NULL where that is no time. */
 int64_t peer_time(int64_t base, int64_t dt);
 
+/* A batch's base time, for a session without a header. */
+void peer_note_time(struct peer *p);
+
 /* A row of which nothing is known yet, columns added later included. */
 #define UNKNOWN(type, row)                                                                         \
     struct type##_row row;                                                                         \
@@ -161,6 +183,11 @@ void peer_sass_config(struct peer *p, struct scan s);
 void peer_fill(struct peer *p, struct scan s);
 void peer_graph_launch(struct peer *p, struct scan s);
 void peer_detail(struct peer *p, struct scan s);
+void peer_pm_config(struct peer *p, struct scan s);
+void peer_range_counters(struct peer *p, struct scan s);
+void peer_kernel_counters(struct peer *p, struct scan s);
+void peer_disassembly(struct peer *p, struct scan s);
+void peer_source(struct peer *p, struct scan s);
 
 /* A batch in p->rows. */
 void peer_kernels(struct peer *p);
@@ -170,6 +197,8 @@ void peer_allocs(struct peer *p);
 void peer_scopes(struct peer *p);
 void peer_device_metrics(struct peer *p);
 void peer_host_metrics(struct peer *p);
+void peer_profile(struct peer *p);
+void peer_pm_samples(struct peer *p);
 
 /* At the end: a header where no job_start came, scopes that are still open. */
 void peer_late_header(struct peer *p);
@@ -180,6 +209,18 @@ void peer_pending_kernels(struct peer *p);
 
 /* Instance that stands for a user_scope: 0 none, CELL_NULL unknown. */
 int64_t peer_scope_of(struct peer *p, struct span user_scope);
+
+/* Instance that stands for a scope of which only the name is known: 0 none. */
+int64_t peer_scope_named(struct peer *p, int64_t name_id);
+
+/* Our function of a function_id; 0: none, or no room. */
+int64_t peer_function(struct peer *p, int64_t id);
+
+/* A line of an instruction, told once. file_id: theirs. */
+void peer_line(struct peer *p, int64_t function, int64_t offset, int64_t file_id, int64_t line);
+
+/* Our name id of an entry of a dictionary of theirs; 0: none. */
+int64_t peer_dict_name(const struct peer_dict *d, int64_t id);
 
 /* Id of a stack's text, 0: empty. */
 uint32_t peer_stack_text(struct peer *p, struct span escaped);

@@ -3,6 +3,7 @@
  * Scopes are in peer_rows_scope.c, metrics in peer_rows_host.c. */
 #include "base/alloc.h"
 #include "base/err.h"
+#include "wire/decimal.h"
 #include "wire/digits.h"
 #include "wire/limits.h"
 #include "wire/peer_state.h"
@@ -36,6 +37,22 @@ static void rows_open(struct rows_line *l, int64_t time)
     buf_str(b, "],\"rows\":[");
 }
 
+/* A row with fractions in it. */
+static void put_slow(struct rows_line *l, char separator, const int64_t *cells)
+{
+    struct buf *b = &l->e->line;
+    if (separator == ',')
+        buf_char(b, ',');
+    for (unsigned i = 0; i < l->columns; i++) {
+        buf_char(b, i ? ',' : '[');
+        if (l->decimal_mask >> i & 1)
+            decimal_put(b, decimal_unpack(cells[i]));
+        else
+            buf_i64(b, or_zero(cells[i]));
+    }
+    buf_char(b, ']');
+}
+
 bool rows_put(struct rows_line *l, int64_t time, int64_t *cells)
 {
     if (!wire_time_ok(time)) {
@@ -48,7 +65,11 @@ bool rows_put(struct rows_line *l, int64_t time, int64_t *cells)
         rows_open(l, time);
         separator = '[';
     }
-    cells[0] = (int64_t)((uint64_t)time - (uint64_t)l->base);
+    cells[l->time_column] = (int64_t)((uint64_t)time - (uint64_t)l->base);
+    if (l->decimal_mask) {
+        put_slow(l, separator, cells);
+        return !buf_error(b);
+    }
     if (buf_reserve(b, 2 + l->columns * DIGITS_ROOM))
         return false;
     char *p = b->data + b->len;
@@ -75,53 +96,75 @@ static void put_dictionary(struct buf *out, const char *key, const struct buf *e
     buf_char(out, '}');
 }
 
-/* New dictionary entries go to every channel, before the batch that uses them. */
-static void send_dictionaries(struct peer_encoder *e)
+void peer_send_dictionaries(struct peer_encoder *e)
 {
-    bool failed = buf_error(&e->kernel_dict) || buf_error(&e->scope_dict);
-    if (!e->kernel_dict.len && !e->scope_dict.len && !failed)
+    static const char *const keys[DICTIONARY_COUNT] = {"kernel_dict",   "scope_name_dict",
+                                                       "function_dict", "func_symbol_dict",
+                                                       "metric_dict",   "source_file_dict"};
+    bool failed = false, any = false;
+    for (int d = 0; d < DICTIONARY_COUNT; d++) {
+        failed |= buf_error(&e->dictionary[d]) != 0;
+        any |= e->dictionary[d].len != 0;
+    }
+    if (!any && !failed)
         return;
     for (int i = 0; i < PEER_CHANNEL_COUNT; i++) {
         struct buf *out = &e->lines[i];
         buf_str(out, "{\"version\":1,\"type\":\"dictionary_update\"");
         peer_put_text(out, "session_id", e->header.session);
-        put_dictionary(out, "kernel_dict", &e->kernel_dict);
-        put_dictionary(out, "scope_name_dict", &e->scope_dict);
+        for (int d = 0; d < DICTIONARY_COUNT; d++)
+            put_dictionary(out, keys[d], &e->dictionary[d]);
         buf_str(out, "}\n");
         if (failed)
             out->error = GPUFL_E_NOMEM;
     }
-    buf_clear(&e->kernel_dict);
-    buf_clear(&e->scope_dict);
+    for (int d = 0; d < DICTIONARY_COUNT; d++)
+        buf_clear(&e->dictionary[d]);
 }
 
 void rows_send(struct rows_line *l, enum peer_channel channel)
 {
     if (!l->open)
         return;
-    send_dictionaries(l->e);
+    peer_send_dictionaries(l->e);
     buf_str(&l->e->line, "]}\n");
     peer_send(l->e, channel);
 }
 
 /* ---- ids ----------------------------------------------------------------------------------- */
 
-static void put_entry(struct buf *dict, uint32_t id, const char *text, size_t len)
+void peer_put_entry(struct peer_encoder *e, enum peer_dictionary d, uint32_t id, const char *text,
+                    size_t len)
 {
+    struct buf *dict = &e->dictionary[d];
     buf_printf(dict, "%s\"%u\":", dict->len ? "," : "", id);
     buf_json(dict, text, len);
+}
+
+uint32_t peer_new_entry(struct peer_encoder *e, enum peer_dictionary d, const char *text,
+                        size_t len)
+{
+    peer_put_entry(e, d, ++e->ids[d], text, len);
+    return e->ids[d];
+}
+
+const char *peer_shown(struct peer_encoder *e, int64_t name, size_t *len)
+{
+    const char *text = peer_text(e, name, len);
+    const char *shown = e->config.demangle ? e->config.demangle(e->config.arg, text) : NULL;
+    *len = shown ? strlen(shown) : *len;
+    return shown ? shown : text;
 }
 
 static int64_t kernel_id(struct peer_encoder *e, int64_t name)
 {
     struct peer_name *n = peer_name_of(e, name);
+    size_t len;
     if (!n || !n->len)
         return 0;
     if (!n->kernel_id) {
-        n->kernel_id = ++e->kernel_ids;
-        const char *shown = e->config.demangle ? e->config.demangle(e->config.arg, n->text) : NULL;
-        put_entry(&e->kernel_dict, n->kernel_id, shown ? shown : n->text,
-                  shown ? strlen(shown) : n->len);
+        const char *shown = peer_shown(e, name, &len);
+        n->kernel_id = peer_new_entry(e, DICTIONARY_KERNEL, shown, len);
     }
     return n->kernel_id;
 }
@@ -129,13 +172,25 @@ static int64_t kernel_id(struct peer_encoder *e, int64_t name)
 int64_t peer_scope_name_id(struct peer_encoder *e, int64_t name)
 {
     struct peer_name *n = peer_name_of(e, name);
-    if (!n || !n->len)
-        return 0;
-    if (!n->scope_id) {
-        n->scope_id = ++e->scope_ids;
-        put_entry(&e->scope_dict, n->scope_id, n->text, n->len);
-    }
-    return n->scope_id;
+    if (n && n->len && !n->scope_id)
+        n->scope_id = peer_new_entry(e, DICTIONARY_SCOPE, n->text, n->len);
+    return n ? n->scope_id : 0;
+}
+
+int64_t peer_metric_id(struct peer_encoder *e, int64_t name)
+{
+    struct peer_name *n = peer_name_of(e, name);
+    if (n && n->len && !n->metric_id)
+        n->metric_id = peer_new_entry(e, DICTIONARY_METRIC, n->text, n->len);
+    return n ? n->metric_id : 0;
+}
+
+int64_t peer_file_id(struct peer_encoder *e, int64_t name)
+{
+    struct peer_name *n = peer_name_of(e, name);
+    if (n && n->len && !n->file_id)
+        n->file_id = peer_new_entry(e, DICTIONARY_FILE, n->text, n->len);
+    return n ? n->file_id : 0;
 }
 
 /* True where the id was not used by a kernel before. */
@@ -172,6 +227,12 @@ static bool find_scope(struct peer_encoder *e, int64_t instance, int64_t *name, 
     return true;
 }
 
+int64_t peer_scope_name_of(struct peer_encoder *e, int64_t instance)
+{
+    int64_t name, parent;
+    return instance > 0 && find_scope(e, instance, &name, &parent) ? name : 0;
+}
+
 /* The path of a scope instance, outer|inner, or global: JSON text with its quotes in e->path. */
 static void make_path(struct peer_encoder *e, int64_t instance)
 {
@@ -200,8 +261,7 @@ static void make_path(struct peer_encoder *e, int64_t instance)
     }
 }
 
-/* `,"user_scope":"<path>"`. */
-static void put_path(struct peer_encoder *e, struct buf *b, int64_t instance)
+void peer_put_path(struct peer_encoder *e, struct buf *b, int64_t instance)
 {
     make_path(e, instance);
     if (buf_error(&e->path)) {
@@ -272,7 +332,7 @@ static void put_dim3(struct buf *b, const char *key, const int64_t *xyz)
 }
 
 static void put_detail(struct peer_encoder *e, const struct config_row *c, int64_t correlation,
-                       int64_t scope)
+                       int64_t scope, int64_t stack)
 {
     static const struct peer_member resources[] = {
         {"max_active_blocks", COL_config_occ_blocks},
@@ -297,8 +357,9 @@ static void put_detail(struct peer_encoder *e, const struct config_row *c, int64
     put_occupancy(b, c);
     peer_put_text(b, "limiting_resource", peer_text(e, c->occ_limiter, &len));
     peer_put_cells(b, resources, sizeof resources / sizeof *resources, c);
-    put_path(e, b, scope);
-    buf_str(b, ",\"stack_trace\":\"\"}\n");
+    peer_put_path(e, b, scope);
+    peer_put_trace(e, b, stack);
+    buf_str(b, "}\n");
 }
 
 static int put_kernels(struct peer_encoder *e, const struct wire_batch *b)
@@ -327,7 +388,8 @@ static int put_kernels(struct peer_encoder *e, const struct wire_batch *b)
                 unique_correlation(e, cell(b, COL_kernel_correlation, i), &code);
         }
         if (rows_put(&l, time, cells) && known)
-            put_detail(e, c, cells[PEER_kernel_corr_id], cell(b, COL_kernel_scope, i));
+            put_detail(e, c, cells[PEER_kernel_corr_id], cell(b, COL_kernel_scope, i),
+                       cell(b, COL_kernel_stack, i));
     }
     rows_send(&l, PEER_DEVICE);
     buf_put(&e->lines[PEER_DEVICE], e->details.data, e->details.len);
@@ -371,7 +433,7 @@ static int put_fills(struct peer_encoder *e, const struct wire_batch *b)
         peer_put_text(out, "platform", strcmp(e->header.backend, "amd") ? "cuda" : "rocm");
         buf_printf(out, ",\"device_id\":\"%lld\",\"stream_id\":\"%lld\",\"stack_trace\":\"\"",
                    (long long)peer_device_index(e, s->device), (long long)or_zero(s->number));
-        put_path(e, out, scope);
+        peer_put_path(e, out, scope);
         peer_put_int(out, "scope_depth", 0);
         peer_put_int(out, "start_ns", peer_epoch(e, start));
         peer_put_int(out, "end_ns", peer_epoch(e, end));
@@ -397,6 +459,7 @@ static int put_syncs(struct peer_encoder *e, const struct wire_batch *b)
             [PEER_sync_event_id] = cell(b, COL_sync_event, i),
             [PEER_sync_context_id] = s->context,
             [PEER_sync_corr_id] = cell(b, COL_sync_correlation, i),
+            [PEER_sync_function_id] = peer_stack_id(e, cell(b, COL_sync_stack, i)),
         };
         rows_put(&l, cell(b, COL_sync_start, i), cells);
     }
@@ -460,6 +523,12 @@ static int (*const put_lines[RECORD_COUNT])(struct peer_encoder *, const struct 
     [RECORD_device_metric] = peer_put_device_metrics,
     [RECORD_host_metric] = peer_put_host_metrics,
     [RECORD_window] = peer_put_windows,
+    [RECORD_pc_sample] = peer_put_samples,
+    [RECORD_sass_metric] = peer_put_metrics,
+    [RECORD_counter] = peer_put_counters,
+    [RECORD_instruction] = peer_put_instructions,
+    [RECORD_source] = peer_put_sources,
+    [RECORD_setting] = peer_put_settings,
 };
 
 bool peer_has_lines(enum record_type type)

@@ -54,6 +54,10 @@ static int64_t path_node(struct peer *p, int64_t parent, int64_t name)
     if (!added)
         return found[PATH_INSTANCE];
     found[PATH_INSTANCE] = ++p->instances;
+    if (name > 0 && !peer_dict_reserve(p, &p->named_paths, (uint32_t)name)) {
+        uint32_t *named = &p->named_paths.ids[name];
+        *named = *named || p->instances >= PEER_SEVERAL ? PEER_SEVERAL : (uint32_t)p->instances;
+    }
     UNKNOWN(scope, row);
     row.instance = p->instances;
     row.parent = parent;
@@ -82,6 +86,16 @@ static int64_t split_path(struct peer *p, struct span path)
     }
     p->text.len = mark;
     return node;
+}
+
+/* The only path that ends with that name, or one of its own. */
+int64_t peer_scope_named(struct peer *p, int64_t name_id)
+{
+    int64_t name = peer_dict_name(&p->scope_names, name_id);
+    if (!name)
+        return 0;
+    int64_t known = peer_dict_name(&p->named_paths, name);
+    return known && known != PEER_SEVERAL ? known : path_node(p, 0, name);
 }
 
 /* "global" is what no scope is called; older logs begin every path with it. */

@@ -42,17 +42,6 @@ static bool is_python(struct piece file)
     return ends_with(file, ".py") || ends_with(file, ".ipynb");
 }
 
-/* Could that be the path of a source? "GLIBC_2.14" and "ns::" are none. */
-static bool is_file(struct piece p)
-{
-    static const char *const endings[] = {".c",   ".cc", ".cpp", ".cxx", ".cu", ".cuh",
-                                          ".hpp", ".h",  ".inl", ".rs",  ".f90"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (ends_with(p, endings[i]))
-            return true;
-    return is_python(p);
-}
-
 /* "<file>:<line>", or a file alone. */
 static bool read_file_line(struct piece p, struct place *out)
 {
@@ -62,7 +51,7 @@ static bool read_file_line(struct piece p, struct place *out)
         digits--;
     bool numbered = digits < p.end && p.end - digits < 10 && digits - p.at > 1 && digits[-1] == ':';
     struct piece file = {p.at, numbered ? digits - 1 : p.end};
-    if (!is_file(file))
+    if (!peer_is_source(file.at, (size_t)(file.end - file.at)))
         return false;
     for (; numbered && digits < p.end; digits++)
         line = line * 10 + (*digits - '0');

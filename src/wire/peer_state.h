@@ -1,6 +1,6 @@
 /* peer_state.h - the peer encoder's inside, shared by peer_encode.c (what it
- * knows, and the lines of a session's life), peer_rows.c, peer_rows_scope.c and
- * peer_rows_host.c (event lines). */
+ * knows, and the lines of a session's life), peer_rows.c, peer_rows_scope.c,
+ * peer_rows_host.c, peer_rows_profile.c and peer_rows_code.c (event lines). */
 #ifndef GPUFL_WIRE_PEER_STATE_H
 #define GPUFL_WIRE_PEER_STATE_H
 
@@ -13,6 +13,31 @@ struct peer_name {
     uint32_t len;
     uint32_t kernel_id; /* id in kernel_dict; 0: none yet */
     uint32_t scope_id;  /* id in scope_name_dict; 0: none yet */
+    uint32_t metric_id; /* id in metric_dict; 0: none yet */
+    uint32_t file_id;   /* id in source_file_dict; 0: none yet */
+};
+
+/* The dictionaries of that format, by the names of their objects. */
+enum peer_dictionary {
+    DICTIONARY_KERNEL,
+    DICTIONARY_SCOPE,
+    DICTIONARY_FUNCTION,
+    DICTIONARY_SYMBOL,
+    DICTIONARY_METRIC,
+    DICTIONARY_FILE,
+    DICTIONARY_COUNT
+};
+
+/* A function's row: its id, the record's columns, its function_id (0: none yet). */
+enum { FUNCTION_CELL_ID = 1 + COL_function_COUNT, FUNCTION_CELLS };
+
+/* A stack's row: the same. */
+enum { STACK_CELL_ID = 1 + COL_stack_COUNT, STACK_CELLS };
+
+/* Text of a source while its pieces come. */
+struct peer_text {
+    struct buf text;
+    int64_t path, size; /* size 0: none */
 };
 
 /* A scope instance that was learnt. */
@@ -43,8 +68,11 @@ struct peer_encoder {
     struct rowset name_ids;  /* whose place there is the one in names */
     struct peer_name *names; /* owned */
     size_t name_cap;
-    uint32_t kernel_ids, scope_ids; /* ids given out in the two dictionaries */
-    struct rowset devices, streams, configs;
+    uint32_t ids[DICTIONARY_COUNT]; /* given out */
+    struct rowset devices, streams, configs, objects, functions, reasons;
+    struct rowset modules, frames, stacks;
+    struct rowset symbols; /* by frame and level */
+    struct peer_text source;
     struct rowset device_metrics;            /* last sample, by device id */
     struct host_metric_row host;             /* last sample */
     int64_t *capabilities;                   /* owned: rows */
@@ -57,10 +85,13 @@ struct peer_encoder {
     uint64_t batch_ids[PEER_BATCH_COUNT];
     uint64_t left_out;
 
-    struct buf line, details, kernel_dict, scope_dict; /* of the present batch */
-    struct buf path;                                   /* user_scope of path_instance */
-    int64_t path_instance;                             /* CELL_NULL: none */
-    int64_t *columns;                                  /* owned: rows given row by row, turned */
+    struct buf line, details;                /* of the present batch */
+    struct buf dictionary[DICTIONARY_COUNT]; /* new entries, not written yet */
+    struct buf trace;                        /* of trace_stack, outer|…|inner */
+    int64_t trace_stack;                     /* CELL_NULL: none */
+    struct buf path;                         /* user_scope of path_instance */
+    int64_t path_instance;                   /* CELL_NULL: none */
+    int64_t *columns;                        /* owned: rows given row by row, turned */
     size_t column_cap;
 };
 
@@ -119,21 +150,44 @@ struct rows_line {
     enum peer_batch batch;
     unsigned columns;       /* written: the optional ones of device metrics may be left out */
     unsigned unsigned_mask; /* columns whose cells are 64-bit patterns */
+    unsigned decimal_mask;  /* columns whose cells are packed decimals */
+    unsigned time_column;   /* where dt_ns stands */
     int64_t base;           /* monotonic time of the first row */
     bool open;
 };
 
 struct rows_line rows_begin(struct peer_encoder *e, enum peer_batch batch);
 
-/* Adds a row; its first cell, dt_ns, is filled here. False where the time is no time. */
+/* Adds a row; its cell dt_ns is filled here. False where the time is no time. */
 bool rows_put(struct rows_line *l, int64_t time, int64_t *cells);
 
 /* Closes the batch, where it has rows, and sends it behind the dictionary entries it needs. */
 void rows_send(struct rows_line *l, enum peer_channel channel);
 
-/* Our name in scope_name_dict, and the driver's ordinal of a device. */
+/* Writes new dictionary entries to every channel. */
+void peer_send_dictionaries(struct peer_encoder *e);
+
+/* The next id of a dictionary, for a text. */
+uint32_t peer_new_entry(struct peer_encoder *e, enum peer_dictionary d, const char *text,
+                        size_t len);
+/* An entry of a dictionary under an id of another one. */
+void peer_put_entry(struct peer_encoder *e, enum peer_dictionary d, uint32_t id, const char *text,
+                    size_t len);
+
+/* Our names in dictionaries, and the driver's ordinal of a device. */
 int64_t peer_scope_name_id(struct peer_encoder *e, int64_t name);
+int64_t peer_metric_id(struct peer_encoder *e, int64_t name);
+int64_t peer_file_id(struct peer_encoder *e, int64_t name);
 int64_t peer_device_index(struct peer_encoder *e, int64_t id);
+
+/* Name of a scope instance; 0: none, or unknown. */
+int64_t peer_scope_name_of(struct peer_encoder *e, int64_t instance);
+
+/* `,"user_scope":"<path>"`. */
+void peer_put_path(struct peer_encoder *e, struct buf *b, int64_t instance);
+
+/* A kernel's or function's name as people read it. */
+const char *peer_shown(struct peer_encoder *e, int64_t name, size_t *len);
 
 /* True for events that become lines. */
 bool peer_has_lines(enum record_type type);
@@ -153,5 +207,25 @@ int peer_put_scopes(struct peer_encoder *e, const struct wire_batch *b); /* also
 int peer_put_device_metrics(struct peer_encoder *e, const struct wire_batch *b);
 int peer_put_host_metrics(struct peer_encoder *e, const struct wire_batch *b);
 int peer_put_windows(struct peer_encoder *e, const struct wire_batch *b);
+
+/* ---- peer_rows_stack.c ---- */
+
+int peer_learn_symbol(struct peer_encoder *e, const struct wire_batch *b, size_t row);
+int64_t peer_stack_id(struct peer_encoder *e, int64_t stack); /* in function_dict; 0: none */
+/* `,"stack_trace":"outer|…|inner"`; "" where there is none. */
+void peer_put_trace(struct peer_encoder *e, struct buf *b, int64_t stack);
+
+/* ---- peer_rows_profile.c ---- */
+
+int peer_put_samples(struct peer_encoder *e, const struct wire_batch *b);
+int peer_put_metrics(struct peer_encoder *e, const struct wire_batch *b);
+int peer_put_counters(struct peer_encoder *e, const struct wire_batch *b);
+int64_t peer_function_id(struct peer_encoder *e, int64_t function); /* in function_dict; 0: none */
+
+/* ---- peer_rows_code.c ---- */
+
+int peer_put_instructions(struct peer_encoder *e, const struct wire_batch *b);
+int peer_put_sources(struct peer_encoder *e, const struct wire_batch *b);
+int peer_put_settings(struct peer_encoder *e, const struct wire_batch *b);
 
 #endif

@@ -22,6 +22,13 @@ void rowset_fini(struct rowset *s)
     rowset_init(s, s->key, s->width);
 }
 
+void rowset_clear(struct rowset *s)
+{
+    if (s->slot_count)
+        memset(s->slots, 0, s->slot_count * sizeof *s->slots);
+    s->row_count = s->live = s->free_index = 0;
+}
+
 static size_t hash_of(const struct rowset *s, const int64_t *key)
 {
     uint64_t h = 0x9e3779b97f4a7c15ull;

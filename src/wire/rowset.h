@@ -25,6 +25,7 @@ struct rowset {
 
 void rowset_init(struct rowset *s, unsigned key, unsigned width); /* allocates nothing */
 void rowset_fini(struct rowset *s);
+void rowset_clear(struct rowset *s); /* removes all, keeps the memory */
 
 int64_t *rowset_find(const struct rowset *s, const int64_t *key); /* NULL: not there */
 

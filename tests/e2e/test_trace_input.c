@@ -58,7 +58,7 @@ static const struct wrong usages[] = {
     {{"trace", "--", "not-there-in-path"}, 127, "No such file"},
     {{"trace", "--", "./text"}, 126, "Permission denied"},
     {{"trace", "--", "/"}, 126, "ermission denied"},
-    {{"upload", "x"}, 69, "not built yet"},
+    {{"upload", "x"}, 2, "to which server?"},
 };
 
 static void wrong_command_lines(void **state)

@@ -51,13 +51,19 @@ class Lab:
             env.update(case.env)
         return env
 
+    def session(self, case, work):
+        """The command that makes a session in that folder."""
+        if case.needs == "nothing":
+            plant = () if case.mode == "clean" else ("--plant", case.mode)
+            return [self.gpufl, "sim", "-o", work, "--kernels", "100000", "--seed", "1", *case.options, *plant]
+        return [self.gpufl, "trace", "--no-report", "-o", work, *case.options, "--", *self.command(case)]
+
     def report(self, case):
         """The report of one traced run, as of --json."""
         work = tempfile.mkdtemp(prefix="gpufl-planted-")
         try:
-            done = subprocess.run([self.gpufl, "trace", "--no-report", "-o", work, *case.options, "--",
-                                   *self.command(case)], capture_output=True, text=True, env=self.environment(case),
-                                  timeout=300)
+            done = subprocess.run(self.session(case, work), capture_output=True, text=True,
+                                  env=self.environment(case), timeout=300)
             if done.returncode:
                 raise RuntimeError(f"exit code {done.returncode}: {done.stderr[-1000:]}")
             done = subprocess.run([self.gpufl, "report", "--json", work], capture_output=True, text=True)
@@ -91,7 +97,7 @@ def place_of(finding):
 def names(finding, at):
     """Does the finding name that line and that function, or that kernel?"""
     if isinstance(at, Kernel):
-        return finding["kernel"] == at.name
+        return re.search(rf"(^|::|\s){re.escape(at.name)}($|[<(])", finding["kernel"] or "") is not None
     place = place_of(finding)
     path, line = PLACES[at.marker]
     if not place or pathlib.Path(place[0]).name != path.name or place[1] != line:
@@ -157,18 +163,30 @@ def judge(case, report, severe, was_crowded):
 # -- results ---------------------------------------------------------------------------------
 
 
-def cell(case, rule, fired):
+class Result:
+    """What a case's last run showed: what is missed and false, rules that fired, and whether others had the processors."""
+
+    def __init__(self, case, misses, wrong, fired, disturbed):
+        self.case, self.misses, self.wrong, self.fired, self.disturbed = case, misses, wrong, fired, disturbed
+
+
+def cell(result, rule):
+    """A rule's word in the table: noise is true of the program, busy of the machine."""
+    case = result.case
     if rule in case.must:
-        return "found" if rule in fired else "**missed**"
-    return "" if rule not in fired else "noise" if rule in (*case.noise, *case.crowded) else "**false**"
+        missed = rule not in result.fired or any(text.startswith(f"{rule} ") for text in result.misses)
+        return "**missed**" if missed else "found"
+    if rule not in result.fired:
+        return ""
+    return "noise" if rule in case.noise else "busy" if rule in case.crowded and result.disturbed else "**false**"
 
 
 def write_results(path, results):
     """A table of programs x rules, in Markdown; rules that nothing expects and nothing fired stand below it."""
-    shown = [r for r in RULES if any(r in c.must or r in fired for c, fired in results)]
+    shown = [r for r in RULES if any(r in result.case.must or r in result.fired for result in results)]
     rows = ["| program | " + " | ".join(f"`{r}`" for r in shown) + " |", "|---" * (len(shown) + 1) + "|"]
-    for c, fired in results:
-        rows.append(f"| {c.name} | " + " | ".join(cell(c, r, fired) for r in shown) + " |")
+    for result in results:
+        rows.append(f"| {result.case.name} | " + " | ".join(cell(result, r) for r in shown) + " |")
     silent = [r for r in RULES if r not in shown]
     if silent:
         rows.append("\nSilent in all of them: " + ", ".join(f"`{r}`" for r in silent) + ".")
@@ -190,21 +208,21 @@ def crowded():
 
 
 def run_case(lab, case, keep):
-    """(misses, false positives, rules that fired). What is wrong counts at once, but for a run that others disturbed:
+    """The case's Result. What is wrong counts at once, but for a run that others disturbed:
     that one is repeated."""
     for attempt in range(1, ATTEMPTS + 1):
         was_crowded = crowded()
         try:
             report = lab.report(case)
         except Exception as error:  # a program that breaks shows nothing
-            return [f"{type(error).__name__}: {error}"], [], set()
+            return Result(case, [f"{type(error).__name__}: {error}"], [], set(), False)
         disturbed = was_crowded()
         misses, wrong, fired = judge(case, report, lab.fake is not None, disturbed)
         if keep and (misses or wrong):
             keep.mkdir(parents=True, exist_ok=True)
             (keep / f"{case.name.replace(' ', '_')}.json").write_text(json.dumps(report, indent=1))
         if not (misses or wrong) or attempt == ATTEMPTS or not disturbed:
-            return misses, wrong, fired
+            return Result(case, misses, wrong, fired, disturbed)
         print(f"again {case.name}: the machine was busy: {'; '.join(misses + wrong)}", flush=True)
 
 
@@ -227,9 +245,10 @@ def main():
             skipped += 1
             print(f"skip  {case.name}: {why}", flush=True)
             continue
-        misses, wrong, fired = run_case(lab, case, args.keep)
+        result = run_case(lab, case, args.keep)
+        misses, wrong, fired = result.misses, result.wrong, result.fired
         missed, false = missed + len(misses), false + len(wrong)
-        results.append((case, fired))
+        results.append(result)
         print(f"{'FAIL' if misses or wrong else 'ok  '}  {case.name}: {', '.join(sorted(fired)) or 'nothing'}")
         print("".join(f"      missed: {text}\n" for text in misses) +
               "".join(f"      false: {text}\n" for text in wrong), end="", flush=True)

@@ -25,7 +25,7 @@ class At:
 
 
 class Kernel:
-    """The kernel that a finding has to name."""
+    """The kernel that a finding has to name, whole or the part without template arguments."""
     severities = ()
 
     def __init__(self, name):
@@ -44,7 +44,7 @@ class Case:
         self.crowded = crowded  # more of them, but only where others took its processors: run.py asks the kernel
         self.scopes = scopes or {}  # {scope: kernels of its own, None: some}; "": outside all
         self.options, self.env = options, env or {}  # of gpufl trace; of the fake libraries
-        self.needs = needs  # driver, python, torch or fake
+        self.needs = needs  # driver, python, torch, fake or nothing: the simulated GPU
 
 
 # PyTorch loads libraries and code when it needs them first, and its libraries' matrix kernels have few
@@ -64,6 +64,15 @@ def moved_sync(program, marker, after, function, needs="driver"):
     return [Case(program, "fault", {"sync_line": in_loop, "sync_loop": in_loop}, [At(after, function)], noise,
                  needs=needs),
             Case(program, "clean", {"sync_line": At(after, function)}, (), noise, needs=needs)]
+
+
+# What `gpufl sim`'s training loop has by itself; some of it comes and goes with the machine's load.
+SIMULATED = ("sync_line", "sync_loop", "occupancy", "idle_cause", "throttle_power")
+
+
+def simulated(fault, rule, kernel):
+    """A fault inside a kernel, which only samples and counted instructions show: `gpufl sim` plants it."""
+    return Case("sim", fault, {rule: Kernel(kernel)}, noise=SIMULATED, options=("--engine", "Deep"), needs="nothing")
 
 
 LAUNCH_STACKS = ("--stacks", "launch")
@@ -129,6 +138,12 @@ CASES = [
     Case("scopes", "fault", {"sync_line": At("scopes-end", "train_epoch")},
          scopes={"forward_pass": 60, "backward_pass": 0, "optimizer_step": 20, "": 40}),
 
+    simulated("stall", "stall", "flash_backward_dq_kernel"),
+    simulated("divergence", "divergence", "fused_dropout_kernel"),
+    simulated("uncoalesced", "uncoalesced", "scatter_add_kernel"),
+    simulated("conflicts", "bank_conflicts", "transpose_kernel"),
+    Case("sim", "clean", {}, noise=SIMULATED, options=("--engine", "Deep"), needs="nothing"),
+
     *moved_sync("sync_loop.py", "py-sync-in-loop", "py-sync-hoisted", "train", "python"),
     *hidden_sync("sync_helper.py", "py-sync-in-helper", "Meter.update", "python"),
     *hidden_sync("sync_thread.py", "py-sync-in-thread", "<lambda>", "python"),
@@ -137,8 +152,9 @@ CASES = [
     *moved_sync("torch_cpu.py", "torch-cpu-in-loop", "torch-cpu-hoisted", "predict", "torch"),
     *hidden_sync("torch_helper.py", "torch-sync-in-helper", "Timer.__exit__", "torch"),
     *moved_sync("torch_thread.py", "torch-sync-in-thread", "torch-sync-after-thread", "load", "torch"),
-    Case("torch_scopes.py", "clean", {"sync_line": At("torch-scopes-end", "<module>")}, (), NOISE["torch"],
-         needs="torch",
+    # Eager PyTorch with short kernels: now and then the host is the slower one.
+    Case("torch_scopes.py", "clean", {"sync_line": At("torch-scopes-end", "<module>")}, (),
+         (*NOISE["torch"], *HOST_BOUND), needs="torch",
          scopes={"forward_pass": None, "loss": None, "backward_pass": None, "optimizer_step": None}),
 ]
 

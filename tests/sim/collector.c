@@ -4,11 +4,13 @@
 #include "base/intern.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct trace_config collector_config = {
     .engines = ENGINE_TRACE,
     .synchronization = true,
+    .waits = true,
     .external_correlation = true,
     .memory = true,
     .buffer_bytes = 1 << 20,
@@ -47,6 +49,31 @@ static bool in_scope(struct sink *s)
 static void mix(struct collector *c, const void *data, size_t n)
 {
     c->hash = (c->hash ^ intern_hash(data, n)) * 0x9e3779b97f4a7c15ull;
+}
+
+static uint32_t on_stack(struct sink *s)
+{
+    (void)s;
+    return 0;
+}
+
+/* The line of the innermost function is the stack's id. */
+static uint32_t on_told(struct sink *s, const struct sink_frame *frames, unsigned depth)
+{
+    struct collector *c = of(s);
+    char *at = c->told, *end = at + sizeof c->told;
+    for (unsigned i = 0; i < depth && at < end; i++)
+        at += snprintf(at, (size_t)(end - at), "%s%s", i ? "|" : "", frames[i].function);
+    return (uint32_t)frames[depth - 1].line;
+}
+
+static void on_wait(struct sink *s, const struct wait *w)
+{
+    struct collector *c = of(s);
+    add(&c->waits[w->call], 1);
+    add(&c->untold, !w->stack);
+    if (w->call != WAIT_STREAM_EVENT)
+        atomic_fetch_add(&c->waited, w->duration);
 }
 
 static uint32_t on_name(struct sink *s, const char *text)
@@ -111,6 +138,9 @@ static void on_wake(struct sink *s)
 static const struct sink_ops sink_ops = {
     .launch = on_launch,
     .in_scope = in_scope,
+    .stack = on_stack,
+    .told = on_told,
+    .wait = on_wait,
     .name = on_name,
     .device = on_device,
     .stream = on_stream,

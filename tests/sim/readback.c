@@ -232,7 +232,8 @@ struct feeding {
 static void feed(void *arg, char *line, size_t len)
 {
     struct feeding *f = arg;
-    const struct wire_visitor v = {f->r, on_header, on_name, on_batch};
+    const struct wire_visitor v = {
+        .arg = f->r, .header = on_header, .name = on_name, .batch = on_batch};
     must(decoder_feed(f->decoder, line, len, &v) == 0, "decoder_feed");
 }
 

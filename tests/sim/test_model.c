@@ -76,6 +76,14 @@ static void totals_agree(void **state)
     assert_int_equal(c.rows[RECORD_sync], sum(t.syncs, SIM_WAIT_KINDS));
     assert_int_equal(c.rows[RECORD_alloc], t.allocs.count + t.frees.count);
     assert_int_equal(c.rows[RECORD_overhead], t.overhead.count);
+    int64_t waited = 0;
+    for (int k = 1; k < SIM_WAIT_KINDS; k++) {
+        assert_int_equal(c.waits[k], t.syncs[k].count);
+        waited += k == SIM_WAIT_STREAM_EVENT ? 0 : t.syncs[k].ns;
+    }
+    assert_int_equal(c.waited, waited);
+    assert_int_equal(c.untold, 0);
+    assert_string_equal(c.told, "main");
     assert_true(t.copies[SIM_PTOP].count > 0 && t.copies[SIM_DTOD].count > 0);
     for (int i = 0; i < LOSS_COUNT; i++)
         assert_int_equal(c.lost[i], 0);

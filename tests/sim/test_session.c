@@ -137,6 +137,17 @@ static json_int_t injected(const struct run *r, const char *error)
     return n ? json_integer_value(n) : 0;
 }
 
+/* Every synchronization is a wait of the program, too. */
+static void waits_are_told(const struct run *r)
+{
+    uint64_t syncs = 0;
+    for (size_t k = 0; k < sizeof r->found.syncs / sizeof *r->found.syncs; k++)
+        syncs += r->found.syncs[k].count;
+    assert_int_equal(r->found.rows[RECORD_wait], syncs);
+    assert_int_equal(r->found.ledger.waits_recorded, syncs);
+    assert_int_equal(r->found.ledger.waits_lost, 0);
+}
+
 /* Launched, recorded, written and lost reconcile. */
 static void ledger_closes(const struct run *r)
 {
@@ -183,6 +194,7 @@ static void session_is_what_was_said(const struct run *r)
     same_work(json_object_get(said, "fills"), &r->found.fills);
     same_work(json_object_get(said, "overhead"), &r->found.overhead);
     same_scopes(json_object_get(said, "scopes"), &r->found);
+    waits_are_told(r);
     ledger_closes(r);
 }
 
@@ -237,6 +249,53 @@ static void optional_records(void **state)
     assert_int_equal(r.found.rows[RECORD_graph_launch], 0);
     same_kernels(json_object_get(r.said, "kernels"), &r.found);
     run_close(&r);
+}
+
+/* The line of a function in the report's list of lines that wait; NULL: none. */
+static const json_t *line_of(const json_t *report, const char *function)
+{
+    const json_t *lines =
+        json_object_get(json_object_get(report, "synchronization_lines"), "lines");
+    size_t i;
+    json_t *line;
+    json_array_foreach(lines, i, line)
+    {
+        const char *name = json_string_value(json_object_get(line, "function"));
+        if (name && !strcmp(name, function) && json_is_true(json_object_get(line, "blocks_host")))
+            return line;
+    }
+    return NULL;
+}
+
+/* The simulated program's lines wait, and the report says which: with all records, and with
+ * engine Sync alone. */
+static void lines_that_wait(void **state)
+{
+    (void)state;
+    for (int sync = 0; sync < 2; sync++) {
+        struct run r;
+        char path[TEXT];
+        json_error_t e;
+        run_open(&r, "", sync ? "--kernels 30000 --engine Sync" : "--kernels 30000");
+        assert_int_equal(shell("\"$GPUFL_BINARY_DIR\"/bin/gpufl report --json %s >%s/report.json",
+                               json_string_value(json_object_get(r.said, "directory")), r.dir),
+                         0);
+        snprintf(path, sizeof path, "%s/report.json", r.dir);
+        json_t *report = json_load_file(path, 0, &e);
+        const json_t *step = line_of(report, "train_step"), *main = line_of(report, "main");
+        assert_non_null(step);
+        assert_non_null(main);
+        assert_string_equal(json_string_value(json_object_get(step, "file")),
+                            "/simulated/train.py");
+        assert_true(number(step, "calls") > 10);
+        assert_int_equal(number(main, "calls"), 1);
+        assert_int_equal(r.found.rows[RECORD_kernel] == 0, sync);
+        const json_t *first = json_array_get(json_object_get(report, "insights"), 0);
+        assert_string_equal(json_string_value(json_object_get(first, "category")),
+                            "SYNCHRONIZATION");
+        json_decref(report);
+        run_close(&r);
+    }
 }
 
 /* Every fourth device answers other metrics: unknown cells are null, never 0. */
@@ -314,6 +373,7 @@ int main(void)
         cmocka_unit_test(bad_input),
         cmocka_unit_test(sessions_agree),
         cmocka_unit_test(optional_records),
+        cmocka_unit_test(lines_that_wait),
         cmocka_unit_test(unknown_metrics_are_null),
         cmocka_unit_test(seed_makes_the_bytes),
         cmocka_unit_test(refusals_are_recorded),

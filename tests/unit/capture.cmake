@@ -12,6 +12,7 @@ gpufl_test(options DEPS capture)
 gpufl_test(joins DEPS capture)
 gpufl_test(inherit DEPS capture)
 gpufl_test(stacking DEPS capture SOURCES parts.c)
+gpufl_test(folders DEPS capture)
 gpufl_test(occupancy DEPS capture)
 find_path(GPUFL_CUDA_OCCUPANCY cuda_occupancy.h
   HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include /usr/local/cuda/include)
@@ -27,6 +28,7 @@ set_tests_properties(unit.scopes-million PROPERTIES TIMEOUT 600 LABELS long)
 gpufl_test(sink DEPS capture SOURCES session_log.c parts.c)
 gpufl_test(ends DEPS capture SOURCES session_log.c parts.c)
 gpufl_test(sampling DEPS capture SOURCES session_log.c parts.c)
+gpufl_test(upload DEPS capture)
 
 # libgpufl.so as a file, and the C++ header with each compiler and standard.
 find_package(Python3 COMPONENTS Interpreter)

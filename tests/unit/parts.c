@@ -120,7 +120,8 @@ static int64_t read_part(struct parts *p, const char *path, const char *channel,
     *r = (struct reading){.p = p, .channel = channel, .number = number, .offset = offset};
     for (int t = 0; t < TABLES; t++)
         must((r->defined[t] = calloc(1, DENSE_MAX)) != NULL);
-    const struct wire_visitor v = {r, on_header, on_name, on_batch};
+    const struct wire_visitor v = {
+        .arg = r, .header = on_header, .name = on_name, .batch = on_batch};
     char *line;
     size_t len;
     bool complete;

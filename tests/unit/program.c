@@ -176,7 +176,8 @@ static unsigned rank_of(const char *text, unsigned number, unsigned seed)
 
 void program_read_shuffled(struct program *p, struct model *m, unsigned seed)
 {
-    struct wire_visitor v = {m, take_header, take_name, take_batch};
+    struct wire_visitor v = {
+        .arg = m, .header = take_header, .name = take_name, .batch = take_batch};
     char *copy = strdup(buf_cstr(&p->log.lines)), *at = copy;
     size_t count = 0, cap = 1;
     for (const char *c = copy; *c; c++)

@@ -83,7 +83,7 @@ static void read_reason(const char *dir, struct session_log *out)
     static struct ending e;
     struct decoder *d;
     struct lines *l;
-    const struct wire_visitor v = {&e, NULL, on_name, on_batch};
+    const struct wire_visitor v = {.arg = &e, .name = on_name, .batch = on_batch};
     e = (struct ending){.log = out};
     snprintf(path, sizeof path, "%s/system.log", dir);
     if (lines_open(&l, path, WIRE_MAX_LINE, NULL))

@@ -37,6 +37,8 @@ symbol_program(cc-split4 ${cc} cases.cc -O2 -g -gdwarf-4 -gsplit-dwarf)
 symbol_program(cc-no-id ${cc} cases.cc -O2 -g -Wl,--build-id=none)
 symbol_program(cc-relative4 ${cc} cases.cc -O2 -g -gdwarf-4)
 symbol_program(cc-relative5 ${cc} cases.cc -O2 -g -gdwarf-5)
+symbol_program(cc-cwd4 ${cc} cases.cc -O2 -g -gdwarf-4 -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=/proc/self/cwd)
+symbol_program(cc-cwd5 ${cc} cases.cc -O2 -g -gdwarf-5 -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=/proc/self/cwd)
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS -flto)
 check_cxx_source_compiles("int main() { return 0; }" GPUFL_LTO_WORKS) # not every gcc has its plugin
@@ -73,6 +75,20 @@ foreach(name cc-link cc-no-id-link)
     DEPENDS ${symbol_dir}/${from} ${symbol_dir}/${debug} WORKING_DIRECTORY ${symbol_dir} VERBATIM)
   list(APPEND symbol_programs ${symbol_dir}/${name})
 endforeach()
+
+# Stripped, with the small symbol table that some distributions leave: all but what is exported.
+find_program(symbol_xz xz REQUIRED)
+add_custom_command(OUTPUT ${symbol_dir}/cc-small
+  COMMAND ${symbol_objcopy} --only-keep-debug --strip-debug cc5 cc-small.symbols
+  COMMAND ${symbol_xz} -f -k --check=crc32 cc-small.symbols
+  COMMAND ${symbol_objcopy} --strip-all --add-section .gnu_debugdata=cc-small.symbols.xz cc5 cc-small
+  DEPENDS ${symbol_dir}/cc5 WORKING_DIRECTORY ${symbol_dir} VERBATIM)
+list(APPEND symbol_programs ${symbol_dir}/cc-small)
+# Debug sections packed with zstd, where the assembler and linker of this machine can.
+execute_process(COMMAND ${symbol_objcopy} --help OUTPUT_VARIABLE symbol_help)
+if(symbol_help MATCHES "zstd")
+  symbol_copy(cc-zstd cc5 --compress-debug-sections=zstd)
+endif()
 add_custom_target(unit-symbol-programs DEPENDS ${symbol_programs})
 
 gpufl_test(symbolizer DEPS symbol)

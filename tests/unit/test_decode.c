@@ -55,6 +55,15 @@ static int see_batch(void *arg, const struct wire_batch *b)
     return s->result;
 }
 
+static int see_unknown(void *arg, const char *line, size_t len)
+{
+    struct seen *s = arg;
+    buf_str(&s->text, "unknown ");
+    buf_put(&s->text, line, len);
+    buf_char(&s->text, ';');
+    return s->result;
+}
+
 static struct seen seen_new(void)
 {
     struct seen s = {0};
@@ -139,6 +148,35 @@ static void test_unknown_is_passed_over(void **state)
     assert_int_equal(decoder_stats(d)->unknown_columns, 2);
     assert_int_equal(decoder_stats(d)->unknown_records, 3);
     assert_int_equal(decoder_stats(d)->damaged, 0);
+    decoder_close(d);
+    buf_fini(&s.text);
+}
+
+/* Sound lines of which nothing is taken come out as they stand; damaged ones do not. */
+static void test_unknown_is_handed_over(void **state)
+{
+    (void)state;
+    struct decoder *d;
+    struct seen s = seen_new();
+    struct wire_visitor v = visitor_of(&s);
+    static const char *const lines[] = {
+        " {\"type\":\"later\",\"a\":[1, 2]} ",          "{\"type\":\"later\",", "{\"a\":1}",
+        "{\"type\":\"run_end\",\"session_id\":\"s\"}", /* the public client's, with no place here */
+        "{\"type\":\"kernel\",\"rows\":1,\"start\":7}",
+    };
+    v.unknown = see_unknown;
+    assert_int_equal(decoder_open(&d), 0);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_int_equal(decoder_feed(d, lines[i], strlen(lines[i]), &v), 0);
+    assert_string_equal(buf_cstr(&s.text), "unknown  {\"type\":\"later\",\"a\":[1, 2]} ;"
+                                           "unknown {\"a\":1};"
+                                           "unknown {\"type\":\"run_end\",\"session_id\":\"s\"};"
+                                           "kernel start=7;");
+    assert_int_equal(decoder_stats(d)->unknown_records, 2);
+    assert_int_equal(decoder_stats(d)->foreign_unmapped, 1);
+    s.result = 77;
+    assert_int_equal(decoder_feed(d, lines[0], strlen(lines[0]), &v), 77);
+    assert_int_equal(decoder_feed(d, lines[3], strlen(lines[3]), &v), 77);
     decoder_close(d);
     buf_fini(&s.text);
 }
@@ -517,11 +555,17 @@ static void test_row_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),        cmocka_unit_test(test_unknown_is_passed_over),
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_header_and_names),
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_every_truncation_is_damage),
-        cmocka_unit_test(test_mutations),     cmocka_unit_test(test_visitor_stops),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_row_limit),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_unknown_is_passed_over),
+        cmocka_unit_test(test_unknown_is_handed_over),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_header_and_names),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_every_truncation_is_damage),
+        cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_visitor_stops),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_row_limit),
     };
     return cmocka_run_group_tests_name("decode", tests, NULL, NULL);
 }

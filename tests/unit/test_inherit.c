@@ -70,6 +70,24 @@ static void the_innermost_at_that_moment(void **state)
     assert_int_equal(h.several, 0);
 }
 
+/* Every launch is looked for in all histories: threads without scopes leave none. */
+static void threads_without_scopes_cost_nothing(void **state)
+{
+    (void)state;
+    for (int32_t i = 0; i < 1000; i++) {
+        inherit_thread(&h, 100 + i, 0);
+        launch(100 + i, 50, (uint32_t)i + 1);
+        assert_true(h.history_count <= 2);
+        if (i == 500) {
+            inherit_thread(&h, MAIN, 0);
+            inherit_change(&h, 40, 7);
+        }
+    }
+    inherit_resolve(&h, &joins);
+    for (uint32_t i = 1; i <= 1000; i++)
+        assert_int_equal(scope_of(i), 7);
+}
+
 static void what_was_open_before_the_round(void **state)
 {
     (void)state;
@@ -194,6 +212,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(the_innermost_at_that_moment),
+        T(threads_without_scopes_cost_nothing),
         T(what_was_open_before_the_round),
         T(nobody_can_tell_between_two),
         T(not_from_itself),

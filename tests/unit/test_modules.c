@@ -101,8 +101,9 @@ static void test_build_ids(void **state)
         {"./stack-one.so", "0102030405060708090a0b0c0d0e0f1011121314"},
         {"./stack-two.so", "2202030405060708090a0b0c0d0e0f1011121314"},
         {"./stack-none.so", ""},
+        {"./stack-long.so", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
     };
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         void *call, *handle = open_library(rows[i].file, &call);
         const struct module *m = module_at(call);
         assert_non_null(m);

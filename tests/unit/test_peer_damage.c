@@ -29,6 +29,20 @@ static const char *const kinds[] = {
     BATCH("synchronization_event_batch",
           "\"base_time_ns\":0,\"rows\":[[1,2,3,4,0,6,7,1],[1,2,4,0,0,6,7,2]]"),
     "{\"type\":\"kernel_detail\",\"corr_id\":5,\"stack_trace\":\"main|f (a.py:9)|h\"}",
+    "{\"type\":\"dictionary_update\",\"session_id\":\"s\",\"function_dict\":{\"1\":\"f@/a.cu\"},"
+    "\"func_symbol_dict\":{\"1\":\"_Z1fv\"},\"metric_dict\":{\"1\":\"stalled_wait\"},"
+    "\"source_file_dict\":{\"1\":\"/a.cu\"}}",
+    BATCH("profile_sample_batch",
+          "\"base_time_ns\":9,\"rows\":[[0,0,0,1,16,1,40,9,0,1,1,3],[0,0,0,1,16,1,9,0,1,1,1,3]]"),
+    BATCH("pm_sample_batch", "\"base_time_ns\":9,\"rows\":[[0,1,0,1,-12.5e+3,1]]"),
+    "{\"type\":\"cubin_disassembly\",\"cubin_crc\":7,\"function_name\":\"_Z1fv\",\"entries\":"
+    "[{\"pc\":0,\"sass\":\"NOP ;\",\"count\":2},{\"pc\":32,\"sass\":\"EXIT ;\"}]}",
+    "{\"type\":\"source_file_content\",\"source_file_id\":1,\"lines\":[\"a\",\"\",\"b\"]}",
+    "{\"type\":\"sass_config\",\"ts_ns\":3,\"device_id\":0,\"configured_metrics\":[\"m\"]}",
+    "{\"type\":\"pm_sampling_config\",\"ts_ns\":3,\"interval_us\":100,\"metrics\":[\"m\"]}",
+    "{\"type\":\"perf_metric_event\",\"name\":\"a\",\"start_ns\":1,\"end_ns\":2,"
+    "\"sm_throughput_pct\":30.0000}",
+    "{\"type\":\"kernel_perf_metric_event\",\"launch_ordinal\":1,\"shared_wavefronts\":10}",
     "{\"type\":\"shutdown\",\"ts_ns\":9}",
 };
 

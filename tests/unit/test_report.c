@@ -359,10 +359,11 @@ static void test_their_stacks(void **state)
     make_log_text(&l, "{\"type\":\"job_start\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"theirs\","
                       "\"ts_ns\":1000,\"gpu_static_devices\":[{\"id\":0,\"name\":\"g\"}]}\n"
                       "{\"type\":\"dictionary_update\",\"session_id\":\"theirs\","
-                      "\"function_dict\":{\"1\":\"main|toy::step(float*)|cudaDeviceSynchronize\","
+                      "\"kernel_dict\":{\"5\":\"tiny\"},\"function_dict\":{\"1\":\"main|toy::step("
+                      "float*)|cudaDeviceSynchronize\","
                       "\"2\":\"main|run (train.py:90)\"}}\n"
                       "{\"type\":\"kernel_event_batch\",\"session_id\":\"theirs\","
-                      "\"base_time_ns\":1000,\"rows\":[[0,0,7,9,1000,0,0,0,0,0]");
+                      "\"base_time_ns\":1000,\"rows\":[[0,5,7,9,1000,0,0,0,0,0]");
     for (int i = 0; i < STEPS * KERNELS; i++) {
         snprintf(row, sizeof row, ",[%d,0,7,20000,%d,0,0,0,0,0]",
                  i / KERNELS * 1000000 + i % KERNELS * 30000, i / KERNELS * 10 + i % KERNELS + 1);
@@ -380,6 +381,8 @@ static void test_their_stacks(void **state)
     char *text = report_ok(tmpdir_path("theirs"), GPUFL_REPORT_TEXT, 120, false);
     assert_non_null(
         strstr(text, "In-loop sync × 20 — likely blocking GPU pipelining at toy::step()"));
+    assert_non_null(strstr(
+        text, "  1 kernel below 0.1 % of the run is not judged by occupancy and local memory.\n"));
     assert_non_null(strstr(text, "\nSynchronization by line\n"));
     assert_non_null(strstr(text, "train.py:90  run()\n"));
     free(text);

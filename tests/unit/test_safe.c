@@ -27,6 +27,9 @@ static void test_every_length_and_alignment(void **state)
         from[i] = (char)(i * 7 + 1);
     for (size_t at = 0; at < 9; at++)
         for (size_t n = 0; n <= 40; n++) {
+            uint64_t word = 0;
+            assert_true(safe_word(&word, from + at));
+            assert_memory_equal(&word, from + at, sizeof word);
             memset(to, 0, sizeof to);
             assert_true(safe_read(to + at, from + at, n));
             assert_memory_equal(to + at, from + at, n);
@@ -53,6 +56,13 @@ static void test_nowhere(void **state)
     }
     assert_false(safe_read(to, to, SIZE_MAX)); /* wraps */
     assert_true(safe_read(to, to, 1));
+    uint64_t word;
+    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++) {
+        assert_false(safe_there((const void *)nowhere[i]));
+        assert_false(safe_word(&word, (const void *)nowhere[i]));
+    }
+    assert_true(safe_there(to));
+    assert_true(safe_there((const void *)((uintptr_t)to & ~(uintptr_t)4095)));
     for (int bit = 60; bit < 64; bit++) /* no address, but nearly that of a page just seen */
         assert_false(safe_read(to, (const void *)((uintptr_t)to | (uintptr_t)1 << bit), 1));
     assert_int_equal(errno, 77);

@@ -14,9 +14,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <cmocka.h>
 
@@ -261,6 +263,93 @@ static void test_deeper_than_a_stack_is_kept(void **state)
     assert_ptr_equal(stack_of(shape_deep, 3001), s); /* the same innermost frames */
 }
 
+#if defined(__x86_64__)
+/* What compilers at run time make: code without a frame pointer, and its table, told to libgcc. */
+static const unsigned char generated[] = {
+    0x48, 0x83, 0xec, 0x38, /* sub rsp, 56 */
+    0x48, 0x89, 0xf8,       /* mov rax, rdi */
+    0x48, 0x89, 0xf7,       /* mov rdi, rsi */
+    0xff, 0xd0,             /* call rax */
+    0x48, 0x83, 0xc4, 0x38, /* add rsp, 56 */
+    0xc3,                   /* ret */
+};
+
+struct __attribute__((packed)) generated_table {
+    uint32_t cie_length, cie_id;
+    unsigned char cie[16];
+    uint32_t fde_length, fde_back;
+    uint64_t begin, bytes;
+    unsigned char fde[8];
+    uint32_t end;
+};
+
+extern void __register_frame(void *);
+extern void __deregister_frame(void *);
+
+struct registered {
+    void (*code)(void (*)(void *), void *);
+    uint32_t id;
+    size_t libgcc; /* frames that libgcc sees */
+};
+
+static _Unwind_Reason_Code count_frame(struct _Unwind_Context *context, void *arg)
+{
+    (void)context;
+    ++*(size_t *)arg;
+    return _URC_NO_REASON;
+}
+
+static void capture_registered(void *arg)
+{
+    struct registered *r = arg;
+    _Unwind_Backtrace(count_frame, &r->libgcc);
+    capture(&r->id);
+    __asm__ volatile("" ::: "memory"); /* no tail call */
+}
+
+static __attribute__((optimize("no-omit-frame-pointer"))) void call_registered(void *arg)
+{
+    struct registered *r = arg;
+    r->code(capture_registered, r);
+    __asm__ volatile("" ::: "memory");
+}
+
+/* libgcc's list of such tables has a lock and may be read by libgcc alone: the stack ends at the
+ * generated code, and says so. */
+static void test_registered_code_ends_the_stack(void **state)
+{
+    (void)state;
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    memcpy(page, generated, sizeof generated);
+    assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+    static struct generated_table t = {
+        .cie_length = 20,
+        /* Version 1, "zR", 1, -8, rip, absolute pointers; CFA rsp + 8, rip at CFA - 8. */
+        .cie = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1, 0, 0},
+        .fde_length = 28,
+        .fde_back = 28,
+        .bytes = sizeof generated,
+        .fde = {0, 0x44, 0x0e, 64, 0x4c, 0x0e, 8, 0}, /* CFA rsp + 64 from 4 on, + 8 from 16 on */
+    };
+    t.begin = (uintptr_t)page;
+    struct registered r = {.code = (void (*)(void (*)(void *), void *))page};
+    __register_frame(&t);
+    shape_keeps_fp(call_registered, &r, 1);
+    __deregister_frame(&t);
+    const struct stack *s = stacks_get(r.id);
+    assert_non_null(s);
+    assert_int_equal(s->depth, 3);
+    assert_true(in_function(&s->places[0], (void *)capture_registered));
+    assert_int_equal(s->places[1].kind, STACK_NATIVE);
+    assert_null(s->places[1].module);
+    assert_in_range(s->places[1].offset, (uintptr_t)page, (uintptr_t)page + sizeof generated);
+    assert_true(is_mark(&s->places[2], "<truncated>"));
+    assert_true(r.libgcc > 5); /* the table was right */
+    munmap(page, 4096);
+}
+#endif
+
 enum { THREADS = 8, PATHS = 400 };
 
 struct worker {
@@ -425,6 +514,9 @@ int main(void)
         cmocka_unit_test(test_a_thread_of_the_driver),
         cmocka_unit_test(test_libraries_at_the_same_place),
         cmocka_unit_test(test_deeper_than_a_stack_is_kept),
+#if defined(__x86_64__)
+        cmocka_unit_test(test_registered_code_ends_the_stack),
+#endif
         cmocka_unit_test(test_threads_agree_on_ids),
         cmocka_unit_test(test_memory_grows_with_sites_only),
         cmocka_unit_test(test_a_signal_in_the_middle),

@@ -1,12 +1,14 @@
 /* test_stacking.c - captured stacks as rows: a tree of frames, each written once,
  * defined before it is used in every part. The stacks are this file's own: it takes
  * the place of stack/stack.c. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -205,6 +207,7 @@ static void wanted_where_asked_for(void **state)
 static void every_allocation_fails(void **state)
 {
     (void)state;
+    uint64_t lost = 0;
     for (int n = 0; n < 12; n++) {
         stacking_end();
         mem_fail_at(n);
@@ -213,7 +216,33 @@ static void every_allocation_fails(void **state)
         uint32_t again = stacking_row(writer, 1);
         assert_true(again != 0);
         assert_true(row == 0 || row == again);
+        struct stacking_counts counts;
+        stacking_counts(&counts);
+        assert_int_equal(counts.lost, row == 0); /* a stack without a row is one that is lost */
+        lost += counts.lost;
     }
+    assert_true(lost > 0);
+}
+
+/* Python says "train.py"; the program has been elsewhere since. */
+static void a_script_is_found_where_the_session_began(void **state)
+{
+    (void)state;
+    struct options o = {.enable_stack_trace = true};
+    char here[PATH_MAX], path[PATH_MAX];
+    assert_non_null(getcwd(here, sizeof here));
+    snprintf(path, sizeof path, "%s/train.py", dir);
+    FILE *script = fopen(path, "w");
+    assert_non_null(script);
+    assert_int_equal(fclose(script), 0);
+    assert_int_equal(intern_find(names_table(), path, strlen(path)), 0);
+    stacking_end();
+    assert_int_equal(chdir(dir), 0);
+    stacking_begin(&o, GPUFL_ENGINE_TRACE);
+    assert_int_equal(chdir(here), 0);
+    put_sync(1);
+    assert_int_not_equal(intern_find(names_table(), path, strlen(path)), 0);
+    assert_int_equal(unlink(path), 0);
 }
 
 int main(void)
@@ -224,6 +253,7 @@ int main(void)
         T(every_part_has_what_it_uses),
         T(wanted_where_asked_for),
         T(every_allocation_fails),
+        T(a_script_is_found_where_the_session_began),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -318,15 +318,71 @@ static void test_sums(void **state)
     }
 }
 
+/* Two processes that share a GPU at the same time: each tells its own idle time, and the run is
+ * idle no more than it is long. */
+static void test_together(void **state)
+{
+    struct model all, one[2];
+    struct program p;
+    int64_t ns, idle;
+    (void)state;
+    model_init(&all, names);
+    for (int i = 0; i < 2; i++) {
+        program_init(&p, i ? "b" : "a");
+        for (int k = 0; k < 10; k++) {
+            program_launch(&p, (struct program_kernel){.ns = 1000});
+            program_work(&p, 2000000);
+        }
+        read_program(&p, &one[i], 0);
+        assert_int_equal(model_merge(&all, &one[i]), 0);
+    }
+    assert_int_equal(model_settle(&all), 0);
+    assert_int_equal(sum_idle_total(&all, sums, &ns), 1);
+    sum_idle_total(&one[0], sums, &idle);
+    assert_int_equal(ns, 2 * idle);
+    assert_int_equal(sum_idle_of_run(&all, ns), idle);
+    assert_true(idle < sum_facts_duration(&all));
+    model_fini(&all);
+    model_fini(&one[0]);
+    model_fini(&one[1]);
+}
+
+/* Kernels of one launch long ago, each after a thread's next call: without an end to the search this
+ * takes minutes. */
+static void test_far_back(void **state)
+{
+    enum { STEPS = 60000 };
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "far");
+    for (int i = 0; i < STEPS; i++) {
+        struct kernel_row k;
+        MAKE_UNKNOWN(k);
+        program_call(&p, (struct wait_row){.duration = 1000, .call = SYNC_STREAM});
+        p.now += 20000;
+        p.gpu = p.now + 1000;
+        k.start = p.now;
+        k.duration = 1000;
+        k.stream = k.correlation = 1;
+        k.thread = i % 2 ? 1 : CELL_NULL;
+        make_log_rows(&p.log, RECORD_kernel, &k, 1);
+    }
+    read_program(&p, &m, 0);
+    assert_true(sums[IDLE_QUEUED].gaps > STEPS / 2);
+    model_fini(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sync),    cmocka_unit_test(test_short_sync),
-        cmocka_unit_test(test_no_sync), cmocka_unit_test(test_calls_in_gap),
-        cmocka_unit_test(test_watcher), cmocka_unit_test(test_two_threads),
-        cmocka_unit_test(test_queued),  cmocka_unit_test(test_back_to_back),
-        cmocka_unit_test(test_bounded), cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_sync),     cmocka_unit_test(test_short_sync),
+        cmocka_unit_test(test_no_sync),  cmocka_unit_test(test_calls_in_gap),
+        cmocka_unit_test(test_watcher),  cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_queued),   cmocka_unit_test(test_back_to_back),
+        cmocka_unit_test(test_bounded),  cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_sums),     cmocka_unit_test(test_together),
+        cmocka_unit_test(test_far_back),
     };
     return cmocka_run_group_tests(tests, open_names, close_names);
 }

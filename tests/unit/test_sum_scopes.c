@@ -289,7 +289,7 @@ static void test_deep(void **state)
     assert_int_equal(m->scopes.live, LEVELS + 1);
     assert_int_equal(m->scopes.nodes[0].all.gpu, 7);
     struct scope_view v;
-    assert_int_equal(scope_view_open(&v, &m->scopes, 3), 0);
+    assert_int_equal(scope_view_open(&v, m, 3), 0);
     assert_int_equal(v.all, LEVELS);
     assert_int_equal(v.count, 3);
     assert_int_equal(m->scopes.nodes[v.nodes[2]].depth, 2);

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -208,10 +210,38 @@ static void test_lines(void **state)
         print_message("         %s\n", names[i]);
         check_program(names[i]);
     }
-    static const char *const some[] = {"cc-clang", "cc-lto"}; /* what this machine can build */
+    static const char *const some[] = {"cc-clang", "cc-lto",
+                                       "cc-zstd"}; /* what this machine can build */
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         if (file_exists(program(some[i])))
             check_program(some[i]);
+}
+
+/* A compiler's folder that is another one in every process: no file of ours is meant, least of all
+ * one that is there. */
+static void test_another_process_folder(void **state)
+{
+    static const char *const names[] = {"cc-cwd4", "cc-cwd5"};
+    char here[PATH_MAX];
+    (void)state;
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(getenv("GPUFL_SOURCE_DIR")), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct symbol_level *levels;
+        struct calls calls;
+        struct symbolizer *s;
+        struct elf_file f;
+        size_t count;
+        struct symbol_module m = module_of(program(names[i]), &f);
+        run(program(names[i]), &calls);
+        assert_int_equal(symbolizer_open(&s, tmpdir), 0);
+        assert_int_equal(symbolizer_find(s, &m, address_of(&calls, "unnamed"), &levels, &count), 0);
+        assert_int_equal(levels[0].status, SYMBOL_LINE);
+        assert_string_equal(levels[0].file, "tests/symbol/cases.cc");
+        symbolizer_close(s);
+        elf_file_close(&f);
+    }
+    assert_int_equal(chdir(here), 0);
 }
 
 /* ---- files that are not what they were -------------------------------------------------- */
@@ -257,6 +287,31 @@ static void test_stripped(void **state)
     assert_int_equal(l.status, SYMBOL_FUNCTION);
     assert_string_equal(l.function, "_ZN5train4Step3runEi");
     assert_null(l.file);
+    elf_file_close(&f);
+    symbolizer_close(s);
+}
+
+/* A stripped program that carries a small symbol table: functions that nothing exports, too. */
+static void test_small_table(void **state)
+{
+    static const char *const wanted[][2] = {{"template", "_ZN5train4Step3runEi"},
+                                            {"unnamed", "_ZN5train12_GLOBAL__N_17unnamedEv"},
+                                            {"lambda_out", "*lambda*"}};
+    struct calls calls;
+    struct symbolizer *s;
+    struct elf_file f;
+    (void)state;
+    run(program("cc-small"), &calls);
+    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
+    struct symbol_module m = module_of(program("cc-small"), &f);
+    assert_null(elf_file_section(&f, ".symtab"));
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        struct symbol_level l = look(s, &m, address_of(&calls, wanted[i][0]));
+        assert_int_equal(l.status, SYMBOL_FUNCTION);
+        if (*wanted[i][1] != '*')
+            assert_string_equal(l.function, wanted[i][1]);
+        assert_null(l.file);
+    }
     elf_file_close(&f);
     symbolizer_close(s);
 }
@@ -507,11 +562,52 @@ static void damage_program(const char *name, unsigned rounds)
 
 static void test_damage(void **state)
 {
-    static const char *const names[] = {"c5", "c4", "cc5", "cc4", "cc-types", "cc-packed", "c0"};
+    static const char *const names[] = {"c5",       "c4",        "cc5", "cc4",
+                                        "cc-types", "cc-packed", "c0",  "cc-small"};
     const char *more = getenv("GPUFL_DAMAGE_ROUNDS");
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         damage_program(names[i], more ? (unsigned)atoi(more) : 150);
+}
+
+/* A section that is no debug section and says that it unpacks to far more than there is room for:
+ * what debug sections need is all that is set aside. */
+static void test_a_note_that_unpacks_to_much(void **state)
+{
+    enum { SIZE = 64 << 20 };
+    struct calls calls;
+    struct elf_file f;
+    char *data, *plain = mem_alloc(SIZE);
+    size_t len, changed = 0;
+    uLongf packed = compressBound(SIZE);
+    Elf64_Chdr head = {.ch_type = ELFCOMPRESS_ZLIB, .ch_size = SIZE, .ch_addralign = 1};
+    (void)state;
+    run(program("cc-packed"), &calls);
+    struct symbol_module m = module_of(program("cc-packed"), &f);
+    assert_int_equal(file_read_all(program("cc-packed"), 1 << 26, &data, &len, NULL), 0);
+    char *whole = mem_alloc(len + sizeof head + packed);
+    assert_true(plain && whole);
+    memset(plain, 'x', SIZE);
+    memcpy(whole, data, len);
+    memcpy(whole + len, &head, sizeof head);
+    assert_int_equal(compress((Bytef *)whole + len + sizeof head, &packed, (Bytef *)plain, SIZE),
+                     Z_OK);
+    for (size_t i = 0; i < f.section_count; i++) {
+        Elf64_Shdr one = f.sections[i];
+        if (strcmp(elf_file_name(&f, &one), ".note.ABI-tag") != 0)
+            continue;
+        one.sh_flags |= SHF_COMPRESSED;
+        one.sh_offset = len;
+        one.sh_size = sizeof head + packed;
+        memcpy(whole + f.head.e_shoff + i * sizeof one, &one, sizeof one);
+        changed++;
+    }
+    assert_int_equal(changed, 1);
+    ask_all(tmpdir_write("note", whole, len + sizeof head + packed), &m, &calls);
+    mem_free(whole);
+    mem_free(plain);
+    mem_free(data);
+    elf_file_close(&f);
 }
 
 /* ---- speed ----------------------------------------------------------------------------- */
@@ -547,7 +643,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lines, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_another_process_folder, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_stripped, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_small_table, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_identity, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_identity_without_id, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_deleted, tmpdir_open, tmpdir_close),
@@ -555,6 +653,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_debug_link_checksum, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_many_modules, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_damage, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_a_note_that_unpacks_to_much, tmpdir_open,
+                                        tmpdir_close),
         cmocka_unit_test_setup_teardown(test_speed, tmpdir_open, tmpdir_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -516,6 +516,7 @@ static void trace_close(struct trace *t)
 }
 
 const struct trace_ops nvidia_trace = {
+    .engines = ENGINE_TRACE | ENGINE_SYNC,
     .open = trace_open,
     .start = trace_start,
     .stop = trace_stop,

@@ -256,6 +256,8 @@ static bool script(struct sim_thread *t, struct sim_trace *a, struct sim_record 
 
 void sim_activity_put(struct sim_thread *t, struct sim_trace *a, const struct sim_record *r)
 {
+    if (!(a->config.engines & ENGINE_TRACE))
+        return; /* engine Sync asks for calls only */
     if (!t->buffer) {
         a->sink->ops->lost(a->sink, LOSS_POOL, 1);
         drop(t, a, r);

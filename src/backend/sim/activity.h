@@ -10,6 +10,7 @@
 
 #include "backend/sim/drain.h"
 #include "backend/sim/machine.h"
+#include "backend/sim/profile.h"
 
 struct sim_buffer {
     struct sim_buffer *next;  /* guarded by sim_trace.lock */
@@ -40,6 +41,7 @@ struct sim_trace {
     _Atomic bool floor;
     _Atomic int64_t callback_ns; /* measured callbacks, summed, relaxed: a statistic */
     struct sim_drain drain;      /* collector only */
+    struct sim_profile profile;  /* collector only */
 };
 
 /* Of one thread: what may be on its way to the collector is twice this, and

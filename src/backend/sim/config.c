@@ -106,10 +106,35 @@ int sim_config_errors(struct sim_config *c, const char *text, struct err *e)
     return code;
 }
 
+static const char *const plants[SIM_PLANT_COUNT] = {
+#define SIM_PLANT_ROW(id, key, doc) key,
+    SIM_PLANTS(SIM_PLANT_ROW)
+#undef SIM_PLANT_ROW
+};
+
+int sim_config_plants(struct sim_config *c, const char *text, struct err *e)
+{
+    char item[TEXT_MAX];
+    while (next_item(&text, ",+", item)) {
+        int i = 0;
+        while (i < SIM_PLANT_COUNT && strcmp(item, plants[i]) != 0)
+            i++;
+        if (*item && i == SIM_PLANT_COUNT)
+            return err_set(e, GPUFL_E_INVAL,
+                           "'%s' is not a fault to plant; known are stall, divergence, "
+                           "uncoalesced, conflicts",
+                           item);
+        c->plants |= *item ? 1ll << i : 0;
+    }
+    return 0;
+}
+
 static int set_key(struct sim_config *c, const char *name, const char *value, struct err *e)
 {
     if (!strcmp(name, "errors"))
         return sim_config_errors(c, value, e);
+    if (!strcmp(name, "plant"))
+        return sim_config_plants(c, value, e);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const struct key *k = &keys[i];
         if (strcmp(name, k->name))
@@ -125,7 +150,7 @@ static int set_key(struct sim_config *c, const char *name, const char *value, st
     }
     return err_set(e, GPUFL_E_INVAL,
                    "GPUFL_SIM: '%s' is not a key; known are devices, streams, seed, rate, load, "
-                   "memory, concurrency, correlation and errors",
+                   "memory, concurrency, correlation, plant and errors",
                    name);
 }
 

@@ -32,13 +32,12 @@ void sim_drain_devices(struct sim_drain *d, struct sink *s, int n)
         device_id(d, s, i);
 }
 
-/* Numbers as CUDA gives them: context 1 of each device, streams 7, 13, 19, … */
 static uint32_t stream_id(struct sim_drain *d, struct sink *s, const struct sim_record *r)
 {
     uint32_t *id = &d->streams[r->device][r->stream + 1];
     if (!*id)
-        *id = s->ops->stream(s, device_id(d, s, r->device), 1,
-                             r->stream < 0 ? CELL_NULL : 7 + 6 * (int64_t)r->stream);
+        *id = s->ops->stream(s, device_id(d, s, r->device), SIM_CONTEXT,
+                             r->stream < 0 ? CELL_NULL : (int64_t)SIM_STREAM_NUMBER(r->stream));
     return *id;
 }
 

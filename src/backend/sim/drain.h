@@ -30,6 +30,10 @@ struct sim_record {
     uint64_t address;
 };
 
+/* Numbers as CUDA gives them: context 1 of each device, streams 7, 13, 19, … */
+#define SIM_CONTEXT          1u
+#define SIM_STREAM_NUMBER(i) (7u + 6u * (uint32_t)(i))
+
 enum { SIM_CONFIG_CACHE = 1024 };
 
 struct sim_config_slot {

@@ -319,5 +319,7 @@ void sim_tally_read(struct sim_tally *out)
         sim_tally_merge(out, &t->tally);
         out->errors[SIM_DISORDER] += t->shuffled;
     }
+    out->samples = atomic_load_explicit(&m->samples, memory_order_relaxed);
+    out->metric_rows = atomic_load_explicit(&m->metric_rows, memory_order_relaxed);
     pthread_mutex_unlock(&m->lock);
 }

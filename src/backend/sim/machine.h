@@ -49,6 +49,9 @@ struct sim_machine {
     struct sim_tally closed;           /* of threads that ended; guarded by lock */
     _Atomic int64_t now;               /* latest time of any thread */
     _Atomic uint32_t correlation;      /* next id */
+    _Atomic uint64_t samples;          /* told by the session's engines; stored by its collector,
+                                          loaded by sim_tally_read: relaxed, a statistic */
+    _Atomic uint64_t metric_rows;      /* the same */
     _Atomic(struct sim_trace *) trace; /* where records go; NULL: nobody listens.
                                           Stored by start and stop, loaded under a thread's lock */
     struct sim_device devices[SIM_DEVICES_MAX];
@@ -58,25 +61,27 @@ enum { SIM_HELD_MAX = 64 }; /* records of a thread that come late */
 
 struct sim_thread {
     struct sim_machine *machine;
-    struct sim_thread *next;   /* guarded by machine.lock */
-    pthread_mutex_t lock;      /* between this thread and the collector's flush */
-    int64_t now;               /* own thread only */
-    uint64_t random;           /* own thread only: state */
-    int64_t stretch;           /* own thread only: of kernels' usual times, SIM_STRETCH_ONE = 1 */
-    int64_t stretch_others;    /* own thread only: of everything else, likewise */
-    uint32_t external_kind;    /* own thread only */
-    uint64_t external_id;      /* own thread only */
-    int64_t event;             /* own thread only: the last event's number */
-    struct sim_buffer *buffer; /* being filled; guarded by lock */
-    unsigned outstanding;      /* buffers handed over and not drained; guarded by sim_trace.lock */
-    struct sim_record *held;   /* SIM_HELD_MAX late records; guarded by lock */
-    unsigned held_count;       /* guarded by lock */
-    uint64_t kernels_seen;     /* kernel records so far, for scripted errors; guarded by lock */
-    uint64_t buffers_seen;     /* handed over; guarded by lock */
-    uint64_t requests;         /* for a buffer, on behalf of a kernel; guarded by lock */
-    uint64_t shuffled;         /* buffers; guarded by lock */
-    uint64_t shuffle;          /* state of that random sequence; guarded by lock */
-    struct sim_tally tally;    /* own thread only */
+    struct sim_thread *next; /* guarded by machine.lock */
+    pthread_mutex_t lock;    /* between this thread and the collector's flush */
+    int64_t now;             /* own thread only */
+    uint64_t random;         /* own thread only: state */
+    int64_t stretch;         /* own thread only: of kernels' usual times, SIM_STRETCH_ONE = 1 */
+    int64_t stretch_others;  /* own thread only: of everything else, likewise */
+    uint32_t external_kind;  /* own thread only */
+    uint64_t external_id;    /* own thread only */
+    unsigned depth;          /* own thread only: functions it is in */
+    struct sink_frame frames[SIM_FRAMES_MAX]; /* own thread only: outermost first */
+    int64_t event;                            /* own thread only: the last event's number */
+    struct sim_buffer *buffer;                /* being filled; guarded by lock */
+    unsigned outstanding;    /* buffers handed over and not drained; guarded by sim_trace.lock */
+    struct sim_record *held; /* SIM_HELD_MAX late records; guarded by lock */
+    unsigned held_count;     /* guarded by lock */
+    uint64_t kernels_seen;   /* kernel records so far, for scripted errors; guarded by lock */
+    uint64_t buffers_seen;   /* handed over; guarded by lock */
+    uint64_t requests;       /* for a buffer, on behalf of a kernel; guarded by lock */
+    uint64_t shuffled;       /* buffers; guarded by lock */
+    uint64_t shuffle;        /* state of that random sequence; guarded by lock */
+    struct sim_tally tally;  /* own thread only */
 };
 
 /* The process's machine; makes it from GPUFL_SIM where there is none. [any] */

@@ -224,6 +224,60 @@ static void put_other(struct sim_thread *t, struct sim_record *r)
     sim_activity_end(t);
 }
 
+/* ---- the program's stack, and calls that wait ------------------------------------------------ */
+
+void sim_enter(struct sim_thread *t, const char *function, const char *file)
+{
+    if (t->depth++ < SIM_FRAMES_MAX)
+        t->frames[t->depth - 1] = (struct sink_frame){function, file, 0};
+}
+
+void sim_line(struct sim_thread *t, int line)
+{
+    if (t->depth && t->depth <= SIM_FRAMES_MAX)
+        t->frames[t->depth - 1].line = line;
+}
+
+void sim_leave(struct sim_thread *t)
+{
+    t->depth -= t->depth > 0;
+}
+
+/* The stack of a call: the simulated program's, or else the thread's own. */
+static uint32_t stack_of(struct sim_thread *t, struct sink *s)
+{
+    unsigned depth = t->depth < SIM_FRAMES_MAX ? t->depth : SIM_FRAMES_MAX;
+    return depth ? s->ops->told(s, t->frames, depth) : s->ops->stack(s);
+}
+
+/* A record whose call held the host up from `start` to `end`. The wait takes two slots of capture's
+ * rings. */
+static void put_wait(struct sim_thread *t, struct sim_record *r, enum wait_call call, int64_t start,
+                     int64_t end)
+{
+    struct sim_trace *a = sim_activity_begin(t, 3);
+    r->correlation = next_correlation(t);
+    if (a && wanted(a, r->type)) {
+        struct launch l = {.kind = LAUNCH_OTHER, .correlation = r->correlation};
+        sim_activity_launch(a, &l);
+        sim_activity_put(t, a, r);
+    }
+    if (a && a->config.waits) {
+        struct wait w = {.call = call,
+                         .async = call == WAIT_STREAM_EVENT,
+                         .correlation = r->correlation,
+                         .device = r->device,
+                         .context = SIM_CONTEXT,
+                         .stream = r->stream < 0 ? WAIT_NO_STREAM : SIM_STREAM_NUMBER(r->stream),
+                         .stack = stack_of(t, a->sink),
+                         .start = start,
+                         .duration = end - start,
+                         .bytes = call == WAIT_COPY ? r->bytes : CELL_NULL};
+        a->sink->ops->wait(a->sink, &w);
+    }
+    sim_activity_end(t);
+}
+
 static void count_work(struct sim_tally_work *w, int64_t bytes, int64_t ns)
 {
     w->count++;
@@ -234,6 +288,7 @@ static void count_work(struct sim_tally_work *w, int64_t bytes, int64_t ns)
 void sim_memcpy(struct sim_thread *t, struct sim_at at, enum sim_copy kind, int64_t bytes,
                 bool async, int peer)
 {
+    int64_t called = t->now;
     queue_wait(t, at);
     host_call(t, COPY_COST);
     struct sim_device *d = device_of(t, at);
@@ -264,9 +319,12 @@ void sim_memcpy(struct sim_thread *t, struct sim_at at, enum sim_copy kind, int6
         .duration = duration,
         .bytes = bytes,
     };
-    put_other(t, &r);
-    if (!async)
-        sim_until(t, start + duration);
+    if (async) {
+        put_other(t, &r);
+        return;
+    }
+    put_wait(t, &r, WAIT_COPY, called, start + duration);
+    sim_until(t, start + duration);
 }
 
 void sim_memset(struct sim_thread *t, struct sim_at at, int64_t bytes, int value)
@@ -325,7 +383,7 @@ void sim_sync(struct sim_thread *t, struct sim_at at, enum sim_wait kind, int ot
         .duration = end - start,
         .bytes = event ? ++t->event : 0,
     };
-    put_other(t, &r);
+    put_wait(t, &r, (enum wait_call)kind, start, end);
     sim_until(t, end);
 }
 

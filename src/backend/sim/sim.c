@@ -32,6 +32,8 @@ static void sim_probe(struct probe *out)
     fact(out, "simulated GPU", "by choice only (GPUFL_BACKEND=sim): no real GPU stands behind it");
     fact(out, "engine Trace", "simulated");
     fact(out, "engine Monitor", "simulated");
+    fact(out, "engine PcSampling", "simulated");
+    fact(out, "engine SassMetrics", "simulated");
 }
 
 const struct backend backend_sim = {

@@ -53,6 +53,20 @@ enum sim_error {
         SIM_ERROR_COUNT
 };
 
+/* Faults that engines above Trace are to find: id, key, what is planted, and in which kernel. */
+#define SIM_PLANTS(P)                                                                              \
+    P(STALL, "stall", "flash_backward_dq waits for global memory")                                 \
+    P(DIVERGENCE, "divergence", "a quarter of fused_dropout's threads work in its branch")         \
+    P(UNCOALESCED, "uncoalesced", "scatter_add writes a sector for every four bytes")              \
+    P(CONFLICTS, "conflicts", "transpose reads shared memory with 32-way bank conflicts")
+
+enum sim_plant {
+#define SIM_PLANT_ENUM(id, key, doc) SIM_PLANT_##id,
+    SIM_PLANTS(SIM_PLANT_ENUM)
+#undef SIM_PLANT_ENUM
+        SIM_PLANT_COUNT
+};
+
 struct sim_config {
     int64_t devices;                /* 1 to 16 */
     int64_t streams;                /* of each device that a thread of the workload uses */
@@ -63,6 +77,7 @@ struct sim_config {
     int64_t concurrency;            /* kernels that run at once on a device */
     int64_t correlation;            /* first correlation id; 32 bits, wraps around */
     int64_t every[SIM_ERROR_COUNT]; /* N of each error; 0: off */
+    int64_t plants;                 /* bit by enum sim_plant */
     bool realtime;                  /* the real clock instead of the virtual one */
     bool lossless;                  /* threads wait for the collector rather than lose records */
     bool ahead;                     /* they may fill a buffer meanwhile; else it is in turns, and
@@ -77,6 +92,9 @@ int sim_config_parse(struct sim_config *c, const char *text, struct err *e);
 
 /* Reads a list of errors, "drop:1000,late:50,busy" (comma or plus between). */
 int sim_config_errors(struct sim_config *c, const char *text, struct err *e);
+
+/* Reads a list of planted faults, "stall,conflicts" (comma or plus between). */
+int sim_config_plants(struct sim_config *c, const char *text, struct err *e);
 
 /* ---- machine -------------------------------------------------------------------------- */
 
@@ -133,6 +151,13 @@ void sim_stretch(struct sim_thread *t, int64_t kernels, int64_t others);
 
 /* Framework operation around the launches that follow; kind 0: none. */
 void sim_external(struct sim_thread *t, uint32_t kind, uint64_t id);
+
+/* The simulated program's own stack, of which its waits tell: functions it is in, each with the
+ * line it stands at. Texts are kept as they are. Beyond SIM_FRAMES_MAX the outer ones are told. */
+enum { SIM_FRAMES_MAX = 16 };
+void sim_enter(struct sim_thread *t, const char *function, const char *file);
+void sim_line(struct sim_thread *t, int line);
+void sim_leave(struct sim_thread *t);
 
 /* ---- work ----------------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@ list(APPEND sources
   sim/kernels.c
   sim/machine.c
   sim/ops.c
+  sim/profile.c
   sim/sim.c
   sim/tally.c
   sim/trace.c

@@ -239,6 +239,10 @@ void sim_tally_json(const struct sim_tally *t, struct buf *b)
     buf_str(b, "},\n \"overhead\":{");
     put_work(b, &t->overhead);
     buf_str(b, "},\n ");
+    put_int(b, "samples", (int64_t)t->samples);
+    buf_char(b, ',');
+    put_int(b, "metric_rows", (int64_t)t->metric_rows);
+    buf_str(b, ",\n ");
     put_scopes(b, t);
     buf_str(b, ",\n \"errors\":{");
     const char *comma = "";

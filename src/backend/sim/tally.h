@@ -42,6 +42,7 @@ struct sim_tally {
     struct sim_tally_work allocs, frees, overhead;
     uint64_t launches; /* single ones */
     uint64_t graph_launches, graph_kernels;
+    uint64_t samples, metric_rows; /* of engines above Trace, by the last session; not per thread */
     uint64_t errors[SIM_ERROR_COUNT]; /* times each was injected */
     struct sim_tally_scope scopes[SIM_SCOPES_MAX];
     int scope_count;

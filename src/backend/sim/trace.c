@@ -45,10 +45,6 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
                       struct err *e)
 {
     struct sim_machine *m;
-    if (c->engines & ENGINE_SYNC)
-        return err_set(e, GPUFL_E_NOT_BUILT,
-                       "the simulated GPU has no engine Sync: its program is not one that waits; "
-                       "ask for Trace");
     int code = sim_machine_get(&m, e);
     if (code || (code = refused(m, e)))
         return code;
@@ -60,6 +56,8 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
     a->sink = sink;
     a->machine = m;
     a->config = *c;
+    a->profile.engines = c->engines & (ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS);
+    a->profile.faults = m->config.plants;
     size_t slots = (size_t)c->buffer_bytes / sizeof(struct sim_record);
     a->capacity = slots < SIM_WINDOW ? (unsigned)slots : SIM_WINDOW;
     if (a->capacity < SIM_NODES_MAX + SIM_HELD_MAX)
@@ -154,14 +152,28 @@ static void trace_take(struct trace *t)
     pthread_mutex_unlock(&a->lock);
 }
 
+/* A kernel whose record is sound. */
+static bool is_profiled(const struct sim_record *r)
+{
+    return r->type == RECORD_kernel && r->fault != SIM_FAULT_UNKNOWN && r->start > 0 &&
+           r->duration >= 0;
+}
+
 static void trace_drain(struct trace *t)
 {
     struct sim_trace *a = trace_of(t);
     bool floor = atomic_load_explicit(&a->floor, memory_order_relaxed);
     if (a->taken.head)
         sim_drain_devices(&a->drain, a->sink, (int)a->machine->config.devices);
-    for (struct sim_buffer *b = a->taken.head; b; b = b->next)
+    for (struct sim_buffer *b = a->taken.head; b; b = b->next) {
         sim_drain_records(&a->drain, a->sink, b->records, b->count, floor);
+        for (unsigned i = 0; a->profile.engines && !floor && i < b->count; i++)
+            if (is_profiled(&b->records[i]))
+                sim_profile_kernel(&a->profile, &b->records[i]);
+    }
+    sim_profile_drain(&a->profile, &a->drain, a->sink);
+    atomic_store_explicit(&a->machine->samples, a->profile.samples, memory_order_relaxed);
+    atomic_store_explicit(&a->machine->metric_rows, a->profile.rows, memory_order_relaxed);
     pthread_mutex_lock(&a->lock);
     for (struct sim_buffer *b; (b = sim_buffers_pop(&a->taken));) {
         if (b->owner)
@@ -242,6 +254,7 @@ void sim_trace_forget(struct sim_machine *m, struct sim_thread *t)
 }
 
 const struct trace_ops sim_trace_ops = {
+    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS,
     .open = trace_open,
     .start = trace_start,
     .stop = trace_stop,

@@ -34,48 +34,52 @@ struct step {
     int64_t n; /* kernel, bytes, times, ns */
     int what;  /* kind of copy or wait */
     const struct step *table;
-    const char *name, *tag;
+    const char *name, *tag; /* of a scope; of a table: the function it stands for */
+    int line;               /* of the simulated program: where this step stands here */
 };
+
+/* The source of the simulated program, which is the tables below. */
+static const char source[] = "/simulated/train.py";
 
 #define KERNEL(id)                                                                                 \
     {                                                                                              \
-        .kind = STEP_KERNEL, .n = SIM_KERNEL_##id                                                  \
+        .line = __LINE__, .kind = STEP_KERNEL, .n = SIM_KERNEL_##id                                \
     }
 #define AUX(id)                                                                                    \
     {                                                                                              \
-        .kind = STEP_KERNEL, .lane = LANE_AUX, .n = SIM_KERNEL_##id                                \
+        .line = __LINE__, .kind = STEP_KERNEL, .lane = LANE_AUX, .n = SIM_KERNEL_##id              \
     }
 #define OPEN(text)                                                                                 \
     {                                                                                              \
-        .kind = STEP_OPEN, .name = text                                                            \
+        .line = __LINE__, .kind = STEP_OPEN, .name = text                                          \
     }
 #define OPEN_TAG(text, t)                                                                          \
     {                                                                                              \
-        .kind = STEP_OPEN, .name = text, .tag = t                                                  \
+        .line = __LINE__, .kind = STEP_OPEN, .name = text, .tag = t                                \
     }
 #define CLOSE                                                                                      \
     {                                                                                              \
-        .kind = STEP_CLOSE                                                                         \
+        .line = __LINE__, .kind = STEP_CLOSE                                                       \
     }
 #define CALL(t, times)                                                                             \
     {                                                                                              \
-        .kind = STEP_CALL, .table = t, .n = times                                                  \
+        .line = __LINE__, .kind = STEP_CALL, .table = t, .n = times, .name = #t                    \
     }
 #define COPY(where, w, b)                                                                          \
     {                                                                                              \
-        .kind = STEP_COPY, .lane = where, .what = w, .n = b                                        \
+        .line = __LINE__, .kind = STEP_COPY, .lane = where, .what = w, .n = b                      \
     }
 #define SYNC(where, w)                                                                             \
     {                                                                                              \
-        .kind = STEP_SYNC, .lane = where, .what = w                                                \
+        .line = __LINE__, .kind = STEP_SYNC, .lane = where, .what = w                              \
     }
 #define PLAIN(k)                                                                                   \
     {                                                                                              \
-        .kind = STEP_##k                                                                           \
+        .line = __LINE__, .kind = STEP_##k                                                         \
     }
 #define AMOUNT(k, amount)                                                                          \
     {                                                                                              \
-        .kind = STEP_##k, .n = amount                                                              \
+        .line = __LINE__, .kind = STEP_##k, .n = amount                                            \
     }
 
 static const struct step layer_forward[] = {
@@ -298,9 +302,11 @@ static void run_device_step(struct run *r, const struct step *s, int d)
     }
 }
 
-static void run_table(struct run *r, const struct step *s)
+static void run_table(struct run *r, const char *function, const struct step *s)
 {
+    sim_enter(r->thread, function, source);
     for (; s->kind != STEP_END; s++) {
+        sim_line(r->thread, s->line);
         if (s->kind == STEP_OPEN)
             scope_open(r, s);
         else if (s->kind == STEP_CLOSE)
@@ -315,11 +321,12 @@ static void run_table(struct run *r, const struct step *s)
             sim_host(r->thread, s->n * r->thread->stretch_others / SIM_STRETCH_ONE);
         else if (s->kind == STEP_CALL)
             for (int64_t i = 0; i < s->n && !r->over; i++)
-                run_table(r, s->table);
+                run_table(r, s->name, s->table);
         else
             for (int d = 0; d < r->w->device_count; d++)
                 run_device_step(r, s, d);
     }
+    sim_leave(r->thread);
 }
 
 /* Mean usual time of the kernels of a table, for the load that a rate makes. */
@@ -372,19 +379,23 @@ static void run_epoch(struct run *r, int64_t epoch)
     const struct sim_workload *w = r->w;
     uint64_t memory[SIM_DEVICES_MAX];
     int64_t bytes = epoch_bytes(r, epoch);
+    sim_enter(r->thread, "run_epoch", source);
     scope_open(r, &scope);
     for (int d = 0; d < w->device_count; d++)
         memory[d] = sim_alloc(r->thread, w->devices[d], bytes);
     for (int i = 0; i < EPOCH_STEPS && go_on(r); i++) {
         r->divide = i == EPOCH_STEPS - 1 ? 2 : 1; /* the last batch is a small one */
-        run_table(r, train_step);
+        sim_line(r->thread, __LINE__);
+        run_table(r, "train_step", train_step);
         r->step++;
     }
+    sim_line(r->thread, __LINE__);
     if (go_on(r))
-        run_table(r, evaluate);
+        run_table(r, "evaluate", evaluate);
     for (int d = 0; d < w->device_count; d++)
         sim_free(r->thread, w->devices[d], memory[d], bytes);
     scope_close(r);
+    sim_leave(r->thread);
 }
 
 void sim_workload_run(struct sim_thread *t, const struct sim_workload *w)
@@ -394,8 +405,12 @@ void sim_workload_run(struct sim_thread *t, const struct sim_workload *w)
     if (w->rate)
         set_load(&r);
     make_graph(&r);
+    sim_enter(t, "main", source);
+    sim_line(t, __LINE__);
     for (int64_t epoch = 0; go_on(&r); epoch++)
         run_epoch(&r, epoch);
+    sim_line(t, __LINE__);
     for (int d = 0; d < w->device_count; d++)
         sim_sync(t, at(&r, d, LANE_MAIN), SIM_WAIT_CONTEXT, -1);
+    sim_leave(t);
 }

@@ -1,0 +1,34 @@
+/* part_head.h - what the start of a part says: whose it is and where it stands.
+ *
+ * Every part of our logs begins with its header. Of the public client's windows
+ * only some hold who wrote them; these stand alone, as wholes. Owner's thread. */
+#ifndef GPUFL_AGENT_PART_HEAD_H
+#define GPUFL_AGENT_PART_HEAD_H
+
+#include "base/file.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PART_ID_MAX = 64, PART_CHANNEL_MAX = 24, PART_TEXT_MAX = 256 };
+
+struct part_head {
+    bool ours;                      /* begins with a header of our format */
+    char session[PART_ID_MAX];      /* "": not said */
+    char channel[PART_CHANNEL_MAX]; /* ours; "" otherwise */
+    char app[PART_TEXT_MAX], host[PART_TEXT_MAX];
+    int64_t offset;      /* ours: plain bytes of the channel before this part */
+    int64_t pid;         /* 0: not said */
+    int64_t start;       /* ours: of the session, CLOCK_MONOTONIC ns */
+    struct file_id file; /* that was read: a part that ends gets another name */
+};
+
+/* Reads it; a file in which nothing of that stands gives an empty one. An error is one of
+ * reading. */
+int part_head_read(const char *path, struct part_head *h, struct err *e);
+
+/* The channel that a file's name tells ("device" of "app.device.2.log.gz"), and the part's
+ * number, 0 where it has none. False: it is no name of a part. */
+bool part_name_read(const char *path, char channel[PART_CHANNEL_MAX], int64_t *number);
+
+#endif

@@ -1,0 +1,236 @@
+/* part_stream.c - see part_stream.h. zlib's gz functions read plain and compressed
+ * files alike, members behind each other included. */
+#include "agent/part_stream.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* A level at which packing keeps up with a fast network on one core. */
+enum { LEVEL = 3, CHUNK = 128 << 10, GZIP_BITS = 15 + 16 };
+
+struct part_stream {
+    const char *path; /* the caller's, for messages */
+    int fd;           /* of a part that goes as it stands; -1: none */
+    int64_t size;     /* of the file when it was opened */
+    int64_t at;       /* bytes of it that went, as it stands */
+
+    gzFile in; /* owned; otherwise */
+    bool packed;
+    int64_t left;  /* plain bytes of a plain file that are wanted; packed: INT64_MAX */
+    int64_t most;  /* plain bytes until a line may end it; 0: no limit */
+    int64_t plain; /* read since skip */
+    bool last;     /* nothing comes behind what is in chunk */
+    bool more;     /* it ended for `most` */
+    bool done;     /* the body is whole */
+    z_stream z;
+    bool deflating; /* z is initialized */
+    struct err error;
+    unsigned char chunk[CHUNK];
+};
+
+void part_stream_close(struct part_stream *s)
+{
+    if (!s)
+        return;
+    if (s->deflating)
+        deflateEnd(&s->z);
+    if (s->in)
+        gzclose_r(s->in);
+    if (s->fd >= 0)
+        close(s->fd);
+    mem_free(s);
+}
+
+static int io_error(struct part_stream *s, int error)
+{
+    return err_set_vendor(&s->error, err_from_errno(error), error, "cannot read %s", s->path);
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* Bytes of a plain file up to behind its last LF; -1: it cannot be read. */
+static int64_t whole_lines(int fd, int64_t size, unsigned char *chunk)
+{
+    while (size > 0) {
+        int64_t n = size < CHUNK ? size : CHUNK;
+        if (pread(fd, chunk, (size_t)n, size - n) != n)
+            return -1;
+        const unsigned char *lf = memrchr(chunk, '\n', (size_t)n);
+        if (lf)
+            return size - n + (lf - chunk) + 1;
+        size -= n;
+    }
+    return 0;
+}
+
+/* Fills the chunk with plain bytes. */
+static int fill(struct part_stream *s)
+{
+    int want = s->left < CHUNK ? (int)s->left : CHUNK;
+    int n = want ? gzread(s->in, s->chunk, (unsigned)want) : 0, error = 0;
+    if (n < 0) {
+        (void)gzerror(s->in, &error);
+        if (error == Z_ERRNO)
+            return io_error(s, errno);
+        return err_set(&s->error, GPUFL_E_CORRUPT, "%s is damaged: its compression breaks off",
+                       s->path);
+    }
+    const unsigned char *lf = NULL;
+    s->last = n < want || n == 0;
+    if (s->most && s->plain + n >= s->most) {
+        int64_t from = s->most - s->plain - 1;
+        from = from > 0 ? from : 0;
+        lf = memchr(s->chunk + from, '\n', (size_t)(n - from));
+    }
+    if (lf) {
+        n = (int)(lf - s->chunk) + 1;
+        s->last = true;
+        s->more = true;
+    }
+    s->left -= s->packed ? 0 : n;
+    s->last |= s->left == 0;
+    s->plain += n;
+    s->z.next_in = s->chunk;
+    s->z.avail_in = (unsigned)n;
+    return 0;
+}
+
+/* Passes over the plain bytes before the range. */
+static int pass_over(struct part_stream *s, int64_t skip)
+{
+    if (!s->packed)
+        return gzseek(s->in, skip, SEEK_SET) < 0 ? io_error(s, errno) : 0;
+    while (skip > 0) {
+        int n = gzread(s->in, s->chunk, skip < CHUNK ? (unsigned)skip : CHUNK);
+        if (n <= 0)
+            break;
+        skip -= n;
+    }
+    return 0;
+}
+
+static int open_range(struct part_stream *s, int fd, int64_t skip)
+{
+    int64_t lines = s->packed ? INT64_MAX : whole_lines(fd, s->size, s->chunk);
+    if (lines < 0)
+        return io_error(s, errno ? errno : EIO);
+    s->in = gzdopen(fd, "rb");
+    if (!s->in)
+        return err_set(&s->error, GPUFL_E_NOMEM, "out of memory");
+    s->fd = -1; /* gzclose closes it */
+    gzbuffer(s->in, CHUNK);
+    s->left = s->packed ? lines : lines > skip ? lines - skip : 0;
+    int code = pass_over(s, skip);
+    if (!code && deflateInit2(&s->z, LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        code = err_set(&s->error, GPUFL_E_NOMEM, "out of memory");
+    s->deflating = !code;
+    return code ? code : fill(s);
+}
+
+int part_stream_open(struct part_stream **out, const char *path, struct file_id id, int64_t skip,
+                     int64_t most, struct err *e)
+{
+    struct part_stream *s = mem_zalloc(sizeof *s);
+    struct stat st = {0};
+    unsigned char magic[2] = {0};
+    *out = NULL;
+    if (!s)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    s->path = path;
+    s->most = most;
+    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int code = s->fd < 0 || fstat(s->fd, &st) ? io_error(s, errno) : 0;
+    if (!code && !S_ISREG(st.st_mode))
+        code = err_set(&s->error, GPUFL_E_INVAL, "%s is no regular file", path);
+    if (!code && !file_is(s->fd, id))
+        code = err_set(&s->error, GPUFL_E_NOENT, "%s has got another name", path);
+    if (!code) {
+        s->size = st.st_size;
+        s->packed = pread(s->fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+        if (!s->packed || skip || most)
+            code = open_range(s, s->fd, skip);
+    }
+    if (code) {
+        if (e)
+            *e = s->error;
+        part_stream_close(s);
+        return code;
+    }
+    *out = s;
+    return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static int64_t read_whole(struct part_stream *s, char *out, size_t size)
+{
+    int64_t left = s->size - s->at;
+    ssize_t n = read(s->fd, out, (int64_t)size < left ? size : (size_t)left);
+    if (n < 0)
+        return io_error(s, errno);
+    if (n == 0 && left)
+        return err_set(&s->error, GPUFL_E_CORRUPT, "%s got shorter while it was read", s->path);
+    s->at += n;
+    return n;
+}
+
+int64_t part_stream_read(void *arg, char *out, size_t size)
+{
+    struct part_stream *s = arg;
+    if (!s->in)
+        return read_whole(s, out, size);
+    s->z.next_out = (unsigned char *)out;
+    s->z.avail_out = (unsigned)(size < CHUNK ? size : CHUNK);
+    unsigned room = s->z.avail_out;
+    while (!s->done && s->z.avail_out == room) {
+        int code = !s->z.avail_in && !s->last ? fill(s) : 0;
+        if (code)
+            return code;
+        s->done = deflate(&s->z, s->last ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_END;
+    }
+    return room - s->z.avail_out;
+}
+
+/* ---- asking -------------------------------------------------------------------------------- */
+
+bool part_stream_empty(const struct part_stream *s)
+{
+    return s->in ? s->plain == 0 : s->size == 0;
+}
+
+bool part_stream_whole(const struct part_stream *s)
+{
+    return !s->in;
+}
+
+int64_t part_stream_size(const struct part_stream *s)
+{
+    return s->in ? -1 : s->size;
+}
+
+const struct err *part_stream_error(const struct part_stream *s)
+{
+    return &s->error;
+}
+
+int64_t part_stream_consumed(const struct part_stream *s)
+{
+    int64_t at = s->in ? gzoffset(s->in) : s->at;
+    return at < 0 ? 0 : at < s->size ? at : s->size;
+}
+
+int64_t part_stream_plain(const struct part_stream *s)
+{
+    return s->in ? s->plain : -1;
+}
+
+bool part_stream_more(const struct part_stream *s)
+{
+    return s->more;
+}

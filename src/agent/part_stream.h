@@ -1,0 +1,40 @@
+/* part_stream.h - a part of a log as the body of a request: always gzip.
+ *
+ * A compressed part that is wanted whole goes as it stands. Of any other a range of
+ * plain bytes is compressed on the way, in bounded memory: it begins at `skip`, and
+ * ends at the part's last whole line, or behind the line in which `most` bytes
+ * are reached. A part that is still being written ends where it ended when it was
+ * opened. Owner's thread. */
+#ifndef GPUFL_AGENT_PART_STREAM_H
+#define GPUFL_AGENT_PART_STREAM_H
+
+#include "base/file.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct part_stream;
+
+/* most: 0 for no limit. NOENT where the file of that id is not there under that name any more. */
+int part_stream_open(struct part_stream **out, const char *path, struct file_id id, int64_t skip,
+                     int64_t most, struct err *e);
+void part_stream_close(struct part_stream *s);
+
+bool part_stream_empty(const struct part_stream *s);   /* nothing lies behind skip */
+bool part_stream_whole(const struct part_stream *s);   /* it goes as it stands */
+int64_t part_stream_size(const struct part_stream *s); /* bytes of the body; -1: unknown */
+
+/* For http_client_call.read: bytes, 0 at the end, a negative code; arg is the stream. */
+int64_t part_stream_read(void *arg, char *out, size_t size);
+/* The sentence of the code that read gave. */
+const struct err *part_stream_error(const struct part_stream *s);
+
+/* Bytes of the file that have been read, of those on disk. */
+int64_t part_stream_consumed(const struct part_stream *s);
+/* Plain bytes that have been read since skip; -1 where it goes as it stands. */
+int64_t part_stream_plain(const struct part_stream *s);
+/* After the end was read: whether the range ended for `most`, with more behind it. */
+bool part_stream_more(const struct part_stream *s);
+
+#endif

@@ -1,0 +1,301 @@
+/* remote.c - see remote.h. */
+#include "agent/remote.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/printable.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_SIZE = 512, NUMBER_SIZE = 24 };
+
+struct remote {
+    struct http_client *http; /* owned */
+    char api[256];            /* "/api/v1" */
+    struct http_client_answer answer;
+};
+
+/* ---- open and close ------------------------------------------------------------------------ */
+
+static int clean_api_path(const char *path, char *out, size_t size, struct err *e)
+{
+    path = path && *path ? path : "/api/v1";
+    size_t len = strlen(path), lead = path[0] != '/';
+    while (len && path[len - 1] == '/')
+        len--;
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)path[i] <= ' ' || strchr("?#\x7f", path[i]))
+            return err_set(e, GPUFL_E_INVAL, "the API path '%s' is none; standard: /api/v1", path);
+    if (len + lead >= size)
+        return err_set(e, GPUFL_E_INVAL, "the API path is too long");
+    snprintf(out, size, "%s%.*s", lead && len ? "/" : "", (int)len, path);
+    return 0;
+}
+
+int remote_open(struct remote **out, const struct remote_config *c, struct err *e)
+{
+    struct remote *r = mem_zalloc(sizeof *r);
+    *out = NULL;
+    if (!r)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    http_client_answer_init(&r->answer);
+    int code = clean_api_path(c->api_path, r->api, sizeof r->api, e);
+    if (!code)
+        code = http_client_open(&r->http, &c->http, e);
+    if (code) {
+        remote_close(r);
+        return code;
+    }
+    *out = r;
+    return 0;
+}
+
+void remote_close(struct remote *r)
+{
+    if (!r)
+        return;
+    http_client_close(r->http);
+    http_client_answer_fini(&r->answer);
+    mem_free(r);
+}
+
+const char *remote_url(const struct remote *r)
+{
+    return http_client_url(r->http);
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+static void take_text(struct json_value v, char *out, size_t size)
+{
+    if (v.type == JSON_STRING)
+        json_text(v, out, size);
+    printable_clean(out, strlen(out));
+}
+
+static void read_error(struct json *j, struct remote_error *out)
+{
+    char key[32];
+    for (;;) {
+        struct json_value v = json_key(j, key, sizeof key);
+        if (v.type == JSON_END || v.type == JSON_ERROR)
+            return;
+        if (strcmp(key, "line") == 0 && v.type == JSON_INT)
+            out->line = (uint64_t)v.integer;
+        else if (strcmp(key, "type") == 0)
+            take_text(v, out->type, sizeof out->type);
+        else if (strcmp(key, "reason") == 0)
+            take_text(v, out->reason, sizeof out->reason);
+        else if (!json_skip(j, v))
+            return;
+    }
+}
+
+static void read_errors(struct json *j, struct remote_answer *a)
+{
+    for (;;) {
+        struct json_value v = json_next(j);
+        if (v.type == JSON_END || v.type == JSON_ERROR)
+            return;
+        if (v.type == JSON_OBJECT && a->error_count < REMOTE_ERRORS)
+            read_error(j, &a->errors[a->error_count++]);
+        else if (!json_skip(j, v))
+            return;
+    }
+}
+
+static bool take_member(struct json *j, const char *key, struct json_value v,
+                        struct remote_answer *a)
+{
+    int64_t n = v.type == JSON_INT && v.integer > 0 ? v.integer : 0;
+    if (strcmp(key, "accepted") == 0)
+        a->accepted = (uint64_t)n;
+    else if (strcmp(key, "rejected") == 0)
+        a->rejected = (uint64_t)n;
+    else if (strcmp(key, "offset") == 0 || strcmp(key, "expected_offset") == 0)
+        a->offset = v.type == JSON_INT ? n : a->offset;
+    else if (strcmp(key, "window_acknowledged") == 0)
+        a->acknowledged = v.type == JSON_BOOL && v.boolean;
+    else if (strcmp(key, "repeated") == 0)
+        a->repeated = v.type == JSON_BOOL && v.boolean;
+    else if (strcmp(key, "detail") == 0)
+        take_text(v, a->detail, sizeof a->detail);
+    else if (strcmp(key, "errors") == 0 && v.type == JSON_ARRAY)
+        read_errors(j, a);
+    else
+        return json_skip(j, v);
+    return true;
+}
+
+void remote_read_answer(const char *json, size_t len, struct remote_answer *a)
+{
+    struct json j;
+    char key[32];
+    a->offset = -1;
+    json_init(&j, json, len);
+    if (!len || json_read(&j).type != JSON_OBJECT)
+        return;
+    for (;;) {
+        struct json_value v = json_key(&j, key, sizeof key);
+        if (v.type == JSON_END || v.type == JSON_ERROR || !take_member(&j, key, v, a))
+            return;
+    }
+}
+
+static void read_position(struct json *j, struct remote_position *p)
+{
+    char key[32];
+    for (;;) {
+        struct json_value v = json_key(j, key, sizeof key);
+        if (v.type == JSON_END || v.type == JSON_ERROR)
+            return;
+        if (strcmp(key, "channel") == 0)
+            take_text(v, p->channel, sizeof p->channel);
+        else if (strcmp(key, "offset") == 0 && v.type == JSON_INT)
+            p->offset = v.integer;
+        else if (!json_skip(j, v))
+            return;
+    }
+}
+
+static void read_position_list(struct json *j, struct remote_positions *p)
+{
+    for (;;) {
+        struct json_value v = json_next(j);
+        if (v.type == JSON_END || v.type == JSON_ERROR)
+            return;
+        if (v.type == JSON_OBJECT && p->count < REMOTE_CHANNELS)
+            read_position(j, &p->items[p->count++]);
+        else if (!json_skip(j, v))
+            return;
+    }
+}
+
+void remote_read_positions(const char *json, size_t len, struct remote_positions *p)
+{
+    struct json j;
+    char key[32];
+    *p = (struct remote_positions){0};
+    json_init(&j, json, len);
+    if (!len || json_read(&j).type != JSON_OBJECT)
+        return;
+    for (;;) {
+        struct json_value v = json_key(&j, key, sizeof key);
+        if (v.type == JSON_END || v.type == JSON_ERROR)
+            return;
+        if (strcmp(key, "channels") == 0 && v.type == JSON_ARRAY)
+            read_position_list(&j, p);
+        else if (!json_skip(&j, v))
+            return;
+    }
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+static int send_call(struct remote *r, const struct http_client_call *call, struct remote_answer *a,
+                     struct err *e)
+{
+    *a = (struct remote_answer){.offset = -1, .retry_after = -1};
+    int code = http_client_send(r->http, call, &r->answer, e);
+    a->sent = r->answer.sent;
+    if (code)
+        return code;
+    a->status = r->answer.status;
+    a->retry_after = r->answer.retry_after;
+    remote_read_answer(r->answer.body.data, r->answer.body.len, a);
+    return 0;
+}
+
+/* Ids stand in paths as they are: others are no ids of sessions. */
+static int check_session(const char *id, struct err *e)
+{
+    size_t n = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-");
+    if (n && !id[n] && n < PART_ID_MAX)
+        return 0;
+    return err_set(e, GPUFL_E_INVAL, "'%.80s' is no session id: letters, digits, - and _", id);
+}
+
+int remote_ask_positions(struct remote *r, const char *session, struct remote_positions *out,
+                         struct remote_answer *a, struct err *e)
+{
+    char path[PATH_SIZE];
+    struct http_client_call call = {.method = "GET", .path = path};
+    *out = (struct remote_positions){0};
+    int code = check_session(session, e);
+    if (code)
+        return code;
+    snprintf(path, sizeof path, "%s/sessions/%s/positions", r->api, session);
+    code = send_call(r, &call, a, e);
+    if (!code && a->status == 200)
+        remote_read_positions(r->answer.body.data, r->answer.body.len, out);
+    return code;
+}
+
+struct fields {
+    struct http_client_field *items;
+    unsigned count;
+};
+
+static void add(struct fields *f, const char *name, const char *value)
+{
+    for (const char *p = value; p && *p; p++)
+        if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
+            return; /* a host name or an id that is none */
+    if (value && *value && f->count < HTTP_CLIENT_FIELDS)
+        f->items[f->count++] = (struct http_client_field){name, value};
+}
+
+/* As text into out; "" for what is not known (negative). */
+static const char *number(char out[NUMBER_SIZE], int64_t n)
+{
+    out[0] = '\0';
+    if (n >= 0)
+        snprintf(out, NUMBER_SIZE, "%lld", (long long)n);
+    return out;
+}
+
+int remote_send(struct remote *r, const struct remote_body *b, struct remote_answer *a,
+                struct err *e)
+{
+    char path[PATH_SIZE], offset[NUMBER_SIZE], sequence[NUMBER_SIZE], crc[NUMBER_SIZE];
+    struct http_client_call call = {.method = "POST",
+                                    .path = path,
+                                    .read = b->read,
+                                    .body_size = b->size,
+                                    .progress = b->progress,
+                                    .arg = b->arg};
+    struct fields f = {.items = call.fields};
+    bool window = b->offset < 0;
+    int code = check_session(b->session, e);
+    if (code)
+        return code;
+    snprintf(path, sizeof path, "%s/events/stream", r->api);
+    add(&f, "Content-Type", "application/x-ndjson");
+    add(&f, "Content-Encoding", "gzip");
+    add(&f, "X-GpuFlight-Session-Id", b->session);
+    add(&f, "X-GpuFlight-Hostname", b->host);
+    add(&f, window ? "X-GpuFlight-Window-Channel" : "X-GpuFlight-Channel", b->channel);
+    add(&f, "X-GpuFlight-Offset", number(offset, b->offset));
+    if (window) {
+        add(&f, "X-GpuFlight-Window-Id", b->window_id);
+        add(&f, "X-GpuFlight-Window-Sequence",
+            number(sequence, b->window_sequence > 0 ? b->window_sequence : -1));
+        add(&f, "X-GpuFlight-Window-CRC32", number(crc, b->window_crc32));
+    }
+    return send_call(r, &call, a, e);
+}
+
+int remote_complete(struct remote *r, const char *session, struct remote_answer *a, struct err *e)
+{
+    char path[PATH_SIZE];
+    struct http_client_call call = {.method = "POST", .path = path};
+    struct fields f = {.items = call.fields};
+    int code = check_session(session, e);
+    if (code)
+        return code;
+    snprintf(path, sizeof path, "%s/events/session-complete", r->api);
+    add(&f, "Content-Type", "application/json");
+    add(&f, "X-GpuFlight-Session-Id", session);
+    return send_call(r, &call, a, e);
+}

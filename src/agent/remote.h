@@ -1,0 +1,81 @@
+/* remote.h - what a sender asks of a gpufl-server: where a session stands, a body,
+ * that it is complete. The addresses and members are those of docs/openapi.json.
+ *
+ * One request a call, no second try: whether one makes sense is told by the
+ * answer's status (backoff_transient). One thread at a time. */
+#ifndef GPUFL_AGENT_REMOTE_H
+#define GPUFL_AGENT_REMOTE_H
+
+#include "agent/part_head.h"
+#include "net/http_client.h"
+
+enum { REMOTE_CHANNELS = 32, REMOTE_ERRORS = 32 };
+
+struct remote_config {
+    struct http_client_config http;
+    const char *api_path; /* NULL or "": "/api/v1" */
+};
+
+struct remote;
+
+int remote_open(struct remote **out, const struct remote_config *c, struct err *e);
+void remote_close(struct remote *r);
+const char *remote_url(const struct remote *r); /* for messages */
+
+/* A line that was left out. */
+struct remote_error {
+    uint64_t line; /* of the body, from 1 */
+    char type[32], reason[128];
+};
+
+struct remote_answer {
+    int status;          /* of HTTP; 0: there was none */
+    char detail[384];    /* of a problem; "" */
+    int64_t retry_after; /* s; -1: not told */
+    int64_t sent;        /* bytes of the body that went out */
+    uint64_t accepted, rejected;
+    int64_t offset;    /* the channel's, of a 200 or a 409; -1: not told */
+    bool acknowledged; /* a window counts as a whole */
+    bool repeated;     /* all of it was there already */
+    struct remote_error errors[REMOTE_ERRORS];
+    unsigned error_count;
+};
+
+struct remote_position {
+    char channel[PART_CHANNEL_MAX];
+    int64_t offset; /* plain bytes that are there */
+};
+
+struct remote_positions {
+    struct remote_position items[REMOTE_CHANNELS];
+    unsigned count;
+};
+
+/* What is sent. Texts are the caller's. */
+struct remote_body {
+    const char *session;
+    const char *channel;     /* of a window: its own */
+    int64_t offset;          /* plain bytes before the body; -1: a window */
+    const char *window_id;   /* NULL: none */
+    int64_t window_sequence; /* 0: none */
+    int64_t window_crc32;    /* of the body; -1: not known */
+    const char *host;        /* of the session; "" or NULL: unknown */
+    int64_t (*read)(void *arg, char *out, size_t size); /* gzip; as http_client_call.read */
+    int64_t size;
+    void (*progress)(void *arg, int64_t sent);
+    void *arg;
+};
+
+/* All: 0 where there was an answer, whatever its status; else as http_client_send. */
+int remote_ask_positions(struct remote *r, const char *session, struct remote_positions *out,
+                         struct remote_answer *a,
+                         struct err *e); /* 404: it knows no such session */
+int remote_send(struct remote *r, const struct remote_body *b, struct remote_answer *a,
+                struct err *e);
+int remote_complete(struct remote *r, const char *session, struct remote_answer *a, struct err *e);
+
+/* Fills what an answer's body says; for tests, too. */
+void remote_read_answer(const char *json, size_t len, struct remote_answer *a);
+void remote_read_positions(const char *json, size_t len, struct remote_positions *p);
+
+#endif

@@ -1,0 +1,409 @@
+/* ship.c - see ship.h: the loop of tries, and sessions that go by offset. */
+#include "agent/ship_inside.h"
+
+#include "base/file.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TRIES = 8, NAP_MS = 100, STUCK_MOST = 3 };
+
+static const int64_t SECOND = 1000000000, MILLI = 1000000;
+static const int64_t PIECE = 256 << 20, PIECE_SMALLER = 32 << 20, PIECE_LEAST = 1 << 20;
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+/* ---- what both ways share ------------------------------------------------------------------ */
+
+void shipping_init(struct shipping *s, const struct ship_config *c,
+                   const struct ship_session *session, struct ship_result *out)
+{
+    *s = (struct shipping){.config = c, .session = session, .result = out};
+    *out = (struct ship_result){.end = SHIP_ALL};
+    backoff_init(
+        &s->backoff, c->tries ? c->tries : TRIES, c->wait_least ? c->wait_least : SECOND / 2,
+        c->wait_most ? c->wait_most : 60 * SECOND, (uint64_t)now() ^ ((uint64_t)getpid() << 32));
+}
+
+void shipping_end(struct shipping *s, enum ship_end end, const char *fmt, ...)
+{
+    va_list ap;
+    if (s->result->end == SHIP_ALL)
+        s->result->end = end;
+    if (*s->result->text)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(s->result->text, sizeof s->result->text, fmt, ap);
+    va_end(ap);
+}
+
+void shipping_refused(struct shipping *s, const struct ship_part *p, const struct remote_answer *a)
+{
+    shipping_end(s, SHIP_SOME, "%s%sthe server answers %d%s%s", p ? path_base(p->path) : "",
+                 p ? ": " : "", a->status, *a->detail ? ": " : "", a->detail);
+}
+
+void shipping_progress(struct shipping *s, int64_t done)
+{
+    if (done <= s->shown)
+        return;
+    s->shown = done;
+    if (s->config->watch.progress)
+        s->config->watch.progress(s->config->watch.arg, done);
+}
+
+static bool stopped(const struct shipping *s)
+{
+    return (s->config->stop && *s->config->stop) ||
+           (s->config->deadline && now() >= s->config->deadline);
+}
+
+/* Naps, so that a signal or the deadline is seen soon. False: stopped. */
+static bool wait_for(const struct shipping *s, int64_t ns)
+{
+    for (int64_t until = now() + ns; !stopped(s);) {
+        int64_t left = until - now();
+        if (left <= 0)
+            return true;
+        left = left < NAP_MS * MILLI ? left : NAP_MS * MILLI;
+        nanosleep(&(struct timespec){.tv_nsec = left}, NULL);
+    }
+    return false;
+}
+
+/* What no second try and no other session can change. */
+static bool refuses_all(struct shipping *s, const struct remote_answer *a)
+{
+    const char *url = remote_url(s->config->remote);
+    if (a->status == 401 || a->status == 403)
+        shipping_end(s, SHIP_REFUSED,
+                     "%s answers %d%s%s; a key that may send is named by --api-key-file or "
+                     "GPUFL_API_KEY",
+                     url, a->status, *a->detail ? ": " : "", a->detail);
+    else if (a->status >= 300 && a->status < 400)
+        shipping_end(s, SHIP_REFUSED,
+                     "%s answers %d, which sends elsewhere; name the server's own address", url,
+                     a->status);
+    else
+        return false;
+    return true;
+}
+
+enum ship_step shipping_judge(struct shipping *s, int code, const struct err *e,
+                              const struct remote_answer *a)
+{
+    char why[416];
+    if (stopped(s) || (code == GPUFL_E_STATE)) {
+        bool late = !(s->config->stop && *s->config->stop);
+        shipping_end(s, SHIP_STOPPED, "%s; the same command goes on from there",
+                     late ? "no time left" : "interrupted");
+        return SHIP_STEP_END;
+    }
+    if (code && code != GPUFL_E_UNAVAILABLE) {
+        shipping_end(s, code == GPUFL_E_PERM ? SHIP_REFUSED : SHIP_SOME, "%s", e->text);
+        return SHIP_STEP_END;
+    }
+    if (!code && refuses_all(s, a))
+        return SHIP_STEP_END;
+    if (!code && !backoff_transient(a->status))
+        return SHIP_STEP_ANSWER;
+    if (code)
+        snprintf(why, sizeof why, "%s", e->text);
+    else
+        snprintf(why, sizeof why, "the server answers %d%s%.300s", a->status,
+                 *a->detail ? ": " : "", a->detail);
+    int64_t wait = backoff_next(&s->backoff, code ? -1 : a->retry_after);
+    if (wait == BACKOFF_GIVE_UP) {
+        shipping_end(s, SHIP_REFUSED, "%s; given up after %u %s", why, s->backoff.tries,
+                     s->backoff.tries == 1 ? "try" : "tries");
+        return SHIP_STEP_END;
+    }
+    if (s->config->watch.waiting)
+        s->config->watch.waiting(s->config->watch.arg, wait, why);
+    (void)wait_for(s, wait);
+    return SHIP_STEP_AGAIN;
+}
+
+/* ---- a body -------------------------------------------------------------------------------- */
+
+static int64_t read_body(void *arg, char *out, size_t size)
+{
+    struct shipping *s = arg;
+    return part_stream_read(s->stream, out, size);
+}
+
+static void on_sent(void *arg, int64_t sent)
+{
+    struct shipping *s = arg;
+    (void)sent;
+    shipping_progress(s, s->done + part_stream_consumed(s->stream));
+}
+
+int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_body *b,
+                  struct remote_answer *a, struct err *e)
+{
+    b->session = s->session->id;
+    b->host = s->session->host;
+    b->channel = p->channel;
+    b->read = read_body;
+    b->size = part_stream_size(s->stream);
+    b->progress = on_sent;
+    b->arg = s;
+    int code = remote_send(s->config->remote, b, a, e);
+    if (part_stream_error(s->stream)->code) { /* it was ours that failed */
+        *e = *part_stream_error(s->stream);
+        code = e->code == GPUFL_E_STATE || e->code == GPUFL_E_UNAVAILABLE ? GPUFL_E_IO : e->code;
+    }
+    s->result->sent += a->sent;
+    if (code || a->status < 200 || a->status > 299)
+        return code;
+    s->result->bodies++;
+    s->result->accepted += a->repeated ? 0 : a->accepted;
+    s->result->rejected += a->rejected;
+    for (unsigned i = 0; i < a->error_count && s->config->watch.rejected; i++)
+        s->config->watch.rejected(s->config->watch.arg, p, &a->errors[i]);
+    if (a->rejected)
+        shipping_end(s, SHIP_SOME, "the server left lines out");
+    return code;
+}
+
+/* ---- by offset ----------------------------------------------------------------------------- */
+
+/* A channel under way. */
+struct course {
+    const struct ship_part *parts; /* of the channel */
+    size_t count;
+    int64_t at;     /* plain bytes that the server has */
+    int64_t piece;  /* plain bytes of a body; 0: whole parts */
+    unsigned stuck; /* bodies in a row that brought nothing on */
+};
+
+/* Where the server stands; false: it is over. */
+static bool ask_position(struct shipping *s, const char *channel, int64_t *at)
+{
+    struct remote_positions p;
+    struct remote_answer a;
+    struct err e = {0};
+    for (;;) {
+        int code = remote_ask_positions(s->config->remote, s->session->id, &p, &a, &e);
+        enum ship_step step = shipping_judge(s, code, &e, &a);
+        if (step == SHIP_STEP_AGAIN)
+            continue;
+        if (step == SHIP_STEP_END)
+            return false;
+        break;
+    }
+    *at = 0;
+    if (a.status != 200 && a.status != 404) {
+        shipping_refused(s, NULL, &a);
+        return false;
+    }
+    for (unsigned i = 0; i < p.count; i++)
+        if (strcmp(p.items[i].channel, channel) == 0)
+            *at = p.items[i].offset;
+    return true;
+}
+
+/* The part that the position lies in: the last that does not begin behind it. */
+static const struct ship_part *part_at(const struct course *c)
+{
+    const struct ship_part *found = NULL;
+    for (size_t i = 0; i < c->count && c->parts[i].head.offset <= c->at; i++)
+        found = &c->parts[i];
+    return found;
+}
+
+static void say_gap(struct shipping *s, const struct course *c, const struct ship_part *next)
+{
+    shipping_end(s, SHIP_SOME,
+                 "channel %s: bytes %lld to %lld are in no file here; what follows them (%s) "
+                 "cannot be sent",
+                 next->channel, (long long)c->at, (long long)next->head.offset,
+                 path_base(next->path));
+}
+
+/* After a 409, a 413 or a 200: what the course is now. False: the channel is over. */
+static bool steer(struct shipping *s, struct course *c, const struct ship_part *p,
+                  const struct remote_answer *a)
+{
+    int64_t before = c->at;
+    if (a->status == 413) {
+        c->piece = c->piece ? c->piece / 2 : PIECE_SMALLER;
+        if (c->piece >= PIECE_LEAST)
+            return true;
+        shipping_refused(s, p, a);
+        return false;
+    }
+    if (a->offset >= 0)
+        c->at = a->offset;
+    if (a->status / 100 != 2 && (a->status != 409 || a->offset < 0)) {
+        shipping_refused(s, p, a);
+        return false;
+    }
+    if (c->at > before) {
+        c->stuck = 0;
+        backoff_reset(&s->backoff);
+    } else if (a->status == 409 && c->at == before) {
+        shipping_refused(s, p, a); /* no gap: another reason, which it says */
+        return false;
+    } else if (++c->stuck >= STUCK_MOST) {
+        shipping_end(s, SHIP_SOME, "%s: the server stays at byte %lld of channel %s",
+                     path_base(p->path), (long long)c->at, p->channel);
+        return false;
+    }
+    return true;
+}
+
+/* Opens what of the part the server lacks. 1: there is something, 0: nothing, -1: it is over. */
+static int open_rest(struct shipping *s, const struct course *c, const struct ship_part *p)
+{
+    struct err e = {0};
+    int64_t skip = c->at - p->head.offset;
+    int64_t most = c->piece;
+    if (!most && p->bytes > (s->config->piece ? s->config->piece : PIECE))
+        most = s->config->piece ? s->config->piece : PIECE;
+    int code = part_stream_open(&s->stream, p->path, p->head.file, skip, most, &e);
+    if (code) {
+        s->result->moved |= code == GPUFL_E_NOENT;
+        shipping_end(s, SHIP_SOME, "%s", e.text);
+        return -1;
+    }
+    return !part_stream_empty(s->stream);
+}
+
+static void close_stream(struct shipping *s)
+{
+    part_stream_close(s->stream);
+    s->stream = NULL;
+}
+
+/* One body of the part; false: the channel is over. */
+static bool send_rest(struct shipping *s, struct course *c, const struct ship_part *p)
+{
+    struct remote_body b = {.offset = c->at};
+    struct remote_answer a;
+    struct err e = {0};
+    int code = shipping_send(s, p, &b, &a, &e);
+    close_stream(s);
+    switch (shipping_judge(s, code, &e, &a)) {
+    case SHIP_STEP_END:
+        return false;
+    case SHIP_STEP_AGAIN: { /* some of it may have arrived */
+        int64_t before = c->at;
+        if (!ask_position(s, p->channel, &c->at))
+            return false;
+        if (c->at > before)
+            backoff_reset(&s->backoff);
+        return true;
+    }
+    case SHIP_STEP_ANSWER:
+        break;
+    }
+    return steer(s, c, p, &a);
+}
+
+/* Bytes on disk of the channel's parts before p, behind what earlier channels had. */
+static int64_t bytes_before(const struct course *c, const struct ship_part *p)
+{
+    int64_t n = 0;
+    for (const struct ship_part *q = c->parts; q < p; q++)
+        n += q->bytes;
+    return n;
+}
+
+static bool send_channel(struct shipping *s, struct course *c)
+{
+    int64_t base = s->done;
+    for (;;) {
+        const struct ship_part *p = part_at(c), *end = c->parts + c->count;
+        if (!p) {
+            say_gap(s, c, c->parts);
+            return false;
+        }
+        s->done = base + bytes_before(c, p);
+        int rest = open_rest(s, c, p);
+        if (rest > 0) {
+            if (!send_rest(s, c, p))
+                return false;
+            continue;
+        }
+        close_stream(s);
+        if (rest < 0)
+            return false;
+        if (p + 1 == end)
+            return true;
+        say_gap(s, c, p + 1);
+        return false;
+    }
+}
+
+/* What the server has already, in bytes on disk: whole parts. */
+static int64_t had_before(const struct course *c)
+{
+    const struct ship_part *p = part_at(c);
+    return p ? bytes_before(c, p) : 0;
+}
+
+static void ship_offsets(struct shipping *s)
+{
+    const struct ship_session *session = s->session;
+    int64_t total = 0;
+    for (size_t i = 0, n; i < session->count; i += n) {
+        struct course c = {.parts = session->parts + i};
+        int64_t bytes = 0;
+        for (n = 0; i + n < session->count && strcmp(c.parts[n].channel, c.parts[0].channel) == 0;
+             n++)
+            bytes += c.parts[n].bytes;
+        c.count = n;
+        s->done = total;
+        bool ok = s->config->force || ask_position(s, c.parts[0].channel, &c.at);
+        int64_t before = ok ? had_before(&c) : 0;
+        uint64_t bodies = s->result->bodies;
+        if (ok)
+            ok = send_channel(s, &c);
+        s->result->before += ok && s->result->bodies == bodies ? bytes : before;
+        total += bytes;
+        if (ok)
+            shipping_progress(s, total);
+        else if (s->result->end == SHIP_STOPPED || s->result->end == SHIP_REFUSED)
+            return;
+    }
+}
+
+/* ---- sessions ------------------------------------------------------------------------------ */
+
+void ship(const struct ship_config *c, const struct ship_session *session, struct ship_result *out)
+{
+    struct shipping s;
+    shipping_init(&s, c, session, out);
+    if (session->ours)
+        ship_offsets(&s);
+    else
+        ship_windows(&s);
+    if (out->end == SHIP_SOME && !out->bodies && !out->before)
+        out->end = SHIP_FAILED;
+}
+
+void ship_complete(const struct ship_config *c, const struct ship_session *session,
+                   struct ship_result *out)
+{
+    struct shipping s;
+    struct remote_answer a;
+    struct err e = {0};
+    enum ship_step step;
+    shipping_init(&s, c, session, out);
+    do {
+        int code = remote_complete(c->remote, session->id, &a, &e);
+        step = shipping_judge(&s, code, &e, &a);
+    } while (step == SHIP_STEP_AGAIN);
+    if (step == SHIP_STEP_ANSWER && (a.status < 200 || a.status > 299))
+        shipping_refused(&s, NULL, &a);
+}

@@ -1,0 +1,82 @@
+/* ship.h - sends a session to a server: all of it that is there, once.
+ *
+ * Sessions of our format go by offset. The server is asked how far it has each
+ * channel, parts before that are left alone, the part in which it stopped is gone on
+ * with from there, the others go as they stand. The public client's windows
+ * count as wholes, known by channel and number. Either way whatever was sent before
+ * does no harm, so that a sender that was cut off, killed or told to stop is
+ * simply started again; it keeps no notes of its own.
+ *
+ * Requests that fail for the moment are tried again (backoff.h) until nothing has got
+ * on for a while. Memory does not grow with the session. One thread at a time. */
+#ifndef GPUFL_AGENT_SHIP_H
+#define GPUFL_AGENT_SHIP_H
+
+#include "agent/remote.h"
+#include "net/backoff.h"
+
+struct ship_part {
+    const char *path;
+    struct part_head head;
+    char channel[PART_CHANNEL_MAX];
+    int64_t number; /* of a window: its sequence */
+    int64_t bytes;  /* on disk */
+};
+
+/* Parts stand channel by channel, in order; of one session all are ours, or none. */
+struct ship_session {
+    const char *id;
+    const char *host; /* "" unknown */
+    bool ours;
+    const struct ship_part *parts;
+    size_t count;
+};
+
+/* What happens on the way; NULL: not wanted. */
+struct ship_watch {
+    void *arg;
+    /* Bytes on disk that are dealt with; never less than before in a session. */
+    void (*progress)(void *arg, int64_t done);
+    void (*rejected)(void *arg, const struct ship_part *p, const struct remote_error *line);
+    /* A request failed and is tried again in ns. */
+    void (*waiting)(void *arg, int64_t ns, const char *why);
+};
+
+struct ship_config {
+    struct remote *remote;
+    bool force;         /* from the start, whatever the server has */
+    unsigned tries;     /* failures in a row; 0: 8 */
+    int64_t wait_least; /* ns before the second try, at most; 0: 0.5 s */
+    int64_t wait_most;  /* ns before any; 0: 60 s */
+    int64_t deadline;   /* CLOCK_MONOTONIC ns; 0: none */
+    int64_t piece;      /* plain bytes of one body; 0: 256 MiB. Halved where a body is too large. */
+    const volatile sig_atomic_t *stop;
+    struct ship_watch watch;
+};
+
+enum ship_end {
+    SHIP_ALL,     /* what is on disk is on the server */
+    SHIP_SOME,    /* a part of it is not; text says why */
+    SHIP_FAILED,  /* nothing of it was taken; text says why */
+    SHIP_STOPPED, /* told to stop, or no time left */
+    SHIP_REFUSED, /* the server cannot be reached, or wants nothing of this sender: other
+                   * sessions need not be tried */
+};
+
+struct ship_result {
+    enum ship_end end;
+    bool moved; /* a part got another name meanwhile: look again what is there */
+    char text[640];
+    uint64_t accepted, rejected; /* lines; those that were there already left out */
+    uint64_t bodies;
+    int64_t sent;   /* bytes of bodies */
+    int64_t before; /* bytes on disk that the server had already */
+};
+
+void ship(const struct ship_config *c, const struct ship_session *s, struct ship_result *out);
+
+/* Tells the server that the session is complete: SHIP_ALL where it knows. */
+void ship_complete(const struct ship_config *c, const struct ship_session *s,
+                   struct ship_result *out);
+
+#endif

@@ -1,0 +1,106 @@
+/* ship_windows.c - sessions of the public client: windows that count as wholes.
+ *
+ * A window is known by its channel and number, and by the id in the sidecar that its
+ * writer laid beside it, where there is one. The server tells of one that it has
+ * already by its answer, after it came again. */
+#include "agent/ship_inside.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SIDECAR_MAX = 16 << 10 };
+
+/* What a sidecar says of its window. */
+struct sidecar {
+    char id[PART_ID_MAX];
+    int64_t crc32; /* -1: it does not say */
+};
+
+static void read_members(struct json *j, struct sidecar *out)
+{
+    char key[32];
+    for (;;) {
+        struct json_value v = json_key(j, key, sizeof key);
+        if (v.type == JSON_END || v.type == JSON_ERROR)
+            return;
+        if (strcmp(key, "window_id") == 0 && v.type == JSON_STRING)
+            json_text(v, out->id, sizeof out->id);
+        else if (strcmp(key, "payload_crc32") == 0 && v.type == JSON_INT)
+            out->crc32 = v.integer;
+        else if (!json_skip(j, v))
+            return;
+    }
+}
+
+/* Nothing is known where there is none, or none that can be read. */
+static void read_sidecar(const struct ship_part *p, struct sidecar *out)
+{
+    char path[PATH_MAX];
+    char *text = NULL;
+    size_t len = 0;
+    struct json j;
+    *out = (struct sidecar){.crc32 = -1};
+    int dir = (int)(path_base(p->path) - p->path);
+    int n = snprintf(path, sizeof path, "%.*s.gpufl-window.%s.%lld.json", dir, p->path, p->channel,
+                     (long long)p->number);
+    if (n < 0 || (size_t)n >= sizeof path || file_read_all(path, SIDECAR_MAX, &text, &len, NULL))
+        return;
+    json_init(&j, text, len);
+    if (json_read(&j).type == JSON_OBJECT)
+        read_members(&j, out);
+    mem_free(text);
+}
+
+/* False: no other window need be tried. */
+static bool send_window(struct shipping *s, const struct ship_part *p)
+{
+    struct sidecar sidecar;
+    struct remote_answer a;
+    struct err e = {0};
+    enum ship_step step;
+    read_sidecar(p, &sidecar);
+    do {
+        int code = part_stream_open(&s->stream, p->path, p->head.file, 0, 0, &e);
+        if (code) {
+            s->result->moved |= code == GPUFL_E_NOENT;
+            shipping_end(s, SHIP_SOME, "%s", e.text);
+            return true;
+        }
+        bool whole = part_stream_whole(s->stream);
+        struct remote_body b = {.offset = -1,
+                                .window_id = *sidecar.id ? sidecar.id : NULL,
+                                .window_sequence = p->number,
+                                .window_crc32 = whole ? sidecar.crc32 : -1};
+        bool empty = part_stream_empty(s->stream);
+        code = empty ? 0 : shipping_send(s, p, &b, &a, &e);
+        part_stream_close(s->stream);
+        s->stream = NULL;
+        if (empty)
+            return true;
+        step = shipping_judge(s, code, &e, &a);
+    } while (step == SHIP_STEP_AGAIN);
+    if (step == SHIP_STEP_END)
+        return s->result->end == SHIP_SOME;
+    backoff_reset(&s->backoff);
+    if (a.status < 200 || a.status > 299)
+        shipping_refused(s, p, &a);
+    else if (a.repeated)
+        s->result->before += p->bytes;
+    return true;
+}
+
+void ship_windows(struct shipping *s)
+{
+    for (size_t i = 0; i < s->session->count; i++) {
+        const struct ship_part *p = &s->session->parts[i];
+        if (!send_window(s, p))
+            return;
+        s->done += p->bytes;
+        shipping_progress(s, s->done);
+    }
+}

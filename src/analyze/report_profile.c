@@ -1,0 +1,446 @@
+/* report_profile.c - samples, metrics of instructions and hardware counters, for people: the
+ * tables of the report, and SASS beside source for one kernel. */
+#include "analyze/cells.h"
+#include "analyze/grid.h"
+#include "analyze/insight_profile.h"
+#include "analyze/kernel_view.h"
+#include "analyze/report.h"
+#include "analyze/units.h"
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/printable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 1 << 20, SOURCE_MAX = 64 << 20, REASONS_SHOWN = 3 };
+
+static void print_grid(struct page *p, struct grid *g)
+{
+    int code = grid_print(g, p->out, p->width, p->color);
+    p->code = p->code ? p->code : code;
+    grid_fini(g);
+}
+
+static const char *reason_name(const struct model *m, uint32_t reason)
+{
+    return reason ? model_text(m, sum_samples_reason(&m->samples, reason)->name) : "-";
+}
+
+/* "-" where there is nothing. */
+static void put_count(struct grid *g, int64_t n)
+{
+    char a[UNITS_TEXT];
+    grid_put(g, "%s", n ? units_count(a, n) : "-");
+}
+
+/* part of whole where both metrics are known. */
+static void put_share(struct grid *g, const struct sass_values *v, enum sass_metric part,
+                      double parts, enum sass_metric whole, double wholes)
+{
+    char a[UNITS_TEXT];
+    bool known = v && sass_has(v, part) && sass_has(v, whole);
+    grid_put(g, "%s", known ? units_percent(a, parts, wholes) : "-");
+}
+
+static void put_threads(struct grid *g, const struct sass_values *v, int64_t warp)
+{
+    put_share(g, v, SASS_THREADS, v ? (double)v->value[SASS_THREADS] : 0, SASS_INST,
+              v ? (double)v->value[SASS_INST] * (double)warp : 0);
+}
+
+static void put_sectors(struct grid *g, const struct sass_values *v)
+{
+    char a[UNITS_TEXT];
+    int64_t ideal = v ? sass_ideal_sectors(v) : CELL_NULL;
+    bool known = v && ideal > 0 && v->value[SASS_SECTORS] > 0;
+    grid_put(g, "%s",
+             known ? units_percent(a, (double)ideal, (double)v->value[SASS_SECTORS]) : "-");
+}
+
+static void put_waves(struct grid *g, const struct sass_values *v)
+{
+    bool known = v && v->value[SASS_WAVEFRONTS] > 0 && v->value[SASS_WAVEFRONTS_IDEAL] > 0;
+    if (known)
+        grid_put(g, "%.1f",
+                 (double)v->value[SASS_WAVEFRONTS] / (double)v->value[SASS_WAVEFRONTS_IDEAL]);
+    else
+        grid_put(g, "-");
+}
+
+/* ---- samples ----------------------------------------------------------------------------- */
+
+/* Samples of a kernel by reason. */
+struct sampled {
+    uint32_t kernel, reason;
+    uint64_t samples, of_kernel;
+    bool running;
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct sampled *x = a, *y = b;
+    if (x->of_kernel != y->of_kernel)
+        return x->of_kernel > y->of_kernel ? -1 : 1;
+    if (x->kernel != y->kernel)
+        return x->kernel < y->kernel ? -1 : 1;
+    if (x->running != y->running)
+        return x->running ? 1 : -1;
+    if (x->samples != y->samples)
+        return x->samples > y->samples ? -1 : 1;
+    return (x->reason > y->reason) - (x->reason < y->reason);
+}
+
+static struct sampled *list_rows(const struct model *m, size_t *count)
+{
+    const struct keyed *k = &m->samples.functions;
+    struct sampled *list = mem_array(k->count + 1, sizeof *list);
+    *count = 0;
+    for (size_t i = 1; list && i < k->count; i++) {
+        const struct sample_group *g = sum_samples_group(k, i);
+        const struct code_function *f = device_code_at(&m->code, g->owner);
+        list[(*count)++] =
+            (struct sampled){f ? f->shown : 0, g->reason, g->count.all, f ? f->samples : 0,
+                             profile_stall(m, g->reason)->class == STALL_RUNNING};
+    }
+    if (list && *count)
+        qsort(list, *count, sizeof *list, compare_rows);
+    return list;
+}
+
+/* One kernel's rows; how many they are. */
+static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *rows, size_t count)
+{
+    char a[UNITS_TEXT], text[256] = "";
+    size_t n = 1, at = 0;
+    uint64_t running = 0;
+    while (n < count && rows[n].kernel == rows[0].kernel && rows[n].of_kernel == rows[0].of_kernel)
+        n++;
+    for (size_t i = 0; i < n; i++) {
+        running += rows[i].running ? rows[i].samples : 0;
+        if (i < REASONS_SHOWN && !rows[i].running && at < sizeof text - 80)
+            at += (size_t)snprintf(
+                text + at, sizeof text - at, "%s%.32s %s", at ? ", " : "",
+                reason_name(p->model, rows[i].reason),
+                units_percent(a, (double)rows[i].samples, (double)rows[0].of_kernel));
+    }
+    grid_put(g, "%s",
+             units_percent(a, (double)rows[0].of_kernel, (double)p->model->samples.total.all));
+    put_count(g, (int64_t)rows[0].of_kernel);
+    grid_put(g, "%s", units_percent(a, (double)running, (double)rows[0].of_kernel));
+    grid_put(g, "%s", text);
+    grid_put(g, "%s", rows[0].kernel ? model_text(p->model, rows[0].kernel) : "(not known)");
+    return n;
+}
+
+static void page_samples(struct page *p)
+{
+    static const struct grid_column columns[] = {{"share", GRID_RIGHT},
+                                                 {"samples", GRID_RIGHT},
+                                                 {"issued", GRID_RIGHT},
+                                                 {"stalled", GRID_LEFT},
+                                                 {"kernel", GRID_NAME}};
+    const struct sum_samples *s = &p->model->samples;
+    size_t count, shown = 0;
+    struct sampled *rows = list_rows(p->model, &count);
+    struct grid g;
+    char a[UNITS_TEXT];
+    page_heading(p, "Samples by kernel");
+    grid_init(&g, columns, 5);
+    for (size_t i = 0; rows && i < count && shown < report_top(p->report); shown++)
+        i += put_sampled(p, &g, rows + i, count - i);
+    if (!rows)
+        p->code = GPUFL_E_NOMEM;
+    print_grid(p, &g);
+    mem_free(rows);
+    page_text(p, "%s samples in all; --kernel NAME shows the instructions of one.",
+              units_count(a, (int64_t)s->total.all));
+    if (s->places.refused)
+        page_text(p, "%s of their rows are of instructions beyond those kept one by one.",
+                  units_count(a, (int64_t)s->places.refused));
+}
+
+/* ---- metrics of instructions --------------------------------------------------------------- */
+
+struct metric_row {
+    uint32_t function;
+    const struct sass_values *values;
+};
+
+static int compare_metrics(const void *a, const void *b)
+{
+    const struct metric_row *x = a, *y = b;
+    int64_t i = x->values->value[SASS_INST], j = y->values->value[SASS_INST];
+    return i != j ? (i > j ? -1 : 1) : (x->function > y->function) - (x->function < y->function);
+}
+
+static void page_instructions(struct page *p)
+{
+    static const struct grid_column columns[] = {{"executed", GRID_RIGHT},
+                                                 {"threads", GRID_RIGHT},
+                                                 {"needed", GRID_RIGHT},
+                                                 {"conflicts", GRID_RIGHT},
+                                                 {"kernel", GRID_NAME}};
+    const struct model *m = p->model;
+    const struct keyed *k = &m->sass.groups;
+    struct metric_row *rows = mem_array(k->count + 1, sizeof *rows);
+    size_t n = 0;
+    struct grid g;
+    for (size_t i = 1; rows && i < k->count; i++) {
+        const struct sass_group *s = sum_sass_group(&m->sass, i);
+        if (!s->scope)
+            rows[n++] = (struct metric_row){s->function, &s->values};
+    }
+    if (!rows)
+        p->code = GPUFL_E_NOMEM;
+    if (n)
+        qsort(rows, n, sizeof *rows, compare_metrics);
+    page_heading(p, "Counted instructions by kernel");
+    grid_init(&g, columns, 5);
+    for (size_t i = 0; i < n && i < report_top(p->report); i++) {
+        put_count(&g, rows[i].values->value[SASS_INST]);
+        put_threads(&g, rows[i].values, profile_warp(m));
+        put_sectors(&g, rows[i].values);
+        put_waves(&g, rows[i].values);
+        grid_put(&g, "%s", model_text(m, profile_kernel(m, rows[i].function)));
+    }
+    print_grid(p, &g);
+    mem_free(rows);
+    page_text(p,
+              "threads: of a warp's, at work; needed: of the sectors of global memory; conflicts: "
+              "wavefronts of shared memory for each that would do.");
+}
+
+/* ---- counters ---------------------------------------------------------------------------- */
+
+static void put_subject(struct grid *g, const struct model *m, const struct counter_sum *c)
+{
+    struct buf text;
+    if (c->kernel) {
+        buf_init(&text, TEXT_MAX);
+        insight_put_kernel(m, c->kernel, &text);
+        grid_put(g, "%s", buf_cstr(&text));
+        buf_fini(&text);
+    } else {
+        grid_put(g, "%s",
+                 c->range   ? model_text(m, c->range)
+                 : c->scope ? model_text(m, c->scope)
+                            : "(outside scopes)");
+    }
+}
+
+static void page_counters(struct page *p)
+{
+    static const struct grid_column columns[] = {{"metric", GRID_LEFT},  {"of", GRID_TEXT},
+                                                 {"values", GRID_RIGHT}, {"mean", GRID_RIGHT},
+                                                 {"least", GRID_RIGHT},  {"most", GRID_RIGHT}};
+    const struct model *m = p->model;
+    struct grid g;
+    page_heading(p, "Hardware counters");
+    grid_init(&g, columns, 6);
+    for (size_t i = 1, shown = 0; i < m->counters.items.count; i++) {
+        const struct counter_sum *c = sum_counters_at(&m->counters, i);
+        if (shown++ >= report_top(p->report) * 4 && p->report->options.top > 0)
+            break;
+        grid_put(&g, "%s", model_text(m, c->metric));
+        put_subject(&g, m, c);
+        put_count(&g, (int64_t)c->count);
+        grid_put(&g, "%.4g", c->sum / (double)c->count);
+        grid_put(&g, "%.4g", c->least);
+        grid_put(&g, "%.4g", c->most);
+    }
+    print_grid(p, &g);
+}
+
+void page_profile(struct page *p)
+{
+    if (p->model->samples.total.all)
+        page_samples(p);
+    if (p->model->sass.groups.count > 1)
+        page_instructions(p);
+    if (p->model->counters.items.count > 1)
+        page_counters(p);
+}
+
+/* ---- SASS beside source ------------------------------------------------------------------ */
+
+/* The text of a source and where its lines begin. */
+struct source {
+    uint32_t path;
+    struct buf text;
+    size_t *starts; /* owned */
+    size_t count, cap;
+};
+
+/* A source of which a piece is missing has no lines. */
+static int read_source(const struct model *m, struct source *s, uint32_t path)
+{
+    if (s->path == path)
+        return 0;
+    buf_clear(&s->text);
+    s->path = path;
+    s->count = 0;
+    if (!device_code_source(m, path, &s->text))
+        return buf_error(&s->text) ? GPUFL_E_NOMEM : 0;
+    for (size_t at = 0; at < s->text.len;) {
+        const char *lf = memchr(s->text.data + at, '\n', s->text.len - at);
+        if (mem_grow(&s->starts, &s->cap, s->count + 1, sizeof *s->starts, SIZE_MAX / 16))
+            return GPUFL_E_NOMEM;
+        s->starts[s->count++] = at;
+        at = lf ? (size_t)(lf - s->text.data) + 1 : s->text.len;
+    }
+    return 0;
+}
+
+/* A line of the source as it stands; nothing where its text is not in the session. */
+static void put_source_line(const struct source *s, int64_t line, struct buf *out)
+{
+    if (line < 1 || (uint64_t)line > s->count)
+        return;
+    const char *at = s->text.data + s->starts[line - 1], *end = s->text.data + s->text.len;
+    const char *lf = memchr(at, '\n', (size_t)(end - at));
+    buf_str(out, "  ");
+    buf_put(out, at, (size_t)((lf ? lf : end) - at));
+}
+
+/* Columns that a function has something for. */
+struct shown {
+    bool samples, counted, sectors, waves;
+};
+
+static struct shown shown_of(const struct kernel_view *v)
+{
+    const struct sass_values *s = &v->values;
+    return (struct shown){v->samples != 0, s->known != 0, sass_has(s, SASS_SECTORS),
+                          sass_has(s, SASS_WAVEFRONTS)};
+}
+
+static void put_numbers(struct page *p, struct grid *g, const struct kernel_view *v,
+                        const struct kernel_instruction *at)
+{
+    struct shown shown = shown_of(v);
+    char a[UNITS_TEXT];
+    if (shown.samples) {
+        put_count(g, (int64_t)at->samples);
+        grid_put(g, "%s",
+                 at->samples ? units_percent(a, (double)at->samples, (double)v->samples) : "-");
+        grid_put(g, "%s", reason_name(p->model, at->top_reason));
+    }
+    if (shown.counted) {
+        put_count(g, at->values ? at->values->value[SASS_INST] : 0);
+        put_threads(g, at->values, profile_warp(p->model));
+    }
+    if (shown.sectors)
+        put_sectors(g, at->values);
+    if (shown.waves)
+        put_waves(g, at->values);
+}
+
+/* The last column is never cut: a listing may be wider than the page. */
+static unsigned put_columns(const struct shown *shown, struct grid_column columns[GRID_COLUMNS])
+{
+    static const struct grid_column all[] = {
+        {"samples", GRID_RIGHT},  {"share", GRID_RIGHT},         {"stall", GRID_LEFT},
+        {"executed", GRID_RIGHT}, {"threads", GRID_RIGHT},       {"needed", GRID_RIGHT},
+        {"confl.", GRID_RIGHT},   {"source and SASS", GRID_LEFT}};
+    const bool there[] = {shown->samples, shown->samples, shown->samples, shown->counted,
+                          shown->counted, shown->sectors, shown->waves,   true};
+    unsigned n = 0;
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        if (there[i])
+            columns[n++] = all[i];
+    return n;
+}
+
+static void put_line_row(struct page *p, struct grid *g, const struct kernel_view *v,
+                         const struct kernel_line *l, struct source *s)
+{
+    const char *file = model_text(p->model, l->file), *slash = strrchr(file, '/');
+    const struct kernel_instruction sum = {
+        .samples = l->samples, .top = l->top, .top_reason = l->top_reason, .values = &l->values};
+    struct buf text;
+    buf_init(&text, TEXT_MAX);
+    if (read_source(p->model, s, l->file))
+        p->code = GPUFL_E_NOMEM;
+    put_source_line(s, l->line, &text);
+    put_numbers(p, g, v, &sum);
+    grid_put(g, "> %s:%lld%s", slash ? slash + 1 : file, (long long)l->line, buf_cstr(&text));
+    p->code = p->code ? p->code : buf_error(&text) ? GPUFL_E_NOMEM : 0;
+    buf_fini(&text);
+}
+
+static void put_listing(struct page *p, const struct kernel_view *v)
+{
+    struct grid_column columns[GRID_COLUMNS];
+    struct shown shown = shown_of(v);
+    const struct kernel_line *last = NULL;
+    struct source source = {.path = 0};
+    struct grid g;
+    buf_init(&source.text, SOURCE_MAX);
+    grid_init(&g, columns, put_columns(&shown, columns));
+    for (size_t i = 0; i < v->count; i++) {
+        const struct kernel_instruction *at = &v->items[i];
+        const struct kernel_line *l = kernel_view_line(v, at);
+        if (l && l != last)
+            put_line_row(p, &g, v, l, &source);
+        last = l ? l : last;
+        put_numbers(p, &g, v, at);
+        grid_put(&g, "  %05llx  %s", (unsigned long long)at->offset,
+                 at->line && at->line->text ? model_text(p->model, at->line->text) : "-");
+    }
+    print_grid(p, &g);
+    buf_fini(&source.text);
+    mem_free(source.starts);
+}
+
+/* A kernel's whole name as a heading. */
+static void put_name(struct page *p, uint32_t name)
+{
+    char *text = mem_strdup(model_text(p->model, name));
+    if (!text) {
+        p->code = GPUFL_E_NOMEM;
+        return;
+    }
+    printable_clean(text, strlen(text));
+    page_heading(p, text);
+    mem_free(text);
+}
+
+static void put_function(struct page *p, uint32_t function)
+{
+    const struct code_function *f = device_code_at(&p->model->code, function);
+    struct kernel_view v;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    p->code = p->code ? p->code : kernel_view_open(p->model, function, &v);
+    if (p->code)
+        return;
+    put_name(p, f->shown);
+    if (f->crc != CELL_NULL)
+        page_text(p, "Code object %016llx%s%s.", (unsigned long long)f->crc, f->arch ? ", " : "",
+                  model_text(p->model, f->arch));
+    if (v.samples)
+        page_text(p, "%s samples (%s of all).", units_count(a, (int64_t)v.samples),
+                  units_percent(b, (double)v.samples, (double)p->model->samples.total.all));
+    if (v.count)
+        put_listing(p, &v);
+    else
+        page_text(p, "No instruction of it is in the session.");
+    kernel_view_close(&v);
+}
+
+int report_kernel(const struct report *r, FILE *out)
+{
+    struct page p = {.report = r, .model = &r->model, .out = out, .color = r->options.color};
+    size_t count;
+    uint32_t *functions = kernel_view_find(&r->model, r->options.kernel, &count);
+    if (!functions)
+        return GPUFL_E_NOMEM;
+    p.width = report_width(r);
+    for (size_t i = 0; i < count && i < report_top(r); i++)
+        put_function(&p, functions[i]);
+    if (count > report_top(r))
+        page_text(&p, "… and %zu more functions with %s in their names (--top 0: all)",
+                  count - report_top(r), r->options.kernel);
+    mem_free(functions);
+    return p.code ? p.code : !count ? GPUFL_E_NOENT : ferror(out) ? GPUFL_E_IO : 0;
+}

@@ -1,0 +1,178 @@
+/* report_profile_json.c - samples, metrics of instructions and hardware counters, for programs. */
+#include "analyze/cells.h"
+#include "analyze/insight_profile.h"
+#include "analyze/json_out.h"
+#include "analyze/kernel_view.h"
+#include "analyze/report.h"
+#include "base/alloc.h"
+
+static const char *reason_name(const struct model *m, uint32_t reason)
+{
+    return reason ? model_text(m, sum_samples_reason(&m->samples, reason)->name) : "";
+}
+
+static void put_sum(struct json_out *j, const struct sample_count *n)
+{
+    json_out_count(j, "samples", n->all);
+    json_out_int(j, "not_issued", n->told ? (int64_t)n->idle : CELL_NULL);
+}
+
+static void put_groups(const struct model *m, struct json_out *j, const char *key,
+                       const struct keyed *groups, bool scopes)
+{
+    json_out_array(j, key);
+    for (size_t i = 1; i < groups->count; i++) {
+        const struct sample_group *g = sum_samples_group(groups, i);
+        const struct code_function *f = scopes ? NULL : device_code_at(&m->code, g->owner);
+        json_out_object(j, NULL);
+        if (scopes)
+            json_out_text(j, "scope", model_text(m, g->owner));
+        else {
+            json_out_text_or_null(j, "kernel", f ? model_text(m, f->shown) : "");
+            json_out_text_or_null(j, "symbol", f ? model_text(m, f->name) : "");
+        }
+        json_out_text_or_null(j, "reason", reason_name(m, g->reason));
+        put_sum(j, &g->count);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+static void put_samples(const struct model *m, struct json_out *j)
+{
+    struct busy_result r;
+    busy_result(&m->samples.windows, &r);
+    json_out_object(j, "samples");
+    put_sum(j, &m->samples.total);
+    json_out_int(j, "sampled_ns", r.busy);
+    json_out_count(j, "invalid", m->samples.invalid);
+    json_out_count(j, "rows_only_counted", m->samples.places.refused);
+    put_groups(m, j, "kernels", &m->samples.functions, false);
+    put_groups(m, j, "scopes", &m->samples.scopes, true);
+    json_out_close_object(j);
+}
+
+/* The known metrics as members, the others are null. */
+static void put_values(struct json_out *j, const struct sass_values *v)
+{
+    for (int i = 0; i < SASS_COUNT; i++)
+        json_out_int(j, sass_names[i],
+                     v && sass_has(v, (enum sass_metric)i) ? v->value[i] : CELL_NULL);
+}
+
+static void put_instructions(const struct model *m, struct json_out *j)
+{
+    const struct sum_sass *s = &m->sass;
+    json_out_object(j, "instructions");
+    json_out_count(j, "rows", s->rows);
+    json_out_count(j, "invalid", s->invalid);
+    json_out_count(j, "rows_only_summed", s->places.refused);
+    json_out_int(j, "warp_size", profile_warp(m));
+    json_out_array(j, "kernels");
+    for (size_t i = 1; i < s->groups.count; i++) {
+        const struct sass_group *g = sum_sass_group(s, i);
+        json_out_object(j, NULL);
+        json_out_text_or_null(j, "kernel", model_text(m, profile_kernel(m, g->function)));
+        json_out_text_or_null(j, "scope", model_text(m, g->scope));
+        put_values(j, &g->values);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_array(j, "other_metrics");
+    for (size_t i = 1; i < s->others.count; i++) {
+        const struct sass_other *o = keyed_at(&s->others, i);
+        json_out_object(j, NULL);
+        json_out_text_or_null(j, "kernel", model_text(m, profile_kernel(m, o->function)));
+        json_out_text(j, "metric", model_text(m, o->metric));
+        json_out_int(j, "value", o->value);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_close_object(j);
+}
+
+static void put_counters(const struct model *m, struct json_out *j)
+{
+    static const char *const sources[] = {"", "sampled", "range", "kernel"};
+    json_out_array(j, "counters");
+    for (size_t i = 1; i < m->counters.items.count; i++) {
+        const struct counter_sum *c = sum_counters_at(&m->counters, i);
+        json_out_object(j, NULL);
+        json_out_text(j, "metric", model_text(m, c->metric));
+        json_out_text(j, "source", sources[c->source]);
+        json_out_int(j, "device", c->device ? m->devices.items[c->device].row.index : CELL_NULL);
+        json_out_text_or_null(j, "scope", model_text(m, c->scope));
+        json_out_text_or_null(j, "range", model_text(m, c->range));
+        json_out_text_or_null(j, "kernel_symbol", model_text(m, c->kernel));
+        json_out_count(j, "values", c->count);
+        json_out_number(j, "mean", c->sum / (double)c->count);
+        json_out_number(j, "least", c->least);
+        json_out_number(j, "most", c->most);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+/* ---- the code of a kernel ---------------------------------------------------------------- */
+
+static void put_instruction(const struct model *m, struct json_out *j,
+                            const struct kernel_instruction *at)
+{
+    const struct code_line *l = at->line;
+    json_out_object(j, NULL);
+    json_out_int(j, "offset", at->offset);
+    json_out_text_or_null(j, "text", l ? model_text(m, l->text) : "");
+    json_out_text_or_null(j, "file", l ? model_text(m, l->file) : "");
+    json_out_int(j, "line", l && l->line ? l->line : CELL_NULL);
+    json_out_count(j, "samples", at->samples);
+    json_out_text_or_null(j, "top_reason", reason_name(m, at->top_reason));
+    json_out_count(j, "top_samples", at->top);
+    put_values(j, at->values);
+    json_out_close_object(j);
+}
+
+static int put_function(const struct model *m, struct json_out *j, uint32_t function)
+{
+    const struct code_function *f = device_code_at(&m->code, function);
+    struct kernel_view v;
+    if (kernel_view_open(m, function, &v))
+        return GPUFL_E_NOMEM;
+    json_out_object(j, NULL);
+    json_out_text(j, "kernel", model_text(m, f->shown));
+    json_out_text(j, "symbol", model_text(m, f->name));
+    json_out_text_or_null(j, "arch", model_text(m, f->arch));
+    json_out_count(j, "samples", v.samples);
+    json_out_array(j, "instructions");
+    for (size_t i = 0; i < v.count; i++)
+        put_instruction(m, j, &v.items[i]);
+    json_out_close_array(j);
+    json_out_close_object(j);
+    kernel_view_close(&v);
+    return 0;
+}
+
+static int put_code(const struct report *r, struct json_out *j)
+{
+    const char *name = r->options.kernel;
+    size_t count;
+    int code = 0;
+    if (!name || !*name)
+        return 0;
+    uint32_t *functions = kernel_view_find(&r->model, name, &count);
+    if (!functions)
+        return GPUFL_E_NOMEM;
+    json_out_array(j, "code");
+    for (size_t i = 0; !code && i < count; i++)
+        code = put_function(&r->model, j, functions[i]);
+    json_out_close_array(j);
+    mem_free(functions);
+    return code;
+}
+
+int json_profile(const struct report *r, struct json_out *j)
+{
+    put_samples(&r->model, j);
+    put_instructions(&r->model, j);
+    put_counters(&r->model, j);
+    return put_code(r, j);
+}

@@ -1,0 +1,28 @@
+/* region.h - memory that is taken piece by piece and given back all at once.
+ *
+ * What one request, or one answer, needs: nobody frees the parts, and a ceiling
+ * says how much there may be. Owner's thread. */
+#ifndef GPUFL_BASE_REGION_H
+#define GPUFL_BASE_REGION_H
+
+#include <stddef.h>
+
+struct region_block;
+
+struct region {
+    struct region_block *blocks; /* owned; newest first */
+    size_t used;                 /* bytes given out, with their padding */
+    size_t max;                  /* ceiling for used */
+};
+
+void region_init(struct region *r, size_t max); /* allocates nothing */
+void region_fini(struct region *r);             /* all pieces are gone */
+void region_clear(struct region *r);            /* as fini and init */
+
+/* Pieces aligned for anything; NULL: out of memory, or the ceiling. */
+void *region_take(struct region *r, size_t size);                /* uninitialized */
+void *region_array(struct region *r, size_t count, size_t size); /* zeroed; checks the product */
+char *region_copy(struct region *r, const void *data, size_t n); /* with a NUL behind */
+char *region_strdup(struct region *r, const char *s);
+
+#endif

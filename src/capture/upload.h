@@ -1,0 +1,17 @@
+/* upload.h - gpufl_upload_logs: runs `gpufl upload` in a process of its own, so that
+ * nothing of HTTP is in this one.
+ *
+ * The child gets no descriptor of the program's, its own signals, and the key in its
+ * environment, where others of the machine do not see it. It is waited for, for a
+ * limited time, and killed behind that; it never prints. The end of the child is
+ * known by its output as well, so that a program that reaps every child does not
+ * matter. [any] */
+#ifndef GPUFL_CAPTURE_UPLOAD_H
+#define GPUFL_CAPTURE_UPLOAD_H
+
+#include <gpufl/gpufl.h>
+
+/* last_dir: of the last session, "" for none. */
+int upload_run(const struct gpufl_upload_options *opts, const char *last_dir);
+
+#endif

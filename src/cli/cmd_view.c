@@ -1,0 +1,246 @@
+/* cmd_view.c - `gpufl view`: sessions in the browser.
+ *
+ * view starts a gpufl-server for this user alone (view_server.h) with a folder that is
+ * kept for the next time (view_cache.h), opens the browser, and hands the sessions over
+ * in the way that `gpufl upload` does: what the folder holds already is not loaded
+ * again, and what a running program writes meanwhile follows. The page is there at
+ * once, and fills. It ends with the page, or with Ctrl-C. One thread. */
+#include "cli/cmd.h"
+
+#include "base/clock.h"
+#include "cli/upload_sessions.h"
+#include "cli/view_cache.h"
+#include "cli/view_server.h"
+
+#include <gpufl/analysis.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FOLLOW_MS = 1000, PORT_MOST = 65535, EXTRA_MAX = 32 };
+
+static const struct cmd_text view_text = {
+    "view",
+    "[options] PATH [-- options of gpufl-server]",
+    "Opens the sessions below PATH in the browser. They are served from this machine,\n"
+    "to this user alone, by gpufl-server, which ends when the page is closed, or with\n"
+    "Ctrl-C. What was loaded is kept beside the sessions, or in the user's cache, so\n"
+    "that the next time is quick; what running programs write meanwhile follows.\n",
+    "Examples:\n"
+    "  gpufl view run1                    in the browser\n"
+    "  gpufl view --no-browser run1       prints the address, for a tunnel\n"
+    "\n"
+    "Exit codes: 0 it was looked at, 1 something failed, 2 bad usage, 69 there is no\n"
+    "gpufl-server.\n",
+};
+
+struct arguments {
+    const char *cache;
+    bool no_browser, no_names;
+    int64_t port, cache_max;
+};
+
+/* A run of the command. */
+struct view {
+    const struct arguments *a;
+    const char *path;
+    struct upload_sessions sessions;
+    struct view_cache cache;
+    struct view_server server;
+    struct remote *remote;                            /* owned */
+    char said[sizeof((struct ship_result *)0)->text]; /* what went wrong last */
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int signal)
+{
+    static const struct sigaction normal = {.sa_handler = SIG_DFL};
+    stop = 1;
+    if (signal != SIGCHLD)
+        sigaction(signal, &normal, NULL);
+}
+
+/* SIGCHLD interrupts a wait; what ended is asked for then. */
+static void catch_signals(void)
+{
+    const struct sigaction a = {.sa_handler = on_signal};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &a, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- handing sessions over ----------------------------------------------------------------- */
+
+static int connect_server(struct view *v, struct err *e)
+{
+    const struct remote_config c = {.http = {.url = v->server.url,
+                                             .key = v->server.key,
+                                             .agent = "gpufl/" GPUFL_VERSION,
+                                             .stop = &stop}};
+    return remote_open(&v->remote, &c, e);
+}
+
+/* Sends what of a session the server lacks. False: it should end. */
+static bool load_one(struct view *v, const struct upload_session *s, bool complete)
+{
+    const struct ship_config c = {.remote = v->remote, .stop = &stop};
+    const struct ship_session session = {
+        .id = s->id, .host = s->host, .ours = s->ours, .parts = s->parts, .count = s->count};
+    struct ship_result r;
+    ship(&c, &session, &r);
+    if (r.end == SHIP_STOPPED || stop)
+        return false;
+    if (r.end != SHIP_ALL && !r.moved && strcmp(r.text, v->said) != 0) {
+        cmd_fail("view", "session %s: %s", s->id, r.text);
+        memcpy(v->said, r.text, sizeof v->said); /* once, while it is looked at again and again */
+    }
+    if (r.end == SHIP_ALL && complete && upload_state_over(s->state))
+        ship_complete(&c, &session, &r);
+    return r.end != SHIP_REFUSED;
+}
+
+static bool load_all(struct view *v, bool complete)
+{
+    for (size_t i = 0; i < v->sessions.count; i++)
+        if (!load_one(v, &v->sessions.items[i], complete))
+            return false;
+    return true;
+}
+
+static bool look_again(struct view *v)
+{
+    struct upload_sessions now;
+    if (upload_sessions_open(&now, v->path, NULL, 0, NULL))
+        return false; /* for the moment, or for good: what is loaded stays */
+    upload_sessions_close(&v->sessions);
+    v->sessions = now;
+    return true;
+}
+
+/* Names for stacks of sessions that are over and have none: written beside them, then loaded. */
+static bool add_names(struct view *v)
+{
+    bool added = false;
+    for (size_t i = 0; i < v->sessions.count && !stop && !v->a->no_names; i++) {
+        const struct upload_session *s = &v->sessions.items[i];
+        struct gpufl_symbolized r = {.size = sizeof r};
+        bool known = !s->ours || !upload_state_over(s->state);
+        for (size_t k = 0; k < s->count; k++)
+            known |= strcmp(s->parts[k].channel, "code") == 0;
+        if (!known)
+            added |= gpufl_symbolize(s->dir, s->state == UPLOAD_DIED ? GPUFL_SYMBOLIZE_ENDED : 0,
+                                     &r, NULL, 0) == 0;
+    }
+    return added && look_again(v);
+}
+
+static bool anything_runs(const struct view *v)
+{
+    for (size_t i = 0; i < v->sessions.count; i++)
+        if (!upload_state_over(v->sessions.items[i].state))
+            return true;
+    return false;
+}
+
+/* Until the server ends, which it does with its page, or we are told to. */
+static void attend(struct view *v)
+{
+    int status;
+    while (!stop && !view_server_ended(&v->server, &status)) {
+        bool follow = anything_runs(v);
+        struct pollfd p = {.fd = v->server.out, .events = POLLIN};
+        char said[512];
+        int n = poll(&p, 1, follow ? FOLLOW_MS : -1);
+        if (n > 0 && read(v->server.out, said, sizeof said) <= 0)
+            return; /* its stdout is closed: it has ended */
+        if (n == 0 && look_again(v) && load_all(v, true))
+            (void)view_cache_keep(&v->cache, &v->sessions);
+    }
+}
+
+/* What is loaded is noted first: where that is cut off, the rest is loaded the next time. */
+static void load(struct view *v)
+{
+    bool names = !v->a->no_names;
+    (void)view_cache_keep(&v->cache, &v->sessions);
+    if (!load_all(v, !names))
+        return;
+    if (names && (add_names(v), !load_all(v, true)))
+        return;
+    if (view_cache_keep(&v->cache, &v->sessions))
+        cmd_fail("view", "what was loaded cannot be kept for the next time");
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static int say(const struct view *v)
+{
+    printf("%s\n", v->server.link);
+    int code = cmd_finish_output("view");
+    if (v->a->no_browser || view_open_browser(v->server.link))
+        return code;
+    fputs("gpufl view: no browser to open here; open the address above\n", stderr);
+    return code;
+}
+
+static int run(struct view *v, char *const *extra)
+{
+    struct err e = {0};
+    int code = upload_sessions_open(&v->sessions, v->path, NULL, 0, &e);
+    if (!code)
+        code = view_cache_open(&v->cache, v->path, v->a->cache, &v->sessions, v->a->cache_max, &e);
+    if (!code)
+        code = view_server_start(&v->server, v->cache.data, (int)v->a->port, extra, &e);
+    if (!code)
+        code = connect_server(v, &e);
+    if (code) {
+        cmd_fail("view", "%s", e.text);
+        return code == GPUFL_E_NOENT && *v->cache.root ? CMD_NOT_BUILT : CMD_FAILED;
+    }
+    catch_signals();
+    code = say(v);
+    load(v);
+    attend(v);
+    return code;
+}
+
+int cmd_view(int argc, char **argv)
+{
+    static struct view v;
+    struct arguments a = {.cache_max = (int64_t)10 << 30};
+    const struct opt table[] = {
+        {"port", 'p', OPT_INT, &a.port, "N", NULL,
+         "Port on 127.0.0.1; 0, the default: a free one."},
+        {"no-browser", 0, OPT_FLAG, &a.no_browser, NULL, NULL, "Only print the address."},
+        {"no-names", 0, OPT_FLAG, &a.no_names, NULL, NULL, "Do not look up the names of stacks."},
+        {"cache", 0, OPT_STRING, &a.cache, "DIR", NULL, "Keep what was loaded there."},
+        {"cache-max", 0, OPT_SIZE, &a.cache_max, "SIZE", NULL,
+         "Of the user's cache; what was not looked at for longest goes (10G)."},
+        {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
+    };
+    int operands = 0, code = cmd_parse(&view_text, table, 0, argc, argv, &operands);
+    if (code != CMD_CONTINUE)
+        return code;
+    if (operands < 1 || !*argv[1])
+        return cmd_usage("view", "PATH is missing: a session, or a directory of them");
+    if (operands > EXTRA_MAX || (operands > 1 && argv[2][0] != '-'))
+        return cmd_usage("view", "one PATH at a time, please");
+    if (a.port < 0 || a.port > PORT_MOST || a.cache_max < 0)
+        return cmd_usage("view", "ports go from 0 to 65535, sizes from 0");
+    char *extra[EXTRA_MAX] = {0};
+    memcpy(extra, argv + 2, (size_t)(operands - 1) * sizeof *extra);
+    v = (struct view){
+        .a = &a, .path = argv[1], .cache = {.lock = -1}, .server = {.alive = -1, .out = -1}};
+    code = run(&v, extra);
+    remote_close(v.remote);
+    int ended = view_server_stop(&v.server);
+    view_cache_close(&v.cache);
+    upload_sessions_close(&v.sessions);
+    return code ? code : ended && ended < 128 ? CMD_FAILED : CMD_OK;
+}

@@ -1,0 +1,24 @@
+/* access.h - who asks, and whether they may: decided once, before a handler runs.
+ *
+ * Between HTTP and auth.h: headers in, problems out. Runs on a worker: hashes are
+ * computed, tables asked. */
+#ifndef GPUFL_SERVER_ACCESS_H
+#define GPUFL_SERVER_ACCESS_H
+
+#include "server/auth.h"
+
+struct call;
+
+/* Fills c->who for the rights of c's route, or answers 401, 403 or 404. */
+bool access_decide(struct call *c);
+
+/* Fills c->who whoever it is, for routes that anybody may ask; false: answered. */
+bool access_who(struct call *c);
+
+/* The problem that fits a code of auth.h. wait: ns, of TIMEOUT. */
+void access_fail(struct call *c, int code, const struct err *e, int64_t wait);
+
+/* Where a request comes from; texts live as long as the call. */
+struct auth_from access_from(const struct call *c);
+
+#endif

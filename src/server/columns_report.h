@@ -1,0 +1,24 @@
+/* columns_report.h - a session's columns into analyze's report: what `gpufl report` reads from
+ * files, read from the store.
+ *
+ * The columns hold every row, header and count that the files hold, so that the report is the
+ * same, but for what depends on the place: the parts of the log, and symbols looked up on the
+ * host. Any thread; others may write to the session meanwhile, and then the report is of some
+ * moment between. */
+#ifndef GPUFL_SERVER_COLUMNS_REPORT_H
+#define GPUFL_SERVER_COLUMNS_REPORT_H
+
+#include "analyze/report.h"
+#include "store/store.h"
+
+/* dir: what stands where the report has the session's directory. NOENT where the columns have
+ * nothing to report. */
+int columns_report(struct report *r, const struct store_ops *ops, struct store_session *ss,
+                   const char *dir, const struct gpufl_report_options *o, struct err *e);
+
+/* The report's document: JSON as `gpufl report --json` writes it, or collapsed stacks (NOENT: it
+ * has none). malloc'ed by stdio: free(). */
+int columns_report_json(const struct report *r, char **text, size_t *len);
+int columns_report_flame(const struct report *r, char **text, size_t *len);
+
+#endif

@@ -1,0 +1,163 @@
+/* janitor.c - rounds: drop what retention says, free what was dropped, forget what expired. */
+#include "server/janitor.h"
+
+#include "base/clock.h"
+#include "server/logs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+enum { BATCH = 100 /* sessions of one look */, MEMORY = 8 << 20 };
+
+static const char LEASE[] = "janitor";
+static const int64_t LEASE_NS = 120000000000;
+
+static bool going(struct janitor *j)
+{
+    return !atomic_load_explicit(&j->ending, memory_order_relaxed);
+}
+
+/* Drops sessions that ended before; how many there were. */
+static size_t drop_old(struct janitor *j, const char *workspace, int64_t before, unsigned limit,
+                       int64_t *freed)
+{
+    struct meta_session *rows;
+    struct region mem;
+    size_t count = 0, dropped = 0;
+    struct err e = {0};
+    region_init(&mem, MEMORY);
+    if (meta_session_oldest(j->meta, workspace, before, limit, &mem, &rows, &count, &e) == 0)
+        for (size_t i = 0; i < count && going(j); i++) {
+            if (meta_session_drop(j->meta, workspace, rows[i].id, clock_real(), &e))
+                continue;
+            dropped++;
+            *freed += rows[i].bytes;
+        }
+    region_fini(&mem);
+    return dropped;
+}
+
+/* What a workspace keeps too long, or too much of. */
+static void retain(struct janitor *j, const char *workspace)
+{
+    struct meta_retention keep;
+    struct err e = {0};
+    int64_t bytes = 0, freed = 0, now = clock_real();
+    size_t dropped = 0, n;
+    if (meta_retention_get(j->meta, workspace, &keep, &e))
+        return;
+    do {
+        n = keep.sessions > 0 ? drop_old(j, workspace, now - keep.sessions, BATCH, &freed) : 0;
+        dropped += n;
+    } while (n == BATCH && going(j));
+    while (keep.bytes > 0 && going(j) && meta_session_bytes(j->meta, workspace, &bytes, &e) == 0 &&
+           bytes > keep.bytes && drop_old(j, workspace, now, 1, &freed) == 1)
+        dropped++;
+    if (dropped)
+        logs_say(LOG_NOTE, "retention",
+                 "%zu sessions of workspace %s were dropped, %" PRId64 " bytes", dropped, workspace,
+                 freed);
+}
+
+static void retain_all(struct janitor *j)
+{
+    struct meta_workspace *rows;
+    struct region mem;
+    size_t count = 0;
+    struct err e = {0};
+    region_init(&mem, MEMORY);
+    if (meta_workspace_list(j->meta, &mem, &rows, &count, &e) == 0)
+        for (size_t i = 0; i < count && going(j); i++)
+            retain(j, rows[i].id);
+    region_fini(&mem);
+}
+
+/* Frees the columns of dropped sessions; those in use go when their last reader does. */
+static void free_dropped(struct janitor *j)
+{
+    struct meta_dropped *rows;
+    struct region mem;
+    size_t count = 0, done = 0;
+    struct err e = {0};
+    region_init(&mem, MEMORY);
+    do {
+        region_clear(&mem);
+        done = count = 0;
+        if (meta_dropped_list(j->meta, BATCH, &mem, &rows, &count, &e))
+            break;
+        for (size_t i = 0; i < count && going(j); i++) {
+            int rc = sessions_drop(j->sessions, rows[i].workspace, rows[i].session, &e);
+            rc = rc ? rc : j->ops->drop(j->store, rows[i].workspace, rows[i].session, &e);
+            if (rc == 0 || rc == GPUFL_E_NOENT)
+                rc = meta_dropped_freed(j->meta, rows[i].workspace, rows[i].session, &e);
+            if (rc)
+                logs_say(LOG_ERROR, "drop",
+                         "session %s was deleted, but its columns are still there: %s",
+                         rows[i].session, e.text);
+            else
+                done++;
+        }
+    } while (count == BATCH && done && going(j));
+    region_fini(&mem);
+}
+
+static void round_make(struct janitor *j)
+{
+    bool mine = false;
+    struct err e = {0};
+    int64_t now = clock_real();
+    if (meta_lease(j->meta, LEASE, j->holder, now, now + LEASE_NS, &mine, &e) || !mine)
+        return;
+    retain_all(j);
+    free_dropped(j);
+    meta_expire(j->meta, clock_real(), &e);
+}
+
+static void *run(void *arg)
+{
+    struct janitor *j = arg;
+    while (going(j)) {
+        round_make(j);
+        wakeup_wait(&j->wake, j->period_ns);
+    }
+    return NULL;
+}
+
+int janitor_start(struct janitor *j, const struct store_ops *ops, struct store *store,
+                  struct meta *meta, struct sessions *sessions, int64_t period_ns, struct err *e)
+{
+    uint64_t random = 0;
+    j->ops = ops;
+    j->store = store;
+    j->meta = meta;
+    j->sessions = sessions;
+    j->period_ns = period_ns;
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        random = (uint64_t)clock_real();
+    snprintf(j->holder, sizeof j->holder, "%016" PRIx64, random);
+    atomic_store_explicit(&j->ending, false, memory_order_relaxed);
+    int rc = wakeup_init(&j->wake);
+    if (rc == 0)
+        rc = thread_start(&j->thread, "janitor", 10, run, j);
+    return rc ? err_set(e, rc, "cannot start the janitor's thread") : 0;
+}
+
+void janitor_stop(struct janitor *j)
+{
+    if (!j->thread.running)
+        return;
+    atomic_store_explicit(&j->ending, true, memory_order_relaxed);
+    wakeup_signal(&j->wake);
+    thread_join(&j->thread);
+    wakeup_fini(&j->wake);
+    bool mine = false; /* the next one, often this server started again, need not wait */
+    int64_t now = clock_real();
+    if (meta_lease(j->meta, LEASE, j->holder, now, now, &mine, NULL))
+        logs_say(LOG_WARN, "janitor", "its lease was not given back; others wait for two minutes");
+}
+
+void janitor_wake(struct janitor *j)
+{
+    wakeup_signal(&j->wake);
+}

@@ -1,0 +1,177 @@
+/* main.c - `gpufl-server`: serve by default, and the few commands beside it. */
+#include "base/clock.h"
+#include "server/local.h"
+#include "server/logs.h"
+#include "server/openapi.h"
+#include "server/server.h"
+#include "server/upkeep.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_FINE, EXIT_FAILED, EXIT_USAGE };
+
+static struct local local = {.wake = {-1, -1}};
+
+static const char ABOUT[] =
+    "Usage: gpufl-server [serve] [options]\n"
+    "       gpufl-server check | migrate [--data DIR]\n"
+    "       gpufl-server restore BACKUP --data DIR\n"
+    "       gpufl-server openapi\n"
+    "       gpufl-server version\n"
+    "\n"
+    "Receives sessions from many hosts, keeps them, and answers questions about them.\n"
+    "`check` opens everything that is kept and says what is damaged, `migrate` brings the\n"
+    "small tables up to date, `restore` makes a data folder of a backup, `openapi`\n"
+    "prints the description of the API.\n";
+
+static int say_usage(const char *text)
+{
+    fprintf(stderr, "gpufl-server: %s\nTry `gpufl-server --help`.\n", text);
+    return EXIT_USAGE;
+}
+
+static int finish_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_FINE;
+    fprintf(stderr, "gpufl-server: cannot write the output: %s\n", strerror(errno));
+    return EXIT_FAILED;
+}
+
+/* All threads inherit the mask: signals are taken by server_run alone. */
+static void block_signals(void)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* "http://127.0.0.1:8080": how a browser on this host, or as --public-url says, gets here. */
+static void own_url(const struct server *s, char *out, size_t size)
+{
+    const char *scheme = s->tls_cert ? "https" : "http";
+    bool any = strcmp(s->address, "0.0.0.0") == 0 || strcmp(s->address, "::") == 0;
+    bool v6 = strchr(s->address, ':') != NULL;
+    if (s->origin.url[0])
+        snprintf(out, size, "%s", s->origin.url);
+    else if (any)
+        snprintf(out, size, "%s://localhost:%u", scheme, s->port);
+    else
+        snprintf(out, size, "%s://%s%s%s:%u", scheme, v6 ? "[" : "", s->address, v6 ? "]" : "",
+                 s->port);
+}
+
+/* Says where the server is, and the link that lets the first one in. What follows a '#' stays in
+ * the browser: it gets into no log. */
+static int say_where(struct server *s, struct err *e)
+{
+    char url[320], token[SECRET_TOKEN];
+    bool needed = false;
+    own_url(s, url, sizeof url);
+    int rc = s->options.local ? auth_local_ticket(&s->auth, clock_real(), token, e)
+                              : auth_setup_ticket(&s->auth, clock_real(), token, &needed, e);
+    if (rc == 0 && s->options.local)
+        rc = local_start(&local, s, e); /* who reads the lines below may use its key */
+    if (rc)
+        return rc;
+    printf("gpufl-server: listening on %s\n", url);
+    if (s->options.local)
+        printf("gpufl-server: open %s/api/v1/auth/open?token=%s\n", url, token);
+    else if (needed)
+        printf("gpufl-server: first run: make the first account at %s/setup#token=%s\n", url,
+               token);
+    fflush(stdout);
+    return 0;
+}
+
+static int serve(const struct options *o)
+{
+    static struct server server; /* large */
+    struct err e = {0};
+    block_signals();
+    logs_open((enum logs_format)o->log_format, (enum log_level)o->log_level);
+    int rc = server_open(&server, o, &e);
+    if (rc == 0) {
+        rc = say_where(&server, &e);
+        if (rc) {
+            local_stop(&local);
+            server_close(&server);
+        }
+    }
+    if (rc) {
+        fprintf(stderr, "gpufl-server: %s\n", e.text);
+        return EXIT_FAILED;
+    }
+    rc = server_run(&server);
+    local_stop(&local);
+    if (rc)
+        _exit(EXIT_FAILED); /* requests hold on to what would be closed */
+    server_close(&server);
+    return EXIT_FINE;
+}
+
+static int command_openapi(void)
+{
+    struct buf b;
+    buf_init(&b, 16 << 20);
+    openapi_put(&b);
+    int failed = buf_error(&b);
+    if (!failed)
+        fwrite(b.data, 1, b.len, stdout);
+    buf_fini(&b);
+    return failed ? EXIT_FAILED : finish_output();
+}
+
+/* A command that ends with a sentence where it fails. */
+static int finish(int rc, const struct err *e)
+{
+    if (rc == 0)
+        return finish_output();
+    fflush(stdout);
+    fprintf(stderr, "gpufl-server: %s\n", e->text);
+    return EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct err e = {0};
+    int operands = 0;
+    if (argc > 1 && strcmp(argv[1], "--version") == 0)
+        argv[1] = "version";
+    if (options_read(&o, argc, argv, &operands, &e))
+        return say_usage(e.text);
+    const char *command = operands ? argv[1] : "serve";
+    if (o.help) {
+        printf("%s\nOptions (each also as GPUFL_SERVER_…, see gpufl-server(1)):\n", ABOUT);
+        options_help(stdout);
+        return finish_output();
+    }
+    bool restore = strcmp(command, "restore") == 0;
+    if (operands != (restore ? 2 : 1) && operands)
+        return say_usage(restore ? "restore takes a backup's folder"
+                                 : "one command at a time, please");
+    if (strcmp(command, "serve") == 0)
+        return serve(&o);
+    if (strcmp(command, "check") == 0)
+        return finish(upkeep_check(&o, &e), &e);
+    if (strcmp(command, "migrate") == 0)
+        return finish(upkeep_migrate(&o, &e), &e);
+    if (restore)
+        return finish(upkeep_restore(argv[2], o.data, &e), &e);
+    if (strcmp(command, "openapi") == 0)
+        return command_openapi();
+    if (strcmp(command, "version") == 0) {
+        printf("gpufl-server %s\n", GPUFL_VERSION);
+        return finish_output();
+    }
+    return say_usage(
+        "that is no command of it; serve, check, migrate, restore, openapi and version are");
+}

@@ -1,0 +1,121 @@
+/* options.c - the table as struct opt, and the environment read by the same parser. */
+#include "server/options.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTION_COUNT_MAX = 64 };
+
+static const char *const log_format_words[] = {"text", "json", NULL};
+static const char *const log_level_words[] = {"debug", "info", "warning", "error", NULL};
+
+#define KIND_TEXT     OPT_STRING
+#define KIND_INT      OPT_INT
+#define KIND_SIZE     OPT_SIZE
+#define KIND_DURATION OPT_DURATION
+#define KIND_FLAG     OPT_FLAG
+#define KIND_CHOICE   OPT_CHOICE
+
+#define WORDS_TEXT(field)     NULL
+#define WORDS_INT(field)      NULL
+#define WORDS_SIZE(field)     NULL
+#define WORDS_DURATION(field) NULL
+#define WORDS_FLAG(field)     NULL
+#define WORDS_CHOICE(field)   field##_words
+
+static void defaults(struct options *o)
+{
+    *o = (struct options){
+#define O(kind, field, name, letter, standard, arg, help) .field = standard,
+#include "server/options.def"
+    };
+}
+
+/* The rows for o, ended by one without a name. */
+static void table_make(struct options *o, struct opt table[OPTION_COUNT_MAX])
+{
+    const struct opt rows[] = {
+#define O(kind, field, name, letter, standard, arg, help)                                          \
+    {name, letter, KIND_##kind, &o->field, arg, WORDS_##kind(field), help},
+#include "server/options.def"
+        {"help", 'h', OPT_FLAG, &o->help, NULL, NULL, "Print this help."}, {0}};
+    _Static_assert(sizeof rows / sizeof rows[0] <= OPTION_COUNT_MAX, "room for all options");
+    memcpy(table, rows, sizeof rows);
+}
+
+/* Reads one variable by the row of its option, as if it stood on the command line. */
+static int from_environment(const struct opt *o, struct err *e)
+{
+    char name[64] = "GPUFL_SERVER_", line[4200];
+    size_t n = strlen(name);
+    for (const char *s = o->name; *s && n + 1 < sizeof name; s++)
+        name[n++] = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
+    name[n] = '\0';
+    const char *value = getenv(name);
+    bool flag = false;
+    if (!value || !*value || strcmp(o->name, "help") == 0)
+        return 0;
+    if (o->kind == OPT_STRING) {
+        *(const char **)o->target = value;
+        return 0;
+    }
+    if (o->kind == OPT_FLAG) {
+        if (opt_bool(value, &flag))
+            return err_set(e, GPUFL_E_INVAL, "%s: '%s' is neither true nor false", name, value);
+        *(bool *)o->target = flag;
+        return 0;
+    }
+    const struct opt one[] = {*o, {0}};
+    char program[] = "gpufl-server", *argv[] = {program, line, NULL};
+    int operands = 0;
+    struct err why = {0};
+    if ((size_t)snprintf(line, sizeof line, "--%s=%s", o->name, value) >= sizeof line ||
+        opt_parse(one, 0, 2, argv, &operands, &why))
+        return err_set(e, GPUFL_E_INVAL, "%s: %s", name, why.text);
+    return 0;
+}
+
+int options_read(struct options *o, int argc, char **argv, int *operands, struct err *e)
+{
+    struct opt table[OPTION_COUNT_MAX];
+    defaults(o);
+    table_make(o, table);
+    int rc = 0;
+    for (const struct opt *row = table; row->name && rc == 0; row++)
+        rc = from_environment(row, e);
+    return rc ? rc : opt_parse(table, 0, argc, argv, operands, e);
+}
+
+void options_help(FILE *out)
+{
+    struct options o;
+    struct opt table[OPTION_COUNT_MAX];
+    defaults(&o);
+    table_make(&o, table);
+    opt_help(table, out);
+}
+
+int options_listen(const char *text, char *address, size_t size, uint16_t *port, struct err *e)
+{
+    const char *colon = strrchr(text, ':'), *number = colon ? colon + 1 : text;
+    size_t n = colon ? (size_t)(colon - text) : 0;
+    int64_t value = 0;
+    if (n >= 2 && *text == '[' && text[n - 1] == ']') {
+        text++;
+        n -= 2;
+    } else if (memchr(text, ':', n)) {
+        return err_set(e, GPUFL_E_INVAL, "'%s': an IPv6 address stands in brackets: [::1]:8080",
+                       text);
+    }
+    if (opt_int(number, &value) || value < 0 || value > UINT16_MAX || *number == '+')
+        return err_set(e, GPUFL_E_INVAL, "'%s' is not ADDRESS:PORT, with a port from 0 to 65535",
+                       text);
+    if (n >= size)
+        return err_set(e, GPUFL_E_INVAL, "the address to listen on is too long");
+    memcpy(address, n ? text : "127.0.0.1", n ? n : sizeof "127.0.0.1");
+    if (n)
+        address[n] = '\0';
+    *port = (uint16_t)value;
+    return 0;
+}

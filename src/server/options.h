@@ -1,0 +1,37 @@
+/* options.h - what the server is told: from the environment and the command line.
+ *
+ * One table (options.def) makes the fields, the help, the environment's names and
+ * what is checked against the manual page. */
+#ifndef GPUFL_SERVER_OPTIONS_H
+#define GPUFL_SERVER_OPTIONS_H
+
+#include "base/err.h"
+#include "base/opt.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define OPTION_C_TEXT     const char *
+#define OPTION_C_INT      int64_t
+#define OPTION_C_SIZE     int64_t
+#define OPTION_C_DURATION int64_t
+#define OPTION_C_FLAG     bool
+#define OPTION_C_CHOICE   int
+
+struct options {
+#define O(kind, field, name, letter, standard, arg, help) OPTION_C_##kind field;
+#include "server/options.def"
+    bool help;
+};
+
+/* Defaults, over them the environment, over that argv[1..argc); operands as in opt_parse. Texts
+ * lie in argv and the environment. INVAL with a sentence. */
+int options_read(struct options *o, int argc, char **argv, int *operands, struct err *e);
+
+void options_help(FILE *out);
+
+/* "ADDR:PORT", "[::1]:PORT", ":PORT", "PORT": address into out. */
+int options_listen(const char *text, char *address, size_t size, uint16_t *port, struct err *e);
+
+#endif

@@ -1,0 +1,204 @@
+/* registry.c - a session's entry in the small tables; see registry.h. */
+#include "server/registry.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void registry_init(struct registry *r)
+{
+    memset(r, 0, sizeof *r);
+    r->pid = r->offset = r->start = META_NONE;
+    r->first = INT64_MAX;
+}
+
+void registry_fini(struct registry *r)
+{
+    mem_free(r->names);
+    r->names = NULL;
+}
+
+/* ---- what is said ------------------------------------------------------------------------------ */
+
+/* UTF-8 without control characters, cut between characters: what the tables take. */
+static void copy_text(char *out, size_t size, const char *text, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len;) {
+        size_t step = (unsigned char)text[i] < 0x80
+                          ? 1
+                          : utf8_sequence((const unsigned char *)text + i, len - i);
+        if (step && n + step >= size)
+            break;
+        if (step)
+            memcpy(out + n, text + i, step);
+        else
+            out[n] = '?';
+        if (step == 1 && (unsigned char)text[i] < ' ')
+            out[n] = ' ';
+        n += step ? step : 1;
+        i += step ? step : 1;
+        if (n + 1 >= size)
+            break;
+    }
+    out[n] = '\0';
+}
+
+static void set_text(struct registry *r, char *at, size_t size, const char *text)
+{
+    char copy[REGISTRY_TEXT];
+    copy_text(copy, size, text ? text : "", text ? strlen(text) : 0);
+    if (!*copy || strcmp(at, copy) == 0)
+        return;
+    memcpy(at, copy, strlen(copy) + 1);
+    r->changed = true;
+}
+
+void registry_header(struct registry *r, const struct wire_header *h)
+{
+    int64_t offset;
+    r->changed |= !r->header;
+    r->header = true;
+    set_text(r, r->app, sizeof r->app, h->app);
+    set_text(r, r->host, sizeof r->host, h->host);
+    set_text(r, r->engine, sizeof r->engine, h->engine);
+    set_text(r, r->version, sizeof r->version, h->version);
+    r->simulated |= h->simulated || strcmp(h->backend, "sim") == 0;
+    if (h->pid > 0 && r->pid != h->pid) {
+        r->pid = h->pid;
+        r->changed = true;
+    }
+    if (h->clock_real > 0 && r->offset == META_NONE &&
+        !__builtin_sub_overflow(h->clock_real, h->clock_monotonic, &offset)) {
+        r->offset = offset;
+        r->changed = true;
+    }
+    if (h->start && r->start == META_NONE)
+        r->start = h->start;
+}
+
+int registry_name(struct registry *r, uint32_t id, const char *text, size_t len)
+{
+    if (len >= REGISTRY_TEXT)
+        return 0;
+    if (!r->names && !(r->names = mem_array(REGISTRY_NAMES, sizeof *r->names)))
+        return GPUFL_E_NOMEM;
+    struct registry_name *n = &r->names[id % REGISTRY_NAMES];
+    if (n->id && n->id < id)
+        return 0; /* those of devices come first */
+    n->id = id;
+    copy_text(n->text, sizeof n->text, text, len);
+    return 0;
+}
+
+static const char *name_of(const struct registry *r, const struct wire_batch *b, unsigned column,
+                           size_t i)
+{
+    int64_t id = b->col[column] ? b->col[column][i] : 0;
+    if (id <= 0 || id > UINT32_MAX || !r->names)
+        return "";
+    const struct registry_name *n = &r->names[id % REGISTRY_NAMES];
+    return n->id == id ? n->text : "";
+}
+
+static void take_devices(struct registry *r, const struct wire_batch *b)
+{
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t id = b->col[COL_device_id] ? b->col[COL_device_id][i] : 0;
+        const char *uuid = name_of(r, b, COL_device_uuid, i);
+        bool seen = id <= 0;
+        for (unsigned k = 0; k < r->gpu_count && !seen; k++)
+            seen = r->gpus[k].id == id || strcmp(r->gpus[k].uuid, uuid) == 0;
+        if (seen || !*uuid || r->gpu_count == REGISTRY_GPUS)
+            continue;
+        r->gpus[r->gpu_count].id = id;
+        snprintf(r->gpus[r->gpu_count].uuid, REGISTRY_TEXT, "%s", uuid);
+        snprintf(r->gpus[r->gpu_count].name, REGISTRY_TEXT, "%s",
+                 name_of(r, b, COL_device_name, i));
+        r->gpu_count++;
+        r->changed = true;
+    }
+}
+
+void registry_batch(struct registry *r, const struct wire_batch *b)
+{
+    if (b->type == RECORD_device)
+        take_devices(r, b);
+    if (b->type == RECORD_end && b->rows) {
+        r->ended = true;
+        r->end = b->col[COL_end_time] ? b->col[COL_end_time][0] : CELL_NULL;
+    }
+    bool timed = b->record->columns[0].coding == CODING_TIME && b->rows && b->col[0];
+    if (timed && b->col[0][0] != CELL_NULL && b->col[0][0] < r->first)
+        r->first = b->col[0][0];
+}
+
+/* ---- what is written --------------------------------------------------------------------------- */
+
+/* ns since the epoch of a time of the session; 0: unknown. The public client's rows are on the
+ * epoch's clock. */
+static int64_t epoch_of(const struct registry *r, int64_t time)
+{
+    int64_t sum;
+    if (time == CELL_NULL || time == META_NONE)
+        return 0;
+    int64_t offset = r->offset != META_NONE ? r->offset : r->foreign ? 0 : META_NONE;
+    return offset == META_NONE || __builtin_add_overflow(time, offset, &sum) || sum < 0 ? 0 : sum;
+}
+
+int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,
+                 struct err *e)
+{
+    struct meta_pair gpus[REGISTRY_GPUS];
+    int64_t first = r->first == INT64_MAX ? META_NONE : r->first;
+    registry_fini(r); /* names of devices stand right before their rows */
+    if (!m || (r->put && !r->changed))
+        return 0;
+    struct meta_session s = {.id = session,
+                             .app = r->app,
+                             .host = r->host,
+                             .pid = r->pid,
+                             .account = "",
+                             .engine = r->engine,
+                             .format = r->foreign ? "gpuflight" : "gpufl",
+                             .client = r->version,
+                             .simulated = r->simulated,
+                             .started = epoch_of(r, r->start != META_NONE ? r->start : first),
+                             .received = now(),
+                             .created = now()};
+    for (unsigned i = 0; i < r->gpu_count; i++)
+        gpus[i] = (struct meta_pair){r->gpus[i].uuid, r->gpus[i].name};
+    int code = meta_session_put(m, workspace, &s, gpus, r->gpu_count, NULL, 0, e);
+    if (!code) {
+        r->put = true;
+        r->changed = false;
+    }
+    return code;
+}
+
+int registry_grow(struct registry *r, struct meta *m, const char *workspace, const char *session,
+                  int64_t bytes, struct err *e)
+{
+    r->told = clock_mono();
+    return m ? meta_session_grow(m, workspace, session, (int64_t)r->records, (int64_t)r->kernels,
+                                 bytes, NAN, now(), e)
+             : 0;
+}
+
+int registry_end(struct registry *r, struct meta *m, const char *workspace, const char *session,
+                 bool complete, struct err *e)
+{
+    return m ? meta_session_end(m, workspace, session, r->ended || complete ? "ended" : "aborted",
+                                r->ended ? epoch_of(r, r->end) : 0, e)
+             : 0;
+}

@@ -1,0 +1,66 @@
+/* registry.h - what the small tables are told of a session while it is loaded.
+ *
+ * Collected from headers and rows as they are decoded; written before a commit, so
+ * that no columns are without an entry, and counts after it. One session's loader. */
+#ifndef GPUFL_SERVER_REGISTRY_H
+#define GPUFL_SERVER_REGISTRY_H
+
+#include "base/err.h"
+#include "store/meta.h"
+#include "wire/decode.h"
+
+#include <stdbool.h>
+
+enum {
+    REGISTRY_TEXT = 256,  /* bytes of a text */
+    REGISTRY_NAMES = 256, /* names that are remembered for the rows that refer to them */
+    REGISTRY_GPUS = 64,
+};
+
+struct registry_name {
+    uint32_t id; /* 0: free */
+    char text[REGISTRY_TEXT];
+};
+
+struct registry {
+    bool header;  /* one was seen */
+    bool changed; /* something is to be put */
+    bool foreign; /* the public client's */
+    bool put;     /* an entry is there */
+    bool simulated;
+    int64_t pid, offset, start; /* offset: epoch - monotonic; META_NONE: unknown */
+    int64_t first;              /* least time of a row; INT64_MAX: none */
+    char app[REGISTRY_TEXT], host[REGISTRY_TEXT], engine[64], version[64];
+    struct registry_name *names; /* owned: REGISTRY_NAMES, by id modulo that; NULL: none yet */
+    struct {
+        int64_t id;
+        char uuid[REGISTRY_TEXT], name[REGISTRY_TEXT];
+    } gpus[REGISTRY_GPUS];
+    unsigned gpu_count;
+    bool ended; /* an `end` row was seen */
+    int64_t end;
+    uint64_t records, kernels; /* all that is committed */
+    int64_t told;              /* CLOCK_MONOTONIC ns of the last registry_grow */
+};
+
+void registry_init(struct registry *r);
+void registry_fini(struct registry *r);
+
+void registry_header(struct registry *r, const struct wire_header *h);
+int registry_name(struct registry *r, uint32_t id, const char *text, size_t len); /* 0 or NOMEM */
+void registry_batch(struct registry *r, const struct wire_batch *b);
+
+/* Puts the session's entry where something of it is new. STATE: it was deleted, or is of
+ * another process. */
+int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,
+                 struct err *e);
+
+/* Totals; bytes: that the columns take. */
+int registry_grow(struct registry *r, struct meta *m, const char *workspace, const char *session,
+                  int64_t bytes, struct err *e);
+
+/* Ended where an `end` row was seen or `complete` says so, else aborted. */
+int registry_end(struct registry *r, struct meta *m, const char *workspace, const char *session,
+                 bool complete, struct err *e);
+
+#endif

@@ -1,0 +1,303 @@
+/* server.c - the parts of a running server, opened and closed in order.
+ *
+ * Ending: the listening socket goes first, so that a balancer sends elsewhere and
+ * clients connect again; live streams end; requests in work finish, at most as long
+ * as --drain says. What has been acknowledged is on the disk whatever happens, so
+ * that those cut off then cost nothing but their own answer. */
+#include "server/server.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "server/logs.h"
+
+#include "base/alloc.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PEM_MAX = 1 << 20, READERS_QUEUE = 512, STREAM_QUEUE = 256 << 10 };
+
+/* A listener that has gone is noticed two beats later; local mode ends with its last one. */
+static const int64_t BEAT_NS = 15000000000, LOCAL_BEAT_NS = 1000000000, JANITOR_NS = 60000000000;
+
+/* As many descriptors as are allowed: connections, and files of sessions. */
+static void raise_files(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static int read_pem(const char *path, char **out, struct err *e)
+{
+    size_t len = 0;
+    return file_read_all(path, PEM_MAX, out, &len, e);
+}
+
+static int open_tls(struct server *s, struct err *e)
+{
+    const struct options *o = &s->options;
+    if (!o->tls_cert != !o->tls_key)
+        return err_set(e, GPUFL_E_INVAL, "--tls-cert and --tls-key go together");
+    if (!o->tls_cert)
+        return 0;
+    int rc = read_pem(o->tls_cert, &s->tls_cert, e);
+    return rc ? rc : read_pem(o->tls_key, &s->tls_key, e);
+}
+
+static int in_range(int64_t value, int64_t least, int64_t most, const char *name, struct err *e)
+{
+    if (value >= least && value <= most)
+        return 0;
+    return err_set(e, GPUFL_E_INVAL, "--%s may be from %lld to %lld", name, (long long)least,
+                   (long long)most);
+}
+
+static int check(const struct options *o, struct err *e)
+{
+    int rc = in_range(o->threads, 1, 64, "threads", e);
+    rc = rc ? rc : in_range(o->workers, 1, 256, "workers", e);
+    rc = rc ? rc : in_range(o->uploads, 1, 256, "uploads", e);
+    rc = rc ? rc : in_range(o->connections, 1, 1 << 20, "max-connections", e);
+    rc = rc ? rc
+            : in_range(o->connections_per_address, 1, 1 << 20, "max-connections-per-address", e);
+    rc = rc ? rc : in_range(o->streams, 1, 1 << 16, "max-streams", e);
+    rc = rc ? rc : in_range(o->exports, 1, 64, "exports", e);
+    rc = rc ? rc : in_range(o->loaders, 1, 64, "loaders", e);
+    return rc ? rc : in_range(o->drain, 0, INT64_C(3600000000000), "drain", e);
+}
+
+static int open_http(struct server *s, struct err *e)
+{
+    const struct options *o = &s->options;
+    struct http_config c;
+    http_config_init(&c);
+    c.address = s->address;
+    c.port = s->port;
+    c.tls_cert = s->tls_cert;
+    c.tls_key = s->tls_key;
+    c.threads = (unsigned)o->threads;
+    c.connections = (unsigned)o->connections;
+    c.connections_per_address = (unsigned)o->connections_per_address;
+    const struct http_app app = app_of(s);
+    int rc = http_open(&s->http, &c, &app, e);
+    if (rc)
+        return rc;
+    s->port = http_port(s->http);
+    return origin_init(&s->origin, o->local, s->tls_cert != NULL, s->port, o->public_url, e);
+}
+
+static int open_auth(struct server *s, struct err *e)
+{
+    const char *url = s->options.public_url;
+    const struct auth_config c = {.secure = s->tls_cert || (url && strncmp(url, "https:", 6) == 0),
+                                  .port = s->options.local ? s->port : 0};
+    int rc = auth_init(&s->auth, s->meta, &c, e);
+    s->auth_open = rc == 0;
+    return rc;
+}
+
+/* Local mode is for this machine's user alone. */
+static int check_local(const struct server *s, struct err *e)
+{
+    static const char *const loopback[] = {"127.0.0.1", "::1", "localhost"};
+    for (size_t i = 0; i < sizeof loopback / sizeof loopback[0]; i++)
+        if (strcmp(s->address, loopback[i]) == 0)
+            return 0;
+    return s->options.local ? err_set(e, GPUFL_E_INVAL,
+                                      "--local listens on loopback only, not on %s", s->address)
+                            : 0;
+}
+
+/* ---- the stores --------------------------------------------------------------------------------- */
+
+static int open_meta(struct server *s, struct err *e)
+{
+    char path[PATH_MAX];
+    int rc = path_join(path, sizeof path, s->options.data, "meta.db");
+    if (rc)
+        return err_set(e, rc, "--data is too long");
+    const struct meta_config c = {.path = path, .url = s->options.meta, .migrate = true};
+    return meta_open(&s->meta, &c, e);
+}
+
+static int open_columns(struct server *s, struct err *e)
+{
+    const struct store_config c = {.data = s->options.data, .memory_limit = s->options.memory};
+    s->ops = &store_duckdb;
+    return s->ops->open(&s->store, &c, e);
+}
+
+/* After a commit: who follows the workspace is told, and who sums sessions up. [loader] */
+static void tell_news(void *arg, const struct loader_news *n)
+{
+    struct server *s = arg;
+    struct buf b;
+    analysis_news(s->analysis, n);
+    buf_init(&b, 1024);
+    buf_str(&b, "{\"session\":");
+    buf_json_str(&b, n->session);
+    buf_printf(&b, ",\"rows\":%" PRIu64 ",\"kernels\":%" PRIu64 ",\"ended\":%s}", n->rows,
+               n->kernels, n->ended ? "true" : "false");
+    if (!buf_error(&b))
+        http_hub_publish(s->hub, n->workspace, "session", b.data, b.len);
+    buf_fini(&b);
+}
+
+/* A session has a new report. [analysis] */
+static void tell_report(void *arg, const char *workspace, const char *session, bool final)
+{
+    struct server *s = arg;
+    struct buf b;
+    buf_init(&b, 1024);
+    buf_str(&b, "{\"session\":");
+    buf_json_str(&b, session);
+    buf_printf(&b, ",\"final\":%s}", final ? "true" : "false");
+    if (!buf_error(&b))
+        http_hub_publish(s->hub, workspace, "report", b.data, b.len);
+    buf_fini(&b);
+}
+
+static int open_analysis(struct server *s, struct err *e)
+{
+    const struct analysis_config c = {
+        .ops = s->ops, .store = s->store, .meta = s->meta, .arg = s, .made = tell_report};
+    return analysis_open(&s->analysis, &c, e);
+}
+
+static int open_intake(struct server *s, struct err *e)
+{
+    const struct intake_config c = {.data = s->options.data,
+                                    .ops = s->ops,
+                                    .store = s->store,
+                                    .meta = s->meta,
+                                    .threads = (unsigned)s->options.loaders,
+                                    .body_max = s->options.body_max,
+                                    .arg = s,
+                                    .news = tell_news};
+    return intake_open(&s->intake, &c, e);
+}
+
+static int open_stores(struct server *s, struct err *e)
+{
+    int rc = file_mkdirs(s->options.data, 0700, e);
+    rc = rc ? rc : open_meta(s, e);
+    rc = rc ? rc : open_columns(s, e);
+    rc = rc ? rc : open_analysis(s, e);
+    rc = rc ? rc : open_intake(s, e);
+    return rc ? rc
+              : janitor_start(&s->janitor, s->ops, s->store, s->meta, s->intake.sessions,
+                              JANITOR_NS, e);
+}
+
+static void close_stores(struct server *s)
+{
+    janitor_stop(&s->janitor);
+    intake_close(&s->intake);
+    analysis_close(s->analysis);
+    s->analysis = NULL;
+    if (s->store)
+        s->ops->close(s->store);
+    meta_close(s->meta);
+    s->store = NULL;
+    s->meta = NULL;
+}
+
+int server_open(struct server *s, const struct options *o, struct err *e)
+{
+    *s = (struct server){.options = *o, .began = clock_mono()};
+    const struct http_hub_config hub = {.listeners = (unsigned)o->streams,
+                                        .queue = STREAM_QUEUE,
+                                        .beat_ns = o->local ? LOCAL_BEAT_NS : BEAT_NS};
+    raise_files();
+    starts_init(&s->starts);
+    int rc = check(o, e);
+    rc = rc ? rc : options_listen(o->listen, s->address, sizeof s->address, &s->port, e);
+    rc = rc ? rc : check_local(s, e);
+    rc = rc ? rc : open_tls(s, e);
+    rc = rc ? rc : workers_open(&s->readers, "read", (unsigned)o->workers, READERS_QUEUE, e);
+    rc = rc ? rc
+            : workers_open(&s->uploads, "take", (unsigned)o->uploads, (size_t)o->connections, e);
+    rc = rc ? rc : workers_open(&s->exports, "export", (unsigned)o->exports, READERS_QUEUE, e);
+    rc = rc ? rc : http_hub_open(&s->hub, &hub, e);
+    rc = rc ? rc : open_stores(s, e);
+    rc = rc ? rc : open_http(s, e);
+    rc = rc ? rc : open_auth(s, e); /* nothing is answered before `ready` */
+    if (rc)
+        server_close(s);
+    else
+        atomic_store_explicit(&s->ready, true, memory_order_release);
+    return rc;
+}
+
+/* One of the signals that end the server, within the time; 0: none. */
+static int wait_signal(int64_t ns)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    const struct timespec until = {ns / 1000000000, ns % 1000000000};
+    int n = ns < 0 ? sigwaitinfo(&ends, NULL) : sigtimedwait(&ends, NULL, &until);
+    return n > 0 ? n : 0;
+}
+
+static int drain(struct server *s)
+{
+    static const int64_t step = 20000000;
+    int64_t until = clock_mono() + s->options.drain;
+    atomic_store_explicit(&s->ending, true, memory_order_relaxed);
+    http_quiesce(s->http);
+    http_hub_end(s->hub);
+    while (!http_wait(s->http, step)) {
+        if (wait_signal(0)) {
+            logs_say(LOG_WARN, "end", "a second signal: ended at once");
+            _exit(1);
+        }
+        if (clock_mono() > until) {
+            logs_say(LOG_WARN, "end", "%u requests did not end in time and were cut off",
+                     http_load(s->http).requests);
+            return GPUFL_E_TIMEOUT;
+        }
+    }
+    return 0;
+}
+
+int server_run(struct server *s)
+{
+    int signal = 0;
+    while (!signal)
+        signal = wait_signal(-1);
+    logs_say(LOG_NOTE, "end", "%s: no new connections; requests in work finish",
+             signal == SIGINT ? "interrupted" : "told to end");
+    return drain(s);
+}
+
+void server_close(struct server *s)
+{
+    if (s->hub)
+        http_hub_end(s->hub);
+    http_close(s->http);
+    workers_close(s->exports);
+    workers_close(s->uploads);
+    workers_close(s->readers);
+    if (s->auth_open)
+        auth_fini(&s->auth);
+    s->auth_open = false;
+    close_stores(s);
+    http_hub_close(s->hub);
+    starts_fini(&s->starts);
+    mem_free(s->tls_cert);
+    mem_free(s->tls_key);
+    s->http = NULL;
+    s->hub = NULL;
+    s->uploads = s->readers = s->exports = NULL;
+    s->tls_cert = s->tls_key = NULL;
+}

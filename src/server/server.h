@@ -1,0 +1,58 @@
+/* server.h - the parts of a running server, and their order.
+ *
+ * server_open starts them from the ground up, server_run waits for the end,
+ * server_close takes them down in the opposite order. Handlers reach the parts
+ * through their call; each part knows its own threads. */
+#ifndef GPUFL_SERVER_SERVER_H
+#define GPUFL_SERVER_SERVER_H
+
+#include "net/http.h"
+#include "net/http_stream.h"
+#include "server/analysis.h"
+#include "server/auth.h"
+#include "server/counters.h"
+#include "server/intake.h"
+#include "server/janitor.h"
+#include "server/options.h"
+#include "server/origin.h"
+#include "server/subject.h"
+
+#include <stdatomic.h>
+
+struct server {
+    struct options options;
+    int64_t began; /* CLOCK_MONOTONIC, ns */
+    char address[256];
+    uint16_t port;
+    atomic_bool ready;        /* requests can be answered; release, read with acquire */
+    atomic_bool ending;       /* relaxed: a hint */
+    char *tls_cert, *tls_key; /* owned: PEM texts */
+    struct origin origin;
+    struct counters counters;
+    struct meta *meta;           /* small tables */
+    const struct store_ops *ops; /* columns */
+    struct store *store;
+    struct starts starts;
+    struct intake intake;      /* what receives sessions */
+    struct analysis *analysis; /* sums them up */
+    struct janitor janitor;
+    struct auth auth;
+    bool auth_open;          /* auth is there */
+    struct workers *readers; /* what asks */
+    struct workers *uploads; /* what takes bodies in */
+    struct workers *exports; /* what makes downloads */
+    struct http_hub *hub;    /* live data */
+    struct http_server *http;
+};
+
+int server_open(struct server *s, const struct options *o, struct err *e);
+
+/* Until SIGTERM or SIGINT: drains then, at most options.drain long; a second signal ends the process
+ * at once. Signals must be blocked in all threads. 0, or TIMEOUT: requests were cut off. */
+int server_run(struct server *s);
+void server_close(struct server *s);
+
+/* app.c: what the HTTP server is told of requests. */
+struct http_app app_of(struct server *s);
+
+#endif

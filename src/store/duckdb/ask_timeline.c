@@ -1,0 +1,202 @@
+/* ask_timeline.c - questions of the timeline: tiles, spans, single events, search.
+ *
+ * Which rows are events of which lane is what analyze/tiles.c builds the pyramid
+ * from; tests/store compares the two. Kernels are named by their configuration,
+ * scopes by themselves; copies, waits and launches of graphs have no name. */
+#include "store/duckdb/ask.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the events of a kind of lane stand, and their cells. */
+static const struct source {
+    enum lane_kind kind;
+    const char *table, *ref_of_lane, *depth, *name, *ref;
+} sources[] = {
+    {LANE_KERNEL, "kernel", "stream", "0", "-config", "correlation"},
+    {LANE_COPY, "memcpy", "stream", "0", "0", "correlation"},
+    {LANE_COPY, "memset", "stream", "0", "0", "correlation"},
+    {LANE_SYNC, "sync", "thread", "0", "0", "correlation"},
+    {LANE_WAIT, "wait", "thread", "0", "0", "correlation"},
+    {LANE_SCOPE, "scope", "thread", "depth", "name", "instance"},
+    {LANE_GRAPH, "graph_launch", "thread", "0", "0", "correlation"},
+};
+
+enum { SOURCES = sizeof sources / sizeof *sources };
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+static int64_t floor_step(int64_t v, int64_t step)
+{
+    int64_t rest = v % step;
+    return v - (rest < 0 ? rest + step : rest);
+}
+
+int ask_tiles(struct ask *a)
+{
+    int level = (int)ask_int(a, "level", 0);
+    int64_t step = ask_int(a, "step", 1), from = ask_int(a, "from", 0), to = ask_int(a, "to", 0);
+    int64_t last = (to - 1) >> TILE_LEVEL_SHIFT(level);
+    if (to <= from)
+        return 0;
+    if (step > INT64_MAX / 4 >> TILE_LEVEL_SHIFT(level))
+        return err_set(a->e, GPUFL_E_INVAL, "tiles: a step of %lld buckets is too long",
+                       (long long)step);
+    ask_name(a, "low", SQL_INT(floor_step(from >> TILE_LEVEL_SHIFT(level), step)));
+    ask_name(a, "high", SQL_INT(last));
+    ask_name(a, "width", SQL_INT(TILE_WIDTH(level)));
+    ask_text(a, "WITH named AS (SELECT lane, below(bucket, $step) AS slot, name, "
+                "sum(events) AS events, sum(busy) AS busy, max(longest) AS longest, "
+                "sum(name_busy) AS name_busy FROM {tile} WHERE bucket BETWEEN $low AND $high "
+                "AND list_contains($lanes, lane) GROUP BY ALL) "
+                "SELECT lane, slot * $width, whole(sum(events)), whole(sum(busy)), max(longest), "
+                "arg_max(name, (name_busy, -name)) FILTER (name > 0) FROM named "
+                "GROUP BY lane, slot ORDER BY lane, slot");
+    return ask_rows(a);
+}
+
+/* ---- spans ----------------------------------------------------------------------------------- */
+
+/* The spans of a level that reach into the window: none of it starts long before. */
+static void put_spans(struct ask *a, int level, int64_t from)
+{
+    char text[256];
+    bool bounded = level + 1 < TILE_LEVELS && from > INT64_MIN + TILE_WIDTH(level + 1);
+    int64_t least = bounded ? from - TILE_WIDTH(level + 1) : INT64_MIN;
+    snprintf(text, sizeof text,
+             "SELECT lane, start, duration, nullif(name, 0) AS name, ref FROM {span_%d} "
+             "WHERE start > %lld AND start < $to AND ends(start, duration) > $from "
+             "AND list_contains($lanes, lane)",
+             level, (long long)least);
+    ask_more(a, text);
+}
+
+int ask_spans(struct ask *a)
+{
+    int64_t from = ask_int(a, "from", 0);
+    ask_text(a, "SELECT * FROM (SELECT * FROM (");
+    for (int level = (int)ask_int(a, "level", 0); level < TILE_LEVELS; level++) {
+        put_spans(a, level, from);
+        ask_more(a, level + 1 < TILE_LEVELS ? " UNION ALL " : "");
+    }
+    ask_more(a, ") ORDER BY duration DESC, start, lane, ref LIMIT $limit) "
+                "ORDER BY lane, start, duration DESC, ref");
+    return ask_rows(a);
+}
+
+/* ---- single events ---------------------------------------------------------------------------- */
+
+static bool has_kind(const struct ask *a, enum lane_kind kind)
+{
+    const struct store_value *lanes = ask_value(a, "lanes");
+    for (size_t i = 0; i < lanes->list_count; i++)
+        if (lane_kind_of(lanes->list[i]) == kind)
+            return true;
+    return false;
+}
+
+/* SELECT … FROM a source, without its WHERE. Kernels have minus their configuration for a name,
+ * which ask_config_names makes one of it. */
+static void put_source(struct ask *a, const struct source *s)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "SELECT lane(%d, %s, %s) AS lane, start, duration, nullif(%s, 0) AS name, %s AS ref "
+             "FROM {%s}",
+             (int)s->kind, s->depth, s->ref_of_lane, s->name, s->ref, s->table);
+    ask_more(a, text);
+}
+
+/* Short events from the rows themselves, long ones from the spans: so that those that begin before
+ * the window are found without looking at all that came before. */
+int ask_events(struct ask *a)
+{
+    int64_t from = ask_int(a, "from", 0);
+    ask_name(a, "short", SQL_INT(TILE_WIDTH(0)));
+    ask_name(a, "least",
+             SQL_INT(from > INT64_MIN + TILE_WIDTH(0) ? from - TILE_WIDTH(0) : INT64_MIN));
+    ask_text(a, "SELECT * FROM (");
+    for (size_t i = 0; i < SOURCES; i++) {
+        if (!has_kind(a, sources[i].kind))
+            continue;
+        put_source(a, &sources[i]);
+        ask_more(a, " WHERE start > $least AND start < $to AND duration < $short "
+                    "AND event(start, duration) AND ends(start, duration) > $from ");
+        char lane[160];
+        snprintf(lane, sizeof lane, "AND list_contains($lanes, lane(%d, %s, %s)) UNION ALL ",
+                 (int)sources[i].kind, sources[i].depth, sources[i].ref_of_lane);
+        ask_more(a, lane);
+    }
+    for (int level = 0; level < TILE_LEVELS; level++) {
+        put_spans(a, level, from);
+        ask_more(a, level + 1 < TILE_LEVELS ? " UNION ALL " : "");
+    }
+    ask_more(a, ") ORDER BY lane, start, duration DESC, ref LIMIT $limit");
+    int code = ask_rows(a);
+    return code ? code : ask_config_names(a, 3);
+}
+
+/* ---- search ----------------------------------------------------------------------------------- */
+
+static int put_found(struct ask *a, const struct source *s, const char *among, bool back)
+{
+    put_source(a, s);
+    ask_more(a, among);
+    ask_more(a, back ? " AND start < $from ORDER BY start DESC LIMIT $limit"
+                     : " AND start >= $from ORDER BY start LIMIT $limit");
+    return ask_rows(a);
+}
+
+/* Kinds of lanes whose events have names, and how those with one of some names are told. */
+static const struct named_kind {
+    const char *ids_of; /* the names that they have */
+    const char *among;
+    size_t source;
+} named_kinds[] = {
+    {"SELECT name FROM {config}",
+     " WHERE config IN (SELECT id FROM {config} WHERE name IN (SELECT unnest($found))) "
+     "AND event(start, duration)",
+     0},
+    {"SELECT name FROM {scope}",
+     " WHERE name IN (SELECT unnest($found)) AND event(start, duration)", 5},
+};
+
+static int compare_rows(const void *x, const void *y, void *arg)
+{
+    const struct ask *a = arg;
+    const int64_t *p = x, *q = y;
+    bool back = ask_int(a, "back", 0) != 0;
+    if (p[1] != q[1])
+        return (p[1] < q[1]) != back ? -1 : 1;
+    return p[0] < q[0] ? -1 : p[0] > q[0];
+}
+
+int ask_search(struct ask *a)
+{
+    int64_t kind = ask_int(a, "kind", 0), limit = ask_int(a, "limit", 0);
+    const struct store_value *pattern = ask_value(a, "pattern");
+    int code = 0;
+    for (size_t i = 0; !code && i < sizeof named_kinds / sizeof *named_kinds; i++) {
+        const struct source *s = &sources[named_kinds[i].source];
+        int64_t *ids;
+        size_t n;
+        if (kind && kind != (int64_t)s->kind)
+            continue;
+        code = ask_matching(a, named_kinds[i].ids_of, pattern->text, &ids, &n);
+        if (!code && n) {
+            ask_name(a, "found", SQL_LIST(ids, n));
+            ask_text(a, "");
+            code = put_found(a, s, named_kinds[i].among, ask_int(a, "back", 0) != 0);
+        }
+        mem_free(ids);
+    }
+    if (a->answer.rows)
+        qsort_r(a->answer.cells, a->answer.rows, a->def->column_count * sizeof(int64_t),
+                compare_rows, a);
+    if (a->answer.rows > (size_t)limit)
+        a->answer.rows = (size_t)limit;
+    return code ? code : ask_config_names(a, 3);
+}

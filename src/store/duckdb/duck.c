@@ -1,0 +1,89 @@
+/* duck.c - one attempt a process to open libduckdb. */
+#include "store/duckdb/duck.h"
+
+#include "base/dl.h"
+#include "base/file.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CANDIDATES = 6 };
+
+static struct {
+    struct duck calls;
+    bool there;
+    char path[PATH_MAX];
+    struct err why; /* where it is not */
+} library;          /* constant after the first duck_open */
+
+static const struct dl_symbol symbols[] = {
+#define DUCK_SYMBOL(name, required, result, arguments)                                             \
+    {"duckdb_" #name, offsetof(struct duck, name), required},
+    DUCK_FUNCTIONS(DUCK_SYMBOL)
+#undef DUCK_SYMBOL
+};
+
+/* "<folder of the program>/../lib/libduckdb.so"; "" where that is unknown. */
+static void beside_program(char *out, size_t size)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    *out = '\0';
+    if (n <= 0)
+        return;
+    exe[n] = '\0';
+    char *slash = strrchr(exe, '/');
+    if (!slash)
+        return;
+    *slash = '\0';
+    int len = snprintf(out, size, "%s/../lib/libduckdb.so", exe);
+    if (len < 0 || (size_t)len >= size)
+        *out = '\0';
+}
+
+static void load(void)
+{
+    char in_root[2][PATH_MAX] = {"", ""}, beside[PATH_MAX];
+    const char *candidates[CANDIDATES], *root = getenv("DUCKDB_ROOT");
+    size_t count = 0;
+    struct err lacking = {0};
+    if (root && *root) {
+        if (!path_join(in_root[0], sizeof in_root[0], root, "libduckdb.so"))
+            candidates[count++] = in_root[0];
+        if (!path_join(in_root[1], sizeof in_root[1], root, "lib/libduckdb.so"))
+            candidates[count++] = in_root[1];
+    }
+    beside_program(beside, sizeof beside);
+    if (*beside)
+        candidates[count++] = beside;
+    candidates[count++] = "libduckdb.so";
+    candidates[count] = NULL;
+    void *handle = dl_open_first(candidates, library.path, sizeof library.path, &lacking);
+    library.there = handle && !dl_fill(handle, symbols, sizeof symbols / sizeof *symbols,
+                                       &library.calls, &lacking);
+    if (!library.there)
+        err_set(&library.why, GPUFL_E_UNAVAILABLE,
+                "DuckDB's library is needed to keep sessions: %.250s; set DUCKDB_ROOT to the "
+                "folder of libduckdb.so",
+                lacking.text);
+}
+
+const struct duck *duck_open(struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    if (library.there)
+        return &library.calls;
+    if (e)
+        *e = library.why;
+    return NULL;
+}
+
+const char *duck_path(void)
+{
+    return library.path;
+}

@@ -1,0 +1,24 @@
+/* duck.h - DuckDB's library, opened when it is first needed.
+ *
+ * A machine without it builds and tests everything else; what needs it says in
+ * one sentence where it was looked for. [any] */
+#ifndef GPUFL_STORE_DUCKDB_DUCK_H
+#define GPUFL_STORE_DUCKDB_DUCK_H
+
+#include "base/err.h"
+#include "store/duckdb/duck_abi.h"
+
+struct duck {
+#define DUCK_MEMBER(name, required, result, arguments) result(*name) arguments;
+    DUCK_FUNCTIONS(DUCK_MEMBER)
+#undef DUCK_MEMBER
+};
+
+/* The library's functions; NULL with a sentence where it is missing or too old. Looked for in
+ * DUCKDB_ROOT (a folder, or its lib), beside the program (../lib), then by name. */
+const struct duck *duck_open(struct err *e);
+
+/* Where it was found; "" before duck_open. */
+const char *duck_path(void);
+
+#endif

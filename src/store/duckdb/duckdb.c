@@ -1,0 +1,29 @@
+/* duckdb.c - the DuckDB engine's table of operations. */
+#include "store/duckdb/ask.h"
+
+const struct store_ops store_duckdb = {
+    .name = "duckdb",
+    .open = engine_open,
+    .close = engine_close,
+    .get = session_get,
+    .put = session_put,
+    .positions = write_positions,
+    .begin = write_begin,
+    .names = write_names,
+    .append = write_append,
+    .tiles = write_tiles,
+    .spans = write_spans,
+    .unknown = write_unknown,
+    .commit = write_commit,
+    .rollback = write_rollback,
+    .scan = scan_rows,
+    .scan_names = scan_all_names,
+    .scan_unknown = scan_all_unknown,
+    .query = ask_question,
+    .put_history = keep_history,
+    .parquet = keep_parquet,
+    .size = session_size,
+    .drop = session_drop,
+    .settle = session_settle,
+    .backup = keep_backup,
+};

@@ -1,0 +1,215 @@
+/* engine.c - the instance and its connections.
+ *
+ * Everything that reaches beyond the data folder is switched off before the first
+ * statement of anybody else: extensions, the network, other files. The folder is
+ * the one place where files may be opened, and the configuration is locked. */
+#include "store/duckdb/engine.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8 };
+
+#define DEFAULT_QUERY  30000000000ll /* ns */
+#define DEFAULT_MEMORY (INT64_C(256) << 20)
+
+/* ---- connections --------------------------------------------------------------------------- */
+
+int engine_take(struct store *s, struct connection **out, struct err *e)
+{
+    pthread_mutex_lock(&s->lock);
+    *out = s->idle;
+    if (*out)
+        s->idle = (*out)->next;
+    pthread_mutex_unlock(&s->lock);
+    if (*out)
+        return 0;
+    struct connection *c = mem_zalloc(sizeof *c);
+    if (!c)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    if (s->duck->connect(s->db, &c->handle) != DUCK_OK) {
+        mem_free(c);
+        return err_set(e, GPUFL_E_NOMEM, "DuckDB gives no connection");
+    }
+    *out = c;
+    return 0;
+}
+
+void engine_give(struct store *s, struct connection *c)
+{
+    pthread_mutex_lock(&s->lock);
+    c->next = s->idle;
+    s->idle = c;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void engine_undo(struct store *s, struct connection *c)
+{
+    sql_run(s->duck, c->handle, "ROLLBACK", NULL);
+}
+
+/* ---- settings ------------------------------------------------------------------------------ */
+
+static int set(struct duck_config *config, const struct duck *d, const char *name,
+               const char *value, struct err *e)
+{
+    if (d->set_config(config, name, value) == DUCK_OK)
+        return 0;
+    return err_set(e, GPUFL_E_UNAVAILABLE, "DuckDB %s does not know the setting %s=%s",
+                   d->library_version(), name, value);
+}
+
+/* One processor is left to whoever asks: a thread that waits for the instance's own spins. */
+static int default_threads(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+    return n < 1 ? 1 : n > THREADS_MOST ? THREADS_MOST : (int)n;
+}
+
+static int open_instance(struct store *s, const struct store_config *c, struct err *e)
+{
+    const struct duck *d = s->duck;
+    struct duck_config *config = NULL;
+    char memory[32], threads[16], *message = NULL;
+    int64_t limit = c->memory_limit > 0 ? c->memory_limit : DEFAULT_MEMORY;
+    snprintf(memory, sizeof memory, "%" PRId64 "KiB", limit / 1024 + 1);
+    snprintf(threads, sizeof threads, "%d", c->threads > 0 ? c->threads : default_threads());
+    if (d->create_config(&config) != DUCK_OK)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    const char *const settings[][2] = {
+        {"memory_limit", memory},
+        {"threads", threads},
+        {"autoinstall_known_extensions", "false"},
+        {"autoload_known_extensions", "false"},
+        {"allow_community_extensions", "false"},
+        {"allow_unsigned_extensions", "false"},
+    };
+    int code = 0;
+    for (size_t i = 0; !code && i < sizeof settings / sizeof *settings; i++)
+        code = set(config, d, settings[i][0], settings[i][1], e);
+    if (!code && d->open_ext(NULL, &s->db, config, &message) != DUCK_OK)
+        code = sql_fail(e, message);
+    d->free(message);
+    d->destroy_config(&config);
+    return code;
+}
+
+/* Bit packing serves integers as well as all methods tried out, and faster. The macros are words
+ * of our own for all statements. */
+static const char settings[] =
+    ";PRAGMA disable_checkpoint_on_shutdown;SET force_compression='bitpacking';"
+    /* A sum as 64 bits. */
+    "CREATE MACRO whole(v) AS least(greatest(v, -9223372036854775807), "
+    "9223372036854775807)::BIGINT;"
+    /* As lane_make of wire/tile.h. */
+    "CREATE MACRO lane(kind, depth, ref) AS ((kind::BIGINT << 56) + "
+    "(least(greatest(coalesce(depth, 0), 0), 255)::BIGINT << 48) + "
+    "(coalesce(ref, 0) & 281474976710655));"
+    /* As wire_event_ok of wire/limits.h. */
+    "CREATE MACRO event(start, duration) AS (start BETWEEN -576460752303423488 AND "
+    "4611686018427387903 AND duration BETWEEN 0 AND 4611686018427387903 - start);"
+    /* Where an interval ends, also one that is none: conditions are tried in any order. */
+    "CREATE MACRO ends(start, duration) AS (start::HUGEINT + duration);"
+    /* The greatest multiple of step that is not greater. */
+    "CREATE MACRO below(v, step) AS (v - ((v % step) + step) % step);"
+    /* A text with its letters A to Z made small. */
+    "CREATE MACRO plain(v) AS translate(v, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', "
+    "'abcdefghijklmnopqrstuvwxyz');"
+    "SET allowed_directories=[";
+
+/* What can only be said once the instance is there; the last statement ends such talk. */
+static int confine(struct store *s, struct err *e)
+{
+    struct connection *c;
+    struct buf text;
+    int code = engine_take(s, &c, e);
+    if (code)
+        return code;
+    buf_init(&text, SQL_TEXT_MAX);
+    buf_str(&text, "SET temp_directory=");
+    char temp[PATH_MAX];
+    code = path_join(temp, sizeof temp, s->root, ".spill");
+    sql_literal(&text, temp);
+    buf_str(&text, settings);
+    sql_literal(&text, s->root);
+    buf_str(&text, "];SET enable_external_access=false;SET lock_configuration=true");
+    code = code ? code : sql_run(s->duck, c->handle, buf_cstr(&text), e);
+    buf_fini(&text);
+    engine_give(s, c);
+    return code;
+}
+
+/* The folder for the files, by its absolute name: that is what the instance compares. */
+static int open_folder(struct store *s, const char *data, struct err *e)
+{
+    char folder[PATH_MAX];
+    if (path_join(folder, sizeof folder, data, "columns"))
+        return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long: %s", data);
+    int code = file_mkdirs(folder, 0700, e);
+    if (code)
+        return code;
+    char *real = realpath(folder, NULL);
+    if (!real)
+        return err_set(e, GPUFL_E_IO, "cannot find %s again", folder);
+    s->root = mem_strdup(real);
+    free(real); /* NOLINT: realpath's own */
+    return s->root ? 0 : err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+}
+
+int engine_open(struct store **out, const struct store_config *c, struct err *e)
+{
+    *out = NULL;
+    const struct duck *d = duck_open(e);
+    if (!d)
+        return GPUFL_E_UNAVAILABLE;
+    if (d->vector_size() > SQL_CHUNK_MAX)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "%s was built for chunks of %llu rows; this program takes %d at most",
+                       duck_path(), (unsigned long long)d->vector_size(), SQL_CHUNK_MAX);
+    struct store *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    s->duck = d;
+    s->attached_most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    int code = open_folder(s, c->data, e);
+    code = code ? code : open_instance(s, c, e);
+    code = code ? code : confine(s, e);
+    s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
+    if (!code && watch_open(&s->watch, d))
+        code = err_set(e, GPUFL_E_NOMEM, "cannot start a thread");
+    if (code) {
+        engine_close(s);
+        return code;
+    }
+    *out = s;
+    return 0;
+}
+
+void engine_close(struct store *s)
+{
+    if (!s)
+        return;
+    watch_close(&s->watch);
+    session_close_all(s);
+    while (s->idle) {
+        struct connection *c = s->idle;
+        s->idle = c->next;
+        s->duck->disconnect(&c->handle);
+        mem_free(c);
+    }
+    if (s->db)
+        s->duck->close(&s->db);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    mem_free(s->root);
+    mem_free(s);
+}

@@ -1,0 +1,143 @@
+/* engine.h - what the files of the DuckDB engine share: the instance, its
+ * connections, and the sessions that are attached to it.
+ *
+ * One instance in memory serves all; a session is a database file of its own,
+ * attached under an alias when somebody gets it, and detached when others need the
+ * room. So deleting a session is unlinking a file, and one memory limit holds for all.
+ *
+ * Lock order: a session's write_lock, then the store's lock. Neither is held while
+ * a statement runs, but for write_lock by the writer and by a backup. */
+#ifndef GPUFL_STORE_DUCKDB_ENGINE_H
+#define GPUFL_STORE_DUCKDB_ENGINE_H
+
+#include "store/duckdb/sql.h"
+#include "store/duckdb/watch.h"
+#include "store/tables.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* A connection and the watch over it; in one list or in the other. */
+struct connection {
+    struct duck_connection *handle; /* owned */
+    struct connection *next;        /* of the idle ones; guarded by store.lock */
+};
+
+struct store {
+    const struct duck *duck;
+    struct duck_database *db; /* owned */
+    char *root;               /* owned: folder of the files */
+    unsigned attached_most;
+    int64_t query_limit; /* ns */
+    struct watch watch;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;         /* a session's state */
+    struct connection *idle;        /* guarded by lock */
+    struct store_session *sessions; /* guarded by lock; last used first */
+    unsigned attached;              /* guarded by lock */
+    uint64_t aliases;               /* given out; guarded by lock */
+};
+
+enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING };
+
+struct writer;
+
+struct store_session {
+    struct store *store;
+    struct store_session *next; /* guarded by store.lock */
+    char workspace[STORE_ID_MAX], id[STORE_ID_MAX];
+    char alias[24];           /* of its file in the instance: s1, s2, … */
+    char *path;               /* owned: its file */
+    unsigned refs;            /* guarded by store.lock */
+    enum session_state state; /* guarded by store.lock */
+    unsigned sound_at;    /* sql_given_up when it was last known to answer; guarded by store.lock */
+    bool broken;          /* does not answer: to be attached anew; guarded by store.lock */
+    _Atomic bool dropped; /* gone for everybody who has no reference; relaxed */
+
+    /* Columns that each table of the file has; 0: no such table. Relaxed: a table is there
+     * before its count says so, and never goes. */
+    _Atomic unsigned char have[TABLE_COUNT];
+
+    pthread_mutex_t write_lock; /* who writes, or copies the file */
+    struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
+};
+
+/* Takes an idle connection, or a new one; give it back outside a transaction. [any] */
+int engine_take(struct store *s, struct connection **out, struct err *e);
+void engine_give(struct store *s, struct connection *c);
+
+/* Ends a transaction without keeping anything; for error paths. */
+void engine_undo(struct store *s, struct connection *c);
+
+int engine_open(struct store **out, const struct store_config *c, struct err *e);
+void engine_close(struct store *s);
+
+/* ---- session.c ----------------------------------------------------------------------------- */
+
+int session_get(struct store *s, const char *workspace, const char *session, bool create,
+                struct store_session **out, struct err *e);
+void session_put(struct store_session *ss);
+
+/* The file that keeps a workspace's history, as a session. */
+int session_get_history(struct store *s, const char *workspace, bool create,
+                        struct store_session **out, struct err *e);
+
+/* Keeps a session's files as they are, attached or not, until it is let go. */
+int session_hold(struct store *s, const char *workspace, const char *id, struct store_session **out,
+                 struct err *e);
+void session_let_go(struct store_session *ss);
+
+int session_size(struct store *s, const char *workspace, const char *session, int64_t *bytes,
+                 struct err *e);
+int session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
+int session_settle(struct store_session *ss, struct err *e);
+void session_close_all(struct store *s);
+
+/* The table for a FROM clause: what is not in the file reads as no rows, or as nulls. */
+void session_table(struct buf *b, const struct store_session *ss, unsigned table);
+
+/* "s1.main."kernel"", for a table that is there. */
+void session_name(struct buf *b, const struct store_session *ss, unsigned table);
+
+/* Statements that make a table, bring an older one up to date, and note what it has now. */
+void session_create_table(struct buf *b, const struct store_session *ss, unsigned table);
+void session_add_columns(struct buf *b, const struct store_session *ss, unsigned table);
+void session_note_table(struct buf *b, const struct store_session *ss, unsigned table);
+
+/* ---- write.c ------------------------------------------------------------------------------- */
+
+int write_positions(struct store_session *ss, struct store_position *out, unsigned *count,
+                    struct err *e);
+int write_begin(struct store_session *ss, struct err *e);
+int write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
+                const size_t *lens, size_t n, struct err *e);
+int write_append(struct store_session *ss, const struct wire_batch *b, struct err *e);
+int write_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
+                struct err *e);
+int write_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
+                struct err *e);
+int write_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
+                  struct err *e);
+int write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
+                 struct err *e);
+void write_rollback(struct store_session *ss);
+void write_close(struct store_session *ss); /* frees the writer */
+
+int write_begin_waiting(struct store_session *ss, struct err *e); /* for the present writer */
+
+/* ---- keep.c ---------------------------------------------------------------------------------- */
+
+int keep_history(struct store *s, const char *workspace, const char *session,
+                 const struct store_chunk *rows, struct err *e);
+int keep_parquet(struct store_session *ss, enum record_type type, const char *path, struct err *e);
+int keep_backup(struct store *s, const char *folder, struct err *e);
+
+/* ---- scan.c -------------------------------------------------------------------------------- */
+
+int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int64_t to,
+              const struct wire_visitor *v, struct err *e);
+int scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e);
+int scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e);
+
+#endif

@@ -1,0 +1,247 @@
+/* keep.c - what outlives a session's rows: history, exports, backups. */
+#include "store/duckdb/write.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- history ---------------------------------------------------------------------------------- */
+
+static int put_history_row(struct rows *r, const struct store_chunk *c, size_t row,
+                           const char *session, struct err *e)
+{
+    const struct store_query_def *def = &store_queries[QUERY_kernel_history];
+    rows_text(r, 0, session, strlen(session));
+    for (unsigned i = 1; i < def->column_count; i++) {
+        const struct store_vec *v = &c->columns[i];
+        if (!store_known(v, row))
+            rows_null(r, i);
+        else if (def->columns[i].type == STORE_INT)
+            rows_int(r, i, v->ints[row]);
+        else if (def->columns[i].type == STORE_REAL)
+            rows_real(r, i, v->reals[row]);
+        else
+            rows_text(r, i, v->texts[row].at, v->texts[row].len);
+    }
+    return rows_end(r, e);
+}
+
+static int replace_history(struct store_session *ss, const char *session,
+                           const struct store_chunk *c, struct err *e)
+{
+    struct writer *w = ss->writer;
+    struct rows *r;
+    int code = 0;
+    if (ss->have[TABLE_history]) {
+        const struct sql_arg of[] = {SQL_TEXT(session, strlen(session))};
+        buf_clear(&w->text);
+        buf_str(&w->text, "DELETE FROM ");
+        session_name(&w->text, ss, TABLE_history);
+        buf_str(&w->text, " WHERE session = $1");
+        code = sql_run_with(ss->store->duck, w->connection->handle, buf_cstr(&w->text), of, 1, e);
+    }
+    code = code || !c->rows ? code : write_table(ss, TABLE_history, &r, e);
+    for (size_t i = 0; !code && i < c->rows; i++)
+        code = put_history_row(r, c, i, session, e);
+    return code;
+}
+
+int keep_history(struct store *s, const char *workspace, const char *session,
+                 const struct store_chunk *rows, struct err *e)
+{
+    struct store_session *ss;
+    if (!store_id_ok(session))
+        return err_set(e, GPUFL_E_INVAL, "%.64s is no name of a session", session);
+    if (rows->rows && rows->column_count != store_queries[QUERY_kernel_history].column_count)
+        return err_set(e, GPUFL_E_INVAL, "rows of history have %u columns",
+                       store_queries[QUERY_kernel_history].column_count);
+    int code = session_get_history(s, workspace, true, &ss, e);
+    if (code)
+        return code;
+    code = write_begin_waiting(ss, e);
+    if (!code) {
+        code = replace_history(ss, session, rows, e);
+        if (code)
+            write_rollback(ss);
+        else
+            code = write_commit(ss, NULL, 0, e);
+    }
+    session_put(ss);
+    return code;
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+static int io_failed(const char *what, const char *path, struct err *e)
+{
+    int why = errno;
+    return err_set_vendor(e, err_from_errno(why), why, "cannot %s %s", what, path);
+}
+
+static int copy_open(int from, const char *from_path, int to, const char *to_path, struct err *e)
+{
+    enum { STEP = 1 << 20 };
+    char *room = mem_alloc(STEP);
+    ssize_t n = 0;
+    int code = 0;
+    if (!room)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    while (!code && (n = read(from, room, STEP)) > 0)
+        if (file_write_all(to, room, (size_t)n))
+            code = io_failed("write", to_path, e);
+    if (!code && n < 0)
+        code = io_failed("read", from_path, e);
+    if (!code && fsync(to))
+        code = io_failed("write", to_path, e);
+    mem_free(room);
+    return code;
+}
+
+/* Copies a file; one that is not there leaves none. */
+static int copy_file(const char *from_path, const char *to_path, struct err *e)
+{
+    int from = open(from_path, O_RDONLY | O_CLOEXEC);
+    if (from < 0)
+        return errno == ENOENT ? 0 : io_failed("open", from_path, e);
+    int to = open(to_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int code = to < 0 ? io_failed("make", to_path, e) : copy_open(from, from_path, to, to_path, e);
+    close(from);
+    if (to >= 0 && close(to) && !code)
+        code = io_failed("write", to_path, e);
+    return code;
+}
+
+/* ---- Parquet -------------------------------------------------------------------------------------- */
+
+/* The rows of a record with texts for ids of names. */
+static void parquet_text(struct buf *b, const struct store_session *ss, enum record_type type,
+                         const char *path)
+{
+    const struct record *r = &records[type];
+    buf_str(b, "COPY (SELECT ");
+    for (unsigned i = 0; i < r->column_count; i++) {
+        if (r->columns[i].ref == RECORD_name)
+            buf_printf(b, "%sn%u.text AS ", i ? ", " : "", i);
+        else
+            buf_str(b, i ? ", r." : "r.");
+        sql_name(b, r->columns[i].name);
+    }
+    buf_str(b, " FROM ");
+    session_table(b, ss, type);
+    buf_str(b, " r");
+    for (unsigned i = 0; i < r->column_count; i++) {
+        if (r->columns[i].ref != RECORD_name)
+            continue;
+        buf_str(b, " LEFT JOIN ");
+        session_table(b, ss, TABLE_names);
+        buf_printf(b, " n%u ON n%u.id = r.", i, i);
+        sql_name(b, r->columns[i].name);
+    }
+    buf_str(b, ") TO ");
+    sql_literal(b, path);
+    buf_str(b, " (FORMAT parquet, COMPRESSION zstd)");
+}
+
+int keep_parquet(struct store_session *ss, enum record_type type, const char *path, struct err *e)
+{
+    static _Atomic unsigned number;
+    struct connection *c;
+    struct buf text;
+    char name[64], made[PATH_MAX];
+    /* The instance writes below its own folder only. */
+    snprintf(name, sizeof name, ".export-%u.parquet", ++number);
+    if (path_join(made, sizeof made, ss->store->root, name))
+        return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
+    int code = engine_take(ss->store, &c, e);
+    if (code)
+        return code;
+    buf_init(&text, SQL_TEXT_MAX);
+    parquet_text(&text, ss, type, made);
+    code = sql_run(ss->store->duck, c->handle, buf_cstr(&text), e);
+    buf_fini(&text);
+    engine_give(ss->store, c);
+    if (!code && rename(made, path))
+        code = errno == EXDEV ? copy_file(made, path, e) : io_failed("make", path, e);
+    unlink(made);
+    return code;
+}
+
+/* ---- backup ------------------------------------------------------------------------------------------ */
+
+/* Copies the files of a session that nobody writes meanwhile. */
+static int copy_session(struct store *s, const char *workspace, const char *file,
+                        const char *folder, struct err *e)
+{
+    char from[PATH_MAX], to[PATH_MAX], log_from[PATH_MAX + 8], log_to[PATH_MAX + 8];
+    int n = snprintf(from, sizeof from, "%s/%s/%s", s->root, workspace, file);
+    int m = snprintf(to, sizeof to, "%s/%s", folder, file);
+    if (n < 0 || m < 0 || n >= PATH_MAX || m >= PATH_MAX)
+        return err_set(e, GPUFL_E_INVAL, "the name of a folder is too long: %.200s", folder);
+    snprintf(log_from, sizeof log_from, "%s.wal", from);
+    snprintf(log_to, sizeof log_to, "%s.wal", to);
+    unlink(log_to); /* of an earlier backup to this folder */
+    int code = copy_file(from, to, e);
+    return code ? code : copy_file(log_from, log_to, e);
+}
+
+static int backup_file(struct store *s, const char *workspace, const char *file, const char *folder,
+                       struct err *e)
+{
+    struct store_session *ss;
+    char id[STORE_ID_MAX + 16];
+    size_t len = strlen(file), suffix = strlen(".duckdb");
+    if (len <= suffix || len - suffix >= sizeof id || strcmp(file + len - suffix, ".duckdb") != 0)
+        return 0;
+    memcpy(id, file, len - suffix);
+    id[len - suffix] = '\0';
+    int code = session_hold(s, workspace, id, &ss, e);
+    if (code)
+        return code == GPUFL_E_NOENT ? 0 : code; /* deleted meanwhile */
+    code = copy_session(s, workspace, file, folder, e);
+    session_let_go(ss);
+    return code;
+}
+
+static int backup_workspace(struct store *s, const char *workspace, const char *folder,
+                            struct err *e)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    const struct dirent *entry;
+    if (path_join(from, sizeof from, s->root, workspace) ||
+        path_join(to, sizeof to, folder, workspace))
+        return err_set(e, GPUFL_E_INVAL, "the name of a folder is too long: %.200s", folder);
+    DIR *d = opendir(from);
+    if (!d)
+        return io_failed("read", from, e);
+    int code = file_mkdirs(to, 0700, e);
+    while (!code && (entry = readdir(d)))
+        code = backup_file(s, workspace, entry->d_name, to, e);
+    closedir(d);
+    return code;
+}
+
+int keep_backup(struct store *s, const char *folder, struct err *e)
+{
+    char to[PATH_MAX];
+    const struct dirent *entry;
+    if (path_join(to, sizeof to, folder, "columns"))
+        return err_set(e, GPUFL_E_INVAL, "the name of a folder is too long: %.200s", folder);
+    DIR *d = opendir(s->root);
+    if (!d)
+        return io_failed("read", s->root, e);
+    int code = file_mkdirs(to, 0700, e);
+    while (!code && (entry = readdir(d)))
+        if (store_id_ok(entry->d_name))
+            code = backup_workspace(s, entry->d_name, to, e);
+    closedir(d);
+    return code;
+}

@@ -1,0 +1,40 @@
+/* rows.h - rows into a table of the present transaction, by way of an appender.
+ *
+ * Rows are gathered in chunks of the library's vector size and handed over when a
+ * chunk is full. Writer's thread. */
+#ifndef GPUFL_STORE_DUCKDB_ROWS_H
+#define GPUFL_STORE_DUCKDB_ROWS_H
+
+#include "store/duckdb/sql.h"
+#include "store/tables.h"
+
+struct rows {
+    const struct duck *duck;
+    const struct table *table;
+    struct duck_appender *appender; /* owned */
+    struct duck_chunk *chunk;       /* owned */
+    size_t filled, size;            /* rows of the chunk: in use, at most */
+    struct duck_vector *vectors[RECORD_MAX_COLUMNS];
+    void *data[RECORD_MAX_COLUMNS];      /* of the vectors */
+    uint64_t *valid[RECORD_MAX_COLUMNS]; /* NULL: all known so far */
+};
+
+/* Opens it for a table that is there; columns: how many of them it has. */
+int rows_open(struct rows *r, const struct duck *d, struct duck_connection *c, const char *catalog,
+              const struct table *t, struct err *e);
+
+/* Hands over what is left. Then, or where it failed, close. */
+int rows_flush(struct rows *r, struct err *e);
+void rows_close(struct rows *r);
+
+/* n rows of a table of INT columns, an array a column; NULL: unknown. CELL_NULL cells are null. */
+int rows_put_columns(struct rows *r, const int64_t *const *columns, size_t n, struct err *e);
+
+/* One row cell by cell: set all its columns, then end it. */
+void rows_int(struct rows *r, unsigned column, int64_t v);
+void rows_null(struct rows *r, unsigned column);
+void rows_real(struct rows *r, unsigned column, double v);
+void rows_text(struct rows *r, unsigned column, const char *at, size_t len);
+int rows_end(struct rows *r, struct err *e);
+
+#endif

@@ -1,0 +1,613 @@
+/* session.c - sessions: files found, made, attached, detached, deleted.
+ *
+ * A session is in the store's list while its file is attached. Whoever changes
+ * that puts it into a state between, lets go of the lock while DuckDB works, and
+ * wakes the others. What nobody has a reference to stays attached until others
+ * need the room: the one used longest ago goes first. */
+#include "store/duckdb/engine.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FORMAT = 1 /* layout of the files; kept in table about */ };
+
+static const char history[] = ".history"; /* no id of a session: those have no dot */
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+}
+
+/* ---- statements of a session --------------------------------------------------------------- */
+
+void session_name(struct buf *b, const struct store_session *ss, unsigned table)
+{
+    buf_printf(b, "%s.main.", ss->alias);
+    sql_name(b, store_table(table)->name);
+}
+
+static const char *sql_type(enum cell_type type)
+{
+    static const char *const names[] = {
+        [CELL_INT] = "BIGINT",
+        [CELL_REAL] = "DOUBLE",
+        [CELL_TEXT] = "VARCHAR",
+        [CELL_BYTES] = "BLOB",
+    };
+    return names[type];
+}
+
+void session_table(struct buf *b, const struct store_session *ss, unsigned table)
+{
+    const struct table *t = store_table(table);
+    unsigned have = atomic_load_explicit(&ss->have[table], memory_order_relaxed);
+    if (have >= t->column_count) {
+        session_name(b, ss, table);
+        return;
+    }
+    buf_str(b, have ? "(SELECT *" : "(SELECT ");
+    for (unsigned i = have; i < t->column_count; i++) {
+        buf_printf(b, "%sCAST(NULL AS %s) AS ", i ? ", " : "", sql_type(t->columns[i].type));
+        sql_name(b, t->columns[i].name);
+    }
+    if (have) {
+        buf_str(b, " FROM ");
+        session_name(b, ss, table);
+        buf_char(b, ')');
+    } else {
+        buf_str(b, " WHERE false)");
+    }
+}
+
+void session_create_table(struct buf *b, const struct store_session *ss, unsigned table)
+{
+    const struct table *t = store_table(table);
+    buf_str(b, "CREATE TABLE ");
+    session_name(b, ss, table);
+    for (unsigned i = 0; i < t->column_count; i++) {
+        buf_str(b, i ? ", " : " (");
+        sql_name(b, t->columns[i].name);
+        buf_printf(b, " %s", sql_type(t->columns[i].type));
+    }
+    buf_str(b, ");");
+}
+
+void session_add_columns(struct buf *b, const struct store_session *ss, unsigned table)
+{
+    const struct table *t = store_table(table);
+    unsigned have = atomic_load_explicit(&ss->have[table], memory_order_relaxed);
+    for (unsigned i = have; i < t->column_count; i++) {
+        buf_str(b, "ALTER TABLE ");
+        session_name(b, ss, table);
+        buf_str(b, " ADD COLUMN ");
+        sql_name(b, t->columns[i].name);
+        buf_printf(b, " %s;", sql_type(t->columns[i].type));
+    }
+}
+
+void session_note_table(struct buf *b, const struct store_session *ss, unsigned table)
+{
+    buf_str(b, "INSERT INTO ");
+    session_name(b, ss, TABLE_about);
+    buf_str(b, " VALUES (");
+    sql_literal(b, store_table(table)->name);
+    buf_printf(b, ", %u);", store_table(table)->column_count);
+}
+
+/* ---- opening a file ------------------------------------------------------------------------ */
+
+/* A new file gets the table that tells of the others. */
+static int make_file(struct store_session *ss, struct connection *c, struct err *e)
+{
+    struct buf text;
+    buf_init(&text, SQL_TEXT_MAX);
+    buf_str(&text, "BEGIN;");
+    session_create_table(&text, ss, TABLE_about);
+    buf_str(&text, "INSERT INTO ");
+    session_name(&text, ss, TABLE_about);
+    buf_printf(&text, " VALUES ('', %d);COMMIT", FORMAT);
+    int code = sql_run(ss->store->duck, c->handle, buf_cstr(&text), e);
+    if (code)
+        engine_undo(ss->store, c);
+    else
+        ss->have[TABLE_about] = (unsigned char)store_table(TABLE_about)->column_count;
+    buf_fini(&text);
+    return code;
+}
+
+static int foreign(const struct store_session *ss, const char *why, struct err *e)
+{
+    return err_set(e, GPUFL_E_CORRUPT,
+                   "the file of session %s cannot be read: %.250s; delete the session, or put a "
+                   "backup of %.64s/%.64s.duckdb back",
+                   ss->id, why, ss->workspace, ss->id);
+}
+
+/* A file without the table is new (a crash came between) or not one of ours. */
+static int check_empty(struct store_session *ss, struct connection *c, bool *empty, struct err *e)
+{
+    struct sql q;
+    struct sql_arg args[] = {SQL_TEXT(ss->alias, strlen(ss->alias))};
+    int code =
+        sql_open(&q, ss->store->duck, c->handle,
+                 "SELECT count(*) FROM duckdb_tables() WHERE database_name = $1", args, 1, e);
+    int more = code ? code : sql_next(&q, e);
+    *empty = more > 0 && sql_int(&q, 0, 0) == 0;
+    sql_close(&q);
+    return more < 0 ? more : 0;
+}
+
+static int take_about(struct store_session *ss, const struct sql *q, struct err *e)
+{
+    for (size_t i = 0; i < q->rows; i++) {
+        struct store_text name = sql_text(q, 0, i);
+        int64_t columns = sql_int(q, 1, i);
+        int table = store_table_find(name.at, name.len);
+        if (!name.len && columns > FORMAT)
+            return foreign(ss, "a newer version of this program wrote it", e);
+        if (table >= 0 && columns > 0 && columns <= RECORD_MAX_COLUMNS)
+            ss->have[table] = (unsigned char)columns;
+    }
+    return 0;
+}
+
+static int read_about(struct store_session *ss, struct connection *c, struct err *e)
+{
+    struct buf text;
+    struct sql q;
+    struct err why = {0};
+    buf_init(&text, SQL_TEXT_MAX);
+    buf_str(&text, "SELECT name, max(columns) FROM ");
+    session_name(&text, ss, TABLE_about);
+    buf_str(&text, " GROUP BY name");
+    int code = sql_open(&q, ss->store->duck, c->handle, buf_cstr(&text), NULL, 0, &why), more = 1;
+    while (!code && (more = sql_next(&q, &why)) > 0)
+        code = take_about(ss, &q, e);
+    sql_close(&q);
+    buf_fini(&text);
+    if (code && !*why.text)
+        return code;
+    if (!code && more == 0) {
+        ss->have[TABLE_about] = (unsigned char)store_table(TABLE_about)->column_count;
+        return 0;
+    }
+    bool empty = false;
+    code = check_empty(ss, c, &empty, e);
+    if (code)
+        return code;
+    return empty ? make_file(ss, c, e) : foreign(ss, why.text, e);
+}
+
+static int attach(struct store_session *ss, struct connection *c, struct err *e)
+{
+    struct buf text;
+    struct err why = {0};
+    buf_init(&text, SQL_TEXT_MAX);
+    buf_str(&text, "ATTACH ");
+    sql_literal(&text, ss->path);
+    buf_printf(&text, " AS %s", ss->alias);
+    int code = sql_run(ss->store->duck, c->handle, buf_cstr(&text), &why);
+    buf_fini(&text);
+    if (!code)
+        return 0;
+    if (code == GPUFL_E_FULL || code == GPUFL_E_NOMEM || code == GPUFL_E_PERM)
+        return err_set(e, code, "%s", why.text);
+    if (code == GPUFL_E_BUSY)
+        return err_set(e, code, "the file of session %s is open in another process: %.250s", ss->id,
+                       why.text);
+    return foreign(ss, why.text, e);
+}
+
+static int detach(struct store_session *ss, struct connection *c, struct err *e)
+{
+    char text[64];
+    snprintf(text, sizeof text, "DETACH %s", ss->alias);
+    return sql_run(ss->store->duck, c->handle, text, e);
+}
+
+static int open_file(struct store_session *ss, struct err *e)
+{
+    struct connection *c;
+    int code = engine_take(ss->store, &c, e);
+    if (code)
+        return code;
+    code = attach(ss, c, e);
+    if (!code) {
+        code = read_about(ss, c, e);
+        if (code)
+            detach(ss, c, NULL);
+    }
+    engine_give(ss->store, c);
+    return code;
+}
+
+/* ---- the list ------------------------------------------------------------------------------ */
+
+/* [store.lock held] */
+static struct store_session *find(struct store *s, const char *workspace, const char *id)
+{
+    for (struct store_session *ss = s->sessions; ss; ss = ss->next)
+        if (!strcmp(ss->id, id) && !strcmp(ss->workspace, workspace))
+            return ss;
+    return NULL;
+}
+
+static void unlink_session(struct store *s, struct store_session *ss)
+{
+    struct store_session **at = &s->sessions;
+    while (*at != ss)
+        at = &(*at)->next;
+    *at = ss->next;
+}
+
+static void to_front(struct store *s, struct store_session *ss)
+{
+    unlink_session(s, ss);
+    ss->next = s->sessions;
+    s->sessions = ss;
+}
+
+static void free_session(struct store_session *ss)
+{
+    write_close(ss);
+    pthread_mutex_destroy(&ss->write_lock);
+    mem_free(ss->path);
+    mem_free(ss);
+}
+
+/* Closes a session that nobody has; the lock is let go of meanwhile. [store.lock held] */
+static void close_session(struct store *s, struct store_session *ss)
+{
+    struct connection *c;
+    ss->state = SESSION_CLOSING;
+    pthread_mutex_unlock(&s->lock);
+    write_close(ss);
+    if (!engine_take(s, &c, NULL)) {
+        if (!ss->dropped && !ss->broken)
+            session_settle(ss, NULL);
+        detach(ss, c, NULL);
+        engine_give(s, c);
+    }
+    pthread_mutex_lock(&s->lock);
+    unlink_session(s, ss);
+    s->attached--;
+    pthread_cond_broadcast(&s->changed);
+    free_session(ss);
+}
+
+/* Makes room for one more, where something can go. [store.lock held] */
+static void make_room(struct store *s)
+{
+    while (s->attached >= s->attached_most) {
+        struct store_session *last = NULL;
+        for (struct store_session *ss = s->sessions; ss; ss = ss->next)
+            if (!ss->refs && ss->state == SESSION_OPEN)
+                last = ss;
+        if (!last)
+            return;
+        close_session(s, last);
+    }
+}
+
+void session_close_all(struct store *s)
+{
+    if (!s->db)
+        return;
+    pthread_mutex_lock(&s->lock);
+    while (s->sessions)
+        close_session(s, s->sessions);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- get and put ---------------------------------------------------------------------------- */
+
+static int check_ids(const char *workspace, const char *session, struct err *e)
+{
+    if (store_id_ok(workspace) && store_id_ok(session))
+        return 0;
+    return err_set(e, GPUFL_E_INVAL,
+                   "a workspace and a session are named by letters, digits, - and _, at most %d "
+                   "of them",
+                   STORE_ID_MAX - 1);
+}
+
+/* "<root>/<workspace>/<id>.duckdb", its folder made where asked for. */
+static int file_of(struct store *s, const char *workspace, const char *id, bool make,
+                   char path[PATH_MAX], struct err *e)
+{
+    char folder[PATH_MAX], name[STORE_ID_MAX + 16];
+    snprintf(name, sizeof name, "%s.duckdb", id);
+    if (path_join(folder, sizeof folder, s->root, workspace) ||
+        path_join(path, PATH_MAX, folder, name))
+        return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long: %s", s->root);
+    return make ? file_mkdirs(folder, 0700, e) : 0;
+}
+
+static int absent(const char *session, struct err *e)
+{
+    return err_set(e, GPUFL_E_NOENT, "there is no session %.64s", session);
+}
+
+/* In the list, being opened, with one reference; NULL: out of memory. [store.lock held] */
+static struct store_session *new_session(struct store *s, const char *workspace, const char *id,
+                                         const char *path)
+{
+    struct store_session *ss = mem_zalloc(sizeof *ss);
+    char *own = mem_strdup(path);
+    if (!ss || !own) {
+        mem_free(ss);
+        mem_free(own);
+        return NULL;
+    }
+    ss->store = s;
+    ss->path = own;
+    snprintf(ss->workspace, sizeof ss->workspace, "%s", workspace);
+    snprintf(ss->id, sizeof ss->id, "%s", id);
+    snprintf(ss->alias, sizeof ss->alias, "s%" PRIu64, ++s->aliases);
+    pthread_mutex_init(&ss->write_lock, NULL);
+    ss->sound_at = atomic_load_explicit(&sql_given_up, memory_order_relaxed);
+    ss->refs = 1;
+    ss->state = SESSION_OPENING;
+    ss->next = s->sessions;
+    s->sessions = ss;
+    s->attached++;
+    return ss;
+}
+
+/* [store.lock held; let go of while the file is opened] */
+static int open_session(struct store *s, const char *workspace, const char *id, const char *path,
+                        struct store_session **out, struct err *e)
+{
+    struct store_session *ss = new_session(s, workspace, id, path);
+    if (!ss)
+        return no_memory(e);
+    pthread_mutex_unlock(&s->lock);
+    int code = open_file(ss, e);
+    pthread_mutex_lock(&s->lock);
+    ss->state = SESSION_OPEN;
+    pthread_cond_broadcast(&s->changed);
+    if (!code) {
+        *out = ss;
+        return 0;
+    }
+    unlink_session(s, ss);
+    s->attached--;
+    free_session(ss);
+    return code;
+}
+
+/* One that is open, or NULL where there is none; others may have opened or closed it meanwhile.
+ * [store.lock held; let go of] */
+static struct store_session *find_settled(struct store *s, const char *workspace, const char *id)
+{
+    struct store_session *ss;
+    bool room = false;
+    while ((ss = find(s, workspace, id)) ? ss->state != SESSION_OPEN : !room) {
+        if (ss) {
+            pthread_cond_wait(&s->changed, &s->lock);
+        } else {
+            make_room(s);
+            room = true;
+        }
+    }
+    return ss;
+}
+
+static bool answers(struct store_session *ss)
+{
+    struct connection *c;
+    char text[80];
+    if (engine_take(ss->store, &c, NULL))
+        return true; /* which will show elsewhere */
+    snprintf(text, sizeof text, "SELECT name FROM %s.main.about LIMIT 1", ss->alias);
+    bool sound = !sql_run(ss->store->duck, c->handle, text, NULL);
+    engine_give(ss->store, c);
+    return sound;
+}
+
+/* Takes a reference to an open session. The library gives up a file when a checkpoint fails (a full
+ * disk): then it is detached as soon as nobody has it, and *again says to look anew.
+ * [store.lock held; let go of] */
+static int take(struct store *s, struct store_session *ss, bool *again, struct err *e)
+{
+    unsigned given_up = atomic_load_explicit(&sql_given_up, memory_order_relaxed);
+    ss->refs++;
+    if (ss->sound_at != given_up) {
+        pthread_mutex_unlock(&s->lock);
+        bool sound = answers(ss);
+        pthread_mutex_lock(&s->lock);
+        ss->sound_at = sound ? given_up : ss->sound_at;
+        ss->broken |= !sound;
+    }
+    if (!ss->broken) {
+        to_front(s, ss);
+        return 0;
+    }
+    if (--ss->refs)
+        return err_set(e, GPUFL_E_BUSY,
+                       "session %s could not be written and is to be opened anew, once those who "
+                       "read it are done; try again",
+                       ss->id);
+    close_session(s, ss);
+    *again = true;
+    return 0;
+}
+
+static int get(struct store *s, const char *workspace, const char *session, bool create,
+               struct store_session **out, struct err *e)
+{
+    char path[PATH_MAX];
+    struct store_session *ss;
+    bool again;
+    *out = NULL;
+    int code = file_of(s, workspace, session, create, path, e);
+    if (code)
+        return code;
+    pthread_mutex_lock(&s->lock);
+    do {
+        again = false;
+        ss = find_settled(s, workspace, session);
+        if (ss && ss->dropped) {
+            code = create
+                       ? err_set(e, GPUFL_E_BUSY,
+                                 "session %s is being deleted and still read; try again", session)
+                       : absent(session, e);
+        } else if (ss) {
+            code = take(s, ss, &again, e);
+            *out = code || again ? NULL : ss;
+        } else if (!create && !file_exists(path)) {
+            code = absent(session, e);
+        } else {
+            code = open_session(s, workspace, session, path, out, e);
+        }
+    } while (again);
+    pthread_mutex_unlock(&s->lock);
+    return code;
+}
+
+int session_get(struct store *s, const char *workspace, const char *session, bool create,
+                struct store_session **out, struct err *e)
+{
+    *out = NULL;
+    int code = check_ids(workspace, session, e);
+    return code ? code : get(s, workspace, session, create, out, e);
+}
+
+int session_get_history(struct store *s, const char *workspace, bool create,
+                        struct store_session **out, struct err *e)
+{
+    *out = NULL;
+    int code = check_ids(workspace, "x", e);
+    return code ? code : get(s, workspace, history, create, out, e);
+}
+
+void session_put(struct store_session *ss)
+{
+    struct store *s = ss->store;
+    pthread_mutex_lock(&s->lock);
+    if (!--ss->refs && (ss->dropped || ss->broken || s->attached > s->attached_most))
+        close_session(s, ss);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- held, for a copy of its files ------------------------------------------------------------ */
+
+int session_hold(struct store *s, const char *workspace, const char *id, struct store_session **out,
+                 struct err *e)
+{
+    char path[PATH_MAX];
+    struct store_session *ss;
+    *out = NULL;
+    int code = file_of(s, workspace, id, false, path, e);
+    if (code)
+        return code;
+    pthread_mutex_lock(&s->lock);
+    while ((ss = find(s, workspace, id)) && ss->state != SESSION_OPEN)
+        pthread_cond_wait(&s->changed, &s->lock);
+    if (ss && !ss->dropped)
+        ss->refs++;
+    else if (ss || !file_exists(path))
+        code = absent(id, e);
+    else if (!(ss = new_session(s, workspace, id, path))) /* not attached: whoever wants it waits */
+        code = no_memory(e);
+    pthread_mutex_unlock(&s->lock);
+    if (code || !ss)
+        return code;
+    if (ss->state == SESSION_OPEN)
+        pthread_mutex_lock(&ss->write_lock);
+    *out = ss;
+    return 0;
+}
+
+void session_let_go(struct store_session *ss)
+{
+    struct store *s = ss->store;
+    if (ss->state == SESSION_OPEN) {
+        pthread_mutex_unlock(&ss->write_lock);
+        session_put(ss);
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    unlink_session(s, ss);
+    s->attached--;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    free_session(ss);
+}
+
+/* ---- size, deletion, final form -------------------------------------------------------------- */
+
+int session_size(struct store *s, const char *workspace, const char *session, int64_t *bytes,
+                 struct err *e)
+{
+    char path[PATH_MAX], log[PATH_MAX + 8];
+    *bytes = 0;
+    int code = check_ids(workspace, session, e);
+    code = code ? code : file_of(s, workspace, session, false, path, e);
+    if (code)
+        return code;
+    int64_t size = file_size(path);
+    if (size < 0)
+        return absent(session, e);
+    snprintf(log, sizeof log, "%s.wal", path);
+    int64_t more = file_size(log);
+    *bytes = size + (more > 0 ? more : 0);
+    return 0;
+}
+
+/* The log first: a file alone is a session, a log alone would go to the next one of its name. */
+static int remove_files(const char *path, struct err *e)
+{
+    static const char *const suffixes[] = {".wal.checkpoint", ".wal.recovery", ".wal", ""};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[PATH_MAX + 32];
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        if (unlink(name) && errno != ENOENT)
+            return err_set_vendor(e, err_from_errno(errno), errno, "cannot delete %s", name);
+    }
+    return 0;
+}
+
+int session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
+{
+    char path[PATH_MAX];
+    int code = check_ids(workspace, session, e);
+    code = code ? code : file_of(s, workspace, session, false, path, e);
+    if (code)
+        return code;
+    pthread_mutex_lock(&s->lock);
+    struct store_session *ss;
+    while ((ss = find(s, workspace, session)) && ss->state != SESSION_OPEN)
+        pthread_cond_wait(&s->changed, &s->lock);
+    if ((ss && ss->dropped) || !file_exists(path))
+        code = absent(session, e);
+    else
+        code = remove_files(path, e);
+    if (!code && ss) {
+        ss->dropped = true;
+        if (!ss->refs)
+            close_session(s, ss);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return code;
+}
+
+int session_settle(struct store_session *ss, struct err *e)
+{
+    struct connection *c;
+    char text[64];
+    int code = engine_take(ss->store, &c, e);
+    if (code)
+        return code;
+    snprintf(text, sizeof text, "CHECKPOINT %s", ss->alias);
+    code = sql_run(ss->store->duck, c->handle, text, e);
+    engine_give(ss->store, c);
+    return code;
+}

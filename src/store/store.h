@@ -1,0 +1,216 @@
+/* store.h - columns of sessions: rows in, rows and aggregates out.
+ *
+ * One engine behind an ops table: DuckDB (files under a data folder) or
+ * ClickHouse (over HTTP). Engines are strangers to everyone else; both pass one
+ * conformance suite (tests/store). SQL stands here and nowhere else.
+ *
+ * A session is what one traced process logged, named by its UUID inside a
+ * workspace. Its tables are the records of schema/records.def by name with their
+ * columns as 64-bit integers (null: unknown), `names` (id, text), and the
+ * pyramid (wire/tile.h). Dictionary rows are kept once by id; event rows in the
+ * order in which they were appended. Times are CLOCK_MONOTONIC of the session,
+ * as logged; its clock pair is in its info.
+ *
+ * Writing: one writer a session at a time. What is appended between begin and
+ * commit becomes visible and durable together with the positions given to
+ * commit, or not at all: whoever replays a journal asks for the positions first
+ * and leaves out what is in already. That is what makes loading exactly once.
+ *
+ * Reading: any number of readers, on any thread, beside the writer; a read sees
+ * the last commit. Handles are counted: get and put.
+ *
+ * A workspace has tables of its own beside its sessions': `kernel_stat`, the
+ * sums a finished session leaves for history, and the metrics of hosts.
+ *
+ * Functions return 0 or a code of base/err.h; where they take struct err, a
+ * sentence with it. NOENT: no such session. */
+#ifndef GPUFL_STORE_STORE_H
+#define GPUFL_STORE_STORE_H
+
+#include "base/err.h"
+#include "wire/decode.h"
+#include "wire/tile.h"
+
+#include <stdbool.h>
+
+#define STORE_ID_MAX 64 /* bytes of a workspace's or session's id with its NUL: [0-9A-Za-z_-]+ */
+
+struct store;         /* an engine, open */
+struct store_session; /* a session, open */
+
+struct store_config {
+    const char *data; /* DuckDB: folder for its files, created; ClickHouse: unused */
+    const char *url;  /* ClickHouse: clickhouse://[user[:password]@]host:port/database; else NULL */
+    int64_t memory_limit;   /* bytes the engine may take; 0: default */
+    int threads;            /* of the engine; 0: default */
+    unsigned attached_most; /* sessions open at once; 0: default */
+    int64_t query_limit;    /* ns that a question may take, then it is TIMEOUT; 0: default */
+};
+
+/* How far a channel has been loaded: bytes of plain NDJSON since the session's start. */
+struct store_position {
+    char channel[24];
+    int64_t offset;
+};
+
+#define STORE_POSITIONS_MAX 16
+
+/* ---- results ----------------------------------------------------------------------------- */
+
+enum store_type {
+    STORE_INT,
+    STORE_REAL,
+    STORE_TEXT,
+    STORE_NAME, /* text: a kernel's mangled name */
+    STORE_LIST, /* of INT; parameters only */
+};
+
+struct store_text {
+    const char *at; /* not NUL-terminated */
+    size_t len;
+};
+
+/* A column of a chunk: one of the arrays by its type, and which cells are known. */
+struct store_vec {
+    enum store_type type;
+    const int64_t *ints;
+    const double *reals;
+    const struct store_text *texts;
+    const uint64_t *valid; /* bit a row, from bit 0 of word 0; NULL: all known */
+};
+
+static inline bool store_known(const struct store_vec *v, size_t row)
+{
+    return !v->valid || (v->valid[row / 64] >> (row % 64) & 1);
+}
+
+/* Some rows of an answer; valid during the call. */
+struct store_chunk {
+    size_t rows;
+    unsigned column_count;
+    const struct store_vec *columns;
+};
+
+struct store_visitor {
+    void *arg;
+    int (*chunk)(void *arg, const struct store_chunk *c); /* non-zero stops and is returned */
+};
+
+/* ---- the named questions ------------------------------------------------------------------ */
+
+/* Every question the store answers is a row of schema/queries.def: its parameters and the columns
+ * of its answer, in order. */
+enum store_query {
+#define QUERY(id, of, doc) QUERY_##id,
+#include "schema/queries.def"
+    STORE_QUERY_COUNT
+};
+
+struct store_param {
+    const char *name;
+    enum store_type type;
+    const char *doc;
+};
+
+struct store_column {
+    const char *name;
+    enum store_type type;
+    const char *unit, *doc;
+};
+
+enum { STORE_PARAMS_MAX = 16, STORE_COLUMNS_MAX = 32 };
+
+struct store_query_def {
+    const char *id;
+    bool of_workspace; /* else of one session */
+    const char *doc;
+    const struct store_param *params;
+    unsigned param_count;
+    const struct store_column *columns;
+    unsigned column_count;
+};
+
+extern const struct store_query_def store_queries[STORE_QUERY_COUNT];
+
+/* A value for each parameter of the question, in order; of the union by its type. */
+struct store_value {
+    bool null; /* where a parameter may be left out */
+    int64_t i;
+    double r;
+    struct store_text text;
+    const int64_t *list;
+    size_t list_count;
+};
+
+/* ---- what an engine does ------------------------------------------------------------------ */
+
+struct store_ops {
+    const char *name; /* "duckdb", "clickhouse" */
+
+    int (*open)(struct store **out, const struct store_config *c, struct err *e);
+    void (*close)(struct store *s); /* after the last put */
+
+    /* Opens a session, creating it where create says so; NOENT where it is not there. After an error
+     * of writing (a full disk) an engine may refuse all that follows: put it, and get it anew. */
+    int (*get)(struct store *s, const char *workspace, const char *session, bool create,
+               struct store_session **out, struct err *e);
+    void (*put)(struct store_session *ss);
+
+    /* Writing [the session's writer, one thread from begin to commit]. A second one is BUSY. A
+     * commit that fails has rolled back; after any other failure roll back. */
+    int (*positions)(struct store_session *ss, struct store_position *out, unsigned *count,
+                     struct err *e); /* count: room in, filled out */
+    int (*begin)(struct store_session *ss, struct err *e);
+    int (*names)(struct store_session *ss, const uint32_t *ids, const char *const *texts,
+                 const size_t *lens, size_t n, struct err *e);
+    int (*append)(struct store_session *ss, const struct wire_batch *b, struct err *e);
+    int (*tiles)(struct store_session *ss, int level, const struct tile *rows, size_t n,
+                 struct err *e);
+    int (*spans)(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
+                 struct err *e);
+    /* A line of a type that this version does not know, kept as it came. The loader keeps header
+     * lines and counts here as well, under channels that begin with a dot (server/loader.h). */
+    int (*unknown)(struct store_session *ss, const char *channel, const char *line, size_t len,
+                   struct err *e);
+    int (*commit)(struct store_session *ss, const struct store_position *p, unsigned n,
+                  struct err *e);
+    void (*rollback)(struct store_session *ss);
+
+    /* Rows of one record in order, as batches of at most 65536; from and to bound the record's
+     * TIME column (INT64_MIN and INT64_MAX: all). Columns that are not there are NULL. */
+    int (*scan)(struct store_session *ss, enum record_type type, int64_t from, int64_t to,
+                const struct wire_visitor *v, struct err *e);
+    int (*scan_names)(struct store_session *ss, const struct wire_visitor *v, struct err *e);
+    int (*scan_unknown)(struct store_session *ss, const struct store_visitor *v, struct err *e);
+
+    /* One question of a session, or (session NULL) of a workspace. */
+    int (*query)(struct store *s, const char *workspace, struct store_session *ss,
+                 enum store_query q, const struct store_value *args, const struct store_visitor *v,
+                 struct err *e);
+
+    /* Replaces what the workspace's history has of a session: rows of the history question's
+     * columns (see queries.def, kernel_history); their first is `session`'s. No rows: forgets it,
+     * which drop does not. */
+    int (*put_history)(struct store *s, const char *workspace, const char *session,
+                       const struct store_chunk *rows, struct err *e);
+
+    /* Writes a session's table as Parquet to path, names as texts. UNAVAILABLE where the engine
+     * cannot. */
+    int (*parquet)(struct store_session *ss, enum record_type type, const char *path,
+                   struct err *e);
+
+    /* Bytes a session takes. Drop: gone at once, its space freed when the last reader puts it; until
+     * then BUSY for whoever would make it anew. */
+    int (*size)(struct store *s, const char *workspace, const char *session, int64_t *bytes,
+                struct err *e);
+    int (*drop)(struct store *s, const char *workspace, const char *session, struct err *e);
+
+    /* Writes all that is committed in its final form (checkpoint); a copy for a backup under folder. */
+    int (*settle)(struct store_session *ss, struct err *e);
+    int (*backup)(struct store *s, const char *folder, struct err *e);
+};
+
+extern const struct store_ops store_duckdb;
+extern const struct store_ops store_clickhouse;
+
+#endif

@@ -1,0 +1,420 @@
+"""gpufl-server over HTTP: what is sent comes back, nobody sees what is not theirs, and bad input
+gets a sentence.
+
+Usage: test_server_api.py gpufl-server gpufl SOURCE_DIR"""
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from served import Server
+
+PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
+RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
+FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
+SESSION = os.path.basename(FOLDER)
+AT = f"/api/v1/sessions/{SESSION}"
+
+
+def report_of(path):
+    out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
+    return json.loads(out.stdout)
+
+
+class Schema:
+    """As much of JSON Schema as docs/openapi.json uses."""
+
+    def __init__(self, document):
+        self.document = document
+
+    def check(self, schema, value, where):
+        if "$ref" in schema:
+            schema = self.document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+        types = schema.get("type")
+        if types:
+            types = types if isinstance(types, list) else [types]
+            known = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
+                     "object": dict, "null": type(None)}
+            right = any(isinstance(value, known[t]) and (t == "boolean" or not isinstance(value, bool) or value is None)
+                        for t in types)
+            assert right, f"{where}: {value!r} is not {types}"
+        if isinstance(value, dict):
+            properties = schema.get("properties", {})
+            for key in schema.get("required", []):
+                assert key in value, f"{where}: {key} is missing"
+            for key, member in value.items():
+                assert not properties or key in properties, f"{where}: {key} is in no description"
+                if key in properties:
+                    self.check(properties[key], member, f"{where}.{key}")
+        if isinstance(value, list) and "items" in schema:
+            for i, member in enumerate(value):
+                self.check(schema["items"], member, f"{where}[{i}]")
+
+
+class Loaded(unittest.TestCase):
+    """A server that holds one recorded session."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(PROGRAM, "--max-body", "64M")
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.server.set_up()
+        cls.key = cls.server.make_key()
+        cls.server.load(cls.key, FOLDER)
+
+    def get(self, target, **fields):
+        fields.setdefault("Authorization", self.key)
+        return self.server.ask("GET", target, **fields)
+
+    def rows(self, target):
+        answer = self.get(target)
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json()
+
+    # ---- what was sent comes back ------------------------------------------------------------------
+
+    def test_registry(self):
+        row = self.rows(AT)
+        self.assertEqual(row["id"], SESSION)
+        self.assertEqual(row["state"], "ended")
+        self.assertEqual(self.rows("/api/v1/sessions?app=" + row["app"])["rows"], [row])
+        self.assertEqual(self.rows("/api/v1/sessions?app=other")["rows"], [])
+        self.assertEqual(self.rows("/api/v1/session-count")["count"], 1)
+        self.assertEqual(self.rows("/api/v1/session-names?by=app")["rows"][0]["name"], row["app"])
+
+    def test_numbers_are_those_of_the_report(self):
+        report = report_of(FOLDER)
+        kernels = self.rows(AT + "/kernels?limit=10000")
+        totals = {kernels["mangled"][name]: (calls, total, least, most) for name, calls, total, least, most in
+                  zip(*(kernels["data"][c] for c in ("name", "calls", "total", "shortest", "longest")))}
+        said = {k["symbol"]: (k["count"], k["total_ns"], k["min_ns"], k["max_ns"])
+                for k in report["kernels"]["by_name"]}
+        self.assertEqual(totals, said)
+        names = {k["symbol"]: k["name"] for k in report["kernels"]["by_name"]}
+        self.assertEqual(dict(zip(kernels["mangled"], kernels["names"])), names)
+        counts = dict(zip(*(self.rows(AT + "/counts")["data"][c] for c in ("record", "rows"))))
+        self.assertEqual(counts["kernel"], report["kernels"]["count"])
+        copies = self.rows(AT + "/copies")["data"]
+        self.assertEqual(sum(copies["calls"]), report["copies"]["count"])
+        self.assertEqual(sum(copies["bytes"]), report["copies"]["bytes"])
+        self.assertEqual(sum(copies["total"]), report["copies"]["total_ns"])
+        for section, keys in (("scopes", ["scopes", "scope_paths"]), ("sync", ["synchronizations"]),
+                              ("insights", ["insights"]), ("ledger", ["ledger", "capabilities", "options"])):
+            answer = self.rows(f"{AT}/{section}")
+            self.assertTrue(answer["final"])
+            for key in keys:
+                if key != "insights":
+                    self.assertEqual(answer[key], report[key], key)
+        self.assertEqual([i["id"] for i in self.rows(AT + "/insights")["insights"]],
+                         [i["id"] for i in report["insights"]])
+        self.assertEqual(len(self.rows(AT + "/findings")["rows"]), len(report["insights"]))
+        self.assertNotIn("by_name", self.rows(AT + "/summary")["kernels"])
+
+    def test_times_count_from_the_start(self):
+        launches = self.rows(AT + "/launches?limit=100000")
+        report = report_of(FOLDER)
+        start = min(launches["data"]["start"])
+        self.assertGreaterEqual(start, 0)
+        self.assertLess(max(launches["data"]["start"]), report["session"]["duration_ns"])
+        self.assertEqual(int(launches["epoch"]), int(self.rows(AT)["started"]))
+        first = self.rows(f"{AT}/launches?from={start}&to={start + 1}&limit=10")
+        self.assertEqual(first["data"]["start"], [start])
+        self.assertEqual(self.rows(f"{AT}/launches?to={start}")["rows"], 0)
+
+    def test_timeline(self):
+        lanes = self.rows(AT + "/lanes")["data"]
+        for lane in lanes["lane"]:
+            self.assertIsInstance(lane, str)  # 2^53 is too small for them
+        each = ",".join(lanes["lane"])
+        to = max(lanes["last"])
+        tiles = self.rows(f"{AT}/tiles?level=0&lanes={each}&from=0&to={to + 1}")["data"]
+        spans = self.rows(f"{AT}/spans?level=0&lanes={each}&from=0&to={to + 1}&limit=100000")["data"]
+        for lane, events in zip(lanes["lane"], lanes["events"]):
+            seen = sum(n for at, n in zip(tiles["lane"], tiles["events"]) if at == lane)
+            seen += sum(at == lane for at in spans["lane"])
+            self.assertEqual(seen, events, lane)
+
+    def test_exports(self):
+        answer = self.get(AT + "/export.ndjson")
+        self.assertEqual(answer.status, 200)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "session.ndjson")
+            with open(path, "wb") as out:
+                out.write(answer.body)
+            again, report = report_of(path), report_of(FOLDER)
+        for key in ("copies", "fills", "synchronizations", "scope_paths", "memory", "graphs"):
+            self.assertEqual(again[key], report[key], key)
+        self.assertEqual(again["kernels"]["count"], report["kernels"]["count"])
+        self.assertEqual(again["kernels"]["total_ns"], report["kernels"]["total_ns"])
+        parquet = self.get(AT + "/export.parquet?record=kernel")
+        self.assertEqual(parquet.status, 200)
+        self.assertEqual(parquet.body[:4] + parquet.body[-4:], b"PAR1PAR1")
+        self.assertIn(SESSION, parquet.fields["Content-Disposition"])
+        self.assertEqual(self.get(AT + "/export.parquet?record=nothing").status, 400)
+
+    def test_sent_again(self):
+        for name in sorted(os.listdir(FOLDER)):
+            with open(os.path.join(FOLDER, name), "rb") as part:
+                answer = self.server.ask("POST", "/api/v1/events/stream", part.read(), Authorization=self.key,
+                                         Content_Encoding="gzip", X_GpuFlight_Session_Id=SESSION,
+                                         X_GpuFlight_Wire_Version="1", User_Agent="gpufl-client/1.3.0 (deferred-upload)")
+            self.assertEqual(answer.status, 200, answer)
+            self.assertTrue(answer.json()["repeated"])
+        positions = self.rows(AT + "/positions")["channels"]
+        for at in positions:
+            path = os.path.join(FOLDER, at["channel"] + ".1.log.gz")
+            with gzip.open(path) as part:
+                self.assertEqual(at["offset"], len(part.read()), at)
+
+    def test_public_client_asks_for_versions(self):
+        answer = self.server.ask("GET", "/api/v1/info/version", User_Agent="gpufl/1.3.0")
+        self.assertEqual(answer.status, 200)
+        self.assertIn("1", answer.json()["supported"])
+
+    # ---- answers -------------------------------------------------------------------------------------
+
+    def test_every_answer_is_as_described(self):
+        document = self.get("/api/v1/openapi.json").json()
+        with open(os.path.join(SOURCE, "docs", "openapi.json")) as kept:
+            self.assertEqual(document, json.load(kept))
+        schema = Schema(document)
+        values = {"session": SESSION, "name": 1, "level": 0, "from": 0, "to": 10**9, "lanes": "1", "pattern": "a",
+                  "device": 0, "step": 10**7, "by": "app", "path": "nothing"}
+        asked = 0
+        for path, methods in document["paths"].items():
+            get = methods.get("get")
+            if not get or path.endswith(("/live", "/auth/open")):
+                continue
+            target, query = path, []
+            for p in get.get("parameters", []):
+                value = values.get(p["name"])
+                if p["name"] == "metric":
+                    value = "gpu_util" if "device" in path else "cpu"
+                if p["name"] == "record":
+                    value = "kernel"
+                if p["name"] in ("from", "to") and p["schema"]["type"] == "string":
+                    value = None
+                if path == "/api/v1/usage" and p["name"] in ("from", "to"):
+                    value = 1
+                if p["in"] == "path":
+                    target = target.replace("{%s}" % p["name"], str(value))
+                elif p.get("required"):
+                    self.assertIsNotNone(value, f"{path}: {p['name']}")
+                    query.append(f"{p['name']}={value}")
+            target += "?" + "&".join(query) if query else ""
+            answer = self.server.as_user("GET", target)
+            self.assertIn(answer.status, (200,), f"{target}: {answer}")
+            content = get["responses"]["200"]["content"]
+            for media, described in content.items():
+                self.assertEqual(answer.fields["Content-Type"].split(";")[0], media.split(";")[0], target)
+                if "schema" in described:
+                    schema.check(described["schema"], answer.json(), target)
+                    asked += 1
+        self.assertGreaterEqual(asked, 40)
+
+    def test_tags(self):
+        for target in (AT + "/kernels", AT + "/summary", AT + "/report", "/api/v1/sessions", "/"):
+            first = self.get(target)
+            tag = first.fields["ETag"]
+            self.assertTrue(tag, target)
+            self.assertEqual(self.get(target, If_None_Match=tag).status, 304, target)
+            self.assertEqual(self.get(target, If_None_Match='W/"0"').body, first.body, target)
+            packed = self.get(target, Accept_Encoding="gzip")
+            if packed.fields["Content-Encoding"] == "gzip":
+                self.assertEqual(gzip.decompress(packed.body), first.body, target)
+
+    def test_pages(self):
+        answer = self.get("/")
+        policy = answer.fields["Content-Security-Policy"]
+        self.assertIn("script-src 'self'", policy)
+        self.assertNotIn("unsafe", policy)
+        self.assertEqual(answer.fields["X-Frame-Options"], "DENY")
+        self.assertEqual(self.get("/api/v2/x").status, 404)
+        self.assertEqual(self.get("/etc/passwd.txt").status, 404)
+
+    def test_head_and_options(self):
+        get, head = self.get("/api/v1/sessions"), self.server.ask("HEAD", "/api/v1/sessions", Authorization=self.key)
+        self.assertEqual((head.status, head.body), (200, b""))
+        self.assertEqual(head.fields["Content-Length"], str(len(get.body)))
+        options = self.server.ask("OPTIONS", AT)
+        self.assertEqual(options.status, 204)
+        self.assertEqual(options.fields["Allow"], "GET, HEAD, DELETE, OPTIONS")
+        wrong = self.server.ask("PATCH", AT)
+        self.assertEqual(wrong.status, 405)
+        self.assertEqual(wrong.fields["Allow"], "GET, HEAD, DELETE, OPTIONS")
+
+    # ---- bad input -------------------------------------------------------------------------------------
+
+    def refused(self, answer, status, words=""):
+        self.assertEqual(answer.status, status, answer)
+        self.assertEqual(answer.fields["Content-Type"], "application/problem+json", answer)
+        problem = answer.json()
+        self.assertEqual(problem["status"], status)
+        self.assertIn(words, problem["detail"])
+        return problem
+
+    def test_parameters(self):
+        for query, parameter in (("limit=0", "limit"), ("limit=99999999", "limit"), ("limit=1e9", "limit"),
+                                 ("limit=1;DROP TABLE x", "limit"), ("order=up", "order"), ("x=1", "x"),
+                                 ("limit=1&limit=2", "limit"), ("from=now", "from"),
+                                 ("pattern=" + "a" * 300, "pattern")):
+            answer = self.get(f"{AT}/kernels?{query.replace(' ', '%20')}")
+            self.assertEqual(self.refused(answer, 400)["parameter"], parameter)
+        self.refused(self.get(AT + "/tiles?level=0&lanes=1&from=0&to=9000000000000000000"), 400, "steps")
+        self.refused(self.get(AT + "/tiles?level=0&lanes=1&from=0"), 400, "missing")
+        self.refused(self.get(AT + "/device-series?device=0&metric=x&step=1000000"), 400, "gpu_util")
+        self.refused(self.get(AT + "/host-series?metric=time&step=1000000"), 400, "known: cpu")
+        self.refused(self.get("/api/v1/sessions?after=nonsense"), 400)
+
+    def test_texts_stay_texts(self):
+        for text in ("' OR 1=1 --", "\"; DROP TABLE sessions; --", "%", "_", "<script>alert(1)</script>", "\\",
+                     "\u202e", "{x}", "$1", "a'b"):
+            quoted = "".join("%%%02x" % b for b in text.encode())
+            answer = self.get(f"{AT}/kernels?pattern={quoted}")
+            self.assertEqual(answer.status, 200, answer)
+            for symbol in answer.json()["mangled"]:
+                self.assertIn(text.lower(), symbol.lower())
+            self.assertEqual(self.get(f"/api/v1/sessions?text={quoted}").status, 200)
+            self.assertEqual(self.get(f"/api/v1/sessions?app={quoted}").json()["rows"], [])
+            self.assertEqual(self.get(f"{AT}/source?path={quoted}").json()["rows"], 0)
+        self.assertEqual(self.get("/api/v1/session-count").json()["count"], 1)
+
+    def test_paths(self):
+        for target in ("/api/v1/sessions/../keys", "/api/v1/sessions/%2e%2e/keys", "//", "/%00", "/api/v1/%ff",
+                       "/api//v1", "/api/v1/sessions/a%2fb", "/api/v1/sessions/" + "a" * 65):
+            self.refused(self.get(target), 400)
+        self.refused(self.get("/" + "a" * 9000), 414)
+        self.refused(self.get("/healthz", X_Long="a" * 20000), 431)
+
+    def test_bodies(self):
+        login = "/api/v1/auth/login"
+        self.refused(self.server.ask("POST", login, b"{}", Content_Type="text/plain"), 415)
+        self.refused(self.server.ask("POST", login, b"{", Content_Type="application/json"), 400)
+        self.refused(self.server.ask("POST", login, {"email": 1, "password": "x"}), 400)
+        self.refused(self.server.ask("POST", login, {"email": "a", "password": "x", "admin": True}), 400, "admin")
+        self.refused(self.server.ask("POST", login, {"email": "a"}), 400, "missing")
+        self.refused(self.server.ask("POST", login, b"x" * 2000000, Content_Type="application/json"), 413)
+        self.refused(self.server.ask("POST", "/api/v1/events/stream", b"{}", Authorization=self.key,
+                                     Content_Encoding="br"), 415)
+        self.refused(self.server.ask("POST", "/api/v1/events/stream", b"no json\n", Authorization=self.key,
+                                     X_GpuFlight_Session_Id="bad-body"), 400)
+        self.refused(self.server.ask("POST", "/api/v1/events/stream", b"\x1f\x8bbroken", Authorization=self.key,
+                                     Content_Encoding="gzip", X_GpuFlight_Session_Id="bad-gzip"), 400)
+        bomb = gzip.compress(b" " * 200_000_000, 9)
+        answer = self.server.ask("POST", "/api/v1/events/stream", bomb, Authorization=self.key,
+                                 Content_Encoding="gzip", X_GpuFlight_Session_Id="bomb")
+        self.assertIn(answer.status, (400, 413), answer)
+        self.assertEqual(self.get("/readyz").status, 200)
+
+    # ---- who may ---------------------------------------------------------------------------------------
+
+    def test_nobody_gets_nothing(self):
+        document = self.get("/api/v1/openapi.json").json()
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                if operation["x-rights"] == "PUBLIC":
+                    continue
+                target = re.sub(r"\{\w+\}", SESSION, path)
+                needed = [p for p in operation.get("parameters", []) if p.get("required") and p["in"] == "query"]
+                target += "?" + "&".join(p["name"] + "=" + {"by": "app", "metric": "x", "record": "kernel",
+                                                            "lanes": "1", "pattern": "a", "path": "a"}
+                                         .get(p["name"], "1") for p in needed)
+                fields = {"X_GpuFlight_Session_Id": SESSION} if path.startswith("/api/v1/events/") else {}
+                target = target.replace(f"kernels/{SESSION}", "kernels/1")
+                for secret in ({}, {"Authorization": "Bearer gpfl_" + "A" * 32}, {"Cookie": "gpufl_login=x"},
+                               {"Authorization": "Basic YTpi"}):
+                    answer = self.server.ask(method.upper(), target.rstrip("?"), **secret, **fields)
+                    self.assertEqual(answer.status, 401, f"{method} {target} {answer}")
+
+    def test_other_tenants_see_nothing(self):
+        """Every route with the session's id, asked by a key and an owner of another workspace."""
+        made = self.server.as_user("POST", "/api/v1/workspaces", {"name": "Others"})
+        self.assertEqual(made.status, 200, made)
+        other = made.json()["id"]
+        key = self.server.make_key("ingest,read,admin", workspace=other)
+        document = self.get("/api/v1/openapi.json").json()
+        tried = 0
+        for path, methods in document["paths"].items():
+            if "{session}" not in path:
+                continue
+            for method, operation in methods.items():
+                target = path.replace("{session}", SESSION).replace("{name}", "1")
+                needed = [p for p in operation.get("parameters", []) if p.get("required") and p["in"] == "query"]
+                known = {"metric": "gpu_util", "record": "kernel", "pattern": "a", "path": "a", "level": "0"}
+                target += "?" + "&".join(p["name"] + "=" + known.get(p["name"], "1") for p in needed)
+                body = {"expires": "9000000000000000000"} if path.endswith("/shares") else None
+                answer = self.server.ask(method.upper(), target.rstrip("?"), body, Authorization=key)
+                tried += 1
+                if path.endswith("/positions"):
+                    self.assertEqual(answer.json()["channels"], [], answer)
+                else:
+                    self.assertEqual(answer.status, 404, f"{method} {target} {answer}")
+                self.assertNotIn(b"train_loop", answer.body)
+        self.assertGreater(tried, 25)
+        for target in ("/api/v1/sessions", "/api/v1/findings", "/api/v1/hosts", "/api/v1/gpus", "/api/v1/keys",
+                       "/api/v1/kernels/history", "/api/v1/session-names?by=app", "/api/v1/shares"):
+            answer = self.server.ask("GET", target, Authorization=key)
+            self.assertEqual(answer.status, 200, answer)
+            self.assertNotIn(SESSION.encode(), answer.body)
+            self.assertNotIn(b"train_loop", answer.body)
+        for target in ("/api/v1/sessions?workspace=" + other, "/api/v1/members?workspace=" + other):
+            self.assertNotEqual(self.get(target).status, 200, target)  # this key is of the first one
+        self.assertEqual(self.get(AT).status, 200)  # and it is still there
+
+    def test_scopes(self):
+        ingest, read = self.server.make_key("ingest"), self.server.make_key("read")
+        self.assertEqual(self.server.ask("GET", AT, Authorization=ingest).status, 403)
+        self.assertEqual(self.server.ask("GET", AT, Authorization=read).status, 200)
+        self.assertEqual(self.server.ask("POST", "/api/v1/events/stream", b"{}\n", Authorization=read).status, 403)
+        self.assertEqual(self.server.ask("DELETE", AT, Authorization=read).status, 403)
+        self.assertEqual(self.server.ask("GET", "/api/v1/keys", Authorization=read).status, 403)
+        self.assertEqual(self.server.ask("GET", "/api/v1/users", Authorization=self.server.make_key("admin")).status, 403)
+
+    def test_shares(self):
+        made = self.server.as_user("POST", AT + "/shares", {"expires": "9000000000000000000"})
+        self.assertEqual(made.status, 200, made)
+        link = "Bearer " + made.json()["token"]
+        self.assertEqual(self.server.ask("GET", AT + "/summary", Authorization=link).status, 200)
+        self.assertEqual(self.server.ask("GET", AT + "/kernels", Authorization=link).status, 200)
+        self.assertEqual(self.server.ask("DELETE", AT, Authorization=link).status, 403)
+        self.assertEqual(self.server.ask("GET", "/api/v1/sessions", Authorization=link).status, 403)
+        self.assertEqual(self.server.ask("GET", "/api/v1/sessions/other", Authorization=link).status, 404)
+        self.assertEqual(self.server.as_user("DELETE", "/api/v1/shares/" + made.json()["id"]).status, 204)
+        self.assertEqual(self.server.ask("GET", AT + "/summary", Authorization=link).status, 401)
+
+    def test_cookies_need_the_pages_token(self):
+        without = self.server.ask("POST", "/api/v1/keys", {"name": "x", "scopes": "read"}, Cookie=self.server.cookie)
+        self.refused(without, 403, "CSRF")
+        elsewhere = self.server.as_user("POST", "/api/v1/keys", {"name": "x", "scopes": "read"},
+                                        Origin="http://evil.example")
+        self.refused(elsewhere, 403, "origin")
+        self.assertEqual(self.server.as_user("GET", "/api/v1/keys").status, 200)
+        for word in ("HttpOnly", "SameSite"):
+            login = self.server.ask("POST", "/api/v1/auth/login",
+                                    {"email": "ada@example.org", "password": "correct horse battery"})
+            self.assertIn(word, login.fields["Set-Cookie"])
+
+    def test_metrics(self):
+        text = self.get("/metrics").body.decode()
+        for line in text.splitlines():
+            self.assertRegex(line, r'^(# (HELP|TYPE) \w+ .+|[a-z_]+(\{[^}]*\})? -?[0-9.e+]+)$')
+        found = re.search(r'^gpufl_loader_kernels_total (\d+)$', text, re.M)
+        self.assertGreaterEqual(int(found.group(1)), 10000)
+        self.assertIn('gpufl_http_requests_total{route="events_stream",status="2xx"}', text)
+
+    def test_log_has_no_secrets(self):
+        self.server.ask("GET", "/api/v1/auth/open?token=verysecret")
+        self.server.ask("POST", "/api/v1/auth/login", {"email": "a@b.c", "password": "verysecret"})
+        log = self.server.errors()
+        for secret in ("verysecret", self.key[7:], self.server.cookie.split("=")[1], self.server.token):
+            self.assertNotIn(secret, log)
+        requests = [line for line in self.server.lines() if line["event"] == "request"]
+        self.assertTrue(all({"id", "method", "path", "status", "ms"} <= set(line) for line in requests))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -1,0 +1,428 @@
+#!/usr/bin/env python3
+"""`gpufl upload` against a server that answers oddly: what arrives is what is on disk, once.
+
+    test_upload.py GPUFL TEST_DATA PROGRAM
+PROGRAM is the guide's that ends with gpufl::uploadLogs (examples/cpp/seed_000.cpp).
+"""
+import gzip
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import ingest_server
+
+GPUFL, DATA, PROGRAM = map(os.path.abspath, sys.argv[1:4])
+PEER = pathlib.Path(DATA) / "peer" / "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
+ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+KEY = "gpfl_" + "k" * 32
+
+
+def plain(path):
+    data = path.read_bytes()
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def order(path):
+    """Parts by number, the one without it last."""
+    number = re.search(r"\.(\d+)\.log", path.name)
+    return int(number[1]) if number else 1 << 60
+
+
+def channels_of(folder):
+    """Channel to its plain text, of a session of our format."""
+    found = {}
+    for path in sorted(folder.glob("*.log*"), key=order):
+        channel = path.name.split(".")[0]
+        found[channel] = found.get(channel, b"") + plain(path)
+    return found
+
+
+def pack(folder):
+    """Compresses the finished parts, as the library and `gpufl trace` do."""
+    for path in folder.glob("*.*.log"):
+        (folder / (path.name + ".gz")).write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-upload-"))
+        self.server = ingest_server.Server()
+
+    def tearDown(self):
+        self.server.close()
+        shutil.rmtree(self.dir)
+
+    def session(self, name="app", kernels=3000, **options):
+        """A session of the simulated GPU in several parts."""
+        env = {**ENV, "GPUFL_LOG_ROTATE_BYTES": str(options.get("rotate", 1 << 16))}
+        subprocess.run([GPUFL, "sim", "-k", str(kernels), "-n", name, "-o", self.dir], env=env, check=True,
+                       stdout=subprocess.DEVNULL)
+        newest = max((d for d in self.dir.iterdir() if d.is_dir()), key=lambda d: d.stat().st_mtime_ns)
+        return newest
+
+    def upload(self, *args, path=None, env=None, server=None):
+        command = [GPUFL, "upload", "--server", server or self.server.url, *args, path or self.dir]
+        return subprocess.run(command, env={**ENV, **(env or {})}, capture_output=True, text=True, timeout=120,
+                              check=False)
+
+    def result(self, *args, **more):
+        run = self.upload("--json", *args, **more)
+        return run.returncode, json.loads(run.stdout), run.stderr
+
+    def assert_arrived(self, folder):
+        for channel, text in channels_of(folder).items():
+            self.assertEqual(bytes(self.server.channels[folder.name, channel]), text, channel)
+
+
+class Whole(Case):
+    def test_all_of_it_arrives_and_nothing_again(self):
+        folder = self.session(kernels=20000)
+        self.assertGreater(len(list(folder.glob("device.*"))), 2)
+        pack(folder)
+        code, said, _ = self.result()
+        self.assertEqual(code, 0)
+        self.assertEqual(said["result"], "all")
+        self.assertTrue(said["sessions"][0]["complete"])
+        self.assert_arrived(folder)
+        self.assertEqual(self.server.complete, [folder.name])
+        before = self.server.received
+        code, said, _ = self.result()
+        self.assertEqual((code, self.server.received), (0, before))
+        self.assertEqual(said["sessions"][0]["bytes_sent"], 0)
+        self.assertEqual(said["sessions"][0]["bytes_before"], said["sessions"][0]["bytes"])
+
+    def test_parts_go_as_they_stand_where_they_are_compressed(self):
+        folder = self.session(kernels=20000)
+        pack(folder)
+        sizes = {p.stat().st_size for p in folder.glob("*.log.gz")}
+        self.assertTrue(sizes)
+        self.upload()
+        lengths = {int(h["Content-Length"]) for _, p, h in self.server.requests
+                   if p.endswith("stream") and "Content-Length" in h}
+        self.assertEqual(lengths, sizes)
+
+    def test_force_sends_again_and_changes_nothing(self):
+        folder = self.session()
+        self.upload()
+        before = self.server.received
+        self.assertEqual(self.upload("--force").returncode, 0)
+        self.assertGreater(self.server.received, before)
+        self.assert_arrived(folder)
+
+    def test_only_the_session_that_is_named(self):
+        one, two = self.session("one", 100), self.session("two", 100)
+        self.assertEqual(self.upload("--session-id", two.name[:12]).returncode, 0)
+        self.assertEqual({s for s, _ in self.server.channels}, {two.name})
+        run = self.upload("--session-id", "nothing-like-it")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("nothing-like-it", run.stderr)
+        self.assertEqual(self.upload("--all-sessions").returncode, 0)
+        self.assert_arrived(one)
+
+    def test_windows_of_the_public_client(self):
+        shutil.copytree(PEER, self.dir / PEER.name)
+        code, said, _ = self.result()
+        self.assertEqual((code, said["sessions"][0]["session"]), (0, PEER.name))
+        sent = {f"{c}.{n}.log": text for (_, c, n), text in self.server.windows.items()}
+        there = {p.name.removesuffix(".gz"): plain(p) for p in (self.dir / PEER.name).glob("*.log*")}
+        self.assertEqual(sent, there)
+        self.assertEqual(self.server.complete, [PEER.name])
+        code, said, _ = self.result()
+        self.assertEqual((code, len(self.server.windows)), (0, len(there)))
+
+
+class Odd(Case):
+    def test_retry_after_is_waited_for(self):
+        folder = self.session(kernels=100)
+        self.server.script = [{"status": 429, "headers": {"Retry-After": "1"}}, {"status": 503}, {"status": 500}]
+        run = self.upload()
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("429: as the script says; again in 1.", run.stderr)
+        self.assert_arrived(folder)
+
+    def test_retry_after_beyond_patience_is_given_up(self):
+        self.session(kernels=100)
+        self.server.script = [{"status": 429, "headers": {"Retry-After": "86400"}}] * 9
+        run = self.upload()
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("given up after 1 try", run.stderr)
+
+    def test_a_cut_connection_goes_on_where_the_server_stands(self):
+        folder = self.session(kernels=20000)
+        pack(folder)
+        self.server.script = [{"cut": 3000}, {"cut": 5000}, {}, {"cut": 20000}, {"cut": 0}]
+        run = self.upload()
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assert_arrived(folder)
+
+    def test_a_gap_is_closed_from_where_the_server_expects(self):
+        folder = self.session(kernels=20000)
+        self.upload()
+        system = self.server.channels[folder.name, "device"]
+        del system[len(system) // 2:]  # a server that lost its last minutes, after it was asked
+        self.server.positions = False
+        self.server.script = [{"status": 409, "json": {"expected_offset": len(system)}}]
+        run = self.upload()
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assert_arrived(folder)
+
+    def test_a_missing_part_is_told(self):
+        folder = self.session(kernels=20000)
+        pack(folder)
+        parts = sorted(folder.glob("device.*.log.gz"), key=order)
+        parts[1].unlink()
+        code, said, _ = self.result()
+        self.assertEqual((code, said["result"]), (1, "partly"))
+        self.assertIn("are in no file here", said["sessions"][0]["message"])
+        self.assertFalse(said["sessions"][0]["complete"])
+        self.assertEqual(bytes(self.server.channels[folder.name, "device"]), plain(parts[0]))
+        self.assertEqual(self.server.complete, [])
+
+    def test_lines_left_out_are_named(self):
+        folder = self.session(kernels=100)
+        self.server.script = [{"reject": [2, 3]}]
+        run = self.upload()
+        self.assertEqual(run.returncode, 1)
+        self.assertRegex(run.stderr, r"\.log(\.gz)?: line 2 of what was sent \(kernel\) was left out: as the script")
+        self.assertIn("2 left out", run.stderr)
+        self.assertEqual(self.server.complete, [folder.name])  # what can come has come
+
+    def test_bodies_that_are_too_large_go_in_pieces(self):
+        folder = self.session(kernels=400000, rotate=64 << 20)
+        self.server.largest = 5 << 20
+        self.assertGreater(max(p.stat().st_size for p in folder.glob("device*")), 6 << 20)
+        run = self.upload()
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assert_arrived(folder)
+
+    def test_no_key_ends_it_at_once(self):
+        self.session("one", 100), self.session("two", 100)
+        self.server.key = KEY
+        run = self.upload(env={"GPUFL_API_KEY": "gpfl_wrong"})
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("401: the key is not known", run.stderr)
+        self.assertIn("1 of 2 sessions were not tried", run.stderr)
+        self.assertEqual(len(self.server.requests), 1)
+
+    def test_nobody_there(self):
+        self.session(kernels=100)
+        url = self.server.url
+        self.server.close()
+        run = self.upload("--time-limit", "2s", server=url)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("onnect", run.stderr)
+        self.server = ingest_server.Server()
+
+    def test_a_redirect_gets_no_key(self):
+        self.session(kernels=100)
+        self.server.script = [{"status": 307, "headers": {"Location": "http://127.0.0.1:9/"}}]
+        run = self.upload(env={"GPUFL_API_KEY": KEY})
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("sends elsewhere", run.stderr)
+
+
+class Keys(Case):
+    def test_key_from_a_file_or_the_environment_and_in_no_output(self):
+        self.session(kernels=100)
+        self.server.key = KEY
+        file = self.dir / "key"
+        file.write_text(KEY + "\nnot this\n")
+        file.chmod(0o600)
+        run = self.upload("--api-key-file", file)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertNotIn(KEY, run.stdout + run.stderr)
+        run = self.upload("--force", env={"GPUFL_API_KEY": KEY})
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertNotIn(KEY, run.stdout + run.stderr)
+
+    def test_a_key_file_that_others_can_read_is_told(self):
+        self.session(kernels=100)
+        file = self.dir / "key"
+        file.write_text(KEY)
+        file.chmod(0o644)
+        self.assertIn("chmod 600", self.upload("--api-key-file", file).stderr)
+
+    def test_addresses_that_are_none(self):
+        self.session(kernels=10)
+        for url, word in (("ftp://x", "http:// and https://"), ("http://me:secret@x", "must not hold"),
+                          ("https://", "names no server"), ("http://a b", "spaces"), ("http://x/?a", "ends before")):
+            run = self.upload(server=url)
+            self.assertEqual(run.returncode, 2)
+            self.assertIn(word, run.stderr)
+            self.assertNotIn("secret", run.stderr)
+
+    def test_https_is_meant_where_no_scheme_is_named(self):
+        self.session(kernels=10)
+        run = self.upload("--time-limit", "1s", server=self.server.url.removeprefix("http://"))
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("https://127.0.0.1", run.stderr)
+
+    def test_no_server_named(self):
+        run = subprocess.run([GPUFL, "upload", self.dir], env=ENV, capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("GPUFL_BACKEND_URL", run.stderr)
+
+
+class Ends(Case):
+    """Sessions without an end."""
+
+    def open_session(self, host=None, pid=None):
+        """A session as its writer leaves it when it is killed: no end, a torn last line."""
+        folder = self.session(kernels=100)
+        system = next(folder.glob("system.log"))
+        lines = system.read_text().splitlines(keepends=True)
+        kept = [line for line in lines if '"type":"end"' not in line]
+        self.assertLess(len(kept), len(lines))
+        head = json.loads(kept[0])
+        head["host"] = host if host is not None else os.uname().nodename
+        head["pid"] = pid
+        head["start"] = time.monotonic_ns()  # the simulated clock counts from elsewhere
+        kept[0] = json.dumps(head, separators=(",", ":")) + "\n"
+        system.write_text("".join(kept) + '{"type":"kern')
+        return folder, "".join(kept).encode()
+
+    def test_a_killed_program_is_complete(self):
+        child = subprocess.Popen(["true"])
+        child.wait()
+        folder, text = self.open_session(pid=child.pid)
+        code, said, _ = self.result()
+        self.assertEqual((code, said["sessions"][0]["state"]), (0, "died"))
+        self.assertEqual(bytes(self.server.channels[folder.name, "system"]), text)
+        self.assertEqual(self.server.complete, [folder.name])
+        self.assertIn("its program is gone", said["sessions"][0]["note"])
+
+    def test_a_running_one_goes_so_far(self):
+        child = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        folder, text = self.open_session(pid=child.pid)
+        code, said, _ = self.result()
+        self.assertEqual((code, said["sessions"][0]["state"]), (1, "running"))
+        self.assertEqual(bytes(self.server.channels[folder.name, "system"]), text)
+        self.assertEqual(self.server.complete, [])
+        with open(folder / "system.log", "a", encoding="utf8") as f:  # the torn line, and an end
+            f.write('el","rows":0}\n{"type":"end","rows":1}\n')
+        code, said, _ = self.result()
+        self.assertEqual((code, said["sessions"][0]["state"]), (0, "ended"))
+        self.assert_arrived(folder)
+
+    def test_one_from_elsewhere_is_left_open_unless_it_is_said(self):
+        folder, _ = self.open_session(host="elsewhere", pid=1)
+        code, said, _ = self.result()
+        self.assertEqual((code, said["sessions"][0]["state"]), (1, "unknown"))
+        self.assertEqual(self.server.complete, [])
+        self.assertEqual(self.upload("--complete").returncode, 0)
+        self.assertEqual(self.server.complete, [folder.name])
+
+
+class FromTheProgram(Case):
+    """gpufl::uploadLogs, twice, after the session has ended; "" means the last session's."""
+
+    def run_program(self, **env):
+        env = {**ENV, "GPUFL_BACKEND": "sim", "GPUFL_LOG_PATH": str(self.dir / "logs"), "LD_LIBRARY_PATH": "", **env}
+        return subprocess.run([PROGRAM], env=env, cwd=self.dir, capture_output=True, text=True, timeout=60, check=False)
+
+    def test_what_it_recorded_arrives(self):
+        # The guide names a server of its own: here its sessions go to this one.
+        cli = self.dir / "cli"
+        cli.write_text(f"#!/bin/sh\nGPUFL_BACKEND_URL={self.server.url} exec {GPUFL} \"$@\"\n")
+        cli.chmod(0o700)
+        self.server.key = KEY
+        run = self.run_program(GPUFL_CLI=str(cli), GPUFL_API_KEY=KEY)
+        self.assertEqual((run.returncode, run.stdout), (0, "upload: done\n"), run.stderr)
+        folder = next((self.dir / "logs").iterdir())
+        self.assert_arrived(folder)
+        self.assertEqual(self.server.complete, [folder.name] * 2)
+
+    def test_it_says_why_not(self):
+        run = self.run_program(GPUFL_CLI="/nowhere/gpufl")
+        self.assertEqual(run.returncode, 0)
+        self.assertIn("upload: cannot run /nowhere/gpufl", run.stdout)
+
+    def test_off_it_does_nothing(self):
+        run = self.run_program(GPUFL_DISABLED="1", GPUFL_CLI="/nowhere/gpufl")
+        self.assertEqual((run.returncode, run.stdout), (0, "upload: done\n"))
+
+
+class Stops(Case):
+    def test_interrupted_it_goes_on_later(self):
+        folder = self.session(kernels=20000)
+        hang = threading.Event()
+        self.server.script = [{}, {"hang": hang}]
+        with subprocess.Popen([GPUFL, "upload", "--server", self.server.url, self.dir], env=ENV,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+            while sum(p.endswith("stream") for _, p, _ in list(self.server.requests)) < 2:
+                self.assertIsNone(run.poll())
+            run.send_signal(signal.SIGINT)
+            _, said = run.communicate(timeout=30)
+        hang.set()
+        self.assertEqual(run.returncode, 1, said)
+        self.assertIn("the same command goes on from there", said)
+        self.assertEqual(self.server.complete, [])
+        self.assertEqual(self.upload().returncode, 0)
+        self.assert_arrived(folder)
+
+    def test_time_limit(self):
+        self.session(kernels=100)
+        hang = threading.Event()
+        self.addCleanup(hang.set)
+        self.server.script = [{"hang": hang}]
+        run = self.upload("--time-limit", "1s")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("no time left", run.stderr)
+
+    def test_a_request_that_stands_still_is_tried_again(self):
+        folder = self.session(kernels=100)
+        hang = threading.Event()
+        self.addCleanup(hang.set)
+        self.server.script = [{"hang": hang}]
+        run = self.upload("--timeout", "1s")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("again in", run.stderr)
+        self.assert_arrived(folder)
+
+    def test_progress_on_a_terminal(self):
+        self.session(kernels=20000)
+        ours, theirs = pty.openpty()
+        run = subprocess.run([GPUFL, "upload", "--server", self.server.url, self.dir], env={**ENV, "TERM": "xterm"},
+                             stdout=subprocess.PIPE, stderr=theirs, check=False)
+        os.close(theirs)
+        shown = os.read(ours, 1 << 16).decode()
+        os.close(ours)
+        self.assertEqual(run.returncode, 0)
+        self.assertRegex(shown, r"\d %  [\d.]+ \w+ of [\d.]+ [KM]iB")
+
+
+class Linked(unittest.TestCase):
+    def test_nothing_is_linked_to_http(self):
+        """libcurl is opened when something is sent, and libmicrohttpd is the server's."""
+        build = pathlib.Path(GPUFL).parent.parent
+        for path in (build / "bin/gpufl", build / "lib/libgpufl.so", build / "lib/libgpufl-analysis.so"):
+            needed = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True, check=True).stdout
+            self.assertIn("libc.so.6", needed)
+            self.assertNotRegex(needed, r"NEEDED.*(curl|microhttpd|ssl|crypto)", path)
+
+    def test_without_libcurl_it_says_what_to_install(self):
+        """The loader is made to find something else under libcurl's names."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
+                pathlib.Path(folder, name).write_bytes(b"no library")
+            run = subprocess.run([GPUFL, "upload", "--server", "127.0.0.1:9", folder], capture_output=True, text=True,
+                                 env={**ENV, "LD_LIBRARY_PATH": folder}, check=False)
+        self.assertEqual(run.returncode, 69)
+        self.assertIn("install libcurl4", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=1)

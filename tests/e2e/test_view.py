@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""`gpufl upload` and `gpufl view` with the real gpufl-server: what was recorded can be asked for.
+
+    test_view.py GPUFL TEST_DATA
+"""
+import http.cookiejar
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+GPUFL, DATA = map(os.path.abspath, sys.argv[1:3])
+SERVER = os.path.join(os.path.dirname(GPUFL), "gpufl-server")
+PEER = pathlib.Path(DATA) / "peer" / "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
+ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+DEADLINE_S = 60
+PAGE_GONE_S = 10  # how long the server waits for the page to come again
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-view-"))
+        self.logs = self.dir / "logs"
+        self.logs.mkdir()
+        self.env = {**ENV, "HOME": str(self.dir), "XDG_CACHE_HOME": str(self.dir / "cache")}
+        self.views = []
+
+    def tearDown(self):
+        for view in self.views:
+            if view.poll() is None:
+                view.send_signal(signal.SIGINT)
+            view.wait(DEADLINE_S)
+            view.stdout.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def session(self, kernels=2000, name="app"):
+        before = set(self.logs.iterdir())
+        subprocess.run([GPUFL, "sim", "-k", str(kernels), "-n", name, "-o", self.logs], env=self.env, check=True,
+                       stdout=subprocess.DEVNULL)
+        return next(d for d in self.logs.iterdir() if d not in before and not d.name.startswith("."))
+
+    def view(self, *args, path=None, env=None, browser=False):
+        """A running `gpufl view`, and the link it printed."""
+        command = [GPUFL, "view", *([] if browser else ["--no-browser"]), *args, str(path or self.logs)]
+        view = subprocess.Popen(command, env={**self.env, **(env or {})}, stdout=subprocess.PIPE, text=True)
+        self.views.append(view)
+        link = view.stdout.readline().strip()
+        self.assertTrue(link.startswith("http://127.0.0.1:"), link)
+        return view, link
+
+    def enter(self, link):
+        """A browser that has followed the link."""
+        browser = Browser(link)
+        browser.open(link)
+        return browser
+
+    def until(self, ask, wanted):
+        """Asks until it is so, as pages do."""
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            got = ask()
+            if got == wanted:
+                return
+            self.assertLess(time.monotonic(), end, f"{got} is not {wanted}")
+            time.sleep(0.05)
+
+
+class Browser:
+    def __init__(self, link):
+        self.base = re.match(r"http://[^/]+", link)[0]
+        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+
+    def open(self, url):
+        try:
+            return self.opener.open(url, timeout=DEADLINE_S)
+        except urllib.error.HTTPError as error:  # the page itself may not be built into this server
+            return error
+
+    def get(self, path):
+        with self.open(self.base + path) as answer:
+            return json.loads(answer.read())
+
+    def kernels(self):
+        return {row["id"]: (row["kernels"], row["state"]) for row in self.get("/api/v1/sessions")["rows"]}
+
+
+class Upload(Case):
+    """To a server that stands by itself, whose workspace is entered by its link."""
+
+    def test_what_was_recorded_is_there_once(self):
+        folder = self.session(5000)
+        shutil.copytree(PEER, self.logs / PEER.name)
+        key = "gpfl_" + "k" * 32
+        server = subprocess.Popen([SERVER, "--local", "--data", self.dir / "data", "--listen", "127.0.0.1:0",
+                                   "--log-level", "warning"], env={**self.env, "GPUFL_SERVER_LOCAL_KEY": key},
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stdin.close)  # which ends it
+        url = server.stdout.readline().split()[-1]
+        browser = self.enter(server.stdout.readline().split()[-1])
+        for again in range(2):
+            run = subprocess.run([GPUFL, "upload", "--json", "--server", url, self.logs], capture_output=True, text=True,
+                                 env={**self.env, "GPUFL_API_KEY": key}, check=False)
+            said = {one["session"]: one for one in json.loads(run.stdout)["sessions"]}
+            self.assertEqual((run.returncode, set(said)), (0, {folder.name, PEER.name}), run.stderr)
+            self.assertEqual(said[folder.name]["bytes_sent"] == 0, again == 1)
+            self.assertEqual(said[PEER.name]["lines_accepted"] == 0, again == 1)
+        self.until(lambda: browser.kernels().get(folder.name), (5000, "ended"))
+        report = subprocess.run([GPUFL, "report", "--json", self.logs / PEER.name], capture_output=True, env=self.env,
+                                check=True)
+        launches = json.loads(report.stdout)["kernels"]["count"]
+        self.until(lambda: browser.kernels().get(PEER.name), (launches, "ended"))
+
+
+class View(Case):
+    def test_what_was_recorded_is_there(self):
+        one, two = self.session(3000), self.session(700)
+        shutil.copytree(PEER, self.logs / PEER.name)
+        _, link = self.view()
+        browser = self.enter(link)
+        self.until(lambda: {k: v for k, v in browser.kernels().items() if k != PEER.name},
+                   {one.name: (3000, "ended"), two.name: (700, "ended")})
+        self.until(lambda: PEER.name in browser.kernels(), True)
+
+    def test_the_link_works_once_and_nobody_else_gets_in(self):
+        self.session(10)
+        _, link = self.view()
+        self.enter(link)
+        stranger = Browser(link)
+        self.assertIn(stranger.open(link).status, (400, 401, 403, 404))
+        self.assertEqual(stranger.open(stranger.base + "/api/v1/sessions").status, 401)
+        forged = urllib.request.Request(stranger.base + "/api/v1/sessions", headers={"Host": "evil.example"})
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(forged, timeout=DEADLINE_S)
+        self.assertGreaterEqual(refused.exception.code, 400)
+        refused.exception.close()
+
+    def test_the_next_time_nothing_is_loaded_again(self):
+        folder = self.session(2000)
+        for _ in range(2):
+            view, link = self.view()
+            browser = self.enter(link)
+            self.until(browser.kernels, {folder.name: (2000, "ended")})
+            view.send_signal(signal.SIGINT)
+            self.assertEqual(view.wait(DEADLINE_S), 0)
+        self.assertTrue((self.logs / ".gpufl-view" / "list").is_file())
+        self.assertFalse((self.dir / "cache").exists())
+
+    def test_sessions_that_changed_are_loaded_anew(self):
+        folder = self.session(1000)
+        view, link = self.view()
+        self.until(self.enter(link).kernels, {folder.name: (1000, "ended")})
+        view.send_signal(signal.SIGINT)
+        view.wait(DEADLINE_S)
+        shutil.rmtree(folder)
+        other = self.session(500)
+        _, link = self.view()
+        self.until(self.enter(link).kernels, {other.name: (500, "ended")})
+
+    def test_a_running_program_is_followed(self):
+        folder = self.session(3000)
+        text = (folder / "device.log").read_text().splitlines(keepends=True)
+        system = (folder / "system.log").read_text().splitlines(keepends=True)
+        runs = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(runs.wait)
+        self.addCleanup(runs.kill)
+        ends = [line for line in system if '"type":"end"' in line]
+        (folder / "system.log").write_text("".join(line for line in system if line not in ends))
+        half = len(text) // 2
+        (folder / "device.log").write_text("".join(text[:half]))
+        for path in folder.glob("*.log"):  # written by a process that lives, so it is said
+            first, rest = path.read_text().split("\n", 1)
+            head = json.loads(first)
+            head.update(pid=runs.pid, host=os.uname().nodename, start=time.monotonic_ns())
+            path.write_text(json.dumps(head) + "\n" + rest)
+        _, link = self.view()
+        browser = self.enter(link)
+        self.until(lambda: folder.name in browser.kernels(), True)
+        self.until(lambda: 0 < browser.kernels()[folder.name][0] < 3000, True)
+        with open(folder / "device.log", "a", encoding="utf8") as f:
+            f.write("".join(text[half:]))
+        self.until(lambda: browser.kernels().get(folder.name), (3000, "live"))
+        with open(folder / "system.log", "a", encoding="utf8") as f:
+            f.write("".join(ends))
+        self.until(lambda: browser.kernels().get(folder.name), (3000, "ended"))
+
+    def test_it_ends_with_the_page(self):
+        self.session(10)
+        view, link = self.view()
+        browser = self.enter(link)
+        with browser.open(browser.base + "/api/v1/live") as live:
+            self.assertEqual(live.status, 200)
+            live.readline()
+        began = time.monotonic()
+        self.assertEqual(view.wait(DEADLINE_S), 0)
+        self.assertGreater(time.monotonic() - began, PAGE_GONE_S - 1)
+
+    def test_it_ends_with_whoever_started_it(self):
+        self.session(10)
+        view, link = self.view()
+        view.kill()
+        view.wait()
+
+        def answers():
+            try:
+                urllib.request.urlopen(re.match(r"http://[^/]+", link)[0] + "/healthz", timeout=DEADLINE_S).close()
+                return True
+            except OSError:
+                return False
+        self.until(answers, False)
+
+    def test_a_folder_that_cannot_be_written_uses_the_users_cache(self):
+        folder = self.session(10)
+        (self.logs / ".gpufl-view").write_text("in the way")
+        _, link = self.view()
+        self.until(self.enter(link).kernels, {folder.name: (10, "ended")})
+        self.assertEqual(len(list((self.dir / "cache/gpufl/view").iterdir())), 1)
+
+    def test_two_at_once(self):
+        folder = self.session(100)
+        links = [self.view()[1] for _ in range(2)]
+        for link in links:
+            self.until(self.enter(link).kernels, {folder.name: (100, "ended")})
+
+    def test_the_browser_is_opened(self):
+        self.session(10)
+        opener = self.dir / "browser"
+        opener.write_text(f'#!/bin/sh\necho "$1" > {self.dir}/opened.new; mv {self.dir}/opened.new {self.dir}/opened\n')
+        opener.chmod(0o700)
+        _, link = self.view(env={"BROWSER": str(opener)}, browser=True)
+        self.until((self.dir / "opened").exists, True)
+        self.assertEqual((self.dir / "opened").read_text().strip(), link)
+
+    def test_nothing_there(self):
+        run = subprocess.run([GPUFL, "view", self.logs], env=self.env, capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("no session there", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=1)

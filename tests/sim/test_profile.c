@@ -1,0 +1,203 @@
+/* test_profile.c - sessions of the simulated engines above Trace, from end to end: what was sampled is
+ * in the report, planted faults are found in their kernels and nowhere else, and the public client's
+ * format carries all of it there and back. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+static char dir[64];
+
+static int open_dir(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof dir, "gpufl-sim-test.XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static void shell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void shell(const char *fmt, ...)
+{
+    char command[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(command, sizeof command, fmt, args);
+    va_end(args);
+    int status = system(command);
+    if (!WIFEXITED(status) || WEXITSTATUS(status))
+        fail_msg("%s: status %d", command, status);
+}
+
+static int close_dir(void **state)
+{
+    (void)state;
+    shell("rm -rf %s", dir);
+    return 0;
+}
+
+static json_t *load(const char *name)
+{
+    char path[128];
+    json_error_t e;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    json_t *root = json_load_file(path, 0, &e);
+    if (!root)
+        fail_msg("%s: %s", path, e.text);
+    return root;
+}
+
+#define GPUFL "\"$GPUFL_BINARY_DIR\"/bin/gpufl"
+
+/* A session with what it says of itself (said) and its report; the caller lets go of both. */
+static void simulate(const char *name, const char *args, json_t **said, json_t **report)
+{
+    char file[64];
+    shell(GPUFL " sim --kernels 20000 --scopes %s -o %s/%s >%s/said.json", args, dir, name, dir);
+    shell(GPUFL " report --json %s/%s >%s/report.json", dir, name, dir);
+    snprintf(file, sizeof file, "said.json");
+    *said = load(file);
+    *report = load("report.json");
+}
+
+static const struct fault {
+    const char *key, *rule, *kernel, *place;
+} faults[] = {
+    {"stall", "stall", "flash_backward_dq", "train.cu:24"},
+    {"divergence", "divergence", "fused_dropout", "train.cu:26"},
+    {"uncoalesced", "uncoalesced", "scatter_add", "train.cu:31"},
+    {"conflicts", "bank_conflicts", "transpose", "train.cu:30"},
+};
+
+enum { FAULTS = sizeof faults / sizeof faults[0] };
+
+/* How many findings the rules of faults have; of one fault: each is that fault's. */
+static size_t count_findings(const json_t *report, const struct fault *only)
+{
+    const json_t *list = json_object_get(report, "insights");
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *x = json_array_get(list, i);
+        const char *id = json_string_value(json_object_get(x, "id"));
+        for (int f = 0; f < FAULTS; f++) {
+            if (strcmp(id, faults[f].rule) != 0)
+                continue;
+            n++;
+            if (!only)
+                continue;
+            assert_string_equal(id, only->rule);
+            assert_non_null(strstr(json_string_value(json_object_get(x, "kernel")), only->kernel));
+            assert_string_equal(json_string_value(json_object_get(x, "place")), only->place);
+        }
+    }
+    return n;
+}
+
+/* The status of a capability; "": the session does not speak of it. */
+static const char *status_of(const json_t *report, const char *feature)
+{
+    const json_t *list = json_object_get(report, "capabilities");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *x = json_array_get(list, i);
+        if (!strcmp(json_string_value(json_object_get(x, "feature")), feature))
+            return json_string_value(json_object_get(x, "status"));
+    }
+    return "";
+}
+
+static json_int_t samples_of(const json_t *report)
+{
+    return json_integer_value(json_object_get(json_object_get(report, "samples"), "samples"));
+}
+
+static void test_healthy(void **state)
+{
+    static const char *const engines[] = {"PcSampling", "SassMetrics", "Deep"};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        json_t *said, *report;
+        char args[64];
+        snprintf(args, sizeof args, "--engine %s", engines[i]);
+        simulate(engines[i], args, &said, &report);
+        json_int_t samples = json_integer_value(json_object_get(said, "samples"));
+        assert_int_equal(samples > 0, i != 1);
+        assert_int_equal(samples_of(report), samples);
+        assert_int_equal(
+            json_integer_value(json_object_get(json_object_get(report, "instructions"), "rows")),
+            json_integer_value(json_object_get(said, "metric_rows")));
+        assert_int_equal(count_findings(report, NULL), 0);
+        const json_t *ledger = json_object_get(report, "ledger");
+        assert_string_equal(json_string_value(json_object_get(ledger, "verdict")), "complete");
+        assert_int_equal(json_integer_value(json_object_get(ledger, "profile_recorded")),
+                         json_integer_value(json_object_get(ledger, "profile_written")));
+        assert_int_equal(json_is_null(json_object_get(ledger, "samples_recorded")), i == 1);
+        assert_string_equal(status_of(report, "pc_sampling"), i != 1 ? "collected" : "");
+        assert_string_equal(status_of(report, "sass_metrics"), i != 0 ? "collected" : "");
+        json_decref(said);
+        json_decref(report);
+    }
+}
+
+/* Each fault by itself, in its kernel and at its line, and the same after a way through the public
+ * client's format. */
+static void test_each_fault(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FAULTS; f++) {
+        json_t *said, *report, *back;
+        char args[64];
+        snprintf(args, sizeof args, "--engine Deep --plant %s", faults[f].key);
+        simulate(faults[f].key, args, &said, &report);
+        assert_int_equal(count_findings(report, &faults[f]), 1);
+        shell(GPUFL " export --format gpuflight %s/%s -o %s/%s-peer", dir, faults[f].key, dir,
+              faults[f].key);
+        shell(GPUFL " report --json %s/%s-peer >%s/back.json", dir, faults[f].key, dir);
+        back = load("back.json");
+        assert_int_equal(count_findings(back, &faults[f]), 1);
+        assert_int_equal(samples_of(back), samples_of(report));
+        json_decref(said);
+        json_decref(report);
+        json_decref(back);
+    }
+}
+
+/* Trace brings none of it. */
+static void test_trace(void **state)
+{
+    json_t *said, *report;
+    (void)state;
+    simulate("trace", "--plant stall", &said, &report);
+    assert_int_equal(samples_of(report), 0);
+    assert_int_equal(count_findings(report, NULL), 0);
+    assert_true(
+        json_is_null(json_object_get(json_object_get(report, "ledger"), "profile_recorded")));
+    json_decref(said);
+    json_decref(report);
+}
+
+/* One thread on the virtual clock: a seed gives the same session. */
+static void test_same_again(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        shell(GPUFL " sim --kernels 20000 --engine Deep --seed 7 -o %s/same%d >/dev/null", dir, i);
+    shell("for f in 0 1; do tail -n +2 %s/same$f/*/device.log >%s/device$f; done; "
+          "cmp %s/device0 %s/device1",
+          dir, dir, dir, dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_healthy),
+        cmocka_unit_test(test_each_fault),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_same_again),
+    };
+    return cmocka_run_group_tests_name("sim_profile", tests, open_dir, close_dir);
+}

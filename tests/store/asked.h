@@ -1,0 +1,41 @@
+/* asked.h - a question put to the engine at hand, and its answer as a table. */
+#ifndef GPUFL_TESTS_STORE_ASKED_H
+#define GPUFL_TESTS_STORE_ASKED_H
+
+#include "suite.h"
+
+/* A cell: known or not, and its value by the column's type. */
+struct asked_cell {
+    bool known;
+    int64_t i;
+    double r;
+    char *text; /* owned; NUL behind */
+    size_t len;
+};
+
+struct asked {
+    enum store_query query;
+    struct store_value args[STORE_PARAMS_MAX];
+    struct asked_cell *cells; /* owned: column_count a row */
+    size_t rows;
+};
+
+/* A question with all parameters null, but for limit: as much as can be. */
+void asked_init(struct asked *a, enum store_query q);
+void asked_fini(struct asked *a);
+void asked_int(struct asked *a, const char *param, int64_t v);
+void asked_text(struct asked *a, const char *param, const char *v);
+void asked_list(struct asked *a, const char *param, const int64_t *v, size_t n);
+
+/* Puts it to a session (NULL: to workspace w); the code of the engine. asked_run wants 0. */
+int asked_try(struct asked *a, struct store_session *ss, struct err *e);
+void asked_run(struct asked *a, struct store_session *ss);
+
+const struct asked_cell *asked_cell(const struct asked *a, size_t row, const char *column);
+int64_t asked_get(const struct asked *a, size_t row, const char *column); /* a known INT */
+double asked_real(const struct asked *a, size_t row, const char *column);
+/* The cell is that name of the fixture; id 0: unknown. */
+void asked_is_name(const struct asked *a, size_t row, const char *column, const struct fixture *f,
+                   int64_t id);
+
+#endif

@@ -1,0 +1,353 @@
+/* meta_fleet.c - cases of hosts, GPUs, days, alerts, the audit log and settings. */
+#include "meta_place.h"
+
+#include <string.h>
+
+static void test_hosts_and_gpus(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_host h = {.name = "node-a",
+                          .system = "Debian 12",
+                          .cpus = 64,
+                          .memory = META_NONE,
+                          .state = "{\"cpu\":1}",
+                          .created = 10,
+                          .seen = 100};
+    struct meta_gpu g = {.uuid = "GPU-1",
+                         .host = "node-a",
+                         .name = "H200",
+                         .memory = 141,
+                         .created = 10,
+                         .seen = 100};
+    struct meta_host host, *hosts = NULL;
+    struct meta_gpu *gpus = NULL;
+    size_t n = 0;
+    people_make(f);
+    OK(meta_host_put(f->m, "w1", &h, &f->e));
+    OK(meta_gpu_put(f->m, "w1", &g, &f->e));
+    h = (struct meta_host){.name = "node-a",
+                           .cpus = META_NONE,
+                           .memory = 512,
+                           .state = "{\"cpu\":2}",
+                           .created = 20,
+                           .seen = 200};
+    OK(meta_host_put(f->m, "w1", &h, &f->e));
+    h.state = "{\"cpu\":3}";
+    h.seen = 150; /* came late */
+    OK(meta_host_put(f->m, "w1", &h, &f->e));
+    OK(meta_host_get(f->m, "w1", "node-a", &f->mem, &host, &f->e));
+    assert_string_equal(host.system, "Debian 12");
+    assert_string_equal(host.state, "{\"cpu\":2}");
+    assert_int_equal(host.cpus, 64);
+    assert_int_equal(host.memory, 512);
+    assert_int_equal(host.created, 10);
+    assert_int_equal(host.seen, 200);
+    g = (struct meta_gpu){.uuid = "GPU-1",
+                          .host = "node-b",
+                          .memory = META_NONE,
+                          .session = "s9",
+                          .seen = 300}; /* moved */
+    OK(meta_gpu_put(f->m, "w1", &g, &f->e));
+    g = (struct meta_gpu){.uuid = "GPU-2", .host = "node-a", .memory = META_NONE, .seen = 1};
+    OK(meta_gpu_put(f->m, "w1", &g, &f->e));
+    OK(meta_gpu_list(f->m, "w1", NULL, &f->mem, &gpus, &n, &f->e));
+    assert_int_equal(n, 2);
+    assert_int_equal(gpus[0].memory, META_NONE);
+    assert_string_equal(gpus[1].name, "H200");
+    assert_string_equal(gpus[1].session, "s9");
+    assert_int_equal(gpus[1].memory, 141);
+    OK(meta_gpu_list(f->m, "w1", "node-b", &f->mem, &gpus, &n, &f->e));
+    assert_int_equal(n, 1);
+    OK(meta_host_remove(f->m, "w1", "node-a", &f->e));
+    FAILS(NOENT, meta_host_remove(f->m, "w1", "node-a", &f->e));
+    OK(meta_host_list(f->m, "w1", &f->mem, &hosts, &n, &f->e));
+    assert_int_equal(n, 0);
+    OK(meta_gpu_list(f->m, "w1", NULL, &f->mem, &gpus, &n, &f->e));
+    assert_int_equal(n, 1);
+}
+
+static void test_days(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_usage one[] = {{10, "GPU-1", "node-a", "train", 100, 50, 7},
+                                     {11, "GPU-1", "node-a", "train", 200, META_NONE, 8},
+                                     {10, "GPU-2", "node-a", "train", 100, 25, 1}};
+    const struct meta_usage two[] = {{10, "GPU-1", "node-a", "infer", 40, 40, 2}};
+    struct meta_usage_sum *rows = NULL;
+    size_t n = 0;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "node-a", 100);
+    OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e));
+    OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e)); /* again: counts once */
+    OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
+    OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its days stay */
+    OK(meta_usage_days(f->m, "w1", META_BY_HOST, 0, 100, 1000, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 2);
+    assert_string_equal(rows[0].name, "node-a");
+    assert_int_equal(rows[0].day, 10);
+    assert_int_equal(rows[0].sessions, 2);
+    assert_int_equal(rows[0].gpus, 2);
+    assert_int_equal(rows[0].wall, 240);
+    assert_int_equal(rows[0].known, 240);
+    assert_int_equal(rows[0].busy, 115);
+    assert_int_equal(rows[0].kernels, 10);
+    assert_int_equal(rows[1].wall, 200);
+    assert_int_equal(rows[1].known, 0);
+    assert_int_equal(rows[1].busy, 0);
+    OK(meta_usage_days(f->m, "w1", META_BY_APP, 10, 11, 1000, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 2);
+    assert_string_equal(rows[0].name, "infer");
+    OK(meta_usage_days(f->m, "w1", META_BY_GPU, 0, 100, 1, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_string_equal(rows[0].name, "GPU-1");
+    FAILS(INVAL, meta_usage_days(f->m, "w1", META_BY_ENGINE, 0, 1, 1, &f->mem, &rows, &n, &f->e));
+    FAILS(NOENT, meta_usage_put(f->m, "w9", "s1", one, 3, &f->e));
+    OK(meta_usage_put(f->m, "w1", "s1", NULL, 0, &f->e));
+    OK(meta_usage_days(f->m, "w1", META_BY_APP, 0, 100, 1000, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+}
+
+static void test_alerts(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_alert a = {.id = "a1",
+                           .name = "hot",
+                           .enabled = 1,
+                           .kind = "metric",
+                           .subject = "temperature",
+                           .above = 1,
+                           .threshold = 85.5,
+                           .hold = 60,
+                           .url = "https://example.org/hook",
+                           .secret = "key",
+                           .created = 5,
+                           .creator = "u1"};
+    struct meta_alert got, *list = NULL;
+    size_t n = 0;
+    people_make(f);
+    OK(meta_alert_put(f->m, "w1", &a, &f->e));
+    a.name = "hotter";
+    a.secret = NULL;
+    a.creator = "u2";
+    OK(meta_alert_put(f->m, "w1", &a, &f->e));
+    OK(meta_alert_get(f->m, "w1", "a1", &f->mem, &got, &f->e));
+    assert_string_equal(got.name, "hotter");
+    assert_string_equal(got.secret, "key");
+    assert_string_equal(got.creator, "u1");
+    assert_true(got.threshold == 85.5);
+    a.secret = "";
+    OK(meta_alert_put(f->m, "w1", &a, &f->e));
+    OK(meta_alert_get(f->m, "w1", "a1", &f->mem, &got, &f->e));
+    assert_string_equal(got.secret, "");
+    a.kind = "mood";
+    FAILS(INVAL, meta_alert_put(f->m, "w1", &a, &f->e));
+    OK(meta_alert_list(f->m, "w1", &f->mem, &list, &n, &f->e));
+    assert_int_equal(n, 1);
+    FAILS(NOENT, meta_alert_remove(f->m, "w2", "a1", 9, &f->e));
+    OK(meta_alert_remove(f->m, "w1", "a1", 9, &f->e));
+    FAILS(NOENT, meta_alert_get(f->m, "w1", "a1", &f->mem, &got, &f->e));
+}
+
+static void test_firings(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_firing p = {.id = "f1", .alert = "a1", .subject = "node-a", .started = 10}, got;
+    struct meta_firing *rows = NULL;
+    struct meta_page page = {.limit = 1};
+    size_t n = 0;
+    people_make(f);
+    OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+    p.id = "f2";
+    p.started = 20;
+    p.value = 91;
+    OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+    assert_string_equal(got.id, "f1"); /* the one that is open */
+    assert_int_equal(got.started, 10);
+    OK(meta_firing_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 0); /* it has not fired */
+    p.ended = 25;
+    OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+    OK(meta_firing_open(f->m, "w1", NULL, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 0); /* and is forgotten */
+    for (int i = 0; i < 3; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "g%d", i);
+        p = (struct meta_firing){
+            .id = id, .alert = "a1", .subject = "node-b", .started = 30 + i, .fired = 35 + i};
+        OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+        OK(meta_firing_open(f->m, "w1", "a1", &f->mem, &rows, &n, &f->e));
+        assert_int_equal(n, 1);
+        p.ended = 40;
+        p.fired = 99; /* the time of the first stays */
+        OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+        assert_int_equal(got.fired, 35 + i);
+    }
+    for (int i = 2; i >= 0; i--) {
+        OK(meta_firing_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+        assert_int_equal(n, 1);
+        assert_int_equal(rows[0].fired, 35 + i);
+        page.after = page.next;
+    }
+    assert_null(page.next);
+}
+
+static void test_deliveries(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_due *due = NULL;
+    struct meta_delivery *rows = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    people_make(f);
+    for (int i = 0; i < 3; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "d%d", i);
+        const struct meta_delivery d = {.id = id,
+                                        .alert = "a1",
+                                        .url = "https://example.org",
+                                        .body = "{}",
+                                        .state = "waiting",
+                                        .next = 100 + i,
+                                        .created = 50 + i};
+        OK(meta_delivery_add(f->m, i == 2 ? "w2" : "w1", &d, &f->e));
+    }
+    OK(meta_delivery_due(f->m, 99, 500, 10, &f->mem, &due, &n, &f->e));
+    assert_int_equal(n, 0);
+    OK(meta_delivery_due(f->m, 200, 500, 1, &f->mem, &due, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_string_equal(due[0].id, "d0");
+    assert_int_equal(due[0].attempts, 1);
+    OK(meta_delivery_due(f->m, 200, 500, 10, &f->mem, &due, &n, &f->e));
+    assert_int_equal(n, 2); /* d0 is taken */
+    OK(meta_delivery_due(f->m, 200, 500, 10, &f->mem, &due, &n, &f->e));
+    assert_int_equal(n, 0);
+    OK(meta_delivery_done(f->m, "w1", "d0", "waiting", 300, 503, "busy", 210, &f->e));
+    OK(meta_delivery_done(f->m, "w1", "d1", "sent", 0, 200, NULL, 211, &f->e));
+    FAILS(NOENT, meta_delivery_done(f->m, "w1", "d2", "sent", 0, 200, NULL, 211, &f->e));
+    FAILS(INVAL, meta_delivery_done(f->m, "w1", "d1", "lost", 0, 200, NULL, 211, &f->e));
+    OK(meta_delivery_due(f->m, 300, 600, 10, &f->mem, &due, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_int_equal(due[0].attempts, 2);
+    OK(meta_delivery_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 2);
+    assert_string_equal(rows[0].id, "d1");
+    assert_int_equal(rows[0].sent, 211);
+    assert_string_equal(rows[1].error, "busy");
+    OK(meta_alert_put(f->m, "w1",
+                      &(struct meta_alert){.id = "a1", .kind = "metric", .threshold = 1}, &f->e));
+    OK(meta_alert_remove(f->m, "w1", "a1", 400, &f->e));
+    OK(meta_delivery_due(f->m, 900, 950, 10, &f->mem, &due, &n, &f->e));
+    assert_int_equal(n, 1); /* the other workspace's */
+    assert_string_equal(due[0].workspace, "w2");
+}
+
+static void test_audit(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_audited *rows = NULL;
+    struct meta_page page = {.limit = 3};
+    size_t n = 0;
+    int64_t last = INT64_MAX;
+    people_make(f);
+    for (int i = 0; i < 7; i++) {
+        const struct meta_audit a = {
+            .at = 100 - i, .actor = "u1", .kind = "user", .action = "key.create"};
+        OK(meta_audit_add(f->m, i == 3 ? "" : "w1", &a, &f->e));
+    }
+    OK(meta_workspace_remove(f->m, "w1", 900, &f->e)); /* its log stays */
+    for (size_t want = 3; page.limit; want = 3) {
+        OK(meta_audit_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+        assert_int_equal(n, want);
+        for (size_t i = 0; i < n; i++) {
+            assert_true(rows[i].number < last); /* in the order of coming, not of clocks */
+            last = rows[i].number;
+        }
+        if (!page.next)
+            break;
+        page.after = page.next;
+    }
+    page = (struct meta_page){0};
+    OK(meta_audit_list(f->m, "", &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0].at, 97);
+    FAILS(INVAL, meta_audit_list(f->m, "not/an/id", &page, &f->mem, &rows, &n, &f->e));
+}
+
+static void test_settings_and_leases(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_retention r;
+    struct meta_setting s, *list = NULL;
+    size_t n = 0;
+    bool mine = false;
+    people_make(f);
+    OK(meta_retention_get(f->m, "w1", &r, &f->e));
+    assert_int_equal(r.sessions, 0);
+    OK(meta_retention_put(f->m, "w1", &(struct meta_retention){5, 6, 7}, &f->e));
+    OK(meta_retention_put(f->m, "w1", &(struct meta_retention){8, 9, 10}, &f->e));
+    FAILS(INVAL, meta_retention_put(f->m, "w1", &(struct meta_retention){-1, 0, 0}, &f->e));
+    FAILS(NOENT, meta_retention_put(f->m, "w9", &(struct meta_retention){1, 0, 0}, &f->e));
+    OK(meta_retention_get(f->m, "w1", &r, &f->e));
+    assert_int_equal(r.sessions, 8);
+    assert_int_equal(r.bytes, 9);
+    assert_int_equal(r.metrics, 10);
+    FAILS(NOENT, meta_setting_get(f->m, "x", &f->mem, &s, &f->e));
+    OK(meta_setting_put(f->m, &(struct meta_setting){"x", "1", 5}, &f->e));
+    OK(meta_setting_put(f->m, &(struct meta_setting){"x", "2", 6}, &f->e));
+    OK(meta_setting_get(f->m, "x", &f->mem, &s, &f->e));
+    assert_string_equal(s.value, "2");
+    OK(meta_setting_list(f->m, &f->mem, &list, &n, &f->e));
+    assert_int_equal(n, 1);
+    OK(meta_lease(f->m, "alerts", "A", 100, 200, &mine, &f->e));
+    assert_true(mine);
+    OK(meta_lease(f->m, "alerts", "B", 150, 250, &mine, &f->e));
+    assert_false(mine);
+    OK(meta_lease(f->m, "alerts", "A", 150, 300, &mine, &f->e));
+    assert_true(mine);
+    OK(meta_lease(f->m, "alerts", "B", 250, 350, &mine, &f->e));
+    assert_false(mine);
+    OK(meta_lease(f->m, "alerts", "B", 300, 400, &mine, &f->e));
+    assert_true(mine);
+    OK(meta_ping(f->m, &f->e));
+    OK(meta_check(f->m, &f->e));
+}
+
+static void test_rows_as_json(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    const struct meta_key k = {
+        .id = "k1", .name = "a\"b", .hash = "secret", .scopes = 3, .created = 1700000000000000001};
+    meta_json(&b, META_ROW_key, &k);
+    assert_string_equal(buf_cstr(&b),
+                        "{\"id\":\"k1\",\"name\":\"a\\\"b\",\"prefix\":\"\",\"scopes\":3,"
+                        "\"created\":\"1700000000000000001\",\"creator\":\"\",\"expires\":null,"
+                        "\"used\":null,\"revoked\":null}");
+    buf_clear(&b);
+    const struct meta_gpu g = {.uuid = "G", .memory = META_NONE, .state = "{\"t\":1}"};
+    meta_json(&b, META_ROW_gpu, &g);
+    assert_non_null(strstr(buf_cstr(&b), "\"memory\":null"));
+    assert_non_null(strstr(buf_cstr(&b), "\"state\":{\"t\":1}"));
+    buf_clear(&b);
+    const struct meta_finding f = {.share = NAN, .measured = 1};
+    meta_json(&b, META_ROW_finding, &f);
+    assert_non_null(strstr(buf_cstr(&b), "\"measured\":true"));
+    assert_non_null(strstr(buf_cstr(&b), "\"share\":null"));
+    buf_fini(&b);
+}
+
+int meta_fleet_cases(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_hosts_and_gpus),
+        CASE(test_days),
+        CASE(test_alerts),
+        CASE(test_firings),
+        CASE(test_deliveries),
+        CASE(test_audit),
+        CASE(test_settings_and_leases),
+        cmocka_unit_test(test_rows_as_json),
+    };
+    return cmocka_run_group_tests_name("fleet", tests, NULL, NULL);
+}

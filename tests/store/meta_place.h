@@ -1,0 +1,66 @@
+/* meta_place.h - where the small tables of a test are: an engine with an empty database for each
+ * test, and the cases that both engines pass. */
+#ifndef GPUFL_TESTS_STORE_META_PLACE_H
+#define GPUFL_TESTS_STORE_META_PLACE_H
+
+#include "store/meta_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+struct meta_place {
+    const struct meta_engine *engine;
+    void (*make)(struct meta_config *c); /* an empty database; migrate and relaxed are set */
+    void (*drop)(struct meta_config *c); /* all of it */
+    const char *fingerprint;             /* a query: the schema as one text */
+};
+
+extern const struct meta_place *place; /* of this test program */
+
+/* A store for one test, and memory for its answers. */
+struct fixture {
+    struct meta *m;
+    struct region mem;
+    struct err e;
+    struct meta_config config;
+};
+
+int fixture_open(void **state);  /* cmocka's setup */
+int fixture_close(void **state); /* and its end */
+
+/* Raw SQL on a connection of its own; the first text of its answer. */
+void place_script(const struct meta_config *c, const char *sql);
+void place_ask(const struct meta_config *c, const char *sql, char *out, size_t size);
+
+/* Two workspaces, w1 and w2, and three users: u1 (admin, owner of both), u2, u3. */
+void people_make(struct fixture *f);
+
+/* A session of a workspace that started at `started`. */
+void session_make(struct fixture *f, const char *workspace, const char *id, const char *app,
+                  const char *host, int64_t started);
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        int ok_rc = (call);                                                                        \
+        if (ok_rc)                                                                                 \
+            fail_msg("%s: %d %s", #call, ok_rc, f->e.text);                                        \
+    } while (0)
+#define FAILS(code, call) assert_int_equal(call, GPUFL_E_##code)
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
+
+/* All groups of cases, and each; the number that failed. */
+int meta_cases(void);
+int meta_people_cases(void);
+int meta_session_cases(void);
+int meta_list_cases(void);
+int meta_fleet_cases(void);
+int meta_tenant_cases(void);
+int meta_migrate_cases(void);
+int meta_hard_cases(void);
+
+#endif

@@ -1,0 +1,260 @@
+/* meta_sessions.c - cases of one session's life, its documents and findings, and uploads. */
+#include "meta_place.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void test_put_and_get(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_pair gpus[] = {{"GPU-b", "NVIDIA H200"}, {"GPU-a", "NVIDIA A100"}};
+    const struct meta_pair labels[] = {{"run", "7\"x"}, {"branch", "main"}};
+    const struct meta_session s = {.id = "5f0c-AB_9",
+                                   .app = "train.py",
+                                   .host = "node-1",
+                                   .pid = 4711,
+                                   .account = "ada",
+                                   .engine = "Trace",
+                                   .format = "gpufl",
+                                   .client = "0.1.0",
+                                   .simulated = 1,
+                                   .started = 1700000000000000001,
+                                   .received = 1700000000000000002,
+                                   .created = 1700000000000000003};
+    struct meta_session got;
+    people_make(f);
+    OK(meta_session_put(f->m, "w1", &s, gpus, 2, labels, 2, &f->e));
+    OK(meta_session_get(f->m, "w1", s.id, &f->mem, &got, &f->e));
+    assert_string_equal(got.app, "train.py");
+    assert_string_equal(got.host, "node-1");
+    assert_int_equal(got.pid, 4711);
+    assert_int_equal(got.simulated, 1);
+    assert_int_equal(got.started, s.started);
+    assert_int_equal(got.ended, 0);
+    assert_string_equal(got.state, "live");
+    assert_true(isnan(got.busy));
+    assert_int_equal(got.kernels, 0);
+    assert_string_equal(got.gpus, "[{\"uuid\":\"GPU-b\",\"name\":\"NVIDIA H200\"},"
+                                  "{\"uuid\":\"GPU-a\",\"name\":\"NVIDIA A100\"}]");
+    assert_string_equal(got.labels, "{\"branch\":\"main\",\"run\":\"7\\\"x\"}");
+    FAILS(NOENT, meta_session_get(f->m, "w1", "other", &f->mem, &got, &f->e));
+}
+
+/* A header that comes again fills in; one of another process is refused. */
+static void test_put_again(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_pair gpus[] = {{"GPU-a", "H200"}};
+    struct meta_session s = {.id = "s1", .app = "a", .pid = META_NONE, .started = 100}, got;
+    people_make(f);
+    OK(meta_session_put(f->m, "w1", &s, gpus, 1, NULL, 0, &f->e));
+    s.app = "";
+    s.host = "node-2";
+    s.pid = 5;
+    OK(meta_session_put(f->m, "w1", &s, NULL, 0, &(struct meta_pair){"k", "v"}, 1, &f->e));
+    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    assert_string_equal(got.app, "a");
+    assert_string_equal(got.host, "node-2");
+    assert_int_equal(got.pid, 5);
+    assert_string_equal(got.gpus, "[{\"uuid\":\"GPU-a\",\"name\":\"H200\"}]");
+    assert_string_equal(got.labels, "{\"k\":\"v\"}");
+    s.host = "node-3";
+    FAILS(STATE, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+    assert_non_null(strstr(f->e.text, "s1"));
+    s.host = "node-2";
+    s.pid = 6;
+    FAILS(STATE, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+    OK(meta_session_put(f->m, "w2", &s, NULL, 0, NULL, 0, &f->e)); /* another tenant's is its own */
+    FAILS(NOENT, meta_session_put(f->m, "w9", &s, NULL, 0, NULL, 0, &f->e));
+    s.id = "../../etc";
+    FAILS(INVAL, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+    s.id = NULL;
+    FAILS(INVAL, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+}
+
+static void test_grow_and_end(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_session got;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    OK(meta_session_grow(f->m, "w1", "s1", 1000, 900, 5000, NAN, 200, &f->e));
+    OK(meta_session_grow(f->m, "w1", "s1", 10, 9, 4000, 0.5, 150, &f->e)); /* a replay */
+    OK(meta_session_grow(f->m, "w1", "s1", 1001, 900, 4001, NAN, 210, &f->e));
+    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    assert_int_equal(got.records, 1001);
+    assert_int_equal(got.kernels, 900);
+    assert_int_equal(got.bytes, 4001);
+    assert_int_equal(got.received, 210);
+    assert_true(got.busy == 0.5);
+    OK(meta_session_end(f->m, "w1", "s1", "aborted", 0, &f->e));
+    OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e)); /* the end came after all */
+    OK(meta_session_end(f->m, "w1", "s1", "aborted", 999, &f->e));
+    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    assert_string_equal(got.state, "ended");
+    assert_int_equal(got.ended, 300);
+    FAILS(INVAL, meta_session_end(f->m, "w1", "s1", "live", 0, &f->e));
+    FAILS(NOENT, meta_session_end(f->m, "w1", "s2", "ended", 0, &f->e));
+    FAILS(NOENT, meta_session_grow(f->m, "w1", "s2", 1, 1, 1, 0, 1, &f->e));
+}
+
+static void test_dropped_stays_dropped(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_session s = {.id = "s1", .pid = 1, .started = 5};
+    struct meta_session got;
+    bool dropped = true;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    session_make(f, "w2", "s1", "train", "a", 100);
+    OK(meta_session_is_dropped(f->m, "w1", "s1", &dropped, &f->e));
+    assert_false(dropped);
+    OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e));
+    FAILS(NOENT, meta_session_drop(f->m, "w1", "s1", 901, &f->e));
+    FAILS(NOENT, meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    FAILS(STATE, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+    OK(meta_session_is_dropped(f->m, "w1", "s1", &dropped, &f->e));
+    assert_true(dropped);
+    OK(meta_dropped_freed(f->m, "w1", "s1", &f->e));
+    OK(meta_session_is_dropped(f->m, "w1", "s1", &dropped, &f->e));
+    assert_true(dropped);
+    OK(meta_session_is_dropped(f->m, "w2", "s1", &dropped, &f->e));
+    assert_false(dropped);
+}
+
+static void test_documents(void **state)
+{
+    struct fixture *f = *state;
+    static char big[3 << 20];
+    struct meta_analysis a = {.session = "s1",
+                              .kind = "report",
+                              .rules = "7",
+                              .made = 50,
+                              .records = 10,
+                              .encoding = "gzip",
+                              .body = {big, sizeof big}};
+    struct meta_analysis got;
+    struct meta_analysis_head head;
+    struct meta_session *missing = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof big; i++)
+        big[i] = (char)(i * 7919 >> 3);
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    session_make(f, "w1", "s2", "train", "a", 101);
+    OK(meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
+    FAILS(NOENT, meta_analysis_put(f->m, "w2", &a, NULL, 0, &f->e));
+    OK(meta_analysis_get(f->m, "w1", "s1", "report", &f->mem, &got, &f->e));
+    assert_int_equal(got.body.len, sizeof big);
+    assert_memory_equal(got.body.data, big, sizeof big);
+    assert_string_equal(got.encoding, "gzip");
+    a.body.len = 0;
+    a.final = 1;
+    a.made = 60;
+    OK(meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
+    OK(meta_analysis_head(f->m, "w1", "s1", "report", &f->mem, &head, &f->e));
+    assert_int_equal(head.made, 60);
+    assert_int_equal(head.final, 1);
+    OK(meta_analysis_get(f->m, "w1", "s1", "report", &f->mem, &got, &f->e));
+    assert_int_equal(got.body.len, 0);
+    FAILS(NOENT, meta_analysis_get(f->m, "w1", "s1", "flame", &f->mem, &got, &f->e));
+    OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e));
+    OK(meta_session_end(f->m, "w1", "s2", "aborted", 300, &f->e));
+    OK(meta_analysis_missing(f->m, "w1", "report", "7", 10, &f->mem, &missing, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_string_equal(missing[0].id, "s2");
+    OK(meta_analysis_missing(f->m, "w1", "report", "8", 10, &f->mem, &missing, &n, &f->e));
+    assert_int_equal(n, 2);
+}
+
+static void test_findings_are_replaced(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_analysis a = {.session = "s1", .kind = "report", .rules = "7"};
+    const struct meta_analysis flame = {.session = "s1", .kind = "flame", .rules = "7"};
+    struct meta_finding findings[3] = {
+        {.rule = "sync_line",
+         .severity = 2,
+         .gives_back = 500,
+         .share = 0.4,
+         .file = "a.py",
+         .line = 3},
+        {.rule = "occupancy", .severity = 0, .gives_back = 20, .share = NAN},
+        {.rule = "spills", .severity = 1, .gives_back = 10}};
+    struct meta_finding *got = NULL;
+    size_t n = 0;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    OK(meta_analysis_put(f->m, "w1", &a, findings, 3, &f->e));
+    OK(meta_analysis_put(f->m, "w1", &flame, NULL, 0, &f->e));
+    OK(meta_finding_list(f->m, "w1", "s1", &f->mem, &got, &n, &f->e));
+    assert_int_equal(n, 3);
+    assert_string_equal(got[0].rule, "sync_line");
+    assert_int_equal(got[0].line, 3);
+    assert_int_equal(got[2].number, 2);
+    assert_true(isnan(got[1].share));
+    OK(meta_analysis_put(f->m, "w1", &a, findings + 2, 1, &f->e));
+    OK(meta_finding_list(f->m, "w1", "s1", &f->mem, &got, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_string_equal(got[0].rule, "spills");
+    OK(meta_analysis_put(f->m, "w1", &a, findings, 0, &f->e));
+    OK(meta_finding_list(f->m, "w1", "s1", &f->mem, &got, &n, &f->e));
+    assert_int_equal(n, 0);
+}
+
+/* Findings and document come together or not at all: a finding that is refused takes both back. */
+static void test_analysis_is_one_transaction(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_analysis a = {.session = "s1", .kind = "report", .rules = "7"};
+    struct meta_analysis got;
+    const struct meta_finding findings[2] = {{.rule = "sync_line"}, {.rule = "\xff"}};
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    FAILS(INVAL, meta_analysis_put(f->m, "w1", &a, findings, 2, &f->e));
+    assert_string_equal(f->e.text, "rule is not UTF-8");
+    FAILS(NOENT, meta_analysis_get(f->m, "w1", "s1", "report", &f->mem, &got, &f->e));
+}
+
+static void test_uploads(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_upload u = {.id = "u-1", .path = "run/device.log", .size = 100, .created = 5};
+    struct meta_upload got, *list = NULL;
+    size_t n = 0;
+    people_make(f);
+    OK(meta_upload_add(f->m, "w1", &u, &f->e));
+    FAILS(STATE, meta_upload_add(f->m, "w1", &u, &f->e));
+    OK(meta_upload_advance(f->m, "w1", "u-1", 0, 60, "s1", 7, &f->e));
+    FAILS(STATE, meta_upload_advance(f->m, "w1", "u-1", 0, 60, NULL, 8, &f->e));
+    assert_non_null(strstr(f->e.text, "60 of 100"));
+    FAILS(STATE, meta_upload_advance(f->m, "w1", "u-1", 60, 101, NULL, 8, &f->e));
+    FAILS(INVAL, meta_upload_advance(f->m, "w1", "u-1", 60, 50, NULL, 8, &f->e));
+    FAILS(NOENT, meta_upload_advance(f->m, "w2", "u-1", 60, 100, NULL, 8, &f->e));
+    OK(meta_upload_advance(f->m, "w1", "u-1", 60, 100, NULL, 8, &f->e));
+    OK(meta_upload_get(f->m, "w1", "u-1", &f->mem, &got, &f->e));
+    assert_int_equal(got.received, 100);
+    assert_int_equal(got.changed, 8);
+    assert_string_equal(got.session, "s1");
+    OK(meta_upload_list(f->m, "w1", &f->mem, &list, &n, &f->e));
+    assert_int_equal(n, 1);
+    OK(meta_upload_remove(f->m, "w1", "u-1", &f->e));
+    FAILS(NOENT, meta_upload_remove(f->m, "w1", "u-1", &f->e));
+}
+
+int meta_session_cases(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_put_and_get),
+        CASE(test_put_again),
+        CASE(test_grow_and_end),
+        CASE(test_dropped_stays_dropped),
+        CASE(test_documents),
+        CASE(test_findings_are_replaced),
+        CASE(test_analysis_is_one_transaction),
+        CASE(test_uploads),
+    };
+    return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);
+}

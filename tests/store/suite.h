@@ -1,0 +1,93 @@
+/* suite.h - the conformance suite: what every engine must do, asked of the one at hand. */
+#ifndef GPUFL_TESTS_STORE_SUITE_H
+#define GPUFL_TESTS_STORE_SUITE_H
+
+#include "fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The engine at hand; set by the test program before it runs the cases. */
+struct suite {
+    const struct store_ops *ops;
+    struct store_config config;
+    struct store *store;      /* opened by suite_setup */
+    struct fixture recorded;  /* the session in examples/data */
+    struct fixture simulated; /* one of the simulated GPU */
+    char folder[64];          /* scratch space of this run */
+    const char *session;      /* of the fixture at hand */
+};
+
+extern struct suite suite;
+
+/* Opens the engine and reads the fixtures; closes and removes all. For the whole group. */
+int suite_setup(void **state);
+int suite_teardown(void **state);
+
+/* A session with the rows of a fixture, loaded under a name of its own. */
+struct store_session *suite_loaded(const char *id, const struct fixture *f);
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        struct err suite_err = {0};                                                                \
+        struct err *e = &suite_err;                                                                \
+        int suite_code = (call);                                                                   \
+        if (suite_code)                                                                            \
+            fail_msg("%s: %s: %s", #call, err_name(suite_code), suite_err.text);                   \
+    } while (0)
+
+/* The cases of each subject, for cmocka_run_group_tests. */
+#define SUITE_ROWS(X)                                                                              \
+    X(rows_come_back)                                                                              \
+    X(positions_go_with_commits)                                                                   \
+    X(rollback_leaves_nothing)                                                                     \
+    X(scan_is_bounded_by_time)                                                                     \
+    X(unknown_lines_are_kept)                                                                      \
+    X(texts_of_all_kinds)                                                                          \
+    X(ids_are_checked)                                                                             \
+    X(one_writer_at_a_time)
+
+#define SUITE_KERNELS(X)                                                                           \
+    X(kernels_by_name)                                                                             \
+    X(kernels_in_order)                                                                            \
+    X(kernels_by_pattern)                                                                          \
+    X(configurations_of_a_kernel)                                                                  \
+    X(histogram_of_a_kernel)                                                                       \
+    X(single_launches)                                                                             \
+    X(kernels_of_many_slices)
+
+#define SUITE_TIMELINE(X)                                                                          \
+    X(lanes_of_a_session)                                                                          \
+    X(each_level_has_all_events)                                                                   \
+    X(events_of_a_window)                                                                          \
+    X(search_by_name)
+
+#define SUITE_REST(X)                                                                              \
+    X(copies_by_kind)                                                                              \
+    X(memory_held)                                                                                 \
+    X(series_of_metrics)                                                                           \
+    X(counts_of_rows)                                                                              \
+    X(sources_in_pieces)                                                                           \
+    X(nothing_to_tell)                                                                             \
+    X(absurd_numbers)                                                                              \
+    X(history_of_kernels)
+
+#define SUITE_FILES(X)                                                                             \
+    X(deleted_while_read)                                                                          \
+    X(workspaces_are_apart)                                                                        \
+    X(more_sessions_than_are_open)                                                                 \
+    X(backup_is_a_store)                                                                           \
+    X(tables_as_parquet)                                                                           \
+    X(readers_beside_a_writer)
+
+#define SUITE_ALL(X) SUITE_ROWS(X) SUITE_KERNELS(X) SUITE_TIMELINE(X) SUITE_REST(X) SUITE_FILES(X)
+
+#define SUITE_DECLARE(name) void suite_##name(void **state);
+SUITE_ALL(SUITE_DECLARE)
+
+#endif

@@ -1,0 +1,359 @@
+/* suite_rest.c - the other questions: copies, memory, metrics, sources, counts, history. */
+#include "asked.h"
+
+#include "base/alloc.h"
+
+static struct wire_batch batch_of(enum record_type type, size_t rows)
+{
+    return (struct wire_batch){.type = type, .record = &records[type], .rows = rows};
+}
+
+static struct store_session *fresh(const char *id)
+{
+    struct store_session *ss;
+    OK(suite.ops->get(suite.store, "w", id, true, &ss, e));
+    OK(suite.ops->begin(ss, e));
+    return ss;
+}
+
+static void put(struct store_session *ss, const struct wire_batch *b)
+{
+    OK(suite.ops->append(ss, b, e));
+}
+
+static void done(struct store_session *ss)
+{
+    OK(suite.ops->commit(ss, NULL, 0, e));
+}
+
+static void put_name(struct store_session *ss, uint32_t id, const char *text)
+{
+    size_t len = strlen(text);
+    OK(suite.ops->names(ss, &id, &text, &len, 1, e));
+}
+
+static void assert_row(const struct asked *a, size_t row, size_t n, const int64_t *want)
+{
+    const struct store_query_def *d = &store_queries[a->query];
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(asked_get(a, row, d->columns[i].name), want[i]);
+}
+
+void suite_copies_by_kind(void **state)
+{
+    static const int64_t start[] = {10, 20, 30, 40, CELL_NULL}, duration[] = {5, 7, 1, 9, 100},
+                         bytes[] = {1024, 4096, 0, 1500, 99}, kind[] = {1, 2, 1, 1, 1},
+                         src[] = {2, 3, 2, 2, 2}, dst[] = {3, 2, 3, 3, 3};
+    struct store_session *ss = fresh("copies");
+    struct wire_batch b = batch_of(RECORD_memcpy, 5);
+    struct asked a;
+    (void)state;
+    b.col[COL_memcpy_start] = start;
+    b.col[COL_memcpy_duration] = duration;
+    b.col[COL_memcpy_bytes] = bytes;
+    b.col[COL_memcpy_kind] = kind;
+    b.col[COL_memcpy_src_memory] = src;
+    b.col[COL_memcpy_dst_memory] = dst;
+    put(ss, &b);
+    done(ss);
+    asked_init(&a, QUERY_copies);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, 2);
+    assert_row(&a, 0, 6, (const int64_t[]){1, 2, 3, 3, 2524, 15});
+    assert_row(&a, 1, 6, (const int64_t[]){2, 3, 2, 1, 4096, 7});
+    asked_int(&a, "from", 20);
+    asked_int(&a, "to", 40);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, 2);
+    assert_row(&a, 0, 6, (const int64_t[]){2, 3, 2, 1, 4096, 7});
+    assert_row(&a, 1, 6, (const int64_t[]){1, 2, 3, 1, 0, 1});
+    asked_fini(&a);
+    asked_init(&a, QUERY_copy_sizes);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, 3);
+    assert_row(&a, 0, 5, (const int64_t[]){1, -1, 1, 0, 1});
+    assert_row(&a, 1, 5, (const int64_t[]){1, 10, 2, 2524, 14});
+    assert_row(&a, 2, 5, (const int64_t[]){2, 12, 1, 4096, 7});
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
+void suite_memory_held(void **state)
+{
+    static const int64_t time[] = {5, 12, 12, 25, 26, 7, 41}, op[] = {1, 1, 2, 2, 1, 1, 2},
+                         bytes[] = {100, 50, 100, 20, 300, 1000, 30},
+                         device[] = {1, 1, 1, 1, 1, 2, 1};
+    struct store_session *ss = fresh("memory");
+    struct wire_batch b = batch_of(RECORD_alloc, 7);
+    struct asked a;
+    (void)state;
+    b.col[COL_alloc_time] = time;
+    b.col[COL_alloc_op] = op;
+    b.col[COL_alloc_bytes] = bytes;
+    b.col[COL_alloc_device] = device;
+    put(ss, &b);
+    done(ss);
+    asked_init(&a, QUERY_allocations);
+    asked_int(&a, "device", 1);
+    asked_int(&a, "step", 10);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, 4);
+    assert_row(&a, 0, 4, (const int64_t[]){0, 100, 100, 1});
+    assert_row(&a, 1, 4, (const int64_t[]){10, 50, 150, 2});
+    assert_row(&a, 2, 4, (const int64_t[]){20, 330, 330, 2});
+    assert_row(&a, 3, 4, (const int64_t[]){40, 300, 300, 1});
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
+void suite_series_of_metrics(void **state)
+{
+    static const int64_t time[] = {-15, 3, 4, 11, 30}, device[] = {1, 1, 1, 1, 2},
+                         power[] = {7, 100, 300, CELL_NULL, 5};
+    struct store_session *ss = fresh("series");
+    struct wire_batch b = batch_of(RECORD_device_metric, 5);
+    struct asked a;
+    struct err e;
+    (void)state;
+    b.col[COL_device_metric_time] = time;
+    b.col[COL_device_metric_device] = device;
+    b.col[COL_device_metric_power] = power;
+    put(ss, &b);
+    b = batch_of(RECORD_host_metric, 5);
+    b.col[COL_host_metric_time] = time;
+    b.col[COL_host_metric_cpu] = power;
+    put(ss, &b);
+    done(ss);
+    asked_init(&a, QUERY_device_series);
+    asked_int(&a, "device", 1);
+    asked_int(&a, "metric", COL_device_metric_power);
+    asked_int(&a, "step", 10);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, 2);
+    assert_row(&a, 0, 2, (const int64_t[]){-20, 7});
+    assert_row(&a, 1, 2, (const int64_t[]){0, 100});
+    assert_true(asked_real(&a, 1, "mean") == 200);
+    assert_int_equal(asked_get(&a, 1, "most"), 300);
+    assert_int_equal(asked_get(&a, 1, "samples"), 2);
+    asked_int(&a, "metric", COL_device_metric_device);
+    assert_int_equal(asked_try(&a, ss, &e), GPUFL_E_INVAL);
+    asked_int(&a, "metric", COL_device_metric_COUNT);
+    assert_int_equal(asked_try(&a, ss, &e), GPUFL_E_INVAL);
+    asked_int(&a, "metric", COL_device_metric_power);
+    asked_int(&a, "step", 0);
+    assert_int_equal(asked_try(&a, ss, &e), GPUFL_E_INVAL);
+    asked_fini(&a);
+    asked_init(&a, QUERY_host_series);
+    asked_int(&a, "metric", COL_host_metric_cpu);
+    asked_int(&a, "step", 1000);
+    asked_int(&a, "from", 0);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, 1);
+    assert_row(&a, 0, 2, (const int64_t[]){0, 5});
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
+void suite_counts_of_rows(void **state)
+{
+    struct store_session *ss = suite_loaded("counts", &suite.recorded);
+    struct asked a;
+    size_t row = 0;
+    (void)state;
+    asked_init(&a, QUERY_counts);
+    asked_run(&a, ss);
+    for (unsigned i = 0; i < RECORD_COUNT; i++) {
+        if (!suite.recorded.count[i])
+            continue;
+        assert_string_equal(asked_cell(&a, row, "record")->text, records[i].type);
+        assert_int_equal(asked_get(&a, row++, "rows"), suite.recorded.count[i]);
+    }
+    assert_int_equal(a.rows, row);
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
+void suite_sources_in_pieces(void **state)
+{
+    static const int64_t path[] = {1, 2, 1, 1}, offset[] = {0, 0, 5, 0}, text[] = {3, 5, 4, 3},
+                         size[] = {9, 3, 9, 9}, hash[] = {-7, 8, -7, -7};
+    struct store_session *ss = fresh("sources");
+    struct wire_batch b = batch_of(RECORD_source, 4);
+    struct asked a;
+    (void)state;
+    put_name(ss, 1, "b.py");
+    put_name(ss, 2, "a.py");
+    put_name(ss, 3, "first");
+    put_name(ss, 4, "last");
+    put_name(ss, 5, "one");
+    b.col[COL_source_path] = path;
+    b.col[COL_source_offset] = offset;
+    b.col[COL_source_text] = text;
+    b.col[COL_source_size] = size;
+    b.col[COL_source_hash] = hash;
+    put(ss, &b);
+    done(ss);
+    asked_init(&a, QUERY_sources);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, 2);
+    assert_string_equal(asked_cell(&a, 0, "path")->text, "a.py");
+    assert_int_equal(asked_get(&a, 0, "kept"), 3);
+    assert_string_equal(asked_cell(&a, 1, "path")->text, "b.py");
+    assert_int_equal(asked_get(&a, 1, "kept"), 9); /* a piece that came twice counts once */
+    assert_int_equal(asked_get(&a, 1, "size"), 9);
+    assert_int_equal(asked_get(&a, 1, "hash"), -7);
+    asked_fini(&a);
+    asked_init(&a, QUERY_source);
+    asked_text(&a, "path", "b.py");
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, 2);
+    assert_string_equal(asked_cell(&a, 0, "text")->text, "first");
+    assert_string_equal(asked_cell(&a, 1, "text")->text, "last");
+    asked_text(&a, "path", "c.py' OR 'a' = 'a");
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, 0);
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
+/* Every question of a session answers an empty one, with nothing. */
+void suite_nothing_to_tell(void **state)
+{
+    struct store_session *ss = fresh("nothing");
+    int64_t lane = lane_make(LANE_KERNEL, 0, 1);
+    (void)state;
+    done(ss);
+    for (unsigned q = 0; q < STORE_QUERY_COUNT; q++) {
+        const struct store_query_def *d = &store_queries[q];
+        struct asked a;
+        if (d->of_workspace)
+            continue;
+        asked_init(&a, q);
+        for (unsigned i = 0; i < d->param_count; i++) {
+            if (d->params[i].type == STORE_LIST)
+                asked_list(&a, d->params[i].name, &lane, 1);
+            else if (d->params[i].type == STORE_TEXT)
+                asked_text(&a, d->params[i].name, "x");
+            else if (strcmp(d->params[i].name, "offset") != 0)
+                asked_int(&a, d->params[i].name, strcmp(d->params[i].name, "metric") ? 1 : 2);
+        }
+        asked_run(&a, ss);
+        assert_int_equal(a.rows, 0);
+        asked_fini(&a);
+    }
+    suite.ops->put(ss);
+}
+
+/* Cells of absurd values in every column: questions are answered, whatever there is to say. */
+void suite_absurd_numbers(void **state)
+{
+    static const int64_t values[] = {CELL_NULL, INT64_MIN + 1,   -(1ll << 62), -1,       0, 1, 7,
+                                     1ll << 53, (1ll << 62) - 1, 1ll << 62,    INT64_MAX};
+    enum { VALUES = sizeof values / sizeof *values, ROWS = VALUES * VALUES };
+    static int64_t cells[RECORD_MAX_COLUMNS][ROWS];
+    struct store_session *ss = fresh("absurd");
+    int64_t lanes[] = {lane_make(LANE_KERNEL, 0, 7), lane_make(LANE_COPY, 0, 1),
+                       lane_make(LANE_SCOPE, 255, 0), lane_make(LANE_WAIT, 0, 0)};
+    (void)state;
+    for (unsigned c = 0; c < RECORD_MAX_COLUMNS; c++)
+        for (size_t i = 0; i < ROWS; i++) /* the first two columns: every pair */
+            cells[c][i] = values[c == 0   ? i / VALUES
+                                 : c == 1 ? i % VALUES
+                                          : (i * c + i / 5) % VALUES];
+    for (unsigned type = 0; type < RECORD_COUNT; type++) {
+        struct wire_batch b = batch_of(type, ROWS);
+        for (unsigned c = 0; c < records[type].column_count; c++)
+            b.col[c] = cells[c];
+        put(ss, &b);
+    }
+    done(ss);
+    for (unsigned q = 0; q < STORE_QUERY_COUNT; q++) {
+        const struct store_query_def *d = &store_queries[q];
+        for (int round = 0; round < 3 && !d->of_workspace; round++) {
+            static const int64_t froms[] = {INT64_MIN + 1, 0, INT64_MIN + 1};
+            static const int64_t tos[] = {INT64_MAX, 1ll << 62, 0};
+            struct asked a;
+            asked_init(&a, q);
+            for (unsigned i = 0; i < d->param_count; i++) {
+                const char *name = d->params[i].name;
+                if (d->params[i].type == STORE_LIST)
+                    asked_list(&a, name, lanes, 4);
+                else if (d->params[i].type == STORE_TEXT)
+                    asked_text(&a, name, "");
+                else if (!strcmp(name, "from") || !strcmp(name, "to"))
+                    asked_int(&a, name, *name == 'f' ? froms[round] : tos[round]);
+                else if (!strcmp(name, "metric") || !strcmp(name, "step"))
+                    asked_int(&a, name, 2);
+                else if (!strcmp(name, "level") || !strcmp(name, "back") || !strcmp(name, "order"))
+                    asked_int(&a, name, round);
+                else if (round && strcmp(name, "limit") != 0 && strcmp(name, "offset") != 0)
+                    asked_int(&a, name, round == 1 ? 7 : INT64_MAX);
+            }
+            if (q == QUERY_allocations || q == QUERY_device_series)
+                asked_int(&a, "device", 7);
+            if (q == QUERY_kernel_configs || q == QUERY_kernel_histogram)
+                asked_int(&a, "name", 7);
+            if (q == QUERY_search)
+                a.args[1].null = true;
+            asked_run(&a, ss);
+            asked_fini(&a);
+        }
+    }
+    suite.ops->put(ss);
+}
+
+/* ---- history ------------------------------------------------------------------------------------- */
+
+enum { HISTORY = 14 };
+
+static void put_history(const char *session, int64_t started, const char *name, size_t rows)
+{
+    struct store_text texts[HISTORY][2];
+    int64_t ints[2] = {5, 6};
+    int64_t starts[2] = {started, started};
+    double reals[2] = {1.5, 2.5};
+    struct store_vec columns[HISTORY];
+    const struct store_query_def *d = &store_queries[QUERY_kernel_history];
+    assert_int_equal(d->column_count, HISTORY);
+    for (unsigned i = 0; i < HISTORY; i++) {
+        const char *text = i == 0 ? session : i == 5 ? name : d->columns[i].name;
+        for (int k = 0; k < 2; k++)
+            texts[i][k] = (struct store_text){text, strlen(text)};
+        columns[i] =
+            (struct store_vec){.type = d->columns[i].type, .texts = texts[i], .reals = reals};
+        columns[i].ints = i == 1 ? starts : ints;
+    }
+    const struct store_chunk chunk = {rows, HISTORY, columns};
+    OK(suite.ops->put_history(suite.store, "w", session, &chunk, e));
+}
+
+void suite_history_of_kernels(void **state)
+{
+    struct asked a;
+    (void)state;
+    asked_init(&a, QUERY_kernel_history);
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 0);
+    put_history("late", 200, "gemm_a", 2);
+    put_history("early", 100, "Gemm_B", 1);
+    put_history("late", 200, "gemm_a", 1); /* replaces */
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 2);
+    assert_string_equal(asked_cell(&a, 0, "session")->text, "early");
+    assert_string_equal(asked_cell(&a, 0, "name")->text, "Gemm_B");
+    assert_int_equal(asked_get(&a, 0, "calls"), 5);
+    assert_true(asked_real(&a, 0, "share") == 1.5);
+    assert_string_equal(asked_cell(&a, 1, "session")->text, "late");
+    asked_text(&a, "pattern", "gemm_b");
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 1);
+    asked_text(&a, "pattern", "GEMM");
+    asked_int(&a, "from", 150);
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 1);
+    assert_int_equal(asked_get(&a, 0, "started"), 200);
+    put_history("late", 200, "gemm_a", 0); /* forgets */
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 0);
+    asked_fini(&a);
+}

@@ -1,0 +1,436 @@
+/* test_duckdb_damage.c - what befalls files: damage, strangers, older and newer versions,
+ * a killed process, a full disk. One session suffers, never the store. */
+#include "store/duckdb/duck.h"
+#include "store/duckdb/sql.h"
+#include "store/store.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct store_ops *ops = &store_duckdb;
+static char folder[64];
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        struct err damage_err = {0}, *e = &damage_err;                                             \
+        int damage_code = (call);                                                                  \
+        if (damage_code)                                                                           \
+            fail_msg("%s: %s: %s", #call, err_name(damage_code), damage_err.text);                 \
+    } while (0)
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/gpufl-damage-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *file_of(const char *id)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/columns/w/%s.duckdb", folder, id);
+    return path;
+}
+
+static struct store *open_store(void)
+{
+    const struct store_config config = {.data = folder, .threads = 2};
+    struct store *s;
+    OK(ops->open(&s, &config, e));
+    return s;
+}
+
+/* n kernels and a position that says so; the engine's code. */
+static int write_some(struct store_session *ss, size_t n, int64_t position, struct err *e)
+{
+    static int64_t cells[1 << 16];
+    struct wire_batch b = {.type = RECORD_kernel, .record = &records[RECORD_kernel]};
+    int code = ops->begin(ss, e);
+    if (code)
+        return code;
+    b.col[COL_kernel_start] = b.col[COL_kernel_duration] = cells;
+    for (size_t done = 0; !code && done < n; done += b.rows) {
+        b.rows = n - done < sizeof cells / 8 ? n - done : sizeof cells / 8;
+        for (size_t i = 0; i < b.rows; i++) /* badly compressible */
+            cells[i] = (int64_t)((done + i + (uint64_t)position) * 0x9e3779b97f4a7c15u >> 4);
+        code = ops->append(ss, &b, e);
+    }
+    if (code) {
+        ops->rollback(ss);
+        return code;
+    }
+    return ops->commit(ss, &(struct store_position){"device", position}, 1, e);
+}
+
+static int count_rows(void *arg, const struct wire_batch *b)
+{
+    *(int64_t *)arg += (int64_t)b->rows;
+    return 0;
+}
+
+static int64_t kernels_of(struct store_session *ss)
+{
+    int64_t n = 0;
+    OK(ops->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX,
+                 &(struct wire_visitor){.arg = &n, .batch = count_rows}, e));
+    return n;
+}
+
+static int64_t position_of(struct store_session *ss)
+{
+    struct store_position at[STORE_POSITIONS_MAX];
+    unsigned n = STORE_POSITIONS_MAX;
+    OK(ops->positions(ss, at, &n, e));
+    return n ? at[0].offset : 0;
+}
+
+static void make_session(struct store *s, const char *id, size_t rows)
+{
+    struct store_session *ss;
+    OK(ops->get(s, "w", id, true, &ss, e));
+    OK(write_some(ss, rows, (int64_t)rows, e));
+    ops->put(ss);
+}
+
+/* ---- files of others, and files that are broken -------------------------------------------------- */
+
+static void put_bytes(const char *path, off_t at, const char *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, bytes, n, at), n);
+    close(fd);
+}
+
+static void assert_refused(struct store *s, const char *id, int code)
+{
+    struct store_session *ss;
+    struct err why = {0};
+    assert_int_equal(ops->get(s, "w", id, false, &ss, &why), code);
+    assert_null(ss);
+    assert_non_null(strstr(why.text, id));
+    OK(ops->get(s, "w", "good", false, &ss, e)); /* the others go on */
+    assert_int_equal(kernels_of(ss), 1000);
+    ops->put(ss);
+}
+
+static void test_broken_files(void **state)
+{
+    static char zeros[8192],
+        text[] = "this is no database, but a text that is long enough to be one";
+    (void)state;
+    struct store *s = open_store();
+    make_session(s, "good", 1000);
+    make_session(s, "headless", 1000);
+    make_session(s, "cut", 300000);
+    ops->close(s);
+    put_bytes(file_of("headless"), 0, zeros, sizeof zeros);
+    assert_int_equal(truncate(file_of("cut"), 20000), 0);
+    put_bytes(file_of("text"), 0, text, sizeof text);
+    s = open_store();
+    for (int round = 0; round < 2; round++) {
+        assert_refused(s, "headless", GPUFL_E_CORRUPT);
+        assert_refused(s, "cut", GPUFL_E_CORRUPT);
+        assert_refused(s, "text", GPUFL_E_CORRUPT);
+    }
+    OK(ops->drop(s, "w", "headless", e)); /* what is broken can be deleted, and made anew */
+    make_session(s, "headless", 10);
+    ops->close(s);
+}
+
+/* Runs statements on a database file by the library itself. */
+static void run_on(const char *path, const char *text)
+{
+    struct duck_database *db;
+    struct duck_connection *c;
+    const struct duck *d = duck_open(NULL);
+    assert_int_equal(d->open_ext(path, &db, NULL, NULL), DUCK_OK);
+    assert_int_equal(d->connect(db, &c), DUCK_OK);
+    OK(sql_run(d, c, text, e));
+    d->disconnect(&c);
+    d->close(&db);
+}
+
+static void test_other_versions(void **state)
+{
+    (void)state;
+    struct store_session *ss;
+    struct store *s;
+    run_on(file_of("stranger"), "CREATE TABLE accounts(id BIGINT)");
+    run_on(file_of("newer"), "CREATE TABLE about(name VARCHAR, columns BIGINT);"
+                             "INSERT INTO about VALUES ('', 999)");
+    /* Of a version whose kernels had four columns, and of one that knew a table more. */
+    run_on(file_of("older"),
+           "CREATE TABLE about(name VARCHAR, columns BIGINT);"
+           "CREATE TABLE kernel(start BIGINT, duration BIGINT, config BIGINT, stream BIGINT);"
+           "INSERT INTO about VALUES ('', 1), ('kernel', 4), ('gone', 3);"
+           "INSERT INTO kernel SELECT i, 1, 2, 3 FROM range(7) t(i)");
+    run_on(file_of("empty"), "SELECT 1");
+    s = open_store();
+    assert_refused(s, "stranger", GPUFL_E_CORRUPT);
+    assert_refused(s, "newer", GPUFL_E_CORRUPT);
+    OK(ops->get(s, "w", "older", false, &ss, e));
+    assert_int_equal(kernels_of(ss), 7); /* as it is */
+    OK(write_some(ss, 5, 5, e));
+    assert_int_equal(kernels_of(ss), 12); /* with the columns of today */
+    ops->put(ss);
+    OK(ops->get(s, "w", "empty", false, &ss, e)); /* a crash came right after it was made */
+    OK(write_some(ss, 5, 5, e));
+    assert_int_equal(kernels_of(ss), 5);
+    ops->put(ss);
+    ops->close(s);
+}
+
+/* ---- a killed writer --------------------------------------------------------------------------------- */
+
+enum { ROUNDS = 12, STEP = 30000 };
+
+/* Writes commit after commit, and tells the pipe of each that is done. */
+static void write_until_killed(int tell)
+{
+    struct store_session *ss;
+    struct err e;
+    const struct store_config config = {.data = folder, .threads = 2};
+    struct store *s;
+    if (ops->open(&s, &config, &e) || ops->get(s, "w", "killed", true, &ss, &e))
+        _exit(1);
+    for (int64_t at = position_of(ss) + STEP;; at += STEP) {
+        if (write_some(ss, STEP, at, &e))
+            _exit(2);
+        if (at / STEP % 7 == 0)
+            ops->settle(ss, &e);
+        if (write(tell, &at, sizeof at) != sizeof at)
+            _exit(3);
+    }
+}
+
+static void test_killed(void **state)
+{
+    (void)state;
+    int64_t told = 0, at;
+    for (int round = 0; round < ROUNDS; round++) {
+        int ends[2];
+        assert_int_equal(pipe(ends), 0);
+        pid_t child = fork();
+        if (!child) {
+            close(ends[0]);
+            write_until_killed(ends[1]);
+        }
+        close(ends[1]);
+        /* After some commits; then at whatever it is doing. */
+        for (int i = 0; i < 3 + round % 4; i++)
+            if (read(ends[0], &at, sizeof at) == sizeof at)
+                told = at;
+        kill(child, SIGKILL);
+        while (read(ends[0], &at, sizeof at) == sizeof at)
+            told = at;
+        close(ends[0]);
+        int status;
+        waitpid(child, &status, 0);
+        assert_true(WIFSIGNALED(status));
+        assert_true(told > 0);
+    }
+    struct store *s = open_store();
+    struct store_session *ss;
+    OK(ops->get(s, "w", "killed", false, &ss, e));
+    at = position_of(ss);
+    assert_true(at >= told);              /* what was told is there */
+    assert_int_equal(kernels_of(ss), at); /* once, and nothing beside it */
+    ops->put(ss);
+    ops->close(s);
+}
+
+/* ---- a full disk ---------------------------------------------------------------------------------------- */
+
+/* Files may not grow beyond a limit: what a full disk looks like to the library. 0, or where it went
+ * wrong. */
+static int write_until_full(void)
+{
+    struct store_session *ss, *other;
+    struct err e = {0};
+    const struct store_config config = {.data = folder, .threads = 2};
+    struct rlimit limit;
+    struct store *s;
+    int64_t good = 0;
+    int code = 0;
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = 24 << 20;
+    if (setrlimit(RLIMIT_FSIZE, &limit) || ops->open(&s, &config, &e) ||
+        ops->get(s, "w", "full", true, &ss, &e))
+        return 1;
+    while (!code && good < 100) {
+        code = write_some(ss, 200000, good + 1, &e);
+        good += !code;
+    }
+    fprintf(stderr, "%lld commits, then: %s\n", (long long)good, e.text);
+    if (code != GPUFL_E_FULL || !good)
+        return 2;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &limit); /* somebody made room */
+    if (ops->get(s, "w", "beside", true, &other, &e) || write_some(other, 10, 1, &e)) {
+        fprintf(stderr, "another session: %s\n", e.text);
+        return 3;
+    }
+    ops->put(other);
+    if (kernels_of(ss) != good * 200000 || position_of(ss) != good)
+        return 4;
+    if (write_some(ss, 200000, good + 1, &e)) {
+        fprintf(stderr, "again: %s\n", e.text);
+        return 5;
+    }
+    if (kernels_of(ss) != (good + 1) * 200000)
+        return 6;
+    ops->put(ss);
+    ops->close(s);
+    return 0;
+}
+
+static void in_child(int (*run)(void))
+{
+    int status;
+    pid_t child = fork();
+    if (!child)
+        _exit(run());
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_full(void **state)
+{
+    (void)state;
+    in_child(write_until_full);
+    struct store *s = open_store();
+    struct store_session *ss;
+    OK(ops->get(s, "w", "full", false, &ss, e));
+    assert_int_equal(kernels_of(ss), position_of(ss) * 200000);
+    ops->put(ss);
+    ops->close(s);
+}
+
+/* The disk is full when a session is brought into its final form: the library then refuses all that
+ * comes after, which must heal by itself once nobody has a session any more. */
+static int settle_when_full(void)
+{
+    struct store_session *ss;
+    struct err e = {0};
+    const struct store_config config = {.data = folder, .threads = 2};
+    struct rlimit limit;
+    struct store *s;
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    if (ops->open(&s, &config, &e) || ops->get(s, "w", "settled", true, &ss, &e))
+        return 1;
+    for (int i = 0; i < 10; i++)
+        if (write_some(ss, 20000, i + 1, &e))
+            return 2;
+    limit.rlim_cur = 64 << 10;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    int code = ops->settle(ss, &e);
+    fprintf(stderr, "settle: %s: %s\n", err_name(code), e.text);
+    if (!code)
+        return 3;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    ops->put(ss);
+    if (ops->get(s, "w", "settled", false, &ss, &e)) {
+        fprintf(stderr, "after it: %s\n", e.text);
+        return 4;
+    }
+    if (kernels_of(ss) != 200000 || position_of(ss) != 10 || write_some(ss, 100, 11, &e))
+        return 5;
+    ops->put(ss);
+    ops->close(s);
+    return 0;
+}
+
+static void test_settled_when_full(void **state)
+{
+    (void)state;
+    in_child(settle_when_full);
+}
+
+/* ---- a question that takes too long ------------------------------------------------------------------- */
+
+static int no_rows(void *arg, const struct store_chunk *c)
+{
+    (void)arg;
+    (void)c;
+    return 0;
+}
+
+static void test_too_long(void **state)
+{
+    const struct store_config config = {.data = folder, .threads = 2, .query_limit = 1};
+    const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
+                                       {.null = true}, {.i = 0},       {.i = 10},
+                                       {.i = 0}};
+    const struct store_visitor v = {NULL, no_rows};
+    struct err why = {0};
+    struct store_session *ss;
+    struct store *s;
+    (void)state;
+    OK(ops->open(&s, &config, e));
+    make_session(s, "slow", 1000);
+    OK(ops->get(s, "w", "slow", false, &ss, e));
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(ops->query(s, "w", ss, QUERY_kernels, args, &v, &why), GPUFL_E_TIMEOUT);
+        assert_non_null(strstr(why.text, "kernels"));
+        assert_int_equal(kernels_of(ss), 1000); /* the connection is as good as before */
+    }
+    ops->put(ss);
+    ops->close(s);
+    s = open_store();
+    OK(ops->get(s, "w", "slow", false, &ss, e));
+    OK(ops->query(s, "w", ss, QUERY_kernels, args, &v, e));
+    ops->put(ss);
+    ops->close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_full), /* the parts that fork come before the library has threads */
+        cmocka_unit_test(test_settled_when_full),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_broken_files),
+        cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_too_long),
+    };
+    struct err e = {0};
+    if (!duck_open(&e)) {
+        printf("skipped: %s\n", e.text);
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,147 @@
+/* test_meta_sqlite.c - the small tables in SQLite: the suite of both engines, and what is its own. */
+#include "meta_place.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void file_make(struct meta_config *c)
+{
+    char dir[] = "meta-XXXXXX", path[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/meta.db", dir);
+    *c = (struct meta_config){.path = mem_strdup(path), .migrate = true, .relaxed = true};
+}
+
+static void file_drop(struct meta_config *c)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", ".copy"};
+    char path[128];
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", c->path, ends[i]);
+        unlink(path);
+    }
+    *strrchr((char *)c->path, '/') = '\0';
+    assert_int_equal(rmdir(c->path), 0); /* nothing else was left */
+    mem_free((char *)c->path);
+}
+
+static const struct meta_place sqlite_place = {
+    .engine = &meta_engine_sqlite,
+    .make = file_make,
+    .drop = file_drop,
+    .fingerprint = "SELECT group_concat(sql, '\n') FROM (SELECT sql FROM sqlite_master "
+                   "WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY name)",
+};
+
+const struct meta_place *place = &sqlite_place;
+
+static void test_only_the_owner_reads_it(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    people_make(f);
+    for (size_t i = 0; i < 3; i++) {
+        char path[128];
+        struct stat st;
+        snprintf(path, sizeof path, "%s%s", f->config.path, ends[i]);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+    }
+}
+
+static void test_backup_is_a_store(void **state)
+{
+    struct fixture *f = *state;
+    struct meta *copy = NULL;
+    struct meta_config c = f->config;
+    struct meta_user u;
+    char path[128];
+    people_make(f);
+    snprintf(path, sizeof path, "%s.copy", f->config.path);
+    OK(meta_check(f->m, &f->e));
+    OK(meta_backup(f->m, path, &f->e));
+    OK(meta_backup(f->m, path, &f->e)); /* again, over the first one */
+    OK(meta_user_add(f->m, &(struct meta_user){.id = "late", .email = "late"}, &f->e));
+    c.path = path;
+    OK(meta_open(&copy, &c, &f->e));
+    OK(meta_user_get(copy, "u1", &f->mem, &u, &f->e));
+    FAILS(NOENT, meta_user_get(copy, "late", &f->mem, &u, &f->e));
+    OK(meta_check(copy, &f->e));
+    meta_close(copy);
+    FAILS(NOENT, meta_backup(f->m, "no/such/folder/x", &f->e));
+    assert_non_null(strstr(f->e.text, "no/such/folder/x"));
+    OK(meta_user_add(f->m, &(struct meta_user){.id = "v", .email = "v"}, &f->e));
+}
+
+static void test_what_is_no_database(void **state)
+{
+    (void)state;
+    struct meta *m = NULL;
+    struct err e = {0};
+    struct meta_config c = {.path = "meta-garbage.db", .migrate = true};
+    FILE *file = fopen(c.path, "w");
+    for (int i = 0; i < 2000; i++)
+        fputs("this is not a database ", file);
+    fclose(file);
+    FAILS(CORRUPT, meta_open(&m, &c, &e));
+    assert_null(m);
+    assert_non_null(strstr(e.text, "meta-garbage.db"));
+    unlink(c.path);
+    c.path = "no/such/folder/meta.db";
+    FAILS(NOENT, meta_open(&m, &c, &e));
+    assert_non_null(strstr(e.text, "no/such/folder"));
+    c.path = ":memory:";
+    FAILS(INVAL, meta_open(&m, &c, &e));
+    c = (struct meta_config){0};
+    FAILS(INVAL, meta_open(&m, &c, &e));
+    c.url = "mysql://localhost/x";
+    assert_int_equal(meta_open(&m, &c, &e),
+                     meta_has_postgres() ? GPUFL_E_INVAL : GPUFL_E_NOT_BUILT);
+}
+
+static void test_damage_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = {0};
+    people_make(f);
+    for (int i = 0; i < 300; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "s%d", i);
+        session_make(f, "w1", id, "train", "a", 100 + i);
+    }
+    meta_close(f->m); /* the log goes into the file */
+    f->m = NULL;
+    FILE *file = fopen(f->config.path, "r+");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    for (long at = 3 * 4096; at + 64 < size; at += 4096) { /* the begin of every later page */
+        fseek(file, at, SEEK_SET);
+        for (int i = 0; i < 64; i++)
+            fputc(0xa5, file);
+    }
+    fclose(file);
+    int rc = meta_open(&f->m, &f->config, &e);
+    if (rc == 0)
+        rc = meta_check(f->m, &e);
+    assert_int_equal(rc, GPUFL_E_CORRUPT);
+    assert_true(*e.text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_only_the_owner_reads_it),
+        CASE(test_backup_is_a_store),
+        cmocka_unit_test(test_what_is_no_database),
+        CASE(test_damage_is_found),
+    };
+    int failed = cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
+    return failed + meta_cases();
+}

@@ -1,0 +1,11 @@
+# From what a sender says to committed columns, and from columns to the report.
+gpufl_test(tiles DEPS analyze)
+gpufl_test(journal DEPS intake)
+if(TARGET gpufl-intake)
+  foreach(name ingest loader)
+    gpufl_test(${name} SOURCES intake_fixture.c DEPS intake)
+  endforeach()
+  gpufl_test(columns_report SOURCES intake_fixture.c DEPS intake PkgConfig::JANSSON)
+  gpufl_test(analysis SOURCES intake_fixture.c DEPS intake PkgConfig::JANSSON)
+  add_dependencies(test-unit-columns_report gpufl-main)
+endif()

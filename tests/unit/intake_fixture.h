@@ -1,0 +1,47 @@
+/* intake_fixture.h - for tests: a store, the small tables and all that takes sessions in, in the
+ * test's directory; bodies sent to it, and what its columns say then. */
+#ifndef GPUFL_TESTS_INTAKE_FIXTURE_H
+#define GPUFL_TESTS_INTAKE_FIXTURE_H
+
+#include "server/intake.h"
+
+struct fixture {
+    struct meta *meta;
+    struct store *store;
+    struct intake intake;
+    struct intake_config config; /* of the intake; may be changed between fixture_down and _up */
+};
+
+/* Opens all of it under dir, where it may have been before. Fails the test. */
+void fixture_up(struct fixture *f, const char *dir);
+void fixture_down(struct fixture *f);
+
+/* Rows of a record, or lines that are kept as unknown, in a session's columns; -1: no session. */
+int64_t fixture_rows(struct fixture *f, const char *session, const char *record);
+int64_t fixture_unknown(struct fixture *f, const char *session, const char *channel);
+
+/* A value of the session's kernels: their number, sum of durations, and sum of correlations. */
+struct fixture_kernels {
+    int64_t count, duration, correlation;
+};
+struct fixture_kernels fixture_kernels(struct fixture *f, const char *session);
+
+/* Sends a body; whole: in one piece, else in pieces of that many bytes. */
+void fixture_send(struct fixture *f, const struct ingest_request *r, const void *data, size_t n,
+                  size_t piece, struct ingest_answer *a);
+
+/* A request for a session of workspace "w", by offset where channel is given. */
+struct ingest_request fixture_request(const char *session, const char *channel, int64_t offset);
+
+/* Waits until all that was accepted is in the columns. */
+void fixture_drain(struct fixture *f);
+
+/* Text of `batches` kernel lines of 10 rows, with the header of a part before them where header
+ * says so. Correlations count up from `first`. malloc'ed. */
+char *fixture_lines(const char *session, int64_t first, int batches, bool header, size_t *len);
+
+/* gzip or zstd of a text. malloc'ed. */
+char *fixture_gzip(const char *text, size_t n, size_t *len);
+char *fixture_zstd(const char *text, size_t n, size_t *len);
+
+#endif

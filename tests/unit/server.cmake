@@ -1,0 +1,4 @@
+# The server's tables and what reads them.
+foreach(name columns openapi origin param route)
+  gpufl_test(${name} DEPS server)
+endforeach()

@@ -1,0 +1,262 @@
+/* test_analysis.c - sessions are summed up when they end, and while they run; what is stored is
+ * what their report says. */
+#include "base/file.h"
+#include "intake_fixture.h"
+#include "server/analysis.h"
+#include "server/columns_report.h"
+#include "tmpdir.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+static struct fixture f;
+static struct analysis *analysis;
+
+static void start(int64_t first_ns)
+{
+    struct err e = {0};
+    const struct analysis_config c = {.ops = &store_duckdb,
+                                      .store = f.store,
+                                      .meta = f.meta,
+                                      .first_ns = first_ns,
+                                      .every_ns = 20000000};
+    if (analysis_open(&analysis, &c, &e))
+        fail_msg("%s", e.text);
+}
+
+static void tell(void *arg, const struct loader_news *n)
+{
+    (void)arg;
+    if (analysis)
+        analysis_news(analysis, n);
+}
+
+static int begin(void **state)
+{
+    int code = tmpdir_open(state);
+    memset(&f, 0, sizeof f);
+    f.config.news = tell;
+    if (!code)
+        fixture_up(&f, tmpdir);
+    return code;
+}
+
+static int end(void **state)
+{
+    intake_close(&f.intake); /* tells no more */
+    analysis_close(analysis);
+    analysis = NULL;
+    fixture_down(&f);
+    return tmpdir_close(state);
+}
+
+/* ---- what is stored ------------------------------------------------------------------------------ */
+
+/* The document, inflated; NULL: none. malloc'ed. */
+static char *document(const char *session, const char *kind, struct region *mem,
+                      struct meta_analysis *row)
+{
+    region_init(mem, 64 << 20);
+    if (meta_analysis_get(f.meta, "w", session, kind, mem, row, NULL))
+        return NULL;
+    assert_string_equal(row->encoding, "gzip");
+    assert_string_equal(row->rules, analysis_rules());
+    z_stream z = {0};
+    size_t room = 16 << 20;
+    char *out = calloc(1, room);
+    assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+    z.next_in = (Bytef *)(uintptr_t)row->body.data;
+    z.avail_in = (uInt)row->body.len;
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)room - 1;
+    assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+    inflateEnd(&z);
+    return out;
+}
+
+static void check_report(const char *session)
+{
+    struct gpufl_report_options o;
+    struct store_session *ss;
+    struct meta_analysis row;
+    struct region mem;
+    struct report r;
+    struct err e = {0};
+    char *text, *stored;
+    size_t len, count;
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = GPUFL_REPORT_JSON;
+    assert_int_equal(store_duckdb.get(f.store, "w", session, false, &ss, &e), 0);
+    assert_int_equal(columns_report(&r, &store_duckdb, ss, session, &o, &e), 0);
+    assert_int_equal(columns_report_json(&r, &text, &len), 0);
+    stored = document(session, ANALYSIS_REPORT, &mem, &row);
+    assert_non_null(stored);
+    assert_string_equal(stored, text);
+    assert_true(row.final);
+    struct meta_finding *findings;
+    assert_int_equal(meta_finding_list(f.meta, "w", session, &mem, &findings, &count, &e), 0);
+    assert_int_equal(count, r.insights.count);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(findings[i].rule, r.insights.items[i].rule->id);
+        assert_string_equal(findings[i].title, r.insights.items[i].title);
+        assert_int_equal(findings[i].gives_back, r.insights.items[i].gives_back);
+    }
+    free(stored);
+    free(text);
+    region_fini(&mem);
+    report_close(&r);
+    store_duckdb.put(ss);
+}
+
+/* ---- tests --------------------------------------------------------------------------------------- */
+
+struct history {
+    int64_t rows, calls;
+    double share;
+    char shape[64];
+};
+
+static int take_history(void *arg, const struct store_chunk *c)
+{
+    struct history *h = arg;
+    for (size_t i = 0; i < c->rows; i++) {
+        h->rows++;
+        h->calls += c->columns[7].ints[i];
+        h->share += c->columns[13].reals[i];
+        snprintf(h->shape, sizeof h->shape, "%.*s", (int)c->columns[6].texts[i].len,
+                 c->columns[6].texts[i].at);
+    }
+    return 0;
+}
+
+static void send_file(char *session, const char *path)
+{
+    struct ingest_answer a;
+    struct err e = {0};
+    char *data;
+    size_t n;
+    struct ingest_request r = fixture_request(NULL, NULL, 0);
+    r.encoding = INGEST_GZIP;
+    if (file_read_all(path, 1u << 30, &data, &n, &e))
+        fail_msg("%s", e.text);
+    fixture_send(&f, &r, data, n, 0, &a);
+    assert_int_equal(a.status, 200);
+    snprintf(session, STORE_ID_MAX, "%s", a.session);
+    free(data);
+}
+
+/* The recorded session of the examples: report, flame data, findings, history, use of the GPU. */
+static void test_final(void **state)
+{
+    static const char *const parts[] = {"system", "scope", "device", "code"};
+    char session[STORE_ID_MAX], path[4096];
+    struct ingest_answer a;
+    struct meta_analysis row;
+    struct region mem;
+    (void)state;
+    start(0);
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path,
+                 "%s/examples/data/train_loop/93a55c5d-90e8-4530-af02-a0335ad05a21/%s.1.log.gz",
+                 getenv("GPUFL_SOURCE_DIR") ? getenv("GPUFL_SOURCE_DIR") : "../..", parts[i]);
+        send_file(session, path);
+    }
+    ingest_complete(f.intake.ingest, "w", session, &a);
+    fixture_drain(&f);
+    assert_true(analysis_wait(analysis, 30000000000));
+    check_report(session);
+    char *flame = document(session, ANALYSIS_FLAME, &mem, &row);
+    assert_non_null(flame);
+    assert_non_null(strchr(flame, ';'));
+    free(flame);
+    region_fini(&mem);
+    struct history h = {0};
+    const struct store_value all[6] = {{.null = true}, {.null = true}, {.null = true},
+                                       {.null = true}, {.null = true}, {.i = 1000}};
+    assert_int_equal(store_duckdb.query(f.store, "w", NULL, QUERY_kernel_history, all,
+                                        &(struct store_visitor){&h, take_history}, NULL),
+                     0);
+    assert_true(h.rows > 0);
+    assert_int_equal(h.calls, fixture_rows(&f, session, "kernel"));
+    assert_true(h.share > 0.999 && h.share < 1.001);
+    assert_non_null(strchr(h.shape, '/'));
+    struct meta_session entry;
+    region_init(&mem, 1 << 20);
+    assert_int_equal(meta_session_get(f.meta, "w", session, &mem, &entry, NULL), 0);
+    assert_true(entry.busy > 0 && entry.busy <= 1);
+    assert_non_null(strstr(entry.gpus, "uuid"));
+    struct meta_usage_sum *days;
+    size_t count;
+    assert_int_equal(
+        meta_usage_days(f.meta, "w", META_BY_GPU, 0, 100000, 100, &mem, &days, &count, NULL), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(days[0].kernels, h.calls);
+    region_fini(&mem);
+}
+
+/* While it runs there is a report that is not final. */
+static void test_live(void **state)
+{
+    struct meta_analysis_head head = {0};
+    struct region mem;
+    size_t n;
+    struct ingest_answer a;
+    bool there = false;
+    (void)state;
+    start(1000000);
+    char *text = fixture_lines("live", 0, 50, true, &n);
+    struct ingest_request r = fixture_request("live", "device", 0);
+    fixture_send(&f, &r, text, n, 0, &a);
+    for (int i = 0; i < 2000 && !there; i++) {
+        region_init(&mem, 1 << 20);
+        there = !meta_analysis_head(f.meta, "w", "live", ANALYSIS_REPORT, &mem, &head, NULL);
+        region_fini(&mem);
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    assert_true(there && !head.final && head.records == 500);
+    ingest_complete(f.intake.ingest, "w", "live", &a);
+    fixture_drain(&f);
+    assert_true(analysis_wait(analysis, 30000000000));
+    check_report("live");
+    free(text);
+}
+
+/* One that ended while nobody analysed is found later. */
+static void test_missing(void **state)
+{
+    size_t n;
+    struct ingest_answer a;
+    struct analysis_stats st;
+    (void)state;
+    char *text = fixture_lines("before", 0, 5, true, &n);
+    struct ingest_request r = fixture_request("before", "device", 0);
+    fixture_send(&f, &r, text, n, 0, &a);
+    ingest_complete(f.intake.ingest, "w", "before", &a);
+    fixture_drain(&f);
+    start(0);
+    for (int i = 0; i < 2000; i++) {
+        analysis_stats(analysis, &st);
+        if (st.final)
+            break;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    assert_int_equal(st.final, 1);
+    check_report("before");
+    free(text);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {T(test_final), T(test_live), T(test_missing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+/* test_columns_report.c - a session that was sent in gives the report that its files give: every
+ * session of the examples and of the tests' data, of both formats, and simulated ones. */
+#include "analyze/discover.h"
+#include "analyze/report.h"
+#include "base/file.h"
+#include "base/lines.h"
+#include "intake_fixture.h"
+#include "server/columns_report.h"
+#include "tmpdir.h"
+#include "wire/encode.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct fixture f;
+
+static int begin(void **state)
+{
+    memset(&f, 0, sizeof f);
+    return tmpdir_open(state);
+}
+
+static int end(void **state)
+{
+    return tmpdir_close(state);
+}
+
+/* ---- sending a folder --------------------------------------------------------------------------- */
+
+/* A part as it lies there, as an uploader sends it; session gets its id. */
+static void send_part(char *session, const struct discover_part *p)
+{
+    struct err e = {0};
+    struct ingest_answer a;
+    char *data;
+    size_t n;
+    struct ingest_request r = fixture_request(*session ? session : NULL, NULL, 0);
+    r.encoding = p->packed ? INGEST_GZIP : INGEST_PLAIN;
+    if (file_read_all(p->path, 1u << 30, &data, &n, &e))
+        fail_msg("%s", e.text);
+    fixture_send(&f, &r, data, n, 60000, &a);
+    if (a.status != 200)
+        fail_msg("%s: %d %s", p->path, a.status, a.text);
+    snprintf(session, STORE_ID_MAX, "%s", a.session);
+    free(data);
+}
+
+static void send_folder(const struct discover_session *s, char *id)
+{
+    struct ingest_answer a;
+    *id = '\0';
+    for (size_t i = 0; i < s->count; i++)
+        send_part(id, &s->parts[i]);
+    ingest_complete(f.intake.ingest, "w", id, &a);
+    assert_int_equal(a.status, 200);
+    fixture_drain(&f);
+}
+
+/* ---- comparing ---------------------------------------------------------------------------------- */
+
+/* What depends on the place is taken out of both. */
+static void take_out_place(json_t *report)
+{
+    static const char *const log[] = {
+        "parts",         "missing_parts",    "unreadable_parts", "broken_off_parts",
+        "foreign_files", "gpuflight_losses", "unfinished_lines", "damaged_lines"};
+    for (size_t i = 0; i < sizeof log / sizeof *log; i++)
+        json_object_del(json_object_get(report, "log"), log[i]);
+    json_object_del(report, "symbols");
+    size_t at;
+    json_t *session;
+    json_array_foreach(json_object_get(report, "sessions"), at, session)
+        json_object_del(session, "dir");
+}
+
+/* The first place where two documents differ, as a path. */
+static bool differ(const json_t *a, const json_t *b, char *path, size_t size)
+{
+    size_t len = strlen(path), at;
+    const char *key;
+    json_t *v;
+    if (json_equal(a, b))
+        return false;
+    if (json_is_object(a) && json_is_object(b)) {
+        json_object_foreach((json_t *)(uintptr_t)a, key, v)
+        {
+            snprintf(path + len, size - len, ".%s", key);
+            if (differ(v, json_object_get(b, key), path, size))
+                return true;
+        }
+        json_object_foreach((json_t *)(uintptr_t)b, key, v) if (!json_object_get(a, key))
+            snprintf(path + len, size - len, ".%s (only from the columns)", key);
+        return true;
+    }
+    if (json_is_array(a) && json_is_array(b) && json_array_size(a) == json_array_size(b)) {
+        json_array_foreach(a, at, v)
+        {
+            snprintf(path + len, size - len, "[%zu]", at);
+            if (differ(v, json_array_get(b, at), path, size))
+                return true;
+        }
+    }
+    char *x = json_dumps(a, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *y = json_dumps(b, JSON_ENCODE_ANY | JSON_COMPACT);
+    len = strlen(path);
+    snprintf(path + len, size - len, ": files %.300s, columns %.300s", x ? x : "?", y ? y : "?");
+    free(x);
+    free(y);
+    return true;
+}
+
+static char *report_of_files(const char *dir, size_t *len)
+{
+    struct gpufl_report_options o;
+    struct report r;
+    struct err e = {0};
+    char *text;
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = GPUFL_REPORT_JSON;
+    if (report_open(&r, dir, &o, &e))
+        fail_msg("%s: %s", dir, e.text);
+    assert_int_equal(columns_report_json(&r, &text, len), 0);
+    report_close(&r);
+    return text;
+}
+
+static char *report_of_columns(const char *session, size_t *len)
+{
+    struct gpufl_report_options o;
+    struct store_session *ss;
+    struct report r;
+    struct err e = {0};
+    char *text;
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = GPUFL_REPORT_JSON;
+    if (store_duckdb.get(f.store, "w", session, false, &ss, &e) ||
+        columns_report(&r, &store_duckdb, ss, "here", &o, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(columns_report_json(&r, &text, len), 0);
+    report_close(&r);
+    store_duckdb.put(ss);
+    return text;
+}
+
+static void compare(const char *dir, const char *session)
+{
+    size_t n, m;
+    char path[2048] = "report";
+    char *files = report_of_files(dir, &n), *columns = report_of_columns(session, &m);
+    json_t *a = json_loadb(files, n, 0, NULL), *b = json_loadb(columns, m, 0, NULL);
+    assert_true(a && b);
+    take_out_place(a);
+    take_out_place(b);
+    if (differ(a, b, path, sizeof path))
+        fail_msg("%s: %s", dir, path);
+    /* The same bytes, so far as the place does not matter. */
+    char *x = json_dumps(a, 0), *y = json_dumps(b, 0);
+    assert_string_equal(x, y);
+    free(x);
+    free(y);
+    json_decref(a);
+    json_decref(b);
+    free(files);
+    free(columns);
+}
+
+/* All sessions under a folder, in a server of their own. */
+static void check_folder(const char *dir)
+{
+    static unsigned servers;
+    char server[32];
+    struct discover d;
+    struct err e = {0};
+    if (discover_open(&d, dir, &e))
+        fail_msg("%s: %s", dir, e.text);
+    snprintf(server, sizeof server, "server-%u", servers++);
+    assert_int_equal(mkdir(tmpdir_path(server), 0700), 0);
+    fixture_up(&f, tmpdir_path(server));
+    for (size_t i = 0; i < d.count; i++) {
+        char id[STORE_ID_MAX];
+        send_folder(&d.sessions[i], id);
+        compare(d.sessions[i].dir, id);
+    }
+    assert_true(d.count > 0);
+    discover_close(&d);
+    fixture_down(&f);
+}
+
+/* ---- tests --------------------------------------------------------------------------------------- */
+
+static const char *source_path(const char *name)
+{
+    static char path[4096];
+    const char *root = getenv("GPUFL_SOURCE_DIR");
+    snprintf(path, sizeof path, "%s/%s", root ? root : "../..", name);
+    return path;
+}
+
+static void test_examples(void **state)
+{
+    (void)state;
+    check_folder(source_path("examples/data"));
+}
+
+static void test_recorded(void **state)
+{
+    (void)state;
+    check_folder(source_path("tests/data/sessions"));
+}
+
+static void test_public_client(void **state)
+{
+    (void)state;
+    check_folder(source_path("tests/data/peer"));
+}
+
+/* Runs the command line; its output is of no matter. */
+static void run(const char *const *argv)
+{
+    char path[4096];
+    const char *bin = getenv("GPUFL_BINARY_DIR");
+    snprintf(path, sizeof path, "%s/bin/gpufl", bin ? bin : "..");
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stdout))
+            _exit(1);
+        execv(path, (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_simulated(void **state)
+{
+    static const char *const sims[][8] = {
+        {"--kernels", "30000", "--scopes", "--rate", "max"},
+        {"--kernels", "30000", "--scopes", "--devices", "3", "--streams", "4", "--seed=5"},
+        {"--kernels", "20000", "--errors", "drop:100,disorder:3,late:7,time:50,unknown:40"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof sims / sizeof *sims; i++) {
+        const char *argv[16] = {"gpufl", "sim", "--output", tmpdir_path("sim")};
+        size_t n = 4;
+        for (size_t k = 0; k < 8 && sims[i][k]; k++)
+            argv[n++] = sims[i][k];
+        run(argv);
+        const char *exported[] = {"gpufl",
+                                  "export",
+                                  "--format",
+                                  "gpuflight",
+                                  "--output",
+                                  tmpdir_path("public"),
+                                  tmpdir_path("sim"),
+                                  NULL};
+        run(exported);
+        check_folder(tmpdir_path("sim"));
+        check_folder(tmpdir_path("public"));
+        tmpdir_close(NULL);
+        tmpdir_open(NULL);
+    }
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        T(test_examples),
+        T(test_recorded),
+        T(test_public_client),
+        T(test_simulated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

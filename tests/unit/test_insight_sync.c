@@ -1,0 +1,291 @@
+/* test_insight_sync.c - waits: which line is told, how severe, and what is no wait. */
+#include "finder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_sync_loop(void **state)
+{
+    (void)state;
+    finder_begin("loop");
+    finder_steps(50, 4, finder_python("/srv/app/train.py", "train_step", 90), true);
+    finder_look();
+    const struct insight *i = finder_find("sync_loop", "train.py:90"),
+                         *line = finder_find("sync_line", "train.py:90");
+    assert_ptr_equal(i, &finder.found.items[0]);
+    assert_int_equal(i->severity, INSIGHT_HIGH);
+    assert_int_equal(line->severity, INSIGHT_HIGH);
+    assert_string_equal(i->title, "In-loop sync × 50 — likely blocking GPU pipelining");
+    assert_string_equal(i->next,
+                        "Move the sync outside the loop or capture the loop body into a CUDA "
+                        "graph (replay amortizes launch overhead).");
+    assert_string_equal(
+        i->text,
+        "60.1 ms of 77.5 ms blocked in 50 synchronizations at train.py:90 in train_step(), "
+        "inside a loop with kernels between: move it out of the loop. The GPU sat idle 19.6 % "
+        "of the run because of it.");
+    assert_int_equal(finder_fact(i, "launches_between_median"), 4);
+    assert_int_equal(finder_fact(i, "calls"), 50);
+    assert_int_equal(i->gives_back, 49 * 310000);
+    finder_only("sync_loop", "sync_line");
+    finder_end();
+}
+
+/* The same program with the wait after the loop. */
+static void test_sync_hoisted(void **state)
+{
+    (void)state;
+    finder_begin("hoisted");
+    finder_steps(50, 4, finder_python("/srv/app/train.py", "main", 95), false);
+    finder_look();
+    const struct insight *i = finder_find("sync_line", "train.py:95");
+    assert_non_null(i);
+    assert_int_equal(finder_fact(i, "calls"), 1);
+    assert_true(i->gives_back < 1000000);
+    finder_only("sync_line", "");
+    finder_end();
+}
+
+/* Two launches between are no loop by the seed's rule, and two calls are none either. */
+static void test_sync_no_loop(void **state)
+{
+    (void)state;
+    finder_begin("two");
+    finder_steps(50, 2, finder_python("/srv/app/train.py", "f", 1), true);
+    finder_look();
+    assert_null(finder_find("sync_loop", ""));
+    finder_end();
+    finder_begin("twice");
+    finder_steps(2, 9, finder_python("/srv/app/train.py", "f", 1), true);
+    finder_look();
+    assert_null(finder_find("sync_loop", ""));
+    finder_end();
+}
+
+/* HIGH above 50 %, MEDIUM above 10 %, else LOW; it always fires where there are stacks. */
+static void test_sync_severity(void **state)
+{
+    static const struct {
+        int64_t busy, rest;
+        enum insight_severity severity;
+    } cases[] = {{600, 300, INSIGHT_HIGH},
+                 {400, 500, INSIGHT_MEDIUM},
+                 {120, 800, INSIGHT_MEDIUM},
+                 {40, 900, INSIGHT_LOW}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        finder_begin("severity");
+        int64_t stack = finder_python("a.py", "f", 5);
+        program_launch(&finder.p, (struct program_kernel){.ns = cases[i].busy * 1000000});
+        program_sync(&finder.p, SYNC_STREAM, stack, 1);
+        program_work(&finder.p, cases[i].rest * 1000000);
+        program_launch(&finder.p, (struct program_kernel){.ns = 1000});
+        finder_look();
+        assert_int_equal(finder_find("sync_line", "a.py:5")->severity, cases[i].severity);
+        finder_end();
+    }
+}
+
+/* A well pipelined loop waits for the step before the last: the GPU never stops. */
+static void test_sync_pipelined(void **state)
+{
+    (void)state;
+    finder_begin("pipelined");
+    int64_t stack = finder_python("a.py", "loop", 5), before = 0;
+    for (int i = 0; i < 60; i++) {
+        int64_t mine = finder.p.gpu;
+        for (int k = 0; k < 4; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 300000});
+        if (before > finder.p.now)
+            program_call(&finder.p, (struct wait_row){.duration = before - finder.p.now,
+                                                      .call = SYNC_EVENT,
+                                                      .stack = stack,
+                                                      .bytes = CELL_NULL});
+        before = mine;
+    }
+    finder_look();
+    const struct insight *i = finder_find("sync_loop", "a.py:5");
+    assert_non_null(i); /* by the seed's rule */
+    assert_int_equal(i->gives_back, 0);
+    assert_non_null(strstr(i->text, "had work meanwhile"));
+    finder_end();
+}
+
+/* Neither a mark nor a wait without a stack is a line. */
+static void test_sync_no_line(void **state)
+{
+    (void)state;
+    finder_begin("mark");
+    finder_steps(20, 4, program_mark(&finder.p, "<driver-internal>"), true);
+    finder_steps(20, 4, 0, true);
+    finder_look();
+    finder_only("", "");
+    finder_end();
+}
+
+/* Calls that are no synchronizations and took 14 us are nothing to look at; 14 ms are, where it is
+ * a call that waits by itself. */
+static void test_other_calls(void **state)
+{
+    const int calls[] = {SYNC_OTHER, SYNC_COPY, SYNC_STREAM, SYNC_FREE};
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        int call = calls[i % 4];
+        finder_begin("other");
+        for (int k = 0; k < 100; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        program_call(&finder.p, (struct wait_row){.duration = i < 4 ? 14000 : 14000000,
+                                                  .call = call,
+                                                  .stack = finder_python("a.py", "end", 9)});
+        finder_look();
+        assert_int_equal(finder_find("sync_line", "a.py:9") != NULL,
+                         call == SYNC_STREAM || (i >= 4 && call != SYNC_OTHER));
+        finder_end();
+    }
+}
+
+/* One asynchronous copy that the scheduler held up is no wait; several, or a long one, are. */
+static void test_slow_calls(void **state)
+{
+    static const struct {
+        int calls;
+        int64_t ns;
+        bool told;
+    } cases[] = {
+        {1, 8000000, false}, {2, 8000000, false}, {3, 8000000, true}, {1, 150000000, true}};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        bool other = i % 2;
+        finder_begin("held up");
+        int64_t stack = finder_python("a.py", "put", 9);
+        for (int k = 0; k < 300; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        for (int k = 0; k < cases[i / 2].calls; k++)
+            program_call(&finder.p, (struct wait_row){.duration = cases[i / 2].ns,
+                                                      .call = other ? SYNC_OTHER : SYNC_COPY,
+                                                      .async = !other,
+                                                      .stack = stack});
+        finder_look();
+        const struct insight *at = finder_find("sync_line", "a.py:9");
+        assert_int_equal(at != NULL, cases[i / 2].told);
+        if (at)
+            assert_int_equal(finder_fact(at, "calls"), cases[i / 2].calls);
+        finder_end();
+    }
+}
+
+/* Beside a synchronization of the same line it counts for nothing. */
+static void test_slow_beside(void **state)
+{
+    (void)state;
+    finder_begin("beside");
+    int64_t stack = finder_python("a.py", "put", 9);
+    program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+    program_call(
+        &finder.p,
+        (struct wait_row){.duration = 8000000, .call = SYNC_COPY, .async = 1, .stack = stack});
+    program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+    program_sync(&finder.p, SYNC_STREAM, stack, 1);
+    finder_look();
+    const struct insight *i = finder_find("sync_line", "a.py:9");
+    assert_int_equal(finder_fact(i, "calls"), 1);
+    assert_true(finder_fact(i, "blocked_ns") < 1000000);
+    assert_non_null(strstr(i->title, "StreamSynchronize × 1 @ a.py:9"));
+    finder_end();
+}
+
+/* A thread of a framework: its line is not what the reader can change. */
+static void test_library(void **state)
+{
+    int64_t frame;
+    (void)state;
+    finder_begin("library");
+    int64_t stack = program_native(&finder.p, 0, "/usr/lib/python3/dist-packages/jaxlib/xla.so",
+                                   0x1000, &frame);
+    program_symbol(&finder.p, frame, 0, "xla::gpu::Executable::Run", NULL, CELL_NULL,
+                   STACKS_FUNCTION_ONLY);
+    struct thread_row thread = {77, program_name(&finder.p, "xla-worker")};
+    make_log_rows(&finder.p.log, RECORD_thread, &thread, 1);
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 4; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 300000, .thread = 77});
+        program_sync(&finder.p, SYNC_STREAM, stack, 77);
+    }
+    finder_look();
+    for (int rule = 0; rule < 2; rule++) {
+        const struct insight *i = finder_find(rule ? "sync_loop" : "sync_line", "");
+        assert_non_null(i);
+        assert_non_null(strstr(i->text, "in a library, at xla.so in xla::gpu::Executable::Run()"));
+        assert_non_null(strstr(i->text, "no frame of the program itself is on its stack. The "
+                                        "longest wait was on thread 77 (xla-worker)."));
+        assert_null(strstr(i->text, "move it out"));
+        assert_null(strstr(i->next, "outside the loop"));
+        assert_non_null(strstr(i->next, "your own code"));
+    }
+    finder_end();
+}
+
+/* The first step loads code and fills buffers at a line that waits for nothing. */
+static void test_first_step(void **state)
+{
+    (void)state;
+    finder_begin("first step");
+    int64_t stack = finder_python("a.py", "forward", 13);
+    for (int i = 0; i < 4; i++) {
+        for (int k = 0; k < 16; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 100000});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 8000, .call = SYNC_FILL, .stack = stack});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 5000000, .call = SYNC_CODE, .stack = stack});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 200000, .call = SYNC_ALLOC, .stack = stack});
+    }
+    for (int k = 0; k < 200; k++)
+        program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+    program_sync(&finder.p, SYNC_STREAM, stack, 1);
+    finder_look();
+    assert_null(finder_find("sync_loop", ""));
+    const struct insight *i = finder_find("sync_line", "a.py:13");
+    assert_int_equal(finder_fact(i, "calls"), 5);
+    assert_true(finder_fact(i, "blocked_ns") < 90000000); /* of the synchronization */
+    assert_non_null(strstr(i->title, "StreamSynchronize × 1 @ a.py:13"));
+    assert_non_null(strstr(i->text, "1 synchronization and 4 other calls"));
+    finder_end();
+}
+
+static void test_copy_loop(void **state)
+{
+    (void)state;
+    finder_begin("copies");
+    int64_t stack = finder_python("a.py", "item", 8);
+    for (int i = 0; i < 40; i++) {
+        for (int k = 0; k < 5; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 100000});
+        program_call(&finder.p, (struct wait_row){.duration = finder.p.gpu - finder.p.now + 5000,
+                                                  .call = SYNC_COPY,
+                                                  .stack = stack,
+                                                  .bytes = 4});
+    }
+    finder_look();
+    assert_non_null(finder_find("sync_loop", "a.py:8"));
+    finder_only("sync_loop", "sync_line"); /* not told again as small copies */
+    finder_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sync_loop),      cmocka_unit_test(test_sync_hoisted),
+        cmocka_unit_test(test_sync_no_loop),   cmocka_unit_test(test_sync_severity),
+        cmocka_unit_test(test_sync_pipelined), cmocka_unit_test(test_sync_no_line),
+        cmocka_unit_test(test_other_calls),    cmocka_unit_test(test_first_step),
+        cmocka_unit_test(test_slow_calls),     cmocka_unit_test(test_slow_beside),
+        cmocka_unit_test(test_library),        cmocka_unit_test(test_copy_loop)};
+    return cmocka_run_group_tests(tests, finder_open, finder_close);
+}

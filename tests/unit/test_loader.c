@@ -1,0 +1,462 @@
+/* test_loader.c - what was acknowledged is in the columns exactly once: over kills at any moment,
+ * failures of a session's store, and ends of every kind. */
+#include "base/file.h"
+#include "intake_fixture.h"
+#include "tmpdir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct fixture f;
+
+static int begin(void **state)
+{
+    memset(&f, 0, sizeof f);
+    return tmpdir_open(state);
+}
+
+static int end(void **state)
+{
+    return tmpdir_close(state);
+}
+
+/* ---- kills ------------------------------------------------------------------------------------- */
+
+enum { SESSIONS = 3, BATCHES = 60 };
+
+/* How far a session is, as its sender knows. */
+struct progress {
+    int64_t offset, rows;
+};
+
+static uint64_t seed;
+
+static uint64_t draw(uint64_t below)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed % below;
+}
+
+static void name_of(int i, char *out, size_t size)
+{
+    snprintf(out, size, "killed-%d", i);
+}
+
+/* Rows in the text of a session before an offset: it is the same however it was cut. */
+static int64_t rows_before(const char *session, int64_t offset)
+{
+    size_t len;
+    int64_t lines = 0;
+    char *all = fixture_lines(session, 0, 80000, true, &len);
+    if (offset > (int64_t)len)
+        _exit(5);
+    for (int64_t i = 0; i < offset; i++)
+        lines += all[i] == '\n';
+    free(all);
+    return lines ? 10 * (lines - 1) : 0;
+}
+
+/* Sends until it is killed; says each acknowledgement, in one write. */
+static void child(const struct progress *from, int said)
+{
+    struct progress at[SESSIONS];
+    struct fixture c = {0};
+    memcpy(at, from, sizeof at);
+    c.config.commit_ns = 15000000;
+    c.config.commit_rows = 3000;
+    c.config.threads = 2;
+    c.config.idle_ns = 50000000;
+    fixture_up(&c, tmpdir);
+    for (unsigned n = 0;; n++) {
+        int i = (int)draw(SESSIONS);
+        char session[32];
+        size_t len;
+        struct ingest_answer a;
+        name_of(i, session, sizeof session);
+        int batches = 1 + (int)draw(BATCHES);
+        char *text = fixture_lines(session, at[i].rows, batches, at[i].offset == 0, &len);
+        struct ingest_request r = fixture_request(session, "device", at[i].offset);
+        fixture_send(&c, &r, text, len, 1 + draw(40000), &a);
+        free(text);
+        if (a.status != 200 && a.status != 409)
+            _exit(3);
+        /* More may have been accepted than had been said when the sender before was killed. */
+        bool more = a.offset != at[i].offset + (int64_t)len;
+        at[i].rows = more ? rows_before(session, a.offset) : at[i].rows + 10 * batches;
+        at[i].offset = a.offset;
+        const struct {
+            int i;
+            struct progress p;
+        } say = {i, at[i]};
+        if (write(said, &say, sizeof say) != sizeof say)
+            _exit(4);
+        if (n % 16 == 7) { /* beside the writer, as retention or an end would */
+            struct store_session *ss;
+            if (!store_duckdb.get(c.store, "w", session, false, &ss, NULL)) {
+                store_duckdb.settle(ss, NULL);
+                store_duckdb.put(ss);
+            }
+        }
+    }
+}
+
+/* Starts a sender, and kills it after so many ns: of its begin, or of its first acknowledgement. */
+static void run_and_kill(struct progress *at, bool early, int64_t ns)
+{
+    int said[2];
+    struct {
+        int i;
+        struct progress p;
+    } one;
+    assert_int_equal(pipe(said), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(said[0]);
+        child(at, said[1]);
+    }
+    close(said[1]);
+    if (!early && read(said[0], &one, sizeof one) == sizeof one)
+        at[one.i] = one.p;
+    struct timespec wait = {ns / 1000000000, ns % 1000000000}, left;
+    while (nanosleep(&wait, &left) && errno == EINTR)
+        wait = left;
+    kill(pid, SIGKILL);
+    while (read(said[0], &one, sizeof one) == sizeof one)
+        at[one.i] = one.p;
+    close(said[0]);
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFSIGNALED(status)); /* it did not end by itself */
+}
+
+static void test_killed(void **state)
+{
+    struct progress at[SESSIONS] = {{0, 0}};
+    const char *fixed = getenv("GPUFL_TEST_SEED");
+    (void)state;
+    seed = fixed ? strtoull(fixed, NULL, 0) : 0x9e3779b97f4a7c15;
+    for (int round = 0; round < 12; round++)
+        run_and_kill(at, round % 3 == 0, (int64_t)draw(round % 3 ? 500000000 : 150000000));
+    fixture_up(&f, tmpdir);
+    fixture_drain(&f);
+    int64_t all = 0;
+    for (int i = 0; i < SESSIONS; i++) {
+        char session[32];
+        name_of(i, session, sizeof session);
+        if (!at[i].offset)
+            continue;
+        struct fixture_kernels k = fixture_kernels(&f, session);
+        assert_true(k.count >= at[i].rows); /* all that was acknowledged … */
+        assert_int_equal(k.correlation, k.count * (k.count - 1) / 2); /* … each row once */
+        all += k.count;
+    }
+    assert_true(all > 0);
+    struct journal_stats st;
+    journal_stats(f.intake.journal, &st);
+    assert_int_equal(st.unreleased, 0);
+    assert_int_equal(st.damaged, 0);
+    fixture_down(&f);
+}
+
+/* ---- the pyramid and counts go with the rows ------------------------------------------------------ */
+
+static int sum_lanes(void *arg, const struct store_chunk *c)
+{
+    int64_t *sum = arg;
+    for (size_t i = 0; i < c->rows; i++)
+        *sum += c->columns[1].ints[i];
+    return 0;
+}
+
+static void test_pyramid(void **state)
+{
+    size_t n;
+    struct ingest_answer a;
+    struct store_session *ss;
+    int64_t events = 0;
+    (void)state;
+    f.config.commit_rows = 700;
+    fixture_up(&f, tmpdir);
+    char *text = fixture_lines("s", 0, 500, true, &n);
+    struct ingest_request r = fixture_request("s", "device", 0);
+    fixture_send(&f, &r, text, n, 0, &a);
+    fixture_drain(&f);
+    assert_int_equal(store_duckdb.get(f.store, "w", "s", false, &ss, NULL), 0);
+    assert_int_equal(store_duckdb.query(f.store, "w", ss, QUERY_lanes, NULL,
+                                        &(struct store_visitor){&events, sum_lanes}, NULL),
+                     0);
+    assert_int_equal(events, 5000);
+    store_duckdb.put(ss);
+    free(text);
+    fixture_down(&f);
+}
+
+/* ---- registering, ending ------------------------------------------------------------------------- */
+
+static struct meta_session entry(const char *session, struct region *mem)
+{
+    struct meta_session row = {.state = "none"};
+    region_init(mem, 1 << 20);
+    meta_session_get(f.meta, "w", session, mem, &row, NULL);
+    return row;
+}
+
+/* Waits for a session's state, as a reader of the registry sees it. */
+static bool reaches(const char *session, const char *want)
+{
+    for (int i = 0; i < 2000; i++) {
+        struct region mem;
+        bool there = strcmp(entry(session, &mem).state, want) == 0;
+        region_fini(&mem);
+        if (there)
+            return true;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    return false;
+}
+
+static void send_rows(const char *session, int64_t first, int batches, int64_t *offset)
+{
+    size_t n;
+    struct ingest_answer a;
+    char *text = fixture_lines(session, first, batches, first == 0, &n);
+    struct ingest_request r = fixture_request(session, "device", *offset);
+    fixture_send(&f, &r, text, n, 0, &a);
+    assert_int_equal(a.status, 200);
+    *offset = a.offset;
+    free(text);
+}
+
+static void test_registered(void **state)
+{
+    struct region mem;
+    struct ingest_answer a;
+    int64_t offset = 0;
+    (void)state;
+    fixture_up(&f, tmpdir);
+    send_rows("s", 0, 10, &offset);
+    fixture_drain(&f);
+    struct meta_session row = entry("s", &mem);
+    assert_string_equal(row.app, "app");
+    assert_string_equal(row.host, "host");
+    assert_string_equal(row.state, "live");
+    assert_string_equal(row.format, "gpufl");
+    assert_int_equal(row.pid, 77);
+    assert_int_equal(row.started, 1770000000000000000);
+    assert_true(row.simulated);
+    region_fini(&mem);
+    ingest_complete(f.intake.ingest, "w", "s", &a);
+    assert_int_equal(a.status, 200);
+    fixture_drain(&f);
+    assert_true(reaches("s", "ended"));
+    row = entry("s", &mem);
+    assert_int_equal(row.kernels, 100);
+    assert_int_equal(row.records, 100);
+    assert_true(row.bytes > 0);
+    region_fini(&mem);
+    ingest_complete(f.intake.ingest, "w", "never-seen", &a); /* makes nothing */
+    assert_int_equal(a.status, 200);
+    fixture_drain(&f);
+    assert_int_equal(fixture_rows(&f, "never-seen", "kernel"), -1);
+    fixture_down(&f);
+}
+
+/* An `end` row and then quiet; silence; and what comes late is still taken, over restarts. */
+static void test_ends(void **state)
+{
+    static const char done[] = "{\"type\":\"end\",\"rows\":1,\"time\":99000}\n";
+    int64_t offset = 0, other = 0;
+    struct ingest_answer a;
+    struct region mem;
+    (void)state;
+    f.config.quiet_ns = 100000000;
+    f.config.silence_ns = 400000000;
+    f.config.idle_ns = 50000000;
+    fixture_up(&f, tmpdir);
+    send_rows("ending", 0, 5, &offset);
+    struct ingest_request r = fixture_request("ending", "system", 0);
+    fixture_send(&f, &r, done, sizeof done - 1, 0, &a);
+    assert_int_equal(a.status, 200);
+    send_rows("silent", 0, 5, &other);
+    assert_true(reaches("ending", "ended"));
+    struct meta_session row = entry("ending", &mem);
+    assert_int_equal(row.ended, 1770000000000000000 + 98000);
+    region_fini(&mem);
+    assert_true(reaches("silent", "aborted"));
+    fixture_down(&f);
+    fixture_up(&f, tmpdir);
+    send_rows("ending", 50, 5, &offset);
+    send_rows("silent", 50, 5, &other);
+    fixture_drain(&f);
+    assert_int_equal(fixture_kernels(&f, "ending").correlation, 100 * 99 / 2);
+    assert_int_equal(fixture_kernels(&f, "silent").correlation, 100 * 99 / 2);
+    assert_true(reaches("ending", "ended"));
+    assert_true(reaches("silent", "aborted"));
+    row = entry("ending", &mem);
+    assert_int_equal(row.kernels, 100);
+    region_fini(&mem);
+    fixture_down(&f);
+}
+
+/* ---- a session that cannot be loaded ------------------------------------------------------------- */
+
+/* A file in place of a session's columns. */
+static void write_file(const char *path, const char *text)
+{
+    assert_int_equal(file_mkdirs(tmpdir_path("columns/w"), 0700, NULL), 0);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
+    close(fd);
+}
+
+/* Its file is no database: tried again, and loaded once it is well. The others are not held up. */
+static void test_retry(void **state)
+{
+    int64_t offset = 0, other = 0;
+    (void)state;
+    f.config.idle_ns = 20000000;
+    fixture_up(&f, tmpdir);
+    send_rows("well", 0, 1, &other);
+    fixture_drain(&f);
+    const char *path = tmpdir_path("columns/w/sick.duckdb");
+    write_file(path, "this is no database");
+    size_t n;
+    struct ingest_answer a;
+    char *text = fixture_lines("sick", 0, 10, true, &n);
+    struct ingest_request r = fixture_request("sick", "device", 0);
+    fixture_send(&f, &r, text, n, 0, &a);
+    assert_int_equal(a.status, 503); /* nothing is accepted for what cannot be opened */
+    assert_true(a.retry_after > 0);
+    unlink(path);
+    fixture_send(&f, &r, text, n, 0, &a);
+    assert_int_equal(a.status, 200);
+    send_rows("well", 10, 1, &other);
+    fixture_drain(&f);
+    assert_int_equal(fixture_kernels(&f, "sick").correlation, 100 * 99 / 2);
+    assert_int_equal(fixture_kernels(&f, "well").count, 20);
+    free(text);
+    (void)offset;
+    fixture_down(&f);
+}
+
+/* A process that accepts 100 rows, commits none of them, and is gone: this program once more, since
+ * one that has DuckDB's threads is not forked. */
+static void accept_and_crash(const char *session)
+{
+    char *argv[] = {"test", "accept", tmpdir, (char *)(uintptr_t)session, NULL};
+    pid_t pid;
+    int status;
+    fflush(NULL);
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static _Noreturn void accept_main(const char *dir, const char *session)
+{
+    int64_t offset = 0;
+    snprintf(tmpdir, sizeof tmpdir, "%s", dir);
+    f.config.commit_ns = 3600000000000;
+    fixture_up(&f, tmpdir);
+    send_rows(session, 0, 10, &offset);
+    _exit(0);
+}
+
+static struct loader_stats wait_for(bool (*done)(const struct loader_stats *))
+{
+    struct loader_stats st;
+    for (int i = 0; i < 4000; i++) {
+        loader_stats(f.intake.loader, &st);
+        if (done(&st))
+            return st;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    fail_msg("it did not come to that in 20 s");
+    return st;
+}
+
+static bool has_retried(const struct loader_stats *st)
+{
+    return st->retries >= 3;
+}
+
+static bool has_set_aside(const struct loader_stats *st)
+{
+    return st->set_aside > 0;
+}
+
+static bool has_loaded(const struct loader_stats *st)
+{
+    return st->kernels >= 100;
+}
+
+/* Accepted, and then the file breaks: loaded when it is well again; another session is not held
+ * up meanwhile. */
+static void test_breaks_later(void **state)
+{
+    int64_t other = 0;
+    (void)state;
+    accept_and_crash("sick");
+    const char *path = tmpdir_path("columns/w/sick.duckdb");
+    unlink(path);
+    unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
+    write_file(path, "this is no database");
+    f.config.retry_ns = 30000000;
+    fixture_up(&f, tmpdir);
+    send_rows("well", 0, 1, &other);
+    wait_for(has_retried);
+    assert_true(loader_drain(f.intake.loader, 20000000000));
+    assert_int_equal(fixture_kernels(&f, "well").count, 10);
+    unlink(path);
+    wait_for(has_loaded);
+    fixture_drain(&f);
+    assert_int_equal(fixture_kernels(&f, "sick").correlation, 100 * 99 / 2);
+    fixture_down(&f);
+}
+
+/* It stays broken: its frames are set aside, and the journal is free of them. */
+static void test_set_aside(void **state)
+{
+    struct journal_stats st;
+    (void)state;
+    accept_and_crash("sick");
+    const char *path = tmpdir_path("columns/w/sick.duckdb");
+    unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
+    write_file(path, "this is no database");
+    f.config.retry_ns = 2000000;
+    fixture_up(&f, tmpdir);
+    wait_for(has_set_aside);
+    journal_stats(f.intake.journal, &st);
+    assert_int_equal(st.unreleased, 0);
+    assert_true(file_size(tmpdir_path("aside/w/sick.frames")) > 200);
+    fixture_down(&f);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "accept") == 0)
+        accept_main(argv[2], argv[3]);
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        T(test_killed), T(test_pyramid),      T(test_registered), T(test_ends),
+        T(test_retry),  T(test_breaks_later), T(test_set_aside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* Answers of servers, also of those that mean no good. */
+#include "agent/remote.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct remote_answer read_text(const char *json)
+{
+    struct remote_answer a = {0};
+    remote_read_answer(json, strlen(json), &a);
+    return a;
+}
+
+static void test_an_answer(void **state)
+{
+    (void)state;
+    struct remote_answer a = read_text(
+        "{\"accepted\":12,\"rejected\":2,\"errors\":[{\"line\":3,\"type\":\"kernel\",\"reason\":"
+        "\"no JSON\"},{\"reason\":\"x\",\"more\":[1,{}],\"line\":9}],\"session\":\"s\",\"offset\":"
+        "4096,\"repeated\":true,\"window_acknowledged\":false}");
+    assert_int_equal(a.accepted, 12);
+    assert_int_equal(a.rejected, 2);
+    assert_int_equal(a.error_count, 2);
+    assert_int_equal(a.errors[0].line, 3);
+    assert_string_equal(a.errors[0].type, "kernel");
+    assert_string_equal(a.errors[0].reason, "no JSON");
+    assert_int_equal(a.errors[1].line, 9);
+    assert_int_equal(a.offset, 4096);
+    assert_true(a.repeated);
+    assert_false(a.acknowledged);
+}
+
+static void test_a_problem(void **state)
+{
+    (void)state;
+    struct remote_answer a =
+        read_text("{\"type\":\"about:blank\",\"title\":\"Conflict\",\"status\":"
+                  "409,\"detail\":\"a gap\\u001b[2J\",\"expected_offset\":0}");
+    assert_string_equal(a.detail, "a gap [2J"); /* nothing that a terminal acts on */
+    assert_int_equal(a.offset, 0);
+}
+
+static void test_what_is_no_answer(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"",
+                                        "<html>",
+                                        "[]",
+                                        "{",
+                                        "{\"accepted\":",
+                                        "{\"errors\":[{\"line\":",
+                                        "{\"errors\":[[[[[[",
+                                        "{\"offset\":\"7\",\"accepted\":-4,\"detail\":7}",
+                                        "null"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct remote_answer a = read_text(texts[i]);
+        assert_int_equal(a.offset, -1);
+        assert_int_equal(a.accepted, 0);
+        assert_string_equal(a.detail, "");
+    }
+}
+
+static void test_more_errors_than_are_wanted(void **state)
+{
+    (void)state;
+    static char text[1 << 16] = "{\"errors\":[";
+    size_t n = strlen(text);
+    for (int i = 0; i < 1000; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s{\"line\":%d}", i ? "," : "", i);
+    strcpy(text + n, "],\"offset\":5}");
+    struct remote_answer a = read_text(text);
+    assert_int_equal(a.error_count, REMOTE_ERRORS);
+    assert_int_equal(a.errors[REMOTE_ERRORS - 1].line, REMOTE_ERRORS - 1);
+    assert_int_equal(a.offset, 5);
+}
+
+static void test_positions(void **state)
+{
+    (void)state;
+    const char *json = "{\"session\":\"s\",\"channels\":[{\"channel\":\"device\",\"offset\":70},"
+                       "{\"offset\":8,\"channel\":\"a name that is much too long for one\"}]}";
+    struct remote_positions p;
+    remote_read_positions(json, strlen(json), &p);
+    assert_int_equal(p.count, 2);
+    assert_string_equal(p.items[0].channel, "device");
+    assert_int_equal(p.items[0].offset, 70);
+    remote_read_positions("{\"channels\":7}", 14, &p);
+    assert_int_equal(p.count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_answer),
+        cmocka_unit_test(test_a_problem),
+        cmocka_unit_test(test_what_is_no_answer),
+        cmocka_unit_test(test_more_errors_than_are_wanted),
+        cmocka_unit_test(test_positions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

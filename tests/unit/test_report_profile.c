@@ -1,0 +1,156 @@
+/* test_report_profile.c - the report's tables of samples, counted instructions and counters, and
+ * SASS beside source for one kernel. */
+#include "profile_log.h"
+#include "tmpdir.h"
+
+#include <gpufl/analysis.h>
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *report(const char *kernel, enum gpufl_report_format format, int want)
+{
+    struct gpufl_report_options o;
+    char *text = NULL, error[512] = "", path[128];
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = format;
+    o.kernel = kernel;
+    o.width = 120;
+    snprintf(path, sizeof path, "%s/profile", tmpdir);
+    assert_int_equal(gpufl_report(path, &o, out, error, sizeof error), want);
+    assert_int_equal(want == 0, *error == '\0');
+    fclose(out);
+    return text;
+}
+
+static void put_source(struct program *p, const char *path, const char *text)
+{
+    struct source_row s = {.path = program_name(p, path),
+                           .hash = 1,
+                           .size = (int64_t)strlen(text),
+                           .mtime = CELL_NULL,
+                           .text = program_name(p, text)};
+    make_log_rows(&p->log, RECORD_source, &s, 1);
+}
+
+static void put_counter(struct program *p, const char *metric, int64_t value)
+{
+    struct counter_row c = {.start = p->now,
+                            .source = 1,
+                            .device = 1,
+                            .metric = program_name(p, metric),
+                            .value = value,
+                            .exponent = -1,
+                            .scope = CELL_NULL,
+                            .correlation = CELL_NULL};
+    make_log_rows(&p->log, RECORD_counter, &c, 1);
+}
+
+/* gather stalls on memory; axpy\x1b has nothing but a name that must not reach a terminal. */
+static int write_session(void **state)
+{
+    struct program p;
+    if (tmpdir_open(state))
+        return -1;
+    program_init(&p, "profile");
+    int64_t k = profile_kernel_of(&p, "gather", 80);
+    profile_kernel_of(&p, "axpy\033[31m", 10);
+    profile_sample(&p, k, 2, "long_scoreboard", 0, 3000);
+    profile_sample(&p, k, 2, "wait", 0, 500);
+    profile_sample(&p, k, 3, "selected", 1, 500);
+    profile_metric(&p, k, 2, "smsp__sass_inst_executed", 5000, 0);
+    profile_metric(&p, k, 2, "smsp__sass_thread_inst_executed", 80000, 0);
+    profile_metric(&p, k, 2, "smsp__sass_inst_executed_op_ldgsts", 7, 0);
+    put_source(&p, "/src/gather.cu", "1\n2\n3\n4\n5\n6\n7\n8\n9\nten\neleven\n  x = in[i];\n13");
+    put_counter(&p, "sm__warps_active.avg", 125);
+    put_counter(&p, "sm__warps_active.avg", 375);
+    program_end(&p);
+    make_log_write(&p.log, tmpdir, "device.log");
+    program_fini(&p);
+    return 0;
+}
+
+static void has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no '%s' in:\n%s", part, text);
+}
+
+static void test_tables(void **state)
+{
+    char *text = report(NULL, GPUFL_REPORT_TEXT, 0);
+    (void)state;
+    has(text, "Samples by kernel\n"
+              "    share  samples  issued  stalled                              kernel\n"
+              "  100.0 %    4,000  12.5 %  long_scoreboard 75.0 %, wait 12.5 %  gather\n");
+    has(text, "Counted instructions by kernel\n"
+              "  executed  threads  needed  conflicts  kernel\n"
+              "     5,000   50.0 %       -          -  gather\n");
+    has(text, "sm__warps_active.avg  (outside scopes)       2    25   12.5  37.5\n");
+    has(text, "Stalled: long_scoreboard 85.7 %");
+    free(text);
+}
+
+static void test_kernel(void **state)
+{
+    char *text = report("gath", GPUFL_REPORT_TEXT, 0);
+    (void)state;
+    has(text, "gather\n");
+    has(text, "4,000 samples (100.0 % of all).");
+    has(text, "3,500  87.5 %  long_scoreboard     5,000   50.0 %  > gather.cu:12    x = in[i];\n");
+    has(text, "3,500  87.5 %  long_scoreboard     5,000   50.0 %    00020  NOP ;\n");
+    has(text, "-        -  > gather.cu:14\n"); /* the source has no such line */
+    assert_null(strstr(text, "needed"));       /* nothing to say there */
+    assert_null(strstr(text, "Session"));
+    free(text);
+    text = report("axpy", GPUFL_REPORT_TEXT, 0);
+    assert_null(strchr(text, '\033'));
+    has(text, "00070  NOP ;");
+    free(text);
+    free(report("no such kernel", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
+}
+
+static void test_json(void **state)
+{
+    json_error_t error;
+    char *text = report("gather", GPUFL_REPORT_JSON, 0);
+    json_t *root = json_loads(text, 0, &error), *samples, *code, *first, *insight;
+    (void)state;
+    assert_non_null(root);
+    samples = json_object_get(root, "samples");
+    assert_int_equal(json_integer_value(json_object_get(samples, "samples")), 4000);
+    assert_int_equal(json_integer_value(json_object_get(samples, "not_issued")), 3500);
+    assert_int_equal(json_array_size(json_object_get(samples, "kernels")), 3);
+    code = json_array_get(json_object_get(root, "code"), 0);
+    first = json_array_get(json_object_get(code, "instructions"), 2);
+    assert_int_equal(json_integer_value(json_object_get(first, "offset")), 32);
+    assert_int_equal(json_integer_value(json_object_get(first, "line")), 12);
+    assert_int_equal(json_integer_value(json_object_get(first, "samples")), 3500);
+    assert_string_equal(json_string_value(json_object_get(first, "top_reason")), "long_scoreboard");
+    assert_true(json_is_null(json_object_get(first, "smsp__sass_sectors_mem_global")));
+    insight = json_array_get(json_object_get(root, "insights"), 0);
+    assert_string_equal(json_string_value(json_object_get(insight, "place")), "gather.cu:12");
+    assert_int_equal(json_array_size(json_object_get(root, "counters")), 1);
+    json_decref(root);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_json),
+    };
+    return cmocka_run_group_tests_name("report_profile", tests, write_session, tmpdir_close);
+}
