@@ -2,17 +2,18 @@
 tracers slow down most. A small transformer in half precision with an optimizer
 that is deliberately not fused.
 
-    python3 pytorch_step.py bare     --steps 200
-    python3 pytorch_step.py profiler --steps 200      torch.profiler, CUDA activity
+    python3 pytorch_step.py bare --steps 200
+    python3 pytorch_step.py beside --library libgpufl.so --rounds 20
     gpufl trace -- python3 pytorch_step.py floor --rounds 40 --steps 10
     python3 pytorch_step.py states --library libgpufl.so --states bare,Sync
 
-`floor` alternates, inside one process, rounds under the traced state with rounds
-in which libgpufl does the least a tracer can (gpufl_bench_floor). `states`
-alternates sessions of engines inside one process, each begun before its round
-and ended after it: bare, Monitor, Sync, Trace, Trace+launch (stacks at launches);
-its step ends by reading the loss, so that there is a wait to name. Prints one JSON
-object: ms per step of every round.
+`beside` takes turns, inside one process, between a Trace session, torch.profiler with
+CUDA activity, and neither; `before` are rounds before either was ever there. `floor` alternates,
+inside one process, rounds under the traced state with rounds in which libgpufl does
+the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engines inside one process, each
+begun before its round and ended after it: bare, Monitor, Sync, Trace, Trace+launch
+(stacks at launches); its step ends by reading the loss, so that there is a wait to name.
+Prints one JSON object: ms per step of every round.
 """
 import argparse
 import ctypes
@@ -108,6 +109,61 @@ class Session:
             self.library.gpufl_shutdown()
 
 
+class TorchProfiler:
+    """torch.profiler with CUDA activity only. Kineto would keep CUPTI's only subscription; told by TEARDOWN_CUPTI,
+    a thread of its own gives it up and finalizes CUPTI in some CUDA call after the end: leaving waits for that.
+    `kernels` says afterwards how many it recorded."""
+
+    def __init__(self, step):
+        os.environ["TEARDOWN_CUPTI"] = "1"
+        self.step = step
+
+    def __enter__(self):
+        self.profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
+        self.profile.__enter__()
+        return self
+
+    def __exit__(self, *_):
+        self.profile.__exit__(None, None, None)
+        # Kineto's own list: events() would build Python objects of all, which takes seconds.
+        events = self.profile.profiler.kineto_results.events()
+        self.kernels = sum(e.device_type() == torch.autograd.DeviceType.CUDA and not e.name().startswith("Mem")
+                           for e in events)
+        for _ in range(100):
+            timed(self.step, 1)
+            if cupti_is_free():
+                return
+        raise SystemExit("torch.profiler did not give CUPTI back")
+
+
+def cupti_is_free() -> bool:
+    """Tried: subscribed, and unsubscribed at once."""
+    with open("/proc/self/maps") as maps:
+        loaded = next(line.split()[-1] for line in maps if "libcupti.so" in line)
+    cupti, subscriber = ctypes.CDLL(loaded), ctypes.c_void_p()
+    callback = ctypes.CFUNCTYPE(None)(lambda: None)  # never called: nothing is enabled
+    if cupti.cuptiSubscribe(ctypes.byref(subscriber), callback, None) != 0:
+        return False
+    return cupti.cuptiUnsubscribe(subscriber) == 0
+
+
+def beside(step, args):
+    """Bare rounds always follow torch.profiler, whose end finalizes CUPTI: kernel records once enabled cost a little
+    until then. Of the two tools each is first in every other cycle."""
+    library = ctypes.CDLL(args.library)
+    cycles = (("Trace", "profiler", "bare"), ("profiler", "bare", "Trace"))
+    result = {"before": [timed(step, args.steps) for _ in range(args.rounds)],
+              "bare": [], "Trace": [], "profiler": [], "kernels": []}
+    for number in range(args.rounds):
+        for state in cycles[number % 2]:
+            with TorchProfiler(step) if state == "profiler" else Session(library, state) as tool:
+                timed(step, 2)
+                result[state].append(timed(step, args.steps))
+            if state == "profiler":
+                result["kernels"].append(tool.kernels)
+    return result
+
+
 def alternate(step, args):
     library = ctypes.CDLL(args.library)
     states = args.states.split(",")
@@ -122,10 +178,10 @@ def alternate(step, args):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode", choices=["bare", "profiler", "floor", "states", "count"])
+    parser.add_argument("mode", choices=["bare", "beside", "floor", "states", "count"])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=10, help="steps of a round")
-    parser.add_argument("--library", help="libgpufl.so, for states")
+    parser.add_argument("--library", help="libgpufl.so, for states and beside")
     parser.add_argument("--states", default="bare,Sync")
     args = parser.parse_args()
     step = make_step()
@@ -137,9 +193,8 @@ def main():
         result["bare"] = [timed(step, args.steps) for _ in range(args.rounds)]
     elif args.mode == "states":
         result.update(alternate(step, args))
-    elif args.mode == "profiler":
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
-            result["profiler"] = [timed(step, args.steps) for _ in range(args.rounds)]
+    elif args.mode == "beside":
+        result.update(beside(step, args))
     else:
         library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
         result["floor"], result["trace"] = [], []

@@ -1,0 +1,169 @@
+/* bench_meta.c - the small tables by themselves: sessions in, lists and searches out, in SQLite and
+ * in a PostgreSQL of its own where that is installed.
+ *
+ *   bench_meta [SESSIONS]      10 000
+ *
+ * Prints a line a measurement: median, 99th percentile and greatest of 200 calls, and the processor
+ * time of one. Everything is durable, as it is in a server, but that this PostgreSQL leaves syncing
+ * to the system; the sessions have two GPUs and three labels each. */
+#include "base/alloc.h"
+#include "store/meta.h"
+
+#if GPUFL_POSTGRES
+#include "tests/store/postgres_server.h"
+#endif
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROUNDS = 200 };
+
+static int sessions = 10000;
+static struct meta *m;
+static struct region mem;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Of this process: of SQLite all, of PostgreSQL our side only. */
+static double processor(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void must(int rc, const struct err *e)
+{
+    if (rc == 0)
+        return;
+    fprintf(stderr, "bench_meta: %s\n", e->text);
+    exit(1);
+}
+
+static void session_put(int i)
+{
+    char id[64], host[32], app[32], run[32], uuid[2][64];
+    struct err e = {0};
+    snprintf(id, sizeof id, "%08x-0000-4000-8000-%012x", i * 2654435761u, i);
+    snprintf(host, sizeof host, "node-%03d", i % 200);
+    snprintf(app, sizeof app, "train-%d.py", i % 37);
+    snprintf(run, sizeof run, "%d", i);
+    for (int g = 0; g < 2; g++)
+        snprintf(uuid[g], sizeof uuid[g], "GPU-%08x-1111-2222-3333-%012x", i % 200 * 8 + g, g);
+    const struct meta_pair gpus[] = {{uuid[0], "NVIDIA H200"}, {uuid[1], "NVIDIA H200"}};
+    const struct meta_pair labels[] = {
+        {"run", run}, {"branch", i % 2 ? "main" : "next"}, {"team", "vision"}};
+    const struct meta_session s = {.id = id,
+                                   .app = app,
+                                   .host = host,
+                                   .pid = i,
+                                   .account = "ada",
+                                   .engine = "Trace",
+                                   .format = "gpufl",
+                                   .client = "0.1.0",
+                                   .started = 1700000000000000000 + i * 60000000000LL,
+                                   .received = 1700000000000000000 + i * 60000000000LL,
+                                   .created = 1};
+    must(meta_session_put(m, "w", &s, gpus, 2, labels, 3, &e), &e);
+    must(meta_session_grow(m, "w", id, i * 37 % 5000, i * 11 % 4000, i, i % 100 / 100.0, s.started,
+                           &e),
+         &e);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void measure(const char *what, const struct meta_session_query *q, bool count)
+{
+    double took[ROUNDS], cpu = processor();
+    size_t n = 0;
+    int64_t total = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct meta_page page = {.limit = 100};
+        struct meta_session *rows = NULL;
+        struct err e = {0};
+        double begin = now();
+        region_clear(&mem);
+        if (count)
+            must(meta_session_count(m, "w", q, &total, &e), &e);
+        else
+            must(meta_session_list(m, "w", q, &page, &mem, &rows, &n, &e), &e);
+        took[i] = (now() - begin) * 1000;
+    }
+    cpu = (processor() - cpu) * 1000 / ROUNDS;
+    qsort(took, ROUNDS, sizeof took[0], compare);
+    printf("%-9s %-28s %6lld rows  p50 %7.2f ms  p99 %7.2f ms  most %7.2f ms  processor %6.2f ms\n",
+           meta_engine(m), what, count ? (long long)total : (long long)n, took[ROUNDS / 2],
+           took[ROUNDS * 99 / 100], took[ROUNDS - 1], cpu);
+}
+
+static void run(const struct meta_config *c)
+{
+    static const struct {
+        const char *what;
+        struct meta_session_query q;
+    } cases[] = {
+        {"newest 100", {0}},
+        {"longest 100", {.sort = META_SORT_duration}},
+        {"busiest 100", {.sort = META_SORT_busy}},
+        {"by app, ascending", {.sort = META_SORT_app, .ascending = true}},
+        {"of a host", {.host = "node-007"}},
+        {"of a GPU", {.gpu = "GPU-00000038-1111-2222-3333-000000000000"}},
+        {"with a label", {.label = "run", .label_value = "4711"}},
+        {"a word in many", {.text = "train-7"}},
+        {"three words, in few", {.text = "node-111 train-3 main"}},
+        {"a word in none", {.text = "nowhere"}},
+    };
+    struct err e = {0};
+    must(meta_open(&m, c, &e), &e);
+    must(meta_workspace_add(m, &(struct meta_workspace){"w", "bench", 1}, &e), &e);
+    double begin = now();
+    for (int i = 0; i < sessions; i++)
+        session_put(i);
+    double took = now() - begin;
+    printf("%-9s %d sessions put and grown: %.2f ms each\n", meta_engine(m), sessions,
+           took * 1000 / sessions);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        measure(cases[i].what, &cases[i].q, false);
+    measure("count of a word in many", &cases[7].q, true);
+    measure("count of all", &cases[0].q, true);
+    meta_close(m);
+}
+
+int main(int argc, char **argv)
+{
+    char dir[] = "bench-meta-XXXXXX", path[64];
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    sessions = argc > 1 ? atoi(argv[1]) : sessions;
+    if (sessions < 1 || !mkdtemp(dir))
+        return 2;
+    region_init(&mem, 256 << 20);
+    snprintf(path, sizeof path, "%s/meta.db", dir);
+    run(&(struct meta_config){.path = path, .migrate = true});
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/meta.db%s", dir, ends[i]);
+        unlink(path);
+    }
+    rmdir(dir);
+#if GPUFL_POSTGRES
+    char url[256];
+    if (postgres_server_open() == 0) {
+        postgres_server_url("postgres", url, sizeof url);
+        run(&(struct meta_config){.url = url, .migrate = true});
+        postgres_server_close();
+    }
+#endif
+    region_fini(&mem);
+    return 0;
+}
