@@ -3,6 +3,7 @@
 
 #include "base/intern.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,10 +61,13 @@ static uint32_t on_stack(struct sink *s)
 /* The line of the innermost function is the stack's id. */
 static uint32_t on_told(struct sink *s, const struct sink_frame *frames, unsigned depth)
 {
+    static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
     struct collector *c = of(s);
+    pthread_mutex_lock(&telling);
     char *at = c->told, *end = at + sizeof c->told;
     for (unsigned i = 0; i < depth && at < end; i++)
         at += snprintf(at, (size_t)(end - at), "%s%s", i ? "|" : "", frames[i].function);
+    pthread_mutex_unlock(&telling);
     return (uint32_t)frames[depth - 1].line;
 }
 
