@@ -160,6 +160,29 @@ enum engine_bit { /* what of the ladder the session wants */
                   ENGINE_SYNC = 1 << 5,
 };
 
+/* A row of schema/engines.def. */
+struct engine_row {
+    const char *name, *feature, *brings, *needs; /* as there; "" where there is nothing to say */
+    enum gpufl_engine next;                      /* stands in for it; itself: none does */
+    unsigned asks;                               /* enum engine_bit */
+    unsigned compute;                            /* 10 x major + minor; 0: any */
+    bool counters, early;
+};
+
+enum engine_rule { ENGINES_FIRST, ENGINES_NEVER };
+
+struct engine_pair {
+    const char *why;
+    unsigned a, b; /* enum engine_bit, one each */
+    enum engine_rule rule;
+};
+
+extern const struct engine_row engine_table[];  /* by enum gpufl_engine; ends with a name of NULL */
+extern const struct engine_pair engine_pairs[]; /* ends with a why of NULL */
+
+/* The pair that keeps these from running in one session; NULL: none does. [any] */
+const struct engine_pair *engine_conflict(unsigned asks);
+
 struct trace_config {
     unsigned engines; /* enum engine_bit */
     bool synchronization, external_correlation, memory, graph_launches;
@@ -192,6 +215,9 @@ struct trace_ops {
     /* [collector] Decodes what take took into the sink. */
     void (*drain)(struct trace *t);
     void (*cost)(struct trace *t, struct trace_cost *out); /* [any] */
+    /* [collector] Optional: which engines run, enum engine_bit, where that is known only while
+     * the program runs; *why: what keeps the others from it, or "". NULL: all that were asked for. */
+    unsigned (*running)(struct trace *t, const char **why);
     /* [owner] Optional, for benchmarks: on = only count kernel records (as LOSS_FLOOR) and
      * free their buffers, other activity kinds off; off = back to normal. */
     int (*floor)(struct trace *t, bool on);

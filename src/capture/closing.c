@@ -182,6 +182,8 @@ void closing_run(struct collector *c)
     (void)writer_flush(c->writer);
     ledger_read(&c->ledger, &capture_sink);
     conclude(c);
+    engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
+                 names_table());
     say_end(c);
     write_end(c);
     writer_close(c->writer);

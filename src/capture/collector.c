@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "capture/engines.h"
 #include "capture/fork.h"
 #include "capture/gate.h"
 #include "capture/messages.h"
@@ -232,6 +233,8 @@ static void collect(struct collector *c)
     int64_t now = steady_ns(), due = now + interval, clock_due = now + CLOCK_EVERY;
     collector_clock(c);
     option_rows(c);
+    engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
+                 names_table());
     messages_drain(c->writer, names_table());
     (void)writer_flush(c->writer);
     while (!(c->reason = reason_to_end(c, now))) {

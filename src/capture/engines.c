@@ -1,40 +1,38 @@
 /* engines.c - see engines.h. */
 #include "capture/engines.h"
 
+#include "base/clock.h"
 #include "capture/messages.h"
 #include "capture/sink.h"
+#include "capture/writer.h"
 
-/* The ladder: what each engine asks of a backend, and what it falls back to where the backend
- * cannot. Monitor asks nothing; what Trace and Sync miss is said when they attach. */
-static const struct {
-    const char *feature; /* of the capability row; NULL: none of its own */
-    enum gpufl_engine next;
-    unsigned bits; /* enum engine_bit */
-} ladder[] = {
-    [GPUFL_ENGINE_MONITOR] = {NULL, GPUFL_ENGINE_MONITOR, 0},
-    [GPUFL_ENGINE_TRACE] = {NULL, GPUFL_ENGINE_MONITOR, ENGINE_TRACE},
-    [GPUFL_ENGINE_PC_SAMPLING] = {"pc_sampling", GPUFL_ENGINE_TRACE,
-                                  ENGINE_TRACE | ENGINE_PC_SAMPLING},
-    [GPUFL_ENGINE_SASS_METRICS] = {"sass_metrics", GPUFL_ENGINE_TRACE,
-                                   ENGINE_TRACE | ENGINE_SASS_METRICS},
-    [GPUFL_ENGINE_RANGE_PROFILER] = {"range_counters", GPUFL_ENGINE_TRACE,
-                                     ENGINE_TRACE | ENGINE_RANGE_PROFILER},
-    [GPUFL_ENGINE_DEEP] = {"sass_metrics", GPUFL_ENGINE_PC_SAMPLING,
-                           ENGINE_TRACE | ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS},
-    [GPUFL_ENGINE_PM_SAMPLING] = {"pm_sampling", GPUFL_ENGINE_TRACE,
-                                  ENGINE_TRACE | ENGINE_PM_SAMPLING},
-    [GPUFL_ENGINE_SYNC] = {NULL, GPUFL_ENGINE_MONITOR, ENGINE_SYNC},
-};
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Why the session's engine is not the one asked for; "": it is. Owner's until the collector
+ * starts, collector's from then on. */
+static char why[320];
+
+__attribute__((format(printf, 1, 2))) static void why_set(const char *fmt, ...)
+{
+    va_list args;
+    if (*why)
+        return; /* the first reason is the one that counts */
+    va_start(args, fmt);
+    vsnprintf(why, sizeof why, fmt, args);
+    va_end(args);
+}
 
 unsigned engines_bits(enum gpufl_engine engine)
 {
-    return ladder[engine].bits;
+    return engine_table[engine].asks;
 }
 
 static bool is_built(enum gpufl_engine engine, const struct backend *b)
 {
+    const struct engine_row *r = &engine_table[engine];
     unsigned have = b->trace ? b->trace->engines : 0;
-    return !ladder[engine].feature || !(ladder[engine].bits & ~have);
+    return !*r->feature || !(r->asks & ~have); /* what Trace and Sync miss is said on attaching */
 }
 
 const struct backend *engines_backend(const struct options *o)
@@ -55,12 +53,15 @@ const struct backend *engines_backend(const struct options *o)
 enum gpufl_engine engines_effective(const struct options *o, const struct backend *b)
 {
     enum gpufl_engine e = o->profiling_engine;
+    why[0] = '\0';
     while (!is_built(e, b)) {
-        feature_set(ladder[e].feature, true, "not_built", "comes with a later release");
+        const struct engine_row *r = &engine_table[e];
+        feature_set(r->feature, true, "not_built", "comes with a later release");
+        why_set("engine %s is not built yet", r->name);
         message_say(SEVERITY_WARNING, "engine_not_built",
-                    "engine %s is not built yet: %s is used instead", option_engines[e],
-                    option_engines[ladder[e].next]);
-        e = ladder[e].next;
+                    "engine %s is not built yet: %s is used instead", r->name,
+                    engine_table[r->next].name);
+        e = r->next;
     }
     return e;
 }
@@ -70,6 +71,7 @@ static void trace_failed(const char *status, const char *reason)
 {
     feature_set("kernels", true, status, reason);
     feature_set("copies", true, status, reason);
+    why_set("%s", reason);
 }
 
 static const char *status_of(int rc)
@@ -113,9 +115,9 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
     int rc = b->trace->open(&t, &c, &capture_sink.sink, &e);
     if (!rc)
         return t;
-    const char *why = *e.text ? e.text : err_text(rc);
-    message_say(SEVERITY_WARNING, "trace_unavailable", "no kernels are recorded: %s", why);
-    trace_failed(status_of(rc), why);
+    const char *reason = *e.text ? e.text : err_text(rc);
+    message_say(SEVERITY_WARNING, "trace_unavailable", "no kernels are recorded: %s", reason);
+    trace_failed(status_of(rc), reason);
     return NULL;
 }
 
@@ -128,8 +130,38 @@ bool engines_start(const struct options *o, const struct backend *b, struct trac
     int rc = b->trace->start(t, &e);
     if (!rc)
         return true;
-    const char *why = *e.text ? e.text : err_text(rc);
-    message_say(SEVERITY_WARNING, "trace_failed", "no kernels are recorded: %s", why);
-    trace_failed(status_of(rc), why);
+    const char *reason = *e.text ? e.text : err_text(rc);
+    message_say(SEVERITY_WARNING, "trace_failed", "no kernels are recorded: %s", reason);
+    trace_failed(status_of(rc), reason);
     return false;
+}
+
+/* ---- the session's record ----------------------------------------------------------------- */
+
+static void tell(struct writer *w, struct intern *names, const char *engine, const char *name,
+                 const char *value)
+{
+    struct setting_row row = {
+        .time = clock_mono(),
+        .engine = intern_str(names, engine),
+        .name = intern_str(names, name),
+        .value = intern_str(names, value),
+    };
+    writer_row(w, RECORD_setting, (const int64_t *)&row);
+}
+
+void engines_tell(const struct options *o, const struct backend *b, enum gpufl_engine engine,
+                  struct trace *t, struct writer *w, struct intern *names)
+{
+    const char *asked = engine_table[o->profiling_engine].name, *reason = NULL;
+    unsigned running = t ? engines_bits(engine) : 0;
+    if (t && b->trace->running)
+        running = b->trace->running(t, &reason);
+    while (engines_bits(engine) & ~running)
+        engine = engine_table[engine].next;
+    if (reason && *reason)
+        why_set("%s", reason);
+    tell(w, names, asked, "ran_as", engine_table[engine].name);
+    if (engine != o->profiling_engine && *why)
+        tell(w, names, asked, "why", why);
 }

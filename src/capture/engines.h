@@ -6,6 +6,9 @@
 #include "backend/backend.h"
 #include "capture/options.h"
 
+struct writer;
+struct intern;
+
 /* The backend of the option; None, with a sentence, where it cannot be had. */
 const struct backend *engines_backend(const struct options *o);
 
@@ -21,5 +24,11 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
 
 /* Starts what is attached; false: it does not, with a sentence. */
 bool engines_start(const struct options *o, const struct backend *b, struct trace *t);
+
+/* Writes what was asked for, what runs and why that is another, as settings of the engine asked
+ * for: once at the start and once at the end, when it is known; the last one counts. t: NULL
+ * where nothing is traced. [collector] */
+void engines_tell(const struct options *o, const struct backend *b, enum gpufl_engine engine,
+                  struct trace *t, struct writer *w, struct intern *names);
 
 #endif

@@ -36,14 +36,9 @@ const struct option option_table[OPT_COUNT] = {
 };
 
 const char *const option_engines[] = {
-    [GPUFL_ENGINE_MONITOR] = "Monitor",
-    [GPUFL_ENGINE_TRACE] = "Trace",
-    [GPUFL_ENGINE_PC_SAMPLING] = "PcSampling",
-    [GPUFL_ENGINE_SASS_METRICS] = "SassMetrics",
-    [GPUFL_ENGINE_RANGE_PROFILER] = "RangeProfiler",
-    [GPUFL_ENGINE_DEEP] = "Deep",
-    [GPUFL_ENGINE_PM_SAMPLING] = "PmSampling",
-    [GPUFL_ENGINE_SYNC] = "Sync",
+#define E(id, name, asks, next, counters, compute, early, feature, brings, needs)                  \
+    [GPUFL_ENGINE_##id] = name,
+#include "schema/engines.def"
     [GPUFL_ENGINE_SYNC + 1] = NULL,
 };
 

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { OUTPUT_MAX = 1 << 20, DEVICES_MAX = 256, DOC_INDENT = 6, NAME_COLUMNS = 22 };
@@ -177,6 +178,86 @@ static void put_backend(struct buf *b, const struct backend *backend, const stru
     put_facts_text(b, &p, look);
 }
 
+/* ---- engines ----------------------------------------------------------------------------- */
+
+static const char *engine_of(unsigned bit)
+{
+    for (const struct engine_row *r = engine_table; r->name; r++)
+        if (r->asks == bit || r->asks == (bit | ENGINE_TRACE))
+            return r->name;
+    return "";
+}
+
+/* What an engine needs, as one list. */
+static void put_needs(struct buf *b, const struct engine_row *r)
+{
+    const char *separator = "";
+    if (*r->needs) {
+        buf_str(b, r->needs);
+        separator = "; ";
+    }
+    if (r->counters) {
+        buf_printf(b, "%spermission for hardware counters", separator);
+        separator = "; ";
+    }
+    if (r->compute) {
+        buf_printf(b, "%scompute capability %u.%u", separator, r->compute / 10, r->compute % 10);
+        separator = "; ";
+    }
+    if (r->early)
+        buf_printf(b, "%sto be there before the program's first kernel", separator);
+}
+
+static void put_engines_text(struct buf *b, const struct look *look)
+{
+    buf_str(b, "\nengines\n");
+    for (const struct engine_row *r = engine_table; r->name; r++) {
+        struct buf line;
+        buf_init(&line, OUTPUT_MAX);
+        buf_str(&line, r->brings);
+        if (r->asks) {
+            buf_str(&line, ". Needs ");
+            put_needs(&line, r);
+            buf_printf(&line, ". Else %s", engine_table[r->next].name);
+        }
+        buf_printf(b, "      %-*s ", NAME_COLUMNS, r->name);
+        cmd_wrap(b, buf_cstr(&line), DOC_INDENT + NAME_COLUMNS + 1, look->width);
+        buf_fini(&line);
+    }
+    for (const struct engine_pair *p = engine_pairs; p->why; p++) {
+        struct buf line;
+        buf_init(&line, OUTPUT_MAX);
+        buf_printf(&line, "%s %s %s: %s", engine_of(p->a),
+                   p->rule == ENGINES_NEVER ? "excludes" : "after", engine_of(p->b), p->why);
+        buf_str(b, "      ");
+        cmd_wrap(b, buf_cstr(&line), DOC_INDENT, look->width);
+        buf_fini(&line);
+    }
+}
+
+static void put_engines_json(struct buf *b)
+{
+    buf_str(b, ",\"engines\":[");
+    for (const struct engine_row *r = engine_table; r->name; r++) {
+        buf_printf(b, "%s{\"name\":\"%s\",\"brings\":", r == engine_table ? "" : ",", r->name);
+        buf_json_str(b, r->brings);
+        buf_str(b, ",\"needs\":");
+        buf_json_str(b, r->needs);
+        buf_printf(b, ",\"counters\":%s,\"compute\":%u,\"early\":%s,\"else\":\"%s\"}",
+                   r->counters ? "true" : "false", r->compute, r->early ? "true" : "false",
+                   engine_table[r->next].name);
+    }
+    buf_str(b, "],\"engine_pairs\":[");
+    for (const struct engine_pair *p = engine_pairs; p->why; p++) {
+        buf_printf(b, "%s{\"a\":\"%s\",\"b\":\"%s\",\"rule\":\"%s\",\"why\":",
+                   p == engine_pairs ? "" : ",", engine_of(p->a), engine_of(p->b),
+                   p->rule == ENGINES_NEVER ? "never" : "first");
+        buf_json_str(b, p->why);
+        buf_char(b, '}');
+    }
+    buf_char(b, ']');
+}
+
 static void put_info_text(struct buf *b, const struct look *look)
 {
     struct place place = {0};
@@ -188,6 +269,7 @@ static void put_info_text(struct buf *b, const struct look *look)
     buf_printf(b, "backend that Auto picks here: %s\n", chosen ? chosen->name : "none");
     for (const struct backend *const *at = backends; *at; at++)
         put_backend(b, *at, look);
+    put_engines_text(b, look);
 }
 
 static void put_info_json(struct buf *b)
@@ -206,7 +288,9 @@ static void put_info_json(struct buf *b)
         buf_str(b, at == backends ? "" : ",");
         put_backend(b, *at, NULL);
     }
-    buf_str(b, "]}\n");
+    buf_char(b, ']');
+    put_engines_json(b);
+    buf_str(b, "}\n");
 }
 
 /* ---- options ----------------------------------------------------------------------------- */

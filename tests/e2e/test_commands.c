@@ -163,6 +163,8 @@ static void output_is_plain(void **state)
     assert_int_equal(gpufl(&w, &c, "info"), 0);
     assert_null(strchr(c.text[CHILD_OUT].data, '\033'));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "libgpufl.so"));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "compute capability 7.0"));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "PcSampling after Trace"));
     child_free(&c);
     const char *const argv[] = {"/bin/sh", "-c", "\"$0\" info > /dev/full", path_gpufl(), NULL};
     child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv});

@@ -14,12 +14,14 @@
 #ifdef GPUFL_HAVE_CUPTI_H
 #include <cuda.h>
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 #endif
 
 /* Older headers lack names that are checked here. */
 #if defined(CUPTI_API_VERSION) && CUPTI_API_VERSION >= 130000
 
 #include "backend/nvidia/cupti_abi.h"
+#include "backend/nvidia/pc_abi.h"
 
 #define SAME(ours, theirs)                                                                         \
     _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
@@ -257,10 +259,101 @@ SAME(offsetof(CUpti_ActivityOverhead3, end), offsetof(struct cupti_overhead, end
 SAME(offsetof(CUpti_ActivitySynchronization2, cudaEventId), offsetof(struct cupti_sync, event));
 SAME(offsetof(CUpti_ActivityMemory4, streamId), offsetof(struct cupti_memory, stream));
 
+/* PC sampling. */
+SAME(PC_CONTINUOUS, CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS);
+SAME(PC_SERIALIZED, CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED);
+SAME(PC_PARSED, CUPTI_PC_SAMPLING_OUTPUT_DATA_FORMAT_PARSED);
+SAME(PC_REASON_NAME, CUPTI_STALL_REASON_STRING_SIZE);
+#define ATTRIBUTE(ours, theirs)                                                                    \
+    SAME(PC_ATTR_##ours, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_##theirs)
+ATTRIBUTE(PERIOD, SAMPLING_PERIOD);
+ATTRIBUTE(REASONS, STALL_REASON);
+ATTRIBUTE(SCRATCH_BYTES, SCRATCH_BUFFER_SIZE);
+ATTRIBUTE(HARDWARE_BYTES, HARDWARE_BUFFER_SIZE);
+ATTRIBUTE(MODE, COLLECTION_MODE);
+ATTRIBUTE(START_STOP, ENABLE_START_STOP_CONTROL);
+ATTRIBUTE(FORMAT, OUTPUT_DATA_FORMAT);
+ATTRIBUTE(DATA, SAMPLING_DATA_BUFFER);
+ATTRIBUTE(WORKER_SLEEP_MS, WORKER_THREAD_PERIODIC_SLEEP_SPAN);
+FIELD(pc_reason, index, CUpti_PCSamplingStallReason, pcSamplingStallReasonIndex);
+FIELD(pc_reason, samples, CUpti_PCSamplingStallReason, samples);
+SAME(sizeof(struct pc_reason), sizeof(CUpti_PCSamplingStallReason));
+FIELD(pc_record, size, CUpti_PCSamplingPCData, size);
+FIELD(pc_record, crc, CUpti_PCSamplingPCData, cubinCrc);
+FIELD(pc_record, offset, CUpti_PCSamplingPCData, pcOffset);
+FIELD(pc_record, function, CUpti_PCSamplingPCData, functionIndex);
+FIELD(pc_record, name, CUpti_PCSamplingPCData, functionName);
+FIELD(pc_record, reason_count, CUpti_PCSamplingPCData, stallReasonCount);
+FIELD(pc_record, reasons, CUpti_PCSamplingPCData, stallReason);
+FIELD(pc_record, correlation, CUpti_PCSamplingPCData, correlationId);
+SAME(sizeof(struct pc_record), sizeof(CUpti_PCSamplingPCData));
+FIELD(pc_data, size, CUpti_PCSamplingData, size);
+FIELD(pc_data, room, CUpti_PCSamplingData, collectNumPcs);
+FIELD(pc_data, total, CUpti_PCSamplingData, totalSamples);
+FIELD(pc_data, dropped, CUpti_PCSamplingData, droppedSamples);
+FIELD(pc_data, count, CUpti_PCSamplingData, totalNumPcs);
+FIELD(pc_data, remaining, CUpti_PCSamplingData, remainingNumPcs);
+FIELD(pc_data, range, CUpti_PCSamplingData, rangeId);
+FIELD(pc_data, records, CUpti_PCSamplingData, pPcData);
+FIELD(pc_data, other, CUpti_PCSamplingData, nonUsrKernelsTotalSamples);
+FIELD(pc_data, full, CUpti_PCSamplingData, hardwareBufferFull);
+SAME(sizeof(struct pc_data), sizeof(CUpti_PCSamplingData));
+FIELD(pc_attribute_info, attribute, CUpti_PCSamplingConfigurationInfo, attributeType);
+FIELD(pc_attribute_info, status, CUpti_PCSamplingConfigurationInfo, attributeStatus);
+FIELD(pc_attribute_info, value, CUpti_PCSamplingConfigurationInfo, attributeData);
+FIELD(pc_attribute_info, value.number, CUpti_PCSamplingConfigurationInfo,
+      attributeData.samplingPeriodData.samplingPeriod);
+FIELD(pc_attribute_info, value.bytes, CUpti_PCSamplingConfigurationInfo,
+      attributeData.hardwareBufferSizeData.hardwareBufferSize);
+FIELD(pc_attribute_info, value.choice, CUpti_PCSamplingConfigurationInfo,
+      attributeData.collectionModeData.collectionMode);
+FIELD(pc_attribute_info, value.data, CUpti_PCSamplingConfigurationInfo,
+      attributeData.samplingDataBufferData.samplingDataBuffer);
+FIELD(pc_attribute_info, value.reasons.count, CUpti_PCSamplingConfigurationInfo,
+      attributeData.stallReasonData.stallReasonCount);
+FIELD(pc_attribute_info, value.reasons.indices, CUpti_PCSamplingConfigurationInfo,
+      attributeData.stallReasonData.pStallReasonIndex);
+SAME(sizeof(struct pc_attribute_info), sizeof(CUpti_PCSamplingConfigurationInfo));
+FIELD(pc_configuration, context, CUpti_PCSamplingConfigurationInfoParams, ctx);
+FIELD(pc_configuration, count, CUpti_PCSamplingConfigurationInfoParams, numAttributes);
+FIELD(pc_configuration, attributes, CUpti_PCSamplingConfigurationInfoParams,
+      pPCSamplingConfigurationInfo);
+SAME(sizeof(struct pc_configuration), CUpti_PCSamplingConfigurationInfoParamsSize);
+FIELD(pc_context_params, context, CUpti_PCSamplingEnableParams, ctx);
+SAME(sizeof(struct pc_context_params), CUpti_PCSamplingEnableParamsSize);
+FIELD(pc_context_params, context, CUpti_PCSamplingDisableParams, ctx);
+SAME(sizeof(struct pc_context_params), CUpti_PCSamplingDisableParamsSize);
+FIELD(pc_data_params, context, CUpti_PCSamplingGetDataParams, ctx);
+FIELD(pc_data_params, data, CUpti_PCSamplingGetDataParams, pcSamplingData);
+SAME(sizeof(struct pc_data_params), CUpti_PCSamplingGetDataParamsSize);
+FIELD(pc_count_params, context, CUpti_PCSamplingGetNumStallReasonsParams, ctx);
+FIELD(pc_count_params, count, CUpti_PCSamplingGetNumStallReasonsParams, numStallReasons);
+SAME(sizeof(struct pc_count_params), CUpti_PCSamplingGetNumStallReasonsParamsSize);
+FIELD(pc_reasons_params, context, CUpti_PCSamplingGetStallReasonsParams, ctx);
+FIELD(pc_reasons_params, count, CUpti_PCSamplingGetStallReasonsParams, numStallReasons);
+FIELD(pc_reasons_params, indices, CUpti_PCSamplingGetStallReasonsParams, stallReasonIndex);
+FIELD(pc_reasons_params, names, CUpti_PCSamplingGetStallReasonsParams, stallReasons);
+SAME(sizeof(struct pc_reasons_params), CUpti_PCSamplingGetStallReasonsParamsSize);
+FIELD(pc_crc_params, bytes, CUpti_GetCubinCrcParams, cubinSize);
+FIELD(pc_crc_params, cubin, CUpti_GetCubinCrcParams, cubin);
+FIELD(pc_crc_params, crc, CUpti_GetCubinCrcParams, cubinCrc);
+SAME(sizeof(struct pc_crc_params), CUpti_GetCubinCrcParamsSize);
+
 /* Functions: what ours are written after. Enums are int and handles pointers. */
 #define SIGNATURE(f, theirs) _Static_assert(__builtin_types_compatible_p(__typeof__(f), theirs), #f)
 SIGNATURE(cuptiGetVersion, CUptiResult(uint32_t *));
 SIGNATURE(cuptiGetResultString, CUptiResult(CUptiResult, const char **));
+SIGNATURE(cuptiPCSamplingEnable, CUptiResult(CUpti_PCSamplingEnableParams *));
+SIGNATURE(cuptiPCSamplingDisable, CUptiResult(CUpti_PCSamplingDisableParams *));
+SIGNATURE(cuptiPCSamplingSetConfigurationAttribute,
+          CUptiResult(CUpti_PCSamplingConfigurationInfoParams *));
+SIGNATURE(cuptiPCSamplingGetConfigurationAttribute,
+          CUptiResult(CUpti_PCSamplingConfigurationInfoParams *));
+SIGNATURE(cuptiPCSamplingGetData, CUptiResult(CUpti_PCSamplingGetDataParams *));
+SIGNATURE(cuptiPCSamplingGetNumStallReasons,
+          CUptiResult(CUpti_PCSamplingGetNumStallReasonsParams *));
+SIGNATURE(cuptiPCSamplingGetStallReasons, CUptiResult(CUpti_PCSamplingGetStallReasonsParams *));
+SIGNATURE(cuptiGetCubinCrc, CUptiResult(CUpti_GetCubinCrcParams *));
 SIGNATURE(cuptiSubscribe, CUptiResult(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *));
 SIGNATURE(cuptiUnsubscribe, CUptiResult(CUpti_SubscriberHandle));
 SIGNATURE(cuptiEnableCallback,

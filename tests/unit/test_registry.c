@@ -61,6 +61,42 @@ static void every_backend_explains_itself(void **state)
     }
 }
 
+/* ---- engines ------------------------------------------------------------------------------ */
+
+/* Every engine falls back step by step to one that asks for less, and so to Monitor. */
+static void engines_fall_back_to_less(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    for (const struct engine_row *r = engine_table; r->name; r++, count++) {
+        unsigned asks = r->asks, steps = 0;
+        assert_true(*r->brings);
+        assert_true(!asks == !*r->needs);
+        for (const struct engine_row *at = r; at != &engine_table[at->next]; steps++) {
+            at = &engine_table[at->next];
+            assert_int_equal(at->asks & ~asks, 0);
+            assert_true(at->asks != asks);
+            asks = at->asks;
+            assert_true(steps < 8);
+        }
+        assert_int_equal(asks, 0);
+    }
+    assert_int_equal(count, GPUFL_ENGINE_SYNC + 1);
+    assert_string_equal(engine_table[GPUFL_ENGINE_SYNC].name, "Sync");
+}
+
+/* No row asks for two engines that cannot live together. */
+static void engines_do_not_exclude_themselves(void **state)
+{
+    (void)state;
+    for (const struct engine_row *r = engine_table; r->name; r++)
+        assert_null(engine_conflict(r->asks));
+    const struct engine_pair *p = engine_conflict(ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING);
+    assert_non_null(p);
+    assert_true(*p->why);
+    assert_null(engine_conflict(ENGINE_TRACE | ENGINE_PC_SAMPLING)); /* an order, no exclusion */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -69,6 +105,8 @@ int main(void)
         cmocka_unit_test(amd_says_that_it_is_not_built),
         cmocka_unit_test(unknown_ones_are_refused),
         cmocka_unit_test(every_backend_explains_itself),
+        cmocka_unit_test(engines_fall_back_to_less),
+        cmocka_unit_test(engines_do_not_exclude_themselves),
     };
     return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "backend/nvidia/cupti.h"
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/nvml.h"
+#include "backend/nvidia/trace.h"
 #include "base/alloc.h"
 #include "base/dl.h"
 #include "base/file.h"
@@ -21,18 +22,6 @@
 #include <unistd.h>
 
 enum { DEVICES_SHOWN = 8, CAP_SYS_ADMIN_BIT = 21, PROC_MAX = 64 << 10 };
-
-/* Engines of the ladder, in its order. */
-static const struct {
-    const char *name;
-    bool built;
-    bool needs_cupti;
-} engines[] = {
-    {"engine Monitor", true, false},       {"engine Trace", true, true},
-    {"engine PcSampling", false, true},    {"engine SassMetrics", false, true},
-    {"engine RangeProfiler", false, true}, {"engine Deep", false, true},
-    {"engine PmSampling", false, true},    {"engine Sync", true, true},
-};
 
 static struct probe_fact *fact_add(struct probe *p, const char *name, bool works)
 {
@@ -161,13 +150,20 @@ static bool administrator(void)
     return effective >> CAP_SYS_ADMIN_BIT & 1;
 }
 
+/* What engines need, as far as it can be told from outside a program. */
+struct here {
+    bool cupti;
+    bool counters;    /* hardware counters may be read, as far as is known */
+    unsigned compute; /* the newest GPU's capability, 10 x major + minor; 0: unknown */
+};
+
 /* Trace works without it; sampling and hardware counters need it. */
-static void probe_permission(struct probe *p)
+static bool probe_permission(struct probe *p)
 {
     char *text = NULL;
     size_t len;
     if (file_read_all("/proc/driver/nvidia/params", PROC_MAX, &text, &len, NULL) != 0)
-        return;
+        return true;
     const char *line = strstr(text, "RmProfilingAdminOnly:");
     bool restricted = line && atoi(line + strlen("RmProfilingAdminOnly:")) == 1;
     mem_free(text);
@@ -181,11 +177,13 @@ static void probe_permission(struct probe *p)
         advice(f, "Trace and Monitor work without them; for the other engines run as root, give "
                   "the container CAP_SYS_ADMIN, or let the administrator set "
                   "NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d for the module nvidia");
+    return allowed;
 }
 
 /* ---- devices and engines --------------------------------------------------------------- */
 
-static int probe_devices(struct probe *p)
+/* How many there are; *compute: the newest one's, 0: unknown. */
+static int probe_devices(struct probe *p, unsigned *compute)
 {
     struct devices *d;
     struct err e = {0};
@@ -197,6 +195,9 @@ static int probe_devices(struct probe *p)
             struct device_text text;
             char name[48];
             nvidia_devices.describe(d, shown, &row, &text);
+            if (row.compute_major > 0 && row.compute_minor >= 0 &&
+                row.compute_major * 10 + row.compute_minor > *compute)
+                *compute = (unsigned)(row.compute_major * 10 + row.compute_minor);
             snprintf(name, sizeof name, "GPU %d", shown);
             int64_t gib = row.memory_total == CELL_NULL ? 0 : (row.memory_total + (1 << 29)) >> 30;
             value(fact_add(p, name, true), "%.60s, %.16s, %d GiB, %.32s", text.name, text.arch,
@@ -213,18 +214,41 @@ static int probe_devices(struct probe *p)
     return count;
 }
 
-static void probe_engines(struct probe *p, bool cupti)
+/* What keeps an engine of the ladder from running here; NULL: nothing that can be told from
+ * outside a program. */
+static const char *engine_lacks(const struct engine_row *r, const struct here *h)
 {
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
-        bool works = engines[i].built && (cupti || !engines[i].needs_cupti);
-        struct probe_fact *f = fact_add(p, engines[i].name, works);
-        value(f, "%s", works ? "works" : !engines[i].built ? "not built yet" : "needs CUPTI");
-        if (!engines[i].built)
-            advice(f, "planned for a later release; until then a session that asks for it runs "
-                      "Trace");
-        else if (!works)
-            advice(f, "see CUPTI above; a program that brings its own copy can be traced");
-    }
+    if (*r->feature && (r->asks & ~nvidia_trace.engines))
+        return "not built yet";
+    if (r->asks && !h->cupti)
+        return "needs CUPTI";
+    if (r->counters && !h->counters)
+        return "needs the permission for hardware counters";
+    if (r->compute && h->compute && h->compute < r->compute)
+        return "needs a newer GPU";
+    return NULL;
+}
+
+static void probe_engine(struct probe *p, const struct engine_row *r, const struct here *h)
+{
+    char name[48];
+    const char *lacks = engine_lacks(r, h), *instead = engine_table[r->next].name;
+    snprintf(name, sizeof name, "engine %s", r->name);
+    struct probe_fact *f = fact_add(p, name, !lacks);
+    value(f, "%s%s", lacks ? lacks : "works",
+          !lacks && r->early ? "; has to be there before the program's first kernel" : "");
+    if (!lacks)
+        return;
+    if (*r->feature && (r->asks & ~nvidia_trace.engines))
+        advice(f, "planned for a later release; until then a session that asks for it runs %s",
+               instead);
+    else if (!h->cupti)
+        advice(f, "see CUPTI above; a program that brings its own copy can be traced");
+    else if (!h->counters)
+        advice(f, "see hardware counters above; a session that asks for it runs %s", instead);
+    else
+        advice(f, "compute capability %u.%u or later; a session that asks for it runs %s",
+               r->compute / 10, r->compute % 10, instead);
 }
 
 void nvidia_probe(struct probe *out)
@@ -240,11 +264,11 @@ void nvidia_probe(struct probe *out)
     }
     int cuda = probe_driver(out, nvml);
     probe_nvml(out, nvml);
-    bool cupti = probe_cupti(out, cuda);
-    out->usable = probe_devices(out) > 0;
-    probe_permission(out);
-    if (out->usable)
-        probe_engines(out, cupti);
+    struct here h = {.cupti = probe_cupti(out, cuda)};
+    out->usable = probe_devices(out, &h.compute) > 0;
+    h.counters = probe_permission(out);
+    for (const struct engine_row *r = engine_table; out->usable && r->name; r++)
+        probe_engine(out, r, &h);
     nvml_put();
 }
 
