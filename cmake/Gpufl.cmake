@@ -33,6 +33,10 @@ set(GPUFL_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 if(GPUFL_SANITIZE)
   add_compile_options(-fsanitize=${GPUFL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${GPUFL_SANITIZE})
+  # What it reports of libraries that are not instrumented, and why that is no finding.
+  if(GPUFL_SANITIZE MATCHES thread)
+    set(GPUFL_TSAN "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+  endif()
   # gcc 13 puts variables with alignas(64) on its fake stack with an alignment of 32.
   if(GPUFL_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL GNU AND
      CMAKE_C_COMPILER_VERSION VERSION_LESS 14)
@@ -95,5 +99,5 @@ function(gpufl_test name)
     set(T_LABELS unit)
   endif()
   set_tests_properties(${folder}.${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}"
-    ENVIRONMENT "GPUFL_SOURCE_DIR=${PROJECT_SOURCE_DIR};GPUFL_BINARY_DIR=${PROJECT_BINARY_DIR}")
+    ENVIRONMENT "GPUFL_SOURCE_DIR=${PROJECT_SOURCE_DIR};GPUFL_BINARY_DIR=${PROJECT_BINARY_DIR};${GPUFL_TSAN}")
 endfunction()
