@@ -72,6 +72,14 @@ function(gpufl_module name)
   endforeach()
 endfunction()
 
+# gpufl_one_thread(TEST...)
+# Long tests of code that starts no thread: left out where ThreadSanitizer watches.
+function(gpufl_one_thread)
+  if(GPUFL_SANITIZE MATCHES thread)
+    set_tests_properties(${ARGN} PROPERTIES DISABLED TRUE)
+  endif()
+endfunction()
+
 # gpufl_test(NAME [SOURCES more.c] DEPS base [LABELS unit])
 # tests/<current folder>/test_NAME.c with cmocka, run by ctest as <folder>.NAME.
 function(gpufl_test name)
