@@ -57,8 +57,8 @@ static void test_values(void **state)
                 "list_sum($5)::BIGINT, $6::BIGINT",
                 args, 6, e));
     assert_int_equal(sql_next(&q, NULL), 1);
-    assert_int_equal(q.rows, 1);
-    assert_int_equal(q.columns, 7);
+    assert_int_equal(q.page.rows, 1);
+    assert_int_equal(q.page.columns, 7);
     assert_int_equal(sql_int(&q, 0, 0), INT64_MIN + 1);
     assert_true(sql_real(&q, 1, 0) == -0.1);
     struct store_text text = sql_text(&q, 2, 0);
@@ -102,7 +102,7 @@ static void test_vectors(void **state)
     rows_close(&r);
     OK(sql_open(&q, d, c, "SELECT * FROM t", NULL, 0, e));
     while (sql_next(&q, NULL) > 0)
-        for (size_t i = 0; i < q.rows; i++, n++) {
+        for (size_t i = 0; i < q.page.rows; i++, n++) {
             assert_int_equal(sql_int(&q, 0, i), n % 7 ? n : CELL_NULL);
             assert_true(sql_real(&q, 1, i) == (double)n / 2);
             int len = snprintf(text, sizeof text, "%0*d", (int)(n % 20) + 1, 5);

@@ -101,27 +101,9 @@ static int open_instance(struct store *s, const struct store_config *c, struct e
     return code;
 }
 
-/* Bit packing serves integers as well as all methods tried out, and faster. The macros are words
- * of our own for all statements. */
+/* Bit packing serves integers as well as all methods tried out, and faster. */
 static const char settings[] =
     ";PRAGMA disable_checkpoint_on_shutdown;SET force_compression='bitpacking';"
-    /* A sum as 64 bits. */
-    "CREATE MACRO whole(v) AS least(greatest(v, -9223372036854775807), "
-    "9223372036854775807)::BIGINT;"
-    /* As lane_make of wire/tile.h. */
-    "CREATE MACRO lane(kind, depth, ref) AS ((kind::BIGINT << 56) + "
-    "(least(greatest(coalesce(depth, 0), 0), 255)::BIGINT << 48) + "
-    "(coalesce(ref, 0) & 281474976710655));"
-    /* As wire_event_ok of wire/limits.h. */
-    "CREATE MACRO event(start, duration) AS (start BETWEEN -576460752303423488 AND "
-    "4611686018427387903 AND duration BETWEEN 0 AND 4611686018427387903 - start);"
-    /* Where an interval ends, also one that is none: conditions are tried in any order. */
-    "CREATE MACRO ends(start, duration) AS (start::HUGEINT + duration);"
-    /* The greatest multiple of step that is not greater. */
-    "CREATE MACRO below(v, step) AS (v - ((v % step) + step) % step);"
-    /* A text with its letters A to Z made small. */
-    "CREATE MACRO plain(v) AS translate(v, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', "
-    "'abcdefghijklmnopqrstuvwxyz');"
     "SET allowed_directories=[";
 
 /* What can only be said once the instance is there; the last statement ends such talk. */

@@ -24,19 +24,19 @@ static int deliver(struct gather *g)
 
 static int take_chunk(struct gather *g, const struct sql *q)
 {
-    if (g->batch.rows + q->rows > BATCH_ROWS) {
+    if (g->batch.rows + q->page.rows > BATCH_ROWS) {
         int code = deliver(g);
         if (code)
             return code;
     }
-    for (unsigned c = 0; c < q->columns; c++) {
+    for (unsigned c = 0; c < q->page.columns; c++) {
         int64_t *to = g->cells + (size_t)c * BATCH_ROWS + g->batch.rows;
-        memcpy(to, q->data[c], q->rows * sizeof *to);
-        for (size_t i = 0; q->valid[c] && i < q->rows; i++)
+        memcpy(to, q->page.data[c], q->page.rows * sizeof *to);
+        for (size_t i = 0; q->page.valid[c] && i < q->page.rows; i++)
             if (!sql_known(q, c, i))
                 to[i] = CELL_NULL;
     }
-    g->batch.rows += q->rows;
+    g->batch.rows += q->page.rows;
     return 0;
 }
 
@@ -134,7 +134,7 @@ static int take_names(void *arg, const struct sql *q)
 {
     const struct wire_visitor *v = arg;
     int code = 0;
-    for (size_t i = 0; !code && i < q->rows; i++) {
+    for (size_t i = 0; !code && i < q->page.rows; i++) {
         struct store_text text = sql_text(q, 1, i);
         code = v->name(v->arg, (uint32_t)sql_int(q, 0, i), text.at, text.len);
     }
@@ -151,7 +151,7 @@ static int take_unknown(void *arg, const struct sql *q)
 {
     const struct store_visitor *v = arg;
     int code = 0;
-    for (size_t i = 0; !code && i < q->rows; i++) {
+    for (size_t i = 0; !code && i < q->page.rows; i++) {
         struct store_text cells[2] = {sql_text(q, 0, i), sql_text(q, 1, i)};
         const struct store_vec columns[2] = {{.type = STORE_TEXT, .texts = &cells[0]},
                                              {.type = STORE_TEXT, .texts = &cells[1]}};

@@ -52,9 +52,9 @@ void session_table(struct buf *b, const struct store_session *ss, unsigned table
         session_name(b, ss, table);
         return;
     }
-    buf_str(b, have ? "(SELECT *" : "(SELECT ");
+    buf_str(b, have ? "(SELECT rowid, *" : "(SELECT 0 AS rowid");
     for (unsigned i = have; i < t->column_count; i++) {
-        buf_printf(b, "%sCAST(NULL AS %s) AS ", i ? ", " : "", sql_type(t->columns[i].type));
+        buf_printf(b, ", CAST(NULL AS %s) AS ", sql_type(t->columns[i].type));
         sql_name(b, t->columns[i].name);
     }
     if (have) {
@@ -146,7 +146,7 @@ static int check_empty(struct store_session *ss, struct connection *c, bool *emp
 
 static int take_about(struct store_session *ss, const struct sql *q, struct err *e)
 {
-    for (size_t i = 0; i < q->rows; i++) {
+    for (size_t i = 0; i < q->page.rows; i++) {
         struct store_text name = sql_text(q, 0, i);
         int64_t columns = sql_int(q, 1, i);
         int table = store_table_find(name.at, name.len);

@@ -122,11 +122,18 @@ static int start(struct sql *q, struct err *e)
     return code;
 }
 
+static struct store_text text_of(const struct page *p, unsigned column, size_t row)
+{
+    const struct duck_string *s = (const struct duck_string *)p->data[column] + row;
+    return (struct store_text){s->length <= DUCK_STRING_INLINED ? s->prefix : s->at, s->length};
+}
+
 int sql_open(struct sql *q, const struct duck *d, struct duck_connection *c, const char *text,
              const struct sql_arg *args, size_t n, struct err *e)
 {
     memset(q, 0, sizeof *q);
     q->duck = d;
+    q->page.text = text_of;
     if (d->prepare(c, text, &q->statement) != DUCK_OK)
         return sql_fail(e, d->prepare_error(q->statement));
     for (size_t i = 0; i < n; i++)
@@ -135,8 +142,8 @@ int sql_open(struct sql *q, const struct duck *d, struct duck_connection *c, con
     int code = start(q, e);
     if (code)
         return code;
-    q->columns = (unsigned)d->column_count(&q->result);
-    return q->columns <= SQL_COLUMNS_MAX ? 0 : err_set(e, GPUFL_E_FULL, "too many columns");
+    q->page.columns = (unsigned)d->column_count(&q->result);
+    return q->page.columns <= PAGE_COLUMNS_MAX ? 0 : err_set(e, GPUFL_E_FULL, "too many columns");
 }
 
 static void drop_chunk(struct sql *q)
@@ -144,7 +151,7 @@ static void drop_chunk(struct sql *q)
     if (q->chunk)
         q->duck->destroy_data_chunk(&q->chunk);
     q->chunk = NULL;
-    q->rows = 0;
+    q->page.rows = 0;
 }
 
 void sql_close(struct sql *q)
@@ -169,23 +176,14 @@ int sql_next(struct sql *q, struct err *e)
             const char *message = d->result_error(&q->result);
             return message && *message ? sql_fail(e, message) : 0;
         }
-        q->rows = d->data_chunk_get_size(q->chunk);
-    } while (!q->rows);
-    for (unsigned i = 0; i < q->columns; i++) {
+        q->page.rows = d->data_chunk_get_size(q->chunk);
+    } while (!q->page.rows);
+    for (unsigned i = 0; i < q->page.columns; i++) {
         struct duck_vector *v = d->data_chunk_get_vector(q->chunk, i);
-        q->data[i] = d->vector_get_data(v);
-        q->valid[i] = d->vector_get_validity(v);
+        q->page.data[i] = d->vector_get_data(v);
+        q->page.valid[i] = d->vector_get_validity(v);
     }
     return 1;
-}
-
-const int64_t *sql_cells(const struct sql *q, unsigned column, int64_t room[SQL_CHUNK_MAX])
-{
-    if (!q->valid[column])
-        return q->data[column];
-    for (size_t i = 0; i < q->rows; i++)
-        room[i] = sql_int(q, column, i);
-    return room;
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */

@@ -7,27 +7,15 @@
 #define GPUFL_STORE_DUCKDB_SQL_H
 
 #include "base/buf.h"
+#include "store/ask.h"
 #include "store/duckdb/duck.h"
-#include "store/store.h"
 
 #include <stdatomic.h>
 
 enum {
-    SQL_COLUMNS_MAX = RECORD_MAX_COLUMNS,
     SQL_TEXT_MAX = 64 << 10,
-    SQL_CHUNK_MAX = 2048 /* rows */
+    SQL_CHUNK_MAX = PAGE_CELLS /* rows */
 };
-
-/* A value for a parameter: $1, $2, … in order. */
-struct sql_arg {
-    enum store_type type;
-    struct store_value value;
-};
-
-#define SQL_INT(v)     ((struct sql_arg){STORE_INT, {.i = (v)}})
-#define SQL_REAL(v)    ((struct sql_arg){STORE_REAL, {.r = (v)}})
-#define SQL_TEXT(s, n) ((struct sql_arg){STORE_TEXT, {.text = {(s), (n)}}})
-#define SQL_LIST(p, n) ((struct sql_arg){STORE_LIST, {.list = (p), .list_count = (n)}})
 
 struct sql {
     const struct duck *duck;
@@ -35,10 +23,7 @@ struct sql {
     struct duck_result result;
     struct duck_chunk *chunk; /* the present one */
     bool has_result;
-    size_t rows; /* of the chunk */
-    unsigned columns;
-    void *data[SQL_COLUMNS_MAX]; /* of the chunk: int64_t, double or struct duck_string */
-    const uint64_t *valid[SQL_COLUMNS_MAX]; /* NULL: all known */
+    struct page page; /* its columns; texts are struct duck_string */
 };
 
 /* Runs a statement without an answer. */
@@ -58,30 +43,23 @@ int sql_next(struct sql *q, struct err *e);
 
 static inline bool sql_known(const struct sql *q, unsigned column, size_t row)
 {
-    const uint64_t *v = q->valid[column];
-    return !v || (v[row / 64] >> (row % 64) & 1);
+    return page_known(&q->page, column, row);
 }
 
 static inline int64_t sql_int(const struct sql *q, unsigned column, size_t row)
 {
-    return sql_known(q, column, row) ? ((const int64_t *)q->data[column])[row] : CELL_NULL;
+    return page_int(&q->page, column, row);
 }
-
-/* A column of the chunk with CELL_NULL where it is unknown: as it lies there, or in room. */
-const int64_t *sql_cells(const struct sql *q, unsigned column, int64_t room[SQL_CHUNK_MAX]);
 
 static inline double sql_real(const struct sql *q, unsigned column, size_t row)
 {
-    return sql_known(q, column, row) ? ((const double *)q->data[column])[row] : 0;
+    return page_real(&q->page, column, row);
 }
 
 /* Valid until the next chunk. */
 static inline struct store_text sql_text(const struct sql *q, unsigned column, size_t row)
 {
-    const struct duck_string *s = (const struct duck_string *)q->data[column] + row;
-    if (!sql_known(q, column, row))
-        return (struct store_text){"", 0};
-    return (struct store_text){s->length <= DUCK_STRING_INLINED ? s->prefix : s->at, s->length};
+    return page_text(&q->page, column, row);
 }
 
 /* Appends a name in double quotes, a text in single quotes. */

@@ -101,7 +101,7 @@ static int load_ids_of(struct store_session *ss, unsigned table, int64_t diction
     int code = sql_open(&q, ss->store->duck, w->connection->handle, buf_cstr(&w->text), NULL, 0, e);
     int more = code ? code : 1;
     while (!code && (more = sql_next(&q, e)) > 0)
-        for (size_t i = 0; !code && i < q.rows; i++)
+        for (size_t i = 0; !code && i < q.page.rows; i++)
             code = ids_add(&w->ids, dictionary, sql_int(&q, 0, i), &added);
     sql_close(&q);
     if (code == GPUFL_E_NOMEM)
@@ -300,7 +300,7 @@ int write_positions(struct store_session *ss, struct store_position *out, unsign
     session_table(&text, ss, TABLE_position);
     code = sql_open(&q, ss->store->duck, c->handle, buf_cstr(&text), NULL, 0, e);
     while (!code && (more = sql_next(&q, e)) > 0)
-        for (size_t i = 0; i < q.rows && *count < room; i++) {
+        for (size_t i = 0; i < q.page.rows && *count < room; i++) {
             struct store_text channel = sql_text(&q, 0, i);
             struct store_position *at = &out[(*count)++];
             memset(at, 0, sizeof *at);

@@ -29,8 +29,4 @@ int write_sums_load(struct store_session *ss, struct err *e);
 int write_sums_kernels(struct store_session *ss, const struct wire_batch *b, struct err *e);
 int write_sums_commit(struct store_session *ss, struct err *e);
 
-/* "SELECT … FROM kernel WHERE rowid >= $1" with what kernel_rest_add takes from each chunk. */
-void kernel_rest_text(struct buf *b, const struct store_session *ss);
-int kernel_rest_add(struct kernel_sums *k, const struct sql *q);
-
 #endif

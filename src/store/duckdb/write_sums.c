@@ -41,12 +41,14 @@ static int load_rest(struct store_session *ss, struct err *e)
     if (!ss->have[RECORD_kernel])
         return 0;
     buf_clear(&w->text);
-    kernel_rest_text(&w->text, ss);
+    buf_str(&w->text, "SELECT start, duration, config, stream FROM ");
+    session_name(&w->text, ss, RECORD_kernel);
+    buf_str(&w->text, " WHERE rowid >= $1");
     const struct sql_arg from[] = {SQL_INT(w->summed)};
     int code = sql_open(&q, ss->store->duck, w->connection->handle, buf_cstr(&w->text), from, 1, e);
     int more = code ? code : 1;
     while (!code && (more = sql_next(&q, e)) > 0)
-        code = kernel_rest_add(&w->kernels, &q);
+        code = ask_add_kernels(&w->kernels, &q.page);
     sql_close(&q);
     if (code == GPUFL_E_NOMEM)
         return no_memory(e);

@@ -3,7 +3,7 @@
  * Which rows are events of which lane is what analyze/tiles.c builds the pyramid
  * from; tests/store compares the two. Kernels are named by their configuration,
  * scopes by themselves; copies, waits and launches of graphs have no name. */
-#include "store/duckdb/ask.h"
+#include "store/ask.h"
 
 #include "base/alloc.h"
 
@@ -48,13 +48,12 @@ int ask_tiles(struct ask *a)
     ask_name(a, "low", SQL_INT(floor_step(from >> TILE_LEVEL_SHIFT(level), step)));
     ask_name(a, "high", SQL_INT(last));
     ask_name(a, "width", SQL_INT(TILE_WIDTH(level)));
-    ask_text(a, "WITH named AS (SELECT lane, below(bucket, $step) AS slot, name, "
-                "sum(events) AS events, sum(busy) AS busy, max(longest) AS longest, "
-                "sum(name_busy) AS name_busy FROM {tile} WHERE bucket BETWEEN $low AND $high "
-                "AND list_contains($lanes, lane) GROUP BY ALL) "
-                "SELECT lane, slot * $width, whole(sum(events)), whole(sum(busy)), max(longest), "
-                "arg_max(name, (name_busy, -name)) FILTER (name > 0) FROM named "
-                "GROUP BY lane, slot ORDER BY lane, slot");
+    ask_text(a,
+             "SELECT lane, slot * $width, total(n), total(ns), max(most), leading(name, name_ns) "
+             "FROM (SELECT lane, below(bucket, $step) AS slot, name, sum(events) AS n, "
+             "sum(busy) AS ns, max(longest) AS most, sum(name_busy) AS name_ns FROM {tile} "
+             "WHERE bucket BETWEEN $low AND $high AND among(lane, $lanes) "
+             "GROUP BY lane, slot, name) GROUP BY lane, slot ORDER BY lane, slot");
     return ask_rows(a);
 }
 
@@ -67,9 +66,9 @@ static void put_spans(struct ask *a, int level, int64_t from)
     bool bounded = level + 1 < TILE_LEVELS && from > INT64_MIN + TILE_WIDTH(level + 1);
     int64_t least = bounded ? from - TILE_WIDTH(level + 1) : INT64_MIN;
     snprintf(text, sizeof text,
-             "SELECT lane, start, duration, nullif(name, 0) AS name, ref FROM {span_%d} "
+             "SELECT lane, start, duration, unless0(name) AS title, ref FROM {span_%d} "
              "WHERE start > %lld AND start < $to AND ends(start, duration) > $from "
-             "AND list_contains($lanes, lane)",
+             "AND among(lane, $lanes)",
              level, (long long)least);
     ask_more(a, text);
 }
@@ -82,7 +81,7 @@ int ask_spans(struct ask *a)
         put_spans(a, level, from);
         ask_more(a, level + 1 < TILE_LEVELS ? " UNION ALL " : "");
     }
-    ask_more(a, ") ORDER BY duration DESC, start, lane, ref LIMIT $limit) "
+    ask_more(a, ") ORDER BY duration DESC, start, lane, ref LIMIT #limit) "
                 "ORDER BY lane, start, duration DESC, ref");
     return ask_rows(a);
 }
@@ -104,8 +103,8 @@ static void put_source(struct ask *a, const struct source *s)
 {
     char text[256];
     snprintf(text, sizeof text,
-             "SELECT lane(%d, %s, %s) AS lane, start, duration, nullif(%s, 0) AS name, %s AS ref "
-             "FROM {%s}",
+             "SELECT lane(%d, %s, %s) AS lane, start, duration, unless0(%s) AS title, "
+             "%s AS ref FROM {%s}",
              (int)s->kind, s->depth, s->ref_of_lane, s->name, s->ref, s->table);
     ask_more(a, text);
 }
@@ -126,7 +125,7 @@ int ask_events(struct ask *a)
         ask_more(a, " WHERE start > $least AND start < $to AND duration < $short "
                     "AND event(start, duration) AND ends(start, duration) > $from ");
         char lane[160];
-        snprintf(lane, sizeof lane, "AND list_contains($lanes, lane(%d, %s, %s)) UNION ALL ",
+        snprintf(lane, sizeof lane, "AND among(lane(%d, %s, %s), $lanes) UNION ALL ",
                  (int)sources[i].kind, sources[i].depth, sources[i].ref_of_lane);
         ask_more(a, lane);
     }
@@ -134,7 +133,7 @@ int ask_events(struct ask *a)
         put_spans(a, level, from);
         ask_more(a, level + 1 < TILE_LEVELS ? " UNION ALL " : "");
     }
-    ask_more(a, ") ORDER BY lane, start, duration DESC, ref LIMIT $limit");
+    ask_more(a, ") ORDER BY lane, start, duration DESC, ref LIMIT #limit");
     int code = ask_rows(a);
     return code ? code : ask_config_names(a, 3);
 }
@@ -145,8 +144,8 @@ static int put_found(struct ask *a, const struct source *s, const char *among, b
 {
     put_source(a, s);
     ask_more(a, among);
-    ask_more(a, back ? " AND start < $from ORDER BY start DESC LIMIT $limit"
-                     : " AND start >= $from ORDER BY start LIMIT $limit");
+    ask_more(a, back ? " AND start < $from ORDER BY start DESC LIMIT #limit"
+                     : " AND start >= $from ORDER BY start LIMIT #limit");
     return ask_rows(a);
 }
 
@@ -156,12 +155,12 @@ static const struct named_kind {
     const char *among;
     size_t source;
 } named_kinds[] = {
-    {"SELECT name FROM {config}",
-     " WHERE config IN (SELECT id FROM {config} WHERE name IN (SELECT unnest($found))) "
+    {"SELECT name FROM {config} WHERE 1 = 1",
+     " WHERE config IN (SELECT id FROM {config} WHERE within(name, $found)) "
      "AND event(start, duration)",
      0},
-    {"SELECT name FROM {scope}",
-     " WHERE name IN (SELECT unnest($found)) AND event(start, duration)", 5},
+    {"SELECT name FROM {scope} WHERE 1 = 1",
+     " WHERE within(name, $found) AND event(start, duration)", 5},
 };
 
 static int compare_rows(const void *x, const void *y, void *arg)

@@ -4,8 +4,7 @@
  * A window of time takes the slices that lie in it whole, and reads the rows of those
  * at its edges one by one: sums stay exact. Which name a configuration has, and which
  * names are asked for, is settled here, so that a statement reads numbers only. */
-#include "store/duckdb/ask.h"
-#include "store/duckdb/write.h"
+#include "store/ask.h"
 
 #include "base/alloc.h"
 #include "base/bins.h"
@@ -64,18 +63,18 @@ static int add_part(struct found *f, int64_t first, int64_t rows)
 }
 
 /* slice, first_row, rows, least_start, greatest_start */
-static int take_slices(void *arg, const struct sql *q)
+static int take_slices(void *arg, const struct page *p)
 {
     struct found *f = arg;
     int code = 0;
-    for (size_t i = 0; !code && i < q->rows; i++) {
-        int64_t first = sql_int(q, 1, i), rows = sql_int(q, 2, i);
-        int64_t least = sql_int(q, 3, i), greatest = sql_int(q, 4, i);
+    for (size_t i = 0; !code && i < p->rows; i++) {
+        int64_t first = page_int(p, 1, i), rows = page_int(p, 2, i);
+        int64_t least = page_int(p, 3, i), greatest = page_int(p, 4, i);
         f->summed = first + rows;
         if (greatest < least || greatest < f->from || least >= f->to)
             continue;
         if (least >= f->from && greatest < f->to)
-            code = add_whole(f, sql_int(q, 0, i));
+            code = add_whole(f, page_int(p, 0, i));
         else
             code = add_part(f, first, rows);
     }
@@ -85,19 +84,19 @@ static int take_slices(void *arg, const struct sql *q)
 static int find_slices(struct found *f)
 {
     ask_text(f->a, "SELECT slice, first_row, \"rows\", least_start, greatest_start "
-                   "FROM {kernel_slice} ORDER BY slice");
-    int code = ask_chunks(f->a, take_slices, f);
+                   "FROM {kernel_slice} WHERE 1 = 1 ORDER BY slice");
+    int code = ask_pages(f->a, take_slices, f);
     return code ? code : add_part(f, f->summed, INT64_MAX - f->summed);
 }
 
 /* ---- configurations ------------------------------------------------------------------------------ */
 
-static int take_configs(void *arg, const struct sql *q)
+static int take_configs(void *arg, const struct page *p)
 {
     struct found *f = arg;
-    for (size_t i = 0; i < q->rows; i++) {
+    for (size_t i = 0; i < p->rows; i++) {
         bool added;
-        int64_t id = sql_int(q, 0, i), name = sql_int(q, 1, i);
+        int64_t id = page_int(p, 0, i), name = page_int(p, 1, i);
         int64_t *row = rowset_put(&f->configs, &id, &added);
         if (!row)
             return GPUFL_E_NOMEM;
@@ -124,8 +123,8 @@ static int find_configs(struct found *f)
 {
     bool added;
     int64_t none = 0;
-    ask_text(f->a, "SELECT id, name FROM {config}");
-    int code = ask_chunks(f->a, take_configs, f);
+    ask_text(f->a, "SELECT id, name FROM {config} WHERE 1 = 1");
+    int code = ask_pages(f->a, take_configs, f);
     if (!code && !rowset_put(&f->configs, &none, &added))
         code = GPUFL_E_NOMEM;
     return code;
@@ -157,7 +156,8 @@ static int want_pattern(struct found *f)
     size_t n;
     if (!pattern || pattern->null || !pattern->text.len)
         return 0;
-    int code = ask_matching(f->a, "SELECT name FROM {config}", pattern->text, &names, &n);
+    int code =
+        ask_matching(f->a, "SELECT name FROM {config} WHERE 1 = 1", pattern->text, &names, &n);
     if (!code)
         want_names(f, names, n);
     mem_free(names);
@@ -166,20 +166,20 @@ static int want_pattern(struct found *f)
 
 /* ---- sums ------------------------------------------------------------------------------------------ */
 
-static int take_sums(void *arg, const struct sql *q)
+static int take_sums(void *arg, const struct page *p)
 {
     struct found *f = arg;
     int code = 0;
-    for (size_t i = 0; !code && i < q->rows; i++) {
+    for (size_t i = 0; !code && i < p->rows; i++) {
         const struct kernel_cell row = {
-            .config = sql_int(q, 0, i),
-            .stream = sql_int(q, 1, i),
-            .calls = sql_int(q, 2, i),
-            .total = sql_int(q, 3, i),
-            .shortest = sql_int(q, 5, i),
-            .longest = sql_int(q, 6, i),
+            .config = page_int(p, 0, i),
+            .stream = page_int(p, 1, i),
+            .calls = page_int(p, 2, i),
+            .total = page_int(p, 3, i),
+            .shortest = page_int(p, 5, i),
+            .longest = page_int(p, 6, i),
         };
-        code = kernel_sums_merge(&f->sums, &row, sql_real(q, 4, i));
+        code = kernel_sums_merge(&f->sums, &row, page_real(p, 4, i));
     }
     return code;
 }
@@ -190,50 +190,45 @@ static int sum_whole(struct found *f)
         return 0;
     ask_name(f->a, "whole", SQL_LIST(f->whole, f->whole_count));
     ask_text(f->a, "SELECT config, stream, calls, total, spread, shortest, longest "
-                   "FROM {kernel_sum} WHERE slice IN (SELECT unnest($whole))"
+                   "FROM {kernel_sum} WHERE within(slice, $whole)"
                    "[stream? AND stream = $stream] ORDER BY slice");
-    return ask_chunks(f->a, take_sums, f);
+    return ask_pages(f->a, take_sums, f);
 }
 
-void kernel_rest_text(struct buf *b, const struct store_session *ss)
+int ask_add_kernels(struct kernel_sums *k, const struct page *p)
 {
-    buf_str(b, "SELECT start, duration, config, stream FROM ");
-    session_name(b, ss, RECORD_kernel);
-    buf_str(b, " WHERE rowid >= $1");
+    int64_t room[4][PAGE_CELLS];
+    int code = 0;
+    for (size_t from = 0, n; !code && from < p->rows; from += n) {
+        const int64_t *at[4];
+        n = p->rows - from < PAGE_CELLS ? p->rows - from : PAGE_CELLS;
+        for (unsigned i = 0; i < 4; i++)
+            at[i] = page_cells(p, i, from, n, room[i]);
+        code = kernel_sums_add(k, at[0], at[1], at[2], at[3], n);
+    }
+    return code;
 }
 
-int kernel_rest_add(struct kernel_sums *k, const struct sql *q)
-{
-    int64_t room[4][SQL_CHUNK_MAX];
-    const int64_t *at[4];
-    for (unsigned i = 0; i < 4; i++)
-        at[i] = sql_cells(q, i, room[i]);
-    return kernel_sums_add(k, at[0], at[1], at[2], at[3], q->rows);
-}
-
-static int take_rest(void *arg, const struct sql *q)
+static int take_rest(void *arg, const struct page *p)
 {
     struct found *f = arg;
-    return kernel_rest_add(&f->sums, q);
+    return ask_add_kernels(&f->sums, p);
 }
 
 static int sum_parts(struct found *f)
 {
     int code = 0;
     bool windowed = f->from != INT64_MIN || f->to != INT64_MAX;
-    if (!f->a->session->have[RECORD_kernel])
-        return 0;
     for (size_t i = 0; !code && i < f->part_count; i++) {
         ask_name(f->a, "first_row", SQL_INT(f->parts[i].first));
         ask_name(f->a, "last_row", SQL_INT(f->parts[i].first + (f->parts[i].rows - 1)));
         ask_name(f->a, "begin", SQL_INT(f->from));
         ask_name(f->a, "end", SQL_INT(f->to));
-        ask_text(f->a, "SELECT start, duration, config, stream FROM ");
-        session_name(&f->a->text, f->a->session, RECORD_kernel);
-        ask_more(f->a, " WHERE rowid BETWEEN $first_row AND $last_row");
+        ask_text(f->a, "SELECT start, duration, config, stream FROM {kernel} "
+                       "WHERE rows($first_row, $last_row)");
         ask_more(f->a, windowed ? " AND start >= $begin AND start < $end" : "");
         ask_more(f->a, "[stream? AND stream = $stream]");
-        code = ask_chunks(f->a, take_rest, f);
+        code = ask_pages(f->a, take_rest, f);
     }
     return code;
 }
@@ -256,15 +251,15 @@ static int find_sums(struct found *f, struct ask *a)
 
 /* ---- percentiles -------------------------------------------------------------------------------------- */
 
-static int take_bins(void *arg, const struct sql *q)
+static int take_bins(void *arg, const struct page *p)
 {
     struct found *f = arg;
     int code = 0;
-    for (size_t i = 0; !code && i < q->rows; i++) {
-        const struct kernel_bin row = {.config = sql_int(q, 0, i),
-                                       .bin = sql_int(q, 1, i),
-                                       .calls = sql_int(q, 2, i),
-                                       .total = sql_int(q, 3, i)};
+    for (size_t i = 0; !code && i < p->rows; i++) {
+        const struct kernel_bin row = {.config = page_int(p, 0, i),
+                                       .bin = page_int(p, 1, i),
+                                       .calls = page_int(p, 2, i),
+                                       .total = page_int(p, 3, i)};
         code = kernel_sums_merge_bin(&f->sums, &row);
     }
     return code;
@@ -277,11 +272,11 @@ static int find_bins(struct found *f, const int64_t *configs, size_t n)
         return 0;
     ask_name(f->a, "whole", SQL_LIST(f->whole, f->whole_count));
     ask_name(f->a, "configs", SQL_LIST(configs, n));
-    ask_text(f->a, "SELECT config, bin, whole(sum(calls)), whole(sum(total)) FROM {kernel_bin} "
-                   "WHERE config IN (SELECT unnest($configs)) "
-                   "AND slice IN (SELECT unnest($whole))[stream? AND stream = $stream] "
+    ask_text(f->a, "SELECT config, bin, total(calls), total(total) FROM {kernel_bin} "
+                   "WHERE within(config, $configs) "
+                   "AND within(slice, $whole)[stream? AND stream = $stream] "
                    "GROUP BY config, bin");
-    return ask_chunks(f->a, take_bins, f);
+    return ask_pages(f->a, take_bins, f);
 }
 
 /* Counts of the bins of a group of configurations. */
@@ -615,7 +610,7 @@ int ask_launches(struct ask *a)
                 "[from? AND start >= $from][to? AND start < $to]"
                 "[name? AND config IN (SELECT id FROM {config} WHERE name = $name)]"
                 "[by_start? ORDER BY start, stream, correlation]"
-                "[by_length? ORDER BY duration DESC, start, stream] LIMIT $limit OFFSET $offset");
+                "[by_length? ORDER BY duration DESC, start, stream] LIMIT #limit OFFSET #offset");
     int code = ask_rows(a);
     return code ? code : ask_config_names(a, 2);
 }

@@ -1,5 +1,5 @@
 /* ask.c - templates, and the run of a question from its statement to its answer. */
-#include "store/duckdb/ask.h"
+#include "store/ask.h"
 
 #include "base/alloc.h"
 
@@ -60,10 +60,15 @@ static const char *find_arg(const struct ask *a, const char *name, size_t len, s
 
 /* ---- templates -------------------------------------------------------------------------------- */
 
+static bool of_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
 static size_t word(const char *at)
 {
     size_t n = 0;
-    while (isalnum((unsigned char)at[n]) || at[n] == '_')
+    while (of_word(at[n]))
         n++;
     return n;
 }
@@ -71,36 +76,26 @@ static size_t word(const char *at)
 static void put_table(struct ask *a, const char *name, size_t len)
 {
     int table = store_table_find(name, len);
-    int64_t level = ask_int(a, "level", 0);
     if (len == 4 && !memcmp(name, "tile", 4))
-        table = (int)(TABLE_tile_0 + level);
-    else if (len == 4 && !memcmp(name, "span", 4))
-        table = (int)(TABLE_span_0 + level);
-    if (table >= 0)
-        session_table(&a->text, a->session, (unsigned)table);
-    else
+        table = (int)(TABLE_tile_0 + ask_int(a, "level", 0));
+    if (table < 0 || a->behind >= 0) {
         buf_printf(&a->text, "unknown_table_%.*s", (int)len, name);
+        return;
+    }
+    a->engine->table(a, (unsigned)table);
+    a->behind = table;
 }
 
-static void put_value(struct ask *a, const char *name, size_t len)
+static void put_value(struct ask *a, const char *name, size_t len, bool plain)
 {
     struct sql_arg arg;
-    size_t i = 0;
-    while (i < a->bound_count &&
-           (a->bound_names[i].len != len || memcmp(a->bound_names[i].name, name, len) != 0))
-        i++;
-    if (i == a->bound_count) {
-        /* Templates may be gone when the next one is read: what is kept is the name's own text. */
-        const char *kept = i == ASK_BOUND_MAX ? NULL : find_arg(a, name, len, &arg);
-        if (!kept) {
-            buf_printf(&a->text, "unknown_value_%.*s", (int)len, name);
-            return;
-        }
-        a->bound_names[i].name = kept;
-        a->bound_names[i].len = len;
-        a->bound[a->bound_count++] = arg;
-    }
-    buf_printf(&a->text, "$%zu", i + 1);
+    const char *kept = find_arg(a, name, len, &arg);
+    if (!kept || (plain && (arg.type != STORE_INT || arg.value.null)))
+        buf_printf(&a->text, "unknown_value_%.*s", (int)len, name);
+    else if (plain)
+        buf_i64(&a->text, arg.value.i);
+    else
+        a->engine->value(a, kept, &arg);
 }
 
 /* Passes over "[name? text]" where the value is null or missing. */
@@ -117,6 +112,90 @@ static bool is_known(const struct ask *a, const char *name, size_t len)
     return find_arg(a, name, len, &arg) && !arg.value.null;
 }
 
+/* ---- words of the engine ------------------------------------------------------------------------ */
+
+enum { WORD_ARGS = 3, WORD_TEXT_MAX = 4096 };
+
+struct piece {
+    const char *at;
+    size_t len;
+};
+
+static const struct ask_word *find_word(const struct ask *a, const char *name, size_t len)
+{
+    for (const struct ask_word *w = a->engine->words; w->name; w++)
+        if (strlen(w->name) == len && !memcmp(w->name, name, len))
+            return w;
+    return NULL;
+}
+
+/* The arguments between parentheses; what stands behind the last one, NULL: they do not end. */
+static const char *split(const char *at, struct piece out[WORD_ARGS])
+{
+    unsigned depth = 0, n = 0;
+    const char *from = ++at;
+    for (; *at; at++) {
+        if (*at == '(')
+            depth++;
+        if (depth == 0 && (*at == ',' || *at == ')')) {
+            from += strspn(from, " ");
+            if (n == WORD_ARGS)
+                return NULL;
+            out[n++] = (struct piece){from, (size_t)(at - from)};
+            from = at + 1;
+            if (*at == ')')
+                return at + 1;
+        } else if (*at == ')') {
+            depth--;
+        }
+    }
+    return NULL;
+}
+
+/* Puts what a word stands for; what goes on behind it. */
+static const char *put_word(struct ask *a, const struct ask_word *w, const char *at)
+{
+    struct piece args[WORD_ARGS] = {{"", 0}, {"", 0}, {"", 0}};
+    struct buf text;
+    const char *end = split(at, args);
+    if (!end) {
+        buf_printf(&a->text, "unknown_word_%s", w->name);
+        return at + 1;
+    }
+    buf_init(&text, WORD_TEXT_MAX);
+    for (const char *p = w->text; *p; p++) {
+        if (*p == '%' && p[1] >= '1' && p[1] < '1' + WORD_ARGS) {
+            const struct piece *arg = &args[*++p - '1'];
+            buf_put(&text, arg->at, arg->len);
+        } else {
+            buf_char(&text, *p);
+        }
+    }
+    if (buf_error(&text))
+        a->text.error = buf_error(&text);
+    else
+        ask_more(a, buf_cstr(&text));
+    buf_fini(&text);
+    return end;
+}
+
+/* Puts an identifier, a word of the engine or of SQL; what goes on behind it. */
+static const char *put_identifier(struct ask *a, const char *at)
+{
+    size_t n = word(at);
+    const struct ask_word *w = at[n] == '(' ? find_word(a, at, n) : NULL;
+    if (w)
+        return put_word(a, w, at + n);
+    buf_put(&a->text, at, n);
+    if (a->behind >= 0 && n == 5 && !memcmp(at, "WHERE", 5)) {
+        unsigned table = (unsigned)a->behind;
+        a->behind = -1;
+        buf_char(&a->text, ' ');
+        a->engine->where(a, table);
+    }
+    return at + n;
+}
+
 void ask_more(struct ask *a, const char *template)
 {
     const char *at = template;
@@ -125,11 +204,13 @@ void ask_more(struct ask *a, const char *template)
         if (*at == '{' && n && at[1 + n] == '}') {
             put_table(a, at + 1, n);
             at += n + 2;
-        } else if (*at == '$' && n) {
-            put_value(a, at + 1, n);
+        } else if ((*at == '$' || *at == '#') && n) {
+            put_value(a, at + 1, n, *at == '#');
             at += n + 1;
         } else if (*at == '[' && n && at[1 + n] == '?') {
             at = is_known(a, at + 1, n) ? at + n + 2 : skip(at);
+        } else if (of_word(*at)) {
+            at = put_identifier(a, at);
         } else {
             if (*at != ']')
                 buf_char(&a->text, *at);
@@ -141,50 +222,37 @@ void ask_more(struct ask *a, const char *template)
 void ask_text(struct ask *a, const char *template)
 {
     buf_clear(&a->text);
-    a->bound_count = 0;
+    a->behind = -1;
+    a->engine->clear(a);
     ask_more(a, template);
 }
 
 /* ---- running ---------------------------------------------------------------------------------- */
 
-static int too_long(const struct ask *a)
+int ask_pages(struct ask *a, ask_take take, void *arg)
 {
-    return err_set(a->e, GPUFL_E_TIMEOUT, "%s: stopped after %.3g s: ask for less", a->def->id,
-                   (double)a->store->query_limit / 1e9);
-}
-
-int ask_chunks(struct ask *a, int (*take)(void *arg, const struct sql *q), void *arg)
-{
-    struct sql q;
     if (buf_error(&a->text))
         return err_set(a->e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-    if (watch_late(&a->watched))
-        return too_long(a);
-    int code = sql_open(&q, a->store->duck, a->connection->handle, buf_cstr(&a->text), a->bound,
-                        a->bound_count, a->e);
-    int more = code ? code : 1;
-    while (!code && (more = sql_next(&q, a->e)) > 0)
-        code = take(arg, &q);
-    sql_close(&q);
+    int code = a->engine->run(a, take, arg);
     if (code == GPUFL_E_NOMEM)
         err_set(a->e, code, "%s", err_text(code));
-    return more < 0 ? more : code;
+    return code;
 }
 
-static int take_rows(void *arg, const struct sql *q)
+static int take_rows(void *arg, const struct page *p)
 {
     struct ask *a = arg;
-    for (size_t i = 0; i < q->rows; i++) {
+    for (size_t i = 0; i < p->rows; i++) {
         int64_t *row = answer_row(&a->answer);
         if (!row)
             return a->answer.error;
-        for (unsigned c = 0; c < a->def->column_count && c < q->columns; c++) {
-            if (!sql_known(q, c, i))
+        for (unsigned c = 0; c < a->def->column_count && c < p->columns; c++) {
+            if (!page_known(p, c, i))
                 continue;
             enum store_type type = answer_stored(&a->answer, c);
-            row[c] = type == STORE_REAL   ? answer_real(sql_real(q, c, i))
-                     : type == STORE_TEXT ? answer_text(&a->answer, sql_text(q, c, i))
-                                          : sql_int(q, c, i);
+            row[c] = type == STORE_REAL   ? answer_real(page_real(p, c, i))
+                     : type == STORE_TEXT ? answer_text(&a->answer, page_text(p, c, i))
+                                          : page_int(p, c, i);
         }
     }
     return 0;
@@ -192,15 +260,15 @@ static int take_rows(void *arg, const struct sql *q)
 
 int ask_rows(struct ask *a)
 {
-    return ask_chunks(a, take_rows, a);
+    return ask_pages(a, take_rows, a);
 }
 
-static int take_texts(void *arg, const struct sql *q)
+static int take_texts(void *arg, const struct page *p)
 {
     struct answer *answer = arg;
     int code = 0;
-    for (size_t i = 0; !code && i < q->rows; i++)
-        code = answer_take_name(answer, sql_int(q, 0, i), sql_text(q, 1, i));
+    for (size_t i = 0; !code && i < p->rows; i++)
+        code = answer_take_name(answer, page_int(p, 0, i), page_text(p, 1, i));
     return code;
 }
 
@@ -210,22 +278,22 @@ static int fetch_names(void *arg, const int64_t *ids, size_t n, struct answer *a
     struct ask *a = arg;
     (void)e;
     ask_name(a, "name_ids", SQL_LIST(ids, n));
-    ask_text(a, "SELECT id, text FROM {names} WHERE id IN (SELECT unnest($name_ids))");
-    return ask_chunks(a, take_texts, answer);
+    ask_text(a, "SELECT id, text FROM {names} WHERE within(id, $name_ids)");
+    return ask_pages(a, take_texts, answer);
 }
 
 /* ---- names of configurations ---------------------------------------------------------------------- */
 
-static int take_pairs(void *arg, const struct sql *q)
+static int take_pairs(void *arg, const struct page *p)
 {
     struct rowset *pairs = arg;
-    for (size_t i = 0; i < q->rows; i++) {
-        int64_t id = sql_int(q, 0, i);
+    for (size_t i = 0; i < p->rows; i++) {
+        int64_t id = page_int(p, 0, i);
         bool added;
         int64_t *row = rowset_put(pairs, &id, &added);
         if (!row)
             return GPUFL_E_NOMEM;
-        row[1] = sql_int(q, 1, i);
+        row[1] = page_int(p, 1, i);
     }
     return 0;
 }
@@ -240,8 +308,8 @@ int ask_config_names(struct ask *a, unsigned column)
     if (!any)
         return 0;
     rowset_init(&pairs, 1, 2);
-    ask_text(a, "SELECT id, name FROM {config}");
-    int code = ask_chunks(a, take_pairs, &pairs);
+    ask_text(a, "SELECT id, name FROM {config} WHERE 1 = 1");
+    int code = ask_pages(a, take_pairs, &pairs);
     for (size_t i = 0; !code && i < a->answer.rows; i++) {
         int64_t *cell = &a->answer.cells[i * n + column];
         if (*cell >= 0 || *cell == CELL_NULL)
@@ -261,13 +329,13 @@ struct matches {
     size_t count, cap;
 };
 
-static int take_ids(void *arg, const struct sql *q)
+static int take_ids(void *arg, const struct page *p)
 {
     struct matches *m = arg;
-    for (size_t i = 0; i < q->rows; i++) {
+    for (size_t i = 0; i < p->rows; i++) {
         if (mem_grow(&m->ids, &m->cap, m->count + 1, sizeof *m->ids, SIZE_MAX / 64))
             return GPUFL_E_NOMEM;
-        m->ids[m->count++] = sql_int(q, 0, i);
+        m->ids[m->count++] = page_int(p, 0, i);
     }
     return 0;
 }
@@ -279,8 +347,8 @@ int ask_matching(struct ask *a, const char *ids_of, struct store_text pattern, i
     ask_name(a, "pattern_text", SQL_TEXT(pattern.at, pattern.len));
     ask_text(a, "SELECT id FROM {names} WHERE id IN (");
     ask_more(a, ids_of);
-    ask_more(a, ") AND contains(plain(text), plain($pattern_text))");
-    int code = ask_chunks(a, take_ids, &m);
+    ask_more(a, ") AND holds(text, $pattern_text)");
+    int code = ask_pages(a, take_ids, &m);
     *ids = m.ids;
     *n = m.count;
     return code;
@@ -293,8 +361,8 @@ static const struct question {
     const char *template;
     int (*answer)(struct ask *a);
 } questions[STORE_QUERY_COUNT] = {
-    [QUERY_lanes] = {"SELECT lane, whole(sum(events)), whole(sum(busy)), min(first), max(last) "
-                     "FROM {lane} GROUP BY lane ORDER BY lane",
+    [QUERY_lanes] = {"SELECT lane, total(events), total(busy), min(first), max(last) "
+                     "FROM {lane} WHERE 1 = 1 GROUP BY lane ORDER BY lane",
                      NULL},
     [QUERY_tiles] = {NULL, ask_tiles},
     [QUERY_spans] = {NULL, ask_spans},
@@ -305,50 +373,47 @@ static const struct question {
     [QUERY_kernel_histogram] = {NULL, ask_kernel_histogram},
     [QUERY_launches] = {NULL, ask_launches},
     [QUERY_copies] =
-        {"SELECT kind, src_memory, dst_memory, count(*), whole(sum(bytes)), whole(sum(duration)) "
+        {"SELECT kind, src_memory, dst_memory, count(*), total(known(bytes)), total(duration) "
          "FROM {memcpy} WHERE event(start, duration)[from? AND start >= $from][to? AND start < "
-         "$to] "
-         "GROUP BY ALL ORDER BY sum(duration) DESC, kind, src_memory, dst_memory",
+         "$to] GROUP BY kind, src_memory, dst_memory "
+         "ORDER BY sum(duration) DESC, kind, src_memory, dst_memory",
          NULL},
     [QUERY_copy_sizes] =
-        {"SELECT kind, CASE WHEN bytes > 0 THEN floor(log2(bytes))::BIGINT ELSE -1 END AS bin, "
-         "count(*), whole(sum(bytes)), whole(sum(duration)) FROM {memcpy} "
-         "WHERE event(start, duration) GROUP BY ALL ORDER BY kind, bin",
+        {"SELECT kind, octave(bytes) AS bin, count(*), total(known(bytes)), total(duration) "
+         "FROM {memcpy} WHERE event(start, duration) GROUP BY kind, bin ORDER BY kind, bin",
          NULL},
-    [QUERY_allocations] =
-        {"WITH moves AS (SELECT time, row_number() OVER () AS n, "
-         "coalesce(greatest(bytes, 0), 0) * (CASE op WHEN 1 THEN 1 WHEN 2 THEN -1 ELSE 0 END) AS "
-         "change FROM {alloc} WHERE device = $device AND event(time, 0)), "
-         "held AS (SELECT time, n, sum(change) OVER (ORDER BY time, n) AS held FROM moves) "
-         "SELECT below(time, $step) AS slot, whole(arg_max(held, (time, n))), whole(max(held)), "
-         "count(*) FROM held GROUP BY slot ORDER BY slot",
-         NULL},
+    [QUERY_allocations] = {NULL, ask_allocations},
     [QUERY_device_series] = {NULL, ask_series},
     [QUERY_host_series] = {NULL, ask_series},
-    [QUERY_counts] = {NULL, ask_counts},
+    [QUERY_counts] = {NULL, NULL}, /* the engine's own */
     [QUERY_sources] =
-        {"WITH pieces AS (SELECT path, \"offset\", max(size) AS size, max(hash) AS hash, "
-         "max(text) AS text FROM {source} GROUP BY path, \"offset\") "
-         "SELECT p.text AS path, max(s.size), whole(sum(strlen(t.text))), max(s.hash) "
-         "FROM pieces s JOIN {names} p ON p.id = s.path LEFT JOIN {names} t ON t.id = s.text "
-         "GROUP BY p.text ORDER BY p.text",
+        {"SELECT path_text, max(piece_size), total(octets(piece_text)), max(piece_hash) FROM "
+         "(SELECT path_text, piece_size, piece_hash, text_id FROM "
+         "(SELECT path AS path_id, \"offset\" AS piece, max(size) AS piece_size, "
+         "max(hash) AS piece_hash, max(text) AS text_id FROM {source} WHERE 1 = 1 "
+         "GROUP BY path, \"offset\") AS s join_all() "
+         "(SELECT id AS path_id, text AS path_text FROM {names} WHERE 1 = 1) AS p "
+         "USING (path_id)) AS named left_join_all() "
+         "(SELECT id AS text_id, text AS piece_text FROM {names} WHERE 1 = 1) AS t "
+         "USING (text_id) GROUP BY path_text ORDER BY path_text",
          NULL},
     [QUERY_source] =
-        {"SELECT s.\"offset\", any_value(t.text) FROM {source} s JOIN {names} p ON p.id = s.path "
-         "JOIN {names} t ON t.id = s.text WHERE p.text = $path GROUP BY s.\"offset\" "
-         "ORDER BY s.\"offset\"",
+        {"SELECT piece, some(piece_text) FROM (SELECT \"offset\" AS piece, text AS text_id "
+         "FROM {source} WHERE path IN (SELECT id FROM {names} WHERE text = $path)) AS s "
+         "join_all() (SELECT id AS text_id, text AS piece_text FROM {names} WHERE 1 = 1) AS t "
+         "USING (text_id) GROUP BY piece ORDER BY piece",
          NULL},
     [QUERY_kernel_history] =
         {"SELECT session, started, app, host, device, name, shape, calls, total, mean, deviation, "
-         "p50, p99, share FROM {history} WHERE true[app? AND app = $app][shape? AND shape = $shape]"
-         "[from? AND started >= $from][to? AND started < $to]"
-         "[pattern? AND contains(plain(name), plain($pattern))] "
-         "ORDER BY started, session, total DESC, name, shape LIMIT $limit",
+         "p50, p99, share FROM {history} WHERE 1 = 1[app? AND app = $app]"
+         "[shape? AND shape = $shape][from? AND started >= $from][to? AND started < $to]"
+         "[pattern? AND holds(name, $pattern)] "
+         "ORDER BY started, session, total DESC, name, shape LIMIT #limit",
          NULL},
 };
 
 /* Parameters that would make no sense in any question that has them. */
-static int check(const struct ask *a)
+int ask_check(const struct ask *a)
 {
     static const struct {
         const char *name;
@@ -372,60 +437,38 @@ static int check(const struct ask *a)
     return 0;
 }
 
-static int run(struct ask *a, enum store_query q, const struct store_visitor *v)
+int ask_answer(struct ask *a, const struct store_visitor *v)
 {
+    const struct question *q = &questions[a->def - store_queries];
     const struct answer_names names = {a, fetch_names};
-    int code = sql_run(a->store->duck, a->connection->handle, "BEGIN TRANSACTION READ ONLY", a->e);
-    if (code)
-        return code;
-    if (questions[q].template) {
-        ask_text(a, questions[q].template);
+    int code;
+    if (q->template) {
+        ask_text(a, q->template);
         code = ask_rows(a);
     } else {
-        code = questions[q].answer(a);
+        code = q->answer ? q->answer(a) : a->engine->counts(a);
     }
-    return code ? code : answer_deliver(&a->answer, &names, v, a->e);
+    code = code ? code : answer_deliver(&a->answer, &names, v, a->e);
+    if (code == GPUFL_E_FULL && a->answer.error)
+        err_set(a->e, code, "%s: the answer is too long: ask for less", a->def->id);
+    return code;
 }
 
-int ask_question(struct store *s, const char *workspace, struct store_session *ss,
-                 enum store_query q, const struct store_value *args, const struct store_visitor *v,
-                 struct err *e)
+void ask_init(struct ask *a, const struct ask_engine *engine, enum store_query q,
+              const struct store_value *args, struct err *e)
 {
-    struct ask *a = mem_zalloc(sizeof *a);
-    if (!a)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-    a->store = s;
-    a->session = ss;
+    memset(a, 0, sizeof *a);
+    a->engine = engine;
     a->def = &store_queries[q];
     a->args = args;
     a->e = e;
+    a->behind = -1;
     answer_init(&a->answer, a->def);
-    buf_init(&a->text, SQL_TEXT_MAX);
-    int code = check(a);
-    bool history = !code && a->def->of_workspace;
-    if (history) {
-        code = session_get_history(s, workspace, false, &a->session, e);
-        if (code == GPUFL_E_NOENT) { /* no session has left anything yet */
-            code = 0;
-            goto done;
-        }
-    }
-    code = code ? code : engine_take(s, &a->connection, e);
-    if (!code) {
-        watch_begin(&s->watch, &a->watched, a->connection->handle, s->query_limit);
-        code = run(a, q, v);
-        watch_end(&s->watch, &a->watched);
-        engine_undo(s, a->connection); /* nothing was written; not before nobody interrupts it */
-        code = code == GPUFL_E_TIMEOUT ? too_long(a) : code;
-        if (code == GPUFL_E_FULL)
-            err_set(e, code, "%s: the answer is too long: ask for less", a->def->id);
-        engine_give(s, a->connection);
-    }
-    if (history && a->session)
-        session_put(a->session);
-done:
+    buf_init(&a->text, ASK_TEXT_MAX);
+}
+
+void ask_fini(struct ask *a)
+{
     answer_fini(&a->answer);
     buf_fini(&a->text);
-    mem_free(a);
-    return code;
 }

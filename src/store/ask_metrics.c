@@ -1,0 +1,87 @@
+/* ask_metrics.c - series of metrics, and of memory held. */
+#include "store/ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A metric is a column of its record, told by its number: not its time, not a device. */
+int ask_series(struct ask *a)
+{
+    bool of_device = ask_value(a, "device") != NULL;
+    enum record_type type = of_device ? RECORD_device_metric : RECORD_host_metric;
+    const struct record *r = &records[type];
+    int64_t metric = ask_int(a, "metric", -1);
+    if (metric <= 0 || metric >= r->column_count || r->columns[metric].ref != RECORD_NONE)
+        return err_set(a->e, GPUFL_E_INVAL, "record %s has no metric %lld", r->type,
+                       (long long)metric);
+    ask_text(a, "SELECT below(time, $step) AS slot, min(v), avg(v), max(v), count(v) FROM "
+                "(SELECT time, ");
+    char column[80];
+    snprintf(column, sizeof column, "known(\"%s\")", r->columns[metric].name);
+    ask_more(a, column);
+    ask_more(a, of_device ? " AS v FROM {device_metric} WHERE device = $device"
+                          : " AS v FROM {host_metric} WHERE 1 = 1");
+    ask_more(a, "[from? AND time >= $from][to? AND time < $to] AND event(time, 0)) AS known_ones "
+                "WHERE v IS NOT NULL GROUP BY slot ORDER BY slot");
+    return ask_rows(a);
+}
+
+/* ---- memory held --------------------------------------------------------------------------------- */
+
+/* Walks allocations and frees by time. Sums here and not in a statement: the older of the
+ * dialects has no windows. */
+struct held {
+    struct ask *a;
+    int64_t step, slot;
+    bool any;
+    __int128 now, peak;
+    int64_t calls;
+};
+
+static int64_t whole(__int128 v)
+{
+    return v > INT64_MAX ? INT64_MAX : v < -INT64_MAX ? -INT64_MAX : (int64_t)v;
+}
+
+static int put_step(struct held *h)
+{
+    int64_t *row = h->any ? answer_row(&h->a->answer) : NULL;
+    if (!h->any)
+        return 0;
+    if (!row)
+        return h->a->answer.error;
+    const int64_t cells[] = {h->slot, whole(h->now), whole(h->peak), h->calls};
+    memcpy(row, cells, sizeof cells);
+    return 0;
+}
+
+static int take_moves(void *arg, const struct page *p)
+{
+    enum { ALLOCATED = 1, FREED = 2 };
+    struct held *h = arg;
+    int code = 0;
+    for (size_t i = 0; !code && i < p->rows; i++) {
+        int64_t time = page_int(p, 0, i), op = page_int(p, 1, i), bytes = page_int(p, 2, i);
+        int64_t rest = time % h->step, slot = time - (rest < 0 ? rest + h->step : rest);
+        bytes = bytes > 0 ? bytes : 0;
+        if (!h->any || slot != h->slot) {
+            code = put_step(h);
+            h->slot = slot;
+            h->any = true;
+            h->calls = 0;
+        }
+        h->now += op == ALLOCATED ? bytes : op == FREED ? -bytes : 0;
+        h->peak = h->calls && h->peak > h->now ? h->peak : h->now;
+        h->calls++;
+    }
+    return code;
+}
+
+int ask_allocations(struct ask *a)
+{
+    struct held h = {.a = a, .step = ask_int(a, "step", 1)};
+    ask_text(a, "SELECT time, op, bytes FROM {alloc} WHERE device = $device AND event(time, 0) "
+                "ORDER BY time, rowid");
+    int code = ask_pages(a, take_moves, &h);
+    return code ? code : put_step(&h);
+}

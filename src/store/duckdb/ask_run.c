@@ -1,0 +1,163 @@
+/* ask_run.c - how DuckDB runs the statements of a question: its words, bound values, and one
+ * read-only transaction for all of them. */
+#include "store/duckdb/ask.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+enum { BOUND_MAX = 24 };
+
+struct duck_ask {
+    struct ask ask; /* first: what the templates know of */
+    struct store *store;
+    struct store_session *session;
+    struct connection *connection;
+    struct watched watched;
+    const char *bound_names[BOUND_MAX]; /* the parameters' own names */
+    struct sql_arg bound[BOUND_MAX];    /* values of the statement, each once */
+    size_t bound_count;
+};
+
+/* SQLs of standard functions say the same thing in both engines; these do not. */
+static const struct ask_word words[] = {
+    {"total", "least(greatest(sum(%1), -9223372036854775807), 9223372036854775807)::BIGINT"},
+    {"known", "%1"},
+    {"event", "(%1 BETWEEN -576460752303423488 AND 4611686018427387903 AND "
+              "%2 BETWEEN 0 AND 4611686018427387903 - %1)"},
+    /* Also of what is no event: conditions are tried in any order. */
+    {"ends", "(%1::HUGEINT + %2)"},
+    {"lane", "((%1::BIGINT << 56) + (least(greatest(coalesce(%2, 0), 0), 255)::BIGINT << 48) + "
+             "(coalesce(%3, 0) & 281474976710655))"},
+    {"unless0", "nullif(%1, 0)"},
+    {"below", "(%1 - ((%1 % %2) + %2) % %2)"},
+    {"octave", "CASE WHEN %1 > 0 THEN floor(log2(%1))::BIGINT ELSE -1 END"},
+    {"holds", "contains(translate(%1, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), "
+              "translate(%2, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'))"},
+    {"among", "list_contains(%2, %1)"},
+    {"within", "%1 IN (SELECT unnest(%2))"},
+    {"leading", "arg_max(%1, (%2, -%1)) FILTER (%1 > 0)"},
+    {"rows", "rowid BETWEEN %1 AND %2"},
+    {"some", "any_value(%1)"},
+    {"octets", "strlen(%1)"},
+    {"join_all", "JOIN"},
+    {"left_join_all", "LEFT JOIN"},
+    {NULL, NULL},
+};
+
+static void clear(struct ask *a)
+{
+    ((struct duck_ask *)a)->bound_count = 0;
+}
+
+static void put_table(struct ask *a, unsigned table)
+{
+    session_table(&a->text, ((struct duck_ask *)a)->session, table);
+}
+
+static void put_where(struct ask *a, unsigned table)
+{
+    (void)a;
+    (void)table;
+}
+
+static void put_value(struct ask *a, const char *name, const struct sql_arg *arg)
+{
+    struct duck_ask *d = (struct duck_ask *)a;
+    size_t i = 0;
+    while (i < d->bound_count && strcmp(d->bound_names[i], name) != 0)
+        i++;
+    if (i == BOUND_MAX) {
+        buf_printf(&a->text, "too_many_values");
+        return;
+    }
+    if (i == d->bound_count) {
+        d->bound_names[i] = name;
+        d->bound[d->bound_count++] = *arg;
+    }
+    buf_printf(&a->text, "$%zu", i + 1);
+}
+
+static int too_long(const struct duck_ask *d)
+{
+    return err_set(d->ask.e, GPUFL_E_TIMEOUT, "%s: stopped after %.3g s: ask for less",
+                   d->ask.def->id, (double)d->store->query_limit / 1e9);
+}
+
+static int run(struct ask *a, ask_take take, void *arg)
+{
+    struct duck_ask *d = (struct duck_ask *)a;
+    struct sql q;
+    if (watch_late(&d->watched))
+        return too_long(d);
+    int code = sql_open(&q, d->store->duck, d->connection->handle, buf_cstr(&a->text), d->bound,
+                        d->bound_count, a->e);
+    int more = code ? code : 1;
+    while (!code && (more = sql_next(&q, a->e)) > 0)
+        code = take(arg, &q.page);
+    sql_close(&q);
+    return more < 0 ? more : code;
+}
+
+static int counts(struct ask *a)
+{
+    const struct store_session *ss = ((struct duck_ask *)a)->session;
+    bool any = false;
+    ask_text(a, "SELECT record, n FROM (");
+    for (unsigned i = 0; i < RECORD_COUNT; i++) {
+        if (!ss->have[i])
+            continue;
+        buf_str(&a->text, any ? " UNION ALL " : "");
+        buf_printf(&a->text, "SELECT %u AS place, '%s' AS record, count(*) AS n FROM ", i,
+                   records[i].type);
+        session_name(&a->text, ss, i);
+        any = true;
+    }
+    ask_more(a, ") WHERE n > 0 ORDER BY place");
+    return any ? ask_rows(a) : 0;
+}
+
+static const struct ask_engine engine = {words,     clear, put_table, put_where,
+                                         put_value, run,   counts};
+
+static int ask_watched(struct duck_ask *d, const struct store_visitor *v, struct err *e)
+{
+    struct store *s = d->store;
+    int code = engine_take(s, &d->connection, e);
+    if (code)
+        return code;
+    watch_begin(&s->watch, &d->watched, d->connection->handle, s->query_limit);
+    code = sql_run(s->duck, d->connection->handle, "BEGIN TRANSACTION READ ONLY", e);
+    code = code ? code : ask_answer(&d->ask, v);
+    watch_end(&s->watch, &d->watched);
+    engine_undo(s, d->connection); /* nothing was written; not before nobody interrupts it */
+    engine_give(s, d->connection);
+    return code == GPUFL_E_TIMEOUT ? too_long(d) : code;
+}
+
+int ask_question(struct store *s, const char *workspace, struct store_session *ss,
+                 enum store_query q, const struct store_value *args, const struct store_visitor *v,
+                 struct err *e)
+{
+    struct duck_ask *d = mem_zalloc(sizeof *d);
+    if (!d)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    ask_init(&d->ask, &engine, q, args, e);
+    d->store = s;
+    d->session = ss;
+    int code = ask_check(&d->ask);
+    if (!code && d->ask.def->of_workspace) {
+        code = session_get_history(s, workspace, false, &d->session, e);
+        if (!code) {
+            code = ask_watched(d, v, e);
+            session_put(d->session);
+        } else if (code == GPUFL_E_NOENT) { /* no session has left anything yet */
+            code = 0;
+        }
+    } else if (!code) {
+        code = ask_watched(d, v, e);
+    }
+    ask_fini(&d->ask);
+    mem_free(d);
+    return code;
+}

@@ -1,0 +1,51 @@
+/* page.h - some rows of an answer, column by column, as an engine has read them.
+ *
+ * Valid until the engine reads the next ones. Owner's thread. */
+#ifndef GPUFL_STORE_PAGE_H
+#define GPUFL_STORE_PAGE_H
+
+#include "store/store.h"
+
+enum { PAGE_COLUMNS_MAX = RECORD_MAX_COLUMNS, PAGE_CELLS = 2048 };
+
+struct page {
+    size_t rows;
+    unsigned columns;
+    const void *data[PAGE_COLUMNS_MAX];      /* int64_t, double, or texts in the engine's form */
+    const uint64_t *valid[PAGE_COLUMNS_MAX]; /* bit a row; NULL: all known */
+    struct store_text (*text)(const struct page *p, unsigned column, size_t row);
+};
+
+static inline bool page_known(const struct page *p, unsigned column, size_t row)
+{
+    const uint64_t *v = p->valid[column];
+    return !v || (v[row / 64] >> (row % 64) & 1);
+}
+
+static inline int64_t page_int(const struct page *p, unsigned column, size_t row)
+{
+    return page_known(p, column, row) ? ((const int64_t *)p->data[column])[row] : CELL_NULL;
+}
+
+static inline double page_real(const struct page *p, unsigned column, size_t row)
+{
+    return page_known(p, column, row) ? ((const double *)p->data[column])[row] : 0;
+}
+
+static inline struct store_text page_text(const struct page *p, unsigned column, size_t row)
+{
+    return page_known(p, column, row) ? p->text(p, column, row) : (struct store_text){"", 0};
+}
+
+/* n cells from a row on, with CELL_NULL where they are unknown: as they lie there, or in room. */
+static inline const int64_t *page_cells(const struct page *p, unsigned column, size_t from,
+                                        size_t n, int64_t room[PAGE_CELLS])
+{
+    if (!p->valid[column])
+        return (const int64_t *)p->data[column] + from;
+    for (size_t i = 0; i < n; i++)
+        room[i] = page_int(p, column, from + i);
+    return room;
+}
+
+#endif
