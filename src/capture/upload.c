@@ -7,18 +7,16 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/spawn.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,15 +26,13 @@ enum {
     OUTPUT_MAX = 4 << 20,
     SAID_MAX = 16 << 10,
     VARIABLES = 3,
-    REAP_MS = 20,
 };
 
 static const int64_t MILLI = 1000000;
 
 /* A run of the command. */
 struct run {
-    pid_t pid;
-    int process;         /* a descriptor of it; -1: the kernel has none */
+    struct spawned child;
     int from[2];         /* our ends of its stdout and stderr; -1: closed */
     struct buf texts[2]; /* what came */
     int64_t deadline;    /* CLOCK_MONOTONIC ns */
@@ -115,57 +111,11 @@ static char **make_environment(const struct gpufl_upload_options *o, struct buf 
 
 /* ---- starting it --------------------------------------------------------------------------- */
 
-/* A pipe whose ends are none of 0, 1 and 2, which the program may have closed. */
-static int open_pipe(int ends[2])
-{
-    int raw[2];
-    ends[0] = ends[1] = -1;
-    if (pipe2(raw, O_CLOEXEC))
-        return -errno;
-    for (int i = 0; i < 2; i++) {
-        ends[i] = fcntl(raw[i], F_DUPFD_CLOEXEC, 3);
-        close(raw[i]);
-    }
-    return ends[0] < 0 || ends[1] < 0 ? -EMFILE : 0;
-}
-
 static void close_fd(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
-}
-
-/* stdin is empty, stdout and stderr are ours, everything else is closed; signals are as a shell
- * would have them. 0 or an errno. */
-static int spawn(struct run *r, const char *cli, char **argv, char **env, const int to[2])
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    sigset_t none, all;
-    int rc = posix_spawn_file_actions_init(&files);
-    if (rc)
-        return rc;
-    rc = posix_spawnattr_init(&how);
-    if (rc) {
-        posix_spawn_file_actions_destroy(&files);
-        return rc;
-    }
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&how, &none);
-    posix_spawnattr_setsigdefault(&how, &all);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    for (int i = 0; i < 2 && !rc; i++)
-        rc = posix_spawn_file_actions_adddup2(&files, to[i], 1 + i);
-    if (!rc)
-        rc = posix_spawn_file_actions_addclosefrom_np(&files, 3);
-    if (!rc)
-        rc = posix_spawnp(&r->pid, cli, &files, &how, argv, env);
-    posix_spawnattr_destroy(&how);
-    posix_spawn_file_actions_destroy(&files);
-    return rc;
 }
 
 static int start(struct run *r, const struct gpufl_upload_options *o, const char *path, int ms,
@@ -174,6 +124,7 @@ static int start(struct run *r, const struct gpufl_upload_options *o, const char
     char cli[PATH_MAX], limit[32];
     char *argv[] = {"gpufl", "upload", "--json", "--time-limit", limit, "--", (char *)path, NULL};
     struct buf text;
+    struct spawn child = {.program = cli, .argv = argv, .fds = {SPAWN_NULL, -1, -1}};
     int to[2] = {-1, -1}, ends[2], rc = 0;
     buf_init(&text, 64 << 10);
     find_cli(cli, sizeof cli);
@@ -182,22 +133,21 @@ static int start(struct run *r, const struct gpufl_upload_options *o, const char
     if (!env)
         rc = ENOMEM;
     for (int i = 0; i < 2 && !rc; i++) {
-        rc = -open_pipe(ends);
+        rc = spawn_pipe(ends);
         r->from[i] = ends[0];
-        to[i] = ends[1];
+        child.fds[1 + i] = to[i] = ends[1];
     }
+    child.env = env;
     if (!rc)
-        rc = spawn(r, cli, argv, env, to);
+        rc = spawn_open(&r->child, &child);
     close_fd(&to[0]);
     close_fd(&to[1]);
     mem_free(env);
     if (text.data)
         explicit_bzero(text.data, text.len);
     buf_fini(&text);
-    if (!rc) {
-        r->process = (int)syscall(SYS_pidfd_open, r->pid, 0);
+    if (!rc)
         return 0;
-    }
     return err_set(e, rc == ENOENT ? GPUFL_E_NOENT : err_from_errno(rc),
                    "cannot run %s: %s; GPUFL_CLI names the gpufl command", cli, strerror(rc));
 }
@@ -237,36 +187,17 @@ static bool listen_to(struct run *r)
     return true;
 }
 
-static void kill_it(const struct run *r)
-{
-    if (r->process >= 0)
-        (void)syscall(SYS_pidfd_send_signal, r->process, SIGKILL, NULL, 0);
-    else
-        (void)kill(r->pid, SIGKILL); /* not reaped: the number is still its own */
-}
-
 /* Its exit code; -1: it was killed, or somebody else has reaped it. Late, it is ended. */
 static int reap(struct run *r, bool *in_time)
 {
-    int status = 0;
-    bool killed = false;
-    for (;;) {
-        pid_t got = waitpid(r->pid, &status, WNOHANG);
-        if (got == r->pid)
-            return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        if (got < 0 && errno != EINTR)
-            return -1;
-        if (!killed && (!*in_time || !left_ms(r))) {
-            kill_it(r);
-            killed = true;
-            *in_time = false;
-            r->deadline = clock_mono() + GRACE_MS * MILLI; /* in the kernel, in a bad case */
-        }
-        if (!left_ms(r))
-            return -1;
-        struct pollfd p = {.fd = r->process, .events = POLLIN};
-        (void)poll(&p, 1, r->process >= 0 ? left_ms(r) : REAP_MS);
+    int status, rc = *in_time ? spawn_wait(&r->child, r->deadline, &status) : ETIMEDOUT;
+    if (rc == ETIMEDOUT) {
+        *in_time = false;
+        spawn_signal(&r->child, SIGKILL);
+        /* it may be in the kernel, in a bad case */
+        rc = spawn_wait(&r->child, clock_mono() + GRACE_MS * MILLI, &status);
     }
+    return rc == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /* ---- what it said -------------------------------------------------------------------------- */
@@ -385,8 +316,9 @@ static int run_upload(const struct gpufl_upload_options *o, const char *path, st
 {
     int ms = o->timeout_ms > 0 ? o->timeout_ms : STANDARD_MS;
     int grace = ms < GRACE_MS ? ms : GRACE_MS;
-    struct run r = {
-        .process = -1, .from = {-1, -1}, .deadline = clock_mono() + ((int64_t)ms + grace) * MILLI};
+    struct run r = {.child = SPAWNED_NONE,
+                    .from = {-1, -1},
+                    .deadline = clock_mono() + ((int64_t)ms + grace) * MILLI};
     buf_init(&r.texts[0], OUTPUT_MAX);
     buf_init(&r.texts[1], SAID_MAX);
     int code = start(&r, o, path, ms, e);
@@ -399,7 +331,7 @@ static int run_upload(const struct gpufl_upload_options *o, const char *path, st
         close_fd(&r.from[i]);
         buf_fini(&r.texts[i]);
     }
-    close_fd(&r.process);
+    spawn_close(&r.child);
     return code;
 }
 

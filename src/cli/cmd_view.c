@@ -235,8 +235,10 @@ int cmd_view(int argc, char **argv)
         return cmd_usage("view", "ports go from 0 to 65535, sizes from 0");
     char *extra[EXTRA_MAX] = {0};
     memcpy(extra, argv + 2, (size_t)(operands - 1) * sizeof *extra);
-    v = (struct view){
-        .a = &a, .path = argv[1], .cache = {.lock = -1}, .server = {.alive = -1, .out = -1}};
+    v = (struct view){.a = &a,
+                      .path = argv[1],
+                      .cache = {.lock = -1},
+                      .server = {.process = SPAWNED_NONE, .alive = -1, .out = -1}};
     code = run(&v, extra);
     remote_close(v.remote);
     int ended = view_server_stop(&v.server);

@@ -6,10 +6,8 @@
 #include "cli/cmd.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -53,38 +51,6 @@ static int make_key(char out[VIEW_KEY_SIZE], struct err *e)
         out[n++] = letters[bytes[i] % 64];
     out[n] = '\0';
     return 0;
-}
-
-/* Signals of the terminal are ours: the server is told by us. */
-static int spawn(struct view_server *s, const char *path, char **argv, int in, int out)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    int rc = posix_spawn_file_actions_init(&files);
-    if (rc)
-        return rc;
-    rc = posix_spawnattr_init(&how);
-    if (rc) {
-        posix_spawn_file_actions_destroy(&files);
-        return rc;
-    }
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&how, &none);
-    posix_spawnattr_setsigdefault(&how, &all);
-    posix_spawnattr_setpgroup(&how, 0);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                       POSIX_SPAWN_SETPGROUP);
-    rc = posix_spawn_file_actions_adddup2(&files, in, 0);
-    if (!rc)
-        rc = posix_spawn_file_actions_adddup2(&files, out, 1);
-    if (!rc)
-        rc = posix_spawnp(&s->pid, path, &files, &how, argv, environ);
-    posix_spawnattr_destroy(&how);
-    posix_spawn_file_actions_destroy(&files);
-    s->pid = rc ? 0 : s->pid;
-    return rc;
 }
 
 /* The next line of its stdout; false at the end. */
@@ -136,7 +102,7 @@ int view_server_start(struct view_server *s, const char *data, int port, char *c
     char *argv[ARGS_MAX] = {(char *)PROGRAM, "serve", "--local",     "--data", (char *)data,
                             "--listen",      listen,  "--log-level", "warning"};
     int n = 9, in[2] = {-1, -1}, out[2] = {-1, -1};
-    *s = (struct view_server){.alive = -1, .out = -1};
+    *s = (struct view_server){.process = SPAWNED_NONE, .alive = -1, .out = -1};
     for (; extra && *extra && n < ARGS_MAX - 1; extra++)
         argv[n++] = *extra;
     snprintf(listen, sizeof listen, "127.0.0.1:%d", port);
@@ -145,9 +111,14 @@ int view_server_start(struct view_server *s, const char *data, int port, char *c
     if (code)
         return code;
     setenv("GPUFL_SERVER_LOCAL_KEY", s->key, 1);
-    int rc = pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) ? errno : 0;
+    int rc = spawn_pipe(in);
     if (!rc)
-        rc = spawn(s, path, argv, in[0], out[1]);
+        rc = spawn_pipe(out);
+    if (!rc) /* signals of the terminal are ours: the server is told by us */
+        rc = spawn_open(&s->process, &(struct spawn){.program = path,
+                                                     .argv = argv,
+                                                     .fds = {in[0], out[1], SPAWN_KEEP},
+                                                     .own_group = true});
     unsetenv("GPUFL_SERVER_LOCAL_KEY");
     close_fd(&in[0]);
     close_fd(&out[1]);
@@ -170,22 +141,16 @@ int view_server_start(struct view_server *s, const char *data, int port, char *c
 
 bool view_server_ended(struct view_server *s, int *status)
 {
-    if (s->pid && waitpid(s->pid, status, WNOHANG) != s->pid)
-        return false;
-    s->pid = 0;
-    return true;
+    return spawn_wait(&s->process, 0, status) != ETIMEDOUT;
 }
 
 int view_server_stop(struct view_server *s)
 {
     int status = 0;
-    if (s->pid) {
-        kill(s->pid, SIGTERM); /* the pipe stays: its end would be a second signal, at which nothing
-                                  is drained */
-        while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
-            continue;
-    }
-    s->pid = 0;
+    /* the pipe stays: its end would be a second signal, at which nothing is drained */
+    spawn_signal(&s->process, SIGTERM);
+    (void)spawn_wait(&s->process, INT64_MAX, &status);
+    spawn_close(&s->process);
     close_fd(&s->alive);
     close_fd(&s->out);
     explicit_bzero(s->key, sizeof s->key);
@@ -196,17 +161,12 @@ int view_server_stop(struct view_server *s)
 
 static bool run_quietly(const char *program, const char *link)
 {
-    posix_spawn_file_actions_t files;
-    pid_t pid;
     char *argv[] = {(char *)program, (char *)link, NULL};
-    if (posix_spawn_file_actions_init(&files))
-        return false;
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addclosefrom_np(&files, 3);
-    int rc = posix_spawnp(&pid, program, &files, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
+    struct spawned p;
+    int rc = spawn_open(&p, &(struct spawn){.program = program,
+                                            .argv = argv,
+                                            .fds = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}});
+    spawn_close(&p);
     return rc == 0;
 }
 

@@ -9,14 +9,14 @@
 #define GPUFL_CLI_VIEW_SERVER_H
 
 #include "base/err.h"
+#include "base/spawn.h"
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 enum { VIEW_KEY_SIZE = 48, VIEW_URL_SIZE = 512 };
 
 struct view_server {
-    pid_t pid; /* 0: none */
+    struct spawned process;
     int alive; /* our end of its stdin; -1: closed */
     int out;   /* our end of its stdout; -1: closed */
     char key[VIEW_KEY_SIZE];
