@@ -16,7 +16,9 @@ struct part_head {
     bool ours;                      /* begins with a header of our format */
     char session[PART_ID_MAX];      /* "": not said */
     char channel[PART_CHANNEL_MAX]; /* ours; "" otherwise */
+    char run[PART_ID_MAX];          /* of the command that started the program; "": none */
     char app[PART_TEXT_MAX], host[PART_TEXT_MAX];
+    int64_t part;        /* its number; 0: not said */
     int64_t offset;      /* ours: plain bytes of the channel before this part */
     int64_t pid;         /* 0: not said */
     int64_t start;       /* ours: of the session, CLOCK_MONOTONIC ns */

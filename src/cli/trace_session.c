@@ -7,9 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/json.h"
-#include "base/lines.h"
-#include "wire/decode.h"
+#include "wire/end.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,7 +17,6 @@
 
 enum {
     SESSIONS_MAX = 65536,
-    HEADER_LINES = 64, /* the public client's header need not be the first line */
     TAIL_BYTES = 65536,
 };
 
@@ -31,51 +28,18 @@ static bool ends_with(const char *text, const char *end)
 
 /* ---- header ----------------------------------------------------------------------------- */
 
-/* What the launcher reads of a header. */
-struct head {
-    char id[sizeof((struct session *)0)->id];
-    char run[sizeof((struct session *)0)->run];
-    int64_t pid, part;
-};
-
-static int take_header(void *arg, const struct wire_header *h)
+/* False where the file has no header. */
+static bool read_head(struct part_head *head, const char *path)
 {
-    struct head *head = arg;
-    snprintf(head->id, sizeof head->id, "%s", h->session);
-    snprintf(head->run, sizeof head->run, "%s", h->run);
-    head->pid = h->pid;
-    head->part = h->part;
-    return 0;
-}
-
-/* False, and an empty id, where the file has no header. */
-static bool read_head(struct head *head, const char *path)
-{
-    *head = (struct head){0};
-    struct wire_visitor visitor = {.arg = head, .header = take_header};
-    struct decoder *decoder = NULL;
-    struct lines *lines = NULL;
-    char *line;
-    size_t len;
-    bool complete;
-    if (!file_is_regular(path) || decoder_open(&decoder) ||
-        lines_open(&lines, path, WIRE_MAX_LINE, NULL))
-        goto out;
-    for (int i = 0; i < HEADER_LINES && !head->id[0] && lines_next(lines, &line, &len, &complete);
-         i++)
-        if (decoder_feed(decoder, line, len, &visitor))
-            break;
-out:
-    if (lines)
-        lines_close(lines);
-    if (decoder)
-        decoder_close(decoder);
-    return head->id[0] != '\0';
+    *head = (struct part_head){0};
+    if (file_is_regular(path)) /* what was read of a file that moves meanwhile is true as well */
+        (void)part_head_read(path, head, NULL);
+    return *head->session != '\0';
 }
 
 int64_t session_part(const char *path)
 {
-    struct head head;
+    struct part_head head;
     return read_head(&head, path) ? head.part : 0;
 }
 
@@ -83,10 +47,10 @@ int64_t session_part(const char *path)
 static void take_file(struct session *s, const char *name)
 {
     char path[PATH_MAX];
-    struct head head;
+    struct part_head head;
     if (s->id[0] || path_join(path, sizeof path, s->dir, name) || !read_head(&head, path))
         return;
-    memcpy(s->id, head.id, sizeof s->id);
+    memcpy(s->id, head.session, sizeof s->id);
     memcpy(s->run, head.run, sizeof s->run);
     s->pid = head.pid;
 }
@@ -111,27 +75,6 @@ static bool session_open(struct session *s)
 }
 
 /* ---- end -------------------------------------------------------------------------------- */
-
-/* True for an `end` record, and for the public client's `shutdown`. */
-static bool line_ends(const char *line, size_t len)
-{
-    struct json j;
-    json_init(&j, line, len);
-    if (json_read(&j).type != JSON_OBJECT)
-        return false;
-    for (;;) {
-        char key[32], type[32];
-        struct json_value v = json_key(&j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return false;
-        if (strcmp(key, "type") == 0 && v.type == JSON_STRING) {
-            json_text(v, type, sizeof type);
-            return strcmp(type, "end") == 0 || strcmp(type, "shutdown") == 0;
-        }
-        if (!json_skip(&j, v))
-            return false;
-    }
-}
 
 /* The system channel's newest part: without a number, or, where the last one was full
  * when it ended (and in the public client's format), the highest. */
@@ -169,7 +112,7 @@ bool session_ended(const char *dir)
         const char *lf = memchr(line, '\n', (size_t)(end - line));
         if (!lf)
             break;
-        ended = line_ends(line, (size_t)(lf - line));
+        ended = wire_line_ends(line, (size_t)(lf - line));
         line = lf + 1;
     }
     return ended;

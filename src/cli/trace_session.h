@@ -4,6 +4,8 @@
 #ifndef GPUFL_CLI_TRACE_SESSION_H
 #define GPUFL_CLI_TRACE_SESSION_H
 
+#include "agent/part_head.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,12 +13,12 @@
 
 struct session {
     char dir[PATH_MAX];
-    char id[64];  /* from the header; "" where it could not be read */
-    char run[64]; /* id of the run that wrote it */
-    int64_t pid;  /* process that wrote it */
-    bool ours;    /* written by the run asked for */
-    bool ended;   /* its log says so */
-    bool packed;  /* every part is compressed: nobody writes to it any more */
+    char id[PART_ID_MAX];  /* from the header; "" where it could not be read */
+    char run[PART_ID_MAX]; /* id of the run that wrote it */
+    int64_t pid;           /* process that wrote it */
+    bool ours;             /* written by the run asked for */
+    bool ended;            /* its log says so */
+    bool packed;           /* every part is compressed: nobody writes to it any more */
 };
 
 struct sessions {

@@ -2,9 +2,9 @@
 #include "cli/upload_sessions.h"
 
 #include "base/alloc.h"
-#include "base/json.h"
 #include "base/lines.h"
 #include "wire/encode.h"
+#include "wire/end.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,53 +15,27 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { END_LINE_MAX = 4096, STAT_SIZE = 1024 };
+enum { STAT_SIZE = 1024 };
+
+static const struct {
+    const char *name, *text;
+} states[] = {
+#define UPLOAD_STATE_ROW(id, name, text) {name, text},
+    UPLOAD_STATES(UPLOAD_STATE_ROW)
+#undef UPLOAD_STATE_ROW
+};
 
 const char *upload_state_name(enum upload_state s)
 {
-    static const char *const names[] = {
-#define UPLOAD_STATE_NAME(id, name, text) name,
-        UPLOAD_STATES(UPLOAD_STATE_NAME)
-#undef UPLOAD_STATE_NAME
-    };
-    return names[s];
+    return states[s].name;
 }
 
 const char *upload_state_text(enum upload_state s)
 {
-    static const char *const texts[] = {
-#define UPLOAD_STATE_TEXT(id, name, text) text,
-        UPLOAD_STATES(UPLOAD_STATE_TEXT)
-#undef UPLOAD_STATE_TEXT
-    };
-    return texts[s];
+    return states[s].text;
 }
 
 /* ---- whether it ended ---------------------------------------------------------------------- */
-
-/* True for our `end`, and for the public client's `shutdown`. */
-static bool line_ends(const char *line, size_t len)
-{
-    struct json j;
-    char key[32], type[32];
-    if (len > END_LINE_MAX ||
-        (!memmem(line, len, "\"end\"", 5) && !memmem(line, len, "\"shutdown\"", 10)))
-        return false;
-    json_init(&j, line, len);
-    if (json_read(&j).type != JSON_OBJECT)
-        return false;
-    for (;;) {
-        struct json_value v = json_key(&j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return false;
-        if (strcmp(key, "type") == 0 && v.type == JSON_STRING) {
-            json_text(v, type, sizeof type);
-            return strcmp(type, "end") == 0 || strcmp(type, "shutdown") == 0;
-        }
-        if (!json_skip(&j, v))
-            return false;
-    }
-}
 
 static bool part_ends(const char *path)
 {
@@ -73,7 +47,7 @@ static bool part_ends(const char *path)
     if (lines_open(&l, path, WIRE_MAX_LINE, &e))
         return false;
     while (!ended && lines_next(l, &line, &len, &complete))
-        ended = complete && line_ends(line, len);
+        ended = complete && wire_line_ends(line, len);
     lines_close(l);
     return ended;
 }

@@ -1,0 +1,12 @@
+/* end.h - whether a line says that its session ended: our `end`, the public client's `shutdown`.
+ *
+ * For whoever must know only that, of a log that may be large: no decoder, no memory. Any thread. */
+#ifndef GPUFL_WIRE_END_H
+#define GPUFL_WIRE_END_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+bool wire_line_ends(const char *line, size_t len);
+
+#endif
