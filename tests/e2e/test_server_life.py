@@ -270,7 +270,7 @@ class Stays(unittest.TestCase):
 
 
 class Misbehaves(unittest.TestCase):
-    """Clients that no server should suffer from; more of them in unit.http."""
+    """Clients that no server should suffer from; more of them in unit.http_limits."""
 
     def test_slow_headers_from_many(self):
         with Server(PROGRAM, "--max-connections-per-address", "300") as server:

@@ -2,4 +2,6 @@
 foreach(name uri workers)
   gpufl_test(${name} DEPS net)
 endforeach()
-gpufl_test(http SOURCES wire_client.c DEPS net)
+foreach(name http http_limits http_stream http_work)
+  gpufl_test(${name} SOURCES http_fixture.c wire_client.c DEPS net)
+endforeach()
