@@ -20,8 +20,9 @@ struct part_stream {
     int64_t size;     /* of the file when it was opened */
     int64_t at;       /* bytes of it that went, as it stands */
 
-    gzFile in; /* owned; otherwise */
-    bool packed;
+    gzFile in;     /* owned; otherwise */
+    bool packed;   /* the file is */
+    bool pack;     /* the body is to be */
     int64_t left;  /* plain bytes of a plain file that are wanted; packed: INT64_MAX */
     int64_t most;  /* plain bytes until a line may end it; 0: no limit */
     int64_t plain; /* read since skip */
@@ -127,14 +128,15 @@ static int open_range(struct part_stream *s, int fd, int64_t skip)
     gzbuffer(s->in, CHUNK);
     s->left = s->packed ? lines : lines > skip ? lines - skip : 0;
     int code = pass_over(s, skip);
-    if (!code && deflateInit2(&s->z, LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (!code && s->pack &&
+        deflateInit2(&s->z, LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         code = err_set(&s->error, GPUFL_E_NOMEM, "out of memory");
-    s->deflating = !code;
+    s->deflating = !code && s->pack;
     return code ? code : fill(s);
 }
 
 int part_stream_open(struct part_stream **out, const char *path, struct file_id id, int64_t skip,
-                     int64_t most, struct err *e)
+                     int64_t most, bool pack, struct err *e)
 {
     struct part_stream *s = mem_zalloc(sizeof *s);
     struct stat st = {0};
@@ -144,6 +146,7 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
         return err_set(e, GPUFL_E_NOMEM, "out of memory");
     s->path = path;
     s->most = most;
+    s->pack = pack;
     s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int code = s->fd < 0 || fstat(s->fd, &st) ? io_error(s, errno) : 0;
     if (!code && !S_ISREG(st.st_mode))
@@ -180,11 +183,26 @@ static int64_t read_whole(struct part_stream *s, char *out, size_t size)
     return n;
 }
 
+/* Plain bytes of a range. */
+static int64_t read_plain(struct part_stream *s, char *out, size_t size)
+{
+    int code = !s->z.avail_in && !s->last ? fill(s) : 0;
+    if (code)
+        return code;
+    size_t n = size < s->z.avail_in ? size : s->z.avail_in;
+    memcpy(out, s->z.next_in, n);
+    s->z.next_in += n;
+    s->z.avail_in -= (unsigned)n;
+    return (int64_t)n;
+}
+
 int64_t part_stream_read(void *arg, char *out, size_t size)
 {
     struct part_stream *s = arg;
     if (!s->in)
         return read_whole(s, out, size);
+    if (!s->pack)
+        return read_plain(s, out, size);
     s->z.next_out = (unsigned char *)out;
     s->z.avail_out = (unsigned)(size < CHUNK ? size : CHUNK);
     unsigned room = s->z.avail_out;
@@ -207,6 +225,11 @@ bool part_stream_empty(const struct part_stream *s)
 bool part_stream_whole(const struct part_stream *s)
 {
     return !s->in;
+}
+
+bool part_stream_gzip(const struct part_stream *s)
+{
+    return s->in ? s->pack : s->packed;
 }
 
 int64_t part_stream_size(const struct part_stream *s)

@@ -1,9 +1,10 @@
-/* part_stream.h - a part of a log as the body of a request: always gzip.
+/* part_stream.h - a part of a log as the body of a request: gzip, or plain to a server so near
+ * that packing takes longer than sending.
  *
  * A compressed part that is wanted whole goes as it stands. Of any other a range of
- * plain bytes is compressed on the way, in bounded memory: it begins at `skip`, and
- * ends at the part's last whole line, or behind the line in which `most` bytes
- * are reached. A part that is still being written ends where it ended when it was
+ * plain bytes goes, packed on the way or as they are, in bounded memory: it begins at
+ * `skip`, and ends at the part's last whole line, or behind the line in which `most`
+ * bytes are reached. A part that is still being written ends where it ended when it was
  * opened. Owner's thread. */
 #ifndef GPUFL_AGENT_PART_STREAM_H
 #define GPUFL_AGENT_PART_STREAM_H
@@ -18,11 +19,12 @@ struct part_stream;
 
 /* most: 0 for no limit. NOENT where the file of that id is not there under that name any more. */
 int part_stream_open(struct part_stream **out, const char *path, struct file_id id, int64_t skip,
-                     int64_t most, struct err *e);
+                     int64_t most, bool pack, struct err *e);
 void part_stream_close(struct part_stream *s);
 
 bool part_stream_empty(const struct part_stream *s);   /* nothing lies behind skip */
 bool part_stream_whole(const struct part_stream *s);   /* it goes as it stands */
+bool part_stream_gzip(const struct part_stream *s);    /* what read gives is gzip */
 int64_t part_stream_size(const struct part_stream *s); /* bytes of the body; -1: unknown */
 
 /* For http_client_call.read: bytes, 0 at the end, a negative code; arg is the stream. */

@@ -272,7 +272,8 @@ int remote_send(struct remote *r, const struct remote_body *b, struct remote_ans
         return code;
     snprintf(path, sizeof path, "%s/events/stream", r->api);
     add(&f, "Content-Type", "application/x-ndjson");
-    add(&f, "Content-Encoding", "gzip");
+    if (b->gzip)
+        add(&f, "Content-Encoding", "gzip");
     add(&f, "X-GpuFlight-Session-Id", b->session);
     add(&f, "X-GpuFlight-Hostname", b->host);
     add(&f, window ? "X-GpuFlight-Window-Channel" : "X-GpuFlight-Channel", b->channel);

@@ -60,7 +60,8 @@ struct remote_body {
     int64_t window_sequence; /* 0: none */
     int64_t window_crc32;    /* of the body; -1: not known */
     const char *host;        /* of the session; "" or NULL: unknown */
-    int64_t (*read)(void *arg, char *out, size_t size); /* gzip; as http_client_call.read */
+    int64_t (*read)(void *arg, char *out, size_t size); /* as http_client_call.read */
+    bool gzip;                                          /* what read gives is */
     int64_t size;
     void (*progress)(void *arg, int64_t sent);
     void *arg;

@@ -155,6 +155,7 @@ int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_b
     b->channel = p->channel;
     b->read = read_body;
     b->size = part_stream_size(s->stream);
+    b->gzip = part_stream_gzip(s->stream);
     b->progress = on_sent;
     b->arg = s;
     int code = remote_send(s->config->remote, b, a, e);
@@ -270,7 +271,8 @@ static int open_rest(struct shipping *s, const struct course *c, const struct sh
     int64_t most = c->piece;
     if (!most && p->bytes > (s->config->piece ? s->config->piece : PIECE))
         most = s->config->piece ? s->config->piece : PIECE;
-    int code = part_stream_open(&s->stream, p->path, p->head.file, skip, most, &e);
+    int code =
+        part_stream_open(&s->stream, p->path, p->head.file, skip, most, !s->config->near, &e);
     if (code) {
         s->result->moved |= code == GPUFL_E_NOENT;
         shipping_end(s, SHIP_SOME, "%s", e.text);

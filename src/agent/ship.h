@@ -45,6 +45,7 @@ struct ship_watch {
 struct ship_config {
     struct remote *remote;
     bool force;         /* from the start, whatever the server has */
+    bool near;          /* on this machine: sending costs less than packing */
     unsigned tries;     /* failures in a row; 0: 8 */
     int64_t wait_least; /* ns before the second try, at most; 0: 0.5 s */
     int64_t wait_most;  /* ns before any; 0: 60 s */

@@ -89,7 +89,7 @@ static int connect_server(struct view *v, struct err *e)
 /* Sends what of a session the server lacks. False: it should end. */
 static bool load_one(struct view *v, const struct upload_session *s, bool complete)
 {
-    const struct ship_config c = {.remote = v->remote, .stop = &stop};
+    const struct ship_config c = {.remote = v->remote, .near = true, .stop = &stop};
     const struct ship_session session = {
         .id = s->id, .host = s->host, .ours = s->ours, .parts = s->parts, .count = s->count};
     struct ship_result r;

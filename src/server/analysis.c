@@ -24,12 +24,14 @@
 
 #define FIRST_NS   300000000
 #define EVERY_NS   5000000000
+#define PROMPT_NS  500000000
 #define MISSING_NS 60000000000 /* between looks for sessions that lack a final report */
 #define GONE_NS    600000000000
 
 enum {
     NICE = 10,
-    COST_SHARE = 20,    /* of a core, for one session */
+    COST_SHARE = 20, /* of a core, for one session */
+    PROMPT_SHARE = 8,
     MEMORY = 512 << 20, /* of one session's rows for tables */
     MISSING_AT_ONCE = 64,
     RULES_BY_HAND = 1, /* raised when a rule's code changes its findings */
@@ -291,7 +293,7 @@ static void analyse(struct analysis *a, struct subject *s)
     if (!code && c->made)
         c->made(c->arg, s->workspace, s->session, final);
     pthread_mutex_lock(&a->lock);
-    int64_t wait = COST_SHARE * cpu;
+    int64_t wait = (c->prompt ? PROMPT_SHARE : COST_SHARE) * cpu;
     s->busy = false;
     if (!s->ended || final)
         s->at = clock_mono() + (wait > c->every_ns ? wait : c->every_ns);
@@ -346,9 +348,9 @@ int analysis_open(struct analysis **out, const struct analysis_config *c, struct
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&a->lock, NULL);
     a->config = *c;
-    a->config.first_ns = c->first_ns > 0 ? c->first_ns : FIRST_NS;
-    a->config.every_ns = c->every_ns > 0 ? c->every_ns : EVERY_NS;
-    int code = thread_start(&a->thread, "gpufl-analyse", NICE, analysis_main, a);
+    a->config.first_ns = c->first_ns > 0 ? c->first_ns : c->prompt ? 0 : FIRST_NS;
+    a->config.every_ns = c->every_ns > 0 ? c->every_ns : c->prompt ? PROMPT_NS : EVERY_NS;
+    int code = thread_start(&a->thread, "gpufl-analyse", c->prompt ? 0 : NICE, analysis_main, a);
     if (code) {
         analysis_close(a);
         return err_set(e, code, "the analysis cannot be started: %s", err_text(code));

@@ -2,7 +2,8 @@
  *
  * One thread of low priority. A session that has ended is analysed at once, and settled
  * (its columns written in their final form); a live one now and then, so that
- * analysing takes at most a twentieth of a core for it. What comes out lies in the
+ * analysing takes at most a twentieth of a core for it; an eighth, without delay and
+ * at normal priority, where one person waits for it. What comes out lies in the
  * small tables: documents ANALYSIS_REPORT (JSON, as `gpufl report --json` writes it)
  * and ANALYSIS_FLAME (collapsed stacks), both gzip; the findings; and rows of kernels
  * for the workspace's history and of use for the fleet's days, when it is final.
@@ -26,8 +27,9 @@ struct analysis_config {
     const struct store_ops *ops;
     struct store *store;
     struct meta *meta;
-    int64_t first_ns; /* a live session's first report, after its first rows; 0: 300 ms */
-    int64_t every_ns; /* and the next ones at the earliest; 0: 5 s */
+    bool prompt;      /* somebody waits: local mode */
+    int64_t first_ns; /* a live session's first report, after its first rows; 0: 300 ms, or none */
+    int64_t every_ns; /* and the next ones at the earliest; 0: 5 s, or 0.5 s */
     void *arg;
     /* A session has a new report. NULL: nobody asks. From the analysis's thread. */
     void (*made)(void *arg, const char *workspace, const char *session, bool final);

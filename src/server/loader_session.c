@@ -14,7 +14,10 @@
 #define GROW_NS    5000000000
 #define RETRY_MOST 60000000000
 
-enum { BEHIND = 5 /* times the usual time of a transaction */ };
+enum {
+    BEHIND = 5, /* times the usual time of a transaction */
+    FIRST_ROWS = 65536
+};
 
 struct loading *loader_session(struct loader_thread *t, struct intake_session *s)
 {
@@ -165,6 +168,14 @@ static void end_session(struct loader_thread *t, struct loading *g)
     tell(t, g, 0, 0, true);
 }
 
+/* Rows of a transaction. A session's first ones are soon there to be looked at; the more of it there
+ * is, the more go at once. */
+static uint64_t rows_at_once(const struct loader_thread *t, const struct loading *g)
+{
+    uint64_t rows = g->registry.records > FIRST_ROWS ? g->registry.records : FIRST_ROWS;
+    return rows < t->loader->config.commit_rows ? rows : t->loader->config.commit_rows;
+}
+
 void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f)
 {
     struct err e = {0};
@@ -176,7 +187,7 @@ void loader_give(struct loader_thread *t, struct loading *g, const struct loadin
     int code = loading_give(g, f, &e);
     if (code)
         note_failure(t, g, code, &e);
-    else if (g->rows >= t->loader->config.commit_rows)
+    else if (g->rows >= rows_at_once(t, g))
         loader_commit(t, g);
 }
 

@@ -167,8 +167,12 @@ static void tell_report(void *arg, const char *workspace, const char *session, b
 
 static int open_analysis(struct server *s, struct err *e)
 {
-    const struct analysis_config c = {
-        .ops = s->ops, .store = s->store, .meta = s->meta, .arg = s, .made = tell_report};
+    const struct analysis_config c = {.ops = s->ops,
+                                      .store = s->store,
+                                      .meta = s->meta,
+                                      .prompt = s->options.local,
+                                      .arg = s,
+                                      .made = tell_report};
     return analysis_open(&s->analysis, &c, e);
 }
 

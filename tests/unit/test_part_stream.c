@@ -19,6 +19,7 @@ enum { TEXT_MAX = 4 << 20 };
 
 static char text[TEXT_MAX], got[TEXT_MAX];
 static size_t text_len, got_len;
+static bool pack = true; /* bodies are to be gzip */
 
 /* Lines of different lengths, some longer than the stream's buffer. */
 static void make_text(size_t bytes)
@@ -47,7 +48,7 @@ static struct file_id put_file(const char *path, bool packed, size_t len)
     return id;
 }
 
-/* Reads the body in pieces of an odd size and unpacks it into got. */
+/* Reads the body in pieces of an odd size and unpacks it, where it is packed, into got. */
 static void unpack(struct part_stream *s)
 {
     static unsigned char body[2 * TEXT_MAX];
@@ -55,6 +56,11 @@ static void unpack(struct part_stream *s)
     for (int64_t more; (more = part_stream_read(s, (char *)body + n, 7001)) != 0; n += (size_t)more)
         assert_in_range(more, 1, 7001);
     assert_true(part_stream_size(s) < 0 || part_stream_size(s) == (int64_t)n);
+    if (!part_stream_gzip(s)) {
+        assert_in_range(n, 0, sizeof got);
+        memcpy(got, body, got_len = n);
+        return;
+    }
     z_stream z = {.next_in = body,
                   .avail_in = (unsigned)n,
                   .next_out = (unsigned char *)got,
@@ -71,7 +77,7 @@ static struct part_stream *open_stream(const char *path, struct file_id id, int6
 {
     struct part_stream *s;
     struct err e = {0};
-    assert_int_equal(part_stream_open(&s, path, id, skip, most, &e), 0);
+    assert_int_equal(part_stream_open(&s, path, id, skip, most, pack, &e), 0);
     return s;
 }
 
@@ -102,6 +108,25 @@ static void test_ranges_make_up_the_whole(void **state)
         assert_int_equal(at, text_len);
         assert_in_range(bodies, 4, 15);
     }
+}
+
+static void test_ranges_that_need_no_packing(void **state)
+{
+    pack = false;
+    test_ranges_make_up_the_whole(state);
+    make_text(300000);
+    const char *path = tmpdir_path("p.log");
+    struct part_stream *s = open_stream(path, put_file(path, false, text_len), 0, 0);
+    assert_false(part_stream_gzip(s));
+    unpack(s);
+    assert_int_equal(got_len, text_len);
+    assert_memory_equal(got, text, text_len);
+    part_stream_close(s);
+    path = tmpdir_path("p.1.log.gz");
+    s = open_stream(path, put_file(path, true, text_len), 0, 0);
+    assert_true(part_stream_gzip(s)); /* whole, as it stands */
+    part_stream_close(s);
+    pack = true;
 }
 
 static void test_a_packed_part_goes_as_it_stands(void **state)
@@ -161,9 +186,9 @@ static void test_another_file_under_the_name(void **state)
     const char *path = tmpdir_path("e.log");
     struct file_id id = put_file(path, false, text_len);
     assert_int_equal(rename(path, tmpdir_path("e.1.log")), 0);
-    assert_int_equal(part_stream_open(&s, path, id, 0, 0, &e), GPUFL_E_NOENT);
+    assert_int_equal(part_stream_open(&s, path, id, 0, 0, pack, &e), GPUFL_E_NOENT);
     put_file(path, false, text_len);
-    assert_int_equal(part_stream_open(&s, path, id, 0, 0, &e), GPUFL_E_NOENT);
+    assert_int_equal(part_stream_open(&s, path, id, 0, 0, pack, &e), GPUFL_E_NOENT);
     assert_non_null(strstr(e.text, "another name"));
     part_stream_close(open_stream(tmpdir_path("e.1.log"), id, 0, 0));
 }
@@ -180,7 +205,7 @@ static void test_damage_is_an_error_of_ours(void **state)
     int fd = open(path, O_WRONLY);
     assert_int_equal(pwrite(fd, "damaged, damaged", 16, file_size(path) / 2), 16);
     close(fd);
-    int64_t n = part_stream_open(&s, path, id, 10, 0, &e);
+    int64_t n = part_stream_open(&s, path, id, 10, 0, pack, &e);
     while (!n && (n = part_stream_read(s, sink, sizeof sink)) > 0)
         n = 0;
     assert_int_equal(n, GPUFL_E_CORRUPT);
@@ -222,7 +247,7 @@ static void test_every_allocation_fails_once(void **state)
         struct part_stream *s;
         struct err e = {0};
         mem_fail_at(n);
-        int code = part_stream_open(&s, path, id, 0, 0, &e);
+        int code = part_stream_open(&s, path, id, 0, 0, pack, &e);
         int64_t made = mem_count();
         mem_fail_at(-1);
         part_stream_close(s);
@@ -238,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranges_make_up_the_whole),
+        cmocka_unit_test(test_ranges_that_need_no_packing),
         cmocka_unit_test(test_a_packed_part_goes_as_it_stands),
         cmocka_unit_test(test_a_torn_line_stays_behind),
         cmocka_unit_test(test_nothing_to_send),
