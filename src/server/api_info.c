@@ -144,6 +144,8 @@ void api_metrics(struct call *c)
     put_pool(b, "readers", s->readers);
     put_pool(b, "uploads", s->uploads);
     put_pool(b, "exports", s->exports);
+    if (s->selects)
+        put_pool(b, "sql", s->selects);
     counters_put(&s->counters, b);
     http_send(c->http, 200, "text/plain; version=0.0.4");
     c->http->answer.cacheable = false;

@@ -124,6 +124,8 @@ static void begin(void *arg, struct http_request *r)
     r->done = done;
     r->quick = quick(route);
     r->body_max = r->method == HTTP_GET || r->method == HTTP_HEAD ? 0 : BODY_JSON_MAX;
+    if (r->slot == ROUTE_sql && s->selects)
+        r->workers = s->selects; /* they wait for seconds */
     if (r->slot == ROUTE_events_stream) {
         r->consume = take;
         r->workers = s->uploads;

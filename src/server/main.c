@@ -144,6 +144,8 @@ int main(int argc, char **argv)
     struct options o;
     struct err e = {0};
     int operands = 0;
+    if (argc == 2 && strcmp(argv[1], STORE_SELECT_WORD) == 0)
+        return store_select_child();
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
         argv[1] = "version";
     if (options_read(&o, argc, argv, &operands, &e))

@@ -262,6 +262,12 @@ static void put_member(struct json_out *j, const struct member *m)
         json_out_text(j, "type", "object");
         json_out_close_object(j);
     }
+    if (strcmp(m->type, "CELLS") == 0) {
+        json_out_text(j, "type", "array");
+        json_out_object(j, "items");
+        json_out_text(j, "type", "array");
+        json_out_close_object(j);
+    }
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(m->type, words[i][0]) == 0)
             put_type(j, words[i][1], true);

@@ -71,6 +71,7 @@ static int check(const struct options *o, struct err *e)
     rc = rc ? rc : in_range(o->streams, 1, 1 << 16, "max-streams", e);
     rc = rc ? rc : in_range(o->exports, 1, 64, "exports", e);
     rc = rc ? rc : in_range(o->loaders, 1, 64, "loaders", e);
+    rc = rc ? rc : in_range(o->selects, 0, SQL_GATE_MAX, "sql", e);
     return rc ? rc : in_range(o->drain, 0, INT64_C(3600000000000), "drain", e);
 }
 
@@ -130,7 +131,8 @@ static int open_meta(struct server *s, struct err *e)
 
 static int open_columns(struct server *s, struct err *e)
 {
-    const struct store_config c = {.data = s->options.data, .memory_limit = s->options.memory};
+    const struct store_config c = {
+        .data = s->options.data, .memory_limit = s->options.memory, .program = "/proc/self/exe"};
     s->ops = &store_duckdb;
     return s->ops->open(&s->store, &c, e);
 }
@@ -230,6 +232,9 @@ int server_open(struct server *s, const struct options *o, struct err *e)
     rc = rc ? rc
             : workers_open(&s->uploads, "take", (unsigned)o->uploads, (size_t)o->connections, e);
     rc = rc ? rc : workers_open(&s->exports, "export", (unsigned)o->exports, READERS_QUEUE, e);
+    sql_gate_init(&s->sql_gate, (unsigned)o->selects);
+    if (rc == 0 && o->selects)
+        rc = workers_open(&s->selects, "sql", (unsigned)o->selects, READERS_QUEUE, e);
     rc = rc ? rc : http_hub_open(&s->hub, &hub, e);
     rc = rc ? rc : open_stores(s, e);
     rc = rc ? rc : open_http(s, e);
@@ -289,6 +294,7 @@ void server_close(struct server *s)
     if (s->hub)
         http_hub_end(s->hub);
     http_close(s->http);
+    workers_close(s->selects);
     workers_close(s->exports);
     workers_close(s->uploads);
     workers_close(s->readers);
@@ -302,6 +308,7 @@ void server_close(struct server *s)
     mem_free(s->tls_key);
     s->http = NULL;
     s->hub = NULL;
-    s->uploads = s->readers = s->exports = NULL;
+    sql_gate_fini(&s->sql_gate);
+    s->uploads = s->readers = s->exports = s->selects = NULL;
     s->tls_cert = s->tls_key = NULL;
 }

@@ -14,6 +14,7 @@ gpufl_module(server
     api_query.c
     api_report.c
     api_sessions.c
+    api_sql.c
     app.c
     call.c
     columns.c
@@ -29,6 +30,7 @@ gpufl_module(server
     route.c
     rows.c
     server.c
+    sql_gate.c
     subject.c
     upkeep.c
     ${pages}

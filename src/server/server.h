@@ -15,6 +15,7 @@
 #include "server/janitor.h"
 #include "server/options.h"
 #include "server/origin.h"
+#include "server/sql_gate.h"
 #include "server/subject.h"
 
 #include <stdatomic.h>
@@ -41,7 +42,9 @@ struct server {
     struct workers *readers; /* what asks */
     struct workers *uploads; /* what takes bodies in */
     struct workers *exports; /* what makes downloads */
-    struct http_hub *hub;    /* live data */
+    struct workers *selects; /* what waits for SQL; NULL: none is taken */
+    struct sql_gate sql_gate;
+    struct http_hub *hub; /* live data */
     struct http_server *http;
 };
 

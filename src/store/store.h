@@ -44,6 +44,7 @@ struct store_config {
     int64_t memory_limit;   /* bytes the engine may take; 0: default */
     int threads;            /* of the engine; 0: default */
     unsigned attached_most; /* sessions open at once; 0: default */
+    const char *program;    /* that answers STORE_SELECT_WORD, for select; NULL: none */
     int64_t query_limit;    /* ns that a question may take, then it is TIMEOUT; 0: default */
 };
 
@@ -142,6 +143,31 @@ struct store_value {
     size_t list_count;
 };
 
+/* ---- words of somebody else's ---------------------------------------------------------------- */
+
+enum { STORE_SELECT_SESSIONS = 32 };
+
+/* Argument by which a program of ours is told to be the child of a select, and what it does then:
+ * before anything else in main. Its exit status. */
+#define STORE_SELECT_WORD "--store-select"
+int store_select_child(void);
+
+/* One SELECT over some sessions of a workspace and its history; docs/server-sql.md says of which
+ * tables. */
+struct store_select {
+    struct store_text sql;
+    const struct store_select_session {
+        struct store_session *columns; /* open */
+        bool live;                     /* being written: a copy of it is asked */
+        const char *id, *app, *host, *engine, *state;
+        int64_t start;          /* CLOCK_MONOTONIC of its begin, ns */
+        int64_t started, ended; /* ns since the Unix epoch; 0: none */
+    } * sessions;
+    size_t session_count;
+    int64_t rows_most, bytes_most; /* of the answer: what is more is cut, and it says so */
+    int64_t time_most;             /* ns; then it is TIMEOUT */
+};
+
 /* ---- what an engine does ------------------------------------------------------------------ */
 
 struct store_ops {
@@ -208,6 +234,12 @@ struct store_ops {
     /* Writes all that is committed in its final form (checkpoint); a copy for a backup under folder. */
     int (*settle)(struct store_session *ss, struct err *e);
     int (*backup)(struct store *s, const char *folder, struct err *e);
+
+    /* Appends {"columns":[{"name","type"}],"rows":[[…]],"truncated":…} to answer, cut at q's limits. INVAL:
+     * no SELECT, or one that fails; FULL: it needs more memory than it may have; TIMEOUT; IO: what asks
+     * it crashed. NULL, or UNAVAILABLE: this engine, or store_config, has nothing that asks. */
+    int (*select)(struct store *s, const char *workspace, const struct store_select *q,
+                  struct buf *answer, struct err *e);
 };
 
 extern const struct store_ops store_duckdb;

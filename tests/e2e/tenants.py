@@ -43,6 +43,7 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "password": {"old": PASSWORD, "password": PASSWORD}, "workspace_make": {"name": "another"},
           "member_put": {"role": "viewer"}, "invite": {"role": "viewer"},
           "key_make": {"name": "another", "scopes": "read"}, "share_make": {"expires": FAR},
+          "sql": {"sql": "SELECT count(*) FROM history"},
           "retention_put": {"sessions": 0, "bytes": 0, "metrics": 0}}
 # Of a session, and yet not told whether there is one: a sender asks before the first byte.
 EMPTY_FOR_STRANGERS = {"session_positions": {"channels": []}}

@@ -21,6 +21,7 @@ struct duck_type;       /* duckdb_logical_type */
 struct duck_chunk;      /* duckdb_data_chunk */
 struct duck_vector;     /* duckdb_vector */
 struct duck_value;      /* duckdb_value */
+struct duck_extracted;  /* duckdb_extracted_statements */
 
 /* duckdb_result: passed by value where chunks are fetched. */
 struct duck_result {
@@ -46,11 +47,32 @@ enum duck_state { DUCK_OK = 0, DUCK_ERROR = 1 };
 
 /* duckdb_type, those in use. */
 enum duck_type_id {
+    DUCK_TYPE_BOOLEAN = 1,
+    DUCK_TYPE_TINYINT = 2,
+    DUCK_TYPE_SMALLINT = 3,
+    DUCK_TYPE_INTEGER = 4,
     DUCK_TYPE_BIGINT = 5,
+    DUCK_TYPE_UTINYINT = 6,
+    DUCK_TYPE_USMALLINT = 7,
+    DUCK_TYPE_UINTEGER = 8,
+    DUCK_TYPE_UBIGINT = 9,
+    DUCK_TYPE_FLOAT = 10,
     DUCK_TYPE_DOUBLE = 11,
+    DUCK_TYPE_TIMESTAMP = 12, /* us since the Unix epoch */
+    DUCK_TYPE_DATE = 13,      /* days since then */
+    DUCK_TYPE_HUGEINT = 16,
     DUCK_TYPE_VARCHAR = 17,
     DUCK_TYPE_BLOB = 18,
+    DUCK_TYPE_DECIMAL = 19,
+    DUCK_TYPE_TIMESTAMP_S = 20,
+    DUCK_TYPE_TIMESTAMP_MS = 21,
+    DUCK_TYPE_TIMESTAMP_NS = 22,
+    DUCK_TYPE_TIMESTAMP_TZ = 31, /* us */
+    DUCK_TYPE_NULL = 36,
 };
+
+/* duckdb_statement_type, the one in use. */
+enum { DUCK_STATEMENT_SELECT = 1 };
 
 /* F(name, required, result, arguments): functions of the library. */
 #define DUCK_FUNCTIONS(F)                                                                          \
@@ -68,6 +90,17 @@ enum duck_type_id {
     F(destroy_result, true, void, (struct duck_result *))                                          \
     F(result_error, true, const char *, (struct duck_result *))                                    \
     F(result_error_type, false, int, (struct duck_result *))                                       \
+    F(column_name, true, const char *, (struct duck_result *, uint64_t))                           \
+    F(column_logical_type, true, struct duck_type *, (struct duck_result *, uint64_t))             \
+    F(decimal_scale, true, uint8_t, (struct duck_type *))                                          \
+    F(decimal_internal_type, true, int, (struct duck_type *))                                      \
+    F(extract_statements, true, uint64_t,                                                          \
+      (struct duck_connection *, const char *, struct duck_extracted **))                          \
+    F(extract_statements_error, true, const char *, (struct duck_extracted *))                     \
+    F(prepare_extracted_statement, true, int,                                                      \
+      (struct duck_connection *, struct duck_extracted *, uint64_t, struct duck_statement **))     \
+    F(destroy_extracted, true, void, (struct duck_extracted **))                                   \
+    F(prepared_statement_type, true, int, (struct duck_statement *))                               \
     F(column_count, true, uint64_t, (struct duck_result *))                                        \
     F(column_type, true, int, (struct duck_result *, uint64_t))                                    \
     F(fetch_chunk, true, struct duck_chunk *, (struct duck_result))                                \

@@ -1,5 +1,6 @@
 /* duckdb.c - the DuckDB engine's table of operations. */
 #include "store/duckdb/ask.h"
+#include "store/duckdb/select.h"
 
 const struct store_ops store_duckdb = {
     .name = "duckdb",
@@ -26,4 +27,5 @@ const struct store_ops store_duckdb = {
     .drop = session_drop,
     .settle = session_settle,
     .backup = keep_backup,
+    .select = select_ask,
 };

@@ -4,6 +4,7 @@
  * statement of anybody else: extensions, the network, other files. The folder is
  * the one place where files may be opened, and the configuration is locked. */
 #include "store/duckdb/engine.h"
+#include "store/duckdb/select.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -166,6 +167,10 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     code = code ? code : open_instance(s, c, e);
     code = code ? code : confine(s, e);
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
+    if (!code && c->program && !(s->program = mem_strdup(c->program)))
+        code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    if (!code)
+        select_clean(s->root);
     if (!code && watch_open(&s->watch, d))
         code = err_set(e, GPUFL_E_NOMEM, "cannot start a thread");
     if (code) {
@@ -193,5 +198,6 @@ void engine_close(struct store *s)
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     mem_free(s->root);
+    mem_free(s->program);
     mem_free(s);
 }

@@ -29,6 +29,8 @@ struct store {
     char *root;               /* owned: folder of the files */
     unsigned attached_most;
     int64_t query_limit; /* ns */
+    char *program;       /* owned: of store_config; NULL: none */
+    atomic_uint copies;  /* made for select; numbers them */
     struct watch watch;
 
     pthread_mutex_t lock;
@@ -132,6 +134,10 @@ int keep_history(struct store *s, const char *workspace, const char *session,
                  const struct store_chunk *rows, struct err *e);
 int keep_parquet(struct store_session *ss, enum record_type type, const char *path, struct err *e);
 int keep_backup(struct store *s, const char *folder, struct err *e);
+
+/* Copies a session's file and its log under another name; whoever calls holds its write_lock. FULL:
+ * together they have more than `most` bytes. */
+int keep_copy(const char *from, const char *to, int64_t most, struct err *e);
 
 /* ---- scan.c -------------------------------------------------------------------------------- */
 

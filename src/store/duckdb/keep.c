@@ -120,6 +120,21 @@ static int copy_file(const char *from_path, const char *to_path, struct err *e)
     return code;
 }
 
+int keep_copy(const char *from, const char *to, int64_t most, struct err *e)
+{
+    char log_from[PATH_MAX + 8], log_to[PATH_MAX + 8];
+    snprintf(log_from, sizeof log_from, "%s.wal", from);
+    snprintf(log_to, sizeof log_to, "%s.wal", to);
+    int64_t log = file_size(log_from), size = file_size(from) + (log > 0 ? log : 0);
+    if (size > most)
+        return err_set(e, GPUFL_E_FULL,
+                       "a session that is still being written, and has %" PRId64
+                       " MiB, cannot be asked until it has ended",
+                       size >> 20);
+    int code = copy_file(from, to, e);
+    return code ? code : copy_file(log_from, log_to, e);
+}
+
 /* ---- Parquet -------------------------------------------------------------------------------------- */
 
 /* The rows of a record with texts for ids of names. */

@@ -603,11 +603,14 @@ int session_settle(struct store_session *ss, struct err *e)
 {
     struct connection *c;
     char text[64];
+    if (pthread_mutex_trylock(&ss->write_lock)) /* who copies or selects wants the file as it is */
+        return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->id);
     int code = engine_take(ss->store, &c, e);
-    if (code)
-        return code;
-    snprintf(text, sizeof text, "CHECKPOINT %s", ss->alias);
-    code = sql_run(ss->store->duck, c->handle, text, e);
-    engine_give(ss->store, c);
+    if (!code) {
+        snprintf(text, sizeof text, "CHECKPOINT %s", ss->alias);
+        code = sql_run(ss->store->duck, c->handle, text, e);
+        engine_give(ss->store, c);
+    }
+    pthread_mutex_unlock(&ss->write_lock);
     return code;
 }

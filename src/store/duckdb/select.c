@@ -1,0 +1,406 @@
+/* select.c - the server's side of a select; see select.h.
+ *
+ * Files are kept still by the lock of whoever writes them: nothing is committed and no checkpoint is
+ * made while the child reads. That is for sessions that have ended; of one that is live a copy is
+ * asked, because its rows must not wait. Locks are taken in the order of names, so that two
+ * selects over the same sessions wait for each other instead of for ever. [any] */
+#include "store/duckdb/select.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COPY_MOST   (INT64_C(512) << 20) /* bytes of a live session */
+#define MEMORY_MOST (INT64_C(192) << 20) /* bytes of the child's engine; its process: twice that */
+
+enum { ANSWER_SPARE = 4096 /* bytes around the rows */ };
+
+static const char copies[] = ".select"; /* folder in the store's; no workspace has a dot */
+
+struct asking {
+    struct store *s;
+    const char *workspace;
+    const struct store_select *q;
+    size_t order[STORE_SELECT_SESSIONS]; /* of q->sessions, by name */
+    size_t held;                         /* of these, whose write_lock is taken */
+    char folder[PATH_MAX];               /* of copies; "": none made yet */
+    struct store_session *history;       /* a reference; NULL: not asked for, or none */
+    struct buf request;
+};
+
+/* ---- copies ------------------------------------------------------------------------------------ */
+
+static void remove_folder(const char *folder)
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    DIR *d = opendir(folder);
+    while (d && (entry = readdir(d)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            path_join(path, sizeof path, folder, entry->d_name) == 0)
+            unlink(path);
+    if (d)
+        closedir(d);
+    rmdir(folder);
+}
+
+void select_clean(const char *root)
+{
+    char all[PATH_MAX], path[PATH_MAX];
+    const struct dirent *entry;
+    if (path_join(all, sizeof all, root, copies))
+        return;
+    DIR *d = opendir(all);
+    while (d && (entry = readdir(d)))
+        if (entry->d_name[0] != '.' && path_join(path, sizeof path, all, entry->d_name) == 0)
+            remove_folder(path);
+    if (d)
+        closedir(d);
+}
+
+static int make_folder(struct asking *a, struct err *e)
+{
+    if (*a->folder)
+        return 0;
+    int n = snprintf(a->folder, sizeof a->folder, "%s/%s/%u", a->s->root, copies,
+                     atomic_fetch_add_explicit(&a->s->copies, 1, memory_order_relaxed));
+    if (n < 0 || (size_t)n >= sizeof a->folder) {
+        *a->folder = '\0';
+        return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
+    }
+    return file_mkdirs(a->folder, 0700, e);
+}
+
+/* Copies a session's file as it is after its last commit; file: the copy, from the store's folder.
+ * number: of the copy. */
+static int copy(struct asking *a, struct store_session *ss, size_t number, char file[PATH_MAX],
+                struct err *e)
+{
+    char name[32], to[PATH_MAX];
+    int code = make_folder(a, e);
+    if (code)
+        return code;
+    snprintf(name, sizeof name, "%zu.duckdb", number);
+    if (path_join(to, sizeof to, a->folder, name))
+        return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
+    pthread_mutex_lock(&ss->write_lock);
+    code = keep_copy(ss->path, to, COPY_MOST, e);
+    pthread_mutex_unlock(&ss->write_lock);
+    snprintf(file, PATH_MAX, "%s", to + strlen(a->s->root) + 1);
+    return code;
+}
+
+/* ---- what is asked -------------------------------------------------------------------------------- */
+
+static void put_bytes(struct buf *b, const void *data, size_t n)
+{
+    buf_u64(b, n);
+    buf_char(b, ':');
+    buf_put(b, data, n);
+}
+
+static void put_text(struct buf *b, const char *text)
+{
+    put_bytes(b, text ? text : "", text ? strlen(text) : 0);
+}
+
+static void put_int(struct buf *b, int64_t v)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, v);
+    put_text(b, text);
+}
+
+static int put_session(struct asking *a, size_t place, struct err *e)
+{
+    const struct store_select_session *x = &a->q->sessions[a->order[place]];
+    struct store_session *ss = x->columns;
+    char file[PATH_MAX];
+    int code = 0;
+    if (x->live)
+        code = copy(a, ss, place, file, e);
+    else
+        snprintf(file, sizeof file, "%s", ss->path + strlen(a->s->root) + 1);
+    put_text(&a->request, file);
+    put_text(&a->request, x->id);
+    put_text(&a->request, x->app);
+    put_text(&a->request, x->host);
+    put_text(&a->request, x->engine);
+    put_text(&a->request, x->state);
+    put_int(&a->request, x->start);
+    put_int(&a->request, x->started);
+    put_int(&a->request, x->ended);
+    return code;
+}
+
+/* Whether the words may mean the view: there is no harm in a yes too much. */
+static bool names_history(struct store_text sql)
+{
+    static const char word[] = "history";
+    for (size_t i = 0; i + sizeof word - 1 <= sql.len; i++)
+        if (strncasecmp(sql.at + i, word, sizeof word - 1) == 0)
+            return true;
+    return false;
+}
+
+/* The workspace's history, always as a copy: the analysis writes it at any time. */
+static int put_history(struct asking *a, struct err *e)
+{
+    char file[PATH_MAX] = "";
+    int code = names_history(a->q->sql)
+                   ? session_get_history(a->s, a->workspace, false, &a->history, e)
+                   : 0;
+    if (code == GPUFL_E_NOENT)
+        code = 0;
+    if (!code && a->history)
+        code = copy(a, a->history, STORE_SELECT_SESSIONS, file, e);
+    put_text(&a->request, file);
+    return code;
+}
+
+static int put_request(struct asking *a, struct err *e)
+{
+    struct buf *b = &a->request;
+    put_text(b, a->s->root);
+    put_int(b, MEMORY_MOST);
+    put_int(b, a->q->time_most / 1000000000 + 1);
+    put_int(b, a->q->rows_most);
+    put_int(b, a->q->bytes_most);
+    int code = put_history(a, e);
+    put_int(b, (int64_t)a->q->session_count);
+    for (size_t i = 0; !code && i < a->q->session_count; i++)
+        code = put_session(a, i, e);
+    put_bytes(b, a->q->sql.at, a->q->sql.len);
+    if (!code && buf_error(b))
+        code = err_set(e, GPUFL_E_INVAL, "the question is too long");
+    return code;
+}
+
+/* ---- the child -------------------------------------------------------------------------------------- */
+
+/* What it needs to find its libraries, and what sanitizers are told; nothing else of ours. */
+static char **environment(char *room[8])
+{
+    static const char *const names[] = {
+        "DUCKDB_ROOT=", "LD_LIBRARY_PATH=", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS="};
+    static char zone[] = "TZ=UTC0";
+    size_t n = 0;
+    for (char **v = environ; *v; v++)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(*v, names[i], strlen(names[i])) == 0 && n < 6)
+                room[n++] = *v;
+    room[n++] = zone;
+    room[n] = NULL;
+    return room;
+}
+
+static int spawn(const char *program, int fd, pid_t *pid, struct err *e)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    char word[] = STORE_SELECT_WORD, name[] = "gpufl-select", *argv[] = {name, word, NULL};
+    char *room[8];
+    sigemptyset(&none);
+    sigfillset(&all);
+    if (posix_spawn_file_actions_init(&actions))
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    if (posix_spawnattr_init(&attributes)) {
+        posix_spawn_file_actions_destroy(&actions);
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    }
+    int why = posix_spawn_file_actions_adddup2(&actions, fd, 0);
+    why = why ? why
+              : posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
+    why = why ? why : posix_spawn_file_actions_adddup2(&actions, 1, 1); /* takes CLOEXEC away */
+    why = why ? why : posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    why =
+        why ? why
+            : posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                        POSIX_SPAWN_SETPGROUP);
+    why = why ? why : posix_spawnattr_setsigmask(&attributes, &none);
+    why = why ? why : posix_spawnattr_setsigdefault(&attributes, &all);
+    why = why ? why : posix_spawn(pid, program, &actions, &attributes, argv, environment(room));
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return why ? err_set_vendor(e, GPUFL_E_UNAVAILABLE, why, "%s cannot be started again", program)
+               : 0;
+}
+
+/* Says what is asked. A child that ends meanwhile is found when it is heard. */
+static void say(int fd, const struct buf *request, int64_t until)
+{
+    size_t at = 0;
+    while (at < request->len) {
+        int64_t left = until - clock_mono();
+        struct pollfd p = {fd, POLLOUT, 0};
+        if (left <= 0 || poll(&p, 1, (int)(left / 1000000 + 1)) < 0)
+            break;
+        ssize_t n = send(fd, request->data + at, request->len - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            break;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    shutdown(fd, SHUT_WR);
+}
+
+/* Until it has said all. FULL: more than fits. */
+static int hear(int fd, struct buf *out, int64_t until)
+{
+    for (;;) {
+        int64_t left = until - clock_mono();
+        struct pollfd p = {fd, POLLIN, 0};
+        if (left <= 0)
+            return GPUFL_E_TIMEOUT;
+        if (buf_reserve(out, 1 << 16))
+            return buf_error(out);
+        if (poll(&p, 1, (int)(left / 1000000 + 1)) <= 0)
+            continue;
+        ssize_t n = recv(fd, out->data + out->len, 1 << 16, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            return 0;
+        out->len += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static int how_it_ended(int status, struct err *e)
+{
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+        return err_set(e, GPUFL_E_TIMEOUT, "the statement took too long");
+    if (WIFSIGNALED(status))
+        return err_set(e, GPUFL_E_IO, "the process that asked the statement ended by signal %d",
+                       WTERMSIG(status));
+    return err_set(e, GPUFL_E_IO, "the process that asked the statement ended without an answer");
+}
+
+/* "+…" becomes the answer, "-<code> …" the error. */
+static int read_answer(struct buf *heard, int status, struct buf *answer, struct err *e)
+{
+    const char *text = buf_cstr(heard);
+    char *end;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && heard->len > 2 && *text == '+') {
+        buf_put(answer, text + 1, heard->len - 1);
+        return buf_error(answer);
+    }
+    if (heard->len > 2 && *text == '-') {
+        long code = strtol(text, &end, 10);
+        if (code < 0 && code > -64 && *end == ' ')
+            return err_set(e, (int)code, "%.360s", end + 1);
+    }
+    return how_it_ended(status, e);
+}
+
+static int talk(struct asking *a, struct buf *answer, struct err *e)
+{
+    int ends[2], status = 0;
+    pid_t pid = -1;
+    int64_t until = clock_mono() + a->q->time_most;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+        return err_set_vendor(e, err_from_errno(errno), errno, "no socket");
+    int code = spawn(a->s->program, ends[1], &pid, e);
+    close(ends[1]);
+    if (code) {
+        close(ends[0]);
+        return code;
+    }
+    struct buf heard;
+    buf_init(&heard, (size_t)a->q->bytes_most + ANSWER_SPARE + (1 << 17));
+    say(ends[0], &a->request, until);
+    code = hear(ends[0], &heard, until);
+    close(ends[0]);
+    if (code && pid > 0)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (code == GPUFL_E_TIMEOUT)
+        err_set(e, code, "the statement took longer than %" PRId64 " ms",
+                a->q->time_most / 1000000);
+    else if (code)
+        err_set(e, code, "%s", err_text(code));
+    else
+        code = read_answer(&heard, status, answer, e);
+    buf_fini(&heard);
+    return code;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------- */
+
+/* Puts the sessions in the order of their names; one that is named twice counts once. */
+static int sort_sessions(struct asking *a, struct err *e)
+{
+    const struct store_select *q = a->q;
+    if (q->session_count > STORE_SELECT_SESSIONS)
+        return err_set(e, GPUFL_E_INVAL, "a statement asks %d sessions at most",
+                       STORE_SELECT_SESSIONS);
+    for (size_t i = 0; i < q->session_count; i++) {
+        size_t at = i;
+        for (; at > 0 && strcmp(q->sessions[a->order[at - 1]].id, q->sessions[i].id) > 0; at--)
+            a->order[at] = a->order[at - 1];
+        a->order[at] = i;
+        if (at > 0 && q->sessions[a->order[at - 1]].columns == q->sessions[i].columns)
+            return err_set(e, GPUFL_E_INVAL, "session %s is named twice", q->sessions[i].id);
+    }
+    return 0;
+}
+
+static void hold(struct asking *a)
+{
+    for (; a->held < a->q->session_count; a->held++) {
+        const struct store_select_session *x = &a->q->sessions[a->order[a->held]];
+        if (!x->live)
+            pthread_mutex_lock(&x->columns->write_lock);
+    }
+}
+
+static void let_go(struct asking *a)
+{
+    while (a->held > 0) {
+        const struct store_select_session *x = &a->q->sessions[a->order[--a->held]];
+        if (!x->live)
+            pthread_mutex_unlock(&x->columns->write_lock);
+    }
+    if (a->history)
+        session_put(a->history);
+    if (*a->folder)
+        remove_folder(a->folder);
+}
+
+int select_ask(struct store *s, const char *workspace, const struct store_select *q,
+               struct buf *answer, struct err *e)
+{
+    struct asking *a;
+    if (!s->program)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "this program cannot ask statements of others");
+    if (!(a = mem_zalloc(sizeof *a)))
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    a->s = s;
+    a->workspace = workspace;
+    a->q = q;
+    buf_init(&a->request, SELECT_REQUEST_MAX);
+    int code = sort_sessions(a, e);
+    if (!code) {
+        hold(a);
+        code = put_request(a, e);
+        code = code ? code : talk(a, answer, e);
+    }
+    let_go(a);
+    buf_fini(&a->request);
+    mem_free(a);
+    return code;
+}

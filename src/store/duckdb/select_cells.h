@@ -1,0 +1,26 @@
+/* select_cells.h - cells of any statement's answer as JSON, by their type.
+ *
+ * Numbers that a reader of JSON may not hold exactly (beyond 2^53) are strings, as are dates and times.
+ * Owner's thread. */
+#ifndef GPUFL_STORE_DUCKDB_SELECT_CELLS_H
+#define GPUFL_STORE_DUCKDB_SELECT_CELLS_H
+
+#include "base/buf.h"
+#include "store/duckdb/duck.h"
+
+enum { CELLS_COLUMNS_MAX = 256 };
+
+struct cell_column {
+    int type;          /* enum duck_type_id */
+    const char *word;  /* its name in SQL */
+    int inside, scale; /* of DECIMAL: type of the integers, digits behind the point */
+};
+
+/* What a column of the result is; false: a type that has no form in JSON here. */
+bool cell_column(const struct duck *d, struct duck_result *r, uint64_t column,
+                 struct cell_column *out);
+
+/* Appends a cell that is known. */
+void cell_put(struct buf *b, const struct cell_column *c, const void *data, uint64_t row);
+
+#endif
