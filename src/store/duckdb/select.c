@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/spawn.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,35 +210,16 @@ static char **environment(char *room[8])
     return room;
 }
 
-static int spawn(const char *program, int fd, pid_t *pid, struct err *e)
+static int start(const char *program, int fd, struct spawned *p, struct err *e)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
     char word[] = STORE_SELECT_WORD, name[] = "gpufl-select", *argv[] = {name, word, NULL};
     char *room[8];
-    sigemptyset(&none);
-    sigfillset(&all);
-    if (posix_spawn_file_actions_init(&actions))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-    if (posix_spawnattr_init(&attributes)) {
-        posix_spawn_file_actions_destroy(&actions);
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-    }
-    int why = posix_spawn_file_actions_adddup2(&actions, fd, 0);
-    why = why ? why
-              : posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
-    why = why ? why : posix_spawn_file_actions_adddup2(&actions, 1, 1); /* takes CLOEXEC away */
-    why = why ? why : posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    why =
-        why ? why
-            : posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                        POSIX_SPAWN_SETPGROUP);
-    why = why ? why : posix_spawnattr_setsigmask(&attributes, &none);
-    why = why ? why : posix_spawnattr_setsigdefault(&attributes, &all);
-    why = why ? why : posix_spawn(pid, program, &actions, &attributes, argv, environment(room));
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    const struct spawn s = {.program = program,
+                            .argv = argv,
+                            .env = environment(room),
+                            .fds = {fd, SPAWN_NULL, SPAWN_NULL},
+                            .own_group = true};
+    int why = spawn_open(p, &s);
     return why ? err_set_vendor(e, GPUFL_E_UNAVAILABLE, why, "%s cannot be started again", program)
                : 0;
 }
@@ -309,11 +290,11 @@ static int read_answer(struct buf *heard, int status, struct buf *answer, struct
 static int talk(struct asking *a, struct buf *answer, struct err *e)
 {
     int ends[2], status = 0;
-    pid_t pid = -1;
+    struct spawned p = SPAWNED_NONE;
     int64_t until = clock_mono() + a->q->time_most;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
         return err_set_vendor(e, err_from_errno(errno), errno, "no socket");
-    int code = spawn(a->s->program, ends[1], &pid, e);
+    int code = start(a->s->program, ends[1], &p, e);
     close(ends[1]);
     if (code) {
         close(ends[0]);
@@ -324,10 +305,12 @@ static int talk(struct asking *a, struct buf *answer, struct err *e)
     say(ends[0], &a->request, until);
     code = hear(ends[0], &heard, until);
     close(ends[0]);
-    if (code && pid > 0)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    /* Who has said all ends at once, or is made to. */
+    if (code || spawn_wait(&p, until, &status) == ETIMEDOUT)
+        spawn_signal(&p, SIGKILL);
+    if (p.pid)
+        spawn_wait(&p, INT64_MAX, &status);
+    spawn_close(&p);
     if (code == GPUFL_E_TIMEOUT)
         err_set(e, code, "the statement took longer than %" PRId64 " ms",
                 a->q->time_most / 1000000);

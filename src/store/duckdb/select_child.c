@@ -158,7 +158,7 @@ static int read_tables(struct child *c, struct store_session *ss, struct err *e)
     buf_printf(&c->text, "SELECT name, max(columns) FROM %s.main.about GROUP BY name", ss->alias);
     int code = sql_open(&q, c->duck, c->connection, buf_cstr(&c->text), NULL, 0, e);
     while (!code && (more = sql_next(&q, e)) > 0)
-        for (size_t i = 0; i < q.rows; i++) {
+        for (size_t i = 0; i < q.page.rows; i++) {
             struct store_text name = sql_text(&q, 0, i);
             int64_t columns = sql_int(&q, 1, i);
             int table = store_table_find(name.at, name.len);
