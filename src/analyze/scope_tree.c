@@ -73,8 +73,9 @@ void scope_tree_free(struct sum_scopes *s)
 
 static size_t slot_of(const struct sum_scopes *s, uint32_t parent, uint32_t name)
 {
-    uint64_t h = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15ull;
-    return (size_t)(h >> 20) & (s->slot_count - 1);
+    /* The product's upper half takes bits of both; its lower ones know the name only. */
+    uint64_t h = ((uint64_t)parent * 0xd1b54a32d192ed03ull ^ name) * 0x9e3779b97f4a7c15ull;
+    return (size_t)(h >> 32) & (s->slot_count - 1);
 }
 
 static void put_slot(struct sum_scopes *s, uint32_t node)
