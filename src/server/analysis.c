@@ -52,7 +52,7 @@ struct analysis {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t some, idle;
     struct subject *subjects; /* owned */
-    bool stop;
+    _Atomic bool stop;        /* set under the lock; read anywhere */
     int64_t missing_at;
     struct analysis_stats stats;
 };
@@ -179,7 +179,7 @@ int analysis_run(const struct analysis_config *c, const char *workspace, const c
         return code;
     gpufl_report_options_init(&options, sizeof options);
     options.format = GPUFL_REPORT_JSON;
-    code = columns_report(&r, c->ops, ss, session, &options, e);
+    code = columns_report(&r, c->ops, ss, session, &options, c->stop, e);
     c->ops->put(ss);
     if (code)
         return code;
@@ -288,7 +288,7 @@ static void analyse(struct analysis *a, struct subject *s)
     }
     int code = analysis_run(c, s->workspace, s->session, final, &e);
     cpu = clock_thread_cpu() - cpu;
-    if (code && code != GPUFL_E_NOENT)
+    if (code && code != GPUFL_E_NOENT && !a->stop)
         log_warn("session %s cannot be analysed: %s", s->session, e.text);
     if (!code && c->made)
         c->made(c->arg, s->workspace, s->session, final);
@@ -348,6 +348,7 @@ int analysis_open(struct analysis **out, const struct analysis_config *c, struct
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&a->lock, NULL);
     a->config = *c;
+    a->config.stop = &a->stop;
     a->config.first_ns = c->first_ns > 0 ? c->first_ns : c->prompt ? 0 : FIRST_NS;
     a->config.every_ns = c->every_ns > 0 ? c->every_ns : c->prompt ? PROMPT_NS : EVERY_NS;
     int code = thread_start(&a->thread, "gpufl-analyse", c->prompt ? 0 : NICE, analysis_main, a);

@@ -30,6 +30,7 @@ struct analysis_config {
     bool prompt;      /* somebody waits: local mode */
     int64_t first_ns; /* a live session's first report, after its first rows; 0: 300 ms, or none */
     int64_t every_ns; /* and the next ones at the earliest; 0: 5 s, or 0.5 s */
+    const _Atomic bool *stop; /* of analysis_run: true gives it up with STATE; NULL: nothing does */
     void *arg;
     /* A session has a new report. NULL: nobody asks. From the analysis's thread. */
     void (*made)(void *arg, const char *workspace, const char *session, bool final);
@@ -38,7 +39,8 @@ struct analysis_config {
 struct analysis;
 
 int analysis_open(struct analysis **out, const struct analysis_config *c, struct err *e);
-void analysis_close(struct analysis *a); /* what is under way is finished */
+/* What is under way is given up, unless it is being stored: the next start makes up for it. */
+void analysis_close(struct analysis *a);
 
 /* loader_config.news */
 void analysis_news(void *arg, const struct loader_news *n);

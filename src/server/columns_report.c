@@ -8,6 +8,7 @@
 #include "server/loader.h"
 #include "wire/decode.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct reading {
     struct load_stats *stats;
     struct decoder *decoder; /* of header lines; NULL: none yet */
     uint64_t rows;
+    const _Atomic bool *stop;
 };
 
 static int take_header(void *arg, const struct wire_header *h)
@@ -37,6 +39,8 @@ static int take_batch(void *arg, const struct wire_batch *b)
 {
     struct reading *r = arg;
     r->rows += b->rows;
+    if (r->stop && atomic_load_explicit(r->stop, memory_order_relaxed))
+        return GPUFL_E_STATE;
     return model_batch(r->model, b);
 }
 
@@ -125,9 +129,10 @@ static int read_columns(void *arg, struct model *m, struct load_stats *stats, st
 }
 
 int columns_report(struct report *r, const struct store_ops *ops, struct store_session *ss,
-                   const char *dir, const struct gpufl_report_options *o, struct err *e)
+                   const char *dir, const struct gpufl_report_options *o, const _Atomic bool *stop,
+                   struct err *e)
 {
-    struct reading reading = {.ops = ops, .ss = ss};
+    struct reading reading = {.ops = ops, .ss = ss, .stop = stop};
     const struct report_source source = {&reading, dir, read_columns};
     return report_open_source(r, &source, o, e);
 }

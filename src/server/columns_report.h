@@ -12,9 +12,10 @@
 #include "store/store.h"
 
 /* dir: what stands where the report has the session's directory. NOENT where the columns have
- * nothing to report. */
+ * nothing to report, STATE where *stop became true meanwhile (NULL: nobody stops it). */
 int columns_report(struct report *r, const struct store_ops *ops, struct store_session *ss,
-                   const char *dir, const struct gpufl_report_options *o, struct err *e);
+                   const char *dir, const struct gpufl_report_options *o, const _Atomic bool *stop,
+                   struct err *e);
 
 /* The report's document: JSON as `gpufl report --json` writes it, or collapsed stacks (NOENT: it
  * has none). malloc'ed by stdio: free(). */

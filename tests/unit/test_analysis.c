@@ -96,7 +96,11 @@ static void check_report(const char *session)
     gpufl_report_options_init(&o, sizeof o);
     o.format = GPUFL_REPORT_JSON;
     assert_int_equal(store_duckdb.get(f.store, "w", session, false, &ss, &e), 0);
-    assert_int_equal(columns_report(&r, &store_duckdb, ss, session, &o, &e), 0);
+    static const _Atomic bool stopped = true;
+    assert_int_equal(columns_report(&r, &store_duckdb, ss, session, &o, &stopped, &e),
+                     GPUFL_E_STATE);
+    e = (struct err){0};
+    assert_int_equal(columns_report(&r, &store_duckdb, ss, session, &o, NULL, &e), 0);
     assert_int_equal(columns_report_json(&r, &text, &len), 0);
     stored = document(session, ANALYSIS_REPORT, &mem, &row);
     assert_non_null(stored);
