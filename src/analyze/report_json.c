@@ -169,6 +169,15 @@ static void put_lists(struct page_json *p)
 {
     const struct sum_facts *f = &p->model->facts;
     struct json_out *j = &p->out;
+    json_out_array(j, "settings");
+    for (size_t k = 0; k < f->setting_count; k++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "engine", text_of(p, f->settings[k].engine));
+        json_out_text(j, "name", text_of(p, f->settings[k].name));
+        json_out_text(j, "value", text_of(p, f->settings[k].value));
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
     json_out_array(j, "capabilities");
     for (size_t i = 0; i < f->capability_count; i++) {
         json_out_object(j, NULL);

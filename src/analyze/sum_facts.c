@@ -18,6 +18,7 @@ void sum_facts_fini(struct model *m)
     struct sum_facts *f = &m->facts;
     mem_free(f->options);
     mem_free(f->capabilities);
+    mem_free(f->settings);
     mem_free(f->messages);
     busy_fini(&f->covered);
     memset(f, 0, sizeof *f);
@@ -95,6 +96,32 @@ static int add_capability(struct sum_facts *f, struct facts_capability c)
     return code;
 }
 
+/* A setting of which there may be several: each is listed. */
+static bool repeats(const struct model *m, uint32_t name)
+{
+    const char *text = model_text(m, name);
+    return strcmp(text, "metric") == 0 || strcmp(text, "skipped_metric") == 0;
+}
+
+static int add_setting(struct model *m, struct facts_setting g)
+{
+    struct sum_facts *f = &m->facts;
+    bool many = repeats(m, g.name);
+    for (size_t i = 0; i < f->setting_count; i++) {
+        struct facts_setting *s = &f->settings[i];
+        if (s->engine != g.engine || s->name != g.name || (many && s->value != g.value))
+            continue;
+        s->value = g.value;
+        return 0;
+    }
+    if (f->setting_count == FACTS_ROWS)
+        return 0;
+    int code = mem_grow(&f->settings, &f->setting_cap, f->setting_count + 1, sizeof g, FACTS_ROWS);
+    if (!code)
+        f->settings[f->setting_count++] = g;
+    return code;
+}
+
 static int add_message(struct sum_facts *f, struct facts_message g)
 {
     for (size_t i = 0; i < f->message_count; i++)
@@ -160,6 +187,10 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
             f, (struct facts_capability){NAME(COL_capability_feature), NAME(COL_capability_status),
                                          NAME(COL_capability_reason),
                                          cells_or(b, COL_capability_requested, i, 0) == 1});
+    case RECORD_setting:
+        return add_setting(m,
+                           (struct facts_setting){NAME(COL_setting_engine), NAME(COL_setting_name),
+                                                  NAME(COL_setting_value)});
     case RECORD_message: {
         int64_t severity = cells_or(b, COL_message_severity, i, 1);
         return add_message(f, (struct facts_message){cells_or(b, COL_message_time, i, 0),
@@ -185,7 +216,7 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
 int sum_facts_batch(struct model *m, const struct wire_batch *b)
 {
     const uint64_t listed = MODEL_TAKES(clock) | MODEL_TAKES(option) | MODEL_TAKES(capability) |
-                            MODEL_TAKES(message) | MODEL_TAKES(end);
+                            MODEL_TAKES(setting) | MODEL_TAKES(message) | MODEL_TAKES(end);
     int code = 0;
     m->facts.rows[b->type] += b->rows;
     note_times(&m->facts, b);
@@ -280,13 +311,16 @@ static void merge_texts(struct sum_facts *f, const struct sum_facts *o)
             *texts[i].into = 0;
 }
 
-static int merge_lists(struct sum_facts *f, const struct sum_facts *o, int64_t shift)
+static int merge_lists(struct model *into, const struct sum_facts *o, int64_t shift)
 {
+    struct sum_facts *f = &into->facts;
     int code = 0;
     for (size_t i = 0; !code && i < o->option_count; i++)
         code = add_option(f, o->options[i]);
     for (size_t i = 0; !code && i < o->capability_count; i++)
         code = add_capability(f, o->capabilities[i]);
+    for (size_t i = 0; !code && i < o->setting_count; i++)
+        code = add_setting(into, o->settings[i]);
     for (size_t i = 0; !code && i < o->message_count; i++) {
         struct facts_message g = o->messages[i];
         g.time = cells_sum(g.time, shift);
@@ -316,5 +350,5 @@ int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
     for (size_t i = 0; i < sizeof f->rows / sizeof *f->rows; i++)
         f->rows[i] += o->rows[i];
     int code = busy_add(&f->covered, start, end);
-    return code ? code : merge_lists(f, o, shift);
+    return code ? code : merge_lists(into, o, shift);
 }

@@ -22,6 +22,10 @@ struct facts_capability {
     bool requested;
 };
 
+struct facts_setting {
+    uint32_t engine, name, value; /* as in setting */
+};
+
 struct facts_message {
     int64_t time; /* ns on the model's clock */
     int severity; /* 1 note, 2 warning, 3 error */
@@ -58,6 +62,8 @@ struct sum_facts {
     size_t option_count, option_cap;
     struct facts_capability *capabilities; /* owned */
     size_t capability_count, capability_cap;
+    struct facts_setting *settings; /* owned; the last of a name, each of those that may repeat */
+    size_t setting_count, setting_cap;
     struct facts_message *messages; /* owned; FACTS_MESSAGES at most */
     size_t message_count, message_cap;
     uint64_t messages_dropped; /* different ones beyond that */

@@ -126,6 +126,10 @@ struct sink_ops {
      * same id, defined in the log once. The row's own id is ignored. 0: no room. */
     uint32_t (*define)(struct sink *s, enum record_type type, const void *row);
 
+    /* [collector] Keeps bytes as a file beside the log: id of its name, 0 where it was not kept
+     * (no room on the disk or below the session's limit). */
+    uint32_t (*keep)(struct sink *s, const char *file, const void *bytes, size_t size);
+
     /* [collector] One row of an EVENT record, copied. scope columns of kernel,
      * memcpy and memset rows are filled by the sink from the correlation. */
     void (*row)(struct sink *s, enum record_type type, const void *row);
@@ -183,13 +187,24 @@ extern const struct engine_pair engine_pairs[]; /* ends with a why of NULL */
 /* The pair that keeps these from running in one session; NULL: none does. [any] */
 const struct engine_pair *engine_conflict(unsigned asks);
 
+/* Kernel records beside PC samples. */
+enum pc_collect {
+    PC_COLLECT_ALL,     /* every kernel, too */
+    PC_COLLECT_WINDOWS, /* in windows, between which samples are taken */
+    PC_COLLECT_NONE     /* samples alone */
+};
+
 struct trace_config {
     unsigned engines; /* enum engine_bit */
     bool synchronization, external_correlation, memory, graph_launches;
-    bool waits;           /* report calls that wait (sink_ops.wait) */
-    bool yield;           /* leave the profiling interface to another tool */
-    int64_t buffer_bytes; /* of one activity buffer */
-    int64_t pool_bytes;   /* most memory for activity buffers */
+    bool waits; /* report calls that wait (sink_ops.wait) */
+    bool yield; /* leave the profiling interface to another tool */
+    enum pc_collect pc_collect;
+    unsigned pc_period;                 /* a sample every 2^period cycles; 0: by the device */
+    int64_t pc_hardware_bytes;          /* of the hardware's buffer of samples */
+    int64_t window_ns, window_every_ns; /* PC_COLLECT_WINDOWS: length, from one to the next */
+    int64_t buffer_bytes;               /* of one activity buffer */
+    int64_t pool_bytes;                 /* most memory for activity buffers */
 };
 
 struct trace; /* the backend's own */

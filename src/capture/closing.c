@@ -68,8 +68,15 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
 {
     const struct ledger_row *l = &c->ledger.row;
     bool lossy = l->lost_driver || l->lost_pool || l->lost_time || l->lost_spool || l->lost_memory;
-    if (!wanted(c, f))
+    bool activity = f == FEATURE_kernels || f == FEATURE_copies || f == FEATURE_memory ||
+                    f == FEATURE_external_correlation;
+    if (!wanted(c, f) || (activity && (engines_bits(c->engine) & ENGINE_PC_SAMPLING) &&
+                          engines_collect(c->options) == PC_COLLECT_NONE))
         feature_conclude(f, false, "not_requested", "");
+    else if (activity && (engines_bits(c->engine) & ENGINE_PC_SAMPLING) && rows &&
+             engines_collect(c->options) == PC_COLLECT_WINDOWS)
+        feature_conclude(f, true, "partial",
+                         "recorded in windows, between which samples are taken");
     else if (!c->trace_started)
         feature_conclude(f, true, "unavailable", "nothing was traced");
     else if (rows == 0)
@@ -94,9 +101,13 @@ static void conclude_profile(const struct collector *c)
         {"pc_sampling", ENGINE_PC_SAMPLING, RECORD_pc_sample},
         {"sass_metrics", ENGINE_SASS_METRICS, RECORD_sass_metric},
     };
+    const char *why;
+    unsigned running = engines_bits(c->engine);
+    if (c->trace_started && c->backend->trace->running)
+        running &= c->backend->trace->running(c->trace, &why); /* it has told of the others */
     for (size_t i = 0; i < sizeof brought / sizeof brought[0]; i++) {
         bool sampled = brought[i].bit == ENGINE_PC_SAMPLING;
-        if (!c->trace_started || !(engines_bits(c->engine) & brought[i].bit))
+        if (!c->trace_started || !(running & brought[i].bit))
             continue;
         if (!capture_sink.recorded[brought[i].type])
             feature_set(brought[i].feature, true, "enabled_no_data", "");

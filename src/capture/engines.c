@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <strings.h>
 
 /* Why the session's engine is not the one asked for; "": it is. Owner's until the collector
  * starts, collector's from then on. */
@@ -26,6 +27,21 @@ __attribute__((format(printf, 1, 2))) static void why_set(const char *fmt, ...)
 unsigned engines_bits(enum gpufl_engine engine)
 {
     return engine_table[engine].asks;
+}
+
+enum pc_collect engines_collect(const struct options *o)
+{
+    const char *text = o->pc_kernel_collect;
+    return strcasecmp(text, "none") == 0      ? PC_COLLECT_NONE
+           : strcasecmp(text, "windows") == 0 ? PC_COLLECT_WINDOWS
+                                              : PC_COLLECT_ALL;
+}
+
+bool engines_every_kernel(const struct options *o, enum gpufl_engine engine)
+{
+    unsigned bits = engines_bits(engine);
+    return (bits & ENGINE_TRACE) &&
+           (!(bits & ENGINE_PC_SAMPLING) || engines_collect(o) == PC_COLLECT_ALL);
 }
 
 static bool is_built(enum gpufl_engine engine, const struct backend *b)
@@ -109,6 +125,11 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         .memory = o->enable_memory_tracking,
         .graph_launches = o->enable_cuda_graphs_tracking,
         .yield = o->yield_cupti,
+        .pc_collect = engines_collect(o),
+        .pc_period = (unsigned)o->pc_sampling_period,
+        .pc_hardware_bytes = o->pc_hardware_buffer_bytes,
+        .window_ns = o->pc_window_ms * 1000000,
+        .window_every_ns = o->pc_window_every_ms * 1000000,
         .buffer_bytes = o->activity_buffer_bytes,
         .pool_bytes = o->activity_pool_bytes,
     };
@@ -159,6 +180,8 @@ void engines_tell(const struct options *o, const struct backend *b, enum gpufl_e
         running = b->trace->running(t, &reason);
     while (engines_bits(engine) & ~running)
         engine = engine_table[engine].next;
+    if (running == ENGINE_SYNC)
+        engine = GPUFL_ENGINE_SYNC;
     if (reason && *reason)
         why_set("%s", reason);
     tell(w, names, asked, "ran_as", engine_table[engine].name);

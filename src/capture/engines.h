@@ -18,6 +18,12 @@ enum gpufl_engine engines_effective(const struct options *o, const struct backen
 /* What an engine asks of a backend: enum engine_bit. [any] */
 unsigned engines_bits(enum gpufl_engine engine);
 
+/* pc_kernel_collect. [any] */
+enum pc_collect engines_collect(const struct options *o);
+
+/* True where every kernel, copy and fill is to be recorded. [any] */
+bool engines_every_kernel(const struct options *o, enum gpufl_engine engine);
+
 /* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
 struct trace *engines_attach(const struct options *o, const struct backend *b,
                              enum gpufl_engine engine);

@@ -59,6 +59,10 @@ static const struct {
     {OPT_kernel_sample_rate_ms, 0, INT32_MAX},
     {OPT_flush_interval_ms, 10, 10000},
     {OPT_duration_ms, 0, 3153600000000}, /* a hundred years: in ns it still fits */
+    {OPT_pc_sampling_period, 0, 31},
+    {OPT_pc_hardware_buffer_bytes, 1 << 20, 64 << 20},
+    {OPT_pc_window_ms, 1, 60000},
+    {OPT_pc_window_every_ms, 200, 86400000},
     {OPT_activity_buffer_bytes, 1 << 12, 1 << 30},
     {OPT_activity_pool_bytes, 1 << 12, INT64_MAX},
 };
@@ -441,6 +445,20 @@ static int options_finish(struct options *o, const struct options_say *s)
         if (rc)
             return rc;
     }
+    if (strcasecmp(o->pc_kernel_collect, "all") != 0 &&
+        strcasecmp(o->pc_kernel_collect, "windows") != 0 &&
+        strcasecmp(o->pc_kernel_collect, "none") != 0) {
+        say(s, SEVERITY_WARNING, "bad_option_value",
+            "pc_kernel_collect: '%.80s' is not possible here: it takes all, windows or none; all "
+            "is used",
+            o->pc_kernel_collect);
+        int rc =
+            option_set(o, OPT_pc_kernel_collect, "all", SOURCE_DEFAULT, "pc_kernel_collect", s);
+        if (rc)
+            return rc;
+    }
+    if (o->pc_sampling_period && o->pc_sampling_period < 5)
+        o->pc_sampling_period = 5;
     raise_spool_limit(o, s);
     return default_log_path(o);
 }

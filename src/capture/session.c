@@ -199,7 +199,8 @@ static int launch(struct session *s, int64_t began)
     c->ledger = (struct ledger){
         .ops = c->backend->trace,
         .trace = c->trace_started ? c->trace : NULL,
-        .activity = c->engine != GPUFL_ENGINE_SYNC,
+        .activity = c->engine != GPUFL_ENGINE_SYNC &&
+                    (c->engine == GPUFL_ENGINE_MONITOR || engines_every_kernel(o, c->engine)),
         .samples = c->trace_started && (bits & ENGINE_PC_SAMPLING),
         .profile = c->trace_started &&
                    (bits & (ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING)),

@@ -82,6 +82,13 @@ static uint32_t op_define(struct sink *s, enum record_type type, const void *row
     return k->writer ? ids_define(&k->ids, type, row) : 0;
 }
 
+static uint32_t op_keep(struct sink *s, const char *file, const void *bytes, size_t size)
+{
+    struct capture_sink *k = (struct capture_sink *)s;
+    collector_step();
+    return k->writer && writer_keep(k->writer, file, bytes, size) ? op_name(s, file) : 0;
+}
+
 /* Records that tell what call they come from, by correlation. Column 0, a time, stands for
  * one that the record lacks. */
 static const struct joined {
@@ -192,6 +199,7 @@ static const struct sink_ops ops = {
     .stream = op_stream,
     .config = op_config,
     .define = op_define,
+    .keep = op_keep,
     .row = op_row,
     .lost = op_lost,
     .message = op_message,

@@ -19,6 +19,7 @@
 #include "wire/peer_encode.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -515,6 +516,30 @@ void writer_close(struct writer *w)
     dict_fini(&w->dict);
     free_header(&w->config.header);
     mem_free(w);
+}
+
+bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t size)
+{
+    char path[PATH_MAX];
+    const struct spool *s = &w->spool;
+    int64_t free_bytes = s->min_free > 0 ? file_free_bytes(w->dir) : -1;
+    int64_t used = atomic_load_explicit(&s->bytes, memory_order_relaxed);
+    /* Half of the session's room stays for rows: without code they are worth more than
+     * code without them. */
+    if (s->stop != WRITER_RUNS || (free_bytes >= 0 && free_bytes < s->min_free + (int64_t)size) ||
+        (s->limit && used + (int64_t)size > s->limit / 2) ||
+        path_join(path, sizeof path, w->dir, file))
+        return false;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    bool done = file_write_all(fd, bytes, size) == 0;
+    close(fd);
+    if (done)
+        spool_add(&w->spool, SPOOL_ROWS, (int64_t)size);
+    else
+        unlink(path);
+    return done;
 }
 
 /* Another thread of the parent may have been anywhere inside: only the descriptors are

@@ -86,6 +86,10 @@ void writer_row(struct writer *w, enum record_type type, const int64_t *row);
 /* Encodes and writes everything pending; checks limits. 0, or why the capture has ended. */
 int writer_flush(struct writer *w);
 
+/* Writes a file of its own beside the log, once: false where it is there already, where there is
+ * no room below the session's limit or on the disk, or where writing fails; nothing is left then. */
+bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t size);
+
 enum writer_stop writer_stopped(const struct writer *w);
 const char *writer_stop_text(const struct writer *w); /* sentence; "" while it runs */
 

@@ -45,6 +45,8 @@ void stream_hold(uint32_t stream, int64_t until); /* what is queued from now on 
 void queue_op(struct fake_op *op, int64_t duration);
 /* Tells the profiling library of something that is over. */
 void tell_op(const struct fake_op *op);
+/* Tells it of a module that has been loaded or is about to be unloaded. */
+void tell_module(uint32_t cbid, const char *image, size_t size);
 /* Returns when that time has come. */
 void wait_until(int64_t ns);
 

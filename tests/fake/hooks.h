@@ -16,6 +16,7 @@ enum fake_work { FAKE_KERNEL, FAKE_COPY, FAKE_FILL, FAKE_SYNC, FAKE_MEMORY };
 struct fake_op {
     enum fake_work work;
     uint32_t correlation;
+    uint32_t context;   /* number */
     uint32_t stream;    /* number */
     uint32_t event;     /* FAKE_SYNC: number */
     int64_t start, end; /* CLOCK_MONOTONIC ns on the fake GPU (FAKE_SYNC: of the host's wait) */
@@ -33,18 +34,22 @@ struct fake_op {
 };
 
 struct fake_hooks {
-    /* A driver call begins (site 0) and ends (1); the same correlation and data. */
+    /* A driver call begins (site 0) and ends (1); the same correlation and data. context: the number
+     * of the thread's. */
     void (*api)(uint32_t cbid, int site, const char *function, const void *params, int *result,
-                uint32_t correlation, uint64_t *data, const char *symbol);
+                uint32_t correlation, uint64_t *data, const char *symbol, uint32_t context);
     void (*op)(const struct fake_op *op);
     void (*graph_exec)(uint32_t cbid, cuda_graph graph, cuda_exec exec);
-    void (*context)(uint32_t cbid);
+    void (*context)(uint32_t cbid, uint32_t context);
+    void (*module)(uint32_t cbid, uint32_t context, const char *image, size_t size);
 };
 
 typedef _Atomic(const struct fake_hooks *) fake_hooks_slot;
 
-/* The one context there is. */
-#define FAKE_CONTEXT        ((cuda_context)(uintptr_t)0xc0ffee)
-#define FAKE_CONTEXT_NUMBER 1u
+/* The device's primary context, which every thread has, is number 1; programs create others. */
+#define FAKE_CONTEXT_OF(number) ((cuda_context)(uintptr_t)(0xc0ffe0 + 16 * (number)))
+#define FAKE_CONTEXT_AT(handle) ((uint32_t)(((uintptr_t)(handle)-0xc0ffe0) / 16))
+#define FAKE_CONTEXT            FAKE_CONTEXT_OF(1)
+#define FAKE_CONTEXT_NUMBER     1u
 
 #endif

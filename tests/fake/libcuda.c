@@ -23,7 +23,8 @@ enum { STREAMS = 64, DEFAULT_STREAM = 7, SHARED_MOST = 232448 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool initialized;
-static _Atomic uint32_t last_correlation, last_event;
+static _Atomic uint32_t last_correlation, last_event, last_context = FAKE_CONTEXT_NUMBER;
+static _Thread_local uint32_t current = FAKE_CONTEXT_NUMBER;
 static int64_t stream_ends[STREAMS]; /* guarded by lock: when the work queued so far ends */
 /* guarded by lock; numbers up to the default stream's are taken */
 static uint32_t stream_count = DEFAULT_STREAM + 1;
@@ -51,7 +52,8 @@ void call_enter(struct call *c, uint32_t cbid, const char *function, const void 
                        0};
     const struct fake_hooks *h = driver_hooks();
     if (h->api)
-        h->api(cbid, CUPTI_SITE_ENTER, function, params, NULL, c->correlation, &c->data, symbol);
+        h->api(cbid, CUPTI_SITE_ENTER, function, params, NULL, c->correlation, &c->data, symbol,
+               current);
 }
 
 int call_exit(struct call *c, int result)
@@ -59,7 +61,7 @@ int call_exit(struct call *c, int result)
     const struct fake_hooks *h = driver_hooks();
     if (h->api)
         h->api(c->cbid, CUPTI_SITE_EXIT, c->function, c->params, &result, c->correlation, &c->data,
-               c->symbol);
+               c->symbol, current);
     return result;
 }
 
@@ -101,6 +103,7 @@ void queue_op(struct fake_op *op, int64_t duration)
     int64_t *end = &stream_ends[op->stream % STREAMS], t = driver_now();
     op->start = *end > t ? *end + 200 : t + 2000;
     op->end = *end = op->start + duration;
+    op->context = current;
     pthread_mutex_unlock(&lock);
     tell_op(op);
 }
@@ -154,7 +157,7 @@ EXPORT int cuInit(unsigned flags)
         start();
     const struct fake_hooks *h = driver_hooks();
     if (h->context)
-        h->context(CUPTI_RESOURCE_INIT_FINISHED);
+        h->context(CUPTI_RESOURCE_INIT_FINISHED, 0);
     return CUDA_OK;
 }
 
@@ -167,7 +170,7 @@ EXPORT int cuDriverGetVersion(int *version)
 
 EXPORT int cuCtxGetCurrent(cuda_context *context)
 {
-    *context = atomic_load(&initialized) ? FAKE_CONTEXT : NULL;
+    *context = atomic_load(&initialized) ? FAKE_CONTEXT_OF(current) : NULL;
     return atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
 }
 
@@ -256,7 +259,7 @@ EXPORT int cuStreamDestroy_v2(cuda_stream stream)
     return call_exit(&c, CUDA_OK);
 }
 
-/* There is one context, which every thread has. */
+/* The primary context is there from the beginning, and every thread has it. */
 EXPORT int cuDevicePrimaryCtxRetain(cuda_context *context, int device)
 {
     *context = FAKE_CONTEXT;
@@ -265,7 +268,45 @@ EXPORT int cuDevicePrimaryCtxRetain(cuda_context *context, int device)
 
 EXPORT int cuCtxSetCurrent(cuda_context context)
 {
-    return context == FAKE_CONTEXT ? CUDA_OK : DRIVER_E_VALUE;
+    uint32_t number = FAKE_CONTEXT_AT(context);
+    if (!number || number > atomic_load(&last_context))
+        return DRIVER_E_VALUE;
+    current = number;
+    return CUDA_OK;
+}
+
+static void tell_context(uint32_t cbid, uint32_t number)
+{
+    const struct fake_hooks *h = driver_hooks();
+    if (h->context)
+        h->context(cbid, number);
+}
+
+/* Becomes the thread's current one. */
+EXPORT int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device)
+{
+    (void)flags;
+    if (device)
+        return DRIVER_E_VALUE;
+    current = atomic_fetch_add(&last_context, 1) + 1;
+    *context = FAKE_CONTEXT_OF(current);
+    tell_context(CUPTI_RESOURCE_CONTEXT_CREATED, current);
+    return CUDA_OK;
+}
+
+/* The primary one becomes the thread's. */
+EXPORT int cuCtxDestroy_v2(cuda_context context)
+{
+    tell_context(CUPTI_RESOURCE_CONTEXT_DESTROY, FAKE_CONTEXT_AT(context));
+    current = FAKE_CONTEXT_NUMBER;
+    return CUDA_OK;
+}
+
+void tell_module(uint32_t cbid, const char *image, size_t size)
+{
+    const struct fake_hooks *h = driver_hooks();
+    if (h->module)
+        h->module(cbid, current, image, size);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------ */

@@ -11,15 +11,14 @@
  *   notime=N         every N-th kernel record has start and end 0
  *   alien            a record of an unknown kind stands before every 100th kernel
  *   privileges       enabling an activity: insufficient privileges
+ *   pc-…             of PC sampling: see pc.c
  *   skew=NS          its own clock, which it uses without a timestamp callback, is
  *                    ahead of CLOCK_MONOTONIC
  *
  * Records go to the client's buffers when their work has ended. Thread-safe: the
  * script is read once, what the client registers is atomic, the rest has one lock,
  * which is not held while a callback of the client runs. */
-#include "hooks.h"
-
-#include "backend/nvidia/cupti_abi.h"
+#include "cupti.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -31,8 +30,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#define EXPORT __attribute__((visibility("default")))
 
 enum { PENDING = 1 << 16, RECORD_MAX = 256, CALLBACK_IDS = 1024 };
 
@@ -117,12 +114,12 @@ static void read_script(void)
             script.shuffle |= !strcmp(word, "shuffle");
             script.alien |= !strcmp(word, "alien");
             script.privileges |= !strcmp(word, "privileges");
+            pc_script(word);
         }
     }
 }
 
-/* The scripted result of this call of a function, or 0. */
-static int scripted(const char *function)
+int scripted(const char *function)
 {
     int result = CUPTI_OK;
     pthread_once(&once, read_script);
@@ -134,13 +131,6 @@ static int scripted(const char *function)
     pthread_mutex_unlock(&lock);
     return result;
 }
-
-#define SCRIPTED(function)                                                                         \
-    do {                                                                                           \
-        int result_ = scripted(#function);                                                         \
-        if (result_)                                                                               \
-            return result_;                                                                        \
-    } while (0)
 
 static size_t record_size(int kind)
 {
@@ -345,6 +335,8 @@ static void add_memory(const struct fake_op *op, int64_t end)
 
 static void on_op(const struct fake_op *given)
 {
+    if (given->work == FAKE_KERNEL)
+        pc_kernel(given->context, given->name, given->end - given->start);
     static const struct {
         int kind;
         void (*add)(const struct fake_op *op, int64_t end);
@@ -375,15 +367,15 @@ static void call_back(int domain, uint32_t cbid, const void *data)
 }
 
 static void on_api(uint32_t cbid, int site, const char *function, const void *params, int *result,
-                   uint32_t correlation, uint64_t *data, const char *symbol)
+                   uint32_t correlation, uint64_t *data, const char *symbol, uint32_t context)
 {
     struct cupti_callback d = {.site = site,
                                .function = function,
                                .params = params,
                                .result = result,
                                .symbol = symbol,
-                               .context = FAKE_CONTEXT,
-                               .context_uid = FAKE_CONTEXT_NUMBER,
+                               .context = FAKE_CONTEXT_OF(context),
+                               .context_uid = context,
                                .data = data,
                                .correlation = correlation};
     call_back(CUPTI_DOMAIN_DRIVER, cbid, &d);
@@ -401,15 +393,24 @@ static void on_graph_exec(uint32_t cbid, cuda_graph graph, cuda_exec exec)
     call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
 }
 
-static void on_context(uint32_t cbid)
+static void on_context(uint32_t cbid, uint32_t context)
 {
-    struct cupti_resource_event r = {.context = FAKE_CONTEXT};
+    struct cupti_resource_event r = {.context = context ? FAKE_CONTEXT_OF(context) : NULL};
+    call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
+    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY)
+        pc_context_destroyed(context);
+}
+
+static void on_module(uint32_t cbid, uint32_t context, const char *image, size_t size)
+{
+    struct cupti_module_event m = {.module = 1, .cubin_size = size, .cubin = image};
+    struct cupti_resource_event r = {.context = FAKE_CONTEXT_OF(context), .detail = &m};
     call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
 }
 
 static void connect_driver(bool on)
 {
-    static const struct fake_hooks hooks = {on_api, on_op, on_graph_exec, on_context};
+    static const struct fake_hooks hooks = {on_api, on_op, on_graph_exec, on_context, on_module};
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     fake_hooks_slot *slot = driver ? dlsym(driver, "fake_cuda_hooks") : NULL;
     if (slot)
@@ -477,6 +478,8 @@ EXPORT int cuptiActivityEnable(int kind)
         return CUPTI_E_PRIVILEGES;
     if (kind <= 0 || kind >= CUPTI_KIND_LIMIT)
         return CUPTI_E_INVALID_KIND;
+    if (kind == CUPTI_KIND_KERNEL && pc_enabled())
+        return CUPTI_E_NOT_COMPATIBLE;
     atomic_store(&kinds[kind], true);
     connect_driver(true);
     return CUPTI_OK;
@@ -568,7 +571,7 @@ EXPORT int cuptiGetTimestamp(uint64_t *ns)
 EXPORT int cuptiGetDeviceId(cuda_context context, uint32_t *device)
 {
     SCRIPTED(cuptiGetDeviceId);
-    if (context != FAKE_CONTEXT)
+    if (!context)
         return CUPTI_E_INVALID_PARAMETER;
     *device = 0;
     return CUPTI_OK;
@@ -580,9 +583,16 @@ EXPORT int cuptiGetStreamIdEx(cuda_context context, cuda_stream stream, uint8_t 
 {
     (void)per_thread;
     SCRIPTED(cuptiGetStreamIdEx);
-    if (context != FAKE_CONTEXT)
+    if (!context)
         return CUPTI_E_INVALID_PARAMETER;
     *number = stream ? (uint32_t)(uintptr_t)stream : 7;
+    return CUPTI_OK;
+}
+
+EXPORT int cuptiGetContextId(cuda_context context, uint32_t *number)
+{
+    SCRIPTED(cuptiGetContextId);
+    *number = FAKE_CONTEXT_AT(context);
     return CUPTI_OK;
 }
 

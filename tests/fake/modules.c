@@ -6,6 +6,8 @@
  * ns=0: the first argument, 64 bits, is the time. */
 #include "driver.h"
 
+#include "backend/nvidia/cupti_abi.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +55,8 @@ EXPORT int cuModuleLoadData(struct module **module, const void *image)
     *module = calloc(1, sizeof **module);
     if (*module)
         (*module)->text = strdup(image);
+    if (*module && (*module)->text)
+        tell_module(CUPTI_RESOURCE_MODULE_LOADED, (*module)->text, strlen((*module)->text));
     return call_exit(&c, *module && (*module)->text ? CUDA_OK : 2);
 }
 
@@ -60,6 +64,7 @@ EXPORT int cuModuleUnload(struct module *module)
 {
     struct call c;
     call_enter(&c, 22, "cuModuleUnload", &module, NULL);
+    tell_module(CUPTI_RESOURCE_MODULE_UNLOAD, module->text, strlen(module->text));
     free(module->text);
     free(module);
     return call_exit(&c, CUDA_OK);

@@ -6,6 +6,9 @@
  *     threads=T    T threads launch KERNELS each
  *     graphs=G     launches G graphs of 3 kernels and a child graph of 2
  *     fail=F       F launches by every thread that the driver refuses
+ *     contexts=C   C contexts one after the other, each with KERNELS launches, and destroyed
+ *     modules=M    M modules are loaded, run a kernel and are unloaded
+ *     ms=T         goes on with its work for T ms
  *     exit=N       ends with exit code N
  *     preload=LIB  has LIB loaded before the first CUDA call, as PyTorch has libcupti
  *     fork=before  forks before cuInit: both processes do all of this
@@ -28,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 int cuInit(unsigned flags);
@@ -45,11 +49,17 @@ void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child)
 int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags);
 int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
 int cuGraphExecDestroy(cuda_exec exec);
+int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
+int cuCtxDestroy_v2(cuda_context context);
+int cuModuleLoadData(void **module, const void *image);
+int cuModuleGetFunction(void **function, void *module, const char *name);
+int cuModuleUnload(void *module);
 
 enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
+static int contexts, modules, milliseconds, rounds;
 static bool wait_input, init_late;
 static const char *preload, *fork_when = "";
 
@@ -139,6 +149,38 @@ static void work_graph(void)
     free(graph);
 }
 
+/* Two of them differ in one byte, the others are the same. */
+static void work_module(int number)
+{
+    char image[128];
+    void *module, *function;
+    snprintf(image, sizeof image, "// fake: kernel_%d registers=16 local=0 shared=0 ns=5000",
+             number % 2);
+    if (cuModuleLoadData(&module, image) ||
+        cuModuleGetFunction(&function, module, number % 2 ? "kernel_1" : "kernel_0") ||
+        cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
+        exit(BROKEN_EXIT);
+    cuCtxSynchronize();
+    cuModuleUnload(module);
+}
+
+static void work_context(void)
+{
+    cuda_context context;
+    if (cuCtxCreate_v2(&context, 0, 0))
+        exit(BROKEN_EXIT);
+    launch_all(NULL);
+    cuCtxSynchronize();
+    cuCtxDestroy_v2(context);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+}
+
 static void work_all(void)
 {
     pthread_t threads[THREADS];
@@ -149,6 +191,14 @@ static void work_all(void)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < graphs; i++)
         work_graph();
+    for (int i = 0; i < contexts; i++)
+        work_context();
+    for (int i = 0; i < modules; i++)
+        work_module(i);
+    for (int64_t end = now_ms() + milliseconds; now_ms() < end; rounds++) {
+        launch_all(NULL);
+        cuCtxSynchronize();
+    }
     launch_all(NULL);
     cuCtxSynchronize();
     capture_end(scope);
@@ -184,7 +234,7 @@ static void say(void)
 {
     char cupti[512], other[512];
     int cupti_count = mapped("libcupti.so", cupti, sizeof cupti);
-    int launches = kernels * (thread_count + 1);
+    int launches = kernels * (thread_count + 1 + contexts + rounds) + modules;
     printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d,\"copies\":%d,"
            "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d}\n",
            launches, graphs, graphs * 5, thread_count << 20, thread_count * 3, cupti_count, cupti,
@@ -208,6 +258,9 @@ static void parse(int argc, char **argv)
         if (sscanf(argv[i], "threads=%d", &thread_count) == 1 ||
             sscanf(argv[i], "graphs=%d", &graphs) == 1 ||
             sscanf(argv[i], "fail=%d", &failures) == 1 ||
+            sscanf(argv[i], "contexts=%d", &contexts) == 1 ||
+            sscanf(argv[i], "modules=%d", &modules) == 1 ||
+            sscanf(argv[i], "ms=%d", &milliseconds) == 1 ||
             sscanf(argv[i], "storm=%d", &storm) == 1 || sscanf(argv[i], "exit=%d", &exit_code) == 1)
             continue;
         if (!strncmp(argv[i], "preload=", 8))

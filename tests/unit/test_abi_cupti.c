@@ -353,6 +353,7 @@ SIGNATURE(cuptiPCSamplingGetData, CUptiResult(CUpti_PCSamplingGetDataParams *));
 SIGNATURE(cuptiPCSamplingGetNumStallReasons,
           CUptiResult(CUpti_PCSamplingGetNumStallReasonsParams *));
 SIGNATURE(cuptiPCSamplingGetStallReasons, CUptiResult(CUpti_PCSamplingGetStallReasonsParams *));
+SIGNATURE(cuptiGetContextId, CUptiResult(CUcontext, uint32_t *));
 SIGNATURE(cuptiGetCubinCrc, CUptiResult(CUpti_GetCubinCrcParams *));
 SIGNATURE(cuptiSubscribe, CUptiResult(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *));
 SIGNATURE(cuptiUnsubscribe, CUptiResult(CUpti_SubscriberHandle));

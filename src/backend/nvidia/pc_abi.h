@@ -126,6 +126,7 @@ struct pc_crc_params {
     X(true, int, cuptiPCSamplingGetData, (struct pc_data_params * p))                              \
     X(true, int, cuptiPCSamplingGetNumStallReasons, (struct pc_count_params * p))                  \
     X(true, int, cuptiPCSamplingGetStallReasons, (struct pc_reasons_params * p))                   \
+    X(false, int, cuptiGetContextId, (cuda_context context, uint32_t * number))                    \
     X(false, int, cuptiGetCubinCrc, (struct pc_crc_params * p))
 
 #endif

@@ -124,6 +124,11 @@ static uint32_t device_id(struct records *r, uint32_t number)
     return r->devices[number];
 }
 
+uint32_t records_device(struct records *r, uint32_t number)
+{
+    return device_id(r, number);
+}
+
 static void context_learn(struct records *r, uint32_t context, uint32_t device)
 {
     struct context_slot *s = &r->contexts[context % CONTEXTS];

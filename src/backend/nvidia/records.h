@@ -23,6 +23,9 @@ void records_decode(struct records *r, uint8_t *memory, size_t valid);
 /* True once operation ids were seen: from then on prescan is worth its time. */
 bool records_want_prescan(const struct records *r);
 
+/* Id of a device by the library's number, which is the program's ordinal; 0: unknown. */
+uint32_t records_device(struct records *r, uint32_t number);
+
 /* Kernel records in a buffer, nothing else. */
 uint64_t records_count_kernels(const struct cupti *c, uint8_t *memory, size_t valid);
 

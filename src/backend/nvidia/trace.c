@@ -18,8 +18,10 @@
  * CUPTI there, and callbacks find nothing to do. */
 #include "backend/nvidia/trace.h"
 
+#include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/launches.h"
+#include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
 #include "base/dl.h"
@@ -58,7 +60,6 @@ static const struct {
     unsigned bit; /* enum engine_bit */
     const char *name;
 } later_engines[] = {
-    {ENGINE_PC_SAMPLING, "PcSampling"},
     {ENGINE_SASS_METRICS, "SassMetrics"},
     {ENGINE_RANGE_PROFILER, "RangeProfiler"},
     {ENGINE_PM_SAMPLING, "PmSampling"},
@@ -68,6 +69,9 @@ static bool kind_wanted(const struct trace *t, unsigned i)
 {
     if (!(t->config.engines & ENGINE_TRACE))
         return false; /* engine Sync: callbacks alone */
+    if ((t->config.engines & ENGINE_PC_SAMPLING) && t->config.pc_collect != PC_COLLECT_ALL &&
+        !t->window)
+        return false;
     if (!kinds[i].wanted)
         return true;
     return *(const bool *)((const char *)&t->config + kinds[i].wanted);
@@ -182,6 +186,11 @@ static void trace_drain(struct trace *t)
         buffers_release(pool, b);
     }
     t->taken = NULL;
+    if (!t->pc)
+        return;
+    pc_sampling_drain(t);
+    if (t->stopped)
+        pc_sampling_totals(t);
 }
 
 /* Says once a session that a call failed: it is made again with every flush. */
@@ -217,11 +226,17 @@ static void flush_finished(struct trace *t)
         nanosleep(&(struct timespec){.tv_nsec = FLUSH_PAUSE}, NULL);
 }
 
+static void window_step(struct trace *t);
+
 /* [collector] About 7 ms at full rate, on this thread only. */
 static int trace_flush(struct trace *t, bool all)
 {
     if (forked(t))
         return GPUFL_E_STATE;
+    if (t->pc && !t->stopped)
+        pc_sampling_flush(t);
+    if (t->pc && !t->stopped && t->config.pc_collect == PC_COLLECT_WINDOWS)
+        window_step(t);
     if (all)
         flush_finished(t);
     int result = t->cupti->cuptiActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
@@ -270,7 +285,8 @@ static void announce(struct trace *t)
 {
     announce_holder(t);
     struct sink *s = t->sink;
-    for (unsigned i = 0; i < KINDS; i++)
+    bool turns = t->pc && t->config.pc_collect == PC_COLLECT_WINDOWS; /* the end tells */
+    for (unsigned i = 0; i < KINDS && !turns; i++)
         if (kinds[i].feature)
             announce_feature(t, i);
     s->ops->capability(s, "graphs", t->config.graph_launches,
@@ -310,6 +326,42 @@ static void kinds_disable(struct trace *t)
         kind_disable(t, kinds[i].kind);
 }
 
+/* ---- windows --------------------------------------------------------------------------- */
+
+static void window_row(struct trace *t, int phase)
+{
+    struct sink *s = t->sink;
+    struct window_row row = {
+        .time = clock_mono(), .name = s->ops->name(s, "kernel records"), .phase = phase};
+    s->ops->row(s, RECORD_window, &row);
+}
+
+/* Kernel records cannot be enabled while program counters are sampled: so sampling ends, kernels
+ * are recorded for a while, and sampling begins again. The collector waits for the window's end
+ * itself: there is nothing else for it to take meanwhile. */
+static void window_step(struct trace *t)
+{
+    int64_t now = clock_mono(), length = t->config.window_ns;
+    if (!t->window_due)
+        t->window_due = now + t->config.window_every_ns;
+    if (now < t->window_due)
+        return;
+    t->window_due = now + t->config.window_every_ns;
+    pc_sampling_pause(t);
+    t->window = true;
+    window_row(t, 0);
+    int result = kinds_enable(t);
+    struct timespec left = {length / 1000000000, length % 1000000000};
+    while (result == CUPTI_OK && nanosleep(&left, &left) != 0)
+        continue;
+    kinds_disable(t);
+    window_row(t, 1);
+    t->window = false;
+    pc_sampling_resume(t);
+    say_failure(t, &t->window_failed, SEVERITY_WARNING, result, "cupti.window",
+                "to record kernels for a while");
+}
+
 /* ---- callbacks ------------------------------------------------------------------------- */
 
 /* [hot] The driver has come up: what could not be enabled before it can be now. */
@@ -324,16 +376,54 @@ static void on_driver_up(struct trace *t, struct sink *s)
     s->ops->message(s, SEVERITY_ERROR, "cupti.enable", "%s", e.text);
 }
 
+/* A context that sampling has not looked at launches. */
+static void on_unseen(struct trace *t, const struct cupti_callback *c)
+{
+    if (c->site == CUPTI_SITE_ENTER && atomic_load_explicit(&t->live, memory_order_acquire))
+        pc_sampling_context(t, c->context, c->context_uid);
+}
+
+static void on_resource(struct trace *t, struct sink *s, uint32_t id,
+                        const struct cupti_resource_event *r)
+{
+    const struct cupti_module_event *m;
+    switch (id) {
+    case CUPTI_RESOURCE_INIT_FINISHED:
+        on_driver_up(t, s);
+        break;
+    case CUPTI_RESOURCE_CONTEXT_CREATED:
+        pc_sampling_context(t, r->context, 0);
+        break;
+    case CUPTI_RESOURCE_CONTEXT_DESTROY:
+        pc_sampling_context_gone(t, r->context);
+        break;
+    case CUPTI_RESOURCE_MODULE_LOADED:
+        m = r->detail;
+        if (m)
+            cubins_loaded(m->cubin, m->cubin_size);
+        break;
+    case CUPTI_RESOURCE_MODULE_UNLOAD:
+        pc_sampling_module_gone(t, r->context);
+        break;
+    default:
+        break;
+    }
+}
+
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
+    struct trace *t = user;
     if (domain != CUPTI_DOMAIN_RESOURCE) {
+        const struct cupti_callback *c = data;
+        uint64_t unseen = atomic_load_explicit(&pc_sampling_unseen, memory_order_relaxed);
+        if (__builtin_expect(unseen >> (c->context_uid & 63) & 1, 0))
+            on_unseen(t, c);
         launches_callback(user, domain, id, data);
         return;
     }
-    struct trace *t = user;
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
-    if (s && id == CUPTI_RESOURCE_INIT_FINISHED)
-        on_driver_up(t, s);
+    if (s)
+        on_resource(t, s, id, data);
 }
 
 /* ---- attaching ------------------------------------------------------------------------- */
@@ -344,7 +434,7 @@ static int config_check(const struct trace_config *c, struct err *e)
         if (c->engines & later_engines[i].bit)
             return err_set(e, GPUFL_E_NOT_BUILT,
                            "engine %s is not built yet: this release traces kernels, copies and "
-                           "waits (engines Trace and Sync)",
+                           "waits and samples program counters (Trace, Sync, PcSampling)",
                            later_engines[i].name);
     if (c->yield)
         return err_set(e, GPUFL_E_BUSY,
@@ -372,6 +462,24 @@ static int64_t clock_offset(const struct cupti *c)
 
 static void trace_close(struct trace *t);
 
+/* Sampling that cannot be had costs the session nothing else. */
+static void attach_sampling(struct trace *t)
+{
+    static const int events[] = {CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_RESOURCE_CONTEXT_DESTROY,
+                                 CUPTI_RESOURCE_MODULE_LOADED, CUPTI_RESOURCE_MODULE_UNLOAD};
+    int rc = pc_sampling_open(t, &t->pc_lacks);
+    for (size_t i = 0; !rc && i < sizeof events / sizeof *events; i++) {
+        int result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                                   (uint32_t)events[i]);
+        if (result != CUPTI_OK)
+            rc = cupti_error(t->cupti, result, "to report contexts and modules", &t->pc_lacks);
+    }
+    t->pc = !rc;
+    if (rc)
+        t->sink->ops->message(t->sink, SEVERITY_WARNING, "pc_sampling.unavailable",
+                              "no program counters are sampled: %s", t->pc_lacks.text);
+}
+
 static int attach(struct trace *t, struct err *e)
 {
     const struct cupti *c = t->cupti;
@@ -397,6 +505,8 @@ static int attach(struct trace *t, struct err *e)
     result = launches_enable(t);
     if (result != CUPTI_OK)
         return cupti_error(c, result, "to report launches", e);
+    if (t->config.engines & ENGINE_PC_SAMPLING)
+        attach_sampling(t);
     return 0;
 }
 
@@ -433,7 +543,10 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     t->sink = sink;
     t->config = *config;
     t->process = getpid();
-    t->flush_failed = t->dropped_failed = false;
+    t->flush_failed = t->dropped_failed = t->window_failed = false;
+    t->stopped = t->pc = t->window = false;
+    t->pc_lacks = (struct err){0};
+    t->window_due = 0;
     atomic_store(&t->floor, false);
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
@@ -462,6 +575,8 @@ static int trace_start(struct trace *t, struct err *e)
                                                CUPTI_RESOURCE_INIT_FINISHED);
     else
         atomic_store_explicit(&t->announce, true, memory_order_release);
+    if (result == CUPTI_OK && t->pc)
+        pc_sampling_start(t); /* after the kinds: afterwards they are refused */
     if (result == CUPTI_OK)
         return 0;
     kinds_disable(t);
@@ -472,9 +587,12 @@ static int trace_start(struct trace *t, struct err *e)
 /* Kinds first: of a launch in between, counted is better than unheard of. */
 static int trace_stop(struct trace *t)
 {
+    if (!forked(t) && t->pc)
+        pc_sampling_stop(t);
     if (!forked(t))
         kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
+    t->stopped = true;
     return 0;
 }
 
@@ -491,6 +609,16 @@ static int trace_floor(struct trace *t, bool on)
         if (kinds[i].kind != CUPTI_KIND_KERNEL)
             kind_disable(t, kinds[i].kind);
     return 0;
+}
+
+/* Sampling without kernel records stands for both: nothing else was asked for. */
+static unsigned trace_running(struct trace *t, const char **why)
+{
+    unsigned bits = t->config.engines;
+    *why = !(bits & ENGINE_PC_SAMPLING) ? "" : t->pc ? pc_sampling_failure() : t->pc_lacks.text;
+    if (!**why)
+        return bits;
+    return t->config.pc_collect == PC_COLLECT_NONE ? ENGINE_SYNC : bits & ~ENGINE_PC_SAMPLING;
 }
 
 static void trace_cost(struct trace *t, struct trace_cost *out)
@@ -516,7 +644,7 @@ static void trace_close(struct trace *t)
 }
 
 const struct trace_ops nvidia_trace = {
-    .engines = ENGINE_TRACE | ENGINE_SYNC,
+    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING,
     .open = trace_open,
     .start = trace_start,
     .stop = trace_stop,
@@ -524,6 +652,7 @@ const struct trace_ops nvidia_trace = {
     .take = trace_take,
     .drain = trace_drain,
     .cost = trace_cost,
+    .running = trace_running,
     .floor = trace_floor,
     .close = trace_close,
 };

@@ -35,7 +35,13 @@ struct trace {
     int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind [owner] */
     _Atomic bool announce;          /* statuses changed: drain tells the sink */
     bool flush_failed;              /* has been said in this session [collector] */
+    bool window_failed;             /* the same of a window [collector] */
     bool dropped_failed;            /* the same of asking for dropped records [collector] */
+    bool stopped;                   /* its last drain is the session's last [collector] */
+    bool pc;                        /* program counters are to be sampled [owner, collector] */
+    struct err pc_lacks;            /* why they are not, known before the first context [owner] */
+    bool window;                    /* kernel records are on for a while [collector] */
+    int64_t window_due;             /* ns: when the next window begins [collector] */
     struct queue_node *taken;       /* buffers between take and drain [collector] */
     struct records *records;        /* owned */
 };

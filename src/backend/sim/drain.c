@@ -195,6 +195,8 @@ void sim_drain_records(struct sim_drain *d, struct sink *s, const struct sim_rec
             s->ops->lost(s, LOSS_UNKNOWN_RECORD, 1);
         else if (r[i].start <= 0 || r[i].duration < 0)
             s->ops->lost(s, LOSS_TIME, 1);
+        else if (d->no_kernels && r[i].type != RECORD_sync)
+            continue;
         else if (!floor)
             drains[r[i].type](d, s, &r[i]);
         else if (r[i].type == RECORD_kernel)

@@ -47,6 +47,7 @@ struct sim_config_slot {
 struct sim_drain {
     uint32_t names[SIM_KERNEL_COUNT];
     uint32_t flush_name;
+    bool no_kernels; /* records of work are profiled, but not written */
     uint32_t devices[SIM_DEVICES_MAX];
     uint32_t streams[SIM_DEVICES_MAX][SIM_STREAMS_MAX + 1]; /* [0]: device-wide */
     struct sim_config_slot configs[SIM_CONFIG_CACHE];

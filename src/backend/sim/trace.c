@@ -58,6 +58,7 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
     a->config = *c;
     a->profile.engines = c->engines & (ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS);
     a->profile.faults = m->config.plants;
+    a->drain.no_kernels = (c->engines & ENGINE_PC_SAMPLING) && c->pc_collect == PC_COLLECT_NONE;
     size_t slots = (size_t)c->buffer_bytes / sizeof(struct sim_record);
     a->capacity = slots < SIM_WINDOW ? (unsigned)slots : SIM_WINDOW;
     if (a->capacity < SIM_NODES_MAX + SIM_HELD_MAX)

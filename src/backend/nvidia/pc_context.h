@@ -1,0 +1,59 @@
+/* pc_context.h - one context of the program that is sampled: its buffers, and the calls of
+ * CUPTI's PC Sampling API that concern it. Guarded by the lock of pc_sampling.c. */
+#ifndef GPUFL_BACKEND_NVIDIA_PC_CONTEXT_H
+#define GPUFL_BACKEND_NVIDIA_PC_CONTEXT_H
+
+#include "backend/nvidia/pc_library.h"
+#include "backend/nvidia/pc_tally.h"
+
+enum pc_state {
+    PC_FREE,    /* nothing is here */
+    PC_WAITING, /* another context of the device is sampled */
+    PC_ON,
+    PC_PAUSED, /* for a window of kernel records */
+    PC_OFF,    /* it failed, and is left alone */
+    PC_GONE,   /* sampled no more; its tally waits for the collector */
+};
+
+struct pc_setup {
+    unsigned period; /* a sample every 2^period cycles */
+    size_t hardware_bytes;
+};
+
+struct pc_losses { /* that the sink has not been told of */
+    uint64_t dropped, overflows, other;
+};
+
+struct pc_context {
+    enum pc_state state;
+    cuda_context handle;     /* the program's; NULL: it is gone */
+    uint32_t number, device; /* the driver's; number 0: unknown */
+    struct pc_setup setup;
+    struct pc_tally tally;
+    struct pc_data now, last; /* what a drain fills, and what disabling leaves */
+    void *memory;             /* owned: mapped, behind both */
+    size_t memory_bytes;
+    uint32_t reasons[PC_REASONS]; /* ids of the sink, by place in the tally */
+    bool described;               /* they are defined */
+    struct pc_losses losses;
+    int64_t from, to;  /* ns: the drain before and the last one */
+    int64_t enable_ns; /* that enabling took */
+    unsigned failures; /* of drains, one after the other */
+};
+
+/* Enables sampling in the context of handle and device: state PC_ON. On failure a sentence; nothing
+ * is enabled. */
+int pc_context_enable(struct pc_context *c, const struct pc_library *l, const struct cupti *cupti,
+                      const struct pc_setup *setup, struct err *e);
+
+/* Moves what the library has to the tally. An enum cupti_result; a full hardware buffer is
+ * CUPTI_E_OUT_OF_MEMORY and counted. */
+int pc_context_drain(struct pc_context *c, const struct pc_library *l);
+
+/* Drains, and ends sampling. The state is the caller's. */
+void pc_context_disable(struct pc_context *c, const struct pc_library *l);
+
+/* Frees everything; what was not taken is forgotten: state PC_FREE. */
+void pc_context_close(struct pc_context *c);
+
+#endif

@@ -1,0 +1,520 @@
+/* pc_sampling.c - see pc_sampling.h: the contexts, and what they are told.
+ *
+ * The order of the library's calls: enable, then ask for the stall reasons, then set the
+ * attributes; asked before, it answers with an error. */
+#include "backend/nvidia/pc_sampling.h"
+
+#include "backend/nvidia/cubins.h"
+#include "backend/nvidia/cuda.h"
+#include "backend/nvidia/devices.h"
+#include "backend/nvidia/pc_context.h"
+#include "backend/nvidia/records.h"
+#include "base/clock.h"
+#include "wire/stall_name.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CONTEXTS = 64,
+    FAILURES_MOST = 3,
+    RATE_LOG2 = 18,
+    PERIOD_DEFAULT = 20,
+    TEXT = sizeof((struct err *)0)->text
+};
+
+static const int64_t PATIENCE = 2000000000; /* ns for the lock: the library may hold a thread up */
+
+_Atomic uint64_t pc_sampling_unseen;
+
+/* All guarded by lock, but for what is said otherwise. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pc_library library; /* constant once it is filled */
+static bool opened;               /* owner's */
+static struct pc_context contexts[CONTEXTS];
+static char failure[TEXT];
+static bool failure_new; /* the sink has not been told */
+static bool crowded;     /* a context had to wait for another of its device */
+static bool crowded_said;
+static bool overflow_said;
+static bool started;
+static struct pc_totals totals; /* of contexts that are gone */
+static enum pc_relation relation;
+
+/* The library may call back on the thread that calls it. */
+static __thread bool inside;
+
+static bool enter(int64_t patience)
+{
+    struct timespec until;
+    if (inside)
+        return false;
+    if (!patience) {
+        if (pthread_mutex_trylock(&lock) != 0)
+            return false;
+    } else {
+        int64_t at = clock_mono() + patience;
+        until = (struct timespec){at / 1000000000, at % 1000000000};
+        if (pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until) != 0)
+            return false;
+    }
+    inside = true;
+    return true;
+}
+
+static void leave(void)
+{
+    inside = false;
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- the period -------------------------------------------------------------------------- */
+
+unsigned pc_sampling_period(int multiprocessors, int clock_khz)
+{
+    if (multiprocessors <= 0 || clock_khz <= 0)
+        return PERIOD_DEFAULT;
+    uint64_t cycles = (uint64_t)multiprocessors * (uint64_t)clock_khz * 1000;
+    unsigned period = PC_PERIOD_MIN;
+    while (period < PC_PERIOD_MAX && cycles >> period > UINT64_C(1) << RATE_LOG2)
+        period++;
+    return period;
+}
+
+static unsigned device_period(uint32_t ordinal)
+{
+    const struct cuda *cuda = cuda_loaded();
+    int device, count = 0, clock = 0;
+    if (!cuda || cuda->cuDeviceGet(&device, (int)ordinal) != CUDA_OK ||
+        cuda->cuDeviceGetAttribute(&count, CUDA_ATTR_SM_COUNT, device) != CUDA_OK ||
+        cuda->cuDeviceGetAttribute(&clock, CUDA_ATTR_CLOCK_KHZ, device) != CUDA_OK)
+        return PERIOD_DEFAULT;
+    return pc_sampling_period(count, clock);
+}
+
+/* ---- contexts ---------------------------------------------------------------------------- */
+
+static struct pc_context *context_find(cuda_context handle)
+{
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (contexts[i].state != PC_FREE && contexts[i].state != PC_GONE &&
+            contexts[i].handle == handle)
+            return &contexts[i];
+    return NULL;
+}
+
+static struct pc_context *context_room(void)
+{
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (contexts[i].state == PC_FREE)
+            return &contexts[i];
+    return NULL;
+}
+
+static bool device_taken(uint32_t device)
+{
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (contexts[i].device == device &&
+            (contexts[i].state == PC_ON || contexts[i].state == PC_PAUSED))
+            return true;
+    return false;
+}
+
+static void fail(const char *text)
+{
+    if (*failure)
+        return; /* the first reason counts */
+    snprintf(failure, sizeof failure, "%s", text);
+    failure_new = true;
+}
+
+static void context_on(struct trace *t, struct pc_context *c)
+{
+    struct err e = {0};
+    struct pc_setup setup = {
+        .period = t->config.pc_period ? t->config.pc_period : device_period(c->device),
+        .hardware_bytes = (size_t)t->config.pc_hardware_bytes,
+    };
+    if (pc_context_enable(c, &library, t->cupti, &setup, &e) == 0)
+        return;
+    c->state = PC_OFF;
+    fail(e.text);
+}
+
+/* With the lock. */
+static void context_add(struct trace *t, cuda_context handle, uint32_t number)
+{
+    struct pc_context *c = context_find(handle);
+    uint32_t device = 0;
+    if (!c && !(c = context_room()))
+        return;
+    if (!number && library.cuptiGetContextId)
+        library.cuptiGetContextId(handle, &number);
+    if (number)
+        atomic_fetch_and_explicit(&pc_sampling_unseen, ~(UINT64_C(1) << (number & 63)),
+                                  memory_order_relaxed);
+    if (c->state != PC_FREE && c->state != PC_WAITING)
+        return;
+    if (t->cupti->cuptiGetDeviceId)
+        t->cupti->cuptiGetDeviceId(handle, &device);
+    c->handle = handle;
+    c->number = number;
+    c->device = device;
+    if (device_taken(device)) {
+        c->state = PC_WAITING;
+        crowded = true;
+        return;
+    }
+    context_on(t, c);
+}
+
+void pc_sampling_context(struct trace *t, cuda_context context, uint32_t number)
+{
+    if (!context || !enter(PATIENCE))
+        return;
+    if (started)
+        context_add(t, context, number);
+    leave();
+}
+
+/* The next launch of a context that waited for this device looks again. */
+static void device_free(uint32_t device)
+{
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (contexts[i].state == PC_WAITING && contexts[i].device == device)
+            atomic_fetch_or_explicit(&pc_sampling_unseen, UINT64_C(1) << (contexts[i].number & 63),
+                                     memory_order_relaxed);
+}
+
+static void count_losses(struct sink *s, struct pc_context *c)
+{
+    struct pc_losses *n = &c->losses;
+    if (!s)
+        return;
+    if (n->dropped)
+        s->ops->lost(s, LOSS_SAMPLES, n->dropped);
+    if (n->overflows)
+        s->ops->lost(s, LOSS_SAMPLES_OVERFLOW, n->overflows);
+    if (n->other)
+        s->ops->lost(s, LOSS_SAMPLES_OTHER, n->other);
+    *n = (struct pc_losses){0};
+}
+
+/* Takes what a context has; one that fails time and again is let go. */
+static void context_drain(struct trace *t, struct pc_context *c)
+{
+    struct err e = {0};
+    int result = pc_context_drain(c, &library);
+    if (result == CUPTI_OK || result == CUPTI_E_OUT_OF_MEMORY) {
+        c->failures = 0;
+        return;
+    }
+    if (++c->failures < FAILURES_MOST)
+        return;
+    cupti_error(t->cupti, result, "to hand over samples", &e);
+    c->state = PC_OFF;
+    fail(e.text);
+}
+
+void pc_sampling_context_gone(struct trace *t, cuda_context context)
+{
+    if (!enter(PATIENCE))
+        return;
+    struct pc_context *c = context_find(context);
+    if (c) {
+        if (c->state == PC_ON)
+            pc_context_disable(c, &library);
+        c->state = PC_GONE;
+        c->handle = NULL;
+        device_free(c->device);
+        count_losses(atomic_load_explicit(&t->live, memory_order_acquire), c);
+    }
+    leave();
+}
+
+/* Where the collector drains just now, that is the drain. */
+void pc_sampling_module_gone(struct trace *t, cuda_context context)
+{
+    if (!enter(0))
+        return;
+    struct pc_context *c = context_find(context);
+    if (c && c->state == PC_ON)
+        context_drain(t, c);
+    leave();
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+int pc_sampling_open(struct trace *t, struct err *e)
+{
+    struct pc_library l;
+    int rc = pc_library_open(&l, t->cupti, e);
+    if (rc || !enter(PATIENCE))
+        return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
+    library = l;
+    for (size_t i = 0; i < CONTEXTS; i++)
+        pc_context_close(&contexts[i]);
+    failure[0] = '\0';
+    failure_new = crowded = crowded_said = overflow_said = false;
+    totals = (struct pc_totals){0};
+    relation = PC_RELATION_UNKNOWN;
+    cubins_begin();
+    opened = true;
+    leave();
+    return 0;
+}
+
+void pc_sampling_start(struct trace *t)
+{
+    const struct cuda *cuda = cuda_loaded();
+    cuda_context current = NULL;
+    if (!opened || !enter(PATIENCE))
+        return;
+    started = true;
+    atomic_store_explicit(&pc_sampling_unseen, UINT64_MAX, memory_order_relaxed);
+    if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
+        context_add(t, current, 0);
+    leave();
+}
+
+void pc_sampling_stop(struct trace *t)
+{
+    atomic_store_explicit(&pc_sampling_unseen, 0, memory_order_relaxed);
+    if (!opened || !enter(PATIENCE))
+        return;
+    started = false;
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct pc_context *c = &contexts[i];
+        if (c->state == PC_ON)
+            pc_context_disable(c, &library);
+        if (c->state == PC_ON || c->state == PC_PAUSED)
+            c->state = PC_GONE;
+        count_losses(t->sink, c);
+    }
+    leave();
+}
+
+void pc_sampling_pause(struct trace *t)
+{
+    if (!enter(PATIENCE))
+        return;
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (contexts[i].state == PC_ON) {
+            pc_context_disable(&contexts[i], &library);
+            contexts[i].state = PC_PAUSED;
+            count_losses(t->sink, &contexts[i]);
+        }
+    leave();
+}
+
+void pc_sampling_resume(struct trace *t)
+{
+    if (!enter(PATIENCE))
+        return;
+    for (size_t i = 0; i < CONTEXTS && started; i++)
+        if (contexts[i].state == PC_PAUSED)
+            context_on(t, &contexts[i]);
+    leave();
+}
+
+const char *pc_sampling_failure(void)
+{
+    static char text[TEXT]; /* collector's */
+    if (enter(PATIENCE)) {
+        memcpy(text, failure, sizeof text);
+        leave();
+    }
+    return text;
+}
+
+/* ---- the collector's rounds -------------------------------------------------------------- */
+
+void pc_sampling_flush(struct trace *t)
+{
+    if (!opened || !enter(PATIENCE))
+        return;
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct pc_context *c = &contexts[i];
+        if (c->state == PC_ON)
+            context_drain(t, c);
+        if (c->losses.overflows && !overflow_said) {
+            overflow_said = true;
+            t->sink->ops->message(t->sink, SEVERITY_WARNING, "pc_sampling.overflow",
+                                  "the device's buffer of samples was full, and samples are "
+                                  "missing: sample less often (pc_sampling_period), or make it "
+                                  "larger (pc_hardware_buffer_bytes)");
+        }
+        count_losses(t->sink, c);
+    }
+    leave();
+}
+
+static void setting(struct sink *s, uint32_t device, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    struct setting_row row = {.time = clock_mono(),
+                              .device = device,
+                              .engine = s->ops->name(s, "PcSampling"),
+                              .name = s->ops->name(s, name),
+                              .value = s->ops->name(s, text)};
+    s->ops->row(s, RECORD_setting, &row);
+}
+
+/* What is being written: a context's window. */
+struct writing {
+    struct trace *t;
+    struct pc_context *c;
+    uint32_t device;
+};
+
+static void describe(struct writing *w)
+{
+    struct sink *s = w->t->sink;
+    struct pc_tally *y = &w->c->tally;
+    for (size_t i = 0; i < y->reason_count; i++) {
+        const char *driver = y->reasons[i].name;
+        struct stall_name n = stall_name_of(driver, strlen(driver));
+        struct stall_reason_row row = {.name = s->ops->name(s, n.text),
+                                       .driver_name = s->ops->name(s, driver),
+                                       .index = y->reasons[i].index,
+                                       .issued = n.issued};
+        w->c->reasons[i] = s->ops->define(s, RECORD_stall_reason, &row);
+    }
+    setting(s, w->device, "period_cycles", UINT64_C(1) << w->c->setup.period);
+    setting(s, w->device, "hardware_buffer_bytes", w->c->setup.hardware_bytes);
+    setting(s, w->device, "enable_us", (uint64_t)(w->c->enable_ns / 1000));
+    w->c->described = true;
+}
+
+static uint32_t define_function(struct writing *w, struct pc_function *f)
+{
+    struct sink *s = w->t->sink;
+    const struct cubin *cubin = cubins_find(f->crc);
+    struct device_row device;
+    struct device_text text;
+    nvidia_device_describe((int)w->c->device, &device, &text);
+    struct code_object_row object = {.crc = (int64_t)f->crc,
+                                     .arch = s->ops->name(s, text.arch),
+                                     .size = cubin ? cubin->size : CELL_NULL,
+                                     .file = cubin ? cubin->file : 0};
+    struct function_row row = {.object = s->ops->define(s, RECORD_code_object, &object),
+                               .name = s->ops->name(s, f->name),
+                               .index = f->index};
+    return s->ops->define(s, RECORD_function, &row);
+}
+
+static void put_cell(void *arg, const struct pc_cell *cell, uint64_t samples)
+{
+    struct writing *w = arg;
+    struct pc_context *c = w->c;
+    struct pc_function *f = &c->tally.functions[cell->function];
+    if (!f->defined)
+        f->defined = define_function(w, f);
+    struct pc_sample_row row = {.start = c->from,
+                                .duration = c->to - c->from,
+                                .device = w->device,
+                                .context = c->number ? (int64_t)c->number : CELL_NULL,
+                                .function = f->defined,
+                                .offset = (int64_t)cell->offset,
+                                .reason = c->reasons[cell->reason],
+                                .samples = (int64_t)samples,
+                                .scope = CELL_NULL,
+                                .correlation = CELL_NULL};
+    w->t->sink->ops->row(w->t->sink, RECORD_pc_sample, &row);
+}
+
+static void context_write(struct trace *t, struct pc_context *c)
+{
+    struct writing w = {t, c, records_device(t->records, c->device)};
+    if (c->tally.cell_count) {
+        if (!c->described)
+            describe(&w);
+        pc_tally_settle(&c->tally);
+        pc_tally_take(&c->tally, put_cell, &w);
+    }
+    if (c->tally.lost)
+        t->sink->ops->lost(t->sink, LOSS_SAMPLES, c->tally.lost);
+    c->tally.lost = 0;
+    c->from = c->to;
+}
+
+static void add_totals(struct pc_totals *to, const struct pc_totals *from)
+{
+    to->total += from->total;
+    to->dropped += from->dropped;
+    to->other += from->other;
+    to->reasons += from->reasons;
+    to->idle += from->idle;
+}
+
+/* What a person should know once. With the lock. */
+static void say_news(struct sink *s, enum pc_collect collect)
+{
+    if (failure_new) {
+        failure_new = false;
+        s->ops->capability(s, "pc_sampling", true, "unavailable", failure);
+        s->ops->message(s, SEVERITY_WARNING, "pc_sampling.unavailable",
+                        "no program counters are sampled%s: %s",
+                        collect == PC_COLLECT_NONE
+                            ? ", and kernel records were not asked for (pc_kernel_collect=none)"
+                            : "",
+                        failure);
+    }
+    if (crowded && !crowded_said) {
+        crowded_said = true;
+        s->ops->message(s, SEVERITY_NOTE, "pc_sampling.contexts",
+                        "several contexts are on one device: one of them is sampled at a time");
+    }
+}
+
+void pc_sampling_drain(struct trace *t)
+{
+    if (!opened || !enter(PATIENCE))
+        return;
+    cubins_drain(&library, t->sink);
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct pc_context *c = &contexts[i];
+        if (c->state == PC_FREE)
+            continue;
+        context_write(t, c);
+        if (c->tally.relation)
+            relation = c->tally.relation;
+        if (c->state != PC_GONE)
+            continue;
+        add_totals(&totals, &c->tally.totals);
+        pc_context_close(c);
+    }
+    say_news(t->sink, t->config.pc_collect);
+    leave();
+}
+
+void pc_sampling_totals(struct trace *t)
+{
+    static const char *const relations[] = {[PC_RELATION_UNKNOWN] = "unknown",
+                                            [PC_RELATION_WITHIN] = "within",
+                                            [PC_RELATION_APART] = "apart"};
+    struct sink *s = t->sink;
+    if (!opened || !enter(PATIENCE))
+        return;
+    struct pc_totals n = totals;
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (contexts[i].state != PC_FREE)
+            add_totals(&n, &contexts[i].tally.totals);
+    if (n.total || n.reasons || n.idle) {
+        struct setting_row row = {.time = clock_mono(),
+                                  .engine = s->ops->name(s, "PcSampling"),
+                                  .name = s->ops->name(s, "not_issued"),
+                                  .value = s->ops->name(s, relations[relation])};
+        setting(s, 0, "driver_samples", n.total);
+        setting(s, 0, "driver_dropped", n.dropped);
+        setting(s, 0, "driver_other", n.other);
+        setting(s, 0, "driver_by_reason", n.reasons);
+        setting(s, 0, "driver_not_issued", n.idle);
+        s->ops->row(s, RECORD_setting, &row);
+    }
+    opened = false;
+    leave();
+}

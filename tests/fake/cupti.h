@@ -1,0 +1,32 @@
+/* cupti.h - what the two files of the fake profiling library share. Any thread. */
+#ifndef GPUFL_TESTS_FAKE_CUPTI_H
+#define GPUFL_TESTS_FAKE_CUPTI_H
+
+#include "hooks.h"
+
+#include "backend/nvidia/cupti_abi.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The scripted result of this call of a function, or 0. */
+int scripted(const char *function);
+
+#define SCRIPTED(function)                                                                         \
+    do {                                                                                           \
+        int result_ = scripted(#function);                                                         \
+        if (result_)                                                                               \
+            return result_;                                                                        \
+    } while (0)
+
+/* Takes a word of the script. [while it is read] */
+void pc_script(const char *word);
+/* A kernel was queued in a context: where that is sampled, its time makes samples. */
+void pc_kernel(uint32_t context, const char *name, int64_t ns);
+/* Program counters of some context are sampled. */
+bool pc_enabled(void);
+void pc_context_destroyed(uint32_t context);
+
+#endif

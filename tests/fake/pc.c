@@ -1,0 +1,352 @@
+/* pc.c - PC sampling of the fake profiling library.
+ *
+ * Kernels are not run, so their samples are made from their time: one every SAMPLE_NS,
+ * spread over three instructions and four reasons, of which half come in cycles without an
+ * issue. What a session must find is written at the end of the process to the file that
+ * FAKE_PC_TOTALS names: a line "given total dropped other" a context.
+ *
+ * Words of FAKE_CUPTI:
+ *   pc-apart       a sample counts for its reason or for the _not_issued, not for both
+ *   pc-room=N      at most N instructions a call
+ *   pc-full=N      the N-th call finds the hardware's buffer full: its samples are lost
+ *   pc-drop=N      every call says that N samples were dropped
+ *   pc-other=N     every call says that N samples were of other code
+ *   pc-privileges  enabling: insufficient privileges
+ *   pc-old         the device cannot be sampled
+ *   pc-held        another tool holds the device's counters
+ *
+ * As the real one it answers out of order with an error, refuses a second context of the
+ * device, and fills as many reasons an instruction as there are. One lock. */
+#include "cupti.h"
+
+#include "backend/nvidia/pc_abi.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLE_NS = 10, KERNELS = 4096, CONTEXTS = 64, PLACES = 3, REASONS = 8, WRONG_ORDER = 7 };
+
+static const char *const reasons[REASONS] = {
+    "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
+    "smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued",
+    "smsp__pcsamp_warps_issue_stalled_barrier",
+    "smsp__pcsamp_warps_issue_stalled_barrier_not_issued",
+    "smsp__pcsamp_warps_issue_stalled_wait",
+    "smsp__pcsamp_warps_issue_stalled_wait_not_issued",
+    "smsp__pcsamp_warps_issue_stalled_selected",
+    "smsp__pcsamp_warps_issue_stalled_selected_not_issued",
+};
+
+/* Parts in 100 of a kernel's samples: of which instruction, which reason, and how many of them
+ * without an issue. */
+static const struct {
+    uint32_t offset;
+    int reason, parts, idle;
+} spread[] = {{0x10, 0, 50, 40}, {0x20, 2, 20, 10}, {0x20, 4, 10, 0}, {0x30, 6, 20, 0}};
+
+static struct {
+    bool apart, privileges, old, held;
+    int room, full, drop, other;
+} script; /* constant once it is read */
+
+struct kernel {
+    char name[128];
+    uint64_t samples; /* not given yet */
+};
+
+struct context {
+    bool on, configured;
+    struct pc_data *left; /* the client's, filled by disabling */
+    struct kernel *kernels;
+    size_t count;
+    uint64_t given, total, dropped, other;
+    int calls;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct context contexts[CONTEXTS]; /* by number; guarded by lock */
+static _Atomic int enabled;
+
+void pc_script(const char *word)
+{
+    if (sscanf(word, "pc-room=%d", &script.room) == 1 ||
+        sscanf(word, "pc-full=%d", &script.full) == 1 ||
+        sscanf(word, "pc-drop=%d", &script.drop) == 1 ||
+        sscanf(word, "pc-other=%d", &script.other) == 1)
+        return;
+    script.apart |= !strcmp(word, "pc-apart");
+    script.privileges |= !strcmp(word, "pc-privileges");
+    script.old |= !strcmp(word, "pc-old");
+    script.held |= !strcmp(word, "pc-held");
+}
+
+bool pc_enabled(void)
+{
+    return atomic_load(&enabled) > 0;
+}
+
+static struct context *context_at(cuda_context handle)
+{
+    uint32_t number = FAKE_CONTEXT_AT(handle);
+    return number < CONTEXTS ? &contexts[number] : NULL;
+}
+
+void pc_kernel(uint32_t context, const char *name, int64_t ns)
+{
+    if (!pc_enabled() || context >= CONTEXTS)
+        return;
+    pthread_mutex_lock(&lock);
+    struct context *c = &contexts[context];
+    size_t i = 0;
+    while (c->on && i < c->count && strcmp(c->kernels[i].name, name) != 0)
+        i++;
+    if (c->on && i == c->count && i < KERNELS) {
+        if (!c->kernels)
+            c->kernels = calloc(KERNELS, sizeof *c->kernels);
+        snprintf(c->kernels[i].name, sizeof c->kernels[i].name, "%s", name);
+        c->count++;
+    }
+    if (c->on && i < KERNELS)
+        c->kernels[i].samples += (uint64_t)(ns / SAMPLE_NS);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- data --------------------------------------------------------------------------------- */
+
+/* A client's mistake: the real library would corrupt its memory. */
+static void must(bool right, const char *what)
+{
+    if (right)
+        return;
+    fprintf(stderr, "fake CUPTI: %s\n", what);
+    abort();
+}
+
+static void put_reason(struct pc_record *r, int reason, uint64_t samples)
+{
+    r->reasons[r->reason_count].index = (uint32_t)reason;
+    r->reasons[r->reason_count++].samples = (uint32_t)samples;
+}
+
+/* One instruction of a kernel. True samples are returned. */
+static uint64_t put_record(struct pc_record *r, const struct kernel *k, size_t number, int place)
+{
+    static const uint32_t offsets[PLACES] = {0x10, 0x20, 0x30};
+    uint64_t given = 0;
+    must(r->size == sizeof *r && r->reasons, "a record is not prepared");
+    memset(r->reasons, 0, REASONS * sizeof *r->reasons); /* room for all of them */
+    r->crc = 0xabc;
+    r->offset = offsets[place];
+    r->function = (uint32_t)number;
+    r->name = strdup(k->name); /* the client's from here on */
+    r->reason_count = 0;
+    for (size_t i = 0; i < sizeof spread / sizeof *spread; i++) {
+        uint64_t n = k->samples * (uint64_t)spread[i].parts / 100;
+        uint64_t idle = k->samples * (uint64_t)spread[i].idle / 100;
+        if (spread[i].offset != offsets[place])
+            continue;
+        given += n;
+        if (n - (script.apart ? idle : 0))
+            put_reason(r, spread[i].reason, n - (script.apart ? idle : 0));
+        if (idle)
+            put_reason(r, spread[i].reason + 1, idle);
+    }
+    return given;
+}
+
+/* Fills what fits; the kernels that it is complete for are forgotten. [lock held] */
+static void fill(struct context *c, struct pc_data *d)
+{
+    size_t room = d->room, done = 0;
+    must(d->size == sizeof *d && d->records, "the data is not prepared");
+    if (script.room && room > (size_t)script.room)
+        room = (size_t)script.room;
+    d->count = 0;
+    d->total = d->dropped = d->other = 0;
+    d->full = 0;
+    for (; done < c->count && d->count + PLACES <= room; done++) {
+        uint64_t given = 0;
+        for (int place = 0; place < PLACES && c->kernels[done].samples; place++)
+            given += put_record(&d->records[d->count++], &c->kernels[done], done, place);
+        c->kernels[done].samples = 0;
+        c->given += given;
+        d->total += given;
+    }
+    d->remaining = 0;
+    for (size_t i = done; i < c->count; i++)
+        d->remaining += c->kernels[i].samples ? PLACES : 0;
+    if (d->remaining) { /* what was given moves to the end */
+        struct kernel *rest = calloc(KERNELS, sizeof *rest);
+        memcpy(rest, c->kernels + done, (c->count - done) * sizeof *rest);
+        memcpy(rest + (c->count - done), c->kernels, done * sizeof *rest);
+        memcpy(c->kernels, rest, c->count * sizeof *rest);
+        free(rest);
+    }
+    d->dropped = (uint64_t)script.drop;
+    d->other = (uint64_t)script.other;
+    d->total += d->dropped + d->other;
+    c->total += d->total;
+    c->dropped += d->dropped;
+    c->other += d->other;
+}
+
+static void write_totals(void)
+{
+    const char *path = getenv("FAKE_PC_TOTALS");
+    FILE *f = path ? fopen(path, "we") : NULL;
+    for (int i = 0; f && i < CONTEXTS; i++)
+        if (contexts[i].total)
+            fprintf(f, "%llu %llu %llu %llu\n", (unsigned long long)contexts[i].given,
+                    (unsigned long long)contexts[i].total, (unsigned long long)contexts[i].dropped,
+                    (unsigned long long)contexts[i].other);
+    if (f)
+        fclose(f);
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+EXPORT int cuptiPCSamplingEnable(struct pc_context_params *p)
+{
+    SCRIPTED(cuptiPCSamplingEnable);
+    if (script.privileges)
+        return CUPTI_E_PRIVILEGES;
+    if (script.old)
+        return CUPTI_E_NOT_SUPPORTED;
+    if (script.held)
+        return CUPTI_E_HARDWARE_BUSY;
+    must(p->size == sizeof *p, "enable is given another size");
+    pthread_mutex_lock(&lock);
+    struct context *c = context_at(p->context);
+    bool free = c && !pc_enabled();
+    if (free) {
+        c->on = true;
+        c->configured = false;
+        atomic_fetch_add(&enabled, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    return free ? CUPTI_OK : WRONG_ORDER;
+}
+
+EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
+{
+    SCRIPTED(cuptiPCSamplingDisable);
+    pthread_mutex_lock(&lock);
+    struct context *c = context_at(p->context);
+    bool on = c && c->on;
+    if (on) {
+        if (c->configured)
+            fill(c, c->left);
+        c->on = false;
+        atomic_fetch_sub(&enabled, 1);
+        write_totals();
+    }
+    pthread_mutex_unlock(&lock);
+    return on ? CUPTI_OK : WRONG_ORDER;
+}
+
+/* A context that is sampled when it goes would be read after its end. */
+void pc_context_destroyed(uint32_t context)
+{
+    pthread_mutex_lock(&lock);
+    must(context >= CONTEXTS || !contexts[context].on,
+         "a context is destroyed while it is sampled");
+    pthread_mutex_unlock(&lock);
+}
+
+static bool is_on(cuda_context handle)
+{
+    pthread_mutex_lock(&lock);
+    const struct context *c = context_at(handle);
+    bool on = c && c->on;
+    pthread_mutex_unlock(&lock);
+    return on;
+}
+
+EXPORT int cuptiPCSamplingGetNumStallReasons(struct pc_count_params *p)
+{
+    SCRIPTED(cuptiPCSamplingGetNumStallReasons);
+    if (!is_on(p->context))
+        return WRONG_ORDER;
+    *p->count = REASONS;
+    return CUPTI_OK;
+}
+
+EXPORT int cuptiPCSamplingGetStallReasons(struct pc_reasons_params *p)
+{
+    SCRIPTED(cuptiPCSamplingGetStallReasons);
+    if (!is_on(p->context))
+        return WRONG_ORDER;
+    for (size_t i = 0; i < p->count && i < REASONS; i++) {
+        p->indices[i] = (uint32_t)i;
+        snprintf(p->names[i], PC_REASON_NAME, "%s", reasons[i]);
+    }
+    return CUPTI_OK;
+}
+
+EXPORT int cuptiPCSamplingSetConfigurationAttribute(struct pc_configuration *p)
+{
+    SCRIPTED(cuptiPCSamplingSetConfigurationAttribute);
+    if (!is_on(p->context))
+        return WRONG_ORDER;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct pc_attribute_info *a = &p->attributes[i];
+        if (a->attribute == PC_ATTR_PERIOD &&
+            (a->value.number < PC_PERIOD_MIN || a->value.number > PC_PERIOD_MAX))
+            return CUPTI_E_INVALID_PARAMETER;
+        if (a->attribute == PC_ATTR_MODE)
+            must(a->value.choice == PC_CONTINUOUS, "kernels would be serialized");
+        if (a->attribute == PC_ATTR_HARDWARE_BYTES)
+            must(a->value.bytes <= 64 << 20, "the hardware's buffer is too large");
+        if (a->attribute == PC_ATTR_DATA) {
+            pthread_mutex_lock(&lock);
+            context_at(p->context)->left = a->value.data;
+            context_at(p->context)->configured = true;
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    return CUPTI_OK;
+}
+
+EXPORT int cuptiPCSamplingGetConfigurationAttribute(struct pc_configuration *p)
+{
+    (void)p;
+    SCRIPTED(cuptiPCSamplingGetConfigurationAttribute);
+    return CUPTI_OK;
+}
+
+EXPORT int cuptiPCSamplingGetData(struct pc_data_params *p)
+{
+    SCRIPTED(cuptiPCSamplingGetData);
+    pthread_mutex_lock(&lock);
+    struct context *c = context_at(p->context);
+    bool on = c && c->on && c->configured;
+    bool full = on && ++c->calls == script.full;
+    if (on)
+        fill(c, p->data);
+    if (full) { /* nothing is given of it */
+        struct pc_data *d = p->data;
+        c->given -= d->total - d->dropped - d->other;
+        c->total -= d->total;
+        c->dropped -= d->dropped;
+        c->other -= d->other;
+        d->count = 0;
+        d->total = d->dropped = d->other = 0;
+        d->full = 1;
+    }
+    pthread_mutex_unlock(&lock);
+    return !on ? WRONG_ORDER : full ? CUPTI_E_OUT_OF_MEMORY : CUPTI_OK;
+}
+
+/* The sum of the bytes stands in for a checksum. */
+EXPORT int cuptiGetCubinCrc(struct pc_crc_params *p)
+{
+    SCRIPTED(cuptiGetCubinCrc);
+    uint64_t sum = 0xabc;
+    for (size_t i = 0; i < p->bytes; i++)
+        sum = sum * 31 + ((const unsigned char *)p->cubin)[i];
+    p->crc = sum;
+    return CUPTI_OK;
+}

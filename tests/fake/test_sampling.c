@@ -1,0 +1,304 @@
+/* test_sampling.c - engine PcSampling over the fake library: every sample that it gave is in
+ * the session, once, whatever the way in which it counts; what it says it lost is in the
+ * ledger; contexts and modules come and go; and where sampling cannot be had, the session
+ * says why, what ran instead, and lacks nothing else. */
+#include "backend/nvidia/pc_abi.h"
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_CODE = 5, ERROR = 999 };
+
+/* What the library says it gave, of all contexts. */
+struct given {
+    long long samples, total, dropped, other;
+};
+
+/* A run with engine PcSampling. extra: an option of `gpufl trace`, or NULL. */
+static struct given sample(struct run *r, const char *script, const char *extra,
+                           const char *const *program)
+{
+    char path[] = "/tmp/gpufl-fake-pc-XXXXXX", totals[64];
+    struct given sum = {0}, one;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(totals, sizeof totals, "FAKE_PC_TOTALS=%s", path);
+    run_all(r, &(struct run_setup){.env = LIST(script, totals),
+                                   .options = extra ? LIST("-e", "PcSampling", "--option", extra)
+                                                    : LIST("-e", "PcSampling"),
+                                   .program = program});
+    FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%lld %lld %lld %lld", &one.samples, &one.total, &one.dropped,
+                       &one.other) == 4) {
+        sum.samples += one.samples;
+        sum.total += one.total;
+        sum.dropped += one.dropped;
+        sum.other += one.other;
+    }
+    if (f)
+        fclose(f);
+    unlink(path);
+    assert_non_null(r->report);
+    return sum;
+}
+
+static void check_setting(const struct run *r, const char *name, const char *value)
+{
+    size_t i;
+    json_t *row;
+    const char *found = NULL;
+    json_array_foreach(at(r->report, "settings"), i, row)
+    {
+        if (!strcmp(text_at(row, "name"), name) && !strcmp(text_at(row, "engine"), "PcSampling"))
+            found = text_at(row, "value");
+    }
+    check_contains(r, found, value);
+}
+
+static void check_samples(const struct run *r, const struct given *g)
+{
+    assert_true(g->samples > 0);
+    assert_int_equal(int_at(r->report, "ledger.samples_recorded"), g->samples);
+    assert_int_equal(int_at(r->report, "ledger.samples_lost"), g->dropped);
+    assert_int_equal(int_at(r->report, "ledger.samples_other"), g->other);
+}
+
+/* ---- samples ------------------------------------------------------------------------------- */
+
+/* Each sample counts once, whether the library counts one without an issue under its reason as
+ * well or not; however many calls it takes to get them. */
+static void every_sample_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *relation;
+    } cases[] = {
+        {"FAKE_CUPTI=", "within"},
+        {"FAKE_CUPTI=pc-apart", "apart"},
+        {"FAKE_CUPTI=pc-room=3", "within"},
+        {"FAKE_CUPTI=pc-drop=7,pc-other=1000", "within"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        struct given g = sample(&r, cases[i].script, NULL, LIST("2000", "threads=2", "ms=600"));
+        check_program(&r, 0);
+        check_samples(&r, &g);
+        check_setting(&r, "not_issued", cases[i].relation);
+        check_setting(&r, "ran_as", "PcSampling");
+        check_setting(&r, "period_cycles", "1048576");
+        assert_string_equal(text_at(r.report, "session.engine"), "PcSampling");
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        run_free(&r);
+    }
+}
+
+/* Half of the fake's samples are of one reason, and most of these in cycles without an issue. */
+static void reasons_by_name(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=none", LIST("4000"));
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    json_t *samples = at(r.report, "samples");
+    int64_t idle = int_at(samples, "not_issued");
+    assert_in_range(idle * 100, g.samples * 48, g.samples * 52);
+    char *text = json_dumps(at(samples, "kernels"), JSON_INDENT(1));
+    check_contains(&r, text, "long_scoreboard");
+    check_contains(&r, text, "barrier");
+    check_contains(&r, text, "fake_gemm");
+    free(text);
+    run_free(&r);
+}
+
+/* Samples alone: no kernel is recorded, which is no loss; launches are counted all the same. */
+static void without_kernel_records(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=none", LIST("3000", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    check_samples(&r, &g);
+    assert_int_equal(int_at(r.report, "kernels.count"), 0);
+    assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
+    assert_string_equal(capability_of(&r, "kernels", "status"), "not_requested");
+    assert_string_equal(capability_of(&r, "pc_sampling", "status"), "collected");
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    run_free(&r);
+}
+
+/* In turns: both are there, and neither is refused. */
+static void windows_of_kernel_records(void **state)
+{
+    (void)state;
+    struct run r;
+    const char *const options[] = {"-e",       "PcSampling",
+                                   "--option", "pc_kernel_collect=windows",
+                                   "--option", "pc_window_every_ms=300",
+                                   "--option", "pc_window_ms=20",
+                                   NULL};
+    run_all(&r, &(struct run_setup){.options = options, .program = LIST("500", "ms=1500")});
+    check_program(&r, 0);
+    int64_t kernels = int_at(r.report, "kernels.count");
+    assert_in_range(kernels, 1, int_at(r.said, "0.launches") - 1);
+    assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    assert_string_equal(capability_of(&r, "kernels", "status"), "partial");
+    run_free(&r);
+}
+
+/* ---- contexts, modules --------------------------------------------------------------------- */
+
+/* The library samples one context of a device: the others wait, and their end is survived. */
+static void contexts_take_turns(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = sample(&r, "FAKE_CUPTI=", NULL, LIST("300", "threads=1", "contexts=5"));
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    check_contains(&r, message_of(&r, "pc_sampling.contexts"), "several contexts");
+    run_free(&r);
+    g = sample(&r, "FAKE_CUPTI=", NULL, LIST("300", "threads=0", "contexts=5"));
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    run_free(&r);
+}
+
+static int count_files(const char *dir, const char *end)
+{
+    int count = 0;
+    char path[PATH_MAX];
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        size_t n = strlen(e->d_name), m = strlen(end);
+        if (e->d_name[0] == '.')
+            continue;
+        if (n > m && !strcmp(e->d_name + n - m, end))
+            count++;
+        else if (e->d_type == DT_DIR &&
+                 snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < (int)sizeof path)
+            count += count_files(path, end);
+    }
+    if (d)
+        closedir(d);
+    return count;
+}
+
+/* Loaded and unloaded time and again, the same code is one file. */
+static void code_is_kept_once(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = sample(&r, "FAKE_CUPTI=", NULL, LIST("100", "threads=0", "modules=20"));
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    assert_int_equal(count_files(r.logs, ".cubin"), 2);
+    run_free(&r);
+    sample(&r, "FAKE_CUPTI=fail=cuptiGetCubinCrc:0:999", NULL, LIST("100", "modules=4"));
+    check_program(&r, 0);
+    assert_int_equal(count_files(r.logs, ".cubin"), 0);
+    check_contains(&r, message_of(&r, "code.not_kept"), "could not be written or read");
+    run_free(&r);
+}
+
+/* ---- losses, refusals ---------------------------------------------------------------------- */
+
+static void a_full_buffer_is_counted(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = sample(&r, "FAKE_CUPTI=pc-full=2", NULL, LIST("1000", "ms=900"));
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    assert_int_equal(int_at(r.report, "ledger.samples_overflows"), 1);
+    check_contains(&r, message_of(&r, "pc_sampling.overflow"), "pc_sampling_period");
+    run_free(&r);
+}
+
+/* Kernels are traced on; without kernel records what is left is Sync. */
+static void refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *sentence;
+    } cases[] = {
+        {"FAKE_CUPTI=pc-privileges", "NVreg_RestrictProfilingToAdminUsers=0"},
+        {"FAKE_CUPTI=pc-old", "compute capability 7.0"},
+        {"FAKE_CUPTI=pc-held", "another process or tool holds"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        sample(&r, cases[i].script, NULL, LIST("500", "exit=5"));
+        check_program(&r, EXIT_CODE);
+        check_contains(&r, message_of(&r, "pc_sampling.unavailable"), cases[i].sentence);
+        check_contains(&r, capability_of(&r, "pc_sampling", "reason"), cases[i].sentence);
+        check_setting(&r, "ran_as", "Trace");
+        check_setting(&r, "why", cases[i].sentence);
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        run_free(&r);
+        sample(&r, cases[i].script, "pc_kernel_collect=none", LIST("500", "exit=5"));
+        check_program(&r, EXIT_CODE);
+        check_setting(&r, "ran_as", "Sync");
+        check_contains(&r, message_of(&r, "pc_sampling.unavailable"), "were not asked for");
+        run_free(&r);
+    }
+}
+
+/* Every call fails once, twice, always: the program runs to its end, and kernels are traced. */
+static void every_function_fails(void **state)
+{
+    static const char *const functions[] = {
+#define NAME(required, result, name, arguments) #name,
+        CUPTI_PC_FUNCTIONS(NAME)
+#undef NAME
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        for (int nth = 0; nth <= 3; nth++) {
+            struct run r;
+            char script[128];
+            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
+            print_message("%s\n", script);
+            sample(&r, script, NULL, LIST("300", "contexts=1", "modules=2", "exit=5"));
+            check_program(&r, EXIT_CODE);
+            assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+            assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+            run_free(&r);
+        }
+}
+
+/* A forked child is silent, and its parent goes on. */
+static void survives_fork(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = sample(&r, "FAKE_CUPTI=", NULL, LIST("500", "fork=after"));
+    check_program(&r, 0);
+    assert_true(g.samples > 0);
+    assert_int_equal(int_at(r.report, "ledger.samples_recorded"), g.samples);
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_sample_once),        cmocka_unit_test(reasons_by_name),
+        cmocka_unit_test(without_kernel_records),   cmocka_unit_test(windows_of_kernel_records),
+        cmocka_unit_test(contexts_take_turns),      cmocka_unit_test(code_is_kept_once),
+        cmocka_unit_test(a_full_buffer_is_counted), cmocka_unit_test(refusals),
+        cmocka_unit_test(every_function_fails),     cmocka_unit_test(survives_fork),
+    };
+    return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
+}
