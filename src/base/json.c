@@ -373,3 +373,11 @@ size_t json_text(struct json_value v, char *out, size_t size)
         out[kept] = '\0';
     return total;
 }
+
+void json_text_no_nul(char *text, size_t len)
+{
+    for (char *nul; (nul = memchr(text, '\0', len)); text = nul + 1) {
+        *nul = '?';
+        len -= (size_t)(nul + 1 - text);
+    }
+}

@@ -2,6 +2,7 @@
  *
  *   http_server.c   listening, limits, ending
  *   http_request.c  the life of a request: libmicrohttpd's callbacks, workers, bodies
+ *   http_header.c   header fields: copied, and doubt refused
  *   http_answer.c   from what the handler made to what is sent
  *   http_watch.c    deadlines of connections */
 #ifndef GPUFL_NET_HTTP_INSIDE_H
@@ -75,6 +76,7 @@ struct http_private {
     struct http_conn *conn;
     enum http_phase phase;
     bool too_long, no_memory;  /* of the target, of copies made before there was an answer */
+    bool doubtful;             /* where its body ends: the connection ends with the answer */
     bool counted;              /* in server->requests */
     int refused;               /* guarded by lock: status of the transport's own refusal; 0: none */
     uint64_t thrown;           /* bytes of the body that nobody wanted */
@@ -96,6 +98,9 @@ enum MHD_Result http_request_access(void *cls, struct MHD_Connection *c, const c
                                     size_t *size, void **context);
 void http_request_completed(void *cls, struct MHD_Connection *c, void **context,
                             enum MHD_RequestTerminationCode how);
+
+/* http_header.c: the fields of the header; answers where they are not to be trusted. */
+void http_header_read(struct http_request *r, const char *version);
 
 /* http_answer.c. Complete: what can be said of the answer before it is sent (tag, 304, gzip);
  * may take time. Response: NULL where memory ends. */

@@ -28,7 +28,6 @@
 
 enum {
     ARENA_MAX = 1 << 20,     /* bytes of a request's own texts */
-    FIELDS_MAX = 64,         /* header fields */
     PENDING_MAX = 256 << 10, /* bytes of a consumed body that wait for the worker */
     THROWN_MAX = 16 << 20,   /* bytes of an unwanted body that are read for the answer's sake */
 };
@@ -77,6 +76,15 @@ static void peer_text(struct http_request *r, struct MHD_Connection *c)
     r->peer = copy ? copy : "?";
 }
 
+/* libmicrohttpd would take the query apart as well, into memory that some hundred parameters use up;
+ * then it answers twice, or never. The target lies in its own writable buffer, and is ours now. */
+static void hide_query(const char *target)
+{
+    char *mark = (char *)(uintptr_t)strchr(target, '?');
+    if (mark && mark[1])
+        mark[1] = '\0';
+}
+
 void *http_request_line(void *cls, const char *target, struct MHD_Connection *c)
 {
     struct http_server *s = cls;
@@ -101,6 +109,7 @@ void *http_request_line(void *cls, const char *target, struct MHD_Connection *c)
     t->too_long = strlen(target) > s->config.target_max;
     r->target = t->too_long ? "" : region_strdup(&r->memory, target);
     t->no_memory = r->target == NULL;
+    hide_query(target);
     peer_text(r, c);
     pthread_mutex_lock(&s->lock);
     s->requests++;
@@ -110,49 +119,6 @@ void *http_request_line(void *cls, const char *target, struct MHD_Connection *c)
 }
 
 /* ---- the header ---------------------------------------------------------------------------- */
-
-struct field_copy {
-    struct http_request *r;
-    struct http_field *fields;
-    size_t bytes;
-    bool too_many, no_memory;
-};
-
-static enum MHD_Result copy_field(void *cls, enum MHD_ValueKind kind, const char *name,
-                                  const char *value)
-{
-    (void)kind;
-    struct field_copy *f = cls;
-    struct http_request *r = f->r;
-    f->bytes += strlen(name) + (value ? strlen(value) : 0) + 4;
-    f->too_many =
-        r->field_count == FIELDS_MAX || f->bytes > r->transport->server->config.header_max;
-    if (f->too_many)
-        return MHD_NO;
-    struct http_field *field = &f->fields[r->field_count];
-    field->name = region_strdup(&r->memory, name);
-    field->value = region_strdup(&r->memory, value ? value : "");
-    f->no_memory = !field->name || !field->value;
-    if (f->no_memory)
-        return MHD_NO;
-    r->field_count++;
-    return MHD_YES;
-}
-
-static void copy_fields(struct http_request *r)
-{
-    struct field_copy f = {.r = r};
-    f.fields = region_array(&r->memory, FIELDS_MAX, sizeof *f.fields);
-    if (f.fields) {
-        r->fields = f.fields;
-        MHD_get_connection_values(r->transport->connection, MHD_HEADER_KIND, copy_field, &f);
-    }
-    if (!f.fields || f.no_memory)
-        http_problem(r, 503, "The server is out of memory; try again later.");
-    else if (f.too_many)
-        http_problem(r, 431, "The header has more than %zu bytes or %d fields.",
-                     r->transport->server->config.header_max, FIELDS_MAX);
-}
 
 static enum http_method method_of(const char *name)
 {
@@ -179,7 +145,7 @@ static void refuse(struct http_request *r, int status)
 }
 
 /* What is wrong with any request, whatever it asks for; else the application begins. */
-static void begin(struct http_request *r, const char *method)
+static void begin(struct http_request *r, const char *method, const char *version)
 {
     struct http_private *t = r->transport;
     struct http_server *s = t->server;
@@ -190,11 +156,9 @@ static void begin(struct http_request *r, const char *method)
     } else if (t->no_memory || !t->conn) {
         http_problem(r, 503, "The server is out of memory; try again later.");
     } else {
-        copy_fields(r);
+        http_header_read(r, version);
         if (!http_answered(r) && uri_parse(&r->uri, r->target, &r->memory, &e))
             http_problem(r, e.code == GPUFL_E_NOMEM ? 503 : 400, "Not understood: %s.", e.text);
-        if (!http_answered(r) && http_field_count(r, "Host") > 1)
-            http_problem(r, 400, "There is more than one Host in the header.");
     }
     if (!http_answered(r))
         s->app.begin(s->app.arg, r);
@@ -363,17 +327,17 @@ static enum MHD_Result body_end(struct http_request *r)
     return queue_answer(r);
 }
 
-/* After the header: an early answer goes out at once only where the body is long, or will not be
- * sent without our leave. */
-static enum MHD_Result header_end(struct http_request *r, const char *method)
+/* After the header: an early answer goes out at once only where the body is long, where nobody can
+ * say how long, or where it will not be sent without our leave. */
+static enum MHD_Result header_end(struct http_request *r, const char *method, const char *version)
 {
     struct http_private *t = r->transport;
-    begin(r, method);
+    begin(r, method, version);
     t->phase = PHASE_BODY;
     if (t->conn)
         http_watch_state(t->server, t->conn, CONN_BODY);
     bool unsent = http_field_has(r, "Expect", "100-continue");
-    if (http_answered(r) && (announced(r) > THROWN_MAX || unsent || !t->conn)) {
+    if (http_answered(r) && (announced(r) > THROWN_MAX || t->doubtful || unsent || !t->conn)) {
         r->answer.close = true;
         http_answer_complete(r);
         return queue_answer(r);
@@ -387,7 +351,6 @@ enum MHD_Result http_request_access(void *cls, struct MHD_Connection *c, const c
 {
     (void)cls;
     (void)url;
-    (void)version;
     struct http_request *r = *context;
     if (!r)
         return MHD_NO;
@@ -397,7 +360,7 @@ enum MHD_Result http_request_access(void *cls, struct MHD_Connection *c, const c
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
         t->conn = info ? info->socket_context : NULL;
-        return header_end(r, method);
+        return header_end(r, method, version);
     }
     case PHASE_BODY:
         return *size ? body_piece(r, data, size) : body_end(r);

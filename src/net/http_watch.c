@@ -6,6 +6,11 @@
  * body must bring a least number of bytes in every window, unless it is us who do
  * not read.
  *
+ * A client that ends its side in the middle of a request is not seen by libmicrohttpd where that
+ * comes right behind bytes: it reads those, and waits for another event. So whoever has ended
+ * its side while we expect something is looked for here, and its socket made to tell once more. What
+ * it sent before is read first, and an answer in work goes out.
+ *
  * A connection is ended by shutting its socket down: its own thread then sees the
  * end and cleans up. That is told here before the socket is closed, so that under
  * the lock a descriptor is always the connection's own. */
@@ -14,7 +19,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+#include <poll.h>
 #include <sys/socket.h>
+
+enum { AT_ONCE = 64 }; /* connections in one poll */
 
 static const int64_t LOOK_NS = 500000000;
 
@@ -49,11 +57,39 @@ static bool overdue(const struct http_server *s, struct http_conn *conn, int64_t
     return false;
 }
 
+/* Shutting down what the other end has shut down already changes nothing, but is an event. */
+static void tell_ends(struct pollfd *fds, nfds_t n)
+{
+    if (poll(fds, n, 0) <= 0)
+        return;
+    for (nfds_t i = 0; i < n; i++)
+        if (fds[i].revents & POLLRDHUP)
+            shutdown(fds[i].fd, SHUT_RD);
+}
+
+/* Clients that will send no more, where more is awaited. The lock is held. */
+static void look_for_ends(struct http_watch *w)
+{
+    struct pollfd fds[AT_ONCE];
+    nfds_t n = 0;
+    for (struct http_conn *c = w->first; c; c = c->next) {
+        if (c->ended || c->state == CONN_WORKING)
+            continue;
+        fds[n++] = (struct pollfd){.fd = c->fd, .events = POLLRDHUP};
+        if (n == AT_ONCE) {
+            tell_ends(fds, n);
+            n = 0;
+        }
+    }
+    tell_ends(fds, n);
+}
+
 static void look(struct http_server *s)
 {
     struct http_watch *w = &s->watch;
     int64_t now = clock_mono();
     pthread_mutex_lock(&w->lock);
+    look_for_ends(w);
     for (struct http_conn *c = w->first; c; c = c->next)
         if (!c->ended && overdue(s, c, now)) {
             shutdown(c->fd, SHUT_RDWR);

@@ -12,23 +12,21 @@ void access_fail(struct call *c, int code, const struct err *e, int64_t wait)
 {
     static const struct {
         int code, status;
-    } fits[] = {{GPUFL_E_PERM, 401},
-                {GPUFL_E_STATE, 403},
-                {GPUFL_E_NOENT, 404},
-                {GPUFL_E_TIMEOUT, 429},
-                {GPUFL_E_INVAL, 400}};
+    } fits[] = {
+        {GPUFL_E_PERM, 401}, {GPUFL_E_STATE, 403}, {GPUFL_E_NOENT, 404}, {GPUFL_E_INVAL, 400}};
     char seconds[24];
+    if (code == GPUFL_E_TIMEOUT && wait > 0) {
+        http_problem(c->http, 429, "%s.", e->text);
+        snprintf(seconds, sizeof seconds, "%lld", (long long)((wait + 999999999) / 1000000000));
+        http_set(c->http, "Retry-After", seconds);
+        return;
+    }
     for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++)
         if (fits[i].code == code) {
             const char *text = e->text[0] ? e->text : err_text(code);
             http_problem(c->http, fits[i].status, "%s.", text);
             if (code == GPUFL_E_PERM)
                 http_set(c->http, "WWW-Authenticate", "Bearer");
-            if (code == GPUFL_E_TIMEOUT) {
-                snprintf(seconds, sizeof seconds, "%lld",
-                         (long long)(wait > 0 ? (wait + 999999999) / 1000000000 : 1));
-                http_set(c->http, "Retry-After", seconds);
-            }
             return;
         }
     http_problem(c->http, 503, "The server cannot tell who asks at the moment; try again.");

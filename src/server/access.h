@@ -15,7 +15,8 @@ bool access_decide(struct call *c);
 /* Fills c->who whoever it is, for routes that anybody may ask; false: answered. */
 bool access_who(struct call *c);
 
-/* The problem that fits a code of auth.h. wait: ns, of TIMEOUT. */
+/* The problem that fits a code of auth.h. wait: ns until the next try, of TIMEOUT for too many tries;
+ * 0: it was the tables that took too long. */
 void access_fail(struct call *c, int code, const struct err *e, int64_t wait);
 
 /* Where a request comes from; texts live as long as the call. */

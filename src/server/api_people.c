@@ -266,13 +266,24 @@ void api_shares(struct call *c)
     region_fini(&mem);
 }
 
+/* A session that was acknowledged a moment ago is not in the list before the loader has it: that is
+ * waited for, since its sender knows that it is there. */
 void api_share_make(struct call *c)
 {
+    static const int64_t wait_ns = 10000000000;
     char token[SECRET_KEY] = "", id[SECRET_ID] = "";
     struct err e = {0};
     const struct auth_from from = access_from(c);
-    int rc = auth_share_make(&c->server->auth, &c->who, V(share_make, session)->text,
-                             V(share_make, expires)->i, &from, token, id, &e);
+    const char *session = V(share_make, session)->text;
+    const struct intake *in = &c->server->intake;
+    int rc = GPUFL_E_NOENT;
+    for (int again = 0; again < 2 && rc == GPUFL_E_NOENT; again++) {
+        bool late = again && sessions_known(in->sessions, c->who.workspace, session);
+        if (again && (!late || !loader_drain(in->loader, wait_ns)))
+            break;
+        rc = auth_share_make(&c->server->auth, &c->who, session, V(share_make, expires)->i, &from,
+                             token, id, &e);
+    }
     send_secret(c, rc, &e, id, "token", token);
 }
 

@@ -24,9 +24,9 @@ int auth_init(struct auth *a, struct meta *meta, const struct auth_config *c, st
     /* __Host-: browsers take it from TLS only, and for this host only. */
     const char *begin = c->secure ? "__Host-" : "";
     if (c->port)
-        snprintf(a->cookie, sizeof a->cookie, "%sgpufl_login_%u", begin, c->port);
+        snprintf(a->cookie, sizeof a->cookie, "%s" AUTH_COOKIE_NAME "_%u", begin, c->port);
     else
-        snprintf(a->cookie, sizeof a->cookie, "%sgpufl_login", begin);
+        snprintf(a->cookie, sizeof a->cookie, "%s" AUTH_COOKIE_NAME, begin);
     if (auth_secret_init())
         return err_set(e, GPUFL_E_UNAVAILABLE, "the system gives no random numbers");
     if (auth_limit_init(&a->limit))

@@ -5,7 +5,7 @@
  *   PERM     401: nobody, or a secret that is wrong, expired or taken back; one sentence for all
  *   STATE    403: not with these rights, or without the page's own token (CSRF)
  *   NOENT    404: not in this workspace, and nobody learns whether elsewhere
- *   TIMEOUT  429: too many tries; the wait is told
+ *   TIMEOUT  429: too many tries, and the wait is told; without one the tables are slow: 503
  *   INVAL    400: what was said cannot be taken
  *   others   503: the small tables do not answer
  *
@@ -19,6 +19,8 @@
 #include "server/auth_secret.h"
 #include "server/rights.h"
 #include "store/meta.h"
+
+#define AUTH_COOKIE_NAME "gpufl_login"
 
 enum { AUTH_COOKIE = 256 }; /* bytes of a Set-Cookie value */
 

@@ -54,7 +54,8 @@ struct ingest_body {
 
     /* What the header line said; set by the decoder's visitor. */
     bool header;
-    char header_session[STORE_ID_MAX], header_channel[JOURNAL_CHANNEL_MAX];
+    char header_session[STORE_ID_MAX + 1]; /* full: longer than an id, as below */
+    char header_channel[JOURNAL_CHANNEL_MAX + 1];
     char header_host[SESSION_HOST_MAX];
     int64_t header_offset, header_pid, header_part;
 };

@@ -120,23 +120,32 @@ static void session_of_line(const char *line, size_t len, char *out, size_t size
     if (json_read(&j).type != JSON_OBJECT)
         return;
     for (struct json_value v; v = json_key(&j, key, sizeof key), v.type > JSON_END;) {
-        if (v.type == JSON_STRING && strcmp(key, "session_id") == 0)
-            json_text(v, out, size);
-        else
+        if (v.type != JSON_STRING || strcmp(key, "session_id") != 0) {
             json_skip(&j, v);
+            continue;
+        }
+        size_t n = json_text(v, out, size);
+        if (n < size)
+            json_text_no_nul(out, n);
+        else
+            snprintf(out, size, "?"); /* cut, it could be another's */
     }
 }
 
 static int find_session(struct ingest_body *b, const char *line, size_t len)
 {
-    char id[STORE_ID_MAX];
+    char id[STORE_ID_MAX + 1]; /* full: too long, and no other session's id */
     if (b->session)
         return 0;
     if (b->header)
         snprintf(id, sizeof id, "%s", b->header_session);
     else
         session_of_line(line, len, id, sizeof id);
-    if (!sessions_id_ok(id, sizeof id))
+    if (*id && !sessions_id_ok(id, STORE_ID_MAX))
+        return ingest_refuse(b, 400,
+                             "line %llu: the session's id is none: 1 to %d of 0-9 A-Z a-z _ -",
+                             (unsigned long long)b->number, STORE_ID_MAX - 1);
+    if (!*id)
         return ingest_refuse(b, 400,
                              "the session is not known: name it in X-GpuFlight-Session-Id, or "
                              "begin the body with its header line");
@@ -177,14 +186,12 @@ int ingest_decide(struct ingest_body *b, const char *line, size_t len)
                              "the header says part %lld, and that nothing is before it: the place "
                              "of the body is not known; tell it in X-GpuFlight-Offset",
                              (long long)b->header_part);
+    channel = channel ? channel : by_offset ? "" : "window";
     snprintf(b->answer.session, sizeof b->answer.session, "%s", s->session);
-    snprintf(b->answer.channel, sizeof b->answer.channel, "%s",
-             channel     ? channel
-             : by_offset ? ""
-                         : "window");
-    if (!sessions_id_ok(b->answer.channel, JOURNAL_CHANNEL_MAX))
+    if (!sessions_id_ok(channel, JOURNAL_CHANNEL_MAX))
         return ingest_refuse(b, 400, "the channel's name is none: 1 to %d of 0-9 A-Z a-z _ -",
                              JOURNAL_CHANNEL_MAX - 1);
+    memcpy(b->answer.channel, channel, strlen(channel) + 1);
     pthread_mutex_lock(&s->lock);
     int code = sessions_take_in(b->in->config.sessions, s, &e);
     bool dropped = s->dropped;

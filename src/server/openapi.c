@@ -5,6 +5,7 @@
 #include "server/openapi.h"
 
 #include "analyze/json_out.h"
+#include "server/auth.h"
 #include "server/param.h"
 #include "store/meta.h"
 #include "store/store.h"
@@ -348,7 +349,11 @@ static void put_components(struct json_out *j)
     json_out_object(j, "login");
     json_out_text(j, "type", "apiKey");
     json_out_text(j, "in", "cookie");
-    json_out_text(j, "name", "gpufl");
+    json_out_text(j, "name", AUTH_COOKIE_NAME);
+    json_out_text(
+        j, "description",
+        "The cookie that POST /api/v1/auth/login sets: its name begins with __Host- where "
+        "browsers come by HTTPS, and ends with _ and the port in local mode.");
     json_out_close_object(j);
     json_out_close_object(j);
     json_out_close_object(j);

@@ -223,7 +223,12 @@ static const char *standing(const struct http_request *r, const struct route *ro
 bool params_read(struct http_request *r, const struct route *route, struct value *values)
 {
     for (unsigned i = 0; i < route->param_count; i++) {
-        const char *text = standing(r, route, &route->params[i]);
+        const struct param *p = &route->params[i];
+        const char *text = standing(r, route, p);
+        if (p->place == PLACE_HEADER && http_field_count(r, p->field) > 1) {
+            http_problem_of(r, 400, p->name, "'%s' is given twice.", p->field);
+            return false;
+        }
         if (text && *text && !take(r, &route->params[i], text, &values[i]))
             return false;
     }

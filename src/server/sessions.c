@@ -228,6 +228,23 @@ int sessions_note(struct intake_session *s, const struct journal_frame *f)
     return 0;
 }
 
+bool sessions_known(struct sessions *t, const char *workspace, const char *session)
+{
+    struct err e = {0};
+    struct intake_session *s = sessions_get(t, workspace, session);
+    if (!s)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool known = sessions_take_in(t, s, &e) == 0 && !s->dropped;
+    bool some = false;
+    for (unsigned i = 0; i < s->channel_count; i++)
+        some = some || s->channels[i].offset > 0;
+    known = known && (some || s->window_count > 0);
+    pthread_mutex_unlock(&s->lock);
+    sessions_put(t, s);
+    return known;
+}
+
 int sessions_drop(struct sessions *t, const char *workspace, const char *session, struct err *e)
 {
     struct intake_session *s = sessions_get(t, workspace, session);

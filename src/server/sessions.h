@@ -92,6 +92,9 @@ void sessions_drop_window(struct intake_session *s, uint64_t identity);
 /* Whether a header's process can be this session's; learns what was unknown. Caller holds s->lock. */
 bool sessions_owner_fits(struct intake_session *s, int64_t pid, const char *host);
 
+/* Whether anything of a session was accepted, loaded or not. */
+bool sessions_known(struct sessions *t, const char *workspace, const char *session);
+
 /* What a frame says of the session: for those that the journal hands out at the start. */
 int sessions_note(struct intake_session *s, const struct journal_frame *f);
 

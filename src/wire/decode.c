@@ -341,7 +341,9 @@ static bool parse_header_field(struct decoder *d, struct scan *s, const struct h
     if (f->kind == HEADER_TEXT) {
         if (!scan_string(s, &text))
             return false;
-        *(const char **)at = unescape(d, text, &len);
+        const char *said = unescape(d, text, &len);
+        json_text_no_nul((char *)(uintptr_t)said, len);
+        *(const char **)at = said;
         return true;
     }
     if (!scan_value(s, &text))

@@ -4,6 +4,7 @@
  * one counts. */
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "wire/header.h"
 #include "wire/peer_reader.h"
 
@@ -161,20 +162,28 @@ static void add_gpus(struct peer *p, const struct job_start *j, char backend[16]
         lower(first->vendor, backend);
 }
 
+/* As a C string. */
+static const char *plain(struct peer *p, struct span escaped, size_t *len)
+{
+    const char *text = peer_unescape(p, escaped, len);
+    json_text_no_nul((char *)(uintptr_t)text, *len); /* ours: a piece of p->text, or "" */
+    return text;
+}
+
 static void fill_header(struct peer *p, const struct job_start *j, struct wire_header *h)
 {
     static const char vendor[] = "nvidia.";
     size_t len;
-    const char *engine = peer_unescape(p, j->engine, &len);
+    const char *engine = plain(p, j->engine, &len);
     if (len >= sizeof vendor && !memcmp(engine, vendor, sizeof vendor - 1))
         engine += sizeof vendor - 1;
     const char *ours = peer_word_ours(peer_engines, engine, strlen(engine));
     header_clear(h);
     h->session = p->session;
     h->part = 1;
-    h->app = peer_unescape(p, j->app, &len);
-    h->host = peer_unescape(p, j->host, &len);
-    h->run = peer_unescape(p, j->run, &len);
+    h->app = plain(p, j->app, &len);
+    h->host = plain(p, j->host, &len);
+    h->run = plain(p, j->run, &len);
     h->engine = ours ? ours : engine;
     h->pid = j->pid;
     h->start = h->clock_monotonic = h->clock_real = j->time;
@@ -195,7 +204,7 @@ void peer_job_start(struct peer *p, struct scan s)
     char backend[16];
     fields_read(s, job_fields, sizeof job_fields / sizeof *job_fields, &j);
     size_t len;
-    const char *session = peer_unescape(p, j.session, &len);
+    const char *session = plain(p, j.session, &len);
     if (p->code || len == 0 || len >= sizeof p->session || !strcmp(session, p->announced))
         return;
     memset(p->session, 0, sizeof p->session);

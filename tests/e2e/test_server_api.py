@@ -386,6 +386,27 @@ class Loaded(unittest.TestCase):
         self.assertEqual(self.server.as_user("DELETE", "/api/v1/shares/" + made.json()["id"]).status, 204)
         self.assertEqual(self.server.ask("GET", AT + "/summary", Authorization=link).status, 401)
 
+    def test_share_of_what_was_just_sent(self):
+        """What is acknowledged can be shared, whether it is in the list yet or not."""
+        for i in range(10):
+            session = f"just-sent-{i}"
+            header = json.dumps({"type": "header", "format": 1, "session": session, "channel": "device", "part": 1,
+                                 "offset": 0, "app": "a", "pid": 1, "host": "h", "start": 1, "clock_monotonic": 1,
+                                 "clock_real": 1735689600000000000}).encode() + b"\n"
+            sent = self.server.ask("POST", "/api/v1/events/stream", header, Authorization=self.key)
+            self.assertEqual((sent.status, sent.json()["accepted"]), (200, 1), sent)
+            made = self.server.as_user("POST", f"/api/v1/sessions/{session}/shares", {"expires": "9000000000000000000"})
+            self.assertEqual(made.status, 200, made)
+            link = "Bearer " + made.json()["token"]
+            self.assertEqual(self.server.ask("GET", f"/api/v1/sessions/{session}", Authorization=link).status, 200)
+            self.assertEqual(self.server.as_user("DELETE", f"/api/v1/sessions/{session}").status, 204)
+        none = self.server.as_user("POST", "/api/v1/sessions/never-sent/shares", {"expires": "9000000000000000000"})
+        self.assertEqual(none.status, 404, none)
+
+    def test_described_cookie_is_the_real_one(self):
+        scheme = self.get("/api/v1/openapi.json").json()["components"]["securitySchemes"]["login"]
+        self.assertEqual((scheme["in"], scheme["name"]), ("cookie", self.server.cookie.split("=")[0]))
+
     def test_cookies_need_the_pages_token(self):
         without = self.server.ask("POST", "/api/v1/keys", {"name": "x", "scopes": "read"}, Cookie=self.server.cookie)
         self.refused(without, 403, "CSRF")

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -52,6 +53,19 @@ class FirstRun(unittest.TestCase):
             self.assertEqual(statuses[-1], 429)
             last = server.ask("POST", "/api/v1/auth/login", login)
             self.assertGreater(int(last.fields["Retry-After"]), 0)
+
+    def test_slow_tables_are_not_too_many_tries(self):
+        with Server(PROGRAM) as server:
+            server.set_up()
+            other = sqlite3.connect(os.path.join(server.data, "meta.db"), isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            login = {"email": "ada@example.org", "password": "correct horse battery"}
+            answer = server.ask("POST", "/api/v1/auth/login", login)
+            self.assertEqual(answer.status, 503, answer)
+            self.assertGreater(int(answer.fields["Retry-After"]), 0)
+            other.execute("ROLLBACK")
+            other.close()
+            self.assertEqual(server.ask("POST", "/api/v1/auth/login", login).status, 200)
 
     def test_invitation_and_reset(self):
         with Server(PROGRAM) as server:

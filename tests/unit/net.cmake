@@ -2,6 +2,6 @@
 foreach(name uri workers)
   gpufl_test(${name} DEPS net)
 endforeach()
-foreach(name http http_limits http_stream http_work)
+foreach(name http http_header http_limits http_stream http_work)
   gpufl_test(${name} SOURCES http_fixture.c wire_client.c DEPS net)
 endforeach()

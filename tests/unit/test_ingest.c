@@ -481,6 +481,46 @@ static void test_bad_requests(void **state)
     assert_int_equal(ingest_open(f.intake.ingest, &r, &b, &a), 413);
 }
 
+/* What is too long for an id is not cut to one: it could be another session's. */
+static void test_ids_in_lines(void **state)
+{
+    size_t n;
+    char longest[201], cut[64];
+    (void)state;
+    for (size_t len = 64; len <= 200; len += 136) {
+        memset(longest, 'a', len);
+        longest[len] = 0;
+        char *text = fixture_lines(longest, 0, 3, true, &n);
+        struct ingest_request r = fixture_request(NULL, NULL, 0);
+        struct ingest_answer a = send_text(&r, text, n);
+        assert_int_equal(a.status, 400);
+        assert_int_equal(a.accepted, 0);
+        assert_non_null(strstr(a.text, "1 to 63"));
+        free(text);
+    }
+    snprintf(cut, sizeof cut, "%.63s", longest);
+    assert_false(sessions_known(f.intake.sessions, "w", cut));
+    /* The same of the public client's lines. */
+    char line[400];
+    int len = snprintf(line, sizeof line,
+                       "{\"type\":\"job_start\",\"session_id\":\"%.200s\",\"pid\":1}\n", longest);
+    struct ingest_request r = fixture_request(NULL, NULL, 0);
+    assert_int_equal(send_text(&r, line, (size_t)len).status, 400);
+    /* And of a channel. */
+    static const char other[] = "{\"type\":\"header\",\"format\":1,\"session\":\"s\",\"channel\":"
+                                "\"abcdefghijklmnopqrstuvwxyz\",\"part\":1,\"offset\":0}\n";
+    struct ingest_answer a = send_text(&r, other, sizeof other - 1);
+    assert_int_equal(a.status, 400);
+    assert_non_null(strstr(a.text, "channel"));
+    /* A NUL ends no id. */
+    static const char nul[] =
+        "{\"type\":\"header\",\"format\":1,\"session\":\"s\\u0000t\",\"channel\":"
+        "\"device\",\"part\":1,\"offset\":0}\n";
+    assert_int_equal(send_text(&r, nul, sizeof nul - 1).status, 400);
+    r = fixture_request("s", "device", 0);
+    assert_int_equal(send_text(&r, nul, sizeof nul - 1).status, 400);
+}
+
 static void test_deleted(void **state)
 {
     size_t n;
@@ -603,7 +643,7 @@ int main(void)
         T(test_gap),           T(test_broken_off),   T(test_damaged_lines), T(test_nothing_sound),
         T(test_long_line),     T(test_line_limit),   T(test_tail),          T(test_windows),
         T(test_window_broken), T(test_owner),        T(test_bad_requests),  T(test_deleted),
-        T(test_bombs),         T(test_random),       T(test_pressure),
+        T(test_bombs),         T(test_random),       T(test_pressure),      T(test_ids_in_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -342,6 +342,18 @@ static void test_mutilated_texts(void **state)
     assert_true(accepted > 1000); /* most bytes of strings may be anything */
 }
 
+/* A text with NULs for who reads C strings: nothing of it is lost. */
+static void test_no_nul(void **state)
+{
+    (void)state;
+    char text[] = "\0a\0\0b\0";
+    json_text_no_nul(text, sizeof text - 1);
+    assert_string_equal(text, "?a??b?");
+    json_text_no_nul(text, 0);
+    json_text_no_nul(text, 6);
+    assert_string_equal(text, "?a??b?");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_long_number),
         cmocka_unit_test(test_broken_escapes),
         cmocka_unit_test(test_mutilated_texts),
+        cmocka_unit_test(test_no_nul),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,30 @@ static void test_problems(void **state)
     refuse(target, "session");
 }
 
+/* A field of the header that comes twice is none: readers differ in which they take. */
+static void test_header_twice(void **state)
+{
+    static const struct param field[] = {
+        {"session", PARAM_ID, PLACE_HEADER, "X-GpuFlight-Session-Id", NULL, NULL, "Session"}};
+    static const struct route route = {
+        .id = "in", .method = HTTP_POST, .path = "/in", .params = field, .param_count = 1};
+    static const struct http_field twice[] = {{"X-GpuFlight-Session-Id", "a"},
+                                              {"x-gpuflight-session-id", "b"}};
+    (void)state;
+    for (unsigned n = 1; n <= 2; n++) {
+        begin();
+        request.fields = twice;
+        request.field_count = n;
+        assert_int_equal(uri_parse(&request.uri, "/in", &request.memory, NULL), 0);
+        assert_int_equal(params_read(&request, &route, values), n == 1);
+        if (n == 1)
+            assert_string_equal(values[0].text, "a");
+        else
+            assert_non_null(strstr(buf_cstr(&request.answer.body), "given twice"));
+        end();
+    }
+}
+
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
 static const struct param MEMBERS[] = {
@@ -225,9 +249,10 @@ static void test_bad_bodies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),   cmocka_unit_test(test_standards),
-        cmocka_unit_test(test_problems), cmocka_unit_test(test_workspace_is_known_everywhere),
-        cmocka_unit_test(test_body),     cmocka_unit_test(test_bad_bodies),
+        cmocka_unit_test(test_values),       cmocka_unit_test(test_standards),
+        cmocka_unit_test(test_problems),     cmocka_unit_test(test_workspace_is_known_everywhere),
+        cmocka_unit_test(test_body),         cmocka_unit_test(test_bad_bodies),
+        cmocka_unit_test(test_header_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
