@@ -106,6 +106,8 @@ int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], str
     if (rc == GPUFL_E_STATE) /* made before; by us, or it is a server's with users of its own */
         rc = meta_member_get(a->meta, "local", "local", &mem, &member, e);
     region_fini(&mem);
+    if (rc == 0) /* a cookie of the last time may be anywhere by now; nobody needs it */
+        rc = meta_user_password(a->meta, user.id, "", NULL, e);
     if (rc == GPUFL_E_NOENT)
         rc =
             err_set(e, GPUFL_E_STATE, "this data folder is a server's with accounts: log in there");

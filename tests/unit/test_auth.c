@@ -362,6 +362,13 @@ static void test_local(void **state)
     struct auth_who w = who_of(f, &entry);
     assert_string_equal(w.workspace, "local");
     OK(auth_may(&w, RIGHTS_OWNER, NULL, &f->e));
+    /* The next start ends the logins of the last one: browsers send cookies to every port. */
+    const struct auth_said said = {.cookie = entry.token};
+    char next[SECRET_TOKEN];
+    OK(auth_local_ticket(&f->a, NOW, next, &f->e));
+    FAILS(PERM, auth_who(&f->a, &said, NOW, &f->mem, &w, &f->e));
+    OK(auth_local(&f->a, next, &f->from, &entry, &f->e));
+    who_of(f, &entry);
     f->from.now += 11 * 60 * 1000000000LL;
     FAILS(PERM, auth_local(&f->a, again, &f->from, &none, &f->e));
     FAILS(PERM, auth_login(&f->a, "local@local", "", &f->from, &none, &f->e));
