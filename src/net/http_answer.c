@@ -41,6 +41,9 @@ static const char POLICY_PAGE[] =
     "'self'; "
     "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'";
+/* Of a script itself: a worker is under its own file's policy, and may ask this server. */
+static const char POLICY_SCRIPT[] =
+    "default-src 'none'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'";
 static const char POLICY_DATA[] = "default-src 'none'; frame-ancestors 'none'";
 
 void http_answer_drop(struct http_request *r)
@@ -199,6 +202,13 @@ static uint64_t answer_size(const struct http_answer *a)
     return a->kind == HTTP_ANSWER_BODY ? a->body.len : a->size;
 }
 
+static const char *policy_of(const char *type)
+{
+    if (type && strncmp(type, "text/html", 9) == 0)
+        return POLICY_PAGE;
+    return type && strncmp(type, "text/javascript", 15) == 0 ? POLICY_SCRIPT : POLICY_DATA;
+}
+
 struct MHD_Response *http_answer_response(struct http_request *r)
 {
     struct http_answer *a = &r->answer;
@@ -209,9 +219,8 @@ struct MHD_Response *http_answer_response(struct http_request *r)
         return NULL;
     for (size_t i = 0; i < sizeof ALWAYS / sizeof ALWAYS[0]; i++)
         MHD_add_response_header(m, ALWAYS[i].name, ALWAYS[i].value);
-    bool page = a->type && strncmp(a->type, "text/html", 9) == 0;
     if (a->status != 304) /* else a page in the browser's cache would get the policy of data */
-        MHD_add_response_header(m, "Content-Security-Policy", page ? POLICY_PAGE : POLICY_DATA);
+        MHD_add_response_header(m, "Content-Security-Policy", policy_of(a->type));
     MHD_add_response_header(m, "X-Request-Id", r->id);
     bool cache = false;
     for (unsigned i = 0; i < a->field_count; i++) {

@@ -233,6 +233,11 @@ class Loaded(unittest.TestCase):
         self.assertIn("script-src 'self'", policy)
         self.assertNotIn("unsafe", policy)
         self.assertEqual(answer.fields["X-Frame-Options"], "DENY")
+        for script in re.findall(r'src="(/assets/[^"]+\.js)"', answer.body.decode()):
+            # A worker is under the policy of its own file.
+            policy = self.get(script).fields["Content-Security-Policy"]
+            self.assertIn("connect-src 'self'", policy)
+            self.assertNotIn("unsafe", policy)
         self.assertEqual(self.get("/api/v2/x").status, 404)
         self.assertEqual(self.get("/etc/passwd.txt").status, 404)
 

@@ -12,16 +12,21 @@ import { waysIn } from "../src/pages/firstrun/ways";
 import { stepFor } from "../src/pages/system/metrics";
 import { leastOf } from "../src/ui/Table";
 // @ts-expect-error plain JavaScript
-import { made, rulesText } from "../scripts/types.mjs";
+import { made, rightsText, rulesText } from "../scripts/types.mjs";
 // @ts-expect-error plain JavaScript
 import { broken } from "../scripts/imports.mjs";
 
 describe("tables of the server", () => {
   it("every rule of insight.def has its next step", () => {
-    const [, rules] = made() as [string, string][];
+    const rules = (made() as [string, string][]).find(([file]) => file.endsWith("rules.ts"));
     const known = [...readFileSync(new URL("../../src/analyze/insight.def", import.meta.url), "utf8").matchAll(/^INSIGHT\((\w+)/gm)].map((m) => m[1]);
     expect(known.length).toBeGreaterThan(5);
     for (const rule of known) expect(rules![1]).toMatch(new RegExp(`^  ${rule}: \\{ bound: ".+", next: ".+" \\}`, "m"));
+  });
+  it("every right of rights.def has its roles", () => {
+    const rights = (made() as [string, string][]).find(([file]) => file.endsWith("rights.ts"))!;
+    for (const [, right] of readFileSync(new URL("../../src/server/rights.def", import.meta.url), "utf8").matchAll(/^RIGHT\((\w+)/gm)) expect(rights[1]).toContain(`  ${right}: {`);
+    expect(() => rightsText("RIGHT(X, yes, no)\n")).toThrow();
   });
   it("a rule that cannot be read is an error", () => expect(() => rulesText("INSIGHT(x, Y, MEASURED, NULL)\n")).toThrow());
 });
@@ -43,7 +48,9 @@ describe("import rules", () => {
 
 describe("router", () => {
   it("finds pages and their parameters", () => {
-    expect(match("/", "")).toMatchObject({ page: "sessions" });
+    expect(match("/", "")).toMatchObject({ page: "fleet" });
+    expect(match("/sessions", "")).toMatchObject({ page: "sessions" });
+    expect(match("/settings", "")).toMatchObject({ page: "settings", path: { part: "workspace" } });
     expect(match("/sessions/abc", "")).toMatchObject({ page: "session", path: { session: "abc", tab: "insights" } });
     expect(match("/sessions/a%2Fb/kernels/7", "x=1")).toMatchObject({ page: "kernel", path: { session: "a/b", name: "7" } });
     expect(match("/nowhere", "").page).toBeNull();

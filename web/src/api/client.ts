@@ -3,6 +3,7 @@
 // ETag, so that asking again costs no body; 429 and 503 are tried again when the server says; what
 // goes wrong is a Problem with a sentence for people. Requests go to the page's own origin only.
 import { ROUTES, type Routes } from "./schema";
+import { Who, who as ofPage } from "./who";
 
 export type RouteId = keyof Routes;
 export type Query<R extends RouteId> = Partial<Routes[R]["query"]>;
@@ -76,7 +77,7 @@ async function problemOf(response: Response): Promise<Problem> {
   return new Problem(response.status, response.statusText, `The server answered ${response.status} without saying why.`, request);
 }
 
-export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a), wait: waitFor }) {
+export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a), wait: waitFor }, who: Who = new Who()) {
   const kept = new Map<string, { etag: string; body: unknown }>(); // oldest first
 
   async function send(url: string, init: RequestInit): Promise<Response> {
@@ -95,6 +96,21 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     }
   }
 
+  /** The address as this page asks it: of the workspace that was chosen. */
+  function urlOf(id: RouteId, parameters: Record<string, unknown>): string {
+    const workspace = who.workspace && !who.link && (ROUTES[id][2] !== "PUBLIC" || id === "me") ? who.workspace : undefined;
+    return address(id, { ...parameters, workspace });
+  }
+
+  const named = (): Record<string, string> => (who.link ? { Authorization: `Bearer ${who.link}` } : {});
+
+  /** Answers and refusals tell whether somebody is logged in. */
+  async function checked(response: Response): Promise<Response> {
+    if (response.ok || response.status === 304) return response;
+    if (response.status === 401) who.refused();
+    throw await problemOf(response);
+  }
+
   function keep(url: string, etag: string, body: unknown): void {
     kept.delete(url);
     kept.set(url, { etag, body });
@@ -104,38 +120,70 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
 
   /** Asks; the same object comes back while the server says that nothing changed. */
   async function get<R extends RouteId>(id: R, parameters: Parameters<R>, signal?: AbortSignal): Promise<Answer<R>> {
-    const url = address(id, parameters);
+    const url = urlOf(id, parameters);
     const before = kept.get(url);
-    const headers: Record<string, string> = { Accept: "application/json" };
+    const headers: Record<string, string> = { ...named(), Accept: "application/json" };
     if (before) headers["If-None-Match"] = before.etag;
     const init: RequestInit = { headers, credentials: "same-origin", cache: "no-store" };
-    const response = await send(url, signal ? { ...init, signal } : init);
+    const response = await checked(await send(url, signal ? { ...init, signal } : init));
+    if (ROUTES[id][2] !== "PUBLIC" || id === "me") who.answered();
     if (response.status === 304 && before) return before.body as Answer<R>;
-    if (!response.ok) throw await problemOf(response);
     const body = (await response.json()) as Answer<R>;
     const etag = response.headers.get("ETag");
     if (etag) keep(url, etag, body);
     return body;
   }
 
-  /** Changes something; never tried again by itself where it may have been done already. */
+  /** Changes something as nobody in particular (logging in); never tried again by itself where it
+   * may have been done already. */
   async function post<R extends RouteId>(id: R, parameters: Parameters<R>, body: Routes[R]["body"], csrf = ""): Promise<Answer<R>> {
-    const headers: Record<string, string> = { Accept: "application/json", "Content-Type": "application/json" };
+    const headers: Record<string, string> = { Accept: "application/json" };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
     if (csrf) headers["X-CSRF-Token"] = csrf;
-    const init: RequestInit = { method: ROUTES[id][0], headers, credentials: "same-origin", body: JSON.stringify(body) };
-    const response = await send(address(id, parameters), init);
+    const init: RequestInit = { method: ROUTES[id][0], headers, credentials: "same-origin", ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const response = await send(urlOf(id, parameters), init);
     if (!response.ok) throw await problemOf(response);
     kept.clear();
     return (response.status === 204 ? undefined : await response.json()) as Answer<R>;
   }
 
-  /** What was answered last, for the first paint; undefined: nothing yet. */
-  function last<R extends RouteId>(id: R, parameters: Parameters<R>): Answer<R> | undefined {
-    return kept.get(address(id, parameters))?.body as Answer<R> | undefined;
+  /** What a request that changes something must carry, of the login there is. */
+  async function csrf(): Promise<string> {
+    if (!who.csrf) who.csrf = (await get("me", {})).csrf ?? "";
+    return who.csrf;
   }
 
-  return { get, post, last };
+  /** Changes something as who is logged in. */
+  async function change<R extends RouteId>(id: R, parameters: Parameters<R>, body: Routes[R]["body"]): Promise<Answer<R>> {
+    try {
+      return await post(id, parameters, body, await csrf());
+    } catch (cause) {
+      // A wrong old password is a 401, too, of an address that anybody may ask.
+      if (cause instanceof Problem && cause.status === 401 && ROUTES[id][2] !== "PUBLIC") who.refused();
+      else who.csrf = ""; // another tab may have logged in anew
+      throw cause;
+    }
+  }
+
+  /** A file, where a plain link will not do: it cannot carry a link's token. */
+  async function file<R extends RouteId>(id: R, parameters: Parameters<R>): Promise<Blob> {
+    const response = await checked(await send(urlOf(id, parameters), { headers: named(), credentials: "same-origin" }));
+    return response.blob();
+  }
+
+  /** An answer that is no JSON. */
+  const text = async <R extends RouteId>(id: R, parameters: Parameters<R>): Promise<string> => (await file(id, parameters)).text();
+
+  /** What was answered last, for the first paint; undefined: nothing yet. */
+  function last<R extends RouteId>(id: R, parameters: Parameters<R>): Answer<R> | undefined {
+    return kept.get(urlOf(id, parameters))?.body as Answer<R> | undefined;
+  }
+
+  /** Forgets all answers: somebody else is asking now. */
+  const forget = (): void => kept.clear();
+
+  return { get, post, change, csrf, file, text, last, urlOf, forget };
 }
 
 export type Client = ReturnType<typeof makeClient>;
-export const client = makeClient();
+export const client = makeClient(undefined, ofPage);

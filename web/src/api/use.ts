@@ -1,7 +1,10 @@
-// use.ts - the client for components: one hook. A component that goes away, or asks for something
-// else, aborts its request; the last answer stays on screen while the next one comes.
-import { useCallback, useEffect, useRef, useState } from "react";
+// use.ts - the client for components. A component that goes away, or asks for something else, aborts
+// its request; the last answer stays on screen while the next one comes. Live events say when to ask
+// again; where they do not come, a clock does.
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { address, client, Problem, type Answer, type Parameters, type RouteId } from "./client";
+import { subscribe, useLiveState, type LiveEvent } from "./live";
+import { who } from "./who";
 
 export interface Asked<T> {
   data: T | undefined;
@@ -10,10 +13,51 @@ export interface Asked<T> {
   again: () => void;
 }
 
+/** When to ask again: every so many ms, or on those events and then rarely by the clock. */
+export interface Freshness {
+  every: number;
+  on: (event: LiveEvent) => boolean;
+}
+
+const RARELY_MS = 60_000;
+const LEAST_MS = 1000; // between two questions because of events
+
+export const onSession =
+  (session?: string) =>
+  ({ name, data }: LiveEvent): boolean =>
+    name === "lost" || ((name === "session" || name === "report") && (!session || data.session === session));
+
+function useEvents(on: Freshness["on"] | undefined, url: string | null, again: () => void): void {
+  const newest = useRef(on);
+  newest.current = on;
+  const wants = on !== undefined && url !== null;
+  useEffect(() => {
+    if (!wants) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let last = 0;
+    const end = subscribe((event) => {
+      if (timer || !newest.current?.(event)) return;
+      timer = setTimeout(
+        () => {
+          timer = undefined;
+          last = Date.now();
+          again();
+        },
+        Math.max(0, last + LEAST_MS - Date.now()),
+      );
+    });
+    return () => {
+      end();
+      clearTimeout(timer);
+    };
+  }, [wants, url, again]);
+}
+
 /** null as parameters: do not ask yet. */
-export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | null, everyMs = 0): Asked<Answer<R>> {
+export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | null, fresh: number | Freshness = 0): Asked<Answer<R>> {
   const url = parameters ? address(id, parameters) : null;
   const [round, setRound] = useState(0);
+  const everything = useSyncExternalStore(who.subscribe, () => who.round);
   const [state, setState] = useState<{ url: string | null; data?: Answer<R>; problem?: Problem }>({ url: null });
   const wanted = useRef(parameters);
   wanted.current = parameters;
@@ -32,15 +76,48 @@ export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | nul
       },
     );
     return () => stop.abort();
-  }, [id, url, round]);
+  }, [id, url, round, everything]);
 
+  const events = useLiveState() === "open" && typeof fresh === "object";
+  const clock = typeof fresh === "number" ? fresh : fresh.every;
+  const every = clock && events ? RARELY_MS : clock;
+  useEvents(typeof fresh === "object" && clock ? fresh.on : undefined, url, again);
   useEffect(() => {
-    if (!everyMs || !url) return;
-    const timer = setInterval(again, everyMs);
+    if (!every || !url) return;
+    const timer = setInterval(again, every);
     return () => clearInterval(timer);
-  }, [everyMs, url, again]);
+  }, [every, url, again]);
 
   const current = state.url === url;
   const data = state.data ?? (parameters ? client.last(id, parameters) : undefined);
   return { data, problem: current ? state.problem : undefined, loading: !current, again };
+}
+
+export interface Act<A extends unknown[], T> {
+  run: (...with_: A) => Promise<T | undefined>; // undefined: it failed, and `problem` says why
+  busy: boolean;
+  problem: Problem | undefined;
+  clear: () => void;
+}
+
+/** Something that a person does, with what came of it. */
+export function useAct<A extends unknown[], T>(act: (...with_: A) => Promise<T>): Act<A, T> {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const newest = useRef(act);
+  newest.current = act;
+  const run = useCallback(async (...with_: A) => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      return await newest.current(...with_);
+    } catch (cause) {
+      setProblem(cause instanceof Problem ? cause : new Problem(0, "", String(cause)));
+      return undefined;
+    } finally {
+      setBusy(false);
+    }
+  }, []);
+  const clear = useCallback(() => setProblem(undefined), []);
+  return { run, busy, problem, clear };
 }

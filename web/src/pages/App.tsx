@@ -1,61 +1,42 @@
 // App.tsx - the frame of every page: bar, commands, shortcuts, and the page that the address names.
-import { useEffect, useState } from "react";
+import { Suspense, useEffect, useState } from "react";
+import { useConnection } from "../api/live";
+import { MeContext } from "../api/may";
 import { useApi } from "../api/use";
 import { Link } from "../router/Link";
-import { go, href, usePlace, type Place } from "../router/router";
+import { go, href, usePlace, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
 import { Boundary } from "../ui/Boundary";
-import { Dialog, Empty } from "../ui/parts";
+import { Dialog, Empty, Skeleton } from "../ui/parts";
 import { toggle, useTheme } from "../ui/theme";
-import { KernelPage } from "./kernels/KernelPage";
-import { LoginPage, SetupPage } from "./login/LoginPage";
+import { Account } from "./account/Account";
+import { Expired } from "./account/Expired";
+import { Crumbs, MainNav } from "./Nav";
 import { Palette } from "./palette/Palette";
-import { SessionPage } from "./session/SessionPage";
 import { TABS } from "./session/tabs";
-import { SessionsPage } from "./sessions/SessionsPage";
+import { VIEWS } from "./table";
 
 function Page({ place }: { place: Place }) {
-  const { session = "", tab = "", name = "" } = place.path;
-  switch (place.page) {
-    case "sessions":
-      return <SessionsPage />;
-    case "session":
-      return <SessionPage id={session} tab={tab} />;
-    case "kernel":
-      return <KernelPage session={session} name={Number(name)} />;
-    case "login":
-      return <LoginPage />;
-    case "setup":
-      return <SetupPage />;
-    default:
-      return (
-        <Empty title={en.states.lostPage} text={en.states.lostPageText}>
-          <Link href={href("sessions")}>{en.states.toSessions}</Link>
-        </Empty>
-      );
-  }
-}
-
-function Crumbs({ place }: { place: Place }) {
-  const session = place.path.session;
+  if (place.page === null)
+    return (
+      <Empty title={en.states.lostPage} text={en.states.lostPageText}>
+        <Link href={href("sessions")}>{en.states.toSessions}</Link>
+      </Empty>
+    );
+  const View = VIEWS[place.page];
   return (
-    <nav className="crumbs" aria-label={en.nav.label}>
-      <Link href={href("sessions")}>{en.nav.sessions}</Link>
-      {session && (
-        <>
-          <span aria-hidden="true">/</span>
-          <Link className="ellipsis mono" href={href("session", { session, tab: "insights" })}>
-            {session.slice(0, 8)}
-          </Link>
-        </>
-      )}
-    </nav>
+    <Suspense fallback={<Skeleton rows={8} />}>
+      <View path={place.path} />
+    </Suspense>
   );
 }
 
 type Open = "palette" | "shortcuts" | null;
 
 const typing = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
+
+/** The letter behind "g", and where it goes. */
+const GO: Record<string, PageId> = { f: "fleet", s: "sessions" };
 
 /** Keys that work everywhere; a page's own keys are its own matter. */
 function useKeys(place: Place, open: (what: Open) => void): void {
@@ -69,9 +50,11 @@ function useKeys(place: Place, open: (what: Open) => void): void {
       }
       if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
       const tab = TABS[Number(event.key) - 1];
-      if (event.key === "?") open("shortcuts");
+      const page = before === "g" ? GO[event.key] : undefined;
+      if (page) go(href(page));
+      else if (before === "g" && event.key === ",") go(href("settings", { part: "workspace" }));
+      else if (event.key === "?") open("shortcuts");
       else if (event.key === "t") toggle();
-      else if (event.key === "s" && before === "g") go(href("sessions"));
       else if (event.key === "/") {
         event.preventDefault();
         document.querySelector<HTMLElement>("[data-search]")?.focus();
@@ -105,25 +88,32 @@ function Shortcuts({ onClose }: { onClose: () => void }) {
   );
 }
 
+/** Pages for those who are not in yet: nobody is asked for there. */
+const OUTSIDE: readonly (PageId | null)[] = ["login", "setup", "invite", "reset", "share"];
+
 export function App() {
   const place = usePlace();
   const theme = useTheme();
   const [open, setOpen] = useState<Open>(null);
   const version = useApi("version", {});
+  const outside = OUTSIDE.includes(place.page);
+  const me = useApi("me", outside ? null : {});
   useKeys(place, setOpen);
+  useConnection(!outside && me.data !== undefined);
   return (
-    <>
+    <MeContext.Provider value={me.data}>
       <a className="skip" href="#content">
         {en.skip}
       </a>
       <header className="topbar">
         <div className="topbar-inner">
-          <Link className="brand" href={href("sessions")}>
+          <Link className="brand" href={href("fleet")}>
             <svg viewBox="0 0 32 32" aria-hidden="true">
               <path d="M3 7h13v5H3zM18 7h11v5H18zM3 14h6v5H3zM12 14h17v5H12zM3 21h19v5H3z" fill="#ffb454" />
             </svg>
             {en.product}
           </Link>
+          {!outside && me.data && <MainNav place={place} me={me.data} />}
           <Crumbs place={place} />
           <button type="button" className="end" onClick={() => setOpen("palette")} aria-keyshortcuts="Control+K">
             {en.nav.commands} <span className="kbd wide">Ctrl K</span>
@@ -134,6 +124,7 @@ export function App() {
           <button type="button" onClick={toggle} title={en.theme.toggle}>
             {theme === "dark" ? en.theme.light : en.theme.dark}
           </button>
+          {!outside && me.data && <Account me={me.data} />}
         </div>
       </header>
       <main className="page" id="content" tabIndex={-1}>
@@ -142,8 +133,9 @@ export function App() {
         </Boundary>
       </main>
       <footer className="footer">{version.data?.version ? en.footer(version.data.version) : ""}</footer>
+      <Expired />
       {open === "palette" && <Palette session={place.path.session} onClose={() => setOpen(null)} onShortcuts={() => setOpen("shortcuts")} />}
       {open === "shortcuts" && <Shortcuts onClose={() => setOpen(null)} />}
-    </>
+    </MeContext.Provider>
   );
 }

@@ -3,11 +3,16 @@
 import { useCallback, useMemo, useSyncExternalStore } from "react";
 
 export const PAGES = {
-  sessions: "/",
+  fleet: "/",
+  sessions: "/sessions",
   session: "/sessions/{session}/{tab}",
   kernel: "/sessions/{session}/kernels/{name}",
+  settings: "/settings/{part}",
   login: "/login",
   setup: "/setup",
+  invite: "/invite",
+  reset: "/reset",
+  share: "/share",
 } as const;
 
 export type PageId = keyof typeof PAGES;
@@ -28,6 +33,7 @@ export function match(pathname: string, search: string): Place {
     return { page: null, path: {}, query };
   }
   if (have[0] === "sessions" && have.length === 2) have.push("insights");
+  if (have[0] === "settings" && have.length === 1) have.push("workspace");
   for (const [page, pattern] of Object.entries(PAGES) as [PageId, string][]) {
     const want = segments(pattern);
     const fits = want.length === have.length && want.every((part, at) => part.startsWith("{") || part === have[at]);

@@ -4,6 +4,7 @@ import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type Col
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef } from "react";
 import { en } from "../text/en";
+import { token } from "./theme";
 
 declare module "@tanstack/react-table" {
   // eslint-disable-next-line @typescript-eslint/no-unused-vars
@@ -15,7 +16,8 @@ declare module "@tanstack/react-table" {
   }
 }
 
-const ROW = 34;
+/** Of a row, px: as the design says for this screen. */
+const rowHeight = (): number => parseFloat(token("--row")) || 34;
 
 interface Props<T> {
   caption: string;
@@ -44,7 +46,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
   const virtual = useVirtualizer({
     count: model.length,
     getScrollElement: () => box.current,
-    estimateSize: () => ROW,
+    estimateSize: rowHeight,
     overscan: 12,
     onChange: (v) => {
       const last = v.getVirtualItems().at(-1);

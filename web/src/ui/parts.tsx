@@ -1,6 +1,7 @@
 // parts.tsx - the small parts of pages. They know nothing of the server: values in, picture out.
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { en } from "../text/en";
+import { CopyButton } from "./forms";
 
 export function Panel({ title, aside, children }: { title?: string; aside?: ReactNode; children: ReactNode }) {
   return (
@@ -86,7 +87,7 @@ export function ProblemView({ problem, again }: { problem: Wrong; again?: () => 
       {advice && <p className="quiet">{advice}</p>}
       {problem.request && <p className="quiet small">{en.states.problemId(problem.request)}</p>}
       {problem.status === 401 && (
-        <a className="button" href={`/login?next=${encodeURIComponent(location.pathname + location.search)}`}>
+        <a className="button button-main" href={`/login?next=${encodeURIComponent(location.pathname + location.search)}`}>
           {en.login.submit}
         </a>
       )}
@@ -101,13 +102,10 @@ export function ProblemView({ problem, again }: { problem: Wrong; again?: () => 
 
 /** A command line to copy. */
 export function Command({ text }: { text: string }) {
-  const [done, setDone] = useState(false);
   return (
     <div className="command">
       <pre>{text}</pre>
-      <button type="button" onClick={() => void navigator.clipboard.writeText(text).then(() => setDone(true))}>
-        {done ? en.firstRun.copied : en.firstRun.copy}
-      </button>
+      <CopyButton text={text} className="" />
     </div>
   );
 }
@@ -160,7 +158,8 @@ export function Dialog({ title, className, onClose, children }: { title: string;
       aria-label={title}
       onClose={onClose}
       onClick={(event) => {
-        if (event.target === box.current) box.current?.close();
+        // Beside it; a press on Enter in a form is a click at 0, 0, and no reason to go.
+        if (event.target === box.current && event.detail) box.current?.close();
       }}
     >
       {children}

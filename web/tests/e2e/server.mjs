@@ -1,7 +1,7 @@
 // server.mjs - a real gpufl-server for the tests: started on a free port with an empty store, its
 // first account made as a person would, sessions sent with the real `gpufl upload`.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -9,7 +9,9 @@ export const ACCOUNT = { email: "owner@example.org", name: "Owner", password: "a
 
 export async function startServer(bin) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-web-"));
-  const child = spawn(path.join(bin, "gpufl-server"), ["--data", path.join(folder, "data"), "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "inherit"] });
+  // The log stands where somebody looks for it after a failure, not between the test's own lines.
+  const log = process.env.GPUFL_WEB_LOG ?? path.join(folder, "log");
+  const child = spawn(path.join(bin, "gpufl-server"), ["--data", path.join(folder, "data"), "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", openSync(log, "w")] });
   let said = "";
   const origin = await new Promise((resolve, reject) => {
     child.stdout.on("data", (piece) => {

@@ -1,11 +1,13 @@
-// LoginPage.tsx - who may come in: log in, and the first account from the link that the server
-// printed (/setup#token=…: what is behind # never leaves the browser by itself).
+// LoginPage.tsx - who may come in: log in, the first account from the link that the server printed, an
+// invitation, a new password (/setup#token=…: what is behind # never leaves the browser by itself).
 import { useState, type FormEvent, type ReactNode } from "react";
 import { client, Problem } from "../../api/client";
+import { who } from "../../api/who";
 import { go, usePlace } from "../../router/router";
 import { en } from "../../text/en";
+import { Field } from "../../ui/forms";
 import { Panel, ProblemView } from "../../ui/parts";
-import { safeNext } from "./next";
+import { hashToken, safeNext } from "./next";
 
 type Fields = Record<string, string>;
 
@@ -19,7 +21,10 @@ function Form({ title, submit, send, children }: { title: string; submit: string
     new FormData(event.currentTarget).forEach((value, name) => (fields[name] = String(value)));
     setBusy(true);
     send(fields).then(
-      () => go(safeNext(query.get("next"))),
+      () => {
+        who.renewed();
+        go(safeNext(query.get("next")));
+      },
       (cause: unknown) => {
         setBusy(false);
         setProblem(cause instanceof Problem ? cause : new Problem(0, en.login.failed, String(cause)));
@@ -42,14 +47,7 @@ function Form({ title, submit, send, children }: { title: string; submit: string
   );
 }
 
-function Field({ name, label, type = "text", complete }: { name: string; label: string; type?: string; complete: string }) {
-  return (
-    <label className="stack-tight">
-      <span className="small quiet">{label}</span>
-      <input className="field" name={name} type={type} required autoComplete={complete} />
-    </label>
-  );
-}
+const Incomplete = ({ title, text }: { title: string; text: string }) => <ProblemView problem={{ status: -1, title, message: text, request: null }} />;
 
 export function LoginPage() {
   return (
@@ -61,8 +59,8 @@ export function LoginPage() {
 }
 
 export function SetupPage() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!token) return <ProblemView problem={{ status: 0, title: en.login.setup, message: en.login.noToken, request: null }} />;
+  const token = hashToken(location.hash);
+  if (!token) return <Incomplete title={en.login.setup} text={en.login.noToken} />;
   const send = ({ email = "", password = "", name = "", workspace_name = "" }: Fields) =>
     client.post("setup", {}, { token, email, password, name, workspace_name });
   return (
@@ -70,8 +68,32 @@ export function SetupPage() {
       <p className="quiet">{en.login.setupText}</p>
       <Field name="name" label={en.login.name} complete="name" />
       <Field name="email" label={en.login.email} type="email" complete="username" />
-      <Field name="password" label={en.login.password} type="password" complete="new-password" />
+      <Field name="password" label={en.login.password} type="password" complete="new-password" hint={en.join.passwordHint} />
       <Field name="workspace_name" label={en.login.workspace} complete="organization" />
+    </Form>
+  );
+}
+
+export function InvitePage() {
+  const token = hashToken(location.hash);
+  if (!token) return <Incomplete title={en.join.inviteTitle} text={en.join.noToken} />;
+  return (
+    <Form title={en.join.inviteTitle} submit={en.join.join} send={({ email = "", password = "", name = "" }) => client.post("accept", {}, { token, email, password, name })}>
+      <p className="quiet">{en.join.inviteText}</p>
+      <Field name="email" label={en.login.email} type="email" complete="username" />
+      <Field name="password" label={en.login.password} type="password" complete="current-password" hint={en.join.passwordHint} />
+      <Field name="name" label={en.join.newName} complete="name" optional />
+    </Form>
+  );
+}
+
+export function ResetPage() {
+  const token = hashToken(location.hash);
+  if (!token) return <Incomplete title={en.join.resetTitle} text={en.join.noToken} />;
+  return (
+    <Form title={en.join.resetTitle} submit={en.join.set} send={({ password = "" }) => client.post("reset", {}, { token, password })}>
+      <p className="quiet">{en.join.resetText}</p>
+      <Field name="password" label={en.login.password} type="password" complete="new-password" hint={en.join.passwordHint} />
     </Form>
   );
 }

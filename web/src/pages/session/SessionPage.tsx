@@ -1,8 +1,8 @@
 // SessionPage.tsx - a session: what ran and how it went in the header, and a view of it below. A live
 // one is asked for again every few seconds.
-import { useEffect } from "react";
+import { Suspense, useEffect } from "react";
 import type { RowSession } from "../../api/schema";
-import { useApi } from "../../api/use";
+import { onSession, useApi } from "../../api/use";
 import { between, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
@@ -49,7 +49,7 @@ function Header({ session: s }: { session: RowSession }) {
 }
 
 export function SessionPage({ id, tab }: { id: string; tab: string }) {
-  const asked = useApi("session", { session: id }, LIVE_MS);
+  const asked = useApi("session", { session: id }, { every: LIVE_MS, on: onSession(id) });
   const s = asked.data;
   const shown = TABS.find((known) => known.id === tab);
   useEffect(() => {
@@ -67,7 +67,9 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
           </Link>
         ))}
       </nav>
-      <Boundary key={tab}>{shown ? <shown.view session={s} /> : <Empty title={en.states.lostPage} text={en.states.lostPageText} />}</Boundary>
+      <Boundary key={tab}>
+        <Suspense fallback={<Skeleton rows={8} />}>{shown ? <shown.view session={s} /> : <Empty title={en.states.lostPage} text={en.states.lostPageText} />}</Suspense>
+      </Boundary>
     </>
   );
 }

@@ -4,7 +4,7 @@ import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { client, Problem, type Parameters } from "../../api/client";
 import type { RowSession } from "../../api/schema";
-import { useApi } from "../../api/use";
+import { onSession, useApi } from "../../api/use";
 import { between, bytes, count, date, duration, exact, exactDate, percent } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
@@ -123,8 +123,8 @@ export function SessionsPage() {
   const [search, setSearch] = useQuery("text");
   const key = query.toString();
   const asked = useMemo(() => askedFor(new URLSearchParams(key)), [key]);
-  const first = useApi("sessions", asked, LIVE_MS);
-  const found = useApi("session_count", Object.fromEntries(Object.entries(asked).filter(([name]) => !["sort", "ascending", "limit"].includes(name))), LIVE_MS);
+  const first = useApi("sessions", asked, { every: LIVE_MS, on: onSession() });
+  const found = useApi("session_count", Object.fromEntries(Object.entries(asked).filter(([name]) => !["sort", "ascending", "limit"].includes(name))), { every: LIVE_MS, on: onSession() });
   const { mine, load } = useMore(asked, key);
   useEffect(() => {
     document.title = `${en.sessions.title} · ${en.product}`;

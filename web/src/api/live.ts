@@ -1,0 +1,92 @@
+// live.ts - what happens on the server, for pages: one connection a browser, held by a SharedWorker;
+// where there is none (some phones) or it fails, a connection of this tab's own. Who asks with a
+// link's token has no live events: `live.state` stays closed, and pages ask every few seconds.
+import { useEffect, useRef, useSyncExternalStore } from "react";
+import { client } from "./client";
+import type { FromTab, ToTab } from "./live.worker";
+import { listen, type LiveEvent, type LiveState } from "./stream";
+import { who } from "./who";
+
+export type { LiveEvent } from "./stream";
+type Listener = (event: LiveEvent) => void;
+
+const listeners = new Set<Listener>();
+const watchers = new Set<() => void>();
+let state: LiveState = "closed";
+let url = "";
+let hangUp: (() => void) | null = null;
+
+function heard(message: ToTab): void {
+  if ("event" in message) listeners.forEach((listener) => listener(message.event));
+  else if (message.state !== state) {
+    // What happened in between is not known: whoever shows something asks again.
+    const again = message.state === "open";
+    state = message.state;
+    watchers.forEach((watcher) => watcher());
+    if (again) listeners.forEach((listener) => listener({ name: "lost", data: {} }));
+  }
+}
+
+const alone = (address: string): (() => void) => listen(address, { state: (now) => heard({ state: now }), event: (event) => heard({ event }) });
+
+function shared(address: string): () => void {
+  if (typeof SharedWorker === "undefined") return alone(address);
+  let end: () => void;
+  const worker = new SharedWorker(new URL("./live.worker.ts", import.meta.url), { type: "module", name: address });
+  const say = (what: FromTab) => worker.port.postMessage(what);
+  const bye = () => say("bye");
+  const back = (event: PageTransitionEvent) => event.persisted && say("hello");
+  worker.onerror = () => {
+    end();
+    hangUp = alone(address);
+  };
+  worker.port.onmessage = ({ data }: MessageEvent<ToTab>) => heard(data);
+  window.addEventListener("pagehide", bye);
+  window.addEventListener("pageshow", back);
+  say("hello");
+  end = () => {
+    window.removeEventListener("pagehide", bye);
+    window.removeEventListener("pageshow", back);
+    bye();
+    worker.port.close();
+  };
+  return end;
+}
+
+function connect(): void {
+  const wanted = who.link || who.expired ? "" : client.urlOf("live", {});
+  if (wanted === url && state !== "denied") return;
+  hangUp?.();
+  hangUp = null;
+  heard({ state: "closed" });
+  url = wanted;
+  if (wanted) hangUp = shared(wanted);
+}
+
+const watch = (watcher: () => void): (() => void) => {
+  watchers.add(watcher);
+  return () => watchers.delete(watcher);
+};
+
+/** Connects for as long as the dashboard is open, anew when somebody logs in or changes workspace. */
+export function useConnection(known: boolean): void {
+  useEffect(() => {
+    if (!known) return;
+    connect();
+    return who.subscribe(connect) as () => void;
+  }, [known]);
+}
+
+export const useLiveState = (): LiveState => useSyncExternalStore(watch, () => state);
+
+export const subscribe = (listener: Listener): (() => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
+
+/** Calls with every event; a listener that is another function each time is fine. */
+export function useLive(listener: Listener): void {
+  const newest = useRef(listener);
+  newest.current = listener;
+  useEffect(() => subscribe((event) => newest.current(event)), []);
+}

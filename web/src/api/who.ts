@@ -1,0 +1,93 @@
+// who.ts - as whom the server is asked: the workspace, a link's token, what a login's writes must
+// carry; and whether a login has run out while somebody works. One of each a page.
+type Listener = () => void;
+
+const WORKSPACE = "gpufl.workspace";
+const LINK = "gpufl.link";
+
+function kept(storage: () => Storage, key: string): string {
+  try {
+    return storage().getItem(key) ?? "";
+  } catch {
+    return ""; // storage is switched off
+  }
+}
+
+function keep(storage: () => Storage, key: string, value: string): void {
+  try {
+    if (value) storage().setItem(key, value);
+    else storage().removeItem(key);
+  } catch {
+    /* It lasts until the page is reloaded, then. */
+  }
+}
+
+export class Who {
+  workspace = ""; // chosen by somebody who is in several; "": the server's choice
+  link = ""; // token of a link: of this tab alone
+  csrf = "";
+  expired = false; // a login that worked has ended
+  round = 0; // rises when everything should be asked anew
+  #known = false; // something was answered as somebody
+  #listeners = new Set<Listener>();
+
+  /** What this browser remembers; an address may name its workspace. */
+  static ofBrowser(): Who {
+    const who = new Who();
+    if (typeof location === "undefined") return who;
+    who.workspace = new URLSearchParams(location.search).get("workspace") ?? kept(() => localStorage, WORKSPACE);
+    who.link = kept(() => sessionStorage, LINK);
+    return who;
+  }
+
+  subscribe = (listener: Listener): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  #tell(): void {
+    this.#listeners.forEach((listener) => listener());
+  }
+
+  answered(): void {
+    this.#known = true;
+  }
+
+  /** The server said 401. Of somebody who was known, the login has ended. */
+  refused(): void {
+    this.csrf = "";
+    if (!this.#known || this.expired || this.link) return;
+    this.expired = true;
+    this.#tell();
+  }
+
+  /** Logged in (again): everything on the page is asked anew. */
+  renewed(): void {
+    this.expired = false;
+    this.csrf = "";
+    this.round++;
+    this.#tell();
+  }
+
+  /** Logged out on purpose: that is no login that ran out. */
+  forgotten(): void {
+    this.#known = false;
+    this.expired = false;
+    this.csrf = "";
+    this.#tell();
+  }
+
+  choose(workspace: string): void {
+    keep(() => localStorage, WORKSPACE, workspace);
+    this.workspace = workspace;
+    this.renewed();
+  }
+
+  opened(link: string): void {
+    keep(() => sessionStorage, LINK, link);
+    this.link = link;
+    this.renewed();
+  }
+}
+
+export const who = Who.ofBrowser();

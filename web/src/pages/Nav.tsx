@@ -1,0 +1,38 @@
+// Nav.tsx - where one can go, and where one is. A link's bearer sees one session, and no other page.
+import type { Me } from "../api/schema";
+import { Link } from "../router/Link";
+import { href, type PageId, type Place } from "../router/router";
+import { en } from "../text/en";
+
+const PAGES = ["fleet", "sessions", "settings"] as const;
+
+const pathOf = (page: PageId): Record<string, string> => (page === "settings" ? { part: "workspace" } : {});
+/** Pages that belong to another one in the bar. */
+const PART_OF: Partial<Record<PageId, PageId>> = { session: "sessions", kernel: "sessions" };
+
+export function MainNav({ place, me }: { place: Place; me: Me }) {
+  if (me.kind === "share") return null;
+  const here = place.page && (PART_OF[place.page] ?? place.page);
+  return (
+    <nav className="main-nav" aria-label={en.nav.main}>
+      {PAGES.map((page) => (
+        <Link key={page} href={href(page, pathOf(page))} aria-current={page === here ? "page" : undefined}>
+          {en.nav.pages[page]}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+export function Crumbs({ place }: { place: Place }) {
+  const session = place.path.session;
+  if (!session) return <span className="crumbs" />;
+  return (
+    <nav className="crumbs" aria-label={en.nav.label}>
+      <span aria-hidden="true">/</span>
+      <Link className="ellipsis mono" href={href("session", { session, tab: "insights" })}>
+        {session.slice(0, 8)}
+      </Link>
+    </nav>
+  );
+}

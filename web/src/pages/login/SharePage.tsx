@@ -1,0 +1,30 @@
+// SharePage.tsx - a link to one session: its token goes into this tab's memory, out of the address,
+// and the session opens.
+import { useEffect, useState } from "react";
+import { client, Problem } from "../../api/client";
+import { who } from "../../api/who";
+import { go, href } from "../../router/router";
+import { en } from "../../text/en";
+import { ProblemView, Skeleton } from "../../ui/parts";
+import { hashToken } from "./next";
+
+export function SharePage() {
+  const [problem, setProblem] = useState<Problem>();
+  useEffect(() => {
+    const token = hashToken(location.hash);
+    if (!token) {
+      setProblem(new Problem(-1, en.join.shareTitle, en.join.noToken));
+      return;
+    }
+    client.forget();
+    who.opened(token);
+    client.get("me", {}).then(
+      (me) => go(href("session", { session: me.session ?? "", tab: "insights" }), true),
+      (cause: unknown) => {
+        who.opened("");
+        setProblem(cause instanceof Problem && cause.status === 401 ? new Problem(-1, en.join.shareTitle, en.join.shareGone) : (cause as Problem));
+      },
+    );
+  }, []);
+  return problem ? <ProblemView problem={problem} /> : <Skeleton rows={8} />;
+}

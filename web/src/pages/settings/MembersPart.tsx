@@ -1,0 +1,130 @@
+// MembersPart.tsx - who is in the workspace; owners change roles, remove, and invite.
+import { useState } from "react";
+import { client } from "../../api/client";
+import { may } from "../../api/may";
+import type { RowMember } from "../../api/schema";
+import { useAct, useApi } from "../../api/use";
+import { date, exactDate } from "../../format/format";
+import { settings } from "../../text/settings";
+import { Ask, CopyButton, Pick } from "../../ui/forms";
+import { Panel, ProblemView, Skeleton } from "../../ui/parts";
+import { tokenLink } from "./commands";
+import type { PartProps } from "./SettingsPage";
+
+const text = settings.members;
+const ROLES = ["viewer", "member", "owner"] as const;
+type Role = (typeof ROLES)[number];
+const OPTIONS = ROLES.map((role) => ({ value: role, label: settings.roles[role]! }));
+
+function Invite() {
+  const [role, setRole] = useState<Role>("member");
+  const [link, setLink] = useState("");
+  const invite = useAct(async () => {
+    const made = await client.change("invite", {}, { role });
+    setLink(tokenLink(location.origin, "invite", made.token ?? ""));
+  });
+  return (
+    <Panel title={text.invite}>
+      <div className="panel-body stack">
+        <p className="quiet">{text.inviteText}</p>
+        <form
+          className="form-line"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void invite.run();
+          }}
+        >
+          <Pick label={text.columns.role} value={role} options={OPTIONS} onChange={(value) => setRole(value as Role)} />
+          <button type="submit" className="button button-main" disabled={invite.busy}>
+            {text.make}
+          </button>
+        </form>
+        {invite.problem && <ProblemView problem={invite.problem} />}
+        {link && (
+          <div className="stack" role="status">
+            <span className="small quiet">{text.link}</span>
+            <div className="row">
+              <code className="secret-value">{link}</code>
+              <CopyButton text={link} />
+            </div>
+          </div>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+export function MembersPart({ me }: PartProps) {
+  const asked = useApi("members", {});
+  const [leaving, setLeaving] = useState<RowMember>();
+  const owner = may(me, "OWNER");
+  const put = useAct(async (user: string, role: Role) => {
+    await client.change("member_put", { user }, { role });
+    asked.again();
+  });
+  const remove = useAct(async (user: string) => {
+    await client.change("member_delete", { user }, undefined);
+    setLeaving(undefined);
+    asked.again();
+  });
+  if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (!asked.data) return <Skeleton />;
+  const wrong = put.problem ?? remove.problem;
+  return (
+    <>
+      {wrong && !leaving && <ProblemView problem={wrong} />}
+      <Panel title={settings.parts.members!}>
+        <div className="scroll-x" tabIndex={0} role="region" aria-label={settings.parts.members}>
+          <table className="simple roomy">
+            <thead>
+              <tr>
+                {Object.values(text.columns).map((label) => (
+                  <th scope="col" key={label}>
+                    {label}
+                  </th>
+                ))}
+                {owner && <td />}
+              </tr>
+            </thead>
+            <tbody>
+              {asked.data.rows.map((row) => (
+                <tr key={row.account}>
+                  <td>
+                    {row.name} {row.account === me.id && <span className="chip">{text.you}</span>}
+                  </td>
+                  <td className="wrap">{row.email}</td>
+                  <td>
+                    {owner ? (
+                      <Pick hide label={text.roleOf(row.name || row.email)} value={row.role} options={OPTIONS} onChange={(role) => void put.run(row.account, role as Role)} />
+                    ) : (
+                      (settings.roles[row.role] ?? row.role)
+                    )}
+                  </td>
+                  <td title={exactDate(row.created)}>{date(row.created)}</td>
+                  {owner && (
+                    <td className="right">
+                      <button type="button" className="button" onClick={() => setLeaving(row)} aria-label={`${text.remove} ${row.name || row.email}`}>
+                        {text.remove}
+                      </button>
+                    </td>
+                  )}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </Panel>
+      {owner && !me.local && <Invite />}
+      {leaving && (
+        <Ask danger title={text.removeTitle(leaving.name || leaving.email)} action={text.remove} busy={remove.busy} onDo={() => void remove.run(leaving.account)} onClose={() => setLeaving(undefined)}>
+          <p>{text.removeText}</p>
+          {remove.problem && (
+            <p className="wrong" role="alert">
+              {remove.problem.message}
+            </p>
+          )}
+        </Ask>
+      )}
+    </>
+  );
+}

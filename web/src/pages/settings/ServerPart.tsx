@@ -1,0 +1,173 @@
+// ServerPart.tsx - for administrators of the server: workspaces, users, backups.
+import { useState } from "react";
+import { client } from "../../api/client";
+import type { RowUser, RowWorkspace } from "../../api/schema";
+import { useAct, useApi } from "../../api/use";
+import { who } from "../../api/who";
+import { bytes, date, exactDate } from "../../format/format";
+import { settings } from "../../text/settings";
+import { Ask, CopyButton, Field } from "../../ui/forms";
+import { Panel, ProblemView, Skeleton } from "../../ui/parts";
+import { tokenLink } from "./commands";
+import type { PartProps } from "./SettingsPage";
+
+const text = settings.server;
+
+function Delete({ row, onClose, onDone }: { row: RowWorkspace; onClose: () => void; onDone: () => void }) {
+  const [typed, setTyped] = useState("");
+  const remove = useAct(async () => {
+    await client.change("workspace_delete", { id: row.id }, undefined);
+    onDone();
+  });
+  return (
+    <Ask danger title={text.removeTitle(row.name)} action={text.remove} busy={remove.busy} disabled={typed !== row.name} onDo={() => void remove.run()} onClose={onClose}>
+      <p>{text.removeText}</p>
+      <Field name="typed" label={text.name} value={typed} onChange={setTyped} />
+      {remove.problem && (
+        <p className="wrong" role="alert">
+          {remove.problem.message}
+        </p>
+      )}
+    </Ask>
+  );
+}
+
+function Workspaces({ here }: { here: string | null }) {
+  const asked = useApi("workspaces", {});
+  const [name, setName] = useState("");
+  const [leaving, setLeaving] = useState<RowWorkspace>();
+  const make = useAct(async () => {
+    await client.change("workspace_make", {}, { name });
+    setName("");
+    who.renewed();
+  });
+  return (
+    <Panel title={text.workspaces}>
+      {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
+      {!asked.data && <Skeleton rows={2} />}
+      <div className="scroll-x" tabIndex={0} role="region" aria-label={text.workspaces}>
+      <table className="simple roomy">
+        <tbody>
+          {asked.data?.rows.map((row) => (
+            <tr key={row.id}>
+              <th scope="row" className="wrap">
+                {row.name}
+              </th>
+              <td className="mono small">{row.id}</td>
+              <td title={exactDate(row.created)}>{date(row.created)}</td>
+              <td className="right">
+                {row.id !== here && (
+                  <button type="button" className="button" onClick={() => setLeaving(row)} aria-label={`${text.remove} ${row.name}`}>
+                    {text.remove}
+                  </button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      </div>
+      <form
+        className="panel-body form-line"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void make.run();
+        }}
+      >
+        <Field name="name" label={text.name} value={name} onChange={setName} />
+        <button type="submit" className="button" disabled={make.busy}>
+          {text.make}
+        </button>
+      </form>
+      {make.problem && <ProblemView problem={make.problem} />}
+      {leaving && (
+        <Delete
+          row={leaving}
+          onClose={() => setLeaving(undefined)}
+          onDone={() => {
+            setLeaving(undefined);
+            asked.again();
+          }}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function Users() {
+  const asked = useApi("users", {});
+  const [link, setLink] = useState<{ email: string; address: string }>();
+  const reset = useAct(async (user: RowUser) => {
+    const made = await client.change("user_reset", { user: user.id }, undefined);
+    setLink({ email: user.email, address: tokenLink(location.origin, "reset", made.token ?? "") });
+  });
+  return (
+    <Panel title={text.users}>
+      {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
+      {!asked.data && <Skeleton rows={2} />}
+      <div className="scroll-x" tabIndex={0} role="region" aria-label={text.users}>
+        <table className="simple roomy">
+          <tbody>
+            {asked.data?.rows.map((row) => (
+              <tr key={row.id}>
+                <th scope="row">{row.name}</th>
+                <td className="wrap">{row.email}</td>
+                <td>
+                  {row.admin && <span className="chip">{text.admin}</span>} {row.disabled && <span className="chip chip-warn">{text.disabled}</span>}
+                </td>
+                <td title={exactDate(row.created)}>{date(row.created)}</td>
+                <td className="right">
+                  <button type="button" className="button" disabled={reset.busy} onClick={() => void reset.run(row)} aria-label={`${text.reset} ${row.email}`}>
+                    {text.reset}
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {reset.problem && <ProblemView problem={reset.problem} />}
+      {link && (
+        <div className="panel-body stack" role="status">
+          <span className="small quiet">{text.resetMade(link.email)}</span>
+          <div className="row">
+            <code className="secret-value">{link.address}</code>
+            <CopyButton text={link.address} />
+          </div>
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function Backup() {
+  const [made, setMade] = useState("");
+  const backup = useAct(async () => {
+    const { name, bytes: size } = await client.change("backup", {}, undefined);
+    setMade(text.backupMade(name ?? "", bytes(size)));
+  });
+  return (
+    <Panel title={text.backup}>
+      <div className="panel-body stack">
+        <p className="quiet">{text.backupText}</p>
+        <div className="row">
+          <button type="button" className="button" disabled={backup.busy} onClick={() => void backup.run()}>
+            {text.backupMake}
+          </button>
+          <span role="status">{made}</span>
+        </div>
+        {backup.problem && <ProblemView problem={backup.problem} />}
+      </div>
+    </Panel>
+  );
+}
+
+export function ServerPart({ me }: PartProps) {
+  return (
+    <>
+      <Workspaces here={me.workspace} />
+      {!me.local && <Users />}
+      <Backup />
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+// SettingsPage.tsx - the parts of the settings. A part that a role may not use is shown and says so:
+// one sees that it is there, and whom to ask.
+import { useEffect, type ComponentType } from "react";
+import { may, useMe, type Right } from "../../api/may";
+import type { Me } from "../../api/schema";
+import { useApi } from "../../api/use";
+import { Link } from "../../router/Link";
+import { href } from "../../router/router";
+import { en } from "../../text/en";
+import { settings as text } from "../../text/settings";
+import { Boundary } from "../../ui/Boundary";
+import { Empty, ProblemView, Skeleton } from "../../ui/parts";
+import { AccountPart } from "./AccountPart";
+import { AuditPart } from "./AuditPart";
+import { KeysPart } from "./KeysPart";
+import { LinksPart } from "./LinksPart";
+import { MembersPart } from "./MembersPart";
+import { RetentionPart } from "./RetentionPart";
+import { ServerPart } from "./ServerPart";
+import "./settings.css";
+import { WorkspacePart } from "./WorkspacePart";
+
+export interface PartProps {
+  me: Me;
+}
+
+interface Part {
+  id: string;
+  right: Right;
+  view: ComponentType<PartProps>;
+}
+
+const PARTS: readonly Part[] = [
+  { id: "workspace", right: "READ", view: WorkspacePart },
+  { id: "members", right: "READ", view: MembersPart },
+  { id: "keys", right: "OWNER", view: KeysPart },
+  { id: "links", right: "WRITE", view: LinksPart },
+  { id: "retention", right: "READ", view: RetentionPart },
+  { id: "audit", right: "OWNER", view: AuditPart },
+  { id: "account", right: "PUBLIC", view: AccountPart },
+  { id: "server", right: "ADMIN", view: ServerPart },
+];
+
+/** A part about workspaces and users of the whole server is for its administrators' eyes alone. */
+const shown = (me: Me) => PARTS.filter((part) => part.right !== "ADMIN" || may(me, "ADMIN"));
+
+export function SettingsPage({ part: wanted }: { part: string }) {
+  const known = useMe();
+  const part = PARTS.find((p) => p.id === wanted);
+  useEffect(() => {
+    document.title = `${text.parts[wanted] ?? text.title} · ${en.product}`;
+  }, [wanted]);
+  const nobody = useApi("me", known ? null : {});
+  if (nobody.problem && !known) return <ProblemView problem={nobody.problem} again={nobody.again} />;
+  if (!known) return <Skeleton rows={8} />;
+  return (
+    <div className="stack">
+      <h1>{text.title}</h1>
+      <div className="settings">
+        <nav className="side-nav" aria-label={text.partsLabel}>
+          {shown(known).map(({ id }) => (
+            <Link key={id} href={href("settings", { part: id })} aria-current={id === wanted ? "page" : undefined}>
+              {text.parts[id]}
+            </Link>
+          ))}
+        </nav>
+        <div className="stack settings-part">
+          <Boundary key={wanted}>
+            {!part ? (
+              <Empty title={en.states.lostPage} text={en.states.lostPageText} />
+            ) : may(known, part.right) ? (
+              <part.view me={known} />
+            ) : (
+              <Empty title={text.notYours} text={text.notYoursText(known.role ?? "")} />
+            )}
+          </Boundary>
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,31 @@
+// retention.ts - limits as people say them, days and GiB, and as the server keeps them, ns and bytes.
+const DAY_NS = 86_400_000_000_000;
+const GIB = 2 ** 30;
+
+export interface Limits {
+  sessions: number;
+  bytes: number;
+  metrics: number;
+}
+export type LimitTexts = Record<keyof Limits, string>;
+
+const UNITS: Limits = { sessions: DAY_NS, bytes: GIB, metrics: DAY_NS };
+const KEYS = Object.keys(UNITS) as (keyof Limits)[];
+
+export function textsOf(row: Record<keyof Limits, number | null>): LimitTexts {
+  return Object.fromEntries(KEYS.map((key) => [key, String(Number(((row[key] ?? 0) / UNITS[key]).toFixed(3)))])) as LimitTexts;
+}
+
+/** null: something there is no number of 0 or more. */
+export function limitsOf(texts: LimitTexts): Limits | null {
+  const limits = {} as Limits;
+  for (const key of KEYS) {
+    const value = Number(texts[key].trim().replace(",", "."));
+    if (texts[key].trim() === "" || !Number.isFinite(value) || value < 0 || value * UNITS[key] > 9e18) return null;
+    limits[key] = Math.round(value * UNITS[key]);
+  }
+  return limits;
+}
+
+/** Whether something that is kept now would go. 0 is no limit. */
+export const keepsLess = (before: Limits, after: Limits): boolean => KEYS.some((key) => after[key] !== 0 && (before[key] === 0 || after[key] < before[key]));

@@ -1,0 +1,92 @@
+// harness.mjs - what the browser tests share: a Chromium of this machine, what counts as wrong on any
+// page, and pictures of each view in both themes and three widths for people to look at.
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { chromium } from "playwright-core";
+
+const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const DESK = { width: 1280, height: 800 };
+const WALL = { width: 3840, height: 2160 };
+const PHONE = { width: 390, height: 844 };
+
+export const MARKUP = `<img src=x onerror="document.title='taken'">`;
+
+/** Starts the browser; without one on this machine the test is skipped. */
+export async function startBrowser(out) {
+  const executablePath = BROWSERS.find((file) => existsSync(file));
+  if (!executablePath) {
+    console.log("skipped: no Chromium on this machine");
+    process.exit(77);
+  }
+  mkdirSync(out, { recursive: true });
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+}
+
+export function makeHarness(out) {
+  const wrong = [];
+  let views = 0;
+  let checks = 0;
+  const expected = new Set([401, 404]); // a browser's words about answers that a test asks for on purpose
+  const check = (fine, what) => {
+    checks++;
+    if (!fine) wrong.push(what);
+  };
+
+  function watch(page, origin) {
+    page.on("console", (message) => {
+      const status = /status of (\d+)/.exec(message.text())?.[1];
+      if (message.type() === "error" && !expected.has(Number(status))) wrong.push(`console: ${message.text()} (${page.url()})`);
+    });
+    page.on("pageerror", (error) => wrong.push(`error: ${error.message} (${page.url()})`));
+    page.on("request", (request) => {
+      if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(origin)) wrong.push(`another origin was asked: ${request.url()}`);
+    });
+  }
+
+  /** axe is handed over as a function of the test's own world; the page's policy stays as it is. */
+  async function accessible(page, name) {
+    const { violations } = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
+    for (const found of violations.filter((v) => v.impact === "serious" || v.impact === "critical"))
+      wrong.push(`${name}: ${found.id}: ${found.help}: ${found.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+    checks++;
+  }
+
+  /** As another tab of the browser would choose it. */
+  const theme = (page, wanted) =>
+    page.evaluate((t) => {
+      localStorage.setItem("gpufl.theme", t);
+      window.dispatchEvent(new StorageEvent("storage"));
+    }, wanted);
+
+  const narrow = (page) => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+
+  async function picture(page, name, { wide = true } = {}) {
+    await page.setViewportSize(DESK);
+    for (const wanted of ["dark", "light"]) {
+      await theme(page, wanted);
+      await accessible(page, `${name} ${wanted}`);
+      await page.screenshot({ path: path.join(out, `${name}-${wanted}.png`) });
+    }
+    check(await narrow(page), `${name}: nothing is wider than the page at ${DESK.width}`);
+    if (wide) {
+      await page.setViewportSize(WALL);
+      await page.screenshot({ path: path.join(out, `${name}-3840.png`), scale: "css" });
+    }
+    await page.setViewportSize(PHONE);
+    await page.screenshot({ path: path.join(out, `${name}-phone.png`) });
+    check(await narrow(page), `${name}: nothing is wider than a phone`);
+    await page.setViewportSize(DESK);
+    views++;
+  }
+
+  /** Tells what was wrong; the process's exit status. */
+  function finish() {
+    wrong.forEach((line) => console.error(line));
+    console.log(`${views} views in two themes and three widths, ${checks} checks, ${wrong.length} failed; pictures in ${out}`);
+    return wrong.length || !views ? 1 : 0;
+  }
+
+  return { check, watch, accessible, picture, theme, finish, wrong, expected };
+}

@@ -1,0 +1,142 @@
+// Settings, who is asked as, live events: the logic below the pages.
+import { describe, expect, it, vi } from "vitest";
+import { makeClient, type Transport } from "../src/api/client";
+import { may } from "../src/api/may";
+import type { Me } from "../src/api/schema";
+import { makeParser, type LiveEvent } from "../src/api/stream";
+import { Who } from "../src/api/who";
+import { workspacesOf } from "../src/pages/account/Account";
+import { hashToken } from "../src/pages/login/next";
+import { readWith, sendWith, tokenLink } from "../src/pages/settings/commands";
+import { endAfter, scopesOf } from "../src/pages/settings/KeysPart";
+import { stateOf } from "../src/pages/settings/LinksPart";
+import { keepsLess, limitsOf, textsOf } from "../src/pages/settings/retention";
+
+const me = (over: Partial<Me>): Me => ({ kind: "user", id: "u", name: "a@b", admin: false, workspace: "w", role: "member", session: null, csrf: "c", local: false, workspaces: [], ...over });
+
+describe("rights", () => {
+  it("by role, as the server's table says", () => {
+    expect((["READ", "WRITE", "OWNER", "ADMIN"] as const).map((right) => may(me({ role: "viewer" }), right))).toEqual([true, false, false, false]);
+    expect((["READ", "WRITE", "OWNER"] as const).map((right) => may(me({ role: "owner" }), right))).toEqual([true, true, true]);
+    expect(may(me({ admin: true, role: null }), "ADMIN")).toBe(true);
+    expect(may(me({ kind: "share", role: null }), "WRITE")).toBe(false);
+    expect(may(undefined, "READ")).toBe(false);
+    expect(may(me({ role: "constructor" }), "READ")).toBe(false);
+  });
+  it("workspaces that are not as described are left out", () =>
+    expect(workspacesOf(me({ workspaces: [{ workspace: "w", name: "Lab", role: "owner" }, { name: "x" }, null as unknown as Record<string, unknown>] }))).toEqual([{ workspace: "w", name: "Lab", role: "owner" }]));
+});
+
+describe("keys and links", () => {
+  it("lines to paste name the server, and keep the key off command lines", () => {
+    const lines = sendWith("http://h:1", "gpfl_k").split("\n");
+    expect(lines.filter((line) => line.includes("gpfl_k"))).toHaveLength(1);
+    expect(lines[0]).toContain("umask 077");
+    expect(lines.at(-1)).toContain("--server http://h:1");
+    expect(readWith("http://h:1", "gpfl_k")).toContain("http://h:1/api/v1/");
+  });
+  it("a token stands behind #, and comes back", () => expect(hashToken(new URL(tokenLink("http://h:1", "share", "gpfs_a+b/c=")).hash)).toBe("gpfs_a+b/c="));
+  it("scopes and ends", () => {
+    expect(scopesOf(5)).toEqual(["ingest", "admin"]);
+    expect(endAfter(0, 5)).toBe("0");
+    expect(endAfter(1, 1_700_000_000_000)).toBe("1700086400000000000");
+  });
+  it("a link is open until it ends or is taken back", () => {
+    const row = { id: "i", session: "s", created: "1", creator: "u", expires: "2000000000", revoked: null };
+    expect([stateOf(row, 1), stateOf(row, 3000), stateOf({ ...row, revoked: "1" }, 1)]).toEqual(["open", "ended", "revoked"]);
+  });
+});
+
+describe("retention", () => {
+  it("days and GiB there and back", () => {
+    expect(textsOf({ sessions: 86_400_000_000_000 * 30, bytes: 2 ** 30 * 1.5, metrics: null })).toEqual({ sessions: "30", bytes: "1.5", metrics: "0" });
+    expect(limitsOf({ sessions: "30", bytes: "1,5", metrics: "0" })).toEqual({ sessions: 86_400_000_000_000 * 30, bytes: 2 ** 30 * 1.5, metrics: 0 });
+  });
+  it("what is no number is refused", () => {
+    for (const bad of ["", " ", "x", "-1", "1e999"]) expect(limitsOf({ sessions: bad, bytes: "0", metrics: "0" })).toBeNull();
+  });
+  it("0 is no limit: going from it to any is keeping less", () => {
+    const limits = (sessions: number) => ({ sessions, bytes: 0, metrics: 0 });
+    expect([keepsLess(limits(0), limits(9)), keepsLess(limits(9), limits(0)), keepsLess(limits(9), limits(8)), keepsLess(limits(8), limits(8))]).toEqual([true, false, true, false]);
+  });
+});
+
+describe("who is asked as", () => {
+  const answering = (...answers: Response[]): { transport: Transport; asked: { url: string; init: RequestInit }[] } => {
+    const asked: { url: string; init: RequestInit }[] = [];
+    const fetch = vi.fn((url: string, init: RequestInit) => {
+      asked.push({ url, init });
+      return Promise.resolve(answers.shift()!);
+    });
+    return { asked, transport: { fetch: fetch as unknown as typeof globalThis.fetch, wait: () => Promise.resolve() } };
+  };
+  const json = (body: unknown, status = 200) => new Response(JSON.stringify(body), { status });
+  const header = (init: RequestInit, name: string) => (init.headers as Record<string, string>)[name];
+
+  it("the chosen workspace goes along where rights are needed, and only there", async () => {
+    const { transport, asked } = answering(json({}), json({}), json({}));
+    const who = new Who();
+    who.workspace = "w2";
+    const client = makeClient(transport, who);
+    await client.get("version", {});
+    await client.get("session", { session: "s" });
+    await client.get("me", {});
+    expect(asked.map(({ url }) => url.includes("workspace=w2"))).toEqual([false, true, true]);
+  });
+  it("a link's token goes in the header, and no workspace with it", async () => {
+    const { transport, asked } = answering(json({}));
+    const who = new Who();
+    who.workspace = "w2";
+    who.link = "gpfs_x";
+    await makeClient(transport, who).get("session", { session: "s" });
+    expect([header(asked[0]!.init, "Authorization"), asked[0]!.url]).toEqual(["Bearer gpfs_x", "/api/v1/sessions/s"]);
+  });
+  it("changes carry the login's token, asked for once", async () => {
+    const { transport, asked } = answering(json(me({ csrf: "t1" })), new Response(null, { status: 204 }), new Response(null, { status: 204 }));
+    const client = makeClient(transport, new Who());
+    await client.change("key_revoke", { key: "a" }, undefined);
+    await client.change("key_revoke", { key: "b" }, undefined);
+    expect(asked.map(({ init }) => header(init, "X-CSRF-Token"))).toEqual([undefined, "t1", "t1"]);
+    expect(asked.map(({ init }) => init.body)).toEqual([undefined, undefined, undefined]);
+  });
+  it("a login that worked and is refused has ended; one that never was has not", async () => {
+    const who = new Who();
+    const { transport } = answering(json({}, 401), json(me({})), json({}, 401), json({}));
+    const client = makeClient(transport, who);
+    await expect(client.get("me", {})).rejects.toThrow();
+    expect(who.expired).toBe(false);
+    await client.get("me", {});
+    await expect(client.get("sessions", {})).rejects.toThrow();
+    expect(who.expired).toBe(true);
+    const round = who.round;
+    who.renewed();
+    expect([who.expired, who.round]).toEqual([false, round + 1]);
+  });
+  it("a wrong old password is no ended login", async () => {
+    const who = new Who();
+    const { transport } = answering(json(me({})), json({ detail: "wrong" }, 401));
+    const client = makeClient(transport, who);
+    await expect(client.change("password", {}, { old: "a", password: "b" })).rejects.toThrow("wrong");
+    expect(who.expired).toBe(false);
+  });
+});
+
+describe("live events", () => {
+  const parsed = (...pieces: string[]): LiveEvent[] => {
+    const events: LiveEvent[] = [];
+    const parse = makeParser((event) => events.push(event));
+    pieces.forEach(parse);
+    return events;
+  };
+  it("whole, however they are cut", () => {
+    const text = 'event: session\ndata: {"session":"s","rows":3}\n\n: a comment\n\nevent: lost\ndata: {"events":2}\n\n';
+    const whole = [
+      { name: "session", data: { session: "s", rows: 3 } },
+      { name: "lost", data: { events: 2 } },
+    ];
+    expect(parsed(text)).toEqual(whole);
+    expect(parsed(...text)).toEqual(whole);
+    expect(parsed(...text.replaceAll("\n", "\r\n"))).toEqual(whole);
+  });
+  it("what is no JSON is an event without data", () => expect(parsed("data: {broken\n\n")).toEqual([{ name: "message", data: {} }]));
+});
