@@ -105,5 +105,7 @@ if(GPUFL_LIBDW_INCLUDE)
 endif()
 
 # Sessions that are looked up, with these programs.
-gpufl_test(symbolize SOURCES make_log.c DEPS analyze)
-add_dependencies(test-unit-symbolize unit-symbol-programs)
+foreach(name symbolize symbolize_sources)
+  gpufl_test(${name} SOURCES symbolize_fixture.c make_log.c DEPS analyze)
+  add_dependencies(test-unit-${name} unit-symbol-programs)
+endforeach()
