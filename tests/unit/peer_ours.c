@@ -19,9 +19,9 @@ const struct wire_header peer_ours_header = {.session = "s1",
                                              .clock_monotonic = 50,
                                              .clock_real = 1050};
 
-static const char *const names[] = {NULL,        "GPU A",  "GPU-1",     "nvidia", "sm_90",
-                                    "_Z4axpyv",  "outer",  "in\"n",     "warps",  "kernels",
-                                    "collected", "failed", "no library"};
+static const char *const names[] = {"GPU A",    "GPU-1",     "nvidia", "sm_90",
+                                    "_Z4axpyv", "outer",     "in\"n",  "warps",
+                                    "kernels",  "collected", "failed", "no library"};
 
 const char *peer_ours_show(void *arg, const char *text)
 {
@@ -35,8 +35,7 @@ struct peer_encoder *peer_ours(void)
     const struct peer_encode_config c = {.demangle = peer_ours_show, .log_path = "/t/o"};
     assert_int_equal(peer_encoder_open(&e, &c), 0);
     assert_int_equal(peer_encoder_header(e, &peer_ours_header), 0);
-    for (uint32_t i = 1; i < sizeof names / sizeof *names; i++)
-        assert_int_equal(peer_encoder_name(e, i, names[i], strlen(names[i])), 0);
+    NAMES(e, 1, names);
     ROWS(e, device,
          {.id = 1,
           .index = 0,

@@ -3,15 +3,7 @@
 #ifndef TESTS_UNIT_PEER_OURS_H
 #define TESTS_UNIT_PEER_OURS_H
 
-#include "wire/peer_encode.h"
-
-#define ROWS(e, type, ...)                                                                         \
-    do {                                                                                           \
-        const struct type##_row rows_[] = {__VA_ARGS__};                                           \
-        assert_int_equal(peer_encoder_rows(e, RECORD_##type, (const int64_t *)rows_,               \
-                                           sizeof rows_ / sizeof *rows_),                          \
-                         0);                                                                       \
-    } while (0)
+#include "peer_put.h"
 
 enum {
     NAME_GPU = 1,

@@ -1,8 +1,6 @@
 /* test_peer_profile.c - samples, metrics of instructions, counters and code of the public
- * client's format, read and written back. */
+ * client's format. */
 #include "peer_run.h"
-
-#include "wire/peer_encode.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -194,140 +192,13 @@ static void test_settings(void **state)
            "\"preset\":\"overview\",\"metrics\":[\"a\"]}");
 }
 
-/* ---- there and back ------------------------------------------------------------------------ */
-
-#define ROWS(e, type, ...)                                                                         \
-    do {                                                                                           \
-        const struct type##_row rows_[] = {__VA_ARGS__};                                           \
-        assert_int_equal(peer_encoder_rows(e, RECORD_##type, (const int64_t *)rows_,               \
-                                           sizeof rows_ / sizeof *rows_),                          \
-                         0);                                                                       \
-    } while (0)
-
-static const char *const names[] = {"_Z4axpyPf",
-                                    "long_scoreboard",
-                                    "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
-                                    "smsp__sass_inst_executed",
-                                    "/src/a.cu",
-                                    "IMAD R1, R2, 0x1f ;",
-                                    "int \"a\";\n",
-                                    "sm__throughput.avg.pct_of_peak_sustained_elapsed",
-                                    "SassMetrics",
-                                    "metric",
-                                    "step",
-                                    "PcSampling"};
-
-static void encode_session(struct peer_encoder *e)
-{
-    const struct wire_header h = {.session = "s", .engine = "PcSampling", .clock_real = 1000};
-    assert_int_equal(peer_encoder_header(e, &h), 0);
-    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
-        assert_int_equal(peer_encoder_name(e, i + 1, names[i], strlen(names[i])), 0);
-    ROWS(e, code_object, {.id = 1, .crc = -2});
-    ROWS(e, function, {.id = 1, .object = 1, .name = 1, .file = 5});
-    ROWS(e, stall_reason, {.id = 1, .name = 2, .driver_name = 3, .index = 9, .issued = 1});
-    ROWS(e, scope, {.start = 1, .duration = 90, .instance = 3, .name = 11});
-    ROWS(e, pc_sample,
-         {.start = 10,
-          .duration = 40,
-          .device = 1,
-          .function = 1,
-          .offset = 16,
-          .reason = 1,
-          .samples = 7,
-          .scope = 3,
-          .correlation = CELL_NULL},
-         {.start = CELL_NULL, .function = 9, .reason = 9, .samples = 1});
-    ROWS(e, sass_metric,
-         {.start = 50, .device = 1, .function = 1, .offset = 32, .metric = 4, .value = 640});
-    ROWS(e, counter,
-         {.start = 60, .source = 1, .device = 1, .metric = 8, .value = -5, .exponent = -1},
-         {.start = 60,
-          .duration = 5,
-          .source = 2,
-          .device = 1,
-          .metric = 8,
-          .value = 415,
-          .exponent = -1,
-          .scope = 3,
-          .range = 11},
-         {.start = 60,
-          .duration = 5,
-          .source = 2,
-          .device = 1,
-          .metric = 4,
-          .value = 1,
-          .scope = 3,
-          .range = 11},
-         {.source = 3, .device = 1, .metric = 8, .value = 3, .kernel = 1, .ordinal = 2});
-    ROWS(e, instruction, {.function = 1, .offset = 16, .text = 6, .file = 5, .line = 4},
-         {.function = 1, .offset = 16, .level = 1, .file = 5, .line = 9});
-    ROWS(e, source, {.path = 5, .hash = 1, .size = 9, .offset = 0, .text = 7});
-    ROWS(e, setting, {.time = 2, .device = 1, .engine = 9, .name = 10, .value = 4},
-         {.time = 2, .device = 1, .engine = 12, .name = 10, .value = 4});
-    assert_int_equal(peer_encoder_finish(e), 0);
-}
-
-static void test_there_and_back(void **state)
-{
-    (void)state;
-    struct peer_encoder *e;
-    const struct peer_encode_config c = {.log_path = "x"};
-    assert_int_equal(peer_encoder_open(&e, &c), 0);
-    encode_session(e);
-    struct run r;
-    run_begin(&r, 1000);
-    for (int i = 0; i < PEER_CHANNEL_COUNT; i++) {
-        char *at = strdup(buf_cstr(peer_encoder_lines(e, i))), *rest = at;
-        for (char *line; (line = strsep(&rest, "\n"));)
-            run_line(&r, line);
-        free(at);
-    }
-    run_finish(&r);
-    assert_string_equal(
-        buf_cstr(&r.seen.text),
-        "header s app= pid=0 host= run= engine=PcSampling backend=none start=0\n"
-        "counter source=3 device=1 metric='sm_throughput_pct' value=3 kernel='_Z4axpyPf' range='' "
-        "ordinal=2\n"
-        "setting time=2 device=1 engine='SassMetrics' name='metric' "
-        "value='smsp__sass_inst_executed'\n"
-        "message time=2 severity=2 code='instrumented' text='Kernels were instrumented for SASS "
-        "metrics: their durations are longer than without.'\n"
-        "scope instance=2 parent=0 name='step' tag=''\n"
-        "scope start=1 duration=90 instance=1 parent=0 name='step' depth=0 repeat=0 warmup=0\n"
-        "function id=1 object=0 name='_Z4axpyPf' file='/src/a.cu'\n"
-        "stall_reason id=1 name='long_scoreboard' "
-        "driver_name='smsp__pcsamp_warps_issue_stalled_long_scoreboard' index=9 issued=1\n"
-        "pc_sample start=50 device=1 function=1 offset=16 reason=1 samples=7 scope=2\n"
-        "pc_sample start=0 device=1 function=0 offset=0 reason=0 samples=1 scope=0\n"
-        "sass_metric start=50 device=1 function=1 offset=32 metric='smsp__sass_inst_executed' "
-        "value=640 scope=0\n"
-        "counter start=60 source=1 device=1 "
-        "metric='sm__throughput.avg.pct_of_peak_sustained_elapsed"
-        "' value=-5 exponent=-1 scope=0 kernel='' range='' ordinal=0\n"
-        "counter start=60 duration=5 source=2 device=1 metric='sm_throughput_pct' value=415 "
-        "exponent=-1 scope=2 kernel='' range='step'\n"
-        "code_object id=1 crc=0xfffffffffffffffe module='' arch='' file=''\n"
-        "function id=2 object=1 name='_Z4axpyPf' file=''\n"
-        "instruction function=2 offset=16 level=0 text='IMAD R1, R2, 0x1f ;' file='' inlined=''\n"
-        "instruction function=1 offset=16 level=0 text='' file='/src/a.cu' line=4 inlined=''\n"
-        "source path='/src/a.cu' hash=0x6a3ec874ded127ae size=9 offset=0 text='int \"a\";\n'\n");
-    assert_int_equal(decoder_stats(r.d)->damaged, 0);
-    assert_int_equal(decoder_stats(r.d)->foreign_orphans, 0);
-    /* the inlined level, a metric that a range has no member for, the setting of an engine */
-    assert_int_equal(peer_encoder_left_out(e), 3);
-    run_end(&r);
-    peer_encoder_close(e);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),        cmocka_unit_test(test_narrow_rows),
-        cmocka_unit_test(test_lines_once),     cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_disassembly),    cmocka_unit_test(test_hostile_runs),
-        cmocka_unit_test(test_source),         cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_samples),     cmocka_unit_test(test_narrow_rows),
+        cmocka_unit_test(test_lines_once),  cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_disassembly), cmocka_unit_test(test_hostile_runs),
+        cmocka_unit_test(test_source),      cmocka_unit_test(test_settings),
     };
     return cmocka_run_group_tests_name("peer_profile", tests, NULL, NULL);
 }

@@ -12,12 +12,6 @@
 
 enum { FIRST = 100 }; /* names of this test */
 
-static void names(struct peer_encoder *e, const char *const *texts)
-{
-    for (uint32_t i = 0; texts[i]; i++)
-        assert_int_equal(peer_encoder_name(e, FIRST + i, texts[i], strlen(texts[i])), 0);
-}
-
 enum {
     MAIN_PY = FIRST,
     MODULE,
@@ -35,7 +29,7 @@ enum {
 static const char *const texts[] = {"/srv/main.py", "<module>",       "/srv/train.py",
                                     "step",         "/opt/libfoo.so", "ns::run(int)",
                                     "/src/run.cpp", "twice<int>",     "a|b::operator||",
-                                    "<truncated>",  "<stdin>",        NULL};
+                                    "<truncated>",  "<stdin>"};
 
 /* main.py:1 <module> -> train.py:90 step -> run.cpp:5 run, with twice at run.cpp:7 inlined into it;
  * then native code without a name, as the driver's. */
@@ -43,7 +37,7 @@ static struct peer_encoder *stacks(void)
 {
     struct peer_encoder *e = peer_ours_running();
     peer_ours_drain(e);
-    names(e, texts);
+    NAMES(e, FIRST, texts);
     ROWS(e, module, {.id = 1, .path = LIBFOO, .kind = 1});
     ROWS(e, frame, {.id = 1, .kind = 2, .function = MODULE, .file = MAIN_PY, .line = 1},
          {.id = 2, .kind = 2, .function = STEP, .file = TRAIN_PY, .line = 90},

@@ -1,0 +1,25 @@
+/* peer_put.h - rows of ours into an encoder to the public client's lines, for tests: the include of
+ * cmocka.h stands behind this one's. */
+#ifndef TESTS_UNIT_PEER_PUT_H
+#define TESTS_UNIT_PEER_PUT_H
+
+#include "wire/peer_encode.h"
+
+/* ROWS(e, kernel, {.start = 1}, {.start = 2}); */
+#define ROWS(e, type, ...)                                                                         \
+    do {                                                                                           \
+        const struct type##_row rows_[] = {__VA_ARGS__};                                           \
+        assert_int_equal(peer_encoder_rows(e, RECORD_##type, (const int64_t *)rows_,               \
+                                           sizeof rows_ / sizeof *rows_),                          \
+                         0);                                                                       \
+    } while (0)
+
+/* The texts as names from that id on. */
+#define NAMES(e, first, texts)                                                                     \
+    do {                                                                                           \
+        for (uint32_t i_ = 0; i_ < sizeof(texts) / sizeof *(texts); i_++)                          \
+            assert_int_equal(peer_encoder_name(e, (first) + i_, (texts)[i_], strlen((texts)[i_])), \
+                             0);                                                                   \
+    } while (0)
+
+#endif
