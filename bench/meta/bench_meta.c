@@ -7,6 +7,7 @@
  * time of one. Everything is durable, as it is in a server, but that this PostgreSQL leaves syncing
  * to the system; the sessions have two GPUs and three labels each. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "store/meta.h"
 
 #if GPUFL_POSTGRES
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 200 };
@@ -27,17 +27,13 @@ static struct region mem;
 
 static double now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)clock_mono() / 1e9;
 }
 
 /* Of this process: of SQLite all, of PostgreSQL our side only. */
 static double processor(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)clock_process_cpu() / 1e9;
 }
 
 static void must(int rc, const struct err *e)

@@ -12,6 +12,7 @@
 
 #include "analyze/tiles.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "store/duckdb/duck.h"
 #include "store/duckdb/rows.h"
 #include "store/store.h"
@@ -22,7 +23,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef GPUFL_HAVE_SQLITE
@@ -37,17 +37,13 @@ static int64_t kernels = 10000000;
 
 static double now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)clock_mono() / 1e9;
 }
 
 /* CPU time of all threads: what load of others on the machine does not change. */
 static double cpu(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)clock_process_cpu() / 1e9;
 }
 
 static void check(int code, const struct err *e)

@@ -82,12 +82,7 @@ static bool fetch(struct call *c, const char *session, const char *kind, struct 
 static bool unchanged(struct call *c, const struct meta_analysis *a, char tag[32])
 {
     snprintf(tag, 32, "W/\"%llx-%s\"", (unsigned long long)a->made, GPUFL_VERSION);
-    if (!http_tag_known(c->http, tag))
-        return false;
-    http_send_nothing(c->http, 304);
-    http_set(c->http, "ETag", tag);
-    http_set(c->http, "Cache-Control", "private, no-cache");
-    return true;
+    return call_unchanged(c, tag);
 }
 
 /* The document as it is stored, or plain for clients that take nothing packed. */

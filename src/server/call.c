@@ -46,3 +46,13 @@ void call_fail(struct call *c, int code, const char *what, const struct err *e)
         }
     http_problem(c->http, 500, "The server failed; its log says why, under this request's id.");
 }
+
+bool call_unchanged(struct call *c, const char *tag)
+{
+    if (!http_tag_known(c->http, tag))
+        return false;
+    http_send_nothing(c->http, 304);
+    http_set(c->http, "ETag", tag);
+    http_set(c->http, "Cache-Control", "private, no-cache");
+    return true;
+}

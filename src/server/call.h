@@ -32,6 +32,9 @@ enum { CALL_JSON_MAX = 64 << 20 }; /* bytes of a JSON answer */
 void call_json(struct call *c, struct json_out *j);
 void call_json_send(struct call *c, struct json_out *j, int status);
 
+/* True where the client has the document with this tag: it was told so. */
+bool call_unchanged(struct call *c, const char *tag);
+
 /* The problem that fits a code of base/err.h; what: of which thing ("session"). */
 void call_fail(struct call *c, int code, const char *what, const struct err *e);
 

@@ -145,10 +145,5 @@ bool subject_unchanged(struct call *c, const struct subject *s, char tag[32])
     uint64_t hash =
         intern_hash(text, (size_t)n) * 31 + intern_hash(c->http->target, strlen(c->http->target));
     snprintf(tag, 32, "W/\"%016" PRIx64 "\"", hash);
-    if (!http_tag_known(c->http, tag))
-        return false;
-    http_send_nothing(c->http, 304);
-    http_set(c->http, "ETag", tag);
-    http_set(c->http, "Cache-Control", "private, no-cache");
-    return true;
+    return call_unchanged(c, tag);
 }

@@ -90,7 +90,6 @@ int meta_finding_search(struct meta *m, const char *workspace, const struct meta
                         struct meta_page *page, struct region *mem, struct meta_found **rows,
                         size_t *count, struct err *e)
 {
-    unsigned limit = meta_page_limit(page->limit);
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
     int rc = meta_page_begin(page, META_KIND_INT, false, mem, &c, e);
@@ -107,12 +106,11 @@ int meta_finding_search(struct meta *m, const char *workspace, const struct meta
     meta_arg_int(&a, c->key.i);
     meta_arg_text(&a, c->id);
     meta_arg_int(&a, c->number);
-    meta_arg_int(&a, limit + 1);
+    meta_arg_int(&a, meta_page_limit(page->limit) + 1);
     rc = meta_list(m, workspace, META_S_finding_search, &a, META_ROW_found, mem, rows, count, e);
-    if (rc || *count <= limit)
+    if (rc || !meta_page_more(page, count))
         return rc;
-    *count = limit;
-    const struct meta_found *last = &(*rows)[limit - 1];
+    const struct meta_found *last = &(*rows)[*count - 1];
     const struct meta_value key = {.kind = META_KIND_INT, .i = last->gives_back};
     return meta_page_end(page, &key, last->session, last->number, mem, e);
 }

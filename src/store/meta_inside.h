@@ -188,6 +188,8 @@ int meta_page_begin(struct meta_page *page, enum meta_kind kind, bool ascending,
 int meta_page_end(struct meta_page *page, const struct meta_value *key, const char *id,
                   int64_t number, struct region *mem, struct err *e);
 unsigned meta_page_limit(unsigned limit);
+/* Of a list of one row more than a page: cuts it off. False: there is no further page. */
+bool meta_page_more(const struct meta_page *page, size_t *count);
 
 /* A list by (time, id), newest first: one row more than a page where there is more. */
 int meta_page_list(struct meta *m, const char *workspace, enum meta_statement_id s,

@@ -93,20 +93,18 @@ int meta_audit_add(struct meta *m, const char *workspace, const struct meta_audi
 int meta_audit_list(struct meta *m, const char *workspace, struct meta_page *page,
                     struct region *mem, struct meta_audited **rows, size_t *count, struct err *e)
 {
-    unsigned limit = meta_page_limit(page->limit);
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
     int rc = meta_page_begin(page, META_KIND_INT, false, mem, &c, e);
     if (rc)
         return rc;
     meta_arg_int(&a, c->key.i);
-    meta_arg_int(&a, limit + 1);
+    meta_arg_int(&a, meta_page_limit(page->limit) + 1);
     rc = meta_list(m, log_of(workspace), META_S_audit_list, &a, META_ROW_audited, mem, rows, count,
                    e);
-    if (rc || *count <= limit)
+    if (rc || !meta_page_more(page, count))
         return rc;
-    *count = limit;
-    const struct meta_value key = {.kind = META_KIND_INT, .i = (*rows)[limit - 1].number};
+    const struct meta_value key = {.kind = META_KIND_INT, .i = (*rows)[*count - 1].number};
     return meta_page_end(page, &key, "", 0, mem, e);
 }
 

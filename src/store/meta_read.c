@@ -327,6 +327,15 @@ int meta_page_end(struct meta_page *page, const struct meta_value *key, const ch
     return page->next ? 0 : no_room(e);
 }
 
+bool meta_page_more(const struct meta_page *page, size_t *count)
+{
+    unsigned limit = meta_page_limit(page->limit);
+    if (*count <= limit)
+        return false;
+    *count = limit;
+    return true;
+}
+
 int meta_page_list(struct meta *m, const char *workspace, enum meta_statement_id s,
                    enum meta_row_id row, struct meta_page *page, struct region *mem, void *rows,
                    size_t *count, struct err *e)

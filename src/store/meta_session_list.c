@@ -102,7 +102,6 @@ int meta_session_list(struct meta *m, const char *workspace, const struct meta_s
     if ((unsigned)q->sort >= META_SORT_COUNT)
         return err_set(e, GPUFL_E_INVAL, "no such order of sessions");
     const struct sort *sort = &SORTS[q->sort];
-    unsigned limit = meta_page_limit(page->limit);
     struct meta_args a = {0};
     filter(&a, q);
     struct meta_cursor *c = NULL;
@@ -111,13 +110,12 @@ int meta_session_list(struct meta *m, const char *workspace, const struct meta_s
         return rc;
     a.v[a.n++] = c->key;
     meta_arg_text(&a, c->id);
-    meta_arg_int(&a, limit + 1);
+    meta_arg_int(&a, meta_page_limit(page->limit) + 1);
     rc = meta_list(m, workspace, q->ascending ? sort->up : sort->down, &a, META_ROW_session, mem,
                    rows, count, e);
-    if (rc || *count <= limit)
+    if (rc || !meta_page_more(page, count))
         return rc;
-    *count = limit;
-    const struct meta_session *last = &(*rows)[limit - 1];
+    const struct meta_session *last = &(*rows)[*count - 1];
     const struct meta_value key = sort_key(q->sort, last);
     return meta_page_end(page, &key, last->id, 0, mem, e);
 }
