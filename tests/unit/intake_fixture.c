@@ -1,6 +1,7 @@
 /* intake_fixture.c - see intake_fixture.h. */
 #include "intake_fixture.h"
 
+#include "tmpdir.h"
 #include "wire/encode.h"
 
 #include <setjmp.h>
@@ -15,6 +16,19 @@
 #include <cmocka.h>
 
 #define WORKSPACE "w"
+
+struct fixture fix;
+
+int fixture_begin(void **state)
+{
+    fix = (struct fixture){0};
+    return tmpdir_open(state);
+}
+
+int fixture_end(void **state)
+{
+    return tmpdir_close(state);
+}
 
 void fixture_up(struct fixture *f, const char *dir)
 {

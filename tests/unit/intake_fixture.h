@@ -12,6 +12,11 @@ struct fixture {
     struct intake_config config; /* of the intake; may be changed between fixture_down and _up */
 };
 
+/* The test's: empty, with a directory of its own (tmpdir.h); nothing is open yet. */
+extern struct fixture fix;
+int fixture_begin(void **state);
+int fixture_end(void **state); /* closes nothing */
+
 /* Opens all of it under dir, where it may have been before. Fails the test. */
 void fixture_up(struct fixture *f, const char *dir);
 void fixture_down(struct fixture *f);

@@ -18,15 +18,14 @@
 
 #include <cmocka.h>
 
-static struct fixture f;
 static struct analysis *analysis;
 
 static void start(int64_t first_ns)
 {
     struct err e = {0};
     const struct analysis_config c = {.ops = &store_duckdb,
-                                      .store = f.store,
-                                      .meta = f.meta,
+                                      .store = fix.store,
+                                      .meta = fix.meta,
                                       .first_ns = first_ns,
                                       .every_ns = 20000000};
     if (analysis_open(&analysis, &c, &e))
@@ -42,21 +41,20 @@ static void tell(void *arg, const struct loader_news *n)
 
 static int begin(void **state)
 {
-    int code = tmpdir_open(state);
-    memset(&f, 0, sizeof f);
-    f.config.news = tell;
+    int code = fixture_begin(state);
+    fix.config.news = tell;
     if (!code)
-        fixture_up(&f, tmpdir);
+        fixture_up(&fix, tmpdir);
     return code;
 }
 
 static int end(void **state)
 {
-    intake_close(&f.intake); /* tells no more */
+    intake_close(&fix.intake); /* tells no more */
     analysis_close(analysis);
     analysis = NULL;
-    fixture_down(&f);
-    return tmpdir_close(state);
+    fixture_down(&fix);
+    return fixture_end(state);
 }
 
 /* ---- what is stored ------------------------------------------------------------------------------ */
@@ -66,7 +64,7 @@ static char *document(const char *session, const char *kind, struct region *mem,
                       struct meta_analysis *row)
 {
     region_init(mem, 64 << 20);
-    if (meta_analysis_get(f.meta, "w", session, kind, mem, row, NULL))
+    if (meta_analysis_get(fix.meta, "w", session, kind, mem, row, NULL))
         return NULL;
     assert_string_equal(row->encoding, "gzip");
     assert_string_equal(row->rules, analysis_rules());
@@ -95,7 +93,7 @@ static void check_report(const char *session)
     size_t len, count;
     gpufl_report_options_init(&o, sizeof o);
     o.format = GPUFL_REPORT_JSON;
-    assert_int_equal(store_duckdb.get(f.store, "w", session, false, &ss, &e), 0);
+    assert_int_equal(store_duckdb.get(fix.store, "w", session, false, &ss, &e), 0);
     static const _Atomic bool stopped = true;
     assert_int_equal(columns_report(&r, &store_duckdb, ss, session, &o, &stopped, &e),
                      GPUFL_E_STATE);
@@ -107,7 +105,7 @@ static void check_report(const char *session)
     assert_string_equal(stored, text);
     assert_true(row.final);
     struct meta_finding *findings;
-    assert_int_equal(meta_finding_list(f.meta, "w", session, &mem, &findings, &count, &e), 0);
+    assert_int_equal(meta_finding_list(fix.meta, "w", session, &mem, &findings, &count, &e), 0);
     assert_int_equal(count, r.insights.count);
     for (size_t i = 0; i < count; i++) {
         assert_string_equal(findings[i].rule, r.insights.items[i].rule->id);
@@ -152,7 +150,7 @@ static void send_file(char *session, const char *path)
     r.encoding = INGEST_GZIP;
     if (file_read_all(path, 1u << 30, &data, &n, &e))
         fail_msg("%s", e.text);
-    fixture_send(&f, &r, data, n, 0, &a);
+    fixture_send(&fix, &r, data, n, 0, &a);
     assert_int_equal(a.status, 200);
     snprintf(session, STORE_ID_MAX, "%s", a.session);
     free(data);
@@ -174,8 +172,8 @@ static void test_final(void **state)
                  getenv("GPUFL_SOURCE_DIR") ? getenv("GPUFL_SOURCE_DIR") : "../..", parts[i]);
         send_file(session, path);
     }
-    ingest_complete(f.intake.ingest, "w", session, &a);
-    fixture_drain(&f);
+    ingest_complete(fix.intake.ingest, "w", session, &a);
+    fixture_drain(&fix);
     assert_true(analysis_wait(analysis, 30000000000));
     check_report(session);
     char *flame = document(session, ANALYSIS_FLAME, &mem, &row);
@@ -186,22 +184,22 @@ static void test_final(void **state)
     struct history h = {0};
     const struct store_value all[6] = {{.null = true}, {.null = true}, {.null = true},
                                        {.null = true}, {.null = true}, {.i = 1000}};
-    assert_int_equal(store_duckdb.query(f.store, "w", NULL, QUERY_kernel_history, all,
+    assert_int_equal(store_duckdb.query(fix.store, "w", NULL, QUERY_kernel_history, all,
                                         &(struct store_visitor){&h, take_history}, NULL),
                      0);
     assert_true(h.rows > 0);
-    assert_int_equal(h.calls, fixture_rows(&f, session, "kernel"));
+    assert_int_equal(h.calls, fixture_rows(&fix, session, "kernel"));
     assert_true(h.share > 0.999 && h.share < 1.001);
     assert_non_null(strchr(h.shape, '/'));
     struct meta_session entry;
     region_init(&mem, 1 << 20);
-    assert_int_equal(meta_session_get(f.meta, "w", session, &mem, &entry, NULL), 0);
+    assert_int_equal(meta_session_get(fix.meta, "w", session, &mem, &entry, NULL), 0);
     assert_true(entry.busy > 0 && entry.busy <= 1);
     assert_non_null(strstr(entry.gpus, "uuid"));
     struct meta_usage_sum *days;
     size_t count;
     assert_int_equal(
-        meta_usage_days(f.meta, "w", META_BY_GPU, 0, 100000, 100, &mem, &days, &count, NULL), 0);
+        meta_usage_days(fix.meta, "w", META_BY_GPU, 0, 100000, 100, &mem, &days, &count, NULL), 0);
     assert_int_equal(count, 1);
     assert_int_equal(days[0].kernels, h.calls);
     region_fini(&mem);
@@ -219,16 +217,16 @@ static void test_live(void **state)
     start(1000000);
     char *text = fixture_lines("live", 0, 50, true, &n);
     struct ingest_request r = fixture_request("live", "device", 0);
-    fixture_send(&f, &r, text, n, 0, &a);
+    fixture_send(&fix, &r, text, n, 0, &a);
     for (int i = 0; i < 2000 && !there; i++) {
         region_init(&mem, 1 << 20);
-        there = !meta_analysis_head(f.meta, "w", "live", ANALYSIS_REPORT, &mem, &head, NULL);
+        there = !meta_analysis_head(fix.meta, "w", "live", ANALYSIS_REPORT, &mem, &head, NULL);
         region_fini(&mem);
         nanosleep(&(struct timespec){0, 5000000}, NULL);
     }
     assert_true(there && !head.final && head.records == 500);
-    ingest_complete(f.intake.ingest, "w", "live", &a);
-    fixture_drain(&f);
+    ingest_complete(fix.intake.ingest, "w", "live", &a);
+    fixture_drain(&fix);
     assert_true(analysis_wait(analysis, 30000000000));
     check_report("live");
     free(text);
@@ -243,9 +241,9 @@ static void test_missing(void **state)
     (void)state;
     char *text = fixture_lines("before", 0, 5, true, &n);
     struct ingest_request r = fixture_request("before", "device", 0);
-    fixture_send(&f, &r, text, n, 0, &a);
-    ingest_complete(f.intake.ingest, "w", "before", &a);
-    fixture_drain(&f);
+    fixture_send(&fix, &r, text, n, 0, &a);
+    ingest_complete(fix.intake.ingest, "w", "before", &a);
+    fixture_drain(&fix);
     start(0);
     for (int i = 0; i < 2000; i++) {
         analysis_stats(analysis, &st);

@@ -23,19 +23,6 @@
 
 #include <cmocka.h>
 
-static struct fixture f;
-
-static int begin(void **state)
-{
-    memset(&f, 0, sizeof f);
-    return tmpdir_open(state);
-}
-
-static int end(void **state)
-{
-    return tmpdir_close(state);
-}
-
 /* ---- sending a folder --------------------------------------------------------------------------- */
 
 /* A part as it lies there, as an uploader sends it; session gets its id. */
@@ -49,7 +36,7 @@ static void send_part(char *session, const struct discover_part *p)
     r.encoding = p->packed ? INGEST_GZIP : INGEST_PLAIN;
     if (file_read_all(p->path, 1u << 30, &data, &n, &e))
         fail_msg("%s", e.text);
-    fixture_send(&f, &r, data, n, 60000, &a);
+    fixture_send(&fix, &r, data, n, 60000, &a);
     if (a.status != 200)
         fail_msg("%s: %d %s", p->path, a.status, a.text);
     snprintf(session, STORE_ID_MAX, "%s", a.session);
@@ -62,9 +49,9 @@ static void send_folder(const struct discover_session *s, char *id)
     *id = '\0';
     for (size_t i = 0; i < s->count; i++)
         send_part(id, &s->parts[i]);
-    ingest_complete(f.intake.ingest, "w", id, &a);
+    ingest_complete(fix.intake.ingest, "w", id, &a);
     assert_int_equal(a.status, 200);
-    fixture_drain(&f);
+    fixture_drain(&fix);
 }
 
 /* ---- comparing ---------------------------------------------------------------------------------- */
@@ -144,7 +131,7 @@ static char *report_of_columns(const char *session, size_t *len)
     char *text;
     gpufl_report_options_init(&o, sizeof o);
     o.format = GPUFL_REPORT_JSON;
-    if (store_duckdb.get(f.store, "w", session, false, &ss, &e) ||
+    if (store_duckdb.get(fix.store, "w", session, false, &ss, &e) ||
         columns_report(&r, &store_duckdb, ss, "here", &o, NULL, &e))
         fail_msg("%s", e.text);
     assert_int_equal(columns_report_json(&r, &text, len), 0);
@@ -186,7 +173,7 @@ static void check_folder(const char *dir)
         fail_msg("%s: %s", dir, e.text);
     snprintf(server, sizeof server, "server-%u", servers++);
     assert_int_equal(mkdir(tmpdir_path(server), 0700), 0);
-    fixture_up(&f, tmpdir_path(server));
+    fixture_up(&fix, tmpdir_path(server));
     for (size_t i = 0; i < d.count; i++) {
         char id[STORE_ID_MAX];
         send_folder(&d.sessions[i], id);
@@ -194,7 +181,7 @@ static void check_folder(const char *dir)
     }
     assert_true(d.count > 0);
     discover_close(&d);
-    fixture_down(&f);
+    fixture_down(&fix);
 }
 
 /* ---- tests --------------------------------------------------------------------------------------- */
@@ -277,7 +264,7 @@ static void test_simulated(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
         T(test_examples),
         T(test_recorded),

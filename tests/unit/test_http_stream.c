@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "net/http_stream.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -13,21 +13,18 @@
 
 #include <cmocka.h>
 
-static struct fixture f;
-
 static int begin(void **state)
 {
-    int code = tmpdir_open(state);
-    memset(&f, 0, sizeof f);
+    int code = fixture_begin(state);
     if (!code)
-        fixture_up(&f, tmpdir);
+        fixture_up(&fix, tmpdir);
     return code;
 }
 
 static int end(void **state)
 {
-    fixture_down(&f);
-    return tmpdir_close(state);
+    fixture_down(&fix);
+    return fixture_end(state);
 }
 
 static const char S[] = "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34";
@@ -35,14 +32,14 @@ static const char S[] = "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34";
 static struct ingest_answer send_text(const struct ingest_request *r, const char *text, size_t n)
 {
     struct ingest_answer a;
-    fixture_send(&f, r, text, n, 1000, &a);
+    fixture_send(&fix, r, text, n, 1000, &a);
     return a;
 }
 
 static void check_kernels(const char *session, int64_t count)
 {
-    fixture_drain(&f);
-    struct fixture_kernels k = fixture_kernels(&f, session);
+    fixture_drain(&fix);
+    struct fixture_kernels k = fixture_kernels(&fix, session);
     assert_int_equal(k.count, count);
     assert_int_equal(k.correlation, count * (count - 1) / 2);
 }
@@ -66,7 +63,7 @@ static void test_encodings(void **state)
                                                    : memcpy(malloc(n), text, packed = n);
             struct ingest_request r = fixture_request(session, "device", 0);
             r.encoding = (enum ingest_encoding)encoding;
-            fixture_send(&f, &r, sent, packed, pieces[p], &a);
+            fixture_send(&fix, &r, sent, packed, pieces[p], &a);
             assert_int_equal(a.status, 200);
             assert_int_equal(a.accepted, 301);
             assert_int_equal(a.rejected, 0);
@@ -93,7 +90,7 @@ static void test_header_tells(void **state)
     a = send_text(&r, text, n);
     assert_true(a.status == 200 && a.repeated && a.accepted == 21);
     check_kernels(S, 200);
-    assert_int_equal(fixture_unknown(&f, S, LOADER_HEADERS), 1);
+    assert_int_equal(fixture_unknown(&fix, S, LOADER_HEADERS), 1);
     free(text);
 }
 
@@ -125,9 +122,9 @@ static void test_repeated(void **state)
         struct ingest_answer a = send_text(&r, text, half);
         assert_true(a.status == 200 && a.repeated && a.offset == (int64_t)half);
         if (restart == 1)
-            fixture_drain(&f); /* the store knows; else the journal does */
-        fixture_down(&f);
-        fixture_up(&f, tmpdir);
+            fixture_drain(&fix); /* the store knows; else the journal does */
+        fixture_down(&fix);
+        fixture_up(&fix, tmpdir);
     }
     struct ingest_answer a = send_text(&r, text, n);
     assert_true(a.status == 200 && !a.repeated && a.offset == (int64_t)n);
@@ -151,7 +148,7 @@ static void test_gap(void **state)
     assert_non_null(strstr(buf_cstr(&json), "\"expected_offset\":0"));
     assert_non_null(strstr(buf_cstr(&json), "\"status\":409"));
     buf_fini(&json);
-    assert_int_equal(fixture_rows(&f, S, "kernel"), -1); /* nothing was made for it */
+    assert_int_equal(fixture_rows(&fix, S, "kernel"), -1); /* nothing was made for it */
     r.offset = 0;
     assert_int_equal(send_text(&r, text, n).status, 200);
     check_kernels(S, 100);
@@ -175,7 +172,7 @@ static void test_broken_off(void **state)
     struct ingest_answer a;
     (void)state;
     assert_true(n > 3u << 18);
-    assert_int_equal(ingest_open(f.intake.ingest, &r, &b, &a), 0);
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 0);
     assert_int_equal(ingest_data(b, text, n - n / 3), 0);
     ingest_close(b);
     r.offset = (int64_t)n;
@@ -217,7 +214,7 @@ static void test_damaged_lines(void **state)
     assert_int_equal(a.errors[2].line, 6);
     assert_int_equal(a.offset, sizeof text - 1); /* what is left out is passed */
     check_kernels(S, 2);
-    assert_int_equal(fixture_unknown(&f, S, "device"), 1); /* kept aside */
+    assert_int_equal(fixture_unknown(&fix, S, "device"), 1); /* kept aside */
     a = send_text(&r, text, sizeof text - 1);
     assert_true(a.repeated && a.accepted == 3 && a.rejected == 3);
     check_kernels(S, 2);
@@ -231,7 +228,7 @@ static void test_nothing_sound(void **state)
     (void)state;
     assert_int_equal(a.status, 400);
     assert_int_equal(a.rejected, 2);
-    assert_int_equal(fixture_rows(&f, S, "kernel"), -1);
+    assert_int_equal(fixture_rows(&fix, S, "kernel"), -1);
     size_t n;
     char *text = fixture_lines(S, 0, 1, true, &n);
     assert_int_equal(send_text(&r, text, n).status, 200);
@@ -257,7 +254,7 @@ static void test_long_line(void **state)
     (void)state;
     char *text = fixture_lines(S, 0, 10, true, &n), *junk = malloc(1 << 20);
     memset(junk, 'x', 1 << 20);
-    assert_int_equal(ingest_open(f.intake.ingest, &r, &b, &a), 0);
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 0);
     assert_int_equal(ingest_data(b, text, n), 0);
     assert_int_equal(ingest_data(b, "{\"type\":\"kernel\",\"x\":\"", 22), 0);
     for (int i = 0; i < 100; i++)
@@ -295,9 +292,9 @@ static void test_line_limit(void **state)
         size_t n;
         char *text = fixture_lines(session, 0, 1, true, &n);
         struct ingest_answer a;
-        fixture_send(&f, &r, text, n, 0, &a);
+        fixture_send(&fix, &r, text, n, 0, &a);
         r.offset = (int64_t)n;
-        fixture_send(&f, &r, line, len + 1, over ? 0 : 100000, &a);
+        fixture_send(&fix, &r, line, len + 1, over ? 0 : 100000, &a);
         assert_int_equal(a.accepted, !over);
         assert_int_equal(a.rejected, over);
         assert_int_equal(a.offset, n + len + 1);
@@ -365,23 +362,23 @@ static void test_windows(void **state)
 {
     (void)state;
     for (int64_t sequence = 1; sequence >= -1; sequence -= 2) {
-        fixture_down(&f);
+        fixture_down(&fix);
         tmpdir_close(NULL);
         tmpdir_open(NULL);
-        fixture_up(&f, tmpdir);
+        fixture_up(&fix, tmpdir);
         struct ingest_answer a = send_window(window_1, sizeof window_1 - 1, sequence);
         assert_true(a.status == 200 && a.window && !a.repeated && a.accepted == 3);
         a = send_window(window_1, sizeof window_1 - 1, sequence);
         assert_true(a.status == 200 && a.window && a.repeated);
-        fixture_drain(&f); /* its last rows wait for their details, over the restart */
-        fixture_down(&f);
-        fixture_up(&f, tmpdir);
+        fixture_drain(&fix); /* its last rows wait for their details, over the restart */
+        fixture_down(&fix);
+        fixture_up(&fix, tmpdir);
         a = send_window(window_1, sizeof window_1 - 1, sequence);
         assert_true(a.status == 200 && a.repeated);
         a = send_window(window_2, sizeof window_2 - 1, sequence < 0 ? -1 : 2);
         assert_true(a.status == 200 && !a.repeated && a.accepted == 2);
         check_kernels("peer-1", 4);
-        assert_int_equal(fixture_rows(&f, "peer-1", "config"), 1); /* one kernel, one shape */
+        assert_int_equal(fixture_rows(&fix, "peer-1", "config"), 1); /* one kernel, one shape */
         struct buf json;
         buf_init(&json, 1 << 16);
         ingest_answer_json(&a, &json);
@@ -408,18 +405,18 @@ static void test_window_broken(void **state)
     r.window_crc32 = -1;
     a = send_text(&r, gz, packed - 9);
     assert_int_equal(a.status, 400);
-    assert_int_equal(ingest_open(f.intake.ingest, &r, &b, &a), 0);
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 0);
     assert_int_equal(ingest_data(b, gz, packed), 0);
     ingest_close(b); /* the sender went */
-    fixture_drain(&f);
-    assert_true(fixture_rows(&f, "peer-1", "kernel") <= 0);
+    fixture_drain(&fix);
+    assert_true(fixture_rows(&fix, "peer-1", "kernel") <= 0);
     a = send_text(&r, gz, packed);
     assert_true(a.status == 200 && a.accepted == 3 && !a.repeated);
-    ingest_complete(f.intake.ingest, "w", "peer-1", &a);
+    ingest_complete(fix.intake.ingest, "w", "peer-1", &a);
     assert_int_equal(a.status, 200);
     check_kernels("peer-1", 2);
     struct journal_stats st;
-    journal_stats(f.intake.journal, &st);
+    journal_stats(fix.intake.journal, &st);
     assert_int_equal(st.unreleased, 0); /* pieces of broken ones are let go of */
     free(gz);
 }
@@ -439,9 +436,9 @@ static void test_owner(void **state)
     struct ingest_answer a = send_text(&r, other, n);
     assert_int_equal(a.status, 409);
     assert_non_null(strstr(a.text, "another process"));
-    fixture_drain(&f);
-    fixture_down(&f); /* the small tables know it too */
-    fixture_up(&f, tmpdir);
+    fixture_drain(&fix);
+    fixture_down(&fix); /* the small tables know it too */
+    fixture_up(&fix, tmpdir);
     assert_int_equal(send_text(&r, other, n).status, 409);
     char *foreign = fixture_lines("another-session", 0, 1, true, &m);
     a = send_text(&r, foreign, m);
@@ -461,24 +458,24 @@ static void test_bad_requests(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         struct ingest_request r = fixture_request(ids[i], "device", 0);
-        assert_int_equal(ingest_open(f.intake.ingest, &r, &b, &a), 400);
+        assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 400);
         r = fixture_request(S, ids[i], 0);
-        assert_int_equal(ingest_open(f.intake.ingest, &r, &b, &a), 400);
-        ingest_complete(f.intake.ingest, "w", ids[i], &a);
+        assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 400);
+        ingest_complete(fix.intake.ingest, "w", ids[i], &a);
         assert_int_equal(a.status, 400);
     }
     char longest[200];
     memset(longest, 'a', sizeof longest);
     longest[199] = 0;
     struct ingest_request r = fixture_request(longest, "device", 0);
-    assert_int_equal(ingest_open(f.intake.ingest, &r, &b, &a), 400);
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 400);
     r = fixture_request(NULL, NULL, 0);
     a = send_text(&r, "{\"type\":\"kernel\",\"rows\":1}\n", 27);
     assert_int_equal(a.status, 400);
     assert_non_null(strstr(a.text, "X-GpuFlight-Session-Id"));
     r = fixture_request(S, "device", 0);
     r.size = INT64_MAX;
-    assert_int_equal(ingest_open(f.intake.ingest, &r, &b, &a), 413);
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 413);
 }
 
 /* What is too long for an id is not cut to one: it could be another session's. */
@@ -499,7 +496,7 @@ static void test_ids_in_lines(void **state)
         free(text);
     }
     snprintf(cut, sizeof cut, "%.63s", longest);
-    assert_false(sessions_known(f.intake.sessions, "w", cut));
+    assert_false(sessions_known(fix.intake.sessions, "w", cut));
     /* The same of the public client's lines. */
     char line[400];
     int len = snprintf(line, sizeof line,
@@ -528,12 +525,12 @@ static void test_deleted(void **state)
     struct ingest_request r = fixture_request(S, "device", 0);
     (void)state;
     assert_int_equal(send_text(&r, text, n).status, 200);
-    fixture_drain(&f);
-    assert_int_equal(meta_session_drop(f.meta, "w", S, 5, NULL), 0);
-    assert_int_equal(sessions_drop(f.intake.sessions, "w", S, NULL), 0);
+    fixture_drain(&fix);
+    assert_int_equal(meta_session_drop(fix.meta, "w", S, 5, NULL), 0);
+    assert_int_equal(sessions_drop(fix.intake.sessions, "w", S, NULL), 0);
     assert_int_equal(send_text(&r, text, n).status, 410);
-    fixture_down(&f);
-    fixture_up(&f, tmpdir);
+    fixture_down(&fix);
+    fixture_up(&fix, tmpdir);
     assert_int_equal(send_text(&r, text, n).status, 410);
     free(text);
 }
@@ -563,7 +560,7 @@ static void test_bombs(void **state)
     }
     free(zeros);
     struct ingest_counts counts;
-    ingest_counts(f.intake.ingest, &counts);
+    ingest_counts(fix.intake.ingest, &counts);
     assert_true(counts.plain < 32 << 20); /* it was stopped on the way */
 }
 
@@ -588,13 +585,13 @@ static void test_random(void **state)
         struct ingest_request r =
             fixture_request(round % 3 ? session : NULL, round % 2 ? "device" : NULL, 0);
         r.encoding = round % 20 == 19 ? INGEST_GZIP : INGEST_PLAIN;
-        fixture_send(&f, &r, copy, n, 1 + x % 3000, &a);
+        fixture_send(&fix, &r, copy, n, 1 + x % 3000, &a);
         assert_true(a.status == 200 || a.status == 400 || a.status == 409 || a.status == 413);
         free(copy);
     }
-    fixture_drain(&f);
+    fixture_drain(&fix);
     struct loader_stats st;
-    loader_stats(f.intake.loader, &st);
+    loader_stats(fix.intake.loader, &st);
     assert_int_equal(st.damaged, 0); /* all that was accepted could be decoded */
     assert_int_equal(st.retries, 0);
     free(text);
@@ -608,12 +605,12 @@ static void test_pressure(void **state)
     size_t n;
     int i;
     (void)state;
-    fixture_down(&f);
-    f.config.journal_most = 600 << 10;
-    f.config.segment_bytes = 64 << 10;
-    f.config.commit_ns = 3600000000000; /* nothing is released before the test says so */
-    f.config.commit_rows = UINT64_MAX;
-    fixture_up(&f, tmpdir);
+    fixture_down(&fix);
+    fix.config.journal_most = 600 << 10;
+    fix.config.segment_bytes = 64 << 10;
+    fix.config.commit_ns = 3600000000000; /* nothing is released before the test says so */
+    fix.config.commit_rows = UINT64_MAX;
+    fixture_up(&fix, tmpdir);
     int64_t offset = 0, rows = 0;
     for (i = 0; i < 2000; i++) {
         char *text = fixture_lines(S, rows, 300, i == 0, &n);

@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "document.h"
+
 #define P (&finder.p)
 
 static const struct insight *find(const char *rule)
@@ -404,18 +406,14 @@ static void test_no_memory(void **state)
 /* docs/insights.md has the table of reasons. */
 static void test_document(void **state)
 {
-    char path[PATH_MAX], *text, line[1024];
-    size_t len;
-    struct err e = {0};
+    char *text, line[1024];
     (void)state;
-    snprintf(path, sizeof path, "%s/docs/insights.md", getenv("GPUFL_SOURCE_DIR"));
-    assert_int_equal(file_read_all(path, 1 << 20, &text, &len, &e), 0);
+    document_read("insights.md", &text);
     for (size_t i = 0; i < stall_count; i++) {
         const struct stall *s = &stalls[i];
         snprintf(line, sizeof line, "| `%s` | %s | %s | %s |\n", s->name, s->waits, s->cause,
                  s->next);
-        if (!strstr(text, line))
-            fail_msg("docs/insights.md lacks: %s", line);
+        document_has("insights.md", text, line);
     }
     mem_free(text);
 }

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "document.h"
+
 static void test_clean(void **state)
 {
     (void)state;
@@ -74,23 +76,21 @@ static void test_no_memory(void **state)
     finder_end();
 }
 
+static const char INSIGHTS[] = "insights.md";
+
 static void has_row(const char *text, const char *what, const char *sentence)
 {
     char line[1024];
     snprintf(line, sizeof line, "| %s | %s |\n", what, sentence);
-    if (!strstr(text, line))
-        fail_msg("docs/insights.md lacks: %s", line);
+    document_has(INSIGHTS, text, line);
 }
 
 /* docs/insights.md says of every rule and every threshold what the table says. */
 static void test_document(void **state)
 {
-    char path[PATH_MAX], *text, line[256];
-    size_t len;
-    struct err e = {0};
+    char *text, line[256];
     (void)state;
-    snprintf(path, sizeof path, "%s/docs/insights.md", getenv("GPUFL_SOURCE_DIR"));
-    assert_int_equal(file_read_all(path, 1 << 20, &text, &len, &e), 0);
+    document_read(INSIGHTS, &text);
     for (size_t i = 0; i < insight_rule_count; i++) {
         const struct insight_rule *r = &insight_rules[i];
         snprintf(line, sizeof line, "### %s\n", r->id);
@@ -110,8 +110,7 @@ static void test_document(void **state)
         const struct insight_limit *l = &insight_limits[i];
         snprintf(line, sizeof line, "| `%s` | %lld %s | %s |", l->name, (long long)l->value,
                  l->unit, l->reason);
-        if (!strstr(text, line))
-            fail_msg("docs/insights.md lacks: %s", line);
+        document_has(INSIGHTS, text, line);
     }
     mem_free(text);
 }

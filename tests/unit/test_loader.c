@@ -19,19 +19,6 @@
 
 #include <cmocka.h>
 
-static struct fixture f;
-
-static int begin(void **state)
-{
-    memset(&f, 0, sizeof f);
-    return tmpdir_open(state);
-}
-
-static int end(void **state)
-{
-    return tmpdir_close(state);
-}
-
 /* ---- kills ------------------------------------------------------------------------------------- */
 
 enum { SESSIONS = 3, BATCHES = 60 };
@@ -153,25 +140,25 @@ static void test_killed(void **state)
     seed = fixed ? strtoull(fixed, NULL, 0) : 0x9e3779b97f4a7c15;
     for (int round = 0; round < 12; round++)
         run_and_kill(at, round % 3 == 0, (int64_t)draw(round % 3 ? 500000000 : 150000000));
-    fixture_up(&f, tmpdir);
-    fixture_drain(&f);
+    fixture_up(&fix, tmpdir);
+    fixture_drain(&fix);
     int64_t all = 0;
     for (int i = 0; i < SESSIONS; i++) {
         char session[32];
         name_of(i, session, sizeof session);
         if (!at[i].offset)
             continue;
-        struct fixture_kernels k = fixture_kernels(&f, session);
+        struct fixture_kernels k = fixture_kernels(&fix, session);
         assert_true(k.count >= at[i].rows); /* all that was acknowledged … */
         assert_int_equal(k.correlation, k.count * (k.count - 1) / 2); /* … each row once */
         all += k.count;
     }
     assert_true(all > 0);
     struct journal_stats st;
-    journal_stats(f.intake.journal, &st);
+    journal_stats(fix.intake.journal, &st);
     assert_int_equal(st.unreleased, 0);
     assert_int_equal(st.damaged, 0);
-    fixture_down(&f);
+    fixture_down(&fix);
 }
 
 /* ---- the pyramid and counts go with the rows ------------------------------------------------------ */
@@ -191,20 +178,20 @@ static void test_pyramid(void **state)
     struct store_session *ss;
     int64_t events = 0;
     (void)state;
-    f.config.commit_rows = 700;
-    fixture_up(&f, tmpdir);
+    fix.config.commit_rows = 700;
+    fixture_up(&fix, tmpdir);
     char *text = fixture_lines("s", 0, 500, true, &n);
     struct ingest_request r = fixture_request("s", "device", 0);
-    fixture_send(&f, &r, text, n, 0, &a);
-    fixture_drain(&f);
-    assert_int_equal(store_duckdb.get(f.store, "w", "s", false, &ss, NULL), 0);
-    assert_int_equal(store_duckdb.query(f.store, "w", ss, QUERY_lanes, NULL,
+    fixture_send(&fix, &r, text, n, 0, &a);
+    fixture_drain(&fix);
+    assert_int_equal(store_duckdb.get(fix.store, "w", "s", false, &ss, NULL), 0);
+    assert_int_equal(store_duckdb.query(fix.store, "w", ss, QUERY_lanes, NULL,
                                         &(struct store_visitor){&events, sum_lanes}, NULL),
                      0);
     assert_int_equal(events, 5000);
     store_duckdb.put(ss);
     free(text);
-    fixture_down(&f);
+    fixture_down(&fix);
 }
 
 /* ---- registering, ending ------------------------------------------------------------------------- */
@@ -213,7 +200,7 @@ static struct meta_session entry(const char *session, struct region *mem)
 {
     struct meta_session row = {.state = "none"};
     region_init(mem, 1 << 20);
-    meta_session_get(f.meta, "w", session, mem, &row, NULL);
+    meta_session_get(fix.meta, "w", session, mem, &row, NULL);
     return row;
 }
 
@@ -237,7 +224,7 @@ static void send_rows(const char *session, int64_t first, int batches, int64_t *
     struct ingest_answer a;
     char *text = fixture_lines(session, first, batches, first == 0, &n);
     struct ingest_request r = fixture_request(session, "device", *offset);
-    fixture_send(&f, &r, text, n, 0, &a);
+    fixture_send(&fix, &r, text, n, 0, &a);
     assert_int_equal(a.status, 200);
     *offset = a.offset;
     free(text);
@@ -249,9 +236,9 @@ static void test_registered(void **state)
     struct ingest_answer a;
     int64_t offset = 0;
     (void)state;
-    fixture_up(&f, tmpdir);
+    fixture_up(&fix, tmpdir);
     send_rows("s", 0, 10, &offset);
-    fixture_drain(&f);
+    fixture_drain(&fix);
     struct meta_session row = entry("s", &mem);
     assert_string_equal(row.app, "app");
     assert_string_equal(row.host, "host");
@@ -261,20 +248,20 @@ static void test_registered(void **state)
     assert_int_equal(row.started, 1770000000000000000);
     assert_true(row.simulated);
     region_fini(&mem);
-    ingest_complete(f.intake.ingest, "w", "s", &a);
+    ingest_complete(fix.intake.ingest, "w", "s", &a);
     assert_int_equal(a.status, 200);
-    fixture_drain(&f);
+    fixture_drain(&fix);
     assert_true(reaches("s", "ended"));
     row = entry("s", &mem);
     assert_int_equal(row.kernels, 100);
     assert_int_equal(row.records, 100);
     assert_true(row.bytes > 0);
     region_fini(&mem);
-    ingest_complete(f.intake.ingest, "w", "never-seen", &a); /* makes nothing */
+    ingest_complete(fix.intake.ingest, "w", "never-seen", &a); /* makes nothing */
     assert_int_equal(a.status, 200);
-    fixture_drain(&f);
-    assert_int_equal(fixture_rows(&f, "never-seen", "kernel"), -1);
-    fixture_down(&f);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_rows(&fix, "never-seen", "kernel"), -1);
+    fixture_down(&fix);
 }
 
 /* An `end` row and then quiet; silence; and what comes late is still taken, over restarts. */
@@ -285,13 +272,13 @@ static void test_ends(void **state)
     struct ingest_answer a;
     struct region mem;
     (void)state;
-    f.config.quiet_ns = 100000000;
-    f.config.silence_ns = 400000000;
-    f.config.idle_ns = 50000000;
-    fixture_up(&f, tmpdir);
+    fix.config.quiet_ns = 100000000;
+    fix.config.silence_ns = 400000000;
+    fix.config.idle_ns = 50000000;
+    fixture_up(&fix, tmpdir);
     send_rows("ending", 0, 5, &offset);
     struct ingest_request r = fixture_request("ending", "system", 0);
-    fixture_send(&f, &r, done, sizeof done - 1, 0, &a);
+    fixture_send(&fix, &r, done, sizeof done - 1, 0, &a);
     assert_int_equal(a.status, 200);
     send_rows("silent", 0, 5, &other);
     assert_true(reaches("ending", "ended"));
@@ -299,19 +286,19 @@ static void test_ends(void **state)
     assert_int_equal(row.ended, 1770000000000000000 + 98000);
     region_fini(&mem);
     assert_true(reaches("silent", "aborted"));
-    fixture_down(&f);
-    fixture_up(&f, tmpdir);
+    fixture_down(&fix);
+    fixture_up(&fix, tmpdir);
     send_rows("ending", 50, 5, &offset);
     send_rows("silent", 50, 5, &other);
-    fixture_drain(&f);
-    assert_int_equal(fixture_kernels(&f, "ending").correlation, 100 * 99 / 2);
-    assert_int_equal(fixture_kernels(&f, "silent").correlation, 100 * 99 / 2);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_kernels(&fix, "ending").correlation, 100 * 99 / 2);
+    assert_int_equal(fixture_kernels(&fix, "silent").correlation, 100 * 99 / 2);
     assert_true(reaches("ending", "ended"));
     assert_true(reaches("silent", "aborted"));
     row = entry("ending", &mem);
     assert_int_equal(row.kernels, 100);
     region_fini(&mem);
-    fixture_down(&f);
+    fixture_down(&fix);
 }
 
 /* ---- a session that cannot be loaded ------------------------------------------------------------- */
@@ -331,29 +318,29 @@ static void test_retry(void **state)
 {
     int64_t offset = 0, other = 0;
     (void)state;
-    f.config.idle_ns = 20000000;
-    fixture_up(&f, tmpdir);
+    fix.config.idle_ns = 20000000;
+    fixture_up(&fix, tmpdir);
     send_rows("well", 0, 1, &other);
-    fixture_drain(&f);
+    fixture_drain(&fix);
     const char *path = tmpdir_path("columns/w/sick.duckdb");
     write_file(path, "this is no database");
     size_t n;
     struct ingest_answer a;
     char *text = fixture_lines("sick", 0, 10, true, &n);
     struct ingest_request r = fixture_request("sick", "device", 0);
-    fixture_send(&f, &r, text, n, 0, &a);
+    fixture_send(&fix, &r, text, n, 0, &a);
     assert_int_equal(a.status, 503); /* nothing is accepted for what cannot be opened */
     assert_true(a.retry_after > 0);
     unlink(path);
-    fixture_send(&f, &r, text, n, 0, &a);
+    fixture_send(&fix, &r, text, n, 0, &a);
     assert_int_equal(a.status, 200);
     send_rows("well", 10, 1, &other);
-    fixture_drain(&f);
-    assert_int_equal(fixture_kernels(&f, "sick").correlation, 100 * 99 / 2);
-    assert_int_equal(fixture_kernels(&f, "well").count, 20);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
+    assert_int_equal(fixture_kernels(&fix, "well").count, 20);
     free(text);
     (void)offset;
-    fixture_down(&f);
+    fixture_down(&fix);
 }
 
 /* A process that accepts 100 rows, commits none of them, and is gone: this program once more, since
@@ -373,8 +360,8 @@ static _Noreturn void accept_main(const char *dir, const char *session)
 {
     int64_t offset = 0;
     snprintf(tmpdir, sizeof tmpdir, "%s", dir);
-    f.config.commit_ns = 3600000000000;
-    fixture_up(&f, tmpdir);
+    fix.config.commit_ns = 3600000000000;
+    fixture_up(&fix, tmpdir);
     send_rows(session, 0, 10, &offset);
     _exit(0);
 }
@@ -383,7 +370,7 @@ static struct loader_stats wait_for(bool (*done)(const struct loader_stats *))
 {
     struct loader_stats st;
     for (int i = 0; i < 4000; i++) {
-        loader_stats(f.intake.loader, &st);
+        loader_stats(fix.intake.loader, &st);
         if (done(&st))
             return st;
         nanosleep(&(struct timespec){0, 5000000}, NULL);
@@ -418,17 +405,17 @@ static void test_breaks_later(void **state)
     unlink(path);
     unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
     write_file(path, "this is no database");
-    f.config.retry_ns = 30000000;
-    fixture_up(&f, tmpdir);
+    fix.config.retry_ns = 30000000;
+    fixture_up(&fix, tmpdir);
     send_rows("well", 0, 1, &other);
     wait_for(has_retried);
-    assert_true(loader_drain(f.intake.loader, 20000000000));
-    assert_int_equal(fixture_kernels(&f, "well").count, 10);
+    assert_true(loader_drain(fix.intake.loader, 20000000000));
+    assert_int_equal(fixture_kernels(&fix, "well").count, 10);
     unlink(path);
     wait_for(has_loaded);
-    fixture_drain(&f);
-    assert_int_equal(fixture_kernels(&f, "sick").correlation, 100 * 99 / 2);
-    fixture_down(&f);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
+    fixture_down(&fix);
 }
 
 /* It stays broken: its frames are set aside, and the journal is free of them. */
@@ -440,20 +427,20 @@ static void test_set_aside(void **state)
     const char *path = tmpdir_path("columns/w/sick.duckdb");
     unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
     write_file(path, "this is no database");
-    f.config.retry_ns = 2000000;
-    fixture_up(&f, tmpdir);
+    fix.config.retry_ns = 2000000;
+    fixture_up(&fix, tmpdir);
     wait_for(has_set_aside);
-    journal_stats(f.intake.journal, &st);
+    journal_stats(fix.intake.journal, &st);
     assert_int_equal(st.unreleased, 0);
     assert_true(file_size(tmpdir_path("aside/w/sick.frames")) > 200);
-    fixture_down(&f);
+    fixture_down(&fix);
 }
 
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "accept") == 0)
         accept_main(argv[2], argv[3]);
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
         T(test_killed), T(test_pyramid),      T(test_registered), T(test_ends),
         T(test_retry),  T(test_breaks_later), T(test_set_aside),

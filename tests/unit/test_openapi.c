@@ -14,20 +14,18 @@
 
 #include <cmocka.h>
 
+#include "document.h"
+
 static void test_document_in_the_repository(void **state)
 {
     (void)state;
-    char path[4096], *kept = NULL;
-    size_t len = 0;
+    char *kept;
     struct buf now;
-    struct err e = {0};
-    snprintf(path, sizeof path, "%s/docs/openapi.json", getenv("GPUFL_SOURCE_DIR"));
-    if (file_read_all(path, 16 << 20, &kept, &len, &e))
-        fail_msg("%s", e.text);
+    document_read("openapi.json", &kept);
     buf_init(&now, 16 << 20);
     openapi_put(&now);
     assert_int_equal(buf_error(&now), 0);
-    if (len != now.len || memcmp(kept, now.data, len) != 0)
+    if (strcmp(kept, buf_cstr(&now)) != 0)
         fail_msg("docs/openapi.json is not what the tables say: "
                  "build/bin/gpufl-server openapi > docs/openapi.json");
     mem_free(kept);

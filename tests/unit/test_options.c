@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "document.h"
+
 static struct {
     int count;
     enum severity severity;
@@ -416,25 +418,19 @@ static void put_document(struct buf *b)
 static void test_document(void **state)
 {
     (void)state;
-    const char *root = getenv("GPUFL_SOURCE_DIR");
-    char path[PATH_MAX], *have = NULL;
-    size_t len = 0;
     struct buf b;
-    if (!root)
-        skip();
-    snprintf(path, sizeof path, "%s/docs/options.md", root);
+    char *have;
     buf_init(&b, 1 << 20);
     put_document(&b);
     assert_int_equal(buf_error(&b), 0);
     if (getenv("GPUFL_WRITE_DOCS")) {
-        FILE *f = fopen(path, "w");
+        FILE *f = fopen(document_path("options.md"), "w");
         assert_non_null(f);
         fwrite(b.data, 1, b.len, f);
         fclose(f);
     }
-    assert_int_equal(file_read_all(path, 1 << 20, &have, &len, NULL), 0);
-    assert_int_equal(len, b.len);
-    assert_memory_equal(have, b.data, len);
+    document_read("options.md", &have);
+    assert_string_equal(have, buf_cstr(&b));
     mem_free(have);
     buf_fini(&b);
 }

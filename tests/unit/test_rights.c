@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "document.h"
+
 static void test_roles(void **state)
 {
     (void)state;
@@ -65,12 +67,8 @@ static void test_words(void **state)
 static void test_the_document(void **state)
 {
     (void)state;
-    char path[4096], *text = NULL;
-    size_t len = 0;
-    const char *root = getenv("GPUFL_SOURCE_DIR");
-    assert_non_null(root);
-    snprintf(path, sizeof path, "%s/docs/server-auth.md", root);
-    assert_int_equal(file_read_all(path, 1 << 20, &text, &len, NULL), 0);
+    char *text;
+    document_read("server-auth.md", &text);
     static const struct {
         const char *name;
         bool may[6]; /* in the order of the columns */

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "document.h"
+
 static const char BEGIN[] = "<!-- generated -->\n", END
 [] = "<!-- end of generated -->\n";
 
@@ -27,15 +29,10 @@ static char *written(int (*fn)(FILE *), size_t *len)
 static void test_docs_are_current(void **state)
 {
     (void)state;
-    char path[512], *doc, *begin, *end;
-    struct err e;
-    size_t len, want_len;
-    const char *root = getenv("GPUFL_SOURCE_DIR");
-    snprintf(path, sizeof path, "%s/docs/format.md", root ? root : ".");
-    if (file_read_all(path, 1 << 22, &doc, &len, &e))
-        fail_msg("%s", e.text);
-    begin = strstr(doc, BEGIN);
-    end = begin ? strstr(begin, END) : NULL;
+    size_t want_len;
+    char *doc;
+    document_read("format.md", &doc);
+    char *begin = strstr(doc, BEGIN), *end = begin ? strstr(begin, END) : NULL;
     assert_non_null(end);
     *end = 0;
     char *want = written(schema_markdown, &want_len);
@@ -43,7 +40,7 @@ static void test_docs_are_current(void **state)
         fail_msg("docs/format.md is behind schema/records.def: put the output of `gpufl schema` "
                  "between its marks");
     free(want);
-    free(doc);
+    mem_free(doc);
 }
 
 /* A bar or a line break would break the tables. */
