@@ -3,11 +3,6 @@
 
 #include "base/alloc.h"
 
-static struct wire_batch batch_of(enum record_type type, size_t rows)
-{
-    return (struct wire_batch){.type = type, .record = &records[type], .rows = rows};
-}
-
 static struct store_session *fresh(const char *id)
 {
     struct store_session *ss;
@@ -16,10 +11,37 @@ static struct store_session *fresh(const char *id)
     return ss;
 }
 
+enum { CELLS_MOST = 8, COLUMNS_MOST = 8 };
+
+/* A column of rows that are put in. */
+struct cells {
+    unsigned column;
+    int64_t values[CELLS_MOST];
+};
+
 static void put(struct store_session *ss, const struct wire_batch *b)
 {
     OK(suite.ops->append(ss, b, e));
 }
+
+static struct wire_batch batch_of(enum record_type type, size_t rows)
+{
+    return (struct wire_batch){.type = type, .record = &records[type], .rows = rows};
+}
+
+static void put_cells(struct store_session *ss, enum record_type type, size_t rows,
+                      const struct cells *cells, size_t count)
+{
+    struct wire_batch b = batch_of(type, rows);
+    for (size_t i = 0; i < count; i++)
+        b.col[cells[i].column] = cells[i].values;
+    put(ss, &b);
+}
+
+/* PUT(ss, memcpy, 2, {COL_memcpy_start, {10, 20}}, ...): columns that are not named are unknown. */
+#define PUT(ss, type, rows, ...)                                                                   \
+    put_cells(ss, RECORD_##type, rows, (const struct cells[]){__VA_ARGS__},                        \
+              sizeof(const struct cells[]){__VA_ARGS__} / sizeof(struct cells))
 
 static void done(struct store_session *ss)
 {
@@ -32,106 +54,79 @@ static void put_name(struct store_session *ss, uint32_t id, const char *text)
     OK(suite.ops->names(ss, &id, &text, &len, 1, e));
 }
 
-static void assert_row(const struct asked *a, size_t row, size_t n, const int64_t *want)
+/* Asks, and holds the first columns of every row beside what is wanted. */
+static void expect_rows(struct asked *a, struct store_session *ss, unsigned columns,
+                        const int64_t (*want)[COLUMNS_MOST], size_t rows)
 {
     const struct store_query_def *d = &store_queries[a->query];
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(asked_get(a, row, d->columns[i].name), want[i]);
+    asked_run(a, ss);
+    assert_int_equal(a->rows, rows);
+    for (size_t r = 0; r < rows; r++)
+        for (unsigned c = 0; c < columns; c++)
+            assert_int_equal(asked_get(a, r, d->columns[c].name), want[r][c]);
 }
+
+#define EXPECT(a, ss, columns, ...)                                                                \
+    expect_rows(a, ss, columns, (const int64_t[][COLUMNS_MOST]){__VA_ARGS__},                      \
+                sizeof(const int64_t[][COLUMNS_MOST]){__VA_ARGS__} /                               \
+                    sizeof(int64_t[COLUMNS_MOST]))
 
 void suite_copies_by_kind(void **state)
 {
-    static const int64_t start[] = {10, 20, 30, 40, CELL_NULL}, duration[] = {5, 7, 1, 9, 100},
-                         bytes[] = {1024, 4096, 0, 1500, 99}, kind[] = {1, 2, 1, 1, 1},
-                         src[] = {2, 3, 2, 2, 2}, dst[] = {3, 2, 3, 3, 3};
     struct store_session *ss = fresh("copies");
-    struct wire_batch b = batch_of(RECORD_memcpy, 5);
     struct asked a;
     (void)state;
-    b.col[COL_memcpy_start] = start;
-    b.col[COL_memcpy_duration] = duration;
-    b.col[COL_memcpy_bytes] = bytes;
-    b.col[COL_memcpy_kind] = kind;
-    b.col[COL_memcpy_src_memory] = src;
-    b.col[COL_memcpy_dst_memory] = dst;
-    put(ss, &b);
+    PUT(ss, memcpy, 5, {COL_memcpy_start, {10, 20, 30, 40, CELL_NULL}},
+        {COL_memcpy_duration, {5, 7, 1, 9, 100}}, {COL_memcpy_bytes, {1024, 4096, 0, 1500, 99}},
+        {COL_memcpy_kind, {1, 2, 1, 1, 1}}, {COL_memcpy_src_memory, {2, 3, 2, 2, 2}},
+        {COL_memcpy_dst_memory, {3, 2, 3, 3, 3}});
     done(ss);
     asked_init(&a, QUERY_copies);
-    asked_run(&a, ss);
-    assert_int_equal(a.rows, 2);
-    assert_row(&a, 0, 6, (const int64_t[]){1, 2, 3, 3, 2524, 15});
-    assert_row(&a, 1, 6, (const int64_t[]){2, 3, 2, 1, 4096, 7});
+    EXPECT(&a, ss, 6, {1, 2, 3, 3, 2524, 15}, {2, 3, 2, 1, 4096, 7});
     asked_int(&a, "from", 20);
     asked_int(&a, "to", 40);
-    asked_run(&a, ss);
-    assert_int_equal(a.rows, 2);
-    assert_row(&a, 0, 6, (const int64_t[]){2, 3, 2, 1, 4096, 7});
-    assert_row(&a, 1, 6, (const int64_t[]){1, 2, 3, 1, 0, 1});
+    EXPECT(&a, ss, 6, {2, 3, 2, 1, 4096, 7}, {1, 2, 3, 1, 0, 1});
     asked_fini(&a);
     asked_init(&a, QUERY_copy_sizes);
-    asked_run(&a, ss);
-    assert_int_equal(a.rows, 3);
-    assert_row(&a, 0, 5, (const int64_t[]){1, -1, 1, 0, 1});
-    assert_row(&a, 1, 5, (const int64_t[]){1, 10, 2, 2524, 14});
-    assert_row(&a, 2, 5, (const int64_t[]){2, 12, 1, 4096, 7});
+    EXPECT(&a, ss, 5, {1, -1, 1, 0, 1}, {1, 10, 2, 2524, 14}, {2, 12, 1, 4096, 7});
     asked_fini(&a);
     suite.ops->put(ss);
 }
 
 void suite_memory_held(void **state)
 {
-    static const int64_t time[] = {5, 12, 12, 25, 26, 7, 41}, op[] = {1, 1, 2, 2, 1, 1, 2},
-                         bytes[] = {100, 50, 100, 20, 300, 1000, 30},
-                         device[] = {1, 1, 1, 1, 1, 2, 1};
     struct store_session *ss = fresh("memory");
-    struct wire_batch b = batch_of(RECORD_alloc, 7);
     struct asked a;
     (void)state;
-    b.col[COL_alloc_time] = time;
-    b.col[COL_alloc_op] = op;
-    b.col[COL_alloc_bytes] = bytes;
-    b.col[COL_alloc_device] = device;
-    put(ss, &b);
+    PUT(ss, alloc, 7, {COL_alloc_time, {5, 12, 12, 25, 26, 7, 41}},
+        {COL_alloc_op, {1, 1, 2, 2, 1, 1, 2}}, {COL_alloc_bytes, {100, 50, 100, 20, 300, 1000, 30}},
+        {COL_alloc_device, {1, 1, 1, 1, 1, 2, 1}});
     done(ss);
     asked_init(&a, QUERY_allocations);
     asked_int(&a, "device", 1);
     asked_int(&a, "step", 10);
-    asked_run(&a, ss);
-    assert_int_equal(a.rows, 4);
-    assert_row(&a, 0, 4, (const int64_t[]){0, 100, 100, 1});
-    assert_row(&a, 1, 4, (const int64_t[]){10, 50, 150, 2});
-    assert_row(&a, 2, 4, (const int64_t[]){20, 330, 330, 2});
-    assert_row(&a, 3, 4, (const int64_t[]){40, 300, 300, 1});
+    EXPECT(&a, ss, 4, {0, 100, 100, 1}, {10, 50, 150, 2}, {20, 330, 330, 2}, {40, 300, 300, 1});
     asked_fini(&a);
     suite.ops->put(ss);
 }
 
 void suite_series_of_metrics(void **state)
 {
-    static const int64_t time[] = {-15, 3, 4, 11, 30}, device[] = {1, 1, 1, 1, 2},
-                         power[] = {7, 100, 300, CELL_NULL, 5};
     struct store_session *ss = fresh("series");
-    struct wire_batch b = batch_of(RECORD_device_metric, 5);
     struct asked a;
     struct err e;
     (void)state;
-    b.col[COL_device_metric_time] = time;
-    b.col[COL_device_metric_device] = device;
-    b.col[COL_device_metric_power] = power;
-    put(ss, &b);
-    b = batch_of(RECORD_host_metric, 5);
-    b.col[COL_host_metric_time] = time;
-    b.col[COL_host_metric_cpu] = power;
-    put(ss, &b);
+    PUT(ss, device_metric, 5, {COL_device_metric_time, {-15, 3, 4, 11, 30}},
+        {COL_device_metric_device, {1, 1, 1, 1, 2}},
+        {COL_device_metric_power, {7, 100, 300, CELL_NULL, 5}});
+    PUT(ss, host_metric, 5, {COL_host_metric_time, {-15, 3, 4, 11, 30}},
+        {COL_host_metric_cpu, {7, 100, 300, CELL_NULL, 5}});
     done(ss);
     asked_init(&a, QUERY_device_series);
     asked_int(&a, "device", 1);
     asked_int(&a, "metric", COL_device_metric_power);
     asked_int(&a, "step", 10);
-    asked_run(&a, ss);
-    assert_int_equal(a.rows, 2);
-    assert_row(&a, 0, 2, (const int64_t[]){-20, 7});
-    assert_row(&a, 1, 2, (const int64_t[]){0, 100});
+    EXPECT(&a, ss, 2, {-20, 7}, {0, 100});
     assert_true(asked_real(&a, 1, "mean") == 200);
     assert_int_equal(asked_get(&a, 1, "most"), 300);
     assert_int_equal(asked_get(&a, 1, "samples"), 2);
@@ -147,9 +142,7 @@ void suite_series_of_metrics(void **state)
     asked_int(&a, "metric", COL_host_metric_cpu);
     asked_int(&a, "step", 1000);
     asked_int(&a, "from", 0);
-    asked_run(&a, ss);
-    assert_int_equal(a.rows, 1);
-    assert_row(&a, 0, 2, (const int64_t[]){0, 5});
+    EXPECT(&a, ss, 2, {0, 5});
     asked_fini(&a);
     suite.ops->put(ss);
 }
@@ -175,10 +168,7 @@ void suite_counts_of_rows(void **state)
 
 void suite_sources_in_pieces(void **state)
 {
-    static const int64_t path[] = {1, 2, 1, 1}, offset[] = {0, 0, 5, 0}, text[] = {3, 5, 4, 3},
-                         size[] = {9, 3, 9, 9}, hash[] = {-7, 8, -7, -7};
     struct store_session *ss = fresh("sources");
-    struct wire_batch b = batch_of(RECORD_source, 4);
     struct asked a;
     (void)state;
     put_name(ss, 1, "b.py");
@@ -186,12 +176,9 @@ void suite_sources_in_pieces(void **state)
     put_name(ss, 3, "first");
     put_name(ss, 4, "last");
     put_name(ss, 5, "one");
-    b.col[COL_source_path] = path;
-    b.col[COL_source_offset] = offset;
-    b.col[COL_source_text] = text;
-    b.col[COL_source_size] = size;
-    b.col[COL_source_hash] = hash;
-    put(ss, &b);
+    PUT(ss, source, 4, {COL_source_path, {1, 2, 1, 1}}, {COL_source_offset, {0, 0, 5, 0}},
+        {COL_source_text, {3, 5, 4, 3}}, {COL_source_size, {9, 3, 9, 9}},
+        {COL_source_hash, {-7, 8, -7, -7}});
     done(ss);
     asked_init(&a, QUERY_sources);
     asked_run(&a, ss);
