@@ -183,6 +183,9 @@ struct http_load http_load(struct http_server *s);
 void http_quiesce(struct http_server *s);
 /* Waits until no request is in work; false where that takes longer. */
 bool http_wait(struct http_server *s, int64_t timeout_ns);
+/* Ends all connections that are there, whatever they do: handlers go on, and their answers reach
+ * nobody. Wait for them behind it. [any] */
+void http_cut(struct http_server *s);
 /* Ends all connections. No request may be in work. */
 void http_close(struct http_server *s);
 

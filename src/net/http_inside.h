@@ -114,6 +114,7 @@ void http_watch_close(struct http_server *s);
 void http_watch_notify(void *cls, struct MHD_Connection *c, void **context,
                        enum MHD_ConnectionNotificationCode what);
 void http_watch_state(struct http_server *s, struct http_conn *c, enum conn_state state);
+void http_watch_cut(struct http_server *s); /* shuts all connections down */
 void http_watch_bytes(struct http_server *s, struct http_conn *c, size_t n);
 
 #endif

@@ -232,6 +232,12 @@ bool http_wait(struct http_server *s, int64_t timeout_ns)
     return none;
 }
 
+void http_cut(struct http_server *s)
+{
+    http_quiesce(s);
+    http_watch_cut(s);
+}
+
 void http_close(struct http_server *s)
 {
     if (!s)

@@ -99,6 +99,17 @@ static void look(struct http_server *s)
     pthread_mutex_unlock(&w->lock);
 }
 
+void http_watch_cut(struct http_server *s)
+{
+    struct http_watch *w = &s->watch;
+    pthread_mutex_lock(&w->lock);
+    for (struct http_conn *c = w->first; c; c = c->next) {
+        shutdown(c->fd, SHUT_RDWR);
+        c->ended = true;
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
 static void *watch_run(void *arg)
 {
     struct http_server *s = arg;

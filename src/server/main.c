@@ -111,10 +111,10 @@ static int serve(const struct options *o)
     }
     rc = server_run(&server);
     local_stop(&local);
-    if (rc)
+    if (rc == GPUFL_E_STATE)
         _exit(EXIT_FAILED); /* requests hold on to what would be closed */
     server_close(&server);
-    return EXIT_FINE;
+    return rc ? EXIT_FAILED : EXIT_FINE;
 }
 
 static int command_openapi(void)

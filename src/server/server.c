@@ -2,8 +2,9 @@
  *
  * Ending: the listening socket goes first, so that a balancer sends elsewhere and
  * clients connect again; live streams end; requests in work finish, at most as long
- * as --drain says. What has been acknowledged is on the disk whatever happens, so
- * that those cut off then cost nothing but their own answer. */
+ * as --drain says or until a second signal; then they are cut off, and the stores are
+ * closed behind them. What has been acknowledged is on the disk whatever happens, so
+ * that those cut off cost nothing but their own answer. */
 #include "server/server.h"
 
 #include "base/clock.h"
@@ -21,6 +22,11 @@
 #include <unistd.h>
 
 enum { PEM_MAX = 1 << 20, READERS_QUEUE = 512, STREAM_QUEUE = 256 << 10 };
+
+/* For handlers to notice that they are cut off; an SQL statement's child may take ten. */
+static const int64_t CUT_NS = 20000000000;
+
+static const int64_t LOCK_NS = 10000000000;
 
 /* A listener that has gone is noticed two beats later; local mode ends with its last one. */
 static const int64_t BEAT_NS = 15000000000, LOCAL_BEAT_NS = 1000000000, JANITOR_NS = 60000000000;
@@ -191,9 +197,23 @@ static int open_intake(struct server *s, struct err *e)
     return intake_open(&s->intake, &c, e);
 }
 
+/* A `gpufl view` that was killed leaves its server, which ends by itself a moment later: the next
+ * one for the same sessions waits for that. */
+static int lock_data(struct server *s, struct err *e)
+{
+    const struct timespec step = {0, 50000000};
+    int64_t until = clock_mono() + (s->options.local ? LOCK_NS : 0);
+    int rc;
+    while ((rc = data_lock_take(&s->lock, s->options.data, e)) == GPUFL_E_BUSY &&
+           clock_mono() < until)
+        nanosleep(&step, NULL);
+    return rc;
+}
+
 static int open_stores(struct server *s, struct err *e)
 {
     int rc = file_mkdirs(s->options.data, 0700, e);
+    rc = rc ? rc : lock_data(s, e);
     rc = rc ? rc : open_meta(s, e);
     rc = rc ? rc : open_columns(s, e);
     rc = rc ? rc : open_analysis(s, e);
@@ -214,11 +234,12 @@ static void close_stores(struct server *s)
     meta_close(s->meta);
     s->store = NULL;
     s->meta = NULL;
+    data_lock_drop(&s->lock);
 }
 
 int server_open(struct server *s, const struct options *o, struct err *e)
 {
-    *s = (struct server){.options = *o, .began = clock_mono()};
+    *s = (struct server){.options = *o, .began = clock_mono(), .lock = DATA_LOCK_INIT};
     const struct http_hub_config hub = {.listeners = (unsigned)o->streams,
                                         .queue = STREAM_QUEUE,
                                         .beat_ns = o->local ? LOCAL_BEAT_NS : BEAT_NS};
@@ -258,25 +279,46 @@ static int wait_signal(int64_t ns)
     return n > 0 ? n : 0;
 }
 
-static int drain(struct server *s)
+/* Waits until no request is in work: true; false: a signal came, or the time is over. */
+static bool wait_for_requests(struct server *s, int64_t ns, bool *signalled)
 {
     static const int64_t step = 20000000;
-    int64_t until = clock_mono() + s->options.drain;
+    int64_t until = clock_mono() + ns;
+    *signalled = false;
+    while (!http_wait(s->http, step)) {
+        *signalled = wait_signal(0) != 0;
+        if (*signalled || clock_mono() > until)
+            return false;
+    }
+    return true;
+}
+
+/* What is in work loses its connection, and questions are interrupted: handlers end soon then. */
+static int cut_off(struct server *s, const char *why)
+{
+    bool signalled;
+    logs_say(LOG_WARN, "end", "%s: %u requests are cut off", why, http_load(s->http).requests);
+    http_cut(s->http);
+    if (s->ops->hurry)
+        s->ops->hurry(s->store);
+    if (wait_for_requests(s, CUT_NS, &signalled))
+        return GPUFL_E_TIMEOUT;
+    logs_say(LOG_ERROR, "end",
+             "%u requests do not end: the process does, with its files open; what was "
+             "acknowledged is in the journal",
+             http_load(s->http).requests);
+    return GPUFL_E_STATE;
+}
+
+static int drain(struct server *s)
+{
+    bool signalled;
     atomic_store_explicit(&s->ending, true, memory_order_relaxed);
     http_quiesce(s->http);
     http_hub_end(s->hub);
-    while (!http_wait(s->http, step)) {
-        if (wait_signal(0)) {
-            logs_say(LOG_WARN, "end", "a second signal: ended at once");
-            _exit(1);
-        }
-        if (clock_mono() > until) {
-            logs_say(LOG_WARN, "end", "%u requests did not end in time and were cut off",
-                     http_load(s->http).requests);
-            return GPUFL_E_TIMEOUT;
-        }
-    }
-    return 0;
+    if (wait_for_requests(s, s->options.drain, &signalled))
+        return 0;
+    return cut_off(s, signalled ? "a second signal" : "--drain is over");
 }
 
 int server_run(struct server *s)

@@ -19,6 +19,7 @@ gpufl_module(server
     call.c
     columns.c
     counters.c
+    data_lock.c
     janitor.c
     local.c
     logs.c

@@ -11,6 +11,7 @@
 #include "server/analysis.h"
 #include "server/auth.h"
 #include "server/counters.h"
+#include "server/data_lock.h"
 #include "server/intake.h"
 #include "server/janitor.h"
 #include "server/options.h"
@@ -30,6 +31,7 @@ struct server {
     char *tls_cert, *tls_key; /* owned: PEM texts */
     struct origin origin;
     struct counters counters;
+    struct data_lock lock;       /* of the data folder */
     struct meta *meta;           /* small tables */
     const struct store_ops *ops; /* columns */
     struct store *store;
@@ -50,8 +52,9 @@ struct server {
 
 int server_open(struct server *s, const struct options *o, struct err *e);
 
-/* Until SIGTERM or SIGINT: drains then, at most options.drain long; a second signal ends the process
- * at once. Signals must be blocked in all threads. 0, or TIMEOUT: requests were cut off. */
+/* Until SIGTERM or SIGINT: drains then, at most options.drain long, or until a second signal; what
+ * is in work then is cut off. Signals must be blocked in all threads. 0; TIMEOUT: requests were cut
+ * off, and have ended; STATE: they have not, so that server_close must not be called. */
 int server_run(struct server *s);
 void server_close(struct server *s);
 

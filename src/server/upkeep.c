@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "server/data_lock.h"
 #include "server/server.h"
 
 #include <dirent.h>
@@ -160,7 +161,11 @@ int upkeep_restore(const char *from, const char *data, struct err *e)
     if (rmdir(data) && errno != ENOENT)
         return err_set(e, GPUFL_E_STATE,
                        "%s is there and not empty: restore to a folder that is not", data);
-    int rc = copy_tree(from, data, 0, &bytes, e);
+    struct data_lock lock = DATA_LOCK_INIT;
+    int rc = file_mkdirs(data, 0700, e);
+    rc = rc ? rc : data_lock_take(&lock, data, e);
+    rc = rc ? rc : copy_tree(from, data, 0, &bytes, e);
+    data_lock_drop(&lock);
     if (rc == 0)
         printf("restored %" PRId64 " bytes to %s\n", bytes, data);
     return rc;
@@ -168,7 +173,9 @@ int upkeep_restore(const char *from, const char *data, struct err *e)
 
 /* ---- checks --------------------------------------------------------------------------------------- */
 
-static int open_meta(struct meta **out, const struct options *o, bool migrate, struct err *e)
+/* Locks the folder first. Small tables in PostgreSQL need none. */
+static int open_meta(struct meta **out, const struct options *o, bool migrate,
+                     struct data_lock *lock, struct err *e)
 {
     char path[PATH_MAX];
     if (path_join(path, sizeof path, o->data, "meta.db"))
@@ -177,16 +184,19 @@ static int open_meta(struct meta **out, const struct options *o, bool migrate, s
         return err_set(e, GPUFL_E_NOENT, "%s is no server's data folder: it has no meta.db",
                        o->data);
     const struct meta_config c = {.path = path, .url = o->meta, .migrate = migrate};
-    return meta_open(out, &c, e);
+    int rc = file_exists(o->data) ? data_lock_take(lock, o->data, e) : 0;
+    return rc ? rc : meta_open(out, &c, e);
 }
 
 int upkeep_migrate(const struct options *o, struct err *e)
 {
     struct meta *m = NULL;
-    int rc = open_meta(&m, o, true, e);
+    struct data_lock lock = DATA_LOCK_INIT;
+    int rc = open_meta(&m, o, true, &lock, e);
     if (rc == 0)
         printf("the small tables have version %d\n", meta_version());
     meta_close(m);
+    data_lock_drop(&lock);
     return rc;
 }
 
@@ -268,10 +278,12 @@ int upkeep_check(const struct options *o, struct err *e)
 {
     struct meta *m = NULL;
     struct tally t = {0};
-    int rc = open_meta(&m, o, false, e);
+    struct data_lock lock = DATA_LOCK_INIT;
+    int rc = open_meta(&m, o, false, &lock, e);
     rc = rc ? rc : meta_check(m, e);
     rc = rc ? rc : check_columns(m, o, &t, e);
     meta_close(m);
+    data_lock_drop(&lock);
     if (rc)
         return rc;
     printf("%" PRIu64 " sessions, %" PRIu64 " rows, %" PRIu64 " damaged\n", t.sessions, t.rows,

@@ -175,6 +175,9 @@ struct store_ops {
 
     int (*open)(struct store **out, const struct store_config *c, struct err *e);
     void (*close)(struct store *s); /* after the last put */
+    /* Before close: questions under way, and those of from now on, end with TIMEOUT. NULL: they end
+     * within the engine's limit. [any] */
+    void (*hurry)(struct store *s);
 
     /* Opens a session, creating it where create says so; NOENT where it is not there. After an error
      * of writing (a full disk) an engine may refuse all that follows: put it, and get it anew. */

@@ -163,7 +163,16 @@ class Ends(unittest.TestCase):
             channels = server.ask("GET", AT + "/positions", Authorization=key).json()["channels"]
             self.assertEqual([c["channel"] for c in channels], ["device"])
 
-    def test_a_second_signal_ends_at_once(self):
+    @staticmethod
+    def drip(connection, enough):
+        """A body that never ends, so that its request stays in work."""
+        try:
+            while not enough.wait(0.05):
+                connection.send(b" ")
+        except OSError:
+            pass
+
+    def test_a_second_signal_cuts_off(self):
         with Server(PROGRAM) as server:
             server.set_up()
             connection = server.connect()
@@ -172,15 +181,7 @@ class Ends(unittest.TestCase):
             connection.endheaders(b"{")
             wait_for_work(server, 1)
             dripping = threading.Event()
-
-            def drip():
-                try:
-                    while not dripping.wait(0.05):
-                        connection.send(b" ")
-                except OSError:
-                    pass
-
-            thread = threading.Thread(target=drip)
+            thread = threading.Thread(target=self.drip, args=(connection, dripping))
             thread.start()
             server.process.send_signal(signal.SIGTERM)
             while not any(line["event"] == "end" for line in server.lines()):
@@ -191,6 +192,37 @@ class Ends(unittest.TestCase):
             dripping.set()
             thread.join()
             connection.close()
+            self.closed(server)
+
+    def closed(self, server):
+        """Nothing is left to be gone through at the next start."""
+        self.assertIn("cut off", server.errors())
+        self.assertFalse(os.path.exists(os.path.join(server.data, "meta.db-wal")))
+        for folder, _, files in os.walk(os.path.join(server.data, "columns")):
+            self.assertEqual([f for f in files if f.endswith(".wal")], [], folder)
+
+    def test_cut_off_at_the_deadline(self):
+        with Server(PROGRAM, "--drain", "200ms") as server:
+            server.set_up()
+            key = server.make_key()
+            server.send(key, FOLDER)
+            connection = server.connect()
+            connection.putrequest("POST", "/api/v1/events/stream")
+            for name, value in (("Authorization", key), ("X-GpuFlight-Session-Id", "cut"), ("Content-Length", "1000")):
+                connection.putheader(name, value)
+            connection.endheaders(b"{")
+            wait_for_work(server, 1)
+            dripping = threading.Event()
+            thread = threading.Thread(target=self.drip, args=(connection, dripping))
+            thread.start()
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.wait(), 1)
+            dripping.set()
+            thread.join()
+            connection.close()
+            self.closed(server)
+            server.start()
+            self.assertEqual(server.stop(), 0)
 
     def test_idle_connections_do_not_hold_it_up(self):
         with Server(PROGRAM) as server:
@@ -230,6 +262,29 @@ class Stays(unittest.TestCase):
             self.assertEqual(late.status, 410, late)
             audit = server.as_user("GET", "/api/v1/audit").json()["rows"]
             self.assertEqual(audit[0]["action"], "session.delete")
+
+    def command(self, *words):
+        return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    def test_one_at_a_time_in_a_folder(self):
+        with Server(PROGRAM) as server, tempfile.TemporaryDirectory() as folder:
+            server.set_up()
+            backup = os.path.join(folder, "backup")
+            os.makedirs(os.path.join(backup, "columns"))
+            for words in (["--listen", "127.0.0.1:0"], ["migrate"], ["check"]):
+                out = self.command(*words, "--data", server.data)
+                self.assertEqual(out.returncode, 1, out)
+                self.assertIn(f"in use by another gpufl-server (process {server.process.pid})", out.stderr)
+            out = self.command("restore", backup, "--data", server.data)
+            self.assertEqual(out.returncode, 1, out)
+            self.assertIn("not empty", out.stderr)
+            self.assertEqual(server.as_user("GET", "/api/v1/auth/me").status, 200)  # it goes on
+            server.process.kill()
+            server.wait()
+            for words in (["migrate"], ["check"]):  # a killed server leaves no lock
+                out = self.command(*words, "--data", server.data)
+                self.assertEqual(out.returncode, 0, out)
+            server.start()
 
     def test_backup_restore_check(self):
         with Server(PROGRAM) as server, tempfile.TemporaryDirectory() as folder:

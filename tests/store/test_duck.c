@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pthread.h>
+
 #include <cmocka.h>
 
 _Static_assert(sizeof(struct duck_string) == 16, "a text in a vector");
@@ -156,13 +158,40 @@ static void test_interrupted(void **state)
     watch_close(&w);
 }
 
+static void *hurry(void *arg)
+{
+    watch_hurry(arg); /* before the statement begins, or while it runs */
+    return NULL;
+}
+
+/* The end of the server: what runs is interrupted, and what comes. */
+static void test_hurried(void **state)
+{
+    static const char endless[] = "SELECT count(*) FROM range(1000000) a, range(1000000) b";
+    struct watch w;
+    struct watched x;
+    struct err why = {0};
+    pthread_t other;
+    (void)state;
+    assert_int_equal(watch_open(&w, d), 0);
+    watch_begin(&w, &x, c, INT64_MAX);
+    assert_int_equal(pthread_create(&other, NULL, hurry, &w), 0);
+    assert_int_equal(sql_run(d, c, endless, &why), GPUFL_E_TIMEOUT);
+    assert_true(watch_late(&x));
+    watch_end(&w, &x);
+    pthread_join(other, NULL);
+    watch_begin(&w, &x, c, INT64_MAX);
+    assert_int_equal(sql_run(d, c, endless, &why), GPUFL_E_TIMEOUT);
+    watch_end(&w, &x);
+    watch_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_values),  cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_errors),  cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_hurried),
     };
     struct err e = {0};
     d = duck_open(&e);

@@ -57,6 +57,35 @@ static void test_too_many_requests_are_told(void **state)
     }
 }
 
+/* The end that does not wait: connections are gone, whatever they do; handlers end as they can. */
+static void test_cut(void **state)
+{
+    static const char *const parts[] = {
+        "GET /gate HTTP/1.1\r\nHost: h\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 500\r\n\r\nhello",
+        "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n",
+    };
+    enum { COUNT = sizeof parts / sizeof *parts };
+    int fds[COUNT];
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        fds[i] = client_open(http_port(server));
+        client_say(fds[i], parts[i]);
+    }
+    gate_wait(1);
+    while (http_load(server).requests < COUNT)
+        assert_int_equal(get("/quick"), 200);
+    http_cut(server);
+    for (int i = 1; i < COUNT; i++)
+        assert_true(client_closed(fds[i], 10000));
+    assert_false(http_wait(server, 50000000)); /* the one at the gate */
+    gate_set(true);
+    assert_true(http_wait(server, INT64_C(10000000000)));
+    assert_true(client_closed(fds[0], 10000));
+    for (int i = 0; i < COUNT; i++)
+        close(fds[i]);
+}
+
 /* The client goes while its request is worked on. */
 static void test_client_goes(void **state)
 {
@@ -222,6 +251,7 @@ int main(void)
         WITH_SERVER(test_others_go_on_while_workers_are_busy),
         WITH_SERVER(test_too_many_requests_are_told),
         WITH_SERVER(test_client_goes),
+        WITH_SERVER(test_cut),
         WITH_SERVER(test_consumed_bodies),
         WITH_IMPATIENT(test_back_pressure),
         WITH_SERVER(test_refused_by_the_consumer),

@@ -6,6 +6,7 @@ const struct store_ops store_duckdb = {
     .name = "duckdb",
     .open = engine_open,
     .close = engine_close,
+    .hurry = engine_hurry,
     .get = session_get,
     .put = session_put,
     .positions = write_positions,

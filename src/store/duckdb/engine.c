@@ -181,6 +181,11 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     return 0;
 }
 
+void engine_hurry(struct store *s)
+{
+    watch_hurry(&s->watch);
+}
+
 void engine_close(struct store *s)
 {
     if (!s)

@@ -74,6 +74,7 @@ void engine_undo(struct store *s, struct connection *c);
 
 int engine_open(struct store **out, const struct store_config *c, struct err *e);
 void engine_close(struct store *s);
+void engine_hurry(struct store *s);
 
 /* ---- session.c ----------------------------------------------------------------------------- */
 

@@ -80,6 +80,8 @@ void watch_begin(struct watch *w, struct watched *x, struct duck_connection *c, 
     x->connection = c;
     x->end = x->due = limit < INT64_MAX - t ? t + limit : INT64_MAX;
     pthread_mutex_lock(&w->lock);
+    if (w->hurry)
+        x->end = x->due = t;
     x->next = w->first;
     w->first = x;
     pthread_cond_signal(&w->changed);
@@ -94,6 +96,16 @@ void watch_end(struct watch *w, struct watched *x)
         at = &(*at)->next;
     if (*at)
         *at = x->next;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void watch_hurry(struct watch *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->hurry = true;
+    for (struct watched *x = w->first; x; x = x->next)
+        x->due = 0;
+    pthread_cond_signal(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
 

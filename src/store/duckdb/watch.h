@@ -26,6 +26,7 @@ struct watch {
     pthread_cond_t changed;
     struct watched *first; /* guarded by lock */
     bool stop;             /* guarded by lock */
+    bool hurry;            /* guarded by lock: all are due */
     struct thread thread;
 };
 
@@ -35,6 +36,9 @@ void watch_close(struct watch *w);
 /* From now on for so many ns; until watch_end. [any] */
 void watch_begin(struct watch *w, struct watched *x, struct duck_connection *c, int64_t limit);
 void watch_end(struct watch *w, struct watched *x);
+
+/* From now on everybody's time is over, also of those who begin. [any] */
+void watch_hurry(struct watch *w);
 
 /* True where its time is over. [its owner] */
 bool watch_late(const struct watched *x);

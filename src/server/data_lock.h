@@ -1,0 +1,24 @@
+/* data_lock.h - one process at a time works on a data folder.
+ *
+ * Two servers on one folder would each hand out the journal of both, and write over each other's
+ * tables. Whoever opens what is in it (serve, check, migrate, restore) holds DATA/lock, a file that
+ * is locked as long as its owner lives: a killed server leaves nothing to be cleared away. */
+#ifndef GPUFL_SERVER_DATA_LOCK_H
+#define GPUFL_SERVER_DATA_LOCK_H
+
+#include "base/err.h"
+
+struct data_lock {
+    int fd; /* owned; -1: not held */
+};
+
+#define DATA_LOCK_INIT                                                                             \
+    {                                                                                              \
+        .fd = -1                                                                                   \
+    }
+
+/* The folder must be there. BUSY: another process holds it, and *e says which. */
+int data_lock_take(struct data_lock *l, const char *data, struct err *e);
+void data_lock_drop(struct data_lock *l); /* also of one that is not held */
+
+#endif
