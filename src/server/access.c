@@ -56,6 +56,12 @@ static int ask(struct call *c, struct err *e)
     return rc;
 }
 
+void access_note(struct call *c, const char *action, const char *target)
+{
+    const struct auth_from from = access_from(c);
+    auth_note(&c->server->auth, c->who.workspace, c->who.kind, c->who.actor, action, target, &from);
+}
+
 /* The session that a route is about; NULL: none. */
 static const char *session_of(const struct call *c)
 {

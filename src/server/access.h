@@ -22,4 +22,7 @@ void access_fail(struct call *c, int code, const struct err *e, int64_t wait);
 /* Where a request comes from; texts live as long as the call. */
 struct auth_from access_from(const struct call *c);
 
+/* An entry of the workspace's audit log: who asks did this to that. */
+void access_note(struct call *c, const char *action, const char *target);
+
 #endif

@@ -143,14 +143,21 @@ static int put_final(struct outcome *o, const struct report *r, struct err *e)
 {
     const struct analysis_config *c = o->config;
     struct store_chunk history;
-    struct meta_usage *usage;
-    size_t count;
     int code = analysis_history(r, o->session, &o->memory, &history);
-    code = code ? code : analysis_usage(r, &o->memory, &usage, &count);
     if (code)
         return err_set(e, code, "%s", err_text(code));
-    code = c->ops->put_history(c->store, o->workspace, o->session, &history, e);
-    return code ? code : meta_usage_put(c->meta, o->workspace, o->session, usage, count, e);
+    return c->ops->put_history(c->store, o->workspace, o->session, &history, e);
+}
+
+/* Of a live session as well: a training run of a week counts every day. */
+static int put_usage(struct outcome *o, const struct report *r, struct err *e)
+{
+    struct meta_usage *usage;
+    size_t count;
+    int code = analysis_usage(r, &o->memory, &usage, &count);
+    if (code)
+        return err_set(e, code, "%s", err_text(code));
+    return meta_usage_put(o->config->meta, o->workspace, o->session, usage, count, e);
 }
 
 static int store_outcome(struct outcome *o, const struct report *r, struct err *e)
@@ -159,6 +166,7 @@ static int store_outcome(struct outcome *o, const struct report *r, struct err *
     int64_t bytes = 0;
     int code = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
     code = code ? code : put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
+    code = code ? code : put_usage(o, r, e);
     code = code || !o->final ? code : put_final(o, r, e);
     if (!code && !c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
         code =

@@ -244,6 +244,36 @@ static int64_t part_of(int64_t whole, int64_t part, int64_t of)
     return of > 0 ? (int64_t)((double)whole * ((double)part / (double)of)) : 0;
 }
 
+/* What the samples of a device say of the whole session. */
+struct sampled {
+    double utilization; /* 0 to 1; NAN: unknown */
+    double energy;      /* mJ; NAN: unknown */
+};
+
+static struct sampled sampled_of(const struct model *m, uint32_t device)
+{
+    struct sampled s = {NAN, NAN};
+    if (device >= m->metrics.device_count)
+        return s;
+    const struct device_metrics *d = &m->metrics.devices[device];
+    const struct metric_sum *util = &d->metrics[COL_device_metric_gpu_util];
+    double joules;
+    bool counter;
+    if (util->count)
+        s.utilization = sum_metrics_mean(util) / 100;
+    if (sum_metrics_energy(d, &joules, &counter))
+        s.energy = joules * 1000;
+    return s;
+}
+
+static void fill_sampled(struct meta_usage *u, const struct sampled *s, int64_t wall)
+{
+    u->sampled = isnan(s->utilization) ? 0 : u->wall;
+    u->utilized = isnan(s->utilization) ? 0 : (int64_t)((double)u->wall * s->utilization);
+    u->energy =
+        isnan(s->energy) ? META_NONE : (int64_t)(s->energy * ((double)u->wall / (double)wall));
+}
+
 int analysis_usage(const struct report *r, struct region *memory, struct meta_usage **out,
                    size_t *count)
 {
@@ -264,18 +294,20 @@ int analysis_usage(const struct report *r, struct region *memory, struct meta_us
         if (!d->row.uuid || (!d->named && !d->kernels))
             continue;
         busy_result(&d->compute, &busy);
+        const struct sampled sampled = sampled_of(m, i);
         for (int64_t day = first; day <= last; day++) {
             int64_t from = day * DAY_NS > s->start ? day * DAY_NS : s->start;
             int64_t to = (day + 1) * DAY_NS;
             to = to < s->start + wall ? to : s->start + wall;
-            rows[(*count)++] =
-                (struct meta_usage){.day = day,
-                                    .gpu = name_text(r, memory, d->row.uuid),
-                                    .host = name_text(r, memory, s->host),
-                                    .app = name_text(r, memory, s->app),
-                                    .wall = to - from,
-                                    .busy = part_of(busy.busy, to - from, wall),
-                                    .kernels = part_of((int64_t)d->kernels, to - from, wall)};
+            struct meta_usage *u = &rows[(*count)++];
+            *u = (struct meta_usage){.day = day,
+                                     .gpu = name_text(r, memory, d->row.uuid),
+                                     .host = name_text(r, memory, s->host),
+                                     .app = name_text(r, memory, s->app),
+                                     .wall = to - from,
+                                     .busy = part_of(busy.busy, to - from, wall),
+                                     .kernels = part_of((int64_t)d->kernels, to - from, wall)};
+            fill_sampled(u, &sampled, wall);
         }
     }
     for (size_t i = 0; i < *count; i++)

@@ -39,12 +39,6 @@ static void send_done(struct call *c, int rc, const struct err *e)
         http_send_nothing(c->http, 204);
 }
 
-static void note(struct call *c, const char *action, const char *target)
-{
-    const struct auth_from from = access_from(c);
-    auth_note(&c->server->auth, c->who.workspace, c->who.kind, c->who.actor, action, target, &from);
-}
-
 /* ---- the server's administrators --------------------------------------------------------------- */
 
 void api_workspaces(struct call *c)
@@ -79,7 +73,7 @@ void api_workspace_make(struct call *c)
         call_fail(c, rc, "workspace", &e);
         return;
     }
-    note(c, "workspace.create", id);
+    access_note(c, "workspace.create", id);
     rows_send_one(c, META_ROW_workspace, &w);
 }
 
@@ -92,7 +86,7 @@ void api_workspace_delete(struct call *c)
         call_fail(c, rc, "workspace", rc == GPUFL_E_NOENT ? NULL : &e);
         return;
     }
-    note(c, "workspace.delete", id);
+    access_note(c, "workspace.delete", id);
     janitor_wake(&c->server->janitor);
     http_send_nothing(c->http, 204);
 }
@@ -115,7 +109,7 @@ void api_backup(struct call *c)
         call_fail(c, rc, "backup", &e);
         return;
     }
-    note(c, "backup.make", name);
+    access_note(c, "backup.make", name);
     call_json(c, &j);
     json_out_object(&j, NULL);
     json_out_text(&j, "name", name);
@@ -179,7 +173,7 @@ void api_member_put(struct call *c)
         rc = meta_member_put(c->server->meta, c->who.workspace, user, roles[V(member_put, role)->i],
                              clock_real(), &e);
     if (rc == 0)
-        note(c, "member.role", user);
+        access_note(c, "member.role", user);
     if (rc)
         call_fail(c, rc, "member", &e);
     else
@@ -192,7 +186,7 @@ void api_member_delete(struct call *c)
     const char *user = V(member_delete, user)->text;
     int rc = meta_member_remove(c->server->meta, c->who.workspace, user, &e);
     if (rc == 0)
-        note(c, "member.remove", user);
+        access_note(c, "member.remove", user);
     if (rc)
         call_fail(c, rc, "member", &e);
     else
@@ -336,7 +330,7 @@ void api_retention_put(struct call *c)
         call_fail(c, rc, "workspace", &e);
         return;
     }
-    note(c, "retention.set", "");
+    access_note(c, "retention.set", "");
     janitor_wake(&c->server->janitor);
     http_send_nothing(c->http, 204);
 }

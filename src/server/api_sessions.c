@@ -101,19 +101,12 @@ void api_session_delete(struct call *c)
     const char *id = V(session_delete, session)->text;
     int64_t now = clock_real();
     struct err e = {0};
-    const struct meta_audit audit = {.at = now,
-                                     .actor = c->who.actor,
-                                     .kind = c->who.kind,
-                                     .action = "session.delete",
-                                     .target = id,
-                                     .address = c->http->peer};
     int rc = meta_session_drop(c->server->meta, c->who.workspace, id, now, &e);
     if (rc) {
         call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
         return;
     }
-    if (meta_audit_add(c->server->meta, c->who.workspace, &audit, &e))
-        logs_say(LOG_ERROR, "audit", "an entry was not written: %s", e.text);
+    access_note(c, "session.delete", id);
     janitor_wake(&c->server->janitor); /* frees the columns */
     http_send_nothing(c->http, 204);
 }

@@ -25,6 +25,7 @@ static int open_sessions(struct intake *in, const struct intake_config *c, struc
                                          .silence_ns = c->silence_ns,
                                          .idle_ns = c->idle_ns,
                                          .retry_ns = c->retry_ns,
+                                         .fleet = c->fleet,
                                          .arg = c->arg,
                                          .news = c->news};
     return loader_open(&in->loader, &loader, e);

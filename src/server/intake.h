@@ -23,6 +23,7 @@ struct intake_config {
     int64_t body_max, plain_max;                                /* 0: default */
     int64_t commit_ns, quiet_ns, silence_ns, idle_ns, retry_ns; /* 0: default */
     uint64_t commit_rows;                                       /* 0: default */
+    struct fleet *fleet; /* is told what hosts and GPUs do; NULL: nobody asks */
     void *arg;
     void (*news)(void *arg, const struct loader_news *n); /* NULL: nobody asks */
 };

@@ -54,6 +54,9 @@ static void retain(struct janitor *j, const char *workspace)
     while (keep.bytes > 0 && going(j) && meta_session_bytes(j->meta, workspace, &bytes, &e) == 0 &&
            bytes > keep.bytes && drop_old(j, workspace, now, 1, &freed) == 1)
         dropped++;
+    if (keep.metrics > 0 && going(j) &&
+        meta_fleet_forget(j->meta, workspace, now - keep.metrics, &e))
+        logs_say(LOG_WARN, "retention", "hosts of workspace %s are kept: %s", workspace, e.text);
     if (dropped)
         logs_say(LOG_NOTE, "retention",
                  "%zu sessions of workspace %s were dropped, %" PRId64 " bytes", dropped, workspace,

@@ -51,6 +51,7 @@ struct loader_config {
     int64_t silence_ns;        /* of a session without an end; 0: 10 min */
     int64_t retry_ns;          /* before the first retry of a session; 0: 500 ms */
     int64_t idle_ns;           /* after which a session's decoder and columns are closed; 0: 30 s */
+    struct fleet *fleet;       /* is told what hosts and GPUs do; NULL: nobody asks */
     void *arg;
     void (*news)(void *arg, const struct loader_news *n); /* NULL: nobody asks */
 };

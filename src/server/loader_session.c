@@ -151,6 +151,8 @@ void loader_commit(struct loader_thread *t, struct loading *g)
     }
     if (begun) {
         g->failures = 0;
+        latest_tell(&g->latest, &g->registry, t->loader->config.fleet, g->s->workspace,
+                    g->s->session, clock_real());
         tell(t, g, rows, kernels, false);
     }
 }

@@ -49,6 +49,7 @@ void loading_init(struct loading *l, struct intake_session *s, struct sessions *
     l->reader = reader;
     l->totals = totals;
     registry_init(&l->registry);
+    latest_init(&l->latest);
 }
 
 void loading_fini(struct loading *l)
@@ -146,6 +147,7 @@ static int take_batch(void *arg, const struct wire_batch *b)
     if (code)
         return code;
     registry_batch(&l->registry, b);
+    latest_batch(&l->latest, b);
     l->rows += b->record->kind == RECORD_KIND_EVENT ? b->rows : 0;
     l->kernels += b->type == RECORD_kernel ? b->rows : 0;
     return 0;

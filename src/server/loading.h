@@ -10,6 +10,7 @@
 #include "analyze/tiles.h"
 #include "server/journal.h"
 #include "server/kept.h"
+#include "server/latest.h"
 #include "server/registry.h"
 #include "server/sessions.h"
 
@@ -59,6 +60,7 @@ struct loading {
     struct tiles *tiles;
     struct kept *kept; /* of the public client's sessions */
     struct registry registry;
+    struct latest latest;
     struct store_position positions[STORE_POSITIONS_MAX]; /* as of the last frame */
     unsigned position_count;
     uint64_t watermark;             /* number of the last frame committed */

@@ -35,7 +35,13 @@ static int take_config(void *arg, const struct wire_batch *b)
     return tiles_batch(l->tiles, b, NULL);
 }
 
-static int take_end(void *arg, const struct wire_batch *b)
+static int recall_name(void *arg, uint32_t id, const char *text, size_t len)
+{
+    struct loading *l = arg;
+    return registry_name(&l->registry, id, text, len);
+}
+
+static int take_row(void *arg, const struct wire_batch *b)
 {
     struct loading *l = arg;
     registry_batch(&l->registry, b);
@@ -100,17 +106,28 @@ static int recall_entry(struct loading *l, struct err *e)
     return code == GPUFL_E_NOENT ? 0 : code;
 }
 
-/* What a session that goes on has: configurations for the pyramid, headers, its end, its counts. */
+/* Samples name a GPU by the id that a row of before gave it. */
+static int recall_gpus(struct loading *l, const struct wire_visitor *rows, struct err *e)
+{
+    const struct store_ops *ops = sessions_config(l->sessions)->ops;
+    int code = sessions_config(l->sessions)->meta ? ops->scan_names(l->s->columns, rows, e) : 0;
+    code = code ? code : ops->scan(l->s->columns, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
+    registry_fini(&l->registry); /* the names */
+    return code;
+}
+
+/* What a session that goes on has: configurations for the pyramid, GPUs, headers, its end, its counts. */
 static int recall(struct loading *l, struct err *e)
 {
     const struct store_ops *ops = sessions_config(l->sessions)->ops;
     const struct wire_visitor configs = {.arg = l, .batch = take_config};
-    const struct wire_visitor ends = {.arg = l, .batch = take_end};
+    const struct wire_visitor rows = {.arg = l, .name = recall_name, .batch = take_row};
     struct store *store = sessions_config(l->sessions)->store;
     struct store_session *ss = l->s->columns;
     l->registry.records = l->registry.kernels = 0;
     int code = ops->scan(ss, RECORD_config, INT64_MIN, INT64_MAX, &configs, e);
-    code = code ? code : ops->scan(ss, RECORD_end, INT64_MIN, INT64_MAX, &ends, e);
+    code = code ? code : ops->scan(ss, RECORD_end, INT64_MIN, INT64_MAX, &rows, e);
+    code = code || l->registry.gpu_count ? code : recall_gpus(l, &rows, e);
     code = code ? code : ops->scan_unknown(ss, &(struct store_visitor){l, recall_lines}, e);
     code = code ? code : recall_entry(l, e);
     return code ? code

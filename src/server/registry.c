@@ -73,6 +73,7 @@ void registry_header(struct registry *r, const struct wire_header *h)
     set_text(r, r->host, sizeof r->host, h->host);
     set_text(r, r->engine, sizeof r->engine, h->engine);
     set_text(r, r->version, sizeof r->version, h->version);
+    set_text(r, r->system, sizeof r->system, h->system);
     r->simulated |= h->simulated || strcmp(h->backend, "sim") == 0;
     if (h->pid > 0 && r->pid != h->pid) {
         r->pid = h->pid;
@@ -111,6 +112,25 @@ static const char *name_of(const struct registry *r, const struct wire_batch *b,
     return n->id == id ? n->text : "";
 }
 
+static void cut_text(char *out, size_t size, const char *text)
+{
+    copy_text(out, size, text, strlen(text));
+}
+
+static void fill_gpu(struct registry *r, const struct wire_batch *b, size_t i, int64_t id,
+                     const char *uuid)
+{
+    struct registry_gpu *g = &r->gpus[r->gpu_count++];
+    const int64_t *index = b->col[COL_device_index], *memory = b->col[COL_device_memory_total];
+    g->id = id;
+    g->index = index ? index[i] : CELL_NULL;
+    g->memory = memory ? memory[i] : CELL_NULL;
+    cut_text(g->uuid, sizeof g->uuid, uuid);
+    cut_text(g->name, sizeof g->name, name_of(r, b, COL_device_name, i));
+    cut_text(g->vendor, sizeof g->vendor, name_of(r, b, COL_device_vendor, i));
+    cut_text(g->driver, sizeof g->driver, name_of(r, b, COL_device_driver, i));
+}
+
 static void take_devices(struct registry *r, const struct wire_batch *b)
 {
     for (size_t i = 0; i < b->rows; i++) {
@@ -121,11 +141,7 @@ static void take_devices(struct registry *r, const struct wire_batch *b)
             seen = r->gpus[k].id == id || strcmp(r->gpus[k].uuid, uuid) == 0;
         if (seen || !*uuid || r->gpu_count == REGISTRY_GPUS)
             continue;
-        r->gpus[r->gpu_count].id = id;
-        snprintf(r->gpus[r->gpu_count].uuid, REGISTRY_TEXT, "%s", uuid);
-        snprintf(r->gpus[r->gpu_count].name, REGISTRY_TEXT, "%s",
-                 name_of(r, b, COL_device_name, i));
-        r->gpu_count++;
+        fill_gpu(r, b, i, id, uuid);
         r->changed = true;
     }
 }
@@ -145,9 +161,8 @@ void registry_batch(struct registry *r, const struct wire_batch *b)
 
 /* ---- what is written --------------------------------------------------------------------------- */
 
-/* ns since the epoch of a time of the session; 0: unknown. The public client's rows are on the
- * epoch's clock. */
-static int64_t epoch_of(const struct registry *r, int64_t time)
+/* The public client's rows are on the epoch's clock. */
+int64_t registry_epoch(const struct registry *r, int64_t time)
 {
     int64_t sum;
     if (time == CELL_NULL || time == META_NONE)
@@ -173,7 +188,7 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
                              .format = r->foreign ? "gpuflight" : "gpufl",
                              .client = r->version,
                              .simulated = r->simulated,
-                             .started = epoch_of(r, r->start != META_NONE ? r->start : first),
+                             .started = registry_epoch(r, r->start != META_NONE ? r->start : first),
                              .received = now(),
                              .created = now()};
     for (unsigned i = 0; i < r->gpu_count; i++)
@@ -199,6 +214,6 @@ int registry_end(struct registry *r, struct meta *m, const char *workspace, cons
                  bool complete, struct err *e)
 {
     return m ? meta_session_end(m, workspace, session, r->ended || complete ? "ended" : "aborted",
-                                r->ended ? epoch_of(r, r->end) : 0, e)
+                                r->ended ? registry_epoch(r, r->end) : 0, e)
              : 0;
 }

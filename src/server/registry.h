@@ -22,6 +22,14 @@ struct registry_name {
     char text[REGISTRY_TEXT];
 };
 
+/* A GPU as its driver describes it; numbers that are unknown are CELL_NULL. */
+struct registry_gpu {
+    int64_t id;            /* of the log */
+    int64_t index, memory; /* the driver's ordinal; bytes */
+    char uuid[REGISTRY_TEXT], name[REGISTRY_TEXT];
+    char vendor[32], driver[64];
+};
+
 struct registry {
     bool header;  /* one was seen */
     bool changed; /* something is to be put */
@@ -30,12 +38,9 @@ struct registry {
     bool simulated;
     int64_t pid, offset, start; /* offset: epoch - monotonic; META_NONE: unknown */
     int64_t first;              /* least time of a row; INT64_MAX: none */
-    char app[REGISTRY_TEXT], host[REGISTRY_TEXT], engine[64], version[64];
+    char app[REGISTRY_TEXT], host[REGISTRY_TEXT], engine[64], version[64], system[128];
     struct registry_name *names; /* owned: REGISTRY_NAMES, by id modulo that; NULL: none yet */
-    struct {
-        int64_t id;
-        char uuid[REGISTRY_TEXT], name[REGISTRY_TEXT];
-    } gpus[REGISTRY_GPUS];
+    struct registry_gpu gpus[REGISTRY_GPUS];
     unsigned gpu_count;
     bool ended; /* an `end` row was seen */
     int64_t end;
@@ -49,6 +54,9 @@ void registry_fini(struct registry *r);
 void registry_header(struct registry *r, const struct wire_header *h);
 int registry_name(struct registry *r, uint32_t id, const char *text, size_t len); /* 0 or NOMEM */
 void registry_batch(struct registry *r, const struct wire_batch *b);
+
+/* ns since the epoch of a time of the session's rows; 0: unknown. */
+int64_t registry_epoch(const struct registry *r, int64_t time);
 
 /* Puts the session's entry where something of it is new. STATE: it was deleted, or is of
  * another process. */

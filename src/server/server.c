@@ -173,6 +173,19 @@ static void tell_report(void *arg, const char *workspace, const char *session, b
     buf_fini(&b);
 }
 
+/* Hosts and GPUs have new states. [fleet] */
+static void tell_fleet(void *arg, const char *workspace, const char *json, size_t len)
+{
+    struct server *s = arg;
+    http_hub_publish(s->hub, workspace, "fleet", json, len);
+}
+
+static int open_fleet(struct server *s, struct err *e)
+{
+    const struct fleet_config c = {.meta = s->meta, .arg = s, .told = tell_fleet};
+    return fleet_open(&s->fleet, &c, e);
+}
+
 static int open_analysis(struct server *s, struct err *e)
 {
     const struct analysis_config c = {.ops = s->ops,
@@ -192,6 +205,7 @@ static int open_intake(struct server *s, struct err *e)
                                     .meta = s->meta,
                                     .threads = (unsigned)s->options.loaders,
                                     .body_max = s->options.body_max,
+                                    .fleet = s->fleet,
                                     .arg = s,
                                     .news = tell_news};
     return intake_open(&s->intake, &c, e);
@@ -216,6 +230,7 @@ static int open_stores(struct server *s, struct err *e)
     rc = rc ? rc : lock_data(s, e);
     rc = rc ? rc : open_meta(s, e);
     rc = rc ? rc : open_columns(s, e);
+    rc = rc ? rc : open_fleet(s, e);
     rc = rc ? rc : open_analysis(s, e);
     rc = rc ? rc : open_intake(s, e);
     return rc ? rc
@@ -227,6 +242,8 @@ static void close_stores(struct server *s)
 {
     janitor_stop(&s->janitor);
     intake_close(&s->intake);
+    fleet_close(s->fleet);
+    s->fleet = NULL;
     analysis_close(s->analysis);
     s->analysis = NULL;
     if (s->store)

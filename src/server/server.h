@@ -12,6 +12,7 @@
 #include "server/auth.h"
 #include "server/counters.h"
 #include "server/data_lock.h"
+#include "server/fleet.h"
 #include "server/intake.h"
 #include "server/janitor.h"
 #include "server/options.h"
@@ -37,6 +38,7 @@ struct server {
     struct store *store;
     struct starts starts;
     struct intake intake;      /* what receives sessions */
+    struct fleet *fleet;       /* what hosts and GPUs do now */
     struct analysis *analysis; /* sums them up */
     struct janitor janitor;
     struct auth auth;

@@ -378,24 +378,43 @@ int meta_finding_search(struct meta *m, const char *workspace, const struct meta
  * Texts, numbers and state that are none leave what was known. */
 int meta_host_put(struct meta *m, const char *workspace, const struct meta_host *h, struct err *e);
 int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g, struct err *e);
-int meta_host_list(struct meta *m, const char *workspace, struct region *mem,
-                   struct meta_host **rows, size_t *count, struct err *e); /* by name */
+
+/* Many at once, in one transaction: what a server hears within a moment. */
+int meta_fleet_put(struct meta *m, const char *workspace, const struct meta_host *hosts,
+                   size_t host_count, const struct meta_gpu *gpus, size_t gpu_count, struct err *e);
+int meta_host_list(struct meta *m, const char *workspace, struct meta_page *page,
+                   struct region *mem, struct meta_host_now **rows, size_t *count,
+                   struct err *e); /* by name */
 int meta_host_get(struct meta *m, const char *workspace, const char *host, struct region *mem,
-                  struct meta_host *out, struct err *e);
+                  struct meta_host_now *out, struct err *e);
 int meta_host_remove(struct meta *m, const char *workspace, const char *host,
                      struct err *e);                                       /* with its GPUs */
 int meta_gpu_list(struct meta *m, const char *workspace, const char *host, /* NULL: all */
-                  struct region *mem, struct meta_gpu **rows, size_t *count,
-                  struct err *e); /* by host and number */
+                  struct meta_page *page, struct region *mem, struct meta_gpu_now **rows,
+                  size_t *count, struct err *e); /* by host and number */
+int meta_gpu_get(struct meta *m, const char *workspace, const char *gpu, struct region *mem,
+                 struct meta_gpu_now *out, struct err *e);
+
+/* What runs where now: a row for each live session and GPU of it; by host and start. NULL: all. */
+int meta_running_list(struct meta *m, const char *workspace, const char *host, const char *app,
+                      const char *gpu, struct region *mem, struct meta_running **rows,
+                      size_t *count, struct err *e);
+
+/* Forgets hosts and GPUs that were not seen since, and what was used on days before that. */
+int meta_fleet_forget(struct meta *m, const char *workspace, int64_t before, struct err *e);
 
 /* Replaces what a session contributes to the days. */
 int meta_usage_put(struct meta *m, const char *workspace, const char *session,
                    const struct meta_usage *rows, size_t count, struct err *e);
 
-/* Sums of the days from <= day < to by host, application or GPU (not engine), by name and day. */
+/* Sums of the days from <= day < to by host, application or GPU (not engine): of each day, by name
+ * and day; and of all of them together, those that held GPUs longest first. */
 int meta_usage_days(struct meta *m, const char *workspace, enum meta_by by, int64_t from,
-                    int64_t to, unsigned limit, struct region *mem, struct meta_usage_sum **rows,
-                    size_t *count, struct err *e);
+                    int64_t to, struct meta_page *page, struct region *mem,
+                    struct meta_usage_sum **rows, size_t *count, struct err *e);
+int meta_fleet_sums(struct meta *m, const char *workspace, enum meta_by by, int64_t from,
+                    int64_t to, struct meta_page *page, struct region *mem,
+                    struct meta_fleet_sum **rows, size_t *count, struct err *e);
 
 /* ---- alerts --------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
 PATIENCE = 30 * SLOW  # s
@@ -142,17 +143,20 @@ class Server:
         assert answer.status == 200, answer
 
     def events(self, key):
-        """Server-sent events as they come: (event, data)."""
+        """Server-sent events as they come: (event, data). Fails where they go on for too long."""
         connection = self.connect()
         connection.request("GET", "/api/v1/live", headers={"Authorization": key})
         response = connection.getresponse()
         assert response.status == 200, response.status
         assert response.readline().startswith(b"retry:")  # it listens
 
+        end = time.monotonic() + 4 * PATIENCE
+
         def walk():
             event = None
             with contextlib.closing(connection), contextlib.closing(response):
                 for line in response:
+                    assert time.monotonic() < end, "what is waited for does not happen"
                     line = line.decode().rstrip("\n")
                     if line.startswith("event: "):
                         event = line[7:]

@@ -13,6 +13,7 @@ import collections
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,7 @@ FAR = "9000000000000000000"  # ns: after everything, and before any overflow
 # What parameters are, where their schema does not say it: of every route, or of one.
 VALUES = {"level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "step": 1000000, "metric": "gpu_util",
           "pattern": "a", "by": "host", "path": "none.py", "record": "kernel", "name": 0,
-          "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "host_series.metric": "cpu",
+          "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "fleet.to": 1000000, "host_series.metric": "cpu",
           "events_stream.X-GpuFlight-Channel": "device"}
 BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "setup": {"token": "x" * 43, "email": "eve@example.org", "name": "Eve", "password": PASSWORD},
@@ -100,7 +101,7 @@ class Workspace:
         self.name, self.id, self.actors, self.users = name, "", {}, {}
 
     def said(self, **more):
-        return {"id": self.id, "session": self.session, "user": self.users["viewer"], "key": self.key_id, "share": self.share_id,
+        return {"id": self.id, "host": self.host, "gpu": self.gpu, "session": self.session, "user": self.users["viewer"], "key": self.key_id, "share": self.share_id,
                 "email": f"viewer@{self.name}.example.org", "of": self.session, **more}
 
 
@@ -166,6 +167,7 @@ class Tenants(unittest.TestCase):
             logs = cls.dir / w.name
             logs.mkdir()
             w.session = simulate(GPUFL, logs, 300, f"app-of-{w.name}", "--sample", "1").name
+            cls.move(w, logs / w.session)
             w.second = simulate(GPUFL, logs, 200, f"second-of-{w.name}").name
             if shared is None:
                 shared = simulate(GPUFL, logs, 100, f"twin-of-{w.name}")
@@ -178,9 +180,19 @@ class Tenants(unittest.TestCase):
             upload(GPUFL, cls.server, w.secrets["ingest"], logs)
             for session in (w.session, w.second, w.twin):
                 cls.server.until(lambda s=session, w=w: cls.loaded(w, s), f"loading {session}")
+            cls.server.until(lambda w=w: cls.server.ask("GET", f"/api/v1/gpus/{w.gpu}",
+                                                        headers=w.actors["read"]).status == 200)
             share = cls.server.ask("POST", f"/api/v1/sessions/{w.session}/shares", {"expires": FAR}, w.actors["member"])
             assert share.status == 200, share
             w.share_id, w.actors["share"] = share.json()["id"], bearer(share.json()["token"])
+
+    @staticmethod
+    def move(w, session):
+        """To a host and GPUs of w's own: both workspaces' sessions are simulated on this machine."""
+        w.host, w.gpu = f"host-of-{w.name}", f"GPU-{w.name}-0"
+        for part in session.glob("*.log"):
+            text = re.sub(r'"host":"[^"]*"', f'"host":"{w.host}"', part.read_text())
+            part.write_text(re.sub(r"GPU-[0-9a-f-]+([0-9a-f])", f"GPU-{w.name}-\\1", text))
 
     @classmethod
     def loaded(cls, w, session):
@@ -206,7 +218,7 @@ class Tenants(unittest.TestCase):
         return [r for r in self.routes.values() if r.id not in ONCE and r.rights != "PUBLIC"]
 
     def assert_nothing_of(self, w, answer, asked):
-        marks = [w.name.encode(), w.session.encode(), w.second.encode(), w.share_id.encode(), w.key_id.encode(),
+        marks = [w.name.encode(), w.host.encode(), w.gpu.encode(), w.session.encode(), w.second.encode(), w.share_id.encode(), w.key_id.encode(),
                  *(u.encode() for u in w.users.values()), *(s.encode() for s in w.secrets.values())]
         for mark in marks:
             if mark not in asked.encode():
@@ -301,7 +313,7 @@ class Tenants(unittest.TestCase):
                     said = self.ours.said()
                     answer = self.ask(route, said, headers)
                     may = actor in MAY[route.rights]
-                    foreign = set(route.in_path) & {"session", "user", "key", "share"}
+                    foreign = set(route.in_path) & {"session", "user", "key", "share", "host", "gpu"}
                     if actor == "share":
                         self.assertIn(answer.status, (403, 404))
                     elif may and route.id in EMPTY_FOR_STRANGERS:
@@ -355,14 +367,14 @@ class Tenants(unittest.TestCase):
             said = ours.said(key=server.ask("POST", "/api/v1/keys", {"name": "x", "scopes": "read"},
                                             ours.actors[actor]).json()["id"])
             self.assertEqual(self.ask(self.routes["key_revoke"], said, ours.actors[actor]).status, 204)
-        ended = {"share_revoke", "key_revoke", "session_delete", "member_delete", "events_stream", "session_complete"}
+        ended = {"share_revoke", "key_revoke", "session_delete", "host_delete", "member_delete", "events_stream", "session_complete"}
         for route in self.walked():
             if route.method == "GET" or route.id in ended:
                 continue
             for actor in sorted(MAY[route.rights]):
                 with self.subTest(route=route.id, actor=actor):
                     self.assertIn(self.ask(route, ours.said(), ours.actors[actor]).status, (200, 204))
-        for path, said in (("session_delete", ours.said(session=ours.twin)), ("member_delete", ours.said())):
+        for path, said in (("session_delete", ours.said(session=ours.twin)), ("host_delete", ours.said()), ("member_delete", ours.said())):
             self.assertEqual(self.ask(self.routes[path], said, ours.actors["owner"]).status, 204)
         answer = server.ask("GET", "/api/v1/sessions", headers=ours.actors["viewer"])
         self.assertIn(answer.status, (401, 403), answer)  # they were taken out

@@ -183,7 +183,9 @@ class Loaded(unittest.TestCase):
             self.assertEqual(document, json.load(kept))
         schema = Schema(document)
         values = {"session": SESSION, "name": 1, "level": 0, "from": 0, "to": 10**9, "lanes": "1", "pattern": "a",
-                  "device": 0, "step": 10**7, "by": "app", "path": "nothing"}
+                  "device": 0, "step": 10**7, "by": "app", "path": "nothing",
+                  "host": self.rows("/api/v1/hosts")["rows"][0]["name"],
+                  "gpu": self.rows("/api/v1/gpus")["rows"][0]["uuid"]}
         asked = 0
         for path, methods in document["paths"].items():
             get = methods.get("get")
@@ -198,7 +200,7 @@ class Loaded(unittest.TestCase):
                     value = "kernel"
                 if p["name"] in ("from", "to") and p["schema"]["type"] == "string":
                     value = None
-                if path == "/api/v1/usage" and p["name"] in ("from", "to"):
+                if path in ("/api/v1/usage", "/api/v1/fleet") and p["name"] in ("from", "to"):
                     value = 1
                 if p["in"] == "path":
                     target = target.replace("{%s}" % p["name"], str(value))

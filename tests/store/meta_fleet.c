@@ -1,6 +1,8 @@
 /* meta_fleet.c - cases of hosts, GPUs, days, alerts, the audit log and settings. */
 #include "meta_place.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static void test_hosts_and_gpus(void **state)
@@ -19,8 +21,9 @@ static void test_hosts_and_gpus(void **state)
                          .memory = 141,
                          .created = 10,
                          .seen = 100};
-    struct meta_host host, *hosts = NULL;
-    struct meta_gpu *gpus = NULL;
+    struct meta_host_now host, *hosts = NULL;
+    struct meta_gpu_now gpu, *gpus = NULL;
+    struct meta_page page = {0};
     size_t n = 0;
     people_make(f);
     OK(meta_host_put(f->m, "w1", &h, &f->e));
@@ -50,30 +53,132 @@ static void test_hosts_and_gpus(void **state)
     OK(meta_gpu_put(f->m, "w1", &g, &f->e));
     g = (struct meta_gpu){.uuid = "GPU-2", .host = "node-a", .memory = META_NONE, .seen = 1};
     OK(meta_gpu_put(f->m, "w1", &g, &f->e));
-    OK(meta_gpu_list(f->m, "w1", NULL, &f->mem, &gpus, &n, &f->e));
+    OK(meta_gpu_list(f->m, "w1", NULL, &page, &f->mem, &gpus, &n, &f->e));
     assert_int_equal(n, 2);
     assert_int_equal(gpus[0].memory, META_NONE);
     assert_string_equal(gpus[1].name, "H200");
     assert_string_equal(gpus[1].session, "s9");
     assert_int_equal(gpus[1].memory, 141);
-    OK(meta_gpu_list(f->m, "w1", "node-b", &f->mem, &gpus, &n, &f->e));
+    OK(meta_gpu_list(f->m, "w1", "node-b", &page, &f->mem, &gpus, &n, &f->e));
     assert_int_equal(n, 1);
+    OK(meta_gpu_get(f->m, "w1", "GPU-1", &f->mem, &gpu, &f->e));
+    assert_string_equal(gpu.host, "node-b");
+    FAILS(NOENT, meta_gpu_get(f->m, "w1", "GPU-9", &f->mem, &gpu, &f->e));
     OK(meta_host_remove(f->m, "w1", "node-a", &f->e));
     FAILS(NOENT, meta_host_remove(f->m, "w1", "node-a", &f->e));
-    OK(meta_host_list(f->m, "w1", &f->mem, &hosts, &n, &f->e));
+    OK(meta_host_list(f->m, "w1", &page, &f->mem, &hosts, &n, &f->e));
     assert_int_equal(n, 0);
-    OK(meta_gpu_list(f->m, "w1", NULL, &f->mem, &gpus, &n, &f->e));
+    OK(meta_gpu_list(f->m, "w1", NULL, &page, &f->mem, &gpus, &n, &f->e));
+    assert_int_equal(n, 1);
+}
+
+/* Many at once; pages; and what was not heard of for long is forgotten. */
+static void test_a_fleet(void **state)
+{
+    enum { HOSTS = 7, GPUS = 4 };
+    struct fixture *f = *state;
+    char names[HOSTS][16], uuids[HOSTS * GPUS][16], last[64] = "";
+    struct meta_host hosts[HOSTS];
+    struct meta_gpu gpus[HOSTS * GPUS];
+    struct meta_host_now *host = NULL;
+    struct meta_gpu_now *gpu = NULL;
+    struct meta_page page = {.limit = 3};
+    size_t n = 0, seen = 0;
+    people_make(f);
+    for (int i = 0; i < HOSTS; i++) {
+        snprintf(names[i], sizeof names[i], "node-%d", i);
+        hosts[i] = (struct meta_host){.name = names[i], .cpus = i, .memory = i, .seen = 100 + i};
+        for (int k = 0; k < GPUS; k++) {
+            int at = i * GPUS + k;
+            snprintf(uuids[at], sizeof uuids[at], "GPU-%d-%d", i, k);
+            gpus[at] = (struct meta_gpu){.uuid = uuids[at],
+                                         .host = names[i],
+                                         .number = GPUS - k, /* not in the order of UUIDs */
+                                         .memory = 1,
+                                         .seen = 100 + i};
+        }
+    }
+    OK(meta_fleet_put(f->m, "w1", hosts, HOSTS, gpus, (size_t)HOSTS * GPUS, &f->e));
+    FAILS(NOENT, meta_fleet_put(f->m, "w9", hosts, 1, NULL, 0, &f->e));
+    do {
+        OK(meta_host_list(f->m, "w1", &page, &f->mem, &host, &n, &f->e));
+        for (size_t i = 0; i < n; i++, seen++) {
+            assert_string_equal(host[i].name, names[seen]);
+            assert_int_equal(host[i].gpus, GPUS);
+            assert_int_equal(host[i].sessions, 0);
+        }
+        page.after = page.next;
+    } while (page.next);
+    assert_int_equal(seen, HOSTS);
+    page = (struct meta_page){.limit = 5};
+    for (seen = 0, page.next = "";; page.after = page.next) {
+        OK(meta_gpu_list(f->m, "w1", NULL, &page, &f->mem, &gpu, &n, &f->e));
+        for (size_t i = 0; i < n; i++, seen++) {
+            char key[64];
+            snprintf(key, sizeof key, "%s %d", gpu[i].host, (int)gpu[i].number);
+            assert_true(strcmp(last, key) < 0);
+            memcpy(last, key, sizeof last);
+        }
+        if (!page.next)
+            break;
+    }
+    assert_int_equal(seen, HOSTS * GPUS);
+    OK(meta_fleet_forget(f->m, "w1", 103, &f->e));
+    page = (struct meta_page){0};
+    OK(meta_host_list(f->m, "w1", &page, &f->mem, &host, &n, &f->e));
+    assert_int_equal(n, HOSTS - 3);
+    OK(meta_gpu_list(f->m, "w1", NULL, &page, &f->mem, &gpu, &n, &f->e));
+    assert_int_equal(n, (HOSTS - 3) * GPUS);
+}
+
+/* Live sessions, and how many there are on hosts and GPUs. */
+static void test_running(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_pair gpus[] = {{"GPU-1", "H200"}, {"GPU-2", "H200"}};
+    struct meta_session s = {.id = "s1", .app = "train", .host = "a", .pid = 1, .started = 5};
+    struct meta_running *rows = NULL;
+    struct meta_host_now host;
+    struct meta_gpu_now gpu;
+    size_t n = 0;
+    people_make(f);
+    OK(meta_host_put(f->m, "w1", &(struct meta_host){.name = "a", .seen = 5}, &f->e));
+    OK(meta_gpu_put(f->m, "w1", &(struct meta_gpu){.uuid = "GPU-1", .host = "a", .seen = 5},
+                    &f->e));
+    OK(meta_session_put(f->m, "w1", &s, gpus, 2, NULL, 0, &f->e));
+    s.id = "s2";
+    s.app = "infer";
+    OK(meta_session_put(f->m, "w1", &s, gpus, 1, NULL, 0, &f->e));
+    s.id = "s3"; /* knows no GPU yet */
+    s.host = "b";
+    OK(meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+    OK(meta_running_list(f->m, "w1", NULL, NULL, NULL, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 4);
+    assert_string_equal(rows[1].gpu, "GPU-2");
+    assert_string_equal(rows[3].session, "s3");
+    assert_string_equal(rows[3].gpu, "");
+    OK(meta_running_list(f->m, "w1", "a", "train", "GPU-2", &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+    OK(meta_host_get(f->m, "w1", "a", &f->mem, &host, &f->e));
+    assert_int_equal(host.sessions, 2);
+    assert_int_equal(host.gpus, 1);
+    OK(meta_session_end(f->m, "w1", "s1", "ended", 9, &f->e));
+    OK(meta_gpu_get(f->m, "w1", "GPU-1", &f->mem, &gpu, &f->e));
+    assert_int_equal(gpu.sessions, 1);
+    OK(meta_running_list(f->m, "w1", "a", NULL, NULL, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 1);
 }
 
 static void test_days(void **state)
 {
     struct fixture *f = *state;
-    const struct meta_usage one[] = {{10, "GPU-1", "node-a", "train", 100, 50, 7},
-                                     {11, "GPU-1", "node-a", "train", 200, META_NONE, 8},
-                                     {10, "GPU-2", "node-a", "train", 100, 25, 1}};
-    const struct meta_usage two[] = {{10, "GPU-1", "node-a", "infer", 40, 40, 2}};
+    const struct meta_usage one[] = {
+        {10, "GPU-1", "node-a", "train", 100, 50, 7, 100, 80, 5},
+        {11, "GPU-1", "node-a", "train", 200, META_NONE, 8, 0, 0, META_NONE},
+        {10, "GPU-2", "node-a", "train", 100, 25, 1, 0, 0, META_NONE}};
+    const struct meta_usage two[] = {{10, "GPU-1", "node-a", "infer", 40, 40, 2, 40, 10, 2}};
     struct meta_usage_sum *rows = NULL;
+    struct meta_page page = {0};
     size_t n = 0;
     people_make(f);
     session_make(f, "w1", "s1", "train", "node-a", 100);
@@ -81,7 +186,7 @@ static void test_days(void **state)
     OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e)); /* again: counts once */
     OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its days stay */
-    OK(meta_usage_days(f->m, "w1", META_BY_HOST, 0, 100, 1000, &f->mem, &rows, &n, &f->e));
+    OK(meta_usage_days(f->m, "w1", META_BY_HOST, 0, 100, &page, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].name, "node-a");
     assert_int_equal(rows[0].day, 10);
@@ -91,20 +196,107 @@ static void test_days(void **state)
     assert_int_equal(rows[0].known, 240);
     assert_int_equal(rows[0].busy, 115);
     assert_int_equal(rows[0].kernels, 10);
+    assert_int_equal(rows[0].sampled, 140);
+    assert_int_equal(rows[0].utilized, 90);
+    assert_int_equal(rows[0].energy, 7);
+    assert_int_equal(rows[1].energy, META_NONE);
     assert_int_equal(rows[1].wall, 200);
     assert_int_equal(rows[1].known, 0);
     assert_int_equal(rows[1].busy, 0);
-    OK(meta_usage_days(f->m, "w1", META_BY_APP, 10, 11, 1000, &f->mem, &rows, &n, &f->e));
+    OK(meta_usage_days(f->m, "w1", META_BY_APP, 10, 11, &page, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].name, "infer");
-    OK(meta_usage_days(f->m, "w1", META_BY_GPU, 0, 100, 1, &f->mem, &rows, &n, &f->e));
+    page.limit = 1;
+    OK(meta_usage_days(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].name, "GPU-1");
-    FAILS(INVAL, meta_usage_days(f->m, "w1", META_BY_ENGINE, 0, 1, 1, &f->mem, &rows, &n, &f->e));
+    page.after = page.next;
+    OK(meta_usage_days(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0].day, 11);
+    page = (struct meta_page){0};
+    FAILS(INVAL,
+          meta_usage_days(f->m, "w1", META_BY_ENGINE, 0, 1, &page, &f->mem, &rows, &n, &f->e));
     FAILS(NOENT, meta_usage_put(f->m, "w9", "s1", one, 3, &f->e));
     OK(meta_usage_put(f->m, "w1", "s1", NULL, 0, &f->e));
-    OK(meta_usage_days(f->m, "w1", META_BY_APP, 0, 100, 1000, &f->mem, &rows, &n, &f->e));
+    OK(meta_usage_days(f->m, "w1", META_BY_APP, 0, 100, &page, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 1);
+}
+
+/* All days together, with the worst that was found in sessions that are still there. */
+static void test_sums(void **state)
+{
+    struct fixture *f = *state;
+    const int64_t hour = 3600000000000;
+    const struct meta_usage one[] = {
+        {10, "GPU-1", "a", "train", hour, hour / 2, 7, hour, hour / 4, 5000},
+        {11, "GPU-1", "a", "train", hour, META_NONE, 8, 0, 0, META_NONE},
+        {11, "GPU-2", "a", "train", 2 * hour, hour / 2, 8, hour, hour, 7000},
+        {40, "GPU-3", "z", "later", hour, 0, 8, 0, 0, META_NONE}};
+    const struct meta_usage two[] = {{11, "GPU-1", "b", "infer", hour, 0, 9, 0, 0, META_NONE}};
+    const struct meta_finding mild = {
+        .session = "s2", .rule = "copies_small", .severity = 0, .gives_back = 9, .title = "Small"};
+    const struct meta_finding bad[] = {
+        {.session = "s1", .rule = "spills", .severity = 1, .gives_back = 5, .gpu = "GPU-2"},
+        {.session = "s1",
+         .number = 1,
+         .rule = "sync",
+         .severity = 2,
+         .share = 0.25,
+         .title = "Waits"}};
+    const struct meta_analysis a1 = {.session = "s1", .kind = "report", .body = {"x", 1}};
+    const struct meta_analysis a2 = {.session = "s2", .kind = "report", .body = {"x", 1}};
+    struct meta_fleet_sum *rows = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    session_make(f, "w1", "s2", "infer", "b", 100);
+    OK(meta_usage_put(f->m, "w1", "s1", one, 4, &f->e));
+    OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
+    OK(meta_analysis_put(f->m, "w1", &a1, bad, 2, &f->e));
+    OK(meta_analysis_put(f->m, "w1", &a2, &mild, 1, &f->e));
+    OK(meta_fleet_sums(f->m, "w1", META_BY_APP, 0, 30, &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 2); /* longest first */
+    assert_string_equal(rows[0].name, "train");
+    assert_int_equal(rows[0].sessions, 1);
+    assert_int_equal(rows[0].gpus, 2);
+    assert_int_equal(rows[0].days, 2);
+    assert_int_equal(rows[0].wall, 4 * hour);
+    assert_true(fabs(rows[0].hours - 4) < 1e-12);
+    assert_true(fabs(rows[0].busy - 1.0 / 3) < 1e-12); /* of the three hours that are known */
+    assert_true(fabs(rows[0].utilization - 0.625) < 1e-12);
+    assert_int_equal(rows[0].energy, 12000);
+    assert_int_equal(rows[0].kernels, 23);
+    assert_int_equal(rows[0].findings, 2);
+    assert_string_equal(rows[0].rule, "sync");
+    assert_string_equal(rows[0].session, "s1");
+    assert_int_equal(rows[0].severity, 2);
+    assert_true(fabs(rows[0].share - 0.25) < 1e-12);
+    assert_string_equal(rows[1].rule, "copies_small");
+    assert_true(isnan(rows[1].utilization));
+    assert_int_equal(rows[1].energy, META_NONE);
+    page.limit = 1;
+    OK(meta_fleet_sums(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_string_equal(rows[0].name, "GPU-1"); /* 3 hours, GPU-2 has 2 */
+    assert_int_equal(rows[0].sessions, 2);
+    assert_int_equal(rows[0].findings, 2); /* not that of GPU-2 */
+    page.after = page.next;
+    OK(meta_fleet_sums(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    assert_string_equal(rows[0].name, "GPU-2");
+    assert_int_equal(rows[0].findings, 2);
+    page = (struct meta_page){0};
+    OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its hours stay */
+    OK(meta_fleet_sums(f->m, "w1", META_BY_HOST, 0, 30, &page, &f->mem, &rows, &n, &f->e));
+    assert_string_equal(rows[0].name, "a");
+    assert_int_equal(rows[0].findings, 0);
+    assert_int_equal(rows[0].severity, META_NONE);
+    assert_string_equal(rows[0].rule, "");
+    OK(meta_fleet_sums(f->m, "w1", META_BY_HOST, 100, 200, &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 0);
+    FAILS(INVAL,
+          meta_fleet_sums(f->m, "w1", META_BY_ENGINE, 0, 1, &page, &f->mem, &rows, &n, &f->e));
 }
 
 static void test_alerts(void **state)
@@ -341,7 +533,10 @@ int meta_fleet_cases(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(test_hosts_and_gpus),
+        CASE(test_a_fleet),
+        CASE(test_running),
         CASE(test_days),
+        CASE(test_sums),
         CASE(test_alerts),
         CASE(test_firings),
         CASE(test_deliveries),

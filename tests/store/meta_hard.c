@@ -39,7 +39,8 @@ static void test_hostile_texts(void **state)
         char id[16];
         struct meta_session s;
         struct meta_user u;
-        struct meta_host *hosts = NULL;
+        struct meta_host_now *hosts = NULL;
+        struct meta_page all = {0};
         struct meta_session *rows = NULL;
         struct meta_page page = {0};
         struct meta_finding *findings = NULL;
@@ -68,7 +69,7 @@ static void test_hostile_texts(void **state)
         assert_string_equal(u.password, x);
         OK(meta_host_put(f->m, "w1", &(struct meta_host){.name = x, .system = x, .state = x},
                          &f->e));
-        OK(meta_host_list(f->m, "w1", &f->mem, &hosts, &n, &f->e));
+        OK(meta_host_list(f->m, "w1", &all, &f->mem, &hosts, &n, &f->e));
         assert_int_equal(n, i + 1);
         const struct meta_analysis a = {.session = id, .kind = x, .rules = x};
         OK(meta_analysis_put(f->m, "w1", &a, &(struct meta_finding){.rule = x, .file = x}, 1,

@@ -17,7 +17,7 @@ static void everything_make(struct fixture *f, const char *w)
     const struct meta_analysis a = {
         .session = "s1", .kind = "report", .rules = "7", .body = {"x", 1}};
     const struct meta_finding finding = {.rule = "spills", .gives_back = 5};
-    const struct meta_usage usage = {10, "GPU-1", "a", "train", 100, 50, 7};
+    const struct meta_usage usage = {10, "GPU-1", "a", "train", 100, 50, 7, 100, 60, 8};
     const struct meta_firing firing = {
         .id = "f1", .alert = "a1", .subject = "a", .started = 1, .fired = 2};
     struct meta_firing out;
@@ -77,9 +77,11 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
     LIST(key, meta_key_list(f->m, w, &f->mem, &got, &n, &f->e));
     LIST(share, meta_share_list(f->m, w, NULL, &f->mem, &got, &n, &f->e));
     LIST(upload, meta_upload_list(f->m, w, &f->mem, &got, &n, &f->e));
-    LIST(host, meta_host_list(f->m, w, &f->mem, &got, &n, &f->e));
-    LIST(gpu, meta_gpu_list(f->m, w, NULL, &f->mem, &got, &n, &f->e));
-    LIST(usage_sum, meta_usage_days(f->m, w, META_BY_GPU, 0, 99, 10, &f->mem, &got, &n, &f->e));
+    LIST(host_now, meta_host_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
+    LIST(gpu_now, meta_gpu_list(f->m, w, NULL, &page, &f->mem, &got, &n, &f->e));
+    LIST(running, meta_running_list(f->m, w, NULL, NULL, NULL, &f->mem, &got, &n, &f->e));
+    LIST(usage_sum, meta_usage_days(f->m, w, META_BY_GPU, 0, 99, &page, &f->mem, &got, &n, &f->e));
+    LIST(fleet_sum, meta_fleet_sums(f->m, w, META_BY_APP, 0, 99, &page, &f->mem, &got, &n, &f->e));
     LIST(alert, meta_alert_list(f->m, w, &f->mem, &got, &n, &f->e));
     LIST(firing, meta_firing_open(f->m, w, NULL, &f->mem, &got, &n, &f->e));
     LIST(firing, meta_firing_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
@@ -104,7 +106,8 @@ static void stranger_reads(struct fixture *f, const char *w)
     struct meta_upload upload;
     struct meta_analysis a;
     struct meta_analysis_head head;
-    struct meta_host host;
+    struct meta_host_now host;
+    struct meta_gpu_now gpu;
     struct meta_alert alert;
     bool dropped = true;
     FAILS(NOENT, meta_session_get(f->m, w, "s1", &f->mem, &s, &f->e));
@@ -113,6 +116,7 @@ static void stranger_reads(struct fixture *f, const char *w)
     FAILS(NOENT, meta_analysis_get(f->m, w, "s1", "report", &f->mem, &a, &f->e));
     FAILS(NOENT, meta_analysis_head(f->m, w, "s1", "report", &f->mem, &head, &f->e));
     FAILS(NOENT, meta_host_get(f->m, w, "a", &f->mem, &host, &f->e));
+    FAILS(NOENT, meta_gpu_get(f->m, w, "GPU-1", &f->mem, &gpu, &f->e));
     FAILS(NOENT, meta_alert_get(f->m, w, "a1", &f->mem, &alert, &f->e));
     OK(meta_session_is_dropped(f->m, w, "gone", &dropped, &f->e));
     assert_false(dropped);
@@ -135,6 +139,7 @@ static void stranger_writes(struct fixture *f, const char *w)
     FAILS(NOENT, meta_upload_advance(f->m, w, "u1", 0, 5, NULL, 999, &f->e));
     FAILS(NOENT, meta_upload_remove(f->m, w, "u1", &f->e));
     FAILS(NOENT, meta_host_remove(f->m, w, "a", &f->e));
+    OK(meta_fleet_forget(f->m, w, INT64_MAX, &f->e));
     FAILS(NOENT, meta_alert_remove(f->m, w, "a1", 999, &f->e));
     FAILS(NOENT, meta_delivery_done(f->m, w, "d1", "sent", 0, 200, NULL, 999, &f->e));
     FAILS(NOENT, meta_member_remove(f->m, w, "u1", &f->e));
@@ -197,6 +202,8 @@ static void test_same_ids(void **state)
     OK(meta_gpu_put(f->m, "w2", &(struct meta_gpu){.uuid = "GPU-1", .host = "z", .seen = 50},
                     &f->e));
     OK(meta_usage_put(f->m, "w2", "s1", NULL, 0, &f->e));
+    OK(meta_fleet_put(f->m, "w2", &(struct meta_host){.name = "a", .seen = 70}, 1, NULL, 0, &f->e));
+    OK(meta_fleet_forget(f->m, "w2", INT64_MAX, &f->e));
     OK(meta_alert_put(f->m, "w2", &(struct meta_alert){.id = "a1", .kind = "insight"}, &f->e));
     OK(meta_firing_put(f->m, "w2", &closed, &f->mem, &out, &f->e));
     OK(meta_alert_remove(f->m, "w2", "a1", 60, &f->e));

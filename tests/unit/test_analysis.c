@@ -197,9 +197,11 @@ static void test_final(void **state)
     assert_true(entry.busy > 0 && entry.busy <= 1);
     assert_non_null(strstr(entry.gpus, "uuid"));
     struct meta_usage_sum *days;
+    struct meta_page page = {0};
     size_t count;
     assert_int_equal(
-        meta_usage_days(fix.meta, "w", META_BY_GPU, 0, 100000, 100, &mem, &days, &count, NULL), 0);
+        meta_usage_days(fix.meta, "w", META_BY_GPU, 0, 100000, &page, &mem, &days, &count, NULL),
+        0);
     assert_int_equal(count, 1);
     assert_int_equal(days[0].kernels, h.calls);
     region_fini(&mem);

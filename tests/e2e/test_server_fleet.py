@@ -1,0 +1,210 @@
+"""What hosts and GPUs do now, and did over days, as it comes out of what is sent.
+
+Usage: test_server_fleet.py gpufl-server gpufl SOURCE_DIR"""
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from served import PATIENCE, SLOW, Server
+
+PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
+PEER = os.path.join(SOURCE, "tests", "data", "peer", "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34")
+DAY = 86400 * 10**9
+
+
+class Sender:
+    """A session's system channel, line by line, as a program that runs would send it."""
+
+    def __init__(self, server, key, session, host, gpus=2, app="train", began=None):
+        self.server, self.key, self.session, self.host, self.offset = server, key, session, host, 0
+        self.began = began or time.time_ns()
+        names = [{"type": "header", "format": 1, "session": session, "channel": "system", "part": 1, "offset": 0,
+                  "app": app, "pid": 7, "host": host, "run": "", "command": "x", "engine": "Monitor",
+                  "backend": "nvidia", "simulated": False, "version": "9.8.7", "system": "Linux 6.1 x86_64",
+                  "start": 0, "clock_monotonic": 0, "clock_real": self.began, "clock_uncertainty": 0},
+                 {"type": "names", "rows": 3 + gpus, "id": list(range(1, 4 + gpus)),
+                  "text": ["H200", "nvidia", "570.1"] + [f"GPU-{host}-{i}" for i in range(gpus)]}]
+        names += [{"type": "device", "rows": 1, "id": i + 1, "index": i, "name": 1, "vendor": 2, "driver": 3,
+                   "uuid": 4 + i, "memory_total": 1000} for i in range(gpus)]
+        self.send(*names)
+
+    def send(self, *lines):
+        body = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
+        answer = self.server.ask("POST", "/api/v1/events/stream", body, Authorization=self.key,
+                                 X_GpuFlight_Session_Id=self.session, X_GpuFlight_Channel="system",
+                                 X_GpuFlight_Offset=str(self.offset), Content_Type="application/x-ndjson")
+        assert answer.status == 200 and answer.json()["rejected"] == 0, answer
+        self.offset += len(body)
+
+    def sample(self, host, *gpus, at=None):
+        at = time.time_ns() - self.began if at is None else at
+        self.send({"type": "host_metric", "rows": 1, "time": at, **host},
+                  *({"type": "device_metric", "rows": 1, "time": at, "device": i + 1, **cells}
+                    for i, cells in enumerate(gpus)))
+
+
+class Fleet(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(PROGRAM)
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.server.set_up()
+        cls.key = cls.server.make_key()
+
+    def get(self, target):
+        answer = self.server.ask("GET", "/api/v1/" + target, Authorization=self.key)
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json()
+
+    def until(self, target, what):
+        """Asks until it is so: the answer."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            answer = self.server.ask("GET", "/api/v1/" + target, Authorization=self.key)
+            if answer.status == 200 and what(answer.json()):
+                return answer.json()
+            self.assertLess(time.monotonic(), deadline, f"{target}: {answer}")
+            time.sleep(0.01)
+
+    # ---- now -----------------------------------------------------------------------------------
+
+    def test_a_sample_is_seen_within_a_second(self):
+        sender = Sender(self.server, self.key, "live-1", "node-live")
+        took = []
+        for load in range(1, 8):
+            sender.sample({"cpu": load, "memory_used": 5, "memory_total": 64},
+                          {"gpu_util": load, "power": 300000, "throttle": 4 | 32, "processes": 2}, {"gpu_util": 90})
+            began = time.monotonic()
+            self.until("hosts/node-live", lambda h, load=load: (h["state"] or {}).get("cpu") == load)
+            self.until("gpus/GPU-node-live-0", lambda g, load=load: (g["state"] or {}).get("gpu_util") == load)
+            took.append(time.monotonic() - began)
+        self.assertLess(sorted(took)[len(took) // 2], 1.0 * SLOW, took)
+        host, gpu = self.get("hosts/node-live"), self.get("gpus/GPU-node-live-0")
+        self.assertEqual((host["system"], host["agent"], host["memory"], host["cpus"], host["gpus"], host["sessions"]),
+                         ("Linux 6.1 x86_64", "9.8.7", 64, None, 2, 1))
+        self.assertLessEqual(abs(int(host["seen"]) - time.time_ns()), PATIENCE * 10**9)
+        self.assertEqual((gpu["host"], gpu["number"], gpu["name"], gpu["vendor"], gpu["driver"], gpu["memory"],
+                          gpu["session"], gpu["sessions"]),
+                         ("node-live", 0, "H200", "nvidia", "570.1", 1000, "live-1", 1))
+        self.assertEqual(gpu["state"]["throttle_reasons"], ["power_cap", "thermal_software"])
+        self.assertEqual(gpu["state"]["power"], 300000)
+        self.assertNotIn("temperature", gpu["state"])  # nobody said: unknown, not 0
+        running = self.get("running?host=node-live")["rows"]
+        self.assertEqual([(r["session"], r["app"], r["gpu"]) for r in running],
+                         [("live-1", "train", "GPU-node-live-0"), ("live-1", "train", "GPU-node-live-1")])
+        # What the newest sample does not tell is not known any more.
+        sender.sample({"cpu": 50}, {"gpu_util": 50})
+        gpu = self.until("gpus/GPU-node-live-0", lambda g: g["state"].get("gpu_util") == 50)
+        self.assertNotIn("power", gpu["state"])
+        # It goes on where the server was started again: samples name GPUs by numbers told before.
+        self.assertEqual(self.server.stop(), 0)
+        self.server.start()
+        sender.sample({"cpu": 60}, {"gpu_util": 60}, {"gpu_util": 61})
+        self.until("gpus/GPU-node-live-1", lambda g: g["state"].get("gpu_util") == 61)
+        self.assertEqual(self.get("hosts/node-live")["state"]["cpu"], 60)
+
+    def test_followers_are_told(self):
+        with contextlib.closing(self.server.events(self.key)) as events:
+            sender = Sender(self.server, self.key, "live-2", "node-told", gpus=1)
+            sender.sample({"cpu": 11}, {"gpu_util": 12})
+            for event, data in events:
+                hosts = [h for h in data["hosts"] if h["name"] == "node-told"] if event == "fleet" else []
+                if hosts and (hosts[0]["state"] or {}).get("cpu") == 11:
+                    break
+            gpus = [g for g in data["gpus"] if g["uuid"] == "GPU-node-told-0"]
+            self.assertEqual((gpus[0]["state"]["gpu_util"], gpus[0]["host"]), (12, "node-told"))
+            self.assertEqual(data["more"], [])
+
+    def test_what_is_older_changes_nothing(self):
+        """A log of last week is sent after today's; and a clock that is ahead counts as now."""
+        today = Sender(self.server, self.key, "old-2", "node-old", gpus=1)
+        today.sample({"cpu": 70}, {"gpu_util": 71}, at=3600 * 10**9)  # in an hour
+        host = self.until("hosts/node-old", lambda h: (h["state"] or {}).get("cpu") == 70)
+        self.assertLessEqual(int(host["seen"]), time.time_ns())
+        week = Sender(self.server, self.key, "old-1", "node-old", gpus=1, app="earlier",
+                      began=time.time_ns() - 7 * DAY)
+        week.sample({"cpu": 1}, {"gpu_util": 2}, at=10**9)
+        self.until("running?app=earlier", lambda r: r["rows"])  # it is loaded
+        fresh = Sender(self.server, self.key, "old-3", "node-fresh", gpus=1)  # and so, after that, is all of it
+        fresh.sample({"cpu": 5}, {"gpu_util": 5})
+        self.until("hosts/node-fresh", lambda h: h["state"])
+        self.assertEqual(self.get("hosts/node-old")["state"]["cpu"], 70)
+        self.assertEqual(self.get("gpus/GPU-node-old-0")["state"]["gpu_util"], 71)
+        self.assertEqual(int(self.get("hosts/node-old")["created"]), int(host["created"]))
+
+    def test_the_public_clients_rows(self):
+        with contextlib.closing(self.server.events(self.key)) as events:
+            session = self.server.send(self.key, PEER)
+            for event, data in events:
+                states = [g["state"] for g in data["gpus"] if g["host"] == "node7"] if event == "fleet" else []
+                if states and states[0] and states[0].get("gpu_util") == 98:
+                    break
+        gpu = self.get("gpus/GPU-6b1f2c3d-0000-1111-2222-333344445555")
+        self.assertEqual((gpu["host"], gpu["name"], gpu["session"]), ("node7", "NVIDIA H200", session))
+        self.assertEqual(gpu["memory"], 143771 << 20)
+        host = self.get("hosts/node7")
+        self.assertEqual((host["state"]["cpu"], host["memory"]), (1310, 515000 << 20))
+        self.assertEqual(host["state"]["time"], "1770000000060000000")
+        self.assertEqual(int(host["seen"]) // 10**9, 1770000000)  # when it was, not when it came
+
+    def test_pages_and_forgetting(self):
+        for i in range(5):
+            Sender(self.server, self.key, f"page-{i}", f"page-{i}", gpus=2).sample({"cpu": i}, {"gpu_util": i})
+        self.until("hosts", lambda page: sum(h["name"].startswith("page-") for h in page["rows"]) == 5)
+        self.until("gpus", lambda page: sum(g["host"].startswith("page-") for g in page["rows"]) == 10)
+        for what, key, size in (("hosts", "name", 2), ("gpus", "uuid", 3)):
+            whole, pages, after = [r[key] for r in self.get(what)["rows"]], [], ""
+            while after is not None:
+                page = self.get(f"{what}?limit={size}{after}")
+                pages += [r[key] for r in page["rows"]]
+                self.assertLessEqual(len(page["rows"]), size)
+                after = "&after=" + page["next"] if page["next"] else None
+            self.assertEqual(pages, whole)
+        self.assertEqual(len(self.get("gpus?host=page-1")["rows"]), 2)
+        self.assertEqual(self.server.as_user("DELETE", "/api/v1/hosts/page-1").status, 204)
+        self.assertEqual(self.server.as_user("DELETE", "/api/v1/hosts/page-1").status, 404)
+        self.assertEqual(self.get("gpus?host=page-1")["rows"], [])
+        self.assertEqual(self.server.as_user("GET", "/api/v1/audit").json()["rows"][0]["action"], "host.delete")
+
+    # ---- over days -----------------------------------------------------------------------------
+
+    def test_days_are_those_of_the_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([GPUFL, "sim", "-k", "3000", "-d", "2", "-n", "days", "--sample", "1", "-o", folder],
+                           check=True, stdout=subprocess.DEVNULL)
+            session = os.path.join(folder, os.listdir(folder)[0])
+            report = json.loads(subprocess.run([GPUFL, "report", "--json", session], check=True,
+                                               capture_output=True).stdout)
+            self.server.load(self.key, session)
+        sums = self.get("fleet?by=app&from=0&to=1000000")["rows"]
+        app = next(r for r in sums if r["name"] == "days")
+        used = [d for d in report["devices"] if d["kernels"]]
+        self.assertEqual((app["sessions"], app["gpus"], app["days"]), (1, len(used), 1))
+        self.assertEqual(app["kernels"], report["kernels"]["count"])
+        wall = report["session"]["duration_ns"] * len(used)
+        self.assertEqual(app["wall"], wall)
+        self.assertAlmostEqual(app["hours"], wall / 3.6e12)
+        worst = max(report["insights"], key=lambda i: {"low": 0, "medium": 1, "high": 2}[i["severity"].lower()],
+                    default=None)
+        self.assertEqual(app["findings"], len(report["insights"]))
+        if worst:
+            self.assertEqual(app["session"], os.path.basename(session))
+        day = int(self.get(f"sessions/{os.path.basename(session)}")["started"]) // DAY
+        self.assertEqual([r["name"] for r in self.get(f"fleet?by=app&from={day}&to={day + 1}")["rows"]], ["days"])
+        gpus = {r["name"]: r for r in self.get(f"fleet?by=gpu&from={day}&to={day + 1}")["rows"]}
+        for device in used:
+            row = gpus[device["uuid"]]
+            self.assertEqual(row["kernels"], device["kernels"])
+            self.assertAlmostEqual(row["utilization"] * 100, device["metrics"]["gpu_util"]["mean"], places=3)
+            self.assertTrue(0 < row["busy"] <= 1, row)
+        self.assertEqual(len(self.get(f"usage?by=gpu&from={day}&to={day + 1}&limit=1")["rows"]), 1)
+        self.assertIsNotNone(self.get(f"usage?by=gpu&from={day}&to={day + 1}&limit=1")["next"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
