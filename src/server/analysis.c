@@ -14,6 +14,7 @@
 #include "server/columns_report.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -296,6 +297,7 @@ static void analyse(struct analysis *a, struct subject *s)
     }
     int code = analysis_run(c, s->workspace, s->session, final, &e);
     cpu = clock_thread_cpu() - cpu;
+    malloc_trim(0); /* else what a large session took stays with this thread */
     if (code && code != GPUFL_E_NOENT && !a->stop)
         log_warn("session %s cannot be analysed: %s", s->session, e.text);
     if (!code && c->made)

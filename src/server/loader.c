@@ -25,7 +25,7 @@
 #define TICK_NS    40000000
 #define SLOW_NS    30000000000 /* between looks at the small tables */
 
-enum { COMMIT_ROWS = 1000000, ITEMS_MAX = 1 << 24, LIST_MEMORY = 1 << 24 };
+enum { COMMIT_ROWS = 500000, ITEMS_MAX = 1 << 24, LIST_MEMORY = 1 << 24 };
 
 /* ---- queues ------------------------------------------------------------------------------------ */
 

@@ -17,6 +17,7 @@ struct sessions {
     char *folder;         /* owned */
     pthread_mutex_t lock; /* of all below */
     struct intake_session *buckets[BUCKETS];
+    unsigned next_thread; /* of a session that comes new: each in turn */
 };
 
 bool sessions_id_ok(const char *id, size_t max)
@@ -76,15 +77,16 @@ void sessions_close(struct sessions *t)
     mem_free(t);
 }
 
+/* [lock held] */
 static struct intake_session *session_new(struct sessions *t, const char *workspace,
-                                          const char *session, uint64_t hash)
+                                          const char *session)
 {
     struct intake_session *s = mem_zalloc(sizeof *s);
     if (!s)
         return NULL;
     snprintf(s->workspace, sizeof s->workspace, "%s", workspace);
     snprintf(s->session, sizeof s->session, "%s", session);
-    s->thread = (unsigned)((hash >> 32) % t->config.threads);
+    s->thread = t->next_thread++ % t->config.threads;
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
@@ -97,7 +99,7 @@ struct intake_session *sessions_get(struct sessions *t, const char *workspace, c
     struct intake_session **at = &t->buckets[hash % BUCKETS], *s = *at;
     while (s && (strcmp(s->session, session) != 0 || strcmp(s->workspace, workspace) != 0))
         s = s->next;
-    if (!s && (s = session_new(t, workspace, session, hash))) {
+    if (!s && (s = session_new(t, workspace, session))) {
         s->next = *at;
         *at = s;
     }

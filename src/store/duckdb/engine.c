@@ -19,7 +19,7 @@
 enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8 };
 
 #define DEFAULT_QUERY  30000000000ll /* ns */
-#define DEFAULT_MEMORY (INT64_C(256) << 20)
+#define DEFAULT_MEMORY (INT64_C(192) << 20)
 
 /* ---- connections --------------------------------------------------------------------------- */
 
