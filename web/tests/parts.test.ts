@@ -9,7 +9,7 @@ import { excerpt, inOrder, keptPath, textOf } from "../src/pages/insights/source
 import { barsOf } from "../src/pages/kernels/Histogram";
 import { safeNext } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
-import { stepFor } from "../src/pages/system/metrics";
+import { stepFor } from "../src/format/metrics";
 import { leastOf } from "../src/ui/Table";
 // @ts-expect-error plain JavaScript
 import { made, rightsText, rulesText } from "../scripts/types.mjs";

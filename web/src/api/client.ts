@@ -77,7 +77,8 @@ async function problemOf(response: Response): Promise<Problem> {
   return new Problem(response.status, response.statusText, `The server answered ${response.status} without saying why.`, request);
 }
 
-export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a), wait: waitFor }, who: Who = new Who()) {
+/** keepMost: answers that are kept; 0: none, for those who keep what they make of them. */
+export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a), wait: waitFor }, who: Who = new Who(), keepMost = CACHE_MAX) {
   const kept = new Map<string, { etag: string; body: unknown }>(); // oldest first
 
   async function send(url: string, init: RequestInit): Promise<Response> {
@@ -112,9 +113,10 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
   }
 
   function keep(url: string, etag: string, body: unknown): void {
+    if (keepMost === 0) return;
     kept.delete(url);
     kept.set(url, { etag, body });
-    const oldest = kept.size > CACHE_MAX ? kept.keys().next().value : undefined;
+    const oldest = kept.size > keepMost ? kept.keys().next().value : undefined;
     if (oldest !== undefined) kept.delete(oldest);
   }
 

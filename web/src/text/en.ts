@@ -62,7 +62,7 @@ export const en = {
     simulated: "simulated",
   },
   session: {
-    tabs: { insights: "Insights", kernels: "Kernels", scopes: "Scopes", syncs: "Syncs", flame: "Flame", system: "System", raw: "Raw" } as Record<string, string>,
+    tabs: { insights: "Insights", timeline: "Timeline", kernels: "Kernels", scopes: "Scopes", syncs: "Syncs", flame: "Flame", system: "System", raw: "Raw" } as Record<string, string>,
     tabsLabel: "Views of this session",
     length: "Ran for",
     busy: "GPU busy",

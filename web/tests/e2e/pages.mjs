@@ -9,6 +9,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { chromium } from "playwright-core";
 import { ACCOUNT, startServer } from "./server.mjs";
+import { timelineViews } from "./timeline.mjs";
 
 const [bin, data, out] = process.argv.slice(2);
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -127,7 +128,7 @@ try {
   check(new URL(page.url()).searchParams.has("line"), "insights: the opened line is in the address");
   await page.keyboard.press("Escape");
 
-  await page.keyboard.press("2");
+  await page.keyboard.press("3");
   await see("matmul");
   await picture(page, "kernels");
   check((await page.locator("tbody tr").count()) >= 5, "kernels: rows");
@@ -145,6 +146,8 @@ try {
     if (tab === "system") await page.locator(".uplot canvas").first().waitFor();
     await picture(page, tab);
   }
+
+  await timelineViews({ page, session, origin: server.origin, see, picture, check });
 
   // Keyboard: commands and the sheet of shortcuts.
   await page.keyboard.press("Control+k");

@@ -11,6 +11,7 @@ const from = <M,>(load: () => Promise<M>, view: (module: M) => ComponentType<Tab
 
 export const TABS: readonly { id: string; view: ComponentType<TabProps> }[] = [
   { id: "insights", view: from(() => import("../insights/InsightsTab"), (m) => m.InsightsTab) },
+  { id: "timeline", view: from(() => import("../../timeline/TimelineTab"), (m) => m.TimelineTab) },
   { id: "kernels", view: from(() => import("../kernels/KernelsTab"), (m) => m.KernelsTab) },
   { id: "scopes", view: from(() => import("../scopes/ScopesTab"), (m) => m.ScopesTab) },
   { id: "syncs", view: from(() => import("../syncs/SyncsTab"), (m) => m.SyncsTab) },

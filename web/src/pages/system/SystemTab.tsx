@@ -9,7 +9,7 @@ import { Empty, Panel, ProblemView } from "../../ui/parts";
 import { Series, type Points } from "../../ui/Series";
 import { gpusOf } from "../session/facts";
 import type { TabProps } from "../session/tabs";
-import { DEVICE, HOST, seconds, stepFor, type Metric } from "./metrics";
+import { DEVICE, HOST, seconds, stepFor, type Metric } from "../../format/metrics";
 
 interface PlotProps {
   metric: Metric;

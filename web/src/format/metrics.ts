@@ -1,6 +1,6 @@
 // metrics.ts - which samples are drawn, how their numbers read, and how steps are chosen. Columns are
 // those of records device_metric and host_metric.
-import { bytes, duration, grouped, UNKNOWN } from "../../format/format";
+import { bytes, duration, grouped, UNKNOWN } from "./format";
 
 type Show = (value: number | null) => string;
 

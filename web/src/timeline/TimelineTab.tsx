@@ -1,0 +1,424 @@
+// TimelineTab.tsx - the timeline's page: the canvas, its tools, and what is selected. The engine draws;
+// React shows what stands still. All of what is shown has an address.
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import type { RowSession } from "../api/schema";
+import { onSession, useApi } from "../api/use";
+import { who } from "../api/who";
+import { rowsOf } from "../api/columns";
+import { between, count, duration, percent, shortKernel } from "../format/format";
+import { DEVICE, HOST } from "../format/metrics";
+import { go as goTo, usePlace, withQuery, type QueryValues } from "../router/router";
+import { en } from "../text/en";
+import { timelineText as text } from "../text/timeline";
+import { Dialog, Empty, ProblemView, Search, Skeleton } from "../ui/parts";
+import { token, useTheme } from "../ui/theme";
+import { exactTime } from "./axis";
+import { coloursOf } from "./colours";
+import { Details, laneTitle, titleOf } from "./Details";
+import { Engine } from "./engine";
+import { eventAt, longestOf, neighbourOf, nextHit, waitsOf, type Found } from "./events";
+import { listen } from "./input";
+import { CATEGORIES, extent, inOrder, laneOf, tracksOf, type Category, type Lane, type Track } from "./lanes";
+import { Range } from "./Range";
+import { workerLine } from "./line";
+import { rangeOf, rangeText } from "./view";
+import "./timeline.css";
+
+const LIVE_MS = 3000;
+
+interface Props {
+  session: RowSession;
+}
+
+const devicesOf = (session: RowSession): string[] =>
+  Array.isArray(session.gpus) ? session.gpus.map((gpu: unknown) => (typeof gpu === "object" && gpu && "name" in gpu ? String(gpu.name) : "")) : [];
+
+/** What the address says. */
+const QUERY = { at: "at", range: "range", selected: "sel", find: "find", pinned: "pin", closed: "closed", rows: "rows", show: "show" } as const;
+const put = (values: QueryValues): void => {
+  const to = withQuery(location.pathname, new URLSearchParams(location.search), values);
+  if (to !== location.pathname + location.search) goTo(to, true);
+};
+
+function useEngine(session: string): Engine {
+  const [engine] = useState(() => new Engine(session, coloursOf(token), matchMedia("(prefers-reduced-motion: reduce)").matches));
+  return engine;
+}
+
+/** Events told by the server, as the engine knows them: names get their numbers there. */
+function reveal(engine: Engine, found: Found, zoom: boolean): void {
+  const id = found.name === null ? 0 : engine.names.numberOf(found.name);
+  engine.reveal(found.lane, { kind: "event", start: found.start, duration: found.duration, name: id, ref: found.ref }, zoom);
+}
+
+function Tip({ engine }: { engine: Engine }) {
+  const hovered = useSyncExternalStore(engine.subscribe, () => engine.hovered);
+  if (!hovered) return null;
+  const { picked, x, y } = hovered;
+  const { hit } = picked;
+  const right = x > engine.scene.width - 340;
+  return (
+    <div className="tl-tip" style={{ left: right ? undefined : x + 14, right: right ? engine.scene.width - x + 14 : undefined, top: y + 16 }}>
+      <strong className="mono">{titleOf(engine, picked).slice(0, 160)}</strong>
+      {hit.kind === "event" ? <span>{duration(hit.duration)}</span> : <span>{text.sumOf(count(hit.events), duration(hit.duration))}, {percent(hit.busy / hit.duration)}</span>}
+      <span className="quiet">{exactTime(hit.start)}</span>
+    </div>
+  );
+}
+
+function Keys({ onClose }: { onClose: () => void }) {
+  return (
+    <Dialog title={text.keys} onClose={onClose}>
+      <div className="panel-head">
+        <h2>{text.keys}</h2>
+      </div>
+      <table className="simple">
+        <tbody>
+          {text.sheet.map(([keys, what]) => (
+            <tr key={keys}>
+              <th scope="row">
+                <span className="kbd">{keys}</span>
+              </th>
+              <td>{what}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Dialog>
+  );
+}
+
+interface Finder {
+  message: string;
+  run: (forward: boolean) => void;
+}
+
+function useFinder(engine: Engine, pattern: string): Finder {
+  const [message, setMessage] = useState("");
+  const here = useRef<Found | null>(null);
+  const stop = useRef<AbortController | null>(null);
+  useEffect(() => {
+    engine.setSearch(pattern);
+    here.current = null;
+    setMessage("");
+  }, [engine, pattern]);
+  useEffect(() => () => stop.current?.abort(), []);
+  const run = useCallback(
+    (forward: boolean) => {
+      if (!pattern) return;
+      stop.current?.abort();
+      const now = new AbortController();
+      stop.current = now;
+      setMessage(text.searching);
+      nextHit(engine.session, pattern.slice(0, 256), here.current, engine.scene.view.from, forward, now.signal).then(
+        (found) => {
+          if (now.signal.aborted) return;
+          setMessage(found ? text.hit(shortKernel(found.name ?? ""), exactTime(found.start)) : here.current ? text.noMore : text.noHit);
+          if (!found) return;
+          here.current = found;
+          reveal(engine, found, false);
+        },
+        (cause: unknown) => !now.signal.aborted && setMessage(cause instanceof Error ? cause.message : String(cause)),
+      );
+    },
+    [engine, pattern],
+  );
+  return { message, run };
+}
+
+function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine: Engine; live: boolean; find: string; setFind: (v: string) => void; finder: Finder; rows: string; setRows: (v: string) => void }) {
+  const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
+  const [keys, setKeys] = useState(false);
+  const { active, pinned } = shown;
+  return (
+    <div className="tl-tools">
+      <form
+        className="tl-find"
+        onSubmit={(event) => {
+          event.preventDefault();
+          finder.run(true);
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || !event.shiftKey) return;
+          event.preventDefault();
+          finder.run(false);
+        }}
+      >
+        <Search label={text.search} hint={text.searchHint} value={find} onChange={setFind} />
+        <button type="button" className="button" aria-label={text.previous} title={text.previous} disabled={!find} onClick={() => finder.run(false)}>
+          ‹
+        </button>
+        <button type="submit" className="button" aria-label={text.next} title={text.next} disabled={!find}>
+          ›
+        </button>
+      </form>
+      <span className="tl-message quiet small ellipsis" role="status">
+        {finder.message}
+      </span>
+      <input className="field tl-rows" type="search" aria-label={text.filter} placeholder={text.filterHint} value={rows} onChange={(event) => setRows(event.target.value)} />
+      <div className="row tl-buttons" role="group" aria-label={en.session.tabs.timeline}>
+        <button type="button" className="button" aria-pressed={active !== null && pinned.includes(active)} disabled={active === null} title={text.pinText} onClick={() => active && engine.togglePin(active)}>
+          {active !== null && pinned.includes(active) ? text.unpin : text.pin}
+        </button>
+        <button type="button" className="button" aria-label={text.zoomOut} title={text.zoomOut} onClick={() => engine.zoom(2)}>
+          −
+        </button>
+        <button type="button" className="button" aria-label={text.zoomIn} title={text.zoomIn} onClick={() => engine.zoom(0.5)}>
+          +
+        </button>
+        <button type="button" className="button" onClick={() => engine.go(engine.scene.bounds)}>
+          {text.whole}
+        </button>
+        {live && (
+          <button type="button" className="button" aria-pressed={shown.follow} title={text.followText} onClick={() => engine.setFollow(!shown.follow)}>
+            {text.follow}
+          </button>
+        )}
+        <button type="button" className="button" onClick={() => setKeys(true)}>
+          {text.keys}
+        </button>
+      </div>
+      {keys && <Keys onClose={() => setKeys(false)} />}
+    </div>
+  );
+}
+
+function Aside({ engine }: { engine: Engine }) {
+  const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
+  const { selected, range } = shown;
+  const close = (): void => {
+    engine.select(null);
+    engine.setRange(null);
+    engine.rangeDone();
+  };
+  return (
+    <section className="panel tl-below" aria-label={text.details}>
+      {!selected && !range && <p className="quiet">{text.nothing}</p>}
+      {(selected || range) && (
+        <button type="button" className="button tl-close" onClick={close}>
+          {text.close}
+        </button>
+      )}
+      {selected && <Details key={`${selected.track} ${selected.hit.start}`} engine={engine} picked={selected} />}
+      {range && <Range engine={engine} range={range} />}
+    </section>
+  );
+}
+
+function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
+  const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
+  const { selected, view } = shown;
+  const lane = selected ? engine.scene.lanes.find((other) => other.id === selected.track) : undefined;
+  return (
+    <div className="tl-status small">
+      <span className="quiet number" role="status">
+        {text.summary(exactTime(Math.max(shown.bounds.from, view.from)), exactTime(Math.min(shown.bounds.to, view.to)), String(lanes))}
+      </span>
+      <span className="quiet">{shown.pending > 0 ? text.loading : text.loaded}</span>
+      <span className="hidden-label" aria-live="polite">
+        {selected && lane ? `${text.selected(titleOf(engine, selected), exactTime(selected.hit.start), duration(selected.hit.duration))}; ${laneTitle(engine, lane)}` : ""}
+      </span>
+      {shown.problem && (
+        <span className="tl-problem" role="alert">
+          {text.problem} {shown.problem.message}{" "}
+          <button type="button" className="button" onClick={() => engine.again()}>
+            {text.again}
+          </button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** The address to the engine once there is data, and the engine to the address when it comes to rest. */
+function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[]): void {
+  const { query } = usePlace();
+  const said = useRef<string | null>(null);
+  const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
+  const at = query.get(QUERY.at);
+  const range = query.get(QUERY.range);
+  const selected = query.get(QUERY.selected);
+  const show = query.get(QUERY.show);
+  const begun = useRef(false);
+  const waiting = useRef(false); // for the event that the address names
+
+  useEffect(() => {
+    if (!ready || at === said.current) return;
+    said.current = at;
+    const view = rangeOf(at);
+    if (view) engine.setView(view);
+  }, [engine, ready, at]);
+
+  useEffect(() => {
+    if (!ready || begun.current) return;
+    begun.current = true;
+    const stop = new AbortController();
+    const asked = rangeOf(range);
+    if (asked) {
+      engine.setRange(asked);
+      engine.rangeDone();
+      if (!rangeOf(at)) engine.setView({ from: asked.from - (asked.to - asked.from) / 4, to: asked.to + (asked.to - asked.from) / 4 });
+    }
+    const event = /^(\d{1,20})~(\d{1,16})$/.exec(selected ?? "");
+    const come = (zoom: boolean) => (found: Found | null) => {
+      waiting.current = false;
+      if (found && !stop.signal.aborted) reveal(engine, found, zoom);
+    };
+    const failed = (): void => come(false)(null); // the address may be of another session: then nothing is selected
+    waiting.current = event !== null;
+    if (event) eventAt(engine.session, event[1]!, Number(event[2]), stop.signal).then(come(false), failed);
+    else if (show === "wait") longestOf(engine.session, waitsOf(lanes), engine.scene.bounds.to, stop.signal).then(come(true), failed);
+    return () => {
+      begun.current = false;
+      stop.abort();
+    };
+    // Once, with what the address said then.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [engine, ready]);
+
+  useEffect(() => {
+    if (!ready || !begun.current || shown.rests === 0) return;
+    const whole = shown.view.from <= shown.bounds.from && shown.view.to >= shown.bounds.to;
+    const view = whole ? null : rangeText(shown.view);
+    said.current = view;
+    const hit = shown.selected?.hit;
+    put({
+      [QUERY.at]: view,
+      [QUERY.range]: shown.range ? rangeText(shown.range) : null,
+      ...(waiting.current ? {} : { [QUERY.selected]: hit?.kind === "event" && shown.selected ? `${shown.selected.track}~${hit.start}` : null, [QUERY.show]: null }),
+      [QUERY.pinned]: shown.pinned.join(),
+      [QUERY.closed]: [...shown.closed].join(),
+    });
+  }, [ready, shown]);
+}
+
+export function TimelineTab({ session }: Props) {
+  const live = session.state === "live";
+  const asked = useApi("lanes", { session: session.id }, live ? { every: LIVE_MS, on: onSession(session.id) } : 0);
+  const length = between(session.started, session.ended ?? session.received) ?? 0;
+  const { query } = usePlace();
+  const lanes = useMemo(() => (asked.data ? inOrder(rowsOf(asked.data).flatMap((row) => laneOf(row) ?? [])) : undefined), [asked.data]);
+  const samples = useApi("counts", { session: session.id });
+  const metrics = useMemo(() => sampled(session, samples.data?.data), [session.gpus, samples.data]);
+  if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (!lanes || (!samples.data && !samples.problem)) return <Skeleton rows={12} />;
+  if (lanes.length === 0 && metrics.devices.length === 0 && metrics.host.length === 0) return <Empty title={text.none} text={text.noneText} />;
+  return <Stage key={session.id} session={session} lanes={lanes} metrics={metrics} length={length} live={live} find={query.get(QUERY.find) ?? ""} rows={query.get(QUERY.rows) ?? ""} />;
+}
+
+/** Metrics only where there are samples at all. */
+function sampled(session: RowSession, counts: { record: readonly (string | null)[]; rows: readonly (number | null)[] } | undefined) {
+  const has = (record: string): boolean => counts === undefined || (counts.rows[counts.record.indexOf(record)] ?? 0) > 0;
+  return { devices: has("device_metric") ? devicesOf(session) : [], device: DEVICE, host: has("host_metric") ? HOST : [], text: en.system.metrics };
+}
+
+interface StageProps {
+  session: RowSession;
+  lanes: readonly Lane[];
+  metrics: ReturnType<typeof sampled>;
+  length: number;
+  live: boolean;
+  find: string;
+  rows: string;
+}
+
+function Stage({ session, lanes, metrics, length, live, find, rows }: StageProps) {
+  const engine = useEngine(session.id);
+  const theme = useTheme();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  const mini = useRef<HTMLCanvasElement>(null);
+  const finder = useFinder(engine, find);
+  const tracks = useMemo(() => tracksOf(lanes, metrics), [lanes, metrics]);
+  const round = useSyncExternalStore(who.subscribe, () => who.round); // logged in again
+  useEffect(() => engine.again(), [engine, round]);
+  const latest = useRef({ lanes, finder });
+  latest.current = { lanes, finder };
+
+  useEffect(() => {
+    engine.open(workerLine);
+    engine.attach({ canvas: canvas.current!, scroller: scroller.current!, mini: mini.current! });
+    const end = listen(engine, scroller.current!, mini.current!, {
+      hit: (forward) => latest.current.finder.run(forward),
+      event: (forward) => stepEvent(engine, latest.current.lanes, forward),
+      clear: () => {
+        engine.select(null);
+        engine.setRange(null);
+        engine.rangeDone();
+      },
+    });
+    return () => {
+      end();
+      engine.close();
+    };
+  }, [engine]);
+  useEffect(() => engine.setColours(coloursOf(token)), [engine, theme]);
+  useEffect(() => {
+    Object.assign(window, { gpuflTimeline: engine }); // bench/web and the tests read its frames
+  }, [engine]);
+  useEffect(() => {
+    const [from, to] = extent(lanes, length);
+    engine.setData(lanes, tracks, { from, to });
+  }, [engine, lanes, tracks, length]);
+  useEffect(() => {
+    const words = rows.toLowerCase();
+    const query = new URLSearchParams(location.search);
+    const pinned = engine.shown.pinned.length ? engine.shown.pinned : (query.get(QUERY.pinned) ?? "").split(",").filter(Boolean);
+    const closed = engine.shown.closed.size ? engine.shown.closed : new Set((query.get(QUERY.closed) ?? "").split(",").filter((word): word is Category => (CATEGORIES as readonly string[]).includes(word)));
+    engine.setWishes(pinned, closed, words ? (track) => !`${track.title} ${track.note}`.toLowerCase().includes(words) : undefined);
+  }, [engine, rows, tracks]);
+  useAddress(engine, tracks.length > 0, lanes);
+
+  return (
+    <div className="tl">
+      <h2 className="hidden-label">{text.title}</h2>
+      <Tools engine={engine} live={live} find={find} setFind={(value) => put({ [QUERY.find]: value })} finder={finder} rows={rows} setRows={(value) => put({ [QUERY.rows]: value })} />
+      <div className="tl-main">
+        <div className="tl-left">
+          <div className="panel tl-stage">
+            <canvas className="tl-mini" ref={mini} role="img" aria-label={text.mini} />
+            <div className="tl-scroll" ref={scroller} tabIndex={0} role="application" aria-label={text.canvas} aria-describedby="tl-lanes">
+              <canvas className="tl-canvas" ref={canvas} aria-hidden="true" />
+              <div />
+            </div>
+            <Tip engine={engine} />
+          </div>
+          <Status engine={engine} lanes={lanes.length} />
+        </div>
+        <Aside engine={engine} />
+      </div>
+      <Summary lanes={lanes} tracks={tracks} />
+    </div>
+  );
+}
+
+function stepEvent(engine: Engine, lanes: readonly Lane[], forward: boolean): void {
+  const { scene } = engine;
+  const lane = lanes.find((other) => other.id === (scene.active ?? ""));
+  if (!lane) {
+    engine.stepLane(1);
+    return;
+  }
+  const start = scene.selected?.track === lane.id ? scene.selected.hit.start : forward ? scene.view.from : scene.view.to;
+  neighbourOf(engine.session, lane, Math.round(start), forward).then(
+    (found) => found && reveal(engine, found, false),
+    () => undefined, // the status line tells of the server's problems
+  );
+}
+
+const SUMMARY_MOST = 40;
+
+/** For those who cannot see the canvas: what is on which lane. */
+function Summary({ lanes, tracks }: { lanes: readonly Lane[]; tracks: readonly Track[] }) {
+  return (
+    <ul className="hidden-label" id="tl-lanes">
+      {tracks
+        .filter((track) => track.lane >= 0)
+        .slice(0, SUMMARY_MOST)
+        .map((track) => {
+          const lane = lanes[track.lane]!;
+          return <li key={track.key}>{`${track.title}, ${track.note}: ${count(lane.events)}, ${duration(lane.busy)}`}</li>;
+        })}
+    </ul>
+  );
+}

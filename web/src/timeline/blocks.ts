@@ -1,0 +1,107 @@
+// blocks.ts - lanes are asked for in blocks of neighbours, and what answers for a block's view: the right
+// pieces, and until these are here coarser or finer ones.
+import type { Segment } from "./columns";
+import type { Lane } from "./lanes";
+import { coarser, keyOf, lodFor, pieceAt, piecesOf, sums, type Lod } from "./lod";
+import { hashOf } from "./names";
+import type { Piece } from "./piece";
+import type { View } from "./view";
+
+export const BLOCK = 24;
+
+export interface Block {
+  number: number; // of its lanes: the same lanes, the same number, also after others came
+  ids: readonly string[];
+  density: number; // events per ns
+}
+
+export function blocksOf(lanes: readonly Lane[]): Block[] {
+  const blocks: Block[] = [];
+  for (let at = 0; at < lanes.length; at += BLOCK) {
+    const of = lanes.slice(at, at + BLOCK);
+    const ids = of.map((lane) => lane.id);
+    const density = of.reduce((sum, lane) => sum + lane.events / Math.max(1, lane.last - lane.first), 0);
+    blocks.push({ number: hashOf(ids.join()), ids, density });
+  }
+  return blocks;
+}
+
+export const lodOf = (block: Block, view: View, px: number): Lod => lodFor(view.to - view.from, px, block.density);
+
+type Get = (key: string) => Piece | undefined;
+
+const halvesOf = (lod: Lod): Lod => ({ ...lod, shift: lod.shift - 1 });
+const FINER = 3; // levels that are looked at for what stands in
+
+/** What there is for [from, to), in order. */
+export function resolve(get: Get, block: Block, lod: Lod, top: number, view: View): Segment[] {
+  const out: Segment[] = [];
+  const [first, last] = piecesOf(view.from, view.to, lod.shift);
+  for (let index = first; index <= last; index++) resolveOne(get, block, lod, top, index, view, out);
+  return out;
+}
+
+function resolveOne(get: Get, block: Block, lod: Lod, top: number, index: number, view: View, out: Segment[]): void {
+  const size = 2 ** lod.shift;
+  const from = Math.max(view.from, index * size);
+  const to = Math.min(view.to, (index + 1) * size);
+  if (from >= to) return;
+  const piece = get(keyOf(lod, index, block.number));
+  if (piece?.halved) {
+    for (const half of [2 * index, 2 * index + 1]) resolveOne(get, block, halvesOf(lod), top, half, view, out);
+    return;
+  }
+  if (piece) out.push({ piece, from, to });
+  else standIn(get, block, lod, top, index, { from, to }, out);
+}
+
+function standIn(get: Get, block: Block, lod: Lod, top: number, index: number, view: View, out: Segment[]): void {
+  const finer = lod.raw ? [] : finerOnes(get, block, lod, index, view, 1);
+  if (finer.length > 0 && covers(finer, view)) {
+    out.push(...finer);
+    return;
+  }
+  for (const other of coarser(lod, top)) {
+    const piece = get(keyOf(other, pieceAt(view.from, other.shift), block.number));
+    if (!piece || piece.halved) continue;
+    out.push({ piece, from: view.from, to: view.to });
+    return;
+  }
+  out.push(...(lod.raw ? [] : finerOnes(get, block, lod, index, view, FINER)));
+}
+
+const covers = (segments: readonly Segment[], view: View): boolean => segments.reduce((sum, s) => sum + s.to - s.from, 0) >= (view.to - view.from) * (1 - 1e-9);
+
+function finerOnes(get: Get, block: Block, lod: Lod, index: number, view: View, levels: number): Segment[] {
+  if (levels === 0 || lod.m === 0) return [];
+  const lower = sums(lod.m - 1);
+  return [2 * index, 2 * index + 1].flatMap((half) => {
+    const size = 2 ** lower.shift;
+    const from = Math.max(view.from, half * size);
+    const to = Math.min(view.to, (half + 1) * size);
+    if (from >= to) return [];
+    const piece = get(keyOf(lower, half, block.number));
+    return piece ? [{ piece, from, to }] : finerOnes(get, block, lower, half, view, levels - 1);
+  });
+}
+
+export interface Needed {
+  lod: Lod;
+  index: number;
+}
+
+/** The pieces of a view, those nearest to its middle first; halves where the whole was too much. */
+export function needed(get: Get, block: Block, lod: Lod, view: View): Needed[] {
+  const out: Needed[] = [];
+  const add = (of: Lod, index: number): void => {
+    const size = 2 ** of.shift;
+    if ((index + 1) * size <= view.from || index * size >= view.to) return;
+    out.push({ lod: of, index }); // also the halved one: so that a live session's are asked again
+    if (get(keyOf(of, index, block.number))?.halved) for (const half of [2 * index, 2 * index + 1]) add(halvesOf(of), half);
+  };
+  const [first, last] = piecesOf(view.from, view.to, lod.shift);
+  for (let index = first; index <= last; index++) add(lod, index);
+  const middle = (view.from + view.to) / 2;
+  const away = ({ lod: of, index }: Needed): number => Math.abs((index + 0.5) * 2 ** of.shift - middle);
+  return out.sort((a, b) => away(a) - away(b));
+}

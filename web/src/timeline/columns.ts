@@ -1,0 +1,128 @@
+// columns.ts - a lane as columns of device px: how much of each column is busy, and the colour of what
+// takes most of it. Sums and events of any level become the same columns, so that a coarse piece and
+// the finer one that replaces it look alike.
+import { lowerBound, type Events, type Piece, type Sums } from "./piece";
+
+/** What of a piece is drawn: [from, to) of it. */
+export interface Segment {
+  piece: Piece;
+  from: number;
+  to: number;
+}
+
+export interface Label {
+  x0: number; // px
+  x1: number;
+  name: number;
+}
+
+export type Paint = (name: number) => number; // index of a colour
+
+const GAP_FROM = 4; // px: events this wide are told apart by a px
+const LEAST = 0.02; // what is there is seen
+
+export class Columns {
+  cover = new Float32Array(0); // busy part, 0 to 1; sums may go beyond
+  colour = new Uint8Array(0);
+  private best = new Float32Array(0); // busy part of the colour
+  labels: Label[] = [];
+  width = 0;
+
+  begin(width: number): void {
+    if (this.cover.length < width) {
+      this.cover = new Float32Array(width);
+      this.colour = new Uint8Array(width);
+      this.best = new Float32Array(width);
+    }
+    this.cover.fill(0, 0, width);
+    this.best.fill(0, 0, width);
+    this.width = width;
+    this.labels.length = 0;
+  }
+
+  /** Lane `lane` of the segment's block; the view begins at `from` and has `scale` px per ns. */
+  add(segment: Segment, lane: number, from: number, scale: number, paint: Paint, labelFrom: number): void {
+    const { piece } = segment;
+    if (piece.sums) this.addSums(piece.sums, piece.column, lane, segment, from, scale, paint);
+    if (piece.events) this.addEvents(piece.events, lane, segment, from, scale, paint, labelFrom);
+  }
+
+  private some(x: number, part: number, colour: number): void {
+    if (x < 0 || x >= this.width) return;
+    this.cover[x]! += part;
+    if (part > this.best[x]!) {
+      this.best[x] = part;
+      this.colour[x] = colour;
+    }
+  }
+
+  private addSums(sums: Sums, column: number, lane: number, segment: Segment, from: number, scale: number, paint: Paint): void {
+    const end = sums.offsets[lane + 1]!;
+    const wide = column * scale;
+    for (let i = lowerBound(sums.at, sums.offsets[lane]!, end, segment.from - column + 1); i < end && sums.at[i]! < segment.to; i++) {
+      const at = Math.max(segment.from, sums.at[i]!);
+      const until = Math.min(segment.to, sums.at[i]! + column);
+      const part = Math.min(1, Math.max(LEAST, sums.busy[i]! / column));
+      const colour = paint(sums.name[i]!);
+      const x0 = (at - from) * scale;
+      if (wide < 1) {
+        this.some(Math.floor(x0), part * (until - at) * scale, colour);
+        continue;
+      }
+      const last = Math.min(this.width, Math.max(Math.round((until - from) * scale), Math.round(x0) + 1));
+      for (let x = Math.max(0, Math.round(x0)); x < last; x++) this.some(x, part, colour);
+    }
+  }
+
+  private addEvents(events: Events, lane: number, segment: Segment, from: number, scale: number, paint: Paint, labelFrom: number): void {
+    const end = events.offsets[lane + 1]!;
+    const first = lowerBound(events.start, events.offsets[lane]!, end, segment.from - events.longest[lane]!);
+    for (let i = first; i < end; i++) {
+      const start = events.start[i]!;
+      if (start >= segment.to) break;
+      const stop = start + events.duration[i]!;
+      if (stop < segment.from || (stop === segment.from && start < stop)) continue;
+      const x0 = (Math.max(start, segment.from) - from) * scale;
+      const x1 = (Math.min(stop, segment.to) - from) * scale;
+      if (x1 < 0 || x0 >= this.width) continue;
+      const name = events.name[i]!;
+      if (x1 - x0 < 1) {
+        this.some(Math.floor(x0), Math.max(LEAST, x1 - x0), paint(name));
+        continue;
+      }
+      this.solid(x0, x1, stop <= segment.to && (stop - start) * scale >= GAP_FROM, paint(name));
+      if (x1 - x0 >= labelFrom) this.label(start, stop, from, scale, name);
+    }
+  }
+
+  /** An event that is wider than a px: all of its columns, with a gap behind it where it ends here. */
+  private solid(x0: number, x1: number, gap: boolean, colour: number): void {
+    const a = Math.max(0, Math.round(x0));
+    let b = Math.max(Math.round(x0) + 1, Math.round(x1));
+    if (gap && b > Math.round(x0) + 1) b--;
+    b = Math.min(this.width, b);
+    if (b <= a) return;
+    this.cover.fill(1, a, b);
+    this.best.fill(2, a, b);
+    this.colour.fill(colour, a, b);
+  }
+
+  /** One label an event, whichever piece it comes from: of its whole visible width. */
+  private label(start: number, stop: number, from: number, scale: number, name: number): void {
+    const x0 = Math.max(0, (start - from) * scale);
+    const x1 = Math.min(this.width, (stop - from) * scale);
+    const last = this.labels[this.labels.length - 1];
+    if (last && last.x0 === x0 && last.x1 === x1 && last.name === name) return;
+    this.labels.push({ x0, x1, name });
+  }
+
+  /** The columns as `rows` lines of px, bottom line last, into `out` from line `line` on. */
+  pixels(out: Uint32Array, line: number, rows: number, colours: Uint32Array): void {
+    const { width, cover, colour } = this;
+    for (let row = 0; row < rows; row++) {
+      const need = (rows - row - 1) / rows + 1e-4; // of the part; it was added up in 32 bits
+      const base = (line + row) * width;
+      for (let x = 0; x < width; x++) out[base + x] = cover[x]! > need ? colours[colour[x]!]! : 0;
+    }
+  }
+}

@@ -1,0 +1,583 @@
+// engine.ts - holds the view, asks for pieces, and draws a frame when something has changed: nothing
+// runs while nothing moves. React hears of what it shows (selection, range, problems, the view once it
+// has come to rest), not of frames.
+import { blocksOf, lodOf, needed, resolve, type Block, BLOCK } from "./blocks";
+import type { Colours } from "./colours";
+import type { Segment } from "./columns";
+import { hitAt, neighbour, type HitEvent } from "./hit";
+import { KIND, type Category, type Lane, type Track } from "./lanes";
+import { layOut, rowAt, rowsWithin, type Layout, type Row } from "./layout";
+import { columnsFor, keyOf, levelOf, piecesOf, sums, topFor } from "./lod";
+import { paintMini } from "./mini";
+import { Names } from "./names";
+import { Painter } from "./paint";
+import type { Piece } from "./piece";
+import { Pieces, type Line, type Want } from "./pieces";
+import type { Wrong } from "./protocol";
+import { SIDE, SIDE_NARROW, timeAt, TOP, type Flow, type Picked, type Scene } from "./scene";
+import { around, bounded, panned, zoomed, type View } from "./view";
+
+const CEILING = 64 << 20; // bytes of pieces
+const REST_MS = 180; // without movement: the view is at rest
+const ASK_MS = 90; // between two looks at what is needed while moving
+const GLIDE_MS = 160;
+const SERIES_LEAST = 6; // m: samples are some 100 ms apart, a line needs those on either side
+
+export interface Shown {
+  view: View; // where it last stood still
+  rests: number; // how often it has come to rest since there is data
+  bounds: View;
+  height: number; // of all rows, CSS px
+  selected: Picked | null;
+  range: View | null;
+  active: string | null;
+  pinned: readonly string[];
+  closed: ReadonlySet<Category>;
+  pending: number;
+  problem: Wrong | null;
+  follow: boolean;
+}
+
+export interface Hovered {
+  picked: Picked;
+  x: number;
+  y: number;
+}
+
+interface Parts {
+  canvas: HTMLCanvasElement;
+  scroller: HTMLElement;
+  mini: HTMLCanvasElement;
+}
+
+export class Engine {
+  readonly scene: Scene;
+  readonly names = new Names();
+  frames = 0; // drawn so far; tests and benchmarks read it
+  shown: Shown;
+  hovered: Hovered | null = null;
+  private pieces: Pieces | null = null; // between open and close
+  private rest: View = { from: 0, to: 1 }; // where it last stood still
+  private rests = 0;
+  private readonly painter = new Painter();
+  private readonly listeners = new Set<() => void>();
+  private parts: Parts | null = null;
+  private watch: ResizeObserver | null = null;
+  private pens: { main: CanvasRenderingContext2D; mini: CanvasRenderingContext2D } | null = null;
+  private blocks: Block[] = [];
+  private miniBlock: Block | null = null;
+  private resolved = new Map<number, Segment[]>();
+  private asked = 0; // when the needs were looked at last
+  private askTimer = 0;
+  private restTimer = 0;
+  private frame = 0;
+  private glide: { from: View; to: View; begin: number } | null = null;
+  private speed = { pan: 0, zoom: 0 }; // of held keys: views a second; doublings a second
+  private before = 0; // of the last frame of a held key
+  private wishes: { pinned: string[]; closed: Set<Category>; hidden?: (track: Track) => boolean } = { pinned: [], closed: new Set() };
+  private follow = false;
+
+  constructor(
+    readonly session: string,
+    colours: Colours,
+    private readonly still: boolean, // people want less motion
+  ) {
+    const view = { from: 0, to: 1 };
+    const empty: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
+    this.scene = {
+      width: 0, height: 0, side: SIDE, ratio: 1, view, bounds: view, scroll: 0, lanes: [], tracks: [], layout: empty,
+      segments: (lane) => this.segmentsOf(lane),
+      points: (track) => this.pointsOf(track),
+      blockLane: (lane) => lane % BLOCK,
+      names: this.names, colours, active: null, closed: this.wishes.closed, selected: null, hover: null, cursor: null, range: null, flows: [], searching: false,
+    };
+    this.shown = this.snapshot();
+  }
+
+  // ---- what React needs ------------------------------------------------------------------------
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  private snapshot(): Shown {
+    const { bounds, layout, selected, range, active } = this.scene;
+    const { pinned, closed } = this.wishes;
+    return { view: this.rest, rests: this.rests, bounds, height: TOP + layout.pinnedHeight + layout.height, selected, range, active, pinned: [...pinned], closed: new Set(closed), pending: this.pieces?.pending ?? 0, problem: this.pieces?.problem() ?? null, follow: this.follow };
+  }
+
+  private tell(): void {
+    this.shown = this.snapshot();
+    this.listeners.forEach((listener) => listener());
+  }
+
+  open(line: () => Line): void {
+    this.names.clear();
+    this.pieces = new Pieces(line(), CEILING, (names) => this.names.add(names), () => this.came());
+  }
+
+  attach(parts: Parts): void {
+    const main = parts.canvas.getContext("2d", { alpha: false });
+    const mini = parts.mini.getContext("2d", { alpha: false });
+    if (!main || !mini) throw new Error("This browser has no canvas.");
+    this.parts = parts;
+    this.pens = { main, mini };
+    this.watch = new ResizeObserver(() => this.resize());
+    this.watch.observe(parts.scroller);
+    this.resize();
+  }
+
+  close(): void {
+    this.watch?.disconnect();
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.askTimer);
+    clearTimeout(this.restTimer);
+    this.pieces?.close();
+    this.pieces = null;
+    this.parts = null;
+    this.pens = null;
+  }
+
+  private resize(): void {
+    const { scene, parts } = this;
+    if (!parts) return;
+    scene.width = Math.max(SIDE_NARROW + 80, parts.scroller.clientWidth);
+    scene.height = parts.scroller.clientHeight;
+    scene.side = scene.width < 700 ? SIDE_NARROW : SIDE;
+    scene.ratio = Math.min(3, window.devicePixelRatio || 1);
+    for (const [canvas, height] of [[parts.canvas, scene.height], [parts.mini, parts.mini.clientHeight]] as const) {
+      canvas.width = Math.round(scene.width * scene.ratio);
+      canvas.height = Math.round(height * scene.ratio);
+    }
+    parts.canvas.style.width = `${scene.width}px`;
+    parts.canvas.style.height = `${scene.height}px`;
+    parts.canvas.style.marginBottom = `${-scene.height}px`;
+    this.layOut();
+    this.moved();
+  }
+
+  // ---- the session -----------------------------------------------------------------------------
+
+  /** Its lanes and tracks, again where a live one has grown. */
+  setData(lanes: readonly Lane[], tracks: readonly Track[], bounds: View): void {
+    const { scene } = this;
+    const first = scene.tracks.length === 0;
+    scene.lanes = lanes;
+    scene.tracks = tracks;
+    this.blocks = blocksOf(lanes);
+    const busiest = lanes.filter((lane) => lane.kind === KIND.kernel).sort((a, b) => b.events - a.events).slice(0, BLOCK);
+    this.miniBlock = blocksOf(busiest)[0] ?? this.blocks[0] ?? null;
+    const atEnd = this.follow || (!first && scene.view.from <= scene.bounds.from && scene.view.to >= scene.bounds.to);
+    const grown = bounds.to - scene.bounds.to;
+    scene.bounds = bounds;
+    if (!first) this.pieces?.grown();
+    if (first) scene.view = bounded(bounds, bounds);
+    else if (this.follow) scene.view = bounded(panned(scene.view, grown), bounds);
+    else if (atEnd) scene.view = bounded(bounds, bounds);
+    this.layOut();
+    this.moved();
+  }
+
+  setColours(colours: Colours): void {
+    this.scene.colours = colours;
+    this.draw();
+  }
+
+  setWishes(pinned: readonly string[], closed: ReadonlySet<Category>, hidden?: (track: Track) => boolean): void {
+    this.wishes = { pinned: [...pinned], closed: new Set(closed), ...(hidden ? { hidden } : {}) };
+    this.scene.closed = this.wishes.closed;
+    this.layOut();
+    this.moved();
+    this.tell();
+  }
+
+  togglePin(key: string): void {
+    const { pinned, closed, hidden } = this.wishes;
+    this.setWishes(pinned.includes(key) ? pinned.filter((other) => other !== key) : [...pinned, key], closed, hidden);
+  }
+
+  toggleCategory(category: Category): void {
+    const { pinned, closed, hidden } = this.wishes;
+    const next = new Set(closed);
+    if (!next.delete(category)) next.add(category);
+    this.setWishes(pinned, next, hidden);
+  }
+
+  setFollow(follow: boolean): void {
+    this.follow = follow;
+    const { view, bounds } = this.scene;
+    if (follow) this.go(panned(view, bounds.to - view.to));
+    this.tell();
+  }
+
+  setSearch(pattern: string): void {
+    this.names.find(pattern);
+    this.scene.searching = pattern !== "";
+    this.draw();
+  }
+
+  setFlows(flows: readonly Flow[]): void {
+    this.scene.flows = flows;
+    this.draw();
+  }
+
+  again(): void {
+    this.pieces?.again();
+    this.tell();
+  }
+
+  private layOut(): void {
+    const { scene, parts } = this;
+    scene.layout = layOut(scene.tracks, this.wishes);
+    const spacer = parts?.canvas.nextElementSibling;
+    if (spacer instanceof HTMLElement) spacer.style.height = `${TOP + scene.layout.pinnedHeight + scene.layout.height}px`;
+    this.scrolled();
+  }
+
+  scrolled(): void {
+    const { scene, parts } = this;
+    if (!parts) return;
+    const most = Math.max(0, TOP + scene.layout.pinnedHeight + scene.layout.height - scene.height);
+    scene.scroll = Math.min(parts.scroller.scrollTop, most);
+    this.moved();
+  }
+
+  // ---- moving ----------------------------------------------------------------------------------
+
+  /** At once: what the hand does. */
+  setView(view: View): void {
+    this.glide = null;
+    this.scene.view = bounded(view, this.scene.bounds);
+    this.moved();
+  }
+
+  /** There, with a short glide: what a command does. */
+  go(view: View): void {
+    const to = bounded(view, this.scene.bounds);
+    if (this.still || this.scene.width === 0) {
+      this.setView(to);
+      return;
+    }
+    this.glide = { from: this.scene.view, to, begin: performance.now() };
+    this.moved();
+  }
+
+  zoom(factor: number, x?: number): void {
+    const { scene } = this;
+    const at = timeAt(scene, x ?? (scene.side + scene.width) / 2);
+    this.setView(zoomed(scene.view, at, factor));
+  }
+
+  pan(px: number): void {
+    const { view, width, side } = this.scene;
+    this.follow = false;
+    this.setView(panned(view, ((view.to - view.from) * px) / (width - side)));
+  }
+
+  /** A held key moves until it is let go. */
+  hold(pan: number, zoom: number): void {
+    this.speed = { pan, zoom };
+    this.before = performance.now();
+    if (pan || zoom) this.follow = false;
+    this.draw();
+  }
+
+  private moved(): void {
+    this.draw();
+    this.look();
+    clearTimeout(this.restTimer);
+    this.restTimer = window.setTimeout(() => {
+      this.asked = 0;
+      this.rest = this.scene.view;
+      if (this.scene.tracks.length > 0) this.rests++;
+      this.look();
+      this.tell();
+      this.draw();
+    }, REST_MS);
+  }
+
+  draw(): void {
+    if (!this.frame && this.pens) this.frame = requestAnimationFrame((now) => this.step(now));
+  }
+
+  private step(now: number): void {
+    this.frame = 0;
+    const { scene, pens } = this;
+    if (!pens || scene.height === 0) return;
+    if (this.glide) this.glideOn(now);
+    if (this.speed.pan || this.speed.zoom) this.holdOn(now);
+    this.resolved.clear();
+    this.painter.paint(pens.main, scene);
+    paintMini(pens.mini, scene, this.miniSegments(), this.miniBlock?.ids.length ?? 0, this.parts!.mini.clientHeight);
+    this.frames++;
+  }
+
+  private glideOn(now: number): void {
+    const { from, to, begin } = this.glide!;
+    const part = Math.min(1, Math.max(0, (now - begin) / GLIDE_MS));
+    const eased = 1 - (1 - part) ** 3;
+    // Widths change by factors, so that zooming far does not rush.
+    const width = Math.exp(Math.log(from.to - from.from) * (1 - eased) + Math.log(to.to - to.from) * eased);
+    const middle = ((from.from + from.to) * (1 - eased) + (to.from + to.to) * eased) / 2;
+    this.scene.view = part === 1 ? to : { from: middle - width / 2, to: middle + width / 2 };
+    if (part === 1) this.glide = null;
+    this.moved();
+  }
+
+  private holdOn(now: number): void {
+    const { view } = this.scene;
+    const seconds = Math.min(0.05, Math.max(0, (now - this.before) / 1000));
+    this.before = now;
+    const width = view.to - view.from;
+    const next = panned(zoomed(view, (view.from + view.to) / 2, 2 ** (this.speed.zoom * seconds)), this.speed.pan * seconds * width);
+    this.scene.view = bounded(next, this.scene.bounds);
+    this.moved();
+  }
+
+  // ---- pieces ----------------------------------------------------------------------------------
+
+  private came(): void {
+    this.look();
+    this.draw();
+    this.tell();
+  }
+
+  /** Looks at what is needed, now and then while things move. */
+  private look(): void {
+    const now = performance.now();
+    clearTimeout(this.askTimer);
+    if (now - this.asked >= ASK_MS) {
+      this.asked = now;
+      this.pieces?.want(this.wants());
+    } else {
+      this.askTimer = window.setTimeout(() => this.look(), ASK_MS - (now - this.asked));
+    }
+  }
+
+  private readonly get = (key: string): Piece | undefined => this.pieces?.get(key);
+
+  private px(): number {
+    return Math.max(1, this.scene.width - this.scene.side);
+  }
+
+  visible(): Row[] {
+    const { layout, scroll, height } = this.scene;
+    const below = TOP + layout.pinnedHeight;
+    const [first, end] = rowsWithin(layout.rows, scroll, scroll + height - below);
+    return [...layout.pinned, ...layout.rows.slice(first, end)];
+  }
+
+  private wants(): Want[] {
+    const { scene } = this;
+    const { view, bounds } = scene;
+    if (scene.width === 0 || scene.tracks.length === 0) return [];
+    const top = sums(topFor(bounds.from, bounds.to));
+    const inView: View = { from: Math.max(view.from, bounds.from - 1), to: Math.min(view.to, bounds.to + 1) };
+    const tracks = this.visible().flatMap((row) => (row.track >= 0 ? [scene.tracks[row.track]!] : []));
+    const blocks = [...new Set(tracks.filter((track) => track.lane >= 0).map((track) => this.blocks[Math.floor(track.lane / BLOCK)]!))];
+    const first: Want[] = [];
+    const then: Want[] = [];
+    const late: Want[] = [];
+    const width = inView.to - inView.from;
+    for (const block of blocks) {
+      const [a, b] = piecesOf(bounds.from, bounds.to, top.shift);
+      for (let index = a; index <= b; index++) first.push(this.wantOf(block, top, index));
+      const lod = lodOf(block, view, this.px());
+      for (const need of needed(this.get, block, lod, inView)) then.push(this.wantOf(block, need.lod, need.index));
+      // What comes into view next, as far as there is a session.
+      const wider = { from: Math.max(bounds.from, inView.from - width / 2), to: Math.min(bounds.to, inView.to + width / 2) };
+      for (const need of needed(this.get, block, lod, wider)) late.push(this.wantOf(block, need.lod, need.index));
+    }
+    const seen = new Set<string>();
+    return [...first, ...this.miniWants(), ...then, ...tracks.flatMap((track) => this.seriesWants(track)), ...late].filter(({ key }) => !seen.has(key) && seen.add(key));
+  }
+
+  private wantOf(block: Block, lod: ReturnType<typeof lodOf>, index: number): Want {
+    const size = 2 ** lod.shift;
+    return { key: keyOf(lod, index, block.number), ask: { kind: "lanes", session: this.session, lod, from: index * size, to: (index + 1) * size, lanes: block.ids } };
+  }
+
+  private seriesLod(): { shift: number; step: number } {
+    const { view } = this.scene;
+    const lod = sums(Math.max(SERIES_LEAST, columnsFor((view.to - view.from) / this.px())));
+    return { shift: lod.shift, step: levelOf(lod.m).column * 2 };
+  }
+
+  private seriesWants(track: Track): Want[] {
+    if (!track.source) return [];
+    const { view, bounds } = this.scene;
+    const { shift, step } = this.seriesLod();
+    const [a, b] = piecesOf(Math.max(view.from, bounds.from), Math.min(view.to, bounds.to), shift);
+    const { device, metric } = track.source;
+    return Array.from({ length: Math.min(4, b - a + 1) }, (_, i) => {
+      const from = (a + i) * 2 ** shift;
+      // A sample on either side, so that lines reach the edges.
+      return { key: `m${shift}/${a + i}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, from, to: from + 2 ** shift, step } };
+    });
+  }
+
+  private pointsOf(track: Track): ReturnType<Scene["points"]> {
+    const out: { piece: Piece; from: number; to: number }[] = [];
+    const { view } = this.scene;
+    const now = this.seriesLod();
+    for (let shift = now.shift; shift <= now.shift + 30; shift++) {
+      const [a, b] = piecesOf(view.from, view.to, shift);
+      for (let index = a; index <= Math.min(b, a + 4); index++) {
+        const piece = this.get(`m${shift}/${index}/${track.key}`);
+        if (piece) out.push({ piece, from: index * 2 ** shift, to: (index + 1) * 2 ** shift });
+      }
+      if (out.length) return out;
+    }
+    return out;
+  }
+
+  private segmentsOf(lane: number): readonly Segment[] {
+    const number = Math.floor(lane / BLOCK);
+    let found = this.resolved.get(number);
+    if (!found) {
+      found = this.resolveBlock(this.blocks[number]!);
+      this.resolved.set(number, found);
+    }
+    return found;
+  }
+
+  private resolveBlock(block: Block): Segment[] {
+    const { view, bounds } = this.scene;
+    const lod = lodOf(block, view, this.px());
+    return resolve(this.get, block, lod, topFor(bounds.from, bounds.to), view);
+  }
+
+  private miniLod() {
+    const { bounds } = this.scene;
+    return sums(Math.max(columnsFor((bounds.to - bounds.from) / this.px()), 0));
+  }
+
+  private miniWants(): Want[] {
+    const { bounds } = this.scene;
+    const block = this.miniBlock;
+    if (!block) return [];
+    const lod = this.miniLod();
+    const [a, b] = piecesOf(bounds.from, bounds.to, lod.shift);
+    return Array.from({ length: b - a + 1 }, (_, i) => this.wantOf(block, lod, a + i));
+  }
+
+  private miniSegments(): Segment[] {
+    const { bounds } = this.scene;
+    return this.miniBlock ? resolve(this.get, this.miniBlock, this.miniLod(), topFor(bounds.from, bounds.to), bounds) : [];
+  }
+
+  // ---- pointing and choosing -------------------------------------------------------------------
+
+  rowAtY(y: number): Row | null {
+    const { layout, scroll } = this.scene;
+    if (y < TOP) return null;
+    const below = TOP + layout.pinnedHeight;
+    const rows = y < below ? layout.pinned : layout.rows;
+    return rows[rowAt(rows, y < below ? y - TOP : y - below + scroll)] ?? null;
+  }
+
+  pickAt(x: number, y: number): Picked | null {
+    const { scene } = this;
+    const row = this.rowAtY(y);
+    const track = row ? scene.tracks[row.track] : undefined;
+    if (!track || track.lane < 0 || x < scene.side) return null;
+    const reach = (3 * (scene.view.to - scene.view.from)) / this.px();
+    this.resolved.clear();
+    const hit = hitAt(this.segmentsOf(track.lane), track.lane % BLOCK, timeAt(scene, x), reach);
+    return hit ? { track: track.key, hit } : null;
+  }
+
+  point(x: number, y: number): void {
+    const { scene } = this;
+    const picked = this.pickAt(x, y);
+    this.hovered = picked ? { picked, x, y } : null;
+    scene.hover = picked;
+    scene.cursor = x > scene.side ? timeAt(scene, x) : null;
+    this.draw();
+    this.listeners.forEach((listener) => listener());
+  }
+
+  unpoint(): void {
+    if (!this.hovered && this.scene.cursor === null) return;
+    this.hovered = null;
+    this.scene.hover = null;
+    this.scene.cursor = null;
+    this.draw();
+    this.listeners.forEach((listener) => listener());
+  }
+
+  select(picked: Picked | null): void {
+    this.scene.selected = picked;
+    this.scene.flows = [];
+    if (picked) this.scene.active = picked.track;
+    this.draw();
+    this.tell();
+  }
+
+  /** An event chosen from elsewhere: shown, and its row as well. */
+  reveal(key: string, hit: HitEvent, zoom: boolean): void {
+    const { view } = this.scene;
+    this.select({ track: key, hit });
+    this.revealRow(key);
+    const end = hit.start + hit.duration;
+    const width = view.to - view.from;
+    const tiny = hit.duration < width / 400;
+    if (zoom || hit.duration > width || tiny) this.go(around(hit.start, hit.duration));
+    else if (hit.start < view.from || end > view.to) this.go(panned(view, hit.start + hit.duration / 2 - (view.from + view.to) / 2));
+  }
+
+  revealRow(key: string): void {
+    const { scene, parts } = this;
+    const track = scene.tracks.find((other) => other.key === key);
+    if (track && this.wishes.closed.has(track.category)) this.toggleCategory(track.category);
+    const row = scene.layout.rows.find((other) => scene.tracks[other.track]?.key === key);
+    if (!row || !parts) return;
+    const room = scene.height - TOP - scene.layout.pinnedHeight;
+    if (row.y < parts.scroller.scrollTop) parts.scroller.scrollTop = Math.max(0, row.y - 30);
+    else if (row.y + row.height > parts.scroller.scrollTop + room) parts.scroller.scrollTop = row.y + row.height - room + 30;
+  }
+
+  setActive(key: string | null): void {
+    this.scene.active = key;
+    this.draw();
+    this.tell();
+  }
+
+  stepLane(by: number): void {
+    const { layout, tracks, active } = this.scene;
+    const rows = [...layout.pinned, ...layout.rows].filter((row) => row.track >= 0);
+    const at = rows.findIndex((row) => tracks[row.track]!.key === active);
+    const next = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))];
+    if (!next) return;
+    const { key } = tracks[next.track]!;
+    this.setActive(key);
+    this.revealRow(key);
+  }
+
+  /** The next event of the active lane, as far as it is here; null: ask the server. */
+  stepEvent(forward: boolean): HitEvent | null {
+    const { scene } = this;
+    const track = scene.tracks.find((other) => other.key === scene.active);
+    if (!track || track.lane < 0) return null;
+    const same = scene.selected?.track === track.key ? scene.selected.hit.start : forward ? scene.view.from - 1 : scene.view.to;
+    this.resolved.clear();
+    return neighbour(this.segmentsOf(track.lane), track.lane % BLOCK, same, forward);
+  }
+
+  setRange(range: View | null): void {
+    const { bounds } = this.scene;
+    this.scene.range = range ? { from: Math.max(bounds.from, Math.floor(range.from)), to: Math.min(bounds.to, Math.ceil(range.to)) } : null;
+    this.draw();
+  }
+
+  rangeDone(): void {
+    const { range } = this.scene;
+    if (range && range.to <= range.from) this.scene.range = null;
+    this.tell();
+  }
+
+  get heap(): number {
+    return this.pieces?.size ?? 0;
+  }
+}

@@ -1,0 +1,83 @@
+// events.ts - single events from the server: the next hit of a search, the neighbour of an event, the
+// event that an address names, and the longest one of some lanes.
+import { client } from "../api/client";
+import { nameOf } from "../api/columns";
+import { KIND, type Lane } from "./lanes";
+
+export interface Found {
+  lane: string;
+  start: number;
+  duration: number;
+  name: string | null;
+  ref: number; // NaN: unknown
+}
+
+interface Answer {
+  rows: number;
+  names: readonly string[];
+  data: { lane: readonly (string | null)[]; start: readonly (number | null)[]; duration: readonly (number | null)[]; name: readonly (number | null)[]; ref: readonly (number | null)[] };
+}
+
+export function foundOf(answer: Answer): Found[] {
+  const { lane, start, duration, name, ref } = answer.data;
+  return Array.from({ length: answer.rows }, (_, i) => ({ lane: lane[i] ?? "", start: start[i] ?? 0, duration: duration[i] ?? 0, name: nameOf(answer, name[i] ?? null), ref: ref[i] ?? NaN }));
+}
+
+/** Order of hits: by start, then by lane, both as numbers. */
+export function compare(a: Pick<Found, "start" | "lane">, b: Pick<Found, "start" | "lane">): number {
+  if (a.start !== b.start) return a.start - b.start;
+  const x = BigInt(a.lane || 0);
+  const y = BigInt(b.lane || 0);
+  return x < y ? -1 : x > y ? 1 : 0;
+}
+
+type Place = Pick<Found, "start" | "lane">;
+
+/** The nearest one that is really after (before) where we are: several may start at once. */
+export function nextOf(found: readonly Found[], here: Place | null, forward: boolean): Found | null {
+  const beyond = here ? found.filter((f) => (forward ? compare(f, here) > 0 : compare(f, here) < 0)) : [...found];
+  beyond.sort((a, b) => (forward ? compare(a, b) : compare(b, a)));
+  return beyond[0] ?? null;
+}
+
+const AT_ONCE = 1000; // events that start at the same ns and match, at most
+
+export async function nextHit(session: string, pattern: string, here: Place | null, time: number, forward: boolean, signal?: AbortSignal): Promise<Found | null> {
+  const from = here ? here.start + (forward ? 0 : 1) : Math.floor(time);
+  const ask = async (limit: number): Promise<Found[]> => foundOf(await client.get("search", { session, pattern, from, back: !forward, limit }, signal));
+  for (const limit of [8, AT_ONCE]) {
+    const found = await ask(limit);
+    const next = nextOf(found, here, forward);
+    if (next || found.length < limit) return next;
+  }
+  return null;
+}
+
+export async function eventAt(session: string, lane: string, start: number, signal?: AbortSignal): Promise<Found | null> {
+  const found = foundOf(await client.get("events", { session, lanes: lane, from: Math.max(0, start - 1), to: start + 1, limit: 1000 }, signal));
+  return found.find((f) => f.start === start) ?? null;
+}
+
+const REACH = [1e6, 32e6, 1e9, 32e9, 1e12]; // ns
+
+/** The next event of a lane, however far it is: windows that grow. */
+export async function neighbourOf(session: string, lane: Lane, start: number, forward: boolean, signal?: AbortSignal): Promise<Found | null> {
+  for (const reach of REACH) {
+    const from = forward ? start : Math.max(0, start - reach);
+    const to = forward ? start + reach : start;
+    const found = foundOf(await client.get("events", { session, lanes: lane.id, from, to, limit: forward ? 1000 : 100_000 }, signal)).filter((f) => (forward ? f.start > start : f.start < start));
+    const next = forward ? found[0] : found[found.length - 1];
+    if (next) return next;
+    if (forward ? to > lane.last : from === 0) return null;
+  }
+  return null;
+}
+
+/** The longest one of these lanes: of more than the limit the server tells the longest. */
+export async function longestOf(session: string, lanes: readonly Lane[], to: number, signal?: AbortSignal): Promise<Found | null> {
+  if (lanes.length === 0) return null;
+  const ids = lanes.slice(0, 256).map((lane) => lane.id);
+  return foundOf(await client.get("spans", { session, level: 0, lanes: ids.join(), from: 0, to: Math.ceil(to) + 1, limit: 1 }, signal))[0] ?? null;
+}
+
+export const waitsOf = (lanes: readonly Lane[]): Lane[] => lanes.filter((lane) => lane.kind === KIND.wait || lane.kind === KIND.sync);

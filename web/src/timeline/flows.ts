@@ -1,0 +1,97 @@
+// flows.ts - which event of the host brought about which of the GPU. Kernels know the launch of their
+// graph by the correlation id, else the scope they were launched in; copies the call that made them.
+// Ids of the driver repeat after 2^32, so that only what is near in time is a link.
+import { client } from "../api/client";
+import { rowsOf } from "../api/columns";
+import { foundOf, type Found } from "./events";
+import { KIND, type Lane } from "./lanes";
+import type { End, Flow } from "./scene";
+
+const NEAR = [20e6, 1e9, 30e9]; // ns between the host's event and the GPU's, at most
+const LAUNCHES = 2000;
+
+const endOf = (f: Found): End => ({ lane: f.lane, start: f.start, duration: f.duration, name: null, ref: f.ref });
+
+async function find(session: string, lanes: readonly Lane[], from: number, to: number, fits: (f: Found) => boolean, signal: AbortSignal): Promise<Found[]> {
+  if (lanes.length === 0 || to <= from) return [];
+  const ids = lanes.slice(0, 256).map((lane) => lane.id);
+  return foundOf(await client.get("events", { session, lanes: ids.join(), from: Math.max(0, Math.floor(from)), to: Math.ceil(to), limit: 20_000 }, signal)).filter(fits);
+}
+
+/** Looks further and further back from `until`. */
+async function findBefore(session: string, lanes: readonly Lane[], until: number, fits: (f: Found) => boolean, signal: AbortSignal): Promise<Found | null> {
+  for (const near of NEAR) {
+    const found = await find(session, lanes, until - near, until, fits, signal);
+    const last = found[found.length - 1];
+    if (last) return last;
+    if (until - near <= 0) return null;
+  }
+  return null;
+}
+
+const lanesOf = (lanes: readonly Lane[], kinds: readonly number[], ref?: number | null): Lane[] =>
+  lanes.filter((lane) => kinds.includes(lane.kind) && (ref === undefined || ref === null || lane.ref === ref));
+
+export interface Launch {
+  start: number | null;
+  duration: number | null;
+  name: number | null;
+  config: number | null;
+  stream: number | null;
+  correlation: number | null;
+  scope: number | null;
+  graph: number | null;
+  stack: number | null;
+  thread: number | null;
+}
+
+/** A kernel's own row. */
+export async function launchOf(session: string, stream: number, start: number, signal: AbortSignal): Promise<Launch | null> {
+  const answer = await client.get("launches", { session, stream, from: start, to: start + 1, limit: 100 }, signal);
+  return rowsOf(answer)[0] ?? null;
+}
+
+async function ofKernel(session: string, lanes: readonly Lane[], end: End, launch: Launch | null, signal: AbortSignal): Promise<Flow[]> {
+  if (!launch) return [];
+  const by = launch.graph
+    ? await findBefore(session, lanesOf(lanes, [KIND.graph]), end.start, (f) => f.ref === launch.correlation && f.start <= end.start, signal)
+    : launch.scope
+      ? await findBefore(session, lanesOf(lanes, [KIND.scope], launch.thread), end.start, (f) => f.ref === launch.scope && f.start <= end.start, signal)
+      : null;
+  return by ? [{ from: endOf(by), to: end }] : [];
+}
+
+async function toKernels(session: string, lanes: readonly Lane[], end: End, fits: (launch: Launch) => boolean, query: { correlation?: number }, reach: number, signal: AbortSignal): Promise<Flow[]> {
+  const streams = new Map(lanesOf(lanes, [KIND.kernel]).map((lane) => [lane.ref, lane.id]));
+  const answer = await client.get("launches", { session, ...query, from: end.start, to: Math.ceil(end.start + end.duration + reach), limit: LAUNCHES }, signal);
+  return rowsOf(answer)
+    .filter(fits)
+    .flatMap((launch) => {
+      const lane = streams.get(launch.stream ?? -1);
+      return lane ? [{ from: end, to: { lane, start: launch.start ?? 0, duration: launch.duration ?? 0, name: null, ref: launch.correlation ?? NaN } }] : [];
+    });
+}
+
+/** The links of an event. */
+export async function flowsOf(session: string, lanes: readonly Lane[], lane: Lane, end: End, launch: Launch | null, signal: AbortSignal): Promise<Flow[]> {
+  const same = (f: Found): boolean => f.ref === end.ref;
+  switch (lane.kind) {
+    case KIND.kernel:
+      return ofKernel(session, lanes, end, launch, signal);
+    case KIND.graph:
+      return toKernels(session, lanes, end, () => true, { correlation: end.ref }, 5e9, signal);
+    case KIND.scope:
+      return toKernels(session, lanes, end, (l) => l.scope === end.ref, {}, 50e6, signal);
+    case KIND.copy: {
+      const by = await findBefore(session, lanesOf(lanes, [KIND.wait]), end.start, (f) => same(f) && f.start <= end.start, signal);
+      return by ? [{ from: endOf(by), to: end }] : [];
+    }
+    case KIND.wait:
+    case KIND.sync: {
+      const found = await find(session, lanesOf(lanes, [KIND.copy]), end.start, end.start + end.duration + NEAR[0]!, same, signal);
+      return found.slice(0, 50).map((f) => ({ from: end, to: endOf(f) }));
+    }
+    default:
+      return [];
+  }
+}

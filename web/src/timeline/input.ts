@@ -1,0 +1,263 @@
+// input.ts - hands on the timeline: wheel, trackpad, drag, touch, keys. What they do is in the engine.
+import type { Engine } from "./engine";
+import { miniTime } from "./mini";
+import { timeAt, TOP } from "./scene";
+import { around } from "./view";
+
+const ZOOM_PER_PX = 0.0022; // of a wheel
+const CLICK_PX = 4; // less is a click
+
+export interface Commands {
+  hit: (forward: boolean) => void; // next or previous hit of the search
+  event: (forward: boolean) => void; // next or previous event of the lane
+  clear: () => void;
+}
+
+const typing = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
+
+/** Deltas in px: a mouse's wheel may speak of lines or pages. */
+export const wheelPx = (delta: number, mode: number): number => delta * (mode === 1 ? 24 : mode === 2 ? 400 : 1);
+
+function onWheel(engine: Engine, event: WheelEvent, x: number, y: number): void {
+  const dx = wheelPx(event.deltaX, event.deltaMode);
+  const dy = wheelPx(event.deltaY, event.deltaMode);
+  if (event.ctrlKey || event.metaKey || y < TOP) {
+    event.preventDefault();
+    // A trackpad's pinch comes as Ctrl with small steps.
+    const strength = event.ctrlKey && Math.abs(dy) < 30 ? 4 : 1;
+    engine.zoom(Math.exp(Math.max(-1, Math.min(1, dy * ZOOM_PER_PX * strength))), x);
+  } else if (event.shiftKey || Math.abs(dx) > Math.abs(dy)) {
+    event.preventDefault();
+    engine.pan(event.shiftKey && dx === 0 ? dy : dx);
+  }
+}
+
+type Drag = { kind: "pan" | "range" | "pinch"; x: number; y: number; from: number; far: boolean; apart: number };
+
+function pointers(engine: Engine, scroller: HTMLElement): () => void {
+  const down = new Map<number, { x: number; y: number }>();
+  let drag: Drag | null = null;
+  const at = (event: MouseEvent): { x: number; y: number } => {
+    const box = scroller.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  const apart = (): number => {
+    const [a, b] = [...down.values()];
+    return a && b ? Math.max(10, Math.hypot(a.x - b.x, a.y - b.y)) : 0;
+  };
+
+  function press(event: PointerEvent): void {
+    const p = at(event);
+    if (event.button !== 0 || p.x > scroller.clientWidth) return;
+    down.set(event.pointerId, p);
+    scroller.setPointerCapture(event.pointerId);
+    const range = (p.y < TOP || event.shiftKey) && p.x > engine.scene.side;
+    drag = { kind: down.size === 2 ? "pinch" : range ? "range" : "pan", ...p, from: timeAt(engine.scene, p.x), far: down.size === 2, apart: apart() };
+  }
+  function move(event: PointerEvent): void {
+    const p = at(event);
+    const before = down.get(event.pointerId);
+    if (!drag || !before) {
+      engine.point(p.x, p.y);
+      return;
+    }
+    down.set(event.pointerId, p);
+    drag.far ||= Math.hypot(p.x - drag.x, p.y - drag.y) >= CLICK_PX;
+    if (!drag.far) return;
+    if (drag.kind === "pinch") {
+      const now = apart();
+      engine.zoom(drag.apart / now, ([...down.values()][0]!.x + p.x) / 2);
+      drag.apart = now;
+    } else if (drag.kind === "range") {
+      const to = timeAt(engine.scene, p.x);
+      engine.setRange({ from: Math.min(drag.from, to), to: Math.max(drag.from, to) });
+    } else {
+      engine.unpoint();
+      engine.pan(before.x - p.x);
+      if (event.pointerType !== "touch") scroller.scrollTop += before.y - p.y;
+    }
+  }
+  function lift(event: PointerEvent): void {
+    const was = drag;
+    down.delete(event.pointerId);
+    if (down.size === 0) drag = null;
+    if (!was || down.size > 0) return;
+    if (was.kind === "range" && was.far) engine.rangeDone();
+    else if (!was.far && event.type === "pointerup") click(engine, was.x, was.y);
+  }
+  function twice(event: MouseEvent): void {
+    const p = at(event);
+    const picked = engine.pickAt(p.x, p.y);
+    if (picked) engine.go(around(picked.hit.start, picked.hit.duration));
+  }
+  const leave = (): void => engine.unpoint();
+  const wheel = (event: WheelEvent): void => onWheel(engine, event, at(event).x, at(event).y);
+  const scroll = (): void => engine.scrolled();
+  scroller.addEventListener("pointerdown", press);
+  scroller.addEventListener("pointermove", move);
+  scroller.addEventListener("pointerup", lift);
+  scroller.addEventListener("pointercancel", lift);
+  scroller.addEventListener("pointerleave", leave);
+  scroller.addEventListener("dblclick", twice);
+  scroller.addEventListener("wheel", wheel, { passive: false });
+  scroller.addEventListener("scroll", scroll, { passive: true });
+  return () => {
+    scroller.removeEventListener("pointerdown", press);
+    scroller.removeEventListener("pointermove", move);
+    scroller.removeEventListener("pointerup", lift);
+    scroller.removeEventListener("pointercancel", lift);
+    scroller.removeEventListener("pointerleave", leave);
+    scroller.removeEventListener("dblclick", twice);
+    scroller.removeEventListener("wheel", wheel);
+    scroller.removeEventListener("scroll", scroll);
+  };
+}
+
+function click(engine: Engine, x: number, y: number): void {
+  const { scene } = engine;
+  const row = engine.rowAtY(y);
+  if (!row) return;
+  if (row.track < 0) {
+    engine.toggleCategory(row.category);
+    return;
+  }
+  const { key } = scene.tracks[row.track]!;
+  if (x < scene.side) engine.setActive(key);
+  else {
+    const picked = engine.pickAt(x, y);
+    engine.select(picked);
+    if (!picked) engine.setActive(key);
+  }
+}
+
+/** Which way a held key moves: views a second, doublings of the width a second. */
+const MOVES: Record<string, [number, number]> = { a: [-0.9, 0], d: [0.9, 0], arrowleft: [-0.9, 0], arrowright: [0.9, 0], w: [0, -2.6], s: [0, 2.6] };
+
+function keys(engine: Engine, commands: Commands): () => void {
+  const held = new Set<string>();
+  const go = (): void => {
+    let pan = 0;
+    let zoom = 0;
+    for (const key of held) {
+      pan += MOVES[key]![0];
+      zoom += MOVES[key]![1];
+    }
+    engine.hold(pan, zoom);
+  };
+  function press(event: KeyboardEvent): void {
+    if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    const key = event.key.toLowerCase();
+    if (MOVES[key]) {
+      event.preventDefault();
+      if (held.has(key)) return;
+      held.add(key);
+      const [pan, zoom] = MOVES[key];
+      const { width, side } = engine.scene;
+      if (pan) engine.pan((pan * (width - side)) / 16);
+      else engine.zoom(2 ** (zoom / 16));
+      go();
+    } else if (command(engine, commands, event, key)) event.preventDefault();
+  }
+  function lift(event: KeyboardEvent): void {
+    if (held.delete(event.key.toLowerCase())) go();
+  }
+  function blur(): void {
+    held.clear();
+    go();
+  }
+  window.addEventListener("keydown", press);
+  window.addEventListener("keyup", lift);
+  window.addEventListener("blur", blur);
+  return () => {
+    window.removeEventListener("keydown", press);
+    window.removeEventListener("keyup", lift);
+    window.removeEventListener("blur", blur);
+  };
+}
+
+function command(engine: Engine, commands: Commands, event: KeyboardEvent, key: string): boolean {
+  const { scene } = engine;
+  const { selected, range } = scene;
+  switch (key) {
+    case "+":
+    case "=":
+      engine.zoom(0.7);
+      return true;
+    case "-":
+      engine.zoom(1.4);
+      return true;
+    case "0":
+      engine.go(scene.bounds);
+      return true;
+    case "f":
+      if (range) engine.go(range);
+      else if (selected) engine.go(around(selected.hit.start, selected.hit.duration));
+      return true;
+    case "m":
+      if (selected) engine.setRange({ from: selected.hit.start, to: selected.hit.start + selected.hit.duration });
+      engine.rangeDone();
+      return true;
+    case "p":
+      if (scene.active) engine.togglePin(scene.active);
+      return true;
+    case "n":
+      commands.hit(!event.shiftKey);
+      return true;
+    case ",":
+    case ".":
+      commands.event(key === ".");
+      return true;
+    case "[":
+    case "]":
+      engine.stepLane(key === "]" ? 1 : -1);
+      return true;
+    case "escape":
+      commands.clear();
+      return true;
+    default:
+      return false;
+  }
+}
+
+function miniature(engine: Engine, mini: HTMLCanvasElement): () => void {
+  let held = false;
+  const centre = (event: PointerEvent): void => {
+    const { scene } = engine;
+    const half = (scene.view.to - scene.view.from) / 2;
+    const at = miniTime(scene, event.clientX - mini.getBoundingClientRect().left);
+    engine.setView({ from: at - half, to: at + half });
+  };
+  const press = (event: PointerEvent): void => {
+    held = true;
+    mini.setPointerCapture(event.pointerId);
+    centre(event);
+  };
+  const move = (event: PointerEvent): void => {
+    if (held) centre(event);
+  };
+  const lift = (): void => {
+    held = false;
+  };
+  const wheel = (event: WheelEvent): void => {
+    event.preventDefault();
+    engine.zoom(Math.exp(wheelPx(event.deltaY, event.deltaMode) * ZOOM_PER_PX));
+  };
+  mini.addEventListener("pointerdown", press);
+  mini.addEventListener("pointermove", move);
+  mini.addEventListener("pointerup", lift);
+  mini.addEventListener("pointercancel", lift);
+  mini.addEventListener("wheel", wheel, { passive: false });
+  return () => {
+    mini.removeEventListener("pointerdown", press);
+    mini.removeEventListener("pointermove", move);
+    mini.removeEventListener("pointerup", lift);
+    mini.removeEventListener("pointercancel", lift);
+    mini.removeEventListener("wheel", wheel);
+  };
+}
+
+/** All of it; what comes back ends it. */
+export function listen(engine: Engine, scroller: HTMLElement, mini: HTMLCanvasElement, commands: Commands): () => void {
+  const ends = [pointers(engine, scroller), keys(engine, commands), miniature(engine, mini)];
+  return () => ends.forEach((end) => end());
+}

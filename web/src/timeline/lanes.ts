@@ -1,0 +1,124 @@
+// lanes.ts - what the numbers of lanes say (src/wire/tile.h), and the tracks that are drawn: lanes of
+// events, and metrics of devices and of the host, in categories, in one stable order.
+import { timelineText as text } from "../text/timeline";
+import type { Metric } from "../format/metrics";
+
+export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6 } as const;
+
+export interface Lane {
+  id: string; // 64 bits, decimal: no number can hold it
+  kind: number;
+  depth: number; // of scopes
+  ref: number; // stream or host thread
+  events: number;
+  busy: number; // ns
+  first: number; // ns since the session's start
+  last: number;
+}
+
+export interface LaneRow {
+  lane: string | null;
+  events: number | null;
+  busy: number | null;
+  first: number | null;
+  last: number | null;
+}
+
+/** null: not a lane, or of a kind that this page does not know. */
+export function laneOf(row: LaneRow): Lane | null {
+  if (row.lane === null || !/^\d+$/.test(row.lane)) return null;
+  const number = BigInt(row.lane);
+  const kind = Number(number >> 56n);
+  if (!Object.values<number>(KIND).includes(kind)) return null;
+  const first = row.first ?? 0;
+  return {
+    id: row.lane,
+    kind,
+    depth: Number((number >> 48n) & 255n),
+    ref: Number(number & 0xffffffffffffn),
+    events: row.events ?? 0,
+    busy: row.busy ?? 0,
+    first,
+    last: Math.max(first, row.last ?? first),
+  };
+}
+
+export type Category = "threads" | "streams" | "devices" | "host";
+export const CATEGORIES: readonly Category[] = ["threads", "streams", "devices", "host"];
+
+/** What a metric's points are asked by. */
+export interface Source {
+  metric: Metric;
+  device: number | null; // id in the session; null: of the host
+}
+
+export interface Track {
+  key: string; // stays the same while the session grows: it stands in addresses
+  category: Category;
+  title: string; // whose: a thread, a stream, a GPU
+  note: string; // what of it
+  height: number; // CSS px
+  lane: number; // index into the lanes; -1: a metric
+  source: Source | null;
+}
+
+export const HEIGHT = { lane: 22, scope: 20, metric: 46, head: 24 } as const;
+
+/** Threads: scopes from the outside in, then what waits, then graphs. Streams: kernels, then copies. */
+const ORDER = [0, 0, 1, 60_001, 60_000, 0, 60_002];
+const placeOf = (lane: Lane): number => ORDER[lane.kind]! + lane.depth;
+const onHost = (lane: Lane): boolean => lane.kind >= KIND.sync;
+
+export function inOrder(lanes: readonly Lane[]): Lane[] {
+  return [...lanes].sort((a, b) => Number(onHost(b)) - Number(onHost(a)) || a.ref - b.ref || placeOf(a) - placeOf(b));
+}
+
+function laneTrack(lane: Lane, at: number): Track {
+  const title = onHost(lane) ? (lane.ref === 0 ? text.threadUnknown : text.thread(lane.ref)) : text.stream(lane.ref);
+  const note = lane.kind === KIND.scope && lane.depth > 0 ? text.depth(lane.depth) : text.kinds[lane.kind]!;
+  return {
+    key: lane.id,
+    category: onHost(lane) ? "threads" : "streams",
+    title,
+    note,
+    height: lane.kind === KIND.scope ? HEIGHT.scope : HEIGHT.lane,
+    lane: at,
+    source: null,
+  };
+}
+
+function metricTrack(source: Source, title: string, note: string): Track {
+  const { device, metric } = source;
+  const key = `${device === null ? "h" : `d${device}`}.${metric.name}`;
+  return { key, category: device === null ? "host" : "devices", title, note, height: HEIGHT.metric, lane: -1, source };
+}
+
+export interface MetricNames {
+  devices: readonly string[]; // product names, in the order of the devices
+  device: readonly Metric[];
+  host: readonly Metric[];
+  text: Record<string, string>;
+}
+
+/** All tracks; the lanes are in order already. */
+export function tracksOf(lanes: readonly Lane[], names: MetricNames): Track[] {
+  const tracks = lanes.map(laneTrack);
+  names.devices.forEach((name, index) =>
+    names.device.forEach((metric) =>
+      tracks.push(metricTrack({ device: index + 1, metric }, text.device(index, name), names.text[metric.text] ?? metric.text)),
+    ),
+  );
+  names.host.forEach((metric) => tracks.push(metricTrack({ device: null, metric }, text.categories.host!, names.text[metric.text] ?? metric.text)));
+  return tracks;
+}
+
+/** From the first event to the end of the last one; the session's own length where that is longer. */
+export function extent(lanes: readonly Lane[], length: number): [number, number] {
+  let from = 0;
+  let to = Math.max(1, length);
+  for (const lane of lanes) {
+    from = Math.min(from, lane.first);
+    to = Math.max(to, lane.last);
+  }
+  return [from, to];
+}

@@ -1,0 +1,81 @@
+// lod.ts - which pieces of the session answer for a view. A piece is a span of time of 2^shift ns that
+// starts at a multiple of that, of a block of lanes: so pieces of all levels nest, and where the right
+// one is not here yet a coarser or a finer one stands in.
+//
+// Sums come in columns of 2^(17 + m) ns, COLUMNS of them a piece; a column is one to two px wide.
+// Below that single events come ("raw"), where there are few enough.
+export const BASE = 17; // wire/tile.h: TILE_SHIFT
+const LEVEL_SHIFT = 3;
+const LEVELS = 8;
+const COLUMNS_SHIFT = 10;
+export const COLUMNS = 1 << COLUMNS_SHIFT;
+const MOST = 43; // m; a column of 2^60 ns
+const RAW_SHIFT_MAX = BASE + COLUMNS_SHIFT;
+const RAW_SHIFT_MIN = 8;
+const RAW_ROWS = 10_000; // events that a piece should have
+const RAW_PIECES = 6; // pieces a screen at most
+export const RAW_LIMIT = 50_000; // events that a piece may have; beyond it is halved
+
+export interface Lod {
+  raw: boolean;
+  m: number; // of sums: column = 2^(17 + m) ns
+  shift: number; // of a piece
+}
+
+/** What the server calls the columns of m: a level of the pyramid, and how many of its buckets. */
+export function levelOf(m: number): { level: number; step: number; column: number } {
+  const level = Math.min(LEVELS - 1, Math.floor(m / LEVEL_SHIFT));
+  return { level, step: 2 ** (m - level * LEVEL_SHIFT), column: 2 ** (BASE + m) };
+}
+
+export const sums = (m: number): Lod => ({ raw: false, m, shift: BASE + COLUMNS_SHIFT + m });
+
+/** The columns of a screen of nsPerPx: the narrowest that are wider than a px. */
+export function columnsFor(nsPerPx: number): number {
+  return Math.min(MOST, Math.max(0, Math.floor(Math.log2(nsPerPx)) + 1 - BASE));
+}
+
+/** Pieces of single events: as long as leaves them RAW_ROWS at this density (events per ns). */
+export function rawShift(density: number): number {
+  if (!(density > 0)) return RAW_SHIFT_MAX;
+  return Math.min(RAW_SHIFT_MAX, Math.max(RAW_SHIFT_MIN, Math.floor(Math.log2(RAW_ROWS / density))));
+}
+
+/** What a view of that width, on that many px, is drawn from. */
+export function lodFor(width: number, px: number, density: number): Lod {
+  const nsPerPx = width / px;
+  const m = columnsFor(nsPerPx);
+  const shift = rawShift(density);
+  if (nsPerPx < 2 ** BASE && width / 2 ** shift <= RAW_PIECES) return { raw: true, m: 0, shift };
+  return sums(m);
+}
+
+export const pieceAt = (time: number, shift: number): number => Math.floor(time / 2 ** shift);
+
+/** First and last piece of a window. */
+export function piecesOf(from: number, to: number, shift: number): [number, number] {
+  const first = pieceAt(from, shift);
+  return [first, Math.max(first, Math.ceil(to / 2 ** shift) - 1)];
+}
+
+/** The name of a piece of a block of lanes; blocks are numbered. */
+export const keyOf = (lod: Lod, index: number, block: number): string => `${lod.raw ? "r" : "t"}${lod.shift}/${index}/${block}`;
+
+/** Coarser ones, nearest first: what stands in while a piece is on its way. */
+export function coarser(lod: Lod, top: number): Lod[] {
+  const list: Lod[] = [];
+  for (let m = lod.raw ? 0 : lod.m + 1; m <= top; m++) {
+    const next = sums(m);
+    if (next.shift >= lod.shift) list.push(next);
+  }
+  return list;
+}
+
+/** The level at which a piece holds it all, or two do. */
+export function topFor(from: number, to: number): number {
+  for (let m = 0; m < MOST; m++) {
+    const [first, last] = piecesOf(from, to, sums(m).shift);
+    if (last - first <= 1) return m;
+  }
+  return MOST;
+}

@@ -1,0 +1,70 @@
+// mini.ts - the whole session in a strip: how busy its streams are, and which part is shown. The busy
+// part is worked out anew only when its pieces or its size change.
+import { Columns, type Segment } from "./columns";
+import type { Piece } from "./piece";
+import type { Scene } from "./scene";
+
+interface Kept {
+  key: string;
+  pieces: readonly Piece[];
+  busy: Float32Array;
+}
+
+let kept: Kept | null = null;
+const columns = new Columns();
+
+/** Mean over the lanes, 0 to 1, a value a device px. */
+export function busyOf(segments: readonly Segment[], lanes: number, from: number, to: number, px: number): Float32Array {
+  const busy = new Float32Array(px);
+  for (let lane = 0; lane < lanes; lane++) {
+    columns.begin(px);
+    for (const segment of segments) columns.add(segment, lane, from, px / (to - from), () => 0, Infinity);
+    for (let x = 0; x < px; x++) busy[x]! += Math.min(1, columns.cover[x]!);
+  }
+  const most = busy.reduce((a, b) => Math.max(a, b), 0);
+  return most > 0 ? busy.map((value) => value / most) : busy;
+}
+
+export const miniX = (scene: Scene, time: number): number => scene.side + ((time - scene.bounds.from) / (scene.bounds.to - scene.bounds.from)) * (scene.width - scene.side);
+export const miniTime = (scene: Scene, x: number): number => scene.bounds.from + ((x - scene.side) / (scene.width - scene.side)) * (scene.bounds.to - scene.bounds.from);
+
+export function paintMini(to: CanvasRenderingContext2D, scene: Scene, segments: readonly Segment[], lanes: number, height: number): void {
+  const { ratio, width, side, bounds, view, colours } = scene;
+  const px = Math.max(1, Math.round((width - side) * ratio));
+  const key = `${px} ${lanes} ${bounds.from} ${bounds.to}`;
+  const pieces = segments.map((segment) => segment.piece);
+  if (!kept || kept.key !== key || kept.pieces.length !== pieces.length || kept.pieces.some((piece, at) => piece !== pieces[at]))
+    kept = { key, pieces, busy: busyOf(segments, lanes, bounds.from, bounds.to, px) };
+  to.setTransform(ratio, 0, 0, ratio, 0, 0);
+  to.fillStyle = colours.surface2;
+  to.fillRect(0, 0, width, height);
+  to.fillStyle = colours.surface;
+  to.fillRect(side, 0, width - side, height);
+  to.fillStyle = colours.series["--series-1"] ?? colours.text;
+  const { busy } = kept;
+  to.beginPath();
+  to.moveTo(side, height);
+  for (let x = 0; x < px; x++) to.lineTo(side + x / ratio, height - busy[x]! * (height - 6));
+  to.lineTo(width, height);
+  to.fill();
+  const x0 = Math.max(side, miniX(scene, view.from));
+  const x1 = Math.min(width, Math.max(x0 + 2, miniX(scene, view.to)));
+  to.fillStyle = colours.ground;
+  to.globalAlpha = 0.62;
+  to.fillRect(side, 0, x0 - side, height);
+  to.fillRect(x1, 0, width - x1, height);
+  to.globalAlpha = 1;
+  if (scene.range) {
+    to.fillStyle = colours.focus;
+    to.globalAlpha = 0.3;
+    to.fillRect(miniX(scene, scene.range.from), 0, Math.max(1, miniX(scene, scene.range.to) - miniX(scene, scene.range.from)), height);
+    to.globalAlpha = 1;
+  }
+  if (scene.selected) {
+    to.fillStyle = colours.accent;
+    to.fillRect(miniX(scene, scene.selected.hit.start) - 1, 0, 2, height);
+  }
+  to.strokeStyle = colours.accent;
+  to.lineWidth = 2;
+  to.strokeRect(x0 + 1, 1, Math.max(2, x1 - x0 - 2), height - 2);
+}

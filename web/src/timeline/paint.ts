@@ -1,0 +1,225 @@
+// paint.ts - a frame. All lanes in view are made into one strip of pixels (columns.ts), BARS lines a
+// lane, which goes to the canvas at once and is then stretched lane by lane: so that a frame costs the
+// same whatever is in it. Texts, lines and what is selected come on top.
+import { axisOf } from "./axis";
+import { ALL, colourOfKind, hasNames } from "./colours";
+import { Columns, type Label } from "./columns";
+import { count } from "../format/format";
+import { timelineText as text } from "../text/timeline";
+import { rowsWithin, type Row } from "./layout";
+import { paintFlows, paintMarks } from "./marks";
+import { paintSeries } from "./series";
+import { pxPerNs, TOP, xOf, type Scene } from "./scene";
+
+const BARS = 10; // heights that a bar can have
+const INSET = 2; // CSS px between lanes
+const LABEL_FROM = 26; // CSS px that an event has to have for its name
+const LABELS_MOST = 500; // a frame
+export const FONT = '12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
+const FONT_SMALL = '11px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
+const FONT_BOLD = '600 12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
+
+interface Drawn {
+  row: Row;
+  y: number; // CSS px on the canvas
+  line: number; // of the strip
+  missing: boolean; // nothing of it is here yet
+  labels: Label[];
+}
+
+export class Painter {
+  private readonly columns = new Columns();
+  private readonly strip = document.createElement("canvas");
+  private readonly stripTo = this.strip.getContext("2d", { willReadFrequently: true })!;
+  private image: ImageData | null = null;
+  private px = new Uint32Array(0);
+  private readonly widths = new Map<string, number>();
+
+  paint(to: CanvasRenderingContext2D, scene: Scene): void {
+    const { ratio, width, height, colours, layout, side } = scene;
+    to.setTransform(ratio, 0, 0, ratio, 0, 0);
+    to.fillStyle = colours.surface;
+    to.fillRect(0, 0, width, height);
+    const axis = axisOf(scene.view.from, scene.view.to, width - side);
+    to.fillStyle = colours.line;
+    to.globalAlpha = 0.5;
+    for (const tick of axis.ticks) to.fillRect(Math.round(xOf(scene, tick.at)), TOP, 1, height - TOP);
+    to.globalAlpha = 1;
+    const below = TOP + layout.pinnedHeight;
+    this.part(to, scene, layout.rows, below - scene.scroll, below, height);
+    if (layout.pinned.length) {
+      to.fillStyle = colours.surface;
+      to.fillRect(0, TOP, width, layout.pinnedHeight);
+      this.part(to, scene, layout.pinned, TOP, TOP, below);
+      to.fillStyle = colours.accent;
+      to.fillRect(0, below - 1, width, 2);
+    }
+    paintFlows(to, scene);
+    paintMarks(to, scene);
+    this.axis(to, scene, axis);
+  }
+
+  /** Rows that begin at `origin`, within [top, bottom) of the canvas. */
+  private part(to: CanvasRenderingContext2D, scene: Scene, rows: readonly Row[], origin: number, top: number, bottom: number): void {
+    const [first, end] = rowsWithin(rows, top - origin, bottom - origin);
+    to.save();
+    to.beginPath();
+    to.rect(0, top, scene.width, Math.max(0, bottom - top));
+    to.clip();
+    const drawn = this.fill(scene, rows.slice(first, end), origin);
+    this.copy(to, scene, drawn);
+    this.names(to, scene, drawn);
+    for (let at = first; at < end; at++) {
+      const row = rows[at]!;
+      const track = scene.tracks[row.track];
+      if (track?.source) paintSeries(to, scene, track, row.y + origin, row.height);
+      this.title(to, scene, row, row.y + origin);
+    }
+    to.restore();
+  }
+
+  private fill(scene: Scene, rows: readonly Row[], origin: number): Drawn[] {
+    const wide = Math.max(1, Math.round((scene.width - scene.side) * scene.ratio));
+    const drawn: Drawn[] = [];
+    const lanes = rows.filter((row) => row.track >= 0 && scene.tracks[row.track]!.lane >= 0);
+    if (this.px.length < wide * lanes.length * BARS || this.image?.width !== wide) {
+      this.image = new ImageData(wide, Math.max(1, lanes.length + 4) * BARS);
+      this.px = new Uint32Array(this.image.data.buffer);
+      this.strip.width = wide;
+      this.strip.height = this.image.height;
+    }
+    const scale = pxPerNs(scene) * scene.ratio;
+    for (const row of lanes) {
+      const { lane } = scene.tracks[row.track]!;
+      const line = drawn.length * BARS;
+      this.columns.begin(wide);
+      const paint = this.paintOf(scene, lane);
+      const segments = scene.segments(lane);
+      for (const segment of segments) this.columns.add(segment, scene.blockLane(lane), scene.view.from, scale, paint, LABEL_FROM * scene.ratio);
+      this.columns.pixels(this.px, line, BARS, scene.colours.px);
+      drawn.push({ row, y: row.y + origin, line, missing: segments.length === 0, labels: hasNames(scene.lanes[lane]!.kind) ? this.columns.labels.slice() : [] });
+    }
+    return drawn;
+  }
+
+  private paintOf(scene: Scene, lane: number): (name: number) => number {
+    const { kind } = scene.lanes[lane]!;
+    const { names, searching } = scene;
+    if (!hasNames(kind)) {
+      const colour = colourOfKind(kind) + (searching ? ALL : 0);
+      return () => colour;
+    }
+    return searching ? (name) => names.colour(name) + (names.found(name) ? 0 : ALL) : (name) => names.colour(name);
+  }
+
+  private copy(to: CanvasRenderingContext2D, scene: Scene, drawn: readonly Drawn[]): void {
+    if (!drawn.length) return;
+    this.stripTo.putImageData(this.image!, 0, 0, 0, 0, this.image!.width, drawn.length * BARS);
+    to.imageSmoothingEnabled = false;
+    const wide = scene.width - scene.side;
+    for (const { row, y, line, missing } of drawn) {
+      if (missing) this.waiting(to, scene, y, row.height);
+      else to.drawImage(this.strip, 0, line, this.image!.width, BARS, scene.side, y + INSET / 2, wide, row.height - INSET);
+    }
+  }
+
+  /** Not known yet is not the same as nothing there. */
+  private waiting(to: CanvasRenderingContext2D, scene: Scene, y: number, height: number): void {
+    to.fillStyle = scene.colours.surface2;
+    for (let x = scene.side + 4; x < scene.width; x += 16) to.fillRect(x, y + height / 2 - 1, 8, 2);
+  }
+
+  private names(to: CanvasRenderingContext2D, scene: Scene, drawn: readonly Drawn[]): void {
+    let left = LABELS_MOST;
+    to.font = FONT_SMALL;
+    to.textBaseline = "middle";
+    for (const { row, y, labels } of drawn)
+      for (const label of labels) {
+        if (left-- <= 0) return;
+        const name = scene.names.short(label.name);
+        if (!name || (scene.searching && !scene.names.found(label.name))) continue;
+        const x = scene.side + label.x0 / scene.ratio + 4;
+        const room = (label.x1 - label.x0) / scene.ratio - 9;
+        const short = this.fitted(to, name, room);
+        if (!short) continue;
+        to.fillStyle = scene.colours.ink[scene.names.colour(label.name)]!;
+        to.fillText(short, x, y + row.height / 2 + 0.5);
+      }
+  }
+
+  /** As much of a text as there is room for. */
+  private fitted(to: CanvasRenderingContext2D, name: string, room: number): string {
+    let wide = this.widths.get(name);
+    if (wide === undefined) {
+      if (this.widths.size > 4096) this.widths.clear();
+      wide = to.measureText(name).width;
+      this.widths.set(name, wide);
+    }
+    if (wide <= room) return name;
+    const letters = Math.floor((name.length * room) / wide) - 2;
+    return letters >= 2 ? `${name.slice(0, letters)}…` : "";
+  }
+
+  private title(to: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
+    const { colours, side, width } = scene;
+    const track = scene.tracks[row.track];
+    const head = !track;
+    to.fillStyle = head ? colours.surface2 : track.key === scene.active ? colours.surface2 : colours.surface;
+    to.fillRect(0, y, head ? width : side, row.height);
+    to.fillStyle = colours.line;
+    if (head || row.titled || track.source) to.fillRect(0, y, width, 1);
+    to.textBaseline = "middle";
+    const middle = y + row.height / 2 + 0.5;
+    if (head) {
+      to.fillStyle = colours.text;
+      to.font = FONT_BOLD;
+      const mark = scene.closed.has(row.category) ? "▸" : "▾";
+      to.fillText(`${mark} ${text.categories[row.category] ?? ""}`, 8, middle);
+      to.font = FONT_SMALL;
+      to.fillStyle = colours.quiet;
+      const rows = text.tracks(count(row.count));
+      to.fillText(rows, side - 8 - to.measureText(rows).width, middle);
+      return;
+    }
+    if (track.key === scene.active) {
+      to.fillStyle = colours.accent;
+      to.fillRect(0, y, 3, row.height);
+    }
+    this.trackTitle(to, scene, row.titled ? track.title : "", track.note, middle, track.source !== null ? y : null);
+  }
+
+  private trackTitle(to: CanvasRenderingContext2D, scene: Scene, title: string, note: string, middle: number, tall: number | null): void {
+    const { colours, side } = scene;
+    to.font = FONT_SMALL;
+    to.fillStyle = colours.quiet;
+    const shownNote = side < 150 && title ? "" : this.fitted(to, note, side - 18);
+    const wide = to.measureText(shownNote).width;
+    const noteY = tall === null ? middle : tall + 32;
+    if (shownNote) to.fillText(shownNote, tall === null ? side - 8 - wide : 10, noteY);
+    if (!title) return;
+    to.font = FONT;
+    to.fillStyle = colours.text;
+    to.fillText(this.fitted(to, title, side - 18 - (tall === null ? wide + 6 : 0)), 10, tall === null ? middle : tall + 14);
+  }
+
+  private axis(to: CanvasRenderingContext2D, scene: Scene, axis: ReturnType<typeof axisOf>): void {
+    const { colours, width, side, height } = scene;
+    to.fillStyle = colours.surface2;
+    to.fillRect(0, 0, width, TOP);
+    to.fillStyle = colours.line;
+    to.fillRect(0, TOP - 1, width, 1);
+    to.fillRect(side - 1, 0, 1, height);
+    to.textBaseline = "middle";
+    to.font = FONT_SMALL;
+    to.fillStyle = colours.quiet;
+    if (axis.baseText) to.fillText(axis.baseText, 10, TOP / 2);
+    for (const tick of axis.ticks) {
+      const x = Math.round(xOf(scene, tick.at));
+      if (x < side) continue;
+      to.fillStyle = colours.line;
+      to.fillRect(x, TOP - 8, 1, 7);
+      to.fillStyle = colours.text;
+      if (x + 4 + to.measureText(tick.text).width < width) to.fillText(tick.text, x + 4, TOP / 2);
+    }
+  }
+}

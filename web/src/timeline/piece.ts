@@ -1,0 +1,146 @@
+// piece.ts - a piece of the session as typed arrays, made of the server's answers. Made in the worker
+// and handed over without a copy. Rows of a lane stand together, by time; of each piece only what
+// starts (sums) or lies (events) within it is drawn, so that neighbours never draw the same twice.
+export interface TileRows {
+  lane: readonly (string | null)[];
+  at: readonly (number | null)[];
+  events: readonly (number | null)[];
+  busy: readonly (number | null)[];
+  longest: readonly (number | null)[];
+  name: readonly (number | null)[];
+}
+
+export interface SpanRows {
+  lane: readonly (string | null)[];
+  start: readonly (number | null)[];
+  duration: readonly (number | null)[];
+  name: readonly (number | null)[];
+  ref: readonly (number | null)[];
+}
+
+export interface Sums {
+  offsets: Uint32Array; // of lane i of the block: rows offsets[i] to offsets[i + 1]
+  at: Float64Array; // begin of the column, ns
+  events: Float64Array;
+  busy: Float64Array; // ns
+  longest: Float64Array; // ns
+  name: Uint32Array; // names.ts; 0: none
+}
+
+export interface Events {
+  offsets: Uint32Array;
+  start: Float64Array; // ns
+  duration: Float64Array; // ns
+  name: Uint32Array;
+  ref: Float64Array; // correlation or instance; NaN: unknown
+  longest: Float64Array; // per lane of the block: ns of the longest, for searching back
+}
+
+export interface Points {
+  at: Float64Array;
+  least: Float64Array;
+  mean: Float64Array;
+  most: Float64Array;
+}
+
+export interface Piece {
+  from: number;
+  to: number;
+  column: number; // ns of a column of sums; 0: there are none, events are all there is
+  sums: Sums | null;
+  events: Events | null;
+  points: Points | null;
+  halved: boolean; // there was more than could be told: look at its halves
+}
+
+export type NameOf = (index: number) => number; // of an answer's names
+
+/** Offsets of each lane's rows; rows of lanes that were not asked for do not come. */
+function offsetsOf(lane: readonly (string | null)[], keep: (row: number) => boolean, lanes: readonly string[]): { offsets: Uint32Array; rows: Uint32Array } {
+  const place = new Map(lanes.map((id, at) => [id, at]));
+  const counts = new Uint32Array(lanes.length + 1);
+  const of = new Int32Array(lane.length);
+  let last: string | null = null;
+  let at = -1;
+  for (let i = 0; i < lane.length; i++) {
+    if (lane[i] !== last) {
+      last = lane[i]!;
+      at = last === null ? -1 : (place.get(last) ?? -1);
+    }
+    of[i] = at >= 0 && keep(i) ? at : -1;
+    if (of[i]! >= 0) counts[of[i]! + 1]!++;
+  }
+  for (let i = 0; i < lanes.length; i++) counts[i + 1]! += counts[i]!;
+  const next = counts.slice();
+  const rows = new Uint32Array(counts[lanes.length]!);
+  for (let i = 0; i < lane.length; i++) if (of[i]! >= 0) rows[next[of[i]!]!++] = i;
+  return { offsets: counts, rows };
+}
+
+/** A time that a double cannot hold exactly is no time: 104 days since the start. */
+const fits = (time: number | null): time is number => time !== null && Number.isSafeInteger(time);
+
+export function sumsOf(data: TileRows, lanes: readonly string[], from: number, to: number, name: NameOf): Sums {
+  const { offsets, rows } = offsetsOf(data.lane, (i) => fits(data.at[i]!) && data.at[i]! >= from && data.at[i]! < to, lanes);
+  const n = rows.length;
+  const sums: Sums = { offsets, at: new Float64Array(n), events: new Float64Array(n), busy: new Float64Array(n), longest: new Float64Array(n), name: new Uint32Array(n) };
+  for (let i = 0; i < n; i++) {
+    const row = rows[i]!;
+    const id = data.name[row];
+    sums.at[i] = data.at[row]!;
+    sums.events[i] = data.events[row] ?? 0;
+    sums.busy[i] = data.busy[row] ?? 0;
+    sums.longest[i] = data.longest[row] ?? 0;
+    sums.name[i] = id === null || id === undefined ? 0 : name(id);
+  }
+  return sums;
+}
+
+export function eventsOf(data: SpanRows, lanes: readonly string[], name: NameOf): Events {
+  const { offsets, rows } = offsetsOf(data.lane, (i) => fits(data.start[i]!) && (data.duration[i] ?? -1) >= 0, lanes);
+  const n = rows.length;
+  const events: Events = { offsets, start: new Float64Array(n), duration: new Float64Array(n), name: new Uint32Array(n), ref: new Float64Array(n), longest: new Float64Array(lanes.length) };
+  for (let lane = 0; lane < lanes.length; lane++)
+    for (let i = offsets[lane]!; i < offsets[lane + 1]!; i++) {
+      const row = rows[i]!;
+      const id = data.name[row];
+      events.start[i] = data.start[row]!;
+      events.duration[i] = data.duration[row]!;
+      events.name[i] = id === null || id === undefined ? 0 : name(id);
+      events.ref[i] = data.ref[row] ?? NaN;
+      if (events.duration[i]! > events.longest[lane]!) events.longest[lane] = events.duration[i]!;
+    }
+  return events;
+}
+
+interface SeriesRows {
+  at: readonly (number | null)[];
+  least: readonly (number | null)[];
+  mean: readonly (number | null)[];
+  most: readonly (number | null)[];
+}
+
+export function pointsOf(data: SeriesRows, from: number, to: number): Points {
+  const rows: number[] = [];
+  data.at.forEach((at, i) => {
+    if (fits(at) && at >= from && at < to && data.mean[i] !== null) rows.push(i);
+  });
+  const column = (cells: readonly (number | null)[]) => Float64Array.from(rows, (i) => cells[i] ?? NaN);
+  return { at: column(data.at), least: column(data.least), mean: column(data.mean), most: column(data.most) };
+}
+
+const arrays = (part: object | null): ArrayBufferView[] => (part ? Object.values(part).filter(ArrayBuffer.isView) : []);
+
+export const buffersOf = (piece: Piece): ArrayBuffer[] => [piece.sums, piece.events, piece.points].flatMap((part) => arrays(part).map((view) => view.buffer as ArrayBuffer));
+
+export const bytesOf = (piece: Piece): number => 200 + buffersOf(piece).reduce((sum, buffer) => sum + buffer.byteLength, 0);
+
+/** First row of [from, to) whose time is at least `time`. */
+export function lowerBound(times: Float64Array, from: number, to: number, time: number): number {
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (times[middle]! < time) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}

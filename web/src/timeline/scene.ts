@@ -1,0 +1,62 @@
+// scene.ts - what is drawn, as plain values: the engine fills it, paint.ts reads it.
+import type { Colours } from "./colours";
+import type { Segment } from "./columns";
+import type { Hit } from "./hit";
+import type { Lane, Track } from "./lanes";
+import type { Layout } from "./layout";
+import type { Names } from "./names";
+import type { Piece } from "./piece";
+import type { View } from "./view";
+
+export const SIDE = 196; // CSS px: titles of the rows
+export const SIDE_NARROW = 104; // on a phone
+export const TOP = 30; // the axis
+
+export interface Picked {
+  track: string; // key
+  hit: Hit;
+}
+
+/** An end of a flow: a time on a lane. */
+export interface End {
+  lane: string; // id
+  start: number;
+  duration: number;
+  name: number | null;
+  ref: number;
+}
+
+export interface Flow {
+  from: End; // on the host
+  to: End; // on the GPU
+}
+
+export interface Scene {
+  width: number; // CSS px, with the titles
+  height: number;
+  side: number;
+  ratio: number; // device px per CSS px
+  view: View;
+  bounds: View;
+  scroll: number; // CSS px of the rows below the pinned ones
+  lanes: readonly Lane[];
+  tracks: readonly Track[];
+  layout: Layout;
+  segments: (lane: number) => readonly Segment[];
+  points: (track: Track) => readonly { piece: Piece; from: number; to: number }[];
+  blockLane: (lane: number) => number; // its place in the block
+  names: Names;
+  colours: Colours;
+  active: string | null; // key of the track that keys act on
+  closed: ReadonlySet<string>;
+  selected: Picked | null;
+  hover: Picked | null;
+  cursor: number | null; // ns
+  range: View | null;
+  flows: readonly Flow[];
+  searching: boolean;
+}
+
+export const pxPerNs = (scene: Scene): number => (scene.width - scene.side) / (scene.view.to - scene.view.from);
+export const xOf = (scene: Scene, time: number): number => scene.side + (time - scene.view.from) * pxPerNs(scene);
+export const timeAt = (scene: Scene, x: number): number => scene.view.from + (x - scene.side) / pxPerNs(scene);

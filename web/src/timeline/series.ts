@@ -1,0 +1,50 @@
+// series.ts - a metric's row: a band from least to greatest and the mean as a line.
+import type { Track } from "./lanes";
+import { xOf, type Scene } from "./scene";
+
+/** The greatest value in view, for the row's scale. */
+export function greatest(segments: ReturnType<Scene["points"]>, least: number): number {
+  let most = least;
+  for (const { piece } of segments) for (const value of piece.points?.most ?? []) if (value > most) most = value;
+  return most > 0 ? most : 1;
+}
+
+export function paintSeries(to: CanvasRenderingContext2D, scene: Scene, track: Track, y: number, height: number): void {
+  const { metric } = track.source!;
+  const segments = scene.points(track);
+  const most = greatest(segments, metric.top ?? 0);
+  const floor = y + height - 3;
+  const room = height - 8;
+  const yOf = (value: number): number => floor - Math.max(0, Math.min(1, value / most)) * room;
+  const colour = scene.colours.series[metric.colour] ?? scene.colours.text;
+  to.save();
+  to.beginPath();
+  to.rect(scene.side, y, scene.width - scene.side, height);
+  to.clip();
+  let any = false;
+  for (const { piece } of segments) {
+    const points = piece.points;
+    if (!points || points.at.length === 0) continue;
+    any = true;
+    const n = points.at.length;
+    to.beginPath();
+    for (let i = 0; i < n; i++) to.lineTo(xOf(scene, points.at[i]!), yOf(points.most[i]!));
+    for (let i = n - 1; i >= 0; i--) to.lineTo(xOf(scene, points.at[i]!), yOf(points.least[i]!));
+    to.globalAlpha = 0.25;
+    to.fillStyle = colour;
+    to.fill();
+    to.globalAlpha = 1;
+    to.beginPath();
+    for (let i = 0; i < n; i++) to.lineTo(xOf(scene, points.at[i]!), yOf(points.mean[i]!));
+    to.strokeStyle = colour;
+    to.lineWidth = 1.5;
+    to.stroke();
+    if (n < 60) for (let i = 0; i < n; i++) to.fillRect(xOf(scene, points.at[i]!) - 1.5, yOf(points.mean[i]!) - 1.5, 3, 3);
+  }
+  to.restore();
+  if (!any) return;
+  to.fillStyle = scene.colours.quiet;
+  to.font = "10px ui-sans-serif, system-ui, sans-serif";
+  to.textBaseline = "middle";
+  to.fillText(metric.show(most), scene.side + 4, y + 8);
+}

@@ -1,0 +1,29 @@
+// use.ts - what an effect asks the server, as state: the newest question's answer; one that is not
+// wanted any more is called off.
+import { useEffect, useState } from "react";
+import { Problem } from "../api/client";
+
+export interface Asked<T> {
+  data: T | undefined;
+  problem: Problem | undefined;
+}
+
+/** key: says which question it is; null: none. */
+export function useAsked<T>(key: string | null, ask: (signal: AbortSignal) => Promise<T>): Asked<T> {
+  const [state, setState] = useState<{ key: string | null } & Asked<T>>({ key: null, data: undefined, problem: undefined });
+  useEffect(() => {
+    if (key === null) return;
+    const stop = new AbortController();
+    ask(stop.signal).then(
+      (data) => !stop.signal.aborted && setState({ key, data, problem: undefined }),
+      (cause: unknown) => {
+        if (stop.signal.aborted) return;
+        setState({ key, data: undefined, problem: cause instanceof Problem ? cause : new Problem(0, "Unreadable answer", String(cause)) });
+      },
+    );
+    return () => stop.abort();
+    // The key says all of what is asked.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [key]);
+  return state.key === key ? state : { data: undefined, problem: undefined };
+}

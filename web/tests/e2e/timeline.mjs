@@ -1,0 +1,145 @@
+// timeline.mjs - the timeline of the recorded session, with mouse and keyboard. What the canvas shows is
+// checked by its pixels, by the address, and by what the details say against the server's own answers.
+
+/** Waits until a condition of the page holds; the page says what it is, so that nothing is slept. */
+const holds = (page, condition, argument) => page.waitForFunction(condition, argument, { timeout: 20_000 });
+
+/** How many colours the lanes' part of the canvas has: one or two where it is empty. */
+const colours = (page) =>
+  page.evaluate(() => {
+    const canvas = document.querySelector(".tl-canvas");
+    const { data } = canvas.getContext("2d").getImageData(Math.round(canvas.width * 0.3), Math.round(canvas.height * 0.1), Math.round(canvas.width * 0.6), Math.round(canvas.height * 0.8));
+    return new Set(new Uint32Array(data.buffer)).size;
+  });
+
+const query = (page, name) => new URL(page.url()).searchParams.get(name);
+const inQuery = (page, name) => holds(page, (wanted) => new URLSearchParams(location.search).has(wanted), name);
+const drawn = (page) => holds(page, () => document.querySelector(".tl-status [role=status]")?.textContent.includes("lanes of events") && !document.querySelector(".tl-status")?.textContent.includes("Loading"));
+
+/** The columns of an answer as rows. */
+async function ask(page, session, path) {
+  const answer = await page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/sessions/${session}/${path}`);
+  return Array.from({ length: answer.rows }, (_, at) => Object.fromEntries(answer.columns.map((name) => [name, answer.data[name][at]])));
+}
+
+export async function timelineViews({ page, session, origin, see, picture, check }) {
+  await page.goto(`${origin}/sessions/${session}/timeline`);
+  await page.locator(".tl-canvas").waitFor();
+  await drawn(page);
+  check((await colours(page)) > 3, "timeline: events are drawn");
+  await picture(page, "timeline");
+
+  // Wheel: closer about the pointer, which the address then says.
+  const box = await page.locator(".tl-scroll").boundingBox();
+  const lanes = await ask(page, session, "lanes");
+  const length = Math.max(...lanes.map((lane) => lane.last));
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 150);
+  await page.keyboard.down("Control");
+  for (let at = 0; at < 6; at++) await page.mouse.wheel(0, -240);
+  await page.keyboard.up("Control");
+  await inQuery(page, "at");
+  const [from, to] = query(page, "at").split("-").map(Number);
+  check(to - from < length / 10 && from > 0, `timeline: the wheel zooms (${from} to ${to} of ${length})`);
+
+  // Keys: WASD move and zoom, 0 shows it all.
+  await page.locator(".tl-scroll").focus();
+  for (const [key, moved] of [["d", (a, b) => b[0] > a[0]], ["a", (a, b) => b[0] < a[0]], ["w", (a, b) => b[1] - b[0] < a[1] - a[0]], ["s", (a, b) => b[1] - b[0] > a[1] - a[0]]]) {
+    const before = query(page, "at");
+    await page.keyboard.press(key);
+    await holds(page, (old) => new URLSearchParams(location.search).get("at") !== old, before);
+    const parts = (text) => text.split("-").map(Number);
+    check(moved(parts(before), parts(query(page, "at"))), `timeline: ${key} moves`);
+  }
+  await drawn(page);
+  await picture(page, "timeline-zoomed");
+  await page.keyboard.press("0");
+  await holds(page, () => !new URLSearchParams(location.search).has("at"));
+
+  // Search: the hit is the server's first one, its details are the launch's own values.
+  await page.getByRole("searchbox", { name: "Search events" }).fill("matmul");
+  await inQuery(page, "find");
+  await page.keyboard.press("Enter");
+  await inQuery(page, "sel");
+  await page.locator(".tl-below h2").waitFor();
+  const [first, second] = await ask(page, session, "search?pattern=matmul&limit=2");
+  check(query(page, "sel") === `${first.lane}~${first.start}`, "timeline: the first hit of the search is selected");
+  const told = await page.locator(".tl-below").innerText();
+  check(told.includes(String(first.ref)), `timeline: details tell the correlation id ${first.ref}`);
+  check((await page.locator(`.tl-below dd[title="${String(first.duration).replace(/\B(?=(\d{3})+$)/g, "\u202f")} ns"]`).count()) === 1, "timeline: details tell the exact duration");
+  await page.keyboard.press("Enter");
+  await holds(page, (wanted) => new URLSearchParams(location.search).get("sel") === wanted, `${second.lane}~${second.start}`);
+  await page.keyboard.press("Shift+Enter");
+  await holds(page, (wanted) => new URLSearchParams(location.search).get("sel") === wanted, `${first.lane}~${first.start}`);
+  await drawn(page);
+  await picture(page, "timeline-search");
+
+  // The event's neighbour, its row pinned, its time as a range with statistics.
+  await page.locator(".tl-scroll").focus();
+  await page.keyboard.press(".");
+  await holds(page, (old) => new URLSearchParams(location.search).get("sel") !== old, `${first.lane}~${first.start}`);
+  check(Number(query(page, "sel").split("~")[1]) > first.start, "timeline: the next event of the lane starts later");
+  await page.keyboard.press("p");
+  await inQuery(page, "pin");
+  await page.keyboard.press("m");
+  await inQuery(page, "range");
+  await page.keyboard.press("Escape");
+  await holds(page, () => !new URLSearchParams(location.search).has("range") && !new URLSearchParams(location.search).has("sel"));
+
+  // A range by hand over the axis: its numbers are the server's for that time.
+  await page.keyboard.press("0");
+  await holds(page, () => !new URLSearchParams(location.search).has("at"));
+  const stage = await page.locator(".tl-scroll").boundingBox();
+  await page.mouse.move(stage.x + 400, stage.y + 12);
+  await page.mouse.down();
+  await page.mouse.move(stage.x + 700, stage.y + 14, { steps: 4 });
+  await page.mouse.up();
+  await inQuery(page, "range");
+  const [a, b] = query(page, "range").split("-").map(Number);
+  const calls = (await ask(page, session, `kernels?from=${a}&to=${b}&limit=10000`)).reduce((sum, row) => sum + row.calls, 0);
+  await page.locator(`.tl-below dd[title="${String(calls).replace(/\B(?=(\d{3})+$)/g, "\u202f")}"]`).waitFor();
+  check(calls > 0, "timeline: the range's kernels are the server's");
+  await picture(page, "timeline-range");
+
+  // The address alone brings all of it back.
+  const address = page.url();
+  await page.goto(`${origin}/`);
+  await page.goto(address);
+  await see("Kernels that took most");
+  await drawn(page);
+  check(query(page, "range") === `${a}-${b}` && query(page, "pin") === first.lane, "timeline: the address brings range and pin back");
+
+  // It comes to rest, and at rest nothing runs: no frame is drawn in 60 of the browser's.
+  const rests = await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        let drawn = -1;
+        let same = 0;
+        let left = 900;
+        const next = () => {
+          same = window.gpuflTimeline.frames === drawn ? same + 1 : 0;
+          drawn = window.gpuflTimeline.frames;
+          if (same >= 60 || left-- === 0) resolve(same >= 60);
+          else requestAnimationFrame(next);
+        };
+        next();
+      }),
+  );
+  check(rests, "timeline: frames are drawn though nothing moves");
+
+  // Deep down single nanoseconds are apart.
+  await page.goto(`${origin}/sessions/${session}/timeline?at=${first.start}-${first.start + 20}`);
+  await drawn(page);
+  const wide = await page.evaluate(() => {
+    const { view } = window.gpuflTimeline.scene;
+    return view.to - view.from;
+  });
+  check(wide <= 20, `timeline: a view of ${wide} ns`);
+  await picture(page, "timeline-ns");
+
+  // The longest wait, as an insight's link asks for it.
+  await page.goto(`${origin}/sessions/${session}/timeline?show=wait`);
+  await inQuery(page, "sel");
+  await drawn(page);
+  const kinds = [4n, 3n];
+  check(kinds.includes(BigInt(query(page, "sel").split("~")[0]) >> 56n), "timeline: the longest wait is shown");
+}
