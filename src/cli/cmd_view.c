@@ -56,23 +56,38 @@ struct view {
 };
 
 static volatile sig_atomic_t stop;
+static pid_t server_pid; /* set before the handlers are */
 
+/* The second one ends the program. */
 static void on_signal(int signal)
 {
     static const struct sigaction normal = {.sa_handler = SIG_DFL};
     stop = 1;
-    if (signal != SIGCHLD)
-        sigaction(signal, &normal, NULL);
+    sigaction(signal, &normal, NULL);
 }
 
-/* SIGCHLD interrupts a wait; what ended is asked for then. */
-static void catch_signals(void)
+/* Of the server, or of a browser: nobody is asked again who is not there any more. */
+static void on_child(int signal)
+{
+    int was = errno;
+    siginfo_t ended = {0};
+    (void)signal;
+    if (waitid(P_PID, (id_t)server_pid, &ended, WEXITED | WNOHANG | WNOWAIT) || ended.si_pid)
+        stop = 1;
+    errno = was;
+}
+
+static void catch_signals(pid_t server)
 {
     const struct sigaction a = {.sa_handler = on_signal};
+    const struct sigaction child = {.sa_handler = on_child};
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    server_pid = server;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &a, NULL);
     signal(SIGPIPE, SIG_IGN);
+    sigaction(SIGCHLD, &child, NULL);
+    on_child(SIGCHLD); /* it may have been before */
 }
 
 /* ---- handing sessions over ----------------------------------------------------------------- */
@@ -151,8 +166,7 @@ static bool anything_runs(const struct view *v)
 /* Until the server ends, which it does with its page, or we are told to. */
 static void attend(struct view *v)
 {
-    int status;
-    while (!stop && !view_server_ended(&v->server, &status)) {
+    while (!stop && !view_server_ended(&v->server)) {
         bool follow = anything_runs(v);
         struct pollfd p = {.fd = v->server.out, .events = POLLIN};
         char said[512];
@@ -203,7 +217,7 @@ static int run(struct view *v, char *const *extra)
         cmd_fail("view", "%s", e.text);
         return code == GPUFL_E_NOENT && *v->cache.root ? CMD_NOT_BUILT : CMD_FAILED;
     }
-    catch_signals();
+    catch_signals(v->server.process.pid);
     code = say(v);
     load(v);
     attend(v);
@@ -244,5 +258,10 @@ int cmd_view(int argc, char **argv)
     int ended = view_server_stop(&v.server);
     view_cache_close(&v.cache);
     upload_sessions_close(&v.sessions);
-    return code ? code : ended && ended < 128 ? CMD_FAILED : CMD_OK;
+    if (!code && ended > 128)
+        code = cmd_fail("view", "gpufl-server was ended by signal %d (%s)", ended - 128,
+                        strsignal(ended - 128));
+    else if (!code && ended)
+        code = CMD_FAILED; /* it has said why */
+    return code;
 }

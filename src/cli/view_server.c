@@ -139,22 +139,30 @@ int view_server_start(struct view_server *s, const char *data, int port, char *c
 
 /* ---- ending -------------------------------------------------------------------------------- */
 
-bool view_server_ended(struct view_server *s, int *status)
+/* Until the deadline (0: not at all); true: it has ended. */
+static bool await_end(struct view_server *s, int64_t deadline)
 {
-    return spawn_wait(&s->process, 0, status) != ETIMEDOUT;
+    int status;
+    if (s->process.pid && spawn_wait(&s->process, deadline, &status) == 0)
+        s->status = status;
+    return s->process.pid == 0;
+}
+
+bool view_server_ended(struct view_server *s)
+{
+    return await_end(s, 0);
 }
 
 int view_server_stop(struct view_server *s)
 {
-    int status = 0;
     /* the pipe stays: its end would be a second signal, at which nothing is drained */
     spawn_signal(&s->process, SIGTERM);
-    (void)spawn_wait(&s->process, INT64_MAX, &status);
+    (void)await_end(s, INT64_MAX);
     spawn_close(&s->process);
     close_fd(&s->alive);
     close_fd(&s->out);
     explicit_bzero(s->key, sizeof s->key);
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status) : WEXITSTATUS(s->status);
 }
 
 /* ---- the browser --------------------------------------------------------------------------- */

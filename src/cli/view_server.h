@@ -17,8 +17,9 @@ enum { VIEW_KEY_SIZE = 48, VIEW_URL_SIZE = 512 };
 
 struct view_server {
     struct spawned process;
-    int alive; /* our end of its stdin; -1: closed */
-    int out;   /* our end of its stdout; -1: closed */
+    int status; /* of wait, once it has ended */
+    int alive;  /* our end of its stdin; -1: closed */
+    int out;    /* our end of its stdout; -1: closed */
     char key[VIEW_KEY_SIZE];
     char url[VIEW_URL_SIZE];  /* http://127.0.0.1:PORT */
     char link[VIEW_URL_SIZE]; /* for the browser, once */
@@ -29,8 +30,7 @@ struct view_server {
 int view_server_start(struct view_server *s, const char *data, int port, char *const *extra,
                       struct err *e);
 
-/* True once it has ended; *status of wait. */
-bool view_server_ended(struct view_server *s, int *status);
+bool view_server_ended(struct view_server *s); /* does not wait */
 
 /* Asks it to end, and waits; it drains what it does. Its exit code, or 128 and the signal. */
 int view_server_stop(struct view_server *s);

@@ -48,14 +48,27 @@ class Case(unittest.TestCase):
                        stdout=subprocess.DEVNULL)
         return next(d for d in self.logs.iterdir() if d not in before and not d.name.startswith("."))
 
-    def view(self, *args, path=None, env=None, browser=False):
+    def view(self, *args, path=None, env=None, browser=False, stderr=None):
         """A running `gpufl view`, and the link it printed."""
         command = [GPUFL, "view", *([] if browser else ["--no-browser"]), *args, str(path or self.logs)]
-        view = subprocess.Popen(command, env={**self.env, **(env or {})}, stdout=subprocess.PIPE, text=True)
+        view = subprocess.Popen(command, env={**self.env, **(env or {})}, stdout=subprocess.PIPE, stderr=stderr,
+                                text=True)
         self.views.append(view)
         link = view.stdout.readline().strip()
         self.assertTrue(link.startswith("http://127.0.0.1:"), link)
         return view, link
+
+    def server_of(self, view):
+        """The process of a view's server."""
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                name, _, rest = stat.read_text().rpartition(")")
+            except OSError:  # it has ended meanwhile
+                continue
+            if int(rest.split()[1]) == view.pid:
+                return int(name.split()[0])
+        self.fail("there is no server")
+        return 0
 
     def enter(self, link):
         """A browser that has followed the link."""
@@ -218,6 +231,19 @@ class View(Case):
             except OSError:
                 return False
         self.until(answers, False)
+
+    def test_a_server_that_is_killed_is_a_failure(self):
+        self.session(500)
+        for loaded in (False, True):
+            view, link = self.view(stderr=subprocess.PIPE)
+            if loaded:
+                browser = self.enter(link)
+                self.until(lambda: [kernels for kernels, _ in browser.kernels().values()], [500])
+            os.kill(self.server_of(view), signal.SIGKILL)
+            said = view.stderr.read()
+            view.stderr.close()
+            self.assertEqual(view.wait(DEADLINE_S), 1, said)
+            self.assertIn("gpufl view: gpufl-server was ended by signal 9 (Killed)", said)
 
     def test_a_folder_that_cannot_be_written_uses_the_users_cache(self):
         folder = self.session(10)
