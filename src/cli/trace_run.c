@@ -306,6 +306,29 @@ bool run_helper_start(struct run *r, int (*fn)(void *arg), void *arg)
     _exit(code);
 }
 
+static bool is_stopping(int signal)
+{
+    for (size_t i = 0; i < COUNT(stopping); i++)
+        if (stopping[i] == signal)
+            return true;
+    return false;
+}
+
+/* One signal while only the helper is left. */
+static void take_helper_signal(struct run *r, const struct signalfd_siginfo *s)
+{
+    int signal = (int)s->ssi_signo;
+    bool sent = s->ssi_code <= 0; /* to us alone; what the terminal sends reaches the helper, too */
+    if (signal == SIGCHLD || signal == SIGCONT)
+        return;
+    if (sent)
+        kill(r->helper, signal); /* who ends us ends the report */
+    if (is_stopping(signal)) {
+        stop_self(signal);
+        kill(r->helper, SIGCONT); /* where only we were told to go on */
+    }
+}
+
 int run_helper_wait(struct run *r)
 {
     int status = 0;
@@ -317,8 +340,8 @@ int run_helper_wait(struct run *r)
             break;
         if (read(r->signals, &s, sizeof s) != sizeof s)
             poll(&polled, 1, -1);
-        else if (s.ssi_signo != SIGCHLD && s.ssi_signo != SIGCONT && s.ssi_code <= 0)
-            kill(r->helper, (int)s.ssi_signo); /* who ends us ends the report */
+        else
+            take_helper_signal(r, &s);
     }
     r->helper = 0;
     return status;

@@ -9,13 +9,17 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* gpufl trace of the program in a mode, with pipes or on a terminal. */
@@ -187,6 +191,90 @@ static void suspend_and_resume(void **state)
     world_close(&w);
 }
 
+/* True where the process is gpufl itself, and a child of that one. */
+static bool is_helper(const char *pid, pid_t gpufl)
+{
+    char path[PATH_MAX], exe[PATH_MAX] = "", wanted[PATH_MAX], line[512] = "";
+    long parent = 0;
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return false;
+    (void)!fgets(line, sizeof line, f);
+    fclose(f);
+    const char *paren = strrchr(line, ')');
+    snprintf(path, sizeof path, "/proc/%.20s/exe", pid);
+    return paren && sscanf(paren, ") %*c %ld", &parent) == 1 && parent == gpufl &&
+           readlink(path, exe, sizeof exe - 1) > 0 && realpath(path_gpufl(), wanted) &&
+           strcmp(exe, wanted) == 0;
+}
+
+/* Until gpufl, whose program has been started long ago, has begun to report. */
+static void wait_for_helper(pid_t gpufl)
+{
+    bool found = false;
+    for (time_t end = time(NULL) + 60; !found;) {
+        DIR *d = opendir("/proc");
+        assert_non_null(d);
+        for (struct dirent *f; !found && (f = readdir(d));)
+            found = atoi(f->d_name) > 0 && is_helper(f->d_name, gpufl);
+        closedir(d);
+        assert_true(time(NULL) < end);
+    }
+}
+
+/* A FIFO that nobody reads and that is full. */
+static int full_fifo(struct world *w)
+{
+    char path[PATH_MAX + 16];
+    static const char bytes[4096];
+    snprintf(path, sizeof path, "%s/full", w->dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    for (size_t n = sizeof bytes; n; n /= 2)
+        while (write(fd, bytes, n) > 0)
+            continue;
+    return fd;
+}
+
+/* Ctrl-Z while the report is written, here to somebody who does not read it: the shell gets the
+ * terminal back, fg goes on. */
+static void suspended_report(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    char command[3 * PATH_MAX];
+    const char *argv[] = {"/bin/bash", "--norc", "--noprofile", "-i", NULL};
+    world_open(&w);
+    int full = full_fifo(&w);
+    child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv, .tty = true});
+    snprintf(command, sizeof command,
+             "sh -c 'echo rea\"\"dy $$; exec %s trace --no-report sh -c \"%s exit 7; echo over\" "
+             "2>full'\n",
+             path_gpufl(), path_program());
+    child_send(&c, command, strlen(command));
+    pid_t gpufl = ready_pid(&c);
+    child_expect(&c, CHILD_OUT, "\nover\r\n");
+    wait_for_helper(gpufl);
+    child_send(&c, "\032", 1);
+    child_expect(&c, CHILD_ERR, "Stopped");
+    child_send(&c, "echo shell-is-back-$((40 + 2))\n", 31);
+    child_expect(&c, CHILD_OUT, "shell-is-back-42");
+    char said[4096] = "";
+    while (read(full, said, sizeof said) > 0)
+        continue;
+    child_send(&c, "fg\nexit 33\n", 11);
+    assert_int_equal(child_end(&c), 33);
+    memset(said, 0, sizeof said);
+    assert_true(read(full, said, sizeof said - 1) > 0);
+    assert_non_null(strstr(said, "gpufl: 1 session in "));
+    close(full);
+    child_free(&c);
+    world_close(&w);
+}
+
 /* gpufl killed: the program runs on to its own end. */
 static void program_outlives_gpufl(void **state)
 {
@@ -238,6 +326,7 @@ int main(void)
         cmocka_unit_test(interrupted_program_is_reported),
         cmocka_unit_test(second_interrupt_reports),
         cmocka_unit_test(suspend_and_resume),
+        cmocka_unit_test(suspended_report),
         cmocka_unit_test(program_outlives_gpufl),
         cmocka_unit_test(stdout_is_not_held_open),
     };
