@@ -71,8 +71,10 @@ struct flight {
     struct http_client *client;
     const struct http_client_call *call;
     struct http_client_answer *answer;
-    int read_code; /* of call->read */
-    bool overflow; /* the answer is too long */
+    int read_code;  /* of call->read */
+    int write_code; /* of call->write */
+    bool overflow;  /* the answer is too long */
+    bool late;      /* the call's deadline is over */
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
@@ -91,18 +93,28 @@ static size_t on_read(char *out, size_t size, size_t count, void *arg)
 static size_t on_write(char *data, size_t size, size_t count, void *arg)
 {
     struct flight *f = arg;
+    long status = 0;
+    if (f->call->write)
+        curl.easy_getinfo(f->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status && status < 300) {
+        f->write_code = f->call->write(f->call->arg, data, size * count);
+        return f->write_code ? CURL_WRITEFUNC_ERROR : size * count;
+    }
     buf_put(&f->answer->body, data, size * count);
     f->overflow |= buf_error(&f->answer->body) != 0;
     return f->overflow ? CURL_WRITEFUNC_ERROR : size * count;
 }
 
-static bool must_stop(const struct http_client_config *c)
+static bool is_over(int64_t deadline)
 {
     struct timespec t;
-    if (c->stop && *c->stop)
-        return true;
-    return c->deadline && !clock_gettime(CLOCK_MONOTONIC, &t) &&
-           t.tv_sec * SECOND + t.tv_nsec >= c->deadline;
+    return deadline && !clock_gettime(CLOCK_MONOTONIC, &t) &&
+           t.tv_sec * SECOND + t.tv_nsec >= deadline;
+}
+
+static bool must_stop(const struct http_client_config *c)
+{
+    return (c->stop && *c->stop) || is_over(c->deadline);
 }
 
 static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
@@ -115,7 +127,8 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
     f->answer->sent = up;
     if (f->call->progress)
         f->call->progress(f->call->arg, up);
-    return must_stop(&f->client->config);
+    f->late |= is_over(f->call->deadline);
+    return f->late || must_stop(&f->client->config);
 }
 
 /* ---- open and close ------------------------------------------------------------------------ */
@@ -241,6 +254,8 @@ static void set_connection(const struct http_client *c)
     curl.easy_setopt(h, CURLOPT_SSL_VERIFYHOST, o->insecure ? 0L : 2L);
     if (o->ca_file)
         curl.easy_setopt(h, CURLOPT_CAINFO, o->ca_file);
+    if (o->direct)
+        curl.easy_setopt(h, CURLOPT_PROXY, "");
 }
 
 static void set_call(struct flight *f)
@@ -280,6 +295,10 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
     const char *why = *c->error ? c->error : curl.easy_strerror(code);
     if (f->read_code)
         return f->read_code; /* whose sentence the reader has */
+    if (f->write_code)
+        return f->write_code;
+    if (f->late)
+        return err_set(e, GPUFL_E_TIMEOUT, "%s: no answer in the time given", c->url);
     if (code == CURLE_ABORTED_BY_CALLBACK)
         return err_set(e, GPUFL_E_STATE, "stopped");
     if (f->overflow)

@@ -28,6 +28,7 @@ struct http_client_config {
     const char *key;         /* sent as Bearer; NULL or "": none */
     const char *ca_file;     /* PEM with the authorities to trust; NULL: the system's */
     bool insecure;           /* certificates are not checked */
+    bool direct;             /* the environment's proxies are not for this */
     const char *agent;       /* "gpufl/0.1.0" */
     int64_t connect_timeout; /* ns; 0: 10 s */
     int64_t stall_timeout;   /* ns without a byte either way; 0: 60 s */
@@ -52,7 +53,11 @@ struct http_client_call {
     int64_t body_size; /* bytes; -1: unknown, sent in chunks */
     /* Bytes of the body that have gone out so far; now and then. May be NULL. */
     void (*progress)(void *arg, int64_t sent);
-    void *arg; /* of both */
+    /* Takes the answer of a status below 300 piece by piece, which is then not collected: 0, or a
+     * code of base/err.h, which breaks the request off and is its result. NULL: all is collected. */
+    int (*write)(void *arg, const char *data, size_t n);
+    void *arg;        /* of all three */
+    int64_t deadline; /* CLOCK_MONOTONIC ns: this request ends then, with TIMEOUT; 0: none */
 };
 
 struct http_client_answer {
@@ -73,7 +78,7 @@ const char *http_client_url(const struct http_client *c);
 
 /* Sends one request and waits for its answer, whatever its status. 0, or UNAVAILABLE (nobody
  * there, the connection broke, it stood still), PERM (the certificate is not trusted), STATE
- * (stopped, no time left), FULL (an answer too long), the code of read; *e has the sentence. The answer must
+ * (stopped, no time left), TIMEOUT (the call's deadline), FULL (an answer too long), the code of read or write; *e has the sentence. The answer must
  * be initialized, and is emptied first. Texts with control characters go into no field: INVAL. */
 int http_client_send(struct http_client *c, const struct http_client_call *call,
                      struct http_client_answer *a, struct err *e);

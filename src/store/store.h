@@ -40,8 +40,9 @@ struct store_session; /* a session, open */
 
 struct store_config {
     const char *data; /* DuckDB: folder for its files, created; ClickHouse: unused */
-    const char *url;  /* ClickHouse: clickhouse://[user[:password]@]host:port/database; else NULL */
-    int64_t memory_limit;   /* bytes the engine may take; 0: default */
+    const char
+        *url; /* ClickHouse: clickhouse://[user[:password]@]host:port[,…]/prefix[?cluster=name] */
+    int64_t memory_limit;   /* bytes the engine may take; of a server: a statement; 0: default */
     int threads;            /* of the engine; 0: default */
     unsigned attached_most; /* sessions open at once; 0: default */
     const char *program;    /* that answers STORE_SELECT_WORD, for select; NULL: none */
@@ -234,7 +235,8 @@ struct store_ops {
                 struct err *e);
     int (*drop)(struct store *s, const char *workspace, const char *session, struct err *e);
 
-    /* Writes all that is committed in its final form (checkpoint); a copy for a backup under folder. */
+    /* Writes all that is committed in its final form (checkpoint); a copy for a backup under folder:
+     * UNAVAILABLE where the columns stand in a server that has backups of its own. */
     int (*settle)(struct store_session *ss, struct err *e);
     int (*backup)(struct store *s, const char *folder, struct err *e);
 

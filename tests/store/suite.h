@@ -21,6 +21,7 @@ struct suite {
     struct fixture simulated; /* one of the simulated GPU */
     char folder[64];          /* scratch space of this run */
     const char *session;      /* of the fixture at hand */
+    bool no_files; /* the engine's sessions are no files here: no copies of them, no Parquet */
 };
 
 extern struct suite suite;

@@ -9,6 +9,7 @@
 #include "store/duckdb/write.h"
 
 #include "base/alloc.h"
+#include "store/text.h"
 
 #include <string.h>
 
@@ -316,29 +317,6 @@ int write_positions(struct store_session *ss, struct store_position *out, unsign
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The text with U+FFFD for what is not UTF-8: the library takes nothing else. */
-static struct store_text clean(struct writer *w, const char *text, size_t len)
-{
-    static const char replacement[] = "\xef\xbf\xbd";
-    size_t at = 0, good;
-    buf_clear(&w->text);
-    for (size_t from = 0; at <= len; at += good) {
-        const unsigned char *p = (const unsigned char *)text + at;
-        good = at == len ? 0 : *p < 0x80 ? 1 : utf8_sequence(p, len - at);
-        if (good)
-            continue;
-        if (at == len && from == 0)
-            return (struct store_text){text, len};
-        buf_put(&w->text, text + from, at - from);
-        if (at == len)
-            break;
-        buf_str(&w->text, replacement);
-        good = 1;
-        from = at + 1;
-    }
-    return (struct store_text){w->text.data, w->text.len};
-}
-
 int write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
                 const size_t *lens, size_t n, struct err *e)
 {
@@ -353,7 +331,7 @@ int write_names(struct store_session *ss, const uint32_t *ids, const char *const
             return no_memory(e);
         if (!added)
             continue;
-        struct store_text text = clean(w, texts[i], lens[i]);
+        struct store_text text = text_clean(&w->text, texts[i], lens[i]);
         if (buf_error(&w->text))
             return no_memory(e);
         rows_int(r, 0, ids[i]);
@@ -452,7 +430,7 @@ int write_unknown(struct store_session *ss, const char *channel, const char *lin
     int code = write_table(ss, TABLE_unknown, &r, e);
     if (code)
         return code;
-    struct store_text text = clean(w, channel, strlen(channel));
+    struct store_text text = text_clean(&w->text, channel, strlen(channel));
     rows_text(r, 0, text.at, text.len);
     rows_text(r, 1, line, len);
     return rows_end(r, e);

@@ -1,0 +1,179 @@
+/* ask_run.c - how ClickHouse runs the statements of a question: its words, values as literals, and
+ * one state of the session for all of them. */
+#include "store/clickhouse/engine.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "store/clickhouse/literal.h"
+
+#include <string.h>
+
+struct click_ask {
+    struct ask ask; /* first: what the templates know of */
+    struct store *store;
+    struct workspace *workspace;
+    const struct store_session *session; /* NULL: of the workspace */
+    struct state state;                  /* what of the session counts */
+    int64_t until;                       /* CLOCK_MONOTONIC ns */
+};
+
+#define UNKNOWN "toInt64('-9223372036854775808')"
+
+/* Functions that 18.16 and today's know alike. */
+static const struct ask_word words[] = {
+    {"total", "if(sum(toFloat64(%1)) >= 9223372036854775807, toInt64(9223372036854775807), "
+              "if(sum(toFloat64(%1)) <= -9223372036854775807, toInt64(-9223372036854775807), "
+              "toInt64(sum(%1))))"},
+    {"known", "nullIf(%1, " UNKNOWN ")"},
+    {"event", "(%1 BETWEEN toInt64(-576460752303423488) AND toInt64(4611686018427387903) AND "
+              "%2 BETWEEN 0 AND toInt64(4611686018427387903) - %1)"},
+    {"ends", "(%1 + %2)"},
+    {"lane", "toInt64(%1 * 72057594037927936 + least(greatest(%2, 0), 255) * 281474976710656 + "
+             "bitAnd(%3, toInt64(281474976710655)))"},
+    {"unless0", "if(%1 = 0, " UNKNOWN ", toInt64(%1))"},
+    {"below", "(%1 - ((%1 % %2) + %2) % %2)"},
+    {"octave", "if(%1 > 0, toInt64(log2(roundToExp2(greatest(%1, 1))) + 0.5), toInt64(-1))"},
+    {"holds", "position(lower(%1), lower(%2)) > 0"},
+    {"among", "%1 IN %2"},
+    {"within", "%1 IN %2"},
+    {"leading", "if(countIf(%1 > 0) = 0, " UNKNOWN ", argMaxIf(%1, tuple(%2, -%1), %1 > 0))"},
+    {"rows", "run BETWEEN intDiv(%1, 524288) AND intDiv(%2, 524288) AND rowid BETWEEN %1 AND %2"},
+    {"some", "any(%1)"},
+    {"octets", "toInt64(length(%1))"},
+    {"join_all", "ALL INNER JOIN"},
+    {"left_join_all", "ALL LEFT JOIN"},
+    {NULL, NULL},
+};
+
+static void clear(struct ask *a)
+{
+    (void)a;
+}
+
+static bool has(const struct click_ask *c, unsigned table)
+{
+    return table == TABLE_history || c->state.rows[table] > 0;
+}
+
+/* No rows of a table that may not be there. */
+static void put_nothing(struct buf *b, unsigned table)
+{
+    static const char *const nothing[] = {
+        [CELL_INT] = "toInt64(0)",
+        [CELL_REAL] = "toFloat64(0)",
+        [CELL_TEXT] = "''",
+        [CELL_BYTES] = "''",
+    };
+    const struct table *t = store_table(table);
+    buf_str(b, "(SELECT toInt64(0) AS run, toInt64(0) AS rowid");
+    for (unsigned i = 0; i < t->column_count; i++) {
+        buf_printf(b, ", %s AS ", nothing[t->columns[i].type]);
+        literal_name(b, t->columns[i].name);
+    }
+    buf_str(b, " WHERE 0)");
+}
+
+static void put_table(struct ask *a, unsigned table)
+{
+    const struct click_ask *c = (const struct click_ask *)a;
+    if (has(c, table))
+        place_put(&a->text, c->store, c->workspace->name, place_name(place_of(table)));
+    else
+        put_nothing(&a->text, table);
+}
+
+/* Of history the last version of each session counts, where it is not that there is none. */
+static void put_where(struct ask *a, unsigned table)
+{
+    const struct click_ask *c = (const struct click_ask *)a;
+    if (!has(c, table)) {
+        buf_str(&a->text, "0 AND");
+        return;
+    }
+    if (table == TABLE_history) {
+        buf_str(&a->text, "gone = 0 AND (session, version) IN (SELECT session, max(version) FROM ");
+        place_put(&a->text, c->store, c->workspace->name, place_name(table));
+        buf_str(&a->text, " GROUP BY session) AND");
+        return;
+    }
+    if (place_levelled(place_of(table)))
+        buf_printf(&a->text, "level = %d AND ", place_level(table));
+    state_where(&a->text, c->session, &c->state);
+    buf_str(&a->text, " AND");
+}
+
+static void put_value(struct ask *a, const char *name, const struct sql_arg *arg)
+{
+    (void)name;
+    literal_put(&a->text, arg);
+}
+
+static int too_long(const struct click_ask *c)
+{
+    return err_set(c->ask.e, GPUFL_E_TIMEOUT, "%s: stopped after %.3g s: ask for less",
+                   c->ask.def->id, (double)c->store->query_limit / 1e9);
+}
+
+static int run(struct ask *a, ask_take take, void *arg)
+{
+    struct click_ask *c = (struct click_ask *)a;
+    if (clock_mono() >= c->until)
+        return too_long(c);
+    buf_str(&a->text, " FORMAT Native");
+    if (buf_error(&a->text))
+        return GPUFL_E_NOMEM;
+    unsigned host = c->session ? c->session->host : 0;
+    int code =
+        link_ask(&c->store->links, host, a->text.data, a->text.len, c->until, take, arg, a->e);
+    return code == GPUFL_E_TIMEOUT ? too_long(c) : code;
+}
+
+/* The commit says how many rows there are. */
+static int counts(struct ask *a)
+{
+    const struct click_ask *c = (const struct click_ask *)a;
+    for (unsigned i = 0; i < RECORD_COUNT; i++) {
+        if (!c->state.rows[i])
+            continue;
+        int64_t *row = answer_row(&a->answer);
+        if (!row)
+            return a->answer.error;
+        row[0] =
+            answer_text(&a->answer, (struct store_text){records[i].type, strlen(records[i].type)});
+        row[1] = c->state.rows[i];
+    }
+    return 0;
+}
+
+static const struct ask_engine engine = {words,     clear, put_table, put_where,
+                                         put_value, run,   counts};
+
+int click_ask_question(struct store *s, const char *workspace, struct store_session *ss,
+                       enum store_query q, const struct store_value *args,
+                       const struct store_visitor *v, struct err *e)
+{
+    struct click_ask *c = mem_zalloc(sizeof *c);
+    if (!c)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    ask_init(&c->ask, &engine, q, args, e);
+    state_init(&c->state);
+    c->store = s;
+    c->session = ss;
+    c->workspace = ss ? ss->workspace : workspace_of(s, workspace);
+    c->until = clock_mono() + s->query_limit;
+    int code = ask_check(&c->ask);
+    if (!code && !c->workspace)
+        code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    if (!code && c->ask.def->of_workspace) {
+        c->session = NULL;
+        code = ask_answer(&c->ask, v);
+        code = code == GPUFL_E_NOENT ? 0 : code; /* no session has left anything yet */
+    } else if (!code) {
+        code = state_read(ss, &c->state, e);
+        code = code ? code : ask_answer(&c->ask, v);
+    }
+    state_fini(&c->state);
+    ask_fini(&c->ask);
+    mem_free(c);
+    return code;
+}

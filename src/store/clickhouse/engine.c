@@ -1,0 +1,77 @@
+/* engine.c - the engine opened and closed. Opening asks the servers whether they are there and
+ * take the name and password: a server that starts later would be found out at the first session. */
+#include "store/clickhouse/engine.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_ATTACHED = 256 };
+
+#define DEFAULT_QUERY  30000000000ll /* ns */
+#define DEFAULT_MEMORY (INT64_C(1) << 30)
+#define OLDEST         18016 /* version: 18.16 */
+
+struct version {
+    char text[32];
+    int number; /* 18016 for 18.16 */
+};
+
+static int take_version(void *arg, const struct page *p)
+{
+    struct version *v = arg;
+    struct store_text t = page_text(p, 0, 0);
+    int major = 0, minor = 0;
+    snprintf(v->text, sizeof v->text, "%.*s", (int)t.len, t.at);
+    if (sscanf(v->text, "%d.%d", &major, &minor) == 2) /* NOLINT: checked below */
+        v->number = major * 1000 + minor;
+    return 0;
+}
+
+static int greet(struct store *s, unsigned host, struct err *e)
+{
+    static const char text[] = "SELECT version() FORMAT Native";
+    struct version v = {"", 0};
+    int code = link_ask(&s->links, host, text, sizeof text - 1, 0, take_version, &v, e);
+    if (!code && v.number < OLDEST)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "ClickHouse at %s has version %s; 18.16 is the oldest that is spoken to",
+                       s->links.place.hosts[host], v.text);
+    return code;
+}
+
+int click_engine_open(struct store **out, const struct store_config *c, struct err *e)
+{
+    *out = NULL;
+    if (!c->url)
+        return err_set(e, GPUFL_E_INVAL, "ClickHouse has no address");
+    struct store *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
+    s->attached_most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    int code = links_open(&s->links, c->url, c->memory_limit > 0 ? c->memory_limit : DEFAULT_MEMORY,
+                          c->threads, e);
+    for (unsigned i = 0; !code && i < s->links.place.host_count; i++)
+        code = greet(s, i, e);
+    if (code)
+        click_engine_close(s);
+    else
+        *out = s;
+    return code;
+}
+
+void click_engine_close(struct store *s)
+{
+    if (!s)
+        return;
+    click_session_close_all(s);
+    workspaces_free(s);
+    links_close(&s->links);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    mem_free(s);
+}

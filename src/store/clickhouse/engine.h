@@ -1,0 +1,177 @@
+/* engine.h - what the files of the ClickHouse engine share: servers, workspaces, sessions.
+ *
+ * A workspace is a database, a session a partition of its tables (ADR 9). A session stands on one
+ * server, told by its number; of several servers the others hold other sessions. Rows count when
+ * their commit's number does: the session's last row of table `commits` says which those are.
+ *
+ * Lock order: a session's write_lock, a workspace's lock, the store's lock. The store's lock is not
+ * held while a server is asked. */
+#ifndef GPUFL_STORE_CLICKHOUSE_ENGINE_H
+#define GPUFL_STORE_CLICKHOUSE_ENGINE_H
+
+#include "store/clickhouse/link.h"
+#include "store/tables.h"
+
+#include <stdatomic.h>
+
+enum { RUN_SHIFT = 19 /* rows of a run: KERNEL_SLICE */, RUN_ROWS = 1 << RUN_SHIFT };
+
+struct workspace {
+    struct workspace *next; /* guarded by store.lock */
+    char name[STORE_ID_MAX];
+    pthread_mutex_t lock; /* who makes tables */
+    bool known;           /* what is there has been looked up; guarded by lock */
+    _Atomic bool ready
+        [TABLE_COUNT]; /* places that are there with today's columns; release: after it is so */
+    unsigned char have[LINK_HOSTS_MAX][TABLE_COUNT]; /* columns there were; guarded by lock */
+};
+
+struct store {
+    struct links links;
+    int64_t query_limit; /* ns */
+    unsigned attached_most;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;         /* a session's state */
+    struct workspace *workspaces;   /* guarded by lock; never freed before the store */
+    struct store_session *sessions; /* guarded by lock; last used first */
+    unsigned attached;              /* guarded by lock */
+};
+
+struct writer;
+
+enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING };
+
+struct store_session {
+    struct store *store;
+    struct workspace *workspace;
+    struct store_session *next; /* guarded by store.lock */
+    char id[STORE_ID_MAX];
+    uint64_t key;             /* its number in the tables */
+    unsigned host;            /* where it stands */
+    unsigned refs;            /* guarded by store.lock */
+    enum session_state state; /* guarded by store.lock */
+    _Atomic bool dropped;     /* gone for everybody who has no reference; relaxed */
+
+    pthread_mutex_t write_lock; /* who writes */
+    struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
+    int64_t seen;               /* commit that positions were last told of; -1: never; relaxed */
+};
+
+/* ---- layout.c: tables --------------------------------------------------------------------- */
+
+enum { PLACE_COLUMNS_MAX = RECORD_MAX_COLUMNS + 6 };
+
+/* The table in which rows of a table stand: all levels of tiles in one, and so of spans. */
+unsigned place_of(unsigned table);
+const char *place_name(unsigned place);
+bool place_numbered(unsigned place); /* its rows have run and rowid */
+bool place_levelled(unsigned place); /* its rows have a level */
+int place_level(unsigned table);
+
+/* The column of the record's time; -1: it has none. */
+int place_time(unsigned place);
+
+uint64_t place_key(const char *session);
+
+/* "`gpufl_w`.`kernel`" of the workspace's database. */
+void place_put(struct buf *b, const struct store *s, const char *workspace, const char *table);
+
+/* Sees to it that the place is there with all its columns, on all servers. */
+int place_ready(struct store *s, struct workspace *w, unsigned place, struct err *e);
+
+struct workspace *workspace_of(struct store *s, const char *name); /* NULL: out of memory */
+void workspaces_free(struct store *s);
+
+/* ---- state.c: what counts ------------------------------------------------------------------ */
+
+enum state_kind { STATE_MADE, STATE_COMMIT, STATE_DROPPED };
+
+struct state_range {
+    int64_t first, last; /* numbers of commits that count */
+};
+
+struct state {
+    enum state_kind kind;
+    int64_t commit; /* its number */
+    int64_t rows[TABLE_COUNT];
+    struct state_range *ranges; /* owned, ascending */
+    size_t range_count, range_cap;
+    struct store_position positions[STORE_POSITIONS_MAX];
+    unsigned position_count;
+};
+
+void state_init(struct state *t);
+void state_fini(struct state *t);
+int state_copy(struct state *to, const struct state *from);
+
+/* The session's last commit. NOENT: there is no such session. */
+int state_read(const struct store_session *ss, struct state *t, struct err *e);
+
+/* Makes it the last one, with its number. Afterwards it counts; after an error perhaps. */
+int state_write(const struct store_session *ss, const struct state *t, struct err *e);
+
+/* Adds a number to those that count. */
+int state_count(struct state *t, int64_t number);
+
+/* A number that no commit of the session had, begun or done, in this process or another. */
+int64_t state_number(const struct state *t);
+
+/* "session = … AND commit BETWEEN …": which rows count. */
+void state_where(struct buf *b, const struct store_session *ss, const struct state *t);
+
+/* ---- session.c ----------------------------------------------------------------------------- */
+
+int click_session_get(struct store *s, const char *workspace, const char *session, bool create,
+                      struct store_session **out, struct err *e);
+void click_session_put(struct store_session *ss);
+int click_session_size(struct store *s, const char *workspace, const char *session, int64_t *bytes,
+                       struct err *e);
+int click_session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
+int click_session_settle(struct store_session *ss, struct err *e);
+void click_session_close_all(struct store *s);
+
+/* ---- write.c ------------------------------------------------------------------------------- */
+
+int click_write_positions(struct store_session *ss, struct store_position *out, unsigned *count,
+                          struct err *e);
+int click_write_begin(struct store_session *ss, struct err *e);
+int click_write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
+                      const size_t *lens, size_t n, struct err *e);
+int click_write_append(struct store_session *ss, const struct wire_batch *b, struct err *e);
+int click_write_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
+                      struct err *e);
+int click_write_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
+                      struct err *e);
+int click_write_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
+                        struct err *e);
+int click_write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
+                       struct err *e);
+void click_write_rollback(struct store_session *ss);
+void click_write_close(struct store_session *ss); /* frees the writer */
+
+/* ---- tidy.c: what is left behind ------------------------------------------------------------ */
+
+/* Takes out rows that do not count, and merges parts. [write_lock held] */
+int click_tidy_session(struct store_session *ss, struct err *e);
+
+/* ---- scan.c, keep.c, ask_run.c --------------------------------------------------------------- */
+
+int click_scan_rows(struct store_session *ss, enum record_type type, int64_t from, int64_t to,
+                    const struct wire_visitor *v, struct err *e);
+int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e);
+int click_scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e);
+
+int click_keep_history(struct store *s, const char *workspace, const char *session,
+                       const struct store_chunk *rows, struct err *e);
+int click_keep_parquet(struct store_session *ss, enum record_type type, const char *path,
+                       struct err *e);
+int click_keep_backup(struct store *s, const char *folder, struct err *e);
+
+int click_ask_question(struct store *s, const char *workspace, struct store_session *ss,
+                       enum store_query q, const struct store_value *args,
+                       const struct store_visitor *v, struct err *e);
+
+int click_engine_open(struct store **out, const struct store_config *c, struct err *e);
+void click_engine_close(struct store *s);
+
+#endif

@@ -1,0 +1,166 @@
+/* keep.c - what outlives a session's rows: history, exports, backups. */
+#include "store/clickhouse/engine.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "store/clickhouse/literal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- history ---------------------------------------------------------------------------------- */
+
+static void put_same(struct buf *b, const char *name, int64_t v, size_t rows)
+{
+    native_column(b, name, "Int64");
+    for (size_t i = 0; i < rows; i++)
+        buf_put(b, &v, sizeof v);
+}
+
+/* Nulls of numbers are the wire's: the bits of an unknown one are -0.0 as a real. */
+static void put_cells(struct buf *b, const struct store_vec *v, bool real, size_t rows)
+{
+    for (size_t i = 0; i < rows; i++) {
+        int64_t cell = CELL_NULL;
+        double known = v && real && store_known(v, i) ? v->reals[i] + 0.0 : 0;
+        if (v && real && store_known(v, i))
+            memcpy(&cell, &known, sizeof cell);
+        else if (v && store_known(v, i))
+            cell = v->ints[i];
+        buf_put(b, &cell, sizeof cell);
+    }
+}
+
+static void put_texts(struct buf *b, const struct store_vec *v, size_t rows)
+{
+    for (size_t i = 0; i < rows; i++)
+        buf_char(b, v && store_known(v, i) ? 0 : 1);
+    for (size_t i = 0; i < rows; i++) {
+        bool known = v && store_known(v, i);
+        native_text(b, known ? v->texts[i].at : "", known ? v->texts[i].len : 0);
+    }
+}
+
+/* The rows, or one that says that there are none. */
+static void put_history(struct buf *b, const char *session, const struct store_chunk *c,
+                        int64_t version)
+{
+    const struct store_query_def *def = &store_queries[QUERY_kernel_history];
+    size_t rows = c->rows ? c->rows : 1;
+    native_block(b, def->column_count + 2, rows);
+    put_same(b, "version", version, rows);
+    put_same(b, "gone", c->rows == 0, rows);
+    native_column(b, "session", "String");
+    for (size_t i = 0; i < rows; i++)
+        native_text(b, session, strlen(session));
+    for (unsigned i = 1; i < def->column_count; i++) {
+        const struct store_vec *v = c->rows ? &c->columns[i] : NULL;
+        enum store_type type = def->columns[i].type;
+        bool text = type == STORE_TEXT || type == STORE_NAME;
+        native_column(b, def->columns[i].name,
+                      text                 ? "Nullable(String)"
+                      : type == STORE_REAL ? "Float64"
+                                           : "Int64");
+        if (text)
+            put_texts(b, v, rows);
+        else
+            put_cells(b, v, type == STORE_REAL, rows);
+    }
+}
+
+/* Versions that have been replaced, where there are some. ClickHouse does it when it has time. */
+static int drop_versions(struct store *s, unsigned host, const char *workspace, const char *session,
+                         int64_t version, struct err *e)
+{
+    struct buf text;
+    buf_init(&text, 4096);
+    buf_str(&text, "ALTER TABLE ");
+    place_put(&text, s, workspace, place_name(TABLE_history));
+    buf_str(&text, " DELETE WHERE session = ");
+    literal_text(&text, session, strlen(session));
+    buf_printf(&text, " AND version < %" PRId64, version);
+    int code = link_do(&s->links, host, buf_cstr(&text), e);
+    buf_fini(&text);
+    return code;
+}
+
+struct version {
+    int64_t count, last;
+};
+
+static int take_version(void *arg, const struct page *p)
+{
+    struct version *v = arg;
+    v->count = page_int(p, 0, 0);
+    v->last = page_int(p, 1, 0);
+    return 0;
+}
+
+static int find_version(struct store *s, unsigned host, const char *workspace, const char *session,
+                        struct version *v, struct err *e)
+{
+    struct buf text;
+    buf_init(&text, 4096);
+    buf_str(&text, "SELECT count(), max(version) FROM ");
+    place_put(&text, s, workspace, place_name(TABLE_history));
+    buf_str(&text, " WHERE session = ");
+    literal_text(&text, session, strlen(session));
+    buf_str(&text, " FORMAT Native");
+    int code = link_ask(&s->links, host, text.data, text.len, 0, take_version, v, e);
+    buf_fini(&text);
+    return code;
+}
+
+int click_keep_history(struct store *s, const char *workspace, const char *session,
+                       const struct store_chunk *rows, struct err *e)
+{
+    struct version was = {0, 0};
+    struct buf body, into;
+    if (!store_id_ok(session) || !store_id_ok(workspace))
+        return err_set(e, GPUFL_E_INVAL, "%.64s is no name of a session", session);
+    if (rows->rows && rows->column_count != store_queries[QUERY_kernel_history].column_count)
+        return err_set(e, GPUFL_E_INVAL, "rows of history have %u columns",
+                       store_queries[QUERY_kernel_history].column_count);
+    struct workspace *w = workspace_of(s, workspace);
+    unsigned host = (unsigned)((place_key(session) >> 32) % s->links.place.host_count);
+    int code = w ? place_ready(s, w, TABLE_history, e)
+                 : err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    code = code ? code : find_version(s, host, workspace, session, &was, e);
+    if (code || (!was.count && !rows->rows))
+        return code;
+    int64_t version = clock_real();
+    version = version > was.last ? version : was.last + 1;
+    buf_init(&body, NATIVE_BLOCK_MAX);
+    buf_init(&into, 4096);
+    put_history(&body, session, rows, version);
+    place_put(&into, s, workspace, place_name(TABLE_history));
+    code = buf_error(&body) ? err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM))
+                            : link_insert(&s->links, host, buf_cstr(&into), body.data, body.len, e);
+    if (!code && was.count)
+        code = drop_versions(s, host, workspace, session, version, e);
+    buf_fini(&body);
+    buf_fini(&into);
+    return code;
+}
+
+/* ---- exports and backups ------------------------------------------------------------------------ */
+
+int click_keep_parquet(struct store_session *ss, enum record_type type, const char *path,
+                       struct err *e)
+{
+    (void)ss;
+    (void)path;
+    return err_set(e, GPUFL_E_UNAVAILABLE,
+                   "record %s: a store in ClickHouse writes no Parquet; export NDJSON, or ask "
+                   "ClickHouse itself (FORMAT Parquet, from version 19.6 on)",
+                   records[type].type);
+}
+
+int click_keep_backup(struct store *s, const char *folder, struct err *e)
+{
+    (void)s;
+    (void)folder;
+    return err_set(e, GPUFL_E_UNAVAILABLE,
+                   "columns stand in ClickHouse, which has backups of its own (docs/server.md)");
+}

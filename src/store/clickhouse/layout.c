@@ -1,0 +1,388 @@
+/* layout.c - the tables of a workspace's database: which there are, their columns, their order.
+ *
+ * They are made when their first row comes, and get the columns that a newer version of this
+ * program knows before that uses them: both cost ClickHouse a line in a file. Nothing is ever
+ * taken away from one, so that an older version beside it goes on. */
+#include "store/clickhouse/engine.h"
+
+#include "base/alloc.h"
+#include "store/clickhouse/literal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UNKNOWN "toInt64('-9223372036854775808')"
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+unsigned place_of(unsigned table)
+{
+    if (table >= TABLE_tile_0 && table <= TABLE_tile_7)
+        return TABLE_tile_0;
+    if (table >= TABLE_span_0 && table <= TABLE_span_7)
+        return TABLE_span_0;
+    return table;
+}
+
+int place_level(unsigned table)
+{
+    return (int)(table - place_of(table));
+}
+
+/* `position` holds the commits: a position is what a commit has reached. */
+const char *place_name(unsigned place)
+{
+    switch (place) {
+    case TABLE_tile_0:
+        return "tile";
+    case TABLE_span_0:
+        return "span";
+    case TABLE_position:
+        return "commits";
+    default:
+        return store_table(place)->name;
+    }
+}
+
+bool place_numbered(unsigned place)
+{
+    return place < RECORD_COUNT || place == TABLE_unknown;
+}
+
+bool place_levelled(unsigned place)
+{
+    return place == TABLE_tile_0 || place == TABLE_span_0;
+}
+
+int place_time(unsigned place)
+{
+    for (unsigned i = 0; place < RECORD_COUNT && i < records[place].column_count; i++)
+        if (records[place].columns[i].coding == CODING_TIME)
+            return (int)i;
+    return -1;
+}
+
+/* FNV-1a. Stands in tables: it never changes. */
+uint64_t place_key(const char *session)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *session; session++)
+        h = (h ^ (unsigned char)*session) * 0x100000001b3u;
+    return h;
+}
+
+static void put_database(struct buf *b, const struct store *s, const char *workspace,
+                         const char *suffix)
+{
+    char name[2 * STORE_ID_MAX + 16];
+    snprintf(name, sizeof name, "%s_%s%s", s->links.place.prefix, workspace, suffix);
+    literal_name(b, name);
+}
+
+void place_put(struct buf *b, const struct store *s, const char *workspace, const char *table)
+{
+    put_database(b, s, workspace, "");
+    buf_char(b, '.');
+    literal_name(b, table);
+}
+
+/* ---- their columns ------------------------------------------------------------------------- */
+
+struct place_column {
+    const char *name, *type;
+};
+
+static const struct place_column commits[] = {
+    {"session", "UInt64"}, {"commit", "Int64"},     {"kind", "Int64"},    {"name", "String"},
+    {"counts", "String"},  {"positions", "String"}, {"ranges", "String"}, {NULL, NULL},
+};
+
+static const char *type_of(unsigned place, enum cell_type type)
+{
+    switch (type) {
+    case CELL_INT:
+        return "Int64 DEFAULT " UNKNOWN;
+    case CELL_REAL:
+        return "Float64";
+    default:
+        return place == TABLE_history ? "Nullable(String)" : "String";
+    }
+}
+
+/* All columns of a place, ended by a NULL name. */
+static void columns_of(unsigned place, struct place_column out[PLACE_COLUMNS_MAX + 1])
+{
+    const struct table *t = store_table(place);
+    unsigned n = 0;
+    if (place == TABLE_position) {
+        memcpy(out, commits, sizeof commits);
+        return;
+    }
+    if (place == TABLE_history) {
+        out[n++] = (struct place_column){"version", "Int64"};
+        out[n++] = (struct place_column){"gone", "Int64"};
+        out[n++] = (struct place_column){"session", "String"};
+    } else {
+        out[n++] = (struct place_column){"session", "UInt64"};
+        out[n++] = (struct place_column){"commit", "Int64"};
+    }
+    if (place_levelled(place))
+        out[n++] = (struct place_column){"level", "Int64"};
+    if (place_numbered(place)) {
+        out[n++] = (struct place_column){"run", "Int64"};
+        out[n++] = (struct place_column){"rowid", "Int64"};
+    }
+    for (unsigned i = place == TABLE_history; i < t->column_count; i++)
+        out[n++] = (struct place_column){t->columns[i].name, type_of(place, t->columns[i].type)};
+    out[n] = (struct place_column){NULL, NULL};
+}
+
+/* What its named questions look for, from the left; a time is put behind the run. */
+static void put_order(struct buf *b, unsigned place)
+{
+    int time = place_time(place);
+    if (place == TABLE_tile_0)
+        buf_str(b, "level, bucket, lane");
+    else if (place == TABLE_span_0)
+        buf_str(b, "level, start, lane");
+    else if (place == TABLE_names ||
+             (place < RECORD_COUNT && records[place].kind == RECORD_KIND_DICT))
+        buf_str(b, "id");
+    else if (place == TABLE_lane)
+        buf_str(b, "lane");
+    else if (place == TABLE_kernel_slice)
+        buf_str(b, "slice");
+    else if (place == TABLE_kernel_sum)
+        buf_str(b, "slice, config, stream");
+    else if (place == TABLE_kernel_bin)
+        buf_str(b, "config, slice, bin");
+    else if (place == TABLE_history)
+        buf_str(b, "started, session");
+    else if (place == TABLE_position)
+        buf_str(b, "session");
+    else if (time < 0)
+        buf_str(b, "run, rowid");
+    else {
+        buf_str(b, "run, ");
+        literal_name(b, records[place].columns[time].name);
+        buf_str(b, ", rowid");
+    }
+}
+
+static void put_create(struct buf *b, const struct store *s, const char *workspace, unsigned place)
+{
+    struct place_column columns[PLACE_COLUMNS_MAX + 1];
+    columns_of(place, columns);
+    buf_str(b, "CREATE TABLE IF NOT EXISTS ");
+    place_put(b, s, workspace, place_name(place));
+    for (unsigned i = 0; columns[i].name; i++) {
+        buf_str(b, i ? ", " : " (");
+        literal_name(b, columns[i].name);
+        buf_printf(b, " %s", columns[i].type);
+    }
+    /* Of commits only the last one of a session matters: merges drop the others. */
+    buf_str(b, place == TABLE_position ? ") ENGINE = ReplacingMergeTree(commit)"
+                                       : ") ENGINE = MergeTree");
+    if (place == TABLE_position)
+        buf_str(b, " PARTITION BY session % 16"); /* so many more can be added between merges */
+    else if (place != TABLE_history)
+        buf_str(b, " PARTITION BY session");
+    buf_str(b, " ORDER BY (");
+    put_order(b, place);
+    buf_char(b, ')');
+}
+
+/* ---- making them ---------------------------------------------------------------------------- */
+
+struct lookup {
+    struct workspace *workspace;
+    unsigned host;
+};
+
+static int place_find(struct store_text name)
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (place_of(i) == i && strlen(place_name(i)) == name.len &&
+            !memcmp(place_name(i), name.at, name.len))
+            return (int)i;
+    return -1;
+}
+
+static int take_tables(void *arg, const struct page *p)
+{
+    const struct lookup *k = arg;
+    for (size_t i = 0; i < p->rows; i++) {
+        int place = place_find(page_text(p, 0, i));
+        if (place >= 0)
+            k->workspace->have[k->host][place] = (unsigned char)page_int(p, 1, i);
+    }
+    return 0;
+}
+
+/* What a server has already; and its database, where that is missing. [workspace.lock held] */
+static int look_up(struct store *s, struct workspace *w, unsigned host, struct err *e)
+{
+    struct lookup k = {w, host};
+    struct buf text;
+    char name[2 * STORE_ID_MAX + 16];
+    buf_init(&text, 4096);
+    buf_str(&text, "CREATE DATABASE IF NOT EXISTS ");
+    put_database(&text, s, w->name, "");
+    int code = link_do(&s->links, host, buf_cstr(&text), e);
+    buf_clear(&text);
+    snprintf(name, sizeof name, "%s_%s", s->links.place.prefix, w->name);
+    buf_str(&text, "SELECT table, count() FROM system.columns WHERE database = ");
+    literal_text(&text, name, strlen(name));
+    buf_str(&text, " GROUP BY table FORMAT Native");
+    code = code ? code : link_ask(&s->links, host, text.data, text.len, 0, take_tables, &k, e);
+    if (!code && *s->links.place.cluster) {
+        buf_clear(&text);
+        buf_str(&text, "CREATE DATABASE IF NOT EXISTS ");
+        put_database(&text, s, w->name, "_all");
+        code = link_do(&s->links, host, buf_cstr(&text), e);
+    }
+    buf_fini(&text);
+    return code;
+}
+
+struct names {
+    const struct place_column *columns;
+    bool there[PLACE_COLUMNS_MAX];
+};
+
+static int take_columns(void *arg, const struct page *p)
+{
+    struct names *n = arg;
+    for (size_t i = 0; i < p->rows; i++) {
+        struct store_text name = page_text(p, 0, i);
+        for (unsigned k = 0; n->columns[k].name; k++)
+            if (strlen(n->columns[k].name) == name.len &&
+                !memcmp(n->columns[k].name, name.at, name.len))
+                n->there[k] = true;
+    }
+    return 0;
+}
+
+/* Columns that an older version did not know. */
+static int add_columns(struct store *s, const struct workspace *w, unsigned host, unsigned place,
+                       struct err *e)
+{
+    struct place_column columns[PLACE_COLUMNS_MAX + 1];
+    struct names n = {.columns = columns};
+    char name[2 * STORE_ID_MAX + 16];
+    struct buf text;
+    columns_of(place, columns);
+    buf_init(&text, 64 << 10);
+    snprintf(name, sizeof name, "%s_%s", s->links.place.prefix, w->name);
+    buf_str(&text, "SELECT name FROM system.columns WHERE database = ");
+    literal_text(&text, name, strlen(name));
+    buf_str(&text, " AND table = ");
+    literal_text(&text, place_name(place), strlen(place_name(place)));
+    buf_str(&text, " FORMAT Native");
+    int code = link_ask(&s->links, host, text.data, text.len, 0, take_columns, &n, e);
+    for (unsigned i = 0; !code && columns[i].name; i++) {
+        if (n.there[i])
+            continue;
+        buf_clear(&text);
+        buf_str(&text, "ALTER TABLE ");
+        place_put(&text, s, w->name, place_name(place));
+        buf_str(&text, " ADD COLUMN ");
+        literal_name(&text, columns[i].name);
+        buf_printf(&text, " %s", columns[i].type);
+        code = link_do(&s->links, host, buf_cstr(&text), e);
+    }
+    buf_fini(&text);
+    return code;
+}
+
+/* The same rows of all servers, for whoever asks across sessions. */
+static int make_distributed(struct store *s, const struct workspace *w, unsigned host,
+                            unsigned place, struct err *e)
+{
+    struct buf text;
+    buf_init(&text, 16 << 10);
+    buf_str(&text, "CREATE TABLE IF NOT EXISTS ");
+    put_database(&text, s, w->name, "_all");
+    buf_char(&text, '.');
+    literal_name(&text, place_name(place));
+    buf_str(&text, " AS ");
+    place_put(&text, s, w->name, place_name(place));
+    buf_printf(&text, " ENGINE = Distributed(%s, ", s->links.place.cluster);
+    put_database(&text, s, w->name, "");
+    buf_str(&text, ", ");
+    literal_name(&text, place_name(place));
+    buf_char(&text, ')');
+    int code = link_do(&s->links, host, buf_cstr(&text), e);
+    buf_fini(&text);
+    return code;
+}
+
+static int make_place(struct store *s, struct workspace *w, unsigned host, unsigned place,
+                      struct err *e)
+{
+    struct place_column columns[PLACE_COLUMNS_MAX + 1];
+    struct buf text;
+    unsigned count = 0;
+    int code = 0;
+    columns_of(place, columns);
+    while (columns[count].name)
+        count++;
+    if (w->have[host][place] && w->have[host][place] < count)
+        code = add_columns(s, w, host, place, e);
+    if (!w->have[host][place]) {
+        buf_init(&text, 64 << 10);
+        put_create(&text, s, w->name, place);
+        code = link_do(&s->links, host, buf_cstr(&text), e);
+        buf_fini(&text);
+    }
+    if (!code && *s->links.place.cluster)
+        code = make_distributed(s, w, host, place, e);
+    if (!code)
+        w->have[host][place] = (unsigned char)count;
+    return code;
+}
+
+int place_ready(struct store *s, struct workspace *w, unsigned place, struct err *e)
+{
+    int code = 0;
+    if (atomic_load_explicit(&w->ready[place], memory_order_acquire))
+        return 0;
+    pthread_mutex_lock(&w->lock);
+    for (unsigned i = 0; !code && !w->known && i < s->links.place.host_count; i++)
+        code = look_up(s, w, i, e);
+    w->known |= !code;
+    for (unsigned i = 0; !code && i < s->links.place.host_count; i++)
+        code = make_place(s, w, i, place, e);
+    if (!code)
+        atomic_store_explicit(&w->ready[place], true, memory_order_release);
+    pthread_mutex_unlock(&w->lock);
+    return code;
+}
+
+/* ---- workspaces ------------------------------------------------------------------------------ */
+
+struct workspace *workspace_of(struct store *s, const char *name)
+{
+    pthread_mutex_lock(&s->lock);
+    struct workspace *w = s->workspaces;
+    while (w && strcmp(w->name, name) != 0)
+        w = w->next;
+    if (!w && (w = mem_zalloc(sizeof *w))) {
+        snprintf(w->name, sizeof w->name, "%s", name);
+        pthread_mutex_init(&w->lock, NULL);
+        w->next = s->workspaces;
+        s->workspaces = w;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return w;
+}
+
+void workspaces_free(struct store *s)
+{
+    while (s->workspaces) {
+        struct workspace *w = s->workspaces;
+        s->workspaces = w->next;
+        pthread_mutex_destroy(&w->lock);
+        mem_free(w);
+    }
+}

@@ -1,0 +1,426 @@
+/* link.c - see link.h. */
+#include "store/clickhouse/link.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- addresses ----------------------------------------------------------------------------- */
+
+/* ns: a merge that was asked for may take long and say nothing. */
+#define STALL (INT64_C(900) * 1000000000)
+
+static const char form[] = "clickhouse://user:password@host:port/prefix";
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10 : -1;
+}
+
+/* Takes "%40" as "@". False: too long, or damaged. */
+static bool decode(const char *at, size_t len, char *out, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        char c = at[i];
+        if (c == '%') {
+            if (i + 2 >= len || hex(at[i + 1]) < 0 || hex(at[i + 2]) < 0)
+                return false;
+            c = (char)(hex(at[i + 1]) * 16 + hex(at[i + 2]));
+            i += 2;
+        }
+        if (n + 1 >= size || (unsigned char)c < ' ' || c == 0x7f)
+            return false;
+        out[n++] = c;
+    }
+    out[n] = '\0';
+    return true;
+}
+
+static bool is_name(const char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)at[i]) && at[i] != '_')
+            return false;
+    return len > 0 && len < LINK_NAME_MAX;
+}
+
+static int parse_hosts(struct link_place *p, const char *scheme, const char *at, const char *end,
+                       struct err *e)
+{
+    while (at < end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        int len = (int)((comma ? comma : end) - at);
+        if (p->host_count == LINK_HOSTS_MAX)
+            return err_set(e, GPUFL_E_INVAL, "ClickHouse: at most %d servers", LINK_HOSTS_MAX);
+        char *out = p->hosts[p->host_count++];
+        bool port = memchr(at, ':', (size_t)len) && at[len - 1] != ']';
+        int n = snprintf(out, sizeof p->hosts[0], "%s%.*s%s", scheme, len, at,
+                         port                          ? ""
+                         : *scheme && scheme[4] == 's' ? ":8443"
+                                                       : ":8123");
+        if (len <= 0 || n < 0 || n >= (int)sizeof p->hosts[0])
+            return err_set(e, GPUFL_E_INVAL, "ClickHouse: no such server; as in %s", form);
+        at += len + 1;
+    }
+    return p->host_count ? 0 : err_set(e, GPUFL_E_INVAL, "ClickHouse: as in %s", form);
+}
+
+static int parse_path(struct link_place *p, const char *at, struct err *e)
+{
+    static const char cluster[] = "?cluster=";
+    size_t len = strcspn(at, "?/");
+    const char *rest = at + len;
+    if (!len) {
+        snprintf(p->prefix, sizeof p->prefix, "gpufl");
+    } else {
+        if (!is_name(at, len))
+            return err_set(e, GPUFL_E_INVAL,
+                           "ClickHouse: the databases' prefix is letters, digits and _, as in %s",
+                           form);
+        memcpy(p->prefix, at, len);
+    }
+    if (!strncmp(rest, cluster, sizeof cluster - 1)) {
+        rest += sizeof cluster - 1;
+        if (!is_name(rest, strlen(rest)))
+            return err_set(e, GPUFL_E_INVAL,
+                           "ClickHouse: the cluster's name is letters, digits and _");
+        snprintf(p->cluster, sizeof p->cluster, "%s", rest);
+    } else if (*rest) {
+        return err_set(e, GPUFL_E_INVAL, "ClickHouse: as in %s", form);
+    }
+    if (p->host_count > 1 && !*p->cluster)
+        return err_set(e, GPUFL_E_INVAL,
+                       "ClickHouse: several servers are a cluster: add ?cluster=NAME, as in their "
+                       "remote_servers");
+    return 0;
+}
+
+int link_parse(struct link_place *p, const char *url, struct err *e)
+{
+    static const struct {
+        const char *lead, *scheme;
+    } schemes[] = {{"clickhouse://", "http://"}, {"clickhouses://", "https://"}};
+    const char *scheme = NULL, *at = url;
+    memset(p, 0, sizeof *p);
+    for (size_t i = 0; i < 2 && !scheme; i++)
+        if (!strncmp(url, schemes[i].lead, strlen(schemes[i].lead))) {
+            scheme = schemes[i].scheme;
+            at = url + strlen(schemes[i].lead);
+        }
+    if (!scheme)
+        return err_set(e, GPUFL_E_INVAL, "columns stand in ClickHouse at an address like %s", form);
+    const char *end = at + strcspn(at, "/?"), *name_end = NULL;
+    for (const char *c = at; c < end; c++)
+        name_end = *c == '@' ? c : name_end;
+    if (name_end) {
+        const char *colon = memchr(at, ':', (size_t)(name_end - at));
+        const char *user_end = colon ? colon : name_end;
+        if (!decode(at, (size_t)(user_end - at), p->user, sizeof p->user) ||
+            (colon &&
+             !decode(colon + 1, (size_t)(name_end - colon - 1), p->password, sizeof p->password)))
+            return err_set(e, GPUFL_E_INVAL,
+                           "ClickHouse: name and password are too long or damaged; %%XX stands for "
+                           "a special character");
+        at = name_end + 1;
+    }
+    if (!*p->user)
+        snprintf(p->user, sizeof p->user, "default");
+    int code = parse_hosts(p, scheme, at, end, e);
+    return code ? code : parse_path(p, *end == '/' ? end + 1 : end, e);
+}
+
+/* ---- links --------------------------------------------------------------------------------- */
+
+static void link_close(struct link *k)
+{
+    http_client_close(k->client);
+    http_client_answer_fini(&k->answer);
+    native_in_fini(&k->in);
+    mem_free(k);
+}
+
+static int link_open(struct links *l, unsigned host, struct link **out, struct err *e)
+{
+    const struct http_client_config config = {.url = l->place.hosts[host],
+                                              .agent = "gpufl-server",
+                                              .direct = true,
+                                              .stall_timeout = STALL};
+    struct link *k = mem_zalloc(sizeof *k);
+    if (!k)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    k->host = host;
+    http_client_answer_init(&k->answer);
+    native_in_init(&k->in);
+    int code = http_client_open(&k->client, &config, e);
+    if (code)
+        link_close(k);
+    else
+        *out = k;
+    return code;
+}
+
+static int take_link(struct links *l, unsigned host, struct link **out, struct err *e)
+{
+    pthread_mutex_lock(&l->lock);
+    struct link **at = &l->idle;
+    while (*at && (*at)->host != host)
+        at = &(*at)->next;
+    *out = *at;
+    if (*out) {
+        *at = (*out)->next;
+        l->idle_count--;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return *out ? 0 : link_open(l, host, out, e);
+}
+
+static void give_link(struct links *l, struct link *k)
+{
+    bool keep = false;
+    pthread_mutex_lock(&l->lock);
+    if (l->idle_count < LINK_IDLE_MAX) {
+        keep = true;
+        k->next = l->idle;
+        l->idle = k;
+        l->idle_count++;
+    }
+    pthread_mutex_unlock(&l->lock);
+    if (!keep)
+        link_close(k);
+}
+
+int links_open(struct links *l, const char *url, int64_t memory_limit, int threads, struct err *e)
+{
+    struct link *k;
+    l->idle = NULL;
+    l->memory_limit = memory_limit;
+    l->threads = threads;
+    pthread_mutex_init(&l->lock, NULL);
+    int code = link_parse(&l->place, url, e);
+    code = code ? code : take_link(l, 0, &k, e); /* opens libcurl while there is one thread */
+    if (!code)
+        give_link(l, k);
+    return code;
+}
+
+void links_close(struct links *l)
+{
+    while (l->idle) {
+        struct link *k = l->idle;
+        l->idle = k->next;
+        link_close(k);
+    }
+    explicit_bzero(l->place.password, sizeof l->place.password);
+    pthread_mutex_destroy(&l->lock);
+}
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+/* What the server's numbers are here. */
+static const struct meaning {
+    int number, code; /* enum gpufl_error */
+    const char *advice;
+} meanings[] = {
+    {33, GPUFL_E_CORRUPT, "what it has of the session is damaged"},
+    {40, GPUFL_E_CORRUPT, "what it has of the session is damaged"},
+    {246, GPUFL_E_CORRUPT, "what it has of the session is damaged"},
+    {271, GPUFL_E_CORRUPT, "what it has of the session is damaged"},
+    {60, GPUFL_E_NOENT, "a table is missing"},
+    {81, GPUFL_E_NOENT, "a database is missing"},
+    {159, GPUFL_E_TIMEOUT, "ask for less"},
+    {160, GPUFL_E_TIMEOUT, "ask for less"},
+    {394, GPUFL_E_TIMEOUT, "it was cancelled"},
+    {209, GPUFL_E_UNAVAILABLE, "it waited for another server in vain"},
+    {210, GPUFL_E_UNAVAILABLE, "it does not reach another server"},
+    {279, GPUFL_E_UNAVAILABLE, "it does not reach the other servers of the cluster"},
+    {202, GPUFL_E_BUSY, "it has too many statements at once; try again"},
+    {252, GPUFL_E_BUSY, "it is behind with merging; try again"},
+    {241, GPUFL_E_NOMEM, "ask for less, or give it more with --memory"},
+    {243, GPUFL_E_FULL, "its disk is full"},
+    {164, GPUFL_E_PERM, "its user may not write: give it a profile without readonly"},
+    {192, GPUFL_E_PERM, "it does not know the user of --columns"},
+    {193, GPUFL_E_PERM, "the password in --columns is not that of its user"},
+    {194, GPUFL_E_PERM, "its user has a password, and --columns has none"},
+    {195, GPUFL_E_PERM, "its user may not come from this host"},
+    {291, GPUFL_E_PERM, "its user may not use the database"},
+    {392, GPUFL_E_PERM, "its user may not change tables: allow_ddl"},
+    {497, GPUFL_E_PERM, "its user lacks a right"},
+    {516, GPUFL_E_PERM, "it does not take the name and password of --columns"},
+};
+
+/* What the server says between its number and what is for its own developers. */
+static int message_length(const char **text)
+{
+    static const char *const leads[] = {"DB::Exception: ", "displayText() = "};
+    static const char *const tails[] = {", e.what() = ", ", Stack trace", " (version "};
+    for (size_t i = 0; i < 2; i++) {
+        const char *lead = strstr(*text, leads[i]);
+        *text = lead ? lead + strlen(leads[i]) : *text;
+    }
+    size_t len = strcspn(*text, "\n");
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        const char *tail = strstr(*text, tails[i]);
+        if (tail && (size_t)(tail - *text) < len)
+            len = (size_t)(tail - *text);
+    }
+    return len > 220 ? 220 : (int)len;
+}
+
+static int explain(const struct links *l, unsigned host, int status, struct buf *body,
+                   struct err *e)
+{
+    const char *text = buf_cstr(body), *number = strstr(text, "Code: ");
+    int n = number ? atoi(number + 6) : 0, code = GPUFL_E_STATE; /* NOLINT: 0 where it is none */
+    const char *advice = NULL;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (meanings[i].number == n) {
+            code = meanings[i].code;
+            advice = meanings[i].advice;
+        }
+    if (!advice && (strstr(text, "No space left") || strstr(text, "errno: 28"))) {
+        code = GPUFL_E_FULL;
+        advice = "its disk is full";
+    }
+    if (!n)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%s answers with status %d and is no ClickHouse",
+                       l->place.hosts[host], status);
+    int len = message_length(&text);
+    return err_set(e, code, "ClickHouse at %s%s%s (%d: %.*s)", l->place.hosts[host],
+                   advice ? ": " : "", advice ? advice : "", n, len, text);
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+struct flight {
+    struct link *link;
+    ask_take take;
+    void *arg;
+    const char *body;
+    size_t len, sent;
+};
+
+static int64_t on_read(void *arg, char *out, size_t size)
+{
+    struct flight *f = arg;
+    size_t n = f->len - f->sent < size ? f->len - f->sent : size;
+    memcpy(out, f->body + f->sent, n);
+    f->sent += n;
+    return (int64_t)n;
+}
+
+static int on_write(void *arg, const char *data, size_t n)
+{
+    struct flight *f = arg;
+    return native_in_feed(&f->link->in, data, n, f->take, f->arg);
+}
+
+/* Settings of a statement, in the query of its address: known to the oldest and to today's. */
+static void put_settings(struct buf *b, const struct links *l, int64_t until)
+{
+    buf_str(b, "/?max_query_size=268435456&max_ast_elements=10000000"
+               "&max_expanded_ast_elements=10000000&join_use_nulls=0&max_block_size=65536");
+    buf_printf(b,
+               "&max_memory_usage=%" PRId64 "&max_bytes_before_external_sort=%" PRId64
+               "&max_bytes_before_external_group_by=%" PRId64,
+               l->memory_limit, l->memory_limit / 2, l->memory_limit / 2);
+    if (l->threads)
+        buf_printf(b, "&max_threads=%d", l->threads);
+    if (until) {
+        int64_t rest = (until - clock_mono() + 999999999) / 1000000000;
+        buf_printf(b, "&max_execution_time=%" PRId64, rest > 0 ? rest : 1);
+    }
+}
+
+static void put_escaped(struct buf *b, const char *text)
+{
+    for (; *text; text++)
+        if (isalnum((unsigned char)*text) || strchr("-_.~", *text))
+            buf_char(b, *text);
+        else
+            buf_printf(b, "%%%02X", (unsigned char)*text);
+}
+
+static int send(struct links *l, struct flight *f, const char *path, int64_t until, struct err *e)
+{
+    /* Where the server is late with stopping, the client does it. */
+    const struct http_client_call call = {
+        .method = "POST",
+        .path = path,
+        .fields = {{"X-ClickHouse-User", l->place.user}, {"X-ClickHouse-Key", l->place.password}},
+        .read = on_read,
+        .body_size = (int64_t)f->len,
+        .write = on_write,
+        .arg = f,
+        .deadline = until ? until + 2000000000 : 0,
+    };
+    struct link *k = f->link;
+    native_in_clear(&k->in);
+    int code = http_client_send(k->client, &call, &k->answer, e);
+    if (code == GPUFL_E_CORRUPT)
+        return err_set(e, code, "ClickHouse at %s answers in a format that is not Native",
+                       l->place.hosts[k->host]);
+    if (code == GPUFL_E_NOMEM)
+        return err_set(e, code, "%s", err_text(code));
+    if (code)
+        return code;
+    if (k->answer.status >= 300)
+        return explain(l, k->host, k->answer.status, &k->answer.body, e);
+    if (k->in.failure.len)
+        return explain(l, k->host, k->answer.status, &k->in.failure, e);
+    return native_in_whole(&k->in)
+               ? 0
+               : err_set(e, GPUFL_E_UNAVAILABLE, "the answer of ClickHouse at %s ends too early",
+                         l->place.hosts[k->host]);
+}
+
+static int request(struct links *l, unsigned host, struct flight *f, struct buf *path,
+                   int64_t until, struct err *e)
+{
+    if (buf_error(path))
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    int code = take_link(l, host, &f->link, e);
+    if (code)
+        return code;
+    code = send(l, f, buf_cstr(path), until, e);
+    give_link(l, f->link);
+    return code;
+}
+
+int link_ask(struct links *l, unsigned host, const char *text, size_t len, int64_t until,
+             ask_take take, void *arg, struct err *e)
+{
+    struct flight f = {.take = take, .arg = arg, .body = text, .len = len};
+    struct buf path;
+    buf_init(&path, 4096);
+    put_settings(&path, l, until);
+    int code = request(l, host, &f, &path, until, e);
+    buf_fini(&path);
+    return code;
+}
+
+int link_do(struct links *l, unsigned host, const char *text, struct err *e)
+{
+    return link_ask(l, host, text, strlen(text), 0, NULL, NULL, e);
+}
+
+int link_insert(struct links *l, unsigned host, const char *into, const char *body, size_t len,
+                struct err *e)
+{
+    struct flight f = {.body = body, .len = len};
+    struct buf path;
+    buf_init(&path, 4096);
+    put_settings(&path, l, 0);
+    buf_str(&path, "&query=INSERT%20INTO%20");
+    put_escaped(&path, into);
+    buf_str(&path, "%20FORMAT%20Native");
+    int code = request(l, host, &f, &path, 0, e);
+    buf_fini(&path);
+    return code;
+}

@@ -1,0 +1,56 @@
+/* native.h - blocks of ClickHouse's format Native, both ways: columns as they lie in memory.
+ *
+ * A block is its numbers of columns and rows, then each column's name, type and cells. Integers and
+ * reals lie there as this machine has them (little-endian, both architectures); texts are a
+ * length and bytes. A server that fails in the midst of an answer puts its message where the next
+ * block would begin. Owner's thread. */
+#ifndef GPUFL_STORE_CLICKHOUSE_NATIVE_H
+#define GPUFL_STORE_CLICKHOUSE_NATIVE_H
+
+#include "base/buf.h"
+#include "store/ask.h"
+
+/* ---- out ----------------------------------------------------------------------------------- */
+
+void native_block(struct buf *b, unsigned columns, size_t rows);
+void native_column(struct buf *b, const char *name, const char *type); /* its cells come behind */
+void native_text(struct buf *b, const char *at, size_t len);
+
+/* ---- in ------------------------------------------------------------------------------------ */
+
+enum { NATIVE_ROWS_MAX = 1 << 20, NATIVE_BLOCK_MAX = 512 << 20, NATIVE_FAILURE_MAX = 16 << 10 };
+
+enum native_type { NATIVE_NONE, NATIVE_INT, NATIVE_UINT, NATIVE_REAL, NATIVE_TEXT };
+
+struct native_in {
+    struct page page; /* the block that was read last */
+    struct buf in;    /* owned: bytes of the block being read */
+    size_t at;        /* bytes of it that are done */
+    unsigned column;  /* being read */
+    bool begun;       /* the block's numbers have been read */
+    bool named;       /* the column's name and type have been read */
+    bool nulls_done;
+    enum native_type type; /* of the column */
+    unsigned width;        /* bytes of a cell */
+    bool nullable;
+    size_t row;                         /* of a column of texts */
+    void *cells[PAGE_COLUMNS_MAX];      /* owned: 8 or 16 bytes a row */
+    size_t cells_cap[PAGE_COLUMNS_MAX]; /* rows */
+    uint64_t *nulls[PAGE_COLUMNS_MAX];  /* owned: bits of what is known */
+    size_t nulls_cap[PAGE_COLUMNS_MAX]; /* words */
+    bool is_text[PAGE_COLUMNS_MAX];
+    struct buf failure; /* owned: what a server says in place of a block */
+};
+
+void native_in_init(struct native_in *n);
+void native_in_fini(struct native_in *n);
+void native_in_clear(struct native_in *n); /* for the next answer */
+
+/* Takes bytes as they come; take is called for each block with rows. 0, NOMEM, FULL (a block too
+ * large), CORRUPT (no such format), what take returned. */
+int native_in_feed(struct native_in *n, const char *data, size_t len, ask_take take, void *arg);
+
+/* True where the answer may end here. */
+bool native_in_whole(const struct native_in *n);
+
+#endif

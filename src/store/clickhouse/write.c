@@ -1,0 +1,480 @@
+/* write.c - a transaction of a session: rows in, all of it or nothing.
+ *
+ * Rows are gathered by table and sent in large blocks, at the latest with the commit; they count
+ * once the row in `commits` stands that names their number. Where that row was sent and its
+ * answer lost, the server is asked what it has; where that does not answer either the transaction
+ * has failed, and the next one begins when the positions have been asked for again, so that
+ * nobody sends a second time what counts already.
+ *
+ * What the writer remembers of the session is dropped where a transaction fails or another server
+ * wrote, and read again by the next one. [the session's writer] */
+#include "store/clickhouse/write.h"
+
+#include "base/alloc.h"
+#include "store/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Rows that are kept here before they are sent, and a block of them. */
+enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20, TEXT_MAX = 16 << 20 };
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+}
+
+static struct writer *writer_of(struct store_session *ss, struct err *e)
+{
+    struct writer *w = ss->writer;
+    if (w && w->begun)
+        return w;
+    err_set(e, GPUFL_E_STATE, "session %s: no transaction has begun", ss->id);
+    return NULL;
+}
+
+/* ---- rows to their tables --------------------------------------------------------------------- */
+
+static int send_place(struct store_session *ss, struct rows *r, struct err *e)
+{
+    struct writer *w = ss->writer;
+    if (!r->count)
+        return 0;
+    int code = click_rows_send(r, ss, w->number, &w->body, e);
+    click_rows_clear(r, r->first + (int64_t)r->count);
+    return code;
+}
+
+static int send_all(struct store_session *ss, struct err *e)
+{
+    struct writer *w = ss->writer;
+    int code = 0;
+    for (unsigned i = 0; !code && i < TABLE_COUNT; i++)
+        if (w->places[i])
+            code = send_place(ss, w->places[i], e);
+    w->gathered = 0;
+    return code;
+}
+
+/* The largest goes when there is too much. */
+static int make_room(struct store_session *ss, struct err *e)
+{
+    struct writer *w = ss->writer;
+    struct rows *largest = NULL;
+    size_t all = 0;
+    for (unsigned i = 0; i < TABLE_COUNT; i++) {
+        struct rows *r = w->places[i];
+        all += r ? click_rows_bytes(r) : 0;
+        if (r && (!largest || click_rows_bytes(r) > click_rows_bytes(largest)))
+            largest = r;
+    }
+    w->gathered = all;
+    if (all < GATHER_MAX)
+        return 0;
+    w->gathered -= click_rows_bytes(largest);
+    return send_place(ss, largest, e);
+}
+
+int click_write_place(struct store_session *ss, unsigned table, size_t n, struct rows **out,
+                      struct err *e)
+{
+    struct writer *w = ss->writer;
+    unsigned place = place_of(table);
+    struct rows *r = w->places[place];
+    int code = 0;
+    if (!r) {
+        r = mem_alloc(sizeof *r);
+        if (!r)
+            return no_memory(e);
+        click_rows_init(r, place);
+        click_rows_clear(r, w->next.rows[place]);
+        w->places[place] = r;
+    }
+    if (r->count + n > ROWS_BLOCK_MAX)
+        code = send_place(ss, r, e);
+    w->gathered += n * (r->table->column_count + 4) * sizeof(int64_t);
+    if (!code && w->gathered >= GATHER_MAX)
+        code = make_room(ss, e);
+    w->next.rows[table] += (int64_t)n;
+    *out = r;
+    return code;
+}
+
+static void drop_rows(struct writer *w)
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (w->places[i]) {
+            click_rows_fini(w->places[i]);
+            mem_free(w->places[i]);
+            w->places[i] = NULL;
+        }
+    w->gathered = 0;
+}
+
+/* ---- what the writer remembers ---------------------------------------------------------------- */
+
+struct loading {
+    struct writer *writer;
+    int64_t dictionary;
+};
+
+static int take_ids(void *arg, const struct page *p)
+{
+    const struct loading *l = arg;
+    bool added;
+    int code = 0;
+    for (size_t i = 0; !code && i < p->rows; i++)
+        code = ids_add(&l->writer->ids, l->dictionary, page_int(p, 0, i), &added);
+    return code;
+}
+
+static int load_ids_of(struct store_session *ss, unsigned table, int64_t dictionary, struct err *e)
+{
+    struct loading l = {ss->writer, dictionary};
+    struct buf text;
+    if (!l.writer->state.rows[table])
+        return 0;
+    buf_init(&text, 256 << 10);
+    buf_str(&text, "SELECT id FROM ");
+    place_put(&text, ss->store, ss->workspace->name, place_name(table));
+    buf_str(&text, " WHERE ");
+    state_where(&text, ss, &l.writer->state);
+    buf_str(&text, " FORMAT Native");
+    int code = link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take_ids, &l, e);
+    buf_fini(&text);
+    return code;
+}
+
+static int load(struct store_session *ss, struct err *e)
+{
+    struct writer *w = ss->writer;
+    if (w->loaded)
+        return 0;
+    ids_fini(&w->ids);
+    int code = load_ids_of(ss, TABLE_names, RECORD_name, e);
+    for (unsigned i = 0; !code && i < RECORD_COUNT; i++)
+        if (records[i].kind == RECORD_KIND_DICT)
+            code = load_ids_of(ss, i, i, e);
+    code = code ? code : click_write_sums_load(ss, e);
+    if (code)
+        return code;
+    ids_commit(&w->ids);
+    w->number = state_number(&w->state) - 1;
+    w->loaded = true;
+    return 0;
+}
+
+/* ---- begin, commit, roll back ------------------------------------------------------------------ */
+
+static int make_writer(struct store_session *ss, struct err *e)
+{
+    if (ss->writer)
+        return 0;
+    struct writer *w = mem_zalloc(sizeof *w);
+    if (!w)
+        return no_memory(e);
+    state_init(&w->state);
+    state_init(&w->next);
+    ids_init(&w->ids);
+    kernel_sums_init(&w->kernels);
+    lane_sums_init(&w->lanes);
+    buf_init(&w->body, BODY_MAX);
+    buf_init(&w->text, TEXT_MAX);
+    ss->writer = w;
+    return 0;
+}
+
+/* What the server has must be what the caller was told last. */
+static int look(struct store_session *ss, struct err *e)
+{
+    struct writer *w = ss->writer;
+    int64_t was = w->state.commit, seen = __atomic_load_n(&ss->seen, __ATOMIC_RELAXED);
+    int code = state_read(ss, &w->state, e);
+    if (code) {
+        w->loaded = false;
+        return code;
+    }
+    if (w->state.kind == STATE_DROPPED)
+        return err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id);
+    if (seen >= 0 && seen != w->state.commit)
+        return err_set(e, GPUFL_E_BUSY,
+                       "session %s has got further than this server knows: its positions must be "
+                       "asked for again (does another server load it?)",
+                       ss->id);
+    w->loaded &= was == w->state.commit;
+    return 0;
+}
+
+static int begin(struct store_session *ss, struct err *e)
+{
+    int code = make_writer(ss, e);
+    struct writer *w = ss->writer;
+    code = code ? code : look(ss, e);
+    code = code ? code : load(ss, e);
+    if (!code && state_copy(&w->next, &w->state))
+        code = no_memory(e);
+    if (code)
+        return code;
+    w->begun = true;
+    w->number++;
+    w->next.commit = w->number;
+    w->next.kind = STATE_COMMIT;
+    return 0;
+}
+
+int click_write_begin(struct store_session *ss, struct err *e)
+{
+    if (ss->dropped)
+        return err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id);
+    if (pthread_mutex_trylock(&ss->write_lock))
+        return err_set(e, GPUFL_E_BUSY, "session %s is being written", ss->id);
+    int code = begin(ss, e);
+    if (code)
+        pthread_mutex_unlock(&ss->write_lock);
+    return code;
+}
+
+static void finish(struct store_session *ss)
+{
+    drop_rows(ss->writer);
+    ss->writer->begun = false;
+    pthread_mutex_unlock(&ss->write_lock);
+}
+
+void click_write_rollback(struct store_session *ss)
+{
+    struct writer *w = writer_of(ss, NULL);
+    if (!w)
+        return;
+    ids_rollback(&w->ids);
+    w->loaded = false;
+    finish(ss);
+}
+
+/* The last row of a commit. An error may mean that only the answer was lost. */
+static int write_state(struct store_session *ss, struct err *e)
+{
+    struct writer *w = ss->writer;
+    struct state now;
+    struct err why = {0};
+    int code = state_write(ss, &w->next, &why);
+    if (!code)
+        return 0;
+    state_init(&now);
+    bool stands = !state_read(ss, &now, NULL) && now.commit == w->number;
+    state_fini(&now);
+    return stands ? 0 : err_set(e, code, "%s", why.text);
+}
+
+int click_write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
+                       struct err *e)
+{
+    struct writer *w = writer_of(ss, e);
+    if (!w)
+        return GPUFL_E_STATE;
+    int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id) : 0;
+    code = code ? code : click_write_sums_commit(ss, e);
+    code = code ? code : send_all(ss, e);
+    if (n > STORE_POSITIONS_MAX)
+        n = STORE_POSITIONS_MAX;
+    if (n) {
+        memcpy(w->next.positions, p, n * sizeof *p);
+        w->next.position_count = n;
+    }
+    if (!code && state_count(&w->next, w->number))
+        code = no_memory(e);
+    code = code ? code : write_state(ss, e);
+    if (!code && state_copy(&w->state, &w->next))
+        w->loaded = false; /* it counts, and is read again */
+    if (code) {
+        click_write_rollback(ss);
+        return code;
+    }
+    __atomic_store_n(&ss->seen, w->number, __ATOMIC_RELAXED);
+    ids_commit(&w->ids);
+    finish(ss);
+    return 0;
+}
+
+void click_write_close(struct store_session *ss)
+{
+    struct writer *w = ss->writer;
+    if (!w)
+        return;
+    click_write_rollback(ss);
+    ids_fini(&w->ids);
+    kernel_sums_fini(&w->kernels);
+    rowset_fini(&w->lanes);
+    state_fini(&w->state);
+    state_fini(&w->next);
+    buf_fini(&w->body);
+    buf_fini(&w->text);
+    mem_free(w);
+    ss->writer = NULL;
+}
+
+int click_write_positions(struct store_session *ss, struct store_position *out, unsigned *count,
+                          struct err *e)
+{
+    struct state t;
+    unsigned room = *count;
+    *count = 0;
+    state_init(&t);
+    int code = state_read(ss, &t, e);
+    if (!code) {
+        *count = t.position_count < room ? t.position_count : room;
+        memcpy(out, t.positions, *count * sizeof *out);
+        __atomic_store_n(&ss->seen, t.commit, __ATOMIC_RELAXED);
+    }
+    state_fini(&t);
+    return code;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+int click_write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
+                      const size_t *lens, size_t n, struct err *e)
+{
+    struct writer *w = writer_of(ss, e);
+    struct rows *r;
+    bool added;
+    int code = 0;
+    if (!w)
+        return GPUFL_E_STATE;
+    for (size_t i = 0; !code && i < n; i++) {
+        if (ids_add(&w->ids, RECORD_name, ids[i], &added))
+            return no_memory(e);
+        if (!added)
+            continue;
+        struct store_text text = text_clean(&w->text, texts[i], lens[i]);
+        if (buf_error(&w->text))
+            return no_memory(e);
+        code = click_write_place(ss, TABLE_names, 1, &r, e);
+        if (code)
+            return code;
+        w->gathered += text.len;
+        click_rows_int(r, 0, ids[i]);
+        click_rows_text(r, 1, text.at, text.len);
+        if (click_rows_end(r, 0))
+            return no_memory(e);
+    }
+    return code;
+}
+
+/* Rows of a dictionary whose ids are new. */
+static int append_dictionary(struct store_session *ss, const struct wire_batch *b, struct err *e)
+{
+    struct rows *r;
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t cells[RECORD_MAX_COLUMNS];
+        bool added;
+        int64_t id = b->col[0] ? b->col[0][i] : CELL_NULL;
+        if (id == CELL_NULL)
+            continue;
+        if (ids_add(&ss->writer->ids, b->type, id, &added))
+            return no_memory(e);
+        if (!added)
+            continue;
+        for (unsigned c = 0; c < b->record->column_count; c++)
+            cells[c] = b->col[c] ? b->col[c][i] : CELL_NULL;
+        int code = click_write_place(ss, b->type, 1, &r, e);
+        if (code)
+            return code;
+        if (click_rows_put(r, cells))
+            return no_memory(e);
+    }
+    return 0;
+}
+
+static int append_events(struct store_session *ss, const struct wire_batch *b, struct err *e)
+{
+    struct rows *r;
+    for (size_t done = 0, n; done < b->rows; done += n) {
+        const int64_t *columns[RECORD_MAX_COLUMNS];
+        n = b->rows - done < ROWS_BLOCK_MAX ? b->rows - done : ROWS_BLOCK_MAX;
+        for (unsigned c = 0; c < b->record->column_count; c++)
+            columns[c] = b->col[c] ? b->col[c] + done : NULL;
+        int code = click_write_place(ss, b->type, n, &r, e);
+        if (code)
+            return code;
+        if (click_rows_put_columns(r, columns, n))
+            return no_memory(e);
+    }
+    return 0;
+}
+
+int click_write_append(struct store_session *ss, const struct wire_batch *b, struct err *e)
+{
+    if (!writer_of(ss, e))
+        return GPUFL_E_STATE;
+    if (records[b->type].kind == RECORD_KIND_DICT)
+        return append_dictionary(ss, b, e);
+    int code = append_events(ss, b, e);
+    return code || b->type != RECORD_kernel ? code : click_write_sums_kernels(ss, b, e);
+}
+
+static int put_levelled(struct store_session *ss, unsigned table, const int64_t *cells, unsigned n,
+                        struct err *e)
+{
+    struct rows *r;
+    int code = click_write_place(ss, table, 1, &r, e);
+    if (code)
+        return code;
+    for (unsigned c = 0; c < n; c++)
+        click_rows_int(r, c, cells[c]);
+    return click_rows_end(r, place_level(table)) ? no_memory(e) : 0;
+}
+
+int click_write_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
+                      struct err *e)
+{
+    int code = 0;
+    if (!writer_of(ss, e))
+        return GPUFL_E_STATE;
+    if (level < 0 || level >= TILE_LEVELS)
+        return err_set(e, GPUFL_E_INVAL, "there is no level %d of tiles", level);
+    if (level == 0 && lane_sums_tiles(&ss->writer->lanes, rows, n))
+        return no_memory(e);
+    for (size_t i = 0; !code && i < n; i++) {
+        const struct tile *t = &rows[i];
+        const int64_t cells[] = {t->lane,    t->bucket, t->events,   t->busy,
+                                 t->longest, t->name,   t->name_busy};
+        code = put_levelled(ss, TABLE_tile_0 + (unsigned)level, cells, 7, e);
+    }
+    return code;
+}
+
+int click_write_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
+                      struct err *e)
+{
+    int code = 0;
+    if (!writer_of(ss, e))
+        return GPUFL_E_STATE;
+    if (level < 0 || level >= TILE_LEVELS)
+        return err_set(e, GPUFL_E_INVAL, "there is no level %d of spans", level);
+    if (lane_sums_spans(&ss->writer->lanes, rows, n))
+        return no_memory(e);
+    for (size_t i = 0; !code && i < n; i++) {
+        const struct tile_span *t = &rows[i];
+        const int64_t cells[] = {t->lane, t->start, t->duration, t->name, t->ref};
+        code = put_levelled(ss, TABLE_span_0 + (unsigned)level, cells, 5, e);
+    }
+    return code;
+}
+
+int click_write_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
+                        struct err *e)
+{
+    struct writer *w = writer_of(ss, e);
+    struct rows *r;
+    if (!w)
+        return GPUFL_E_STATE;
+    int code = click_write_place(ss, TABLE_unknown, 1, &r, e);
+    if (code)
+        return code;
+    struct store_text text = text_clean(&w->text, channel, strlen(channel));
+    w->gathered += len;
+    click_rows_text(r, 0, text.at, text.len);
+    click_rows_text(r, 1, line, len);
+    return click_rows_end(r, 0) ? no_memory(e) : 0;
+}

@@ -1,0 +1,11 @@
+/* text.h - texts as every engine takes them. Pure. */
+#ifndef GPUFL_STORE_TEXT_H
+#define GPUFL_STORE_TEXT_H
+
+#include "base/buf.h"
+#include "store/store.h"
+
+/* The text with U+FFFD for what is not UTF-8: as it is, or in room, whose error tells. */
+struct store_text text_clean(struct buf *room, const char *text, size_t len);
+
+#endif

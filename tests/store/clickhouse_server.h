@@ -1,0 +1,31 @@
+/* clickhouse_server.h - ClickHouse servers of the test's own: data folders below the build, ports that
+ * were free, a password made for this run, and gone with the test. */
+#ifndef GPUFL_TESTS_STORE_CLICKHOUSE_SERVER_H
+#define GPUFL_TESTS_STORE_CLICKHOUSE_SERVER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* So many servers, which know each other as shards of the cluster `shards`. 0; 1: not installed,
+ * and says so. Fails the process where one does not start. */
+int clickhouse_open(unsigned servers);
+void clickhouse_close(void);
+
+void clickhouse_start(unsigned server);            /* again */
+void clickhouse_stop(unsigned server, int signal); /* waits for its end */
+
+/* "clickhouse://gpufl:…@127.0.0.1:port,…/prefix[?cluster=shards]": of the first n servers. */
+void clickhouse_url(unsigned n, const char *prefix, char *out, size_t size);
+
+/* Runs a statement; its answer (TabSeparated) without the last line break. Fails the process where
+ * the server says no. */
+const char *clickhouse_sql(unsigned server, const char *sql);
+
+int clickhouse_pid(unsigned server);
+const char *clickhouse_password(void);
+
+/* Bytes below a server's data folder. */
+long long clickhouse_disk(unsigned server);
+
+#endif

@@ -1,0 +1,25 @@
+/* test_clickhouse.c - the conformance suite on ClickHouse: a real server, which this starts. Skipped,
+ * with a message, where it is not installed. */
+#include "suite.h"
+
+#include "clickhouse_server.h"
+
+static const struct CMUnitTest cases[] = {
+#define CASE(name) cmocka_unit_test(suite_##name),
+    SUITE_ALL(CASE)
+#undef CASE
+};
+
+int main(void)
+{
+    static char url[256];
+    if (clickhouse_open(1))
+        return 77;
+    clickhouse_url(1, "suite", url, sizeof url);
+    suite.ops = &store_clickhouse;
+    suite.config.url = url;
+    suite.no_files = true;
+    int failed = cmocka_run_group_tests(cases, suite_setup, suite_teardown);
+    clickhouse_close();
+    return failed;
+}
