@@ -61,6 +61,24 @@ static void every_backend_explains_itself(void **state)
     }
 }
 
+/* The simulated GPU can be had everywhere: info names each engine that it runs, and no other. */
+static void the_simulated_gpu_names_its_engines(void **state)
+{
+    (void)state;
+    static struct probe p;
+    const struct backend *sim = backend_select(GPUFL_BACKEND_SIM, NULL);
+    assert_non_null(sim);
+    sim->probe(&p);
+    for (const struct engine_row *r = engine_table; r->name; r++) {
+        bool told = false, runs = !(r->asks & ~sim->trace->engines);
+        for (int i = 0; i < p.fact_count; i++)
+            told |= strncmp(p.facts[i].name, "engine ", 7) == 0 &&
+                    strcmp(p.facts[i].name + 7, r->name) == 0;
+        if (told != runs)
+            fail_msg("engine %s", r->name);
+    }
+}
+
 /* ---- engines ------------------------------------------------------------------------------ */
 
 /* Every engine falls back step by step to one that asks for less, and so to Monitor. */
@@ -105,6 +123,7 @@ int main(void)
         cmocka_unit_test(amd_says_that_it_is_not_built),
         cmocka_unit_test(unknown_ones_are_refused),
         cmocka_unit_test(every_backend_explains_itself),
+        cmocka_unit_test(the_simulated_gpu_names_its_engines),
         cmocka_unit_test(engines_fall_back_to_less),
         cmocka_unit_test(engines_do_not_exclude_themselves),
     };

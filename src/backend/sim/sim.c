@@ -30,10 +30,12 @@ static void sim_probe(struct probe *out)
         return;
     }
     fact(out, "simulated GPU", "by choice only (GPUFL_BACKEND=sim): no real GPU stands behind it");
-    fact(out, "engine Trace", "simulated");
-    fact(out, "engine Monitor", "simulated");
-    fact(out, "engine PcSampling", "simulated");
-    fact(out, "engine SassMetrics", "simulated");
+    for (const struct engine_row *r = engine_table; r->name; r++) {
+        char name[sizeof out->facts[0].name];
+        snprintf(name, sizeof name, "engine %s", r->name);
+        if (!(r->asks & ~sim_trace_ops.engines))
+            fact(out, name, "simulated");
+    }
 }
 
 const struct backend backend_sim = {
