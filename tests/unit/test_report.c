@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "document.h"
+
 /* The report of a path, or NULL and *code. */
 static char *report(const char *path, enum gpufl_report_format format, int width, bool color,
                     int *code)
@@ -137,6 +139,19 @@ static void test_json(void **state)
             fail_msg("%s is %lld", facts[i].path, (long long)number(root, facts[i].path));
     assert_true(json_is_null(json_object_get(
         json_object_get(json_array_get(json_object_get(root, "devices"), 0), "metrics"), "fan")));
+    const char *key;
+    json_t *value;
+    char *doc;
+    document_read("report.md", &doc);
+    json_object_foreach(root, key, value)
+    {
+        char named[2][64];
+        snprintf(named[0], sizeof named[0], "`%s`", key);
+        snprintf(named[1], sizeof named[1], "`%s[]`", key);
+        if (!strstr(doc, named[0]))
+            document_has("report.md", doc, named[1]);
+    }
+    mem_free(doc);
     json_decref(root);
 }
 
