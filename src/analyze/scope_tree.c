@@ -60,6 +60,8 @@ int scope_tree_ensure(struct sum_scopes *s)
 
 void scope_tree_free(struct sum_scopes *s)
 {
+    for (size_t i = 0; i < s->node_count; i++)
+        histogram_fini(&s->nodes[i].walls);
     mem_free(s->nodes);
     mem_free(s->handles);
     mem_free(s->instances);
@@ -202,6 +204,9 @@ static int push(struct sum_scopes *s, size_t *n, uint32_t a, uint32_t b)
  * are on both sides are left on the stack. */
 static int merge_pair(struct sum_scopes *s, size_t *depth, uint32_t into, uint32_t from)
 {
+    int failed = histogram_merge(&s->nodes[into].walls, &s->nodes[from].walls);
+    if (failed)
+        return failed;
     scope_tree_add(&s->nodes[into].self, &s->nodes[from].self);
     while (s->nodes[from].child) {
         uint32_t child = s->nodes[from].child, name = s->nodes[child].name;
@@ -215,6 +220,7 @@ static int merge_pair(struct sum_scopes *s, size_t *depth, uint32_t into, uint32
             return code;
     }
     s->handles[s->nodes[from].handle] = s->nodes[into].handle | FORWARD;
+    histogram_fini(&s->nodes[from].walls);
     s->nodes[from].next = s->free_node;
     s->nodes[from].name = 0;
     s->free_node = from;

@@ -55,7 +55,7 @@ static int take_scope(struct model *m, const struct wire_batch *b, size_t i)
                             .tags = tag != 0};
     scope_tree_add(&s->nodes[node].self, &one);
     scope_tree_flag(s, instance, SCOPE_ENDED);
-    return 0;
+    return histogram_add(&s->nodes[node].walls, ns);
 }
 
 static int take_open(struct model *m, const struct wire_batch *b, size_t i)
@@ -197,6 +197,7 @@ int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift
         code = scope_tree_child(s, twins[o->nodes[n].parent], o->nodes[n].name, &twins[n]);
         if (!code)
             scope_tree_add(&s->nodes[twins[n]].self, &o->nodes[n].self);
+        code = code ? code : histogram_merge(&s->nodes[twins[n]].walls, &o->nodes[n].walls);
     }
     if (!code)
         code = merge_kernels(s, o, twins);

@@ -10,6 +10,7 @@
 #ifndef GPUFL_ANALYZE_SUM_SCOPES_H
 #define GPUFL_ANALYZE_SUM_SCOPES_H
 
+#include "analyze/histogram.h"
 #include "analyze/scope_kernels.h"
 
 #include <stdbool.h>
@@ -46,6 +47,7 @@ struct scope_node {
     uint32_t handle;              /* of this node */
     uint32_t depth;               /* 0: outermost; after finish */
     struct scope_sum self;        /* joined to this path itself */
+    struct histogram walls;       /* of the calls that ended, ns */
     struct scope_sum all;         /* gpu, copy, wait and counts with all below; after finish */
     uint32_t first_kernel;        /* place of its own in by_kernel.items; after finish */
     uint32_t kernel_names;        /* how many stand there */

@@ -84,6 +84,7 @@ bool cmd_exe_dir(char *out, size_t size);
 /* The commands. */
 int cmd_trace(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_sim(int argc, char **argv);

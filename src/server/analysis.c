@@ -35,7 +35,7 @@ enum {
     PROMPT_SHARE = 8,
     MEMORY = 512 << 20, /* of one session's rows for tables */
     MISSING_AT_ONCE = 64,
-    RULES_BY_HAND = 1, /* raised when a rule's code changes its findings */
+    RULES_BY_HAND = 2, /* raised when a rule's code changes its findings */
 };
 
 struct subject {
@@ -168,6 +168,7 @@ static int store_outcome(struct outcome *o, const struct report *r, struct err *
     int code = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
     code = code ? code : put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
     code = code ? code : put_usage(o, r, e);
+    code = code ? code : put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
     code = code || !o->final ? code : put_final(o, r, e);
     if (!code && !c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
         code =

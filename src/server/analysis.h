@@ -4,8 +4,8 @@
  * (its columns written in their final form); a live one now and then, so that
  * analysing takes at most a twentieth of a core for it; an eighth, without delay and
  * at normal priority, where one person waits for it. What comes out lies in the
- * small tables: documents ANALYSIS_REPORT (JSON, as `gpufl report --json` writes it)
- * and ANALYSIS_FLAME (collapsed stacks), both gzip; the findings; and rows of kernels
+ * small tables: documents ANALYSIS_REPORT (JSON, as `gpufl report --json` writes it),
+ * ANALYSIS_FLAME (collapsed stacks) and ANALYSIS_DIGEST (what comparisons need), all gzip; the findings; and rows of kernels
  * for the workspace's history and of use for the fleet's days, when it is final.
  *
  * A document says by which rules it was made: sessions whose final one is older are
@@ -22,6 +22,7 @@
 
 #define ANALYSIS_REPORT "report"
 #define ANALYSIS_FLAME  "flame"
+#define ANALYSIS_DIGEST "digest"
 
 struct analysis_config {
     const struct store_ops *ops;

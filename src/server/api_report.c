@@ -8,12 +8,11 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/zmem.h"
 #include "server/analysis.h"
+#include "server/packed.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 #define V(route, name) (&c->values[IN_##route##_##name])
 
@@ -34,27 +33,6 @@ static const struct {
 };
 
 /* ---- documents ------------------------------------------------------------------------------- */
-
-static int unpack(const struct meta_bytes *body, struct buf *out)
-{
-    z_stream z = {.zalloc = zmem_alloc, .zfree = zmem_free};
-    int rc = Z_OK;
-    if (inflateInit2(&z, 15 + 32) != Z_OK)
-        return GPUFL_E_NOMEM;
-    z.next_in = (Bytef *)(uintptr_t)body->data;
-    z.avail_in = (uInt)body->len;
-    while (rc == Z_OK && buf_reserve(out, 1 << 16) == 0) {
-        size_t room = out->cap - out->len;
-        z.next_out = (Bytef *)out->data + out->len;
-        z.avail_out = (uInt)room;
-        rc = inflate(&z, Z_NO_FLUSH);
-        out->len += room - z.avail_out;
-    }
-    inflateEnd(&z);
-    if (buf_error(out))
-        return buf_error(out);
-    return rc == Z_STREAM_END ? 0 : GPUFL_E_CORRUPT;
-}
 
 /* The document of a session. false: the answer is made. */
 static bool fetch(struct call *c, const char *session, const char *kind, struct region *mem,
@@ -98,7 +76,7 @@ static void send_whole(struct call *c, const char *session, const char *kind, co
         bool takes = http_field_has(c->http, "Accept-Encoding", "gzip");
         struct buf *body = http_body(c->http, DOCUMENT_MAX);
         if (packed && !takes)
-            rc = unpack(&a.body, body);
+            rc = packed_open(&a.body, body);
         else
             buf_put(body, a.body.data, a.body.len);
         http_send(c->http, 200, type);
@@ -202,7 +180,7 @@ static void send_section(struct call *c, const struct meta_analysis *a, const ch
     int rc = 0;
     buf_init(&report, DOCUMENT_MAX);
     if (strcmp(a->encoding, "gzip") == 0)
-        rc = unpack(&a->body, &report);
+        rc = packed_open(&a->body, &report);
     else
         buf_put(&report, a->body.data, a->body.len);
     call_json(c, &j);

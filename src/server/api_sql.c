@@ -3,6 +3,7 @@
  * Which sessions may be asked is decided here, as for every other address; what the words do is
  * the store's matter, which runs them in a process of their own. Each one stands in the audit log. */
 #include "server/api.h"
+#include "server/ids_list.h"
 #include "server/logs.h"
 #include "server/server.h"
 #include "server/subject.h"
@@ -54,26 +55,18 @@ static bool add(struct call *c, struct asked *a, const char *id)
     return true;
 }
 
-/* "a,b,c"; false: answered. */
+/* false: answered. */
 static bool open_all(struct call *c, struct asked *a)
 {
-    const char *p = V(sql, sessions)->text;
+    const char *list = V(sql, sessions)->text;
     char id[META_ID_MAX];
-    while (p && *p) {
-        size_t n = strcspn(p, ",");
-        if (n == 0 || n >= sizeof id ||
-            strspn(p, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-") < n) {
-            http_problem_of(c->http, 400, "sessions",
-                            "'sessions' must be ids of sessions with commas between.");
-            return false;
-        }
-        memcpy(id, p, n);
-        id[n] = '\0';
+    bool bad = false;
+    while (ids_next(&list, id, &bad))
         if (!add(c, a, id))
             return false;
-        p += n + (p[n] == ',');
-    }
-    return true;
+    if (bad)
+        ids_bad(c, "sessions");
+    return !bad;
 }
 
 /* What the words were and what became of them. */

@@ -4,6 +4,7 @@
  * analyze/discover.h orders them. Within a record the rows come as they were logged. */
 #include "server/columns_report.h"
 
+#include "analyze/digest.h"
 #include "base/json.h"
 #include "server/loader.h"
 #include "wire/decode.h"
@@ -165,4 +166,22 @@ int columns_report_json(const struct report *r, char **text, size_t *len)
 int columns_report_flame(const struct report *r, char **text, size_t *len)
 {
     return write_document(r, report_flame, text, len);
+}
+
+static int write_digest(const struct report *r, FILE *out)
+{
+    struct digest d;
+    struct json_out j;
+    int code = digest_open(&d, &r->model);
+    json_out_init(&j, out);
+    if (!code)
+        digest_put(&d, &j);
+    int failed = json_out_finish(&j);
+    digest_close(&d);
+    return code ? code : failed;
+}
+
+int columns_report_digest(const struct report *r, char **text, size_t *len)
+{
+    return write_document(r, write_digest, text, len);
 }

@@ -17,9 +17,10 @@ int columns_report(struct report *r, const struct store_ops *ops, struct store_s
                    const char *dir, const struct gpufl_report_options *o, const _Atomic bool *stop,
                    struct err *e);
 
-/* The report's document: JSON as `gpufl report --json` writes it, or collapsed stacks (NOENT: it
- * has none). malloc'ed by stdio: free(). */
+/* The report's document: JSON as `gpufl report --json` writes it, collapsed stacks (NOENT: it
+ * has none), or the digest for comparisons (analyze/digest.h). malloc'ed by stdio: free(). */
 int columns_report_json(const struct report *r, char **text, size_t *len);
 int columns_report_flame(const struct report *r, char **text, size_t *len);
+int columns_report_digest(const struct report *r, char **text, size_t *len);
 
 #endif

@@ -6,6 +6,7 @@ gpufl_module(server
   SOURCES
     access.c
     api_auth.c
+    api_compare.c
     api_export.c
     api_fleet.c
     api_info.c
@@ -20,12 +21,14 @@ gpufl_module(server
     columns.c
     counters.c
     data_lock.c
+    ids_list.c
     janitor.c
     local.c
     logs.c
     openapi.c
     options.c
     origin.c
+    packed.c
     pages.c
     param.c
     route.c

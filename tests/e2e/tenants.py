@@ -36,7 +36,7 @@ FAR = "9000000000000000000"  # ns: after everything, and before any overflow
 VALUES = {"level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "step": 1000000, "metric": "gpu_util",
           "pattern": "a", "by": "host", "path": "none.py", "record": "kernel", "name": 0,
           "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "fleet.to": 1000000, "host_series.metric": "cpu",
-          "events_stream.X-GpuFlight-Channel": "device"}
+          "events_stream.X-GpuFlight-Channel": "device", "compare.a": "{session}", "compare.b": "{session}"}
 BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "setup": {"token": "x" * 43, "email": "eve@example.org", "name": "Eve", "password": PASSWORD},
           "accept": {"token": "x" * 43, "email": "eve@example.org", "name": "Eve", "password": PASSWORD},
@@ -48,6 +48,8 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "retention_put": {"sessions": 0, "bytes": 0, "metrics": 0}}
 # Of a session, and yet not told whether there is one: a sender asks before the first byte.
 EMPTY_FOR_STRANGERS = {"session_positions": {"channels": []}}
+# Those whose sessions stand in the query.
+BY_QUERY = {"compare"}
 # Not by walking: what they take is used up, or they end the login that asks.
 ONCE = {"setup", "accept", "reset", "open", "login", "logout", "password"}
 
@@ -63,7 +65,7 @@ class Route:
         for place in (said, VALUES):
             for known in (f"{self.id}.{name}", name):
                 if known in place:
-                    return str(place[known])
+                    return str(place[known]).replace("{session}", said.get("session", ""))
         raise AssertionError(f"route {self.id} has a parameter '{name}': say in VALUES what it is")
 
     def request(self, said):
@@ -313,7 +315,7 @@ class Tenants(unittest.TestCase):
                     said = self.ours.said()
                     answer = self.ask(route, said, headers)
                     may = actor in MAY[route.rights]
-                    foreign = set(route.in_path) & {"session", "user", "key", "share", "host", "gpu"}
+                    foreign = set(route.in_path) & {"session", "user", "key", "share", "host", "gpu"} or route.id in BY_QUERY
                     if actor == "share":
                         self.assertIn(answer.status, (403, 404))
                     elif may and route.id in EMPTY_FOR_STRANGERS:

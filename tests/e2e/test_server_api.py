@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 
 from served import Server
 
@@ -23,6 +24,26 @@ AT = f"/api/v1/sessions/{SESSION}"
 def report_of(path):
     out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
     return json.loads(out.stdout)
+
+
+def simulate(folder, seed, slower=()):
+    """A simulated session; kernels with one of these numbers of configurations take 1.3 times as long."""
+    subprocess.run([GPUFL, "sim", "-k", "4000", "--scopes", "--seed", str(seed), "--output", folder],
+                   capture_output=True, check=True)
+    session, = os.listdir(folder)
+    path = os.path.join(folder, session, "device.log")
+    lines = []
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            row = json.loads(line)
+            if row["type"] == "kernel":
+                configs = row["config"] if isinstance(row["config"], list) else [row["config"]] * row["rows"]
+                row["duration"] = [d * 13 // 10 if c in slower else d for d, c in zip(row["duration"], configs)]
+                line = json.dumps(row, separators=(",", ":")) + "\n"
+            lines.append(line)
+    with open(path, "w", encoding="utf-8") as f:
+        f.writelines(lines)
+    return os.path.join(folder, session)
 
 
 class Schema:
@@ -53,6 +74,66 @@ class Schema:
         if isinstance(value, list) and "items" in schema:
             for i, member in enumerate(value):
                 self.check(schema["items"], member, f"{where}[{i}]")
+
+
+class Compared(unittest.TestCase):
+    """Two sets of runs, of which the second has one kernel that is slower."""
+
+    def test_a_planted_slowdown(self):
+        with Server(PROGRAM) as server, tempfile.TemporaryDirectory() as folder:
+            server.set_up()
+            key = server.make_key()
+            sides = {}
+            for side, seeds, slower in (("a", (1, 2, 3), ()), ("b", (4, 5, 6), (1,))):
+                sides[side] = []
+                for seed in seeds:
+                    where = os.path.join(folder, side, str(seed))
+                    os.makedirs(where)
+                    path = simulate(where, seed, slower)
+                    sides[side].append(server.load(key, path))
+
+            def compare(**query):
+                answer = server.ask("GET", "/api/v1/compare?" + urllib.parse.urlencode(query), Authorization=key)
+                self.assertEqual(answer.status, 200, answer)
+                return answer.json()
+
+            both = {s: ",".join(ids) for s, ids in sides.items()}
+            answer = compare(**both)
+            verdicts = {k["symbol"]: k["verdict"] for k in answer["kernels"]}
+            slow = [k for k in answer["kernels"] if k["verdict"] == "slower"]
+            self.assertEqual(len(slow), 1, verdicts)
+            self.assertNotIn("faster", verdicts.values())
+            self.assertEqual((slow[0]["test"], slow[0]["shapes_differ"]), ("welch", False))
+            self.assertAlmostEqual(slow[0]["ratio"], 1.3, delta=0.06)
+            self.assertTrue(slow[0]["ratio_low"] < 1.3 < slow[0]["ratio_high"], slow)
+            self.assertEqual([s["session"] for s in answer["a"]], sides["a"])
+            totals = {t["what"]: t for t in answer["totals"]}
+            self.assertEqual(totals["kernels"]["a"], 4000)
+            # One against one: by calls. With itself: nothing.
+            single = compare(a=sides["a"][0], b=sides["b"][0])
+            found = next(k for k in single["kernels"] if k["symbol"] == slow[0]["symbol"])
+            self.assertEqual((found["test"], found["verdict"]), ("mann_whitney", "slower"))
+            self.assertGreater(found["longer"], 0.9)
+            same = compare(a=sides["a"][0], b=sides["a"][0])
+            self.assertEqual({k["verdict"] for k in same["kernels"]} - {"same", "unclear"}, set())
+            self.assertEqual(same["differences"], [])
+            self.assertEqual(len(compare(**both, top=1)["kernels"]), 1)
+            self.assertEqual([k for k in compare(**both, least=0.5)["kernels"] if k["verdict"] == "slower"], [])
+            # The command says the same.
+            out = subprocess.run([GPUFL, "compare", "--json", os.path.join(folder, "a"), os.path.join(folder, "b")],
+                                 capture_output=True, check=True)
+            told = json.loads(out.stdout)
+            self.assertEqual({k["symbol"]: (k["verdict"], k["ratio"], k["p"]) for k in told["kernels"]},
+                             {k["symbol"]: (k["verdict"], k["ratio"], k["p"]) for k in answer["kernels"]})
+            self.assertEqual({s["path"]: s["verdict"] for s in told["scopes"]},
+                             {s["path"]: s["verdict"] for s in answer["scopes"]})
+            text = subprocess.run([GPUFL, "compare", os.path.join(folder, "a"), os.path.join(folder, "b")],
+                                  capture_output=True, check=True, text=True).stdout
+            self.assertRegex(text, r"(?m)^  \d+ same, 1 slower\n.*\n  slower +\+\d")
+            for bad, status in ((dict(a="", b=both["b"]), 400), (dict(a="x", b="y"), 404), (dict(a="../x", b="y"), 400),
+                                (dict(a=",".join([sides["a"][0]] * 65), b=both["b"]), 400)):
+                answer = server.ask("GET", "/api/v1/compare?" + urllib.parse.urlencode(bad), Authorization=key)
+                self.assertEqual(answer.status, status, answer)
 
 
 class Loaded(unittest.TestCase):

@@ -1,5 +1,5 @@
 # Reading sessions.
-foreach(name histogram busy units grid sum_scopes sum_ledger sum_metrics)
+foreach(name stats histogram busy units grid sum_scopes sum_ledger sum_metrics)
   gpufl_test(${name} DEPS analyze)
 endforeach()
 foreach(name discover feed load)
@@ -17,3 +17,4 @@ gpufl_test(flame SOURCES make_log.c program.c DEPS analyze PkgConfig::JANSSON)
 gpufl_test(insight_profile SOURCES make_log.c program.c finder.c profile_log.c DEPS analyze)
 gpufl_test(report_profile SOURCES make_log.c program.c profile_log.c DEPS analyze PkgConfig::JANSSON)
 gpufl_test(peer_rules DEPS analyze)
+gpufl_test(compare DEPS analyze PkgConfig::JANSSON)

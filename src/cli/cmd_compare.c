@@ -1,0 +1,142 @@
+/* cmd_compare.c - `gpufl compare`: two sides' sessions into digests, their comparison out. */
+#include "cli/cmd.h"
+
+#include "analyze/compare.h"
+#include "analyze/discover.h"
+#include "analyze/load.h"
+#include "analyze/model.h"
+
+#include <string.h>
+
+static const struct cmd_text text = {
+    "compare",
+    "[options] A B",
+    "Says what takes longer in B than in A. Each is a session's directory, or a\n"
+    "directory of sessions that are repetitions of the same. Kernels and scopes are\n"
+    "compared by the duration of a call, with a test whether the difference is more\n"
+    "than chance: between sessions where both sides have several, else between calls.\n",
+    "Examples:\n"
+    "  gpufl compare before after            two runs, or two directories of runs\n"
+    "  gpufl compare --least 5 before after  what changed by 5 % and more\n"
+    "  gpufl compare --json a b | jq '.kernels[] | select(.verdict == \"slower\")'\n"
+    "\n"
+    "Exit codes: 0 compared, 1 nothing could be read or written, 2 bad usage.\n",
+};
+
+enum { TOP = 20, NAMES_MAX = 1 << 22, NAME_BYTES_MAX = 1 << 30 };
+
+struct arguments {
+    bool json, color, no_color;
+    int64_t top, least; /* rows, negative: not given; percent */
+};
+
+struct side {
+    struct digest digests[COMPARE_SESSIONS];
+    const struct digest *list[COMPARE_SESSIONS];
+    size_t count;
+};
+
+static int read_session(struct side *s, const struct discover_session *d, struct err *e)
+{
+    struct intern *names = NULL;
+    const struct load_options o = {.progress = true};
+    struct load_stats stats;
+    struct model m;
+    int code = intern_open(&names, NAMES_MAX, NAME_BYTES_MAX);
+    if (code)
+        return err_set(e, code, "%s", err_text(code));
+    model_init(&m, names);
+    code = load_session(&m, d, &o, &stats, e);
+    if (!code) {
+        struct digest *into = &s->digests[s->count];
+        code = digest_open(into, &m);
+        s->list[s->count++] = into;
+        if (code)
+            err_set(e, code, "%s", err_text(code));
+    }
+    model_fini(&m);
+    intern_close(names);
+    return code;
+}
+
+static int read_side(struct side *s, const char *path)
+{
+    struct discover d;
+    struct err e = {0};
+    int code = discover_open(&d, path, &e);
+    if (code)
+        return cmd_fail("compare", "%s", e.text);
+    if (d.count > COMPARE_SESSIONS)
+        code = err_set(&e, GPUFL_E_FULL, "%s has %zu sessions; %d a side can be compared", path,
+                       d.count, COMPARE_SESSIONS);
+    for (size_t i = 0; !code && i < d.count; i++)
+        code = read_session(s, &d.sessions[i], &e);
+    discover_close(&d);
+    return code ? cmd_fail("compare", "%s", *e.text ? e.text : err_text(code)) : CMD_OK;
+}
+
+static int write_comparison(const struct arguments *a, const struct comparison *c)
+{
+    size_t top = (size_t)(a->top >= 0 ? a->top : a->json ? 0 : TOP);
+    bool color = a->color || (!a->no_color && cmd_color(stdout));
+    int code;
+    if (a->json) {
+        struct json_out j;
+        json_out_init(&j, stdout);
+        json_out_object(&j, NULL);
+        compare_put(c, &j, top);
+        json_out_close_object(&j);
+        code = json_out_finish(&j);
+        fputc('\n', stdout);
+    } else {
+        code = compare_text(c, stdout, top, cmd_width(stdout), color);
+    }
+    return code && code != GPUFL_E_IO ? cmd_fail("compare", "%s", err_text(code))
+                                      : cmd_finish_output("compare");
+}
+
+static int compare_paths(const struct arguments *a, const char *const paths[COMPARE_SIDES])
+{
+    static struct side sides[COMPARE_SIDES]; /* large */
+    struct comparison c = {0};
+    int code = read_side(&sides[0], paths[0]);
+    code = code ? code : read_side(&sides[1], paths[1]);
+    if (!code) {
+        int rc = compare_open(&c, sides[0].list, sides[0].count, sides[1].list, sides[1].count,
+                              (double)a->least / 100);
+        code = rc ? cmd_fail("compare", "%s", err_text(rc)) : write_comparison(a, &c);
+        compare_close(&c);
+    }
+    for (int side = 0; side < COMPARE_SIDES; side++)
+        for (size_t i = 0; i < sides[side].count; i++)
+            digest_close(&sides[side].digests[i]);
+    return code;
+}
+
+int cmd_compare(int argc, char **argv)
+{
+    struct arguments a = {.top = -1, .least = (int64_t)(100 * COMPARE_LEAST)};
+    const struct opt table[] = {
+        {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Write JSON with every row."},
+        {"least", 'l', OPT_INT, &a.least, "PERCENT", NULL,
+         "Change of a call's duration that is worth a word (2)."},
+        {"top", 'n', OPT_INT, &a.top, "N", NULL,
+         "Rows of each table, 0 for all (text 20, JSON all)."},
+        {"color", 0, OPT_FLAG, &a.color, NULL, NULL, "Use colours (default: on a terminal)."},
+        {"no-color", 0, OPT_FLAG, &a.no_color, NULL, NULL, "Use none."},
+        {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
+    };
+    int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);
+    if (code != CMD_CONTINUE)
+        return code;
+    if (operands != 2 || !*argv[1] || !*argv[2])
+        return cmd_usage("compare", "A and B: two sessions, or two directories of sessions");
+    if (a.color && a.no_color)
+        return cmd_usage("compare", "--color and --no-color exclude each other");
+    if (a.least < 0 || a.least > 1000)
+        return cmd_usage("compare", "--least takes percent, from 0 to 1000");
+    if (a.top < -1 || a.top > 1000000000)
+        return cmd_usage("compare", "--top takes a number of rows, 0 for all");
+    const char *const paths[COMPARE_SIDES] = {argv[1], argv[2]};
+    return compare_paths(&a, paths);
+}
