@@ -288,16 +288,22 @@ static bool wait_for_work(struct journal *j)
     }
 }
 
-/* Syncs all that was written; the lock is let go meanwhile. 0 or errno. */
-static int sync_segments(struct journal *j)
+/* Syncs what was written, of the oldest segments first; the lock is let go meanwhile. *upto: the
+ * last frame that is durable then. 0 or errno. */
+static int sync_segments(struct journal *j, uint64_t *upto)
 {
     int fds[SYNC_AT_ONCE], error = 0;
     uint64_t firsts[SYNC_AT_ONCE];
     size_t n = 0;
-    for (size_t i = 0; i < j->segment_count && n < SYNC_AT_ONCE; i++) {
+    *upto = j->next - 1;
+    for (size_t i = 0; i < j->segment_count; i++) {
         struct segment *s = &j->segments[i];
         if (s->fd < 0 || (!s->dirty && i + 1 == j->segment_count))
             continue;
+        if (n == SYNC_AT_ONCE) { /* the others come next */
+            *upto = s->first - 1;
+            break;
+        }
         s->dirty = false;
         firsts[n] = s->first;
         fds[n++] = s->fd;
@@ -316,9 +322,12 @@ static int sync_segments(struct journal *j)
     return error;
 }
 
-/* Hands out the first n frames of pending, without the lock. */
-static void hand_out(struct journal *j, size_t n)
+/* Hands out the frames of pending up to this number, without the lock. */
+static void hand_out(struct journal *j, uint64_t upto)
 {
+    size_t n = 0;
+    while (n < j->pending_count && j->pending[n].frame.number <= upto)
+        n++;
     if (mem_grow(&j->handing, &j->handing_cap, n, sizeof *j->handing, PENDING_MAX)) {
         j->failed = true; /* they are durable, but nobody can be told which */
         return;
@@ -337,17 +346,16 @@ static void *sync_main(void *arg)
     struct journal *j = arg;
     pthread_mutex_lock(&j->lock);
     while (wait_for_work(j)) {
-        size_t n = j->pending_count;
-        uint64_t upto = j->next - 1;
+        uint64_t upto;
         j->unsynced = 0;
-        int error = sync_segments(j);
+        int error = sync_segments(j, &upto);
         if (error) {
             j->failed = true;
             log_error("%s: the journal cannot be synced: %s", j->folder, strerror(error));
         } else {
             j->stats.syncs++;
             j->durable = upto;
-            hand_out(j, n);
+            hand_out(j, upto);
         }
         pthread_cond_broadcast(&j->moved);
     }

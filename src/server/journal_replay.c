@@ -46,39 +46,50 @@ struct replay {
     struct buf bytes;
 };
 
-/* Whether a whole frame stands at a place. */
-static bool frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint32_t *size)
+/* GPUFL_OK where a whole frame stands at a place, GPUFL_E_CORRUPT where none does. NOMEM tells
+ * neither: what could not be looked at is never taken for damage. */
+static int frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint32_t *size)
 {
     buf_clear(&r->bytes);
-    if (at + FRAME_HEAD > r->size || buf_reserve(&r->bytes, FRAME_HEAD) ||
-        read_at(r->fd, r->bytes.data, FRAME_HEAD, at) != FRAME_HEAD)
-        return false;
+    if (at + FRAME_HEAD > r->size)
+        return GPUFL_E_CORRUPT;
+    if (buf_reserve(&r->bytes, FRAME_HEAD))
+        return GPUFL_E_NOMEM;
+    if (read_at(r->fd, r->bytes.data, FRAME_HEAD, at) != FRAME_HEAD)
+        return GPUFL_E_CORRUPT;
     *size = frame_size(r->bytes.data);
-    if (!*size || at + *size > r->size || buf_reserve(&r->bytes, *size) ||
-        read_at(r->fd, r->bytes.data, *size, at) != (ssize_t)*size)
-        return false;
-    return frame_check(r->bytes.data, *size, f);
+    if (!*size || at + *size > r->size)
+        return GPUFL_E_CORRUPT;
+    int code = buf_reserve(&r->bytes, *size);
+    if (code)
+        return code == GPUFL_E_NOMEM ? code : GPUFL_E_CORRUPT;
+    if (read_at(r->fd, r->bytes.data, *size, at) != (ssize_t)*size ||
+        !frame_check(r->bytes.data, *size, f))
+        return GPUFL_E_CORRUPT;
+    return GPUFL_OK;
 }
 
-/* The next place behind `at` where a whole frame stands; -1: none. */
-static int64_t search_frame(struct replay *r, int64_t at)
+/* *found: the next place behind `at` where a whole frame stands; -1: none. */
+static int search_frame(struct replay *r, int64_t at, int64_t *found)
 {
     const uint32_t magic = FRAME_MAGIC;
     struct journal_frame f;
     uint32_t size;
-    int64_t found = -1;
     char *chunk = mem_alloc(SEARCH);
-    for (at++; chunk && found < 0 && at + FRAME_HEAD <= r->size; at += SEARCH - FRAME_HEAD) {
+    int code = chunk ? GPUFL_E_CORRUPT : GPUFL_E_NOMEM;
+    *found = -1;
+    for (at++; code == GPUFL_E_CORRUPT && at + FRAME_HEAD <= r->size; at += SEARCH - FRAME_HEAD) {
         ssize_t n = read_at(r->fd, chunk, SEARCH, at);
         const char *p = chunk, *end = chunk + (n > 0 ? n : 0);
-        while (found < 0 && (p = memmem(p, (size_t)(end - p), &magic, sizeof magic))) {
-            if (frame_at(r, at + (p - chunk), &f, &size))
-                found = at + (p - chunk);
+        while (code == GPUFL_E_CORRUPT &&
+               (p = memmem(p, (size_t)(end - p), &magic, sizeof magic))) {
+            code = frame_at(r, at + (p - chunk), &f, &size);
+            *found = code ? -1 : at + (p - chunk);
             p++;
         }
     }
     mem_free(chunk);
-    return found;
+    return code == GPUFL_E_NOMEM ? code : 0;
 }
 
 /* Copies damaged bytes to a file beside the segment. */
@@ -114,7 +125,9 @@ static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to
 /* What stands at `at` is no frame: *at gets where to go on. */
 static int pass_damage(struct replay *r, struct segment *s, int64_t *at, struct err *e)
 {
-    int64_t next = search_frame(r, *at);
+    int64_t next;
+    if (search_frame(r, *at, &next))
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
     if (next < 0 && r->last) {
         r->journal->stats.torn_bytes += r->size - *at;
         r->size = *at;
@@ -136,7 +149,10 @@ static int replay_frames(struct replay *r, struct segment *s, struct err *e)
     uint32_t size;
     int code = 0;
     for (int64_t at = SEGMENT_HEAD; !code && at < r->size;) {
-        if (!frame_at(r, at, &f, &size)) {
+        int there = frame_at(r, at, &f, &size);
+        if (there == GPUFL_E_NOMEM)
+            return err_set(e, there, "%s", err_text(there));
+        if (there) {
             code = pass_damage(r, s, &at, e);
             continue;
         }

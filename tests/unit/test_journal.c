@@ -1,5 +1,6 @@
 /* test_journal.c - what was acknowledged comes back: after a clean end, a torn tail, damage in
  * the middle; the ceiling and the full disk refuse without harm; segments go when they are done. */
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/thread.h"
@@ -21,6 +22,46 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* ---- what reached the disk ----------------------------------------------------------------------- */
+
+enum { SEGMENTS = 256 };
+
+/* Sizes of files when they were synced, but by the test's own thread; nobody syncs while held. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool held, waiting;
+    struct {
+        ino_t file;
+        off_t size;
+    } synced[SEGMENTS];
+    size_t count;
+} disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static pthread_t test_thread;
+
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+
+int __wrap_fdatasync(int fd)
+{
+    struct stat st;
+    if (pthread_equal(pthread_self(), test_thread))
+        return __real_fdatasync(fd);
+    pthread_mutex_lock(&disk.lock);
+    disk.waiting = true;
+    pthread_cond_broadcast(&disk.changed);
+    while (disk.held)
+        pthread_cond_wait(&disk.changed, &disk.lock);
+    disk.waiting = false;
+    if (fstat(fd, &st) == 0 && disk.count < SEGMENTS) {
+        disk.synced[disk.count].file = st.st_ino;
+        disk.synced[disk.count++].size = st.st_size;
+    }
+    pthread_mutex_unlock(&disk.lock);
+    return __real_fdatasync(fd);
+}
 
 /* ---- what was handed out ----------------------------------------------------------------------- */
 
@@ -475,6 +516,86 @@ static void test_group(void **state)
     free(s);
 }
 
+static bool is_synced(struct journal_place p)
+{
+    char name[64];
+    struct stat st;
+    bool synced = false;
+    snprintf(name, sizeof name, "journal/%020llu.journal", (unsigned long long)p.segment);
+    assert_int_equal(stat(tmpdir_path(name), &st), 0);
+    pthread_mutex_lock(&disk.lock);
+    for (size_t i = 0; i < disk.count; i++)
+        synced |= disk.synced[i].file == st.st_ino && disk.synced[i].size >= p.at + (off_t)p.size;
+    pthread_mutex_unlock(&disk.lock);
+    return synced;
+}
+
+/* A disk that stood still while more segments were written than are synced at once: what is
+ * said to be durable is. */
+static void test_many_segments_at_once(void **state)
+{
+    struct seen *s = seen_new();
+    (void)state;
+    test_thread = pthread_self();
+    disk.count = 0;
+    disk.held = true;
+    disk.waiting = false;
+    struct journal *j = open_journal(s, 4096, 1 << 28);
+    append(j, 1);
+    pthread_mutex_lock(&disk.lock);
+    while (!disk.waiting)
+        pthread_cond_wait(&disk.changed, &disk.lock);
+    pthread_mutex_unlock(&disk.lock);
+    struct journal_stats st = {0};
+    for (unsigned i = 2; st.segments < 150; i++) {
+        append(j, i);
+        journal_stats(j, &st);
+    }
+    pthread_mutex_lock(&disk.lock);
+    disk.held = false;
+    pthread_cond_broadcast(&disk.changed);
+    pthread_mutex_unlock(&disk.lock);
+    assert_int_equal(journal_wait(j, 0, NULL), 0);
+    journal_close(j);
+    assert_int_equal(s->count, st.frames);
+    for (size_t i = 0; i < s->count; i++)
+        if (!is_synced(s->places[i]))
+            fail_msg("frame %zu of %zu is not on the disk", i, s->count);
+    free(s);
+}
+
+/* A start that runs out of memory fails; it takes nothing for damage, and cuts nothing off. */
+static void test_start_without_memory(void **state)
+{
+    struct seen *s = seen_new(), *again = seen_new();
+    const struct journal_config c = {
+        .folder = tmpdir_path("journal"), .keep_free = 1, .arg = again, .durable = take_frame};
+    (void)state;
+    leave_frames(60, 1 << 24);
+    struct journal *j = open_journal(s, 1 << 24, 1 << 28);
+    struct journal_place hit = s->places[20];
+    journal_close(j);
+    damage(segment_file(0), hit.at + FRAME_HEAD + 3, 1);
+    for (int64_t n = 0;; n++) {
+        struct err e = {0};
+        again->count = 0;
+        mem_fail_at(n);
+        int code = journal_open(&j, &c, &e);
+        bool done = mem_count() <= n;
+        mem_fail_at(-1);
+        if (!code)
+            journal_close(j);
+        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        if (done)
+            break;
+    }
+    assert_int_equal(again->count, 59);
+    for (size_t i = 0; i < 59; i++)
+        assert_int_equal(again->frames[i].lines, i < 20 ? i : i + 1);
+    free(s);
+    free(again);
+}
+
 /* A process killed at any moment: all that a sender had waited for is there, whole and in order. */
 static void test_killed(void **state)
 {
@@ -527,8 +648,18 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        T(test_round),   T(test_release),   T(test_torn),    T(test_damage), T(test_lost_segment),
-        T(test_ceiling), T(test_full_disk), T(test_no_room), T(test_group),  T(test_killed),
+        T(test_round),
+        T(test_release),
+        T(test_torn),
+        T(test_damage),
+        T(test_lost_segment),
+        T(test_ceiling),
+        T(test_full_disk),
+        T(test_no_room),
+        T(test_group),
+        T(test_killed),
+        T(test_many_segments_at_once),
+        T(test_start_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
