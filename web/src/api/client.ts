@@ -167,6 +167,22 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     }
   }
 
+  /** Sends a body that is no JSON; an answer of any status comes back, for the sender to judge. */
+  async function send_<R extends RouteId>(id: R, parameters: Parameters<R>, fields: Record<string, string>, body: Blob | null, signal?: AbortSignal): Promise<{ status: number; answer: Record<string, unknown> }> {
+    const headers = { ...fields, Accept: "application/json", "X-CSRF-Token": await csrf() };
+    const init: RequestInit = { method: ROUTES[id][0], headers, credentials: "same-origin", body };
+    const response = await send(urlOf(id, parameters), signal ? { ...init, signal } : init);
+    if (response.status === 401) who.refused();
+    const text = await response.text();
+    let answer: unknown;
+    try {
+      answer = JSON.parse(text);
+    } catch {
+      answer = null; // a proxy's words
+    }
+    return { status: response.status, answer: typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : {} };
+  }
+
   /** A file, where a plain link will not do: it cannot carry a link's token. */
   async function file<R extends RouteId>(id: R, parameters: Parameters<R>): Promise<Blob> {
     const response = await checked(await send(urlOf(id, parameters), { headers: named(), credentials: "same-origin" }));
@@ -184,7 +200,7 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
   /** Forgets all answers: somebody else is asking now. */
   const forget = (): void => kept.clear();
 
-  return { get, post, change, csrf, file, text, last, urlOf, forget };
+  return { get, post, change, body: send_, csrf, file, text, last, urlOf, forget };
 }
 
 export type Client = ReturnType<typeof makeClient>;

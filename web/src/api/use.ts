@@ -13,7 +13,7 @@ export interface Asked<T> {
   again: () => void;
 }
 
-/** When to ask again: every so many ms, or on those events and then rarely by the clock. */
+/** When to ask again: every so many ms (0: never), or on those events and then rarely by the clock. */
 export interface Freshness {
   every: number;
   on: (event: LiveEvent) => boolean;
@@ -81,7 +81,7 @@ export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | nul
   const events = useLiveState() === "open" && typeof fresh === "object";
   const clock = typeof fresh === "number" ? fresh : fresh.every;
   const every = clock && events ? RARELY_MS : clock;
-  useEvents(typeof fresh === "object" && clock ? fresh.on : undefined, url, again);
+  useEvents(typeof fresh === "object" ? fresh.on : undefined, url, again);
   useEffect(() => {
     if (!every || !url) return;
     const timer = setInterval(again, every);

@@ -15,6 +15,7 @@ export const VIEWS: Record<PageId, Page> = {
   sessions: from(() => import("./sessions/SessionsPage"), (m) => m.SessionsPage),
   session: from(() => import("./session/SessionPage"), (m) => ({ path }) => <m.SessionPage id={path.session!} tab={path.tab!} />),
   kernel: from(() => import("./kernels/KernelPage"), (m) => ({ path }) => <m.KernelPage session={path.session!} name={Number(path.name)} />),
+  upload: from(() => import("./upload/UploadPage"), (m) => m.UploadPage),
   settings: from(() => import("./settings/SettingsPage"), (m) => ({ path }) => <m.SettingsPage part={path.part!} />),
   login: from(() => import("./login/LoginPage"), (m) => m.LoginPage),
   setup: from(() => import("./login/LoginPage"), (m) => m.SetupPage),

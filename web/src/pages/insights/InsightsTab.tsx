@@ -1,6 +1,7 @@
 // InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
-import { useApi } from "../../api/use";
+import { useEffect } from "react";
+import { onSession, useApi } from "../../api/use";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
 import { baseName, duration, exact, percent } from "../../format/format";
@@ -92,7 +93,13 @@ function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => vo
 }
 
 export function InsightsTab({ session }: TabProps) {
-  const asked = useApi("session_findings", { session: session.id }, session.state === "live" || session.busy === null ? 3000 : 0);
+  const pending = session.state === "live" || session.busy === null;
+  const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id) });
+  // The analysis came between the two questions: what is shown is older than the session's row.
+  const { again } = asked;
+  useEffect(() => {
+    if (!pending) again();
+  }, [pending, again]);
   const [at, setAt] = useQuery("line");
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton rows={9} />;

@@ -1,0 +1,110 @@
+// useUpload.ts - the list of sessions to send and what became of each: one after the other, stopped and
+// gone on with at will.
+import { useCallback, useEffect, useRef, useState } from "react";
+import { client, Problem } from "../../api/client";
+import { upload as text } from "../../text/upload";
+import { sessionsIn, type Found, type Session } from "./parts";
+import { Failure, noProgress, sendSession, type Progress, type Remote } from "./send";
+
+export type State = "waiting" | "sending" | "done" | "failed" | "stopped";
+
+export interface Item {
+  session: Session;
+  state: State;
+  progress: Progress;
+  failure: string;
+}
+
+const remote: Remote = {
+  async positions(session) {
+    const { status, answer } = await client.body("session_positions", { session }, {}, null);
+    if (status === 404) return new Map(); // nothing of it is there yet
+    if (status === 401 || status === 403) throw new Failure(text.failures.denied, true);
+    if (status !== 200) throw new Failure(text.failures.refused(status, String(answer.detail ?? "")));
+    const rows = Array.isArray(answer.channels) ? (answer.channels as Record<string, unknown>[]) : [];
+    return new Map(rows.map((row) => [String(row.channel), Number(row.offset)]));
+  },
+  stream: (fields, body, signal) => client.body("events_stream", {}, fields, body, signal),
+  complete: (session) => client.body("session_complete", {}, { "X-GpuFlight-Session-Id": session }, null),
+};
+
+function wordsOf(cause: unknown, session: Session): string {
+  if (cause instanceof Failure) return cause.message;
+  if (cause instanceof Problem) return cause.status === 0 ? text.failures.network : cause.status === 401 ? text.failures.denied : cause.message;
+  if (cause instanceof DOMException) return text.failures.unreadable(session.app || session.id);
+  return String(cause);
+}
+
+export function useUpload(complete: boolean) {
+  const [items, setItems] = useState<Item[]>([]);
+  const [reading, setReading] = useState(false);
+  const [nothing, setNothing] = useState(0); // files among which there was no session
+  const [running, setRunning] = useState(false);
+  const stop = useRef<AbortController | null>(null);
+  const newest = useRef(items);
+  newest.current = items;
+  const ended = useRef(complete);
+  ended.current = complete;
+
+  const change = useCallback((id: string, values: Partial<Item>) => setItems((now) => now.map((item) => (item.session.id === id ? { ...item, ...values } : item))), []);
+
+  const add = useCallback(async (files: Promise<Found[]> | Found[]) => {
+    setReading(true);
+    setNothing(0);
+    try {
+      const found = await files;
+      const sessions = await sessionsIn(found);
+      if (sessions.length === 0) setNothing(found.length || 1);
+      setItems((now) => {
+        const kept = now.filter((item) => item.state === "sending" || !sessions.some(({ id }) => id === item.session.id));
+        const fresh = sessions.filter(({ id }) => !kept.some((item) => item.session.id === id));
+        return [...kept, ...fresh.map((session): Item => ({ session, state: "waiting", progress: noProgress(), failure: "" }))];
+      });
+    } finally {
+      setReading(false);
+    }
+  }, []);
+
+  const start = useCallback(async () => {
+    const control = new AbortController();
+    stop.current = control;
+    setRunning(true);
+    for (const { session, state } of newest.current) {
+      if (control.signal.aborted) break;
+      if (state === "done") continue;
+      const { id } = session;
+      change(id, { state: "sending", failure: "", progress: noProgress() });
+      try {
+        await sendSession(session, remote, ended.current, (progress) => change(id, { progress }), control.signal);
+        change(id, { state: "done" });
+      } catch (cause) {
+        if (control.signal.aborted) change(id, { state: "stopped" });
+        else change(id, { state: "failed", failure: wordsOf(cause, session) });
+        if (cause instanceof Failure && cause.denied) break;
+        if (cause instanceof Problem && (cause.status === 0 || cause.status === 401)) break;
+      }
+    }
+    setRunning(false);
+  }, [change]);
+
+  // A tab that closes cuts the sending off; the browser asks first.
+  useEffect(() => {
+    if (!running) return;
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener("beforeunload", ask);
+    return () => window.removeEventListener("beforeunload", ask);
+  }, [running]);
+  useEffect(() => () => stop.current?.abort(), []);
+
+  return {
+    items,
+    reading,
+    nothing,
+    running,
+    add,
+    start,
+    stop: useCallback(() => stop.current?.abort(), []),
+    remove: useCallback((id: string) => setItems((now) => now.filter((item) => item.session.id !== id)), []),
+    clear: useCallback(() => setItems([]), []),
+  };
+}

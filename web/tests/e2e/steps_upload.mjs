@@ -1,0 +1,60 @@
+// steps_upload.mjs - sessions from this browser: a folder chosen and a folder dropped, cut off and gone on.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+export async function upload({ page, server, see, check, picture, bin, data, expected, wrong }) {
+  const folder = mkdtempSync(path.join(tmpdir(), "gpufl-upload-"));
+  try {
+    const made = spawnSync(path.join(bin, "gpufl"), ["sim", "--kernels", "400000", "--streams", "4", "--name", "dropped", "-o", path.join(folder, "run")], { encoding: "utf8" });
+    check(made.status === 0, `gpufl sim: ${made.stderr}`);
+    await page.goto(`${server.origin}/upload`);
+    await see(page, "Drop a folder here");
+    await picture(page, "upload");
+
+    // Nothing of ours in it: said, and nothing is sent.
+    const nothing = path.join(folder, "nothing");
+    spawnSync("mkdir", [nothing]);
+    writeFileSync(path.join(nothing, "notes.txt"), "hello");
+    await page.locator("[data-folder]").setInputFiles(nothing);
+    await see(page, "No session in there");
+    await picture(page, "upload-nothing", { wide: false });
+
+    // The third body gets no answer: what was sent counts, and it goes on from there.
+    let bodies = 0;
+    await page.route("**/api/v1/events/stream", (route) => (++bodies === 3 ? route.abort() : route.continue()));
+    await page.locator("[data-folder]").setInputFiles(path.join(folder, "run"));
+    await see(page, "dropped");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByRole("alert").filter({ visible: true }).waitFor();
+    await see(page, "The server does not answer");
+    for (let at = wrong.length - 1; at >= 0; at--) if (/ERR_FAILED/.test(wrong[at])) wrong.splice(at, 1); // the browser's words about it
+    await picture(page, "upload-failed");
+    await page.unroute("**/api/v1/events/stream");
+    await page.getByRole("button", { name: "Go on" }).click();
+    await see(page, "all of it is there");
+    await picture(page, "upload-done");
+
+    // A folder of sessions, dropped as from a file manager.
+    await page.getByRole("button", { name: "Take all off the list" }).click();
+    const box = await page.locator(".drop").boundingBox();
+    const browser = await page.context().newCDPSession(page);
+    const at = { x: box.x + 20, y: box.y + 20, data: { items: [], files: [path.resolve(data)], dragOperationsMask: 1 } };
+    for (const type of ["dragEnter", "dragOver", "drop"]) await browser.send("Input.dispatchDragEvent", { type, ...at });
+    await see(page, "train_loop");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await see(page, "all of it is there");
+    await page.getByRole("link", { name: "Open" }).click();
+    await see(page, "What stands in the way");
+
+    await page.goto(`${server.origin}/sessions?text=dropped`);
+    await page.getByRole("link", { name: "dropped" }).first().click();
+    await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
+    const id = page.url().split("/")[4];
+    await page.waitForFunction(async (session) => (await (await fetch(`/api/v1/sessions/${session}`)).json()).kernels === 400000, id, { polling: 300 });
+    void expected;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
