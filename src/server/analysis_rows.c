@@ -3,6 +3,7 @@
 
 #include "analyze/cells.h"
 #include "base/bins.h"
+#include "symbol/demangle.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,6 +40,19 @@ static const char *name_text(const struct report *r, struct region *memory, int6
     return table_text(memory, name > 0 ? model_text(&r->model, (uint32_t)name) : "");
 }
 
+/* A function as people read it: host frames are logged mangled, as kernels are. */
+static const char *function_text(const struct report *r, struct region *memory, int64_t name)
+{
+    struct buf text;
+    if (name <= 0)
+        return table_text(memory, "");
+    buf_init(&text, DEMANGLE_ROOM);
+    demangle_put(&text, model_text(&r->model, (uint32_t)name));
+    const char *out = buf_error(&text) ? NULL : table_text(memory, buf_cstr(&text));
+    buf_fini(&text);
+    return out;
+}
+
 /* ---- findings ---------------------------------------------------------------------------------- */
 
 static bool fill_finding(const struct report *r, const struct insight *i, struct region *memory,
@@ -57,7 +71,7 @@ static bool fill_finding(const struct report *r, const struct insight *i, struct
     f->text = table_text(memory, i->text ? i->text : "");
     f->file = name_text(r, memory, i->file ? i->file : p ? p->file : 0);
     f->line = i->file ? i->line : p ? p->line : 0;
-    f->function = name_text(r, memory, i->file ? i->kernel : p ? p->function : 0);
+    f->function = function_text(r, memory, i->file ? i->kernel : p ? p->function : 0);
     f->kernel = name_text(r, memory, i->kernel);
     f->gpu = name_text(r, memory, d ? d->row.uuid : 0);
     return f->title && f->text && f->file && f->function && f->kernel && f->gpu;

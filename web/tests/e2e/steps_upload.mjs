@@ -23,7 +23,7 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
 
     // The third body gets no answer: what was sent counts, and it goes on from there.
     let bodies = 0;
-    await page.route("**/api/v1/events/stream", (route) => (++bodies === 3 ? route.abort() : route.continue()));
+    await page.route("**/api/v1/events/stream*", (route) => (++bodies === 3 ? route.abort() : route.continue()));
     await page.locator("[data-folder]").setInputFiles(path.join(folder, "run"));
     await see(page, "dropped");
     await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -31,7 +31,7 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await see(page, "The server does not answer");
     for (let at = wrong.length - 1; at >= 0; at--) if (/ERR_FAILED/.test(wrong[at])) wrong.splice(at, 1); // the browser's words about it
     await picture(page, "upload-failed");
-    await page.unroute("**/api/v1/events/stream");
+    await page.unroute("**/api/v1/events/stream*");
     await page.getByRole("button", { name: "Go on" }).click();
     await see(page, "all of it is there");
     await picture(page, "upload-done");
@@ -47,6 +47,8 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await see(page, "all of it is there");
     await page.getByRole("link", { name: "Open" }).click();
     await see(page, "What stands in the way");
+    const functions = await page.evaluate(async (at) => (await (await fetch(`/api/v1/sessions/${at}/findings`)).json()).rows.map((row) => row.function), page.url().split("/")[4]);
+    check(functions.some((name) => name.includes("(")) && !functions.some((name) => name.startsWith("_Z")), `findings: functions are demangled: ${functions.join("; ")}`);
 
     await page.goto(`${server.origin}/sessions?text=dropped`);
     await page.getByRole("link", { name: "dropped" }).first().click();

@@ -4,7 +4,7 @@ import { useEffect } from "react";
 import { onSession, useApi } from "../../api/use";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
-import { baseName, duration, exact, percent } from "../../format/format";
+import { baseName, duration, exact, percent, shortKernel } from "../../format/format";
 import { useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { Dialog, Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
@@ -72,8 +72,7 @@ function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => vo
             <button type="button" className="place" onClick={onLine} title={f.file}>
               {baseName(f.file)}:{f.line}
             </button>{" "}
-            {/* A mangled name says less than the sentence above. */}
-            {!f.function.startsWith("_Z") && <span className="quiet small">{f.function}</span>}
+            <span className="quiet small">{shortKernel(f.function)}</span>
           </p>
         )}
         {rule && (
