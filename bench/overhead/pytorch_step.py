@@ -12,7 +12,7 @@ CUDA activity, and neither; `before` are rounds before either was ever there. `f
 inside one process, rounds under the traced state with rounds in which libgpufl does
 the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engines inside one process, each
 begun before its round and ended after it: bare, Monitor, Sync, Trace, Trace+launch
-(stacks at launches); its step ends by reading the loss, so that there is a wait to name.
+(stacks at launches), PcSampling:none (with that pc_kernel_collect); `blocks` does so for seconds at a time. Its step ends by reading the loss, so that there is a wait to name.
 Prints one JSON object: ms per step of every round.
 """
 import argparse
@@ -99,6 +99,8 @@ class Session:
         if self.state == "bare":
             return
         engine, _, launch = self.state.partition("+")
+        engine, _, collect = engine.partition(":")
+        os.environ["GPUFL_PC_KERNEL_COLLECT"] = collect or "all"
         os.environ.update(GPUFL_PROFILING_ENGINE=engine, GPUFL_ENABLE_STACK_TRACE="true",
                           GPUFL_LAUNCH_STACKS="true" if launch else "false")
         if self.library.gpufl_init(None) != 0:
@@ -176,11 +178,36 @@ def alternate(step, args):
     return result
 
 
+def resident_mib() -> float:
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+
+
+def blocks(step, args):
+    """Each state for args.seconds at a time, in turn; the first half second is dropped."""
+    library = ctypes.CDLL(args.library)
+    states = args.states.split(",")
+    result = {state: {"ms": [], "rss_mib": [], "first_ms": []} for state in states}
+    for number in range(args.rounds):
+        for state in states[number % len(states):] + states[: number % len(states)]:
+            of = result[state]
+            with Session(library, state):
+                begin = time.perf_counter()
+                of["first_ms"].append(timed(step, 5) * 5)
+                while time.perf_counter() - begin < 0.5:
+                    timed(step, 5)
+                while time.perf_counter() - begin < args.seconds:
+                    of["ms"].append(timed(step, args.steps))
+                of["rss_mib"].append(round(resident_mib(), 1))
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode", choices=["bare", "beside", "floor", "states", "count"])
+    parser.add_argument("mode", choices=["bare", "beside", "blocks", "floor", "states", "count"])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=10, help="steps of a round")
+    parser.add_argument("--seconds", type=float, default=5, help="length of a block, for blocks")
     parser.add_argument("--library", help="libgpufl.so, for states and beside")
     parser.add_argument("--states", default="bare,Sync")
     args = parser.parse_args()
@@ -191,6 +218,8 @@ def main():
         result["kernels"] = kernels_of_a_step(step)
     elif args.mode == "bare":
         result["bare"] = [timed(step, args.steps) for _ in range(args.rounds)]
+    elif args.mode == "blocks":
+        result.update(blocks(step, args))
     elif args.mode == "states":
         result.update(alternate(step, args))
     elif args.mode == "beside":

@@ -189,9 +189,8 @@ const struct engine_pair *engine_conflict(unsigned asks);
 
 /* Kernel records beside PC samples. */
 enum pc_collect {
-    PC_COLLECT_ALL,     /* every kernel, too */
-    PC_COLLECT_WINDOWS, /* in windows, between which samples are taken */
-    PC_COLLECT_NONE     /* samples alone */
+    PC_COLLECT_ALL, /* every kernel, too */
+    PC_COLLECT_NONE /* samples alone */
 };
 
 struct trace_config {
@@ -200,11 +199,10 @@ struct trace_config {
     bool waits; /* report calls that wait (sink_ops.wait) */
     bool yield; /* leave the profiling interface to another tool */
     enum pc_collect pc_collect;
-    unsigned pc_period;                 /* a sample every 2^period cycles; 0: by the device */
-    int64_t pc_hardware_bytes;          /* of the hardware's buffer of samples */
-    int64_t window_ns, window_every_ns; /* PC_COLLECT_WINDOWS: length, from one to the next */
-    int64_t buffer_bytes;               /* of one activity buffer */
-    int64_t pool_bytes;                 /* most memory for activity buffers */
+    unsigned pc_period;        /* a sample every 2^period cycles; 0: by the device */
+    int64_t pc_hardware_bytes; /* of the hardware's buffer of samples */
+    int64_t buffer_bytes;      /* of one activity buffer */
+    int64_t pool_bytes;        /* most memory for activity buffers */
 };
 
 struct trace; /* the backend's own */
@@ -222,6 +220,9 @@ struct trace_ops {
     int (*open)(struct trace **out, const struct trace_config *c, struct sink *sink, struct err *e);
     int (*start)(struct trace *t, struct err *e); /* [owner] */
     int (*stop)(struct trace *t);                 /* [owner] no new records after it */
+    /* [owner] Optional: the calling thread, the only one that works with the GPU, waits from here
+     * until close: stop may do what must not be done beside running calls of the driver. */
+    void (*quiet)(struct trace *t);
     /* [collector] Makes the vendor hand over buffers; all: also unfinished ones (at the end). */
     int (*flush)(struct trace *t, bool all);
     /* [collector] Takes the buffers handed over so far (before the collector drains the

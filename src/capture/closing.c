@@ -73,10 +73,6 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
     if (!wanted(c, f) || (activity && (engines_bits(c->engine) & ENGINE_PC_SAMPLING) &&
                           engines_collect(c->options) == PC_COLLECT_NONE))
         feature_conclude(f, false, "not_requested", "");
-    else if (activity && (engines_bits(c->engine) & ENGINE_PC_SAMPLING) && rows &&
-             engines_collect(c->options) == PC_COLLECT_WINDOWS)
-        feature_conclude(f, true, "partial",
-                         "recorded in windows, between which samples are taken");
     else if (!c->trace_started)
         feature_conclude(f, true, "unavailable", "nothing was traced");
     else if (rows == 0)

@@ -32,9 +32,7 @@ unsigned engines_bits(enum gpufl_engine engine)
 enum pc_collect engines_collect(const struct options *o)
 {
     const char *text = o->pc_kernel_collect;
-    return strcasecmp(text, "none") == 0      ? PC_COLLECT_NONE
-           : strcasecmp(text, "windows") == 0 ? PC_COLLECT_WINDOWS
-                                              : PC_COLLECT_ALL;
+    return strcasecmp(text, "none") == 0 ? PC_COLLECT_NONE : PC_COLLECT_ALL;
 }
 
 bool engines_every_kernel(const struct options *o, enum gpufl_engine engine)
@@ -128,8 +126,6 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         .pc_collect = engines_collect(o),
         .pc_period = (unsigned)o->pc_sampling_period,
         .pc_hardware_bytes = o->pc_hardware_buffer_bytes,
-        .window_ns = o->pc_window_ms * 1000000,
-        .window_every_ns = o->pc_window_every_ms * 1000000,
         .buffer_bytes = o->activity_buffer_bytes,
         .pool_bytes = o->activity_pool_bytes,
     };

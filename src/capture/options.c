@@ -61,8 +61,6 @@ static const struct {
     {OPT_duration_ms, 0, 3153600000000}, /* a hundred years: in ns it still fits */
     {OPT_pc_sampling_period, 0, 31},
     {OPT_pc_hardware_buffer_bytes, 1 << 20, 64 << 20},
-    {OPT_pc_window_ms, 1, 60000},
-    {OPT_pc_window_every_ms, 200, 86400000},
     {OPT_activity_buffer_bytes, 1 << 12, 1 << 30},
     {OPT_activity_pool_bytes, 1 << 12, INT64_MAX},
 };
@@ -445,15 +443,16 @@ static int options_finish(struct options *o, const struct options_say *s)
         if (rc)
             return rc;
     }
+    bool turns = strcasecmp(o->pc_kernel_collect, "windows") == 0;
     if (strcasecmp(o->pc_kernel_collect, "all") != 0 &&
-        strcasecmp(o->pc_kernel_collect, "windows") != 0 &&
         strcasecmp(o->pc_kernel_collect, "none") != 0) {
-        say(s, SEVERITY_WARNING, "bad_option_value",
-            "pc_kernel_collect: '%.80s' is not possible here: it takes all, windows or none; all "
-            "is used",
-            o->pc_kernel_collect);
-        int rc =
-            option_set(o, OPT_pc_kernel_collect, "all", SOURCE_DEFAULT, "pc_kernel_collect", s);
+        const char *used = turns ? "none" : "all";
+        say(s, SEVERITY_WARNING, turns ? "engine_not_built" : "bad_option_value",
+            turns ? "pc_kernel_collect=%.80s is not built yet: %s is used"
+                  : "pc_kernel_collect: '%.80s' is not possible here: it takes all or none; %s is "
+                    "used",
+            o->pc_kernel_collect, used);
+        int rc = option_set(o, OPT_pc_kernel_collect, used, SOURCE_DEFAULT, "pc_kernel_collect", s);
         if (rc)
             return rc;
     }

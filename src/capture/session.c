@@ -335,13 +335,24 @@ static void stop(const char *reason, const struct patience *p)
     options_free(&s->options);
 }
 
+/* gpufl_shutdown on the only thread that works with the GPU: the vendor's library may be told to
+ * let go of it meanwhile. Caller holds the lock. */
+static void end_here(void)
+{
+    const struct collector *c = &session.collector;
+    if (session.state == STATE_RUNS && c->trace_started && c->backend->trace->quiet &&
+        !collector_ended() && threads_alone())
+        c->backend->trace->quiet(c->trace);
+    stop("shutdown", &SHUTDOWN);
+}
+
 void session_shutdown(void)
 {
     pthread_mutex_lock(&lock);
     if (session.state == STATE_RUNS && session.options.traced)
         (void)collector_flush(&FLUSH);
     else
-        stop("shutdown", &SHUTDOWN);
+        end_here();
     pthread_mutex_unlock(&lock);
 }
 

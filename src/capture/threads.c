@@ -166,6 +166,17 @@ bool threads_any_scope(void)
     return any;
 }
 
+bool threads_alone(void)
+{
+    bool alone = true;
+    pthread_mutex_lock(&reaping);
+    for (struct thread_state *t = threads_first(); t && alone; t = t->next)
+        alone = t == thread_here || !thread_is_of_session(t) ||
+                atomic_load_explicit(&t->dead, memory_order_relaxed);
+    pthread_mutex_unlock(&reaping);
+    return alone;
+}
+
 static bool thread_is_done(struct thread_state *t)
 {
     return atomic_load_explicit(&t->dead, memory_order_acquire) &&

@@ -195,6 +195,9 @@ extern struct thread_counters threads_orphans;
 /* Is a scope open on any thread? [any] */
 bool threads_any_scope(void);
 
+/* No other thread that lives has recorded anything in this session. [any] */
+bool threads_alone(void);
+
 /* Frees those that have ended and are drained; fn is called for each before. [collector] */
 void threads_reap(void (*fn)(void *arg, struct thread_state *t), void *arg);
 

@@ -158,6 +158,8 @@ EXPORT int cuInit(unsigned flags)
     const struct fake_hooks *h = driver_hooks();
     if (h->context)
         h->context(CUPTI_RESOURCE_INIT_FINISHED, 0);
+    if (h->context)
+        h->context(CUPTI_RESOURCE_CONTEXT_CREATED, FAKE_CONTEXT_NUMBER);
     return CUDA_OK;
 }
 

@@ -12,6 +12,7 @@
  *   pc-drop=N      every call says that N samples were dropped
  *   pc-other=N     every call says that N samples were of other code
  *   pc-privileges  enabling: insufficient privileges
+ *   pc-few         the sizes of buffers cannot be set
  *   pc-old         the device cannot be sampled
  *   pc-held        another tool holds the device's counters
  *
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SAMPLE_NS = 10, KERNELS = 4096, CONTEXTS = 64, PLACES = 3, REASONS = 8, WRONG_ORDER = 7 };
 
@@ -48,7 +50,7 @@ static const struct {
 } spread[] = {{0x10, 0, 50, 40}, {0x20, 2, 20, 10}, {0x20, 4, 10, 0}, {0x30, 6, 20, 0}};
 
 static struct {
-    bool apart, privileges, old, held;
+    bool apart, privileges, old, held, few;
     int room, full, drop, other;
 } script; /* constant once it is read */
 
@@ -80,6 +82,7 @@ void pc_script(const char *word)
     script.apart |= !strcmp(word, "pc-apart");
     script.privileges |= !strcmp(word, "pc-privileges");
     script.old |= !strcmp(word, "pc-old");
+    script.few |= !strcmp(word, "pc-few");
     script.held |= !strcmp(word, "pc-held");
 }
 
@@ -193,9 +196,12 @@ static void fill(struct context *c, struct pc_data *d)
     c->other += d->other;
 }
 
-static void write_totals(void)
+static pid_t process; /* that enabled first; guarded by lock */
+
+/* After the client's own handlers: it was loaded later. */
+__attribute__((destructor)) static void write_totals(void)
 {
-    const char *path = getenv("FAKE_PC_TOTALS");
+    const char *path = process == getpid() ? getenv("FAKE_PC_TOTALS") : NULL;
     FILE *f = path ? fopen(path, "we") : NULL;
     for (int i = 0; f && i < CONTEXTS; i++)
         if (contexts[i].total)
@@ -222,6 +228,7 @@ EXPORT int cuptiPCSamplingEnable(struct pc_context_params *p)
     struct context *c = context_at(p->context);
     bool free = c && !pc_enabled();
     if (free) {
+        process = process ? process : getpid();
         c->on = true;
         c->configured = false;
         atomic_fetch_add(&enabled, 1);
@@ -241,7 +248,6 @@ EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
             fill(c, c->left);
         c->on = false;
         atomic_fetch_sub(&enabled, 1);
-        write_totals();
     }
     pthread_mutex_unlock(&lock);
     return on ? CUPTI_OK : WRONG_ORDER;
@@ -295,6 +301,9 @@ EXPORT int cuptiPCSamplingSetConfigurationAttribute(struct pc_configuration *p)
         const struct pc_attribute_info *a = &p->attributes[i];
         if (a->attribute == PC_ATTR_PERIOD &&
             (a->value.number < PC_PERIOD_MIN || a->value.number > PC_PERIOD_MAX))
+            return CUPTI_E_INVALID_PARAMETER;
+        if (script.few &&
+            (a->attribute == PC_ATTR_SCRATCH_BYTES || a->attribute == PC_ATTR_HARDWARE_BYTES))
             return CUPTI_E_INVALID_PARAMETER;
         if (a->attribute == PC_ATTR_MODE)
             must(a->value.choice == PC_CONTINUOUS, "kernels would be serialized");

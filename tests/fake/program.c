@@ -17,7 +17,8 @@
  *     wait         when all is done, says so in a line and waits for a line on stdin
  *
  * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init
- * before cuInit (or after it: init-late), a scope around its work, shutdown. */
+ * before cuInit (or after it: init-late), a scope around its work, shutdown; with engine
+ * PcSampling (sampled) instead of Trace, sessions=S times; beside: a thread that launches on. */
 #include "hooks.h"
 
 #ifdef FAKE_LINKED
@@ -60,7 +61,8 @@ enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int contexts, modules, milliseconds, rounds;
-static bool wait_input, init_late;
+static bool wait_input, init_late, sampled, beside;
+static int sessions = 1;
 static const char *preload, *fork_when = "";
 
 /* ---- libgpufl ---------------------------------------------------------------------------- */
@@ -71,7 +73,7 @@ static void capture_begin(bool late)
     struct gpufl_options o;
     gpufl_options_init(&o, sizeof o);
     o.app_name = "linked";
-    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    o.profiling_engine = sampled ? GPUFL_ENGINE_PC_SAMPLING : GPUFL_ENGINE_TRACE;
     if (late == init_late && gpufl_init(&o))
         fprintf(stderr, "fake_program: gpufl_init fails\n");
 #else
@@ -131,6 +133,14 @@ static void *work_on(void *unused)
     for (;;)
         if (cuLaunchKernel(relu, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
             return unused;
+}
+
+static void *work_slowly(void *unused)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    while (!cuLaunchKernel(relu, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
+        nanosleep(&pause, NULL);
+    return unused;
 }
 
 static void work_graph(void)
@@ -261,6 +271,7 @@ static void parse(int argc, char **argv)
             sscanf(argv[i], "contexts=%d", &contexts) == 1 ||
             sscanf(argv[i], "modules=%d", &modules) == 1 ||
             sscanf(argv[i], "ms=%d", &milliseconds) == 1 ||
+            sscanf(argv[i], "sessions=%d", &sessions) == 1 ||
             sscanf(argv[i], "storm=%d", &storm) == 1 || sscanf(argv[i], "exit=%d", &exit_code) == 1)
             continue;
         if (!strncmp(argv[i], "preload=", 8))
@@ -269,6 +280,10 @@ static void parse(int argc, char **argv)
             fork_when = argv[i] + 5;
         else if (!strcmp(argv[i], "wait"))
             wait_input = true;
+        else if (!strcmp(argv[i], "beside"))
+            beside = true;
+        else if (!strcmp(argv[i], "sampled"))
+            sampled = true;
         else if (!strcmp(argv[i], "init-late"))
             init_late = true;
         else
@@ -303,7 +318,13 @@ int main(int argc, char **argv)
         return NO_DEVICE_EXIT;
     }
     capture_begin(true);
+    if (beside)
+        pthread_create(&stormers[0], NULL, work_slowly, NULL);
     work_all();
+    for (int i = 1; i < sessions; i++) {
+        capture_begin(init_late);
+        work_all();
+    }
     say();
     if (before)
         await_child(child);

@@ -138,23 +138,16 @@ static void without_kernel_records(void **state)
     run_free(&r);
 }
 
-/* In turns: both are there, and neither is refused. */
-static void windows_of_kernel_records(void **state)
+/* Not built yet, which is said; the cheaper one of the others stands in for it. */
+static void windows_are_refused(void **state)
 {
     (void)state;
     struct run r;
-    const char *const options[] = {"-e",       "PcSampling",
-                                   "--option", "pc_kernel_collect=windows",
-                                   "--option", "pc_window_every_ms=300",
-                                   "--option", "pc_window_ms=20",
-                                   NULL};
-    run_all(&r, &(struct run_setup){.options = options, .program = LIST("500", "ms=1500")});
+    struct given g = sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=windows", LIST("500"));
     check_program(&r, 0);
-    int64_t kernels = int_at(r.report, "kernels.count");
-    assert_in_range(kernels, 1, int_at(r.said, "0.launches") - 1);
-    assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
-    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
-    assert_string_equal(capability_of(&r, "kernels", "status"), "partial");
+    check_samples(&r, &g);
+    check_contains(&r, message_of(&r, "engine_not_built"), "pc_kernel_collect=windows");
+    assert_int_equal(int_at(r.report, "kernels.count"), 0);
     run_free(&r);
 }
 
@@ -279,6 +272,61 @@ static void every_function_fails(void **state)
         }
 }
 
+/* What only tunes may be refused. */
+static void goes_on_without_tuning(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {
+        "FAKE_CUPTI=fail=cuptiPCSamplingSetConfigurationAttribute:1:7",
+        "FAKE_CUPTI=pc-few",
+    };
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        struct given g = sample(&r, scripts[i], NULL, LIST("500"));
+        check_program(&r, 0);
+        check_samples(&r, &g);
+        check_setting(&r, "ran_as", "PcSampling");
+        if (i == 1)
+            check_setting(&r, "refused_attributes", "24"); /* scratch and hardware buffer */
+        run_free(&r);
+    }
+}
+
+/* Sampling stays on where another thread may be in the driver: a session beside it that wants
+ * kernel records is told. */
+static void sampling_outlives_a_session(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs"),
+                                    .linked = true,
+                                    .alone = true,
+                                    .program = LIST("500", "sampled", "sessions=2", "beside")});
+    check_program(&r, 0);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
+    check_contains(&r, message_of(&r, "trace_failed"), "still sampled since an earlier session");
+    run_free(&r);
+}
+
+/* Each session has its own samples, and none those between them. */
+static void sessions_follow_each_other(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs"),
+                                    .linked = true,
+                                    .alone = true,
+                                    .program = LIST("500", "threads=2", "sampled", "sessions=3")});
+    check_program(&r, 0);
+    assert_non_null(r.report);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 3);
+    assert_int_equal(int_at(r.report, "kernels.count"), 3 * int_at(r.said, "0.launches"));
+    int64_t samples = int_at(r.report, "ledger.samples_recorded");
+    assert_in_range(samples, 3 * 1500 * 50, 3 * 1500 * 60);
+    check_setting(&r, "ran_as", "PcSampling");
+    run_free(&r);
+}
+
 /* A forked child is silent, and its parent goes on. */
 static void survives_fork(void **state)
 {
@@ -294,11 +342,19 @@ static void survives_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_sample_once),        cmocka_unit_test(reasons_by_name),
-        cmocka_unit_test(without_kernel_records),   cmocka_unit_test(windows_of_kernel_records),
-        cmocka_unit_test(contexts_take_turns),      cmocka_unit_test(code_is_kept_once),
-        cmocka_unit_test(a_full_buffer_is_counted), cmocka_unit_test(refusals),
-        cmocka_unit_test(every_function_fails),     cmocka_unit_test(survives_fork),
+        cmocka_unit_test(every_sample_once),
+        cmocka_unit_test(reasons_by_name),
+        cmocka_unit_test(without_kernel_records),
+        cmocka_unit_test(windows_are_refused),
+        cmocka_unit_test(contexts_take_turns),
+        cmocka_unit_test(code_is_kept_once),
+        cmocka_unit_test(a_full_buffer_is_counted),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(every_function_fails),
+        cmocka_unit_test(goes_on_without_tuning),
+        cmocka_unit_test(sampling_outlives_a_session),
+        cmocka_unit_test(sessions_follow_each_other),
+        cmocka_unit_test(survives_fork),
     };
     return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
 }

@@ -76,21 +76,40 @@ static int ask_reasons(struct pc_context *c, const struct pc_library *l,
     return result;
 }
 
+static int set(struct pc_context *c, const struct pc_library *l, struct pc_attribute_info *a,
+               size_t count)
+{
+    struct pc_configuration p = {
+        .size = sizeof p, .context = c->handle, .count = count, .attributes = a};
+    return l->cuptiPCSamplingSetConfigurationAttribute(&p);
+}
+
+/* All at once; where that is refused one by one, so that a library or device that does not know
+ * one of those that only tune costs no more than that. */
 static int configure(struct pc_context *c, const struct pc_library *l, uint32_t *indices,
                      size_t count)
 {
     struct pc_attribute_info a[] = {
         {.attribute = PC_ATTR_MODE, .value.choice = PC_CONTINUOUS},
-        {.attribute = PC_ATTR_REASONS, .value.reasons = {count, indices}},
         {.attribute = PC_ATTR_PERIOD, .value.number = c->setup.period},
-        {.attribute = PC_ATTR_SCRATCH_BYTES, .value.bytes = SCRATCH_BYTES},
-        {.attribute = PC_ATTR_HARDWARE_BYTES, .value.bytes = c->setup.hardware_bytes},
-        {.attribute = PC_ATTR_FORMAT, .value.choice = PC_PARSED},
         {.attribute = PC_ATTR_DATA, .value.data = &c->last},
+        {.attribute = PC_ATTR_REASONS, .value.reasons = {count, indices}},
+        {.attribute = PC_ATTR_HARDWARE_BYTES, .value.bytes = c->setup.hardware_bytes},
+        {.attribute = PC_ATTR_SCRATCH_BYTES, .value.bytes = SCRATCH_BYTES},
+        {.attribute = PC_ATTR_FORMAT, .value.choice = PC_PARSED},
     };
-    struct pc_configuration p = {
-        .size = sizeof p, .context = c->handle, .count = sizeof a / sizeof *a, .attributes = a};
-    return l->cuptiPCSamplingSetConfigurationAttribute(&p);
+    enum { ALL = sizeof a / sizeof *a, NEEDED = 3 };
+    c->refused = 0;
+    if (set(c, l, a, ALL) == CUPTI_OK)
+        return CUPTI_OK;
+    for (int i = 0; i < ALL; i++) {
+        int result = set(c, l, &a[i], 1);
+        if (result != CUPTI_OK && i < NEEDED)
+            return result;
+        if (result != CUPTI_OK)
+            c->refused |= 1u << a[i].attribute;
+    }
+    return CUPTI_OK;
 }
 
 int pc_context_enable(struct pc_context *c, const struct pc_library *l, const struct cupti *cupti,
@@ -169,6 +188,15 @@ void pc_context_disable(struct pc_context *c, const struct pc_library *l)
     if (l->cuptiPCSamplingDisable(&p) == CUPTI_OK)
         take(c, &c->last);
     c->to = clock_mono();
+}
+
+void pc_context_renew(struct pc_context *c)
+{
+    pc_tally_clear(&c->tally);
+    c->losses = (struct pc_losses){0};
+    c->described = false;
+    c->failures = 0;
+    c->from = c->to = clock_mono();
 }
 
 void pc_context_close(struct pc_context *c)

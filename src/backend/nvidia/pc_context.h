@@ -8,11 +8,10 @@
 
 enum pc_state {
     PC_FREE,    /* nothing is here */
-    PC_WAITING, /* another context of the device is sampled */
+    PC_WAITING, /* another context of the device is sampled, and this one is not */
     PC_ON,
-    PC_PAUSED, /* for a window of kernel records */
-    PC_OFF,    /* it failed, and is left alone */
-    PC_GONE,   /* sampled no more; its tally waits for the collector */
+    PC_OFF,  /* it failed, and is left alone */
+    PC_GONE, /* sampled no more; its tally waits for the collector */
 };
 
 struct pc_setup {
@@ -38,6 +37,7 @@ struct pc_context {
     struct pc_losses losses;
     int64_t from, to;  /* ns: the drain before and the last one */
     int64_t enable_ns; /* that enabling took */
+    unsigned refused;  /* bit by enum pc_attribute: what the library did not take */
     unsigned failures; /* of drains, one after the other */
 };
 
@@ -52,6 +52,9 @@ int pc_context_drain(struct pc_context *c, const struct pc_library *l);
 
 /* Drains, and ends sampling. The state is the caller's. */
 void pc_context_disable(struct pc_context *c, const struct pc_library *l);
+
+/* Forgets the samples so far, and what was defined of them: a session begins. */
+void pc_context_renew(struct pc_context *c);
 
 /* Frees everything; what was not taken is forgotten: state PC_FREE. */
 void pc_context_close(struct pc_context *c);

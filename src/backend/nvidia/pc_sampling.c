@@ -27,8 +27,6 @@ enum {
 
 static const int64_t PATIENCE = 2000000000; /* ns for the lock: the library may hold a thread up */
 
-_Atomic uint64_t pc_sampling_unseen;
-
 /* All guarded by lock, but for what is said otherwise. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pc_library library; /* constant once it is filled */
@@ -116,8 +114,7 @@ static struct pc_context *context_room(void)
 static bool device_taken(uint32_t device)
 {
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].device == device &&
-            (contexts[i].state == PC_ON || contexts[i].state == PC_PAUSED))
+        if (contexts[i].device == device && contexts[i].state == PC_ON)
             return true;
     return false;
 }
@@ -144,19 +141,14 @@ static void context_on(struct trace *t, struct pc_context *c)
 }
 
 /* With the lock. */
-static void context_add(struct trace *t, cuda_context handle, uint32_t number)
+static void context_add(struct trace *t, cuda_context handle)
 {
     struct pc_context *c = context_find(handle);
-    uint32_t device = 0;
-    if (!c && !(c = context_room()))
-        return;
-    if (!number && library.cuptiGetContextId)
+    uint32_t device = 0, number = 0;
+    if (c || !(c = context_room()))
+        return; /* of a session before, and still on */
+    if (library.cuptiGetContextId)
         library.cuptiGetContextId(handle, &number);
-    if (number)
-        atomic_fetch_and_explicit(&pc_sampling_unseen, ~(UINT64_C(1) << (number & 63)),
-                                  memory_order_relaxed);
-    if (c->state != PC_FREE && c->state != PC_WAITING)
-        return;
     if (t->cupti->cuptiGetDeviceId)
         t->cupti->cuptiGetDeviceId(handle, &device);
     c->handle = handle;
@@ -170,22 +162,13 @@ static void context_add(struct trace *t, cuda_context handle, uint32_t number)
     context_on(t, c);
 }
 
-void pc_sampling_context(struct trace *t, cuda_context context, uint32_t number)
+void pc_sampling_context(struct trace *t, cuda_context context)
 {
     if (!context || !enter(PATIENCE))
         return;
     if (started)
-        context_add(t, context, number);
+        context_add(t, context);
     leave();
-}
-
-/* The next launch of a context that waited for this device looks again. */
-static void device_free(uint32_t device)
-{
-    for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == PC_WAITING && contexts[i].device == device)
-            atomic_fetch_or_explicit(&pc_sampling_unseen, UINT64_C(1) << (contexts[i].number & 63),
-                                     memory_order_relaxed);
 }
 
 static void count_losses(struct sink *s, struct pc_context *c)
@@ -228,7 +211,6 @@ void pc_sampling_context_gone(struct trace *t, cuda_context context)
             pc_context_disable(c, &library);
         c->state = PC_GONE;
         c->handle = NULL;
-        device_free(c->device);
         count_losses(atomic_load_explicit(&t->live, memory_order_acquire), c);
     }
     leave();
@@ -255,7 +237,10 @@ int pc_sampling_open(struct trace *t, struct err *e)
         return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
     library = l;
     for (size_t i = 0; i < CONTEXTS; i++)
-        pc_context_close(&contexts[i]);
+        if (contexts[i].state == PC_ON)
+            pc_context_renew(&contexts[i]);
+        else
+            pc_context_close(&contexts[i]);
     failure[0] = '\0';
     failure_new = crowded = crowded_said = overflow_said = false;
     totals = (struct pc_totals){0};
@@ -273,50 +258,43 @@ void pc_sampling_start(struct trace *t)
     if (!opened || !enter(PATIENCE))
         return;
     started = true;
-    atomic_store_explicit(&pc_sampling_unseen, UINT64_MAX, memory_order_relaxed);
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (contexts[i].state == PC_ON) {
+            pc_context_drain(&contexts[i], &library); /* of the time between sessions */
+            pc_context_renew(&contexts[i]);
+        }
     if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
-        context_add(t, current, 0);
+        context_add(t, current);
     leave();
 }
 
-void pc_sampling_stop(struct trace *t)
+void pc_sampling_stop(struct trace *t, bool quiet)
 {
-    atomic_store_explicit(&pc_sampling_unseen, 0, memory_order_relaxed);
     if (!opened || !enter(PATIENCE))
         return;
     started = false;
     for (size_t i = 0; i < CONTEXTS; i++) {
         struct pc_context *c = &contexts[i];
-        if (c->state == PC_ON)
+        if (c->state == PC_ON && quiet) {
             pc_context_disable(c, &library);
-        if (c->state == PC_ON || c->state == PC_PAUSED)
             c->state = PC_GONE;
+        } else if (c->state == PC_ON) {
+            context_drain(t, c);
+        }
         count_losses(t->sink, c);
     }
     leave();
 }
 
-void pc_sampling_pause(struct trace *t)
+bool pc_sampling_lasts(void)
 {
+    bool lasts = false;
     if (!enter(PATIENCE))
-        return;
+        return true;
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == PC_ON) {
-            pc_context_disable(&contexts[i], &library);
-            contexts[i].state = PC_PAUSED;
-            count_losses(t->sink, &contexts[i]);
-        }
+        lasts |= contexts[i].state == PC_ON;
     leave();
-}
-
-void pc_sampling_resume(struct trace *t)
-{
-    if (!enter(PATIENCE))
-        return;
-    for (size_t i = 0; i < CONTEXTS && started; i++)
-        if (contexts[i].state == PC_PAUSED)
-            context_on(t, &contexts[i]);
-    leave();
+    return lasts;
 }
 
 const char *pc_sampling_failure(void)
@@ -385,6 +363,8 @@ static void describe(struct writing *w)
     }
     setting(s, w->device, "period_cycles", UINT64_C(1) << w->c->setup.period);
     setting(s, w->device, "hardware_buffer_bytes", w->c->setup.hardware_bytes);
+    if (w->c->refused)
+        setting(s, w->device, "refused_attributes", w->c->refused);
     setting(s, w->device, "enable_us", (uint64_t)(w->c->enable_ns / 1000));
     w->c->described = true;
 }
@@ -466,7 +446,8 @@ static void say_news(struct sink *s, enum pc_collect collect)
     if (crowded && !crowded_said) {
         crowded_said = true;
         s->ops->message(s, SEVERITY_NOTE, "pc_sampling.contexts",
-                        "several contexts are on one device: one of them is sampled at a time");
+                        "several contexts were on one device at a time: only the first of them is "
+                        "sampled");
     }
 }
 

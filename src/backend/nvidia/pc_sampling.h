@@ -5,21 +5,22 @@
  * every time it flushes. Nothing waits for a kernel: that is CUPTI's continuous mode, the
  * only one used here (kernel-serialized mode costs 0.4 ms a launch).
  *
- * A context is sampled from its creation, or from its first launch that we see, until it
- * is destroyed; of several on one device one at a time, as the library wants it. Samples
- * are drained before a module is unloaded, so that its addresses still mean its functions.
+ * A context is sampled from its creation to its destruction; of several on one device one at
+ * a time, as the library wants it. Sampling is switched on and off there and nowhere else:
+ * while a context is made or destroyed no other thread is inside the driver with it. Switched
+ * on or off by the collector beside a program that launched, an H200's driver and CUPTI have
+ * waited for each other for ever (ADR 10). So a session that ends leaves sampling on, and the next
+ * one goes on with it, unless it is known that no other thread is in the driver. A context that was there before is sampled where it is current in the
+ * thread that begins the session.
  *
- * The library is called under one lock, by the collector and, where contexts and modules
- * come and go, by the program's thread that does it: never in a launch of a context that
- * is known. One engine a process, in static memory, as the trace (trace.h). */
+ * Samples are drained before a module is unloaded, so that its addresses still mean its
+ * functions. The library is called under one lock, by the collector and, where contexts
+ * and modules come and go, by the program's thread that does it: never in a launch. One
+ * engine a process, in static memory, as the trace (trace.h). */
 #ifndef GPUFL_BACKEND_NVIDIA_PC_SAMPLING_H
 #define GPUFL_BACKEND_NVIDIA_PC_SAMPLING_H
 
 #include "backend/nvidia/trace.h"
-
-/* Bit by a context's number, modulo 64: it may be one that nobody has looked at. 0 while the
- * engine is off. Relaxed: a launch that misses a change is followed by another. */
-extern _Atomic uint64_t pc_sampling_unseen;
 
 /* Prepares a session. GPUFL_E_UNAVAILABLE with a sentence: CUPTI cannot do it. [owner] */
 int pc_sampling_open(struct trace *t, struct err *e);
@@ -27,9 +28,9 @@ int pc_sampling_open(struct trace *t, struct err *e);
 /* Samples the calling thread's context and every one that comes. [owner] */
 void pc_sampling_start(struct trace *t);
 
-/* A context was created, or launches; number 0: unknown. [any] */
-void pc_sampling_context(struct trace *t, cuda_context context, uint32_t number);
-/* It is about to be destroyed. [any] */
+/* A context was created. [any] */
+void pc_sampling_context(struct trace *t, cuda_context context);
+/* It is about to be destroyed; also between sessions. [any] */
 void pc_sampling_context_gone(struct trace *t, cuda_context context);
 /* A module is about to be unloaded. [any] */
 void pc_sampling_module_gone(struct trace *t, cuda_context context);
@@ -39,14 +40,14 @@ void pc_sampling_flush(struct trace *t);
 /* Writes what was taken. [collector] */
 void pc_sampling_drain(struct trace *t);
 
-/* For windows of kernel records, with which sampling cannot be on. [collector] */
-void pc_sampling_pause(struct trace *t);
-void pc_sampling_resume(struct trace *t);
-
-/* Samples no more; what is left waits for the last drain. [owner, collector] */
-void pc_sampling_stop(struct trace *t);
+/* Takes what is left for the last drain. quiet: no other thread is inside the driver, and sampling is
+ * switched off. [owner, collector] */
+void pc_sampling_stop(struct trace *t, bool quiet);
 /* Writes the session's totals. After the last drain. [collector] */
 void pc_sampling_totals(struct trace *t);
+
+/* Some context is still sampled: the library must be able to tell of its end. [owner] */
+bool pc_sampling_lasts(void);
 
 /* Why nothing is sampled; "": it is, or nobody has tried yet. [collector] */
 const char *pc_sampling_failure(void);

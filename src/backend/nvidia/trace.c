@@ -69,8 +69,7 @@ static bool kind_wanted(const struct trace *t, unsigned i)
 {
     if (!(t->config.engines & ENGINE_TRACE))
         return false; /* engine Sync: callbacks alone */
-    if ((t->config.engines & ENGINE_PC_SAMPLING) && t->config.pc_collect != PC_COLLECT_ALL &&
-        !t->window)
+    if ((t->config.engines & ENGINE_PC_SAMPLING) && t->config.pc_collect == PC_COLLECT_NONE)
         return false;
     if (!kinds[i].wanted)
         return true;
@@ -226,8 +225,6 @@ static void flush_finished(struct trace *t)
         nanosleep(&(struct timespec){.tv_nsec = FLUSH_PAUSE}, NULL);
 }
 
-static void window_step(struct trace *t);
-
 /* [collector] About 7 ms at full rate, on this thread only. */
 static int trace_flush(struct trace *t, bool all)
 {
@@ -235,8 +232,6 @@ static int trace_flush(struct trace *t, bool all)
         return GPUFL_E_STATE;
     if (t->pc && !t->stopped)
         pc_sampling_flush(t);
-    if (t->pc && !t->stopped && t->config.pc_collect == PC_COLLECT_WINDOWS)
-        window_step(t);
     if (all)
         flush_finished(t);
     int result = t->cupti->cuptiActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
@@ -285,8 +280,7 @@ static void announce(struct trace *t)
 {
     announce_holder(t);
     struct sink *s = t->sink;
-    bool turns = t->pc && t->config.pc_collect == PC_COLLECT_WINDOWS; /* the end tells */
-    for (unsigned i = 0; i < KINDS && !turns; i++)
+    for (unsigned i = 0; i < KINDS; i++)
         if (kinds[i].feature)
             announce_feature(t, i);
     s->ops->capability(s, "graphs", t->config.graph_launches,
@@ -326,42 +320,6 @@ static void kinds_disable(struct trace *t)
         kind_disable(t, kinds[i].kind);
 }
 
-/* ---- windows --------------------------------------------------------------------------- */
-
-static void window_row(struct trace *t, int phase)
-{
-    struct sink *s = t->sink;
-    struct window_row row = {
-        .time = clock_mono(), .name = s->ops->name(s, "kernel records"), .phase = phase};
-    s->ops->row(s, RECORD_window, &row);
-}
-
-/* Kernel records cannot be enabled while program counters are sampled: so sampling ends, kernels
- * are recorded for a while, and sampling begins again. The collector waits for the window's end
- * itself: there is nothing else for it to take meanwhile. */
-static void window_step(struct trace *t)
-{
-    int64_t now = clock_mono(), length = t->config.window_ns;
-    if (!t->window_due)
-        t->window_due = now + t->config.window_every_ns;
-    if (now < t->window_due)
-        return;
-    t->window_due = now + t->config.window_every_ns;
-    pc_sampling_pause(t);
-    t->window = true;
-    window_row(t, 0);
-    int result = kinds_enable(t);
-    struct timespec left = {length / 1000000000, length % 1000000000};
-    while (result == CUPTI_OK && nanosleep(&left, &left) != 0)
-        continue;
-    kinds_disable(t);
-    window_row(t, 1);
-    t->window = false;
-    pc_sampling_resume(t);
-    say_failure(t, &t->window_failed, SEVERITY_WARNING, result, "cupti.window",
-                "to record kernels for a while");
-}
-
 /* ---- callbacks ------------------------------------------------------------------------- */
 
 /* [hot] The driver has come up: what could not be enabled before it can be now. */
@@ -376,13 +334,6 @@ static void on_driver_up(struct trace *t, struct sink *s)
     s->ops->message(s, SEVERITY_ERROR, "cupti.enable", "%s", e.text);
 }
 
-/* A context that sampling has not looked at launches. */
-static void on_unseen(struct trace *t, const struct cupti_callback *c)
-{
-    if (c->site == CUPTI_SITE_ENTER && atomic_load_explicit(&t->live, memory_order_acquire))
-        pc_sampling_context(t, c->context, c->context_uid);
-}
-
 static void on_resource(struct trace *t, struct sink *s, uint32_t id,
                         const struct cupti_resource_event *r)
 {
@@ -392,10 +343,7 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
         on_driver_up(t, s);
         break;
     case CUPTI_RESOURCE_CONTEXT_CREATED:
-        pc_sampling_context(t, r->context, 0);
-        break;
-    case CUPTI_RESOURCE_CONTEXT_DESTROY:
-        pc_sampling_context_gone(t, r->context);
+        pc_sampling_context(t, r->context);
         break;
     case CUPTI_RESOURCE_MODULE_LOADED:
         m = r->detail;
@@ -412,16 +360,15 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
 
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
-    struct trace *t = user;
     if (domain != CUPTI_DOMAIN_RESOURCE) {
-        const struct cupti_callback *c = data;
-        uint64_t unseen = atomic_load_explicit(&pc_sampling_unseen, memory_order_relaxed);
-        if (__builtin_expect(unseen >> (c->context_uid & 63) & 1, 0))
-            on_unseen(t, c);
         launches_callback(user, domain, id, data);
         return;
     }
+    struct trace *t = user;
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    const struct cupti_resource_event *r = data;
+    if (id == CUPTI_RESOURCE_CONTEXT_DESTROY && !forked(t))
+        pc_sampling_context_gone(t, r->context); /* also between sessions */
     if (s)
         on_resource(t, s, id, data);
 }
@@ -484,7 +431,7 @@ static int attach(struct trace *t, struct err *e)
 {
     const struct cupti *c = t->cupti;
     int64_t offset = 0;
-    int result = c->cuptiSubscribe(&t->subscriber, on_callback, t);
+    int result = t->subscriber ? CUPTI_OK : c->cuptiSubscribe(&t->subscriber, on_callback, t);
     if (result != CUPTI_OK) {
         t->subscriber = NULL;
         return cupti_error(c, result, "to subscribe", e);
@@ -534,7 +481,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
                        "this process was forked from one that CUPTI was attached to, and cannot be "
                        "traced: start it with gpufl trace, or call init in the children only");
     fork_watch();
-    if (t->subscriber)
+    if (t->records)
         return err_set(e, GPUFL_E_STATE, "tracing is already open in this process");
     rc = cupti_open(&t->cupti, e);
     if (rc)
@@ -543,10 +490,10 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     t->sink = sink;
     t->config = *config;
     t->process = getpid();
-    t->flush_failed = t->dropped_failed = t->window_failed = false;
-    t->stopped = t->pc = t->window = false;
+    t->flush_failed = t->dropped_failed = false;
+    t->stopped = t->pc = false;
+    atomic_store(&t->quiet, false);
     t->pc_lacks = (struct err){0};
-    t->window_due = 0;
     atomic_store(&t->floor, false);
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
@@ -561,6 +508,17 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     }
     *out = t;
     return 0;
+}
+
+/* Sampling that outlived a session of another kind. */
+static int refused_by_sampling(struct trace *t, int result, struct err *e)
+{
+    if (result != CUPTI_E_NOT_COMPATIBLE || !pc_sampling_lasts())
+        return cupti_error(t->cupti, result, "to enable kernel records", e);
+    return err_set(e, GPUFL_E_STATE,
+                   "program counters are still sampled since an earlier session, beside which "
+                   "kernel records cannot be begun: end sessions with gpufl_shutdown on the only "
+                   "thread that uses the GPU, or use pc_kernel_collect=none");
 }
 
 static int trace_start(struct trace *t, struct err *e)
@@ -581,14 +539,14 @@ static int trace_start(struct trace *t, struct err *e)
         return 0;
     kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
-    return cupti_error(t->cupti, result, "to enable kernel records", e);
+    return refused_by_sampling(t, result, e);
 }
 
 /* Kinds first: of a launch in between, counted is better than unheard of. */
 static int trace_stop(struct trace *t)
 {
     if (!forked(t) && t->pc)
-        pc_sampling_stop(t);
+        pc_sampling_stop(t, atomic_load_explicit(&t->quiet, memory_order_acquire));
     if (!forked(t))
         kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
@@ -609,6 +567,11 @@ static int trace_floor(struct trace *t, bool on)
         if (kinds[i].kind != CUPTI_KIND_KERNEL)
             kind_disable(t, kinds[i].kind);
     return 0;
+}
+
+static void trace_quiet(struct trace *t)
+{
+    atomic_store_explicit(&t->quiet, true, memory_order_release);
 }
 
 /* Sampling without kernel records stands for both: nothing else was asked for. */
@@ -633,8 +596,10 @@ static void trace_close(struct trace *t)
     if (!t->subscriber || forked(t))
         return;
     trace_stop(t);
-    t->cupti->cuptiUnsubscribe(t->subscriber);
-    t->subscriber = NULL;
+    if (!t->pc || !pc_sampling_lasts()) {
+        t->cupti->cuptiUnsubscribe(t->subscriber);
+        t->subscriber = NULL;
+    }
     if (t->records)
         trace_drain(t); /* taken but not decoded: nothing, where drain was called */
     if (pool)
@@ -648,6 +613,7 @@ const struct trace_ops nvidia_trace = {
     .open = trace_open,
     .start = trace_start,
     .stop = trace_stop,
+    .quiet = trace_quiet,
     .flush = trace_flush,
     .take = trace_take,
     .drain = trace_drain,

@@ -18,15 +18,15 @@ struct records; /* the decoder: records.h */
 
 struct trace {
     const struct cupti *cupti;
-    struct sink *sink;              /* of the session [owner, collector] */
-    struct trace_config config;     /* of the session [owner, collector] */
-    cupti_subscriber subscriber;    /* NULL: not subscribed [owner] */
-    pid_t process;                  /* that subscribed [owner] */
-    _Atomic(struct sink *) live;    /* where callbacks report, NULL: nowhere. Release, acquire */
-    _Atomic int64_t since;          /* ns: when `live` was set; entries before are not ours */
-    _Atomic bool time_graphs;       /* graph launches are reported at their exit too */
-    _Atomic bool waits;             /* calls that wait are reported */
-    _Atomic bool floor;             /* only counting: see trace_ops.floor */
+    struct sink *sink;           /* of the session [owner, collector] */
+    struct trace_config config;  /* of the session [owner, collector] */
+    cupti_subscriber subscriber; /* NULL: not subscribed; kept while a context is sampled [owner] */
+    pid_t process;               /* that subscribed [owner] */
+    _Atomic(struct sink *) live; /* where callbacks report, NULL: nowhere. Release, acquire */
+    _Atomic int64_t since;       /* ns: when `live` was set; entries before are not ours */
+    _Atomic bool time_graphs;    /* graph launches are reported at their exit too */
+    _Atomic bool waits;          /* calls that wait are reported */
+    _Atomic bool floor;          /* only counting: see trace_ops.floor */
     _Atomic(struct buffers *) pool; /* NULL: none yet */
     _Atomic int64_t callback_ns;    /* spent in sampled callbacks */
     int64_t clock_ns;               /* that reading the clock takes; set by the first open */
@@ -35,13 +35,11 @@ struct trace {
     int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind [owner] */
     _Atomic bool announce;          /* statuses changed: drain tells the sink */
     bool flush_failed;              /* has been said in this session [collector] */
-    bool window_failed;             /* the same of a window [collector] */
     bool dropped_failed;            /* the same of asking for dropped records [collector] */
     bool stopped;                   /* its last drain is the session's last [collector] */
+    _Atomic bool quiet;             /* see trace_ops.quiet; release by the owner, acquire by stop */
     bool pc;                        /* program counters are to be sampled [owner, collector] */
     struct err pc_lacks;            /* why they are not, known before the first context [owner] */
-    bool window;                    /* kernel records are on for a while [collector] */
-    int64_t window_due;             /* ns: when the next window begins [collector] */
     struct queue_node *taken;       /* buffers between take and drain [collector] */
     struct records *records;        /* owned */
 };

@@ -1,0 +1,155 @@
+// sampling.cu - what engine PcSampling costs a program that launches empty kernels without a
+// pause.
+//
+//   bench_sampling [--states bare,none,...] [--rounds N] [--seconds S] [--log DIR]
+//
+// States: bare; none, windows and all are PcSampling with that pc_kernel_collect; trace is
+// engine Trace. Inside one process they take turns, each for S seconds of which the first half
+// is dropped, in a session of its own. Prints one JSON object: of each state ns per
+// launch of every chunk of 20 000 launches, and of every block how long its beginning took
+// beyond that (start_ms), the resident memory (rss_kib), and what gpufl_init took (init_ms).
+
+#include <gpufl/gpufl.h>
+
+#include "bench/overhead/cuda_check.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr int CHUNK = 20000;
+
+__global__ void empty()
+{
+}
+
+// ns that CHUNK launches take, the final wait not counted.
+double chunk()
+{
+    int64_t begin = now();
+    for (int i = 0; i < CHUNK; i++)
+        empty<<<1, 1>>>();
+    int64_t end = now();
+    CHECK(cudaDeviceSynchronize());
+    return double(end - begin);
+}
+
+long resident_kib()
+{
+    FILE *f = std::fopen("/proc/self/status", "r");
+    char line[256];
+    long kib = -1;
+    while (f && std::fgets(line, sizeof line, f))
+        if (std::sscanf(line, "VmRSS: %ld", &kib) == 1)
+            break;
+    if (f)
+        std::fclose(f);
+    return kib;
+}
+
+struct Series {
+    std::string name;
+    std::vector<double> launch, start_ms, init_ms, end_ms, rss;
+};
+
+double begin_session(const std::string &state, const char *log_path)
+{
+    if (state == "bare")
+        return 0;
+    gpufl_options o;
+    gpufl_options_init(&o, sizeof o);
+    o.app_name = "bench_sampling";
+    o.log_path = log_path;
+    o.profiling_engine = state == "trace" ? GPUFL_ENGINE_TRACE : GPUFL_ENGINE_PC_SAMPLING;
+    setenv("GPUFL_PC_KERNEL_COLLECT", state == "trace" ? "all" : state.c_str(), 1);
+    int64_t begin = now();
+    if (gpufl_init(&o) != 0)
+        std::exit(1);
+    return double(now() - begin) * 1e-6;
+}
+
+void block(Series &s, double seconds, const char *log_path)
+{
+    s.init_ms.push_back(begin_session(s.name, log_path));
+    std::vector<double> all;
+    double dropped = 0;
+    int64_t begin = now();
+    for (int64_t at = begin; at - begin < int64_t(seconds * 1e9); at = now()) {
+        double ns = chunk();
+        if (at - begin < 500000000)
+            dropped += ns, all.push_back(0);
+        else
+            s.launch.push_back(ns / CHUNK), all.push_back(ns);
+    }
+    std::vector<double> steady;
+    for (double ns : all)
+        if (ns > 0)
+            steady.push_back(ns);
+    std::sort(steady.begin(), steady.end());
+    double usual = steady.empty() ? 0 : steady[steady.size() / 2];
+    s.start_ms.push_back((dropped - usual * double(all.size() - steady.size())) * 1e-6);
+    s.rss.push_back(double(resident_kib()));
+    int64_t end = now();
+    if (s.name != "bare")
+        gpufl_shutdown();
+    s.end_ms.push_back(double(now() - end) * 1e-6);
+}
+
+void print(const char *name, const std::vector<double> &values, const char *format)
+{
+    std::printf(",\"%s\":[", name);
+    for (size_t i = 0; i < values.size(); i++) {
+        std::printf("%s", i ? "," : "");
+        std::printf(format, values[i]);
+    }
+    std::printf("]");
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    int rounds = 3;
+    double seconds = 5;
+    const char *log_path = "bench_sampling.gpufl";
+    std::string states = "bare,none";
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (!std::strcmp(argv[i], "--rounds"))
+            rounds = std::atoi(argv[i + 1]);
+        else if (!std::strcmp(argv[i], "--seconds"))
+            seconds = std::atof(argv[i + 1]);
+        else if (!std::strcmp(argv[i], "--log"))
+            log_path = argv[i + 1];
+        else if (!std::strcmp(argv[i], "--states"))
+            states = argv[i + 1];
+    }
+    std::vector<Series> all;
+    for (size_t at = 0; at <= states.size();) {
+        size_t comma = std::min(states.find(',', at), states.size());
+        all.push_back({states.substr(at, comma - at), {}, {}, {}, {}, {}});
+        at = comma + 1;
+    }
+    CHECK(cudaFree(nullptr));
+    chunk();
+    for (int r = 0; r < rounds; r++)
+        for (size_t k = 0; k < all.size(); k++)
+            block(all[(k + (size_t)r) % all.size()], seconds, log_path);
+    std::printf("{\"launches\":%d", CHUNK);
+    for (const Series &s : all) {
+        std::printf(",\"%s\":{\"rounds\":%d", s.name.c_str(), rounds);
+        print("ns", s.launch, "%.1f");
+        print("start_ms", s.start_ms, "%.2f");
+        print("init_ms", s.init_ms, "%.2f");
+        print("shutdown_ms", s.end_ms, "%.2f");
+        print("rss_kib", s.rss, "%.0f");
+        std::printf("}");
+    }
+    std::printf("}\n");
+    return 0;
+}

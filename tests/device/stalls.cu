@@ -1,0 +1,225 @@
+// stalls.cu - kernels of which each is held up by one thing, known beforehand: what the
+// engines must recognise (run.py). All of them fill the device, so that a kernel's share of
+// the samples is its share of the time.
+//
+//   device_stalls [--ms T] [KIND...]     each kind for about T ms; default 300, all kinds
+//
+// Prints one JSON object: of each kind its kernel, launches and GPU time in ms by events.
+
+#include "bench/overhead/cuda_check.hpp"
+
+#include <cuda_fp16.h>
+#include <mma.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr int THREADS = 256, CHAIN = 1 << 24;
+
+// A chain of loads, each of which has to wait for the one before it.
+__global__ void memory_latency(const unsigned *next, unsigned *out, int steps)
+{
+    unsigned at = (blockIdx.x * blockDim.x + threadIdx.x) * 64u % CHAIN;
+    for (int i = 0; i < steps; i++)
+        at = next[at];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = at;
+}
+
+// One warp works, the other ones wait for it.
+__global__ void barrier(float *out, int steps)
+{
+    float x = threadIdx.x;
+    for (int i = 0; i < steps; i++) {
+        if (threadIdx.x < 32)
+            for (int k = 0; k < 64; k++)
+                x = sqrtf(x + k);
+        __syncthreads();
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = x;
+}
+
+// Every thread of a warp takes a way of its own.
+__global__ void divergence(float *out, int steps)
+{
+    float x = threadIdx.x;
+    for (int i = 0; i < steps; i++)
+        switch ((threadIdx.x + i) % 32) {
+#define WAY(n)                                                                                     \
+    case n:                                                                                        \
+        x = x * 1.0001f + sinf(x + n);                                                             \
+        break;
+#define WAYS(n) WAY(n) WAY(n + 1) WAY(n + 2) WAY(n + 3)
+            WAYS(0) WAYS(4) WAYS(8) WAYS(12) WAYS(16) WAYS(20) WAYS(24) WAYS(28)
+        }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = x;
+}
+
+// Neighbours read 32 sectors where 4 would do.
+__global__ void uncoalesced(const float *in, float *out, int steps)
+{
+    unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (int i = 0; i < steps; i++)
+        sum += in[(t * 32u + i * 7919u) % CHAIN];
+    out[t] = sum;
+}
+
+// All threads of a warp want the same bank of shared memory.
+__global__ void bank_conflicts(float *out, int steps)
+{
+    __shared__ float tile[32 * 33 * 8];
+    float sum = 0;
+    for (unsigned i = threadIdx.x; i < sizeof tile / sizeof *tile; i += blockDim.x)
+        tile[i] = i;
+    __syncthreads();
+    for (int i = 0; i < steps; i++)
+        sum += tile[(threadIdx.x % 32 * 32 + i) % (sizeof tile / sizeof *tile)];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+// More numbers in flight than registers: the array lies in local memory.
+__global__ void __launch_bounds__(THREADS, 4) spills(float *out, int steps)
+{
+    float x[96];
+#pragma unroll
+    for (int k = 0; k < 96; k++)
+        x[k] = threadIdx.x + k;
+    for (int i = 0; i < steps; i++) {
+#pragma unroll
+        for (int k = 0; k < 96; k++)
+            x[k] = x[k] * 1.0001f + x[(k * 37 + 11) % 96];
+    }
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < 96; k++)
+        sum += x[k];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+// Matrix products out of registers alone.
+__global__ void tensor_pipe(float *out, int steps)
+{
+    using namespace nvcuda;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> c[4];
+    wmma::fill_fragment(a, __float2half(0.5f));
+    wmma::fill_fragment(b, __float2half(0.25f));
+    for (auto &f : c)
+        wmma::fill_fragment(f, 0.0f);
+    for (int i = 0; i < steps; i++)
+        for (auto &f : c)
+            wmma::mma_sync(f, a, b, f);
+    float sum = 0;
+    for (auto &f : c)
+        for (int i = 0; i < f.num_elements; i++)
+            sum += f.x[i];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+struct Memory {
+    unsigned *next;
+    float *in, *out;
+    int blocks;
+};
+
+struct Kind {
+    const char *name, *kernel;
+    int steps; // for some milliseconds a launch
+    void (*launch)(const Memory &m, int steps);
+};
+
+const Kind kinds[] = {
+    {"memory_latency", "memory_latency", 4000,
+     [](const Memory &m, int n) {
+         memory_latency<<<m.blocks, 64>>>(m.next, (unsigned *)m.out, n);
+     }},
+    {"barrier", "barrier", 2000,
+     [](const Memory &m, int n) { barrier<<<m.blocks, THREADS>>>(m.out, n); }},
+    {"divergence", "divergence", 400,
+     [](const Memory &m, int n) { divergence<<<m.blocks, THREADS>>>(m.out, n); }},
+    {"uncoalesced", "uncoalesced", 2000,
+     [](const Memory &m, int n) { uncoalesced<<<m.blocks, THREADS>>>(m.in, m.out, n); }},
+    {"bank_conflicts", "bank_conflicts", 20000,
+     [](const Memory &m, int n) { bank_conflicts<<<m.blocks, THREADS>>>(m.out, n); }},
+    {"spills", "spills", 1000,
+     [](const Memory &m, int n) { spills<<<m.blocks * 4, THREADS>>>(m.out, n); }},
+    {"tensor_pipe", "tensor_pipe", 20000,
+     [](const Memory &m, int n) { tensor_pipe<<<m.blocks, THREADS>>>(m.out, n); }},
+};
+
+double timed(const Kind &k, const Memory &m, int launches)
+{
+    cudaEvent_t begin, end;
+    float ms;
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    CHECK(cudaEventRecord(begin));
+    for (int i = 0; i < launches; i++)
+        k.launch(m, k.steps);
+    CHECK(cudaEventRecord(end));
+    CHECK(cudaEventSynchronize(end));
+    CHECK(cudaGetLastError());
+    CHECK(cudaEventElapsedTime(&ms, begin, end));
+    CHECK(cudaEventDestroy(begin));
+    CHECK(cudaEventDestroy(end));
+    return ms;
+}
+
+__global__ void chain(unsigned *next)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    next[i] = (i * 1664525u + 1013904223u) % CHAIN; // of full period
+}
+
+Memory memory()
+{
+    Memory m;
+    int multiprocessors;
+    CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    m.blocks = multiprocessors * 4;
+    CHECK(cudaMalloc(&m.next, CHAIN * sizeof *m.next));
+    CHECK(cudaMalloc(&m.in, CHAIN * sizeof *m.in));
+    CHECK(cudaMalloc(&m.out, (size_t)m.blocks * 4 * THREADS * sizeof *m.out));
+    CHECK(cudaMemset(m.in, 0, CHAIN * sizeof *m.in));
+    chain<<<CHAIN / THREADS, THREADS>>>(m.next);
+    CHECK(cudaDeviceSynchronize());
+    return m;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    double ms = 300;
+    std::vector<std::string> wanted;
+    for (int i = 1; i < argc; i++) {
+        if (!std::strcmp(argv[i], "--ms") && i + 1 < argc)
+            ms = std::atof(argv[++i]);
+        else
+            wanted.push_back(argv[i]);
+    }
+    Memory m = memory();
+    const char *separator = "{";
+    for (const Kind &k : kinds) {
+        bool on = wanted.empty();
+        for (const std::string &w : wanted)
+            on = on || w == k.name;
+        if (!on)
+            continue;
+        double one = timed(k, m, 1);
+        int launches = 1 + (int)(ms / one);
+        double all = one + timed(k, m, launches);
+        std::printf("%s\"%s\":{\"kernel\":\"%s\",\"launches\":%d,\"ms\":%.3f}", separator, k.name,
+                    k.kernel, launches + 1, all);
+        separator = ",";
+    }
+    std::printf("}\n");
+    return 0;
+}
