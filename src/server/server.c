@@ -135,12 +135,13 @@ static int open_meta(struct server *s, struct err *e)
     return meta_open(&s->meta, &c, e);
 }
 
-static int open_columns(struct server *s, struct err *e)
+int server_open_columns(const struct options *o, const struct store_ops **ops, struct store **out,
+                        struct err *e)
 {
     const struct store_config c = {
-        .data = s->options.data, .memory_limit = s->options.memory, .program = "/proc/self/exe"};
-    s->ops = &store_duckdb;
-    return s->ops->open(&s->store, &c, e);
+        .data = o->data, .url = o->columns, .memory_limit = o->memory, .program = "/proc/self/exe"};
+    *ops = o->columns ? &store_clickhouse : &store_duckdb;
+    return (*ops)->open(out, &c, e);
 }
 
 /* After a commit: who follows the workspace is told, and who sums sessions up. [loader] */
@@ -229,7 +230,7 @@ static int open_stores(struct server *s, struct err *e)
     int rc = file_mkdirs(s->options.data, 0700, e);
     rc = rc ? rc : lock_data(s, e);
     rc = rc ? rc : open_meta(s, e);
-    rc = rc ? rc : open_columns(s, e);
+    rc = rc ? rc : server_open_columns(&s->options, &s->ops, &s->store, e);
     rc = rc ? rc : open_fleet(s, e);
     rc = rc ? rc : open_analysis(s, e);
     rc = rc ? rc : open_intake(s, e);

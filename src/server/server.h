@@ -54,6 +54,10 @@ struct server {
 
 int server_open(struct server *s, const struct options *o, struct err *e);
 
+/* The store that the options name, open. */
+int server_open_columns(const struct options *o, const struct store_ops **ops, struct store **out,
+                        struct err *e);
+
 /* Until SIGTERM or SIGINT: drains then, at most options.drain long, or until a second signal; what
  * is in work then is cut off. Signals must be blocked in all threads. 0; TIMEOUT: requests were cut
  * off, and have ended; STATE: they have not, so that server_close must not be called. */

@@ -125,7 +125,8 @@ static int write_parts(struct server *s, const char *folder, struct err *e)
         rc = err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
     if (rc == 0 && file_exists(from))
         rc = copy_tree(from, to, 0, &bytes, e);
-    return rc ? rc : s->ops->backup(s->store, folder, e);
+    rc = rc ? rc : s->ops->backup(s->store, folder, e);
+    return rc == GPUFL_E_UNAVAILABLE ? 0 : rc; /* and so has ClickHouse */
 }
 
 int upkeep_backup(struct server *s, char *name, size_t size, int64_t *bytes, struct err *e)
@@ -153,9 +154,14 @@ int upkeep_backup(struct server *s, char *name, size_t size, int64_t *bytes, str
 
 int upkeep_restore(const char *from, const char *data, struct err *e)
 {
+    static const char *const parts[] = {"columns", "meta.db",
+                                        "kept"}; /* what stands elsewhere lacks */
     char path[PATH_MAX];
     int64_t bytes = 0;
-    if (path_join(path, sizeof path, from, "columns") || !file_exists(path))
+    bool backup = false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        backup |= !path_join(path, sizeof path, from, parts[i]) && file_exists(path);
+    if (!backup)
         return err_set(e, GPUFL_E_NOENT,
                        "%s is no backup: it has no columns; backups are below DATA/backups", from);
     if (rmdir(data) && errno != ENOENT)
@@ -257,20 +263,20 @@ static int check_workspace(struct meta *m, const struct store_ops *ops, struct s
 
 static int check_columns(struct meta *m, const struct options *o, struct tally *t, struct err *e)
 {
-    const struct store_config c = {.data = o->data, .memory_limit = o->memory};
     struct meta_workspace *rows;
+    const struct store_ops *ops;
     struct store *store = NULL;
     struct region mem;
     size_t count = 0;
-    int rc = store_duckdb.open(&store, &c, e);
+    int rc = server_open_columns(o, &ops, &store, e);
     if (rc)
         return rc;
     region_init(&mem, MEMORY);
     rc = meta_workspace_list(m, &mem, &rows, &count, e);
     for (size_t i = 0; i < count && rc == 0; i++)
-        rc = check_workspace(m, &store_duckdb, store, rows[i].id, t, e);
+        rc = check_workspace(m, ops, store, rows[i].id, t, e);
     region_fini(&mem);
-    store_duckdb.close(store);
+    ops->close(store);
     return rc;
 }
 

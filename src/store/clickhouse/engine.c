@@ -36,8 +36,9 @@ static int greet(struct store *s, unsigned host, struct err *e)
     int code = link_ask(&s->links, host, text, sizeof text - 1, 0, take_version, &v, e);
     if (!code && v.number < OLDEST)
         return err_set(e, GPUFL_E_UNAVAILABLE,
-                       "ClickHouse at %s has version %s; 18.16 is the oldest that is spoken to",
-                       s->links.place.hosts[host], v.text);
+                       "ClickHouse (server %u of --columns) has version %s; 18.16 is the oldest "
+                       "that is spoken to",
+                       host + 1, v.text);
     return code;
 }
 

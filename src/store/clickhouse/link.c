@@ -255,7 +255,9 @@ static const struct meaning {
     {516, GPUFL_E_PERM, "it does not take the name and password of --columns"},
 };
 
-/* What the server says between its number and what is for its own developers. */
+/* Messages may reach whoever asked: servers are told by their place in --columns.
+ *
+ * What the server says between its number and what is for its own developers. */
 static int message_length(const char **text)
 {
     static const char *const leads[] = {"DB::Exception: ", "displayText() = "};
@@ -273,8 +275,7 @@ static int message_length(const char **text)
     return len > 220 ? 220 : (int)len;
 }
 
-static int explain(const struct links *l, unsigned host, int status, struct buf *body,
-                   struct err *e)
+static int explain(unsigned host, int status, struct buf *body, struct err *e)
 {
     const char *text = buf_cstr(body), *number = strstr(text, "Code: ");
     int n = number ? atoi(number + 6) : 0, code = GPUFL_E_STATE; /* NOLINT: 0 where it is none */
@@ -289,11 +290,12 @@ static int explain(const struct links *l, unsigned host, int status, struct buf 
         advice = "its disk is full";
     }
     if (!n)
-        return err_set(e, GPUFL_E_UNAVAILABLE, "%s answers with status %d and is no ClickHouse",
-                       l->place.hosts[host], status);
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "ClickHouse (server %u of --columns): what answers, with status %d, is none",
+                       host + 1, status);
     int len = message_length(&text);
-    return err_set(e, code, "ClickHouse at %s%s%s (%d: %.*s)", l->place.hosts[host],
-                   advice ? ": " : "", advice ? advice : "", n, len, text);
+    return err_set(e, code, "ClickHouse (server %u)%s%s (%d: %.*s)", host + 1, advice ? ": " : "",
+                   advice ? advice : "", n, len, text);
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */
@@ -364,20 +366,24 @@ static int send(struct links *l, struct flight *f, const char *path, int64_t unt
     native_in_clear(&k->in);
     int code = http_client_send(k->client, &call, &k->answer, e);
     if (code == GPUFL_E_CORRUPT)
-        return err_set(e, code, "ClickHouse at %s answers in a format that is not Native",
-                       l->place.hosts[k->host]);
+        return err_set(e, code, "ClickHouse (server %u) answers in a format that is not Native",
+                       k->host + 1);
+    if (code == GPUFL_E_UNAVAILABLE)
+        return err_set(e, code,
+                       "ClickHouse (server %u of --columns) does not answer; is it running?",
+                       k->host + 1);
     if (code == GPUFL_E_NOMEM)
         return err_set(e, code, "%s", err_text(code));
     if (code)
         return code;
     if (k->answer.status >= 300)
-        return explain(l, k->host, k->answer.status, &k->answer.body, e);
+        return explain(k->host, k->answer.status, &k->answer.body, e);
     if (k->in.failure.len)
-        return explain(l, k->host, k->answer.status, &k->in.failure, e);
+        return explain(k->host, k->answer.status, &k->in.failure, e);
     return native_in_whole(&k->in)
                ? 0
-               : err_set(e, GPUFL_E_UNAVAILABLE, "the answer of ClickHouse at %s ends too early",
-                         l->place.hosts[k->host]);
+               : err_set(e, GPUFL_E_UNAVAILABLE,
+                         "the answer of ClickHouse (server %u) ends too early", k->host + 1);
 }
 
 static int request(struct links *l, unsigned host, struct flight *f, struct buf *path,
