@@ -235,8 +235,8 @@ void analysis_news(void *arg, const struct loader_news *n)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* The one whose turn it is; NULL: none before *until. Forgets those that are long gone. [lock
- * held] */
+/* The one whose turn it is, of those whose time has come; NULL: none before *until. Forgets those
+ * that are long gone. [lock held] */
 static struct subject *next_subject(struct analysis *a, int64_t now, int64_t *until)
 {
     struct subject *best = NULL;
@@ -249,13 +249,13 @@ static struct subject *next_subject(struct analysis *a, int64_t now, int64_t *un
             continue;
         }
         at = &s->next;
-        if (s->due &&
-            (!best || (s->ended && !best->ended) || (s->ended == best->ended && s->at < best->at)))
+        if (!s->due)
+            continue;
+        if (s->at > now)
+            *until = s->at < *until ? s->at : *until;
+        else if (!best || (s->ended && !best->ended) ||
+                 (s->ended == best->ended && s->at < best->at))
             best = s;
-    }
-    if (best && best->at > now) {
-        *until = best->at < *until ? best->at : *until;
-        best = NULL;
     }
     return best;
 }

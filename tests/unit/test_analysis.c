@@ -18,16 +18,18 @@
 
 #include <cmocka.h>
 
+enum { EVERY_NS = 20000000 };
+
 static struct analysis *analysis;
 
-static void start(int64_t first_ns)
+static void start(int64_t first_ns, int64_t every_ns)
 {
     struct err e = {0};
     const struct analysis_config c = {.ops = &store_duckdb,
                                       .store = fix.store,
                                       .meta = fix.meta,
                                       .first_ns = first_ns,
-                                      .every_ns = 20000000};
+                                      .every_ns = every_ns};
     if (analysis_open(&analysis, &c, &e))
         fail_msg("%s", e.text);
 }
@@ -165,7 +167,7 @@ static void test_final(void **state)
     struct meta_analysis row;
     struct region mem;
     (void)state;
-    start(0);
+    start(0, EVERY_NS);
     for (int i = 0; i < 4; i++) {
         snprintf(path, sizeof path,
                  "%s/examples/data/train_loop/93a55c5d-90e8-4530-af02-a0335ad05a21/%s.1.log.gz",
@@ -207,46 +209,71 @@ static void test_final(void **state)
     region_fini(&mem);
 }
 
+static void send_lines(const char *session, int batches)
+{
+    size_t n;
+    struct ingest_answer a;
+    char *text = fixture_lines(session, 0, batches, true, &n);
+    struct ingest_request r = fixture_request(session, "device", 0);
+    fixture_send(&fix, &r, text, n, 0, &a);
+    free(text);
+}
+
+/* Waits for a report of the session; false: none came. */
+static bool await_report(const char *session, struct meta_analysis_head *head)
+{
+    bool there = false;
+    for (int i = 0; i < 2000 && !there; i++) {
+        struct region mem;
+        region_init(&mem, 1 << 20);
+        there = !meta_analysis_head(fix.meta, "w", session, ANALYSIS_REPORT, &mem, head, NULL);
+        region_fini(&mem);
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    return there;
+}
+
 /* While it runs there is a report that is not final. */
 static void test_live(void **state)
 {
     struct meta_analysis_head head = {0};
-    struct region mem;
-    size_t n;
     struct ingest_answer a;
-    bool there = false;
     (void)state;
-    start(1000000);
-    char *text = fixture_lines("live", 0, 50, true, &n);
-    struct ingest_request r = fixture_request("live", "device", 0);
-    fixture_send(&fix, &r, text, n, 0, &a);
-    for (int i = 0; i < 2000 && !there; i++) {
-        region_init(&mem, 1 << 20);
-        there = !meta_analysis_head(fix.meta, "w", "live", ANALYSIS_REPORT, &mem, &head, NULL);
-        region_fini(&mem);
-        nanosleep(&(struct timespec){0, 5000000}, NULL);
-    }
-    assert_true(there && !head.final && head.records == 500);
+    start(1000000, EVERY_NS);
+    send_lines("live", 50);
+    assert_true(await_report("live", &head) && !head.final && head.records == 500);
     ingest_complete(fix.intake.ingest, "w", "live", &a);
     fixture_drain(&fix);
     assert_true(analysis_wait(analysis, 30000000000));
     check_report("live");
-    free(text);
+}
+
+/* A session that ended and is to be looked at again later holds up nobody. */
+static void test_turns(void **state)
+{
+    struct meta_analysis_head head = {0};
+    struct ingest_answer a;
+    (void)state;
+    start(1000000, INT64_C(3600000000000));
+    send_lines("ended", 5);
+    ingest_complete(fix.intake.ingest, "w", "ended", &a);
+    fixture_drain(&fix);
+    assert_true(analysis_wait(analysis, 30000000000));
+    analysis_news(analysis, &(struct loader_news){.workspace = "w", .session = "ended"});
+    send_lines("live", 50);
+    assert_true(await_report("live", &head));
 }
 
 /* One that ended while nobody analysed is found later. */
 static void test_missing(void **state)
 {
-    size_t n;
     struct ingest_answer a;
     struct analysis_stats st;
     (void)state;
-    char *text = fixture_lines("before", 0, 5, true, &n);
-    struct ingest_request r = fixture_request("before", "device", 0);
-    fixture_send(&fix, &r, text, n, 0, &a);
+    send_lines("before", 5);
     ingest_complete(fix.intake.ingest, "w", "before", &a);
     fixture_drain(&fix);
-    start(0);
+    start(0, EVERY_NS);
     for (int i = 0; i < 2000; i++) {
         analysis_stats(analysis, &st);
         if (st.final)
@@ -255,12 +282,11 @@ static void test_missing(void **state)
     }
     assert_int_equal(st.final, 1);
     check_report("before");
-    free(text);
 }
 
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {T(test_final), T(test_live), T(test_missing)};
+    const struct CMUnitTest tests[] = {T(test_final), T(test_live), T(test_turns), T(test_missing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
