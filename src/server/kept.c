@@ -71,48 +71,67 @@ void kept_close(struct kept *k)
     mem_free(k);
 }
 
-static bool read_fully(int fd, char *data, size_t n, int64_t at)
+static int read_fully(int fd, char *data, size_t n, int64_t at)
 {
     while (n > 0) {
         ssize_t got = pread(fd, data, n, at);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return false;
+            return got < 0 ? GPUFL_E_IO : GPUFL_E_CORRUPT;
         data += got;
         n -= (size_t)got;
         at += got;
     }
-    return true;
+    return 0;
 }
 
-/* The whole frame at a place into k->bytes; false: there is none. */
-static bool read_frame(struct kept *k, int64_t at, struct journal_frame *f, uint32_t *size)
+/* The bytes at a place into k->bytes: CORRUPT where there are not as many, or more than a frame
+ * may have. */
+static int read_bytes(struct kept *k, int64_t at, size_t n)
 {
     buf_clear(&k->bytes);
-    if (at + FRAME_HEAD > k->size || buf_reserve(&k->bytes, FRAME_HEAD) ||
-        !read_fully(k->fd, k->bytes.data, FRAME_HEAD, at))
-        return false;
-    *size = frame_size(k->bytes.data);
-    return *size && at + *size <= k->size && !buf_reserve(&k->bytes, *size) &&
-           read_fully(k->fd, k->bytes.data, *size, at) && frame_check(k->bytes.data, *size, f);
+    if (at + (int64_t)n > k->size)
+        return GPUFL_E_CORRUPT;
+    int code = buf_reserve(&k->bytes, n);
+    if (code)
+        return code == GPUFL_E_NOMEM ? code : GPUFL_E_CORRUPT;
+    return read_fully(k->fd, k->bytes.data, n, at);
 }
 
-/* Where the groups end that the store has: pieces belong to the seal behind them. */
-static int64_t end_of(struct kept *k, uint64_t upto)
+/* The whole frame at a place into k->bytes. CORRUPT: there is none; NOMEM and IO do not know, and
+ * nothing may be cut off for them. */
+static int read_frame(struct kept *k, int64_t at, struct journal_frame *f, uint32_t *size)
+{
+    int code = read_bytes(k, at, FRAME_HEAD);
+    if (code)
+        return code;
+    *size = frame_size(k->bytes.data);
+    code = *size ? read_bytes(k, at, *size) : GPUFL_E_CORRUPT;
+    return code || frame_check(k->bytes.data, *size, f) ? code : GPUFL_E_CORRUPT;
+}
+
+static int fail(const struct kept *k, int code, struct err *e)
+{
+    return err_set(e, code, "%s: %s", k->path, err_text(code));
+}
+
+/* *end: where the groups end that the store has; pieces belong to the seal behind them. */
+static int find_end(struct kept *k, uint64_t upto, int64_t *end, struct err *e)
 {
     struct journal_frame f;
     uint32_t size;
-    int64_t end = 0;
-    for (int64_t at = 0; read_frame(k, at, &f, &size);) {
+    int code;
+    *end = 0;
+    for (int64_t at = 0; !(code = read_frame(k, at, &f, &size));) {
         at += size;
         if (f.kind == JOURNAL_PIECE)
             continue;
         if (f.number > upto)
             break;
-        end = at;
+        *end = at;
     }
-    return end;
+    return code && code != GPUFL_E_CORRUPT ? fail(k, code, e) : 0;
 }
 
 static int visit(struct kept *k, int64_t end, bool payloads, const struct kept_visitor *v,
@@ -121,10 +140,15 @@ static int visit(struct kept *k, int64_t end, bool payloads, const struct kept_v
     struct journal_frame f;
     uint32_t size;
     int code = 0;
-    for (int64_t at = 0; !code && at < end && read_frame(k, at, &f, &size); at += size) {
+    for (int64_t at = 0; !code && at < end; at += size) {
+        code = read_frame(k, at, &f, &size);
+        if (code == GPUFL_E_CORRUPT)
+            return 0; /* a torn tail */
+        if (code)
+            return fail(k, code, e);
         code = payloads ? frame_unpack(k->packer, k->bytes.data, size, &f, &k->payload) : 0;
         if (code)
-            return err_set(e, code, "%s: %s", k->path, err_text(code));
+            return fail(k, code, e);
         code = v->frame(v->arg, &f, payloads ? k->payload.data : NULL);
     }
     return code;
@@ -132,7 +156,10 @@ static int visit(struct kept *k, int64_t end, bool payloads, const struct kept_v
 
 int kept_read(struct kept *k, uint64_t upto, const struct kept_visitor *v, struct err *e)
 {
-    int64_t end = end_of(k, upto);
+    int64_t end;
+    int code = find_end(k, upto, &end, e);
+    if (code)
+        return code;
     if (end < k->size && ftruncate(k->fd, end))
         return err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path);
     k->size = end;

@@ -4,6 +4,9 @@ gpufl_test(journal DEPS intake)
 if(TARGET gpufl-intake)
   # The test holds the disk up.
   target_link_options(test-unit-journal PRIVATE -Wl,--wrap=fdatasync)
+  # The test lets the disk fail.
+  gpufl_test(kept DEPS intake)
+  target_link_options(test-unit-kept PRIVATE -Wl,--wrap=pread)
   foreach(name ingest loader)
     gpufl_test(${name} SOURCES intake_fixture.c DEPS intake)
   endforeach()
