@@ -1,6 +1,7 @@
 /* upkeep.c - copies of folders, and a walk over all sessions. */
 #include "server/upkeep.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "server/data_lock.h"
@@ -9,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -28,27 +30,47 @@ static int io_failed(const char *what, const char *path, struct err *e)
     return err_set_vendor(e, err_from_errno(errno), errno, "cannot %s %s", what, path);
 }
 
+/* What of a copy the kernel does not make itself: between file systems, and within some. */
+static bool kernel_refuses(int error)
+{
+    return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+/* The next block; bytes, 0 at the end, negative: errno says. */
+static ssize_t copy_block(int in, int out, bool *by_hand, char *room)
+{
+    ssize_t n = *by_hand ? 0 : copy_file_range(in, NULL, out, NULL, BLOCK, 0);
+    if (n < 0 && kernel_refuses(errno))
+        *by_hand = true;
+    if (!*by_hand)
+        return n;
+    n = read(in, room, BLOCK);
+    int code = n > 0 ? file_write_all(out, room, (size_t)n) : 0;
+    errno = code ? -code : errno;
+    return code ? -1 : n;
+}
+
 /* To the disk, so that a backup that is said to be there is. */
 static int copy_open(int in, int out, const char *to, int64_t *bytes, struct err *e)
 {
-    for (;;) {
-        ssize_t n = copy_file_range(in, NULL, out, NULL, BLOCK, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return io_failed("write", to, e);
-        if (n == 0)
-            break;
-        *bytes += n;
+    bool by_hand = false;
+    char *room = mem_alloc(BLOCK);
+    if (!room)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    ssize_t n = 1;
+    while (n > 0 || (n < 0 && errno == EINTR)) {
+        n = copy_block(in, out, &by_hand, room);
+        *bytes += n > 0 ? n : 0;
     }
-    return fsync(out) ? io_failed("write", to, e) : 0;
+    mem_free(room);
+    return n < 0 || fsync(out) ? io_failed("write", to, e) : 0;
 }
 
 static int copy_file(const char *from, const char *to, int64_t *bytes, struct err *e)
 {
     int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (in < 0)
-        return io_failed("read", from, e);
+        return errno == ENOENT ? 0 : io_failed("read", from, e); /* it went meanwhile */
     int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc = out < 0 ? io_failed("create", to, e) : copy_open(in, out, to, bytes, e);
     if (out >= 0 && close(out) && rc == 0)
@@ -87,6 +109,14 @@ static int copy_tree(const char *from, const char *to, int depth, int64_t *bytes
             rc = copy_entry(from, to, entry->d_name, depth, bytes, e);
     closedir(d);
     return rc;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
 }
 
 static int64_t tree_bytes(const char *folder, int depth)
@@ -148,6 +178,8 @@ int upkeep_backup(struct server *s, char *name, size_t size, int64_t *bytes, str
     rc = rc ? rc : write_parts(s, part, e);
     if (rc == 0 && rename(part, folder))
         rc = io_failed("rename", part, e);
+    if (rc) /* half a backup is none, and it may be what fills the disk */
+        (void)nftw(part, remove_one, DEPTH_MAX, FTW_DEPTH | FTW_PHYS);
     *bytes = rc ? 0 : tree_bytes(folder, 0);
     return rc;
 }

@@ -296,7 +296,10 @@ class Stays(unittest.TestCase):
             self.assertEqual(made.status, 200, made)
             backup = os.path.join(server.data, "backups", made.json()["name"])
             kernels = server.ask("GET", AT + "/kernels", Authorization=key).json()
-            target = os.path.join(folder, "again")
+            elsewhere = "/dev/shm" if os.path.isdir("/dev/shm") else folder  # another file system
+            there = tempfile.TemporaryDirectory(dir=elsewhere)
+            self.addCleanup(there.cleanup)
+            target = os.path.join(there.name, "again")
             run = [PROGRAM, "restore", backup, "--data", target]
             self.assertEqual(subprocess.run(run, timeout=PATIENCE, stdout=subprocess.DEVNULL).returncode, 0)
             again = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE)
@@ -324,6 +327,17 @@ class Stays(unittest.TestCase):
             nothing = subprocess.run([PROGRAM, "check", "--data", folder], capture_output=True, text=True, timeout=PATIENCE)
             self.assertEqual(nothing.returncode, 1)
             self.assertIn("no meta.db", nothing.stderr)
+
+    def test_half_a_backup_does_not_stay(self):
+        with Server(PROGRAM) as server:
+            server.set_up()
+            deep = os.path.join(server.data, "kept", *["deep"] * 12)
+            os.makedirs(deep)
+            made = server.as_user("POST", "/api/v1/backups")
+            self.assertGreaterEqual(made.status, 400, made)
+            self.assertEqual(os.listdir(os.path.join(server.data, "backups")), [])
+            os.removedirs(deep)
+            self.assertEqual(server.as_user("POST", "/api/v1/backups").status, 200)
 
     def test_retention_by_age(self):
         with Server(PROGRAM) as server:
