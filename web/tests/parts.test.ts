@@ -5,7 +5,7 @@ import { mangledOf, nameOf, rowsOf } from "../src/api/columns";
 import { ledgerOf, loopLaunches, syncLines, type SyncLine } from "../src/api/report";
 import { inTreeOrder } from "../src/pages/scopes/tree";
 import { href, match, withQuery } from "../src/router/router";
-import { excerpt, inOrder, keptPath, textOf } from "../src/pages/insights/source";
+import { excerpt, inOrder, keptPath, onTimeline, textOf } from "../src/pages/insights/source";
 import { barsOf } from "../src/pages/kernels/Histogram";
 import { safeNext } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
@@ -78,6 +78,8 @@ describe("columns", () => {
 });
 
 describe("source lines", () => {
+  it("what the timeline can show of a finding", () =>
+    expect([{ kernel: "_Z1fv", category: "KERNEL" }, { kernel: "", category: "SYNCHRONIZATION" }, { kernel: "", category: "MEMORY" }].map(onTimeline)).toEqual([{ find: "_Z1fv" }, { show: "wait" }, null]));
   it("the very path first, else the only file of the name", () => {
     expect(keptPath(["/a/x.py", "/b/x.py"], "/b/x.py")).toBe("/b/x.py");
     expect(keptPath(["/a/x.py"], "/elsewhere/x.py")).toBe("/a/x.py");

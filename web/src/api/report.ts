@@ -30,10 +30,12 @@ export interface Scope {
   calls: number;
   wall_ns: number;
   wall_mean_ns: number | null;
-  kernels: number;
-  gpu_ns: number;
-  self_gpu_ns: number;
-  wait_ns: number;
+  kernels: number | null;
+  gpu_ns: number | null;
+  self_gpu_ns: number | null;
+  wait_ns: number | null;
+  iterations: number | null; // measured ones; 0 or null: not a loop that was measured
+  iteration_ns: number | null; // mean
 }
 
 function listAt(part: unknown, ...keys: string[]): unknown[] {

@@ -98,6 +98,7 @@ export const en = {
     inFile: (name: string) => `${name} is kept with this session`,
     notKept: "The text of this file is not kept with the session.",
     evidence: "The line and what surrounds it",
+    timeline: "On the timeline",
     close: "Close",
   },
   kernels: {
@@ -136,8 +137,9 @@ export const en = {
     none: "No scopes",
     noneText: "The program opened none. GFL_SCOPE in C++ and gpufl.scope in Python mark parts of a run.",
     heading: "Scopes",
+    icicle: "Scopes within scopes",
     aside: "Bars: wall time, as a part of the longest scope without a parent.",
-    columns: { name: "Scope", wall: "Wall", bar: "", calls: "Calls", mean: "Mean", gpu: "GPU", self: "GPU self", kernels: "Kernels", waits: "Waiting" },
+    columns: { name: "Scope", wall: "Wall", bar: "", calls: "Calls", mean: "Mean", gpu: "GPU", self: "GPU self", kernels: "Kernels", waits: "Waiting", iterations: "Iterations", perIteration: "Per iteration", gpuPerIteration: "GPU per iteration" },
   },
   system: {
     device: "GPU",

@@ -95,24 +95,3 @@ export const timelineText = {
     ["Esc", "Clear selection and range"],
   ] as [string, string][],
 };
-
-export const flameText = {
-  none: "No stacks",
-  noneText: "The session has no stacks of waits or of launches. Record with gpufl trace; --stacks=launch adds those of launches.",
-  heading: "Time by stack",
-  tree: "Which time",
-  search: "Search frames",
-  searchHint: "Part of a frame",
-  invert: "Invert",
-  invertText: "Innermost frames first: who calls what takes the time",
-  whole: "All",
-  up: "Up",
-  matched: (time: string, part: string) => `${time} match, ${part}`,
-  self: "of its own",
-  total: "in all",
-  share: "of all",
-  picture: (name: string) => `Flame graph: ${name}. Arrow keys go from frame to frame, Enter zooms, Escape goes back.`,
-  frame: "Frame",
-  top: "Frames that take most themselves",
-  hint: "Click a frame to zoom; Escape goes back out.",
-};

@@ -332,6 +332,12 @@ function Stage({ session, lanes, metrics, length, live, find, rows }: StageProps
   const tracks = useMemo(() => tracksOf(lanes, metrics), [lanes, metrics]);
   const round = useSyncExternalStore(who.subscribe, () => who.round); // logged in again
   useEffect(() => engine.again(), [engine, round]);
+  const goOn = useRef(find !== "" && !new URLSearchParams(location.search).has(QUERY.at)); // a link to what is searched for
+  useEffect(() => {
+    if (!goOn.current || tracks.length === 0) return;
+    goOn.current = false;
+    finder.run(true);
+  }, [finder, tracks]);
   const latest = useRef({ lanes, finder });
   latest.current = { lanes, finder };
 

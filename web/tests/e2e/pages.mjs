@@ -9,6 +9,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { chromium } from "playwright-core";
 import { ACCOUNT, startServer } from "./server.mjs";
+import { flameViews } from "./flame.mjs";
 import { timelineViews } from "./timeline.mjs";
 
 const [bin, data, out] = process.argv.slice(2);
@@ -147,6 +148,7 @@ try {
     await picture(page, tab);
   }
 
+  await flameViews({ page, session, origin: server.origin, see, picture, check });
   await timelineViews({ page, session, origin: server.origin, see, picture, check });
 
   // Keyboard: commands and the sheet of shortcuts.

@@ -5,11 +5,12 @@ import { onSession, useApi } from "../../api/use";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
 import { baseName, duration, exact, percent, shortKernel } from "../../format/format";
-import { useQuery } from "../../router/router";
+import { Link } from "../../router/Link";
+import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { Dialog, Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
-import { excerpt, inOrder, keptPath, textOf } from "./source";
+import { excerpt, inOrder, keptPath, onTimeline, textOf } from "./source";
 
 const text = en.insights;
 const TONES = ["finding-low", "finding-medium", "finding-high"];
@@ -50,6 +51,7 @@ function SourceLine({ session, file, line, onClose }: { session: string; file: s
 function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => void }) {
   const severity = f.severity ?? 0;
   const rule = RULES[f.rule];
+  const place = onTimeline(f);
   return (
     <article className={`finding ${TONES[severity] ?? TONES[0]}`}>
       <div className="finding-main">
@@ -86,6 +88,11 @@ function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => vo
         <strong title={exact(f.gives_back, "ns")}>{duration(f.gives_back)}</strong>
         <Meter part={f.share} warm />
         <span className="small number">{text.ofRun(percent(f.share))}</span>
+        {place && (
+          <Link className="small" href={href("session", { session: f.session, tab: "timeline" }, place)}>
+            {text.timeline}
+          </Link>
+        )}
       </div>
     </article>
   );

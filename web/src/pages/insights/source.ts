@@ -23,6 +23,12 @@ export function excerpt(text: string, line: number, around = 12): SourceRow[] {
   return lines.slice(from - 1, line + around).map((row, at) => ({ number: from + at, text: row.replace(/\r$/, "") }));
 }
 
+/** What of a finding the timeline can show: its kernel's launches, or the waits. null: nothing. */
+export function onTimeline(finding: { kernel: string; category: string }): Record<string, string> | null {
+  if (finding.kernel) return { find: finding.kernel.slice(0, 256) };
+  return finding.category === "SYNCHRONIZATION" ? { show: "wait" } : null;
+}
+
 interface Ranked {
   number: number | null;
 }

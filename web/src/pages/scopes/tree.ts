@@ -5,6 +5,9 @@ interface Node {
   wall_ns: number;
 }
 
+/** null where the scope is no measured loop. */
+export const perIteration = (ns: number | null, iterations: number | null): number | null => (ns !== null && iterations ? ns / iterations : null);
+
 /** A node whose parent is not there stands at the top; a circle, which no report has, is left out. */
 export function inTreeOrder<T extends Node>(nodes: readonly T[]): T[] {
   const known = new Set(nodes.map((node) => node.id));

@@ -1,0 +1,120 @@
+// FlameTab.tsx - where the host was blocked, and what the GPU worked for, by stack: native and Python
+// frames as the report has them. The address says which tree, from which side, searched for what, and
+// zoomed to where.
+import { useMemo } from "react";
+import { client } from "../../api/client";
+import { useAsked } from "../../timeline/use";
+import { duration, exact, percent } from "../../format/format";
+import { useQuery } from "../../router/router";
+import { flameText as text } from "../../text/flame";
+import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
+import type { TabProps } from "../session/tabs";
+import { Icicle } from "./Icicle";
+import { framesOf, search, stacksOf, treeOf, type Stack } from "./tree";
+
+const TOP = 15;
+
+function Top({ stacks }: { stacks: readonly Stack[] }) {
+  const frames = useMemo(() => framesOf(stacks).slice(0, TOP), [stacks]);
+  const all = stacks.reduce((sum, stack) => sum + stack.ns, 0);
+  return (
+    <Panel title={text.top}>
+      <div className="scroll-x" tabIndex={0} role="region" aria-label={text.top}>
+        <table className="simple">
+          <thead>
+            <tr>
+              <th scope="col">{text.frame}</th>
+              {[text.self, text.share, text.total].map((label) => (
+                <th scope="col" className="right" key={label}>
+                  {label}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {frames.map((frame) => (
+              <tr key={frame.name}>
+                <td className="mono wrap">{frame.name}</td>
+                <td className="right" title={exact(frame.self, "ns")}>
+                  {duration(frame.self)}
+                </td>
+                <td className="right">{percent(frame.self / all)}</td>
+                <td className="right" title={exact(frame.total, "ns")}>
+                  {duration(frame.total)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  );
+}
+
+function Flame({ trees }: { trees: Map<string, Stack[]> }) {
+  const [wanted, setWanted] = useQuery("tree");
+  const [inverted, setInverted] = useQuery("invert");
+  const [words, setWords] = useQuery("find");
+  const [zoom, setZoom] = useQuery("zoom");
+  const which = trees.has(wanted) ? wanted : [...trees.keys()][0]!;
+  const stacks = trees.get(which)!;
+  const name = text.trees[which] ?? which;
+  const tree = useMemo(() => treeOf(stacks, name, inverted === "1"), [stacks, name, inverted]);
+  const focus = useMemo(() => (zoom ? Math.max(0, tree.findIndex((node) => String(node.path) === zoom && node.id > 0)) : 0), [tree, zoom]);
+  const hits = useMemo(() => search(tree, words), [tree, words]);
+  const choose = (key: string): void => {
+    setZoom("");
+    setWanted(key);
+  };
+  return (
+    <>
+      <div className="row">
+        <div className="row" role="group" aria-label={text.tree}>
+          {[...trees.keys()].map((key) => (
+            <button key={key} type="button" className="button" aria-pressed={key === which} onClick={() => choose(key)}>
+              {text.trees[key] ?? key}
+            </button>
+          ))}
+        </div>
+        <Search label={text.search} hint={text.searchHint} value={words} onChange={setWords} />
+        <span className="small quiet" role="status">
+          {words && (hits.found.size ? text.matched(duration(hits.total), percent(hits.total / tree[0]!.total)) : text.noMatch)}
+        </span>
+        <button
+          type="button"
+          className="button end"
+          aria-pressed={inverted === "1"}
+          title={text.invertText}
+          onClick={() => {
+            setZoom("");
+            setInverted(inverted === "1" ? "" : "1");
+          }}
+        >
+          {text.invert}
+        </button>
+        <button type="button" className="button" disabled={focus === 0} onClick={() => setZoom("")}>
+          {text.whole}
+        </button>
+      </div>
+      <Panel title={text.heading} aside={text.hint}>
+        <Icicle key={`${which} ${inverted}`} tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={words ? hits.found : null} />
+      </Panel>
+      <Top stacks={stacks} />
+    </>
+  );
+}
+
+export function FlameTab({ session }: TabProps) {
+  // A live session's report is made anew now and then: its row tells when something came.
+  const asked = useAsked(`flame ${session.id} ${session.state} ${session.state === "live" ? session.received : ""}`, () => client.text("flame", { session: session.id }));
+  const trees = useMemo(() => (asked.data === undefined ? undefined : stacksOf(asked.data)), [asked.data]);
+  if (asked.problem?.status === 404 || trees?.size === 0)
+    return session.state === "live" || session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Empty title={text.none} text={text.noneText} />;
+  if (asked.problem) return <ProblemView problem={asked.problem} />;
+  if (!trees) return <Skeleton rows={10} />;
+  return (
+    <div className="stack">
+      <Flame trees={trees} />
+    </div>
+  );
+}

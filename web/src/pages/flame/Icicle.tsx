@@ -1,0 +1,159 @@
+// Icicle.tsx - a tree as rows of rectangles on a canvas, the root at the top: for stacks and for scopes.
+// Mouse, keyboard, zoom; what is chosen is told to screen readers.
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { duration, percent } from "../../format/format";
+import { flameText as text } from "../../text/flame";
+import { coloursOf, type Colours } from "../../timeline/colours";
+import { colourOf } from "../../timeline/names";
+import { token, useTheme } from "../../ui/theme";
+import { rectAt, rectsOf, step, type Rect, type Tree, type Way } from "./tree";
+import "./flame.css";
+
+const ROW = 21; // CSS px
+const LEAST = 1; // px that a rectangle needs
+const ROWS = 300;
+const FONT = '12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
+const WAYS: Record<string, Way> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
+
+interface Props {
+  tree: Tree;
+  label: string;
+  focus: number; // as wide as all
+  onFocus: (node: number) => void;
+  found: ReadonlySet<number> | null; // null: nothing is searched for
+  onChoose?: (node: number) => void;
+}
+
+interface Look {
+  colours: Colours;
+  width: number;
+  chosen: number;
+  hover: number;
+  found: ReadonlySet<number> | null;
+}
+
+function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], height: number, look: Look): void {
+  const { colours, width, found } = look;
+  const ratio = Math.min(3, window.devicePixelRatio || 1);
+  to.setTransform(ratio, 0, 0, ratio, 0, 0);
+  to.fillStyle = colours.surface;
+  to.fillRect(0, 0, width, height);
+  to.font = FONT;
+  to.textBaseline = "middle";
+  for (const { node, x0, x1, row } of rects) {
+    const { name } = tree[node]!;
+    const x = x0 * width;
+    const wide = Math.max(1, (x1 - x0) * width - (x1 - x0 > 3 / width ? 1 : 0));
+    const at = colourOf(name);
+    const pale = found !== null && !found.has(node);
+    to.globalAlpha = pale ? 0.25 : 1;
+    to.fillStyle = node === 0 ? colours.surface2 : colours.css[at]!;
+    to.fillRect(x, row * ROW, wide, ROW - 1);
+    to.globalAlpha = 1;
+    if (node === look.chosen || node === look.hover) {
+      to.strokeStyle = node === look.chosen ? colours.accent : colours.text;
+      to.lineWidth = node === look.chosen ? 2.5 : 1;
+      to.strokeRect(x + 1, row * ROW + 1, Math.max(1, wide - 2), ROW - 3);
+    }
+    if (wide < 24) continue;
+    to.fillStyle = node === 0 || pale ? colours.text : colours.ink[at]!;
+    to.fillText(fitted(to, name, wide - 9), x + 5, row * ROW + ROW / 2);
+  }
+}
+
+function fitted(to: CanvasRenderingContext2D, name: string, room: number): string {
+  const short = name.length > 400 ? name.slice(0, 400) : name;
+  const wide = to.measureText(short).width;
+  if (wide <= room && short === name) return name;
+  const letters = Math.floor((short.length * Math.min(room, wide)) / wide) - 2;
+  return letters >= 2 ? `${short.slice(0, letters)}…` : "";
+}
+
+export function Icicle({ tree, label, focus, onFocus, found, onChoose }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const theme = useTheme();
+  const [width, setWidth] = useState(0);
+  const [chosen, setChosen] = useState(focus);
+  const [hover, setHover] = useState(-1);
+  const at = tree[chosen] ? chosen : 0;
+  const rects = useMemo(() => (width > 0 ? rectsOf(tree, focus, LEAST / width, ROWS) : []), [tree, focus, width]);
+  const rows = useMemo(() => rects.reduce((most, rect) => Math.max(most, rect.row), 0) + 1, [rects]);
+  const height = rows * ROW;
+  const colours = useMemo(() => coloursOf(token), [theme]);
+
+  useEffect(() => setChosen(focus), [focus]);
+  useEffect(() => {
+    const watch = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, []);
+
+  useEffect(() => {
+    const to = canvas.current?.getContext("2d");
+    if (!to || width === 0) return;
+    const ratio = Math.min(3, window.devicePixelRatio || 1);
+    to.canvas.width = Math.round(width * ratio);
+    to.canvas.height = Math.round(height * ratio);
+  }, [width, height]);
+  useEffect(() => {
+    const to = canvas.current?.getContext("2d");
+    if (to && width > 0) draw(to, tree, rects, height, { colours, width, chosen: at, hover, found });
+  }, [tree, rects, width, height, colours, at, hover, found]);
+
+  const choose = useCallback(
+    (node: number) => {
+      setChosen(node);
+      onChoose?.(node);
+    },
+    [onChoose],
+  );
+  const under = (event: { clientX: number; clientY: number }): number => {
+    const place = canvas.current!.getBoundingClientRect();
+    return rectAt(rects, (event.clientX - place.left) / width, Math.floor((event.clientY - place.top) / ROW))?.node ?? -1;
+  };
+  function key(event: React.KeyboardEvent): void {
+    const way = WAYS[event.key];
+    if (way) {
+      const next = step(tree, at, way);
+      choose(next);
+      // What is out of view because something else is zoomed comes back into it.
+      if (!rects.some((rect) => rect.node === next)) onFocus(tree[next]!.parent < 0 ? 0 : tree[next]!.parent);
+    } else if (event.key === "Enter") onFocus(at);
+    else if (event.key === "Escape" && focus !== 0) {
+      choose(focus);
+      onFocus(Math.max(0, tree[focus]!.parent));
+    } else return;
+    event.preventDefault();
+  }
+  const shown = tree[hover] ?? tree[at]!;
+  const part = (node: number): string => percent(tree[0]!.total > 0 ? tree[node]!.total / tree[0]!.total : null);
+  return (
+    <div className="icicle">
+      <div className="icicle-box" ref={box} tabIndex={0} role="application" aria-label={label} onKeyDown={key}>
+        <canvas
+          ref={canvas}
+          style={{ width: "100%", height }}
+          aria-hidden="true"
+          onPointerMove={(event) => setHover(under(event))}
+          onPointerLeave={() => setHover(-1)}
+          onClick={(event) => {
+            const node = under(event);
+            if (node < 0) return;
+            choose(node);
+            onFocus(node);
+          }}
+        />
+      </div>
+      <p className="icicle-shown small">
+        <span className="mono wrap">{shown.name.slice(0, 600)}</span>{" "}
+        <span className="quiet number">
+          {duration(shown.total)} · {part(shown.id)} · {text.own(duration(shown.self))}
+        </span>
+      </p>
+      <p className="hidden-label" aria-live="polite">
+        {text.node(tree[at]!.name.slice(0, 600), duration(tree[at]!.total), part(at))}
+      </p>
+    </div>
+  );
+}

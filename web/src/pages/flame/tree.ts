@@ -1,0 +1,192 @@
+// tree.ts - collapsed stacks (docs/report.md) as trees of frames, and a tree as rectangles. Plain
+// functions: text in, numbers out.
+import { hashOf } from "../../timeline/names";
+
+export interface Stack {
+  frames: readonly string[]; // outermost first
+  ns: number;
+}
+
+export interface Node {
+  id: number; // index into the tree's nodes; 0: all of it
+  name: string;
+  parent: number; // -1: of the root
+  depth: number; // 0: the root
+  total: number; // ns
+  self: number; // ns that no child has
+  children: number[]; // most time first
+  path: number; // hash of the names from the root: the same in each load of the session
+}
+
+export type Tree = Node[];
+
+/** Stacks by tree, "host blocked" and "GPU"; a line that is none is passed over. */
+export function stacksOf(text: string): Map<string, Stack[]> {
+  const trees = new Map<string, Stack[]>();
+  for (const line of text.split("\n")) {
+    const end = line.lastIndexOf(" ");
+    const ns = end < 0 ? NaN : Number(line.slice(end + 1));
+    if (!Number.isFinite(ns) || ns <= 0 || line.slice(end + 1) === "") continue;
+    const [root, ...frames] = line.slice(0, end).split(";");
+    const list = trees.get(root!);
+    if (list) list.push({ frames, ns });
+    else trees.set(root!, [{ frames, ns }]);
+  }
+  return trees;
+}
+
+function child(tree: Tree, index: Map<string, number>[], parent: number, name: string): number {
+  const known = index[parent]!.get(name);
+  if (known !== undefined) return known;
+  const id = tree.length;
+  const { depth, path } = tree[parent]!;
+  tree.push({ id, name, parent, depth: depth + 1, total: 0, self: 0, children: [], path: hashOf(`${path};${name}`) });
+  index.push(new Map());
+  index[parent]!.set(name, id);
+  tree[parent]!.children.push(id);
+  return id;
+}
+
+const DEEPEST = 2000;
+
+/** inverted: from the innermost frame outwards, so that what takes the time stands first. */
+export function treeOf(stacks: readonly Stack[], name: string, inverted: boolean): Tree {
+  const tree: Tree = [{ id: 0, name, parent: -1, depth: 0, total: 0, self: 0, children: [], path: 0 }];
+  const index: Map<string, number>[] = [new Map()];
+  for (const { frames, ns } of stacks) {
+    const order = (inverted ? [...frames].reverse() : frames).slice(0, DEEPEST);
+    let at = 0;
+    tree[0]!.total += ns;
+    for (const frame of order) {
+      at = child(tree, index, at, frame);
+      tree[at]!.total += ns;
+    }
+    tree[at]!.self += ns;
+  }
+  return sorted(tree);
+}
+
+function sorted(tree: Tree): Tree {
+  for (const node of tree) node.children.sort((a, b) => tree[b]!.total - tree[a]!.total || (tree[a]!.name < tree[b]!.name ? -1 : 1));
+  return tree;
+}
+
+export interface Part {
+  id: number;
+  parent: number;
+  name: string;
+  value: number | null;
+}
+
+/** A tree of what already has parents: scopes. A node whose parent is not there stands at the top. A
+ * parent is at least as wide as its children together: those of several threads may overlap in time. */
+export function treeOfParts(parts: readonly Part[], name: string): Tree {
+  const tree: Tree = [{ id: 0, name, parent: -1, depth: 0, total: 0, self: 0, children: [], path: 0 }];
+  const ids = new Map<number, number>();
+  for (const part of parts) ids.set(part.id, tree.push({ id: tree.length, name: part.name, parent: 0, depth: 0, total: Math.max(0, part.value ?? 0), self: 0, children: [], path: 0 }) - 1);
+  for (const part of parts) {
+    const node = tree[ids.get(part.id)!]!;
+    node.parent = part.parent === part.id ? 0 : (ids.get(part.parent) ?? 0);
+    tree[node.parent]!.children.push(node.id);
+  }
+  const order = [0];
+  for (let at = 0; at < order.length; at++) order.push(...tree[order[at]!]!.children);
+  for (const id of order.slice(1)) {
+    const node = tree[id]!;
+    const above = tree[node.parent]!;
+    node.depth = above.depth + 1;
+    node.path = hashOf(`${above.path};${node.name}`);
+  }
+  for (const id of order.reverse()) {
+    const node = tree[id]!;
+    const below = node.children.reduce((sum, child) => sum + tree[child]!.total, 0);
+    node.total = Math.max(node.total, below);
+    node.self = node.total - below;
+  }
+  return sorted(tree);
+}
+
+export interface Rect {
+  node: number;
+  x0: number; // 0 to 1 of the width
+  x1: number;
+  row: number;
+}
+
+/** What is drawn with `focus` as wide as all: those above it, and those below it that are at least `least` wide. */
+export function rectsOf(tree: Tree, focus: number, least: number, rows: number): Rect[] {
+  const rects: Rect[] = [];
+  for (let at = focus; at >= 0; at = tree[at]!.parent) rects.push({ node: at, x0: 0, x1: 1, row: tree[at]!.depth });
+  rects.reverse();
+  const open: Rect[] = [rects[rects.length - 1]!];
+  for (let rect = open.pop(); rect; rect = open.pop()) {
+    const { children, total } = tree[rect.node]!;
+    let x0 = rect.x0;
+    for (const id of children) {
+      const x1 = x0 + (total > 0 ? (tree[id]!.total / total) * (rect.x1 - rect.x0) : 0);
+      const next = { node: id, x0, x1, row: rect.row + 1 };
+      x0 = x1;
+      if (x1 - next.x0 < least || next.row >= rows) continue;
+      rects.push(next);
+      open.push(next);
+    }
+  }
+  return rects;
+}
+
+export function rectAt(rects: readonly Rect[], x: number, row: number): Rect | null {
+  return rects.find((rect) => rect.row === row && x >= rect.x0 && x < rect.x1) ?? null;
+}
+
+/** Nodes whose name has the words, and their time: what lies below a match is not counted twice. */
+export function search(tree: Tree, words: string): { found: Set<number>; total: number } {
+  const found = new Set<number>();
+  if (!words) return { found, total: 0 };
+  const low = words.toLowerCase();
+  let total = 0;
+  const open: [number, boolean][] = [[0, false]];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [id, within] = next;
+    const node = tree[id]!;
+    const hit = id > 0 && node.name.toLowerCase().includes(low);
+    if (hit) found.add(id);
+    if (hit && !within) total += node.total;
+    for (const child of node.children) open.push([child, within || hit]);
+  }
+  return { found, total };
+}
+
+export interface Frame {
+  name: string;
+  self: number;
+  total: number; // recursion counted once
+}
+
+/** Frames by what they take themselves, over all stacks; the innermost part of a stack is a call or a kernel. */
+export function framesOf(stacks: readonly Stack[]): Frame[] {
+  const frames = new Map<string, Frame>();
+  const of = (name: string): Frame => {
+    let frame = frames.get(name);
+    if (!frame) frames.set(name, (frame = { name, self: 0, total: 0 }));
+    return frame;
+  };
+  for (const stack of stacks) {
+    for (const name of new Set(stack.frames)) of(name).total += stack.ns;
+    const inner = stack.frames[stack.frames.length - 1];
+    if (inner !== undefined) of(inner).self += stack.ns;
+  }
+  return [...frames.values()].sort((a, b) => b.self - a.self || b.total - a.total || (a.name < b.name ? -1 : 1));
+}
+
+export type Way = "up" | "down" | "left" | "right";
+
+/** Where an arrow key goes: to the caller, the widest callee, the neighbours. */
+export function step(tree: Tree, at: number, way: Way): number {
+  const node = tree[at];
+  if (!node) return 0;
+  if (way === "up") return Math.max(0, node.parent);
+  if (way === "down") return node.children[0] ?? at;
+  const siblings = node.parent < 0 ? [at] : tree[node.parent]!.children;
+  const place = siblings.indexOf(at) + (way === "right" ? 1 : -1);
+  return siblings[Math.max(0, Math.min(siblings.length - 1, place))] ?? at;
+}

@@ -1,0 +1,80 @@
+// Stacks and scopes as trees, trees as rectangles, search, keys.
+import { describe, expect, it } from "vitest";
+import { framesOf, rectAt, rectsOf, search, stacksOf, step, treeOf, treeOfParts } from "../src/pages/flame/tree";
+import { inTreeOrder, perIteration } from "../src/pages/scopes/tree";
+
+const TEXT = "host blocked;main() (a.py:1);step() (a.py:9);event synchronizations 30\nhost blocked;main() (a.py:1);free 10\nGPU;main() (a.py:1);gemm<float, 4>(float const*) 7\nno number here\nhost blocked;x -5\n\n";
+const trees = stacksOf(TEXT);
+const stacks = trees.get("host blocked")!;
+const tree = treeOf(stacks, "Host", false);
+const named = (name: string): number => tree.findIndex((node) => node.name.startsWith(name));
+
+describe("collapsed stacks", () => {
+  it("two trees; what is no stack is passed over; frames keep their spaces", () => {
+    expect([...trees.keys()]).toEqual(["host blocked", "GPU"]);
+    expect(trees.get("GPU")).toEqual([{ frames: ["main() (a.py:1)", "gemm<float, 4>(float const*)"], ns: 7 }]);
+    expect(stacks).toHaveLength(2);
+  });
+  it("a parent has what its children have, and its own", () => {
+    expect(tree.map((node) => [node.name.split("(")[0], node.total, node.self])).toEqual([["Host", 40, 0], ["main", 40, 0], ["step", 30, 0], ["event synchronizations", 30, 30], ["free", 10, 10]]);
+    for (const node of tree) expect(node.total).toBe(node.self + node.children.reduce((sum, child) => sum + tree[child]!.total, 0));
+  });
+  it("inverted, the innermost stands first and the sum is the same", () => {
+    const inverted = treeOf(stacks, "Host", true);
+    expect(inverted[0]!.children.map((id) => inverted[id]!.name)).toEqual(["event synchronizations", "free"]);
+    expect([inverted[0]!.total, inverted[named("main")]!.depth >= 1]).toEqual([40, true]);
+  });
+  it("a path has the same number in every load, whatever the order", () => {
+    const other = treeOf([...stacks].reverse(), "Host", false);
+    expect(other.find((node) => node.name === "free")!.path).toBe(tree[named("free")]!.path);
+    expect(new Set(tree.map((node) => node.path)).size).toBe(tree.length);
+  });
+  it("recursion is counted once in all, by the innermost in self", () =>
+    expect(framesOf([{ frames: ["f", "g", "f"], ns: 5 }, { frames: ["f"], ns: 2 }])).toEqual([{ name: "f", self: 7, total: 7 }, { name: "g", self: 0, total: 5 }]));
+  it("10 000 stacks 200 deep, and one that is endless, are trees", () => {
+    const many = Array.from({ length: 10_000 }, (_, i) => ({ frames: Array.from({ length: 200 }, (_, d) => `f${d}:${d > 190 ? i : 0}`), ns: 1 }));
+    expect(treeOf(many, "", false)[0]!.total).toBe(10_000);
+    expect(treeOf([{ frames: Array(50_000).fill("f"), ns: 3 }], "", false)).toHaveLength(2001);
+  });
+});
+
+describe("rectangles", () => {
+  const rects = rectsOf(tree, 0, 0, 99);
+  it("children lie within their parent, side by side", () => {
+    const of = (name: string) => rects.find((rect) => rect.node === named(name))!;
+    expect([of("step").x0, of("step").x1, of("free").x0, of("free").x1, of("free").row]).toEqual([0, 0.75, 0.75, 1, 2]);
+  });
+  it("zoomed, what is above stays, what is beside goes", () => {
+    const zoomed = rectsOf(tree, named("step"), 0, 99);
+    expect(zoomed.map((rect) => [tree[rect.node]!.name.split("(")[0], rect.x0, rect.x1])).toEqual([["Host", 0, 1], ["main", 0, 1], ["step", 0, 1], ["event synchronizations", 0, 1]]);
+  });
+  it("what is narrower than a px, or too deep, is not drawn", () => expect([rectsOf(tree, 0, 0.3, 99).length, rectsOf(tree, 0, 0, 2).length]).toEqual([4, 2]));
+  it("finds what lies under the pointer", () => {
+    expect(rectAt(rects, 0.8, 2)!.node).toBe(named("free"));
+    expect(rectAt(rects, 0.8, 3)).toBeNull();
+  });
+  it("search counts what lies within a match once", () => {
+    expect(search(tree, "MAIN")).toEqual({ found: new Set([named("main")]), total: 40 });
+    expect(search(treeOf([{ frames: ["f", "g", "f"], ns: 5 }], "", false), "f").total).toBe(5);
+    expect(search(tree, "").found.size).toBe(0);
+  });
+  it("arrow keys go to callers, callees and neighbours, and stay at the ends", () => {
+    const at = named("step");
+    expect([step(tree, at, "up"), step(tree, at, "right"), step(tree, named("free"), "left"), step(tree, named("free"), "right"), step(tree, 0, "up"), step(tree, named("free"), "down"), step(tree, 999, "up")]).toEqual([
+      named("main"), named("free"), at, named("free"), 0, named("free"), 0,
+    ]);
+  });
+});
+
+describe("scopes", () => {
+  const part = (id: number, parent: number, value: number | null) => ({ id, parent, name: `s${id}`, value });
+  it("nodes stand in the order of the parts, behind the root", () => expect(treeOfParts([part(7, 0, 4), part(3, 7, 1)], "all").map((node) => node.name)).toEqual(["all", "s7", "s3"]));
+  it("children that overlap in time make their parent as wide as they are; unknown is nothing", () => {
+    const scopes = treeOfParts([part(1, 0, 10), part(2, 1, 8), part(3, 1, 8), part(4, 99, null)], "all");
+    expect(scopes.map((node) => [node.total, node.self])).toEqual([[16, 0], [16, 0], [8, 8], [8, 8], [0, 0]]);
+    expect(scopes[4]!.parent).toBe(0);
+  });
+  it("no circle is followed", () => expect(treeOfParts([part(1, 1, 5), part(2, 3, 1), part(3, 2, 1)], "all")[0]!.total).toBe(5));
+  it("the table has the same order as the tree's parents", () => expect(inTreeOrder([{ id: 2, parent: 1, wall_ns: 1 }, { id: 1, parent: 0, wall_ns: 9 }]).map((node) => node.id)).toEqual([1, 2]));
+  it("per iteration, where there are any", () => expect([perIteration(100, 4), perIteration(100, 0), perIteration(null, 4), perIteration(100, null)]).toEqual([25, null, null, null]));
+});
