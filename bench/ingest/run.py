@@ -10,7 +10,6 @@ pyramid alone, and the store's append alone. Prints JSON.
 """
 import argparse
 import gzip
-import http.client
 import json
 import pathlib
 import re
@@ -22,8 +21,8 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TICKS = 100  # of /proc/PID/stat, a second
-SLOWEST = 600  # s until everything must be loaded
+sys.path.insert(0, str(ROOT / "bench"))
+from served import SLOWEST, Server  # noqa: E402
 
 
 def options():
@@ -34,59 +33,6 @@ def options():
     parser.add_argument("--loaders", type=int, default=1, help="threads of the server that load")
     parser.add_argument("--level", type=int, default=6, help="of gzip; 0: plain")
     return parser.parse_args()
-
-
-class Server:
-    """gpufl-server on a folder, with a key to send with."""
-
-    def __init__(self, build, folder, loaders):
-        self.process = subprocess.Popen(
-            [f"{build}/bin/gpufl-server", "--data", folder, "--listen", "127.0.0.1:0", "--loaders", str(loaders),
-             "--log-level", "warning"], stdout=subprocess.PIPE, text=True)
-        self.port = int(re.search(r":(\d+)$", self.process.stdout.readline().strip()).group(1))
-        token = re.search(r"token=(\S+)", self.process.stdout.readline()).group(1)
-        account = {"token": token, "email": "bench@localhost", "name": "Bench", "password": "a long pass phrase"}
-        answer, headers = self.ask("POST", "/api/v1/auth/setup", account)
-        cookie = headers["Set-Cookie"].split(";")[0]
-        made, _ = self.ask("POST", "/api/v1/keys", {"name": "bench", "scopes": "ingest,read"},
-                           {"Cookie": cookie, "X-CSRF-Token": answer["csrf"]})
-        self.key = made["key"]
-
-    def ask(self, method, path, body=None, headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SLOWEST)
-        data = json.dumps(body) if isinstance(body, dict) else body
-        kind = {"Content-Type": "application/json"} if isinstance(body, dict) else {}
-        connection.request(method, path, data, {**kind, **(headers or {})})
-        response = connection.getresponse()
-        text = response.read()
-        if response.status >= 300:
-            raise RuntimeError(f"{method} {path}: {response.status} {text[:500]!r}")
-        return (json.loads(text) if text[:1] in b"{[" else text.decode()), response.headers
-
-    def send(self, data, packed):
-        """One body; waits and sends again where the server says so. Seconds until the answer."""
-        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/x-ndjson"}
-        if packed:
-            headers["Content-Encoding"] = "gzip"
-        began = time.monotonic()
-        self.ask("POST", "/api/v1/events/stream", data, headers)
-        return time.monotonic() - began
-
-    def metric(self, name):
-        text, _ = self.ask("GET", "/metrics")
-        return float(re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.M).group(1))
-
-    def cpu(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
-
-    def peak(self):
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) * 1024
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait(60)
 
 
 def simulate(build, folder, kernels, number):
@@ -130,7 +76,7 @@ def main():
             rows += o.kernels
         plain = sum(p.stat().st_size for paths in sessions for p in paths)
         bodies = [[gzip.compress(p.read_bytes(), o.level) if o.level else p.read_bytes() for p in paths] for paths in sessions]
-        server = Server(o.build, f"{folder}/data", o.loaders)
+        server = Server(o.build, f"{folder}/data", "--loaders", str(o.loaders))
         waits, cpu, began = [], server.cpu(), time.monotonic()
         senders = [threading.Thread(target=send_all, args=(server, b, bool(o.level), waits)) for b in bodies]
         for sender in senders:
