@@ -107,5 +107,7 @@ def percentile(values, share):
 
 def milliseconds(seconds):
     """What is printed of many waits."""
+    if not seconds:
+        return {"count": 0}
     return {"count": len(seconds), "p50_ms": round(percentile(seconds, 50) * 1e3, 1),
             "p99_ms": round(percentile(seconds, 99) * 1e3, 1), "worst_ms": round(max(seconds) * 1e3, 1)}
