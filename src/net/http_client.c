@@ -9,6 +9,7 @@
 #include "base/dl.h"
 
 #include <curl/curl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -37,7 +38,8 @@ static struct {
 #undef CURL_MEMBER
 } curl;
 
-static int open_curl(struct err *e)
+/* Once for all clients; guarded by curl_lock. */
+static int load_curl(struct err *e)
 {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
     static const struct dl_symbol symbols[] = {
@@ -58,6 +60,15 @@ static int open_curl(struct err *e)
                    why.text);
 }
 
+static int open_curl(struct err *e)
+{
+    static pthread_mutex_t curl_lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&curl_lock);
+    int code = load_curl(e);
+    pthread_mutex_unlock(&curl_lock);
+    return code;
+}
+
 struct http_client {
     CURL *easy; /* owned */
     char url[URL_MAX];
@@ -73,6 +84,7 @@ struct flight {
     struct http_client_answer *answer;
     int read_code;  /* of call->read */
     int write_code; /* of call->write */
+    bool refused;   /* an address was not allowed */
     bool overflow;  /* the answer is too long */
     bool late;      /* the call's deadline is over */
 };
@@ -129,6 +141,20 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
         f->call->progress(f->call->arg, up);
     f->late |= is_over(f->call->deadline);
     return f->late || must_stop(&f->client->config);
+}
+
+/* The socket for an address that may be connected to. */
+static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    struct flight *f = arg;
+    const struct http_client_config *c = &f->client->config;
+    (void)purpose;
+    if (!c->allow(c->allow_arg, &to->addr, (socklen_t)to->addrlen)) {
+        f->refused = true;
+        return CURL_SOCKET_BAD;
+    }
+    int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    return fd < 0 ? CURL_SOCKET_BAD : fd;
 }
 
 /* ---- open and close ------------------------------------------------------------------------ */
@@ -280,6 +306,11 @@ static void set_call(struct flight *f)
     curl.easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl.easy_setopt(h, CURLOPT_XFERINFODATA, f);
     curl.easy_setopt(h, CURLOPT_ERRORBUFFER, f->client->error);
+    if (f->client->config.allow) {
+        curl.easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+        curl.easy_setopt(h, CURLOPT_OPENSOCKETDATA, f);
+        curl.easy_setopt(h, CURLOPT_PROXY, "");
+    }
 }
 
 static bool certificate_refused(CURLcode code)
@@ -301,6 +332,8 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
         return err_set(e, GPUFL_E_TIMEOUT, "%s: no answer in the time given", c->url);
     if (code == CURLE_ABORTED_BY_CALLBACK)
         return err_set(e, GPUFL_E_STATE, "stopped");
+    if (f->refused)
+        return err_set(e, GPUFL_E_PERM, "%s: requests may not go to that address", c->url);
     if (f->overflow)
         return err_set(e, GPUFL_E_FULL, "%s: the answer is longer than any of a gpufl-server",
                        c->url);

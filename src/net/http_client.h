@@ -10,7 +10,7 @@
  * environment (https_proxy, no_proxy, …). The key stands in no message and is
  * wiped at the end. Trying again is the caller's (backoff.h).
  *
- * One thread at a time. */
+ * A client is for one thread at a time; several clients are independent. */
 #ifndef GPUFL_NET_HTTP_CLIENT_H
 #define GPUFL_NET_HTTP_CLIENT_H
 
@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 enum { HTTP_CLIENT_FIELDS = 12, HTTP_CLIENT_ANSWER_MAX = 4 << 20 };
 
@@ -35,6 +36,11 @@ struct http_client_config {
     int64_t deadline; /* CLOCK_MONOTONIC ns: requests end then, with GPUFL_E_STATE; 0: none */
     /* Not 0 any more: requests end with GPUFL_E_STATE within a second. NULL: never. */
     const volatile sig_atomic_t *stop;
+    /* Asked for each address before it is connected to, whatever name led there; false: it is not,
+     * and the request ends with GPUFL_E_PERM. No proxy is used then: it would hide the address. NULL:
+     * all may be. */
+    bool (*allow)(void *arg, const struct sockaddr *to, socklen_t len);
+    void *allow_arg;
 };
 
 struct http_client_field {

@@ -431,14 +431,25 @@ int meta_alert_remove(struct meta *m, const char *workspace, const char *alert, 
 
 /* Opens a firing, or changes the one that is open for that rule and subject: fired, ended, value
  * and text; *out is what is there then. id and started are those of the first call. One that ends
- * without having fired is forgotten. */
+ * without having fired is forgotten. tell: a delivery that is to be made of it, put in with it; one
+ * whose id is there already is not put in again. NULL: none. */
 int meta_firing_put(struct meta *m, const char *workspace, const struct meta_firing *f,
-                    struct region *mem, struct meta_firing *out, struct err *e);
+                    const struct meta_delivery *tell, struct region *mem, struct meta_firing *out,
+                    struct err *e);
 int meta_firing_open(struct meta *m, const char *workspace, const char *alert, /* NULL: all */
                      struct region *mem, struct meta_firing **rows, size_t *count, struct err *e);
+int meta_firing_now(struct meta *m, const char *workspace, struct region *mem,
+                    struct meta_firing_now **rows, size_t *count,
+                    struct err *e); /* those that are open, newest first */
 int meta_firing_list(struct meta *m, const char *workspace, struct meta_page *page,
-                     struct region *mem, struct meta_firing **rows, size_t *count,
+                     struct region *mem, struct meta_firing_now **rows, size_t *count,
                      struct err *e); /* those that fired, newest first */
+
+/* Findings whose part of the run is above, of sessions that are live or were heard of since; of
+ * each session the worst first. NULL: every rule, application, host. */
+int meta_finding_above(struct meta *m, const char *workspace, const char *rule, const char *app,
+                       const char *host, double share, int64_t since, struct region *mem,
+                       struct meta_found **rows, size_t *count, struct err *e);
 
 int meta_delivery_add(struct meta *m, const char *workspace, const struct meta_delivery *d,
                       struct err *e);
@@ -484,7 +495,10 @@ int meta_dropped_list(struct meta *m, unsigned limit, struct region *mem,
                       struct meta_dropped **rows, size_t *count, struct err *e);
 int meta_dropped_freed(struct meta *m, const char *workspace, const char *session, struct err *e);
 
-/* Takes deliveries whose time has come; they come again at `again`, if nobody says how it went. */
+/* Forgets firings that ended, and deliveries that were made or given up, before. */
+int meta_alerts_expire(struct meta *m, int64_t before, struct err *e);
+
+/* Takes deliveries whose time has come, those first that were tried least; they come again at `again`, if nobody says how it went. */
 int meta_delivery_due(struct meta *m, int64_t now, int64_t again, unsigned limit,
                       struct region *mem, struct meta_due **rows, size_t *count, struct err *e);
 

@@ -46,10 +46,7 @@ int meta_alert_put(struct meta *m, const char *workspace, const struct meta_aler
 int meta_alert_get(struct meta *m, const char *workspace, const char *alert, struct region *mem,
                    struct meta_alert *out, struct err *e)
 {
-    const struct meta_part part = {META_ROW_alert, out};
-    struct meta_args a = {0};
-    meta_arg_text(&a, alert);
-    return meta_get(m, workspace, META_S_alert_get, &a, &part, 1, mem, "rule", e);
+    return meta_get_by(m, workspace, META_S_alert_get, META_ROW_alert, alert, mem, out, "rule", e);
 }
 
 int meta_alert_list(struct meta *m, const char *workspace, struct region *mem,
@@ -91,6 +88,7 @@ int meta_alert_remove(struct meta *m, const char *workspace, const char *alert, 
 
 struct firing_put {
     const struct meta_firing *f;
+    const struct meta_delivery *tell;
     struct region *mem;
     struct meta_firing *out;
 };
@@ -114,9 +112,8 @@ static int firing_change(struct meta_tx *tx, const struct meta_firing *f, struct
     return meta_run(tx, META_S_firing_change, &a, NULL, NULL, e);
 }
 
-static int firing_put(struct meta_tx *tx, void *arg, struct err *e)
+static int firing_find_put(struct meta_tx *tx, const struct firing_put *p, struct err *e)
 {
-    const struct firing_put *p = arg;
     const struct meta_part part = {META_ROW_firing, p->out};
     struct meta_args find = {0}, add = {0};
     meta_arg_text(&find, p->f->alert ? p->f->alert : "");
@@ -133,10 +130,23 @@ static int firing_put(struct meta_tx *tx, void *arg, struct err *e)
     return meta_run(tx, META_S_firing_add, &add, NULL, NULL, e);
 }
 
-int meta_firing_put(struct meta *m, const char *workspace, const struct meta_firing *f,
-                    struct region *mem, struct meta_firing *out, struct err *e)
+/* What happened and what is to be told of it are there together, or not at all. */
+static int firing_put(struct meta_tx *tx, void *arg, struct err *e)
 {
-    struct firing_put p = {f, mem, out};
+    const struct firing_put *p = arg;
+    struct meta_args a = {0};
+    int rc = firing_find_put(tx, p, e);
+    if (rc || !p->tell)
+        return rc;
+    meta_arg_row(&a, META_ROW_delivery, p->tell);
+    return meta_run(tx, META_S_delivery_tell, &a, NULL, NULL, e);
+}
+
+int meta_firing_put(struct meta *m, const char *workspace, const struct meta_firing *f,
+                    const struct meta_delivery *tell, struct region *mem, struct meta_firing *out,
+                    struct err *e)
+{
+    struct firing_put p = {f, tell, mem, out};
     return meta_write(m, workspace, firing_put, &p, e);
 }
 
@@ -148,14 +158,48 @@ int meta_firing_open(struct meta *m, const char *workspace, const char *alert, s
     return meta_list(m, workspace, META_S_firing_open, &a, META_ROW_firing, mem, rows, count, e);
 }
 
-int meta_firing_list(struct meta *m, const char *workspace, struct meta_page *page,
-                     struct region *mem, struct meta_firing **rows, size_t *count, struct err *e)
+int meta_firing_now(struct meta *m, const char *workspace, struct region *mem,
+                    struct meta_firing_now **rows, size_t *count, struct err *e)
 {
-    int rc = meta_page_list(m, workspace, META_S_firing_list, META_ROW_firing, page, mem, rows,
+    return meta_list(m, workspace, META_S_firing_now, NULL, META_ROW_firing_now, mem, rows, count,
+                     e);
+}
+
+int meta_finding_above(struct meta *m, const char *workspace, const char *rule, const char *app,
+                       const char *host, double share, int64_t since, struct region *mem,
+                       struct meta_found **rows, size_t *count, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_text(&a, rule);
+    meta_arg_text(&a, app);
+    meta_arg_text(&a, host);
+    meta_arg_real(&a, share);
+    meta_arg_int(&a, since);
+    return meta_list(m, workspace, META_S_finding_above, &a, META_ROW_found, mem, rows, count, e);
+}
+
+static int alerts_expire(struct meta_tx *tx, void *arg, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_int(&a, *(const int64_t *)arg);
+    int rc = meta_run(tx, META_S_firing_expire, &a, NULL, NULL, e);
+    return rc ? rc : meta_run(tx, META_S_delivery_expire, &a, NULL, NULL, e);
+}
+
+int meta_alerts_expire(struct meta *m, int64_t before, struct err *e)
+{
+    return meta_write(m, NULL, alerts_expire, &before, e);
+}
+
+int meta_firing_list(struct meta *m, const char *workspace, struct meta_page *page,
+                     struct region *mem, struct meta_firing_now **rows, size_t *count,
+                     struct err *e)
+{
+    int rc = meta_page_list(m, workspace, META_S_firing_list, META_ROW_firing_now, page, mem, rows,
                             count, e);
     if (rc || *count <= meta_page_limit(page->limit))
         return rc;
-    const struct meta_firing *last = &(*rows)[--*count - 1];
+    const struct meta_firing_now *last = &(*rows)[--*count - 1];
     const struct meta_value key = {.kind = META_KIND_INT, .i = last->fired};
     return meta_page_end(page, &key, last->id, 0, mem, e);
 }

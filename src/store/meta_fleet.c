@@ -84,10 +84,7 @@ int meta_host_list(struct meta *m, const char *workspace, struct meta_page *page
 int meta_host_get(struct meta *m, const char *workspace, const char *host, struct region *mem,
                   struct meta_host_now *out, struct err *e)
 {
-    const struct meta_part part = {META_ROW_host_now, out};
-    struct meta_args a = {0};
-    meta_arg_text(&a, host);
-    return meta_get(m, workspace, META_S_host_get, &a, &part, 1, mem, "host", e);
+    return meta_get_by(m, workspace, META_S_host_get, META_ROW_host_now, host, mem, out, "host", e);
 }
 
 static int host_remove(struct meta_tx *tx, void *arg, struct err *e)
@@ -136,10 +133,7 @@ int meta_gpu_list(struct meta *m, const char *workspace, const char *host, struc
 int meta_gpu_get(struct meta *m, const char *workspace, const char *gpu, struct region *mem,
                  struct meta_gpu_now *out, struct err *e)
 {
-    const struct meta_part part = {META_ROW_gpu_now, out};
-    struct meta_args a = {0};
-    meta_arg_text(&a, gpu);
-    return meta_get(m, workspace, META_S_gpu_get, &a, &part, 1, mem, "GPU", e);
+    return meta_get_by(m, workspace, META_S_gpu_get, META_ROW_gpu_now, gpu, mem, out, "GPU", e);
 }
 
 int meta_running_list(struct meta *m, const char *workspace, const char *host, const char *app,

@@ -160,6 +160,10 @@ int meta_get(struct meta *m, const char *workspace, enum meta_statement_id s,
 int meta_get_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
                 const struct meta_part *parts, unsigned part_count, struct region *mem,
                 const char *what, struct err *e);
+/* The one row of a statement whose only parameter is a key. */
+int meta_get_by(struct meta *m, const char *workspace, enum meta_statement_id s,
+                enum meta_row_id row, const char *key, struct region *mem, void *out,
+                const char *what, struct err *e);
 int meta_number(struct meta *m, const char *workspace, enum meta_statement_id s,
                 const struct meta_args *a, int64_t *out, struct err *e);
 int meta_number_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,

@@ -16,10 +16,8 @@ int meta_upload_add(struct meta *m, const char *workspace, const struct meta_upl
 int meta_upload_get(struct meta *m, const char *workspace, const char *upload, struct region *mem,
                     struct meta_upload *out, struct err *e)
 {
-    const struct meta_part part = {META_ROW_upload, out};
-    struct meta_args a = {0};
-    meta_arg_text(&a, upload);
-    return meta_get(m, workspace, META_S_upload_get, &a, &part, 1, mem, "upload", e);
+    return meta_get_by(m, workspace, META_S_upload_get, META_ROW_upload, upload, mem, out, "upload",
+                       e);
 }
 
 int meta_upload_list(struct meta *m, const char *workspace, struct region *mem,

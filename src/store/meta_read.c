@@ -164,6 +164,16 @@ int meta_get(struct meta *m, const char *workspace, enum meta_statement_id s,
     return meta_read(m, workspace, get_call_run, &c, e);
 }
 
+int meta_get_by(struct meta *m, const char *workspace, enum meta_statement_id s,
+                enum meta_row_id row, const char *key, struct region *mem, void *out,
+                const char *what, struct err *e)
+{
+    const struct meta_part part = {row, out};
+    struct meta_args a = {0};
+    meta_arg_text(&a, key);
+    return meta_get(m, workspace, s, &a, &part, 1, mem, what, e);
+}
+
 /* ---- one number --------------------------------------------------------------------------- */
 
 static int number_row(void *arg, const struct meta_value *cells, unsigned n)

@@ -345,20 +345,25 @@ static void test_firings(void **state)
     struct fixture *f = *state;
     struct meta_firing p = {.id = "f1", .alert = "a1", .subject = "node-a", .started = 10}, got;
     struct meta_firing *rows = NULL;
+    struct meta_firing_now *now = NULL;
     struct meta_page page = {.limit = 1};
     size_t n = 0;
     people_make(f);
-    OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+    OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
     p.id = "f2";
     p.started = 20;
     p.value = 91;
-    OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+    OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
     assert_string_equal(got.id, "f1"); /* the one that is open */
     assert_int_equal(got.started, 10);
-    OK(meta_firing_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_firing_list(f->m, "w1", &page, &f->mem, &now, &n, &f->e));
     assert_int_equal(n, 0); /* it has not fired */
+    OK(meta_firing_now(f->m, "w1", &f->mem, &now, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_string_equal(now[0].state, "pending");
+    assert_string_equal(now[0].name, "");
     p.ended = 25;
-    OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+    OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
     OK(meta_firing_open(f->m, "w1", NULL, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 0); /* and is forgotten */
     for (int i = 0; i < 3; i++) {
@@ -366,21 +371,88 @@ static void test_firings(void **state)
         snprintf(id, sizeof id, "g%d", i);
         p = (struct meta_firing){
             .id = id, .alert = "a1", .subject = "node-b", .started = 30 + i, .fired = 35 + i};
-        OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+        OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
         OK(meta_firing_open(f->m, "w1", "a1", &f->mem, &rows, &n, &f->e));
         assert_int_equal(n, 1);
         p.ended = 40;
         p.fired = 99; /* the time of the first stays */
-        OK(meta_firing_put(f->m, "w1", &p, &f->mem, &got, &f->e));
+        OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
         assert_int_equal(got.fired, 35 + i);
     }
     for (int i = 2; i >= 0; i--) {
-        OK(meta_firing_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+        OK(meta_firing_list(f->m, "w1", &page, &f->mem, &now, &n, &f->e));
         assert_int_equal(n, 1);
-        assert_int_equal(rows[0].fired, 35 + i);
+        assert_int_equal(now[0].fired, 35 + i);
+        assert_string_equal(now[0].state, "resolved");
         page.after = page.next;
     }
     assert_null(page.next);
+}
+
+/* What is to be told of a firing is put in with it, once; and what is over is forgotten in time. */
+static void test_what_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_firing p = {.id = "f1", .alert = "a1", .subject = "s", .started = 1, .fired = 2},
+                       got;
+    const struct meta_delivery d = {
+        .id = "f1-firing", .firing = "f1", .state = "waiting", .next = 5};
+    struct meta_delivery *rows = NULL;
+    struct meta_firing_now *now = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    people_make(f);
+    OK(meta_alert_put(f->m, "w1", &(struct meta_alert){.id = "a1", .name = "N", .kind = "metric"},
+                      &f->e));
+    OK(meta_firing_put(f->m, "w1", &p, &d, &f->mem, &got, &f->e));
+    OK(meta_firing_put(f->m, "w1", &p, &d, &f->mem, &got, &f->e)); /* another server, late */
+    OK(meta_delivery_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+    OK(meta_firing_now(f->m, "w1", &f->mem, &now, &n, &f->e));
+    assert_string_equal(now[0].state, "firing");
+    assert_string_equal(now[0].name, "N");
+    p.ended = 50;
+    OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
+    OK(meta_alerts_expire(f->m, 50, &f->e));
+    OK(meta_firing_list(f->m, "w1", &page, &f->mem, &now, &n, &f->e));
+    assert_int_equal(n, 1);
+    OK(meta_alerts_expire(f->m, 51, &f->e));
+    OK(meta_firing_list(f->m, "w1", &page, &f->mem, &now, &n, &f->e));
+    assert_int_equal(n, 0);
+    OK(meta_delivery_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1); /* it waits still */
+    OK(meta_delivery_done(f->m, "w1", "f1-firing", "sent", 0, 200, NULL, 60, &f->e));
+    OK(meta_alerts_expire(f->m, 51, &f->e));
+    OK(meta_delivery_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 0);
+}
+
+static void test_findings_above(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_finding two[] = {
+        {.session = "s1", .rule = "spills", .share = 0.1},
+        {.session = "s1", .number = 1, .rule = "sync", .share = 0.4}};
+    const struct meta_analysis a = {.session = "s1", .kind = "report", .body = {"x", 1}};
+    struct meta_found *rows = NULL;
+    size_t n = 0;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    OK(meta_analysis_put(f->m, "w1", &a, two, 2, &f->e));
+    OK(meta_session_grow(f->m, "w1", "s1", 1, 1, 1, NAN, 500, &f->e));
+    OK(meta_finding_above(f->m, "w1", NULL, NULL, NULL, 0.05, 900, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 2); /* it is live */
+    assert_string_equal(rows[0].rule, "sync");
+    assert_string_equal(rows[0].app, "train");
+    OK(meta_finding_above(f->m, "w1", "spills", "train", "a", 0.1, 0, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 0); /* above, not at */
+    OK(meta_finding_above(f->m, "w1", NULL, "other", NULL, 0, 0, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 0);
+    OK(meta_session_end(f->m, "w1", "s1", "ended", 500, &f->e));
+    OK(meta_finding_above(f->m, "w1", NULL, NULL, NULL, 0.2, 500, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+    OK(meta_finding_above(f->m, "w1", NULL, NULL, NULL, 0.2, 501, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 0); /* it was heard of too long ago */
 }
 
 static void test_deliveries(void **state)
@@ -539,6 +611,8 @@ int meta_fleet_cases(void)
         CASE(test_sums),
         CASE(test_alerts),
         CASE(test_firings),
+        CASE(test_what_is_told),
+        CASE(test_findings_above),
         CASE(test_deliveries),
         CASE(test_audit),
         CASE(test_settings_and_leases),

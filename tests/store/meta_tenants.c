@@ -16,7 +16,7 @@ static void everything_make(struct fixture *f, const char *w)
     const struct meta_session gone = {.id = "gone", .app = "train", .started = 100};
     const struct meta_analysis a = {
         .session = "s1", .kind = "report", .rules = "7", .body = {"x", 1}};
-    const struct meta_finding finding = {.rule = "spills", .gives_back = 5};
+    const struct meta_finding finding = {.rule = "spills", .gives_back = 5, .share = 0.1};
     const struct meta_usage usage = {10, "GPU-1", "a", "train", 100, 50, 7, 100, 60, 8};
     const struct meta_firing firing = {
         .id = "f1", .alert = "a1", .subject = "a", .started = 1, .fired = 2};
@@ -37,7 +37,7 @@ static void everything_make(struct fixture *f, const char *w)
     OK(meta_gpu_put(f->m, w, &(struct meta_gpu){.uuid = "GPU-1", .host = "a", .seen = 5}, &f->e));
     OK(meta_usage_put(f->m, w, "s1", &usage, 1, &f->e));
     OK(meta_alert_put(f->m, w, &(struct meta_alert){.id = "a1", .kind = "metric"}, &f->e));
-    OK(meta_firing_put(f->m, w, &firing, &f->mem, &out, &f->e));
+    OK(meta_firing_put(f->m, w, &firing, NULL, &f->mem, &out, &f->e));
     OK(meta_delivery_add(
         f->m, w,
         &(struct meta_delivery){.id = "d1", .alert = "a1", .state = "waiting", .next = 1 << 30},
@@ -84,7 +84,9 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
     LIST(fleet_sum, meta_fleet_sums(f->m, w, META_BY_APP, 0, 99, &page, &f->mem, &got, &n, &f->e));
     LIST(alert, meta_alert_list(f->m, w, &f->mem, &got, &n, &f->e));
     LIST(firing, meta_firing_open(f->m, w, NULL, &f->mem, &got, &n, &f->e));
-    LIST(firing, meta_firing_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
+    LIST(firing_now, meta_firing_now(f->m, w, &f->mem, &got, &n, &f->e));
+    LIST(found, meta_finding_above(f->m, w, NULL, NULL, NULL, 0, 0, &f->mem, &got, &n, &f->e));
+    LIST(firing_now, meta_firing_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
     LIST(delivery, meta_delivery_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
     LIST(audited, meta_audit_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
 #undef LIST
@@ -205,7 +207,7 @@ static void test_same_ids(void **state)
     OK(meta_fleet_put(f->m, "w2", &(struct meta_host){.name = "a", .seen = 70}, 1, NULL, 0, &f->e));
     OK(meta_fleet_forget(f->m, "w2", INT64_MAX, &f->e));
     OK(meta_alert_put(f->m, "w2", &(struct meta_alert){.id = "a1", .kind = "insight"}, &f->e));
-    OK(meta_firing_put(f->m, "w2", &closed, &f->mem, &out, &f->e));
+    OK(meta_firing_put(f->m, "w2", &closed, NULL, &f->mem, &out, &f->e));
     OK(meta_alert_remove(f->m, "w2", "a1", 60, &f->e));
     OK(meta_retention_put(f->m, "w2", &(struct meta_retention){1, 1, 1}, &f->e));
     digest(f, "w1", &after);
