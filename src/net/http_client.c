@@ -149,7 +149,7 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
     struct flight *f = arg;
     const struct http_client_config *c = &f->client->config;
     (void)purpose;
-    if (!c->allow(c->allow_arg, &to->addr, (socklen_t)to->addrlen)) {
+    if (!c->allow(c->allow_arg, &to->addr, to->addrlen)) {
         f->refused = true;
         return CURL_SOCKET_BAD;
     }

@@ -20,9 +20,10 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 enum { HTTP_CLIENT_FIELDS = 12, HTTP_CLIENT_ANSWER_MAX = 4 << 20 };
+
+struct sockaddr;
 
 struct http_client_config {
     const char *url;         /* "https://host[:port][/prefix]"; no scheme: https */
@@ -39,7 +40,7 @@ struct http_client_config {
     /* Asked for each address before it is connected to, whatever name led there; false: it is not,
      * and the request ends with GPUFL_E_PERM. No proxy is used then: it would hide the address. NULL:
      * all may be. */
-    bool (*allow)(void *arg, const struct sockaddr *to, socklen_t len);
+    bool (*allow)(void *arg, const struct sockaddr *to, unsigned len);
     void *allow_arg;
 };
 

@@ -8,6 +8,7 @@
 enum { OPTION_COUNT_MAX = 64 };
 
 static const char *const log_format_words[] = {"text", "json", NULL};
+static const char *const webhooks_words[] = {"off", "public", "private", "any", NULL};
 static const char *const log_level_words[] = {"debug", "info", "warning", "error", NULL};
 
 #define KIND_TEXT     OPT_STRING

@@ -225,6 +225,32 @@ static int lock_data(struct server *s, struct err *e)
     return rc;
 }
 
+/* A rule fired, or what it watches is over. [alerts] */
+static void tell_alert(void *arg, const char *workspace, const char *json, size_t len)
+{
+    struct server *s = arg;
+    http_hub_publish(s->hub, workspace, "alert", json, len);
+}
+
+static void wake_hooks(void *arg)
+{
+    struct server *s = arg;
+    hooks_wake(s->hooks);
+}
+
+static int open_alerts(struct server *s, struct err *e)
+{
+    const struct hooks_config hooks = {.meta = s->meta,
+                                       .reach = (enum hooks_reach)s->options.webhooks};
+    const struct alerts_config alerts = {.meta = s->meta,
+                                         .holder = s->janitor.holder,
+                                         .arg = s,
+                                         .told = tell_alert,
+                                         .posts = wake_hooks};
+    int rc = hooks_open(&s->hooks, &hooks, e);
+    return rc ? rc : alerts_open(&s->alerts, &alerts, e);
+}
+
 static int open_stores(struct server *s, struct err *e)
 {
     int rc = file_mkdirs(s->options.data, 0700, e);
@@ -234,13 +260,18 @@ static int open_stores(struct server *s, struct err *e)
     rc = rc ? rc : open_fleet(s, e);
     rc = rc ? rc : open_analysis(s, e);
     rc = rc ? rc : open_intake(s, e);
-    return rc ? rc
-              : janitor_start(&s->janitor, s->ops, s->store, s->meta, s->intake.sessions,
-                              JANITOR_NS, e);
+    rc = rc ? rc
+            : janitor_start(&s->janitor, s->ops, s->store, s->meta, s->intake.sessions, JANITOR_NS,
+                            e);
+    return rc ? rc : open_alerts(s, e);
 }
 
 static void close_stores(struct server *s)
 {
+    alerts_close(s->alerts);
+    hooks_close(s->hooks);
+    s->alerts = NULL;
+    s->hooks = NULL;
     janitor_stop(&s->janitor);
     intake_close(&s->intake);
     fleet_close(s->fleet);

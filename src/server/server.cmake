@@ -5,6 +5,9 @@ pages_table(${pages})
 gpufl_module(server
   SOURCES
     access.c
+    alerts.c
+    alerts_watch.c
+    api_alerts.c
     api_auth.c
     api_compare.c
     api_export.c
@@ -22,6 +25,7 @@ gpufl_module(server
     counters.c
     data_lock.c
     ids_list.c
+    hooks.c
     janitor.c
     local.c
     logs.c
@@ -38,7 +42,7 @@ gpufl_module(server
     subject.c
     upkeep.c
     ${pages}
-  DEPS auth intake analyze symbol store meta net wire base PkgConfig::JANSSON)
+  DEPS auth client intake analyze symbol store meta net wire base PkgConfig::JANSSON)
 
 add_executable(gpufl-server-main main.c)
 set_target_properties(gpufl-server-main PROPERTIES OUTPUT_NAME gpufl-server)

@@ -8,11 +8,13 @@
 
 #include "net/http.h"
 #include "net/http_stream.h"
+#include "server/alerts.h"
 #include "server/analysis.h"
 #include "server/auth.h"
 #include "server/counters.h"
 #include "server/data_lock.h"
 #include "server/fleet.h"
+#include "server/hooks.h"
 #include "server/intake.h"
 #include "server/janitor.h"
 #include "server/options.h"
@@ -41,6 +43,8 @@ struct server {
     struct fleet *fleet;       /* what hosts and GPUs do now */
     struct analysis *analysis; /* sums them up */
     struct janitor janitor;
+    struct alerts *alerts;
+    struct hooks *hooks; /* what alerts post */
     struct auth auth;
     bool auth_open;          /* auth is there */
     struct workers *readers; /* what asks */

@@ -32,6 +32,8 @@ MAY = {"PUBLIC": {*ROLES, *SCOPES, "share"}, "INGEST": {"member", "owner", "inge
        "ADMIN": set()}
 FAR = "9000000000000000000"  # ns: after everything, and before any overflow
 
+HOOK = "http://192.168.255.254:9/hook"  # that posts may go to, and where nobody is
+
 # What parameters are, where their schema does not say it: of every route, or of one.
 VALUES = {"level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "step": 1000000, "metric": "gpu_util",
           "pattern": "a", "by": "host", "path": "none.py", "record": "kernel", "name": 0,
@@ -45,6 +47,8 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "member_put": {"role": "viewer"}, "invite": {"role": "viewer"},
           "key_make": {"name": "another", "scopes": "read"}, "share_make": {"expires": FAR},
           "sql": {"sql": "SELECT count(*) FROM history"},
+          "alert_make": {"name": "another", "kind": "metric", "subject": "host.cpu", "threshold": 1},
+          "alert_put": {"name": "mine", "kind": "metric", "subject": "host.cpu", "threshold": 9000, "url": HOOK},
           "retention_put": {"sessions": 0, "bytes": 0, "metrics": 0}}
 # Of a session, and yet not told whether there is one: a sender asks before the first byte.
 EMPTY_FOR_STRANGERS = {"session_positions": {"channels": []}}
@@ -103,7 +107,7 @@ class Workspace:
         self.name, self.id, self.actors, self.users = name, "", {}, {}
 
     def said(self, **more):
-        return {"id": self.id, "host": self.host, "gpu": self.gpu, "session": self.session, "user": self.users["viewer"], "key": self.key_id, "share": self.share_id,
+        return {"id": self.id, "host": self.host, "gpu": self.gpu, "session": self.session, "user": self.users["viewer"], "key": self.key_id, "share": self.share_id, "alert": self.alert_id,
                 "email": f"viewer@{self.name}.example.org", "of": self.session, **more}
 
 
@@ -160,6 +164,8 @@ class Tenants(unittest.TestCase):
             w.actors[role], w.users[role] = cls.join(w, founder, role, f"{role}@{w.name}.example.org")
         w.secrets = {scope: key(cls.server, founder, scope, query) for scope in SCOPES}
         w.actors.update({scope: bearer(secret) for scope, secret in w.secrets.items()})
+        rule = {"name": f"rule of {w.name}", "kind": "metric", "subject": "host.cpu", "threshold": 9000, "url": HOOK}
+        w.alert_id = cls.server.ask("POST", "/api/v1/alerts", rule, w.actors["member"]).json()["id"]
         w.key_id = cls.server.ask("GET", "/api/v1/keys", headers=w.actors["owner"]).json()["rows"][0]["id"]
 
     @classmethod
@@ -220,7 +226,7 @@ class Tenants(unittest.TestCase):
         return [r for r in self.routes.values() if r.id not in ONCE and r.rights != "PUBLIC"]
 
     def assert_nothing_of(self, w, answer, asked):
-        marks = [w.name.encode(), w.host.encode(), w.gpu.encode(), w.session.encode(), w.second.encode(), w.share_id.encode(), w.key_id.encode(),
+        marks = [w.name.encode(), w.host.encode(), w.gpu.encode(), w.alert_id.encode(), w.session.encode(), w.second.encode(), w.share_id.encode(), w.key_id.encode(),
                  *(u.encode() for u in w.users.values()), *(s.encode() for s in w.secrets.values())]
         for mark in marks:
             if mark not in asked.encode():
@@ -229,7 +235,7 @@ class Tenants(unittest.TestCase):
     def state(self, w):
         """What w's owner sees of it; what use alone changes is left out."""
         found = {}
-        for path in ("sessions", "members", "shares", "retention", "hosts", f"sessions/{w.session}",
+        for path in ("sessions", "members", "shares", "alerts", "firings", "deliveries", "retention", "hosts", f"sessions/{w.session}",
                      f"sessions/{w.session}/positions", f"sessions/{w.session}/counts", "keys"):
             got = self.server.ask("GET", "/api/v1/" + path, headers=w.actors["owner"]).json()
             if path == "keys":
@@ -315,7 +321,8 @@ class Tenants(unittest.TestCase):
                     said = self.ours.said()
                     answer = self.ask(route, said, headers)
                     may = actor in MAY[route.rights]
-                    foreign = set(route.in_path) & {"session", "user", "key", "share", "host", "gpu"} or route.id in BY_QUERY
+                    foreign = (set(route.in_path) & {"session", "user", "key", "share", "host", "gpu", "alert"}
+                               or route.id in BY_QUERY)
                     if actor == "share":
                         self.assertIn(answer.status, (403, 404))
                     elif may and route.id in EMPTY_FOR_STRANGERS:
@@ -369,14 +376,14 @@ class Tenants(unittest.TestCase):
             said = ours.said(key=server.ask("POST", "/api/v1/keys", {"name": "x", "scopes": "read"},
                                             ours.actors[actor]).json()["id"])
             self.assertEqual(self.ask(self.routes["key_revoke"], said, ours.actors[actor]).status, 204)
-        ended = {"share_revoke", "key_revoke", "session_delete", "host_delete", "member_delete", "events_stream", "session_complete"}
+        ended = {"share_revoke", "key_revoke", "session_delete", "host_delete", "alert_delete", "member_delete", "events_stream", "session_complete"}
         for route in self.walked():
             if route.method == "GET" or route.id in ended:
                 continue
             for actor in sorted(MAY[route.rights]):
                 with self.subTest(route=route.id, actor=actor):
                     self.assertIn(self.ask(route, ours.said(), ours.actors[actor]).status, (200, 204))
-        for path, said in (("session_delete", ours.said(session=ours.twin)), ("host_delete", ours.said()), ("member_delete", ours.said())):
+        for path, said in (("session_delete", ours.said(session=ours.twin)), ("host_delete", ours.said()), ("alert_delete", ours.said()), ("member_delete", ours.said())):
             self.assertEqual(self.ask(self.routes[path], said, ours.actors["owner"]).status, 204)
         answer = server.ask("GET", "/api/v1/sessions", headers=ours.actors["viewer"])
         self.assertIn(answer.status, (401, 403), answer)  # they were taken out

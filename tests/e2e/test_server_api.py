@@ -266,7 +266,10 @@ class Loaded(unittest.TestCase):
         values = {"session": SESSION, "name": 1, "level": 0, "from": 0, "to": 10**9, "lanes": "1", "pattern": "a",
                   "device": 0, "step": 10**7, "by": "app", "path": "nothing", "a": SESSION, "b": SESSION,
                   "host": self.rows("/api/v1/hosts")["rows"][0]["name"],
-                  "gpu": self.rows("/api/v1/gpus")["rows"][0]["uuid"]}
+                  "gpu": self.rows("/api/v1/gpus")["rows"][0]["uuid"],
+                  "alert": self.server.as_user("POST", "/api/v1/alerts", {
+                      "name": "cold", "kind": "metric", "subject": "host.cpu", "threshold": 0, "above": False,
+                      "url": "https://127.0.0.2.nip.invalid/x"}).json()["id"]}
         asked = 0
         for path, methods in document["paths"].items():
             get = methods.get("get")

@@ -1,4 +1,4 @@
 # The server's tables and what reads them.
-foreach(name columns openapi origin param route)
+foreach(name alerts columns openapi origin param route)
   gpufl_test(${name} DEPS server)
 endforeach()

@@ -1,0 +1,225 @@
+"""Alerts from the sample to the webhook: rules, states, posts with their retries, what may be reached.
+
+Usage: test_server_alerts.py gpufl-server gpufl SOURCE_DIR"""
+import contextlib
+import hashlib
+import hmac
+import http.server
+import json
+import queue
+import socket
+import sys
+import threading
+import time
+import unittest
+
+from fleet_sender import Sender
+from served import PATIENCE, Server
+
+PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
+SECRET = "a secret of 32 characters, surely"
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """Takes posts, and answers as it is told: statuses in order, 200 when there are no more."""
+
+    daemon_threads = True
+
+    def __init__(self, *answers):
+        self.got, self.answers = queue.Queue(), list(answers)
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.put((self.path, self.headers, body))
+        status = self.server.answers.pop(0) if self.server.answers else 200
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", self.server.url + "/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Alerts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(PROGRAM, "--webhooks", "any")
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.server.set_up()
+        cls.key = cls.server.make_key("ingest,read,admin")
+
+    def ask(self, method, target, body=None, status=200):
+        answer = self.server.ask(method, "/api/v1/" + target, body, Authorization=self.key)
+        self.assertEqual(answer.status, status, answer)
+        return answer.json() if answer.body else None
+
+    def until(self, what, said):
+        deadline = time.monotonic() + 2 * PATIENCE
+        while True:
+            got = what()
+            if got:
+                return got
+            self.assertLess(time.monotonic(), deadline, said)
+            time.sleep(0.05)
+
+    def rule(self, url="", **more):
+        return self.ask("POST", "alerts", {"name": "hot", "kind": "metric", "subject": "gpu.temperature",
+                                           "threshold": 85, "url": url, **more})
+
+    def deliveries(self, rule):
+        return [d for d in self.ask("GET", "deliveries?limit=1000")["rows"] if d["alert"] == rule["id"]]
+
+    def test_from_a_sample_to_a_post(self):
+        with contextlib.closing(Receiver()) as receiver, contextlib.closing(self.server.events(self.key)) as events:
+            rule = self.rule(receiver.url + "/hook/x?token=abc", host="node-hot", secret=SECRET, hold=10**9)
+            self.assertNotIn("secret", rule)
+            sender = Sender(self.server, self.key, "hot-1", "node-hot", gpus=1)
+            sender.sample({"cpu": 1}, {"temperature": 91})
+            path, fields, body = receiver.got.get(timeout=2 * PATIENCE)
+            self.assertEqual(path, "/hook/x?token=abc")
+            said = json.loads(body)
+            self.assertEqual((said["event"], said["alert"]["id"], said["firing"]["subject"], said["firing"]["value"]),
+                             ("firing", rule["id"], "GPU-node-hot-0", 91))
+            self.assertGreaterEqual(int(said["firing"]["fired"]) - int(said["firing"]["started"]), 10**9)
+            stamp = fields["X-GpuFlight-Timestamp"]
+            signature = hmac.new(SECRET.encode(), stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+            self.assertEqual(fields["X-GpuFlight-Signature"], "sha256=" + signature)
+            self.assertLess(abs(int(stamp) - time.time()), PATIENCE)
+            for event, data in events:  # and whoever follows is told
+                if event == "alert":
+                    break
+            self.assertEqual(data, said)
+            now = [f for f in self.ask("GET", "firings/open")["rows"] if f["alert"] == rule["id"]]
+            self.assertEqual([(f["state"], f["name"]) for f in now], [("firing", "hot")])
+            sender.sample({"cpu": 1}, {"temperature": 50})
+            resolved = json.loads(receiver.got.get(timeout=2 * PATIENCE)[2])
+            self.assertEqual((resolved["event"], resolved["firing"]["id"]), ("resolved", said["firing"]["id"]))
+            self.until(lambda: [d["state"] for d in self.deliveries(rule)] == ["sent", "sent"], "two were sent")
+            self.assertEqual({d["status"] for d in self.deliveries(rule)}, {200})
+            fired = [f for f in self.ask("GET", "firings")["rows"] if f["alert"] == rule["id"]]
+            self.assertEqual([f["state"] for f in fired], ["resolved"])
+            self.assertTrue(receiver.got.empty())
+            log = self.server.errors()
+            for secret in (SECRET, "token=abc", "/hook/x"):
+                self.assertNotIn(secret, log)
+            self.assertIn(receiver.url, log)
+
+    def test_what_fails_is_tried_again(self):
+        with contextlib.closing(Receiver(503)) as receiver:
+            rule = self.rule(receiver.url, subject="host.cpu", threshold=50, host="node-retry")
+            Sender(self.server, self.key, "retry-1", "node-retry", gpus=1).sample({"cpu": 60}, {})
+            first = receiver.got.get(timeout=2 * PATIENCE)
+            row = self.until(lambda: [d for d in self.deliveries(rule) if d["status"]], "the first attempt is noted")[0]
+            self.assertEqual((row["state"], row["status"], row["attempts"], row["error"]),
+                             ("waiting", 503, 1, "it answered 503"))
+            self.assertGreater(int(row["next"]), int(row["created"]))
+            second = receiver.got.get(timeout=2 * PATIENCE)
+            self.assertEqual(second[2], first[2])
+            self.assertEqual(second[1]["X-GpuFlight-Delivery"], first[1]["X-GpuFlight-Delivery"])
+            row = self.until(lambda: [d for d in self.deliveries(rule) if d["state"] == "sent"], "it is sent")[0]
+            self.assertEqual((row["attempts"], row["error"]), (2, ""))
+        self.ask("DELETE", f"alerts/{rule['id']}", status=204)
+
+    def test_tests_and_what_is_given_up(self):
+        with contextlib.closing(Receiver(200, 404, 302, 500)) as receiver:
+            rule = self.rule(receiver.url + "/t", enabled=False)
+            for status, state in ((200, "sent"), (404, "failed"), (302, "failed"), (500, "failed")):
+                made = self.ask("POST", f"alerts/{rule['id']}/test")
+                said = json.loads(receiver.got.get(timeout=PATIENCE)[2])
+                self.assertEqual((said["event"], said["firing"]), ("test", None))
+                row = self.until(lambda m=made: [d for d in self.deliveries(rule)
+                                                 if d["id"] == m["id"] and d["state"] != "waiting"], "it is noted")[0]
+                self.assertEqual((row["state"], row["status"]), (state, status))
+            self.assertTrue(receiver.got.empty())  # no redirect was followed, and no test made twice
+        made = self.ask("POST", f"alerts/{rule['id']}/test")  # nobody listens there any more
+        row = self.until(lambda: [d for d in self.deliveries(rule)
+                                  if d["id"] == made["id"] and d["state"] != "waiting"], "it is noted")[0]
+        self.assertEqual((row["state"], row["status"]), ("failed", 0))
+        silent = self.rule("", enabled=False)
+        self.ask("POST", f"alerts/{silent['id']}/test", status=409)
+        self.ask("POST", "alerts/nobody/test", status=404)
+
+    def test_a_hook_that_does_not_answer(self):
+        with socket.create_server(("127.0.0.1", 0)) as deaf:
+            rule = self.rule(f"http://127.0.0.1:{deaf.getsockname()[1]}/", enabled=False)
+            made = self.ask("POST", f"alerts/{rule['id']}/test")
+            row = self.until(lambda: [d for d in self.deliveries(rule)
+                                      if d["id"] == made["id"] and d["state"] != "waiting"], "it is given up")[0]
+            self.assertEqual((row["state"], row["status"]), ("failed", 0))
+
+    def test_rules(self):
+        rule = self.rule("http://127.0.0.1:9/very/secret?path=1", app="nobody", secret=SECRET)
+        self.assertEqual(self.ask("GET", f"alerts/{rule['id']}"), rule)
+        changed = self.ask("PUT", f"alerts/{rule['id']}", {"name": "warm", "kind": "metric", "subject": "host.cpu",
+                                                          "threshold": 9000, "enabled": False})
+        self.assertEqual((changed["name"], changed["subject"], changed["url"], changed["enabled"], changed["created"]),
+                         ("warm", "host.cpu", "", False, rule["created"]))
+        read = self.server.make_key("read")
+        masked = self.rule("http://127.0.0.1:9/very/secret?path=1", app="nobody")
+        seen = self.server.ask("GET", f"/api/v1/alerts/{masked['id']}", Authorization=read)
+        self.assertEqual(seen.json()["url"], "http://127.0.0.1:9/…")
+        self.assertNotIn(b"secret", self.server.ask("GET", "/api/v1/alerts", Authorization=read).body)
+        self.assertEqual(self.server.ask("GET", "/api/v1/deliveries", Authorization=read).status, 403)
+        for wrong in ({"subject": "gpu.nothing"}, {"kind": "other"}, {"threshold": "x"}, {"url": "file:///etc/passwd"},
+                      {"url": "http://a:b@127.0.0.1/"}, {"url": "http://h/\r\nX: y"}, {"secret": "short"},
+                      {"hold": -1}, {"kind": "insight", "subject": "nonsense"}):
+            answer = self.server.ask("POST", "/api/v1/alerts", {
+                "name": "x", "kind": "metric", "subject": "host.cpu", "threshold": 1, **wrong}, Authorization=self.key)
+            self.assertEqual(answer.status, 400, f"{wrong}: {answer}")
+        self.ask("DELETE", f"alerts/{rule['id']}", status=204)
+        self.ask("DELETE", f"alerts/{rule['id']}", status=404)
+        self.ask("PUT", f"alerts/{rule['id']}", {"name": "x", "kind": "metric", "subject": "host.cpu",
+                                                "threshold": 1}, status=404)
+        actions = [row["action"] for row in self.ask("GET", "audit?limit=50")["rows"]]
+        for action in ("alert.create", "alert.change", "alert.delete"):
+            self.assertIn(action, actions)
+
+
+class Reach(unittest.TestCase):
+    """Without the operator's word nobody reaches this machine: not by address, not by a name that leads there."""
+
+    def test_this_machine(self):
+        with contextlib.closing(Receiver()) as receiver, Server(PROGRAM) as server:
+            server.set_up()
+            port = receiver.server_address[1]
+            rule = {"name": "x", "kind": "metric", "subject": "host.cpu", "threshold": 1, "enabled": False}
+            for host in ("127.0.0.1", "localhost", "[::1]", "169.254.169.254", "0.0.0.0", "[::ffff:127.0.0.1]"):
+                answer = server.as_user("POST", "/api/v1/alerts", {**rule, "url": f"http://{host}:{port}/"})
+                self.assertEqual(answer.status, 400, f"{host}: {answer}")
+                self.assertIn("--webhooks", answer.json()["detail"])
+            # Texts that are no address to us may be one to the resolver.
+            for host in ("127.1", "2130706433", "0x7f.1", "localhost.localdomain", socket.gethostname()):
+                made = server.as_user("POST", "/api/v1/alerts", {**rule, "url": f"http://{host}:{port}/"})
+                self.assertEqual(made.status, 200, made)
+                test = server.as_user("POST", f"/api/v1/alerts/{made.json()['id']}/test").json()["id"]
+                deadline = time.monotonic() + 2 * PATIENCE
+                while True:
+                    row = [d for d in server.as_user("GET", "/api/v1/deliveries").json()["rows"] if d["id"] == test][0]
+                    if row["state"] != "waiting":
+                        break
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.05)
+                self.assertEqual((row["state"], row["status"]), ("failed", 0), f"{host}: {row}")
+            self.assertTrue(receiver.got.empty())
+
+    def test_off(self):
+        with Server(PROGRAM, "--webhooks", "off") as server:
+            server.set_up()
+            rule = {"name": "x", "kind": "metric", "subject": "host.cpu", "threshold": 1}
+            self.assertEqual(server.as_user("POST", "/api/v1/alerts", {**rule, "url": "https://example.org"}).status, 400)
+            self.assertEqual(server.as_user("POST", "/api/v1/alerts", rule).status, 200)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
