@@ -75,15 +75,17 @@ static int fill(struct part_stream *s)
 {
     int want = s->left < CHUNK ? (int)s->left : CHUNK;
     int n = want ? gzread(s->in, s->chunk, (unsigned)want) : 0, error = 0;
-    if (n < 0) {
+    if (n < want)
         (void)gzerror(s->in, &error);
+    bool cut = error == Z_BUF_ERROR; /* the file ends within; zlib gives what is before that */
+    if (n < 0 || (cut && n == 0)) {
         if (error == Z_ERRNO)
             return io_error(s, errno);
         return err_set(&s->error, GPUFL_E_CORRUPT, "%s is damaged: its compression breaks off",
                        s->path);
     }
     const unsigned char *lf = NULL;
-    s->last = n < want || n == 0;
+    s->last = !cut && (n < want || n == 0);
     if (s->most && s->plain + n >= s->most) {
         int64_t from = s->most - s->plain - 1;
         from = from > 0 ? from : 0;

@@ -215,6 +215,37 @@ static void test_damage_is_an_error_of_ours(void **state)
     }
 }
 
+/* A file that was cut off, as a copy that did not end: what is in it goes, and is not all. */
+static void test_a_file_that_was_cut_off(void **state)
+{
+    static char body[2 * TEXT_MAX];
+    (void)state;
+    make_text(1500000);
+    const char *path = tmpdir_path("cut.1.log.gz");
+    struct file_id id = put_file(path, true, text_len);
+    assert_int_equal(truncate(path, file_size(path) / 2), 0);
+    int64_t skip = (char *)memchr(text, '\n', text_len) + 1 - text, n, plain = 0;
+    pack = false;
+    for (int again = 0; again < 2; again++) { /* then from where it ends */
+        struct part_stream *s = NULL;
+        struct err e = {0};
+        int code = part_stream_open(&s, path, id, skip + plain, 0, pack, &e);
+        assert_int_equal(code, again ? GPUFL_E_CORRUPT : 0);
+        if (code) {
+            assert_non_null(strstr(e.text, "breaks off"));
+            break;
+        }
+        while ((n = part_stream_read(s, body + plain, 7001)) > 0)
+            plain += n;
+        assert_int_equal(n, GPUFL_E_CORRUPT);
+        assert_non_null(strstr(part_stream_error(s)->text, "breaks off"));
+        assert_in_range(plain, 1000, (int64_t)text_len - skip - 1);
+        assert_memory_equal(body, text + skip, (size_t)plain);
+        part_stream_close(s);
+    }
+    pack = true;
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -269,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_nothing_to_send),
         cmocka_unit_test(test_another_file_under_the_name),
         cmocka_unit_test(test_damage_is_an_error_of_ours),
+        cmocka_unit_test(test_a_file_that_was_cut_off),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_every_allocation_fails_once),
     };
