@@ -142,6 +142,16 @@ static int take_symbol(struct symbolize *z, const struct wire_batch *b, size_t i
     return rowset_put(&z->known, &frame, &added) ? 0 : GPUFL_E_NOMEM;
 }
 
+static int take_apart(struct symbolize *z, const struct wire_batch *b, size_t i)
+{
+    int64_t function = cells_get(b, COL_instruction_function, i);
+    bool added;
+    symbolize_want(z, symbolize_name_number(z, cells_get(b, COL_instruction_file, i)), FOLD_NATIVE);
+    if (function <= 0 || z->apart.row_count >= ROWS_MAX)
+        return 0;
+    return rowset_put(&z->apart, &function, &added) ? 0 : GPUFL_E_NOMEM;
+}
+
 static void take_source(struct symbolize *z, const struct wire_batch *b, size_t i)
 {
     uint32_t path = symbolize_name_number(z, cells_get(b, COL_source_path, i));
@@ -169,6 +179,12 @@ static int take_row(struct symbolize *z, const struct wire_batch *b, size_t i)
         return keep_row(&z->stacks, b, i);
     case RECORD_symbol:
         return take_symbol(z, b, i);
+    case RECORD_code_object:
+        return keep_row(&z->objects, b, i);
+    case RECORD_function:
+        return keep_row(&z->functions, b, i);
+    case RECORD_instruction:
+        return take_apart(z, b, i);
     case RECORD_source:
         take_source(z, b, i);
         return 0;
@@ -194,7 +210,8 @@ static void note_ids(struct symbolize *z, const struct wire_batch *b)
 static bool is_taken(enum record_type t)
 {
     return t == RECORD_module || t == RECORD_frame || t == RECORD_stack || t == RECORD_symbol ||
-           t == RECORD_source || t == RECORD_option || t == RECORD_end;
+           t == RECORD_source || t == RECORD_option || t == RECORD_end || t == RECORD_code_object ||
+           t == RECORD_function || t == RECORD_instruction;
 }
 
 int symbolize_batch(struct symbolize *z, const struct wire_batch *b)
@@ -316,11 +333,17 @@ void symbolize_stats_add(struct symbolize_stats *a, const struct symbolize_stats
 
 int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const struct buf **lines)
 {
-    char lacks[sizeof z->stats.note] = "";
+    char lacks[sizeof z->stats.note] = "", code_lacks[sizeof z->stats.note] = "";
     bool here = is_this_host(z);
     int code = intern_overflows(z->texts) ? GPUFL_E_FULL : symbolize_frames(z, lacks);
     symbolize_end_batch(z, true);
     size_t frames_end = z->end_count;
+    if (*lacks) /* these lines stay unwritten: names in them have to be put again */
+        for (size_t i = 0; i < z->text_count; i++)
+            z->text[i].written = false;
+    if (!code && here && z->over)
+        code = symbolize_code(z, code_lacks);
+    symbolize_end_batch(z, true);
     if (!code && here && z->sources)
         code = symbolize_sources(z);
     symbolize_end_batch(z, true);
@@ -331,6 +354,7 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
         note(&z->stats, "there are too many frames or names to look them up");
     } else {
         note(&z->stats, lacks);
+        note(&z->stats, code_lacks);
         write_answers(z, here, *lacks ? frames_end : 0);
     }
     *stats = z->stats;
@@ -429,6 +453,9 @@ int symbolize_open(struct symbolize **out, const struct discover_session *s, boo
     rowset_init(&z->known, 1, 1);
     rowset_init(&z->stacks, 1, COL_stack_COUNT);
     rowset_init(&z->levels, 2, SYMBOLIZE_LEVEL_CELLS);
+    rowset_init(&z->objects, 1, COL_code_object_COUNT);
+    rowset_init(&z->functions, 1, COL_function_COUNT);
+    rowset_init(&z->apart, 1, 1);
     buf_init(&z->lines, LINES_MAX);
     int code = intern_open(&z->texts, TEXTS_MAX, TEXTS_BYTES);
     if (code) {
@@ -451,6 +478,9 @@ void symbolize_close(struct symbolize *z)
     rowset_fini(&z->known);
     rowset_fini(&z->stacks);
     rowset_fini(&z->levels);
+    rowset_fini(&z->objects);
+    rowset_fini(&z->functions);
+    rowset_fini(&z->apart);
     buf_fini(&z->lines);
     mem_free(z->ends);
     mem_free(z->number_of);

@@ -1,5 +1,5 @@
 /* symbolize_inside.h - what the files of symbolize share: collecting (symbolize.c), looking
- * up and putting answers into lines (symbolize_frames.c, symbolize_sources.c), and which files
+ * up and putting answers into lines (symbolize_frames.c, symbolize_code.c, symbolize_sources.c), and which files
  * reports point at (symbolize_shown.c). */
 #ifndef GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
 #define GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
@@ -34,13 +34,15 @@ struct symbolize {
     size_t text_count, text_cap;
     uint32_t *number_of; /* owned: id of a name to the number of its text; 0: unknown */
     size_t name_count, name_cap;
-    int64_t last_id;               /* the highest id of a name that occurs */
-    struct rowset modules, frames; /* rows of these records, by id */
-    struct rowset known;           /* ids of frames that have symbols */
-    struct rowset stacks;          /* rows of stack, by id */
-    struct rowset levels;          /* by frame and level */
-    uint64_t source_bytes;         /* kept in the session */
-    bool sources;                  /* are wanted */
+    int64_t last_id;                  /* the highest id of a name that occurs */
+    struct rowset modules, frames;    /* rows of these records, by id */
+    struct rowset known;              /* ids of frames that have symbols */
+    struct rowset stacks;             /* rows of stack, by id */
+    struct rowset levels;             /* by frame and level */
+    struct rowset objects, functions; /* of device code: rows of these records, by id */
+    struct rowset apart;              /* ids of functions that have instructions */
+    uint64_t source_bytes;            /* kept in the session */
+    bool sources;                     /* are wanted */
     struct buf lines;
     size_t *ends; /* owned: of batches in lines */
     size_t end_count, end_cap;
@@ -78,6 +80,9 @@ int symbolize_show(struct symbolize *z);
 /* Looks up the frames that have no symbols. lacks (size of stats.note) gets why there are no
  * lines on this machine, "" where there are. 0, GPUFL_E_NOMEM or _FULL. */
 int symbolize_frames(struct symbolize *z, char *lacks);
+
+/* Takes the device code apart that has no instructions. lacks: as above. 0 or GPUFL_E_NOMEM. */
+int symbolize_code(struct symbolize *z, char *lacks);
 
 /* Keeps the texts of the user's files and of those shown. 0 or GPUFL_E_NOMEM. */
 int symbolize_sources(struct symbolize *z);

@@ -1,0 +1,191 @@
+/* symbolize_code.c - instructions and lines for the device code that was sampled.
+ *
+ * The traced program kept its cubins beside the log. Of those the functions that have
+ * samples are taken apart (symbol/disassemble.h), each once: a function that has instruction
+ * rows is not looked at again. Files of the session's own directory only, by plain names. */
+#include "analyze/symbolize_inside.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "symbol/disassemble.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FUNCTIONS_AT_ONCE = 256,  /* of one run */
+    GROUP_ROWS = 2048,        /* of a line */
+    ROWS_MOST = 1 << 20,      /* of a session */
+    TIME_MOST_MS = 60 * 1000, /* for all of it */
+};
+
+/* One run over an object: which functions it is for, and the rows that wait for their line. */
+struct run {
+    struct symbolize *z;
+    const int64_t *object;
+    const int64_t *functions[FUNCTIONS_AT_ONCE]; /* rows of the session */
+    uint32_t numbers[FUNCTIONS_AT_ONCE];         /* of their symbols */
+    size_t count;
+    int64_t (*rows)[COL_instruction_COUNT]; /* owned: GROUP_ROWS */
+    size_t row_count;
+    int64_t total; /* of the session */
+};
+
+static const char *function_name(const struct symbolize *z, const int64_t *function)
+{
+    return symbolize_text(z, symbolize_name_number(z, function[COL_function_name]));
+}
+
+/* What the rows refer to, so that the part they come to is readable alone. */
+static void put_dictionary(struct run *r)
+{
+    struct symbolize *z = r->z;
+    int64_t object[COL_code_object_COUNT];
+    static const unsigned names[] = {COL_code_object_module, COL_code_object_arch,
+                                     COL_code_object_file};
+    memcpy(object, r->object, sizeof object);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        object[names[i]] = symbolize_put_name(z, symbolize_name_number(z, r->object[names[i]]));
+    encode_rows(&z->lines, RECORD_code_object, object, 1);
+    for (size_t i = 0; i < r->count; i++) {
+        int64_t row[COL_function_COUNT];
+        memcpy(row, r->functions[i], sizeof row);
+        row[COL_function_name] =
+            symbolize_put_name(z, symbolize_name_number(z, row[COL_function_name]));
+        row[COL_function_file] =
+            symbolize_put_name(z, symbolize_name_number(z, row[COL_function_file]));
+        encode_rows(&z->lines, RECORD_function, row, 1);
+    }
+}
+
+static void put_rows(struct run *r)
+{
+    if (!r->row_count)
+        return;
+    put_dictionary(r);
+    encode_rows(&r->z->lines, RECORD_instruction, *r->rows, r->row_count);
+    r->row_count = 0;
+    symbolize_end_batch(r->z, false);
+}
+
+static const int64_t *wanted(const struct run *r, const char *name)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (strcmp(function_name(r->z, r->functions[i]), name) == 0)
+            return r->functions[i];
+    return NULL;
+}
+
+static uint32_t text_number(struct symbolize *z, const char *text)
+{
+    uint32_t number = *text ? symbolize_text_number(z, text, strlen(text)) : 0;
+    if (*text && (!number || intern_overflows(z->texts)))
+        z->code = GPUFL_E_FULL;
+    return number;
+}
+
+static void take_instruction(void *arg, const struct disassembled *d)
+{
+    struct run *r = arg;
+    struct symbolize *z = r->z;
+    const int64_t *function = wanted(r, d->function);
+    size_t levels = d->place_count ? d->place_count : 1;
+    if (!function || z->code || r->total + (int64_t)levels > ROWS_MOST)
+        return;
+    if (r->row_count + levels > GROUP_ROWS)
+        put_rows(r);
+    for (size_t i = 0; i < levels; i++) {
+        const struct disassembled_place *at = i < d->place_count ? &d->places[i] : NULL;
+        uint32_t file = at ? text_number(z, at->file) : 0;
+        struct instruction_row row = {
+            .function = function[COL_function_id],
+            .offset = (int64_t)d->offset,
+            .level = (int64_t)i,
+            .text = i ? 0 : symbolize_put_name(z, text_number(z, d->text)),
+            .file = symbolize_put_name(z, file),
+            .line = at && at->line > 0 ? at->line : CELL_NULL,
+        };
+        symbolize_want(z, file, FOLD_NATIVE);
+        memcpy(r->rows[r->row_count++], &row, sizeof row);
+        r->total++;
+    }
+}
+
+/* Path of a kept cubin; false: its name is none of ours. */
+static bool cubin_path(const struct symbolize *z, const int64_t *object, char *path, size_t size)
+{
+    static const char end[] = ".cubin";
+    const char *name = symbolize_text(z, symbolize_name_number(z, object[COL_code_object_file]));
+    size_t len = strlen(name), digits = strspn(name, "0123456789abcdef");
+    return digits && len == digits + sizeof end - 1 && strcmp(name + digits, end) == 0 &&
+           path_join(path, size, z->session->dir, name) == 0;
+}
+
+/* The next functions of an object that have no instructions, from the one at *at on. */
+static void gather(struct run *r, uint32_t *at)
+{
+    struct symbolize *z = r->z;
+    r->count = 0;
+    for (; *at < z->functions.row_count && r->count < FUNCTIONS_AT_ONCE; ++*at) {
+        const int64_t *f = z->functions.rows + (size_t)*at * z->functions.width;
+        if (f[COL_function_object] != r->object[0] || rowset_find(&z->apart, f) ||
+            f[COL_function_index] < 0 || f[COL_function_index] > UINT32_MAX)
+            continue;
+        r->numbers[r->count] = (uint32_t)f[COL_function_index];
+        r->functions[r->count++] = f;
+    }
+}
+
+static int run_object(struct run *r, const char *program, int64_t deadline, struct err *e)
+{
+    char path[PATH_MAX];
+    uint32_t at = 0;
+    int rc = 0;
+    if (!cubin_path(r->z, r->object, path, sizeof path) || !file_exists(path))
+        return 0;
+    for (gather(r, &at); r->count && !rc; gather(r, &at)) {
+        rc = disassemble(program, path, r->numbers, r->count, deadline, take_instruction, r, e);
+        put_rows(r);
+    }
+    return rc;
+}
+
+/* Some function may still get its instructions. */
+static bool anything(const struct symbolize *z)
+{
+    for (uint32_t i = 0; i < z->functions.row_count; i++) {
+        const int64_t *f = z->functions.rows + (size_t)i * z->functions.width;
+        const int64_t *o = rowset_find(&z->objects, &f[COL_function_object]);
+        if (o && o[COL_code_object_file] > 0 && !rowset_find(&z->apart, f))
+            return true;
+    }
+    return false;
+}
+
+int symbolize_code(struct symbolize *z, char *lacks)
+{
+    char program[PATH_MAX];
+    struct err e = {0};
+    struct run r = {.z = z};
+    int64_t deadline = clock_mono() + TIME_MOST_MS * INT64_C(1000000);
+    if (!anything(z))
+        return 0;
+    if (disassemble_find(program, sizeof program, &e)) {
+        snprintf(lacks, sizeof z->stats.note, "%s", e.text);
+        return 0;
+    }
+    r.rows = mem_array(GROUP_ROWS, sizeof *r.rows);
+    if (!r.rows)
+        return GPUFL_E_NOMEM;
+    for (uint32_t i = 0; i < z->objects.row_count && clock_mono() < deadline; i++) {
+        r.object = z->objects.rows + (size_t)i * z->objects.width;
+        if (run_object(&r, program, deadline, &e) && !*lacks)
+            snprintf(lacks, sizeof z->stats.note, "some device code has no lines: %.300s", e.text);
+    }
+    mem_free(r.rows);
+    return 0;
+}
