@@ -90,6 +90,15 @@ int cmd_usage(const char *command, const char *fmt, ...)
     return CMD_USAGE;
 }
 
+int cmd_one_path(const char *command, int operands, char **argv)
+{
+    if (operands > 1)
+        return cmd_usage(command, "one PATH at a time, please");
+    if (operands < 1 || !*argv[1])
+        return cmd_usage(command, "PATH is missing: a session, or a directory of them");
+    return CMD_OK;
+}
+
 int cmd_fail(const char *command, const char *fmt, ...)
 {
     va_list ap;

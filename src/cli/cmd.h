@@ -53,6 +53,10 @@ enum { CMD_CONTINUE = -1 };
 int cmd_parse(const struct cmd_text *text, const struct opt *table, int flags, int argc,
               char **argv, int *operands);
 
+/* Of a command that takes the path of sessions and nothing else: CMD_OK, or what cmd_usage
+ * returned. argv: as cmd_parse left it. */
+int cmd_one_path(const char *command, int operands, char **argv);
+
 /* Says "gpufl <command>: sentence" and where help is; returns CMD_USAGE. */
 int cmd_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

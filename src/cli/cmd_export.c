@@ -35,10 +35,9 @@ int cmd_export(int argc, char **argv)
         return cmd_usage("export", "--format is missing; there is: gpuflight");
     if (!dir || !*dir)
         return cmd_usage("export", "-o DIR is missing: where to write");
-    if (operands != 1 || !*argv[1])
-        return cmd_usage("export", operands > 1
-                                       ? "one PATH at a time, please"
-                                       : "PATH is missing: a session, or a directory of them");
+    code = cmd_one_path("export", operands, argv);
+    if (code)
+        return code;
     if (gpufl_export_gpuflight(argv[1], dir, error, sizeof error))
         return cmd_fail("export", "%s", error);
     return CMD_OK;

@@ -30,12 +30,11 @@ struct arguments {
     const char *output, *kernel;
 };
 
-static int check(const struct arguments *a, int operands, const char *path)
+static int check(const struct arguments *a, int operands, char **argv)
 {
-    if (operands != 1 || !*path)
-        return cmd_usage("report", operands > 1
-                                       ? "one PATH at a time, please"
-                                       : "PATH is missing: a session, or a directory of them");
+    int code = cmd_one_path("report", operands, argv);
+    if (code)
+        return code;
     if (a->json && a->flame)
         return cmd_usage("report", "--json and --flame exclude each other");
     if (a->kernel && a->flame)
@@ -97,7 +96,7 @@ int cmd_report(int argc, char **argv)
     int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);
     if (code != CMD_CONTINUE)
         return code;
-    code = check(&a, operands, argv[1]);
+    code = check(&a, operands, argv);
     if (code)
         return code;
     if (!a.output) {

@@ -37,7 +37,7 @@ static const struct cmd_text text = {
     "  gpufl upload --server http://127.0.0.1:8080 --session-id 5d0e3f7a run1\n"
     "\n"
     "Exit codes: 0 all of it is there and called complete, 1 only a part, 2 nothing\n"
-    "(also bad usage).\n",
+    "(also bad usage), 69 libcurl is missing.\n",
 };
 
 struct arguments {
@@ -285,12 +285,11 @@ static int run(struct upload *u)
     return code;
 }
 
-static int check(const struct arguments *a, int operands, const char *path)
+static int check(const struct arguments *a, int operands, char **argv)
 {
-    if (operands != 1 || !*path)
-        return cmd_usage("upload", operands > 1
-                                       ? "one PATH at a time, please"
-                                       : "PATH is missing: a session, or a directory of them");
+    int code = cmd_one_path("upload", operands, argv);
+    if (code)
+        return code;
     if (a->all && a->wanted.count)
         return cmd_usage("upload", "--all-sessions and --session-id exclude each other");
     if (!server_of(a))
@@ -336,7 +335,7 @@ int cmd_upload(int argc, char **argv)
     int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);
     if (code != CMD_CONTINUE)
         return code;
-    code = check(&a, operands, argv[1]);
+    code = check(&a, operands, argv);
     if (code)
         return code;
     u = (struct upload){.a = &a, .path = argv[1]};
