@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+import stalls
+
 HERE = pathlib.Path(__file__).resolve().parent
 cases = []
 
@@ -285,6 +287,60 @@ def jax_cupy_numba(lab):
         expect(report is not None, f"{name}: no session: {err[-500:]}")
         expect(report["kernels"]["count"] >= 50, f"{name}: {report['kernels']['count']} kernels")
         ledger_closes(report)
+
+
+# -- samples ---------------------------------------------------------------------------------
+
+
+def sampled(lab, collect, prefix=()):
+    out, err, report = lab.trace(lab.bin / "device_stalls", "--ms", 300, prefix=prefix,
+                                 options=("-e", "PcSampling", "--option", f"pc_kernel_collect={collect}"))
+    ran = stalls.settings(report)
+    if ran.get("ran_as") != "PcSampling":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    return json.loads(out), report
+
+
+@case
+def samples_name_what_holds_a_kernel_up(lab):
+    for collect in ("none", "all"):
+        program, report = sampled(lab, collect)
+        stalls.check(program, report)
+        ledger, launched = report["ledger"], sum(kind["launches"] for kind in program.values()) + 1
+        expect(ledger["launches"] == launched, f"{ledger['launches']} launches counted of {launched}")
+        expect(ledger["kernels_written"] == (launched if collect == "all" else None), f"kernels: {ledger}")
+        expect(ledger["samples_lost"] == 0 and ledger["samples_overflows"] == 0, f"samples were lost: {ledger}")
+
+
+@case
+def samples_stand_at_their_line(lab):
+    program, _ = sampled(lab, "none")
+    done = subprocess.run([lab.gpufl, "report", "--kernel", "memory_latency", lab.work / "out"],
+                          capture_output=True, text=True, check=True)
+    if "LDG" not in done.stdout:
+        raise Skipped("no instructions: nvdisasm is not there")
+    lines = [line for line in done.stdout.splitlines() if "> stalls.cu:" in line]
+    top = max(lines, key=lambda line: int(line.split()[0].replace(",", "").replace("-", "0")))
+    expect("at = next[at];" in top and "long_scoreboard" in top, top)
+
+
+@case
+def samples_for_an_unprivileged_user(lab):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("needs root and setpriv")
+    os.chmod(lab.work, 0o777)
+    program, report = sampled(lab, "none", prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    stalls.check(program, report, show=lambda text: None)
+
+
+@case
+def sampling_beside_a_fault_and_contexts(lab):
+    options = ("-e", "PcSampling")
+    out, _, report = lab.trace(lab.programs, "fault", code=3, options=options)
+    expect("illegal" in json.loads(out)["error"], out)
+    expect(report["ledger"]["kernels_written"] >= 100, "the kernels before the fault are missing")
+    out, _, report = lab.trace(lab.programs, "many", options=options)
+    ledger_closes(report, json.loads(out)["kernels"])
 
 
 # -- findings --------------------------------------------------------------------------------

@@ -1,0 +1,92 @@
+"""What engine PcSampling must find in device_stalls: which reasons hold each kernel up, and that
+shares of samples are shares of time. A table of the findings, and Wrong where one is not as it must be.
+
+    tests/device/stalls.py PROGRAM.json REPORT.json     what the program printed, `gpufl report --json`
+"""
+import json
+import math
+import sys
+
+# kernel: the reasons one of which must come first, and their least part of the stalled samples.
+EXPECTED = {
+    "memory_latency": ({"long_scoreboard"}, 0.90),
+    "barrier": ({"barrier"}, 0.70),
+    "divergence": ({"branch_resolving", "no_instructions", "wait"}, 0.40),
+    "uncoalesced": ({"long_scoreboard", "lg_throttle"}, 0.80),
+    "bank_conflicts": ({"short_scoreboard", "mio_throttle"}, 0.80),
+    "spills": ({"lg_throttle", "long_scoreboard"}, 0.80),
+    "tensor_pipe": ({"math_pipe_throttle"}, 0.50),
+}
+RUNNING = {"selected", "not_selected"}
+# Kernels differ in how many multiprocessors they keep busy at their ends: beyond what chance explains.
+TAILS = 0.012
+
+
+class Wrong(Exception):
+    pass
+
+
+def samples_of(report):
+    """Of each kernel its samples by reason, and those without an issue."""
+    found = {}
+    for group in report["samples"]["kernels"]:
+        name = (group["symbol"] or "")
+        kernel = next((k for k in EXPECTED if f"{len(k)}{k}E" in name), None)
+        if kernel:
+            all_, idle = found.setdefault(kernel, ({}, {}))
+            all_[group["reason"]] = all_.get(group["reason"], 0) + group["samples"]
+            idle[group["reason"]] = idle.get(group["reason"], 0) + (group["not_issued"] or 0)
+    return found
+
+
+def settings(report):
+    return {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "PcSampling"}
+
+
+def check(program, report, show=print):
+    found, wrong = samples_of(report), []
+    total = sum(sum(of.values()) for of, _ in found.values())
+    ms = sum(kind["ms"] for kind in program.values())
+    show("| kernel | of the GPU time | of the samples | 95 % | held up by | without an issue |")
+    show("|---|---|---|---|---|---|")
+    for kernel, (reasons, least) in EXPECTED.items():
+        if kernel not in found:
+            wrong.append(f"{kernel} has no samples")
+            continue
+        of, idle = found[kernel]
+        n = sum(of.values())
+        time, share = program[kernel]["ms"] / ms, n / total
+        margin = 1.96 * math.sqrt(share * (1 - share) / total)
+        stalled = {reason: count for reason, count in of.items() if reason not in RUNNING}
+        top = sorted(stalled.items(), key=lambda item: -item[1])[:3]
+        part = sum(stalled.get(reason, 0) for reason in reasons) / sum(stalled.values())
+        show(f"| {kernel} | {time:.1%} | {share:.1%} | +- {margin:.1%} | "
+             + ", ".join(f"{reason} {count / sum(stalled.values()):.0%}" for reason, count in top)
+             + f" | {sum(idle.values()) / n:.0%} |")
+        if top[0][0] not in reasons or part < least:
+            wrong.append(f"{kernel}: {part:.0%} of its stalled samples wait for {sorted(reasons)}, most for {top[0][0]}")
+        if abs(share - time) > TAILS + margin:
+            wrong.append(f"{kernel}: {share:.1%} of the samples, {time:.1%} of the time")
+    s, ledger = settings(report), report["ledger"]
+    counted = int(s["driver_by_reason"]) + int(s["driver_dropped"]) + int(s["driver_other"])
+    show(f"\nThe driver's own total: {s['driver_samples']} samples, {s['driver_by_reason']} by reason, "
+         f"{s['driver_dropped']} dropped, {s['driver_other']} of other code; {s['driver_not_issued']} of those by "
+         f"reason without an issue ({s['not_issued']}); {ledger['samples_recorded']} in the session.")
+    if counted != int(s["driver_samples"]) or s["not_issued"] != "within":
+        wrong.append("a sample is not counted once by the reasons without _not_issued")
+    if ledger["samples_recorded"] != int(s["driver_by_reason"]):
+        wrong.append("samples are missing in the session")
+    if wrong:
+        raise Wrong("; ".join(wrong))
+
+
+def main():
+    program, report = (json.load(open(path)) for path in sys.argv[1:3])
+    try:
+        check(program, report)
+    except Wrong as error:
+        sys.exit(f"WRONG: {error}")
+
+
+if __name__ == "__main__":
+    main()
