@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -68,6 +69,12 @@ class Server:
         self.process.stdout.close()
         self.log.close()
         return status
+
+    def end(self, folder):
+        """The last stop. Fails where it did not end well or a sanitizer spoke: then the test's folder stays."""
+        status, said = self.stop(), self.said()
+        assert status == 0 and "ERROR: " not in said and "runtime error" not in said, said[-4000:]
+        shutil.rmtree(folder)
 
     def memory(self):
         """Resident bytes."""

@@ -134,10 +134,7 @@ class Tenants(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        status, said = cls.server.stop(), cls.server.said()
-        if status == 0:
-            shutil.rmtree(cls.dir)
-        assert status == 0 and "ERROR: " not in said and "runtime error" not in said, said[-4000:]
+        cls.server.end(cls.dir)
 
     @classmethod
     def found_second(cls, founder):
