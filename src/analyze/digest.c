@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_BYTES = 16 << 10, FACTS = 320, FACT_TEXT = 256 };
+enum { FACTS = 320, FACT_TEXT = 256 };
 
 /* ---- keys -------------------------------------------------------------------------------------- */
 
@@ -153,8 +153,7 @@ static int put_kernels(struct digest *d, const struct sum_kernels *k, const stru
     return code;
 }
 
-/* "outer|inner" of a node. */
-static void node_path(const struct model *m, uint32_t node, char *out, size_t size)
+void digest_path(const struct model *m, uint32_t node, char *out, size_t size)
 {
     size_t at = size - 1;
     out[at] = '\0';
@@ -184,7 +183,7 @@ static int put_scopes(struct digest *d, const struct model *m)
     const struct sum_scopes *s = &m->scopes;
     bool told = sum_scopes_told(s, SCOPE_KERNELS);
     size_t n = s->live < DIGEST_ITEMS ? s->live : DIGEST_ITEMS;
-    char *path = mem_alloc(PATH_BYTES);
+    char *path = mem_alloc(DIGEST_PATH);
     int code = path ? 0 : GPUFL_E_NOMEM;
     d->scopes = region_array(&d->memory, n + 1, sizeof *d->scopes);
     code = d->scopes ? code : GPUFL_E_NOMEM;
@@ -192,7 +191,7 @@ static int put_scopes(struct digest *d, const struct model *m)
         const struct scope_node *node = &s->nodes[at];
         if (!node->self.calls)
             continue;
-        node_path(m, at, path, PATH_BYTES);
+        digest_path(m, at, path, DIGEST_PATH);
         struct digest_item *item = &d->scopes[d->scope_count++];
         code = put_item(d, item, path, false, &node->walls);
         item->gpu = told ? node->all.gpu : CELL_NULL;

@@ -19,6 +19,7 @@ enum {
     DIGEST_ITEMS = 4096,       /* kernels, and scopes, those with most time */
     DIGEST_SHAPES = 32,        /* launch shapes of a kernel, those with most time */
     DIGEST_MEMORY = 256 << 20, /* bytes of one */
+    DIGEST_PATH = 16 << 10,    /* bytes of a scope's path, with its NUL */
     DIGEST_FORMAT = 1,
 };
 
@@ -72,5 +73,8 @@ int digest_read(struct digest *d, const char *text, size_t len);
 /* A kernel's name without what every build of the same source makes anew: the hashes that nvcc puts
  * into the names of anonymous namespaces become zeros. Into out, as long as name, with its NUL. */
 void digest_key(const char *name, char *out);
+
+/* The path of a node of model.scopes, "outer|inner"; the innermost names, where they are longer than size. */
+void digest_path(const struct model *m, uint32_t node, char *out, size_t size);
 
 #endif

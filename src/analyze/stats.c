@@ -126,32 +126,37 @@ static uint64_t count_of(const struct stats_bin *b, size_t n)
     return sum;
 }
 
-struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
-                                     const struct stats_bin *b, size_t nb)
+struct stats_rank stats_of_ranks(double sum, uint64_t na, uint64_t nb, double ties)
 {
-    struct stats_rank r = {NAN, NAN, NAN, count_of(a, na), count_of(b, nb)};
-    double n = (double)r.na, m = (double)r.nb, all = n + m, below = 0, u = 0, ties = 0;
-    if (!r.na || !r.nb)
+    struct stats_rank r = {NAN, NAN, NAN, na, nb};
+    double n = (double)na, m = (double)nb, all = n + m, u = sum - m * (m + 1) / 2;
+    if (!na || !nb)
         return r;
-    /* u: pairs in which b is greater, half of the ties with them. below: values of a so far. */
-    for (size_t i = 0, j = 0; i < na || j < nb;) {
-        bool of_a = i < na && (j >= nb || a[i].bin <= b[j].bin);
-        bool of_b = j < nb && (i >= na || b[j].bin <= a[i].bin);
-        double ca = of_a ? (double)a[i].count : 0, cb = of_b ? (double)b[j].count : 0, t = ca + cb;
-        u += cb * (below + ca / 2);
-        below += ca;
-        ties += t * (t * t - 1);
-        i += of_a;
-        j += of_b;
-    }
     r.better = u / (n * m);
-    double variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
-    if (r.na < STATS_RANK_LEAST || r.nb < STATS_RANK_LEAST)
+    if (na < STATS_RANK_LEAST || nb < STATS_RANK_LEAST)
         return r;
+    double variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
     double far = fabs(u - n * m / 2) - 0.5; /* continuity */
     r.z = variance > 0 && far > 0 ? copysign(far / sqrt(variance), u - n * m / 2) : 0;
     r.p = stats_normal(r.z);
     return r;
+}
+
+struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
+                                     const struct stats_bin *b, size_t nb)
+{
+    double sum = 0, before = 0, ties = 0;
+    for (size_t i = 0, j = 0; i < na || j < nb;) {
+        bool of_a = i < na && (j >= nb || a[i].bin <= b[j].bin);
+        bool of_b = j < nb && (i >= na || b[j].bin <= a[i].bin);
+        double ca = of_a ? (double)a[i].count : 0, cb = of_b ? (double)b[j].count : 0, t = ca + cb;
+        sum += cb * (before + (t + 1) / 2);
+        before += t;
+        ties += t * (t * t - 1);
+        i += of_a;
+        j += of_b;
+    }
+    return stats_of_ranks(sum, count_of(a, na), count_of(b, nb), ties);
 }
 
 static int by_value(const void *a, const void *b)

@@ -54,6 +54,10 @@ enum { STATS_RANK_LEAST = 8 /* values on each side below which p is NAN */ };
 struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
                                      const struct stats_bin *b, size_t nb);
 
+/* The same from the ranks of b's values among all, where they have been counted: their sum, and the sum of
+ * t^3 - t over ties of t values. */
+struct stats_rank stats_of_ranks(double sum, uint64_t na, uint64_t nb, double ties);
+
 /* Many tests at once: p-values become q-values, the share of false alarms among those that are at
  * least as sure (Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57, 1995). NANs stay and do not count.
  * 0 or GPUFL_E_NOMEM. */

@@ -2,6 +2,8 @@
 #include "server/analysis_rows.h"
 
 #include "analyze/cells.h"
+#include "analyze/digest.h"
+#include "analyze/scope_tree.h"
 #include "base/bins.h"
 #include "symbol/demangle.h"
 
@@ -11,7 +13,7 @@
 
 #define DAY_NS 86400000000000ll
 
-enum { DAYS_MAX = 400, HISTORY_MAX = 1 << 16 };
+enum { DAYS_MAX = 400, HISTORY_MAX = 1 << 16, HISTORY_SCOPES = 1024 };
 
 /* A name as the tables take it: UTF-8 without control characters, cut. "" for none. */
 static const char *table_text(struct region *memory, const char *text)
@@ -113,6 +115,7 @@ enum {
     H_p50,
     H_p99,
     H_share,
+    H_kind,
     H_COUNT
 };
 
@@ -156,33 +159,88 @@ static double deviation_of(const struct histogram *t)
     return sqrt(sum / (double)(t->count - 1));
 }
 
-static void history_row(const struct report *r, struct history *h, const char *session,
-                        const struct kernel_config *k, const struct histogram *time)
+enum { KIND_KERNEL, KIND_SCOPE, KIND_APP };
+
+/* What all kinds have in common. */
+static void history_put(const struct report *r, struct history *h, const char *session, int kind,
+                        const char *name, const char *shape, uint32_t device,
+                        const struct histogram *time, double share)
 {
     const struct model *m = &r->model;
-    const struct config_row *c = &k->row;
-    uint32_t device = sum_devices_resolve(m, c->device);
-    char shape[160];
-    snprintf(shape, sizeof shape, "%lldx%lldx%lld/%lldx%lldx%lld", (long long)c->grid_x,
-             (long long)c->grid_y, (long long)c->grid_z, (long long)c->block_x,
-             (long long)c->block_y, (long long)c->block_z);
-    bool known = c->grid_x != CELL_NULL && c->block_x != CELL_NULL;
     history_text(h, H_session, session);
     history_int(h, H_started, r->sessions[0].start);
     history_text(h, H_app, name_text(r, h->memory, r->sessions[0].app));
     history_text(h, H_host, name_text(r, h->memory, r->sessions[0].host));
     history_text(h, H_device,
                  name_text(r, h->memory, device ? m->devices.items[device].row.uuid : 0));
-    history_text(h, H_name, name_text(r, h->memory, c->name));
-    history_text(h, H_shape, region_strdup(h->memory, known ? shape : ""));
+    history_text(h, H_name, name);
+    history_text(h, H_shape, region_strdup(h->memory, shape));
     history_int(h, H_calls, (int64_t)time->count);
     history_int(h, H_total, time->total);
     history_real(h, H_mean, (double)time->total / (double)time->count);
     history_real(h, H_deviation, deviation_of(time));
     history_real(h, H_p50, (double)histogram_quantile(time, 0.5));
     history_real(h, H_p99, (double)histogram_quantile(time, 0.99));
-    history_real(h, H_share, cells_share((double)time->total, (double)m->kernels.time.total));
+    history_real(h, H_share, share);
+    history_int(h, H_kind, kind);
     h->rows++;
+}
+
+static void history_row(const struct report *r, struct history *h, const char *session,
+                        const struct kernel_config *k, const struct histogram *time)
+{
+    const struct config_row *c = &k->row;
+    char shape[160];
+    snprintf(shape, sizeof shape, "%lldx%lldx%lld/%lldx%lldx%lld", (long long)c->grid_x,
+             (long long)c->grid_y, (long long)c->grid_z, (long long)c->block_x,
+             (long long)c->block_y, (long long)c->block_z);
+    bool known = c->grid_x != CELL_NULL && c->block_x != CELL_NULL;
+    history_put(r, h, session, KIND_KERNEL, name_text(r, h->memory, c->name), known ? shape : "",
+                sum_devices_resolve(&r->model, c->device), time,
+                cells_share((double)time->total, (double)r->model.kernels.time.total));
+}
+
+/* The device of a session that used one; 0: none, or several. */
+static uint32_t only_device(const struct model *m)
+{
+    uint32_t only = 0;
+    return sum_devices_used(m, &only) == 1 ? only : 0;
+}
+
+static void history_scopes(const struct report *r, struct history *h, const char *session,
+                           size_t most)
+{
+    const struct model *m = &r->model;
+    const struct sum_scopes *s = &m->scopes;
+    char *path = region_take(h->memory, DIGEST_PATH);
+    uint32_t device = only_device(m);
+    h->failed |= !path;
+    for (uint32_t at = 0; path && most && scope_tree_next(s, &at);) {
+        const struct scope_node *node = &s->nodes[at];
+        if (!node->walls.count || h->rows >= h->room)
+            continue;
+        digest_path(m, at, path, DIGEST_PATH);
+        history_put(r, h, session, KIND_SCOPE, table_text(h->memory, path), "", device,
+                    &node->walls,
+                    cells_share((double)node->self.wall, (double)r->sessions[0].duration));
+        most--;
+    }
+}
+
+static int history_app(const struct report *r, struct history *h, const char *session)
+{
+    const struct report_session *s = &r->sessions[0];
+    struct histogram one;
+    if (s->duration <= 0 || h->rows >= h->room)
+        return 0;
+    histogram_init(&one);
+    int code = histogram_add(&one, s->duration);
+    if (!code)
+        history_put(r, h, session, KIND_APP, name_text(r, h->memory, s->app), "",
+                    only_device(&r->model), &one,
+                    cells_share((double)s->busy, (double)s->duration));
+    histogram_fini(&one);
+    return code;
 }
 
 static bool same_shape(const struct config_row *a, const struct config_row *b)
@@ -224,14 +282,15 @@ int analysis_history(const struct report *r, const char *session, struct region 
 {
     const struct sum_kernels *k = &r->model.kernels;
     const struct store_query_def *def = &store_queries[QUERY_kernel_history];
-    struct history h = {.memory = memory,
-                        .room = k->config_count < HISTORY_MAX ? k->config_count : HISTORY_MAX};
+    size_t scopes = r->model.scopes.live < HISTORY_SCOPES ? r->model.scopes.live : HISTORY_SCOPES;
+    size_t kernels = k->config_count < HISTORY_MAX ? k->config_count : HISTORY_MAX;
+    struct history h = {.memory = memory, .room = kernels};
     struct store_vec *columns = region_array(memory, H_COUNT, sizeof *columns);
     _Static_assert(sizeof(int64_t) == sizeof(double), "one size of cell");
     for (unsigned i = 0; columns && i < H_COUNT; i++) {
         bool text = def->columns[i].type == STORE_TEXT || def->columns[i].type == STORE_NAME;
-        void *cells =
-            region_array(memory, h.room + 1, text ? sizeof(struct store_text) : sizeof(int64_t));
+        void *cells = region_array(memory, kernels + scopes + 1,
+                                   text ? sizeof(struct store_text) : sizeof(int64_t));
         h.columns[i] = (struct store_vec){.type = def->columns[i].type};
         if (text)
             h.columns[i].texts = cells;
@@ -246,6 +305,10 @@ int analysis_history(const struct report *r, const char *session, struct region 
     int code = 0;
     for (size_t i = 0; !code && i < k->name_count; i++)
         code = history_kernel(r, &h, session, &k->names[i]);
+    h.room = kernels + scopes + 1;
+    if (!code)
+        history_scopes(r, &h, session, scopes);
+    code = code ? code : history_app(r, &h, session);
     memcpy(columns, h.columns, sizeof h.columns);
     *out = (struct store_chunk){.rows = h.rows, .column_count = H_COUNT, .columns = columns};
     return code ? code : h.failed ? GPUFL_E_NOMEM : 0;

@@ -12,6 +12,7 @@ gpufl_module(server
     api_compare.c
     api_export.c
     api_fleet.c
+    api_history.c
     api_info.c
     api_ingest.c
     api_people.c
@@ -24,6 +25,7 @@ gpufl_module(server
     columns.c
     counters.c
     data_lock.c
+    history_rows.c
     ids_list.c
     hooks.c
     janitor.c

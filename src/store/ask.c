@@ -405,7 +405,8 @@ static const struct question {
          NULL},
     [QUERY_kernel_history] =
         {"SELECT session, started, app, host, device, name, shape, calls, total, mean, deviation, "
-         "p50, p99, share FROM {history} WHERE 1 = 1[app? AND app = $app]"
+         "p50, p99, share, kind FROM {history} WHERE coalesce(kind, 0) = coalesce($kind, 0)"
+         "[app? AND app = $app][name? AND name = $name]"
          "[shape? AND shape = $shape][from? AND started >= $from][to? AND started < $to]"
          "[pattern? AND holds(name, $pattern)] "
          "ORDER BY started, session, total DESC, name, shape LIMIT #limit",

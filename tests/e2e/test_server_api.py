@@ -2,6 +2,7 @@
 gets a sentence.
 
 Usage: test_server_api.py gpufl-server gpufl SOURCE_DIR"""
+import contextlib
 import gzip
 import json
 import os
@@ -74,6 +75,106 @@ class Schema:
         if isinstance(value, list) and "items" in schema:
             for i, member in enumerate(value):
                 self.check(schema["items"], member, f"{where}[{i}]")
+
+
+def tiny_session(server, key, number, start, host, gpu, duration, count=20):
+    """Sends a session of one kernel and one scope, which take so long, and its end."""
+    session = f"00000000-0000-4000-8000-{number:012d}"
+    head = {"type": "header", "format": 1, "session": session, "part": 1, "offset": 0, "app": "nightly", "pid": 1, "host": host,
+            "engine": "Trace", "backend": "sim", "start": 1000, "clock_monotonic": 1000, "clock_real": start,
+            "clock_uncertainty": 0}
+    names = {"type": "names", "rows": 3, "id": [1, 2, 3], "text": ["_Z4gemmPf", gpu, "step"]}
+    device = {"type": "device", "rows": 1, "id": 1, "index": 0, "uuid": 2}
+    rows = {"device": [names, device, {"type": "stream", "rows": 1, "id": 1, "device": 1},
+                       {"type": "config", "rows": 2, "id": [1, 2], "name": 1, "device": 1, "grid_x": [64, 8], "grid_y": 1,
+                        "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1},
+                       {"type": "kernel", "rows": count, "start": [2000] + [2 * duration] * (count - 1),
+                        "duration": [duration] * count, "config": [1] * (count - 1) + [2], "stream": 1}],
+            "scope": [names, {"type": "scope", "rows": count, "start": [2000] + [2 * duration] * (count - 1),
+                              "duration": [duration + 100] * count, "instance": [1] * count, "parent": 0, "name": 3,
+                              "thread": 1, "depth": 0}],
+            "system": [names, {"type": "end", "rows": 1, "time": 2000 + 2 * duration * count, "reason": 0}]}
+    for channel, lines in rows.items():
+        body = "".join(json.dumps(x) + "\n" for x in [{**head, "channel": channel}, *lines])
+        answer = server.ask("POST", "/api/v1/events/stream", body.encode(), Authorization=key, X_GpuFlight_Session_Id=session)
+        assert answer.status == 200 and answer.json()["rejected"] == 0, answer
+    server.complete(key, session)
+    return session
+
+
+class History(unittest.TestCase):
+    """Forty nights on three hosts: from the 25th on a release is slower, one night something was in the way."""
+
+    DAY = 86400 * 10**9
+    FIRST = 20000 * DAY + 7 * 3600 * 10**9
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(PROGRAM)
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.server.set_up()
+        cls.key = cls.server.make_key()
+        cls.ids = []
+        with contextlib.closing(cls.server.events(cls.key)) as events:
+            for i in range(40):
+                duration = 10000 + (i * 37 % 11) * 10 + (1200 if i >= 25 else 0) + (9000 if i == 12 else 0)
+                cls.ids.append(tiny_session(cls.server, cls.key, i, cls.FIRST + i * cls.DAY, f"host{i % 3}", f"GPU-{i % 3}", duration))
+            final = set()
+            for event, data in events:
+                if event == "report" and data["final"]:
+                    final.add(data["session"])
+                if len(final) == 40:
+                    break
+
+    def ask(self, status=200, **query):
+        answer = self.server.ask("GET", "/api/v1/history?" + urllib.parse.urlencode(query), Authorization=self.key)
+        self.assertEqual(answer.status, status, answer)
+        return answer.json()
+
+    def check(self, found, extra=0):
+        self.assertEqual(found["session_count"], 40)
+        self.assertEqual([s["session"] for s in found["sessions"]], self.ids)
+        self.assertEqual([s["session"] for s in found["sessions"] if s["outlier"]], [self.ids[12]])
+        step, = found["steps"]
+        self.assertEqual((step["session"], step["other_machines"]), (self.ids[25], False))
+        self.assertAlmostEqual(step["ratio"], (11250 + extra) / (10050 + extra), delta=0.005)
+        self.assertLess(step["p"], 0.001)
+        self.assertEqual(found["level_ns"], step["after_ns"])
+        self.assertEqual(sorted(h["name"] for h in found["hosts"]), ["host0", "host1", "host2"])
+        self.assertFalse(any(h["outlying"] for h in found["hosts"] + found["gpus"]))
+        self.assertEqual([d["day"] for d in found["days"]], list(range(20000, 20040)))
+        self.assertEqual([d["outliers"] for d in found["days"]][12], 1)
+
+    def test_kernel(self):
+        found = self.ask(name="_Z4gemmPf")
+        self.check(found)
+        self.assertEqual(found["name"], "gemm(float*)")
+        self.assertEqual([(s["shape"], s["sessions"], s["calls"]) for s in found["shapes"]],
+                         [("64x1x1/128x1x1", 40, 760), ("8x1x1/128x1x1", 40, 40)])
+        self.assertEqual({(s["calls"], s["p99_ns"], s["share"]) for s in found["sessions"]}, {(20, None, 1)})
+        shaped = self.ask(name="_Z4gemmPf", shape="64x1x1/128x1x1", app="nightly")
+        self.check(shaped)
+        first = shaped["sessions"][0]
+        self.assertEqual((first["calls"], first["mean_ns"], first["p50_ns"], first["share"]), (19, 10000, 10000, 0.95))
+        self.assertEqual(first["started"], str(self.FIRST))
+        self.assertEqual((first["host"], first["gpu"]), ("host0", "GPU-0"))
+        self.assertEqual(len(self.ask(name="_Z4gemmPf", host="host1")["sessions"]), 13)
+        self.assertEqual(len(self.ask(name="_Z4gemmPf", **{"from": self.FIRST + 30 * self.DAY})["sessions"]), 10)
+        nothing = self.ask(name="_Z4gemm")
+        self.assertEqual((nothing["sessions"], nothing["level_ns"], nothing["steps"]), ([], None, []))
+        self.ask(400)
+        self.ask(400, name="x", kind="nothing")
+
+    def test_scope_and_application(self):
+        self.check(self.ask(kind="scope", name="step"), 100)
+        app = self.ask(kind="app", name="nightly")
+        self.assertEqual(app["session_count"], 40)
+        self.assertEqual([s["session"] for s in app["steps"]], [self.ids[25]])
+        self.assertEqual(app["sessions"][0]["total_ns"], 1000 + 2 * 10000 * 20)
+        self.assertAlmostEqual(app["sessions"][0]["share"], 20 * 10000 / 401000, 5)
+        rows = self.server.ask("GET", "/api/v1/kernels/history?kind=scope&limit=3", Authorization=self.key).json()
+        self.assertEqual((rows["rows"], rows["names"]), (3, ["step"]))
+
 
 
 class Compared(unittest.TestCase):

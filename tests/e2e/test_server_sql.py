@@ -85,9 +85,10 @@ class Asked(unittest.TestCase):
                          [[t] for t in launches["data"]["start"]])
 
     def test_history(self):
-        rows = self.rows("SELECT session, sum(calls), sum(share) FROM history GROUP BY session", sessions="")
+        rows = self.rows("SELECT session, sum(calls), sum(share) FROM history WHERE kind = 0 GROUP BY session", sessions="")
         self.assertEqual([r[:2] for r in rows], [[SESSION, report_of(FOLDER)["kernels"]["count"]]])
         self.assertAlmostEqual(rows[0][2], 1, 6)
+        self.assertEqual(self.rows("SELECT calls, name FROM history WHERE kind = 2", sessions=""), [[1, "train_loop"]])
 
     def test_views_are_those_of_the_manual(self):
         with open(os.path.join(SOURCE, "docs", "server-sql.md"), encoding="utf-8") as f:

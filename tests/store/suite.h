@@ -76,7 +76,8 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(sources_in_pieces)                                                                           \
     X(nothing_to_tell)                                                                             \
     X(absurd_numbers)                                                                              \
-    X(history_of_kernels)
+    X(history_of_kernels)                                                                          \
+    X(history_of_scopes)
 
 #define SUITE_FILES(X)                                                                             \
     X(deleted_while_read)                                                                          \

@@ -291,13 +291,14 @@ void suite_absurd_numbers(void **state)
 
 /* ---- history ------------------------------------------------------------------------------------- */
 
-enum { HISTORY = 14 };
+enum { HISTORY = 15, KIND = 14 };
 
-static void put_history(const char *session, int64_t started, const char *name, size_t rows)
+static void put_history(const char *session, int64_t started, const char *name, size_t rows,
+                        int64_t kind)
 {
     struct store_text texts[HISTORY][2];
     int64_t ints[2] = {5, 6};
-    int64_t starts[2] = {started, started};
+    int64_t starts[2] = {started, started}, kinds[2] = {kind, kind};
     double reals[2] = {1.5, 2.5};
     struct store_vec columns[HISTORY];
     const struct store_query_def *d = &store_queries[QUERY_kernel_history];
@@ -308,7 +309,7 @@ static void put_history(const char *session, int64_t started, const char *name, 
             texts[i][k] = (struct store_text){text, strlen(text)};
         columns[i] =
             (struct store_vec){.type = d->columns[i].type, .texts = texts[i], .reals = reals};
-        columns[i].ints = i == 1 ? starts : ints;
+        columns[i].ints = i == 1 ? starts : i == KIND ? kinds : ints;
     }
     const struct store_chunk chunk = {rows, HISTORY, columns};
     OK(suite.ops->put_history(suite.store, "w", session, &chunk, e));
@@ -321,9 +322,9 @@ void suite_history_of_kernels(void **state)
     asked_init(&a, QUERY_kernel_history);
     asked_run(&a, NULL);
     assert_int_equal(a.rows, 0);
-    put_history("late", 200, "gemm_a", 2);
-    put_history("early", 100, "Gemm_B", 1);
-    put_history("late", 200, "gemm_a", 1); /* replaces */
+    put_history("late", 200, "gemm_a", 2, 0);
+    put_history("early", 100, "Gemm_B", 1, 0);
+    put_history("late", 200, "gemm_a", 1, 0); /* replaces */
     asked_run(&a, NULL);
     assert_int_equal(a.rows, 2);
     assert_string_equal(asked_cell(&a, 0, "session")->text, "early");
@@ -339,7 +340,39 @@ void suite_history_of_kernels(void **state)
     asked_run(&a, NULL);
     assert_int_equal(a.rows, 1);
     assert_int_equal(asked_get(&a, 0, "started"), 200);
-    put_history("late", 200, "gemm_a", 0); /* forgets */
+    put_history("late", 200, "gemm_a", 0, 0); /* forgets */
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 0);
+    asked_fini(&a);
+}
+
+/* Others than kernels are told apart, and whole names from parts. */
+void suite_history_of_scopes(void **state)
+{
+    struct asked a;
+    (void)state;
+    put_history("kernels", 100, "inner", 1, 0);
+    put_history("scopes", 300, "outer|inner", 1, 1);
+    asked_init(&a, QUERY_kernel_history);
+    asked_text(&a, "name", "inner");
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 1);
+    assert_string_equal(asked_cell(&a, 0, "session")->text, "kernels");
+    asked_text(&a, "name", "outer|inner");
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 0);
+    asked_int(&a, "kind", 1);
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 1);
+    assert_string_equal(asked_cell(&a, 0, "name")->text, "outer|inner");
+    assert_int_equal(asked_get(&a, 0, "kind"), 1);
+    asked_text(&a, "name", "inner");
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 0);
+    asked_text(&a, "name", "outer|inner");
+    asked_run(&a, NULL);
+    assert_int_equal(a.rows, 1);
+    asked_int(&a, "kind", 2);
     asked_run(&a, NULL);
     assert_int_equal(a.rows, 0);
     asked_fini(&a);

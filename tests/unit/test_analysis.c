@@ -184,8 +184,9 @@ static void test_final(void **state)
     free(flame);
     region_fini(&mem);
     struct history h = {0};
-    const struct store_value all[6] = {{.null = true}, {.null = true}, {.null = true},
-                                       {.null = true}, {.null = true}, {.i = 1000}};
+    const struct store_value all[8] = {{.null = true}, {.null = true}, {.null = true},
+                                       {.null = true}, {.null = true}, {.i = 1000},
+                                       {.null = true}, {.null = true}};
     assert_int_equal(store_duckdb.query(fix.store, "w", NULL, QUERY_kernel_history, all,
                                         &(struct store_visitor){&h, take_history}, NULL),
                      0);

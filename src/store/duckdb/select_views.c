@@ -116,7 +116,7 @@ static void put_sessions(struct buf *b, const struct select_session *sessions, s
 static void put_history(struct buf *b, const struct store_session *history)
 {
     static const struct store_session none; /* without a table, its columns */
-    buf_str(b, "CREATE VIEW history AS SELECT * FROM ");
+    buf_str(b, "CREATE VIEW history AS SELECT * REPLACE (coalesce(kind, 0) AS kind) FROM ");
     session_table(b, history ? history : &none, TABLE_history);
     buf_str(b, " h;");
 }
