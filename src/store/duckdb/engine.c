@@ -2,7 +2,7 @@
  *
  * Everything that reaches beyond the data folder is switched off before the first
  * statement of anybody else: extensions, the network, other files. The folder is
- * the one place where files may be opened, and the configuration is locked. */
+ * the one place where files may be opened, for good. */
 #include "store/duckdb/engine.h"
 #include "store/duckdb/select.h"
 
@@ -20,6 +20,8 @@ enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8 };
 
 #define DEFAULT_QUERY  30000000000ll /* ns */
 #define DEFAULT_MEMORY (INT64_C(192) << 20)
+#define SESSION_MEMORY (INT64_C(3) << 20)
+#define MEMORY_STEP    (INT64_C(64) << 20)
 
 /* ---- connections --------------------------------------------------------------------------- */
 
@@ -74,12 +76,38 @@ static int default_threads(void)
     return n < 1 ? 1 : n > THREADS_MOST ? THREADS_MOST : (int)n;
 }
 
+/* How far the limit may go with many sessions: a quarter of the machine. */
+static int64_t memory_most(void)
+{
+    int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    return all / 4 > DEFAULT_MEMORY ? all / 4 : DEFAULT_MEMORY;
+}
+
+void engine_fit(struct store *s, struct connection *c)
+{
+    char text[64];
+    pthread_mutex_lock(&s->lock);
+    int64_t more = s->attached > s->attached_most ? s->attached - s->attached_most : 0;
+    int64_t fit = s->memory_base + more * SESSION_MEMORY;
+    fit = fit < s->memory_most ? fit : s->memory_most;
+    bool change = fit > s->memory || fit <= s->memory - MEMORY_STEP ||
+                  (fit == s->memory_base && fit < s->memory);
+    if (change)
+        s->memory = fit;
+    pthread_mutex_unlock(&s->lock);
+    snprintf(text, sizeof text, "SET memory_limit='%" PRId64 "KiB'", fit / 1024 + 1);
+    if (change)
+        sql_run(s->duck, c->handle, text, NULL); /* less than is in use now: the next time */
+}
+
 static int open_instance(struct store *s, const struct store_config *c, struct err *e)
 {
     const struct duck *d = s->duck;
     struct duck_config *config = NULL;
     char memory[32], threads[16], *message = NULL;
     int64_t limit = c->memory_limit > 0 ? c->memory_limit : DEFAULT_MEMORY;
+    s->memory_base = s->memory = limit;
+    s->memory_most = c->memory_limit > 0 ? limit : memory_most();
     snprintf(memory, sizeof memory, "%" PRId64 "KiB", limit / 1024 + 1);
     snprintf(threads, sizeof threads, "%d", c->threads > 0 ? c->threads : default_threads());
     if (d->create_config(&config) != DUCK_OK)
@@ -105,7 +133,7 @@ static int open_instance(struct store *s, const struct store_config *c, struct e
 /* Bit packing serves integers as well as all methods tried out, and faster. */
 static const char settings[] =
     ";PRAGMA disable_checkpoint_on_shutdown;SET force_compression='bitpacking';"
-    "SET allowed_directories=[";
+    "SET wal_autocheckpoint='4MiB';SET allowed_directories=[";
 
 /* What can only be said once the instance is there; the last statement ends such talk. */
 static int confine(struct store *s, struct err *e)
@@ -122,7 +150,7 @@ static int confine(struct store *s, struct err *e)
     sql_literal(&text, temp);
     buf_str(&text, settings);
     sql_literal(&text, s->root);
-    buf_str(&text, "];SET enable_external_access=false;SET lock_configuration=true");
+    buf_str(&text, "];SET enable_external_access=false");
     code = code ? code : sql_run(s->duck, c->handle, buf_cstr(&text), e);
     buf_fini(&text);
     engine_give(s, c);

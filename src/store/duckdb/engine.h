@@ -29,6 +29,9 @@ struct store {
     char *root;               /* owned: folder of the files */
     unsigned attached_most;
     int64_t query_limit; /* ns */
+    int64_t memory_base; /* bytes the instance may take with few sessions attached */
+    int64_t memory;      /* and now; guarded by lock */
+    int64_t memory_most; /* and ever; as the base where the operator said so */
     char *program;       /* owned: of store_config; NULL: none */
     atomic_uint copies;  /* made for select; numbers them */
     struct watch watch;
@@ -71,6 +74,11 @@ void engine_give(struct store *s, struct connection *c);
 
 /* Ends a transaction without keeping anything; for error paths. */
 void engine_undo(struct store *s, struct connection *c);
+
+/* Gives the instance memory for as many sessions as are attached. What is committed to a session and
+ * not yet in its final form lies in memory, 16 KiB a column at least, so that each one written to
+ * takes some MiB. Not with store.lock. */
+void engine_fit(struct store *s, struct connection *c);
 
 int engine_open(struct store **out, const struct store_config *c, struct err *e);
 void engine_close(struct store *s);

@@ -218,6 +218,7 @@ static int open_file(struct store_session *ss, struct err *e)
     int code = engine_take(ss->store, &c, e);
     if (code)
         return code;
+    engine_fit(ss->store, c);
     code = attach(ss, c, e);
     if (!code) {
         code = read_about(ss, c, e);
