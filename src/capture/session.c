@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #define SECOND 1000000000ll
+enum { REST_NS = 2000000 }; /* without a launch or a wait on any thread: the program rests */
 static const struct patience FLUSH = {2 * SECOND, 20 * SECOND};
 static const struct patience EXIT = {2 * SECOND, 10 * SECOND};
 static const struct patience AT_ONCE = {0, 0};
@@ -51,8 +52,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session session; /* guarded by lock */
 static char id[37];            /* of the running or last session; written under lock */
 static char dir[PATH_MAX];
-static _Atomic int32_t starter; /* the thread inside start_new; 0: none */
-static _Atomic bool given_up;   /* an exit handler has waited in vain */
+static _Atomic int32_t starter;            /* the thread inside start_new; 0: none */
+static const struct trace_ops *last_trace; /* of the last session that traced; guarded by lock */
+static _Atomic bool given_up;              /* an exit handler has waited in vain */
 
 /* ---- parts of the start ------------------------------------------------------------------------- */
 
@@ -186,6 +188,8 @@ static int launch(struct session *s, int64_t began)
         return rc;
     open_gate(s);
     c->trace_started = engines_start(o, c->backend, c->trace);
+    if (c->trace_started)
+        last_trace = c->backend->trace;
     rc = fork_exit_first(c->trace_started ? FORK_TRACING : FORK_STARTED);
     if (rc)
         return rc;
@@ -335,14 +339,23 @@ static void stop(const char *reason, const struct patience *p)
     options_free(&s->options);
 }
 
-/* gpufl_shutdown on the only thread that works with the GPU: the vendor's library may be told to
- * let go of it meanwhile. Caller holds the lock. */
-static void end_here(void)
+/* No other thread works with the GPU while this one waits: the vendor's library may be told to
+ * let go of it. Where no session runs, of what outlived one. Caller holds the lock. */
+static void leave_quietly(void)
 {
     const struct collector *c = &session.collector;
-    if (session.state == STATE_RUNS && c->trace_started && c->backend->trace->quiet &&
-        !collector_ended() && threads_alone())
+    bool runs = session.state == STATE_RUNS && !collector_ended();
+    if (runs && c->trace_started && c->backend->trace->quiet)
         c->backend->trace->quiet(c->trace);
+    if (!runs && last_trace && last_trace->leave)
+        last_trace->leave();
+}
+
+/* gpufl_shutdown. Caller holds the lock. */
+static void end_here(void)
+{
+    if (session.state == STATE_RUNS && threads_alone())
+        leave_quietly();
     stop("shutdown", &SHUTDOWN);
 }
 
@@ -363,6 +376,10 @@ void session_exit(void)
     struct timespec until;
     if (atomic_load_explicit(&given_up, memory_order_relaxed))
         return; /* another of our exit handlers has waited already */
+    if (threads_rest(REST_NS) && pthread_mutex_trylock(&lock) == 0) {
+        leave_quietly();
+        pthread_mutex_unlock(&lock);
+    }
     collector_ask_end("exit");
     bool over = collector_await_end(&EXIT);
     atomic_store_explicit(&given_up, !over, memory_order_relaxed);
@@ -409,6 +426,7 @@ void session_forget(void)
 {
     pthread_mutex_init(&lock, NULL);
     memset(&session, 0, sizeof session); /* what it owns stays behind */
+    last_trace = NULL;
     id[0] = '\0';
     atomic_store_explicit(&starter, 0, memory_order_relaxed);
     atomic_store_explicit(&given_up, false, memory_order_relaxed);

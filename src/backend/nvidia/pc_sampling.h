@@ -46,6 +46,9 @@ void pc_sampling_stop(struct trace *t, bool quiet);
 /* Writes the session's totals. After the last drain. [collector] */
 void pc_sampling_totals(struct trace *t);
 
+/* Switches it off where it outlived its session; no other thread is inside the driver. [owner] */
+void pc_sampling_leave(void);
+
 /* Some context is still sampled: the library must be able to tell of its end. [owner] */
 bool pc_sampling_lasts(void);
 
