@@ -76,13 +76,16 @@ static void put_nothing(struct buf *b, unsigned table)
 static void put_table(struct ask *a, unsigned table)
 {
     const struct click_ask *c = (const struct click_ask *)a;
-    if (has(c, table))
+    if (table == TABLE_history)
+        place_put_all(&a->text, c->store, c->workspace->name, place_name(table));
+    else if (has(c, table))
         place_put(&a->text, c->store, c->workspace->name, place_name(place_of(table)));
     else
         put_nothing(&a->text, table);
 }
 
-/* Of history the last version of each session counts, where it is not that there is none. */
+/* Of history the last version of each session counts, where it is not that there is none. The inner
+ * table is each server's own: a session's history stands on one. */
 static void put_where(struct ask *a, unsigned table)
 {
     const struct click_ask *c = (const struct click_ask *)a;

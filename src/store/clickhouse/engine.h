@@ -73,8 +73,14 @@ int place_time(unsigned place);
 
 uint64_t place_key(const char *session);
 
+/* The server, of so many, on which a session of that number stands. */
+unsigned place_host(uint64_t key, unsigned count);
+
 /* "`gpufl_w`.`kernel`" of the workspace's database. */
 void place_put(struct buf *b, const struct store *s, const char *workspace, const char *table);
+
+/* The same of all servers, for what goes across sessions. */
+void place_put_all(struct buf *b, const struct store *s, const char *workspace, const char *table);
 
 /* Sees to it that the place is there with all its columns, on all servers. */
 int place_ready(struct store *s, struct workspace *w, unsigned place, struct err *e);

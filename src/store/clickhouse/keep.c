@@ -123,7 +123,7 @@ int click_keep_history(struct store *s, const char *workspace, const char *sessi
         return err_set(e, GPUFL_E_INVAL, "rows of history have %u columns",
                        store_queries[QUERY_kernel_history].column_count);
     struct workspace *w = workspace_of(s, workspace);
-    unsigned host = (unsigned)((place_key(session) >> 32) % s->links.place.host_count);
+    unsigned host = place_host(place_key(session), s->links.place.host_count);
     int code = w ? place_ready(s, w, TABLE_history, e)
                  : err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
     code = code ? code : find_version(s, host, workspace, session, &was, e);

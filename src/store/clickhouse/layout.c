@@ -71,6 +71,16 @@ uint64_t place_key(const char *session)
     return h;
 }
 
+/* Numbers of ids that differ in their last letter only differ in few bits: those are spread first. As
+ * the number, this never changes. */
+unsigned place_host(uint64_t key, unsigned count)
+{
+    key ^= key >> 33;
+    key *= 0xff51afd7ed558ccdu;
+    key ^= key >> 33;
+    return (unsigned)(key % count);
+}
+
 static void put_database(struct buf *b, const struct store *s, const char *workspace,
                          const char *suffix)
 {
@@ -82,6 +92,13 @@ static void put_database(struct buf *b, const struct store *s, const char *works
 void place_put(struct buf *b, const struct store *s, const char *workspace, const char *table)
 {
     put_database(b, s, workspace, "");
+    buf_char(b, '.');
+    literal_name(b, table);
+}
+
+void place_put_all(struct buf *b, const struct store *s, const char *workspace, const char *table)
+{
+    put_database(b, s, workspace, *s->links.place.cluster ? "_all" : "");
     buf_char(b, '.');
     literal_name(b, table);
 }
@@ -194,6 +211,14 @@ static void put_create(struct buf *b, const struct store *s, const char *workspa
 
 /* ---- making them ---------------------------------------------------------------------------- */
 
+static int column_find(const struct place_column *columns, struct store_text name)
+{
+    for (int i = 0; columns[i].name; i++)
+        if (strlen(columns[i].name) == name.len && !memcmp(columns[i].name, name.at, name.len))
+            return i;
+    return -1;
+}
+
 struct lookup {
     struct workspace *workspace;
     unsigned host;
@@ -212,9 +237,13 @@ static int take_tables(void *arg, const struct page *p)
 {
     const struct lookup *k = arg;
     for (size_t i = 0; i < p->rows; i++) {
+        struct place_column columns[PLACE_COLUMNS_MAX + 1];
+        struct store_text name = page_text(p, 1, i);
         int place = place_find(page_text(p, 0, i));
-        if (place >= 0)
-            k->workspace->have[k->host][place] = (unsigned char)page_int(p, 1, i);
+        if (place < 0)
+            continue;
+        columns_of((unsigned)place, columns);
+        k->workspace->have[k->host][place] += column_find(columns, name) >= 0;
     }
     return 0;
 }
@@ -231,9 +260,10 @@ static int look_up(struct store *s, struct workspace *w, unsigned host, struct e
     int code = link_do(&s->links, host, buf_cstr(&text), e);
     buf_clear(&text);
     snprintf(name, sizeof name, "%s_%s", s->links.place.prefix, w->name);
-    buf_str(&text, "SELECT table, count() FROM system.columns WHERE database = ");
+    buf_str(&text, "SELECT table, name FROM system.columns WHERE database = ");
     literal_text(&text, name, strlen(name));
-    buf_str(&text, " GROUP BY table FORMAT Native");
+    buf_str(&text, " FORMAT Native");
+    memset(w->have[host], 0, sizeof w->have[host]);
     code = code ? code : link_ask(&s->links, host, text.data, text.len, 0, take_tables, &k, e);
     if (!code && *s->links.place.cluster) {
         buf_clear(&text);
@@ -254,11 +284,9 @@ static int take_columns(void *arg, const struct page *p)
 {
     struct names *n = arg;
     for (size_t i = 0; i < p->rows; i++) {
-        struct store_text name = page_text(p, 0, i);
-        for (unsigned k = 0; n->columns[k].name; k++)
-            if (strlen(n->columns[k].name) == name.len &&
-                !memcmp(n->columns[k].name, name.at, name.len))
-                n->there[k] = true;
+        int column = column_find(n->columns, page_text(p, 0, i));
+        if (column >= 0)
+            n->there[column] = true;
     }
     return 0;
 }
@@ -317,6 +345,21 @@ static int make_distributed(struct store *s, const struct workspace *w, unsigned
     return code;
 }
 
+/* One of an older version, to be made anew: it holds no rows. */
+static int drop_distributed(struct store *s, const struct workspace *w, unsigned host,
+                            unsigned place, struct err *e)
+{
+    struct buf text;
+    buf_init(&text, 4096);
+    buf_str(&text, "DROP TABLE IF EXISTS ");
+    put_database(&text, s, w->name, "_all");
+    buf_char(&text, '.');
+    literal_name(&text, place_name(place));
+    int code = link_do(&s->links, host, buf_cstr(&text), e);
+    buf_fini(&text);
+    return code;
+}
+
 static int make_place(struct store *s, struct workspace *w, unsigned host, unsigned place,
                       struct err *e)
 {
@@ -327,8 +370,10 @@ static int make_place(struct store *s, struct workspace *w, unsigned host, unsig
     columns_of(place, columns);
     while (columns[count].name)
         count++;
-    if (w->have[host][place] && w->have[host][place] < count)
+    if (w->have[host][place] && w->have[host][place] < count) {
         code = add_columns(s, w, host, place, e);
+        code = code || !*s->links.place.cluster ? code : drop_distributed(s, w, host, place, e);
+    }
     if (!w->have[host][place]) {
         buf_init(&text, 64 << 10);
         put_create(&text, s, w->name, place);

@@ -261,7 +261,8 @@ static const struct meaning {
 static int message_length(const char **text)
 {
     static const char *const leads[] = {"DB::Exception: ", "displayText() = "};
-    static const char *const tails[] = {", e.what() = ", ", Stack trace", " (version "};
+    static const char *const tails[] = {": (while ", ", e.what() = ", ", Stack trace",
+                                        " (version "};
     for (size_t i = 0; i < 2; i++) {
         const char *lead = strstr(*text, leads[i]);
         *text = lead ? lead + strlen(leads[i]) : *text;
@@ -331,7 +332,7 @@ static void put_settings(struct buf *b, const struct links *l, int64_t until)
     buf_printf(b,
                "&max_memory_usage=%" PRId64 "&max_bytes_before_external_sort=%" PRId64
                "&max_bytes_before_external_group_by=%" PRId64,
-               l->memory_limit, l->memory_limit / 2, l->memory_limit / 2);
+               l->memory_limit, l->memory_limit / 4, l->memory_limit / 4);
     if (l->threads)
         buf_printf(b, "&max_threads=%d", l->threads);
     if (until) {

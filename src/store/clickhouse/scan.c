@@ -1,5 +1,6 @@
-/* scan.c - a session's rows in the order in which they came: run after run, each sorted by the
- * server, so that neither side holds more than a run. */
+/* scan.c - a session's rows in the order in which they came: piece by piece of a run, each sorted by
+ * the server, so that neither side holds more than a piece. Rows lie there by time, which is about
+ * the order of their coming: a piece is read without most of the others. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -8,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { BATCH_ROWS = 65536 };
+enum { BATCH_ROWS = 65536, PIECE_ROWS = RUN_ROWS / 4 };
 
 /* Rows being gathered into batches. */
 struct gather {
@@ -51,9 +52,9 @@ static void put_columns(struct buf *b, unsigned place)
     }
 }
 
-/* One run of a numbered table. */
-static int scan_run(const struct store_session *ss, const struct state *t, unsigned place,
-                    int64_t run, const char *bounds, ask_take take, void *arg, struct err *e)
+/* Rows of a numbered table from one on. */
+static int scan_piece(const struct store_session *ss, const struct state *t, unsigned place,
+                      int64_t first, const char *bounds, ask_take take, void *arg, struct err *e)
 {
     struct buf text;
     buf_init(&text, 256 << 10);
@@ -62,7 +63,10 @@ static int scan_run(const struct store_session *ss, const struct state *t, unsig
     place_put(&text, ss->store, ss->workspace->name, place_name(place));
     buf_str(&text, " WHERE ");
     state_where(&text, ss, t);
-    buf_printf(&text, " AND run = %" PRId64 "%s ORDER BY rowid FORMAT Native", run, bounds);
+    buf_printf(&text,
+               " AND run = %" PRId64 " AND rowid BETWEEN %" PRId64 " AND %" PRId64
+               "%s ORDER BY rowid FORMAT Native",
+               first >> RUN_SHIFT, first, first + PIECE_ROWS - 1, bounds);
     int code = buf_error(&text)
                    ? err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM))
                    : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
@@ -70,12 +74,12 @@ static int scan_run(const struct store_session *ss, const struct state *t, unsig
     return code;
 }
 
-static int scan_runs(const struct store_session *ss, const struct state *t, unsigned place,
-                     const char *bounds, ask_take take, void *arg, struct err *e)
+static int scan_pieces(const struct store_session *ss, const struct state *t, unsigned place,
+                       const char *bounds, ask_take take, void *arg, struct err *e)
 {
     int code = 0;
-    for (int64_t run = 0; !code && run << RUN_SHIFT < t->rows[place]; run++)
-        code = scan_run(ss, t, place, run, bounds, take, arg, e);
+    for (int64_t first = 0; !code && first < t->rows[place]; first += PIECE_ROWS)
+        code = scan_piece(ss, t, place, first, bounds, take, arg, e);
     return code;
 }
 
@@ -96,7 +100,7 @@ static int scan_records(struct gather *g, struct store_session *ss, int64_t from
         literal_int(&bounds, to);
     }
     int code = state_read(ss, &t, e);
-    code = code ? code : scan_runs(ss, &t, g->batch.type, buf_cstr(&bounds), take_rows, g, e);
+    code = code ? code : scan_pieces(ss, &t, g->batch.type, buf_cstr(&bounds), take_rows, g, e);
     code = code ? code : deliver(g);
     buf_fini(&bounds);
     state_fini(&t);
@@ -174,7 +178,7 @@ int click_scan_all_unknown(struct store_session *ss, const struct store_visitor 
     struct state t;
     state_init(&t);
     int code = state_read(ss, &t, e);
-    code = code ? code : scan_runs(ss, &t, TABLE_unknown, "", take_unknown, &visitor, e);
+    code = code ? code : scan_pieces(ss, &t, TABLE_unknown, "", take_unknown, &visitor, e);
     state_fini(&t);
     return code;
 }

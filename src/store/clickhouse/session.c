@@ -44,7 +44,7 @@ static void name_session(struct store_session *ss, struct store *s, struct works
     ss->workspace = w;
     snprintf(ss->id, sizeof ss->id, "%s", id);
     ss->key = place_key(id);
-    ss->host = (unsigned)((ss->key >> 32) % s->links.place.host_count);
+    ss->host = place_host(ss->key, s->links.place.host_count);
     ss->seen = -1;
 }
 

@@ -194,6 +194,7 @@ static int look(struct store_session *ss, struct err *e)
         w->loaded = false;
         return code;
     }
+    w->loaded &= was == w->state.commit;
     if (w->state.kind == STATE_DROPPED)
         return err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id);
     if (seen >= 0 && seen != w->state.commit)
@@ -201,7 +202,6 @@ static int look(struct store_session *ss, struct err *e)
                        "session %s has got further than this server knows: its positions must be "
                        "asked for again (does another server load it?)",
                        ss->id);
-    w->loaded &= was == w->state.commit;
     return 0;
 }
 

@@ -1,0 +1,13 @@
+/* cut_proxy.h - a way to a server on loopback on which answers can be lost: the request gets there, and
+ * the connection breaks before anything comes back. One request a time on a connection. */
+#ifndef GPUFL_TESTS_STORE_CUT_PROXY_H
+#define GPUFL_TESTS_STORE_CUT_PROXY_H
+
+/* The port to ask instead. */
+int cut_proxy_open(int port);
+void cut_proxy_close(void);
+
+/* Lets so many answers pass from now on, then loses so many; after: -1 loses none. */
+void cut_proxy_cut(int after, int times);
+
+#endif

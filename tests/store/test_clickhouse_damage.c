@@ -1,0 +1,526 @@
+/* test_clickhouse_damage.c - what befalls a store in ClickHouse: killed writers, a killed server,
+ * answers that are lost, rows that nobody counts, other versions' tables, limits, wrong addresses.
+ * Skipped, with a message, where clickhouse-server is not installed. */
+#include "clickhouse_server.h"
+#include "cut_proxy.h"
+#include "store/clickhouse/engine.h"
+#include "store/store.h"
+
+#include "base/thread.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct store_ops *ops = &store_clickhouse;
+static char url[256];
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        struct err damage_err = {0}, *e = &damage_err;                                             \
+        int damage_code = (call);                                                                  \
+        if (damage_code)                                                                           \
+            fail_msg("%s: %s: %s", #call, err_name(damage_code), damage_err.text);                 \
+    } while (0)
+
+static struct store *open_at(const char *at)
+{
+    const struct store_config config = {.url = at};
+    struct store *s;
+    OK(ops->open(&s, &config, e));
+    return s;
+}
+
+static int append_some(struct store_session *ss, size_t n, int64_t position, struct err *e)
+{
+    static int64_t cells[1 << 16];
+    struct wire_batch b = {.type = RECORD_kernel, .record = &records[RECORD_kernel]};
+    int code = 0;
+    b.col[COL_kernel_start] = b.col[COL_kernel_duration] = cells;
+    for (size_t done = 0; !code && done < n; done += b.rows) {
+        b.rows = n - done < sizeof cells / 8 ? n - done : sizeof cells / 8;
+        for (size_t i = 0; i < b.rows; i++)
+            cells[i] = position + (int64_t)(done + i);
+        code = ops->append(ss, &b, e);
+    }
+    return code;
+}
+
+/* n kernels and a position that says so; the engine's code. */
+static int write_some(struct store_session *ss, size_t n, int64_t position, struct err *e)
+{
+    int code = ops->begin(ss, e);
+    if (code)
+        return code;
+    code = append_some(ss, n, position, e);
+    if (code) {
+        ops->rollback(ss);
+        return code;
+    }
+    return ops->commit(ss, &(struct store_position){"device", position}, 1, e);
+}
+
+static int count_rows(void *arg, const struct wire_batch *b)
+{
+    *(int64_t *)arg += (int64_t)b->rows;
+    return 0;
+}
+
+static int64_t kernels_of(struct store_session *ss)
+{
+    int64_t n = 0;
+    OK(ops->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX,
+                 &(struct wire_visitor){.arg = &n, .batch = count_rows}, e));
+    return n;
+}
+
+static int64_t position_of(struct store_session *ss)
+{
+    struct store_position at[STORE_POSITIONS_MAX];
+    unsigned n = STORE_POSITIONS_MAX;
+    OK(ops->positions(ss, at, &n, e));
+    return n ? at[0].offset : 0;
+}
+
+static long long number(const char *sql)
+{
+    return strtoll(clickhouse_sql(0, sql), NULL, 10);
+}
+
+static struct store_session *session(struct store *s, const char *id)
+{
+    struct store_session *ss;
+    OK(ops->get(s, "w", id, true, &ss, e));
+    return ss;
+}
+
+/* ---- a killed writer --------------------------------------------------------------------------- */
+
+enum { ROUNDS = 8, STEP = 30000 };
+
+/* Writes commit after commit, some of which send rows before, and tells the pipe of each. */
+static void write_until_killed(int tell)
+{
+    struct store_session *ss;
+    struct err e;
+    const struct store_config config = {.url = url};
+    struct store *s;
+    if (ops->open(&s, &config, &e) || ops->get(s, "w", "killed", true, &ss, &e))
+        _exit(1);
+    for (int64_t at = position_of(ss) + STEP;; at += STEP) {
+        if (write_some(ss, STEP, at, &e))
+            _exit(2);
+        if (write(tell, &at, sizeof at) != sizeof at)
+            _exit(3);
+    }
+}
+
+static void test_killed_writer(void **state)
+{
+    int64_t told = 0, at;
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        int ends[2];
+        assert_int_equal(pipe(ends), 0);
+        pid_t child = fork();
+        if (!child) {
+            close(ends[0]);
+            write_until_killed(ends[1]);
+        }
+        close(ends[1]);
+        /* After some commits; then at whatever it is doing. */
+        for (int i = 0; i < 2 + round % 4; i++)
+            if (read(ends[0], &at, sizeof at) == sizeof at)
+                told = at;
+        kill(child, SIGKILL);
+        while (read(ends[0], &at, sizeof at) == sizeof at)
+            told = at;
+        close(ends[0]);
+        int status;
+        waitpid(child, &status, 0);
+        assert_true(WIFSIGNALED(status));
+        assert_true(told > 0);
+    }
+    struct store *s = open_at(url);
+    struct store_session *ss = session(s, "killed");
+    at = position_of(ss);
+    assert_true(at >= told);              /* what was told is there */
+    assert_int_equal(kernels_of(ss), at); /* once, and nothing beside it */
+    ops->put(ss);
+    ops->close(s);
+}
+
+/* ---- a killed server ----------------------------------------------------------------------------- */
+
+struct killer {
+    struct thread thread;
+    _Atomic bool stop;
+    _Atomic bool dead; /* the server is to be started again: by whoever outlives it */
+    _Atomic int64_t commits;
+    int kills;
+};
+
+/* Kills the server whenever some commits more are done, at whatever it is doing. */
+static void *kill_on(void *arg)
+{
+    struct killer *k = arg;
+    int64_t next = 3;
+    while (!k->stop) {
+        if (k->dead || k->commits < next) {
+            sched_yield();
+            continue;
+        }
+        clickhouse_stop(0, SIGKILL);
+        k->kills++;
+        next = k->commits + 3;
+        k->dead = true;
+    }
+    return NULL;
+}
+
+/* What a loader does: where something failed it asks how far the session has got, and goes on there. */
+static void test_killed_server(void **state)
+{
+    enum { COMMITS = 60 };
+    struct killer k = {.stop = false};
+    struct store *s = open_at(url);
+    struct store_session *ss = session(s, "server-killed");
+    struct store_position at[STORE_POSITIONS_MAX];
+    int64_t done = 0;
+    int failures = 0;
+    (void)state;
+    assert_int_equal(thread_start(&k.thread, "killer", 0, kill_on, &k), 0);
+    while (done < COMMITS * (int64_t)STEP) {
+        struct err why = {0};
+        unsigned n = STORE_POSITIONS_MAX;
+        if (!write_some(ss, STEP, done + STEP, &why)) {
+            done += STEP;
+            k.commits++;
+            continue;
+        }
+        failures++;
+        assert_null(strstr(why.text, clickhouse_password()));
+        while (ops->positions(ss, at, &n, NULL)) {
+            n = STORE_POSITIONS_MAX;
+            if (k.dead)
+                clickhouse_start(0);
+            k.dead = false;
+        }
+        int64_t there = n ? at[0].offset : 0;
+        assert_true(there == done || there == done + STEP);
+        done = there;
+    }
+    k.stop = true;
+    thread_join(&k.thread);
+    if (k.dead)
+        clickhouse_start(0);
+    print_message("%d kills, %d transactions failed\n", k.kills, failures);
+    assert_true(k.kills > 3);
+    assert_int_equal(position_of(ss), done);
+    assert_int_equal(kernels_of(ss), done);
+    ops->put(ss);
+    ops->close(s);
+}
+
+/* ---- answers that are lost ------------------------------------------------------------------------- */
+
+/* The connection breaks behind each request in turn: the server has it, the answer is lost. Whatever it
+ * was, the rows are there once, and what failed can be done again. */
+static void test_lost_answers(void **state)
+{
+    char through[256];
+    struct store_position at[STORE_POSITIONS_MAX];
+    int64_t done = 0;
+    int failures = 0, commits = 0;
+    (void)state;
+    const char *port = strrchr(url, ':');
+    int proxy = cut_proxy_open(atoi(port + 1)); /* NOLINT: of our own making */
+    snprintf(through, sizeof through, "%.*s:%d%s", (int)(port - url), url, proxy,
+             strchr(port, '/'));
+    struct store *s = open_at(through);
+    struct store_session *ss = session(s, "lost");
+    OK(write_some(ss, STEP, done += STEP, e)); /* tables are there */
+    for (int after = 0; after < 12; after++)
+        for (int twice = 1; twice < 3; twice++) {
+            struct err why = {0};
+            unsigned n = STORE_POSITIONS_MAX;
+            cut_proxy_cut(after, twice);
+            int code = write_some(ss, STEP, done + STEP, &why);
+            cut_proxy_cut(-1, 0);
+            if (code) {
+                failures++;
+                int code_again = ops->begin(ss, &why); /* not before positions are asked for … */
+                if (!code_again)
+                    ops->rollback(ss); /* … where there is any doubt */
+                OK(ops->positions(ss, at, &n, e));
+                assert_true(at[0].offset == done || at[0].offset == done + STEP);
+                done = at[0].offset;
+            } else {
+                commits++;
+                done += STEP;
+            }
+            assert_int_equal(kernels_of(ss), done);
+        }
+    print_message("%d transactions failed, %d did not\n", failures, commits);
+    assert_true(failures > 4);
+    assert_true(commits > 4);
+    ops->put(ss);
+    ops->close(s);
+    cut_proxy_close();
+}
+
+/* ---- rows that nobody counts ------------------------------------------------------------------------- */
+
+static void test_left_rows_are_taken_out(void **state)
+{
+    static const char raw[] = "SELECT count() FROM damage_w.kernel WHERE session IN (SELECT "
+                              "session FROM damage_w.commits "
+                              "WHERE name = 'left')";
+    static const char ranges[] = "SELECT length(argMax(ranges, commit)) - "
+                                 "length(replaceAll(argMax(ranges, commit), '\\n', '')) "
+                                 "FROM damage_w.commits WHERE name = 'left'";
+    enum { MANY = 800000 };
+    struct store *s = open_at(url);
+    struct store_session *ss = session(s, "left");
+    (void)state;
+    OK(write_some(ss, 1000, 1, e));
+    OK(ops->begin(ss, e));
+    OK(append_some(ss, MANY, 0, e)); /* more than is kept before it is sent */
+    ops->rollback(ss);
+    OK(write_some(ss, 1000, 2, e));
+    assert_int_equal(kernels_of(ss), 2000);
+    assert_true(number(raw) > 100000);
+    assert_int_equal(number(ranges), 2);
+    OK(ops->settle(ss, e));
+    assert_int_equal(kernels_of(ss), 2000);
+    assert_int_equal(number(raw), 2000);
+    assert_int_equal(number(ranges), 1);
+    OK(write_some(ss, 1000, 3, e)); /* and on it goes */
+    assert_int_equal(kernels_of(ss), 3000);
+    assert_int_equal(position_of(ss), 3);
+    ops->put(ss);
+    ops->close(s);
+}
+
+/* ---- disk --------------------------------------------------------------------------------------------- */
+
+static void test_deleting_frees_the_disk(void **state)
+{
+    struct store *s = open_at(url);
+    struct store_session *ss = session(s, "large");
+    int64_t bytes;
+    (void)state;
+    OK(write_some(ss, 1500000, 1, e));
+    OK(ops->settle(ss, e));
+    OK(ops->size(s, "w", "large", &bytes, e));
+    assert_true(bytes > 1000000);
+    long long before = clickhouse_disk(0);
+    OK(ops->drop(s, "w", "large", e));
+    assert_int_equal(kernels_of(ss), 1500000); /* whoever reads it still does */
+    ops->put(ss);
+    assert_int_equal(
+        number("SELECT count() FROM system.parts WHERE active AND partition IN (SELECT "
+               "toString(session) FROM damage_w.commits WHERE name = 'large')"),
+        0);
+    long long freed = 0; /* files go behind the statement */
+    for (int i = 0; i < 3000 && freed < bytes / 2; i++) {
+        freed = before - clickhouse_disk(0);
+        usleep(10000); /* between two looks; what ends the wait is the disk */
+    }
+    assert_true(freed >= bytes / 2);
+    ops->close(s);
+}
+
+/* A deletion that its process did not live to see is done by whoever meets the session next. */
+static void test_unfinished_deletion(void **state)
+{
+    struct store *s = open_at(url);
+    struct store_session *ss = session(s, "half-deleted");
+    (void)state;
+    OK(write_some(ss, 1000, 1, e));
+    ops->put(ss);
+    ops->close(s);
+    clickhouse_sql(0,
+                   "INSERT INTO damage_w.commits SELECT session, commit + 1, 2, name, counts, "
+                   "positions, ranges FROM damage_w.commits WHERE name = 'half-deleted' ORDER BY "
+                   "commit DESC LIMIT 1");
+    s = open_at(url);
+    assert_int_equal(ops->get(s, "w", "half-deleted", false, &ss, NULL), GPUFL_E_NOENT);
+    ss = session(s, "half-deleted");
+    assert_int_equal(kernels_of(ss), 0);
+    OK(write_some(ss, 10, 1, e));
+    assert_int_equal(kernels_of(ss), 10);
+    ops->put(ss);
+    ops->close(s);
+}
+
+/* ---- two servers of ours --------------------------------------------------------------------------------- */
+
+static void test_another_server_writes(void **state)
+{
+    struct store *one = open_at(url), *two = open_at(url);
+    struct store_session *a = session(one, "shared"), *b = session(two, "shared");
+    struct err why = {0};
+    (void)state;
+    OK(write_some(a, 100, 100, e));
+    assert_int_equal(position_of(b), 100);
+    OK(write_some(b, 100, 200, e));
+    assert_int_equal(write_some(a, 100, 200, &why), GPUFL_E_BUSY); /* which it did not know of */
+    assert_int_equal(position_of(a), 200);
+    OK(write_some(a, 100, 300, e));
+    assert_int_equal(kernels_of(a), 300);
+    assert_int_equal(kernels_of(b), 300);
+    ops->put(a);
+    ops->put(b);
+    ops->close(one);
+    ops->close(two);
+}
+
+/* ---- other versions -------------------------------------------------------------------------------------- */
+
+static void test_older_tables(void **state)
+{
+    struct store *s = open_at(url);
+    struct store_session *ss;
+    (void)state;
+    OK(ops->get(s, "older", "old", true, &ss, e));
+    OK(write_some(ss, 7, 7, e));
+    ops->put(ss);
+    ops->close(s);
+    /* As an older version would have left it, and a newer one beside it. */
+    clickhouse_sql(0, "ALTER TABLE damage_older.kernel DROP COLUMN inherited");
+    clickhouse_sql(0, "ALTER TABLE damage_older.kernel ADD COLUMN of_tomorrow Int64");
+    s = open_at(url);
+    OK(ops->get(s, "older", "old", false, &ss, e));
+    assert_int_equal(kernels_of(ss), 7);
+    OK(write_some(ss, 5, 12, e));
+    assert_int_equal(kernels_of(ss), 12);
+    assert_int_equal(
+        number("SELECT count() FROM system.columns WHERE database = 'damage_older' AND "
+               "table = 'kernel' AND name = 'inherited'"),
+        1);
+    ops->put(ss);
+    ops->close(s);
+}
+
+static void test_ids_that_collide(void **state)
+{
+    char sql[512];
+    struct store *s = open_at(url);
+    struct store_session *ss = session(s, "first");
+    struct err why = {0};
+    (void)state;
+    ops->put(ss);
+    snprintf(sql, sizeof sql,
+             "INSERT INTO damage_w.commits VALUES (%llu, 1, 0, 'another', '', '', '')",
+             (unsigned long long)place_key("second"));
+    clickhouse_sql(0, sql);
+    assert_int_equal(ops->get(s, "w", "second", true, &ss, &why), GPUFL_E_STATE);
+    assert_non_null(strstr(why.text, "another"));
+    ops->close(s);
+}
+
+/* ---- limits, addresses ------------------------------------------------------------------------------------ */
+
+static int no_rows(void *arg, const struct store_chunk *c)
+{
+    (void)arg;
+    (void)c;
+    return 0;
+}
+
+static void test_limits(void **state)
+{
+    struct store_config config = {.url = url, .query_limit = 1};
+    const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
+                                       {.null = true}, {.i = 0},       {.i = 10},
+                                       {.i = 0}};
+    const struct store_visitor v = {NULL, no_rows};
+    struct err why = {0};
+    struct store *s = open_at(url);
+    struct store_session *ss = session(s, "limits");
+    (void)state;
+    OK(write_some(ss, 500000, 1, e));
+    ops->put(ss);
+    ops->close(s);
+    OK(ops->open(&s, &config, e));
+    ss = session(s, "limits");
+    assert_int_equal(ops->query(s, "w", ss, QUERY_kernels, args, &v, &why), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(why.text, "kernels"));
+    ops->put(ss);
+    ops->close(s);
+    config.query_limit = 0;
+    config.memory_limit = 128 << 20; /* less than a run of kernels takes: sorted on disk */
+    OK(ops->open(&s, &config, e));
+    ss = session(s, "limits");
+    assert_int_equal(kernels_of(ss), 500000);
+    ops->put(ss);
+    ops->close(s);
+    config.memory_limit = 1 << 20;
+    assert_int_equal(ops->open(&s, &config, &why), GPUFL_E_NOMEM);
+    assert_non_null(strstr(why.text, "--memory"));
+}
+
+static void refuse(const char *at, int code, const char *word)
+{
+    const struct store_config config = {.url = at};
+    struct store *s;
+    struct err why = {0};
+    assert_int_equal(ops->open(&s, &config, &why), code);
+    assert_null(s);
+    if (!strstr(why.text, word))
+        fail_msg("'%s' does not say '%s'", why.text, word);
+    assert_null(strstr(why.text, clickhouse_password()));
+    assert_null(strstr(why.text, "hush"));
+}
+
+static void test_addresses(void **state)
+{
+    const char *port = strrchr(url, ':') + 1;
+    char at[256];
+    (void)state;
+    refuse("postgres://x", GPUFL_E_INVAL, "clickhouse://");
+    refuse("clickhouse://", GPUFL_E_INVAL, "clickhouse://");
+    refuse("clickhouse://u:hush@/x", GPUFL_E_INVAL, "clickhouse://");
+    refuse("clickhouse://u:hush%zz@h/x", GPUFL_E_INVAL, "damaged");
+    refuse("clickhouse://u:hush%0ax@h/x", GPUFL_E_INVAL, "damaged");
+    refuse("clickhouse://u:hush@h/a-b", GPUFL_E_INVAL, "prefix");
+    refuse("clickhouse://u:hush@h/a/b", GPUFL_E_INVAL, "as in");
+    refuse("clickhouse://u:hush@h/a?x=y", GPUFL_E_INVAL, "as in");
+    refuse("clickhouse://u:hush@h,i/a", GPUFL_E_INVAL, "cluster");
+    refuse("clickhouse://u:hush@h/a?cluster=a'b", GPUFL_E_INVAL, "cluster");
+    refuse("clickhouse://u:hush@127.0.0.1:9/a", GPUFL_E_UNAVAILABLE, "running");
+    snprintf(at, sizeof at, "clickhouse://gpufl:hush@127.0.0.1:%s", port);
+    refuse(at, GPUFL_E_PERM, "password");
+    snprintf(at, sizeof at, "clickhouse://nobody:hush@127.0.0.1:%s", port);
+    refuse(at, GPUFL_E_PERM, "--columns");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_killed_writer), /* forks: before there are threads */
+        cmocka_unit_test(test_lost_answers),
+        cmocka_unit_test(test_left_rows_are_taken_out),
+        cmocka_unit_test(test_deleting_frees_the_disk),
+        cmocka_unit_test(test_unfinished_deletion),
+        cmocka_unit_test(test_another_server_writes),
+        cmocka_unit_test(test_older_tables),
+        cmocka_unit_test(test_ids_that_collide),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_killed_server),
+    };
+    if (clickhouse_open(1))
+        return 77;
+    clickhouse_url(1, "damage", url, sizeof url);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    clickhouse_close();
+    return failed;
+}
