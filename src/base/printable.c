@@ -34,3 +34,20 @@ void printable_clean(char *text, size_t n)
         i += bad;
     }
 }
+
+size_t printable_cut(const char *text, size_t n, size_t most)
+{
+    size_t at = n < most ? n : most;
+    for (int back = 0; at < n && at && back < 3 && ((unsigned char)text[at] & 0xc0) == 0x80; back++)
+        at--;
+    return at;
+}
+
+size_t printable_copy(char *out, size_t size, const char *text, size_t n)
+{
+    n = printable_cut(text, n, size - 1);
+    memcpy(out, text, n);
+    out[n] = '\0';
+    printable_clean(out, n);
+    return n;
+}

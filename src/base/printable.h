@@ -12,4 +12,10 @@
  * controls, marks that turn the direction of writing, and what is not UTF-8 by '?'. */
 void printable_clean(char *text, size_t n);
 
+/* Bytes of the text that are at most that many and end between characters. */
+size_t printable_cut(const char *text, size_t n, size_t most);
+
+/* Copies what fits, cut and cleaned, with a NUL behind it; size: of out, from 1. The bytes. */
+size_t printable_copy(char *out, size_t size, const char *text, size_t n);
+
 #endif

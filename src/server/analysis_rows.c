@@ -5,6 +5,7 @@
 #include "analyze/digest.h"
 #include "analyze/scope_tree.h"
 #include "base/bins.h"
+#include "base/printable.h"
 #include "symbol/demangle.h"
 
 #include <math.h>
@@ -18,22 +19,10 @@ enum { DAYS_MAX = 400, HISTORY_MAX = 1 << 16, HISTORY_SCOPES = 1024 };
 /* A name as the tables take it: UTF-8 without control characters, cut. "" for none. */
 static const char *table_text(struct region *memory, const char *text)
 {
-    size_t len = strlen(text), n = 0;
-    char *out = region_take(memory, (len < META_TEXT_MAX ? len : META_TEXT_MAX) + 8);
-    if (!out)
-        return NULL;
-    for (size_t i = 0; i < len && n + 4 < META_TEXT_MAX;) {
-        size_t step = (unsigned char)text[i] < 0x80
-                          ? 1
-                          : utf8_sequence((const unsigned char *)text + i, len - i);
-        if (step)
-            memcpy(out + n, text + i, step);
-        else
-            out[n] = '?';
-        n += step ? step : 1;
-        i += step ? step : 1;
-    }
-    out[n] = '\0';
+    size_t len = strlen(text), size = (len < META_TEXT_MAX ? len : META_TEXT_MAX - 1) + 1;
+    char *out = region_take(memory, size);
+    if (out)
+        printable_copy(out, size, text, len);
     return out;
 }
 

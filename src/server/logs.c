@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/printable.h"
 
 #include <poll.h>
 #include <stdarg.h>
@@ -41,18 +42,6 @@ static void put(struct logs_line *l, const char *text, size_t n)
         memcpy(l->text + l->len, text, n);
         l->len += n;
     }
-}
-
-/* Bytes of a value that are shown: cut at a character. */
-static size_t shown(const char *value)
-{
-    size_t n = strlen(value);
-    if (n <= VALUE_MAX)
-        return n;
-    n = VALUE_MAX;
-    while (n && ((unsigned char)value[n] & 0xc0) == 0x80)
-        n--;
-    return n;
 }
 
 /* key and value in the line's form; quoted: as a JSON string, in text only where it must be. */
@@ -97,7 +86,7 @@ void logs_begin(struct logs_line *l, enum log_level level, const char *event)
 void logs_text(struct logs_line *l, const char *key, const char *value)
 {
     if (value)
-        field(l, key, value, shown(value), true);
+        field(l, key, value, printable_cut(value, strlen(value), VALUE_MAX), true);
 }
 
 void logs_int(struct logs_line *l, const char *key, int64_t value)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/printable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,34 +31,10 @@ void registry_fini(struct registry *r)
 
 /* ---- what is said ------------------------------------------------------------------------------ */
 
-/* UTF-8 without control characters, cut between characters: what the tables take. */
-static void copy_text(char *out, size_t size, const char *text, size_t len)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < len;) {
-        size_t step = (unsigned char)text[i] < 0x80
-                          ? 1
-                          : utf8_sequence((const unsigned char *)text + i, len - i);
-        if (step && n + step >= size)
-            break;
-        if (step)
-            memcpy(out + n, text + i, step);
-        else
-            out[n] = '?';
-        if (step == 1 && (unsigned char)text[i] < ' ')
-            out[n] = ' ';
-        n += step ? step : 1;
-        i += step ? step : 1;
-        if (n + 1 >= size)
-            break;
-    }
-    out[n] = '\0';
-}
-
 static void set_text(struct registry *r, char *at, size_t size, const char *text)
 {
     char copy[REGISTRY_TEXT];
-    copy_text(copy, size, text ? text : "", text ? strlen(text) : 0);
+    printable_copy(copy, size, text ? text : "", text ? strlen(text) : 0);
     if (!*copy || strcmp(at, copy) == 0)
         return;
     memcpy(at, copy, strlen(copy) + 1);
@@ -98,7 +75,7 @@ int registry_name(struct registry *r, uint32_t id, const char *text, size_t len)
     if (n->id && n->id < id)
         return 0; /* those of devices come first */
     n->id = id;
-    copy_text(n->text, sizeof n->text, text, len);
+    printable_copy(n->text, sizeof n->text, text, len);
     return 0;
 }
 
@@ -114,7 +91,7 @@ static const char *name_of(const struct registry *r, const struct wire_batch *b,
 
 static void cut_text(char *out, size_t size, const char *text)
 {
-    copy_text(out, size, text, strlen(text));
+    printable_copy(out, size, text, strlen(text));
 }
 
 static void fill_gpu(struct registry *r, const struct wire_batch *b, size_t i, int64_t id,

@@ -47,9 +47,32 @@ static void test_ends_at_n(void **state)
     assert_string_equal(text, "ab?\xbc\n");
 }
 
+/* Cut between characters, whatever their length; what is no text is cut anywhere. */
+static void test_cut_and_copied(void **state)
+{
+    static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z"; /* 1, 2, 3, 4, 1 bytes */
+    static const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+    char out[8];
+    (void)state;
+    for (size_t most = 0; most < sizeof ends / sizeof *ends; most++)
+        assert_int_equal(printable_cut(text, sizeof text - 1, most), ends[most]);
+    assert_int_equal(printable_cut("\x80\x80\x80\x80\x80\x80", 6, 5), 2);
+    assert_int_equal(printable_copy(out, sizeof out, text, sizeof text - 1), 6);
+    assert_string_equal(out, "a\xc3\xa4\xe2\x82\xac");
+    assert_int_equal(printable_copy(out, sizeof out,
+                                    "\n\xff"
+                                    "b",
+                                    3),
+                     3);
+    assert_string_equal(out, " ?b");
+    assert_int_equal(printable_copy(out, 1, text, sizeof text - 1), 0);
+    assert_string_equal(out, "");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clean),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cut_and_copied),
+                                       cmocka_unit_test(test_clean),
                                        cmocka_unit_test(test_ends_at_n)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
