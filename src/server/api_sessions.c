@@ -111,6 +111,30 @@ void api_session_delete(struct call *c)
     http_send_nothing(c->http, 204);
 }
 
+static void set_label(struct call *c, const char *session, const char *name, const char *value)
+{
+    char target[META_ID_MAX + 260];
+    struct err e = {0};
+    int rc = meta_session_label(c->server->meta, c->who.workspace, session, name, value, &e);
+    if (rc) {
+        call_fail(c, rc, value ? "session" : "label", rc == GPUFL_E_NOENT ? NULL : &e);
+        return;
+    }
+    snprintf(target, sizeof target, "%s %s", session, name);
+    access_note(c, value ? "label.set" : "label.delete", target);
+    http_send_nothing(c->http, 204);
+}
+
+void api_label_put(struct call *c)
+{
+    set_label(c, V(label_put, session)->text, V(label_put, label)->text, V(label_put, value)->text);
+}
+
+void api_label_delete(struct call *c)
+{
+    set_label(c, V(label_delete, session)->text, V(label_delete, label)->text, NULL);
+}
+
 void api_session_findings(struct call *c)
 {
     const char *id = V(session_findings, session)->text;

@@ -1,7 +1,7 @@
 /* janitor.h - what has to be put away: deleted sessions, what is too old, what expired.
  *
  * One thread. Where several servers share the small tables a lease says which of them
- * does it. Deleting is done by handlers in the small tables at once; the columns
+ * does it; columns that each server has for itself (DuckDB) each frees itself. Deleting is done by handlers in the small tables at once; the columns
  * follow here, so that no request waits for them. */
 #ifndef GPUFL_SERVER_JANITOR_H
 #define GPUFL_SERVER_JANITOR_H
@@ -29,6 +29,9 @@ struct janitor {
 int janitor_start(struct janitor *j, const struct store_ops *ops, struct store *store,
                   struct meta *meta, struct sessions *sessions, int64_t period_ns, struct err *e);
 void janitor_stop(struct janitor *j);
+
+/* One round, as if it were now: the thread's own work; for tests. */
+void janitor_round(struct janitor *j, int64_t now);
 
 /* Something was deleted. [any] */
 void janitor_wake(struct janitor *j);

@@ -255,6 +255,11 @@ int meta_session_put(struct meta *m, const char *workspace, const struct meta_se
                      const struct meta_pair *gpus, unsigned gpu_count,
                      const struct meta_pair *labels, unsigned label_count, struct err *e);
 
+/* Sets a label of a session, or (value NULL) takes it away. NOENT: no such session, or no such label
+ * to take away. STATE: it has META_LABELS_MAX others. INVAL: an empty name. */
+int meta_session_label(struct meta *m, const char *workspace, const char *session, const char *name,
+                       const char *value, struct err *e);
+
 /* Totals so far; never smaller than they were, so that a replay does no harm. busy NAN: as it
  * was. */
 int meta_session_grow(struct meta *m, const char *workspace, const char *session, int64_t records,

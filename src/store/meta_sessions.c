@@ -221,6 +221,63 @@ int meta_session_put(struct meta *m, const char *workspace, const struct meta_se
     return rc;
 }
 
+/* ---- labels ------------------------------------------------------------------------------- */
+
+struct label {
+    const char *session, *name, *value;
+};
+
+static int count_label(void *arg, const struct meta_value *cells, unsigned n)
+{
+    (void)cells;
+    *(unsigned *)arg += n > 0;
+    return 0;
+}
+
+static int label_change(struct meta_tx *tx, const struct label *l, struct err *e)
+{
+    struct meta_args a = of_session(l->session);
+    unsigned labels = 0;
+    int64_t changed = 0;
+    const struct meta_args of = a;
+    const struct meta_reader count = {count_label, &labels};
+    meta_arg_text(&a, l->name);
+    if (!l->value) {
+        int rc = meta_run(tx, META_S_label_remove, &a, NULL, &changed, e);
+        return rc || changed ? rc : err_set(e, GPUFL_E_NOENT, "no such label");
+    }
+    meta_arg_text(&a, l->value);
+    int rc = meta_run(tx, META_S_label_add, &a, NULL, NULL, e);
+    rc = rc ? rc : meta_run(tx, META_S_label_list, &of, &count, NULL, e);
+    if (rc == 0 && labels > META_LABELS_MAX)
+        rc = err_set(e, GPUFL_E_STATE, "a session has at most %d labels", META_LABELS_MAX);
+    return rc;
+}
+
+static int session_label(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct label *l = arg;
+    const struct meta_args a = of_session(l->session);
+    struct meta_session s;
+    const struct meta_part part = {META_ROW_session, &s};
+    struct region mem;
+    region_init(&mem, 16 << 20);
+    int rc = meta_get_tx(tx, META_S_session_get, &a, &part, 1, &mem, "session", e);
+    rc = rc ? rc : label_change(tx, l, e);
+    rc = rc ? rc : session_index(tx, &s, e);
+    region_fini(&mem);
+    return rc;
+}
+
+int meta_session_label(struct meta *m, const char *workspace, const char *session, const char *name,
+                       const char *value, struct err *e)
+{
+    struct label l = {session, name, value};
+    if (!name || !*name)
+        return err_set(e, GPUFL_E_INVAL, "a label has a name");
+    return meta_write(m, workspace, session_label, &l, e);
+}
+
 /* ---- grow, end, get ----------------------------------------------------------------------- */
 
 int meta_session_grow(struct meta *m, const char *workspace, const char *session, int64_t records,

@@ -35,7 +35,7 @@ FAR = "9000000000000000000"  # ns: after everything, and before any overflow
 HOOK = "http://192.168.255.254:9/hook"  # that posts may go to, and where nobody is
 
 # What parameters are, where their schema does not say it: of every route, or of one.
-VALUES = {"level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "step": 1000000, "metric": "gpu_util",
+VALUES = {"label": "mine", "level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "step": 1000000, "metric": "gpu_util",
           "pattern": "a", "by": "host", "path": "none.py", "record": "kernel", "name": 0,
           "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "fleet.to": 1000000, "host_series.metric": "cpu",
           "events_stream.X-GpuFlight-Channel": "device", "history.name": "x", "compare.a": "{session}", "compare.b": "{session}"}
@@ -47,7 +47,7 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "member_put": {"role": "viewer"}, "invite": {"role": "viewer"},
           "key_make": {"name": "another", "scopes": "read"}, "share_make": {"expires": FAR},
           "sql": {"sql": "SELECT count(*) FROM history"},
-          "alert_make": {"name": "another", "kind": "metric", "subject": "host.cpu", "threshold": 1},
+          "label_put": {"value": "yes"}, "alert_make": {"name": "another", "kind": "metric", "subject": "host.cpu", "threshold": 1},
           "alert_put": {"name": "mine", "kind": "metric", "subject": "host.cpu", "threshold": 9000, "url": HOOK},
           "retention_put": {"sessions": 0, "bytes": 0, "metrics": 0}}
 # Of a session, and yet not told whether there is one: a sender asks before the first byte.
@@ -373,14 +373,14 @@ class Tenants(unittest.TestCase):
             said = ours.said(key=server.ask("POST", "/api/v1/keys", {"name": "x", "scopes": "read"},
                                             ours.actors[actor]).json()["id"])
             self.assertEqual(self.ask(self.routes["key_revoke"], said, ours.actors[actor]).status, 204)
-        ended = {"share_revoke", "key_revoke", "session_delete", "host_delete", "alert_delete", "member_delete", "events_stream", "session_complete"}
+        ended = {"share_revoke", "key_revoke", "session_delete", "label_delete", "host_delete", "alert_delete", "member_delete", "events_stream", "session_complete"}
         for route in self.walked():
             if route.method == "GET" or route.id in ended:
                 continue
             for actor in sorted(MAY[route.rights]):
                 with self.subTest(route=route.id, actor=actor):
                     self.assertIn(self.ask(route, ours.said(), ours.actors[actor]).status, (200, 204))
-        for path, said in (("session_delete", ours.said(session=ours.twin)), ("host_delete", ours.said()), ("alert_delete", ours.said()), ("member_delete", ours.said())):
+        for path, said in (("label_delete", ours.said()), ("session_delete", ours.said(session=ours.twin)), ("host_delete", ours.said()), ("alert_delete", ours.said()), ("member_delete", ours.said())):
             self.assertEqual(self.ask(self.routes[path], said, ours.actors["owner"]).status, 204)
         answer = server.ask("GET", "/api/v1/sessions", headers=ours.actors["viewer"])
         self.assertIn(answer.status, (401, 403), answer)  # they were taken out

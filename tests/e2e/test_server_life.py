@@ -339,6 +339,28 @@ class Stays(unittest.TestCase):
             os.removedirs(deep)
             self.assertEqual(server.as_user("POST", "/api/v1/backups").status, 200)
 
+    def test_labels(self):
+        with Server(PROGRAM) as server:
+            server.set_up()
+            key = server.make_key()
+            server.load(key, FOLDER)
+            label = AT + "/labels/team"
+            self.assertEqual(server.as_user("PUT", label, {"value": "vision \u00e9"}).status, 204)
+            self.assertEqual(server.as_user("PUT", AT + "/labels/a%20b", {"value": ""}).status, 204)
+            self.assertEqual(server.ask("GET", AT, Authorization=key).json()["labels"],
+                             {"a b": "", "team": "vision \u00e9"})
+            for query, count in (("label=team", 1), ("label=team&label_value=text", 0), ("text=VISION", 1), ("label=x", 0)):
+                self.assertEqual(server.ask("GET", "/api/v1/session-count?" + query, Authorization=key).json()["count"],
+                                 count, query)
+            self.assertEqual(server.ask("PUT", label, {"value": "x"}, Authorization=key).status, 403)
+            self.assertEqual(server.as_user("PUT", label, {"value": "x" * 1025}).status, 400)
+            self.assertEqual(server.as_user("PUT", "/api/v1/sessions/other/labels/team", {"value": "x"}).status, 404)
+            self.assertEqual(server.as_user("DELETE", label).status, 204)
+            self.assertEqual(server.as_user("DELETE", label).status, 404)
+            self.assertEqual(server.ask("GET", AT, Authorization=key).json()["labels"], {"a b": ""})
+            audit = [(r["action"], r["target"]) for r in server.as_user("GET", "/api/v1/audit").json()["rows"][:2]]
+            self.assertEqual(audit, [("label.delete", SESSION + " team"), ("label.set", SESSION + " a b")])
+
     def test_retention_by_age(self):
         with Server(PROGRAM) as server:
             server.set_up()

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,6 +245,55 @@ static void test_uploads(void **state)
     FAILS(NOENT, meta_upload_remove(f->m, "w1", "u-1", &f->e));
 }
 
+/* Labels are set, changed and taken away, and found by. */
+static void test_labels(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_session got, *rows = NULL;
+    struct meta_session_query q = {.label = "team"};
+    struct meta_page page = {0};
+    size_t n = 0;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    session_make(f, "w1", "s2", "train", "a", 200);
+    OK(meta_session_label(f->m, "w1", "s1", "team", "vision \"x\"", &f->e));
+    OK(meta_session_label(f->m, "w1", "s1", "run", "7", &f->e));
+    OK(meta_session_label(f->m, "w1", "s2", "team", "text", &f->e));
+    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    assert_string_equal(got.labels, "{\"run\":\"7\",\"team\":\"vision \\\"x\\\"\"}");
+    OK(meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 2);
+    q.label_value = "text";
+    OK(meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+    assert_string_equal(rows[0].id, "s2");
+    q = (struct meta_session_query){.text = "VISION"};
+    OK(meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
+    OK(meta_session_label(f->m, "w1", "s1", "team", "speech", &f->e));
+    OK(meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 0);
+    OK(meta_session_label(f->m, "w1", "s1", "team", NULL, &f->e));
+    FAILS(NOENT, meta_session_label(f->m, "w1", "s1", "team", NULL, &f->e));
+    FAILS(NOENT, meta_session_label(f->m, "w1", "s9", "team", "x", &f->e));
+    FAILS(INVAL, meta_session_label(f->m, "w1", "s1", "", "x", &f->e));
+    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    assert_string_equal(got.labels, "{\"run\":\"7\"}");
+    for (int i = 0; i < META_LABELS_MAX - 1; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "l%d", i);
+        OK(meta_session_label(f->m, "w1", "s1", name, "x", &f->e));
+    }
+    FAILS(STATE, meta_session_label(f->m, "w1", "s1", "one more", "x", &f->e));
+    OK(meta_session_label(f->m, "w1", "s1", "run", "8", &f->e)); /* one that is there */
+    OK(meta_session_grow(f->m, "w1", "s1", 1, 1, 1, 0.5, 500, &f->e));
+    OK(meta_session_put(f->m, "w1",
+                        &(struct meta_session){.id = "s1", .app = "train", .pid = META_NONE}, NULL,
+                        0, NULL, 0, &f->e)); /* its program goes on */
+    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    assert_non_null(strstr(got.labels, "\"run\":\"8\""));
+}
+
 int meta_session_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +305,7 @@ int meta_session_cases(void)
         CASE(test_findings_are_replaced),
         CASE(test_analysis_is_one_transaction),
         CASE(test_uploads),
+        CASE(test_labels),
     };
     return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);
 }

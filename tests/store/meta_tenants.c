@@ -129,6 +129,8 @@ static void stranger_writes(struct fixture *f, const char *w)
 {
     const struct meta_analysis a = {.session = "s1", .kind = "report", .rules = "7"};
     FAILS(NOENT, meta_session_grow(f->m, w, "s1", 99, 99, 99, 0.9, 999, &f->e));
+    FAILS(NOENT, meta_session_label(f->m, w, "s1", "run", "2", &f->e));
+    FAILS(NOENT, meta_session_label(f->m, w, "s1", "run", NULL, &f->e));
     FAILS(NOENT, meta_session_end(f->m, w, "s1", "ended", 999, &f->e));
     FAILS(NOENT, meta_session_drop(f->m, w, "s1", 999, &f->e));
     FAILS(NOENT, meta_dropped_freed(f->m, w, "gone", &f->e));
@@ -196,6 +198,7 @@ static void test_same_ids(void **state)
     OK(meta_session_put(f->m, "w2", &s, NULL, 0, NULL, 0, &f->e));
     OK(meta_session_grow(f->m, "w2", "s1", 1, 1, 1, 0.1, 1, &f->e));
     OK(meta_session_end(f->m, "w2", "s1", "ended", 8, &f->e));
+    OK(meta_session_label(f->m, "w2", "s1", "run", "7", &f->e));
     OK(meta_session_drop(f->m, "w2", "s1", 9, &f->e));
     OK(meta_upload_add(f->m, "w2", &(struct meta_upload){.id = "u1", .path = "q", .size = 5},
                        &f->e));

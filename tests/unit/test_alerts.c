@@ -5,13 +5,14 @@
 #include "base/buf.h"
 #include "server/auth_secret.h"
 #include "server/hooks.h"
+#include "tmpdir.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
+
 #include <string.h>
 
 #include <cmocka.h>
@@ -47,15 +48,10 @@ static void posts(void *arg)
 
 static int up(void **state)
 {
-    char path[512];
-    const char *dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-    (void)state;
     memset(&f, 0, sizeof f);
-    snprintf(path, sizeof path, "%s/gpufl-alerts-XXXXXX", dir);
-    assert_non_null(mkdtemp(path));
-    strcat(path, "/meta.db");
+    assert_int_equal(tmpdir_open(state), 0);
     assert_int_equal(auth_secret_init(), 0);
-    const struct meta_config c = {.path = path, .migrate = true, .relaxed = true};
+    const struct meta_config c = {.path = tmpdir_path("meta.db"), .migrate = true, .relaxed = true};
     OK(meta_open(&f.m, &c, &f.e));
     OK(meta_workspace_add(f.m, &(struct meta_workspace){"w", "W", 1}, &f.e));
     region_init(&f.mem, 64 << 20);
@@ -65,10 +61,9 @@ static int up(void **state)
 
 static int down(void **state)
 {
-    (void)state;
     region_fini(&f.mem);
     meta_close(f.m);
-    return 0;
+    return tmpdir_close(state);
 }
 
 static void gpu(const char *uuid, const char *host, int number, double temperature, int64_t at)
