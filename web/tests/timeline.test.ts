@@ -6,7 +6,7 @@ import { blocksOf, needed, resolve, type Block } from "../src/timeline/blocks";
 import { colourOfKind, hasNames, inkOn, luminance, rgbOf } from "../src/timeline/colours";
 import { Columns, type Segment } from "../src/timeline/columns";
 import { compare, nextOf } from "../src/timeline/events";
-import { hitAt, neighbour } from "../src/timeline/hit";
+import { hitAt, neighbour, sampleAt } from "../src/timeline/hit";
 import { wheelPx } from "../src/timeline/input";
 import { extent, inOrder, KIND, laneOf, tracksOf, type Lane } from "../src/timeline/lanes";
 import { layOut, rowAt, rowsWithin } from "../src/timeline/layout";
@@ -221,6 +221,10 @@ describe("under the pointer", () => {
     expect(neighbour(segments, 0, 10, true)).toMatchObject({ start: 200 });
     expect(neighbour(segments, 0, 10, false)).toMatchObject({ start: 0 });
     expect(neighbour(segments, 0, 200, true)).toBeNull();
+  });
+  it("the sample before a time", () => {
+    const points = pointsOf({ at: [0, 10, 20], least: [1, 2, 3], mean: [1, 2, 3], most: [1, 2, 3] }, 0, 30);
+    expect([sampleAt([{ piece: pieceOf(0, 30, { points }) }], 19)?.mean, sampleAt([{ piece: pieceOf(0, 30, { points }) }], 20)?.mean, sampleAt([], 5)]).toEqual([2, 3, null]);
   });
   it("wheels speak of px, lines and pages", () => expect([wheelPx(3, 0), wheelPx(3, 1), wheelPx(1, 2)]).toEqual([3, 72, 400]));
 });

@@ -41,6 +41,7 @@ export const timelineText = {
   problem: "Some of this could not be loaded.",
   again: "Try again",
   details: "Details",
+  band: (least: string, most: string) => `${least} to ${most}`,
   nothing: "Click an event for its exact values; drag over the time axis, or with Shift over the lanes, for a range's statistics.",
   close: "Close",
   start: "Start",

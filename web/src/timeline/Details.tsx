@@ -27,10 +27,14 @@ export function laneTitle(engine: Engine, lane: Lane): string {
   return track ? `${track.title}, ${track.note}` : "";
 }
 
+const TITLE = 180; // letters; names have 4 kB at times, and "Full name" has them all
+const cut = (name: string): string => (name.length > TITLE ? `${name.slice(0, TITLE)}…` : name);
+
 export function titleOf(engine: Engine, picked: Picked): string {
   const lane = engine.scene.lanes.find((other) => other.id === picked.track);
   const name = engine.names.text(picked.hit.name);
-  return name ? shortKernel(name) : (text.one[lane?.kind ?? 0] ?? text.unnamed);
+  if (name) return cut(shortKernel(name));
+  return text.one[lane?.kind ?? 0] ?? text.unnamed;
 }
 
 function Times({ hit }: { hit: Hit }) {

@@ -17,10 +17,12 @@ import { coloursOf } from "./colours";
 import { Details, laneTitle, titleOf } from "./Details";
 import { Engine } from "./engine";
 import { eventAt, longestOf, neighbourOf, nextHit, waitsOf, type Found } from "./events";
+import type { Sample } from "./hit";
 import { listen } from "./input";
 import { CATEGORIES, extent, inOrder, laneOf, tracksOf, type Category, type Lane, type Track } from "./lanes";
 import { Range } from "./Range";
 import { workerLine } from "./line";
+import type { Picked } from "./scene";
 import { rangeOf, rangeText } from "./view";
 import "./timeline.css";
 
@@ -54,15 +56,37 @@ function reveal(engine: Engine, found: Found, zoom: boolean): void {
 function Tip({ engine }: { engine: Engine }) {
   const hovered = useSyncExternalStore(engine.subscribe, () => engine.hovered);
   if (!hovered) return null;
-  const { picked, x, y } = hovered;
-  const { hit } = picked;
+  const { picked, sample, x, y } = hovered;
   const right = x > engine.scene.width - 340;
   return (
     <div className="tl-tip" style={{ left: right ? undefined : x + 14, right: right ? engine.scene.width - x + 14 : undefined, top: y + 16 }}>
-      <strong className="mono">{titleOf(engine, picked).slice(0, 160)}</strong>
-      {hit.kind === "event" ? <span>{duration(hit.duration)}</span> : <span>{text.sumOf(count(hit.events), duration(hit.duration))}, {percent(hit.busy / hit.duration)}</span>}
-      <span className="quiet">{exactTime(hit.start)}</span>
+      {picked && <EventTip engine={engine} picked={picked} />}
+      {sample && <SampleTip track={sample.track} sample={sample.sample} />}
     </div>
+  );
+}
+
+function EventTip({ engine, picked }: { engine: Engine; picked: Picked }) {
+  const { hit } = picked;
+  return (
+    <>
+      <strong className="mono">{titleOf(engine, picked)}</strong>
+      <span>{hit.kind === "event" ? duration(hit.duration) : `${text.sumOf(count(hit.events), duration(hit.duration))}, ${percent(hit.busy / hit.duration)}`}</span>
+      <span className="quiet">{exactTime(hit.start)}</span>
+    </>
+  );
+}
+
+function SampleTip({ track, sample }: { track: Track; sample: Sample }) {
+  const show = track.source!.metric.show;
+  return (
+    <>
+      <strong>
+        {track.note}: {show(sample.mean)}
+      </strong>
+      {sample.least !== sample.most && <span>{text.band(show(sample.least), show(sample.most))}</span>}
+      <span className="quiet">{exactTime(sample.at)}</span>
+    </>
   );
 }
 

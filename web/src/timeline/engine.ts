@@ -4,7 +4,7 @@
 import { blocksOf, lodOf, needed, resolve, type Block, BLOCK } from "./blocks";
 import type { Colours } from "./colours";
 import type { Segment } from "./columns";
-import { hitAt, neighbour, type HitEvent } from "./hit";
+import { hitAt, neighbour, sampleAt, type HitEvent, type Sample } from "./hit";
 import { KIND, type Category, type Lane, type Track } from "./lanes";
 import { layOut, rowAt, rowsWithin, type Layout, type Row } from "./layout";
 import { columnsFor, keyOf, levelOf, piecesOf, sums, topFor } from "./lod";
@@ -39,7 +39,8 @@ export interface Shown {
 }
 
 export interface Hovered {
-  picked: Picked;
+  picked: Picked | null;
+  sample: { track: Track; sample: Sample } | null;
   x: number;
   y: number;
 }
@@ -491,7 +492,9 @@ export class Engine {
   point(x: number, y: number): void {
     const { scene } = this;
     const picked = this.pickAt(x, y);
-    this.hovered = picked ? { picked, x, y } : null;
+    const track = picked ? undefined : scene.tracks[this.rowAtY(y)?.track ?? -1];
+    const sample = track?.source && x > scene.side ? sampleAt(this.pointsOf(track), timeAt(scene, x)) : null;
+    this.hovered = picked || sample ? { picked, sample: sample && track ? { track, sample } : null, x, y } : null;
     scene.hover = picked;
     scene.cursor = x > scene.side ? timeAt(scene, x) : null;
     this.draw();

@@ -1,6 +1,6 @@
 // hit.ts - what lies under the pointer: an event, or where there are only sums what they say.
 import type { Segment } from "./columns";
-import { lowerBound } from "./piece";
+import { lowerBound, type Piece } from "./piece";
 
 export interface HitEvent {
   kind: "event";
@@ -50,6 +50,26 @@ export function hitAt(segments: readonly Segment[], lane: number, time: number, 
   }
   if (best && (far === 0 || !sum)) return best;
   return sum ?? best;
+}
+
+export interface Sample {
+  at: number;
+  least: number;
+  mean: number;
+  most: number;
+}
+
+/** The sample that counts at a time: the last one before it, as metrics are drawn. */
+export function sampleAt(segments: readonly { piece: Piece }[], time: number): Sample | null {
+  let best: Sample | null = null;
+  for (const { piece } of segments) {
+    const points = piece.points;
+    if (!points) continue;
+    const i = lowerBound(points.at, 0, points.at.length, time + 1) - 1;
+    if (i < 0 || (best && points.at[i]! <= best.at)) continue;
+    best = { at: points.at[i]!, least: points.least[i]!, mean: points.mean[i]!, most: points.most[i]! };
+  }
+  return best;
 }
 
 /** The next event of the lane after (before) a start, as far as it is in these segments. */

@@ -175,6 +175,7 @@ export class Painter {
       to.font = FONT_BOLD;
       const mark = scene.closed.has(row.category) ? "▸" : "▾";
       to.fillText(`${mark} ${text.categories[row.category] ?? ""}`, 8, middle);
+      if (side < 150) return;
       to.font = FONT_SMALL;
       to.fillStyle = colours.quiet;
       const rows = text.tracks(count(row.count));
@@ -194,7 +195,7 @@ export class Painter {
     to.fillStyle = colours.quiet;
     const shownNote = side < 150 && title ? "" : this.fitted(to, note, side - 18);
     const wide = to.measureText(shownNote).width;
-    const noteY = tall === null ? middle : tall + 32;
+    const noteY = tall === null ? middle : tall + (title ? 32 : 14);
     if (shownNote) to.fillText(shownNote, tall === null ? side - 8 - wide : 10, noteY);
     if (!title) return;
     to.font = FONT;

@@ -6,7 +6,7 @@ import { xOf, type Scene } from "./scene";
 export function greatest(segments: ReturnType<Scene["points"]>, least: number): number {
   let most = least;
   for (const { piece } of segments) for (const value of piece.points?.most ?? []) if (value > most) most = value;
-  return most > 0 ? most : 1;
+  return most > least ? most * 1.2 : most > 0 ? most : 1; // room above, where the scale stands
 }
 
 export function paintSeries(to: CanvasRenderingContext2D, scene: Scene, track: Track, y: number, height: number): void {

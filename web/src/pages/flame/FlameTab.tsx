@@ -1,7 +1,7 @@
 // FlameTab.tsx - where the host was blocked, and what the GPU worked for, by stack: native and Python
 // frames as the report has them. The address says which tree, from which side, searched for what, and
 // zoomed to where.
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { client } from "../../api/client";
 import { useAsked } from "../../timeline/use";
 import { duration, exact, percent } from "../../format/format";
@@ -106,11 +106,12 @@ function Flame({ trees }: { trees: Map<string, Stack[]> }) {
 
 export function FlameTab({ session }: TabProps) {
   // A live session's report is made anew now and then: its row tells when something came.
-  const asked = useAsked(`flame ${session.id} ${session.state} ${session.state === "live" ? session.received : ""}`, () => client.text("flame", { session: session.id }));
+  const [round, setRound] = useState(0);
+  const asked = useAsked(`flame ${round} ${session.id} ${session.state} ${session.state === "live" ? session.received : ""}`, () => client.text("flame", { session: session.id }));
   const trees = useMemo(() => (asked.data === undefined ? undefined : stacksOf(asked.data)), [asked.data]);
   if (asked.problem?.status === 404 || trees?.size === 0)
     return session.state === "live" || session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Empty title={text.none} text={text.noneText} />;
-  if (asked.problem) return <ProblemView problem={asked.problem} />;
+  if (asked.problem) return <ProblemView problem={asked.problem} again={() => setRound((n) => n + 1)} />;
   if (!trees) return <Skeleton rows={10} />;
   return (
     <div className="stack">

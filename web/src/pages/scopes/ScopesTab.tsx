@@ -38,7 +38,7 @@ function Row({ scope, whole, loops, chosen, onChoose }: { scope: Scope; whole: n
   return (
     <tr className={chosen ? "scope-here" : undefined}>
       <td style={{ paddingLeft: 12 + 20 * Math.min(scope.depth, 24) }} className="wrap">
-        <button type="button" className="scope-name" aria-pressed={chosen} onClick={onChoose}>
+        <button type="button" className="scope-name" title={scope.name.slice(0, 1000)} aria-pressed={chosen} onClick={onChoose}>
           {scope.name}
         </button>
         <Meter part={whole > 0 ? scope.wall_ns / whole : null} />

@@ -1,0 +1,232 @@
+// odd.mjs - the timeline, flame graph and scopes of sessions as nobody wants them, and with a server that
+// is slow, fails or loses its mind: readable and recoverable, never a blank page.
+//   node tests/e2e/odd.mjs BIN OUT
+import { makeHarness, MARKUP, startBrowser } from "./harness.mjs";
+import { ACCOUNT, startServer } from "./server.mjs";
+import { complete, send, session } from "./sessions.mjs";
+
+const [bin, out] = process.argv.slice(2);
+const browser = await startBrowser(out);
+const t = makeHarness(out);
+const server = await startServer(bin);
+const { origin } = server;
+t.expected.add(500).add(503);
+
+const HOUR = 3600e9;
+const LONG = `_Z${"n".repeat(4000)}v`; // no name that could be demangled
+
+async function firstAccount(page) {
+  await page.goto(await server.printed(/first account at (\S+)/));
+  for (const [name, value] of Object.entries(ACCOUNT)) await page.locator(`input[name=${name}]`).fill(value);
+  await page.getByRole("button", { name: "Make the account" }).click();
+  await page.getByText("No sessions yet").waitFor();
+  return page.evaluate(async () => {
+    const me = await (await fetch("/api/v1/auth/me")).json();
+    const answer = await fetch("/api/v1/keys", { method: "POST", headers: { "Content-Type": "application/json", "X-CSRF-Token": me.csrf }, body: JSON.stringify({ name: "test", scopes: "ingest" }) });
+    return (await answer.json()).key;
+  });
+}
+
+const holds = (page, condition, argument) => page.waitForFunction(condition, argument, { timeout: 30_000 });
+const open = async (page, made, tab = "timeline", query = "") => page.goto(`${origin}/sessions/${made.id}/${tab}${query}`);
+const drawn = (page) => holds(page, () => window.gpuflTimeline?.frames > 0 && window.gpuflTimeline.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+const loaded = (page, made, kernels) =>
+  holds(page, async ([id, wanted]) => (await (await fetch(`/api/v1/sessions/${id}`)).json()).kernels >= wanted && (await (await fetch(`/api/v1/sessions/${id}/lanes`)).json()).data?.events.reduce((a, b) => a + b, 0) >= wanted, [made.id, kernels]);
+
+/** How many px of the lanes have the colour of something. */
+const filled = (page) =>
+  page.evaluate(() => {
+    const canvas = document.querySelector(".tl-canvas");
+    const to = canvas.getContext("2d");
+    const { data } = to.getImageData(Math.round(canvas.width * 0.25), 60, Math.round(canvas.width * 0.7), canvas.height - 60);
+    const px = new Uint32Array(data.buffer);
+    const counts = new Map();
+    px.forEach((value) => counts.set(value, (counts.get(value) ?? 0) + 1));
+    return px.length - Math.max(...counts.values());
+  });
+
+async function nothing(page, key) {
+  const made = session("odd-none", "no kernels");
+  await send(origin, key, made, "system", made.end(2e9));
+  await complete(origin, key, made);
+  await open(page, made);
+  await page.getByText("Nothing on the timeline").waitFor();
+  await t.picture(page, "odd-no-kernels", { wide: false });
+  await open(page, made, "flame");
+  await page.getByText("No stacks").or(page.getByText("Not analysed yet")).first().waitFor();
+  await open(page, made, "scopes");
+  await page.getByText("No scopes").waitFor();
+}
+
+async function streams(page, key) {
+  const made = session("odd-streams", "ten thousand streams");
+  const all = Array.from({ length: 30_000 }, (_, at) => [at * 1000, 900, (at % 10_000) + 1, at % 2]);
+  await send(origin, key, made, "device", made.kernels(all, { streams: 10_000, names: ["_Z1av", "_Z1bv"] }));
+  await send(origin, key, made, "system", made.end(31e6));
+  await complete(origin, key, made);
+  await loaded(page, made, 30_000);
+  await open(page, made);
+  await drawn(page);
+  const lanes = await page.evaluate(() => window.gpuflTimeline.scene.lanes.length);
+  t.check(lanes === 10_000, `10 000 streams: ${lanes} lanes`);
+  // To the last one: its kernels come, and a frame stays a frame.
+  await page.evaluate(() => document.querySelector(".tl-scroll").scrollTo(0, 1e9));
+  await holds(page, () => window.gpuflTimeline.scene.scroll > 100_000);
+  await drawn(page);
+  const last = await page.evaluate(() => {
+    const engine = window.gpuflTimeline;
+    const { scene } = engine;
+    return { rows: engine.visible().length, key: scene.tracks.at(-1).key, seen: engine.visible().some((row) => row.track === scene.tracks.length - 1) };
+  });
+  t.check(last.seen && last.rows < 200, `10 000 streams: the last row is in view (${JSON.stringify(last)})`);
+  await t.picture(page, "odd-streams", { wide: false });
+  await page.getByRole("searchbox", { name: "Rows" }).fill("stream 9999");
+  await holds(page, () => window.gpuflTimeline.visible().filter((row) => row.track >= 0).length === 1);
+  await drawn(page);
+  t.check((await filled(page)) > 5, "10 000 streams: the one that was asked for has its kernels");
+}
+
+async function hour(page, key) {
+  const made = session("odd-hour", "one kernel of an hour");
+  await send(origin, key, made, "device", made.kernels([[5e9, HOUR, 1, 0]], { streams: 1, names: ["_Z7endlessv"] }));
+  await send(origin, key, made, "system", made.end(HOUR + 6e9));
+  await complete(origin, key, made);
+  await loaded(page, made, 1);
+  await open(page, made);
+  await drawn(page);
+  const wide = await filled(page);
+  t.check(wide > 2000, `one kernel of an hour fills its row (${wide} px)`);
+  await t.picture(page, "odd-hour", { wide: false });
+  // In the middle of it, 20 ns wide: still there, and it can be chosen.
+  await open(page, made, "timeline", `?at=${1800e9}-${1800e9 + 20}`);
+  await drawn(page);
+  t.check((await filled(page)) > 2000, "one kernel of an hour fills a view of 20 ns");
+  const place = await page.evaluate(() => {
+    const { scene } = window.gpuflTimeline;
+    const row = scene.layout.rows.find((other) => other.track >= 0);
+    const box = document.querySelector(".tl-scroll").getBoundingClientRect();
+    return { x: box.left + scene.width / 2, y: box.top + 30 + row.y + 10 };
+  });
+  await page.mouse.click(place.x, place.y);
+  await page.locator(".tl-below").getByText("3 600 000 000 000 ns".replaceAll(" ", "\u202f")).waitFor();
+}
+
+async function names(page, key) {
+  const made = session("odd-names", MARKUP);
+  await send(origin, key, made, "device", made.kernels([[0, 4e6, 1, 0], [5e6, 4e6, 1, 1]], { streams: 1, names: [LONG, MARKUP] }));
+  await send(origin, key, made, "scope", made.scopes([[0, 1e7, 0], [1e7, 5e6, 1]], [MARKUP, "s".repeat(4096)]));
+  await send(origin, key, made, "system", made.end(2e7));
+  await complete(origin, key, made);
+  await loaded(page, made, 2);
+  await open(page, made);
+  await drawn(page);
+  const finder = page.getByRole("searchbox", { name: "Search events" });
+  for (const words of ["nnnnnnnn", "onerror"]) {
+    await finder.fill(words);
+    await holds(page, (wanted) => new URLSearchParams(location.search).get("find") === wanted, words);
+    await page.keyboard.press("Enter");
+    await page.locator(".tl-below h2").waitFor();
+    await page.locator(".tl-below details summary").first().click();
+    await t.picture(page, `odd-names-${words.slice(0, 3)}`, { wide: false });
+    await finder.focus();
+    await page.evaluate(() => window.gpuflTimeline.select(null));
+  }
+  t.check((await page.title()) !== "taken" && (await page.locator("img").count()) === 0, "names stay text");
+  await open(page, made, "scopes");
+  await page.getByText("Scopes within scopes").waitFor();
+  await t.picture(page, "odd-names-scopes", { wide: false });
+}
+
+/** The server answers late, then not at all, then again. */
+async function trouble(page, key) {
+  const made = session("odd-trouble", "a server in trouble");
+  await send(origin, key, made, "device", made.kernels(Array.from({ length: 1000 }, (_, at) => [at * 1e6, 8e5, 1, 0]), { streams: 1, names: ["_Z1av"] }));
+  await send(origin, key, made, "system", made.end(1e9));
+  await complete(origin, key, made);
+  await loaded(page, made, 1000);
+
+  // Slow: what is known is shown; the rest says that it is on its way.
+  let letGo;
+  const gate = new Promise((resolve) => (letGo = resolve));
+  let held = 0;
+  await page.context().route(/\/(tiles|spans|events)\?/, async (route) => {
+    held++;
+    await gate;
+    await route.continue();
+  });
+  await open(page, made);
+  await page.getByText("Loading…").waitFor();
+  t.check((await page.locator(".tl-canvas").count()) === 1 && held > 0, "slow server: the frame of the timeline stands");
+  await t.picture(page, "odd-slow", { wide: false });
+  letGo();
+  await drawn(page);
+  t.check((await filled(page)) > 500, "slow server: the kernels came");
+  await page.context().unroute(/\/(tiles|spans|events)\?/);
+
+  // 500: said in the server's words, with a way to try again; what was there stays.
+  const fail = (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: JSON.stringify({ type: "about:blank", title: "Internal Server Error", status: 500, detail: "The disk is on fire." }) });
+  await page.context().route(/\/(tiles|spans|events)\?/, fail);
+  await page.evaluate(() => window.gpuflTimeline.setView({ from: 2e8, to: 2.0001e8 }));
+  await page.getByText("The disk is on fire.").waitFor({ timeout: 30_000 });
+  t.check((await filled(page)) > 100, "500: the coarser picture stays");
+  await t.picture(page, "odd-500", { wide: false });
+  await page.context().unroute(/\/(tiles|spans|events)\?/);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("The disk is on fire.").waitFor({ state: "detached" });
+  await drawn(page);
+
+  // The whole page's questions fail: a problem with a way on, for each view.
+  await page.context().route(/\/(lanes|flame|scopes)(\?|$)/, (route) => (route.request().resourceType() === "document" ? route.continue() : fail(route)));
+  for (const tab of ["timeline", "flame", "scopes"]) {
+    await open(page, made, tab);
+    await page.getByText("The disk is on fire.").waitFor();
+    t.check((await page.getByRole("button", { name: "Try again" }).count()) === 1, `500 of ${tab}: there is a way to try again`);
+  }
+  await page.context().unroute(/\/(lanes|flame|scopes)(\?|$)/);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("No scopes").waitFor();
+}
+
+/** A session grows while it is looked at. */
+async function live(page, key) {
+  const made = session("odd-live", "still running");
+  const part = (from) => Array.from({ length: 100 }, (_, at) => [from + at * 1e6, 8e5, 1, 0]);
+  let offset = await send(origin, key, made, "device", made.kernels(part(0), { streams: 1, names: ["_Z1av"] }));
+  await loaded(page, made, 100);
+  await open(page, made);
+  await drawn(page);
+  const end = () => page.evaluate(() => window.gpuflTimeline.scene.bounds.to);
+  const before = await end();
+  await page.getByRole("button", { name: "Follow" }).click();
+  offset = await send(origin, key, made, "device", made.more(part(3e8), 101), offset);
+  await holds(page, (was) => window.gpuflTimeline.scene.bounds.to > was, before);
+  await drawn(page);
+  t.check((await end()) >= 3.99e8, "live: the timeline grows with the session");
+  t.check(await page.evaluate(() => window.gpuflTimeline.scene.view.to >= window.gpuflTimeline.scene.bounds.to - 1), "live: the newest is in view");
+  await t.picture(page, "odd-live", { wide: false });
+  await send(origin, key, made, "system", made.end(5e8));
+  await complete(origin, key, made);
+  await page.getByRole("button", { name: "Follow" }).waitFor({ state: "detached" });
+}
+
+try {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  t.watch(page, origin);
+  page.setDefaultTimeout(20_000);
+  const key = await firstAccount(page);
+  const only = process.env.GPUFL_WEB_ONLY?.split(",");
+  for (const [name, step] of Object.entries({ nothing, streams, hour, names, trouble, live })) {
+    if (only && !only.includes(name)) continue;
+    try {
+      await step(page, key);
+    } catch (error) {
+      await page.screenshot({ path: `${out}/failed-${name}.png` }).catch(() => undefined);
+      t.wrong.push(`${name}: ${String(error?.stack ?? error)}`);
+    }
+  }
+} finally {
+  await browser.close();
+  await server.stop();
+}
+process.exitCode = t.finish();

@@ -1,0 +1,79 @@
+// sessions.mjs - sessions as no simulator makes them, written line by line (docs/format.md): without
+// kernels, with thousands of streams, with one endless kernel, with names of 4 kB.
+const BEGIN = 1_000_000_000_000;
+const REAL = 1_735_689_600_000_000_000n;
+
+/** Times and ids stand as differences. */
+const deltas = (values) => values.map((value, at) => value - (at ? values[at - 1] : 0));
+
+function header(id, channel, app) {
+  return {
+    type: "header", format: 1, session: id, channel, part: 1, offset: 0, app, pid: 1, host: "made", run: "", command: app, engine: "Trace", backend: "sim", simulated: true,
+    version: "0.1.0", system: "Linux", start: BEGIN, clock_monotonic: BEGIN, clock_real: 0, clock_uncertainty: 0,
+  };
+}
+
+/** A line of JSON; the clock's 64 bits are put in as text. */
+const lineOf = (record) => `${JSON.stringify(record).replace('"clock_real":0', `"clock_real":${REAL}`)}\n`;
+
+export const session = (id, app) => ({
+  id,
+  app,
+  /** Lines of the device channel: these kernels, [start since the session's start, duration, stream, name]. */
+  kernels(list, { streams, names }) {
+    const ids = names.map((_, at) => at + 10);
+    return [
+      header(id, "device", app),
+      { type: "names", rows: names.length + 5, id: [1, 2, 3, 4, 5, ...ids], text: ["GPU-1", "Made GPU", "sim", "0000:01:00.0", "sm_90", ...names] },
+      { type: "device", rows: 1, id: 1, index: 0, name: 2, uuid: 1, vendor: 3, pci: 4, arch: 5, memory_total: 1 << 30, sm_count: 132, warp_size: 32 },
+      { type: "stream", rows: streams, id: Array.from({ length: streams }, (_, at) => at + 1), device: 1, context: 1, number: Array.from({ length: streams }, (_, at) => at + 7) },
+      { type: "config", rows: names.length, id: names.map((_, at) => at + 1), name: ids, device: 1, grid_x: 1, grid_y: 1, grid_z: 1, block_x: 32, block_y: 1, block_z: 1 },
+      this.more(list),
+    ]
+      .map((record) => (typeof record === "string" ? record : lineOf(record)))
+      .join("");
+  },
+  more(list, correlation = 1) {
+    const column = (at) => list.map((row) => row[at]);
+    return lineOf({
+      type: "kernel", rows: list.length, start: deltas(column(0).map((start) => BEGIN + start)), duration: column(1), config: column(3).map((name) => name + 1), stream: column(2),
+      correlation: deltas(list.map((_, at) => at + correlation)), scope: deltas(list.map(() => 0)), graph: 0, graph_node: 0, external_kind: 0, external_id: 0, stack: 0, inherited: 0,
+    });
+  },
+  scopes(list, names) {
+    const column = (at) => list.map((row) => row[at]);
+    return [
+      header(id, "scope", app),
+      { type: "names", rows: names.length, id: names.map((_, at) => at + 100), text: names },
+      { type: "scope", rows: list.length, start: deltas(column(0).map((start) => BEGIN + start)), duration: column(1), instance: deltas(list.map((_, at) => at + 1)), parent: deltas(list.map(() => 0)), name: column(2).map((name) => name + 100), tag: deltas(list.map(() => 0)), thread: 77, depth: list.map(() => 0), repeat: 0, warmup: 0 },
+    ]
+      .map(lineOf)
+      .join("");
+  },
+  /** The whole system channel: it ends after `length` ns. */
+  end(length) {
+    return [
+      header(id, "system", app),
+      { type: "clock", rows: 1, monotonic: BEGIN, real: 0, uncertainty: 0 },
+      { type: "names", rows: 1, id: [500], text: ["shutdown"] },
+      { type: "end", rows: 1, time: BEGIN + length, reason: 500 },
+    ]
+      .map((record) => lineOf(record).replace('"real":0', `"real":${REAL}`))
+      .join("");
+  },
+});
+
+/** Sends lines of a channel as a sender does; the body begins with the part's header, or goes on at `offset`. */
+export async function send(origin, key, made, channel, lines, offset) {
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/x-ndjson" };
+  if (offset !== undefined) Object.assign(headers, { "X-GpuFlight-Session-Id": made.id, "X-GpuFlight-Channel": channel, "X-GpuFlight-Offset": String(offset) });
+  const answer = await fetch(`${origin}/api/v1/events/stream`, { method: "POST", headers, body: lines });
+  const said = await answer.json();
+  if (!answer.ok || said.rejected) throw new Error(`${channel} of ${made.app}: ${answer.status} ${JSON.stringify(said)}`);
+  return (offset ?? 0) + Buffer.byteLength(lines);
+}
+
+export async function complete(origin, key, made) {
+  const answer = await fetch(`${origin}/api/v1/events/session-complete`, { method: "POST", headers: { Authorization: `Bearer ${key}`, "X-GpuFlight-Session-Id": made.id } });
+  if (!answer.ok) throw new Error(`session-complete: ${answer.status} ${await answer.text()}`);
+}
