@@ -40,7 +40,8 @@ export function broken(file, text) {
   }
   // The server's policy refuses markup made of strings, and so do we.
   if (/dangerouslySetInnerHTML|\.innerHTML|\beval\(|new Function\(/.test(text)) wrong.push(`${path.relative(src, file)}: markup or code from text`);
-  if (/https?:\/\//.test(text)) wrong.push(`${path.relative(src, file)}: an address of another origin`);
+  // Comments ask nobody: those of schema.ts are the server's own words.
+  if (/https?:\/\//.test(text.replace(/\/\*[^]*?\*\//g, ""))) wrong.push(`${path.relative(src, file)}: an address of another origin`);
   return wrong;
 }
 

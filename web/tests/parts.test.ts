@@ -43,6 +43,7 @@ describe("import rules", () => {
   it("markup of strings, other origins", () => {
     expect(broken(file("ui"), "box.innerHTML = name;")).toHaveLength(1);
     expect(broken(file("ui"), 'fetch("https://example.org")')).toHaveLength(1);
+    expect(broken(file("ui"), "/* as https://example.org does */ fetch(\"/\")")).toEqual([]);
   });
 });
 
