@@ -54,6 +54,7 @@ static char id[37];            /* of the running or last session; written under 
 static char dir[PATH_MAX];
 static _Atomic int32_t starter;            /* the thread inside start_new; 0: none */
 static const struct trace_ops *last_trace; /* of the last session that traced; guarded by lock */
+static _Atomic bool sampled;               /* by a session: the driver is to be left at rest */
 static _Atomic bool given_up;              /* an exit handler has waited in vain */
 
 /* ---- parts of the start ------------------------------------------------------------------------- */
@@ -190,6 +191,8 @@ static int launch(struct session *s, int64_t began)
     c->trace_started = engines_start(o, c->backend, c->trace);
     if (c->trace_started)
         last_trace = c->backend->trace;
+    if (c->trace_started && (engines_bits(c->engine) & ENGINE_PC_SAMPLING))
+        atomic_store_explicit(&sampled, true, memory_order_relaxed);
     rc = fork_exit_first(c->trace_started ? FORK_TRACING : FORK_STARTED);
     if (rc)
         return rc;
@@ -376,7 +379,8 @@ void session_exit(void)
     struct timespec until;
     if (atomic_load_explicit(&given_up, memory_order_relaxed))
         return; /* another of our exit handlers has waited already */
-    if (threads_rest(REST_NS) && pthread_mutex_trylock(&lock) == 0) {
+    if (atomic_load_explicit(&sampled, memory_order_relaxed) && threads_rest(REST_NS) &&
+        pthread_mutex_trylock(&lock) == 0) {
         leave_quietly();
         pthread_mutex_unlock(&lock);
     }
@@ -427,6 +431,7 @@ void session_forget(void)
     pthread_mutex_init(&lock, NULL);
     memset(&session, 0, sizeof session); /* what it owns stays behind */
     last_trace = NULL;
+    atomic_store_explicit(&sampled, false, memory_order_relaxed);
     id[0] = '\0';
     atomic_store_explicit(&starter, 0, memory_order_relaxed);
     atomic_store_explicit(&given_up, false, memory_order_relaxed);
