@@ -534,11 +534,12 @@ class Loaded(unittest.TestCase):
             if "{session}" not in path:
                 continue
             for method, operation in methods.items():
-                target = path.replace("{session}", SESSION).replace("{name}", "1")
+                target = path.replace("{session}", SESSION).replace("{name}", "1").replace("{label}", "a")
                 needed = [p for p in operation.get("parameters", []) if p.get("required") and p["in"] == "query"]
                 known = {"metric": "gpu_util", "record": "kernel", "pattern": "a", "path": "a", "level": "0"}
                 target += "?" + "&".join(p["name"] + "=" + known.get(p["name"], "1") for p in needed)
-                body = {"expires": "9000000000000000000"} if path.endswith("/shares") else None
+                body = {"shares": {"expires": "9000000000000000000"}, "{label}": {"value": "x"}}.get(
+                    path.rsplit("/", 1)[1]) if method in ("post", "put") else None
                 answer = self.server.ask(method.upper(), target.rstrip("?"), body, Authorization=key)
                 tried += 1
                 if path.endswith("/positions"):
