@@ -13,7 +13,7 @@ foreach(header cupti nvml)
 endforeach()
 
 foreach(name registry nvidia_buffers nvidia_devices nvidia_graphs nvidia_launches nvidia_locals
-        nvidia_nvml nvidia_records nvidia_search nvidia_waits)
+        nvidia_nvml nvidia_pc_tally nvidia_records nvidia_search nvidia_waits)
   gpufl_test(${name} DEPS backend)
 endforeach()
 add_dependencies(test-unit-nvidia_locals fake-cuda)
