@@ -17,6 +17,10 @@ enum { TOP_MOST = 1000000 };
 enum { STACKS_NOT_GIVEN = -1, STACKS_NONE, STACKS_SYNC, STACKS_LAUNCH };
 static const char *const stacks[] = {"none", "sync", "launch", NULL};
 
+/* Values of --pc-kernels, which are the library's. */
+enum { PC_KERNELS_NOT_GIVEN = -1 };
+static const char *const pc_kernels[] = {"all", "none", NULL};
+
 #define MS INT64_C(1000000)
 
 static const struct cmd_text text = {
@@ -31,6 +35,7 @@ static const struct cmd_text text = {
             "  gpufl trace ./train --epochs 1              run it and report\n"
             "  gpufl trace -o run1 -- python train.py      keep the session logs in run1/\n"
             "  gpufl trace -e Sync -- python train.py      which line waits, at low cost\n"
+            "  gpufl trace -e PcSampling --pc-kernels none ./serve   why kernels stall\n"
             "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
             "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
             "  gpufl trace --option enable_memory_tracking=true ./train\n"
@@ -64,6 +69,9 @@ static int check(const struct trace_request *r, int operands)
             return cmd_usage("trace", "%s", e.text);
     if (operands == 0 || !r->command[0][0])
         return cmd_usage("trace", "there is no command to run");
+    if (r->pc_kernels != PC_KERNELS_NOT_GIVEN && r->engine != GPUFL_ENGINE_PC_SAMPLING &&
+        r->engine != GPUFL_ENGINE_DEEP)
+        return cmd_usage("trace", "--pc-kernels goes with --engine PcSampling");
     if (r->kill && r->duration == 0)
         return cmd_usage("trace", "--kill ends the program after --duration, which is not given");
     if (r->no_report && (r->report_file || r->json))
@@ -85,6 +93,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
 {
     *r = (struct trace_request){.engine = GPUFL_ENGINE_TRACE,
                                 .stacks = STACKS_NOT_GIVEN,
+                                .pc_kernels = PC_KERNELS_NOT_GIVEN,
                                 .system_interval = 100 * MS,
                                 .top = TRACE_TOP_DEFAULT};
     r->settings = (struct opt_list){.items = r->setting_items, .max = TRACE_SETTINGS_MAX};
@@ -99,6 +108,10 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
         {"stacks", 0, OPT_CHOICE, &r->stacks, "WHERE", stacks,
          "Where the program's stacks are captured, C, C++ and Python: none, sync (where it waits "
          "for the GPU) or launch (also at every launch and copy). Default: sync."},
+        {"pc-kernels", 0, OPT_CHOICE, &r->pc_kernels, "WHICH", pc_kernels,
+         "With engine PcSampling: record all kernels, too, or none, for production: their shares "
+         "of "
+         "GPU time are then estimated from the samples. Default: all."},
         {"duration", 0, OPT_DURATION, &r->duration, "TIME", NULL,
          "End the capture TIME (30s, 5m, 500ms) after the program's first use of the GPU and "
          "report; the program runs on."},
@@ -179,6 +192,8 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
         put(r, out, "enable_stack_trace", r->stacks == STACKS_NONE ? "false" : "true");
         put(r, out, "launch_stacks", r->stacks == STACKS_LAUNCH ? "true" : "false");
     }
+    if (r->pc_kernels != PC_KERNELS_NOT_GIVEN)
+        put(r, out, "pc_kernel_collect", pc_kernels[r->pc_kernels]);
     if (r->duration)
         put_int(r, out, "duration_ms", r->duration / MS);
     if (r->yield)
