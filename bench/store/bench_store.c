@@ -1,13 +1,15 @@
 /* bench_store.c - the column store by itself: kernels in with their pyramid, questions
  * out, and the size on disk.
  *
- *   bench_store [KERNELS [FOLDER [THREADS]]]      10 million, in a folder under /tmp; threads of
- *                                                 the engine
+ *   bench_store [KERNELS [FOLDER [THREADS [URL]]]]  10 million, in a folder under /tmp; threads of
+ *                                                   the engine; URL: in ClickHouse there
  *
  * KERNELS 0 asks the session that an earlier run has left there.
  *
  * Prints one line a measurement. Beside it, from the same rows in the same run: the
- * raw appender of DuckDB without pyramid and sums, and SQLite where it is installed. */
+ * raw appender of DuckDB without pyramid and sums, and SQLite where it is installed; in ClickHouse
+ * plain inserts. */
+#include "raw_clickhouse.h"
 #include "rows.h"
 
 #include "analyze/tiles.h"
@@ -382,6 +384,10 @@ int main(int argc, char **argv)
     mkdir(folder, 0700);
     if (argc > 3)
         config.threads = atoi(argv[3]); /* NOLINT */
+    if (argc > 4) {
+        ops = &store_clickhouse;
+        config.url = argv[4];
+    }
     setvbuf(stdout, NULL, _IOLBF, 0);
     OK(ops->open(&s, &config, e));
     printf("%" PRId64 " kernels\n", kernels);
@@ -401,10 +407,12 @@ int main(int argc, char **argv)
     ask_top(s, ss, "first question after that");
     ops->put(ss);
     ops->close(s);
-    if (kernels)
+    if (kernels && config.url)
+        raw_clickhouse(config.url, kernels);
+    else if (kernels)
         raw();
 #ifdef GPUFL_HAVE_SQLITE
-    if (kernels && kernels <= 10000000)
+    if (kernels && kernels <= 10000000 && !config.url)
         beside_sqlite();
 #endif
     return 0;

@@ -366,6 +366,8 @@ static int send(struct links *l, struct flight *f, const char *path, int64_t unt
     struct link *k = f->link;
     native_in_clear(&k->in);
     int code = http_client_send(k->client, &call, &k->answer, e);
+    if (k->in.failure.len) /* behind which newer servers break the connection */
+        return explain(k->host, k->answer.status, &k->in.failure, e);
     if (code == GPUFL_E_CORRUPT)
         return err_set(e, code, "ClickHouse (server %u) answers in a format that is not Native",
                        k->host + 1);
@@ -379,8 +381,6 @@ static int send(struct links *l, struct flight *f, const char *path, int64_t unt
         return code;
     if (k->answer.status >= 300)
         return explain(k->host, k->answer.status, &k->answer.body, e);
-    if (k->in.failure.len)
-        return explain(k->host, k->answer.status, &k->in.failure, e);
     return native_in_whole(&k->in)
                ? 0
                : err_set(e, GPUFL_E_UNAVAILABLE,

@@ -125,11 +125,23 @@ static int set_type(struct native_in *n, struct store_text t)
     return GPUFL_E_CORRUPT;
 }
 
+/* Newer servers put a line with this before a message. No block begins so: its first column would
+ * have a name of 95 bytes. */
+static int marker(const struct native_in *n)
+{
+    static const char mark[] = "\r\n_";
+    size_t len = n->in.len - n->at < sizeof mark - 1 ? n->in.len - n->at : sizeof mark - 1;
+    if (memcmp(n->in.data + n->at, mark, len) != 0)
+        return 0;
+    return len < sizeof mark - 1 ? MORE : GPUFL_E_CORRUPT;
+}
+
 /* Numbers of a block; what cannot be one is a message. */
 static int begin(struct native_in *n)
 {
     uint64_t columns, rows;
-    int code = get_number(n, &columns);
+    int code = marker(n);
+    code = code ? code : get_number(n, &columns);
     code = code ? code : get_number(n, &rows);
     if (!code && (columns > PAGE_COLUMNS_MAX || rows > NATIVE_ROWS_MAX))
         return GPUFL_E_CORRUPT;
