@@ -298,6 +298,7 @@ int collector_start(const struct collector *c)
     me = *c;
     me.drain.writer = c->writer;
     me.drain.joins = &capture_sink.joins;
+    capture_sink.drain = &me.drain;
     me.drain.ids = &capture_sink.ids;
     me.ledger.curve = &me.drain.curve;
     atomic_store_explicit(&end_reason, NULL, memory_order_relaxed);

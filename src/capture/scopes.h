@@ -38,7 +38,13 @@ struct scopes_drain {
     struct inherit inherit;  /* launches outside scopes */
     uint64_t until;          /* slots of this tick or later wait for the next round */
     struct tick_curve curve; /* of the session */
+    int64_t left;            /* when a scope of a thread that is gone was seen last, ns */
 };
+
+/* Instance of the innermost scope that is open since `start` (ns) or longer, where one thread alone
+ * has had scopes open since then; 0: none, or there are several to choose from. After
+ * scopes_drain. [collector] */
+uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
 
 /* A new session starts: before the gate opens. [owner] */
 void scopes_begin_session(struct scopes_drain *d);

@@ -12,6 +12,8 @@
  * were open on every thread at any moment before (inherit.h). */
 #include "capture/scopes.h"
 
+#include "base/clock.h"
+
 #include "base/alloc.h"
 #include "capture/ids.h"
 #include "capture/stacking.h"
@@ -121,6 +123,7 @@ static void scope_ended(struct scopes_drain *d, struct thread_state *t, const st
     while (t->scope_count > at) /* ends that never came: a signal handler was in between */
         scope_left(d, t);
     const struct scope_seen *top = &t->scopes[--t->scope_count];
+    t->left = slot_ns(d, t, s);
     inherit_change(&d->inherit, s->tick, innermost(t));
     struct scope_row row = {
         .start = top->start,
@@ -225,7 +228,7 @@ static void ring_drain(struct scopes_drain *d, struct thread_state *t)
     if (t->seen_session != session) {
         t->seen_session = session;
         t->scope_count = 0;
-        t->now = INT64_MIN;
+        t->now = t->left = INT64_MIN;
         t->prefix = (struct slot){.kind = SLOT_END};
     }
     inherit_thread(&d->inherit, t->tid, innermost(t));
@@ -249,12 +252,33 @@ static void thread_bury(void *arg, struct thread_state *t)
     struct scopes_drain *d = arg;
     if (t->seen_session != gate_session())
         return;
+    if (t->left > d->left || t->scope_count > 0)
+        d->left = t->scope_count > 0 ? clock_mono() : t->left;
     while (t->scope_count > 0)
         scope_left(d, t);
 }
 
+uint64_t scopes_cover(const struct scopes_drain *d, int64_t start)
+{
+    const struct thread_state *only = NULL;
+    uint64_t covers = 0;
+    if (d->left >= start)
+        return 0;
+    for (const struct thread_state *t = threads_first(); t; t = t->next) {
+        if (t->seen_session != gate_session() || (!t->scope_count && t->left < start))
+            continue;
+        if (only)
+            return 0;
+        only = t;
+    }
+    for (size_t i = 0; only && i < only->scope_count && only->scopes[i].start <= start; i++)
+        covers = only->scopes[i].instance;
+    return covers;
+}
+
 void scopes_begin_session(struct scopes_drain *d)
 {
+    d->left = INT64_MIN;
     tick_begin(&d->curve);
 }
 

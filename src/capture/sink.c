@@ -132,6 +132,21 @@ static void row_thread(struct capture_sink *k, enum record_type type, const int6
         ids_thread(&k->ids, (int32_t)tid, NULL);
 }
 
+/* Samples have no moment, but a window, whose rows come one after the other: they are a scope's
+ * where that covers all of it. */
+static void row_window(struct capture_sink *k, int64_t *cells)
+{
+    int64_t start = cells[COL_pc_sample_start];
+    if (cells[COL_pc_sample_scope] != CELL_NULL || !k->drain || start <= 0)
+        return;
+    if (k->window.start != start) {
+        uint64_t scope = scopes_cover(k->drain, start);
+        k->window.start = start;
+        k->window.scope = scope ? (int64_t)scope : CELL_NULL;
+    }
+    cells[COL_pc_sample_scope] = k->window.scope;
+}
+
 void sink_put(enum record_type type, const void *row)
 {
     struct capture_sink *k = &capture_sink;
@@ -142,6 +157,8 @@ void sink_put(enum record_type type, const void *row)
     k->recorded[type]++;
     collector_step();
     row_join(k, type, cells);
+    if (type == RECORD_pc_sample)
+        row_window(k, cells);
     row_thread(k, type, cells);
     if (type == RECORD_kernel && cells[COL_kernel_external_kind] > 0)
         k->external++;
@@ -220,6 +237,8 @@ void sink_begin(struct writer *w, struct intern *names)
     memset(k->cache, 0, sizeof k->cache);
     k->vendor_ns = 0;
     k->samples = 0;
+    k->window.start = 0;
+    k->drain = NULL;
     k->external = 0;
     for (int i = 0; i < LOSS_COUNT; i++)
         atomic_store_explicit(&k->lost[i], 0, memory_order_relaxed);

@@ -14,16 +14,23 @@
 
 enum { SINK_NAMES = 1024 }; /* entries of the name cache, a power of two */
 
+struct scopes_drain;
+
 struct capture_sink {
     struct sink sink; /* first: what the backend holds */
     struct writer *writer;
     struct intern *names;
     struct ids ids;
     struct joins joins;
-    uint64_t recorded[RECORD_COUNT]; /* rows received */
-    uint64_t external;               /* kernel rows with a framework's operation */
-    int64_t vendor_ns;               /* sum of overhead rows */
-    int64_t samples;                 /* PC samples in pc_sample rows */
+    uint64_t recorded[RECORD_COUNT];  /* rows received */
+    uint64_t external;                /* kernel rows with a framework's operation */
+    int64_t vendor_ns;                /* sum of overhead rows */
+    int64_t samples;                  /* PC samples in pc_sample rows */
+    const struct scopes_drain *drain; /* which scopes are open; NULL: not known */
+    struct {
+        int64_t start; /* of a window of samples, ns; 0: none */
+        int64_t scope; /* that covers it, or CELL_NULL */
+    } window;
     _Atomic uint64_t lost[LOSS_COUNT];
     struct {
         const char *given; /* pointer it came with */

@@ -139,6 +139,7 @@ struct thread_state {
     uint64_t limit;        /* slots up to here lie before the newest knot of the curve */
     uint32_t seen_session; /* the fields below belong to that session */
     int64_t now;           /* the latest time of a slot, ns */
+    int64_t left;          /* when a scope ended last, ns; INT64_MIN: none has */
     struct scope_seen *scopes;
     size_t scope_count, scope_cap;
     struct slot prefix; /* of a slot that takes two */

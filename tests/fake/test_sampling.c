@@ -309,6 +309,30 @@ static void sampling_outlives_a_session(void **state)
     run_free(&r);
 }
 
+/* A scope gets the samples of windows that it covers, and no others: the first one began before. */
+static void scopes_that_cover_a_window(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r,
+            &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_FLUSH_INTERVAL_MS=50"),
+                                .linked = true,
+                                .alone = true,
+                                .program = LIST("500", "threads=1", "sampled", "ms=600")});
+    check_program(&r, 0);
+    json_t *scopes = at(r.report, "samples.scopes");
+    int64_t sum = 0, all = int_at(r.report, "ledger.samples_recorded");
+    size_t i;
+    json_t *row;
+    json_array_foreach(scopes, i, row)
+    {
+        assert_string_equal(text_at(row, "scope"), "work");
+        sum += int_at(row, "samples");
+    }
+    assert_in_range(sum, all / 2, all - 1);
+    run_free(&r);
+}
+
 /* Each session has its own samples, and none those between them. */
 static void sessions_follow_each_other(void **state)
 {
@@ -343,19 +367,13 @@ static void survives_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_sample_once),
-        cmocka_unit_test(reasons_by_name),
-        cmocka_unit_test(without_kernel_records),
-        cmocka_unit_test(windows_are_refused),
-        cmocka_unit_test(contexts_take_turns),
-        cmocka_unit_test(code_is_kept_once),
-        cmocka_unit_test(a_full_buffer_is_counted),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(every_function_fails),
-        cmocka_unit_test(goes_on_without_tuning),
-        cmocka_unit_test(sampling_outlives_a_session),
-        cmocka_unit_test(sessions_follow_each_other),
-        cmocka_unit_test(survives_fork),
+        cmocka_unit_test(every_sample_once),           cmocka_unit_test(reasons_by_name),
+        cmocka_unit_test(without_kernel_records),      cmocka_unit_test(windows_are_refused),
+        cmocka_unit_test(contexts_take_turns),         cmocka_unit_test(code_is_kept_once),
+        cmocka_unit_test(a_full_buffer_is_counted),    cmocka_unit_test(refusals),
+        cmocka_unit_test(every_function_fails),        cmocka_unit_test(goes_on_without_tuning),
+        cmocka_unit_test(sampling_outlives_a_session), cmocka_unit_test(scopes_that_cover_a_window),
+        cmocka_unit_test(sessions_follow_each_other),  cmocka_unit_test(survives_fork),
     };
     return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
 }
