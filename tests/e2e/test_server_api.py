@@ -10,10 +10,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.parse
 
-from served import Server
+from served import PATIENCE, Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
@@ -100,6 +101,92 @@ def tiny_session(server, key, number, start, host, gpu, duration, count=20):
         assert answer.status == 200 and answer.json()["rejected"] == 0, answer
     server.complete(key, session)
     return session
+
+
+class Browser(unittest.TestCase):
+    """A folder sent as the dashboard does it: where does it stand, pieces with their offset, the end; with the login's
+    cookie and the page's token."""
+
+    def setUp(self):
+        self.server = Server(PROGRAM)
+        self.addCleanup(self.server.__exit__)
+        self.server.set_up()
+        self.channels = {}
+        for name in sorted(os.listdir(FOLDER)):
+            with gzip.open(os.path.join(FOLDER, name)) as part:
+                self.channels[name.split(".")[0]] = part.read()
+
+    def positions(self):
+        answer = self.server.as_user("GET", AT + "/positions")
+        return {c["channel"]: c["offset"] for c in answer.json()["channels"]}
+
+    def piece(self, channel, begin, end, **fields):
+        return self.server.as_user("POST", "/api/v1/events/stream", self.channels[channel][begin:end],
+                                   X_GpuFlight_Session_Id=SESSION, X_GpuFlight_Channel=channel,
+                                   X_GpuFlight_Offset=str(begin), Content_Type="application/x-ndjson", **fields)
+
+    def send(self, channel, size, stop=None):
+        """Pieces of so many bytes, wherever lines end; from where the server stands."""
+        at = self.positions().get(channel, 0)
+        while at < len(self.channels[channel]) and stop != 0:
+            answer = self.piece(channel, at, at + size)
+            said = answer.json()
+            if answer.status == 400 and said["errors"][0]["reason"] == "the body ends within it":
+                size *= 2  # not one whole line
+                continue
+            self.assertEqual(answer.status, 200, answer)
+            self.assertEqual((said["session"], said["channel"]), (SESSION, channel), said)
+            # The line that a piece ends within is not accepted yet.
+            self.assertEqual({e["reason"] for e in said["errors"]} - {"the body ends within it"}, set())
+            self.assertGreater(said["offset"], at)
+            at = said["offset"]
+            stop = stop and stop - 1
+        return at
+
+    def test_pieces(self):
+        self.assertEqual(self.positions(), {})
+        at = self.send("device", 5000, stop=3)  # then the tab is closed
+        self.assertTrue(0 < at < len(self.channels["device"]))
+        self.assertEqual(self.positions(), {"device": at})
+        # A piece that came already changes nothing; one too far on says where to go on.
+        answer = self.piece("device", 0, at)
+        self.assertEqual((answer.status, answer.json()["offset"]), (200, at))
+        gap = self.piece("device", at + 100, len(self.channels["device"]))
+        self.assertEqual((gap.status, gap.json()["expected_offset"]), (409, at))
+        # Killed, and started again: what was acknowledged is there.
+        self.server.process.kill()
+        self.server.wait()
+        self.server.start()
+        self.assertEqual(self.positions(), {"device": at})
+        for channel in self.channels:
+            self.assertEqual(self.send(channel, 40000), len(self.channels[channel]))
+        self.assertEqual(self.server.as_user("POST", "/api/v1/events/session-complete", X_GpuFlight_Session_Id=SESSION).status, 200)
+        end, report = time.monotonic() + PATIENCE, {}
+        while time.monotonic() < end and not report.get("final"):
+            report = self.server.as_user("GET", AT + "/summary").json()
+        counts = self.server.as_user("GET", AT + "/counts").json()["data"]
+        want = report_of(FOLDER)
+        self.assertEqual(dict(zip(counts["record"], counts["rows"]))["kernel"], want["kernels"]["count"])
+        self.assertEqual(report["kernels"]["total_ns"], want["kernels"]["total_ns"])
+
+    def test_what_is_refused(self):
+        cookie = self.server.cookie
+        target, body = "/api/v1/events/stream", self.channels["device"][:5000]
+        fields = {"X_GpuFlight_Session_Id": SESSION, "X_GpuFlight_Channel": "device", "X_GpuFlight_Offset": "0"}
+        self.assertEqual(self.server.ask("POST", target, body, Cookie=cookie, **fields).status, 403)  # no token
+        self.assertEqual(self.server.ask("POST", target, body, Cookie=cookie, X_CSRF_Token="x" * 43, **fields).status, 403)
+        self.assertEqual(self.server.as_user("POST", target, body, Origin="https://evil.example.org", **fields).status, 403)
+        self.assertEqual(self.server.ask("POST", target, body, **fields).status, 401)
+        token = self.server.as_user("POST", "/api/v1/invitations", {"role": "viewer"}).json()["token"]
+        guest = self.server.ask("POST", "/api/v1/auth/accept", {"token": token, "email": "g@example.org", "name": "G",
+                                                                "password": "another long one"})
+        seen = {"Cookie": guest.fields["Set-Cookie"].split(";")[0], "X_CSRF_Token": guest.json()["csrf"]}
+        self.assertEqual(self.server.ask("POST", target, body, **seen, **fields).status, 403)
+        for name, value, status in (("X_GpuFlight_Offset", "-1", 400), ("X_GpuFlight_Session_Id", "../../x", 400),
+                                    ("X_GpuFlight_Channel", "../device", 400), ("X_GpuFlight_Offset", "7", 409)):
+            answer = self.server.as_user("POST", target, body, **{**fields, name: value})
+            self.assertEqual(answer.status, status, (name, value, answer))
+        self.assertEqual(set(self.positions().values()) - {0}, set())
 
 
 class History(unittest.TestCase):
