@@ -14,6 +14,7 @@
 #include "analyze/cells.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "wire/event_name.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -269,21 +270,29 @@ static const struct source {
     enum record_type type;
     enum lane_kind kind;
     int start, duration, lane_ref, depth;
-    int name, config; /* one of them names the event */
+    int name, config, code; /* one of them names the event */
+    bool fixed;             /* all have the same name */
     int ref;
 } sources[] = {
-#define SOURCE(record, kind, lane_ref, depth, name, config, ref)                                   \
+#define SOURCE(record, kind, lane_ref, depth, name, config, code, fixed, ref)                      \
     {                                                                                              \
         RECORD_##record, kind, COL_##record##_start, COL_##record##_duration,                      \
-            COL_##record##_##lane_ref, depth, name, config, COL_##record##_##ref                   \
+            COL_##record##_##lane_ref, depth, name, config, code, fixed, COL_##record##_##ref      \
     }
-    SOURCE(kernel, LANE_KERNEL, stream, NO_COLUMN, NO_COLUMN, COL_kernel_config, correlation),
-    SOURCE(memcpy, LANE_COPY, stream, NO_COLUMN, NO_COLUMN, NO_COLUMN, correlation),
-    SOURCE(memset, LANE_COPY, stream, NO_COLUMN, NO_COLUMN, NO_COLUMN, correlation),
-    SOURCE(sync, LANE_SYNC, thread, NO_COLUMN, NO_COLUMN, NO_COLUMN, correlation),
-    SOURCE(wait, LANE_WAIT, thread, NO_COLUMN, NO_COLUMN, NO_COLUMN, correlation),
-    SOURCE(scope, LANE_SCOPE, thread, COL_scope_depth, COL_scope_name, NO_COLUMN, instance),
-    SOURCE(graph_launch, LANE_GRAPH, thread, NO_COLUMN, NO_COLUMN, NO_COLUMN, correlation),
+    SOURCE(kernel, LANE_KERNEL, stream, NO_COLUMN, NO_COLUMN, COL_kernel_config, NO_COLUMN, false,
+           correlation),
+    SOURCE(memcpy, LANE_COPY, stream, NO_COLUMN, NO_COLUMN, NO_COLUMN, COL_memcpy_kind, false,
+           correlation),
+    SOURCE(memset, LANE_COPY, stream, NO_COLUMN, NO_COLUMN, NO_COLUMN, NO_COLUMN, true,
+           correlation),
+    SOURCE(sync, LANE_SYNC, thread, NO_COLUMN, NO_COLUMN, NO_COLUMN, COL_sync_kind, false,
+           correlation),
+    SOURCE(wait, LANE_WAIT, thread, NO_COLUMN, NO_COLUMN, NO_COLUMN, COL_wait_call, false,
+           correlation),
+    SOURCE(scope, LANE_SCOPE, thread, COL_scope_depth, COL_scope_name, NO_COLUMN, NO_COLUMN, false,
+           instance),
+    SOURCE(graph_launch, LANE_GRAPH, thread, NO_COLUMN, NO_COLUMN, NO_COLUMN, NO_COLUMN, true,
+           correlation),
 #undef SOURCE
 };
 
@@ -314,6 +323,8 @@ static inline int64_t event_lane(const struct source *s, const struct wire_batch
 static inline uint32_t event_name(const struct tiles *t, const struct source *s,
                                   const struct wire_batch *b, size_t i)
 {
+    if (s->code != NO_COLUMN || s->fixed)
+        return event_name_of(s->type, cell_or_0(b, s->code, i));
     if (s->config == NO_COLUMN) {
         int64_t name = cell_or_0(b, s->name, i);
         return name > 0 && name <= UINT32_MAX ? (uint32_t)name : 0;

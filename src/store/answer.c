@@ -2,6 +2,7 @@
 #include "store/answer.h"
 
 #include "base/alloc.h"
+#include "wire/event_name.h"
 
 #include <string.h>
 
@@ -108,9 +109,17 @@ static int find_names(struct answer *a, const struct answer_names *names, struct
     int64_t *ids = mem_array(n, sizeof *ids);
     if (!ids)
         return GPUFL_E_NOMEM;
-    for (size_t i = 0; i < n; i++)
-        ids[i] = a->names.rows[i * a->names.width];
-    code = names->fetch(names->arg, ids, n, a, e);
+    size_t count = 0; /* of those that the session tells */
+    for (size_t i = 0; !code && i < n; i++) {
+        int64_t id = a->names.rows[i * a->names.width];
+        const char *text = event_name_text(id);
+        if (text)
+            code = answer_take_name(a, id, (struct store_text){text, strlen(text)});
+        else
+            ids[count++] = id;
+    }
+    if (!code && count)
+        code = names->fetch(names->arg, ids, count, a, e);
     mem_free(ids);
     return code;
 }

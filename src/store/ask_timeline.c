@@ -2,7 +2,7 @@
  *
  * Which rows are events of which lane is what analyze/tiles.c builds the pyramid
  * from; tests/store compares the two. Kernels are named by their configuration,
- * scopes by themselves; copies, waits and launches of graphs have no name. */
+ * scopes by themselves, the others as wire/event_name.h numbers them. */
 #include "store/ask.h"
 
 #include "base/alloc.h"
@@ -17,12 +17,15 @@ static const struct source {
     const char *table, *ref_of_lane, *depth, *name, *ref;
 } sources[] = {
     {LANE_KERNEL, "kernel", "stream", "0", "-config", "correlation"},
-    {LANE_COPY, "memcpy", "stream", "0", "0", "correlation"},
-    {LANE_COPY, "memset", "stream", "0", "0", "correlation"},
-    {LANE_SYNC, "sync", "thread", "0", "0", "correlation"},
-    {LANE_WAIT, "wait", "thread", "0", "0", "correlation"},
+    {LANE_COPY, "memcpy", "stream", "0",
+     "4294902016 + CASE WHEN kind BETWEEN 0 AND 10 THEN kind ELSE 0 END", "correlation"},
+    {LANE_COPY, "memset", "stream", "0", "4294902272", "correlation"},
+    {LANE_SYNC, "sync", "thread", "0",
+     "4294902528 + CASE WHEN kind BETWEEN 0 AND 4 THEN kind ELSE 0 END", "correlation"},
+    {LANE_WAIT, "wait", "thread", "0",
+     "4294902784 + CASE WHEN call BETWEEN 0 AND 9 THEN call ELSE 0 END", "correlation"},
     {LANE_SCOPE, "scope", "thread", "depth", "name", "instance"},
-    {LANE_GRAPH, "graph_launch", "thread", "0", "0", "correlation"},
+    {LANE_GRAPH, "graph_launch", "thread", "0", "4294903040", "correlation"},
 };
 
 enum { SOURCES = sizeof sources / sizeof *sources };

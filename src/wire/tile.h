@@ -70,7 +70,8 @@ struct tile {
     int64_t events;
     int64_t busy;      /* ns, sum of durations */
     int64_t longest;   /* ns, the longest event */
-    int64_t name;      /* name id with the greatest sum of durations, as far as tracked; 0: none */
+    int64_t name;      /* name id (also event_name.h) with the greatest sum of durations, as far as
+                        * tracked; 0: none */
     int64_t name_busy; /* ns, that sum */
 };
 
@@ -78,7 +79,7 @@ struct tile {
 struct tile_span {
     int64_t lane;
     int64_t start, duration; /* ns, CLOCK_MONOTONIC of the session */
-    int64_t name;            /* name id; 0: none */
+    int64_t name;            /* name id (also event_name.h); 0: none */
     int64_t ref;             /* kernels, copies, waits: correlation; scopes: instance */
 };
 

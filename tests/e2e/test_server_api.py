@@ -407,6 +407,21 @@ class Loaded(unittest.TestCase):
             seen += sum(at == lane for at in spans["lane"])
             self.assertEqual(seen, events, lane)
 
+    def test_events_have_names(self):
+        lanes = self.rows(AT + "/lanes")["data"]["lane"]
+        known = {1: r".", 2: r"copy (HtoD|DtoH|DtoD)|fill", 3: r"(stream|context|event) synchronization|stream waits for event",
+                 4: r"(wait for|call to|let stream) .*", 5: r".", 6: "graph launch"}
+        for question in ("events", "spans", "tiles"):
+            level = "&level=0" if question != "events" else ""
+            for kind in {int(lane) >> 56 for lane in lanes}:
+                some = ",".join(lane for lane in lanes if int(lane) >> 56 == kind)
+                answer = self.rows(f"{AT}/{question}?lanes={some}&from=0&to={10**9}{level}")
+                for name in answer["names"]:
+                    self.assertRegex(name, known[kind], (question, kind))
+                if question == "events":
+                    self.assertGreater(answer["rows"], 0)
+                    self.assertNotIn(None, answer["data"]["name"])
+
     def test_exports(self):
         answer = self.get(AT + "/export.ndjson")
         self.assertEqual(answer.status, 200)

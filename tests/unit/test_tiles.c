@@ -4,6 +4,7 @@
 #include "analyze/tiles.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "wire/event_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -404,12 +405,18 @@ static void test_lanes(void **state)
     const int64_t lanes[] = {lane_make(LANE_COPY, 0, 3),     lane_make(LANE_COPY, 0, 3),
                              lane_make(LANE_SYNC, 0, 0),     lane_make(LANE_WAIT, 0, 99),
                              lane_make(LANE_SCOPE, 255, 99), lane_make(LANE_GRAPH, 0, 99)};
+    const int64_t names[] = {event_name_of(RECORD_memcpy, 0),
+                             event_name_of(RECORD_memset, 0),
+                             event_name_of(RECORD_sync, 0),
+                             event_name_of(RECORD_wait, 0),
+                             21,
+                             event_name_of(RECORD_graph_launch, 0)};
     assert_int_equal(g.span_count[2], 6);
     for (int i = 0; i < 6; i++) {
         assert_int_equal(g.spans[2][i].lane, lanes[i]);
         assert_int_equal(g.spans[2][i].start, 5 + i);
         assert_int_equal(g.spans[2][i].ref, 11 + i);
-        assert_int_equal(g.spans[2][i].name, i == 4 ? 21 : 0);
+        assert_int_equal(g.spans[2][i].name, names[i]);
     }
     assert_int_equal(g.tile_count[2], 0);
     assert_int_equal(g.tile_count[3], 5);

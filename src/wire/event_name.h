@@ -1,0 +1,29 @@
+/* event_name.h - names of events that no log names: copies by their direction, fills,
+ * synchronizations and waits by what is waited for.
+ *
+ * They are ids like those of names, from EVENT_NAME_FIRST on, where no log has any (a log that does is not
+ * believed). Ids are stored in the pyramid: they never change. Pure; any thread. */
+#ifndef GPUFL_WIRE_EVENT_NAME_H
+#define GPUFL_WIRE_EVENT_NAME_H
+
+#include "wire/record.h"
+
+#define EVENT_NAME_FIRST UINT32_C(0xffff0000)
+
+/* Groups of 256 ids: the id is EVENT_NAME_FIRST + 256 x group + code. */
+enum event_name_group {
+    EVENT_NAME_COPY = 1,  /* code: memcpy.kind */
+    EVENT_NAME_FILL = 2,  /* code: 0 */
+    EVENT_NAME_SYNC = 3,  /* code: sync.kind */
+    EVENT_NAME_WAIT = 4,  /* code: wait.call */
+    EVENT_NAME_GRAPH = 5, /* code: 0 */
+};
+
+/* Id of an event of a record; code: as above, anything else counts as 0. 0: such events have names of their
+ * own, or are none. */
+uint32_t event_name_of(enum record_type type, int64_t code);
+
+/* The text of an id; NULL: it is none of these. */
+const char *event_name_text(int64_t id);
+
+#endif

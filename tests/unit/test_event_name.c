@@ -1,0 +1,59 @@
+/* test_event_name.c - every code of docs/format.md has a name of its own, ids come back as texts, and
+ * numbers of them stay. */
+#include "wire/event_name.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+static void test_ids(void **state)
+{
+    (void)state;
+    static const struct {
+        enum record_type type;
+        int64_t code;
+        uint32_t id;
+        const char *text;
+    } rows[] = {{RECORD_memcpy, 1, 0xffff0101, "copy HtoD"},
+                {RECORD_memcpy, 10, 0xffff010a, "copy PtoP"},
+                {RECORD_memcpy, 0, 0xffff0100, "copy"},
+                {RECORD_memcpy, 11, 0xffff0100, "copy"},
+                {RECORD_memcpy, CELL_NULL, 0xffff0100, "copy"},
+                {RECORD_memset, 7, 0xffff0200, "fill"},
+                {RECORD_sync, 3, 0xffff0303, "stream synchronization"},
+                {RECORD_wait, 9, 0xffff0409, "call to load or unload code"},
+                {RECORD_wait, -1, 0xffff0400, "call that waits"},
+                {RECORD_graph_launch, 0, 0xffff0500, "graph launch"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(event_name_of(rows[i].type, rows[i].code), rows[i].id);
+        assert_string_equal(event_name_text(rows[i].id), rows[i].text);
+    }
+    assert_int_equal(event_name_of(RECORD_kernel, 1), 0);
+    assert_int_equal(event_name_of(RECORD_scope, 1), 0);
+}
+
+static void test_no_others(void **state)
+{
+    (void)state;
+    static const int64_t ids[] = {0,          1,          -1,           EVENT_NAME_FIRST,
+                                  0xffff0205, 0xffff010b, 0xffff0600,   UINT32_MAX,
+                                  INT64_MAX,  INT64_MIN,  0x1ffff0101ll};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        assert_null(event_name_text(ids[i]));
+    for (int64_t a = EVENT_NAME_FIRST; a <= UINT32_MAX; a++)
+        for (int64_t b = a + 1; event_name_text(a) && b < a + 0x500 && b <= UINT32_MAX; b++)
+            if (event_name_text(b))
+                assert_string_not_equal(event_name_text(a), event_name_text(b));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ids),
+                                       cmocka_unit_test(test_no_others)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
