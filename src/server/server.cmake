@@ -20,6 +20,7 @@ gpufl_module(server
     api_report.c
     api_sessions.c
     api_sql.c
+    api_trace.c
     app.c
     call.c
     columns.c

@@ -3,6 +3,7 @@ gets a sentence.
 
 Usage: test_server_api.py gpufl-server gpufl SOURCE_DIR"""
 import contextlib
+import ctypes
 import gzip
 import json
 import os
@@ -101,6 +102,28 @@ def tiny_session(server, key, number, start, host, gpu, duration, count=20):
         assert answer.status == 200 and answer.json()["rejected"] == 0, answer
     server.complete(key, session)
     return session
+
+
+class Duck:
+    """The library that wrote a Parquet file reads it again."""
+
+    def __init__(self):
+        path = os.path.join(os.path.dirname(PROGRAM), "..", "lib", "libduckdb.so")
+        self.library = ctypes.CDLL(path if os.path.exists(path) else "libduckdb.so")
+        self.library.duckdb_value_varchar.restype = ctypes.c_void_p
+        self.database, self.connection = ctypes.c_void_p(), ctypes.c_void_p()
+        assert self.library.duckdb_open(None, ctypes.byref(self.database)) == 0
+        assert self.library.duckdb_connect(self.database, ctypes.byref(self.connection)) == 0
+
+    def row(self, sql, columns):
+        """Cells of the first row, as texts."""
+        result = ctypes.create_string_buffer(64)  # duckdb_result has 48 bytes
+        if self.library.duckdb_query(self.connection, sql.encode(), result) != 0:
+            raise AssertionError(f"DuckDB refuses {sql}")
+        cells = [self.library.duckdb_value_varchar(result, ctypes.c_uint64(i), ctypes.c_uint64(0)) for i in range(columns)]
+        values = [ctypes.string_at(cell).decode() if cell else None for cell in cells]
+        self.library.duckdb_destroy_result(result)
+        return values
 
 
 class Browser(unittest.TestCase):
@@ -439,6 +462,82 @@ class Loaded(unittest.TestCase):
         self.assertEqual(parquet.body[:4] + parquet.body[-4:], b"PAR1PAR1")
         self.assertIn(SESSION, parquet.fields["Content-Disposition"])
         self.assertEqual(self.get(AT + "/export.parquet?record=nothing").status, 400)
+
+    def test_export_gives_every_row_back(self):
+        """What is exported is sent to another workspace: each record has its rows there again, and the same report."""
+        counts = dict(zip(*(self.rows(AT + "/counts")["data"][c] for c in ("record", "rows"))))
+        exported = self.get(AT + "/export.ndjson").body
+        rows = {}
+        for line in exported.splitlines():
+            row = json.loads(line)
+            if "rows" in row and row["type"] != "names":
+                rows[row["type"]] = rows.get(row["type"], 0) + row["rows"]
+        self.assertEqual(rows, counts)
+        place = self.server.as_user("POST", "/api/v1/workspaces", {"name": "again"}).json()["id"]
+        key = self.server.make_key(workspace=place)
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, SESSION))
+            with open(os.path.join(folder, SESSION, "device.log"), "wb") as out:
+                out.write(exported)
+            self.server.load(key, os.path.join(folder, SESSION))
+        again = self.get(AT + "/counts", Authorization=key).json()["data"]
+        self.assertEqual(dict(zip(again["record"], again["rows"])), counts)
+        for target in ("/kernels?limit=1000", "/launches?limit=100000", "/copies", "/lanes", "/scopes", "/sync"):
+            first, second = self.rows(AT + target), self.get(AT + target, Authorization=key).json()
+            for made in ("made", "records"):
+                first.pop(made, None), second.pop(made, None)
+            self.assertEqual(second, first, target)
+        self.assertEqual(self.server.as_user("DELETE", f"/api/v1/workspaces/{place}").status, 204)
+
+    def test_parquet_gives_every_row_back(self):
+        duck, report = Duck(), report_of(FOLDER)
+        counts = dict(zip(*(self.rows(AT + "/counts")["data"][c] for c in ("record", "rows"))))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.parquet")
+            for record, rows in counts.items():
+                answer = self.get(f"{AT}/export.parquet?record={record}")
+                self.assertEqual(answer.status, 200, answer)
+                with open(path, "wb") as out:
+                    out.write(answer.body)
+                self.assertEqual(duck.row(f"SELECT count(*) FROM '{path}'", 1), [str(rows)], record)
+                if record == "kernel":
+                    self.assertEqual(duck.row(f"SELECT sum(duration), min(duration) FROM '{path}'", 2),
+                                     [str(report["kernels"]["total_ns"]), str(min(k["min_ns"] for k in report["kernels"]["by_name"]))])
+                if record == "config":  # names are texts
+                    self.assertEqual(duck.row(f"SELECT count(DISTINCT name) FROM '{path}'", 1), [str(len(report["kernels"]["by_name"]))])
+        left = [f for f in os.listdir(self.server.data) + os.listdir(os.path.join(self.server.data, "columns")) if "export" in f]
+        self.assertEqual(left, [])
+
+    def test_chrome_trace(self):
+        answer = self.get(AT + "/export.trace.json")
+        self.assertIn(SESSION + ".trace.json", answer.fields["Content-Disposition"])
+        events = answer.json()["traceEvents"]
+        report = report_of(FOLDER)
+        counts = dict(zip(*(self.rows(AT + "/counts")["data"][c] for c in ("record", "rows"))))
+        kinds = {}
+        for e in events:
+            if e["ph"] == "X":
+                kinds.setdefault(e["cat"], []).append(e)
+        for kind, some in kinds.items():
+            self.assertEqual(len(some), counts[kind], kind)
+        self.assertEqual(set(kinds), {"kernel", "memcpy", "memset", "sync", "wait", "scope", "graph_launch"} & set(counts))
+        self.assertEqual(sum(round(e["dur"] * 1000) for e in kinds["kernel"]), report["kernels"]["total_ns"])
+        self.assertEqual({e["name"] for e in kinds["kernel"]}, {k["name"] for k in report["kernels"]["by_name"]})
+        launch = self.rows(AT + "/launches?limit=1")
+        first = min(kinds["kernel"], key=lambda e: e["ts"])
+        self.assertEqual(round(first["ts"] * 1000), launch["data"]["start"][0])
+        self.assertEqual((first["tid"], first["args"]["correlation"]), (launch["data"]["stream"][0], launch["data"]["correlation"][0]))
+        self.assertEqual(sorted(e["args"]["name"] for e in events if e["ph"] == "M"),
+                         ["Copies and fills", "Graph launches", "Kernels", "Scopes", "Synchronizations", "Waits"])
+        # Scopes of a thread lie within each other.
+        spans = sorted(((e["ts"], -e["dur"]) for e in kinds["scope"]))
+        ends = []
+        for ts, dur in spans:
+            while ends and ends[-1] <= ts + 0.0005:
+                ends.pop()
+            if ends:
+                self.assertLessEqual(ts - dur, ends[-1] + 0.002)
+            ends.append(ts - dur)
 
     def test_sent_again(self):
         for name in sorted(os.listdir(FOLDER)):
