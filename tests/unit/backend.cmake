@@ -12,7 +12,7 @@ foreach(header cupti nvml)
   endif()
 endforeach()
 
-foreach(name registry nvidia_buffers nvidia_devices nvidia_graphs nvidia_launches nvidia_locals
+foreach(name registry nvidia_buffers nvidia_cubins nvidia_devices nvidia_graphs nvidia_launches nvidia_locals
         nvidia_nvml nvidia_pc_tally nvidia_records nvidia_search nvidia_waits)
   gpufl_test(${name} DEPS backend)
 endforeach()

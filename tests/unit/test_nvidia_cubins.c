@@ -1,0 +1,142 @@
+/* test_nvidia_cubins.c - device code kept once, and what is not kept: too large, no room, no checksum,
+ * nowhere to write. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/nvidia/cubins.h"
+
+static int kept_files, messages, crc_result;
+static bool full;
+static char last_file[64], last_text[512];
+
+static uint32_t keep(struct sink *s, const char *file, const void *bytes, size_t size)
+{
+    (void)s, (void)bytes, (void)size;
+    if (full)
+        return 0;
+    snprintf(last_file, sizeof last_file, "%s", file);
+    return (uint32_t)++kept_files;
+}
+
+__attribute__((format(printf, 4, 5))) static void message(struct sink *s, enum severity severity,
+                                                          const char *code, const char *fmt, ...)
+{
+    va_list args;
+    (void)s, (void)severity;
+    assert_string_equal(code, "code.not_kept");
+    va_start(args, fmt);
+    vsnprintf(last_text, sizeof last_text, fmt, args);
+    va_end(args);
+    messages++;
+}
+
+static int crc(struct pc_crc_params *p)
+{
+    p->crc = 0;
+    for (size_t i = 0; i < p->bytes && i < 64; i++)
+        p->crc = p->crc * 31 + ((const unsigned char *)p->cubin)[i];
+    return crc_result;
+}
+
+static const struct sink_ops ops = {.keep = keep, .message = message};
+static struct sink sink = {&ops};
+static const struct pc_library library = {.cuptiGetCubinCrc = crc};
+
+static int begin(void **state)
+{
+    (void)state;
+    cubins_begin();
+    kept_files = messages = crc_result = 0;
+    full = false;
+    return 0;
+}
+
+static void each_once(void **state)
+{
+    (void)state;
+    char code[300];
+    memset(code, 1, sizeof code);
+    for (int i = 0; i < 10; i++)
+        cubins_loaded(code, sizeof code);
+    code[299] = 2; /* differs where the checksum here does not look */
+    cubins_loaded(code, sizeof code);
+    code[0] = 'a';
+    cubins_loaded(code, sizeof code);
+    cubins_loaded(NULL, 5);
+    cubins_loaded(code, 0);
+    cubins_drain(&library, &sink);
+    assert_int_equal(kept_files, 2); /* the second has the first one's checksum */
+    assert_int_equal(messages, 0);
+    struct pc_crc_params p = {.bytes = sizeof code, .cubin = code};
+    crc(&p);
+    const struct cubin *found = cubins_find(p.crc);
+    assert_non_null(found);
+    assert_int_equal(found->size, sizeof code);
+    assert_int_equal(found->file, 2);
+    assert_null(cubins_find(p.crc + 1));
+    cubins_begin();
+    assert_null(cubins_find(p.crc));
+}
+
+/* A module of 2 GB is not looked at, its memory not read. */
+static void too_large(void **state)
+{
+    (void)state;
+    cubins_loaded("x", (size_t)2 << 30);
+    cubins_drain(&library, &sink);
+    assert_int_equal(kept_files, 0);
+    assert_int_equal(messages, 1);
+    assert_non_null(strstr(last_text, "1 modules too large"));
+    cubins_loaded("x", (size_t)2 << 30);
+    cubins_drain(&library, &sink);
+    assert_int_equal(messages, 1); /* once is enough */
+}
+
+static void no_room(void **state)
+{
+    (void)state;
+    size_t size = (size_t)CUBIN_MOST / 2;
+    char *code = calloc(1, size);
+    assert_non_null(code);
+    for (int i = 0; i < 3; i++) {
+        code[0] = (char)i;
+        cubins_loaded(code, size); /* the second one does not fit beside the first */
+    }
+    free(code);
+    cubins_drain(&library, &sink);
+    assert_int_equal(kept_files, 1);
+    assert_non_null(strstr(last_text, "2 for want of room"));
+}
+
+static void cannot_be_written_or_read(void **state)
+{
+    (void)state;
+    full = true;
+    cubins_loaded("one", 3);
+    cubins_drain(&library, &sink);
+    full = false;
+    crc_result = CUPTI_E_UNKNOWN;
+    cubins_loaded("two", 3);
+    cubins_drain(&library, &sink);
+    assert_int_equal(kept_files, 0);
+    assert_int_equal(messages, 1);
+    assert_non_null(strstr(last_text, "1 that could not be written or read"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(each_once, begin),
+        cmocka_unit_test_setup(too_large, begin),
+        cmocka_unit_test_setup(no_room, begin),
+        cmocka_unit_test_setup(cannot_be_written_or_read, begin),
+    };
+    return cmocka_run_group_tests_name("nvidia_cubins", tests, NULL, NULL);
+}
