@@ -58,6 +58,19 @@ int cage_close_from(unsigned first)
     return 0;
 }
 
+static int limit(int what, int64_t most)
+{
+    const struct rlimit l = {(rlim_t)most, (rlim_t)most};
+    return setrlimit((__rlimit_resource_t)what, &l) ? err_from_errno(errno) : 0;
+}
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+static int limit_memory(int64_t more)
+{
+    (void)more; /* their shadows take terabytes of addresses */
+    return 0;
+}
+#else
 /* Bytes of address space in use; -1: unknown. */
 static int64_t mapped_now(void)
 {
@@ -71,22 +84,12 @@ static int64_t mapped_now(void)
     return pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
 }
 
-static int limit(int what, int64_t most)
-{
-    const struct rlimit l = {(rlim_t)most, (rlim_t)most};
-    return setrlimit((__rlimit_resource_t)what, &l) ? err_from_errno(errno) : 0;
-}
-
 static int limit_memory(int64_t more)
 {
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-    (void)more; /* their shadows take terabytes of addresses */
-    return 0;
-#else
     int64_t now = mapped_now();
     return now < 0 ? GPUFL_E_UNAVAILABLE : limit(RLIMIT_AS, now + more);
-#endif
 }
+#endif
 
 int cage_limit(const struct cage_limits *l)
 {
