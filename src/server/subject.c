@@ -123,6 +123,12 @@ bool subject_open(struct call *c, const char *session, struct subject *s)
     if (rc) {
         subject_close(c, s);
         call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+    } else if (!s->columns && s->row.records > 0) {
+        rc = GPUFL_E_NOENT;
+        http_problem(
+            c->http, 421,
+            "The rows of this session are not with this server: it was sent to another one "
+            "that shares its small tables. Ask that one.");
     }
     return rc == 0;
 }

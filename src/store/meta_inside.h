@@ -103,6 +103,13 @@ struct meta_engine {
     int (*backup)(struct meta_conn *c, const char *path, struct err *e);
 };
 
+/* The calls of an engine whose functions are named after it. */
+#define META_ENGINE_CALLS(name)                                                                    \
+    .connect = name##_connect, .disconnect = name##_disconnect, .broken = name##_broken,           \
+    .begin = name##_begin, .commit = name##_commit, .rollback = name##_rollback,                   \
+    .run = name##_run, .script = name##_script, .version = name##_version, .check = name##_check,  \
+    .backup = name##_backup
+
 extern const struct meta_engine meta_engine_sqlite;
 #if GPUFL_POSTGRES
 extern const struct meta_engine meta_engine_postgres;

@@ -1,5 +1,9 @@
-"""A program that runs on a host with GPUs, as far as a server hears of it."""
+"""Both ends of the fleet: a program that runs on a host with GPUs, as far as a server hears of it, and who is
+told of alerts."""
+import http.server
 import json
+import queue
+import threading
 import time
 
 
@@ -32,3 +36,34 @@ class Sender:
         self.send({"type": "host_metric", "rows": 1, "time": at, **host},
                   *({"type": "device_metric", "rows": 1, "time": at, "device": i + 1, **cells}
                     for i, cells in enumerate(gpus)))
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """Takes posts, and answers as it is told: statuses in order, 200 when there are no more."""
+
+    daemon_threads = True
+
+    def __init__(self, *answers):
+        self.got, self.answers = queue.Queue(), list(answers)
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.put((self.path, self.headers, body))
+        status = self.server.answers.pop(0) if self.server.answers else 200
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", self.server.url + "/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass

@@ -11,6 +11,8 @@ import signal
 import subprocess
 import time
 
+import postgres
+
 DEADLINE_S = 60  # for what must come to pass; never waited for in full where it does
 PASSWORD = "correct horse battery staple 27"
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
@@ -31,6 +33,8 @@ class Server:
     """A gpufl-server over a data folder. It may be killed and started again on the same folder and port."""
 
     def __init__(self, binary, folder, *options):
+        tables = None if "--local" in options else postgres.new_database()
+        options += ("--meta", tables) if tables else ()
         self.binary, self.folder, self.options, self.port = str(binary), folder, options, 0
         folder.mkdir(parents=True, exist_ok=True)
         self.log = open(folder / "log", "ab", buffering=0)  # the server's alone

@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import time
 
+import postgres
+
 SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
 PATIENCE = 30 * SLOW  # s
 
@@ -35,6 +37,8 @@ class Server:
     def __init__(self, program, *options, data=None, environment=None):
         self.folder = None if data else tempfile.mkdtemp(prefix="gpufl-server-")
         self.data = data or os.path.join(self.folder, "data")
+        tables = None if "--meta" in options or "--local" in options else postgres.new_database()
+        options += ("--meta", tables) if tables else ()
         self.program, self.options, self.environment = program, options, environment or {}
         self.token = self.cookie = self.csrf = None
         self.start()

@@ -4,51 +4,17 @@ Usage: test_server_alerts.py gpufl-server gpufl SOURCE_DIR"""
 import contextlib
 import hashlib
 import hmac
-import http.server
 import json
-import queue
 import socket
 import sys
-import threading
 import time
 import unittest
 
-from fleet_sender import Sender
+from fleet_sender import Receiver, Sender
 from served import PATIENCE, Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 SECRET = "a secret of 32 characters, surely"
-
-
-class Receiver(http.server.ThreadingHTTPServer):
-    """Takes posts, and answers as it is told: statuses in order, 200 when there are no more."""
-
-    daemon_threads = True
-
-    def __init__(self, *answers):
-        self.got, self.answers = queue.Queue(), list(answers)
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.shutdown()
-        self.server_close()
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.put((self.path, self.headers, body))
-        status = self.server.answers.pop(0) if self.server.answers else 200
-        self.send_response(status)
-        if status == 302:
-            self.send_header("Location", self.server.url + "/elsewhere")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
 
 
 class Alerts(unittest.TestCase):

@@ -18,6 +18,7 @@ import threading
 import time
 import unittest
 
+import postgres
 from served import PATIENCE, Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
@@ -54,6 +55,7 @@ class FirstRun(unittest.TestCase):
             last = server.ask("POST", "/api/v1/auth/login", login)
             self.assertGreater(int(last.fields["Retry-After"]), 0)
 
+    @unittest.skipIf(postgres.URL, "writers of SQLite wait for each other")
     def test_slow_tables_are_not_too_many_tries(self):
         with Server(PROGRAM) as server:
             server.set_up()
@@ -272,7 +274,7 @@ class Stays(unittest.TestCase):
             backup = os.path.join(folder, "backup")
             os.makedirs(os.path.join(backup, "columns"))
             for words in (["--listen", "127.0.0.1:0"], ["migrate"], ["check"]):
-                out = self.command(*words, "--data", server.data)
+                out = self.command(*words, "--data", server.data, *server.options)
                 self.assertEqual(out.returncode, 1, out)
                 self.assertIn(f"in use by another gpufl-server (process {server.process.pid})", out.stderr)
             out = self.command("restore", backup, "--data", server.data)
@@ -282,10 +284,11 @@ class Stays(unittest.TestCase):
             server.process.kill()
             server.wait()
             for words in (["migrate"], ["check"]):  # a killed server leaves no lock
-                out = self.command(*words, "--data", server.data)
+                out = self.command(*words, "--data", server.data, *server.options)
                 self.assertEqual(out.returncode, 0, out)
             server.start()
 
+    @unittest.skipIf(postgres.URL, "PostgreSQL has backups of its own")
     def test_backup_restore_check(self):
         with Server(PROGRAM) as server, tempfile.TemporaryDirectory() as folder:
             server.set_up()

@@ -1,0 +1,109 @@
+"""A real PostgreSQL for tests, as an unprivileged user.
+
+    postgres.py TEST ARG…    runs a test whose servers keep their small tables there
+
+Such a test finds the server by its environment; each gpufl-server that it starts gets a
+database of its own. 77, and a sentence, where PostgreSQL is not installed."""
+import contextlib
+import ctypes
+import glob
+import itertools
+import os
+import pwd
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+URL = os.environ.get("GPUFL_TEST_POSTGRES")  # with {} for the database; None: small tables are SQLite's
+PATIENCE = 60  # s
+numbers = itertools.count()
+
+
+def bin_folder():
+    """Of the newest version that is installed; None: none is."""
+    found = glob.glob("/usr/lib/postgresql/*/bin/initdb")
+    return os.path.dirname(max(found, key=lambda path: int(re.search(r"/(\d+)/", path)[1]))) if found else None
+
+
+def sql(text, database="postgres"):
+    subprocess.run([os.path.join(bin_folder(), "psql"), "-qXtAc", text, URL.format(database)], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def new_database():
+    """The URL of a database that is empty; None: tests run without PostgreSQL."""
+    if not URL:
+        return None
+    name = f"t{os.getpid()}_{next(numbers)}"
+    sql(f"CREATE DATABASE {name}")
+    return URL.format(name)
+
+
+def user():
+    """Whom it runs as: PostgreSQL refuses root."""
+    if os.getuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    raise SystemExit("there is nobody to run PostgreSQL as")
+
+
+def with_parent():
+    """It ends with the test, however that ends."""
+    ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
+
+
+@contextlib.contextmanager
+def running():
+    """A server: the URL of its databases, with {} for the name."""
+    folder, run_as = tempfile.mkdtemp(prefix="gpufl-pg-"), user()
+    data, password = os.path.join(folder, "data"), secrets.token_hex(16)
+    secret = os.path.join(folder, "password")
+    with open(secret, "w", encoding="ascii") as file:
+        file.write(password)
+    os.chmod(secret, 0o600)
+    if run_as:
+        for path in (folder, secret):
+            os.chown(path, run_as["user"], run_as["group"])
+    process = None
+    with open(os.path.join(folder, "log"), "ab") as log:
+        try:
+            subprocess.run([os.path.join(bin_folder(), "initdb"), "-D", data, "-U", "gpufl", "-A", "scram-sha-256",
+                            "--pwfile", secret, "--encoding", "UTF8", "--locale", "C", "--no-sync"],
+                           check=True, stdout=log, stderr=log, cwd="/", **run_as)
+            process = subprocess.Popen(
+                [os.path.join(bin_folder(), "postgres"), "-D", data, "-k", folder, "-c", "listen_addresses=",
+                 "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=100"],
+                stdout=log, stderr=log, cwd="/", preexec_fn=with_parent, **run_as)
+            end = time.monotonic() + PATIENCE
+            while subprocess.run([os.path.join(bin_folder(), "pg_isready"), "-qh", folder], check=False).returncode:
+                if process.poll() is not None or time.monotonic() > end:
+                    with open(log.name, encoding="utf-8", errors="replace") as said:
+                        raise AssertionError("PostgreSQL does not start: " + said.read()[-2000:])
+                time.sleep(0.05)
+            yield f"postgres://gpufl:{password}@/{{}}?host={folder}"
+        finally:
+            if process:
+                process.send_signal(signal.SIGINT)
+                process.wait()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    if not bin_folder():
+        print("PostgreSQL is not installed (package postgresql): its tests are left out")
+        return 77
+    with running() as url:
+        return subprocess.run([sys.executable, *sys.argv[1:]], check=False,
+                              env={**os.environ, "GPUFL_TEST_POSTGRES": url}).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
