@@ -71,28 +71,31 @@ static int write_at(int fd, const char *data, size_t n, int64_t at)
     return 0;
 }
 
-/* The file of a new segment, with its head and its space. */
+/* The file of a new segment, with its head and its space. It gets its name when its head is in it:
+ * an empty one of that name, the only one to know the journal's id and number, may be there. */
 static int segment_file(struct journal *j, int *out, struct err *e)
 {
-    char path[PATH_MAX], head[SEGMENT_HEAD];
+    char path[PATH_MAX], made[PATH_MAX], head[SEGMENT_HEAD];
     journal_segment_path(j, j->next, ".journal", path);
+    journal_segment_path(j, j->next, ".new", made);
     int64_t room = file_free_bytes(j->folder);
     if (room >= 0 && room < j->config.keep_free + j->config.segment_bytes)
         return err_set_vendor(e, GPUFL_E_IO, ENOSPC, "%s: the journal needs %lld MiB more",
                               j->folder, (long long)(j->config.segment_bytes >> 20));
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = open(made, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
-        return err_set_vendor(e, GPUFL_E_IO, errno, "%s", path);
+        return err_set_vendor(e, GPUFL_E_IO, errno, "%s", made);
     segment_head_put(head, &(struct segment_head){j->id, j->next});
     int error = write_at(fd, head, sizeof head, 0);
     if (!error && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, j->config.segment_bytes) &&
         errno != EOPNOTSUPP && errno != ENOSYS)
         error = errno;
     error = !error && fdatasync(fd) ? errno : error;
+    error = !error && rename(made, path) ? errno : error;
     error = error ? error : -sync_folder(j);
     if (error) {
         close(fd);
-        unlink(path);
+        unlink(made);
         return err_set_vendor(e, GPUFL_E_IO, error, "%s", path);
     }
     *out = fd;

@@ -237,6 +237,8 @@ static int list_segments(const struct journal *j, uint64_t **firsts, size_t *cou
     while (!code && (entry = readdir(dir))) {
         char *end;
         unsigned long long first = strtoull(entry->d_name, &end, 10);
+        if (end == entry->d_name + 20 && strcmp(end, ".new") == 0)
+            unlinkat(dirfd(dir), entry->d_name, 0); /* a segment that was just being made */
         if (end != entry->d_name + 20 || strcmp(end, ".journal") != 0)
             continue;
         code = mem_grow(firsts, &cap, *count + 1, sizeof **firsts, SEGMENTS_MAX);

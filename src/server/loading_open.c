@@ -19,14 +19,27 @@ static int hear_again(void *arg, const struct journal_frame *f, char *payload)
     return f->kind == JOURNAL_SEAL ? 0 : loading_feed(l, payload, f->plain, &nobody);
 }
 
+/* Up to which kept frame the store has got: what stands beyond comes again from the journal, and a
+ * decoder that heard it already would leave out what a line says only once. A store that knows
+ * another journal only (this one is new: a backup, a lost folder) has all of it; one that knows
+ * none has nothing. */
+static uint64_t kept_upto(struct loading *l, bool known)
+{
+    if (known)
+        return l->watermark;
+    for (unsigned i = 0; i < l->position_count; i++)
+        if (strncmp(l->positions[i].channel, "journal.", 8) == 0)
+            return UINT64_MAX;
+    return 0;
+}
+
 static int open_kept(struct loading *l, bool known, struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     int code = kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, false, e);
     if (code)
         return code == GPUFL_E_NOENT ? 0 : code;
-    return kept_read(l->kept, known ? l->watermark : UINT64_MAX,
-                     &(struct kept_visitor){l, hear_again}, e);
+    return kept_read(l->kept, kept_upto(l, known), &(struct kept_visitor){l, hear_again}, e);
 }
 
 static int take_config(void *arg, const struct wire_batch *b)

@@ -36,6 +36,7 @@ class Server:
         tables = None if "--local" in options else postgres.new_database()
         options += ("--meta", tables) if tables else ()
         self.binary, self.folder, self.options, self.port = str(binary), folder, options, 0
+        self.environment = {}  # of the next start, beside what every one has
         folder.mkdir(parents=True, exist_ok=True)
         self.log = open(folder / "log", "ab", buffering=0)  # the server's alone
         self.start()
@@ -43,12 +44,12 @@ class Server:
     def start(self):
         self.process = subprocess.Popen(
             [self.binary, "--data", str(self.folder / "data"), "--listen", f"127.0.0.1:{self.port}", *self.options],
-            stdout=subprocess.PIPE, stderr=self.log, text=True, env={**ENV, **{
+            stdout=subprocess.PIPE, stderr=self.log, text=True, env={**ENV, **self.environment, **{
                 k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}})
         line = self.process.stdout.readline()
         found = re.search(r"listening on http://127\.0\.0\.1:(\d+)", line)
         if not found:
-            self.process.kill()
+            self.kill()
             raise AssertionError(f"the server does not start: {line!r} {self.said()[-2000:]}")
         self.port = int(found[1])
         self.url = f"http://127.0.0.1:{self.port}"

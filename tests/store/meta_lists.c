@@ -36,7 +36,7 @@ static void sessions_fill(struct fixture *f)
         OK(meta_session_grow(f->m, "w1", id, i * 37 % 50, i * 11 % 20, i * 100,
                              i % 4 ? (i % 8) / 8.0 : NAN, 2000 + i, &f->e));
         if (i % 3 == 0)
-            OK(meta_session_end(f->m, "w1", id, i % 2 ? "ended" : "aborted", 3000 - i, &f->e));
+            OK(meta_session_end(f->m, "w1", id, i % 2 ? "ended" : "aborted", 1900 - i, &f->e));
     }
 }
 
@@ -307,12 +307,21 @@ static void test_choices_and_retention(void **state)
     assert_int_equal(bytes, 0);
     OK(meta_session_oldest(f->m, "w1", INT64_MAX, 5, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 5);
-    assert_string_equal(rows[0].id, "s57"); /* ends at 3000 - 57 */
-    OK(meta_session_oldest(f->m, "w1", 3000 - 54, 5, &f->mem, &rows, &n, &f->e));
+    assert_string_equal(rows[0].id, "s57"); /* ends at 1900 - 57 */
+    OK(meta_session_oldest(f->m, "w1", 1900 - 54, 5, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 1);
     OK(meta_session_silent(f->m, "w1", 2004, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 3 - 1); /* s01, s02; s03 has ended */
     assert_string_equal(rows[0].id, "s01");
+    /* One whose clock was wrong is as old as its sending. */
+    const struct meta_session s = {
+        .id = "future", .app = "a", .host = "h", .received = 500, .created = 1};
+    OK(meta_session_put(f->m, "w2", &s, NULL, 0, NULL, 0, &f->e));
+    OK(meta_session_end(f->m, "w2", "future", "ended", INT64_MAX - 1, &f->e));
+    OK(meta_session_oldest(f->m, "w2", 500, 5, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 0);
+    OK(meta_session_oldest(f->m, "w2", 501, 5, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 1);
 }
 
 static void test_findings_across_sessions(void **state)

@@ -374,6 +374,45 @@ static int settle_when_full(void)
     return 0;
 }
 
+/* A session that was half made (here for want of room, or by a kill) is made anew: it had nothing. */
+static int make_without_room(void)
+{
+    struct store_session *ss;
+    struct err e = {0};
+    struct rlimit limit;
+    struct store *s = open_store();
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    for (rlim_t size = 0; size <= 12288; size += 2048) {
+        limit.rlim_cur = size;
+        if (setrlimit(RLIMIT_FSIZE, &limit))
+            return 1;
+        if (ops->get(s, "w", "half", true, &ss, &e) == 0) {
+            ops->put(ss); /* its table may fit into so little */
+            break;
+        }
+        if (ops->get(s, "w", "half", false, &ss, &e) != GPUFL_E_NOENT)
+            return 2;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    if (ops->get(s, "w", "half", true, &ss, &e) || write_some(ss, 1000, 1000, &e)) {
+        fprintf(stderr, "%s\n", e.text);
+        return 3;
+    }
+    if (kernels_of(ss) != 1000)
+        return 4;
+    ops->put(ss);
+    ops->close(s);
+    return 0;
+}
+
+static void test_half_made(void **state)
+{
+    (void)state;
+    in_child(make_without_room);
+}
+
 static void test_settled_when_full(void **state)
 {
     (void)state;
@@ -421,6 +460,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full), /* the parts that fork come before the library has threads */
+        cmocka_unit_test(test_half_made),
         cmocka_unit_test(test_settled_when_full),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_broken_files),

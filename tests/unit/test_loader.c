@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -356,12 +357,44 @@ static void accept_and_crash(const char *session)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static const char peer_window[] =
+    "{\"version\":1,\"type\":\"job_start\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"peer-1\","
+    "\"ts_ns\":1770000000000000000,\"hostname\":\"h1\",\"devices\":[{\"id\":0,\"name\":\"G\"}]}\n"
+    "{\"version\":1,\"type\":\"dictionary_update\",\"session_id\":\"peer-1\",\"kernel_dict\":"
+    "{\"1\":\"axpy\"}}\n"
+    "{\"version\":1,\"type\":\"kernel_event_batch\",\"session_id\":\"peer-1\",\"batch_id\":1,"
+    "\"base_time_ns\":1770000000000001000,\"columns\":[\"dt_ns\",\"kernel_id\",\"stream_id\","
+    "\"duration_ns\",\"corr_id\"],\"rows\":[[0,1,7,420,0],[900,1,7,415,1]]}\n"
+    "{\"type\":\"shutdown\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"peer-1\",\"ts_ns\":"
+    "1770000000000099000}\n";
+
+static void send_peer_window(void)
+{
+    struct ingest_request r = fixture_request(NULL, NULL, 0);
+    struct ingest_answer a;
+    r.window_sequence = 1;
+    fixture_send(&fix, &r, peer_window, sizeof peer_window - 1, 0, &a);
+    assert_int_equal(a.status, 200);
+}
+
+/* The public client's session, until the loader has heard it, and has not committed. */
+static _Noreturn void hear_main(void)
+{
+    struct stat st;
+    send_peer_window();
+    while (stat(tmpdir_path("kept/w/peer-1.frames"), &st) || st.st_size == 0)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    _exit(0);
+}
+
 static _Noreturn void accept_main(const char *dir, const char *session)
 {
     int64_t offset = 0;
     snprintf(tmpdir, sizeof tmpdir, "%s", dir);
     fix.config.commit_ns = 3600000000000;
     fixture_up(&fix, tmpdir);
+    if (strcmp(session, "peer-1") == 0)
+        hear_main();
     send_rows(session, 0, 10, &offset);
     _exit(0);
 }
@@ -418,6 +451,21 @@ static void test_breaks_later(void **state)
     fixture_down(&fix);
 }
 
+/* What a decoder heard before a commit that never came it hears once more, and not twice: else what is
+ * said once, as whose a session is and which GPUs it has, would be left out. */
+static void test_heard_and_not_committed(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++)
+        accept_and_crash("peer-1");
+    fixture_up(&fix, tmpdir);
+    send_peer_window(); /* again: it is there */
+    fixture_drain(&fix);
+    assert_int_equal(fixture_rows(&fix, "peer-1", "kernel"), 2);
+    assert_int_equal(fixture_rows(&fix, "peer-1", "device"), 1);
+    fixture_down(&fix);
+}
+
 /* It stays broken: its frames are set aside, and the journal is free of them. */
 static void test_set_aside(void **state)
 {
@@ -443,7 +491,7 @@ int main(int argc, char **argv)
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
         T(test_killed), T(test_pyramid),      T(test_registered), T(test_ends),
-        T(test_retry),  T(test_breaks_later), T(test_set_aside),
+        T(test_retry),  T(test_breaks_later), T(test_set_aside),  T(test_heard_and_not_committed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,13 +185,13 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
     return empty ? make_file(ss, c, e) : foreign(ss, why.text, e);
 }
 
-static int attach(struct store_session *ss, struct connection *c, struct err *e)
+static int attach(struct store_session *ss, const char *path, struct connection *c, struct err *e)
 {
     struct buf text;
     struct err why = {0};
     buf_init(&text, SQL_TEXT_MAX);
     buf_str(&text, "ATTACH ");
-    sql_literal(&text, ss->path);
+    sql_literal(&text, path);
     buf_printf(&text, " AS %s", ss->alias);
     int code = sql_run(ss->store->duck, c->handle, buf_cstr(&text), &why);
     buf_fini(&text);
@@ -212,6 +212,34 @@ static int detach(struct store_session *ss, struct connection *c, struct err *e)
     return sql_run(ss->store->duck, c->handle, text, e);
 }
 
+/* The log first: a file alone is a session, a log alone would go to the next one of its name. */
+static int remove_files(const char *path, struct err *e)
+{
+    static const char *const suffixes[] = {".wal.checkpoint", ".wal.recovery", ".wal", ""};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[PATH_MAX + 32];
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        if (unlink(name) && errno != ENOENT)
+            return err_set_vendor(e, err_from_errno(errno), errno, "cannot delete %s", name);
+    }
+    return 0;
+}
+
+/* A file of which the library has written only a part cannot be opened again, and to tell it from
+ * one that was cut later is nobody's. So it is made under another name, and gets its own when it is
+ * whole; what a crash leaves under the other one goes when it is made again. */
+static int create_file(struct store_session *ss, struct connection *c, struct err *e)
+{
+    char made[PATH_MAX + 8];
+    snprintf(made, sizeof made, "%s.new", ss->path);
+    int code = remove_files(made, e);
+    code = code ? code : attach(ss, made, c, e);
+    code = code ? code : detach(ss, c, e);
+    if (!code && rename(made, ss->path))
+        code = err_set_vendor(e, err_from_errno(errno), errno, "cannot rename %s", made);
+    return code;
+}
+
 static int open_file(struct store_session *ss, struct err *e)
 {
     struct connection *c;
@@ -219,7 +247,8 @@ static int open_file(struct store_session *ss, struct err *e)
     if (code)
         return code;
     engine_fit(ss->store, c);
-    code = attach(ss, c, e);
+    code = file_exists(ss->path) ? 0 : create_file(ss, c, e);
+    code = code ? code : attach(ss, ss->path, c, e);
     if (!code) {
         code = read_about(ss, c, e);
         if (code)
@@ -560,19 +589,6 @@ int session_size(struct store *s, const char *workspace, const char *session, in
     snprintf(log, sizeof log, "%s.wal", path);
     int64_t more = file_size(log);
     *bytes = size + (more > 0 ? more : 0);
-    return 0;
-}
-
-/* The log first: a file alone is a session, a log alone would go to the next one of its name. */
-static int remove_files(const char *path, struct err *e)
-{
-    static const char *const suffixes[] = {".wal.checkpoint", ".wal.recovery", ".wal", ""};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char name[PATH_MAX + 32];
-        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
-        if (unlink(name) && errno != ENOENT)
-            return err_set_vendor(e, err_from_errno(errno), errno, "cannot delete %s", name);
-    }
     return 0;
 }
 
