@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -311,7 +312,7 @@ class Hostile(unittest.TestCase):
                 continue
             places = [p for p in about.get("parameters", []) if p["in"] != "header"]
             inside = {"session": self.kept.name, "name": "1"}
-            needed = {p["name"]: sane[p["name"]] for p in places if p.get("required") and p["in"] == "query"}
+            needed = {p["name"]: sane.get(p["name"], "x") for p in places if p.get("required") and p["in"] == "query"}
             for p in places:
                 for value in NASTY + (NUMBERS if p["in"] == "query" else []):
                     query, segments = dict(needed), dict(inside)
@@ -369,6 +370,7 @@ class Hostile(unittest.TestCase):
         sane = {"email": "x@example.org", "password": "long enough it is", "token": "A" * 43, "scopes": "read",
                 "expires": "9000000000000000000", "sql": "SELECT 1", "name": "n", "old": "long enough it was"}
         asked = 0
+        self.assertEqual(self.send(lines(header(self.id))).status, 200)
         for path, methods in document["paths"].items():
             for method, about in methods.items():
                 content = about.get("requestBody", {}).get("content", {}).get("application/json")
@@ -376,7 +378,7 @@ class Hostile(unittest.TestCase):
                     continue
                 schema = content["schema"]
                 needed = {n: sane.get(n, schema["properties"][n].get("enum", [0])[0]) for n in schema.get("required", [])}
-                target = path.replace("{session}", self.kept.name)
+                target = re.sub(r"{\w+}", "x", path.replace("{session}", self.id))
                 for name in schema["properties"]:
                     for value in NASTY + [int(n) for n in ("-1", "9223372036854775807", "9223372036854775808")] + [
                             1.5, 1e308, True, None, [], {}, [[]], "x" * 70000]:
