@@ -393,7 +393,7 @@ static int request(struct links *l, unsigned host, struct flight *f, struct buf 
     if (buf_error(path))
         return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
     int code = take_link(l, host, &f->link, e);
-    if (code)
+    if (code || !f->link)
         return code;
     code = send(l, f, buf_cstr(path), until, e);
     give_link(l, f->link);

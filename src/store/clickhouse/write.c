@@ -21,7 +21,8 @@ enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20, TEXT_MAX = 16 << 20 };
 
 static int no_memory(struct err *e)
 {
-    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    return GPUFL_E_NOMEM;
 }
 
 static struct writer *writer_of(struct store_session *ss, struct err *e)

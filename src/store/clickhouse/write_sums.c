@@ -11,7 +11,8 @@ _Static_assert((int)KERNEL_SLICE == (int)RUN_ROWS, "a slice is a run");
 
 static int no_memory(struct err *e)
 {
-    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    return GPUFL_E_NOMEM;
 }
 
 static int take_rest(void *arg, const struct page *p)
