@@ -56,6 +56,7 @@ static struct {
 
 struct kernel {
     char name[128];
+    char *shared;     /* its name as it is given, the same one each time, to be kept for ever */
     uint64_t samples; /* not given yet */
 };
 
@@ -135,7 +136,7 @@ static void put_reason(struct pc_record *r, int reason, uint64_t samples)
 }
 
 /* One instruction of a kernel. True samples are returned. */
-static uint64_t put_record(struct pc_record *r, const struct kernel *k, size_t number, int place)
+static uint64_t put_record(struct pc_record *r, struct kernel *k, size_t number, int place)
 {
     static const uint32_t offsets[PLACES] = {0x10, 0x20, 0x30};
     uint64_t given = 0;
@@ -144,7 +145,9 @@ static uint64_t put_record(struct pc_record *r, const struct kernel *k, size_t n
     r->crc = 0xabc;
     r->offset = offsets[place];
     r->function = (uint32_t)number;
-    r->name = strdup(k->name); /* the client's from here on */
+    if (!k->shared)
+        k->shared = strdup(k->name);
+    r->name = k->shared;
     r->reason_count = 0;
     for (size_t i = 0; i < sizeof spread / sizeof *spread; i++) {
         uint64_t n = k->samples * (uint64_t)spread[i].parts / 100;
