@@ -2,14 +2,19 @@
 import { describe, expect, it, vi } from "vitest";
 import { makeClient, type Transport } from "../src/api/client";
 import { may } from "../src/api/may";
-import type { Me } from "../src/api/schema";
+import type { Comparison, Me, RowGpuNow } from "../src/api/schema";
 import { makeParser, type LiveEvent } from "../src/api/stream";
 import { Who } from "../src/api/who";
 import { workspacesOf } from "../src/pages/account/Account";
+import { change, idsOf, kernelsOf } from "../src/pages/compare/model";
+import { barsOf, dayFrom, dayText, rangeOf } from "../src/pages/fleet/days";
+import { gpuOf, meanUtil } from "../src/pages/fleet/health";
 import { hashToken } from "../src/pages/login/next";
 import { readWith, sendWith, tokenLink } from "../src/pages/settings/commands";
-import { endAfter, scopesOf } from "../src/pages/settings/KeysPart";
-import { stateOf } from "../src/pages/settings/LinksPart";
+import { scopesOf } from "../src/pages/settings/KeysPart";
+import { endAfter, openLinks, stateOf } from "../src/pages/settings/links";
+import { askedFor, labelOf, sinceOf } from "../src/pages/sessions/filters";
+import { wantedOf } from "../src/pages/sessions/columns";
 import { keepsLess, limitsOf, textsOf } from "../src/pages/settings/retention";
 
 const me = (over: Partial<Me>): Me => ({ kind: "user", id: "u", name: "a@b", admin: false, workspace: "w", role: "member", session: null, csrf: "c", local: false, workspaces: [], ...over });
@@ -44,6 +49,26 @@ describe("keys and links", () => {
   it("a link is open until it ends or is taken back", () => {
     const row = { id: "i", session: "s", created: "1", creator: "u", expires: "2000000000", revoked: null };
     expect([stateOf(row, 1), stateOf(row, 3000), stateOf({ ...row, revoked: "1" }, 1)]).toEqual(["open", "ended", "revoked"]);
+    expect(openLinks([row, { ...row, revoked: "1" }], 1)).toBe(1);
+  });
+});
+
+describe("the list of sessions", () => {
+  it("labels by key, or key and value", () =>
+    expect([labelOf("team"), labelOf(" team = a=b "), labelOf("="), labelOf("")]).toEqual([{ label: "team" }, { label: "team", label_value: "a=b" }, {}, {}]));
+  it("times back from now, the same for a minute", () => {
+    expect(sinceOf("3600", 7_200_000)).toBe("3600000000000");
+    expect(sinceOf("3600", 7_200_000)).toBe(sinceOf("3600", 7_259_999));
+    expect([sinceOf("", 1), sinceOf("x", 1), sinceOf("-5", 1)]).toEqual([undefined, undefined, undefined]);
+  });
+  it("what the address says is asked, and nothing else", () => {
+    const asked = askedFor(new URLSearchParams("app=a&label=k=v&sort=bytes&ascending=true&evil=1&host="), 0);
+    expect(asked).toEqual({ app: "a", label: "k", label_value: "v", sort: "bytes", ascending: true, limit: 200 });
+    expect(askedFor(new URLSearchParams("sort=evil"), 0).sort).toBe("started");
+  });
+  it("columns: known ones in order, the name always", () => {
+    expect(wantedOf("labels,busy,evil")).toEqual(["app", "busy", "labels"]);
+    expect(wantedOf(null)).toContain("engine");
   });
 });
 
@@ -139,4 +164,48 @@ describe("live events", () => {
     expect(parsed(...text.replaceAll("\n", "\r\n"))).toEqual(whole);
   });
   it("what is no JSON is an event without data", () => expect(parsed("data: {broken\n\n")).toEqual([{ name: "message", data: {} }]));
+});
+
+describe("the fleet", () => {
+  const now = 1_700_000_000_000;
+  const row = (state: unknown, over: Partial<RowGpuNow> = {}): RowGpuNow => ({ uuid: "G", host: "h", number: 0, name: "H200", vendor: "nvidia", driver: "1", memory: 100, session: "", state, created: "1", seen: `${now}000000`, sessions: 0, ...over });
+  const health = (state: unknown, over: Partial<RowGpuNow> = {}) => gpuOf(row(state, over), now).health;
+  it("what stands out, most urgent first", () => {
+    expect(health({ gpu_util: 90 }, { sessions: 1 })).toBe("busy");
+    expect(health({ gpu_util: 0 }, { sessions: 1 })).toBe("idle");
+    expect(health({ gpu_util: 0 })).toBe("free");
+    expect(health({ temperature: 85 })).toBe("hot");
+    expect(health({ throttle_reasons: ["idle", "power_cap"] })).toBe("throttled");
+    expect(health({ throttle_reasons: ["thermal_hardware"], temperature: 90 })).toBe("failing");
+    expect(health({ ecc_uncorrected: 1 })).toBe("failing");
+    expect(health({ memory_used: 97 })).toBe("full");
+    expect(health({ ecc_uncorrected: 1 }, { seen: "1" })).toBe("silent");
+  });
+  it("unknown is not zero, and nonsense is unknown", () => {
+    for (const state of [null, "x", [], { gpu_util: "9", temperature: NaN, throttle_reasons: 7 }]) expect(health(state, { sessions: 1 })).toBe("busy");
+    expect(meanUtil([gpuOf(row({}), now)])).toBeNull();
+    expect(meanUtil([gpuOf(row({ gpu_util: 50 }), now), gpuOf(row({}), now)])).toBe(0.5);
+  });
+  it("ranges of days: the address's where they make sense", () => {
+    expect(rangeOf("1970-01-03", "1970-01-05", 100)).toEqual({ from: 2, to: 5 });
+    for (const [from, to] of [["x", "y"], ["1970-02-01", "1970-01-01"], ["", ""]] as const) expect(rangeOf(from, to, 100, 7).to - rangeOf(from, to, 100, 7).from).toBe(7);
+    expect([dayText(0), dayFrom("1970-01-02"), dayFrom("1970-13-02")]).toEqual(["1970-01-01", 1, null]);
+  });
+  it("every day has a bar; busy is a part of what is known", () => {
+    const usage = (day: number, wall: number, known: number, busy: number) => ({ name: "h", day, sessions: 1, gpus: 1, wall, known, busy, kernels: 1, sampled: 0, utilized: 0, energy: null });
+    expect(barsOf([usage(3, 10, 0, 0), usage(4, 10, 10, 5), usage(4, 10, 0, 0), usage(99, 1, 1, 1)], { from: 3, to: 6 })).toEqual([
+      { day: 3, wall: 10, busy: null },
+      { day: 4, wall: 20, busy: 0.5 },
+      { day: 5, wall: 0, busy: null },
+    ]);
+  });
+});
+
+describe("comparing", () => {
+  it("ids of an address", () => expect(idsOf("a, b,a,,<x>,../c")).toEqual(["a", "b"]));
+  it("changes as people read them", () => expect([change(1.25), change(0.5), change(1), change(12.3), change(null)]).toEqual(["+25.0 %", "−50.0 %", "0.0 %", "× 12.3", ""]));
+  it("rows that are not as described are unknown, not wrong", () => {
+    const [line] = kernelsOf({ kernels: [{ name: "k", ratio: "x", a: null, verdict: 7 }] } as unknown as Comparison);
+    expect([line!.ratio, line!.a.mean, line!.verdict]).toEqual([null, null, "7"]);
+  });
 });

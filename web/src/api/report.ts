@@ -72,3 +72,11 @@ export function loopLaunches(line: SyncLine): number | null {
   const { median } = line.launches_between.synchronizations;
   return line.calls >= 3 && median !== null && median >= 3 ? median : null;
 }
+
+/** Kernels that were launched, those of graphs included, and those that are in the log; null: not told. */
+export function launchedOf(part: unknown): { launched: number | null; written: number | null } {
+  const ledger = (part as { ledger?: Record<string, unknown> }).ledger ?? {};
+  const number = (key: string) => (typeof ledger[key] === "number" ? ledger[key] : null);
+  const launches = number("launches");
+  return { launched: launches === null ? null : launches + (number("graph_kernels") ?? 0), written: number("kernels_written") };
+}

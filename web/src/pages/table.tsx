@@ -11,10 +11,11 @@ type Page = LazyExoticComponent<ComponentType<PageProps>>;
 const from = <M,>(load: () => Promise<M>, view: (module: M) => ComponentType<PageProps>): Page => lazy(() => load().then((module) => ({ default: view(module) })));
 
 export const VIEWS: Record<PageId, Page> = {
-  fleet: from(() => import("./sessions/SessionsPage"), (m) => m.SessionsPage),
+  fleet: from(() => import("./fleet/FleetPage"), (m) => m.FleetPage),
   sessions: from(() => import("./sessions/SessionsPage"), (m) => m.SessionsPage),
   session: from(() => import("./session/SessionPage"), (m) => ({ path }) => <m.SessionPage id={path.session!} tab={path.tab!} />),
   kernel: from(() => import("./kernels/KernelPage"), (m) => ({ path }) => <m.KernelPage session={path.session!} name={Number(path.name)} />),
+  compare: from(() => import("./compare/ComparePage"), (m) => m.ComparePage),
   upload: from(() => import("./upload/UploadPage"), (m) => m.UploadPage),
   settings: from(() => import("./settings/SettingsPage"), (m) => ({ path }) => <m.SettingsPage part={path.part!} />),
   login: from(() => import("./login/LoginPage"), (m) => m.LoginPage),

@@ -7,6 +7,7 @@ export const PAGES = {
   sessions: "/sessions",
   session: "/sessions/{session}/{tab}",
   kernel: "/sessions/{session}/kernels/{name}",
+  compare: "/compare",
   upload: "/upload",
   settings: "/settings/{part}",
   login: "/login",

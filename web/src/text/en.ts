@@ -53,7 +53,7 @@ export const en = {
     all: { app: "All applications", host: "All hosts", gpu: "All GPUs", engine: "All engines", state: "Any state" },
     filter: { app: "Application", host: "Host", gpu: "GPU", engine: "Engine", state: "State" },
     states: { live: "live", ended: "ended", aborted: "no end came" } as Record<string, string>,
-    columns: { app: "Application", state: "State", started: "Started", duration: "Duration", busy: "GPU busy", kernels: "Kernels", host: "Host", gpu: "GPU", engine: "Engine", bytes: "Size", labels: "Labels" },
+    columns: { app: "Application", state: "State", started: "Started", duration: "Duration", busy: "GPU busy", kernels: "Kernels", host: "Host", gpu: "GPU", engine: "Engine", bytes: "Size", labels: "Labels", account: "User", client: "Written by", format: "Format" },
     found: (count: string) => `${count} found`,
     none: "No session matches",
     noneText: "Take out a filter, or search for less.",

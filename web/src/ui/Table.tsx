@@ -22,7 +22,7 @@ const rowHeight = (): number => parseFloat(token("--row")) || 34;
 interface Props<T> {
   caption: string;
   rows: T[];
-  columns: ColumnDef<T, never>[];
+  columns: readonly (ColumnDef<T, never> | ColumnDef<T>)[];
   sorting: SortingState;
   onSort?: (sorting: SortingState) => void;
   sortHere?: boolean; // else the server has sorted
@@ -33,7 +33,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
   const box = useRef<HTMLDivElement>(null);
   const table = useReactTable({
     data: rows,
-    columns: columns as ColumnDef<T>[],
+    columns: columns as unknown as ColumnDef<T>[],
     state: { sorting },
     onSortingChange: (change) => onSort?.(typeof change === "function" ? change(sorting) : change),
     getCoreRowModel: getCoreRowModel(),

@@ -1,6 +1,6 @@
 // RawTab.tsx - what was received, as it is: counts by record, the session's own row, the source files
 // that came along, and the addresses where programs get the same.
-import { address } from "../../api/client";
+import { client } from "../../api/client";
 import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
@@ -9,6 +9,7 @@ import { en } from "../../text/en";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
 import { Captured } from "./Captured";
+import { Exports } from "./Exports";
 
 const text = en.raw;
 
@@ -82,7 +83,7 @@ function Sources({ session }: { session: string }) {
 
 export function RawTab({ session }: TabProps) {
   const id = { session: session.id };
-  const links = [address("session", id), address("session_findings", id), address("kernels", { ...id, limit: 10000 }), address("counts", id), address("lanes", id)];
+  const links = [client.urlOf("session", id), client.urlOf("session_findings", id), client.urlOf("kernels", { ...id, limit: 10000 }), client.urlOf("counts", id), client.urlOf("lanes", id)];
   return (
     <div className="ways">
       <Counts session={session.id} />
@@ -99,6 +100,7 @@ export function RawTab({ session }: TabProps) {
             </tbody>
           </table>
         </Panel>
+        <Exports session={session} />
         <Captured session={session.id} />
         <Sources session={session.id} />
         <Panel title={text.answers} aside={text.answersText}>

@@ -1,19 +1,46 @@
 // SessionPage.tsx - a session: what ran and how it went in the header, and a view of it below. A live
 // one is asked for again every few seconds.
-import { Suspense, useEffect } from "react";
+import { Suspense, useEffect, useState } from "react";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
 import { between, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
-import { href } from "../../router/router";
+import { go, href } from "../../router/router";
 import { en } from "../../text/en";
+import { sessions as texts } from "../../text/sessions";
 import { Boundary } from "../../ui/Boundary";
 import { Empty, Meter, ProblemView, Skeleton, Stats } from "../../ui/parts";
-import { StateChips } from "../sessions/SessionsPage";
+import { may, useMe } from "../../api/may";
+import { Delete } from "../sessions/Delete";
+import { Share } from "../sessions/Share";
+import { StateChips } from "../sessions/StateChips";
+import { Captured } from "./Captured";
 import { gpuNames, labelsOf } from "./facts";
 import { TABS } from "./tabs";
 
 const LIVE_MS = 3000;
+
+/** What can be done with the session, by those who may. */
+function Actions({ session: s }: { session: RowSession }) {
+  const me = useMe();
+  const [open, setOpen] = useState<"share" | "delete" | null>(null);
+  if (!may(me, "WRITE")) return null;
+  const close = () => setOpen(null);
+  return (
+    <span className="row end">
+      {!me?.local && (
+        <button type="button" className="button" onClick={() => setOpen("share")}>
+          {texts.share}
+        </button>
+      )}
+      <button type="button" className="button" onClick={() => setOpen("delete")}>
+        {texts.remove}
+      </button>
+      {open === "share" && <Share session={s.id} onClose={close} />}
+      {open === "delete" && <Delete sessions={[s]} onClose={close} onDone={() => go(href("sessions"))} />}
+    </span>
+  );
+}
 
 function Header({ session: s }: { session: RowSession }) {
   const ran = between(s.started, s.ended ?? s.received);
@@ -26,6 +53,7 @@ function Header({ session: s }: { session: RowSession }) {
         <span className="quiet small" title={exactDate(s.started)}>
           {en.session.where(s.host || UNKNOWN, String(s.pid ?? UNKNOWN))}, {en.session.started} {date(s.started)}
         </span>
+        <Actions session={s} />
       </div>
       <Stats
         items={[
@@ -38,6 +66,7 @@ function Header({ session: s }: { session: RowSession }) {
           },
           { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels) },
           { label: en.session.records, value: count(s.records), exact: exact(s.records), note: en.session.recordsText },
+          { label: texts.ledger, value: <Captured session={s} /> },
           { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
           { label: en.session.engine, value: s.engine || UNKNOWN },
         ]}

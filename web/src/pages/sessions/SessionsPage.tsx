@@ -1,101 +1,32 @@
 // SessionsPage.tsx - all sessions of the workspace. Search, filters and order stand in the address
-// and are the server's work; pages are fetched as the list is scrolled.
+// and are the server's work; pages are fetched as asked for. Chosen ones are compared or deleted.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { client, Problem, type Parameters } from "../../api/client";
+import { client, Problem } from "../../api/client";
+import { may, useMe } from "../../api/may";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
-import { between, bytes, count, date, duration, exact, exactDate, percent } from "../../format/format";
+import { count } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
-import { Empty, Meter, ProblemView, Search, Select, Skeleton } from "../../ui/parts";
+import { sessions as text } from "../../text/sessions";
+import { Check } from "../../ui/forms";
+import { Empty, ProblemView, Search, Select, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { FirstRun } from "../firstrun/FirstRun";
-import { gpuNames, labelsOf } from "../session/facts";
+import { COLUMNS, useColumns } from "./columns";
+import { Delete } from "./Delete";
+import { askedFor, countedFor, FILTERS, NARROWING, STATES, type Asked } from "./filters";
 
-const PAGE = 200;
 const LIVE_MS = 5000;
-const FILTERS = ["app", "host", "gpu", "engine"] as const;
-const STATES = ["live", "ended", "aborted"];
-const SORTS = ["started", "duration", "kernels", "bytes", "busy", "app", "host"] as const;
-
-const text = en.sessions.columns;
-
-const columns: ColumnDef<RowSession, never>[] = [
-  {
-    id: "app",
-    header: text.app,
-    meta: { width: "minmax(200px, 2fr)", lead: true },
-    cell: ({ row: { original: s } }) => (
-      <Link href={href("session", { session: s.id, tab: "insights" })} title={`${s.app} · ${s.id}`}>
-        {s.app || s.id.slice(0, 8)}
-      </Link>
-    ),
-  },
-  {
-    id: "state",
-    header: text.state,
-    enableSorting: false,
-    meta: { width: "160px" },
-    cell: ({ row: { original: s } }) => <StateChips session={s} />,
-  },
-  { id: "started", header: text.started, meta: { width: "170px" }, cell: ({ row: { original: s } }) => <span title={exactDate(s.started)}>{date(s.started)}</span> },
-  {
-    id: "duration",
-    header: text.duration,
-    meta: { width: "100px", right: true },
-    cell: ({ row: { original: s } }) => <span title={exact(between(s.started, s.ended), "ns")}>{duration(between(s.started, s.ended))}</span>,
-  },
-  {
-    id: "busy",
-    header: text.busy,
-    meta: { width: "160px", right: true },
-    cell: ({ row: { original: s } }) => (
-      <span title={exact(s.busy)}>
-        {percent(s.busy)}
-        {s.busy !== null && (
-          <span className="part">
-            <Meter part={s.busy} />
-          </span>
-        )}
-      </span>
-    ),
-  },
-  { id: "kernels", header: text.kernels, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.kernels)}>{count(s.kernels)}</span> },
-  { id: "host", header: text.host, meta: { width: "minmax(120px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={s.host}>{s.host}</span> },
-  { id: "gpu", header: text.gpu, enableSorting: false, meta: { width: "minmax(140px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={gpuNames(s)}>{gpuNames(s)}</span> },
-  { id: "engine", header: text.engine, enableSorting: false, meta: { width: "120px" }, cell: ({ row: { original: s } }) => s.engine },
-  { id: "bytes", header: text.bytes, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.bytes, "bytes")}>{bytes(s.bytes)}</span> },
-  { id: "labels", header: text.labels, enableSorting: false, meta: { width: "minmax(110px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={labelsOf(s)}>{labelsOf(s)}</span> },
-];
-
-export function StateChips({ session }: { session: RowSession }) {
-  const name = en.sessions.states[session.state] ?? session.state;
-  const tone = session.state === "live" ? "chip chip-live" : session.state === "aborted" ? "chip chip-warn" : "chip";
-  return (
-    <span className="row">
-      <span className={tone}>{name}</span>
-      {session.simulated && <span className="chip">{en.sessions.simulated}</span>}
-    </span>
-  );
-}
+const MINUTE_MS = 60_000;
 
 function Filter({ by, value }: { by: (typeof FILTERS)[number]; value: string }) {
   const names = useApi("session_names", { by });
   const choices = (names.data?.rows ?? []).map((row) => ({ value: row.name, label: `${row.name} (${count(row.sessions)})` }));
   const set = (next: string) => go(withQuery(location.pathname, new URLSearchParams(location.search), { [by]: next }), true);
   return <Select label={en.sessions.filter[by]} value={value} all={en.sessions.all[by]} choices={choices} onChange={set} />;
-}
-
-type Asked = Parameters<"sessions">;
-
-function askedFor(query: URLSearchParams): Asked {
-  const value = (name: string) => query.get(name) ?? "";
-  const wanted = value("sort");
-  const sort = SORTS.find((known) => known === wanted) ?? "started";
-  const named = Object.fromEntries(["app", "host", "gpu", "engine", "state", "text"].map((name) => [name, value(name)]).filter(([, v]) => v));
-  return { ...named, sort, ascending: value("ascending") === "true", limit: PAGE };
 }
 
 /** The pages behind the first; forgotten when the question changes. */
@@ -118,14 +49,133 @@ function useMore(asked: Asked, key: string) {
   return { mine, load };
 }
 
+function chooser(chosen: readonly string[], choose: (id: string, on: boolean) => void): ColumnDef<RowSession, never> {
+  return {
+    id: "choose",
+    header: () => <span className="hidden-label">{text.selectColumn}</span>,
+    enableSorting: false,
+    meta: { width: "44px" },
+    cell: ({ row: { original: s } }) => (
+      <input type="checkbox" className="choose" aria-label={text.select(s.app || s.id.slice(0, 8))} checked={chosen.includes(s.id)} onChange={(event) => choose(s.id, event.target.checked)} />
+    ),
+  };
+}
+
+function ColumnMenu({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
+  return (
+    <details className="menu menu-plain">
+      <summary className="button">{text.columnsButton}</summary>
+      <div className="menu-body">
+        {COLUMNS.filter((column) => column.id !== "app").map((column) => (
+          <div key={column.id}>
+            <Check label={en.sessions.columns[column.id as keyof typeof en.sessions.columns]} checked={ids.includes(column.id!)} onChange={(on) => onChange(on ? [...ids, column.id!] : ids.filter((id) => id !== column.id))} />
+          </div>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+/** Goes to the newest session as soon as it starts. */
+function useFollow(on: boolean, newest: RowSession | undefined): void {
+  const [first] = useState(newest?.id);
+  useEffect(() => {
+    if (on && newest?.state === "live" && newest.id !== first) go(href("session", { session: newest.id, tab: "insights" }));
+  }, [on, newest, first]);
+}
+
+function Filters({ query }: { query: URLSearchParams }) {
+  const [search, setSearch] = useQuery("text");
+  const [label, setLabel] = useQuery("label");
+  const [account, setAccount] = useQuery("account");
+  const [since, setSince] = useQuery("since");
+  return (
+    <div className="row">
+      <Search label={en.sessions.search} hint={en.sessions.searchHint} value={search} onChange={setSearch} />
+      {FILTERS.map((by) => (
+        <Filter key={by} by={by} value={query.get(by) ?? ""} />
+      ))}
+      <Select
+        label={en.sessions.filter.state}
+        value={query.get("state") ?? ""}
+        all={en.sessions.all.state}
+        choices={STATES.map((state) => ({ value: state, label: en.sessions.states[state]! }))}
+        onChange={(state) => go(withQuery(location.pathname, query, { state }), true)}
+      />
+      <Select
+        label={text.time}
+        value={since}
+        all={text.times[""]!}
+        choices={Object.entries(text.times)
+          .filter(([value]) => value)
+          .map(([value, name]) => ({ value, label: name }))}
+        onChange={setSince}
+      />
+      <div className="narrow-search">
+        <Search label={text.label} hint={text.labelHint} value={label} onChange={setLabel} />
+      </div>
+      <div className="narrow-search">
+        <Search label={text.account} hint={text.accountHint} value={account} onChange={setAccount} />
+      </div>
+    </div>
+  );
+}
+
+interface ChosenProps {
+  chosen: string[];
+  rows: RowSession[];
+  writes: boolean;
+  onClear: () => void;
+  onDelete: () => void;
+}
+
+function Chosen({ chosen, writes, onClear, onDelete }: ChosenProps) {
+  const [first, ...rest] = chosen;
+  return (
+    <div className="row chosen" role="status">
+      <strong>{text.chosen(chosen.length)}</strong>
+      {first && rest.length > 0 ? (
+        <Link className="button button-main" href={href("compare", {}, { a: first, b: rest.join(",") })}>
+          {text.compare}
+        </Link>
+      ) : (
+        <span className="small quiet">{text.compareHint}</span>
+      )}
+      {writes && (
+        <button type="button" className="button button-danger" onClick={onDelete}>
+          {text.remove}
+        </button>
+      )}
+      <button type="button" className="button" onClick={onClear}>
+        {text.clear}
+      </button>
+    </div>
+  );
+}
+
+/** The time to count back from: moves on by the minute. */
+function useMinute(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), MINUTE_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
 export function SessionsPage() {
   const { query } = usePlace();
-  const [search, setSearch] = useQuery("text");
+  const me = useMe();
   const key = query.toString();
-  const asked = useMemo(() => askedFor(new URLSearchParams(key)), [key]);
+  const now = useMinute();
+  const asked = useMemo(() => askedFor(new URLSearchParams(key), now), [key, now]);
   const first = useApi("sessions", asked, { every: LIVE_MS, on: onSession() });
-  const found = useApi("session_count", Object.fromEntries(Object.entries(asked).filter(([name]) => !["sort", "ascending", "limit"].includes(name))), { every: LIVE_MS, on: onSession() });
+  const found = useApi("session_count", countedFor(asked), { every: LIVE_MS, on: onSession() });
   const { mine, load } = useMore(asked, key);
+  const [ids, setIds] = useColumns();
+  const [chosen, setChosen] = useState<string[]>([]);
+  const [leaving, setLeaving] = useState(false);
+  const [follow, setFollow] = useState(false);
   useEffect(() => {
     document.title = `${en.sessions.title} · ${en.product}`;
   }, []);
@@ -134,7 +184,10 @@ export function SessionsPage() {
     const seen = new Set<string>();
     return [...(first.data?.rows ?? []), ...(mine?.rows ?? [])].filter((row) => !seen.has(row.id) && seen.add(row.id));
   }, [first.data, mine?.rows]);
-  const narrowed = ["app", "host", "gpu", "engine", "state", "text"].some((name) => query.get(name));
+  const choose = useCallback((id: string, on: boolean) => setChosen((before) => (on ? [...before, id] : before.filter((other) => other !== id))), []);
+  const columns = useMemo(() => [chooser(chosen, choose), ...COLUMNS.filter((column) => ids.includes(column.id!))], [ids, chosen, choose]);
+  useFollow(follow, first.loading ? undefined : rows[0]);
+  const narrowed = NARROWING.some((name) => query.get(name));
   if (first.problem && !first.data) return <ProblemView problem={first.problem} again={first.again} />;
   if (first.data && !first.loading && rows.length === 0 && !narrowed) return <FirstRun />;
 
@@ -148,20 +201,12 @@ export function SessionsPage() {
         <span className="quiet" role="status">
           {found.data ? en.sessions.found(count(found.data.count)) : ""}
         </span>
+        <span className="end" />
+        <Check label={text.follow} checked={follow} onChange={setFollow} />
+        <ColumnMenu ids={ids} onChange={setIds} />
       </div>
-      <div className="row">
-        <Search label={en.sessions.search} hint={en.sessions.searchHint} value={search} onChange={setSearch} />
-        {FILTERS.map((by) => (
-          <Filter key={by} by={by} value={query.get(by) ?? ""} />
-        ))}
-        <Select
-          label={en.sessions.filter.state}
-          value={query.get("state") ?? ""}
-          all={en.sessions.all.state}
-          choices={STATES.map((state) => ({ value: state, label: en.sessions.states[state]! }))}
-          onChange={(state) => go(withQuery(location.pathname, query, { state }), true)}
-        />
-      </div>
+      <Filters query={query} />
+      {chosen.length > 0 && <Chosen chosen={chosen} rows={rows} writes={may(me, "WRITE")} onClear={() => setChosen([])} onDelete={() => setLeaving(true)} />}
       {!first.data ? (
         <Skeleton rows={10} />
       ) : rows.length === 0 ? (
@@ -178,6 +223,18 @@ export function SessionsPage() {
         <button type="button" className="button" disabled={mine?.busy} onClick={() => load(next, mine?.rows ?? [])}>
           {en.sessions.more}
         </button>
+      )}
+      {leaving && (
+        <Delete
+          sessions={chosen.map((id) => rows.find((row) => row.id === id) ?? { id, app: "" })}
+          onClose={() => setLeaving(false)}
+          onDone={() => {
+            setLeaving(false);
+            setChosen([]);
+            first.again();
+            found.again();
+          }}
+        />
       )}
     </div>
   );

@@ -8,6 +8,7 @@ import { settings } from "../../text/settings";
 import { Ask, Check, CopyButton, Field, Pick } from "../../ui/forms";
 import { Command, Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { readWith, sendWith } from "./commands";
+import { endAfter } from "./links";
 
 const text = settings.keys;
 const SCOPES = [
@@ -17,12 +18,8 @@ const SCOPES = [
 ] as const;
 type Scope = (typeof SCOPES)[number][0];
 const ENDS = [0, 30, 90, 365];
-const DAY_MS = 86_400_000;
 
 export const scopesOf = (bits: number | null): Scope[] => SCOPES.filter(([, bit]) => (bits ?? 0) & bit).map(([name]) => name);
-
-/** ns since the Unix epoch, as a text; "0": never. */
-export const endAfter = (days: number, nowMs: number): string => (days ? String(BigInt(Math.round(nowMs + days * DAY_MS)) * 1_000_000n) : "0");
 
 interface Made {
   key: string;

@@ -1,19 +1,17 @@
-// LinksPart.tsx - links to sessions that were handed out, and how to take them back. `of`: those of
-// one session, as its own page shows them.
+// LinksPart.tsx - links to sessions that were handed out, and how to take them back.
 import { useState } from "react";
 import { client } from "../../api/client";
 import type { RowShare } from "../../api/schema";
 import { useAct, useApi } from "../../api/use";
-import { date, epochMs, exactDate } from "../../format/format";
+import { date, exactDate } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { settings } from "../../text/settings";
 import { Ask } from "../../ui/forms";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
+import { stateOf } from "./links";
 
 const text = settings.links;
-
-export const stateOf = (row: RowShare, nowMs: number): "open" | "ended" | "revoked" => (row.revoked ? "revoked" : (epochMs(row.expires) ?? 0) < nowMs ? "ended" : "open");
 
 export function LinksPart() {
   const asked = useApi("shares", {});

@@ -1,0 +1,218 @@
+// ComparePage.tsx - two sessions, or two sets of them: what differs in how they were set up, the runs as
+// a whole, and per kernel and scope how much longer b takes and whether that is more than chance.
+import type { ColumnDef, SortingState } from "@tanstack/react-table";
+import { useEffect, useMemo, useState } from "react";
+import { useApi } from "../../api/use";
+import { count, date, duration, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
+import { Link } from "../../router/Link";
+import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
+import { compare as text } from "../../text/compare";
+import { en } from "../../text/en";
+import { Choices } from "../../ui/forms";
+import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
+import { Table } from "../../ui/Table";
+import "./compare.css";
+import { change, differencesOf, idsOf, kernelsOf, runsOf, scopesOf, totalsOf, VERDICTS, type Line, type Run, type Total } from "./model";
+
+const TONES: Record<string, string> = { slower: "chip chip-warn", faster: "chip chip-good" };
+const FOUND = 6;
+const c = text.columns;
+
+function SidePicker({ side, ids, runs, onChange }: { side: "a" | "b"; ids: string[]; runs: Run[]; onChange: (ids: string[]) => void }) {
+  const [search, setSearch] = useState("");
+  const found = useApi("sessions", search ? { text: search.slice(0, 256), limit: FOUND } : null);
+  return (
+    <Panel title={text.sides[side]}>
+      <div className="panel-body stack">
+        <ul className="side-runs">
+          {ids.map((id) => {
+            const run = runs.find((r) => r.session === id);
+            const name = run?.app || id.slice(0, 8);
+            return (
+              <li key={id} className="row">
+                <Link href={href("session", { session: id, tab: "insights" })}>{name}</Link>
+                <span className="small quiet">
+                  {run ? `${run.host} · ${date(run.started)} · ${duration(run.duration)}` : id.slice(0, 8)}
+                </span>
+                <button type="button" className="button end" aria-label={`${en.forms.remove} ${name}`} title={text.remove(name)} onClick={() => onChange(ids.filter((other) => other !== id))}>
+                  {en.forms.remove}
+                </button>
+              </li>
+            );
+          })}
+        </ul>
+        <Search label={`${text.add}: ${text.sides[side]}`} hint={`${text.add}: ${text.addHint}`} value={search} onChange={setSearch} />
+        {search && (
+          <ul className="side-found">
+            {(found.data?.rows ?? [])
+              .filter((row) => !ids.includes(row.id))
+              .map((row) => (
+                <li key={row.id}>
+                  <button
+                    type="button"
+                    className="button"
+                    onClick={() => {
+                      onChange([...ids, row.id]);
+                      setSearch("");
+                    }}
+                  >
+                    {row.app || row.id.slice(0, 8)} <span className="small quiet">{`${row.host} · ${date(row.started)} · ${row.id.slice(0, 8)}`}</span>
+                  </button>
+                </li>
+              ))}
+            {found.data?.rows.length === 0 && <li className="quiet small">{en.palette.none}</li>}
+          </ul>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+const columns: ColumnDef<Line>[] = [
+  {
+    id: "name",
+    accessorKey: "name",
+    header: c.name,
+    sortDescFirst: false,
+    meta: { width: "minmax(260px, 3fr)", lead: true },
+    cell: ({ row: { original: l } }) => (
+      <span className="mono" title={l.name}>
+        {shortKernel(l.name)} {l.shapes && <span className="chip">{text.shapes}</span>}
+      </span>
+    ),
+  },
+  {
+    id: "verdict",
+    accessorFn: (l) => -VERDICTS.indexOf(l.verdict as (typeof VERDICTS)[number]),
+    header: c.verdict,
+    meta: { width: "110px" },
+    cell: ({ row: { original: l } }) => (
+      <span className={TONES[l.verdict] ?? "chip"} title={text.verdictText[l.verdict]}>
+        {text.verdicts[l.verdict] ?? l.verdict}
+      </span>
+    ),
+  },
+  { id: "difference", accessorFn: (l) => Math.abs(l.difference ?? 0), header: c.difference, meta: { width: "140px", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.difference, "ns")}>{`${(l.difference ?? 0) > 0 ? "+" : ""}${duration(l.difference)}`}</span> },
+  {
+    id: "ratio",
+    accessorFn: (l) => l.ratio ?? 1,
+    header: c.ratio,
+    meta: { width: "120px", right: true },
+    cell: ({ row: { original: l } }) => <span title={l.low !== null ? text.interval(change(l.low), change(l.high)) : exact(l.ratio)}>{change(l.ratio) || UNKNOWN}</span>,
+  },
+  { id: "a", accessorFn: (l) => l.a.mean ?? -1, header: c.a, meta: { width: "100px", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.a.mean, "ns")}>{duration(l.a.mean)}</span> },
+  { id: "b", accessorFn: (l) => l.b.mean ?? -1, header: c.b, meta: { width: "100px", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.b.mean, "ns")}>{duration(l.b.mean)}</span> },
+  { id: "calls", enableSorting: false, header: c.calls, meta: { width: "150px", right: true }, cell: ({ row: { original: l } }) => `${count(l.a.calls)} → ${count(l.b.calls)}` },
+  { id: "q", accessorFn: (l) => -(l.q ?? 2), header: c.certainty, meta: { width: "110px", right: true }, cell: ({ row: { original: l } }) => <span title={l.test ? text.tests[l.test] : undefined}>{l.q === null ? UNKNOWN : l.q < 0.001 ? "< 0.001" : l.q.toFixed(3)}</span> },
+];
+
+function Lines({ title, lines, name }: { title: string; lines: Line[]; name: string }) {
+  const { query } = usePlace();
+  const [show, setShow] = useQuery(`${name}-show`);
+  const sorting: SortingState = [{ id: query.get(`${name}-sort`) ?? "difference", desc: query.get(`${name}-up`) !== "1" }];
+  const there = VERDICTS.filter((verdict) => lines.some((line) => line.verdict === verdict));
+  const options = [{ value: "", label: `${text.all} ${lines.length}` }, ...there.map((verdict) => ({ value: verdict as string, label: `${text.verdicts[verdict]} ${lines.filter((l) => l.verdict === verdict).length}` }))];
+  const mine = useMemo(() => (show ? lines.filter((line) => line.verdict === show) : lines), [lines, show]);
+  return (
+    <section className="stack">
+      <div className="row">
+        <h2>{title}</h2>
+        <span className="end" />
+        <Choices label={text.show} value={show} options={options} onChange={setShow} />
+      </div>
+      {mine.length === 0 ? (
+        <p className="quiet">{text.none}</p>
+      ) : (
+        <Table caption={title} rows={mine} columns={columns} sorting={sorting} sortHere onSort={([by]) => by && go(withQuery(location.pathname, query, { [`${name}-sort`]: by.id, [`${name}-up`]: by.desc ? "" : "1" }), true)} />
+      )}
+    </section>
+  );
+}
+
+const shownTotal = (value: number | null, { what, unit }: Total): string => (unit === "ns" ? duration(value) : what === "busy_share" ? percent(value) : count(value));
+
+function Answer({ a, b }: { a: string[]; b: string[] }) {
+  const asked = useApi("compare", { a: a.join(","), b: b.join(",") });
+  const lines = useMemo(() => (asked.data ? { kernels: kernelsOf(asked.data), scopes: scopesOf(asked.data) } : undefined), [asked.data]);
+  if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (!asked.data || !lines) return <Skeleton rows={10} />;
+  const differences = differencesOf(asked.data);
+  return (
+    <>
+      <div className="ways">
+        <Panel title={text.totals}>
+          <table className="simple">
+            <tbody>
+              {totalsOf(asked.data).map((row) => (
+                <tr key={row.what}>
+                  <th scope="row">{text.total[row.what] ?? row.what.replaceAll("_", " ")}</th>
+                  <td className="right" title={exact(row.a, row.unit)}>
+                    {shownTotal(row.a, row)}
+                  </td>
+                  <td className="right" title={exact(row.b, row.unit)}>
+                    {shownTotal(row.b, row)}
+                  </td>
+                  <td className="right" title={row.low !== null ? text.interval(change(row.low), change(row.high)) : undefined}>
+                    <strong>{change(row.ratio)}</strong>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Panel>
+        <Panel title={text.differences}>
+          {differences.length === 0 ? (
+            <p className="panel-body quiet">{text.same}</p>
+          ) : (
+            <>
+              <table className="simple">
+                <tbody>
+                  {differences.map((row) => (
+                    <tr key={row.what}>
+                      <th scope="row">{row.what.replaceAll("_", " ")}</th>
+                      <td className="wrap mono small">{row.a.join(", ") || UNKNOWN}</td>
+                      <td className="wrap mono small">{row.b.join(", ") || UNKNOWN}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+              <p className="panel-body small quiet">{text.differencesText}</p>
+            </>
+          )}
+        </Panel>
+      </div>
+      {a.length === 1 && b.length === 1 && <p className="quiet small">{text.once}</p>}
+      <Lines name="k" title={text.kernels(count(asked.data.kernel_count))} lines={lines.kernels} />
+      {lines.scopes.length > 0 && <Lines name="s" title={text.scopes(count(asked.data.scope_count))} lines={lines.scopes} />}
+    </>
+  );
+}
+
+export function ComparePage() {
+  const { query } = usePlace();
+  const a = idsOf(query.get("a") ?? "");
+  const b = idsOf(query.get("b") ?? "");
+  const whole = a.length > 0 && b.length > 0;
+  const asked = useApi("compare", whole ? { a: a.join(","), b: b.join(",") } : null);
+  useEffect(() => {
+    document.title = `${text.title} · ${en.product}`;
+  }, []);
+  const set = (values: Record<string, string>) => go(withQuery(location.pathname, query, values), true);
+  return (
+    <div className="stack">
+      <div className="row">
+        <h1>{text.title}</h1>
+        {whole && (
+          <button type="button" className="button end" onClick={() => set({ a: b.join(","), b: a.join(",") })}>
+            {text.swap}
+          </button>
+        )}
+      </div>
+      <div className="ways">
+        <SidePicker side="a" ids={a} runs={runsOf(asked.data?.a ?? [])} onChange={(ids) => set({ a: ids.join(",") })} />
+        <SidePicker side="b" ids={b} runs={runsOf(asked.data?.b ?? [])} onChange={(ids) => set({ b: ids.join(",") })} />
+      </div>
+      {whole ? <Answer a={a} b={b} /> : <Empty title={text.choose} text={text.chooseText} />}
+    </div>
+  );
+}

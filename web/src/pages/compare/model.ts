@@ -1,0 +1,95 @@
+// model.ts - the comparison as the server answers it, read with care: its lists are described in words
+// (docs/compare.md).
+import type { Comparison } from "../../api/schema";
+
+export interface Side {
+  calls: number | null;
+  mean: number | null;
+  total: number | null;
+  perSession: number | null;
+}
+
+export interface Line {
+  name: string;
+  title: string;
+  verdict: string;
+  test: string | null;
+  ratio: number | null;
+  low: number | null;
+  high: number | null;
+  q: number | null;
+  difference: number | null; // ns a run, more in b
+  a: Side;
+  b: Side;
+  shapes: boolean;
+}
+
+export interface Run {
+  session: string;
+  app: string;
+  host: string;
+  started: string | null;
+  duration: number | null;
+}
+
+export interface Total {
+  what: string;
+  unit: string;
+  a: number | null;
+  b: number | null;
+  ratio: number | null;
+  low: number | null;
+  high: number | null;
+}
+
+export interface Difference {
+  what: string;
+  a: string[];
+  b: string[];
+  measured: boolean;
+}
+
+type Raw = Record<string, unknown>;
+const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+const word = (value: unknown): string => (typeof value === "string" ? value : value === null || value === undefined ? "" : String(value));
+const raw = (value: unknown): Raw => (typeof value === "object" && value !== null ? (value as Raw) : {});
+const words = (value: unknown): string[] => (Array.isArray(value) ? value : [value]).map(word).filter(Boolean);
+
+const sideOf = (value: unknown): Side => {
+  const s = raw(value);
+  return { calls: number(s.calls), mean: number(s.mean_ns), total: number(s.total_ns), perSession: number(s.total_per_session_ns) };
+};
+
+const lineOf = (row: Raw): Line => ({
+  name: word(row.name ?? row.path),
+  title: word(row.symbol ?? row.path),
+  verdict: word(row.verdict),
+  test: row.test === null ? null : word(row.test),
+  ratio: number(row.ratio),
+  low: number(row.ratio_low),
+  high: number(row.ratio_high),
+  q: number(row.q),
+  difference: number(row.difference_per_session_ns),
+  a: sideOf(row.a),
+  b: sideOf(row.b),
+  shapes: row.shapes_differ === true,
+});
+
+export const kernelsOf = (c: Comparison): Line[] => c.kernels.map(lineOf);
+export const scopesOf = (c: Comparison): Line[] => c.scopes.map(lineOf);
+export const runsOf = (rows: readonly Raw[]): Run[] => rows.map((row) => ({ session: word(row.session), app: word(row.app), host: word(row.host), started: word(row.started) || null, duration: number(row.duration_ns) }));
+export const totalsOf = (c: Comparison): Total[] => c.totals.map((row) => ({ what: word(row.what), unit: word(row.unit), a: number(row.a), b: number(row.b), ratio: number(row.ratio), low: number(row.ratio_low), high: number(row.ratio_high) }));
+export const differencesOf = (c: Comparison): Difference[] => c.differences.map((row) => ({ what: word(row.what), a: words(row.a), b: words(row.b), measured: row.measured === true }));
+
+/** Ids of a side as the address has them: at most 64, each once. */
+export const idsOf = (text: string): string[] => [...new Set(text.split(",").map((id) => id.trim()))].filter((id) => /^[0-9A-Za-z_-]{1,64}$/.test(id)).slice(0, 64);
+
+/** 1.25 as "+25.0 %"; from 10 times on as "× 12". */
+export function change(ratio: number | null): string {
+  if (ratio === null) return "";
+  if (ratio >= 10) return `× ${ratio.toFixed(ratio < 100 ? 1 : 0)}`;
+  const percent = (ratio - 1) * 100;
+  return `${percent > 0 ? "+" : percent < 0 ? "−" : ""}${Math.abs(percent).toFixed(1)} %`;
+}
+
+export const VERDICTS = ["slower", "faster", "new", "gone", "mixed", "same", "unclear"] as const;

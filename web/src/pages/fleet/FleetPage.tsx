@@ -1,0 +1,227 @@
+// FleetPage.tsx - home: hosts and GPUs as they are now, what stands out first, what runs, and what
+// happened over days. Live events say when to ask again.
+import type { ColumnDef, SortingState } from "@tanstack/react-table";
+import { useEffect, useMemo, useState } from "react";
+import { client } from "../../api/client";
+import type { LiveEvent } from "../../api/live";
+import { may, useMe } from "../../api/may";
+import type { RowHostNow } from "../../api/schema";
+import { onSession, useAct, useApi } from "../../api/use";
+import { bytes, count, date, exact, exactDate, percent, UNKNOWN } from "../../format/format";
+import { Link } from "../../router/Link";
+import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
+import { en } from "../../text/en";
+import { fleet as text } from "../../text/fleet";
+import { Ask, Choices } from "../../ui/forms";
+import { Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
+import { Table } from "../../ui/Table";
+import { FirstRun } from "../firstrun/FirstRun";
+import "./fleet.css";
+import { celsius, GpuCard, HealthMark, megahertz, reasonsOf, seenText, watts } from "./GpuCard";
+import { attention, byUrgency, gpuOf, hostSampleOf, meanUtil, type Gpu, type Health } from "./health";
+import { History } from "./History";
+
+const LIVE_MS = 5000;
+const onFleet = (event: LiveEvent): boolean => event.name === "fleet" || onSession()(event);
+const FRESH = { every: LIVE_MS, on: onFleet };
+const c = text.columns;
+
+const shown = (id: "power" | "temperature" | "clock_sm" | "processes", header: string, width: string, show: (value: number | null) => string): ColumnDef<Gpu> => ({
+  id,
+  header,
+  accessorFn: (gpu) => gpu.sample[id] ?? -1,
+  meta: { width, right: true, label: header },
+  cell: ({ row: { original: gpu } }) => show(gpu.sample[id]),
+});
+
+const columnsAt = (now: number): ColumnDef<Gpu>[] => [
+  { id: "gpu", header: c.gpu, accessorFn: (gpu) => `${gpu.host} ${String(gpu.number ?? 0).padStart(3, "0")}`, sortDescFirst: false, meta: { width: "minmax(230px, 2fr)", lead: true }, cell: ({ row: { original: gpu } }) => <span title={gpu.uuid}>{`${gpu.host} · ${gpu.number ?? UNKNOWN} · ${gpu.name}`}</span> },
+  { id: "health", header: c.health, accessorFn: (gpu) => -["bad", "warn", "good", "none"].indexOf(gpu.tone), meta: { width: "150px" }, cell: ({ row: { original: gpu } }) => <HealthMark gpu={gpu} /> },
+  {
+    id: "util",
+    header: c.util,
+    accessorFn: (gpu) => gpu.sample.gpu_util ?? -1,
+    meta: { width: "150px", right: true },
+    cell: ({ row: { original: gpu } }) => (
+      <>
+        {gpu.sample.gpu_util === null ? UNKNOWN : `${gpu.sample.gpu_util} %`}
+        <span className="part">
+          <Meter part={gpu.sample.gpu_util === null ? null : gpu.sample.gpu_util / 100} />
+        </span>
+      </>
+    ),
+  },
+  { id: "memory", header: c.memory, accessorFn: (gpu) => gpu.sample.memory_used ?? -1, meta: { width: "110px", right: true }, cell: ({ row: { original: gpu } }) => <span title={exact(gpu.sample.memory_used, "bytes")}>{bytes(gpu.sample.memory_used)}</span> },
+  shown("power", c.power, "90px", watts),
+  shown("temperature", c.temperature, "120px", celsius),
+  shown("clock_sm", c.clock, "110px", megahertz),
+  shown("processes", c.processes, "105px", count),
+  { id: "sessions", header: c.sessions, accessorFn: (gpu) => gpu.sessions ?? 0, meta: { width: "95px", right: true }, cell: ({ row: { original: gpu } }) => count(gpu.sessions) },
+  { id: "reasons", header: c.reasons, enableSorting: false, meta: { width: "minmax(130px, 1fr)" }, cell: ({ row: { original: gpu } }) => reasonsOf(gpu) },
+  { id: "seen", header: c.seen, accessorFn: (gpu) => Number(gpu.seen ?? 0), meta: { width: "110px", right: true }, cell: ({ row: { original: gpu } }) => <span title={exactDate(gpu.seen)}>{seenText(gpu.seen, now)}</span> },
+];
+
+/** Moves on with the answers, and by itself so that what is silent turns silent. */
+function useNow(...changed: unknown[]): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), LIVE_MS);
+    return () => clearInterval(timer);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, changed);
+  return now;
+}
+
+function HostHead({ host, now, onForget }: { host: RowHostNow; now: number; onForget: (() => void) | undefined }) {
+  const s = hostSampleOf(host);
+  return (
+    <div className="row host-head">
+      <h2>
+        <Link href={href("sessions", {}, { host: host.name })}>{host.name || UNKNOWN}</Link>
+      </h2>
+      <span className="small quiet" title={exactDate(host.seen)}>
+        {host.system} · {text.host.seen} {seenText(host.seen, now)}
+      </span>
+      <span className="host-meter small end">
+        {text.host.cpu} <Meter part={s.cpu} /> <span className="number">{percent(s.cpu)}</span>
+      </span>
+      <span className="host-meter small">
+        {text.host.memory} <Meter part={s.memory} /> <span className="number">{percent(s.memory)}</span>
+      </span>
+      {onForget && (
+        <button type="button" className="button" onClick={onForget} aria-label={`${text.host.forget} ${host.name}`}>
+          {text.host.forget}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Running() {
+  const asked = useApi("running", {}, FRESH);
+  const head = text.runningColumns;
+  const rows = asked.data?.rows ?? [];
+  return (
+    <Panel title={text.running}>
+      {asked.problem && !asked.data && <ProblemView problem={asked.problem} again={asked.again} />}
+      {asked.data && rows.length === 0 && <p className="panel-body quiet">{text.runningNone}</p>}
+      {rows.length > 0 && (
+        <div className="scroll-x" tabIndex={0} role="region" aria-label={text.running}>
+          <table className="simple">
+            <thead>
+              <tr>
+                {Object.values(head).map((label) => (
+                  <th scope="col" key={label}>
+                    {label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.slice(0, 100).map((row) => (
+                <tr key={`${row.session} ${row.gpu}`}>
+                  <td>
+                    <Link href={href("session", { session: row.session, tab: "insights" })}>{row.app || row.session.slice(0, 8)}</Link>
+                  </td>
+                  <td>{row.host}</td>
+                  <td title={row.gpu}>{row.gpu_name}</td>
+                  <td title={exactDate(row.started)}>{date(row.started)}</td>
+                  <td title={exactDate(row.received)}>{date(row.received)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+const SHOWN: readonly Health[] = ["failing", "hot", "throttled", "full", "idle", "busy", "free", "silent"];
+
+function Filters({ gpus, show, onShow }: { gpus: Gpu[]; show: string; onShow: (show: string) => void }) {
+  const there = SHOWN.filter((health) => gpus.some((gpu) => gpu.health === health));
+  const options = [{ value: "", label: `${text.all} ${gpus.length}` }, ...there.map((health) => ({ value: health as string, label: `${text.health[health]} ${gpus.filter((gpu) => gpu.health === health).length}` }))];
+  return <Choices label={text.show} value={show} options={options} onChange={onShow} />;
+}
+
+export function FleetPage() {
+  const me = useMe();
+  const { query } = usePlace();
+  const hosts = useApi("hosts", {}, FRESH);
+  const asked = useApi("gpus", {}, FRESH);
+  const sessions = useApi("session_count", {}, { every: LIVE_MS, on: onSession() });
+  const [view, setView] = useQuery("view", "cards");
+  const [show, setShow] = useQuery("show");
+  const [leaving, setLeaving] = useState<string>();
+  const now = useNow(asked.data, hosts.data);
+  const gpus = useMemo(() => (asked.data?.rows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency), [asked.data, now]);
+  const columns = useMemo(() => columnsAt(now), [now]);
+  const forget = useAct(async (host: string) => {
+    await client.change("host_delete", { host }, undefined);
+    setLeaving(undefined);
+    hosts.again();
+    asked.again();
+  });
+  useEffect(() => {
+    document.title = `${text.title} · ${en.product}`;
+  }, []);
+  const problem = hosts.problem ?? asked.problem;
+  if (problem && (!hosts.data || !asked.data)) return <ProblemView problem={problem} again={() => (hosts.again(), asked.again())} />;
+  if (!hosts.data || !asked.data) return <Skeleton rows={10} />;
+  if (hosts.data.rows.length === 0 && sessions.data?.count === 0) return <FirstRun />;
+
+  const mine = show ? gpus.filter((gpu) => gpu.health === show) : gpus;
+  const urgent = attention(gpus);
+  const fresh = gpus.filter((gpu) => gpu.health !== "silent").length;
+  const sorting: SortingState = [{ id: query.get("sort") ?? "health", desc: query.get("ascending") !== "true" }];
+  const withGpus = hosts.data.rows.filter((host) => !show || mine.some((gpu) => gpu.host === host.name));
+  return (
+    <div className="stack">
+      <div className="row">
+        <h1>{text.title}</h1>
+        <span className="end" />
+        <Choices label={text.view} value={view} options={[{ value: "cards", label: text.views.cards }, { value: "table", label: text.views.table }]} onChange={setView} />
+      </div>
+      <Stats
+        items={[
+          { label: text.counts.attention, value: <span className={urgent ? "captured-lost" : ""}>{count(urgent)}</span>, note: urgent ? undefined : text.countsNote.none },
+          { label: text.counts.gpus, value: count(gpus.length), note: text.countsNote.fresh(count(fresh)) },
+          { label: text.counts.hosts, value: count(hosts.data.rows.length) },
+          { label: text.counts.running, value: count(hosts.data.rows.reduce((sum, host) => sum + (host.sessions ?? 0), 0)) },
+          { label: text.counts.util, value: percent(meanUtil(gpus)), note: <Meter part={meanUtil(gpus)} /> },
+        ]}
+      />
+      {gpus.length > 0 && <Filters gpus={gpus} show={show} onShow={setShow} />}
+      {view === "table" ? (
+        <Table caption={text.counts.gpus} rows={mine} columns={columns} sorting={sorting} sortHere onSort={([by]) => by && go(withQuery(location.pathname, query, { sort: by.id, ascending: by.desc ? "" : "true" }), true)} />
+      ) : (
+        withGpus.map((host) => (
+          <section key={host.name} className="stack host">
+            <HostHead host={host} now={now} onForget={may(me, "WRITE") ? () => setLeaving(host.name) : undefined} />
+            <div className="gpu-cards">
+              {mine
+                .filter((gpu) => gpu.host === host.name)
+                .map((gpu) => (
+                  <GpuCard key={gpu.uuid} gpu={gpu} now={now} />
+                ))}
+            </div>
+          </section>
+        ))
+      )}
+      <Running />
+      <History />
+      {leaving !== undefined && (
+        <Ask danger title={text.host.forgetTitle(leaving)} action={text.host.forget} busy={forget.busy} onDo={() => void forget.run(leaving)} onClose={() => setLeaving(undefined)}>
+          <p>{text.host.forgetText}</p>
+          {forget.problem && (
+            <p className="wrong" role="alert">
+              {forget.problem.message}
+            </p>
+          )}
+        </Ask>
+      )}
+    </div>
+  );
+}

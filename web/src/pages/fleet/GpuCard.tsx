@@ -1,0 +1,75 @@
+// GpuCard.tsx - a GPU at a glance: its state by word, shape and colour, and the numbers behind it.
+import { bytes, duration, epochMs, exact, exactDate, UNKNOWN } from "../../format/format";
+import { Link } from "../../router/Link";
+import { href } from "../../router/router";
+import { fleet as text } from "../../text/fleet";
+import { Meter } from "../../ui/parts";
+import type { Gpu, Tone } from "./health";
+
+/** A triangle, a square on its tip, a disc, a ring. */
+const SHAPES: Record<Tone, string> = { bad: "M6 0l6 12H0z", warn: "M6 0l6 6-6 6-6-6z", good: "M6 1a5 5 0 1 0 0 10A5 5 0 0 0 6 1", none: "M6 1a5 5 0 1 0 0 10A5 5 0 0 0 6 1m0 2a3 3 0 1 1 0 6 3 3 0 0 1 0-6" };
+
+export function HealthMark({ gpu }: { gpu: Gpu }) {
+  return (
+    <span className={`health health-${gpu.tone}`} title={text.healthText[gpu.health]}>
+      <svg viewBox="0 0 12 12" aria-hidden="true">
+        <path d={SHAPES[gpu.tone]} />
+      </svg>
+      {text.health[gpu.health]}
+    </span>
+  );
+}
+
+export const seenText = (seen: string | null, nowMs: number): string => {
+  const ms = epochMs(seen);
+  if (ms === null) return UNKNOWN;
+  const seconds = Math.round((nowMs - ms) / 1000);
+  return seconds < 5 ? text.now : text.ago(seconds < 120 ? `${seconds} s` : duration(seconds * 1e9));
+};
+
+export const watts = (mw: number | null): string => (mw === null ? UNKNOWN : `${Math.round(mw / 1000)} W`);
+export const celsius = (value: number | null): string => (value === null ? UNKNOWN : `${value} °C`);
+export const megahertz = (value: number | null): string => (value === null ? UNKNOWN : `${value} MHz`);
+export const reasonsOf = (gpu: Gpu): string => gpu.sample.throttle_reasons.filter((reason) => reason !== "idle").map((reason) => text.reasons[reason] ?? reason).join(", ");
+
+export function GpuCard({ gpu, now }: { gpu: Gpu; now: number }) {
+  const s = gpu.sample;
+  const total = s.memory_total ?? gpu.memory;
+  const c = text.columns;
+  return (
+    <article className={`gpu-card gpu-${gpu.tone}`} aria-label={`${gpu.host} ${gpu.number ?? ""} ${gpu.name}`}>
+      <header className="row">
+        <strong>GPU {gpu.number ?? UNKNOWN}</strong>
+        <HealthMark gpu={gpu} />
+      </header>
+      <span className="small quiet ellipsis" title={`${gpu.name} · ${gpu.uuid}`}>
+        {gpu.name}
+      </span>
+      <div className="gpu-meters small">
+        <span>{c.util}</span>
+        <Meter part={s.gpu_util === null ? null : s.gpu_util / 100} />
+        <span className="number">{s.gpu_util === null ? UNKNOWN : `${s.gpu_util} %`}</span>
+        <span>{c.memory}</span>
+        <Meter part={s.memory_used !== null && total ? s.memory_used / total : null} />
+        <span className="number" title={exact(s.memory_used, "bytes")}>
+          {bytes(s.memory_used)}
+        </span>
+      </div>
+      <div className="row small gpu-numbers number">
+        <span title={c.power}>{watts(s.power)}</span>
+        <span title={c.temperature} className={gpu.health === "hot" ? "gpu-hot" : ""}>
+          {celsius(s.temperature)}
+        </span>
+        <span title={c.clock}>{megahertz(s.clock_sm)}</span>
+        {s.processes !== null && <span title={c.processes}>{s.processes} proc.</span>}
+      </div>
+      {reasonsOf(gpu) && <span className="small">{reasonsOf(gpu)}</span>}
+      <footer className="row small quiet">
+        {gpu.sessions ? <Link href={href("sessions", {}, { gpu: gpu.uuid, state: "live" })}>{`${gpu.sessions} ${c.sessions.toLowerCase()}`}</Link> : null}
+        <span className="end" title={exactDate(gpu.seen)}>
+          {seenText(gpu.seen, now)}
+        </span>
+      </footer>
+    </article>
+  );
+}

@@ -1,0 +1,46 @@
+// days.ts - days since the Unix epoch (UTC), as addresses, fields and bars have them.
+import type { RowUsageSum } from "../../api/schema";
+
+export const DAY_MS = 86_400_000;
+export const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
+/** 2026-11-22 */
+export const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
+export function dayFrom(text: string): number | null {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : NaN;
+  return Number.isFinite(ms) ? dayOf(ms) : null;
+}
+
+export interface Range {
+  from: number; // first day
+  to: number; // the day behind the last
+}
+
+const LONGEST = 1100;
+
+/** The range that an address says; where it says none that makes sense, the last `days`. */
+export function rangeOf(from: string, to: string, today: number, days = 30): Range {
+  const end = dayFrom(to);
+  const last = end === null ? today + 1 : end + 1;
+  const first = dayFrom(from);
+  if (first === null || first >= last || last - first > LONGEST) return { from: last - days, to: last };
+  return { from: first, to: last };
+}
+
+export interface DayBar {
+  day: number;
+  wall: number; // ns of GPU held
+  busy: number | null; // part of what is known
+}
+
+/** Every day of the range, also those on which nothing ran. */
+export function barsOf(rows: readonly RowUsageSum[], { from, to }: Range): DayBar[] {
+  const sums = Array.from({ length: Math.max(0, to - from) }, () => ({ wall: 0, known: 0, busy: 0 }));
+  for (const row of rows) {
+    const sum = sums[(row.day ?? -1) - from];
+    if (!sum) continue;
+    sum.wall += row.wall ?? 0;
+    sum.known += row.known ?? 0;
+    sum.busy += row.busy ?? 0;
+  }
+  return sums.map(({ wall, known, busy }, at) => ({ day: from + at, wall, busy: known > 0 ? busy / known : null }));
+}

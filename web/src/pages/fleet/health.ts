@@ -1,0 +1,102 @@
+// health.ts - what of a GPU stands out, from its newest sample. The first row that fits is its state:
+// what somebody should act on comes first. Unknown values fit nothing.
+import type { RowGpuNow, RowHostNow } from "../../api/schema";
+import { epochMs } from "../../format/format";
+
+export type Health = "failing" | "hot" | "throttled" | "full" | "idle" | "free" | "busy" | "silent";
+export type Tone = "bad" | "warn" | "good" | "none";
+
+export interface Sample {
+  gpu_util: number | null;
+  mem_util: number | null;
+  memory_used: number | null;
+  memory_total: number | null;
+  temperature: number | null;
+  power: number | null;
+  clock_sm: number | null;
+  processes: number | null;
+  ecc_uncorrected: number | null;
+  throttle_reasons: string[];
+}
+
+const SILENT_MS = 120_000;
+const HOT_C = 85;
+const FULL = 0.97;
+const IDLE_PERCENT = 5;
+/** Reasons that cost speed and that somebody can do something about; idle is none of them. */
+const SLOW = new Set(["power_cap", "thermal_software", "sync_boost"]);
+const HARDWARE = new Set(["hardware_slowdown", "thermal_hardware", "power_brake"]);
+
+const record = (state: unknown): Record<string, unknown> => (typeof state === "object" && state !== null ? (state as Record<string, unknown>) : {});
+const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+
+export function sampleOf(state: unknown): Sample {
+  const s = record(state);
+  const reasons = Array.isArray(s.throttle_reasons) ? s.throttle_reasons.map((reason) => String(reason).replaceAll(" ", "_")) : [];
+  return {
+    gpu_util: number(s.gpu_util),
+    mem_util: number(s.mem_util),
+    memory_used: number(s.memory_used),
+    memory_total: number(s.memory_total),
+    temperature: number(s.temperature),
+    power: number(s.power),
+    clock_sm: number(s.clock_sm),
+    processes: number(s.processes),
+    ecc_uncorrected: number(s.ecc_uncorrected),
+    throttle_reasons: reasons,
+  };
+}
+
+interface Rule {
+  health: Health;
+  tone: Tone;
+  fits: (gpu: RowGpuNow, s: Sample, nowMs: number) => boolean;
+}
+
+export const RULES: readonly Rule[] = [
+  { health: "silent", tone: "none", fits: (gpu, _, now) => now - (epochMs(gpu.seen) ?? 0) > SILENT_MS },
+  { health: "failing", tone: "bad", fits: (_, s) => (s.ecc_uncorrected ?? 0) > 0 || s.throttle_reasons.some((reason) => HARDWARE.has(reason)) },
+  { health: "hot", tone: "bad", fits: (_, s) => (s.temperature ?? 0) >= HOT_C },
+  { health: "throttled", tone: "warn", fits: (_, s) => s.throttle_reasons.some((reason) => SLOW.has(reason)) },
+  { health: "full", tone: "warn", fits: (gpu, s) => s.memory_used !== null && (s.memory_total ?? gpu.memory ?? Infinity) * FULL <= s.memory_used },
+  { health: "idle", tone: "warn", fits: (gpu, s) => (gpu.sessions ?? 0) > 0 && s.gpu_util !== null && s.gpu_util < IDLE_PERCENT },
+  { health: "busy", tone: "good", fits: (gpu, s) => (gpu.sessions ?? 0) > 0 || (s.gpu_util ?? 0) >= IDLE_PERCENT },
+  { health: "free", tone: "none", fits: () => true },
+];
+
+export interface Gpu extends RowGpuNow {
+  sample: Sample;
+  health: Health;
+  tone: Tone;
+}
+
+export function gpuOf(row: RowGpuNow, nowMs: number): Gpu {
+  const sample = sampleOf(row.state);
+  const { health, tone } = RULES.find((rule) => rule.fits(row, sample, nowMs))!;
+  return { ...row, sample, health, tone };
+}
+
+/** Those to act on first, then by host and number. */
+export const byUrgency = (a: Gpu, b: Gpu): number => rank(a) - rank(b) || a.host.localeCompare(b.host) || (a.number ?? 0) - (b.number ?? 0);
+const rank = (gpu: Gpu): number => ["bad", "warn"].indexOf(gpu.tone) + 1 || 3;
+
+export const attention = (gpus: readonly Gpu[]): number => gpus.filter((gpu) => gpu.tone === "bad" || gpu.tone === "warn").length;
+
+/** Mean of the known values of GPUs that were heard of lately; null: none is known. */
+export function meanUtil(gpus: readonly Gpu[]): number | null {
+  const known = gpus.filter((gpu) => gpu.health !== "silent" && gpu.sample.gpu_util !== null).map((gpu) => gpu.sample.gpu_util!);
+  return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length / 100 : null;
+}
+
+export interface HostSample {
+  cpu: number | null; // 0 to 1
+  memory: number | null; // 0 to 1
+}
+
+export function hostSampleOf(host: RowHostNow): HostSample {
+  const s = record(host.state);
+  const cpu = number(s.cpu);
+  const used = number(s.memory_used);
+  const total = number(s.memory_total) ?? host.memory;
+  return { cpu: cpu === null ? null : cpu / 10_000, memory: used !== null && total ? used / total : null };
+}

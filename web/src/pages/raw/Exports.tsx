@@ -1,0 +1,82 @@
+// Exports.tsx - the session as files for other programs. Plain links where the browser can send what
+// is needed itself; with a link's token, which no link carries, the file is fetched first.
+import { useState } from "react";
+import { client, type Parameters, type RouteId } from "../../api/client";
+import { rowsOf } from "../../api/columns";
+import type { RowSession } from "../../api/schema";
+import { useAct, useApi } from "../../api/use";
+import { who } from "../../api/who";
+import { sessions as text } from "../../text/sessions";
+import { Pick } from "../../ui/forms";
+import { Panel } from "../../ui/parts";
+
+interface FileProps<R extends RouteId> {
+  label: string;
+  route: R;
+  parameters: Parameters<R>;
+  name: string;
+}
+
+function Download<R extends RouteId>({ label, route, parameters, name }: FileProps<R>) {
+  const fetching = useAct(async () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await client.file(route, parameters));
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+  if (!who.link)
+    return (
+      <a className="button" href={client.urlOf(route, parameters)} download={name} aria-label={`${text.download} ${label}`}>
+        {text.download}
+      </a>
+    );
+  return (
+    <span>
+      <button type="button" className="button" disabled={fetching.busy} aria-label={`${text.download} ${label}`} onClick={() => void fetching.run()}>
+        {fetching.busy ? text.preparing : text.download}
+      </button>
+      {fetching.problem && (
+        <span className="wrong small" role="alert">
+          {fetching.problem.message}
+        </span>
+      )}
+    </span>
+  );
+}
+
+export function Exports({ session: s }: { session: RowSession }) {
+  const counts = useApi("counts", { session: s.id });
+  const records = (counts.data ? rowsOf(counts.data) : []).flatMap((row) => (row.record && row.rows ? [row.record] : []));
+  const [chosen, setChosen] = useState("");
+  const record = records.includes(chosen) ? chosen : (records.find((name) => name === "kernel") ?? records[0]);
+  const session = s.id;
+  const file = `${(s.app || "session").replace(/[^0-9A-Za-z._-]+/g, "-")}-${s.id.slice(0, 8)}`;
+  const row = (label: string, about: string, button: React.ReactNode) => (
+    <>
+      <div>
+        <strong>{label}</strong>
+        <p className="small quiet">{about}</p>
+      </div>
+      {button}
+    </>
+  );
+  return (
+    <Panel title={text.exports} aside={text.exportsText}>
+      <div className="panel-body links-large">
+        {row(text.ndjson, text.ndjsonText, <Download label={text.ndjson} route="export_ndjson" parameters={{ session }} name={`${file}.ndjson`} />)}
+        {record &&
+          row(
+            text.parquet,
+            text.parquetText,
+            <div className="row">
+              <Pick hide label={text.parquetRecord} value={record} options={records.map((value) => ({ value, label: value }))} onChange={setChosen} />
+              <Download label={`${text.parquet} ${record}`} route="export_parquet" parameters={{ session, record }} name={`${file}.${record}.parquet`} />
+            </div>,
+          )}
+        {s.busy !== null && row(text.report, text.reportText, <Download label={text.report} route="report" parameters={{ session }} name={`${file}.report.json`} />)}
+        {s.busy !== null && row(text.flame, text.flameText, <Download label={text.flame} route="flame" parameters={{ session }} name={`${file}.flame.txt`} />)}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,101 @@
+// columns.tsx - the columns that the list of sessions can have, and which of them a person wants. The
+// choice is this browser's; the address does not carry it.
+import type { ColumnDef } from "@tanstack/react-table";
+import { useState } from "react";
+import type { RowSession } from "../../api/schema";
+import { between, bytes, count, date, duration, exact, exactDate, percent } from "../../format/format";
+import { Link } from "../../router/Link";
+import { href } from "../../router/router";
+import { en } from "../../text/en";
+import { Meter } from "../../ui/parts";
+import { gpuNames, labelsOf } from "../session/facts";
+import { StateChips } from "./StateChips";
+
+const text = en.sessions.columns;
+type Column = ColumnDef<RowSession, never>;
+
+const plain = (id: "account" | "client" | "format", width: string): Column => ({
+  id,
+  header: text[id],
+  enableSorting: false,
+  meta: { width },
+  cell: ({ row: { original: s } }) => <span title={s[id]}>{s[id]}</span>,
+});
+
+export const COLUMNS: readonly Column[] = [
+  {
+    id: "app",
+    header: text.app,
+    meta: { width: "minmax(200px, 2fr)", lead: true },
+    cell: ({ row: { original: s } }) => (
+      <Link href={href("session", { session: s.id, tab: "insights" })} title={`${s.app} · ${s.id}`}>
+        {s.app || s.id.slice(0, 8)}
+      </Link>
+    ),
+  },
+  { id: "state", header: text.state, enableSorting: false, meta: { width: "160px" }, cell: ({ row: { original: s } }) => <StateChips session={s} /> },
+  { id: "started", header: text.started, meta: { width: "170px" }, cell: ({ row: { original: s } }) => <span title={exactDate(s.started)}>{date(s.started)}</span> },
+  {
+    id: "duration",
+    header: text.duration,
+    meta: { width: "100px", right: true },
+    cell: ({ row: { original: s } }) => <span title={exact(between(s.started, s.ended), "ns")}>{duration(between(s.started, s.ended))}</span>,
+  },
+  {
+    id: "busy",
+    header: text.busy,
+    meta: { width: "160px", right: true },
+    cell: ({ row: { original: s } }) => (
+      <span title={exact(s.busy)}>
+        {percent(s.busy)}
+        {s.busy !== null && (
+          <span className="part">
+            <Meter part={s.busy} />
+          </span>
+        )}
+      </span>
+    ),
+  },
+  { id: "kernels", header: text.kernels, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.kernels)}>{count(s.kernels)}</span> },
+  { id: "host", header: text.host, meta: { width: "minmax(120px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={s.host}>{s.host}</span> },
+  { id: "gpu", header: text.gpu, enableSorting: false, meta: { width: "minmax(140px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={gpuNames(s)}>{gpuNames(s)}</span> },
+  { id: "engine", header: text.engine, enableSorting: false, meta: { width: "120px" }, cell: ({ row: { original: s } }) => s.engine },
+  { id: "bytes", header: text.bytes, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.bytes, "bytes")}>{bytes(s.bytes)}</span> },
+  { id: "labels", header: text.labels, enableSorting: false, meta: { width: "minmax(110px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={labelsOf(s)}>{labelsOf(s)}</span> },
+  plain("account", "120px"),
+  plain("client", "110px"),
+  plain("format", "110px"),
+];
+
+const KEY = "gpufl.columns";
+const STANDARD = ["app", "state", "started", "duration", "busy", "kernels", "host", "gpu", "engine", "labels"];
+const IDS = COLUMNS.map((column) => column.id!);
+
+/** Known ids in the table's order; the name of the session always stands first. */
+export function wantedOf(stored: string | null): string[] {
+  const said = stored === null ? STANDARD : stored.split(",");
+  return IDS.filter((id) => id === "app" || said.includes(id));
+}
+
+function stored(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}
+
+export function useColumns(): [string[], (ids: string[]) => void] {
+  const [ids, setIds] = useState(() => wantedOf(stored()));
+  return [
+    ids,
+    (next) => {
+      setIds(wantedOf(next.join(",")));
+      try {
+        localStorage.setItem(KEY, next.join(","));
+      } catch {
+        /* It lasts until the page is reloaded, then. */
+      }
+    },
+  ];
+}

@@ -1,0 +1,167 @@
+// steps_sessions.mjs - the fleet, and what is done with sessions: choosing, comparing, sharing, deleting.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+async function send(page, server, see, folder, ended) {
+  await page.goto(`${server.origin}/upload`);
+  await page.locator("[data-folder]").setInputFiles(folder);
+  await page.getByRole("button", { name: "Send", exact: true }).waitFor();
+  await page.getByRole("checkbox", { name: /The programs have ended/ }).setChecked(ended);
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await see(page, "all of it is there");
+}
+
+function sim(bin, folder, name, ...options) {
+  const out = path.join(folder, name);
+  const made = spawnSync(path.join(bin, "gpufl"), ["sim", "--name", name, "-o", out, ...options], { encoding: "utf8" });
+  if (made.status !== 0) throw new Error(`gpufl sim: ${made.stderr}`);
+  return out;
+}
+
+export async function fleet({ page, server, see, check, picture, bin, MARKUP }) {
+  const folder = mkdtempSync(path.join(tmpdir(), "gpufl-fleet-"));
+  try {
+    const lively = sim(bin, folder, "lively", "--rate", "5000", "--kernels", "0", "--duration", "2s", "--devices", "6", "--threads", "2", "--sample", "100");
+    await page.goto(server.origin);
+    await send(page, server, see, lively, false);
+    await page.getByRole("link", { name: "GPUFlight" }).click();
+    await page.locator(".gpu-card").first().waitFor();
+    await page.getByRole("link", { name: "lively" }).first().waitFor();
+    check((await page.locator(".gpu-card").count()) >= 6, "fleet: a card for each GPU");
+    check((await page.locator(".gpu-card .health").allInnerTexts()).some((state) => state !== "silent"), "fleet: what was sent just now is not silent");
+    await picture(page, "fleet");
+    await page.getByRole("button", { name: "Table" }).click();
+    await page.locator(".table tbody tr").first().waitFor();
+    check(new URL(page.url()).searchParams.get("view") === "table", "fleet: the view is in the address");
+    await page.getByRole("button", { name: "Power" }).click();
+    await picture(page, "fleet-table");
+    await page.getByRole("button", { name: "Cards" }).click();
+    // History: presets, the other sums, and a range that is dragged over the days.
+    await page.getByRole("button", { name: "90 days" }).click();
+    const box = await page.locator("svg.days").boundingBox();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width - 2, box.y + 60, { steps: 4 });
+    await page.mouse.up();
+    const { searchParams } = new URL(page.url());
+    check(searchParams.get("from") !== null && searchParams.get("to") !== null, "fleet: the dragged range is in the address");
+    await page.getByRole("button", { name: "By application" }).click();
+    await page.locator(".days-part").first().waitFor();
+    await page.locator("svg.days").scrollIntoViewIfNeeded();
+    await picture(page, "fleet-history");
+    check((await page.locator("img").count()) === 0, MARKUP);
+    await page.getByRole("button", { name: /^Forget/ }).first().click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+export async function sessions({ page, visitor, server, see, check, picture, bin, data, expected }) {
+  const folder = mkdtempSync(path.join(tmpdir(), "gpufl-sessions-"));
+  try {
+    await page.goto(server.origin);
+    await send(page, server, see, sim(bin, folder, "before", "--kernels", "5000", "--scopes", "--seed", "7"), true);
+    await send(page, server, see, sim(bin, folder, "after", "--kernels", "6000", "--scopes", "--seed", "8"), true);
+    await send(page, server, see, data, true);
+    const waitRow = (name) => page.getByRole("link", { name, exact: true }).first().waitFor();
+
+    // Filters stand in the address; columns are chosen.
+    await page.goto(`${server.origin}/sessions`);
+    await waitRow("after");
+    await page.locator(".menu-plain summary").click();
+    await page.getByRole("checkbox", { name: "User" }).check();
+    await page.getByRole("checkbox", { name: "Engine" }).uncheck();
+    await picture(page, "sessions-columns");
+    await page.locator(".menu-plain summary").click();
+    check((await page.getByRole("columnheader", { name: "User" }).count()) === 1 && (await page.getByRole("columnheader", { name: "Engine" }).count()) === 0, "sessions: columns as chosen");
+    await page.getByRole("combobox", { name: "Started" }).selectOption("3600");
+    await page.getByRole("searchbox", { name: "Label" }).fill("team=none");
+    await see(page, "No session matches");
+    check(new URL(page.url()).searchParams.get("label") === "team=none", "sessions: the label is in the address");
+    await page.goto(`${server.origin}/sessions?sort=app`);
+    await waitRow("after");
+
+    // Two that are compared.
+    await page.getByRole("checkbox", { name: "Choose before" }).check();
+    await page.getByRole("checkbox", { name: "Choose after" }).check();
+    await picture(page, "sessions-chosen");
+    await page.getByRole("link", { name: "Compare", exact: true }).last().click();
+    await see(page, "Runs as a whole");
+    await page.locator(".table tbody tr").first().waitFor();
+    await picture(page, "compare");
+    await page.getByRole("button", { name: "Swap sides" }).click();
+    await page.locator(".table tbody tr").first().waitFor();
+    await page.getByRole("searchbox", { name: /Before/ }).fill("train_loop");
+    await page.getByRole("button", { name: /^train_loop/ }).first().click();
+    await page.waitForURL(/a=[^&]*(,|%2C)/);
+    await page.getByRole("link", { name: "Compare", exact: true }).first().click();
+    await see(page, "Choose sessions for both sides");
+    await picture(page, "compare-none", { wide: false });
+
+    // A link shows its session, and nothing else.
+    await page.goto(`${server.origin}/sessions?text=train_loop`);
+    await page.getByRole("link", { name: "train_loop" }).first().click();
+    await see(page, "What stands in the way");
+    const session = page.url().split("/")[4];
+    await page.locator(".captured").waitFor();
+    check((await page.locator(".captured").innerText()).includes("all of it"), "session: the ledger is in the header");
+    await page.getByRole("button", { name: "Share" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Make the link" }).click();
+    const link = await page.locator("[data-link]").innerText();
+    await picture(page, "share", { wide: false });
+    await page.keyboard.press("Escape");
+    const guest = await visitor();
+    await guest.goto(link);
+    await see(guest, "What stands in the way");
+    check(!guest.url().includes("gpfs_"), "share: the token is not in the address");
+    check((await guest.getByRole("button", { name: "Delete" }).count()) === 0, "share: nothing can be deleted");
+    await picture(guest, "shared");
+    for (const [tab, text] of [["kernels", "matmul"], ["raw", "Download"], ["syncs", "train_loop.cu:235"]]) {
+      await guest.getByRole("link", { name: tab, exact: false }).filter({ visible: true }).first().click();
+      await see(guest, text);
+    }
+    await guest.goto(`${server.origin}/sessions/${session}/raw`);
+    const [download] = await Promise.all([guest.waitForEvent("download"), guest.getByRole("button", { name: "Download NDJSON" }).click()]);
+    check((await download.failure()) === null, "share: NDJSON is downloaded with the link's token");
+    expected.add(403);
+    await guest.goto(`${server.origin}/sessions`);
+    await guest.getByRole("alert").waitFor();
+
+    // Raw: every download, as an owner.
+    await page.goto(`${server.origin}/sessions/${session}/raw`);
+    await see(page, "Parquet");
+    await picture(page, "raw-exports");
+    for (const name of ["NDJSON", "Parquet kernel", "Report", "Flame graph"]) {
+      const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: `Download ${name}`, exact: true }).click()]);
+      check((await file.failure()) === null, `raw: ${name} is downloaded`);
+    }
+
+    // The link is taken back.
+    await page.goto(`${server.origin}/settings/links`);
+    await see(page, "open");
+    await picture(page, "settings-links");
+    await page.getByRole("button", { name: /^Take back/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Take back" }).click();
+    await see(page, "taken back");
+    await guest.goto(link);
+    await see(guest, "This link has ended");
+    await guest.context().close();
+
+    // Deleted for good, after a question; a deleted one says so at its address.
+    await page.goto(`${server.origin}/sessions?text=before`);
+    await page.getByRole("link", { name: "before" }).first().click();
+    await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
+    const gone = page.url();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await picture(page, "delete", { wide: false });
+    await page.getByRole("dialog").getByRole("button", { name: "Delete for good" }).click();
+    await page.waitForURL(/\/sessions$/);
+    await page.goto(gone);
+    await page.getByRole("alert").waitFor();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
