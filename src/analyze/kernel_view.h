@@ -41,7 +41,9 @@ void kernel_view_close(struct kernel_view *v);
 const struct kernel_line *kernel_view_line(const struct kernel_view *v,
                                            const struct kernel_instruction *at);
 
-/* Functions whose name, mangled or demangled, has that in it: *count indices, those with most
+#define KERNEL_VIEW_ALL "*"
+
+/* Functions whose name, mangled or demangled, has that in it; KERNEL_VIEW_ALL: all of them: *count indices, those with most
  * samples first, to be freed; NULL: out of memory. One that only stands for another is left out. */
 uint32_t *kernel_view_find(const struct model *m, const char *name, size_t *count);
 

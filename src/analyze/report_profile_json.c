@@ -6,6 +6,8 @@
 #include "analyze/report.h"
 #include "base/alloc.h"
 
+#include <string.h>
+
 static const char *reason_name(const struct model *m, uint32_t reason)
 {
     return reason ? model_text(m, sum_samples_reason(&m->samples, reason)->name) : "";
@@ -131,7 +133,7 @@ static void put_instruction(const struct model *m, struct json_out *j,
     json_out_close_object(j);
 }
 
-static int put_function(const struct model *m, struct json_out *j, uint32_t function)
+static int put_function(const struct model *m, struct json_out *j, uint32_t function, size_t *put)
 {
     const struct code_function *f = device_code_at(&m->code, function);
     struct kernel_view v;
@@ -147,9 +149,13 @@ static int put_function(const struct model *m, struct json_out *j, uint32_t func
         put_instruction(m, j, &v.items[i]);
     json_out_close_array(j);
     json_out_close_object(j);
+    *put += v.count;
     kernel_view_close(&v);
     return 0;
 }
+
+/* Of functions that nobody named, those with most samples, up to a size that readers can take. */
+enum { CODE_INSTRUCTIONS = 20000 };
 
 static int put_code(const struct report *r, struct json_out *j)
 {
@@ -161,10 +167,13 @@ static int put_code(const struct report *r, struct json_out *j)
     uint32_t *functions = kernel_view_find(&r->model, name, &count);
     if (!functions)
         return GPUFL_E_NOMEM;
+    bool all = strcmp(name, KERNEL_VIEW_ALL) == 0;
+    size_t i = 0, put = 0;
     json_out_array(j, "code");
-    for (size_t i = 0; !code && i < count; i++)
-        code = put_function(&r->model, j, functions[i]);
+    for (; !code && i < count && !(all && put >= CODE_INSTRUCTIONS); i++)
+        code = put_function(&r->model, j, functions[i], &put);
     json_out_close_array(j);
+    json_out_count(j, "code_left_out", count - i);
     mem_free(functions);
     return code;
 }

@@ -3,6 +3,7 @@
  * A list of the sessions that have something new, each with the time from which it
  * may be analysed: at once when it has ended, and for a live one so much later as
  * its last analysis cost, twenty times. */
+#include "analyze/kernel_view.h"
 #include "server/analysis.h"
 
 #include "base/alloc.h"
@@ -189,6 +190,7 @@ int analysis_run(const struct analysis_config *c, const char *workspace, const c
         return code;
     gpufl_report_options_init(&options, sizeof options);
     options.format = GPUFL_REPORT_JSON;
+    options.kernel = KERNEL_VIEW_ALL;
     code = columns_report(&r, c->ops, ss, session, &options, c->stop, e);
     c->ops->put(ss);
     if (code)

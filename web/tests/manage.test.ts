@@ -9,6 +9,7 @@ import { workspacesOf } from "../src/pages/account/Account";
 import { change, idsOf, kernelsOf } from "../src/pages/compare/model";
 import { barsOf, dayFrom, dayText, rangeOf } from "../src/pages/fleet/days";
 import { gpuOf, meanUtil } from "../src/pages/fleet/health";
+import { bodyOf, conditionOf, draftOf, newDraft } from "../src/pages/alerts/rules";
 import { hashToken } from "../src/pages/login/next";
 import { readWith, sendWith, tokenLink } from "../src/pages/settings/commands";
 import { scopesOf } from "../src/pages/settings/KeysPart";
@@ -207,5 +208,21 @@ describe("comparing", () => {
   it("rows that are not as described are unknown, not wrong", () => {
     const [line] = kernelsOf({ kernels: [{ name: "k", ratio: "x", a: null, verdict: 7 }] } as unknown as Comparison);
     expect([line!.ratio, line!.a.mean, line!.verdict]).toEqual([null, null, "7"]);
+  });
+});
+
+describe("alerts", () => {
+  it("percents, watts and seconds there and back", () => {
+    const draft = { ...newDraft(), name: "n", metric: "gpu.power", threshold: "650.5", hold: "1,5" };
+    const body = bodyOf(draft)!;
+    expect([body.threshold, body.hold, body.subject]).toEqual([650500, 1.5e9, "gpu.power"]);
+    const row = { id: "i", created: null, creator: "u", url: "", host: "", app: "", enabled: true, name: "n", kind: "metric", subject: "gpu.power", above: true, threshold: 650500, hold: 1.5e9 };
+    expect(draftOf(row)).toMatchObject({ threshold: "650.5", hold: "1.5", metric: "gpu.power" });
+    expect(conditionOf(row)).toBe("GPU power > 650.5 W for 1.50 s");
+    expect(bodyOf({ ...draft, metric: "gpu.memory_share", threshold: "97" })!.threshold).toBe(0.97);
+    expect(conditionOf({ ...row, kind: "insight", subject: "", threshold: 0.2 })).toContain("any finding gives back 20 %");
+  });
+  it("what is no number is no rule", () => {
+    for (const bad of [{ threshold: "" }, { threshold: "x" }, { hold: "-1" }]) expect(bodyOf({ ...newDraft(), name: "n", ...bad })).toBeNull();
   });
 });

@@ -4,7 +4,7 @@ import { Link } from "../router/Link";
 import { href, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
 
-const PAGES = ["fleet", "sessions", "compare", "upload", "settings"] as const;
+const PAGES = ["fleet", "sessions", "compare", "alerts", "upload", "settings"] as const;
 
 const pathOf = (page: PageId): Record<string, string> => (page === "settings" ? { part: "workspace" } : {});
 /** Pages that belong to another one in the bar. */

@@ -16,6 +16,7 @@ export const VIEWS: Record<PageId, Page> = {
   session: from(() => import("./session/SessionPage"), (m) => ({ path }) => <m.SessionPage id={path.session!} tab={path.tab!} />),
   kernel: from(() => import("./kernels/KernelPage"), (m) => ({ path }) => <m.KernelPage session={path.session!} name={Number(path.name)} />),
   compare: from(() => import("./compare/ComparePage"), (m) => m.ComparePage),
+  alerts: from(() => import("./alerts/AlertsPage"), (m) => m.AlertsPage),
   upload: from(() => import("./upload/UploadPage"), (m) => m.UploadPage),
   settings: from(() => import("./settings/SettingsPage"), (m) => ({ path }) => <m.SettingsPage part={path.part!} />),
   login: from(() => import("./login/LoginPage"), (m) => m.LoginPage),

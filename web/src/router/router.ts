@@ -8,6 +8,7 @@ export const PAGES = {
   session: "/sessions/{session}/{tab}",
   kernel: "/sessions/{session}/kernels/{name}",
   compare: "/compare",
+  alerts: "/alerts",
   upload: "/upload",
   settings: "/settings/{part}",
   login: "/login",

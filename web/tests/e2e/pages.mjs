@@ -101,13 +101,13 @@ try {
     return made.key;
   });
   server.upload(key, data);
-  await page.goto(server.origin);
+  await page.goto(`${server.origin}/sessions`);
   await page.getByRole("link", { name: "train_loop" }).first().waitFor();
   await picture(page, "sessions");
   check((await page.locator("tbody tr").count()) >= 1, "sessions: a row");
 
   // Search stands in the address; what nothing matches is said.
-  await page.getByRole("searchbox").fill(MARKUP);
+  await page.getByRole("searchbox", { name: "Search sessions" }).fill(MARKUP);
   await see("No session matches");
   check(new URL(page.url()).searchParams.get("text") === MARKUP, "sessions: the search is in the address");
   await page.reload();

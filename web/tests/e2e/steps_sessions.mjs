@@ -165,3 +165,30 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+export async function alerts({ page, server, see, check, picture, MARKUP }) {
+  await page.goto(`${server.origin}/alerts`);
+  await see(page, "No rules yet");
+  await page.getByRole("button", { name: "Make a rule" }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill(MARKUP);
+  await page.getByLabel("Metric").selectOption("host.cpu");
+  await page.getByLabel("Threshold").fill("x");
+  check(await page.getByRole("button", { name: "Save" }).isDisabled(), "alerts: a rule needs a number");
+  await page.getByLabel("Threshold").fill("99.5");
+  await page.getByLabel("Post to").fill("http://192.0.2.1:9/hook");
+  await picture(page, "alerts-rule");
+  await page.getByRole("button", { name: "Save" }).click();
+  await see(page, "Host CPU > 99.5 %");
+  check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "alerts: a rule's name stays text");
+  await page.getByRole("button", { name: /^Post a test/ }).click();
+  await see(page, "A test is on its way");
+  await page.getByRole("region", { name: "Posts" }).getByText("hook").waitFor();
+  await picture(page, "alerts");
+  await page.getByRole("button", { name: /^Change/ }).click();
+  await page.getByRole("checkbox", { name: "Watches" }).uncheck();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("cell", { name: "off", exact: true }).waitFor();
+  await page.getByRole("button", { name: /^Delete/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await see(page, "No rules yet");
+}

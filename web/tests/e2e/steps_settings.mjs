@@ -46,7 +46,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await other.locator("input[name=name]").fill(MARKUP);
   await picture(other, "invite");
   await other.getByRole("button", { name: "Join" }).click();
-  await see(other, "train_loop");
+  await see(other, "Over days");
   await other.getByRole("link", { name: "Settings" }).click();
   await other.getByRole("link", { name: "API keys" }).click();
   await see(other, "Not with your role");
@@ -88,6 +88,10 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.reload();
   await page.getByLabel("Keep sessions for").waitFor();
   check((await page.getByLabel("Keep sessions for").inputValue()) === "400", "settings: the retention was kept");
+  // Keeping more deletes nothing, and asks nothing.
+  await page.getByLabel("Keep sessions for").fill("0");
+  await page.getByRole("button", { name: "Save" }).click();
+  await see(page, "Saved.");
 
   await page.getByRole("link", { name: "Audit log" }).click();
   await see(page, "key.revoke");
@@ -112,7 +116,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await other.locator("input[name=password]").fill("a third long phrase");
   await picture(other, "reset", { wide: false });
   await other.getByRole("button", { name: "Set the password" }).click();
-  await see(other, "train_loop");
+  await see(other, "Over days");
 
   // Another workspace is another world.
   await page.locator(".menu summary").click();
@@ -121,7 +125,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.locator(".menu summary").click();
   await picture(page, "account", { wide: false });
   await page.getByRole("combobox", { name: "Workspace" }).selectOption({ label: "Lab" });
-  await see(page, "train_loop");
+  await see(page, "Over days");
   await page.goto(`${server.origin}/settings/server`);
   await page.getByRole("button", { name: "Delete Second" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("Second");

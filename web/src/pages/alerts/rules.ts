@@ -1,0 +1,75 @@
+// rules.ts - rules as people write them and as the server keeps them: units, percents, seconds.
+import type { Routes, RowAlert } from "../../api/schema";
+import { duration, percent } from "../../format/format";
+import { alerts as text } from "../../text/alerts";
+
+export type RuleBody = Routes["alert_make"]["body"];
+
+/** What is offered; the server's number is the written one times `scale`. */
+export const METRICS: Record<string, { unit: string; scale: number }> = {
+  "gpu.temperature": { unit: "°C", scale: 1 },
+  "gpu.gpu_util": { unit: "%", scale: 1 },
+  "gpu.memory_share": { unit: "%", scale: 0.01 },
+  "gpu.power": { unit: "W", scale: 1000 },
+  "gpu.ecc_uncorrected": { unit: "", scale: 1 },
+  "gpu.silent": { unit: "s", scale: 1 },
+  "host.cpu": { unit: "%", scale: 100 },
+  "host.memory_share": { unit: "%", scale: 0.01 },
+  "host.silent": { unit: "s", scale: 1 },
+};
+
+export interface Draft {
+  name: string;
+  enabled: boolean;
+  kind: "metric" | "insight";
+  metric: string;
+  rule: string;
+  above: boolean;
+  threshold: string;
+  hold: string;
+  host: string;
+  app: string;
+  url: string;
+  secret: string;
+}
+
+export const newDraft = (): Draft => ({ name: "", enabled: true, kind: "metric", metric: "gpu.temperature", rule: "", above: true, threshold: "85", hold: "30", host: "", app: "", url: "", secret: "" });
+
+const clean = (value: number): string => String(Number(value.toPrecision(9)));
+const scaleOf = (kind: string, metric: string): number => (kind === "insight" ? 0.01 : (METRICS[metric]?.scale ?? 1));
+
+export function draftOf(row: RowAlert): Draft {
+  const kind = row.kind === "insight" ? "insight" : "metric";
+  return {
+    name: row.name,
+    enabled: row.enabled,
+    kind,
+    metric: kind === "metric" ? row.subject : "gpu.temperature",
+    rule: kind === "insight" ? row.subject : "",
+    above: row.above,
+    threshold: clean((row.threshold ?? 0) / scaleOf(kind, row.subject)),
+    hold: clean((row.hold ?? 0) / 1e9),
+    host: row.host,
+    app: row.app,
+    url: row.url,
+    secret: "",
+  };
+}
+
+/** null: a number there is none. */
+export function bodyOf(d: Draft): RuleBody | null {
+  const threshold = Number(d.threshold.replace(",", "."));
+  const hold = Number(d.hold.replace(",", "."));
+  if (!d.threshold.trim() || !Number.isFinite(threshold) || !Number.isFinite(hold) || hold < 0) return null;
+  const subject = d.kind === "metric" ? d.metric : d.rule;
+  // Left out, a secret stays as it was; an empty one would be none.
+  const said = { subject, host: d.host, app: d.app, url: d.url, ...(d.secret ? { secret: d.secret } : {}) };
+  return { name: d.name, enabled: d.enabled, kind: d.kind, above: d.kind === "insight" || d.above, threshold: Number(clean(threshold * scaleOf(d.kind, d.metric))), hold: Math.round(hold * 1e9), ...said } as RuleBody;
+}
+
+export function conditionOf(row: RowAlert): string {
+  if (row.kind === "insight") return text.finding(row.subject, percent(row.threshold));
+  const metric = METRICS[row.subject];
+  const threshold = `${clean((row.threshold ?? 0) / (metric?.scale ?? 1))}${metric?.unit ? ` ${metric.unit}` : ""}`;
+  return text.condition(text.metrics[row.subject] ?? row.subject, row.above ? ">" : "<", threshold, row.hold ? duration(row.hold) : "");
+}
