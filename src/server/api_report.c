@@ -29,6 +29,7 @@ static const struct {
     {"sync", "synchronization_lines synchronizations"},
     {"scopes", "scope_paths scopes outside_scopes"},
     {"insights", "insights insights_left_out"},
+    {"kernels", "kernels devices"},
     {"profile", "samples instructions counters code code_left_out"},
 };
 

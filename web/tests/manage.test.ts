@@ -10,6 +10,7 @@ import { change, idsOf, kernelsOf } from "../src/pages/compare/model";
 import { barsOf, dayFrom, dayText, rangeOf } from "../src/pages/fleet/days";
 import { gpuOf, meanUtil } from "../src/pages/fleet/health";
 import { bodyOf, conditionOf, draftOf, newDraft } from "../src/pages/alerts/rules";
+import { codeOf, configsOf, hotFirst, stallsOf } from "../src/pages/kernels/deep";
 import { hashToken } from "../src/pages/login/next";
 import { readWith, sendWith, tokenLink } from "../src/pages/settings/commands";
 import { scopesOf } from "../src/pages/settings/KeysPart";
@@ -224,5 +225,39 @@ describe("alerts", () => {
   });
   it("what is no number is no rule", () => {
     for (const bad of [{ threshold: "" }, { threshold: "x" }, { hold: "-1" }]) expect(bodyOf({ ...newDraft(), name: "n", ...bad })).toBeNull();
+  });
+});
+
+describe("a kernel's report", () => {
+  const S = "smsp__sass_";
+  const part = {
+    samples: { kernels: [{ symbol: "k", reason: "wait", samples: 25, not_issued: 5 }, { symbol: "k", reason: "long_scoreboard", samples: 75, not_issued: 70 }, { symbol: "other", reason: "wait", samples: 9 }] },
+    code: [
+      {
+        symbol: "k",
+        instructions: [
+          { offset: 16, text: "LDG", file: "a.cu", line: 7, samples: 90, top_reason: "long_scoreboard", [`${S}inst_executed`]: 10, [`${S}thread_inst_executed`]: 80, [`${S}sectors_mem_global`]: 8, [`${S}sectors_mem_global_ideal`]: 2 },
+          { offset: 0, text: "MOV", file: "a.cu", line: 3, samples: 10 },
+        ],
+      },
+    ],
+    kernels: { by_name: [{ symbol: "k", configs: [{ device: 0, grid_x: 66, grid_y: 2, grid_z: 1, block_x: 128, block_y: 1, block_z: 1, count: 3, occ_blocks: 2, occ_limit_warps: 16, occ_limit_regs: 2, occ_limit_shared: null, occ_limit_blocks: 32, occ_limiter: "registers", occ_warps: 8, occ_max_warps: 64 }] }] },
+    devices: [{ index: 0, sm_count: 66 }],
+  };
+  it("stalls by reason, as parts of this kernel's samples", () => expect(stallsOf(part, "k").map((s) => [s.reason, s.part])).toEqual([["long_scoreboard", 0.75], ["wait", 0.25]]));
+  it("lines in order, hot ones first; what was not counted is unknown", () => {
+    const lines = codeOf(part, "k")!;
+    expect(lines.map((l) => l.line)).toEqual([3, 7]);
+    expect(hotFirst(lines)[0]!.line).toBe(7);
+    const [ldg] = hotFirst(lines)[0]!.items;
+    expect([ldg!.threads, ldg!.coalescing, ldg!.conflicts]).toEqual([8, 0.25, null]);
+    expect(codeOf(part, "none")).toBeNull();
+  });
+  it("occupancy per resource, and waves", () => {
+    const [config] = configsOf(part, "k");
+    expect([config!.occupancy, config!.waves, config!.limiter, config!.limits.map((l) => l.blocks)]).toEqual([0.125, 1, "registers", [16, 2, null, 32]]);
+  });
+  it("a report without these parts is empty, not wrong", () => {
+    for (const nothing of [null, {}, { samples: null, code: [], kernels: 7 }]) expect([stallsOf(nothing, "k"), codeOf(nothing, "k"), configsOf(nothing, "k")]).toEqual([[], null, []]);
   });
 });

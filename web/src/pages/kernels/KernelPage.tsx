@@ -9,6 +9,7 @@ import { useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { Empty, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { Table } from "../../ui/Table";
+import { Deep } from "./Deep";
 import { Histogram } from "./Histogram";
 import { kernelsOf, type Kernel } from "./KernelsTab";
 
@@ -145,6 +146,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
         </details>
       </header>
       <Distribution session={session} name={name} />
+      <Deep session={session} symbol={kernel.mangled} />
       <Configs session={session} name={name} />
       <Launches session={session} name={name} />
     </>

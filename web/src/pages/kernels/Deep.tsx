@@ -1,0 +1,174 @@
+// Deep.tsx - why a kernel is as fast as it is: what limits its occupancy, why its warps wait, and which
+// lines and instructions they wait at.
+import { useMemo, type CSSProperties } from "react";
+import { rowsOf } from "../../api/columns";
+import { useApi } from "../../api/use";
+import { baseName, bytes, count, duration, exact, percent, UNKNOWN } from "../../format/format";
+import { useQuery } from "../../router/router";
+import { kernel as text } from "../../text/kernel";
+import { Choices } from "../../ui/forms";
+import { Meter, Panel, ProblemView } from "../../ui/parts";
+import { keptPath, textOf } from "../insights/source";
+import { codeOf, configsOf, heat, hotFirst, leftOut, stallsOf, type Config, type Line, type Stall } from "./deep";
+import "./deep.css";
+
+const SHOWN_CONFIGS = 8;
+const fixed = (value: number | null, digits = 1): string => (value === null ? UNKNOWN : value.toFixed(digits));
+
+function Occupancy({ config: c }: { config: Config }) {
+  const top = Math.max(...c.limits.map((limit) => limit.blocks ?? 0), 1);
+  return (
+    <div className="occupancy">
+      <div>
+        <strong className="occupancy-part">{percent(c.occupancy)}</strong>
+        <Meter part={c.occupancy} warm={(c.occupancy ?? 1) < 0.5} />
+        <p className="small">{text.shape(c.grid, c.block)}</p>
+        <p className="small quiet">
+          {text.facts(count(c.registers), bytes(c.shared), c.local ? text.spills(bytes(c.local)) : "")}
+          {c.waves !== null && `, ${text.waves(fixed(c.waves))}`}
+        </p>
+        <p className="small quiet" title={exact(c.total, "ns")}>
+          {text.calls(count(c.calls), duration(c.total))}
+        </p>
+      </div>
+      <dl className="limits small" aria-label={text.allows}>
+        {c.limits.map(({ resource, blocks }) => (
+          <div key={resource} className={resource === c.limiter ? "limit limit-here" : "limit"}>
+            <dt>{text.limits[resource] ?? resource}</dt>
+            <dd>
+              <Meter part={blocks === null ? 1 : blocks / top} warm={resource === c.limiter} />
+              <span className="number">{blocks === null ? text.unlimited : blocks}</span>
+              {resource === c.limiter && <span className="chip chip-warn">{text.limiter}</span>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+function Stalls({ stalls }: { stalls: Stall[] }) {
+  const top = stalls[0]?.samples ?? 1;
+  return (
+    <dl className="stalls small">
+      {stalls.map((s) => (
+        <div key={s.reason} title={text.samples(exact(s.samples), percent(s.part))}>
+          <dt className="mono ellipsis">{s.reason}</dt>
+          <dd>
+            <svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true">
+              <rect className="stall" width={(s.samples / top) * 1000} height="14" />
+              <rect className="stall-idle" width={(s.notIssued / top) * 1000} height="14" />
+            </svg>
+            <span className="number">{percent(s.part)}</span>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const hot = (part: number): CSSProperties => ({ "--heat": `${Math.round(heat(part) * 55)}%` }) as CSSProperties;
+
+function LineOfCode({ line, source, all }: { line: Line; source: string | null; all: number }) {
+  const c = text.columns;
+  return (
+    <section className="code-line">
+      <header className="row heated" style={hot(line.part)}>
+        <strong className="mono">{line.line === null ? text.noLine : `${baseName(line.file)}:${line.line}`}</strong>
+        <code className="code-source">{source ?? ""}</code>
+        <span className="small number end" title={exact(line.samples)}>
+          {text.lineHead(percent(line.part), count(line.items.length))}
+        </span>
+      </header>
+      <table className="sass">
+        <thead>
+          <tr>
+            {Object.entries(c).map(([key, label]) => (
+              <th scope="col" key={key} className={["offset", "sass", "reason"].includes(key) ? "" : "right"}>
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {line.items.map((at) => (
+            <tr key={at.offset} className="heated" style={hot(all ? at.samples / all : 0)}>
+              <td className="mono quiet">{at.offset.toString(16).padStart(4, "0")}</td>
+              <td className="mono sass-text">{at.text}</td>
+              <td className="right" title={exact(at.samples)}>
+                {at.samples ? percent(all ? at.samples / all : 0) : ""}
+              </td>
+              <td className="mono small">{at.reason}</td>
+              <td className="right" title={exact(at.executed)}>
+                {at.executed === null ? "" : count(at.executed)}
+              </td>
+              <td className={at.threads !== null && at.threads < 24 ? "right wrong" : "right"}>{at.threads === null ? "" : text.threads(fixed(at.threads))}</td>
+              <td className={at.coalescing !== null && at.coalescing < 0.7 ? "right wrong" : "right"}>{at.coalescing === null ? "" : percent(at.coalescing)}</td>
+              <td className={at.conflicts !== null && at.conflicts > 1.2 ? "right wrong" : "right"}>{at.conflicts === null || at.conflicts <= 1 ? "" : text.wavefronts(fixed(at.conflicts))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** The file's lines, where the session keeps its text. */
+function useSource(session: string, file: string | undefined): string[] | null {
+  const kept = useApi("sources", file ? { session } : null);
+  const path = kept.data && file ? keptPath(rowsOf(kept.data).map((row) => row.path), file) : null;
+  const source = useApi("source", path ? { session, path } : null);
+  return useMemo(() => (source.data ? textOf(source.data.data.text).split("\n") : null), [source.data]);
+}
+
+function Code({ session, lines }: { session: string; lines: Line[] }) {
+  const [order, setOrder] = useQuery("code", "hot");
+  const file = hotFirst(lines).find((line) => line.file)?.file;
+  const source = useSource(session, file);
+  const shown = order === "file" ? lines : hotFirst(lines);
+  const all = lines.reduce((sum, line) => sum + line.samples, 0);
+  return (
+    <>
+      <div className="panel-body row">
+        <Choices label={text.order} value={order} options={[{ value: "hot", label: text.hot }, { value: "file", label: text.file }]} onChange={setOrder} />
+        {file && !source && <span className="small quiet">{text.notKept}</span>}
+      </div>
+      <div className="code scroll-x" tabIndex={0} role="region" aria-label={text.code}>
+        {shown.map((line) => (
+          <LineOfCode key={`${line.file}:${line.line}`} line={line} all={all} source={source && line.file === file && line.line ? (source[line.line - 1] ?? null) : null} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+export function Deep({ session, symbol }: { session: string; symbol: string }) {
+  const report = useApi("section_kernels", { session });
+  const profile = useApi("section_profile", { session });
+  const configs = useMemo(() => (report.data ? configsOf(report.data, symbol) : []), [report.data, symbol]);
+  const stalls = useMemo(() => (profile.data ? stallsOf(profile.data, symbol) : []), [profile.data, symbol]);
+  const lines = useMemo(() => (profile.data ? codeOf(profile.data, symbol) : null), [profile.data, symbol]);
+  const missing = (profile.problem?.status === 404 || report.problem?.status === 404) && !profile.data && !report.data;
+  if (missing) return null; // not analysed yet
+  return (
+    <>
+      {report.problem && report.problem.status !== 404 && <ProblemView problem={report.problem} again={report.again} />}
+      <div className="ways">
+        <Panel title={text.occupancy} aside={text.occupancyText}>
+          <div className="panel-body stack">
+            {!report.data && <div className="skeleton skeleton-block" />}
+            {configs.slice(0, SHOWN_CONFIGS).map((config, at) => (
+              <Occupancy key={at} config={config} />
+            ))}
+          </div>
+        </Panel>
+        <Panel title={text.stalls} aside={text.stallsText}>
+          <div className="panel-body">{!profile.data ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{text.stallsNone}</p>}</div>
+        </Panel>
+      </div>
+      <Panel title={text.code}>
+        {!profile.data ? <div className="skeleton skeleton-block" /> : lines ? <Code session={session} lines={lines} /> : <p className="panel-body quiet">{leftOut(profile.data) ? text.codeCut : text.codeNone}</p>}
+      </Panel>
+    </>
+  );
+}
