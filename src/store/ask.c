@@ -364,6 +364,15 @@ static const struct question {
     [QUERY_lanes] = {"SELECT lane, total(events), total(busy), min(first), max(last) "
                      "FROM {lane} WHERE 1 = 1 GROUP BY lane ORDER BY lane",
                      NULL},
+    [QUERY_streams] = {"SELECT id, max(device), max(number) FROM {stream} WHERE 1 = 1 "
+                       "GROUP BY id ORDER BY id",
+                       NULL},
+    [QUERY_threads] =
+        {"SELECT thread_id, some(thread_name) FROM (SELECT id AS thread_id, max(name) AS name_id "
+         "FROM {thread} WHERE 1 = 1 GROUP BY id) AS t join_all() "
+         "(SELECT id AS name_id, text AS thread_name FROM {names} WHERE 1 = 1) AS n "
+         "USING (name_id) GROUP BY thread_id ORDER BY thread_id",
+         NULL},
     [QUERY_tiles] = {NULL, ask_tiles},
     [QUERY_spans] = {NULL, ask_spans},
     [QUERY_events] = {NULL, ask_events},

@@ -64,6 +64,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
 
 #define SUITE_TIMELINE(X)                                                                          \
     X(lanes_of_a_session)                                                                          \
+    X(streams_and_threads)                                                                         \
     X(each_level_has_all_events)                                                                   \
     X(events_of_a_window)                                                                          \
     X(search_by_name)

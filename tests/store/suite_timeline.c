@@ -134,6 +134,39 @@ void suite_lanes_of_a_session(void **state)
     suite.ops->put(ss);
 }
 
+void suite_streams_and_threads(void **state)
+{
+    const struct fixture *f = &suite.simulated;
+    struct store_session *ss = suite_loaded("streams", f);
+    struct asked a;
+    (void)state;
+    asked_init(&a, QUERY_streams);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, f->count[RECORD_stream]);
+    assert_true(a.rows > 0);
+    for (size_t i = 0; i < a.rows; i++) {
+        assert_int_equal(asked_get(&a, i, "id"), fixture_cell(f, RECORD_stream, i, COL_stream_id));
+        assert_int_equal(asked_get(&a, i, "device"),
+                         fixture_cell(f, RECORD_stream, i, COL_stream_device));
+        int64_t number = fixture_cell(f, RECORD_stream, i, COL_stream_number);
+        assert_int_equal(asked_cell(&a, i, "number")->known, number != CELL_NULL);
+        if (number != CELL_NULL) /* else device-wide */
+            assert_int_equal(asked_get(&a, i, "number"), number);
+    }
+    asked_fini(&a);
+    asked_init(&a, QUERY_threads);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, f->count[RECORD_thread]);
+    assert_true(a.rows > 0);
+    for (size_t i = 0; i < a.rows; i++) {
+        int64_t name = fixture_cell(f, RECORD_thread, i, COL_thread_name);
+        assert_int_equal(asked_get(&a, i, "id"), fixture_cell(f, RECORD_thread, i, COL_thread_id));
+        assert_string_equal(asked_cell(&a, i, "name")->text, f->names[name].text);
+    }
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
 /* ---- tiles and spans -------------------------------------------------------------------------------- */
 
 static void check_level(struct store_session *ss, const struct fixture *f, const struct events *e,

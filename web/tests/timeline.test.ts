@@ -39,6 +39,11 @@ describe("lanes", () => {
     expect(tracks.map((track) => track.key).slice(3)).toEqual(["d1.power", "d1.power", "d2.power", "d2.power", "h.power"]);
     expect(layOut(tracks, { pinned: [tracks[0]!.key], closed: new Set() }).rows[1]).toMatchObject({ track: 1, titled: true });
   });
+  it("streams stand with their GPU, threads have names", () => {
+    const owners = { streams: new Map([[1, { device: 2, number: 7 }], [2, { device: 1, number: null }]]), threads: new Map([[9, "python"]]) };
+    const sorted = inOrder([lane(KIND.kernel, 1), lane(KIND.kernel, 2), lane(KIND.kernel, 3), lane(KIND.wait, 9), lane(KIND.wait, 8)], owners);
+    expect(tracksOf(sorted, { devices: [], device: [], host: [], text: {} }, owners).map((track) => track.title)).toEqual(["Thread 8", "python 9", "Stream 3", "GPU 0", "GPU 1 · stream 7"]);
+  });
   it("from the first event to the last end, at least the session's length", () =>
     expect([extent([], 0), extent([], 500), extent([{ ...lane(1, 1), first: -20, last: 900 }], 500)]).toEqual([[0, 1], [0, 500], [-20, 900]]));
 });

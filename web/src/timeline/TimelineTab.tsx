@@ -19,7 +19,7 @@ import { Engine } from "./engine";
 import { eventAt, longestOf, neighbourOf, nextHit, waitsOf, type Found } from "./events";
 import type { Sample } from "./hit";
 import { listen } from "./input";
-import { CATEGORIES, extent, inOrder, laneOf, tracksOf, type Category, type Lane, type Track } from "./lanes";
+import { CATEGORIES, extent, inOrder, laneOf, tracksOf, type Category, type Lane, type Owners, type Track } from "./lanes";
 import { Range } from "./Range";
 import { workerLine } from "./line";
 import type { Picked } from "./scene";
@@ -321,13 +321,40 @@ export function TimelineTab({ session }: Props) {
   const asked = useApi("lanes", { session: session.id }, live ? { every: LIVE_MS, on: onSession(session.id) } : 0);
   const length = between(session.started, session.ended ?? session.received) ?? 0;
   const { query } = usePlace();
-  const lanes = useMemo(() => (asked.data ? inOrder(rowsOf(asked.data).flatMap((row) => laneOf(row) ?? [])) : undefined), [asked.data]);
+  const owners = useOwners(session.id, asked.data?.rows);
+  const lanes = useMemo(() => (asked.data && owners ? inOrder(rowsOf(asked.data).flatMap((row) => laneOf(row) ?? []), owners) : undefined), [asked.data, owners]);
   const samples = useApi("counts", { session: session.id });
   const metrics = useMemo(() => sampled(session, samples.data?.data), [session.gpus, samples.data]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if (!lanes || (!samples.data && !samples.problem)) return <Skeleton rows={12} />;
+  if (!lanes || !owners || (!samples.data && !samples.problem)) return <Skeleton rows={12} />;
   if (lanes.length === 0 && metrics.devices.length === 0 && metrics.host.length === 0) return <Empty title={text.none} text={text.noneText} />;
-  return <Stage key={session.id} session={session} lanes={lanes} metrics={metrics} length={length} live={live} find={query.get(QUERY.find) ?? ""} rows={query.get(QUERY.rows) ?? ""} />;
+  return <Stage key={session.id} session={session} lanes={lanes} owners={owners} metrics={metrics} length={length} live={live} find={query.get(QUERY.find) ?? ""} rows={query.get(QUERY.rows) ?? ""} />;
+}
+
+/** Whose lanes they are, asked again when there are more of them. undefined: not known yet; without an
+ * answer lanes go by their numbers. */
+function useOwners(session: string, lanes: number | undefined): Owners | undefined {
+  const streams = useApi("streams", lanes === undefined ? null : { session });
+  const threads = useApi("threads", lanes === undefined ? null : { session });
+  const [had, setHad] = useState(lanes);
+  const { again: streamsAgain } = streams;
+  const { again: threadsAgain } = threads;
+  useEffect(() => {
+    if (had !== undefined && had !== lanes) {
+      streamsAgain();
+      threadsAgain();
+    }
+    setHad(lanes);
+  }, [had, lanes, streamsAgain, threadsAgain]);
+  return useMemo(() => {
+    if ((!streams.data && !streams.problem) || (!threads.data && !threads.problem)) return undefined;
+    const streamRows = streams.data ? rowsOf(streams.data) : [];
+    const threadRows = threads.data ? rowsOf(threads.data) : [];
+    return {
+      streams: new Map(streamRows.map((row) => [row.id ?? 0, { device: row.device ?? 0, number: row.number }])),
+      threads: new Map(threadRows.map((row) => [row.id ?? 0, row.name ?? ""])),
+    };
+  }, [streams.data, streams.problem, threads.data, threads.problem]);
 }
 
 /** Metrics only where there are samples at all. */
@@ -339,6 +366,7 @@ function sampled(session: RowSession, counts: { record: readonly (string | null)
 interface StageProps {
   session: RowSession;
   lanes: readonly Lane[];
+  owners: Owners;
   metrics: ReturnType<typeof sampled>;
   length: number;
   live: boolean;
@@ -346,14 +374,14 @@ interface StageProps {
   rows: string;
 }
 
-function Stage({ session, lanes, metrics, length, live, find, rows }: StageProps) {
+function Stage({ session, lanes, owners, metrics, length, live, find, rows }: StageProps) {
   const engine = useEngine(session.id);
   const theme = useTheme();
   const canvas = useRef<HTMLCanvasElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const mini = useRef<HTMLCanvasElement>(null);
   const finder = useFinder(engine, find);
-  const tracks = useMemo(() => tracksOf(lanes, metrics), [lanes, metrics]);
+  const tracks = useMemo(() => tracksOf(lanes, metrics, owners), [lanes, metrics, owners]);
   const round = useSyncExternalStore(who.subscribe, () => who.round); // logged in again
   useEffect(() => engine.again(), [engine, round]);
   const goOn = useRef(find !== "" && !new URLSearchParams(location.search).has(QUERY.at)); // a link to what is searched for

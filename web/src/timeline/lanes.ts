@@ -69,12 +69,28 @@ const ORDER = [0, 0, 1, 60_001, 60_000, 0, 60_002];
 const placeOf = (lane: Lane): number => ORDER[lane.kind]! + lane.depth;
 const onHost = (lane: Lane): boolean => lane.kind >= KIND.sync;
 
-export function inOrder(lanes: readonly Lane[]): Lane[] {
-  return [...lanes].sort((a, b) => Number(onHost(b)) - Number(onHost(a)) || a.ref - b.ref || placeOf(a) - placeOf(b));
+/** What lanes refer to, as far as the session says it. */
+export interface Owners {
+  threads: ReadonlyMap<number, string>; // names
+  streams: ReadonlyMap<number, { device: number; number: number | null }>; // device: from 1
 }
 
-function laneTrack(lane: Lane, at: number): Track {
-  const title = onHost(lane) ? (lane.ref === 0 ? text.threadUnknown : text.thread(lane.ref)) : text.stream(lane.ref);
+export const NOBODY: Owners = { threads: new Map(), streams: new Map() };
+
+const deviceOf = (lane: Lane, owners: Owners): number => (onHost(lane) ? 0 : (owners.streams.get(lane.ref)?.device ?? 0));
+
+export function inOrder(lanes: readonly Lane[], owners: Owners = NOBODY): Lane[] {
+  return [...lanes].sort((a, b) => Number(onHost(b)) - Number(onHost(a)) || deviceOf(a, owners) - deviceOf(b, owners) || a.ref - b.ref || placeOf(a) - placeOf(b));
+}
+
+function titleOf(lane: Lane, owners: Owners): string {
+  if (onHost(lane)) return lane.ref === 0 ? text.threadUnknown : text.thread(lane.ref, owners.threads.get(lane.ref));
+  const stream = owners.streams.get(lane.ref);
+  return stream ? text.streamOf(stream.device - 1, stream.number) : text.stream(lane.ref);
+}
+
+function laneTrack(lane: Lane, at: number, owners: Owners): Track {
+  const title = titleOf(lane, owners);
   const note = lane.kind === KIND.scope && lane.depth > 0 ? text.depth(lane.depth) : text.kinds[lane.kind]!;
   return {
     key: lane.id,
@@ -101,8 +117,8 @@ export interface MetricNames {
 }
 
 /** All tracks; the lanes are in order already. */
-export function tracksOf(lanes: readonly Lane[], names: MetricNames): Track[] {
-  const tracks = lanes.map(laneTrack);
+export function tracksOf(lanes: readonly Lane[], names: MetricNames, owners: Owners = NOBODY): Track[] {
+  const tracks = lanes.map((lane, at) => laneTrack(lane, at, owners));
   names.devices.forEach((name, index) =>
     names.device.forEach((metric) =>
       tracks.push(metricTrack({ device: index + 1, metric }, text.device(index, name), names.text[metric.text] ?? metric.text)),
