@@ -274,7 +274,7 @@ class Crash(unittest.TestCase):
         dice = random.Random(f"{SEED} {number}")
         folder = self.dir / f"round{number}"
         server, reader = self.begun(folder, dice)
-        self.addCleanup(server.process.kill)
+        self.addCleanup(lambda: server.process.kill())  # the last of them
         acknowledged = self.send_all(server, reader, dice)
         for _ in range(dice.randrange(3)):  # while it is loaded, summed up and checkpointed
             server.kill()
