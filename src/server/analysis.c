@@ -3,9 +3,9 @@
  * A list of the sessions that have something new, each with the time from which it
  * may be analysed: at once when it has ended, and for a live one so much later as
  * its last analysis cost, twenty times. */
-#include "analyze/kernel_view.h"
 #include "server/analysis.h"
 
+#include "analyze/kernel_view.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/intern.h"
