@@ -438,9 +438,11 @@ static void put_engine(struct peer_encoder *e, struct buf *b, const char *key)
     buf_printf(b, "\"nvidia.%s\"", engine ? engine : "none");
 }
 
-static void send_job_start(struct peer_encoder *e)
+void peer_start(struct peer_encoder *e)
 {
     struct buf *b = &e->line;
+    if (e->started)
+        return;
     const char *engine = peer_word_theirs(peer_engines, e->header.engine);
     bool traces = engine && strcmp(engine, "none") != 0;
     e->started = true;
@@ -524,8 +526,8 @@ int peer_encoder_batch(struct peer_encoder *e, const struct wire_batch *b)
         return code;
     }
     code = remember_sample(e, b);
-    if (!code && !e->started && peer_has_lines(b->type))
-        send_job_start(e);
+    if (!code && b->type != RECORD_setting && peer_has_lines(b->type))
+        peer_start(e);
     if (!code)
         code = peer_put_batch(e, b);
     return code ? code : first_error(e);
@@ -567,8 +569,7 @@ int peer_encoder_finish(struct peer_encoder *e)
     if (e->finished)
         return 0;
     e->finished = true;
-    if (!e->started)
-        send_job_start(e);
+    peer_start(e);
     if (e->capability_count)
         send_capabilities(e);
     if (e->end_time != CELL_NULL) {

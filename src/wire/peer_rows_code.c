@@ -191,10 +191,17 @@ static const char *value_of(const struct peer_encoder *e, const struct wire_batc
     return text;
 }
 
+/* Which engine ran, and why: no setting of that format, and told before its first line can be. */
+static bool is_of_session(const struct peer_encoder *e, const struct wire_batch *b, size_t i)
+{
+    return is_setting(e, b, i, "ran_as") || is_setting(e, b, i, "why");
+}
+
 static void put_setting(struct peer_encoder *e, const struct wire_batch *b, size_t from, size_t to,
                         bool sass)
 {
     struct buf *out = &e->line;
+    peer_start(e);
     buf_printf(out, "{\"version\":1,\"type\":\"%s\"", sass ? "sass_config" : "pm_sampling_config");
     peer_put_text(out, "session_id", e->header.session);
     peer_put_int(out, "ts_ns", peer_epoch(e, cell(b, COL_setting_time, from)));
@@ -219,11 +226,12 @@ int peer_put_settings(struct peer_encoder *e, const struct wire_batch *b)
         const char *engine = peer_text(e, cell(b, COL_setting_engine, i), &len);
         bool sass = !strcmp(engine, "SassMetrics"), pm = !strcmp(engine, "PmSampling");
         for (end = i + 1; end < b->rows; end++)
-            if (cell(b, COL_setting_time, end) != cell(b, COL_setting_time, i) ||
+            if (is_of_session(e, b, i) || is_of_session(e, b, end) ||
+                cell(b, COL_setting_time, end) != cell(b, COL_setting_time, i) ||
                 cell(b, COL_setting_device, end) != cell(b, COL_setting_device, i) ||
                 cell(b, COL_setting_engine, end) != cell(b, COL_setting_engine, i))
                 break;
-        if (sass || pm)
+        if ((sass || pm) && !is_of_session(e, b, i))
             put_setting(e, b, i, end, sass);
         else
             e->left_out += end - i;

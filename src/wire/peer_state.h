@@ -142,6 +142,9 @@ void peer_put_event(struct peer_encoder *e, struct buf *b, const char *type);
 void peer_send(struct peer_encoder *e, enum peer_channel channel);
 void peer_send_all(struct peer_encoder *e);
 
+/* job_start, once, before the first line: with what is known of host and GPUs then. */
+void peer_start(struct peer_encoder *e);
+
 /* ---- peer_rows.c ---- */
 
 /* A batch line while its rows are written. */

@@ -460,12 +460,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full), /* the parts that fork come before the library has threads */
-        cmocka_unit_test(test_half_made),
-        cmocka_unit_test(test_settled_when_full),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_broken_files),
-        cmocka_unit_test(test_other_versions),
-        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_half_made),      cmocka_unit_test(test_settled_when_full),
+        cmocka_unit_test(test_killed),         cmocka_unit_test(test_broken_files),
+        cmocka_unit_test(test_other_versions), cmocka_unit_test(test_too_long),
     };
     struct err e = {0};
     if (!duck_open(&e)) {

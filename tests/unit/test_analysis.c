@@ -1,5 +1,6 @@
 /* test_analysis.c - sessions are summed up when they end, and while they run; what is stored is
  * what their report says. */
+#include "analyze/kernel_view.h"
 #include "base/file.h"
 #include "intake_fixture.h"
 #include "server/analysis.h"
@@ -95,6 +96,7 @@ static void check_report(const char *session)
     size_t len, count;
     gpufl_report_options_init(&o, sizeof o);
     o.format = GPUFL_REPORT_JSON;
+    o.kernel = KERNEL_VIEW_ALL;
     assert_int_equal(store_duckdb.get(fix.store, "w", session, false, &ss, &e), 0);
     static const _Atomic bool stopped = true;
     assert_int_equal(columns_report(&r, &store_duckdb, ss, session, &o, &stopped, &e),

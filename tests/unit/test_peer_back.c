@@ -148,7 +148,8 @@ static const char *const names[] = {"_Z4axpyPf",
                                     "SassMetrics",
                                     "metric",
                                     "step",
-                                    "PcSampling"};
+                                    "PcSampling",
+                                    "ran_as"};
 
 static void put_profile(struct peer_encoder *e)
 {
@@ -195,7 +196,8 @@ static void put_profile(struct peer_encoder *e)
     ROWS(e, instruction, {.function = 1, .offset = 16, .text = 6, .file = 5, .line = 4},
          {.function = 1, .offset = 16, .level = 1, .file = 5, .line = 9});
     ROWS(e, source, {.path = 5, .hash = 1, .size = 9, .offset = 0, .text = 7});
-    ROWS(e, setting, {.time = 2, .device = 1, .engine = 9, .name = 10, .value = 4},
+    ROWS(e, setting, {.time = 2, .engine = 9, .name = 13, .value = 12}, /* has no line there */
+         {.time = 2, .device = 1, .engine = 9, .name = 10, .value = 4},
          {.time = 2, .device = 1, .engine = 12, .name = 10, .value = 4});
 }
 
@@ -231,7 +233,7 @@ static void test_a_profile(void **state)
         "instruction function=2 offset=16 level=0 text='IMAD R1, R2, 0x1f ;' file='' inlined=''\n"
         "instruction function=1 offset=16 level=0 text='' file='/src/a.cu' line=4 inlined=''\n"
         "source path='/src/a.cu' hash=0x6a3ec874ded127ae size=9 offset=0 text='int \"a\";\n'\n",
-        3);
+        4);
 }
 
 int main(void)
