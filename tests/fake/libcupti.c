@@ -151,38 +151,54 @@ static void deliver(uint8_t *b, size_t size, size_t used)
         fn(FAKE_CONTEXT, 0, b, size, used);
 }
 
+/* True: the record is in the buffer. Else the buffer, if it was there and full, is *full now. */
+static bool put_record(const struct pending *p, uint8_t **full, size_t *size, size_t *used)
+{
+    pthread_mutex_lock(&lock);
+    bool fits = buffer && buffer_used + p->size <= buffer_size;
+    *full = NULL;
+    if (fits) {
+        memcpy(buffer + buffer_used, p->bytes, p->size);
+        buffer_used += p->size;
+    } else if (buffer) {
+        *full = buffer, *size = buffer_size, *used = buffer_used;
+        buffer = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return fits;
+}
+
+/* Asks the client for a buffer. False: it has none. */
+static bool get_buffer(void)
+{
+    cupti_request_fn ask = atomic_load_explicit(&request, memory_order_acquire);
+    uint8_t *b = NULL;
+    size_t size = 0, max_records = 0;
+    if (ask)
+        ask(&b, &size, &max_records);
+    pthread_mutex_lock(&lock);
+    if (b && !buffer)
+        buffer = b, buffer_size = size, buffer_used = 0, b = NULL;
+    bool some = buffer != NULL;
+    pthread_mutex_unlock(&lock);
+    deliver(b, size, 0); /* another thread was faster: give it back empty */
+    return some;
+}
+
 /* Moves one record into the client's buffer, which is asked for and handed over as needed. */
 static void write_record(const struct pending *p)
 {
-    pthread_mutex_lock(&lock);
     uint8_t *full = NULL;
-    size_t full_size = 0, full_used = 0;
-    if (buffer && buffer_used + p->size > buffer_size) {
-        full = buffer, full_size = buffer_size, full_used = buffer_used;
-        buffer = NULL;
-    }
-    bool need = !buffer;
-    pthread_mutex_unlock(&lock);
-    deliver(full, full_size, full_used);
-    cupti_request_fn ask = atomic_load_explicit(&request, memory_order_acquire);
-    if (need && ask) {
-        uint8_t *b = NULL;
-        size_t size = 0, max_records = 0;
-        ask(&b, &size, &max_records);
+    size_t size = 0, used = 0;
+    while (!put_record(p, &full, &size, &used)) {
+        deliver(full, size, used);
+        if (get_buffer())
+            continue;
         pthread_mutex_lock(&lock);
-        if (b && !buffer)
-            buffer = b, buffer_size = size, buffer_used = 0, b = NULL;
-        pthread_mutex_unlock(&lock);
-        deliver(b, size, 0); /* another thread was faster: give it back empty */
-    }
-    pthread_mutex_lock(&lock);
-    if (buffer && buffer_used + p->size <= buffer_size) {
-        memcpy(buffer + buffer_used, p->bytes, p->size);
-        buffer_used += p->size;
-    } else {
         dropped++;
+        pthread_mutex_unlock(&lock);
+        return;
     }
-    pthread_mutex_unlock(&lock);
 }
 
 static int64_t now(void)
