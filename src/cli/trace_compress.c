@@ -38,6 +38,9 @@ static int compress_part(const char *dir, const char *name, struct err *e)
         snprintf(file, sizeof file, "%s.gz", name);
     } else {
         int64_t part = session_part(source);
+        if (part < 1 && file_size(source) == 0) /* its program was killed before it wrote to it */
+            return unlink(source) ? err_set_vendor(e, GPUFL_E_IO, errno, "cannot remove %s", source)
+                                  : GPUFL_OK;
         if (part < 1)
             return GPUFL_OK; /* no header: nothing a reader could use; leave it alone */
         snprintf(file, sizeof file, "%.*s.%" PRId64 ".log.gz", (int)len, name, part);
