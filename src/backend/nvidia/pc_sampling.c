@@ -53,9 +53,11 @@ static bool enter(int64_t patience)
         if (pthread_mutex_trylock(&lock) != 0)
             return false;
     } else {
-        int64_t at = clock_mono() + patience;
-        until = (struct timespec){at / 1000000000, at % 1000000000};
-        if (pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until) != 0)
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += patience;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_mutex_timedlock(&lock, &until) != 0)
             return false;
     }
     inside = true;
