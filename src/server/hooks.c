@@ -260,9 +260,10 @@ int hooks_open(struct hooks **out, const struct hooks_config *c, struct err *e)
     struct hooks *h = mem_zalloc(sizeof *h);
     int code = h ? 0 : GPUFL_E_NOMEM;
     *out = NULL;
+    if (h)
+        h->config = *c;
     for (int i = 0; !code && i < THREADS; i++) {
         struct poster *p = &h->posters[i];
-        h->config = *c;
         p->hooks = h;
         code = wakeup_init(&p->wake);
         p->wake_open = !code;
