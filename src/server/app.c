@@ -152,7 +152,8 @@ static void seen(void *arg, const struct http_request *r, int status, uint64_t s
     logs_int(&l, "in", (int64_t)r->body_size);
     logs_int(&l, "out", (int64_t)sent);
     logs_text(&l, "from", r->peer);
-    logs_text(&l, "user", r->user);
+    if (status) /* else a worker may still be finding out who asks */
+        logs_text(&l, "user", r->user);
     if (!whole)
         logs_text(&l, "cut", "true");
     logs_end(&l);
