@@ -7,35 +7,41 @@ type Show = (value: number | null) => string;
 export interface Metric {
   name: string;
   text: string; // key of en.system.metrics
+  label?: string; // instead of that
   colour: string;
   show: Show;
   top?: number; // where the axis ends at least
+  binary?: boolean; // bytes
 }
 
 const unit =
   (suffix: string, divide = 1, digits = 0): Show =>
   (value) =>
     value === null ? UNKNOWN : `${grouped(Number((value / divide).toFixed(digits)))} ${suffix}`;
-const rate: Show = (value) => (value === null ? UNKNOWN : `${bytes(value)}/s`);
+/** Bytes a second. */
+export const rate: Show = (value) => (value === null ? UNKNOWN : `${bytes(value)}/s`);
 
 export const DEVICE: readonly Metric[] = [
   { name: "gpu_util", text: "gpu_util", colour: "--series-1", show: unit("%"), top: 100 },
   { name: "mem_util", text: "mem_util", colour: "--series-6", show: unit("%"), top: 100 },
-  { name: "memory_used", text: "memory_used", colour: "--series-4", show: bytes },
+  { name: "memory_used", text: "memory_used", colour: "--series-4", show: bytes, binary: true },
   { name: "power", text: "power", colour: "--series-2", show: unit("W", 1000, 1) },
   { name: "temperature", text: "temperature", colour: "--series-5", show: unit("°C") },
   { name: "clock_sm", text: "clock_sm", colour: "--series-3", show: unit("MHz") },
   { name: "clock_mem", text: "clock_mem", colour: "--series-3", show: unit("MHz") },
-  { name: "pcie_rx", text: "pcie_rx", colour: "--series-6", show: rate },
-  { name: "pcie_tx", text: "pcie_tx", colour: "--series-6", show: rate },
+  { name: "pcie_rx", text: "pcie_rx", colour: "--series-6", show: rate, binary: true },
+  { name: "pcie_tx", text: "pcie_tx", colour: "--series-6", show: rate, binary: true },
 ];
 
 export const HOST: readonly Metric[] = [
   { name: "cpu", text: "cpu", colour: "--series-1", show: unit("%", 100, 1), top: 10000 },
   { name: "process_cpu", text: "process_cpu", colour: "--series-1", show: unit("%", 100, 1) },
-  { name: "memory_used", text: "host_memory_used", colour: "--series-4", show: bytes },
-  { name: "process_rss", text: "process_rss", colour: "--series-4", show: bytes },
+  { name: "memory_used", text: "host_memory_used", colour: "--series-4", show: bytes, binary: true },
+  { name: "process_rss", text: "process_rss", colour: "--series-4", show: bytes, binary: true },
 ];
+
+/** Not sampled: what the program's own allocations add up to. */
+export const ALLOCATED: Metric = { name: "allocated", text: "allocated", colour: "--series-4", show: bytes, binary: true };
 
 const STEPS = 600;
 

@@ -40,6 +40,8 @@ export const sessions = {
   parquet: "Parquet",
   parquetText: "One record's rows, for pandas, DuckDB and the like.",
   parquetRecord: "Record",
+  trace: "Chrome trace",
+  traceText: "Kernels, copies, waits and scopes, for ui.perfetto.dev and chrome://tracing.",
   report: "Report",
   reportText: "The whole report as JSON, as gpufl report --json writes it.",
   flame: "Flame graph",

@@ -360,7 +360,9 @@ function useOwners(session: string, lanes: number | undefined): Owners | undefin
 /** Metrics only where there are samples at all. */
 function sampled(session: RowSession, counts: { record: readonly (string | null)[]; rows: readonly (number | null)[] } | undefined) {
   const has = (record: string): boolean => counts === undefined || (counts.rows[counts.record.indexOf(record)] ?? 0) > 0;
-  return { devices: has("device_metric") ? devicesOf(session) : [], device: DEVICE, host: has("host_metric") ? HOST : [], text: en.system.metrics };
+  const allocated = counts !== undefined && has("alloc");
+  const metrics = has("device_metric") ? DEVICE : [];
+  return { devices: allocated || metrics.length ? devicesOf(session) : [], device: metrics, host: has("host_metric") ? HOST : [], allocated, text: en.system.metrics };
 }
 
 interface StageProps {

@@ -2,6 +2,8 @@
 // runs while nothing moves. React hears of what it shows (selection, range, problems, the view once it
 // has come to rest), not of frames.
 import { blocksOf, lodOf, needed, resolve, type Block, BLOCK } from "./blocks";
+import { ALLOCATED } from "../format/metrics";
+import { onPoint, point, pointedAt, type Crosshair } from "../ui/crosshair";
 import type { Colours } from "./colours";
 import type { Segment } from "./columns";
 import { hitAt, neighbour, sampleAt, type HitEvent, type Sample } from "./hit";
@@ -21,6 +23,8 @@ const CEILING = 64 << 20; // bytes of pieces
 const REST_MS = 180; // without movement: the view is at rest
 const ASK_MS = 90; // between two looks at what is needed while moving
 const GLIDE_MS = 160;
+const HELD_STEPS = 4_000; // of what is allocated, over the whole session: the server adds up from its start
+const HELD_FINE = 10; // times as many, once so much closer is looked
 const SERIES_LEAST = 6; // m: samples are some 100 ms apart, a line needs those on either side
 
 export interface Shown {
@@ -77,6 +81,7 @@ export class Engine {
   private before = 0; // of the last frame of a held key
   private wishes: { pinned: string[]; closed: Set<Category>; hidden?: (track: Track) => boolean } = { pinned: [], closed: new Set() };
   private follow = false;
+  private deaf: () => void = () => undefined; // ends listening to the crosshair
 
   constructor(
     readonly session: string,
@@ -90,7 +95,7 @@ export class Engine {
       segments: (lane) => this.segmentsOf(lane),
       points: (track) => this.pointsOf(track),
       blockLane: (lane) => lane % BLOCK,
-      names: this.names, colours, active: null, closed: this.wishes.closed, selected: null, hover: null, cursor: null, range: null, flows: [], searching: false,
+      names: this.names, colours, active: null, closed: this.wishes.closed, selected: null, hover: null, cursor: null, pointed: null, range: null, flows: [], searching: false,
     };
     this.shown = this.snapshot();
   }
@@ -126,11 +131,14 @@ export class Engine {
     this.pens = { main, mini };
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(parts.scroller);
+    this.scene.pointed = pointedAt(this.session);
+    this.deaf = onPoint(this.hear);
     this.resize();
   }
 
   close(): void {
     this.watch?.disconnect();
+    this.deaf();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.askTimer);
     clearTimeout(this.restTimer);
@@ -405,8 +413,30 @@ export class Engine {
     return { shift: lod.shift, step: levelOf(lod.m).column * 2 };
   }
 
+  /** Steps of what is allocated, as fine as the view needs them; then coarser ones, for the meantime. */
+  private heldSteps(): number[] {
+    const { view, bounds } = this.scene;
+    return (view.to - view.from) * HELD_FINE < bounds.to - bounds.from ? [HELD_STEPS * HELD_FINE, HELD_STEPS] : [HELD_STEPS];
+  }
+
+  private heldWant(track: Track, steps: number): Want {
+    const { from, to } = this.scene.bounds;
+    const { device, metric } = track.source!;
+    return { key: `h${steps}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, from, to, step: Math.max(1, Math.ceil((to - from) / steps)) } };
+  }
+
+  private heldPoints(track: Track): ReturnType<Scene["points"]> {
+    const { from, to } = this.scene.bounds;
+    for (const steps of [...this.heldSteps(), HELD_STEPS * HELD_FINE]) {
+      const piece = this.get(`h${steps}/${track.key}`);
+      if (piece) return [{ piece, from, to }];
+    }
+    return [];
+  }
+
   private seriesWants(track: Track): Want[] {
     if (!track.source) return [];
+    if (track.source.metric === ALLOCATED) return this.heldSteps().map((steps) => this.heldWant(track, steps));
     const { view, bounds } = this.scene;
     const { shift, step } = this.seriesLod();
     const [a, b] = piecesOf(Math.max(view.from, bounds.from), Math.min(view.to, bounds.to), shift);
@@ -419,6 +449,7 @@ export class Engine {
   }
 
   private pointsOf(track: Track): ReturnType<Scene["points"]> {
+    if (track.source?.metric === ALLOCATED) return this.heldPoints(track);
     const out: { piece: Piece; from: number; to: number }[] = [];
     const { view } = this.scene;
     const now = this.seriesLod();
@@ -489,6 +520,13 @@ export class Engine {
     return hit ? { track: track.key, hit } : null;
   }
 
+  /** Another picture of the session is pointed at. */
+  private readonly hear = ({ session, at }: Crosshair): void => {
+    if (session !== this.session) return;
+    this.scene.pointed = at;
+    this.draw();
+  };
+
   point(x: number, y: number): void {
     const { scene } = this;
     const picked = this.pickAt(x, y);
@@ -497,6 +535,10 @@ export class Engine {
     this.hovered = picked || sample ? { picked, sample: sample && track ? { track, sample } : null, x, y } : null;
     scene.hover = picked;
     scene.cursor = x > scene.side ? timeAt(scene, x) : null;
+    if (scene.cursor !== null) {
+      scene.pointed = Math.round(scene.cursor);
+      point({ session: this.session, at: scene.pointed }, this.hear);
+    }
     this.draw();
     this.listeners.forEach((listener) => listener());
   }

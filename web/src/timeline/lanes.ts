@@ -1,7 +1,7 @@
 // lanes.ts - what the numbers of lanes say (src/wire/tile.h), and the tracks that are drawn: lanes of
 // events, and metrics of devices and of the host, in categories, in one stable order.
 import { timelineText as text } from "../text/timeline";
-import type { Metric } from "../format/metrics";
+import { ALLOCATED, type Metric } from "../format/metrics";
 
 export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6 } as const;
 
@@ -113,6 +113,7 @@ export interface MetricNames {
   devices: readonly string[]; // product names, in the order of the devices
   device: readonly Metric[];
   host: readonly Metric[];
+  allocated: boolean; // whether there are allocations to be drawn
   text: Record<string, string>;
 }
 
@@ -120,7 +121,7 @@ export interface MetricNames {
 export function tracksOf(lanes: readonly Lane[], names: MetricNames, owners: Owners = NOBODY): Track[] {
   const tracks = lanes.map((lane, at) => laneTrack(lane, at, owners));
   names.devices.forEach((name, index) =>
-    names.device.forEach((metric) =>
+    [...(names.allocated ? [ALLOCATED] : []), ...names.device].forEach((metric) =>
       tracks.push(metricTrack({ device: index + 1, metric }, text.device(index, name), names.text[metric.text] ?? metric.text)),
     ),
   );

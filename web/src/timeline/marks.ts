@@ -47,10 +47,11 @@ export function paintMarks(to: CanvasRenderingContext2D, scene: Scene): void {
     to.fillRect(x0, 0, 1, height);
     to.fillRect(x1, 0, 1, height);
   }
-  if (scene.cursor !== null) {
+  const pointed = scene.cursor ?? scene.pointed;
+  if (pointed !== null) {
     to.globalAlpha = 0.5;
     to.fillStyle = colours.quiet;
-    to.fillRect(Math.round(xOf(scene, scene.cursor)), 0, 1, height);
+    to.fillRect(Math.round(xOf(scene, pointed)), 0, 1, height);
     to.globalAlpha = 1;
   }
   const { hover, selected } = scene;

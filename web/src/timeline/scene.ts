@@ -52,6 +52,7 @@ export interface Scene {
   selected: Picked | null;
   hover: Picked | null;
   cursor: number | null; // ns
+  pointed: number | null; // ns: where this session was pointed at last, here or in another view
   range: View | null;
   flows: readonly Flow[];
   searching: boolean;

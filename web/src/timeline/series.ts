@@ -1,18 +1,30 @@
 // series.ts - a metric's row: a band from least to greatest and the mean as a line.
 import type { Track } from "./lanes";
+import { lowerBound, type Points } from "./piece";
 import { xOf, type Scene } from "./scene";
+import type { View } from "./view";
+
+/** Points in view, and one on either side, so that lines reach the edges: first, and one behind the last. */
+export function within(points: Points, view: View): [number, number] {
+  const n = points.at.length;
+  return [Math.max(0, lowerBound(points.at, 0, n, view.from) - 1), Math.min(n, lowerBound(points.at, 0, n, view.to) + 1)];
+}
 
 /** The greatest value in view, for the row's scale. */
-export function greatest(segments: ReturnType<Scene["points"]>, least: number): number {
+export function greatest(segments: ReturnType<Scene["points"]>, view: View, least: number): number {
   let most = least;
-  for (const { piece } of segments) for (const value of piece.points?.most ?? []) if (value > most) most = value;
+  for (const { piece } of segments) {
+    if (!piece.points) continue;
+    const [first, end] = within(piece.points, view);
+    for (let i = first; i < end; i++) if (piece.points.most[i]! > most) most = piece.points.most[i]!; // NaN: unknown
+  }
   return most > least ? most * 1.2 : most > 0 ? most : 1; // room above, where the scale stands
 }
 
 export function paintSeries(to: CanvasRenderingContext2D, scene: Scene, track: Track, y: number, height: number): void {
   const { metric } = track.source!;
   const segments = scene.points(track);
-  const most = greatest(segments, metric.top ?? 0);
+  const most = greatest(segments, scene.view, metric.top ?? 0);
   const floor = y + height - 3;
   const room = height - 8;
   const yOf = (value: number): number => floor - Math.max(0, Math.min(1, value / most)) * room;
@@ -26,20 +38,20 @@ export function paintSeries(to: CanvasRenderingContext2D, scene: Scene, track: T
     const points = piece.points;
     if (!points || points.at.length === 0) continue;
     any = true;
-    const n = points.at.length;
+    const [first, end] = within(points, scene.view);
     to.beginPath();
-    for (let i = 0; i < n; i++) to.lineTo(xOf(scene, points.at[i]!), yOf(points.most[i]!));
-    for (let i = n - 1; i >= 0; i--) to.lineTo(xOf(scene, points.at[i]!), yOf(points.least[i]!));
+    for (let i = first; i < end; i++) to.lineTo(xOf(scene, points.at[i]!), yOf(points.most[i]!));
+    for (let i = end - 1; i >= first; i--) to.lineTo(xOf(scene, points.at[i]!), yOf(points.least[i]!));
     to.globalAlpha = 0.25;
     to.fillStyle = colour;
     to.fill();
     to.globalAlpha = 1;
     to.beginPath();
-    for (let i = 0; i < n; i++) to.lineTo(xOf(scene, points.at[i]!), yOf(points.mean[i]!));
+    for (let i = first; i < end; i++) to.lineTo(xOf(scene, points.at[i]!), yOf(points.mean[i]!));
     to.strokeStyle = colour;
     to.lineWidth = 1.5;
     to.stroke();
-    if (n < 60) for (let i = 0; i < n; i++) to.fillRect(xOf(scene, points.at[i]!) - 1.5, yOf(points.mean[i]!) - 1.5, 3, 3);
+    if (end - first < 60) for (let i = first; i < end; i++) to.fillRect(xOf(scene, points.at[i]!) - 1.5, yOf(points.mean[i]!) - 1.5, 3, 3);
   }
   to.restore();
   if (!any) return;

@@ -2,6 +2,8 @@
 // Nothing is kept here but the numbers of names; the page keeps pieces.
 import { makeClient, Problem } from "../api/client";
 import { Who } from "../api/who";
+import { allocationRows, heldOf } from "../format/held";
+import { ALLOCATED } from "../format/metrics";
 import { levelOf, RAW_LIMIT } from "./lod";
 import type { Name } from "./names";
 import { buffersOf, eventsOf, pointsOf, sumsOf, type Piece } from "./piece";
@@ -54,11 +56,16 @@ async function lanePiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
 
 async function seriesPiece(ask: AskSeries, signal: AbortSignal): Promise<Piece> {
   const { session, device, metric, from, to, step } = ask;
+  const piece: Piece = { from, to, column: step, sums: null, events: null, points: null, halved: false };
+  if (device !== null && metric === ALLOCATED.name) {
+    const { data } = await client.get("allocations", { session, device, step }, signal);
+    return { ...piece, points: pointsOf(heldOf(allocationRows(data), step, to), from, to + 1) };
+  }
   const answer =
     device === null
       ? await client.get("host_series", { session, metric, from, to, step }, signal)
       : await client.get("device_series", { session, device, metric, from, to, step }, signal);
-  return { from, to, column: step, sums: null, events: null, points: pointsOf(answer.data, from, to), halved: false };
+  return { ...piece, points: pointsOf(answer.data, from, to) };
 }
 
 const pieceFor = (ask: Ask, signal: AbortSignal): Promise<Piece> => (ask.kind === "lanes" ? lanePiece(ask, signal) : seriesPiece(ask, signal));

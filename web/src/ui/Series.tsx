@@ -1,9 +1,11 @@
 // Series.tsx - a quantity over time with uPlot: the mean as a line in a band from least to greatest.
-// All plots of one `group` share their cursor.
+// All plots of one session share their cursor, here and in other views (crosshair.ts); a range of time
+// is dragged.
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { en } from "../text/en";
+import { onPoint, point, pointedAt, type Crosshair } from "./crosshair";
 import { token, useTheme } from "./theme";
 
 export interface Points {
@@ -18,18 +20,39 @@ interface Props {
   points: Points;
   show: (value: number | null) => string;
   showTime: (seconds: number) => string;
-  group: string;
+  session: string;
   colour: string; // a token
-  range: [number, number];
+  range: [number, number]; // s
   top?: number | undefined; // where the axis ends at least
+  binary?: boolean | undefined; // bytes: steps of the axis are powers of two
+  onRange?: ((from: number, to: number) => void) | undefined; // s
 }
 
 const HEIGHT = 190;
+const POWERS = Array.from({ length: 50 }, (_, at) => 2 ** at);
+const LEAST_DRAG = 6; // px: less is a click
 
-export function Series({ label, points, show, showTime, group, colour, range, top }: Props) {
+/** Joins a plot to the crosshair of its session. */
+function joined(plot: uPlot, session: string): () => void {
+  const show = ({ session: of, at }: Crosshair): void => {
+    if (of === session) plot.setCursor({ left: plot.valToPos(at / 1e9, "x"), top: -10 }, false);
+  };
+  const tell = (): void => {
+    const { left } = plot.cursor;
+    if (left !== undefined && left !== null && left >= 0) point({ session, at: Math.round(plot.posToVal(left, "x") * 1e9) }, show);
+  };
+  plot.over.addEventListener("mousemove", tell);
+  const at = pointedAt(session);
+  if (at !== null) show({ session, at });
+  return onPoint(show);
+}
+
+export function Series({ label, points, show, showTime, session, colour, range, top, binary, onRange }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const theme = useTheme();
   const [from, to] = range;
+  const ranged = useRef(onRange);
+  ranged.current = onRange;
   useEffect(() => {
     const host = box.current;
     if (!host) return;
@@ -39,11 +62,21 @@ export function Series({ label, points, show, showTime, group, colour, range, to
     const options: uPlot.Options = {
       width: host.clientWidth,
       height: HEIGHT,
-      cursor: { sync: { key: group } },
+      cursor: { drag: { x: true, y: false, setScale: false } },
+      hooks: {
+        setSelect: [
+          (plot) => {
+            const { left, width } = plot.select;
+            if (width < LEAST_DRAG) return;
+            plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            ranged.current?.(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+          },
+        ],
+      },
       scales: { x: { time: false, range: [from, to] }, y: { range: (_u, low, high) => [Math.min(0, low), Math.max(top ?? 0, high > 0 ? high * 1.08 : 1)] } },
       axes: [
         { ...axis, values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
-        { ...axis, size: 74, values: (_, ticks) => ticks.map((tick) => show(tick)) },
+        { ...axis, size: 74, ...(binary ? { incrs: POWERS } : {}), values: (_, ticks) => ticks.map((tick) => show(tick)) },
       ],
       series: [
         { label: en.system.time, value: (_, raw: number | null) => (raw === null ? "" : showTime(raw)) },
@@ -56,10 +89,12 @@ export function Series({ label, points, show, showTime, group, colour, range, to
     const plot = new uPlot(options, [points.at, points.least, points.most, points.mean], host);
     const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: HEIGHT }));
     watch.observe(host);
+    const leave = joined(plot, session);
     return () => {
+      leave();
       watch.disconnect();
       plot.destroy();
     };
-  }, [points, show, showTime, group, colour, from, to, top, theme]);
+  }, [points, show, showTime, session, colour, from, to, top, binary, theme]);
   return <div className="plot" ref={box} role="img" aria-label={label} />;
 }

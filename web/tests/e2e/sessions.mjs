@@ -40,6 +40,14 @@ export const session = (id, app) => ({
       correlation: deltas(list.map((_, at) => at + correlation)), scope: deltas(list.map(() => 0)), graph: 0, graph_node: 0, external_kind: 0, external_id: 0, stack: 0, inherited: 0,
     });
   },
+  /** Lines behind those of kernels(): allocations and frees, [time, bytes (negative: freed), address]. */
+  allocations(list) {
+    const column = (at) => list.map((row) => row[at]);
+    return lineOf({
+      type: "alloc", rows: list.length, time: deltas(column(0).map((time) => BEGIN + time)), op: column(1).map((bytes) => (bytes > 0 ? 1 : 2)), memory: 3,
+      address: column(2).map((address) => address.toString(16)), bytes: column(1).map(Math.abs), device: 1, stream: 0, correlation: deltas(list.map((_, at) => at + 900_001)),
+    });
+  },
   scopes(list, names) {
     const column = (at) => list.map((row) => row[at]);
     return [

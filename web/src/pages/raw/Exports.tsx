@@ -74,6 +74,7 @@ export function Exports({ session: s }: { session: RowSession }) {
               <Download label={`${text.parquet} ${record}`} route="export_parquet" parameters={{ session, record }} name={`${file}.${record}.parquet`} />
             </div>,
           )}
+        {row(text.trace, text.traceText, <Download label={text.trace} route="export_trace" parameters={{ session }} name={`${file}.trace.json`} />)}
         {s.busy !== null && row(text.report, text.reportText, <Download label={text.report} route="report" parameters={{ session }} name={`${file}.report.json`} />)}
         {s.busy !== null && row(text.flame, text.flameText, <Download label={text.flame} route="flame" parameters={{ session }} name={`${file}.flame.txt`} />)}
       </div>

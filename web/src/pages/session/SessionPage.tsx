@@ -5,7 +5,7 @@ import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
 import { between, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
-import { go, href } from "../../router/router";
+import { go, href, usePlace } from "../../router/router";
 import { en } from "../../text/en";
 import { sessions as texts } from "../../text/sessions";
 import { Boundary } from "../../ui/Boundary";
@@ -19,6 +19,8 @@ import { gpuNames, labelsOf } from "./facts";
 import { TABS } from "./tabs";
 
 const LIVE_MS = 3000;
+/** Views over time: the part that one shows is what the next one shows. */
+const TIMED = new Set(["timeline", "memory", "system"]);
 
 /** What can be done with the session, by those who may. */
 function Actions({ session: s }: { session: RowSession }) {
@@ -79,6 +81,7 @@ function Header({ session: s }: { session: RowSession }) {
 
 export function SessionPage({ id, tab }: { id: string; tab: string }) {
   const asked = useApi("session", { session: id }, { every: LIVE_MS, on: onSession(id) });
+  const { query } = usePlace();
   const s = asked.data;
   const shown = TABS.find((known) => known.id === tab);
   useEffect(() => {
@@ -91,7 +94,7 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
       <Header session={s} />
       <nav className="tabs" aria-label={en.session.tabsLabel}>
         {TABS.map((known) => (
-          <Link key={known.id} href={href("session", { session: id, tab: known.id })} aria-current={known === shown ? "page" : undefined}>
+          <Link key={known.id} href={href("session", { session: id, tab: known.id }, TIMED.has(known.id) ? { at: query.get("at") } : {})} aria-current={known === shown ? "page" : undefined}>
             {en.session.tabs[known.id]}
           </Link>
         ))}

@@ -16,6 +16,7 @@ export const TABS: readonly { id: string; view: ComponentType<TabProps> }[] = [
   { id: "scopes", view: from(() => import("../scopes/ScopesTab"), (m) => m.ScopesTab) },
   { id: "syncs", view: from(() => import("../syncs/SyncsTab"), (m) => m.SyncsTab) },
   { id: "flame", view: from(() => import("../flame/FlameTab"), (m) => m.FlameTab) },
+  { id: "memory", view: from(() => import("../memory/MemoryTab"), (m) => m.MemoryTab) },
   { id: "system", view: from(() => import("../system/SystemTab"), (m) => m.SystemTab) },
   { id: "raw", view: from(() => import("../raw/RawTab"), (m) => m.RawTab) },
 ];

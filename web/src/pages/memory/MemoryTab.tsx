@@ -1,0 +1,170 @@
+// MemoryTab.tsx - what was moved between host and GPUs, by kind and size and how fast, and what the
+// program held on each GPU over time.
+import { useMemo } from "react";
+import { rowsOf } from "../../api/columns";
+import { onSession, useApi, type Freshness } from "../../api/use";
+import { between, bytes, count, exact, percent, UNKNOWN } from "../../format/format";
+import { heldOf } from "../../format/held";
+import { DEVICE, rate, seconds } from "../../format/metrics";
+import { memory as text } from "../../text/memory";
+import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
+import { Empty, Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
+import { Series } from "../../ui/Series";
+import { gpusOf } from "../session/facts";
+import type { TabProps } from "../session/tabs";
+import { DevicePlot, WindowBar } from "../system/plots";
+import { useWindow, type Window } from "../system/window";
+import { bandwidth, pageable, sizesOf, type Copies, type SizeRow } from "./memory";
+
+const head = text.columns;
+const USED = DEVICE.find((metric) => metric.name === "memory_used")!;
+const FINEST = 20_000; // steps of a session that are asked for at most
+const LIVE_MS = 5000;
+
+const kindOf = (kind: number | null): string => text.kinds[kind ?? 0] ?? text.kinds[0];
+const placeOf = (place: number | null): string => text.places[place ?? 0] ?? text.places[0];
+const bytesColumn = <T,>(label: string, of: (row: T) => number | null): Column<T> => ({ label, right: true, show: (row) => bytes(of(row)), title: (row) => exact(of(row), "bytes") });
+
+function Transfers({ rows }: { rows: Copies[] }) {
+  const whole = rows.reduce((sum, row) => sum + (row.total ?? 0), 0);
+  const columns: Column<Copies>[] = [
+    { label: head.kind, show: (row) => kindOf(row.kind) },
+    { label: head.from, show: (row) => <Place of={row.src_memory} row={row} /> },
+    { label: head.to, show: (row) => <Place of={row.dst_memory} row={row} /> },
+    countColumn(head.calls, (row) => row.calls),
+    bytesColumn(head.bytes, (row) => row.bytes),
+    bytesColumn(head.mean, (row) => (row.calls && row.bytes !== null ? Math.round(row.bytes / row.calls) : null)),
+    timeColumn(head.total, (row) => row.total),
+    {
+      label: head.share,
+      right: true,
+      show: (row) => (
+        <>
+          {percent(whole && row.total !== null ? row.total / whole : null)}
+          <Meter part={whole && row.total !== null ? row.total / whole : null} />
+        </>
+      ),
+    },
+    { label: head.bandwidth, right: true, show: (row) => rate(bandwidth(row)), title: (row) => exact(bandwidth(row), "bytes/s") },
+  ];
+  return (
+    <Panel title={text.transfers} aside={text.transfersText}>
+      {rows.length === 0 ? <p className="panel-body quiet">{text.noCopies}</p> : <Listing label={text.transfers} columns={columns} rows={rows} keyOf={(_, at) => at} />}
+    </Panel>
+  );
+}
+
+/** Where one end of a copy lies; that it is pageable costs something where the other end is a GPU. */
+function Place({ of, row }: { of: number | null; row: Copies }) {
+  const slow = placeOf(of) === text.pageable && pageable(row) && row.kind !== 9;
+  return slow ? (
+    <span className="chip chip-warn" title={text.pageableText}>
+      {text.pageable}
+    </span>
+  ) : (
+    placeOf(of)
+  );
+}
+
+const sizeOf = (bin: number): string => (bin < 0 ? text.empty : text.sizeOf(bytes(2 ** bin), bytes(2 ** (bin + 1) - 1)));
+
+function Sizes({ rows }: { rows: SizeRow[] }) {
+  const columns: Column<SizeRow>[] = [
+    { label: head.kind, show: (row) => kindOf(row.kind) },
+    { label: head.size, show: (row) => sizeOf(row.bin), className: "number" },
+    countColumn(head.calls, (row) => row.calls),
+    bytesColumn(head.bytes, (row) => row.bytes),
+    timeColumn(head.total, (row) => row.total),
+    {
+      label: head.bandwidth,
+      right: true,
+      title: (row) => exact(row.bandwidth, "bytes/s"),
+      show: (row) => (
+        <>
+          {rate(row.bandwidth)}
+          <Meter part={row.bandwidth !== null && row.best ? row.bandwidth / row.best : null} />
+        </>
+      ),
+    },
+  ];
+  return (
+    <Panel title={text.sizes} aside={text.sizesText}>
+      <Listing label={text.sizes} columns={columns} rows={rows} keyOf={(row) => `${row.kind} ${row.bin}`} rowClass={(row, at) => (at > 0 && rows[at - 1]!.kind !== row.kind ? "part-begins" : undefined)} />
+    </Panel>
+  );
+}
+
+interface DeviceProps {
+  session: string;
+  device: number; // from 0
+  name: string;
+  length: number; // ns
+  window: Window;
+  onRange: (from: number, to: number) => void;
+  fresh: number | Freshness;
+}
+
+function Allocations({ session, device, name, length, window, onRange, fresh }: DeviceProps) {
+  const step = Math.max(window.step, Math.ceil(length / FINEST));
+  const asked = useApi("allocations", { session, device: device + 1, step }, fresh);
+  const rows = useMemo(() => (asked.data ? rowsOf(asked.data) : undefined), [asked.data]);
+  const points = useMemo(() => {
+    const line = rows && heldOf(rows, step, length);
+    return line && { ...line, at: line.at.map((ns) => ns / 1e9) };
+  }, [rows, step, length]);
+  const range = useMemo<[number, number]>(() => [window.from / 1e9, window.to / 1e9], [window]);
+  if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (!rows || !points) return <div className="skeleton skeleton-block" />;
+  if (rows.length === 0) return null;
+  const peak = rows.reduce((most, row) => Math.max(most, row.peak ?? 0), 0);
+  const held = rows.at(-1)!.held;
+  const calls = rows.reduce((sum, row) => sum + (row.calls ?? 0), 0);
+  const label = text.allocationsOf(device, name);
+  return (
+    <Panel title={label} aside={text.allocationsText}>
+      <div className="panel-body stack">
+        <Stats
+          items={[
+            { label: text.peak, value: bytes(peak), exact: exact(peak, "bytes") },
+            { label: text.held, value: held === null ? UNKNOWN : bytes(held), exact: exact(held, "bytes") },
+            { label: text.calls, value: count(calls), exact: exact(calls) },
+          ]}
+        />
+        <Series label={label} points={points} show={bytes} showTime={seconds} session={session} colour="--series-4" binary range={range} onRange={onRange} />
+      </div>
+    </Panel>
+  );
+}
+
+export function MemoryTab({ session: s }: TabProps) {
+  const length = between(s.started, s.ended ?? s.received) ?? 0;
+  const fresh = s.state === "live" ? { every: LIVE_MS, on: onSession(s.id) } : 0;
+  const [window, choose] = useWindow(length);
+  const counts = useApi("counts", { session: s.id }, fresh);
+  const asked = useApi("copies", { session: s.id }, fresh);
+  const sizes = useApi("copy_sizes", { session: s.id }, fresh);
+  const gpus = gpusOf(s);
+  const copies = useMemo(() => (asked.data ? rowsOf(asked.data) : undefined), [asked.data]);
+  const bySize = useMemo(() => (sizes.data ? sizesOf(rowsOf(sizes.data)) : []), [sizes.data]);
+  const problem = asked.problem ?? counts.problem;
+  if (problem && (!asked.data || !counts.data)) return <ProblemView problem={problem} again={() => (asked.again(), counts.again())} />;
+  if (!copies || !counts.data) return <Skeleton rows={8} />;
+  const has = (record: string): boolean => rowsOf(counts.data!).some((row) => row.record === record && (row.rows ?? 0) > 0);
+  const allocated = has("alloc");
+  const sampled = has("device_metric");
+  if (copies.length === 0 && !allocated && !sampled) return <Empty title={text.none} text={text.noneText} />;
+  return (
+    <div className="stack">
+      <Transfers rows={copies} />
+      {bySize.length > 0 && <Sizes rows={bySize} />}
+      {(allocated || sampled) && <WindowBar session={s.id} window={window} onWhole={() => choose()} />}
+      {!allocated && <p className="quiet small">{text.allocationsNone}</p>}
+      {gpus.map((name, device) => (
+        <div className="stack" key={device}>
+          {allocated && <Allocations session={s.id} device={device} name={name} length={length} window={window} onRange={choose} fresh={fresh} />}
+          {sampled && <DevicePlot session={s.id} device={device + 1} metric={{ ...USED, label: text.used(device) }} window={window} onRange={choose} />}
+        </div>
+      ))}
+    </div>
+  );
+}

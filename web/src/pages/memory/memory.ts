@@ -1,0 +1,40 @@
+// memory.ts - what rows of copies say: bandwidth and sizes.
+
+/** Kinds of memory that go through a staging buffer; src_memory and dst_memory of record memcpy. */
+const PAGEABLE = 1;
+
+export interface Copies {
+  kind: number | null;
+  src_memory: number | null;
+  dst_memory: number | null;
+  calls: number | null;
+  bytes: number | null;
+  total: number | null; // ns
+}
+
+export const pageable = (row: Copies): boolean => row.src_memory === PAGEABLE || row.dst_memory === PAGEABLE;
+
+/** Bytes a second; null where one of them is not known or no time passed. */
+export const bandwidth = (row: { bytes: number | null; total: number | null }): number | null => (row.bytes !== null && row.total ? row.bytes / (row.total / 1e9) : null);
+
+export interface SizeRow {
+  kind: number;
+  bin: number; // floor(log2(bytes)); -1: 0 bytes
+  calls: number | null;
+  bytes: number | null;
+  total: number | null;
+  bandwidth: number | null;
+  best: number; // of the kind's rows
+}
+
+/** By kind, those that took longest first; within a kind by size. */
+export function sizesOf(rows: readonly { kind: number | null; bin: number | null; calls: number | null; bytes: number | null; total: number | null }[]): SizeRow[] {
+  const time = new Map<number, number>();
+  const best = new Map<number, number>();
+  const made = rows.map((row) => ({ ...row, kind: row.kind ?? 0, bin: row.bin ?? -1, bandwidth: bandwidth(row) }));
+  for (const row of made) {
+    time.set(row.kind, (time.get(row.kind) ?? 0) + (row.total ?? 0));
+    best.set(row.kind, Math.max(best.get(row.kind) ?? 0, row.bandwidth ?? 0));
+  }
+  return made.map((row) => ({ ...row, best: best.get(row.kind)! })).sort((a, b) => time.get(b.kind)! - time.get(a.kind)! || a.kind - b.kind || a.bin - b.bin);
+}

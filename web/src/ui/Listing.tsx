@@ -1,0 +1,57 @@
+// Listing.tsx - a short table, all of whose rows are in the page; it scrolls sideways where there is no
+// room. Columns are values: what stands above them, what a cell shows, and the exact value behind it.
+import type { ReactNode } from "react";
+import { count, duration, exact } from "../format/format";
+
+export interface Column<T> {
+  label: string;
+  show: (row: T) => ReactNode;
+  title?: (row: T) => string | undefined;
+  right?: boolean;
+  className?: string;
+}
+
+interface Props<T> {
+  label: string;
+  columns: readonly Column<T>[];
+  rows: readonly T[];
+  keyOf: (row: T, at: number) => string | number;
+  rowClass?: (row: T, at: number) => string | undefined;
+  roomy?: boolean;
+}
+
+export function Listing<T>({ label, columns, rows, keyOf, rowClass, roomy }: Props<T>) {
+  const sideOf = (column: Column<T>): string | undefined => (column.right ? "right" : undefined);
+  return (
+    <div className="scroll-x" tabIndex={0} role="region" aria-label={label}>
+      <table className={roomy ? "simple roomy" : "simple"}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th scope="col" key={column.label} className={sideOf(column)}>
+                {column.label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={keyOf(row, at)} className={rowClass?.(row, at)}>
+              {columns.map((column) => (
+                <td key={column.label} className={column.className ?? sideOf(column)} title={column.title?.(row)}>
+                  {column.show(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A column of times, ns. */
+export const timeColumn = <T,>(label: string, of: (row: T) => number | null): Column<T> => ({ label, right: true, show: (row) => duration(of(row)), title: (row) => exact(of(row), "ns") });
+
+/** A column of how many. */
+export const countColumn = <T,>(label: string, of: (row: T) => number | null): Column<T> => ({ label, right: true, show: (row) => count(of(row)), title: (row) => exact(of(row)) });

@@ -1,0 +1,66 @@
+// Transfers and allocations as numbers; the part of a session's time that plots show.
+import { describe, expect, it } from "vitest";
+import { allocationRows, heldOf } from "../src/format/held";
+import { bandwidth, pageable, sizesOf } from "../src/pages/memory/memory";
+import { tracksOf } from "../src/timeline/lanes";
+import { greatest, within } from "../src/timeline/series";
+import { windowOf } from "../src/pages/system/window";
+
+describe("transfers", () => {
+  it("bandwidth is bytes by seconds; unknown stays unknown", () => {
+    expect(bandwidth({ bytes: 500, total: 1e9 })).toBe(500);
+    expect(bandwidth({ bytes: null, total: 1 })).toBeNull();
+    expect(bandwidth({ bytes: 500, total: 0 })).toBeNull();
+  });
+  it("either end can be pageable", () => {
+    const row = { kind: 1, src_memory: 1, dst_memory: 3, calls: 1, bytes: 1, total: 1 };
+    expect(pageable(row)).toBe(true);
+    expect(pageable({ ...row, src_memory: 2 })).toBe(false);
+  });
+  it("sizes stand by kind, slowest kind first, with the kind's best", () => {
+    const rows = sizesOf([
+      { kind: 2, bin: 20, calls: 1, bytes: 1000, total: 10 },
+      { kind: 1, bin: 22, calls: 1, bytes: 4000, total: 100 },
+      { kind: 1, bin: -1, calls: 1, bytes: 0, total: 5 },
+      { kind: 1, bin: 3, calls: 1, bytes: 8, total: 4 },
+    ]);
+    expect(rows.map(({ kind, bin }) => [kind, bin])).toEqual([[1, -1], [1, 3], [1, 22], [2, 20]]);
+    expect(rows[1]!.best).toBe(rows[2]!.bandwidth);
+  });
+});
+
+describe("what is held", () => {
+  const line = heldOf([{ at: 10e9, held: 100, peak: 150 }, { at: 11e9, held: 40, peak: 100 }, { at: 50e9, held: 0, peak: null }], 1e9, 60e9);
+  it("keeps its level between changes, to the end", () => {
+    expect(line.at).toEqual([10e9, 11e9, 12e9, 50e9, 51e9, 60e9]);
+    expect(line.mean).toEqual([0, 100, 40, 40, 0, 0]);
+  });
+  it("the band reaches to the greatest of a step", () => expect(line.most).toEqual([0, 150, 100, 40, 0, 0]));
+  it("times grow", () => line.at.forEach((at, i) => i && expect(at).toBeGreaterThan(line.at[i - 1]!)));
+  it("columns become rows", () => expect(allocationRows({ at: [1], held: [2], peak: [null] })).toEqual([{ at: 1, held: 2, peak: null }]));
+  it("nothing is no line", () => expect(heldOf([{ at: null, held: 1, peak: 1 }], 1, 5).at).toEqual([]));
+});
+
+describe("the part of the time that is shown", () => {
+  it("the whole where the address says nothing of use", () => {
+    for (const text of ["", "x", "9-2", "7000000000-8000000000"]) expect(windowOf(text, 5e9)).toMatchObject({ from: 0, to: 5e9, part: false });
+  });
+  it("a part has finer steps, and ends with the session", () => {
+    const part = windowOf("1000000000-9000000000", 5e9);
+    expect(part).toMatchObject({ from: 1e9, to: 5e9, part: true });
+    expect(part.step).toBeLessThan(windowOf("", 5e9).step);
+  });
+});
+
+describe("allocations on the timeline", () => {
+  const metrics = { devices: ["A", "B"], device: [], host: [], allocated: true, text: { allocated: "Held" } };
+  it("have a row on each device", () => expect(tracksOf([], metrics).map((track) => [track.key, track.note])).toEqual([["d1.allocated", "Held"], ["d2.allocated", "Held"]]));
+  const points = (at: number[], most: number[]) => ({ at: Float64Array.from(at), least: Float64Array.from(most), mean: Float64Array.from(most), most: Float64Array.from(most) });
+  it("only what is in view is drawn, with a point on either side", () => {
+    const line = points([0, 10, 20, 30, 40], [1, 2, 3, 9, 9]);
+    expect(within(line, { from: 12, to: 18 })).toEqual([1, 3]);
+    expect(within(line, { from: -5, to: 100 })).toEqual([0, 5]);
+    const piece = { from: 0, to: 50, column: 1, sums: null, events: null, points: line, halved: false };
+    expect(greatest([{ piece, from: 0, to: 50 }], { from: 0, to: 15 }, 0)).toBeCloseTo(3.6);
+  });
+});
