@@ -7,6 +7,7 @@ import { Link } from "../router/Link";
 import { go, href, usePlace, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
 import { Boundary } from "../ui/Boundary";
+import { keepFocus } from "../ui/focus";
 import { Dialog, Empty, Skeleton } from "../ui/parts";
 import { toggle, useTheme } from "../ui/theme";
 import { Account } from "./account/Account";
@@ -99,6 +100,7 @@ export function App() {
   const outside = OUTSIDE.includes(place.page);
   const me = useApi("me", outside ? null : {});
   useKeys(place, setOpen);
+  useEffect(keepFocus, []);
   useConnection(!outside && me.data !== undefined);
   return (
     <MeContext.Provider value={me.data}>
@@ -128,7 +130,7 @@ export function App() {
         </div>
       </header>
       <main className="page" id="content" tabIndex={-1}>
-        <Boundary key={`${place.page} ${place.path.session ?? ""} ${place.path.tab ?? ""}`}>
+        <Boundary key={`${place.page} ${place.path.session ?? ""}`}>
           <Page place={place} />
         </Boundary>
       </main>

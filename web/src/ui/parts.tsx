@@ -1,5 +1,5 @@
 // parts.tsx - the small parts of pages. They know nothing of the server: values in, picture out.
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react";
 import { en } from "../text/en";
 import { CopyButton } from "./forms";
 
@@ -150,7 +150,14 @@ export function Search({ label, hint, value, onChange }: { label: string; hint: 
 
 export function Dialog({ title, className, onClose, children }: { title: string; className?: string; onClose: () => void; children: ReactNode }) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => box.current?.showModal(), []);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    box.current?.showModal();
+    // Taken out of the page while open, it would leave the keyboard nowhere.
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, []);
   return (
     <dialog
       ref={box}

@@ -82,10 +82,10 @@ export function makeHarness(out) {
   }
 
   /** Tells what was wrong; the process's exit status. */
-  function finish() {
+  function finish(what) {
     wrong.forEach((line) => console.error(line));
-    console.log(`${views} views in two themes and three widths, ${checks} checks, ${wrong.length} failed; pictures in ${out}`);
-    return wrong.length || !views ? 1 : 0;
+    console.log(`${what ?? `${views} views in two themes and three widths`}, ${checks} checks, ${wrong.length} failed; pictures in ${out}`);
+    return wrong.length || !checks ? 1 : 0;
   }
 
   return { check, watch, accessible, picture, theme, finish, wrong, expected };

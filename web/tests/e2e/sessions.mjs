@@ -1,5 +1,10 @@
 // sessions.mjs - sessions as no simulator makes them, written line by line (docs/format.md): without
 // kernels, with thousands of streams, with one endless kernel, with names of 4 kB.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
 const BEGIN = 1_000_000_000_000;
 const REAL = 1_735_689_600_000_000_000n;
 
@@ -84,4 +89,16 @@ export async function send(origin, key, made, channel, lines, offset) {
 export async function complete(origin, key, made) {
   const answer = await fetch(`${origin}/api/v1/events/session-complete`, { method: "POST", headers: { Authorization: `Bearer ${key}`, "X-GpuFlight-Session-Id": made.id } });
   if (!answer.ok) throw new Error(`session-complete: ${answer.status} ${await answer.text()}`);
+}
+
+/** A session of `gpufl sim`, there as long as `use` runs. */
+export function simulate(bin, options, use) {
+  const folder = mkdtempSync(path.join(tmpdir(), "gpufl-sim-"));
+  try {
+    const made = spawnSync(path.join(bin, "gpufl"), ["sim", ...options, "-o", path.join(folder, "run")], { encoding: "utf8" });
+    if (made.status !== 0) throw new Error(`gpufl sim ended with ${made.status}: ${made.stderr}`);
+    use(path.join(folder, "run"));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }

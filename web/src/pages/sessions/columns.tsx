@@ -9,6 +9,7 @@ import { href } from "../../router/router";
 import { en } from "../../text/en";
 import { Meter } from "../../ui/parts";
 import { gpuNames, labelsOf } from "../session/facts";
+import type { SORTS } from "./filters";
 import { StateChips } from "./StateChips";
 
 const text = en.sessions.columns;
@@ -22,9 +23,12 @@ const plain = (id: "account" | "client" | "format", width: string): Column => ({
   cell: ({ row: { original: s } }) => <span title={s[id]}>{s[id]}</span>,
 });
 
+/** The server sorts; the table takes only columns that have something to sort by. */
+const by = (id: (typeof SORTS)[number]) => ({ id, accessorFn: (): null => null });
+
 export const COLUMNS: readonly Column[] = [
   {
-    id: "app",
+    ...by("app"),
     header: text.app,
     meta: { width: "minmax(200px, 2fr)", lead: true },
     cell: ({ row: { original: s } }) => (
@@ -34,15 +38,15 @@ export const COLUMNS: readonly Column[] = [
     ),
   },
   { id: "state", header: text.state, enableSorting: false, meta: { width: "160px" }, cell: ({ row: { original: s } }) => <StateChips session={s} /> },
-  { id: "started", header: text.started, meta: { width: "170px" }, cell: ({ row: { original: s } }) => <span title={exactDate(s.started)}>{date(s.started)}</span> },
+  { ...by("started"), header: text.started, meta: { width: "170px" }, cell: ({ row: { original: s } }) => <span title={exactDate(s.started)}>{date(s.started)}</span> },
   {
-    id: "duration",
+    ...by("duration"),
     header: text.duration,
     meta: { width: "100px", right: true },
     cell: ({ row: { original: s } }) => <span title={exact(between(s.started, s.ended), "ns")}>{duration(between(s.started, s.ended))}</span>,
   },
   {
-    id: "busy",
+    ...by("busy"),
     header: text.busy,
     meta: { width: "160px", right: true },
     cell: ({ row: { original: s } }) => (
@@ -56,11 +60,11 @@ export const COLUMNS: readonly Column[] = [
       </span>
     ),
   },
-  { id: "kernels", header: text.kernels, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.kernels)}>{count(s.kernels)}</span> },
-  { id: "host", header: text.host, meta: { width: "minmax(120px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={s.host}>{s.host}</span> },
+  { ...by("kernels"), header: text.kernels, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.kernels)}>{count(s.kernels)}</span> },
+  { ...by("host"), header: text.host, meta: { width: "minmax(120px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={s.host}>{s.host}</span> },
   { id: "gpu", header: text.gpu, enableSorting: false, meta: { width: "minmax(140px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={gpuNames(s)}>{gpuNames(s)}</span> },
   { id: "engine", header: text.engine, enableSorting: false, meta: { width: "120px" }, cell: ({ row: { original: s } }) => s.engine },
-  { id: "bytes", header: text.bytes, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.bytes, "bytes")}>{bytes(s.bytes)}</span> },
+  { ...by("bytes"), header: text.bytes, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.bytes, "bytes")}>{bytes(s.bytes)}</span> },
   { id: "labels", header: text.labels, enableSorting: false, meta: { width: "minmax(110px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={labelsOf(s)}>{labelsOf(s)}</span> },
   plain("account", "120px"),
   plain("client", "110px"),
