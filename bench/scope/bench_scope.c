@@ -1,4 +1,5 @@
-/* bench_scope.c - what a scope costs the program's thread: off and on.
+/* bench_scope.c - what a scope costs the program's thread: off and on, and an NVTX range, with
+ * a text that stays and with one as PyTorch makes it for each of its operations.
  *
  * Prints one JSON object, ns per scope (begin and end together): the median and
  * the least of the rounds. Rounds are short, with a pause in between, so that
@@ -62,6 +63,54 @@ static double tagged(int n)
     return (double)(now() - start) / n;
 }
 
+/* What an NVTX client offers a tool: two pointers of the core module, push and pop. */
+static void (*range_push)(void), (*range_pop)(void);
+
+static int pointers(int module, void (****table)(void), unsigned *count)
+{
+    static void (**cells[12])(void) = {[9] = &range_push, [11] = &range_pop};
+    *table = cells;
+    *count = 12;
+    return module == 1;
+}
+
+static const void *export_table(uint32_t table)
+{
+    static const struct {
+        size_t size;
+        int (*pointers)(int, void (****)(void), unsigned *);
+    } callbacks = {sizeof callbacks, pointers};
+    return table == 1 ? &callbacks : NULL;
+}
+
+static double range(int n)
+{
+    int (*push)(const char *) = (int (*)(const char *))range_push;
+    int (*pop)(void) = (int (*)(void))range_pop;
+    int64_t start = now();
+    for (int i = 0; i < n; i++) {
+        push("training step");
+        pop();
+    }
+    return (double)(now() - start) / n;
+}
+
+/* The texts are made before. */
+static double operation(int n)
+{
+    static char texts[SCOPES][64];
+    int (*push)(const char *) = (int (*)(const char *))range_push;
+    int (*pop)(void) = (int (*)(void))range_pop;
+    for (int i = 0; i < n; i++)
+        snprintf(texts[i], sizeof texts[i], "aten::op_%d, seq = %d, op_id = %d", i % 20, i, 3 * i);
+    int64_t start = now();
+    for (int i = 0; i < n; i++) {
+        push(texts[i]);
+        pop();
+    }
+    return (double)(now() - start) / n;
+}
+
 /* Two readings of the system's clock, to tell the machine by. A scope takes two of the
  * CPU's counter instead, where the kernel keeps its time with it. */
 static double clocks(int n)
@@ -108,6 +157,10 @@ int main(int argc, char **argv)
         return 1;
     report("on", plain, SCOPES, rounds);
     report("on_tagged", tagged, SCOPES, rounds);
+    if (!InitializeInjectionNvtx2(export_table))
+        return 1;
+    report("nvtx", range, SCOPES, rounds);
+    report("nvtx_operation", operation, SCOPES, rounds);
     gpufl_shutdown();
     printf(",\"refused\":%lld}\n", (long long)refused);
     return 0;

@@ -220,6 +220,11 @@ GPUFL_API int gpufl_bench_floor(bool on);
  * Always returns 1: a failed capture never fails the program. */
 GPUFL_API int InitializeInjection(void);
 
+/* Entry point for NVTX_INJECTION64_PATH, called by each NVTX client of the process on its first
+ * call, with the function that hands out the client's tables. Its ranges become scopes. 0:
+ * capture is disabled, or the client offers nothing. */
+GPUFL_API int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table));
+
 #ifdef __cplusplus
 }
 #endif

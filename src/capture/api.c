@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "capture/copies.h"
 #include "capture/gate.h"
+#include "capture/nvtx.h"
 #include "capture/options.h"
 #include "capture/report.h"
 #include "capture/sampling.h"
@@ -176,4 +177,12 @@ int InitializeInjection(void)
     else
         (void)session_start(NULL, true);
     return 1;
+}
+
+int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table))
+{
+    if (options_disabled())
+        return 0;
+    const struct copies_calls *other = copies_first();
+    return other ? other->inject_nvtx(get_export_table) : nvtx_attach(get_export_table);
 }

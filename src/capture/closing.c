@@ -19,6 +19,7 @@
 #include "capture/gate.h"
 #include "capture/messages.h"
 #include "capture/names.h"
+#include "capture/nvtx.h"
 #include "capture/sampling.h"
 #include "capture/stacking.h"
 #include "monitor/steady.h"
@@ -139,6 +140,7 @@ static void conclude(struct collector *c)
     conclude_trace(c, FEATURE_graphs, l->graph_launches > 0 ? (uint64_t)l->graph_launches : 0);
     conclude_profile(c);
     conclude_stacks(c);
+    nvtx_conclude();
     feature_conclude(FEATURE_scopes, true,
                      l->scopes_lost ? "partial"
                                     : (l->scopes_opened ? "collected" : "enabled_no_data"),
@@ -195,7 +197,7 @@ void closing_run(struct collector *c)
     write_end(c);
     writer_close(c->writer);
     stacking_end();
-    inherit_fini(&c->drain.inherit);
+    scopes_drain_fini(&c->drain);
     sink_end();
     c->writer = NULL;
     if (c->trace)

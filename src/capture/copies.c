@@ -26,6 +26,7 @@ static const struct dl_symbol symbols[] = {
     COPIES_CALLS(F)
 #undef F
         {"InitializeInjection", offsetof(struct copies_calls, inject), true},
+    {"InitializeInjectionNvtx2", offsetof(struct copies_calls, inject_nvtx), true},
 };
 
 struct found {

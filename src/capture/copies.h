@@ -31,6 +31,7 @@ struct copies_calls {
     COPIES_CALLS(F)
 #undef F
     int (*inject)(void);
+    int (*inject_nvtx)(const void *(*get_export_table)(uint32_t table));
 };
 
 /* The copy that does the work, where it is not this one; NULL: this one. Looks once. [any] */

@@ -1,5 +1,8 @@
 /* scopes.c - the producer's side: see scopes.h. The collector's is scopes_drain.c.
  *
+ * A scope that its own thread ends takes those inside it with it; one that is left (an NVTX
+ * range) goes alone, and by any thread. Its own learns of that before it does anything next.
+ *
  * Cost of a scope: two readings of tick.h's clock, two slots of 32 bytes. The name is
  * found in a cache of the thread, keyed by the pointer and compared by content. */
 #include "capture/scopes.h"
@@ -17,20 +20,20 @@ enum {
     AHEAD = 16,               /* slots */
     WAKE_AT = RING_SLOTS / 4, /* slots in a ring at which the collector is woken */
     WAKE_EVERY = 256,         /* slots pushed between two wake-ups by a thread */
+    AFAR = 1024,              /* the last scopes that other threads ended, a power of two */
 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static uint32_t name_slow(struct name_cached *c, const char *text)
+static uint32_t name_slow(struct name_cached *c, const char *given, const char *text, size_t len)
 {
-    size_t len = strlen(text);
     struct intern *names = names_table();
     uint32_t id = intern_count(names) < NAMES_MOST ? intern_id(names, text, len)
                                                    : intern_find(names, text, len);
     if (!id)
         return intern_str(names, len ? "(other)" : "(unnamed)");
-    *c = (struct name_cached){text, intern_text(names, id, NULL), id};
-    if (strcmp(c->text, text) != 0)
+    *c = (struct name_cached){given, intern_text(names, id, NULL), id};
+    if (strncmp(c->text, text, len) != 0 || c->text[len])
         c->given = NULL; /* it stands for another one: "(other)" */
     return id;
 }
@@ -41,7 +44,24 @@ static inline uint32_t name_id(struct thread_state *t, const char *text)
     struct name_cached *c = &t->names[(key ^ key >> 6) & (NAME_CACHE - 1)];
     if (__builtin_expect(c->given == text && strcmp(c->text, text) == 0, 1))
         return c->id;
-    return name_slow(c, text);
+    return name_slow(c, text, text, strlen(text));
+}
+
+/* The same for a text that comes from another place each time: where it is looked for
+ * follows from its length and its ends. */
+static inline uint32_t name_of_text(struct thread_state *t, const char *text, size_t len)
+{
+    uint64_t ends[2] = {0, 0};
+    size_t n = len < sizeof ends[0] ? len : sizeof ends[0];
+    memcpy(&ends[0], text, n);
+    memcpy(&ends[1], text + len - n, n);
+    uint64_t hash = (ends[0] ^ len << 56) * 0x9E3779B97F4A7C15u + ends[1];
+    hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15u | 1;
+    const char *given = (const char *)(uintptr_t)hash; /* odd and large: no text's place */
+    struct name_cached *c = &t->names[hash >> 40 & (NAME_CACHE - 1)];
+    if (c->given == given && strncmp(c->text, text, len) == 0 && !c->text[len])
+        return c->id;
+    return name_slow(c, given, text, len);
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */
@@ -108,14 +128,61 @@ static inline uint64_t next_instance(struct thread_state *t)
 
 /* ---- scopes --------------------------------------------------------------------------------- */
 
-uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32_t warmup)
+/* Ended by other threads: so many, and the last of them. A writer takes a number, then fills
+ * its cell: handle, then number + 1, release; acquire. */
+static _Atomic uint64_t afar_count;
+static struct {
+    _Atomic uint64_t number, handle;
+} afar[AFAR];
+
+static uint32_t find_open(const struct thread_state *t, uint64_t handle)
 {
-    struct thread_state *t = thread_self();
-    if (!t) {
-        atomic_fetch_add_explicit(&threads_orphans.scopes_opened, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&threads_orphans.scopes_lost, 1, memory_order_relaxed);
-        return 0;
+    uint32_t at = atomic_load_explicit(&t->depth, memory_order_relaxed);
+    while (at > 0 && t->open[at - 1] != handle)
+        at--;
+    return at; /* its place + 1; 0: not open here */
+}
+
+static void take_out(struct thread_state *t, uint32_t at)
+{
+    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed) - 1;
+    memmove(&t->open[at - 1], &t->open[at], (depth + 1 - at) * sizeof t->open[0]);
+    atomic_store_explicit(&t->depth, depth, memory_order_relaxed);
+}
+
+static void afar_slow(struct thread_state *t, uint64_t count)
+{
+    if (count - t->left_seen > AFAR)
+        t->left_seen = count - AFAR;
+    for (; t->left_seen < count; t->left_seen++) {
+        size_t i = t->left_seen % AFAR;
+        uint64_t number = atomic_load_explicit(&afar[i].number, memory_order_acquire);
+        if (number < t->left_seen + 1)
+            return; /* being written: next time */
+        uint32_t at = find_open(t, atomic_load_explicit(&afar[i].handle, memory_order_relaxed));
+        if (at)
+            take_out(t, at);
     }
+}
+
+/* Closes here what other threads ended. */
+static inline void afar_take(struct thread_state *t)
+{
+    uint64_t count = atomic_load_explicit(&afar_count, memory_order_relaxed);
+    if (__builtin_expect(count != t->left_seen, 0))
+        afar_slow(t, count);
+}
+
+static void scope_orphan(void)
+{
+    atomic_fetch_add_explicit(&threads_orphans.scopes_opened, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&threads_orphans.scopes_lost, 1, memory_order_relaxed);
+}
+
+static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag, uint32_t repeat,
+                             uint32_t warmup)
+{
+    afar_take(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
     counter_add(&t->counters.scopes_opened, 1);
     bool bench = repeat || warmup;
@@ -127,14 +194,31 @@ uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32
     if (bench)
         slot_push(t, SLOT_BENCH, repeat, 0, 0, warmup);
     uint64_t instance = next_instance(t);
-    uint32_t name_of = name_id(t, name ? name : "");
-    uint32_t tag_of = tag && *tag ? name_id(t, tag) : 0;
     if (__builtin_expect(!atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed), 0))
         atomic_store_explicit(&capture_gate.scoped, true, memory_order_relaxed);
     t->open[depth] = instance;
     atomic_store_explicit(&t->depth, depth + 1, memory_order_relaxed);
-    slot_push(t, SLOT_BEGIN, name_of, instance, tick_now(), tag_of); /* our work is outside */
+    slot_push(t, SLOT_BEGIN, name, instance, tick_now(), tag); /* our work is outside */
     return instance;
+}
+
+uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32_t warmup)
+{
+    struct thread_state *t = thread_self();
+    if (t)
+        return begin(t, name_id(t, name ? name : ""), tag && *tag ? name_id(t, tag) : 0, repeat,
+                     warmup);
+    scope_orphan();
+    return 0;
+}
+
+uint64_t scopes_begin_text(const char *name, size_t length, const char *tag)
+{
+    struct thread_state *t = thread_self();
+    if (t)
+        return begin(t, name_of_text(t, name, length), tag ? name_id(t, tag) : 0, 0, 0);
+    scope_orphan();
+    return 0;
 }
 
 void scopes_end(uint64_t handle)
@@ -143,14 +227,40 @@ void scopes_end(uint64_t handle)
     struct thread_state *t = thread_here;
     if (!t || atomic_load_explicit(&t->session, memory_order_relaxed) != gate_session())
         return;
-    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed), at = depth;
-    while (at > 0 && t->open[at - 1] != handle)
-        at--;
+    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+    uint32_t at = find_open(t, handle);
     if (at == 0)
         return; /* another thread's, or closed before */
     while (depth >= at)
         slot_push(t, SLOT_END, 0, t->open[--depth], now, 0);
     atomic_store_explicit(&t->depth, depth, memory_order_relaxed);
+    slots_room(t, 0);
+}
+
+/* A scope that is not open here is told to the thread that has it. */
+static void leave_afar(struct thread_state *t, uint64_t handle, uint64_t now)
+{
+    if (!threads_ring(t) || !slots_room(t, 1))
+        return; /* it stays open: written as such */
+    slot_push(t, SLOT_LEAVE, 0, handle, now, 0);
+    uint64_t number = atomic_fetch_add_explicit(&afar_count, 1, memory_order_relaxed);
+    atomic_store_explicit(&afar[number % AFAR].handle, handle, memory_order_relaxed);
+    atomic_store_explicit(&afar[number % AFAR].number, number + 1, memory_order_release);
+}
+
+void scopes_leave(uint64_t handle)
+{
+    uint64_t now = tick_now(); /* first */
+    struct thread_state *t = thread_self();
+    if (!t)
+        return;
+    uint32_t at = find_open(t, handle);
+    if (__builtin_expect(!at, 0)) {
+        leave_afar(t, handle, now);
+        return;
+    }
+    slot_push(t, SLOT_LEAVE, 0, handle, now, 0);
+    take_out(t, at);
     slots_room(t, 0);
 }
 
@@ -224,6 +334,7 @@ void scopes_launch(const struct launch *l)
         return;
     }
     count_launch(&t->counters, l);
+    afar_take(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
     bool row = l->start != 0 && (l->kind == LAUNCH_GRAPH || l->kind == LAUNCH_GRAPH_END);
     uint32_t stack = launch_stack(t, l);
@@ -255,6 +366,7 @@ void scopes_wait(const struct wait *w)
         counter_add(&t->counters.waits_lost, 1);
         return;
     }
+    afar_take(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
     struct wait_packed p = {
         .call = w->call,

@@ -20,12 +20,24 @@ struct thread_state;
 uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32_t warmup);
 void scopes_end(uint64_t handle); /* [hot] */
 
+/* The same as scopes_begin for a name of a length, a tag or NULL. [hot] */
+uint64_t scopes_begin_text(const char *name, size_t length, const char *tag);
+
+/* Ends that scope alone, of this thread or another: what was opened inside it stays open. [hot] */
+void scopes_leave(uint64_t handle);
+
 /* Counts a launch and joins it to the innermost open scope. [hot] */
 void scopes_launch(const struct launch *l);
 bool scopes_inside(void); /* [hot] the session has scopes */
 
 /* Records a call that waited, on the thread that made it. [hot] */
 void scopes_wait(const struct wait *w);
+
+/* A scope that another thread than its own ended. */
+struct scope_afar {
+    uint64_t instance;
+    int64_t end; /* ns */
+};
 
 /* The collector's side of all rings. */
 struct scopes_drain {
@@ -39,6 +51,8 @@ struct scopes_drain {
     uint64_t until;          /* slots of this tick or later wait for the next round */
     struct tick_curve curve; /* of the session */
     int64_t left;            /* when a scope of a thread that is gone was seen last, ns */
+    struct scope_afar *afar; /* owned: ended by other threads, in this round */
+    size_t afar_count, afar_cap;
 };
 
 /* Instance of the innermost scope that is open since `start` (ns) or longer, where one thread alone
@@ -48,6 +62,9 @@ uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
 
 /* A new session starts: before the gate opens. [owner] */
 void scopes_begin_session(struct scopes_drain *d);
+
+/* The session is over: gives memory back. [collector] */
+void scopes_drain_fini(struct scopes_drain *d);
 
 /* Empties the rings as they are now; frees the memory of threads that ended. all: also what
  * is being pushed meanwhile, at the end. [collector] */

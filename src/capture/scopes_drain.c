@@ -20,9 +20,11 @@
 #include "capture/threads.h"
 
 #include <stddef.h>
+#include <string.h>
 
 enum {
-    WRITTEN = 2,     /* flushes after which an open scope has its row */
+    WRITTEN = 2, /* flushes after which an open scope has its row */
+    AFAR_MOST = 1 << 20,
     GIVE_BACK = 256, /* slots taken before the producer is told of their room */
 };
 
@@ -113,6 +115,25 @@ static void scope_left(struct scopes_drain *d, struct thread_state *t)
         write_open(d, t, t->scope_count);
 }
 
+static void write_scope(struct scopes_drain *d, struct thread_state *t, const struct scope_seen *s,
+                        size_t depth, int64_t end)
+{
+    struct scope_row row = {
+        .start = s->start,
+        .duration = end - s->start,
+        .instance = (int64_t)s->instance,
+        .parent = (int64_t)s->parent,
+        .name = s->name,
+        .tag = s->tag,
+        .thread = t->tid,
+        .depth = (int64_t)depth,
+        .repeat = s->repeat,
+        .warmup = s->warmup,
+    };
+    d->thread(d->arg, t->tid, t->name);
+    writer_row(d->writer, RECORD_scope, (const int64_t *)&row);
+}
+
 static void scope_ended(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     size_t at = t->scope_count;
@@ -125,20 +146,47 @@ static void scope_ended(struct scopes_drain *d, struct thread_state *t, const st
     const struct scope_seen *top = &t->scopes[--t->scope_count];
     t->left = slot_ns(d, t, s);
     inherit_change(&d->inherit, s->tick, innermost(t));
-    struct scope_row row = {
-        .start = top->start,
-        .duration = slot_ns(d, t, s) - top->start,
-        .instance = (int64_t)top->instance,
-        .parent = (int64_t)top->parent,
-        .name = top->name,
-        .tag = top->tag,
-        .thread = t->tid,
-        .depth = (int64_t)t->scope_count,
-        .repeat = top->repeat,
-        .warmup = top->warmup,
-    };
-    d->thread(d->arg, t->tid, t->name);
-    writer_row(d->writer, RECORD_scope, (const int64_t *)&row);
+    write_scope(d, t, top, t->scope_count, t->left);
+}
+
+/* Takes one alone out of the thread's; those inside it stay. False: it is not there. */
+static bool scope_take(struct scopes_drain *d, struct thread_state *t, uint64_t instance,
+                       int64_t end)
+{
+    size_t at = t->scope_count;
+    while (at > 0 && t->scopes[at - 1].instance != instance)
+        at--;
+    if (at == 0)
+        return false;
+    struct scope_seen gone = t->scopes[--at];
+    t->scope_count--;
+    memmove(&t->scopes[at], &t->scopes[at + 1], (t->scope_count - at) * sizeof t->scopes[0]);
+    write_scope(d, t, &gone, at, end > gone.start ? end : gone.start);
+    return true;
+}
+
+static void scope_abandoned(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
+{
+    int64_t end = slot_ns(d, t, s);
+    if (scope_take(d, t, s->instance, end)) {
+        t->left = end;
+        inherit_change(&d->inherit, s->tick, innermost(t));
+    } else if (mem_grow(&d->afar, &d->afar_cap, d->afar_count + 1, sizeof *d->afar, AFAR_MOST)) {
+        d->lost++;
+    } else {
+        d->afar[d->afar_count++] = (struct scope_afar){s->instance, end};
+    }
+}
+
+/* All rings are drained: whoever opened them has been seen. */
+static void afar_resolve(struct scopes_drain *d)
+{
+    for (size_t i = 0; i < d->afar_count; i++)
+        for (struct thread_state *t = threads_first(); t; t = t->next)
+            if (t->seen_session == gate_session() &&
+                scope_take(d, t, d->afar[i].instance, d->afar[i].end))
+                break;
+    d->afar_count = 0;
 }
 
 static void write_wait(struct scopes_drain *d, struct thread_state *t, const struct slot *what)
@@ -199,6 +247,9 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
     case SLOT_END:
         scope_ended(d, t, s);
         break;
+    case SLOT_LEAVE:
+        scope_abandoned(d, t, s);
+        break;
     case SLOT_JOIN:
         take_join(d, t, s);
         break;
@@ -218,7 +269,8 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
 /* Did the program push it after the round began? Slots without a tick go with the one before. */
 static bool is_later(const struct scopes_drain *d, const struct slot *s)
 {
-    bool ticks = s->kind == SLOT_BEGIN || s->kind == SLOT_END || s->kind == SLOT_LAUNCH;
+    bool ticks = s->kind == SLOT_BEGIN || s->kind == SLOT_END || s->kind == SLOT_LAUNCH ||
+                 s->kind == SLOT_LEAVE;
     return ticks && s->tick >= d->until;
 }
 
@@ -282,6 +334,14 @@ void scopes_begin_session(struct scopes_drain *d)
     tick_begin(&d->curve);
 }
 
+void scopes_drain_fini(struct scopes_drain *d)
+{
+    inherit_fini(&d->inherit);
+    mem_free(d->afar);
+    d->afar = NULL;
+    d->afar_count = d->afar_cap = 0;
+}
+
 void scopes_drain(struct scopes_drain *d, bool all)
 {
     struct thread_state *first = threads_first(); /* who comes later waits for the next time */
@@ -293,6 +353,7 @@ void scopes_drain(struct scopes_drain *d, bool all)
     for (struct thread_state *t = first; t; t = t->next)
         if (t->limit > 0)
             ring_drain(d, t);
+    afar_resolve(d);
     inherit_resolve(&d->inherit, d->joins);
     threads_reap(thread_bury, d);
 }

@@ -15,6 +15,7 @@
 #include "capture/fork.h"
 #include "capture/messages.h"
 #include "capture/names.h"
+#include "capture/nvtx.h"
 #include "capture/sampling.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
@@ -153,6 +154,7 @@ static void open_gate(struct session *s)
     struct collector *c = &s->collector;
     sink_begin(c->writer, names_table());
     stacking_begin(&s->options, c->engine);
+    nvtx_begin(&s->options);
     threads_begin_session();
     scopes_begin_session(&c->drain);
     atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);

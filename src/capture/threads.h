@@ -35,6 +35,7 @@ enum slot_kind {
     SLOT_GRAPH,  /* before its GRAPH_WHAT; id: correlation, instance, time: start, duration */
     SLOT_GRAPH_WHAT, /* time: kernels (CELL_NULL unknown), instance: graph */
     SLOT_WAIT,       /* before its WAIT_WHAT; id: correlation, instance, time: start, duration */
+    SLOT_LEAVE,      /* a scope of any thread, alone: instance, tick */
     SLOT_WAIT_WHAT,  /* id: stack, instance: context and stream, time: bytes, tag: wait_pack */
 };
 
@@ -124,7 +125,8 @@ struct thread_state {
     uint64_t *open;           /* owned: their instances, outermost first */
     size_t open_cap;
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
-    uint64_t woke; /* the ring's head when this thread last woke the collector */
+    uint64_t left_seen; /* of scopes that another thread ended: so many are known here */
+    uint64_t woke;      /* the ring's head when this thread last woke the collector */
     int32_t tid;
     char name[16]; /* when it was made */
     struct name_cached names[NAME_CACHE];

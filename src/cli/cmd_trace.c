@@ -1,7 +1,7 @@
 /* cmd_trace.c - `gpufl trace`: run a program, have it captured, report.
  *
  * The capture library does the work inside the program; this is the frame around
- * it: a directory, three environment variables, a child process, and a report at
+ * it: a directory, a few environment variables, a child process, and a report at
  * the end. Whatever goes wrong with the capture is said in one sentence and the
  * program runs on without it, to its own end and its own exit code. One thread;
  * reports are made in a helper process (trace_run.h). */
@@ -22,6 +22,7 @@
 
 #define SECOND    INT64_C(1000000000)
 #define INJECTION "CUDA_INJECTION64_PATH"
+#define NVTX      "NVTX_INJECTION64_PATH"
 
 enum {
     KILL_AFTER_S = 10, /* from TERM to KILL */
@@ -90,8 +91,11 @@ static int prepare(struct trace *t, struct err *e)
 static int start(struct trace *t)
 {
     struct err e = {0};
-    struct run_variable env[] = {
-        {INJECTION, t->place.library}, {"GPUFL_TRACE_OPTIONS", buf_cstr(&t->settings)}, {0}};
+    const char *nvtx = getenv(NVTX); /* a tool of the user's own keeps it; the session says so */
+    struct run_variable env[] = {{INJECTION, t->place.library},
+                                 {"GPUFL_TRACE_OPTIONS", buf_cstr(&t->settings)},
+                                 {nvtx && *nvtx ? NULL : NVTX, t->place.library},
+                                 {0}};
     const struct run_variable none[] = {{0}};
     if (run_start(&t->run, t->request.command, t->capturing ? env : none, &e) == GPUFL_OK)
         return CMD_CONTINUE;

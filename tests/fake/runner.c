@@ -56,7 +56,10 @@ void run_start(struct run *r, const struct run_setup *s)
         n = put_list(argv, n, s->options);
         n = put_list(argv, n, LIST("--"));
     }
-    n = put_list(argv, n, LIST(built_file(s->linked ? "fake/fake_linked" : "fake/fake_program")));
+    n = put_list(argv, n,
+                 LIST(built_file(s->binary   ? s->binary
+                                 : s->linked ? "fake/fake_linked"
+                                             : "fake/fake_program")));
     put_list(argv, n, s->program ? s->program : LIST("1000"));
     child_start(&r->c, &(struct child_setup){.dir = r->w.dir, .argv = argv, .env = env});
 }

@@ -14,6 +14,7 @@ struct run_setup {
     const char *const *env;     /* "NAME=value" beyond the defaults; NULL: none */
     const char *const *options; /* of `gpufl trace`; NULL: none */
     const char *const *program; /* arguments of the program; NULL: "1000" */
+    const char *binary;         /* below the build directory; NULL: fake_program or, linked: */
     bool linked;                /* the program that calls libgpufl itself */
     bool alone;                 /* without `gpufl trace` */
 };

@@ -1,0 +1,152 @@
+/* test_context.c - what programs and frameworks say of their work beside scopes: NVTX ranges. */
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The scope of that name below another (NULL: anywhere); NULL: there is none. */
+static json_t *scope_of(const struct run *r, const char *name)
+{
+    size_t i;
+    json_t *scope;
+    json_array_foreach(at(r->report, "scopes"), i, scope)
+    {
+        if (!strcmp(text_at(scope, "name"), name))
+            return scope;
+    }
+    return NULL;
+}
+
+static void check_scope(const struct run *r, const char *name, const char *tag, int64_t calls,
+                        int64_t own_kernels)
+{
+    json_t *scope = scope_of(r, name);
+    if (!scope)
+        fail_msg("there is no scope %s", name);
+    if (tag)
+        assert_string_equal(text_at(scope, "tag"), tag);
+    assert_int_equal(int_at(scope, "calls"), calls);
+    assert_int_equal(int_at(scope, "open"), 0);
+    assert_int_equal(int_at(scope, "self_kernels"), own_kernels);
+}
+
+static void run_nvtx(struct run *r, const char *what, const char *const *env,
+                     const char *const *options)
+{
+    run_all(r,
+            &(struct run_setup){
+                .binary = "fake/fake_nvtx", .env = env, .options = options, .program = LIST(what)});
+    check_program(r, 0);
+    check_complete(r);
+}
+
+static void pushed_ranges(void **state)
+{
+    (void)state;
+    struct run r;
+    run_nvtx(&r, "nested", NULL, NULL);
+    check_scope(&r, "step", "nvtx", 1, 1 + 16);
+    check_scope(&r, "gr\u00f6\u00dfe \u20ac \U0001f680", "nvtx", 1, 2);
+    check_scope(&r, "batch", "loader", 1, 4 + 8);
+    assert_int_equal(int_at(scope_of(&r, "step"), "kernels"), 31);
+    assert_int_equal(int_at(r.report, "outside_scopes.kernels"), 32);
+    assert_string_equal(capability_of(&r, "nvtx", "status"), "collected");
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    run_free(&r);
+}
+
+static void started_ranges(void **state)
+{
+    (void)state;
+    struct run r;
+    run_nvtx(&r, "started", NULL, NULL);
+    check_scope(&r, "first", "nvtx", 1, 1);
+    check_scope(&r, "second", "nvtx", 1, 2 + 4);
+    check_scope(&r, "inside", "nvtx", 1, 8 + 16);
+    assert_int_equal(int_at(r.report, "outside_scopes.kernels"), 32);
+    run_free(&r);
+}
+
+/* What PyTorch appends to an operation's name is left out, so that calls add up. */
+static void operations(void **state)
+{
+    (void)state;
+    struct run r;
+    run_nvtx(&r, "ops", NULL, NULL);
+    check_scope(&r, "aten::mm", "nvtx", 500, 500);
+    check_scope(&r, "aten::relu", "nvtx", 500, 500);
+    assert_int_equal(int_at(r.report, "scope_paths"), 3);
+    run_free(&r);
+}
+
+/* A range from before the session is none of it, and takes no other's place. */
+static void before_the_session(void **state)
+{
+    (void)state;
+    struct run r;
+    run_nvtx(&r, "early", NULL, NULL);
+    check_scope(&r, "late", "nvtx", 1, 1);
+    check_scope(&r, "later", "nvtx", 1, 2);
+    assert_null(scope_of(&r, "early"));
+    run_free(&r);
+}
+
+static void hostile_program(void **state)
+{
+    (void)state;
+    struct run r;
+    run_nvtx(&r, "hostile", NULL, NULL);
+    check_scope(&r, "after all", "nvtx", 1, 1);
+    check_scope(&r, "range", "nvtx", 1, 0);
+    run_free(&r);
+}
+
+static void switched_off(void **state)
+{
+    (void)state;
+    struct run r;
+    run_nvtx(&r, "nested", NULL, LIST("--option", "nvtx_ranges=false"));
+    assert_int_equal(json_array_size(at(r.report, "scopes")), 0);
+    assert_string_equal(capability_of(&r, "nvtx", "status"), "");
+    run_free(&r);
+    run_all(&r, &(struct run_setup){.binary = "fake/fake_nvtx",
+                                    .env = LIST("GPUFL_DISABLED=1"),
+                                    .program = LIST("nested")});
+    check_program(&r, 0);
+    assert_null(r.report);
+    assert_true(json_is_false(at(r.said, "0.tool")));
+    run_free(&r);
+}
+
+/* A tool that the user has set up for NVTX keeps it, and the session says so. */
+static void another_tool(void **state)
+{
+    (void)state;
+    struct run r;
+    char variable[PATH_MAX + 32];
+    snprintf(variable, sizeof variable, "NVTX_INJECTION64_PATH=%s",
+             built_file("fake/libnvidia-ml.so.1"));
+    run_nvtx(&r, "nested", LIST(variable), NULL);
+    assert_int_equal(json_array_size(at(r.report, "scopes")), 0);
+    assert_true(json_is_false(at(r.said, "0.tool")));
+    assert_string_equal(capability_of(&r, "nvtx", "status"), "unavailable");
+    check_contains(&r, message_of(&r, "nvtx.other_tool"), "libnvidia-ml.so.1");
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pushed_ranges),   cmocka_unit_test(started_ranges),
+        cmocka_unit_test(operations),      cmocka_unit_test(before_the_session),
+        cmocka_unit_test(hostile_program), cmocka_unit_test(switched_off),
+        cmocka_unit_test(another_tool),
+    };
+    return cmocka_run_group_tests_name("fake.context", tests, NULL, NULL);
+}
