@@ -68,9 +68,6 @@ bool place_numbered(unsigned place); /* its rows have run and rowid */
 bool place_levelled(unsigned place); /* its rows have a level */
 int place_level(unsigned table);
 
-/* The column of the record's time; -1: it has none. */
-int place_time(unsigned place);
-
 uint64_t place_key(const char *session);
 
 /* The server, of so many, on which a session of that number stands. */

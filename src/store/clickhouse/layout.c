@@ -6,6 +6,7 @@
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
+#include "store/batches.h"
 #include "store/clickhouse/literal.h"
 
 #include <stdio.h>
@@ -52,14 +53,6 @@ bool place_numbered(unsigned place)
 bool place_levelled(unsigned place)
 {
     return place == TABLE_tile_0 || place == TABLE_span_0;
-}
-
-int place_time(unsigned place)
-{
-    for (unsigned i = 0; place < RECORD_COUNT && i < records[place].column_count; i++)
-        if (records[place].columns[i].coding == CODING_TIME)
-            return (int)i;
-    return -1;
 }
 
 /* FNV-1a. Stands in tables: it never changes. */
@@ -157,7 +150,7 @@ static void columns_of(unsigned place, struct place_column out[PLACE_COLUMNS_MAX
 /* What its named questions look for, from the left; a time is put behind the run. */
 static void put_order(struct buf *b, unsigned place)
 {
-    int time = place_time(place);
+    int time = place < RECORD_COUNT ? batches_time(place) : -1;
     if (place == TABLE_tile_0)
         buf_str(b, "level, bucket, lane");
     else if (place == TABLE_span_0)

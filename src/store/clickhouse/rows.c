@@ -70,19 +70,7 @@ int click_rows_put_columns(struct rows *r, const int64_t *const *columns, size_t
     return check(r);
 }
 
-int click_rows_put(struct rows *r, const int64_t *cells)
-{
-    for (unsigned i = 0; i < r->table->column_count; i++)
-        click_rows_int(r, i, cells[i]);
-    return click_rows_end(r, 0);
-}
-
 void click_rows_int(struct rows *r, unsigned column, int64_t v)
-{
-    buf_put(&r->columns[column], &v, sizeof v);
-}
-
-void click_rows_real(struct rows *r, unsigned column, double v)
 {
     buf_put(&r->columns[column], &v, sizeof v);
 }

@@ -27,12 +27,8 @@ size_t click_rows_bytes(const struct rows *r); /* that a block of them takes, ab
 /* n rows of INT columns, an array a column; NULL: unknown. 0 or NOMEM, as all below. */
 int click_rows_put_columns(struct rows *r, const int64_t *const *columns, size_t n);
 
-/* One row of INT columns. */
-int click_rows_put(struct rows *r, const int64_t *cells);
-
-/* One row cell by cell: all its columns, then end. */
+/* One row cell by cell: all its columns (of a real its bits), then end. */
 void click_rows_int(struct rows *r, unsigned column, int64_t v);
-void click_rows_real(struct rows *r, unsigned column, double v);
 void click_rows_text(struct rows *r, unsigned column, const char *at, size_t len);
 int click_rows_end(struct rows *r, int level);
 

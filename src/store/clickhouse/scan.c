@@ -3,45 +3,12 @@
  * the order of their coming: a piece is read without most of the others. */
 #include "store/clickhouse/engine.h"
 
-#include "base/alloc.h"
+#include "store/batches.h"
 #include "store/clickhouse/literal.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-enum { BATCH_ROWS = 65536, PIECE_ROWS = RUN_ROWS / 4 };
-
-/* Rows being gathered into batches. */
-struct gather {
-    struct wire_batch batch;
-    int64_t *cells; /* owned: BATCH_ROWS cells a column */
-    const struct wire_visitor *visitor;
-};
-
-static int deliver(struct gather *g)
-{
-    int code =
-        g->batch.rows && g->visitor->batch ? g->visitor->batch(g->visitor->arg, &g->batch) : 0;
-    g->batch.rows = 0;
-    return code;
-}
-
-static int take_rows(void *arg, const struct page *p)
-{
-    struct gather *g = arg;
-    int code = 0;
-    for (size_t from = 0, n; !code && from < p->rows; from += n) {
-        n = p->rows - from < BATCH_ROWS - g->batch.rows ? p->rows - from
-                                                        : BATCH_ROWS - g->batch.rows;
-        for (unsigned c = 0; c < p->columns; c++)
-            memcpy(g->cells + (size_t)c * BATCH_ROWS + g->batch.rows,
-                   (const int64_t *)p->data[c] + from, n * sizeof(int64_t));
-        g->batch.rows += n;
-        if (g->batch.rows == BATCH_ROWS)
-            code = deliver(g);
-    }
-    return code;
-}
+enum { PIECE_ROWS = RUN_ROWS / 4 };
 
 static void put_columns(struct buf *b, unsigned place)
 {
@@ -83,25 +50,25 @@ static int scan_pieces(const struct store_session *ss, const struct state *t, un
     return code;
 }
 
-static int scan_records(struct gather *g, struct store_session *ss, int64_t from, int64_t to,
+static int scan_records(struct batches *b, struct store_session *ss, int64_t from, int64_t to,
                         struct err *e)
 {
     struct state t;
     struct buf bounds;
-    int time = place_time(g->batch.type);
+    int time = batches_time(b->batch.type);
     state_init(&t);
     buf_init(&bounds, 4096);
     if (time >= 0 && (from != INT64_MIN || to != INT64_MAX)) {
         buf_str(&bounds, " AND ");
-        literal_name(&bounds, g->batch.record->columns[time].name);
+        literal_name(&bounds, b->batch.record->columns[time].name);
         buf_str(&bounds, " BETWEEN ");
         literal_int(&bounds, from == INT64_MIN ? from + 1 : from); /* which is unknown */
         buf_str(&bounds, " AND ");
         literal_int(&bounds, to);
     }
     int code = state_read(ss, &t, e);
-    code = code ? code : scan_pieces(ss, &t, g->batch.type, buf_cstr(&bounds), take_rows, g, e);
-    code = code ? code : deliver(g);
+    code = code ? code : scan_pieces(ss, &t, b->batch.type, buf_cstr(&bounds), batches_take, b, e);
+    code = code ? code : batches_end(b);
     buf_fini(&bounds);
     state_fini(&t);
     return code;
@@ -110,27 +77,11 @@ static int scan_records(struct gather *g, struct store_session *ss, int64_t from
 int click_scan_rows(struct store_session *ss, enum record_type type, int64_t from, int64_t to,
                     const struct wire_visitor *v, struct err *e)
 {
-    struct gather g = {.batch = {.type = type, .record = &records[type]}, .visitor = v};
-    g.cells = mem_array(records[type].column_count, BATCH_ROWS * sizeof *g.cells);
-    if (!g.cells)
+    struct batches b;
+    if (batches_open(&b, type, v))
         return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-    for (unsigned i = 0; i < records[type].column_count; i++)
-        g.batch.col[i] = g.cells + (size_t)i * BATCH_ROWS;
-    int code = scan_records(&g, ss, from, to, e);
-    mem_free(g.cells);
-    return code;
-}
-
-/* ---- texts ------------------------------------------------------------------------------------ */
-
-static int take_names(void *arg, const struct page *p)
-{
-    const struct wire_visitor *v = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++) {
-        struct store_text text = page_text(p, 1, i);
-        code = v->name(v->arg, (uint32_t)page_int(p, 0, i), text.at, text.len);
-    }
+    int code = scan_records(&b, ss, from, to, e);
+    batches_close(&b);
     return code;
 }
 
@@ -150,25 +101,11 @@ int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v,
         buf_str(&text, " WHERE ");
         state_where(&text, ss, &t);
         buf_str(&text, " FORMAT Native");
-        code =
-            link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take_names, &visitor, e);
+        code = link_ask(&ss->store->links, ss->host, text.data, text.len, 0, batches_names,
+                        &visitor, e);
     }
     buf_fini(&text);
     state_fini(&t);
-    return code;
-}
-
-static int take_unknown(void *arg, const struct page *p)
-{
-    const struct store_visitor *v = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++) {
-        struct store_text cells[2] = {page_text(p, 0, i), page_text(p, 1, i)};
-        const struct store_vec columns[2] = {{.type = STORE_TEXT, .texts = &cells[0]},
-                                             {.type = STORE_TEXT, .texts = &cells[1]}};
-        const struct store_chunk one = {1, 2, columns};
-        code = v->chunk(v->arg, &one);
-    }
     return code;
 }
 
@@ -178,7 +115,7 @@ int click_scan_all_unknown(struct store_session *ss, const struct store_visitor 
     struct state t;
     state_init(&t);
     int code = state_read(ss, &t, e);
-    code = code ? code : scan_pieces(ss, &t, TABLE_unknown, "", take_unknown, &visitor, e);
+    code = code ? code : scan_pieces(ss, &t, TABLE_unknown, "", batches_unknown, &visitor, e);
     state_fini(&t);
     return code;
 }

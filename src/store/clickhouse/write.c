@@ -11,13 +11,12 @@
 #include "store/clickhouse/write.h"
 
 #include "base/alloc.h"
-#include "store/text.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 /* Rows that are kept here before they are sent, and a block of them. */
-enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20, TEXT_MAX = 16 << 20 };
+enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20 };
 
 static int no_memory(struct err *e)
 {
@@ -76,7 +75,8 @@ static int make_room(struct store_session *ss, struct err *e)
     return send_place(ss, largest, e);
 }
 
-int click_write_place(struct store_session *ss, unsigned table, size_t n, struct rows **out,
+/* Where rows of a table go; counts n of them. */
+static int place_rows(struct store_session *ss, unsigned table, size_t n, struct rows **out,
                       struct err *e)
 {
     struct writer *w = ss->writer;
@@ -112,58 +112,93 @@ static void drop_rows(struct writer *w)
     w->gathered = 0;
 }
 
-/* ---- what the writer remembers ---------------------------------------------------------------- */
+/* ---- rows, and what the server has already ----------------------------------------------------- */
 
-struct loading {
-    struct writer *writer;
-    int64_t dictionary;
-};
-
-static int take_ids(void *arg, const struct page *p)
+static int put_row(struct store_session *ss, unsigned table, const int64_t *cells,
+                   const struct store_text *texts, struct err *e)
 {
-    const struct loading *l = arg;
-    bool added;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++)
-        code = ids_add(&l->writer->ids, l->dictionary, page_int(p, 0, i), &added);
-    return code;
+    struct rows *r;
+    int code = place_rows(ss, table, 1, &r, e);
+    if (code)
+        return code;
+    for (unsigned c = 0; c < r->table->column_count; c++) {
+        enum cell_type type = r->table->columns[c].type;
+        if (type == CELL_TEXT || type == CELL_BYTES) {
+            ss->writer->gathered += texts[c].len;
+            click_rows_text(r, c, texts[c].at, texts[c].len);
+        } else {
+            click_rows_int(r, c, cells[c]);
+        }
+    }
+    return click_rows_end(r, place_level(table)) ? no_memory(e) : 0;
 }
 
-static int load_ids_of(struct store_session *ss, unsigned table, int64_t dictionary, struct err *e)
+static int put_columns(struct store_session *ss, unsigned table, const int64_t *const *columns,
+                       size_t n, struct err *e)
 {
-    struct loading l = {ss->writer, dictionary};
+    struct rows *r;
+    for (size_t done = 0, step; done < n; done += step) {
+        const int64_t *from[RECORD_MAX_COLUMNS];
+        step = n - done < ROWS_BLOCK_MAX ? n - done : ROWS_BLOCK_MAX;
+        for (unsigned c = 0; c < store_table(table)->column_count; c++)
+            from[c] = columns[c] ? columns[c] + done : NULL;
+        int code = place_rows(ss, table, step, &r, e);
+        if (code)
+            return code;
+        if (click_rows_put_columns(r, from, step))
+            return no_memory(e);
+    }
+    return 0;
+}
+
+/* Columns of rows that count, of runs from one on. */
+static int read_columns(struct store_session *ss, unsigned table, const char *columns, int64_t run,
+                        ask_take take, void *arg, struct err *e)
+{
+    const struct state *t = &ss->writer->state;
     struct buf text;
-    if (!l.writer->state.rows[table])
+    if (!t->rows[table])
         return 0;
     buf_init(&text, 256 << 10);
-    buf_str(&text, "SELECT id FROM ");
+    buf_printf(&text, "SELECT %s FROM ", columns);
     place_put(&text, ss->store, ss->workspace->name, place_name(table));
     buf_str(&text, " WHERE ");
-    state_where(&text, ss, &l.writer->state);
+    state_where(&text, ss, t);
+    if (run)
+        buf_printf(&text, " AND run >= %" PRId64, run);
     buf_str(&text, " FORMAT Native");
-    int code = link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take_ids, &l, e);
+    int code = buf_error(&text)
+                   ? no_memory(e)
+                   : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
     buf_fini(&text);
     return code;
 }
 
-static int load(struct store_session *ss, struct err *e)
+static int read_ids(struct store_session *ss, unsigned table, ask_take take, void *arg,
+                    struct err *e)
 {
-    struct writer *w = ss->writer;
-    if (w->loaded)
-        return 0;
-    ids_fini(&w->ids);
-    int code = load_ids_of(ss, TABLE_names, RECORD_name, e);
-    for (unsigned i = 0; !code && i < RECORD_COUNT; i++)
-        if (records[i].kind == RECORD_KIND_DICT)
-            code = load_ids_of(ss, i, i, e);
-    code = code ? code : click_write_sums_load(ss, e);
-    if (code)
-        return code;
-    ids_commit(&w->ids);
-    w->number = state_number(&w->state) - 1;
-    w->loaded = true;
+    return read_columns(ss, table, "id", 0, take, arg, e);
+}
+
+_Static_assert((int)KERNEL_SLICE == (int)RUN_ROWS, "a slice is a run");
+
+static int read_slices(struct store_session *ss, int64_t *slices, int64_t *summed, struct err *e)
+{
+    (void)e;
+    *slices = ss->writer->state.rows[TABLE_kernel_slice];
+    *summed = *slices << RUN_SHIFT;
     return 0;
 }
+
+static int read_rest(struct store_session *ss, int64_t summed, ask_take take, void *arg,
+                     struct err *e)
+{
+    return read_columns(ss, RECORD_kernel, "start, duration, config, stream", summed >> RUN_SHIFT,
+                        take, arg, e);
+}
+
+static const struct append_engine appending = {put_row, put_columns, read_ids, read_slices,
+                                               read_rest};
 
 /* ---- begin, commit, roll back ------------------------------------------------------------------ */
 
@@ -176,11 +211,8 @@ static int make_writer(struct store_session *ss, struct err *e)
         return no_memory(e);
     state_init(&w->state);
     state_init(&w->next);
-    ids_init(&w->ids);
-    kernel_sums_init(&w->kernels);
-    lane_sums_init(&w->lanes);
+    append_init(&w->append, &appending, ss);
     buf_init(&w->body, BODY_MAX);
-    buf_init(&w->text, TEXT_MAX);
     ss->writer = w;
     return 0;
 }
@@ -192,10 +224,10 @@ static int look(struct store_session *ss, struct err *e)
     int64_t was = w->state.commit, seen = __atomic_load_n(&ss->seen, __ATOMIC_RELAXED);
     int code = state_read(ss, &w->state, e);
     if (code) {
-        w->loaded = false;
+        w->append.loaded = false;
         return code;
     }
-    w->loaded &= was == w->state.commit;
+    w->append.loaded &= was == w->state.commit;
     if (w->state.kind == STATE_DROPPED)
         return err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id);
     if (seen >= 0 && seen != w->state.commit)
@@ -211,7 +243,9 @@ static int begin(struct store_session *ss, struct err *e)
     int code = make_writer(ss, e);
     struct writer *w = ss->writer;
     code = code ? code : look(ss, e);
-    code = code ? code : load(ss, e);
+    if (!code && !w->append.loaded)
+        w->number = state_number(&w->state) - 1;
+    code = code ? code : append_load(&w->append, e);
     if (!code && state_copy(&w->next, &w->state))
         code = no_memory(e);
     if (code)
@@ -247,8 +281,7 @@ void click_write_rollback(struct store_session *ss)
     struct writer *w = writer_of(ss, NULL);
     if (!w)
         return;
-    ids_rollback(&w->ids);
-    w->loaded = false;
+    append_rollback(&w->append);
     finish(ss);
 }
 
@@ -274,7 +307,7 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
     if (!w)
         return GPUFL_E_STATE;
     int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id) : 0;
-    code = code ? code : click_write_sums_commit(ss, e);
+    code = code ? code : append_sums(&w->append, e);
     code = code ? code : send_all(ss, e);
     if (n > STORE_POSITIONS_MAX)
         n = STORE_POSITIONS_MAX;
@@ -286,13 +319,13 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
         code = no_memory(e);
     code = code ? code : write_state(ss, e);
     if (!code && state_copy(&w->state, &w->next))
-        w->loaded = false; /* it counts, and is read again */
+        w->append.loaded = false; /* it counts, and is read again */
     if (code) {
         click_write_rollback(ss);
         return code;
     }
     __atomic_store_n(&ss->seen, w->number, __ATOMIC_RELAXED);
-    ids_commit(&w->ids);
+    append_commit(&w->append);
     finish(ss);
     return 0;
 }
@@ -303,13 +336,10 @@ void click_write_close(struct store_session *ss)
     if (!w)
         return;
     click_write_rollback(ss);
-    ids_fini(&w->ids);
-    kernel_sums_fini(&w->kernels);
-    rowset_fini(&w->lanes);
+    append_fini(&w->append);
     state_fini(&w->state);
     state_fini(&w->next);
     buf_fini(&w->body);
-    buf_fini(&w->text);
     mem_free(w);
     ss->writer = NULL;
 }
@@ -331,151 +361,39 @@ int click_write_positions(struct store_session *ss, struct store_position *out, 
     return code;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- what the caller appends ------------------------------------------------------------------- */
+
+static struct append *begun(struct store_session *ss)
+{
+    struct writer *w = ss->writer;
+    return w && w->begun ? &w->append : NULL;
+}
 
 int click_write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
                       const size_t *lens, size_t n, struct err *e)
 {
-    struct writer *w = writer_of(ss, e);
-    struct rows *r;
-    bool added;
-    int code = 0;
-    if (!w)
-        return GPUFL_E_STATE;
-    for (size_t i = 0; !code && i < n; i++) {
-        if (ids_add(&w->ids, RECORD_name, ids[i], &added))
-            return no_memory(e);
-        if (!added)
-            continue;
-        struct store_text text = text_clean(&w->text, texts[i], lens[i]);
-        if (buf_error(&w->text))
-            return no_memory(e);
-        code = click_write_place(ss, TABLE_names, 1, &r, e);
-        if (code)
-            return code;
-        w->gathered += text.len;
-        click_rows_int(r, 0, ids[i]);
-        click_rows_text(r, 1, text.at, text.len);
-        if (click_rows_end(r, 0))
-            return no_memory(e);
-    }
-    return code;
-}
-
-/* Rows of a dictionary whose ids are new. */
-static int append_dictionary(struct store_session *ss, const struct wire_batch *b, struct err *e)
-{
-    struct rows *r;
-    for (size_t i = 0; i < b->rows; i++) {
-        int64_t cells[RECORD_MAX_COLUMNS];
-        bool added;
-        int64_t id = b->col[0] ? b->col[0][i] : CELL_NULL;
-        if (id == CELL_NULL)
-            continue;
-        if (ids_add(&ss->writer->ids, b->type, id, &added))
-            return no_memory(e);
-        if (!added)
-            continue;
-        for (unsigned c = 0; c < b->record->column_count; c++)
-            cells[c] = b->col[c] ? b->col[c][i] : CELL_NULL;
-        int code = click_write_place(ss, b->type, 1, &r, e);
-        if (code)
-            return code;
-        if (click_rows_put(r, cells))
-            return no_memory(e);
-    }
-    return 0;
-}
-
-static int append_events(struct store_session *ss, const struct wire_batch *b, struct err *e)
-{
-    struct rows *r;
-    for (size_t done = 0, n; done < b->rows; done += n) {
-        const int64_t *columns[RECORD_MAX_COLUMNS];
-        n = b->rows - done < ROWS_BLOCK_MAX ? b->rows - done : ROWS_BLOCK_MAX;
-        for (unsigned c = 0; c < b->record->column_count; c++)
-            columns[c] = b->col[c] ? b->col[c] + done : NULL;
-        int code = click_write_place(ss, b->type, n, &r, e);
-        if (code)
-            return code;
-        if (click_rows_put_columns(r, columns, n))
-            return no_memory(e);
-    }
-    return 0;
+    return append_names(begun(ss), ids, texts, lens, n, e);
 }
 
 int click_write_append(struct store_session *ss, const struct wire_batch *b, struct err *e)
 {
-    if (!writer_of(ss, e))
-        return GPUFL_E_STATE;
-    if (records[b->type].kind == RECORD_KIND_DICT)
-        return append_dictionary(ss, b, e);
-    int code = append_events(ss, b, e);
-    return code || b->type != RECORD_kernel ? code : click_write_sums_kernels(ss, b, e);
-}
-
-static int put_levelled(struct store_session *ss, unsigned table, const int64_t *cells, unsigned n,
-                        struct err *e)
-{
-    struct rows *r;
-    int code = click_write_place(ss, table, 1, &r, e);
-    if (code)
-        return code;
-    for (unsigned c = 0; c < n; c++)
-        click_rows_int(r, c, cells[c]);
-    return click_rows_end(r, place_level(table)) ? no_memory(e) : 0;
+    return append_batch(begun(ss), b, e);
 }
 
 int click_write_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
                       struct err *e)
 {
-    int code = 0;
-    if (!writer_of(ss, e))
-        return GPUFL_E_STATE;
-    if (level < 0 || level >= TILE_LEVELS)
-        return err_set(e, GPUFL_E_INVAL, "there is no level %d of tiles", level);
-    if (level == 0 && lane_sums_tiles(&ss->writer->lanes, rows, n))
-        return no_memory(e);
-    for (size_t i = 0; !code && i < n; i++) {
-        const struct tile *t = &rows[i];
-        const int64_t cells[] = {t->lane,    t->bucket, t->events,   t->busy,
-                                 t->longest, t->name,   t->name_busy};
-        code = put_levelled(ss, TABLE_tile_0 + (unsigned)level, cells, 7, e);
-    }
-    return code;
+    return append_tiles(begun(ss), level, rows, n, e);
 }
 
 int click_write_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
                       struct err *e)
 {
-    int code = 0;
-    if (!writer_of(ss, e))
-        return GPUFL_E_STATE;
-    if (level < 0 || level >= TILE_LEVELS)
-        return err_set(e, GPUFL_E_INVAL, "there is no level %d of spans", level);
-    if (lane_sums_spans(&ss->writer->lanes, rows, n))
-        return no_memory(e);
-    for (size_t i = 0; !code && i < n; i++) {
-        const struct tile_span *t = &rows[i];
-        const int64_t cells[] = {t->lane, t->start, t->duration, t->name, t->ref};
-        code = put_levelled(ss, TABLE_span_0 + (unsigned)level, cells, 5, e);
-    }
-    return code;
+    return append_spans(begun(ss), level, rows, n, e);
 }
 
 int click_write_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
                         struct err *e)
 {
-    struct writer *w = writer_of(ss, e);
-    struct rows *r;
-    if (!w)
-        return GPUFL_E_STATE;
-    int code = click_write_place(ss, TABLE_unknown, 1, &r, e);
-    if (code)
-        return code;
-    struct store_text text = text_clean(&w->text, channel, strlen(channel));
-    w->gathered += len;
-    click_rows_text(r, 0, text.at, text.len);
-    click_rows_text(r, 1, line, len);
-    return click_rows_end(r, 0) ? no_memory(e) : 0;
+    return append_unknown(begun(ss), channel, line, len, e);
 }

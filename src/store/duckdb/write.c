@@ -9,7 +9,6 @@
 #include "store/duckdb/write.h"
 
 #include "base/alloc.h"
-#include "store/text.h"
 
 #include <string.h>
 
@@ -87,44 +86,101 @@ static int upgrade(struct store_session *ss, struct connection *c, struct buf *t
     return 0;
 }
 
-/* ---- what the writer remembers ---------------------------------------------------------------- */
+/* ---- rows, and what a file has already --------------------------------------------------------- */
 
-static int load_ids_of(struct store_session *ss, unsigned table, int64_t dictionary, struct err *e)
+static int put_row(struct store_session *ss, unsigned table, const int64_t *cells,
+                   const struct store_text *texts, struct err *e)
+{
+    struct rows *r;
+    int code = write_table(ss, table, &r, e);
+    if (code)
+        return code;
+    for (unsigned c = 0; c < r->table->column_count; c++) {
+        enum cell_type type = r->table->columns[c].type;
+        if (type == CELL_TEXT || type == CELL_BYTES)
+            rows_text(r, c, texts[c].at, texts[c].len);
+        else
+            rows_int(r, c, cells[c]); /* the bits of a real: none of ours is -0.0 */
+    }
+    return rows_end(r, e);
+}
+
+static int put_columns(struct store_session *ss, unsigned table, const int64_t *const *columns,
+                       size_t n, struct err *e)
+{
+    struct rows *r;
+    int code = write_table(ss, table, &r, e);
+    return code ? code : rows_put_columns(r, columns, n, e);
+}
+
+/* Runs w->text. */
+static int ask(struct store_session *ss, const struct sql_arg *args, size_t n, ask_take take,
+               void *arg, struct err *e)
 {
     struct writer *w = ss->writer;
     struct sql q;
-    bool added;
-    if (!ss->have[table])
-        return 0;
-    buf_clear(&w->text);
-    buf_str(&w->text, "SELECT \"id\" FROM ");
-    session_name(&w->text, ss, table);
-    int code = sql_open(&q, ss->store->duck, w->connection->handle, buf_cstr(&w->text), NULL, 0, e);
+    int code = sql_open(&q, ss->store->duck, w->connection->handle, buf_cstr(&w->text), args, n, e);
     int more = code ? code : 1;
     while (!code && (more = sql_next(&q, e)) > 0)
-        for (size_t i = 0; !code && i < q.page.rows; i++)
-            code = ids_add(&w->ids, dictionary, sql_int(&q, 0, i), &added);
+        code = take(arg, &q.page);
     sql_close(&q);
-    if (code == GPUFL_E_NOMEM)
-        return no_memory(e);
     return more < 0 ? more : code;
 }
 
-static int load(struct store_session *ss, struct err *e)
+static int read_ids(struct store_session *ss, unsigned table, ask_take take, void *arg,
+                    struct err *e)
 {
-    struct writer *w = ss->writer;
-    if (w->loaded)
+    struct buf *text = &ss->writer->text;
+    if (!ss->have[table])
         return 0;
-    ids_fini(&w->ids);
-    int code = load_ids_of(ss, TABLE_names, RECORD_name, e);
-    for (unsigned i = 0; !code && i < RECORD_COUNT; i++)
-        if (records[i].kind == RECORD_KIND_DICT)
-            code = load_ids_of(ss, i, i, e);
-    ids_commit(&w->ids);
-    code = code ? code : write_sums_load(ss, e);
-    w->loaded = !code;
-    return code;
+    buf_clear(text);
+    buf_str(text, "SELECT \"id\" FROM ");
+    session_name(text, ss, table);
+    return ask(ss, NULL, 0, take, arg, e);
 }
+
+struct slices {
+    int64_t *count, *summed;
+};
+
+static int take_slices(void *arg, const struct page *p)
+{
+    const struct slices *s = arg;
+    *s->count = page_int(p, 0, 0);
+    *s->summed = page_int(p, 1, 0);
+    return 0;
+}
+
+static int read_slices(struct store_session *ss, int64_t *slices, int64_t *summed, struct err *e)
+{
+    struct buf *text = &ss->writer->text;
+    struct slices s = {slices, summed};
+    *slices = *summed = 0;
+    if (!ss->have[TABLE_kernel_slice])
+        return 0;
+    buf_clear(text);
+    buf_str(text, "SELECT count(*), coalesce(max(first_row + \"rows\"), 0)::BIGINT FROM ");
+    session_name(text, ss, TABLE_kernel_slice);
+    return ask(ss, NULL, 0, take_slices, &s, e);
+}
+
+/* Rows are numbered by the file itself (rowid: nothing is ever deleted from that table). */
+static int read_rest(struct store_session *ss, int64_t summed, ask_take take, void *arg,
+                     struct err *e)
+{
+    struct buf *text = &ss->writer->text;
+    const struct sql_arg from[] = {SQL_INT(summed)};
+    if (!ss->have[RECORD_kernel])
+        return 0;
+    buf_clear(text);
+    buf_str(text, "SELECT start, duration, config, stream FROM ");
+    session_name(text, ss, RECORD_kernel);
+    buf_str(text, " WHERE rowid >= $1");
+    return ask(ss, from, 1, take, arg, e);
+}
+
+static const struct append_engine appending = {put_row, put_columns, read_ids, read_slices,
+                                               read_rest};
 
 /* ---- begin, commit, rollback ------------------------------------------------------------------ */
 
@@ -135,9 +191,7 @@ static int make_writer(struct store_session *ss, struct err *e)
     struct writer *w = mem_zalloc(sizeof *w);
     if (!w)
         return no_memory(e);
-    ids_init(&w->ids);
-    kernel_sums_init(&w->kernels);
-    lane_sums_init(&w->lanes);
+    append_init(&w->append, &appending, ss);
     buf_init(&w->text, SQL_TEXT_MAX);
     ss->writer = w;
     return 0;
@@ -151,7 +205,7 @@ static int begin(struct store_session *ss, struct connection *c, struct err *e)
     if (code)
         return code;
     w->connection = c;
-    code = load(ss, e);
+    code = append_load(&w->append, e);
     if (code) {
         w->connection = NULL;
         engine_undo(ss->store, c);
@@ -210,8 +264,7 @@ void write_rollback(struct store_session *ss)
     struct writer *w = writer_of(ss, NULL);
     if (!w)
         return;
-    ids_rollback(&w->ids);
-    w->loaded = false;
+    append_rollback(&w->append);
     engine_undo(ss->store, w->connection);
     end(ss);
 }
@@ -256,7 +309,7 @@ int write_commit(struct store_session *ss, const struct store_position *p, unsig
         return GPUFL_E_STATE;
     int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id)
                            : put_positions(ss, p, n, e);
-    code = code ? code : write_sums_commit(ss, e);
+    code = code ? code : append_sums(&w->append, e);
     code = code ? code : flush_all(w, e);
     code = code ? code : sql_run(ss->store->duck, w->connection->handle, "COMMIT", e);
     if (code) {
@@ -266,7 +319,7 @@ int write_commit(struct store_session *ss, const struct store_position *p, unsig
     for (unsigned i = 0; i < TABLE_COUNT; i++)
         if (w->made[i])
             ss->have[i] = (unsigned char)store_table(i)->column_count;
-    ids_commit(&w->ids);
+    append_commit(&w->append);
     end(ss);
     return 0;
 }
@@ -277,9 +330,7 @@ void write_close(struct store_session *ss)
     if (!w)
         return;
     write_rollback(ss);
-    ids_fini(&w->ids);
-    kernel_sums_fini(&w->kernels);
-    rowset_fini(&w->lanes);
+    append_fini(&w->append);
     buf_fini(&w->text);
     mem_free(w);
     ss->writer = NULL;
@@ -315,123 +366,39 @@ int write_positions(struct store_session *ss, struct store_position *out, unsign
     return more < 0 ? more : code;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- what the caller appends ------------------------------------------------------------------- */
+
+static struct append *begun(struct store_session *ss)
+{
+    struct writer *w = ss->writer;
+    return w && w->connection ? &w->append : NULL;
+}
 
 int write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
                 const size_t *lens, size_t n, struct err *e)
 {
-    struct writer *w = writer_of(ss, e);
-    struct rows *r;
-    bool added;
-    if (!w)
-        return GPUFL_E_STATE;
-    int code = n ? write_table(ss, TABLE_names, &r, e) : 0;
-    for (size_t i = 0; !code && i < n; i++) {
-        if (ids_add(&w->ids, RECORD_name, ids[i], &added))
-            return no_memory(e);
-        if (!added)
-            continue;
-        struct store_text text = text_clean(&w->text, texts[i], lens[i]);
-        if (buf_error(&w->text))
-            return no_memory(e);
-        rows_int(r, 0, ids[i]);
-        rows_text(r, 1, text.at, text.len);
-        code = rows_end(r, e);
-    }
-    return code;
-}
-
-/* Rows of a dictionary whose ids are new. */
-static int append_dictionary(struct store_session *ss, struct rows *r, const struct wire_batch *b,
-                             struct err *e)
-{
-    int code = 0;
-    for (size_t i = 0; !code && i < b->rows; i++) {
-        bool added;
-        int64_t id = b->col[0] ? b->col[0][i] : CELL_NULL;
-        if (id == CELL_NULL)
-            continue;
-        if (ids_add(&ss->writer->ids, b->type, id, &added))
-            return no_memory(e);
-        if (!added)
-            continue;
-        for (unsigned c = 0; c < r->table->column_count; c++)
-            rows_int(r, c, b->col[c] ? b->col[c][i] : CELL_NULL);
-        code = rows_end(r, e);
-    }
-    return code;
+    return append_names(begun(ss), ids, texts, lens, n, e);
 }
 
 int write_append(struct store_session *ss, const struct wire_batch *b, struct err *e)
 {
-    struct writer *w = writer_of(ss, e);
-    struct rows *r;
-    if (!w)
-        return GPUFL_E_STATE;
-    int code = b->rows ? write_table(ss, b->type, &r, e) : 0;
-    if (code || !b->rows)
-        return code;
-    if (records[b->type].kind == RECORD_KIND_DICT)
-        return append_dictionary(ss, r, b, e);
-    code = rows_put_columns(r, b->col, b->rows, e);
-    return code || b->type != RECORD_kernel ? code : write_sums_kernels(ss, b, e);
+    return append_batch(begun(ss), b, e);
 }
 
 int write_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
                 struct err *e)
 {
-    struct rows *r;
-    if (!writer_of(ss, e))
-        return GPUFL_E_STATE;
-    if (level < 0 || level >= TILE_LEVELS)
-        return err_set(e, GPUFL_E_INVAL, "there is no level %d of tiles", level);
-    int code = n ? write_table(ss, TABLE_tile_0 + (unsigned)level, &r, e) : 0;
-    if (!code && level == 0 && lane_sums_tiles(&ss->writer->lanes, rows, n))
-        code = no_memory(e);
-    for (size_t i = 0; !code && i < n; i++) {
-        const struct tile *t = &rows[i];
-        const int64_t cells[] = {t->lane,    t->bucket, t->events,   t->busy,
-                                 t->longest, t->name,   t->name_busy};
-        for (unsigned c = 0; c < sizeof cells / sizeof *cells; c++)
-            rows_int(r, c, cells[c]);
-        code = rows_end(r, e);
-    }
-    return code;
+    return append_tiles(begun(ss), level, rows, n, e);
 }
 
 int write_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
                 struct err *e)
 {
-    struct rows *r;
-    if (!writer_of(ss, e))
-        return GPUFL_E_STATE;
-    if (level < 0 || level >= TILE_LEVELS)
-        return err_set(e, GPUFL_E_INVAL, "there is no level %d of spans", level);
-    int code = n ? write_table(ss, TABLE_span_0 + (unsigned)level, &r, e) : 0;
-    if (!code && lane_sums_spans(&ss->writer->lanes, rows, n))
-        code = no_memory(e);
-    for (size_t i = 0; !code && i < n; i++) {
-        const struct tile_span *t = &rows[i];
-        const int64_t cells[] = {t->lane, t->start, t->duration, t->name, t->ref};
-        for (unsigned c = 0; c < sizeof cells / sizeof *cells; c++)
-            rows_int(r, c, cells[c]);
-        code = rows_end(r, e);
-    }
-    return code;
+    return append_spans(begun(ss), level, rows, n, e);
 }
 
 int write_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
                   struct err *e)
 {
-    struct writer *w = writer_of(ss, e);
-    struct rows *r;
-    if (!w)
-        return GPUFL_E_STATE;
-    int code = write_table(ss, TABLE_unknown, &r, e);
-    if (code)
-        return code;
-    struct store_text text = text_clean(&w->text, channel, strlen(channel));
-    rows_text(r, 0, text.at, text.len);
-    rows_text(r, 1, line, len);
-    return rows_end(r, e);
+    return append_unknown(begun(ss), channel, line, len, e);
 }

@@ -1,0 +1,196 @@
+/* append.c - see append.h. */
+#include "store/append.h"
+
+#include "store/text.h"
+
+#include <string.h>
+
+enum { CLEAN_MAX = 16 << 20 };
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+}
+
+static int not_begun(struct err *e)
+{
+    return err_set(e, GPUFL_E_STATE, "no transaction of the session has begun");
+}
+
+void append_init(struct append *a, const struct append_engine *engine, struct store_session *ss)
+{
+    memset(a, 0, sizeof *a);
+    a->engine = engine;
+    a->session = ss;
+    ids_init(&a->ids);
+    kernel_sums_init(&a->kernels);
+    lane_sums_init(&a->lanes);
+    buf_init(&a->text, CLEAN_MAX);
+}
+
+void append_fini(struct append *a)
+{
+    ids_fini(&a->ids);
+    kernel_sums_fini(&a->kernels);
+    rowset_fini(&a->lanes);
+    buf_fini(&a->text);
+}
+
+/* ---- what is remembered ----------------------------------------------------------------------- */
+
+struct known {
+    struct ids *ids;
+    int64_t dictionary;
+};
+
+static int take_ids(void *arg, const struct page *p)
+{
+    const struct known *k = arg;
+    bool added;
+    int code = 0;
+    for (size_t i = 0; !code && i < p->rows; i++)
+        code = ids_add(k->ids, k->dictionary, page_int(p, 0, i), &added);
+    return code;
+}
+
+static int load_ids(struct append *a, unsigned table, int64_t dictionary, struct err *e)
+{
+    struct known k = {&a->ids, dictionary};
+    return a->engine->ids(a->session, table, take_ids, &k, e);
+}
+
+static int take_rest(void *arg, const struct page *p)
+{
+    return ask_add_kernels(arg, p);
+}
+
+int append_load(struct append *a, struct err *e)
+{
+    if (a->loaded)
+        return 0;
+    ids_fini(&a->ids);
+    kernel_sums_clear(&a->kernels);
+    rowset_clear(&a->lanes);
+    int code = load_ids(a, TABLE_names, RECORD_name, e);
+    for (unsigned i = 0; !code && i < RECORD_COUNT; i++)
+        if (records[i].kind == RECORD_KIND_DICT)
+            code = load_ids(a, i, i, e);
+    code = code ? code : a->engine->slices(a->session, &a->slices, &a->summed, e);
+    code = code ? code : a->engine->rest(a->session, a->summed, take_rest, &a->kernels, e);
+    ids_commit(&a->ids);
+    a->loaded = !code;
+    return code == GPUFL_E_NOMEM ? no_memory(e) : code;
+}
+
+void append_commit(struct append *a)
+{
+    ids_commit(&a->ids);
+}
+
+void append_rollback(struct append *a)
+{
+    ids_rollback(&a->ids);
+    a->loaded = false;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+int append_names(struct append *a, const uint32_t *ids, const char *const *texts,
+                 const size_t *lens, size_t n, struct err *e)
+{
+    int code = a ? 0 : not_begun(e);
+    bool added;
+    for (size_t i = 0; !code && i < n; i++) {
+        if (ids_add(&a->ids, RECORD_name, ids[i], &added))
+            return no_memory(e);
+        if (!added)
+            continue;
+        const int64_t cells[] = {ids[i], 0};
+        const struct store_text row[] = {{0}, text_clean(&a->text, texts[i], lens[i])};
+        if (buf_error(&a->text))
+            return no_memory(e);
+        code = a->engine->row(a->session, TABLE_names, cells, row, e);
+    }
+    return code;
+}
+
+/* Rows of a dictionary whose ids are new. */
+static int put_dictionary(struct append *a, const struct wire_batch *b, struct err *e)
+{
+    int64_t cells[RECORD_MAX_COLUMNS];
+    int code = 0;
+    for (size_t i = 0; !code && i < b->rows; i++) {
+        bool added;
+        int64_t id = b->col[0] ? b->col[0][i] : CELL_NULL;
+        if (id == CELL_NULL)
+            continue;
+        if (ids_add(&a->ids, b->type, id, &added))
+            return no_memory(e);
+        if (!added)
+            continue;
+        for (unsigned c = 0; c < b->record->column_count; c++)
+            cells[c] = b->col[c] ? b->col[c][i] : CELL_NULL;
+        code = a->engine->row(a->session, b->type, cells, NULL, e);
+    }
+    return code;
+}
+
+int append_batch(struct append *a, const struct wire_batch *b, struct err *e)
+{
+    if (!a)
+        return not_begun(e);
+    if (!b->rows)
+        return 0;
+    if (records[b->type].kind == RECORD_KIND_DICT)
+        return put_dictionary(a, b, e);
+    int code = a->engine->columns(a->session, b->type, b->col, b->rows, e);
+    return code || b->type != RECORD_kernel ? code : append_kernels(a, b, e);
+}
+
+static int check_level(const struct append *a, int level, struct err *e)
+{
+    if (!a)
+        return not_begun(e);
+    if (level < 0 || level >= TILE_LEVELS)
+        return err_set(e, GPUFL_E_INVAL, "there is no level %d of the pyramid", level);
+    return 0;
+}
+
+int append_tiles(struct append *a, int level, const struct tile *rows, size_t n, struct err *e)
+{
+    int code = check_level(a, level, e);
+    if (!code && level == 0 && lane_sums_tiles(&a->lanes, rows, n))
+        code = no_memory(e);
+    for (size_t i = 0; !code && i < n; i++) {
+        const struct tile *t = &rows[i];
+        const int64_t cells[] = {t->lane,    t->bucket, t->events,   t->busy,
+                                 t->longest, t->name,   t->name_busy};
+        code = a->engine->row(a->session, TABLE_tile_0 + (unsigned)level, cells, NULL, e);
+    }
+    return code;
+}
+
+int append_spans(struct append *a, int level, const struct tile_span *rows, size_t n, struct err *e)
+{
+    int code = check_level(a, level, e);
+    if (!code && lane_sums_spans(&a->lanes, rows, n))
+        code = no_memory(e);
+    for (size_t i = 0; !code && i < n; i++) {
+        const struct tile_span *t = &rows[i];
+        const int64_t cells[] = {t->lane, t->start, t->duration, t->name, t->ref};
+        code = a->engine->row(a->session, TABLE_span_0 + (unsigned)level, cells, NULL, e);
+    }
+    return code;
+}
+
+int append_unknown(struct append *a, const char *channel, const char *line, size_t len,
+                   struct err *e)
+{
+    const int64_t cells[2] = {0};
+    if (!a)
+        return not_begun(e);
+    const struct store_text row[] = {text_clean(&a->text, channel, strlen(channel)), {line, len}};
+    if (buf_error(&a->text))
+        return no_memory(e);
+    return a->engine->row(a->session, TABLE_unknown, cells, row, e);
+}

@@ -1,0 +1,69 @@
+/* append.h - what a writer is given, made rows of tables: the same for every engine.
+ *
+ * Dictionary rows are kept once by id, texts made clean, kernels summed up by slice and lanes by
+ * transaction. Where the rows go is the engine's: it says how a row gets into a table, and what a
+ * session has already. What is remembered here fits the session's last commit; an engine that is
+ * not sure of that forgets it, and the next transaction loads it again.
+ *
+ * A function's `a` is NULL where no transaction has begun, which is an error. [the session's writer] */
+#ifndef GPUFL_STORE_APPEND_H
+#define GPUFL_STORE_APPEND_H
+
+#include "store/ask.h"
+#include "store/ids.h"
+#include "store/lane_sums.h"
+
+struct append;
+
+struct append_engine {
+    /* A row: for each column of the table its cell (of a real its bits), or its text. Columns of
+     * texts have no cell, and texts is NULL where the table has none. */
+    int (*row)(struct store_session *ss, unsigned table, const int64_t *cells,
+               const struct store_text *texts, struct err *e);
+    /* n rows of a table of integers, an array a column; NULL: unknown. */
+    int (*columns)(struct store_session *ss, unsigned table, const int64_t *const *columns,
+                   size_t n, struct err *e);
+    /* What the session has already: ids of a dictionary; how many slices there are and the rows in
+     * them, and the kernels behind those (start, duration, config, stream). */
+    int (*ids)(struct store_session *ss, unsigned table, ask_take take, void *arg, struct err *e);
+    int (*slices)(struct store_session *ss, int64_t *slices, int64_t *summed, struct err *e);
+    int (*rest)(struct store_session *ss, int64_t summed, ask_take take, void *arg, struct err *e);
+};
+
+struct append {
+    const struct append_engine *engine;
+    struct store_session *session;
+    struct ids ids;             /* dictionary rows that are there */
+    struct kernel_sums kernels; /* of kernel rows behind the last slice */
+    struct rowset lanes;        /* struct lane_sum: of this transaction */
+    int64_t slices, summed;     /* slices there are, kernel rows in them */
+    struct buf text;            /* a text being made clean */
+    bool loaded;                /* all of it fits the last commit */
+};
+
+void append_init(struct append *a, const struct append_engine *engine, struct store_session *ss);
+void append_fini(struct append *a);
+
+/* What a transaction begins and ends with. Loads what is not known; sums that go with a commit, before
+ * its rows are handed over; what came of it. */
+int append_load(struct append *a, struct err *e);
+int append_sums(struct append *a, struct err *e);
+void append_commit(struct append *a);
+void append_rollback(struct append *a);
+
+/* As the operations of struct store_ops. */
+int append_names(struct append *a, const uint32_t *ids, const char *const *texts,
+                 const size_t *lens, size_t n, struct err *e);
+int append_batch(struct append *a, const struct wire_batch *b, struct err *e);
+int append_tiles(struct append *a, int level, const struct tile *rows, size_t n, struct err *e);
+int append_spans(struct append *a, int level, const struct tile_span *rows, size_t n,
+                 struct err *e);
+int append_unknown(struct append *a, const char *channel, const char *line, size_t len,
+                   struct err *e);
+
+/* ---- append_sums.c -------------------------------------------------------------------------- */
+
+/* Sums up kernels; every KERNEL_SLICE of them become rows. */
+int append_kernels(struct append *a, const struct wire_batch *b, struct err *e);
+
+#endif

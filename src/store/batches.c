@@ -1,0 +1,86 @@
+/* batches.c - see batches.h. */
+#include "store/batches.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+enum { BATCH_ROWS = 65536 };
+
+int batches_open(struct batches *b, enum record_type type, const struct wire_visitor *v)
+{
+    *b = (struct batches){.batch = {.type = type, .record = &records[type]}, .visitor = v};
+    b->cells = mem_array(records[type].column_count, BATCH_ROWS * sizeof *b->cells);
+    if (!b->cells)
+        return GPUFL_E_NOMEM;
+    for (unsigned i = 0; i < records[type].column_count; i++)
+        b->batch.col[i] = b->cells + (size_t)i * BATCH_ROWS;
+    return 0;
+}
+
+void batches_close(struct batches *b)
+{
+    mem_free(b->cells);
+}
+
+int batches_end(struct batches *b)
+{
+    const struct wire_visitor *v = b->visitor;
+    int code = b->batch.rows && v->batch ? v->batch(v->arg, &b->batch) : 0;
+    b->batch.rows = 0;
+    return code;
+}
+
+int batches_take(void *arg, const struct page *p)
+{
+    struct batches *b = arg;
+    int code = 0;
+    for (size_t from = 0, n; !code && from < p->rows; from += n) {
+        n = BATCH_ROWS - b->batch.rows;
+        n = n < p->rows - from ? n : p->rows - from;
+        for (unsigned c = 0; c < p->columns; c++) {
+            int64_t *to = b->cells + (size_t)c * BATCH_ROWS + b->batch.rows;
+            memcpy(to, (const int64_t *)p->data[c] + from, n * sizeof *to);
+            for (size_t i = 0; p->valid[c] && i < n; i++)
+                if (!page_known(p, c, from + i))
+                    to[i] = CELL_NULL;
+        }
+        b->batch.rows += n;
+        if (b->batch.rows == BATCH_ROWS)
+            code = batches_end(b);
+    }
+    return code;
+}
+
+int batches_names(void *arg, const struct page *p)
+{
+    const struct wire_visitor *v = arg;
+    int code = 0;
+    for (size_t i = 0; !code && i < p->rows; i++) {
+        struct store_text text = page_text(p, 1, i);
+        code = v->name(v->arg, (uint32_t)page_int(p, 0, i), text.at, text.len);
+    }
+    return code;
+}
+
+int batches_unknown(void *arg, const struct page *p)
+{
+    const struct store_visitor *v = arg;
+    int code = 0;
+    for (size_t i = 0; !code && i < p->rows; i++) {
+        struct store_text cells[2] = {page_text(p, 0, i), page_text(p, 1, i)};
+        const struct store_vec columns[2] = {{.type = STORE_TEXT, .texts = &cells[0]},
+                                             {.type = STORE_TEXT, .texts = &cells[1]}};
+        const struct store_chunk one = {1, 2, columns};
+        code = v->chunk(v->arg, &one);
+    }
+    return code;
+}
+
+int batches_time(enum record_type type)
+{
+    for (unsigned i = 0; i < records[type].column_count; i++)
+        if (records[type].columns[i].coding == CODING_TIME)
+            return (int)i;
+    return -1;
+}

@@ -1,0 +1,30 @@
+/* batches.h - pages of rows gathered into batches for a visitor, and its texts. [the caller's thread] */
+#ifndef GPUFL_STORE_BATCHES_H
+#define GPUFL_STORE_BATCHES_H
+
+#include "store/page.h"
+
+struct batches {
+    struct wire_batch batch;
+    int64_t *cells; /* owned */
+    const struct wire_visitor *visitor;
+};
+
+/* 0 or GPUFL_E_NOMEM. */
+int batches_open(struct batches *b, enum record_type type, const struct wire_visitor *v);
+void batches_close(struct batches *b);
+
+/* Takes a page of the record's columns (an ask_take; arg: struct batches); hands over what is left.
+ * What the visitor returned. */
+int batches_take(void *arg, const struct page *p);
+int batches_end(struct batches *b);
+
+/* Pages of names (id, text), arg: struct wire_visitor; and of lines that are not known (channel,
+ * line), arg: struct store_visitor. */
+int batches_names(void *arg, const struct page *p);
+int batches_unknown(void *arg, const struct page *p);
+
+/* Column of the record's time; -1: it has none. */
+int batches_time(enum record_type type);
+
+#endif
