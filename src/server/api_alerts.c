@@ -13,22 +13,6 @@
 
 enum { RULES_MAX = 1000 /* of a workspace */, BODY_MAX = 64 << 10 };
 
-/* A page: CALL fills rows and count from mem. */
-#define LIST(row, next, CALL)                                                                      \
-    do {                                                                                           \
-        struct meta_##row *rows;                                                                   \
-        size_t count = 0;                                                                          \
-        struct region mem;                                                                         \
-        struct err e = {0};                                                                        \
-        region_init(&mem, ROWS_MEMORY);                                                            \
-        int rc = (CALL);                                                                           \
-        if (rc)                                                                                    \
-            call_fail(c, rc, "list", &e);                                                          \
-        else                                                                                       \
-            rows_send(c, META_ROW_##row, rows, count, next);                                       \
-        region_fini(&mem);                                                                         \
-    } while (0)
-
 /* Paths of hooks are secrets: who may not change a rule sees the server alone. */
 static void veil(struct call *c, struct meta_alert *r)
 {
@@ -210,20 +194,21 @@ void api_firings(struct call *c)
 {
     struct meta_page page = {.limit = (unsigned)V(firings, limit)->i,
                              .after = V(firings, after)->text};
-    LIST(firing_now, page.next,
-         meta_firing_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
+    ROWS_LIST(c, firing_now, page.next,
+              meta_firing_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
 }
 
 void api_firings_open(struct call *c)
 {
-    LIST(firing_now, NULL,
-         meta_firing_now(c->server->meta, c->who.workspace, &mem, &rows, &count, &e));
+    ROWS_LIST(c, firing_now, NULL,
+              meta_firing_now(c->server->meta, c->who.workspace, &mem, &rows, &count, &e));
 }
 
 void api_deliveries(struct call *c)
 {
     struct meta_page page = {.limit = (unsigned)V(deliveries, limit)->i,
                              .after = V(deliveries, after)->text};
-    LIST(delivery, page.next,
-         meta_delivery_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
+    ROWS_LIST(
+        c, delivery, page.next,
+        meta_delivery_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
 }

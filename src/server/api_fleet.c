@@ -6,22 +6,6 @@
 
 #define V(route, name) (&c->values[IN_##route##_##name])
 
-/* A page: CALL fills rows and count from mem. */
-#define LIST(row, CALL)                                                                            \
-    do {                                                                                           \
-        struct meta_##row *rows;                                                                   \
-        size_t count = 0;                                                                          \
-        struct region mem;                                                                         \
-        struct err e = {0};                                                                        \
-        region_init(&mem, ROWS_MEMORY);                                                            \
-        int rc = (CALL);                                                                           \
-        if (rc)                                                                                    \
-            call_fail(c, rc, "list", &e);                                                          \
-        else                                                                                       \
-            rows_send(c, META_ROW_##row, rows, count, page.next);                                  \
-        region_fini(&mem);                                                                         \
-    } while (0)
-
 #define PAGE(route)                                                                                \
     {                                                                                              \
         .limit = (unsigned)V(route, limit)->i, .after = V(route, after)->text                      \
@@ -32,8 +16,8 @@ static const enum meta_by BY[] = {META_BY_HOST, META_BY_APP, META_BY_GPU};
 void api_hosts(struct call *c)
 {
     struct meta_page page = PAGE(hosts);
-    LIST(host_now,
-         meta_host_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
+    ROWS_LIST(c, host_now, page.next,
+              meta_host_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
 }
 
 void api_host(struct call *c)
@@ -64,8 +48,9 @@ void api_host_delete(struct call *c)
 void api_gpus(struct call *c)
 {
     struct meta_page page = PAGE(gpus);
-    LIST(gpu_now, meta_gpu_list(c->server->meta, c->who.workspace, V(gpus, host)->text, &page, &mem,
-                                &rows, &count, &e));
+    ROWS_LIST(c, gpu_now, page.next,
+              meta_gpu_list(c->server->meta, c->who.workspace, V(gpus, host)->text, &page, &mem,
+                            &rows, &count, &e));
 }
 
 void api_gpu(struct call *c)
@@ -83,23 +68,24 @@ void api_gpu(struct call *c)
 void api_running(struct call *c)
 {
     const struct meta_page page = {0};
-    LIST(running,
-         meta_running_list(c->server->meta, c->who.workspace, V(running, host)->text,
-                           V(running, app)->text, V(running, gpu)->text, &mem, &rows, &count, &e));
+    ROWS_LIST(c, running, page.next,
+              meta_running_list(c->server->meta, c->who.workspace, V(running, host)->text,
+                                V(running, app)->text, V(running, gpu)->text, &mem, &rows, &count,
+                                &e));
 }
 
 void api_usage(struct call *c)
 {
     struct meta_page page = PAGE(usage);
-    LIST(usage_sum,
-         meta_usage_days(c->server->meta, c->who.workspace, BY[V(usage, by)->i], V(usage, from)->i,
-                         V(usage, to)->i, &page, &mem, &rows, &count, &e));
+    ROWS_LIST(c, usage_sum, page.next,
+              meta_usage_days(c->server->meta, c->who.workspace, BY[V(usage, by)->i],
+                              V(usage, from)->i, V(usage, to)->i, &page, &mem, &rows, &count, &e));
 }
 
 void api_fleet(struct call *c)
 {
     struct meta_page page = PAGE(fleet);
-    LIST(fleet_sum,
-         meta_fleet_sums(c->server->meta, c->who.workspace, BY[V(fleet, by)->i], V(fleet, from)->i,
-                         V(fleet, to)->i, &page, &mem, &rows, &count, &e));
+    ROWS_LIST(c, fleet_sum, page.next,
+              meta_fleet_sums(c->server->meta, c->who.workspace, BY[V(fleet, by)->i],
+                              V(fleet, from)->i, V(fleet, to)->i, &page, &mem, &rows, &count, &e));
 }

@@ -12,4 +12,21 @@ void rows_send(struct call *c, enum meta_row_id row, const void *rows, size_t co
                const char *next);
 void rows_send_one(struct call *c, enum meta_row_id row, const void *from);
 
+/* Answers call c with a page of meta rows: FILL, which returns 0 or a code, sets `rows` and `count`
+ * from the region `mem`, and a sentence in `e`. next as above. */
+#define ROWS_LIST(c, row, next, FILL)                                                              \
+    do {                                                                                           \
+        struct meta_##row *rows;                                                                   \
+        size_t count = 0;                                                                          \
+        struct region mem;                                                                         \
+        struct err e = {0};                                                                        \
+        region_init(&mem, ROWS_MEMORY);                                                            \
+        int rc = (FILL);                                                                           \
+        if (rc)                                                                                    \
+            call_fail(c, rc, "list", &e);                                                          \
+        else                                                                                       \
+            rows_send(c, META_ROW_##row, rows, count, next);                                       \
+        region_fini(&mem);                                                                         \
+    } while (0)
+
 #endif

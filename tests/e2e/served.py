@@ -18,6 +18,17 @@ SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
 PATIENCE = 30 * SLOW  # s
 
 
+def until(what, said, patience=2 * PATIENCE):
+    """Asks again until it is so, as pages do: what it then was."""
+    deadline = time.monotonic() + patience
+    while True:
+        got = what()
+        if got:
+            return got
+        assert time.monotonic() < deadline, said
+        time.sleep(0.05)
+
+
 class Answer:
     def __init__(self, response, body):
         self.status = response.status

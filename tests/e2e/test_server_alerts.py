@@ -11,7 +11,7 @@ import time
 import unittest
 
 from fleet_sender import Receiver, Sender
-from served import PATIENCE, Server
+from served import PATIENCE, Server, until
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 SECRET = "a secret of 32 characters, surely"
@@ -29,15 +29,6 @@ class Alerts(unittest.TestCase):
         answer = self.server.ask(method, "/api/v1/" + target, body, Authorization=self.key)
         self.assertEqual(answer.status, status, answer)
         return answer.json() if answer.body else None
-
-    def until(self, what, said):
-        deadline = time.monotonic() + 2 * PATIENCE
-        while True:
-            got = what()
-            if got:
-                return got
-            self.assertLess(time.monotonic(), deadline, said)
-            time.sleep(0.05)
 
     def rule(self, url="", **more):
         return self.ask("POST", "alerts", {"name": "hot", "kind": "metric", "subject": "gpu.temperature",
@@ -71,7 +62,7 @@ class Alerts(unittest.TestCase):
             sender.sample({"cpu": 1}, {"temperature": 50})
             resolved = json.loads(receiver.got.get(timeout=2 * PATIENCE)[2])
             self.assertEqual((resolved["event"], resolved["firing"]["id"]), ("resolved", said["firing"]["id"]))
-            self.until(lambda: [d["state"] for d in self.deliveries(rule)] == ["sent", "sent"], "two were sent")
+            until(lambda: [d["state"] for d in self.deliveries(rule)] == ["sent", "sent"], "two were sent")
             self.assertEqual({d["status"] for d in self.deliveries(rule)}, {200})
             fired = [f for f in self.ask("GET", "firings")["rows"] if f["alert"] == rule["id"]]
             self.assertEqual([f["state"] for f in fired], ["resolved"])
@@ -86,14 +77,14 @@ class Alerts(unittest.TestCase):
             rule = self.rule(receiver.url, subject="host.cpu", threshold=50, host="node-retry")
             Sender(self.server, self.key, "retry-1", "node-retry", gpus=1).sample({"cpu": 60}, {})
             first = receiver.got.get(timeout=2 * PATIENCE)
-            row = self.until(lambda: [d for d in self.deliveries(rule) if d["status"]], "the first attempt is noted")[0]
+            row = until(lambda: [d for d in self.deliveries(rule) if d["status"]], "the first attempt is noted")[0]
             self.assertEqual((row["state"], row["status"], row["attempts"], row["error"]),
                              ("waiting", 503, 1, "it answered 503"))
             self.assertGreater(int(row["next"]), int(row["created"]))
             second = receiver.got.get(timeout=2 * PATIENCE)
             self.assertEqual(second[2], first[2])
             self.assertEqual(second[1]["X-GpuFlight-Delivery"], first[1]["X-GpuFlight-Delivery"])
-            row = self.until(lambda: [d for d in self.deliveries(rule) if d["state"] == "sent"], "it is sent")[0]
+            row = until(lambda: [d for d in self.deliveries(rule) if d["state"] == "sent"], "it is sent")[0]
             self.assertEqual((row["attempts"], row["error"]), (2, ""))
         self.ask("DELETE", f"alerts/{rule['id']}", status=204)
 
@@ -104,12 +95,12 @@ class Alerts(unittest.TestCase):
                 made = self.ask("POST", f"alerts/{rule['id']}/test")
                 said = json.loads(receiver.got.get(timeout=PATIENCE)[2])
                 self.assertEqual((said["event"], said["firing"]), ("test", None))
-                row = self.until(lambda m=made: [d for d in self.deliveries(rule)
+                row = until(lambda m=made: [d for d in self.deliveries(rule)
                                                  if d["id"] == m["id"] and d["state"] != "waiting"], "it is noted")[0]
                 self.assertEqual((row["state"], row["status"]), (state, status))
             self.assertTrue(receiver.got.empty())  # no redirect was followed, and no test made twice
         made = self.ask("POST", f"alerts/{rule['id']}/test")  # nobody listens there any more
-        row = self.until(lambda: [d for d in self.deliveries(rule)
+        row = until(lambda: [d for d in self.deliveries(rule)
                                   if d["id"] == made["id"] and d["state"] != "waiting"], "it is noted")[0]
         self.assertEqual((row["state"], row["status"]), ("failed", 0))
         silent = self.rule("", enabled=False)
@@ -120,7 +111,7 @@ class Alerts(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0)) as deaf:
             rule = self.rule(f"http://127.0.0.1:{deaf.getsockname()[1]}/", enabled=False)
             made = self.ask("POST", f"alerts/{rule['id']}/test")
-            row = self.until(lambda: [d for d in self.deliveries(rule)
+            row = until(lambda: [d for d in self.deliveries(rule)
                                       if d["id"] == made["id"] and d["state"] != "waiting"], "it is given up")[0]
             self.assertEqual((row["state"], row["status"]), ("failed", 0))
 

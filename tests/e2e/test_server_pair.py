@@ -7,12 +7,11 @@ import os
 import queue
 import signal
 import sys
-import time
 import unittest
 
 import postgres
 from fleet_sender import Receiver, Sender
-from served import PATIENCE, Server
+from served import PATIENCE, Server, until
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
@@ -32,15 +31,6 @@ class Pair(unittest.TestCase):
         self.addCleanup(self.two.__exit__)
         self.two.cookie, self.two.csrf = self.one.cookie, self.one.csrf
         self.key = self.one.make_key("ingest,read,admin")
-
-    def until(self, what, said, patience=PATIENCE):
-        deadline = time.monotonic() + patience
-        while True:
-            got = what()
-            if got:
-                return got
-            self.assertLess(time.monotonic(), deadline, said)
-            time.sleep(0.05)
 
     def test_what_both_know(self):
         """Logins, keys, the list of sessions, hosts, reports, findings, the audit log: all but rows."""
@@ -73,7 +63,7 @@ class Pair(unittest.TestCase):
         self.assertTrue(there())
         self.assertEqual(self.two.as_user("DELETE", AT).status, 204)
         self.assertEqual(self.one.ask("GET", AT, Authorization=self.key).status, 404)
-        self.until(lambda: not there(), "its columns are still on the disk", 60 + 2 * PATIENCE)
+        until(lambda: not there(), "its columns are still on the disk", 60 + 2 * PATIENCE)
 
     def test_alerts_are_told_once_and_go_on(self):
         with contextlib.closing(Receiver()) as receiver:

@@ -5,6 +5,7 @@
  * one behind. Ports are those that were free a moment ago: where another took one meanwhile the
  * server does not start, and others are tried. */
 #include "clickhouse_server.h"
+#include "child_server.h"
 
 #include "base/alloc.h"
 #include "net/http_client.h"
@@ -13,14 +14,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <grp.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -30,10 +27,9 @@
 enum { SERVERS_MAX = 4, TRIES = 5 };
 
 static struct {
-    char password[33];
+    char password[CHILD_PASSWORD_SIZE];
     char binary[PATH_MAX];
-    uid_t uid; /* whom they run as; 0: us */
-    gid_t gid;
+    struct child_user user; /* whom they run as */
     unsigned count;
     struct server {
         char folder[PATH_MAX - 64];
@@ -61,34 +57,7 @@ static bool binary_find(void)
     return false;
 }
 
-static void user_find(void)
-{
-    static const char *const names[] = {"clickhouse", "nobody"};
-    for (size_t i = 0; i < 2 && getuid() == 0 && !ch.uid; i++) {
-        const struct passwd *user = getpwnam(names[i]);
-        ch.uid = user ? user->pw_uid : 0;
-        ch.gid = user ? user->pw_gid : 0;
-    }
-}
-
-static void user_become(void)
-{
-    if (ch.uid && (setgroups(0, NULL) || setgid(ch.gid) || setuid(ch.uid)))
-        _exit(126);
-}
-
 /* ---- folders and files ----------------------------------------------------------------------- */
-
-static bool folder_is_reachable(const char *dir)
-{
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        user_become();
-        _exit(access(dir, R_OK | W_OK | X_OK) ? 1 : 0);
-    }
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 static void folder_make(unsigned server)
 {
@@ -97,9 +66,9 @@ static void folder_make(unsigned server)
         die("no current folder", server);
     for (int i = 0; i < 2; i++) { /* homes of others may be closed on the way */
         snprintf(folder, sizeof ch.servers[0].folder, "%s/clickhouse-XXXXXX", i ? P_tmpdir : here);
-        if (!mkdtemp(folder) || (ch.uid && chown(folder, ch.uid, ch.gid)))
+        if (!mkdtemp(folder) || !child_own(ch.user, folder))
             die("cannot make a folder", server);
-        if (folder_is_reachable(folder))
+        if (child_reaches(ch.user, folder))
             return;
         rmdir(folder);
     }
@@ -111,7 +80,7 @@ static FILE *file_make(unsigned server, const char *name)
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", ch.servers[server].folder, name);
     FILE *f = fopen(path, "we");
-    if (!f || (ch.uid && chown(path, ch.uid, ch.gid)) || chmod(path, 0600))
+    if (!f || !child_own(ch.user, path) || chmod(path, 0600))
         die("cannot write its configuration", server);
     return f;
 }
@@ -162,15 +131,6 @@ static int port_free(void)
         die("no free port", 0);
     close(fd);
     return ntohs(at.sin_port);
-}
-
-static void password_make(void)
-{
-    unsigned char bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-        die("no random bytes", 0);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        sprintf(ch.password + 2 * i, "%02x", bytes[i]);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------ */
@@ -243,18 +203,8 @@ static void launch(unsigned server)
     char config[PATH_MAX], log[PATH_MAX];
     snprintf(config, sizeof config, "--config-file=%s/config.xml", s->folder);
     snprintf(log, sizeof log, "%s/output", s->folder);
-    s->pid = fork();
-    if (s->pid)
-        return;
-    user_become();
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* forgotten by setuid: after it */
-    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    dup2(fd, STDOUT_FILENO);
-    dup2(fd, STDERR_FILENO);
-    if (chdir(s->folder))
-        _exit(126);
-    execl(ch.binary, ch.binary, config, (char *)NULL);
-    _exit(127);
+    char *const argv[] = {ch.binary, config, NULL};
+    s->pid = child_start(ch.user, SIGKILL, s->folder, log, ch.binary, argv);
 }
 
 /* Waits until it answers; false where it has ended. */
@@ -286,12 +236,7 @@ void clickhouse_start(unsigned server)
 
 void clickhouse_stop(unsigned server, int signal)
 {
-    struct server *s = &ch.servers[server];
-    if (s->pid) {
-        kill(s->pid, signal);
-        waitpid(s->pid, NULL, 0);
-    }
-    s->pid = 0;
+    child_end(&ch.servers[server].pid, signal);
 }
 
 static bool start_all(void)
@@ -319,8 +264,9 @@ int clickhouse_open(unsigned servers)
         puts("ClickHouse is not installed (package clickhouse-server): its tests are left out");
         return 1;
     }
-    user_find();
-    password_make();
+    ch.user = child_user_find("clickhouse");
+    if (!child_password(ch.password))
+        die("no random bytes", 0);
     ch.count = servers;
     for (unsigned i = 0; i < servers; i++)
         folder_make(i);
@@ -331,19 +277,11 @@ int clickhouse_open(unsigned servers)
     return 1;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 void clickhouse_close(void)
 {
     for (unsigned i = 0; i < ch.count; i++) {
         clickhouse_stop(i, SIGKILL);
-        nftw(ch.servers[i].folder, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+        child_remove(ch.servers[i].folder);
     }
 }
 

@@ -4,6 +4,6 @@ set(meta_cases meta_place.c meta_cases.c meta_people.c meta_sessions.c meta_list
 gpufl_test(meta_statements DEPS meta)
 gpufl_test(meta_sqlite SOURCES ${meta_cases} DEPS meta)
 if(LIBPQ_FOUND)
-  gpufl_test(meta_postgres SOURCES ${meta_cases} postgres_server.c DEPS meta TIMEOUT 300)
+  gpufl_test(meta_postgres SOURCES ${meta_cases} postgres_server.c child_server.c DEPS meta TIMEOUT 300)
   set_tests_properties(store.meta_postgres PROPERTIES SKIP_RETURN_CODE 77)
 endif()

@@ -4,22 +4,19 @@
  * The server is a child that the kernel kills with the thread that started it, so that no test
  * leaves one behind. */
 #include "postgres_server.h"
+#include "child_server.h"
 
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <grp.h>
 #include <libpq-fe.h>
 #include <limits.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,10 +26,9 @@ static struct {
     char bin[PATH_MAX]; /* folder of initdb and postgres */
     char data[PATH_MAX], log[PATH_MAX];
     char socket[64]; /* folder; short, for addresses of sockets are */
-    char password[33];
-    uid_t uid; /* whom it runs as; 0: us */
-    gid_t gid;
-    pid_t pid; /* of the server; 0: it does not run */
+    char password[CHILD_PASSWORD_SIZE];
+    struct child_user user; /* whom it runs as */
+    pid_t pid;              /* of the server; 0: it does not run */
 } pg;
 
 static void die(const char *what)
@@ -60,58 +56,17 @@ static bool bin_find(void)
     return newest > 0;
 }
 
-static void user_find(void)
-{
-    static const char *const names[] = {"postgres", "nobody"};
-    for (size_t i = 0; i < 2 && getuid() == 0 && !pg.uid; i++) {
-        const struct passwd *user = getpwnam(names[i]);
-        pg.uid = user ? user->pw_uid : 0;
-        pg.gid = user ? user->pw_gid : 0;
-    }
-}
-
-static void user_become(void)
-{
-    if (pg.uid && (setgroups(0, NULL) || setgid(pg.gid) || setuid(pg.uid)))
-        _exit(126);
-}
-
 /* Runs a program of PostgreSQL as its user, with its output in the log. */
 static pid_t program_start(const char *name, char *const argv[])
 {
     char path[2 * PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", pg.bin, name);
-    int log = open(pg.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    pid_t child = fork();
-    if (child)
-        close(log);
-    if (child)
-        return child;
-    user_become();
-    prctl(PR_SET_PDEATHSIG, SIGQUIT); /* forgotten by setuid: after it */
-    dup2(log, STDOUT_FILENO);
-    dup2(log, STDERR_FILENO);
-    if (chdir("/"))
-        _exit(126);
-    execv(path, argv);
-    _exit(127);
-}
-
-/* Can its user reach a folder? Homes of others may be closed on the way. */
-static bool folder_is_reachable(const char *dir)
-{
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        user_become();
-        _exit(access(dir, R_OK | W_OK | X_OK) ? 1 : 0);
-    }
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return child_start(pg.user, SIGQUIT, "/", pg.log, path, argv);
 }
 
 static void folder_make(char *template)
 {
-    if (!mkdtemp(template) || (pg.uid && chown(template, pg.uid, pg.gid)))
+    if (!mkdtemp(template) || !child_own(pg.user, template))
         die("cannot make a folder");
 }
 
@@ -125,7 +80,7 @@ static void folders_make(void)
     folder_make(pg.data);
     snprintf(pg.socket, sizeof pg.socket, "%s/gpufl-pg-XXXXXX", P_tmpdir);
     folder_make(pg.socket);
-    if (folder_is_reachable(pg.data))
+    if (child_reaches(pg.user, pg.data))
         return;
     rmdir(pg.data);
     snprintf(pg.data, sizeof pg.data, "%s/gpufl-pgdata-XXXXXX", P_tmpdir);
@@ -134,14 +89,11 @@ static void folders_make(void)
 
 static void password_make(char *file)
 {
-    unsigned char bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+    if (!child_password(pg.password))
         die("no random bytes");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        sprintf(pg.password + 2 * i, "%02x", bytes[i]);
     sprintf(file, "%s/password", pg.socket);
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, pg.password, 32) != 32 || (pg.uid && fchown(fd, pg.uid, pg.gid)))
+    if (fd < 0 || write(fd, pg.password, 32) != 32 || !child_own(pg.user, file))
         die("cannot write a password");
     close(fd);
 }
@@ -194,18 +146,9 @@ void postgres_server_start(void)
     die("it does not start");
 }
 
-static void server_end(int signal)
-{
-    if (pg.pid) {
-        kill(pg.pid, signal);
-        waitpid(pg.pid, NULL, 0);
-    }
-    pg.pid = 0;
-}
-
 void postgres_server_stop(void)
 {
-    server_end(SIGINT);
+    child_end(&pg.pid, SIGINT);
 }
 
 int postgres_server_open(void)
@@ -214,28 +157,18 @@ int postgres_server_open(void)
         puts("PostgreSQL is not installed (package postgresql): its tests are left out");
         return 1;
     }
-    user_find();
+    pg.user = child_user_find("postgres");
     folders_make();
     data_make();
     postgres_server_start();
     return 0;
 }
 
-static void folder_remove(const char *dir)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        execlp("rm", "rm", "-rf", "--", dir, (char *)NULL);
-        _exit(127);
-    }
-    waitpid(child, NULL, 0);
-}
-
 void postgres_server_close(void)
 {
-    server_end(SIGQUIT);
-    folder_remove(pg.data);
-    folder_remove(pg.socket);
+    child_end(&pg.pid, SIGQUIT);
+    child_remove(pg.data);
+    child_remove(pg.socket);
     unlink(pg.log);
 }
 

@@ -3,31 +3,20 @@
  * Skipped, with a message, where clickhouse-server is not installed. */
 #include "clickhouse_server.h"
 #include "cut_proxy.h"
+#include "damage.h"
 #include "store/clickhouse/engine.h"
 #include "store/store.h"
 
 #include "base/thread.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 static const struct store_ops *ops = &store_clickhouse;
 static char url[256];
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        struct err damage_err = {0}, *e = &damage_err;                                             \
-        int damage_code = (call);                                                                  \
-        if (damage_code)                                                                           \
-            fail_msg("%s: %s: %s", #call, err_name(damage_code), damage_err.text);                 \
-    } while (0)
 
 static struct store *open_at(const char *at)
 {
@@ -37,55 +26,19 @@ static struct store *open_at(const char *at)
     return s;
 }
 
-static int append_some(struct store_session *ss, size_t n, int64_t position, struct err *e)
-{
-    static int64_t cells[1 << 16];
-    struct wire_batch b = {.type = RECORD_kernel, .record = &records[RECORD_kernel]};
-    int code = 0;
-    b.col[COL_kernel_start] = b.col[COL_kernel_duration] = cells;
-    for (size_t done = 0; !code && done < n; done += b.rows) {
-        b.rows = n - done < sizeof cells / 8 ? n - done : sizeof cells / 8;
-        for (size_t i = 0; i < b.rows; i++)
-            cells[i] = position + (int64_t)(done + i);
-        code = ops->append(ss, &b, e);
-    }
-    return code;
-}
-
-/* n kernels and a position that says so; the engine's code. */
 static int write_some(struct store_session *ss, size_t n, int64_t position, struct err *e)
 {
-    int code = ops->begin(ss, e);
-    if (code)
-        return code;
-    code = append_some(ss, n, position, e);
-    if (code) {
-        ops->rollback(ss);
-        return code;
-    }
-    return ops->commit(ss, &(struct store_position){"device", position}, 1, e);
-}
-
-static int count_rows(void *arg, const struct wire_batch *b)
-{
-    *(int64_t *)arg += (int64_t)b->rows;
-    return 0;
+    return damage_write(ops, ss, n, position, e);
 }
 
 static int64_t kernels_of(struct store_session *ss)
 {
-    int64_t n = 0;
-    OK(ops->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX,
-                 &(struct wire_visitor){.arg = &n, .batch = count_rows}, e));
-    return n;
+    return damage_kernels(ops, ss);
 }
 
 static int64_t position_of(struct store_session *ss)
 {
-    struct store_position at[STORE_POSITIONS_MAX];
-    unsigned n = STORE_POSITIONS_MAX;
-    OK(ops->positions(ss, at, &n, e));
-    return n ? at[0].offset : 0;
+    return damage_position(ops, ss);
 }
 
 static long long number(const char *sql)
@@ -102,61 +55,16 @@ static struct store_session *session(struct store *s, const char *id)
 
 /* ---- a killed writer --------------------------------------------------------------------------- */
 
-enum { ROUNDS = 8, STEP = 30000 };
-
-/* Writes commit after commit, some of which send rows before, and tells the pipe of each. */
-static void write_until_killed(int tell)
-{
-    struct store_session *ss;
-    struct err e;
-    const struct store_config config = {.url = url};
-    struct store *s;
-    if (ops->open(&s, &config, &e) || ops->get(s, "w", "killed", true, &ss, &e))
-        _exit(1);
-    for (int64_t at = position_of(ss) + STEP;; at += STEP) {
-        if (write_some(ss, STEP, at, &e))
-            _exit(2);
-        if (write(tell, &at, sizeof at) != sizeof at)
-            _exit(3);
-    }
-}
-
 static void test_killed_writer(void **state)
 {
-    int64_t told = 0, at;
+    const struct store_config config = {.url = url};
     (void)state;
-    for (int round = 0; round < ROUNDS; round++) {
-        int ends[2];
-        assert_int_equal(pipe(ends), 0);
-        pid_t child = fork();
-        if (!child) {
-            close(ends[0]);
-            write_until_killed(ends[1]);
-        }
-        close(ends[1]);
-        /* After some commits; then at whatever it is doing. */
-        for (int i = 0; i < 2 + round % 4; i++)
-            if (read(ends[0], &at, sizeof at) == sizeof at)
-                told = at;
-        kill(child, SIGKILL);
-        while (read(ends[0], &at, sizeof at) == sizeof at)
-            told = at;
-        close(ends[0]);
-        int status;
-        waitpid(child, &status, 0);
-        assert_true(WIFSIGNALED(status));
-        assert_true(told > 0);
-    }
-    struct store *s = open_at(url);
-    struct store_session *ss = session(s, "killed");
-    at = position_of(ss);
-    assert_true(at >= told);              /* what was told is there */
-    assert_int_equal(kernels_of(ss), at); /* once, and nothing beside it */
-    ops->put(ss);
-    ops->close(s);
+    damage_killed_writer(ops, &config, 8, 0);
 }
 
 /* ---- a killed server ----------------------------------------------------------------------------- */
+
+enum { STEP = 30000 };
 
 struct killer {
     struct thread thread;
@@ -291,7 +199,7 @@ static void test_left_rows_are_taken_out(void **state)
     (void)state;
     OK(write_some(ss, 1000, 1, e));
     OK(ops->begin(ss, e));
-    OK(append_some(ss, MANY, 0, e)); /* more than is kept before it is sent */
+    OK(damage_append(ops, ss, MANY, 0, e)); /* more than is kept before it is sent */
     ops->rollback(ss);
     OK(write_some(ss, 1000, 2, e));
     assert_int_equal(kernels_of(ss), 2000);
@@ -428,20 +336,13 @@ static void test_ids_that_collide(void **state)
 
 /* ---- limits, addresses ------------------------------------------------------------------------------------ */
 
-static int no_rows(void *arg, const struct store_chunk *c)
-{
-    (void)arg;
-    (void)c;
-    return 0;
-}
-
 static void test_limits(void **state)
 {
     struct store_config config = {.url = url, .query_limit = 1};
     const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
                                        {.null = true}, {.i = 0},       {.i = 10},
                                        {.i = 0}};
-    const struct store_visitor v = {NULL, no_rows};
+    const struct store_visitor v = {NULL, damage_no_rows};
     struct err why = {0};
     struct store *s = open_at(url);
     struct store_session *ss = session(s, "limits");

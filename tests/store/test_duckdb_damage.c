@@ -1,5 +1,6 @@
 /* test_duckdb_damage.c - what befalls files: damage, strangers, older and newer versions,
  * a killed process, a full disk. One session suffers, never the store. */
+#include "damage.h"
 #include "store/duckdb/duck.h"
 #include "store/duckdb/sql.h"
 #include "store/store.h"
@@ -9,9 +10,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 static const struct store_ops *ops = &store_duckdb;
 static char folder[64];
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        struct err damage_err = {0}, *e = &damage_err;                                             \
-        int damage_code = (call);                                                                  \
-        if (damage_code)                                                                           \
-            fail_msg("%s: %s: %s", #call, err_name(damage_code), damage_err.text);                 \
-    } while (0)
 
 static int setup(void **state)
 {
@@ -69,48 +58,19 @@ static struct store *open_store(void)
     return s;
 }
 
-/* n kernels and a position that says so; the engine's code. */
 static int write_some(struct store_session *ss, size_t n, int64_t position, struct err *e)
 {
-    static int64_t cells[1 << 16];
-    struct wire_batch b = {.type = RECORD_kernel, .record = &records[RECORD_kernel]};
-    int code = ops->begin(ss, e);
-    if (code)
-        return code;
-    b.col[COL_kernel_start] = b.col[COL_kernel_duration] = cells;
-    for (size_t done = 0; !code && done < n; done += b.rows) {
-        b.rows = n - done < sizeof cells / 8 ? n - done : sizeof cells / 8;
-        for (size_t i = 0; i < b.rows; i++) /* badly compressible */
-            cells[i] = (int64_t)((done + i + (uint64_t)position) * 0x9e3779b97f4a7c15u >> 4);
-        code = ops->append(ss, &b, e);
-    }
-    if (code) {
-        ops->rollback(ss);
-        return code;
-    }
-    return ops->commit(ss, &(struct store_position){"device", position}, 1, e);
-}
-
-static int count_rows(void *arg, const struct wire_batch *b)
-{
-    *(int64_t *)arg += (int64_t)b->rows;
-    return 0;
+    return damage_write(ops, ss, n, position, e);
 }
 
 static int64_t kernels_of(struct store_session *ss)
 {
-    int64_t n = 0;
-    OK(ops->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX,
-                 &(struct wire_visitor){.arg = &n, .batch = count_rows}, e));
-    return n;
+    return damage_kernels(ops, ss);
 }
 
 static int64_t position_of(struct store_session *ss)
 {
-    struct store_position at[STORE_POSITIONS_MAX];
-    unsigned n = STORE_POSITIONS_MAX;
-    OK(ops->positions(ss, at, &n, e));
-    return n ? at[0].offset : 0;
+    return damage_position(ops, ss);
 }
 
 static void make_session(struct store *s, const char *id, size_t rows)
@@ -212,61 +172,11 @@ static void test_other_versions(void **state)
 
 /* ---- a killed writer --------------------------------------------------------------------------------- */
 
-enum { ROUNDS = 12, STEP = 30000 };
-
-/* Writes commit after commit, and tells the pipe of each that is done. */
-static void write_until_killed(int tell)
-{
-    struct store_session *ss;
-    struct err e;
-    const struct store_config config = {.data = folder, .threads = 2};
-    struct store *s;
-    if (ops->open(&s, &config, &e) || ops->get(s, "w", "killed", true, &ss, &e))
-        _exit(1);
-    for (int64_t at = position_of(ss) + STEP;; at += STEP) {
-        if (write_some(ss, STEP, at, &e))
-            _exit(2);
-        if (at / STEP % 7 == 0)
-            ops->settle(ss, &e);
-        if (write(tell, &at, sizeof at) != sizeof at)
-            _exit(3);
-    }
-}
-
 static void test_killed(void **state)
 {
+    const struct store_config config = {.data = folder, .threads = 2};
     (void)state;
-    int64_t told = 0, at;
-    for (int round = 0; round < ROUNDS; round++) {
-        int ends[2];
-        assert_int_equal(pipe(ends), 0);
-        pid_t child = fork();
-        if (!child) {
-            close(ends[0]);
-            write_until_killed(ends[1]);
-        }
-        close(ends[1]);
-        /* After some commits; then at whatever it is doing. */
-        for (int i = 0; i < 3 + round % 4; i++)
-            if (read(ends[0], &at, sizeof at) == sizeof at)
-                told = at;
-        kill(child, SIGKILL);
-        while (read(ends[0], &at, sizeof at) == sizeof at)
-            told = at;
-        close(ends[0]);
-        int status;
-        waitpid(child, &status, 0);
-        assert_true(WIFSIGNALED(status));
-        assert_true(told > 0);
-    }
-    struct store *s = open_store();
-    struct store_session *ss;
-    OK(ops->get(s, "w", "killed", false, &ss, e));
-    at = position_of(ss);
-    assert_true(at >= told);              /* what was told is there */
-    assert_int_equal(kernels_of(ss), at); /* once, and nothing beside it */
-    ops->put(ss);
-    ops->close(s);
+    damage_killed_writer(ops, &config, 12, 7);
 }
 
 /* ---- a full disk ---------------------------------------------------------------------------------------- */
@@ -421,20 +331,13 @@ static void test_settled_when_full(void **state)
 
 /* ---- a question that takes too long ------------------------------------------------------------------- */
 
-static int no_rows(void *arg, const struct store_chunk *c)
-{
-    (void)arg;
-    (void)c;
-    return 0;
-}
-
 static void test_too_long(void **state)
 {
     const struct store_config config = {.data = folder, .threads = 2, .query_limit = 1};
     const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
                                        {.null = true}, {.i = 0},       {.i = 10},
                                        {.i = 0}};
-    const struct store_visitor v = {NULL, no_rows};
+    const struct store_visitor v = {NULL, damage_no_rows};
     struct err why = {0};
     struct store_session *ss;
     struct store *s;

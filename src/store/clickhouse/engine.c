@@ -51,9 +51,8 @@ int click_engine_open(struct store **out, const struct store_config *c, struct e
     if (!s)
         return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
-    s->attached_most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
+    session_list_init(&s->open, click_session_close, click_session_free);
+    s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
     int code = links_open(&s->links, c->url, c->memory_limit > 0 ? c->memory_limit : DEFAULT_MEMORY,
                           c->threads, e);
     for (unsigned i = 0; !code && i < s->links.place.host_count; i++)
@@ -69,10 +68,9 @@ void click_engine_close(struct store *s)
 {
     if (!s)
         return;
-    click_session_close_all(s);
+    session_list_close_all(&s->open);
     workspaces_free(s);
     links_close(&s->links);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->lock);
+    session_list_fini(&s->open);
     mem_free(s);
 }

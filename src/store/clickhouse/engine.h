@@ -10,6 +10,7 @@
 #define GPUFL_STORE_CLICKHOUSE_ENGINE_H
 
 #include "store/clickhouse/link.h"
+#include "store/session_list.h"
 #include "store/tables.h"
 
 #include <stdatomic.h>
@@ -17,7 +18,7 @@
 enum { RUN_SHIFT = 19 /* rows of a run: KERNEL_SLICE */, RUN_ROWS = 1 << RUN_SHIFT };
 
 struct workspace {
-    struct workspace *next; /* guarded by store.lock */
+    struct workspace *next; /* guarded by open.lock */
     char name[STORE_ID_MAX];
     pthread_mutex_t lock; /* who makes tables */
     bool known;           /* what is there has been looked up; guarded by lock */
@@ -29,28 +30,19 @@ struct workspace {
 struct store {
     struct links links;
     int64_t query_limit; /* ns */
-    unsigned attached_most;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;         /* a session's state */
-    struct workspace *workspaces;   /* guarded by lock; never freed before the store */
-    struct store_session *sessions; /* guarded by lock; last used first */
-    unsigned attached;              /* guarded by lock */
+    struct session_list open;
+    struct workspace *workspaces; /* guarded by open.lock; never freed before the store */
 };
 
 struct writer;
 
-enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING };
-
 struct store_session {
+    struct listed at; /* first */
     struct store *store;
     struct workspace *workspace;
-    struct store_session *next; /* guarded by store.lock */
-    char id[STORE_ID_MAX];
-    uint64_t key;             /* its number in the tables */
-    unsigned host;            /* where it stands */
-    unsigned refs;            /* guarded by store.lock */
-    enum session_state state; /* guarded by store.lock */
-    _Atomic bool dropped;     /* gone for everybody who has no reference; relaxed */
+    uint64_t key;         /* its number in the tables */
+    unsigned host;        /* where it stands */
+    _Atomic bool dropped; /* gone for everybody who has no reference; relaxed */
 
     pthread_mutex_t write_lock; /* who writes */
     struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
@@ -131,7 +123,9 @@ int click_session_size(struct store *s, const char *workspace, const char *sessi
                        struct err *e);
 int click_session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
 int click_session_settle(struct store_session *ss, struct err *e);
-void click_session_close_all(struct store *s);
+/* As a list of open sessions has it. */
+void click_session_close(struct listed *at);
+void click_session_free(struct listed *at);
 
 /* ---- write.c ------------------------------------------------------------------------------- */
 

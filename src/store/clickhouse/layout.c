@@ -401,7 +401,7 @@ int place_ready(struct store *s, struct workspace *w, unsigned place, struct err
 
 struct workspace *workspace_of(struct store *s, const char *name)
 {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->open.lock);
     struct workspace *w = s->workspaces;
     while (w && strcmp(w->name, name) != 0)
         w = w->next;
@@ -411,7 +411,7 @@ struct workspace *workspace_of(struct store *s, const char *name)
         w->next = s->workspaces;
         s->workspaces = w;
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->open.lock);
     return w;
 }
 

@@ -20,21 +20,6 @@ static int no_memory(struct err *e)
     return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
 }
 
-static int absent(const char *session, struct err *e)
-{
-    return err_set(e, GPUFL_E_NOENT, "there is no session %.64s", session);
-}
-
-static int check_ids(const char *workspace, const char *session, struct err *e)
-{
-    if (store_id_ok(workspace) && store_id_ok(session))
-        return 0;
-    return err_set(e, GPUFL_E_INVAL,
-                   "a workspace and a session are named by letters, digits, - and _, at most %d "
-                   "of them",
-                   STORE_ID_MAX - 1);
-}
-
 /* A session by itself, in no list. */
 static void name_session(struct store_session *ss, struct store *s, struct workspace *w,
                          const char *id)
@@ -42,7 +27,8 @@ static void name_session(struct store_session *ss, struct store *s, struct works
     memset(ss, 0, sizeof *ss);
     ss->store = s;
     ss->workspace = w;
-    snprintf(ss->id, sizeof ss->id, "%s", id);
+    snprintf(ss->at.id, sizeof ss->at.id, "%s", id);
+    snprintf(ss->at.workspace, sizeof ss->at.workspace, "%s", w->name);
     ss->key = place_key(id);
     ss->host = place_host(ss->key, s->links.place.host_count);
     ss->seen = -1;
@@ -136,7 +122,7 @@ static int open_session(const struct store_session *ss, bool create, struct err 
     if (gone)
         code = drop_parts(ss, e);
     if (!code && gone && !create)
-        code = absent(ss->id, e);
+        code = session_absent(ss->at.id, e);
     if ((code == GPUFL_E_NOENT && create) || (!code && gone))
         code = make(ss, gone ? t.commit : 0, e);
     else if (!code)
@@ -145,71 +131,26 @@ static int open_session(const struct store_session *ss, bool create, struct err 
     return code;
 }
 
-/* ---- the list ------------------------------------------------------------------------------ */
+/* ---- closed ---------------------------------------------------------------------------------- */
 
-/* [store.lock held] */
-static struct store_session *find(struct store *s, const char *workspace, const char *id)
+void click_session_close(struct listed *at)
 {
-    for (struct store_session *ss = s->sessions; ss; ss = ss->next)
-        if (!strcmp(ss->id, id) && !strcmp(ss->workspace->name, workspace))
-            return ss;
-    return NULL;
+    struct store_session *ss = (struct store_session *)at;
+    if (ss->dropped)
+        drop_parts(ss, NULL); /* where that fails, whoever asks for it next does it */
 }
 
-static void unlink_session(struct store *s, struct store_session *ss)
+void click_session_free(struct listed *at)
 {
-    struct store_session **at = &s->sessions;
-    while (*at != ss)
-        at = &(*at)->next;
-    *at = ss->next;
-    s->attached--;
-}
-
-static void free_session(struct store_session *ss)
-{
+    struct store_session *ss = (struct store_session *)at;
     click_write_close(ss);
     pthread_mutex_destroy(&ss->write_lock);
     mem_free(ss);
 }
 
-/* Lets go of one that nobody has. [store.lock held; let go of meanwhile] */
-static void close_session(struct store *s, struct store_session *ss)
-{
-    ss->state = SESSION_CLOSING;
-    pthread_mutex_unlock(&s->lock);
-    if (ss->dropped)
-        drop_parts(ss, NULL); /* where that fails, whoever asks for it next does it */
-    pthread_mutex_lock(&s->lock);
-    unlink_session(s, ss);
-    pthread_cond_broadcast(&s->changed);
-    free_session(ss);
-}
-
-/* [store.lock held; let go of] */
-static void make_room(struct store *s)
-{
-    while (s->attached >= s->attached_most) {
-        struct store_session *last = NULL;
-        for (struct store_session *ss = s->sessions; ss; ss = ss->next)
-            if (!ss->refs && ss->state == SESSION_OPEN)
-                last = ss;
-        if (!last)
-            return;
-        close_session(s, last);
-    }
-}
-
-void click_session_close_all(struct store *s)
-{
-    pthread_mutex_lock(&s->lock);
-    while (s->sessions)
-        close_session(s, s->sessions);
-    pthread_mutex_unlock(&s->lock);
-}
-
 /* ---- get and put ---------------------------------------------------------------------------- */
 
-/* [store.lock held; let go of while the server is asked] */
+/* [store.open.lock held; let go of while the server is asked] */
 static int attach(struct store *s, struct workspace *w, const char *id, bool create,
                   struct store_session **out, struct err *e)
 {
@@ -218,79 +159,61 @@ static int attach(struct store *s, struct workspace *w, const char *id, bool cre
         return no_memory(e);
     name_session(ss, s, w, id);
     pthread_mutex_init(&ss->write_lock, NULL);
-    ss->refs = 1;
-    ss->state = SESSION_OPENING;
-    ss->next = s->sessions;
-    s->sessions = ss;
-    s->attached++;
-    pthread_mutex_unlock(&s->lock);
+    session_list_add(&s->open, &ss->at);
+    pthread_mutex_unlock(&s->open.lock);
     int code = open_session(ss, create, e);
-    pthread_mutex_lock(&s->lock);
-    ss->state = SESSION_OPEN;
-    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_lock(&s->open.lock);
+    session_list_opened(&s->open, &ss->at);
     if (code) {
-        unlink_session(s, ss);
-        free_session(ss);
+        session_list_remove(&s->open, &ss->at);
+        click_session_free(&ss->at);
         return code;
     }
     *out = ss;
     return 0;
 }
 
-/* One that is open, with a reference. [store.lock held; let go of] */
+/* One that is open, with a reference. [store.open.lock held] */
 static int take(struct store *s, struct store_session *ss, bool create, struct store_session **out,
                 struct err *e)
 {
     if (ss->dropped)
-        return create ? err_set(e, GPUFL_E_BUSY,
-                                "session %s is being deleted and still read; try again", ss->id)
-                      : absent(ss->id, e);
-    ss->refs++;
-    unlink_session(s, ss);
-    ss->next = s->sessions;
-    s->sessions = ss;
-    s->attached++;
+        return session_going(ss->at.id, create, e);
+    ss->at.refs++;
+    session_list_used(&s->open, &ss->at);
     *out = ss;
     return 0;
-}
-
-/* [store.lock held; let go of] */
-static struct store_session *find_settled(struct store *s, const char *workspace, const char *id)
-{
-    struct store_session *ss;
-    while ((ss = find(s, workspace, id)) && ss->state != SESSION_OPEN)
-        pthread_cond_wait(&s->changed, &s->lock);
-    return ss;
 }
 
 int click_session_get(struct store *s, const char *workspace, const char *session, bool create,
                       struct store_session **out, struct err *e)
 {
     *out = NULL;
-    int code = check_ids(workspace, session, e);
+    int code = session_check_ids(workspace, session, e);
     if (code)
         return code;
     struct workspace *w = workspace_of(s, workspace);
     if (!w)
         return no_memory(e);
-    pthread_mutex_lock(&s->lock);
-    struct store_session *ss = find_settled(s, workspace, session);
-    if (!ss) {
-        make_room(s);
-        ss = find_settled(s, workspace, session);
+    pthread_mutex_lock(&s->open.lock);
+    struct listed *at = session_list_find_settled(&s->open, workspace, session);
+    if (!at) {
+        session_list_make_room(&s->open);
+        at = session_list_find_settled(&s->open, workspace, session);
     }
-    code = ss ? take(s, ss, create, out, e) : attach(s, w, session, create, out, e);
-    pthread_mutex_unlock(&s->lock);
+    code = at ? take(s, (struct store_session *)at, create, out, e)
+              : attach(s, w, session, create, out, e);
+    pthread_mutex_unlock(&s->open.lock);
     return code;
 }
 
 void click_session_put(struct store_session *ss)
 {
-    struct store *s = ss->store;
-    pthread_mutex_lock(&s->lock);
-    if (!--ss->refs && (ss->dropped || s->attached > s->attached_most))
-        close_session(s, ss);
-    pthread_mutex_unlock(&s->lock);
+    struct session_list *open = &ss->store->open;
+    pthread_mutex_lock(&open->lock);
+    if (!--ss->at.refs && (ss->dropped || open->count > open->most))
+        session_list_close(open, &ss->at);
+    pthread_mutex_unlock(&open->lock);
 }
 
 /* ---- size, deletion, final form -------------------------------------------------------------- */
@@ -302,7 +225,7 @@ int click_session_size(struct store *s, const char *workspace, const char *sessi
     struct parts all;
     struct state t;
     *bytes = 0;
-    int code = check_ids(workspace, session, e);
+    int code = session_check_ids(workspace, session, e);
     struct workspace *w = code ? NULL : workspace_of(s, workspace);
     if (code || !w)
         return code ? code : no_memory(e);
@@ -310,7 +233,7 @@ int click_session_size(struct store *s, const char *workspace, const char *sessi
     state_init(&t);
     code = state_read(&ss, &t, e);
     if (!code && t.kind == STATE_DROPPED)
-        code = absent(session, e);
+        code = session_absent(session, e);
     state_fini(&t);
     code = code ? code : find_parts(&ss, &all, e);
     if (!code)
@@ -325,7 +248,7 @@ static int end(const struct store_session *ss, struct err *e)
     state_init(&t);
     int code = state_read(ss, &t, e);
     if (!code && t.kind == STATE_DROPPED)
-        code = absent(ss->id, e);
+        code = session_absent(ss->at.id, e);
     if (!code) {
         t.kind = STATE_DROPPED;
         t.commit = state_number(&t);
@@ -338,19 +261,19 @@ static int end(const struct store_session *ss, struct err *e)
 int click_session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     struct store_session *ss, alone;
-    int code = check_ids(workspace, session, e);
+    int code = session_check_ids(workspace, session, e);
     struct workspace *w = code ? NULL : workspace_of(s, workspace);
     if (code || !w)
         return code ? code : no_memory(e);
-    pthread_mutex_lock(&s->lock);
-    ss = find_settled(s, workspace, session);
+    pthread_mutex_lock(&s->open.lock);
+    ss = (struct store_session *)session_list_find_settled(&s->open, workspace, session);
     if (ss && ss->dropped) {
-        code = absent(session, e);
+        code = session_absent(session, e);
         ss = NULL;
     } else if (ss) {
-        ss->refs++;
+        ss->at.refs++;
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->open.lock);
     if (code)
         return code;
     name_session(&alone, s, w, session);

@@ -190,7 +190,7 @@ static int take_state(void *arg, const struct page *p)
 
 static int absent(const struct store_session *ss, struct err *e)
 {
-    return err_set(e, GPUFL_E_NOENT, "there is no session %.64s", ss->id);
+    return err_set(e, GPUFL_E_NOENT, "there is no session %.64s", ss->at.id);
 }
 
 int state_read(const struct store_session *ss, struct state *t, struct err *e)
@@ -208,11 +208,11 @@ int state_read(const struct store_session *ss, struct state *t, struct err *e)
         return code == GPUFL_E_NOENT ? absent(ss, e) : code;
     if (!r.found)
         return absent(ss, e);
-    if (strcmp(r.name, ss->id) != 0)
+    if (strcmp(r.name, ss->at.id) != 0)
         return err_set(e, GPUFL_E_STATE,
                        "session %.64s has the number of session %.64s in ClickHouse: give it "
                        "another id",
-                       ss->id, r.name);
+                       ss->at.id, r.name);
     return 0;
 }
 
@@ -240,7 +240,7 @@ int state_write(const struct store_session *ss, const struct state *t, struct er
     put_number(&body, "commit", "Int64", (uint64_t)t->commit);
     put_number(&body, "kind", "Int64", t->kind);
     native_column(&body, "name", "String");
-    native_text(&body, ss->id, strlen(ss->id));
+    native_text(&body, ss->at.id, strlen(ss->at.id));
     put_counts(&text, t);
     put_text(&body, "counts", &text);
     int code = buf_error(&text);

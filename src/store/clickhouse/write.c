@@ -29,7 +29,7 @@ static struct writer *writer_of(struct store_session *ss, struct err *e)
     struct writer *w = ss->writer;
     if (w && w->begun)
         return w;
-    err_set(e, GPUFL_E_STATE, "session %s: no transaction has begun", ss->id);
+    err_set(e, GPUFL_E_STATE, "session %s: no transaction has begun", ss->at.id);
     return NULL;
 }
 
@@ -229,12 +229,12 @@ static int look(struct store_session *ss, struct err *e)
     }
     w->append.loaded &= was == w->state.commit;
     if (w->state.kind == STATE_DROPPED)
-        return err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id);
+        return err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id);
     if (seen >= 0 && seen != w->state.commit)
         return err_set(e, GPUFL_E_BUSY,
                        "session %s has got further than this server knows: its positions must be "
                        "asked for again (does another server load it?)",
-                       ss->id);
+                       ss->at.id);
     return 0;
 }
 
@@ -260,9 +260,9 @@ static int begin(struct store_session *ss, struct err *e)
 int click_write_begin(struct store_session *ss, struct err *e)
 {
     if (ss->dropped)
-        return err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id);
+        return err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id);
     if (pthread_mutex_trylock(&ss->write_lock))
-        return err_set(e, GPUFL_E_BUSY, "session %s is being written", ss->id);
+        return err_set(e, GPUFL_E_BUSY, "session %s is being written", ss->at.id);
     int code = begin(ss, e);
     if (code)
         pthread_mutex_unlock(&ss->write_lock);
@@ -306,7 +306,8 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
     struct writer *w = writer_of(ss, e);
     if (!w)
         return GPUFL_E_STATE;
-    int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id) : 0;
+    int code =
+        ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id) : 0;
     code = code ? code : append_sums(&w->append, e);
     code = code ? code : send_all(ss, e);
     if (n > STORE_POSITIONS_MAX)

@@ -27,11 +27,11 @@ enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8 };
 
 int engine_take(struct store *s, struct connection **out, struct err *e)
 {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->open.lock);
     *out = s->idle;
     if (*out)
         s->idle = (*out)->next;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->open.lock);
     if (*out)
         return 0;
     struct connection *c = mem_zalloc(sizeof *c);
@@ -47,10 +47,10 @@ int engine_take(struct store *s, struct connection **out, struct err *e)
 
 void engine_give(struct store *s, struct connection *c)
 {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->open.lock);
     c->next = s->idle;
     s->idle = c;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->open.lock);
 }
 
 void engine_undo(struct store *s, struct connection *c)
@@ -86,15 +86,15 @@ static int64_t memory_most(void)
 void engine_fit(struct store *s, struct connection *c)
 {
     char text[64];
-    pthread_mutex_lock(&s->lock);
-    int64_t more = s->attached > s->attached_most ? s->attached - s->attached_most : 0;
+    pthread_mutex_lock(&s->open.lock);
+    int64_t more = s->open.count > s->open.most ? s->open.count - s->open.most : 0;
     int64_t fit = s->memory_base + more * SESSION_MEMORY;
     fit = fit < s->memory_most ? fit : s->memory_most;
     bool change = fit > s->memory || fit <= s->memory - MEMORY_STEP ||
                   (fit == s->memory_base && fit < s->memory);
     if (change)
         s->memory = fit;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->open.lock);
     snprintf(text, sizeof text, "SET memory_limit='%" PRId64 "KiB'", fit / 1024 + 1);
     if (change)
         sql_run(s->duck, c->handle, text, NULL); /* less than is in use now: the next time */
@@ -188,9 +188,8 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     if (!s)
         return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
     s->duck = d;
-    s->attached_most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
+    session_list_init(&s->open, session_close, session_free);
+    s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
     int code = open_folder(s, c->data, e);
     code = code ? code : open_instance(s, c, e);
     code = code ? code : confine(s, e);
@@ -219,7 +218,7 @@ void engine_close(struct store *s)
     if (!s)
         return;
     watch_close(&s->watch);
-    session_close_all(s);
+    session_list_close_all(&s->open);
     while (s->idle) {
         struct connection *c = s->idle;
         s->idle = c->next;
@@ -228,8 +227,7 @@ void engine_close(struct store *s)
     }
     if (s->db)
         s->duck->close(&s->db);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->lock);
+    session_list_fini(&s->open);
     mem_free(s->root);
     mem_free(s->program);
     mem_free(s);

@@ -12,6 +12,7 @@
 
 #include "store/duckdb/sql.h"
 #include "store/duckdb/watch.h"
+#include "store/session_list.h"
 #include "store/tables.h"
 
 #include <pthread.h>
@@ -20,44 +21,36 @@
 /* A connection and the watch over it; in one list or in the other. */
 struct connection {
     struct duck_connection *handle; /* owned */
-    struct connection *next;        /* of the idle ones; guarded by store.lock */
+    struct connection *next;        /* of the idle ones; guarded by open.lock */
 };
 
 struct store {
     const struct duck *duck;
     struct duck_database *db; /* owned */
     char *root;               /* owned: folder of the files */
-    unsigned attached_most;
-    int64_t query_limit; /* ns */
-    int64_t memory_base; /* bytes the instance may take with few sessions attached */
-    int64_t memory;      /* and now; guarded by lock */
-    int64_t memory_most; /* and ever; as the base where the operator said so */
-    char *program;       /* owned: of store_config; NULL: none */
-    atomic_uint copies;  /* made for select; numbers them */
+    int64_t query_limit;      /* ns */
+    int64_t memory_base;      /* bytes the instance may take with few sessions attached */
+    int64_t memory;           /* and now; guarded by open.lock */
+    int64_t memory_most;      /* and ever; as the base where the operator said so */
+    char *program;            /* owned: of store_config; NULL: none */
+    atomic_uint copies;       /* made for select; numbers them */
     struct watch watch;
 
-    pthread_mutex_t lock;
-    pthread_cond_t changed;         /* a session's state */
-    struct connection *idle;        /* guarded by lock */
-    struct store_session *sessions; /* guarded by lock; last used first */
-    unsigned attached;              /* guarded by lock */
-    uint64_t aliases;               /* given out; guarded by lock */
+    struct session_list open;
+    struct connection *idle; /* guarded by open.lock */
+    uint64_t aliases;        /* given out; guarded by open.lock */
 };
-
-enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING };
 
 struct writer;
 
 struct store_session {
+    struct listed at; /* first */
     struct store *store;
-    struct store_session *next; /* guarded by store.lock */
-    char workspace[STORE_ID_MAX], id[STORE_ID_MAX];
-    char alias[24];           /* of its file in the instance: s1, s2, … */
-    char *path;               /* owned: its file */
-    unsigned refs;            /* guarded by store.lock */
-    enum session_state state; /* guarded by store.lock */
-    unsigned sound_at;    /* sql_given_up when it was last known to answer; guarded by store.lock */
-    bool broken;          /* does not answer: to be attached anew; guarded by store.lock */
+    char alias[24]; /* of its file in the instance: s1, s2, … */
+    char *path;     /* owned: its file */
+    unsigned
+        sound_at; /* sql_given_up when it was last known to answer; guarded by open.lock */
+    bool broken;  /* does not answer: to be attached anew; guarded by open.lock */
     _Atomic bool dropped; /* gone for everybody who has no reference; relaxed */
 
     /* Columns that each table of the file has; 0: no such table. Relaxed: a table is there
@@ -103,7 +96,10 @@ int session_size(struct store *s, const char *workspace, const char *session, in
                  struct err *e);
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
 int session_settle(struct store_session *ss, struct err *e);
-void session_close_all(struct store *s);
+
+/* As a list of open sessions has it. */
+void session_close(struct listed *at);
+void session_free(struct listed *at);
 
 /* The table for a FROM clause: what is not in the file reads as no rows, or as nulls. */
 void session_table(struct buf *b, const struct store_session *ss, unsigned table);
@@ -143,6 +139,8 @@ int keep_history(struct store *s, const char *workspace, const char *session,
                  const struct store_chunk *rows, struct err *e);
 int keep_parquet(struct store_session *ss, enum record_type type, const char *path, struct err *e);
 int keep_backup(struct store *s, const char *folder, struct err *e);
+int keep_sessions(struct store *s, const char *workspace, int (*take)(void *arg, const char *id),
+                  void *arg, struct err *e);
 
 /* Copies a session's file and its log under another name; whoever calls holds its write_lock. FULL:
  * together they have more than `most` bytes. */
@@ -154,5 +152,6 @@ int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int
               const struct wire_visitor *v, struct err *e);
 int scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e);
 int scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e);
+int scan_history(struct store *s, const char *workspace, ask_take take, void *arg, struct err *e);
 
 #endif

@@ -127,7 +127,7 @@ static int foreign(const struct store_session *ss, const char *why, struct err *
     return err_set(e, GPUFL_E_CORRUPT,
                    "the file of session %s cannot be read: %.250s; delete the session, or put a "
                    "backup of %.64s/%.64s.duckdb back",
-                   ss->id, why, ss->workspace, ss->id);
+                   ss->at.id, why, ss->at.workspace, ss->at.id);
 }
 
 /* A file without the table is new (a crash came between) or not one of ours. */
@@ -200,8 +200,8 @@ static int attach(struct store_session *ss, const char *path, struct connection 
     if (code == GPUFL_E_FULL || code == GPUFL_E_NOMEM || code == GPUFL_E_PERM)
         return err_set(e, code, "%s", why.text);
     if (code == GPUFL_E_BUSY)
-        return err_set(e, code, "the file of session %s is open in another process: %.250s", ss->id,
-                       why.text);
+        return err_set(e, code, "the file of session %s is open in another process: %.250s",
+                       ss->at.id, why.text);
     return foreign(ss, why.text, e);
 }
 
@@ -258,95 +258,31 @@ static int open_file(struct store_session *ss, struct err *e)
     return code;
 }
 
-/* ---- the list ------------------------------------------------------------------------------ */
+/* ---- closed ---------------------------------------------------------------------------------- */
 
-/* [store.lock held] */
-static struct store_session *find(struct store *s, const char *workspace, const char *id)
+void session_free(struct listed *at)
 {
-    for (struct store_session *ss = s->sessions; ss; ss = ss->next)
-        if (!strcmp(ss->id, id) && !strcmp(ss->workspace, workspace))
-            return ss;
-    return NULL;
-}
-
-static void unlink_session(struct store *s, struct store_session *ss)
-{
-    struct store_session **at = &s->sessions;
-    while (*at != ss)
-        at = &(*at)->next;
-    *at = ss->next;
-}
-
-static void to_front(struct store *s, struct store_session *ss)
-{
-    unlink_session(s, ss);
-    ss->next = s->sessions;
-    s->sessions = ss;
-}
-
-static void free_session(struct store_session *ss)
-{
+    struct store_session *ss = (struct store_session *)at;
     write_close(ss);
     pthread_mutex_destroy(&ss->write_lock);
     mem_free(ss->path);
     mem_free(ss);
 }
 
-/* Closes a session that nobody has; the lock is let go of meanwhile. [store.lock held] */
-static void close_session(struct store *s, struct store_session *ss)
+void session_close(struct listed *at)
 {
+    struct store_session *ss = (struct store_session *)at;
     struct connection *c;
-    ss->state = SESSION_CLOSING;
-    pthread_mutex_unlock(&s->lock);
     write_close(ss);
-    if (!engine_take(s, &c, NULL)) {
-        if (!ss->dropped && !ss->broken)
-            session_settle(ss, NULL);
-        detach(ss, c, NULL);
-        engine_give(s, c);
-    }
-    pthread_mutex_lock(&s->lock);
-    unlink_session(s, ss);
-    s->attached--;
-    pthread_cond_broadcast(&s->changed);
-    free_session(ss);
-}
-
-/* Makes room for one more, where something can go. [store.lock held] */
-static void make_room(struct store *s)
-{
-    while (s->attached >= s->attached_most) {
-        struct store_session *last = NULL;
-        for (struct store_session *ss = s->sessions; ss; ss = ss->next)
-            if (!ss->refs && ss->state == SESSION_OPEN)
-                last = ss;
-        if (!last)
-            return;
-        close_session(s, last);
-    }
-}
-
-void session_close_all(struct store *s)
-{
-    if (!s->db)
+    if (engine_take(ss->store, &c, NULL))
         return;
-    pthread_mutex_lock(&s->lock);
-    while (s->sessions)
-        close_session(s, s->sessions);
-    pthread_mutex_unlock(&s->lock);
+    if (!ss->dropped && !ss->broken)
+        session_settle(ss, NULL);
+    detach(ss, c, NULL);
+    engine_give(ss->store, c);
 }
 
 /* ---- get and put ---------------------------------------------------------------------------- */
-
-static int check_ids(const char *workspace, const char *session, struct err *e)
-{
-    if (store_id_ok(workspace) && store_id_ok(session))
-        return 0;
-    return err_set(e, GPUFL_E_INVAL,
-                   "a workspace and a session are named by letters, digits, - and _, at most %d "
-                   "of them",
-                   STORE_ID_MAX - 1);
-}
 
 /* "<root>/<workspace>/<id>.duckdb", its folder made where asked for. */
 static int file_of(struct store *s, const char *workspace, const char *id, bool make,
@@ -360,12 +296,7 @@ static int file_of(struct store *s, const char *workspace, const char *id, bool 
     return make ? file_mkdirs(folder, 0700, e) : 0;
 }
 
-static int absent(const char *session, struct err *e)
-{
-    return err_set(e, GPUFL_E_NOENT, "there is no session %.64s", session);
-}
-
-/* In the list, being opened, with one reference; NULL: out of memory. [store.lock held] */
+/* In the list, being opened, with one reference; NULL: out of memory. [store.open.lock held] */
 static struct store_session *new_session(struct store *s, const char *workspace, const char *id,
                                          const char *path)
 {
@@ -378,56 +309,44 @@ static struct store_session *new_session(struct store *s, const char *workspace,
     }
     ss->store = s;
     ss->path = own;
-    snprintf(ss->workspace, sizeof ss->workspace, "%s", workspace);
-    snprintf(ss->id, sizeof ss->id, "%s", id);
+    snprintf(ss->at.workspace, sizeof ss->at.workspace, "%s", workspace);
+    snprintf(ss->at.id, sizeof ss->at.id, "%s", id);
     snprintf(ss->alias, sizeof ss->alias, "s%" PRIu64, ++s->aliases);
     pthread_mutex_init(&ss->write_lock, NULL);
     ss->sound_at = atomic_load_explicit(&sql_given_up, memory_order_relaxed);
-    ss->refs = 1;
-    ss->state = SESSION_OPENING;
-    ss->next = s->sessions;
-    s->sessions = ss;
-    s->attached++;
+    session_list_add(&s->open, &ss->at);
     return ss;
 }
 
-/* [store.lock held; let go of while the file is opened] */
+/* [store.open.lock held; let go of while the file is opened] */
 static int open_session(struct store *s, const char *workspace, const char *id, const char *path,
                         struct store_session **out, struct err *e)
 {
     struct store_session *ss = new_session(s, workspace, id, path);
     if (!ss)
         return no_memory(e);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->open.lock);
     int code = open_file(ss, e);
-    pthread_mutex_lock(&s->lock);
-    ss->state = SESSION_OPEN;
-    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_lock(&s->open.lock);
+    session_list_opened(&s->open, &ss->at);
     if (!code) {
         *out = ss;
         return 0;
     }
-    unlink_session(s, ss);
-    s->attached--;
-    free_session(ss);
+    session_list_remove(&s->open, &ss->at);
+    session_free(&ss->at);
     return code;
 }
 
-/* One that is open, or NULL where there is none; others may have opened or closed it meanwhile.
- * [store.lock held; let go of] */
+/* One that is open, or NULL where there is none, and room for it. [store.open.lock held; let go of] */
 static struct store_session *find_settled(struct store *s, const char *workspace, const char *id)
 {
-    struct store_session *ss;
-    bool room = false;
-    while ((ss = find(s, workspace, id)) ? ss->state != SESSION_OPEN : !room) {
-        if (ss) {
-            pthread_cond_wait(&s->changed, &s->lock);
-        } else {
-            make_room(s);
-            room = true;
-        }
+    struct listed *at = session_list_find_settled(&s->open, workspace, id);
+    if (!at) {
+        session_list_make_room(&s->open);
+        at = session_list_find_settled(&s->open, workspace, id);
     }
-    return ss;
+    return (struct store_session *)at;
 }
 
 static bool answers(struct store_session *ss)
@@ -444,28 +363,28 @@ static bool answers(struct store_session *ss)
 
 /* Takes a reference to an open session. The library gives up a file when a checkpoint fails (a full
  * disk): then it is detached as soon as nobody has it, and *again says to look anew.
- * [store.lock held; let go of] */
+ * [store.open.lock held; let go of] */
 static int take(struct store *s, struct store_session *ss, bool *again, struct err *e)
 {
     unsigned given_up = atomic_load_explicit(&sql_given_up, memory_order_relaxed);
-    ss->refs++;
+    ss->at.refs++;
     if (ss->sound_at != given_up) {
-        pthread_mutex_unlock(&s->lock);
+        pthread_mutex_unlock(&s->open.lock);
         bool sound = answers(ss);
-        pthread_mutex_lock(&s->lock);
+        pthread_mutex_lock(&s->open.lock);
         ss->sound_at = sound ? given_up : ss->sound_at;
         ss->broken |= !sound;
     }
     if (!ss->broken) {
-        to_front(s, ss);
+        session_list_used(&s->open, &ss->at);
         return 0;
     }
-    if (--ss->refs)
+    if (--ss->at.refs)
         return err_set(e, GPUFL_E_BUSY,
                        "session %s could not be written and is to be opened anew, once those who "
                        "read it are done; try again",
-                       ss->id);
-    close_session(s, ss);
+                       ss->at.id);
+    session_list_close(&s->open, &ss->at);
     *again = true;
     return 0;
 }
@@ -480,25 +399,22 @@ static int get(struct store *s, const char *workspace, const char *session, bool
     int code = file_of(s, workspace, session, create, path, e);
     if (code)
         return code;
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->open.lock);
     do {
         again = false;
         ss = find_settled(s, workspace, session);
         if (ss && ss->dropped) {
-            code = create
-                       ? err_set(e, GPUFL_E_BUSY,
-                                 "session %s is being deleted and still read; try again", session)
-                       : absent(session, e);
+            code = session_going(session, create, e);
         } else if (ss) {
             code = take(s, ss, &again, e);
             *out = code || again ? NULL : ss;
         } else if (!create && !file_exists(path)) {
-            code = absent(session, e);
+            code = session_absent(session, e);
         } else {
             code = open_session(s, workspace, session, path, out, e);
         }
     } while (again);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->open.lock);
     return code;
 }
 
@@ -506,7 +422,7 @@ int session_get(struct store *s, const char *workspace, const char *session, boo
                 struct store_session **out, struct err *e)
 {
     *out = NULL;
-    int code = check_ids(workspace, session, e);
+    int code = session_check_ids(workspace, session, e);
     return code ? code : get(s, workspace, session, create, out, e);
 }
 
@@ -514,17 +430,17 @@ int session_get_history(struct store *s, const char *workspace, bool create,
                         struct store_session **out, struct err *e)
 {
     *out = NULL;
-    int code = check_ids(workspace, "x", e);
+    int code = session_check_ids(workspace, "x", e);
     return code ? code : get(s, workspace, history, create, out, e);
 }
 
 void session_put(struct store_session *ss)
 {
     struct store *s = ss->store;
-    pthread_mutex_lock(&s->lock);
-    if (!--ss->refs && (ss->dropped || ss->broken || s->attached > s->attached_most))
-        close_session(s, ss);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_lock(&s->open.lock);
+    if (!--ss->at.refs && (ss->dropped || ss->broken || s->open.count > s->open.most))
+        session_list_close(&s->open, &ss->at);
+    pthread_mutex_unlock(&s->open.lock);
 }
 
 /* ---- held, for a copy of its files ------------------------------------------------------------ */
@@ -538,19 +454,18 @@ int session_hold(struct store *s, const char *workspace, const char *id, struct 
     int code = file_of(s, workspace, id, false, path, e);
     if (code)
         return code;
-    pthread_mutex_lock(&s->lock);
-    while ((ss = find(s, workspace, id)) && ss->state != SESSION_OPEN)
-        pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_lock(&s->open.lock);
+    ss = (struct store_session *)session_list_find_settled(&s->open, workspace, id);
     if (ss && !ss->dropped)
-        ss->refs++;
+        ss->at.refs++;
     else if (ss || !file_exists(path))
-        code = absent(id, e);
+        code = session_absent(id, e);
     else if (!(ss = new_session(s, workspace, id, path))) /* not attached: whoever wants it waits */
         code = no_memory(e);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->open.lock);
     if (code || !ss)
         return code;
-    if (ss->state == SESSION_OPEN)
+    if (ss->at.state == SESSION_OPEN)
         pthread_mutex_lock(&ss->write_lock);
     *out = ss;
     return 0;
@@ -559,17 +474,15 @@ int session_hold(struct store *s, const char *workspace, const char *id, struct 
 void session_let_go(struct store_session *ss)
 {
     struct store *s = ss->store;
-    if (ss->state == SESSION_OPEN) {
+    if (ss->at.state == SESSION_OPEN) {
         pthread_mutex_unlock(&ss->write_lock);
         session_put(ss);
         return;
     }
-    pthread_mutex_lock(&s->lock);
-    unlink_session(s, ss);
-    s->attached--;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-    free_session(ss);
+    pthread_mutex_lock(&s->open.lock);
+    session_list_remove(&s->open, &ss->at);
+    pthread_mutex_unlock(&s->open.lock);
+    session_free(&ss->at);
 }
 
 /* ---- size, deletion, final form -------------------------------------------------------------- */
@@ -579,13 +492,13 @@ int session_size(struct store *s, const char *workspace, const char *session, in
 {
     char path[PATH_MAX], log[PATH_MAX + 8];
     *bytes = 0;
-    int code = check_ids(workspace, session, e);
+    int code = session_check_ids(workspace, session, e);
     code = code ? code : file_of(s, workspace, session, false, path, e);
     if (code)
         return code;
     int64_t size = file_size(path);
     if (size < 0)
-        return absent(session, e);
+        return session_absent(session, e);
     snprintf(log, sizeof log, "%s.wal", path);
     int64_t more = file_size(log);
     *bytes = size + (more > 0 ? more : 0);
@@ -595,24 +508,23 @@ int session_size(struct store *s, const char *workspace, const char *session, in
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     char path[PATH_MAX];
-    int code = check_ids(workspace, session, e);
+    int code = session_check_ids(workspace, session, e);
     code = code ? code : file_of(s, workspace, session, false, path, e);
     if (code)
         return code;
-    pthread_mutex_lock(&s->lock);
-    struct store_session *ss;
-    while ((ss = find(s, workspace, session)) && ss->state != SESSION_OPEN)
-        pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_lock(&s->open.lock);
+    struct store_session *ss =
+        (struct store_session *)session_list_find_settled(&s->open, workspace, session);
     if ((ss && ss->dropped) || !file_exists(path))
-        code = absent(session, e);
+        code = session_absent(session, e);
     else
         code = remove_files(path, e);
     if (!code && ss) {
         ss->dropped = true;
-        if (!ss->refs)
-            close_session(s, ss);
+        if (!ss->at.refs)
+            session_list_close(&s->open, &ss->at);
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->open.lock);
     return code;
 }
 
@@ -621,7 +533,7 @@ int session_settle(struct store_session *ss, struct err *e)
     struct connection *c;
     char text[64];
     if (pthread_mutex_trylock(&ss->write_lock)) /* who copies or selects wants the file as it is */
-        return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->id);
+        return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->at.id);
     int code = engine_take(ss->store, &c, e);
     if (!code) {
         snprintf(text, sizeof text, "CHECKPOINT %s", ss->alias);

@@ -22,7 +22,7 @@ static struct writer *writer_of(struct store_session *ss, struct err *e)
     struct writer *w = ss->writer;
     if (w && w->connection)
         return w;
-    err_set(e, GPUFL_E_STATE, "session %s: no transaction has begun", ss->id);
+    err_set(e, GPUFL_E_STATE, "session %s: no transaction has begun", ss->at.id);
     return NULL;
 }
 
@@ -217,7 +217,7 @@ static int begin(struct store_session *ss, struct connection *c, struct err *e)
 static int begin_locked(struct store_session *ss, struct err *e)
 {
     struct connection *c;
-    int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id)
+    int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id)
                            : make_writer(ss, e);
     code = code ? code : engine_take(ss->store, &c, e);
     if (!code) {
@@ -233,7 +233,7 @@ static int begin_locked(struct store_session *ss, struct err *e)
 int write_begin(struct store_session *ss, struct err *e)
 {
     if (pthread_mutex_trylock(&ss->write_lock))
-        return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->id);
+        return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->at.id);
     return begin_locked(ss, e);
 }
 
@@ -307,7 +307,7 @@ int write_commit(struct store_session *ss, const struct store_position *p, unsig
     struct writer *w = writer_of(ss, e);
     if (!w)
         return GPUFL_E_STATE;
-    int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->id)
+    int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id)
                            : put_positions(ss, p, n, e);
     code = code ? code : append_sums(&w->append, e);
     code = code ? code : flush_all(w, e);

@@ -1,0 +1,33 @@
+/* child_server.h - a database server as a child of the test: under an unprivileged user where the test
+ * is root's, and killed by the kernel with the thread that started it, so that no test leaves one. */
+#ifndef GPUFL_TESTS_STORE_CHILD_SERVER_H
+#define GPUFL_TESTS_STORE_CHILD_SERVER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct child_user {
+    uid_t uid; /* 0: us */
+    gid_t gid;
+};
+
+/* The user of that name, or nobody; us, where we are not root. */
+struct child_user child_user_find(const char *name);
+
+/* Gives a file or folder to it; false where that cannot be. */
+bool child_own(struct child_user u, const char *path);
+
+/* Can it reach a folder? Homes of others may be closed on the way. */
+bool child_reaches(struct child_user u, const char *folder);
+
+#define CHILD_PASSWORD_SIZE 33
+bool child_password(char out[CHILD_PASSWORD_SIZE]); /* hexadecimal, of this run */
+
+/* Starts a program in a folder, its output appended to a file; death: what it gets when we end. */
+pid_t child_start(struct child_user u, int death, const char *folder, const char *log,
+                  const char *program, char *const argv[]);
+void child_end(pid_t *pid, int signal); /* waits for it; *pid: 0 */
+
+void child_remove(const char *folder); /* with all below it */
+
+#endif

@@ -1,0 +1,41 @@
+/* damage.h - what the tests of damage of all engines do: kernels written, counted, and written by a
+ * process that is killed. cmocka fails where something goes wrong that should not. */
+#ifndef GPUFL_TESTS_STORE_DAMAGE_H
+#define GPUFL_TESTS_STORE_DAMAGE_H
+
+#include "store/store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        struct err damage_err = {0}, *e = &damage_err;                                             \
+        int damage_code = (call);                                                                  \
+        if (damage_code)                                                                           \
+            fail_msg("%s: %s: %s", #call, err_name(damage_code), damage_err.text);                 \
+    } while (0)
+
+/* n kernels to the present transaction. */
+int damage_append(const struct store_ops *ops, struct store_session *ss, size_t n, int64_t position,
+                  struct err *e);
+
+/* n kernels and a position that says so, as one transaction; the engine's code. */
+int damage_write(const struct store_ops *ops, struct store_session *ss, size_t n, int64_t position,
+                 struct err *e);
+
+int64_t damage_kernels(const struct store_ops *ops, struct store_session *ss);
+int64_t damage_position(const struct store_ops *ops, struct store_session *ss);
+
+int damage_no_rows(void *arg, const struct store_chunk *c); /* a visitor that looks at nothing */
+
+/* Rounds of a child that writes commit after commit to session `killed` of workspace w, and is killed
+ * after some of them, at whatever it is doing; each settle_every commits it settles (0: never). All
+ * that it was told is there then, once. Before the engine has threads. */
+void damage_killed_writer(const struct store_ops *ops, const struct store_config *c, int rounds,
+                          int settle_every);
+
+#endif
