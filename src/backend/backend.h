@@ -223,8 +223,6 @@ struct trace_ops {
     /* [owner] Optional: the calling thread, the only one that works with the GPU, waits from here
      * until close: stop may do what must not be done beside running calls of the driver. */
     void (*quiet)(struct trace *t);
-    /* [owner] Optional: so, and no session runs: lets go of what outlived one. At the exit. */
-    void (*leave)(void);
     /* [collector] Makes the vendor hand over buffers; all: also unfinished ones (at the end). */
     int (*flush)(struct trace *t, bool all);
     /* [collector] Takes the buffers handed over so far (before the collector drains the

@@ -29,7 +29,6 @@
 #include <unistd.h>
 
 #define SECOND 1000000000ll
-enum { REST_NS = 2000000 }; /* without a launch or a wait on any thread: the program rests */
 static const struct patience FLUSH = {2 * SECOND, 20 * SECOND};
 static const struct patience EXIT = {2 * SECOND, 10 * SECOND};
 static const struct patience AT_ONCE = {0, 0};
@@ -53,10 +52,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session session; /* guarded by lock */
 static char id[37];            /* of the running or last session; written under lock */
 static char dir[PATH_MAX];
-static _Atomic int32_t starter;            /* the thread inside start_new; 0: none */
-static const struct trace_ops *last_trace; /* of the last session that traced; guarded by lock */
-static _Atomic bool sampled;               /* by a session: the driver is to be left at rest */
-static _Atomic bool given_up;              /* an exit handler has waited in vain */
+static _Atomic int32_t starter; /* the thread inside start_new; 0: none */
+static _Atomic bool given_up;   /* an exit handler has waited in vain */
 
 /* ---- parts of the start ------------------------------------------------------------------------- */
 
@@ -191,10 +188,6 @@ static int launch(struct session *s, int64_t began)
         return rc;
     open_gate(s);
     c->trace_started = engines_start(o, c->backend, c->trace);
-    if (c->trace_started)
-        last_trace = c->backend->trace;
-    if (c->trace_started && (engines_bits(c->engine) & ENGINE_PC_SAMPLING))
-        atomic_store_explicit(&sampled, true, memory_order_relaxed);
     rc = fork_exit_first(c->trace_started ? FORK_TRACING : FORK_STARTED);
     if (rc)
         return rc;
@@ -344,23 +337,14 @@ static void stop(const char *reason, const struct patience *p)
     options_free(&s->options);
 }
 
-/* No other thread works with the GPU while this one waits: the vendor's library may be told to
- * let go of it. Where no session runs, of what outlived one. Caller holds the lock. */
-static void leave_quietly(void)
-{
-    const struct collector *c = &session.collector;
-    bool runs = session.state == STATE_RUNS && !collector_ended();
-    if (runs && c->trace_started && c->backend->trace->quiet)
-        c->backend->trace->quiet(c->trace);
-    if (!runs && last_trace && last_trace->leave)
-        last_trace->leave();
-}
-
-/* gpufl_shutdown. Caller holds the lock. */
+/* gpufl_shutdown. Where no other thread works with the GPU while this one waits, which only a session
+ * that still counts launches can tell, the backend is told so. Caller holds the lock. */
 static void end_here(void)
 {
-    if (session.state == STATE_RUNS && threads_alone())
-        leave_quietly();
+    const struct collector *c = &session.collector;
+    if (session.state == STATE_RUNS && session_active() && c->trace_started &&
+        c->backend->trace->quiet && threads_alone())
+        c->backend->trace->quiet(c->trace);
     stop("shutdown", &SHUTDOWN);
 }
 
@@ -381,11 +365,6 @@ void session_exit(void)
     struct timespec until;
     if (atomic_load_explicit(&given_up, memory_order_relaxed))
         return; /* another of our exit handlers has waited already */
-    if (atomic_load_explicit(&sampled, memory_order_relaxed) && threads_rest(REST_NS) &&
-        pthread_mutex_trylock(&lock) == 0) {
-        leave_quietly();
-        pthread_mutex_unlock(&lock);
-    }
     collector_ask_end("exit");
     bool over = collector_await_end(&EXIT);
     atomic_store_explicit(&given_up, !over, memory_order_relaxed);
@@ -432,8 +411,6 @@ void session_forget(void)
 {
     pthread_mutex_init(&lock, NULL);
     memset(&session, 0, sizeof session); /* what it owns stays behind */
-    last_trace = NULL;
-    atomic_store_explicit(&sampled, false, memory_order_relaxed);
     id[0] = '\0';
     atomic_store_explicit(&starter, 0, memory_order_relaxed);
     atomic_store_explicit(&given_up, false, memory_order_relaxed);

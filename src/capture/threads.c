@@ -15,7 +15,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 enum { DEATHS = 64 }; /* threads that end between two wake-ups of the collector */
 
@@ -145,29 +144,15 @@ static void counts_add(struct counts *out, const struct thread_counters *c)
 #undef C
 }
 
-/* Caller holds the lock, or is the collector, which alone unlinks. */
-static void sum_here(struct counts *out)
-{
-    counts_add(out, &threads_orphans);
-    for (struct thread_state *t = threads_first(); t; t = t->next)
-        if (thread_is_of_session(t))
-            counts_add(out, &t->counters);
-}
-
 void threads_sum(struct counts *out)
 {
     pthread_mutex_lock(&reaping);
     *out = ended;
     pthread_mutex_unlock(&reaping);
-    sum_here(out);
-}
-
-static void sum_locked(struct counts *out)
-{
-    pthread_mutex_lock(&reaping);
-    *out = ended;
-    sum_here(out);
-    pthread_mutex_unlock(&reaping);
+    counts_add(out, &threads_orphans);
+    for (struct thread_state *t = threads_first(); t; t = t->next)
+        if (thread_is_of_session(t))
+            counts_add(out, &t->counters);
 }
 
 bool threads_any_scope(void)
@@ -179,16 +164,6 @@ bool threads_any_scope(void)
               atomic_load_explicit(&t->depth, memory_order_relaxed) > 0;
     pthread_mutex_unlock(&reaping);
     return any;
-}
-
-bool threads_rest(int64_t ns)
-{
-    struct counts before, after;
-    const struct timespec rest = {ns / 1000000000, ns % 1000000000};
-    sum_locked(&before);
-    nanosleep(&rest, NULL);
-    sum_locked(&after);
-    return memcmp(&before, &after, sizeof before) == 0;
 }
 
 bool threads_alone(void)

@@ -198,9 +198,6 @@ extern struct thread_counters threads_orphans;
 /* Is a scope open on any thread? [any] */
 bool threads_any_scope(void);
 
-/* Nothing was recorded on any thread for so many ns, which it waits for. [any] */
-bool threads_rest(int64_t ns);
-
 /* No other thread that lives has recorded anything in this session. [any] */
 bool threads_alone(void);
 

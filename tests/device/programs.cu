@@ -10,6 +10,7 @@
 //   device_programs exit             launches, then _exit(5)
 //   device_programs abort            launches, then abort()
 //   device_programs late             exit() while threads go on launching
+//   device_programs churn            contexts come and go while a thread launches in another
 //   device_programs fork             fork before CUDA: parent and child launch, both wait
 //   device_programs many             2 contexts, 3000 distinct streams' worth of launches
 
@@ -177,6 +178,39 @@ int late()
     std::exit(0);
 }
 
+// What is switched on and off with a context is so beside a thread that launches in another one.
+int churn()
+{
+    constexpr int CONTEXTS = 20;
+    CUdevice device;
+    CUcontext first, lasting;
+    CUctxCreateParams parameters = {};
+    cuInit(0);
+    cuDeviceGet(&device, 0);
+    cuCtxCreate(&first, &parameters, 0, device);
+    cuCtxCreate(&lasting, &parameters, 0, device);
+    std::atomic<bool> done{false};
+    long long kernels = 0;
+    std::thread launcher([&] {
+        cuCtxSetCurrent(lasting);
+        for (; !done; kernels++)
+            quick<<<1, 1>>>();
+        CHECK(cudaDeviceSynchronize());
+    });
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (i)
+            cuCtxCreate(&first, &parameters, 0, device);
+        cuCtxSetCurrent(first);
+        quick<<<1, 1>>>();
+        CHECK(cudaDeviceSynchronize());
+        cuCtxDestroy(first);
+    }
+    done = true;
+    launcher.join();
+    std::printf("{\"kernels\":%lld}\n", kernels + CONTEXTS);
+    return 0;
+}
+
 int forked()
 {
     pid_t child = fork();
@@ -226,6 +260,8 @@ int main(int argc, char **argv)
     std::string what = argc > 1 ? argv[1] : "";
     if (what == "fork")
         return forked();
+    if (what == "churn")
+        return churn();
     CHECK(cudaFree(nullptr));
     if (what == "threads" && argc > 3)
         return threads(std::atoi(argv[2]), std::atoi(argv[3]));
@@ -250,6 +286,6 @@ int main(int argc, char **argv)
         _exit(5);
     }
     std::fprintf(stderr, "usage: device_programs threads T "
-                         "N|copies|graphs|steady|fault|exit|abort|late|fork|many\n");
+                         "N|copies|graphs|steady|fault|exit|abort|late|fork|many|churn\n");
     return 2;
 }

@@ -17,7 +17,8 @@
  *   pc-held        another tool holds the device's counters
  *
  * As the real one it answers out of order with an error, refuses a second context of the
- * device, and fills as many reasons an instruction as there are. One lock. */
+ * device, and fills as many reasons an instruction as there are. Where the real one would wait
+ * for ever, being switched off beside a thread that launches, this one aborts. One lock. */
 #include "cupti.h"
 
 #include "backend/nvidia/pc_abi.h"
@@ -27,9 +28,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SAMPLE_NS = 10, KERNELS = 4096, CONTEXTS = 64, PLACES = 3, REASONS = 8, WRONG_ORDER = 7 };
+enum { SWITCH_NS = 5000000 }; /* that switching it off takes */
 
 static const char *const reasons[REASONS] = {
     "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
@@ -67,6 +70,7 @@ struct context {
     size_t count;
     uint64_t given, total, dropped, other;
     int calls;
+    _Atomic unsigned queued; /* launches */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -102,6 +106,7 @@ void pc_kernel(uint32_t context, const char *name, int64_t ns)
 {
     if (!pc_enabled() || context >= CONTEXTS)
         return;
+    atomic_fetch_add(&contexts[context].queued, 1);
     pthread_mutex_lock(&lock);
     struct context *c = &contexts[context];
     size_t i = 0;
@@ -243,8 +248,12 @@ EXPORT int cuptiPCSamplingEnable(struct pc_context_params *p)
 EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
 {
     SCRIPTED(cuptiPCSamplingDisable);
-    pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
+    unsigned before = c ? atomic_load(&c->queued) : 0;
+    nanosleep(&(struct timespec){.tv_nsec = SWITCH_NS}, NULL);
+    must(!c || atomic_load(&c->queued) == before,
+         "sampling is switched off beside a thread that launches");
+    pthread_mutex_lock(&lock);
     bool on = c && c->on;
     if (on) {
         if (c->configured)

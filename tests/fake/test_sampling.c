@@ -309,6 +309,26 @@ static void sampling_outlives_a_session(void **state)
     run_free(&r);
 }
 
+/* Nothing is switched off while threads launch: neither as the process ends, nor after the capture. */
+static void launching_at_exit(void **state)
+{
+    (void)state;
+    static const char *const collects[] = {"all", "none"};
+    for (int i = 0; i < 4; i++) {
+        struct run r;
+        const char *collect = collects[i % 2];
+        run_all(&r, &(struct run_setup){
+                        .options = i < 2 ? LIST("-e", "PcSampling", "--pc-kernels", collect)
+                                         : LIST("-e", "PcSampling", "--pc-kernels", collect,
+                                                "--duration", "100ms"),
+                        .program = LIST("300", "ms=300", "storm=4", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        assert_true(json_is_true(at(r.report, "ledger.final")));
+        assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
+        run_free(&r);
+    }
+}
+
 /* A scope gets the samples of windows that it covers, and no others: the first one began before. */
 static void scopes_that_cover_a_window(void **state)
 {
@@ -370,13 +390,21 @@ static void survives_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_sample_once),           cmocka_unit_test(reasons_by_name),
-        cmocka_unit_test(without_kernel_records),      cmocka_unit_test(windows_are_refused),
-        cmocka_unit_test(contexts_take_turns),         cmocka_unit_test(code_is_kept_once),
-        cmocka_unit_test(a_full_buffer_is_counted),    cmocka_unit_test(refusals),
-        cmocka_unit_test(every_function_fails),        cmocka_unit_test(goes_on_without_tuning),
-        cmocka_unit_test(sampling_outlives_a_session), cmocka_unit_test(scopes_that_cover_a_window),
-        cmocka_unit_test(sessions_follow_each_other),  cmocka_unit_test(survives_fork),
+        cmocka_unit_test(every_sample_once),
+        cmocka_unit_test(reasons_by_name),
+        cmocka_unit_test(without_kernel_records),
+        cmocka_unit_test(windows_are_refused),
+        cmocka_unit_test(contexts_take_turns),
+        cmocka_unit_test(code_is_kept_once),
+        cmocka_unit_test(a_full_buffer_is_counted),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(every_function_fails),
+        cmocka_unit_test(goes_on_without_tuning),
+        cmocka_unit_test(sampling_outlives_a_session),
+        cmocka_unit_test(launching_at_exit),
+        cmocka_unit_test(scopes_that_cover_a_window),
+        cmocka_unit_test(sessions_follow_each_other),
+        cmocka_unit_test(survives_fork),
     };
     return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
 }

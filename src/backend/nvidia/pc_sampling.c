@@ -288,18 +288,6 @@ void pc_sampling_stop(struct trace *t, bool quiet)
     leave();
 }
 
-void pc_sampling_leave(void)
-{
-    if (!enter(PATIENCE))
-        return;
-    for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == PC_ON) {
-            pc_context_disable(&contexts[i], &library);
-            contexts[i].state = PC_OFF;
-        }
-    leave();
-}
-
 bool pc_sampling_lasts(void)
 {
     bool lasts = false;

@@ -8,10 +8,11 @@
  * A context is sampled from its creation to its destruction; of several on one device one at
  * a time, as the library wants it. Sampling is switched on and off there and nowhere else:
  * while a context is made or destroyed no other thread is inside the driver with it. Switched
- * on or off by the collector beside a program that launched, an H200's driver and CUPTI have
- * waited for each other for ever (ADR 10). So a session that ends leaves sampling on, and the next
- * one goes on with it, unless it is known that no other thread is in the driver. A context that was there before is sampled where it is current in the
- * thread that begins the session.
+ * on or off beside a thread that launches, the driver and CUPTI wait for each other for ever
+ * (ADR 10). So a session that ends leaves sampling on, and so does the process's exit; the next
+ * session goes on with it. It is switched off by a gpufl_shutdown of the only thread that works
+ * with the GPU. A context that was there before is sampled where it is current in the thread that
+ * begins the session.
  *
  * Samples are drained before a module is unloaded, so that its addresses still mean its
  * functions. The library is called under one lock, by the collector and, where contexts
@@ -45,9 +46,6 @@ void pc_sampling_drain(struct trace *t);
 void pc_sampling_stop(struct trace *t, bool quiet);
 /* Writes the session's totals. After the last drain. [collector] */
 void pc_sampling_totals(struct trace *t);
-
-/* Switches it off where it outlived its session; no other thread is inside the driver. [owner] */
-void pc_sampling_leave(void);
 
 /* Some context is still sampled: the library must be able to tell of its end. [owner] */
 bool pc_sampling_lasts(void);

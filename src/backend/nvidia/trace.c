@@ -574,12 +574,6 @@ static void trace_quiet(struct trace *t)
     atomic_store_explicit(&t->quiet, true, memory_order_release);
 }
 
-static void trace_leave(void)
-{
-    if (!forked(&the_trace))
-        pc_sampling_leave();
-}
-
 /* Sampling without kernel records stands for both: nothing else was asked for. */
 static unsigned trace_running(struct trace *t, const char **why)
 {
@@ -620,7 +614,6 @@ const struct trace_ops nvidia_trace = {
     .start = trace_start,
     .stop = trace_stop,
     .quiet = trace_quiet,
-    .leave = trace_leave,
     .flush = trace_flush,
     .take = trace_take,
     .drain = trace_drain,
