@@ -25,7 +25,7 @@ enum loss {
     LOSS_TIME,
     LOSS_UNKNOWN_RECORD,
     LOSS_FLOOR,
-    LOSS_SAMPLES,          /* PC samples that the driver or the hardware dropped */
+    LOSS_SAMPLES,          /* of PCs or of counters, that the driver or the hardware dropped */
     LOSS_SAMPLES_OVERFLOW, /* drains that found the hardware's buffer full */
     LOSS_SAMPLES_OTHER,    /* PC samples of code that is none of the program's kernels */
     LOSS_COUNT
@@ -199,8 +199,11 @@ struct trace_config {
     bool waits; /* report calls that wait (sink_ops.wait) */
     bool yield; /* leave the profiling interface to another tool */
     enum pc_collect pc_collect;
-    unsigned pc_period;        /* a sample every 2^period cycles; 0: by the device */
-    int64_t pc_hardware_bytes; /* of the hardware's buffer of samples */
+    unsigned pc_period;          /* a sample every 2^period cycles; 0: by the device */
+    int64_t pc_hardware_bytes;   /* of the hardware's buffer of samples */
+    const char *counter_metrics; /* a set, or names with commas between; outlives the trace */
+    int64_t pm_interval_us;
+    int64_t pm_hardware_bytes; /* of the driver's buffer of sampled counters */
     int64_t buffer_bytes;      /* of one activity buffer */
     int64_t pool_bytes;        /* most memory for activity buffers */
 };

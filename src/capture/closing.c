@@ -97,18 +97,19 @@ static void conclude_profile(const struct collector *c)
     } brought[] = {
         {"pc_sampling", ENGINE_PC_SAMPLING, RECORD_pc_sample},
         {"sass_metrics", ENGINE_SASS_METRICS, RECORD_sass_metric},
+        {"pm_sampling", ENGINE_PM_SAMPLING, RECORD_counter},
     };
     const char *why;
     unsigned running = engines_bits(c->engine);
     if (c->trace_started && c->backend->trace->running)
         running &= c->backend->trace->running(c->trace, &why); /* it has told of the others */
     for (size_t i = 0; i < sizeof brought / sizeof brought[0]; i++) {
-        bool sampled = brought[i].bit == ENGINE_PC_SAMPLING;
+        bool sampled = brought[i].bit & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING);
         if (!c->trace_started || !(running & brought[i].bit))
             continue;
         if (!capture_sink.recorded[brought[i].type])
             feature_set(brought[i].feature, true, "enabled_no_data", "");
-        else if (sampled && c->ledger.row.samples_lost > 0)
+        else if (sampled && (c->ledger.row.samples_lost > 0 || c->ledger.row.samples_overflows > 0))
             feature_set(brought[i].feature, true, "partial", "samples were lost: see the ledger");
         else
             feature_set(brought[i].feature, true, "collected", "");

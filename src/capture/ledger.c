@@ -94,7 +94,9 @@ static void read_profile(struct ledger_row *r, struct capture_sink *s)
 static void unprofiled(const struct ledger *l, struct ledger_row *r)
 {
     if (!l->samples)
-        r->samples_recorded = r->samples_lost = r->samples_overflows = r->samples_other = CELL_NULL;
+        r->samples_recorded = r->samples_other = CELL_NULL;
+    if (!l->samples && !l->counters)
+        r->samples_lost = r->samples_overflows = CELL_NULL;
     if (!l->samples && !l->profile)
         r->profile_recorded = r->profile_written = CELL_NULL;
 }

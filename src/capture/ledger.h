@@ -19,6 +19,7 @@ struct ledger {
     const struct tick_curve *curve;   /* of counters in ticks */
     bool activity;                    /* kernels, copies and synchronizations have records */
     bool samples;                     /* PC samples are taken */
+    bool counters;                    /* hardware counters are sampled */
     bool profile;                     /* metrics of instructions or counters are */
     uint64_t scopes_lost, joins_lost; /* by the collector itself */
     uint64_t launches_shared;         /* see inherit.several */

@@ -10,6 +10,7 @@
 #include "base/tick.h"
 #include "capture/inherit.h"
 #include "capture/joins.h"
+#include "capture/spans.h"
 #include "capture/writer.h"
 
 #include <stdint.h>
@@ -53,6 +54,8 @@ struct scopes_drain {
     int64_t left;            /* when a scope of a thread that is gone was seen last, ns */
     struct scope_afar *afar; /* owned: ended by other threads, in this round */
     size_t afar_count, afar_cap;
+    int64_t known;           /* what scopes did before this time is known, ns */
+    struct spans spans;      /* that ended of late */
 };
 
 /* Instance of the innermost scope that is open since `start` (ns) or longer, where one thread alone
@@ -60,8 +63,13 @@ struct scopes_drain {
  * scopes_drain. [collector] */
 uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
 
-/* A new session starts: before the gate opens. [owner] */
-void scopes_begin_session(struct scopes_drain *d);
+/* Instance of the innermost scope that covers the time from start to end (ns), which is over; 0: none
+ * does; CELL_NULL: not known, or scopes of several threads do. [collector] */
+int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end);
+
+/* A new session starts: before the gate opens. shortest: least length in ns of what scopes_span will
+ * be asked for; INT64_MAX: it will not be. [owner] */
+void scopes_begin_session(struct scopes_drain *d, int64_t shortest);
 
 /* The session is over: gives memory back. [collector] */
 void scopes_drain_fini(struct scopes_drain *d);

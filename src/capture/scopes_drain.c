@@ -130,6 +130,7 @@ static void write_scope(struct scopes_drain *d, struct thread_state *t, const st
         .repeat = s->repeat,
         .warmup = s->warmup,
     };
+    spans_add(&d->spans, &(struct span){s->start, end, s->instance, t->tid});
     d->thread(d->arg, t->tid, t->name);
     writer_row(d->writer, RECORD_scope, (const int64_t *)&row);
 }
@@ -328,9 +329,23 @@ uint64_t scopes_cover(const struct scopes_drain *d, int64_t start)
     return covers;
 }
 
-void scopes_begin_session(struct scopes_drain *d)
+int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end)
 {
-    d->left = INT64_MIN;
+    struct spans_answer a = {.start = start, .end = end};
+    if (end > d->known)
+        return CELL_NULL;
+    spans_look(&d->spans, &a);
+    for (const struct thread_state *t = threads_first(); t; t = t->next)
+        for (size_t i = 0; t->seen_session == gate_session() && i < t->scope_count; i++)
+            spans_consider(
+                &a, &(struct span){t->scopes[i].start, INT64_MAX, t->scopes[i].instance, t->tid});
+    return spans_tell(&d->spans, &a);
+}
+
+void scopes_begin_session(struct scopes_drain *d, int64_t shortest)
+{
+    d->left = d->known = INT64_MIN;
+    spans_begin(&d->spans, shortest);
     tick_begin(&d->curve);
 }
 
@@ -345,6 +360,7 @@ void scopes_drain_fini(struct scopes_drain *d)
 void scopes_drain(struct scopes_drain *d, bool all)
 {
     struct thread_state *first = threads_first(); /* who comes later waits for the next time */
+    d->known = all ? INT64_MAX : clock_mono();
     d->until = all ? UINT64_MAX : tick_now();
     for (struct thread_state *t = first; t; t = t->next)
         if (atomic_load_explicit(&t->has_ring, memory_order_acquire))

@@ -153,7 +153,9 @@ static void open_gate(struct session *s)
     stacking_begin(&s->options, c->engine);
     nvtx_begin(&s->options);
     threads_begin_session();
-    scopes_begin_session(&c->drain);
+    scopes_begin_session(&c->drain, engines_bits(c->engine) & ENGINE_PM_SAMPLING
+                                        ? s->options.pm_sampling_interval_us * 1000 / 2
+                                        : INT64_MAX);
     atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.scoped, false, memory_order_relaxed);
     atomic_fetch_add_explicit(&capture_gate.session, 1, memory_order_relaxed);
@@ -204,6 +206,7 @@ static int launch(struct session *s, int64_t began)
         .activity = c->engine != GPUFL_ENGINE_SYNC &&
                     (c->engine == GPUFL_ENGINE_MONITOR || engines_every_kernel(o, c->engine)),
         .samples = c->trace_started && (bits & ENGINE_PC_SAMPLING),
+        .counters = c->trace_started && (bits & ENGINE_PM_SAMPLING),
         .profile = c->trace_started &&
                    (bits & (ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING)),
         .cost_start = now - began};

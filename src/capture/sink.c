@@ -147,6 +147,20 @@ static void row_window(struct capture_sink *k, int64_t *cells)
     cells[COL_pc_sample_scope] = k->window.scope;
 }
 
+/* Counters of a moment, the metrics of one after the other: a scope's where that covers it. */
+static void row_moment(struct capture_sink *k, int64_t *cells)
+{
+    int64_t start = cells[COL_counter_start], duration = cells[COL_counter_duration];
+    if (cells[COL_counter_scope] != CELL_NULL || !k->drain || start <= 0 || duration < 0 ||
+        cells[COL_counter_source] != 1)
+        return;
+    if (k->window.start != start) {
+        k->window.start = start;
+        k->window.scope = scopes_span(k->drain, start, start + duration);
+    }
+    cells[COL_counter_scope] = k->window.scope;
+}
+
 void sink_put(enum record_type type, const void *row)
 {
     struct capture_sink *k = &capture_sink;
@@ -159,6 +173,8 @@ void sink_put(enum record_type type, const void *row)
     row_join(k, type, cells);
     if (type == RECORD_pc_sample)
         row_window(k, cells);
+    if (type == RECORD_counter)
+        row_moment(k, cells);
     row_thread(k, type, cells);
     if (type == RECORD_kernel && cells[COL_kernel_external_kind] > 0)
         k->external++;

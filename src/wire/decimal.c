@@ -1,6 +1,8 @@
 /* decimal.c - see decimal.h. */
 #include "wire/decimal.h"
 
+#include <math.h>
+
 enum { DIGITS_MOST = 16, EXPONENT_MOST = 99 };
 
 static bool is_digit(const struct scan *s)
@@ -95,4 +97,32 @@ double decimal_double(struct decimal d)
     for (int64_t i = 0; i > d.exponent && i >= -2 * EXPONENT_MOST; i--)
         unit *= 10;
     return v / unit;
+}
+
+/* value x 10^n. Powers of ten are exact up to 10^22. */
+static double shifted(double value, int n)
+{
+    double unit = 1;
+    for (int i = 0; i < n || i < -n; i++)
+        unit *= 10;
+    return n < 0 ? value / unit : value * unit;
+}
+
+bool decimal_of(double value, int digits, struct decimal *out)
+{
+    double size = fabs(value);
+    int exponent = 0;
+    *out = (struct decimal){0, 0};
+    if (!isfinite(value))
+        return false;
+    if (size < 1e-80)
+        return true; /* as good as 0 */
+    if (size > 1e99)
+        return false;
+    exponent = (int)floor(log10(size)) - digits + 1;
+    out->mantissa = llround(shifted(value, -exponent));
+    for (; out->mantissa && out->mantissa % 10 == 0; out->mantissa /= 10)
+        exponent++;
+    out->exponent = out->mantissa ? exponent : 0;
+    return out->exponent >= -EXPONENT_MOST;
 }

@@ -2,7 +2,7 @@
  *
  * Counters have values such as 41.25 or 1.23457e+08; cells of records are
  * integers. The pair is exact, has one form (no trailing zeros; zero is 0 x 10^0)
- * and needs no floating point, whose text depends on the program's locale. [any] */
+ * and is read and written without floating point, whose text depends on the program's locale. [any] */
 #ifndef GPUFL_WIRE_DECIMAL_H
 #define GPUFL_WIRE_DECIMAL_H
 
@@ -25,6 +25,10 @@ bool decimal_read(struct scan *s, struct decimal *out);
 void decimal_put(struct buf *b, struct decimal d);
 
 double decimal_double(struct decimal d);
+
+/* The nearest decimal of so many digits (1 to 15). False where it is not finite, or beyond
+ * 10^+-99. */
+bool decimal_of(double value, int digits, struct decimal *out);
 
 /* In one cell of a batch that is being read; never CELL_NULL. */
 static inline int64_t decimal_pack(struct decimal d)

@@ -1,4 +1,4 @@
-/* cupti.h - what the two files of the fake profiling library share. Any thread. */
+/* cupti.h - what the files of the fake profiling library share. Any thread. */
 #ifndef GPUFL_TESTS_FAKE_CUPTI_H
 #define GPUFL_TESTS_FAKE_CUPTI_H
 
@@ -21,8 +21,9 @@ int scripted(const char *function);
             return result_;                                                                        \
     } while (0)
 
-/* Takes a word of the script. [while it is read] */
+/* Take a word of the script. [while it is read] */
 void pc_script(const char *word);
+void pm_script(const char *word);
 /* A kernel was queued in a context: where that is sampled, its time makes samples. */
 void pc_kernel(uint32_t context, const char *name, int64_t ns);
 /* Program counters of some context are sampled. */

@@ -12,6 +12,7 @@
  *   alien            a record of an unknown kind stands before every 100th kernel
  *   privileges       enabling an activity: insufficient privileges
  *   pc-…             of PC sampling: see pc.c
+ *   pm-…             of hardware counters: see pm.c
  *   skew=NS          its own clock, which it uses without a timestamp callback, is
  *                    ahead of CLOCK_MONOTONIC
  *
@@ -115,6 +116,7 @@ static void read_script(void)
             script.alien |= !strcmp(word, "alien");
             script.privileges |= !strcmp(word, "privileges");
             pc_script(word);
+            pm_script(word);
         }
     }
 }

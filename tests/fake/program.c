@@ -18,7 +18,7 @@
  *
  * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init
  * before cuInit (or after it: init-late), a scope around its work, shutdown; with engine
- * PcSampling (sampled) instead of Trace, sessions=S times; beside: a thread that launches on. */
+ * PcSampling (sampled) or PmSampling (counted) instead of Trace, sessions=S times; beside: a thread that launches on. */
 #include "hooks.h"
 
 #ifdef FAKE_LINKED
@@ -62,7 +62,7 @@ enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int contexts, modules, milliseconds, rounds;
-static bool wait_input, init_late, sampled, beside;
+static bool wait_input, init_late, sampled, counted, beside;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -74,7 +74,9 @@ static void capture_begin(bool late)
     struct gpufl_options o;
     gpufl_options_init(&o, sizeof o);
     o.app_name = "linked";
-    o.profiling_engine = sampled ? GPUFL_ENGINE_PC_SAMPLING : GPUFL_ENGINE_TRACE;
+    o.profiling_engine = sampled   ? GPUFL_ENGINE_PC_SAMPLING
+                         : counted ? GPUFL_ENGINE_PM_SAMPLING
+                                   : GPUFL_ENGINE_TRACE;
     if (late == init_late && gpufl_init(&o))
         fprintf(stderr, "fake_program: gpufl_init fails\n");
 #else
@@ -290,6 +292,8 @@ static void parse(int argc, char **argv)
             beside = true;
         else if (!strcmp(argv[i], "sampled"))
             sampled = true;
+        else if (!strcmp(argv[i], "counted"))
+            counted = true;
         else if (!strcmp(argv[i], "init-late"))
             init_late = true;
         else

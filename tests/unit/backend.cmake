@@ -12,8 +12,19 @@ foreach(header cupti nvml)
   endif()
 endforeach()
 
+# In C++, as one of the headers that it checks.
+add_executable(test-unit-abi_profiler test_abi_profiler.cpp)
+set_target_properties(test-unit-abi_profiler PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+if(GPUFL_CUPTI_INCLUDE)
+  target_compile_definitions(test-unit-abi_profiler PRIVATE GPUFL_HAVE_CUPTI_H)
+  target_include_directories(test-unit-abi_profiler SYSTEM PRIVATE ${GPUFL_CUPTI_INCLUDE})
+endif()
+add_test(NAME unit.abi_profiler COMMAND test-unit-abi_profiler)
+set_tests_properties(unit.abi_profiler PROPERTIES TIMEOUT 60 LABELS unit SKIP_RETURN_CODE 77)
+
 foreach(name registry nvidia_buffers nvidia_cubins nvidia_devices nvidia_graphs nvidia_launches nvidia_locals
-        nvidia_nvml nvidia_pc_tally nvidia_records nvidia_search nvidia_waits)
+        nvidia_nvml nvidia_metric_sets nvidia_pc_tally nvidia_pm_clock nvidia_records nvidia_search nvidia_waits)
   gpufl_test(${name} DEPS backend)
 endforeach()
 add_dependencies(test-unit-nvidia_locals fake-cuda)

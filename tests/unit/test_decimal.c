@@ -2,6 +2,7 @@
 #include "wire/decimal.h"
 #include "wire/stall_name.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,12 +110,44 @@ static void test_stall_names(void **state)
     assert_int_equal(strlen(stall_name_of(longest, sizeof longest).text), STALL_NAME_ROOM - 1);
 }
 
+/* To the digits asked for, and in the one form. */
+static void test_of_double(void **state)
+{
+    static const struct {
+        double value;
+        int digits;
+        int64_t mantissa, exponent;
+    } cases[] = {
+        {0, 6, 0, 0},
+        {-0.0, 6, 0, 0},
+        {41.25, 6, 4125, -2},
+        {100, 6, 1, 2},
+        {99.99999999, 6, 1, 2},
+        {-2.5, 1, -3, 0},
+        {1.0 / 3, 6, 333333, -6},
+        {2684354560.0, 10, 268435456, 1},
+        {2684354560.0, 4, 2684, 6},
+        {1e-7, 6, 1, -7},
+        {1e-90, 6, 0, 0},
+        {6.02214e23, 6, 602214, 18},
+    };
+    struct decimal d;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(decimal_of(cases[i].value, cases[i].digits, &d));
+        assert_int_equal(d.mantissa, cases[i].mantissa);
+        assert_int_equal(d.exponent, cases[i].exponent);
+    }
+    assert_false(decimal_of(NAN, 6, &d));
+    assert_false(decimal_of(INFINITY, 6, &d));
+    assert_false(decimal_of(1e200, 6, &d));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_read_nothing_else),
-        cmocka_unit_test(test_put),
+        cmocka_unit_test(test_read),        cmocka_unit_test(test_read_nothing_else),
+        cmocka_unit_test(test_put),         cmocka_unit_test(test_of_double),
         cmocka_unit_test(test_stall_names),
     };
     return cmocka_run_group_tests_name("decimal", tests, NULL, NULL);

@@ -22,6 +22,7 @@
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/pc_sampling.h"
+#include "backend/nvidia/pm_sampling.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
 #include "base/dl.h"
@@ -62,7 +63,6 @@ static const struct {
 } later_engines[] = {
     {ENGINE_SASS_METRICS, "SassMetrics"},
     {ENGINE_RANGE_PROFILER, "RangeProfiler"},
-    {ENGINE_PM_SAMPLING, "PmSampling"},
 };
 
 static bool kind_wanted(const struct trace *t, unsigned i)
@@ -185,6 +185,8 @@ static void trace_drain(struct trace *t)
         buffers_release(pool, b);
     }
     t->taken = NULL;
+    if (t->pm)
+        pm_sampling_drain(t, t->stopped);
     if (!t->pc)
         return;
     pc_sampling_drain(t);
@@ -232,6 +234,8 @@ static int trace_flush(struct trace *t, bool all)
         return GPUFL_E_STATE;
     if (t->pc && !t->stopped)
         pc_sampling_flush(t);
+    if (t->pm)
+        pm_sampling_flush(t, t->stopped);
     if (all)
         flush_finished(t);
     int result = t->cupti->cuptiActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
@@ -343,7 +347,10 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
         on_driver_up(t, s);
         break;
     case CUPTI_RESOURCE_CONTEXT_CREATED:
-        pc_sampling_context(t, r->context);
+        if (t->pc)
+            pc_sampling_context(t, r->context);
+        if (t->pm)
+            pm_sampling_context(t, r->context);
         break;
     case CUPTI_RESOURCE_MODULE_LOADED:
         m = r->detail;
@@ -381,7 +388,8 @@ static int config_check(const struct trace_config *c, struct err *e)
         if (c->engines & later_engines[i].bit)
             return err_set(e, GPUFL_E_NOT_BUILT,
                            "engine %s is not built yet: this release traces kernels, copies and "
-                           "waits and samples program counters (Trace, Sync, PcSampling)",
+                           "waits and samples program counters and hardware counters (Trace, Sync, "
+                           "PcSampling, PmSampling)",
                            later_engines[i].name);
     if (c->yield)
         return err_set(e, GPUFL_E_BUSY,
@@ -427,6 +435,20 @@ static void attach_sampling(struct trace *t)
                               "no program counters are sampled: %s", t->pc_lacks.text);
 }
 
+static void attach_counters(struct trace *t)
+{
+    int rc = pm_sampling_open(t, &t->pm_lacks);
+    int result = rc ? CUPTI_OK
+                    : t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                                    CUPTI_RESOURCE_CONTEXT_CREATED);
+    if (result != CUPTI_OK)
+        rc = cupti_error(t->cupti, result, "to report contexts", &t->pm_lacks);
+    t->pm = !rc;
+    if (rc)
+        t->sink->ops->message(t->sink, SEVERITY_WARNING, "pm_sampling.unavailable",
+                              "no hardware counters are sampled: %s", t->pm_lacks.text);
+}
+
 static int attach(struct trace *t, struct err *e)
 {
     const struct cupti *c = t->cupti;
@@ -454,6 +476,8 @@ static int attach(struct trace *t, struct err *e)
         return cupti_error(c, result, "to report launches", e);
     if (t->config.engines & ENGINE_PC_SAMPLING)
         attach_sampling(t);
+    if (t->config.engines & ENGINE_PM_SAMPLING)
+        attach_counters(t);
     return 0;
 }
 
@@ -491,9 +515,9 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     t->config = *config;
     t->process = getpid();
     t->flush_failed = t->dropped_failed = false;
-    t->stopped = t->pc = false;
+    t->stopped = t->pc = t->pm = false;
     atomic_store(&t->quiet, false);
-    t->pc_lacks = (struct err){0};
+    t->pc_lacks = t->pm_lacks = (struct err){0};
     atomic_store(&t->floor, false);
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
@@ -535,6 +559,8 @@ static int trace_start(struct trace *t, struct err *e)
         atomic_store_explicit(&t->announce, true, memory_order_release);
     if (result == CUPTI_OK && t->pc)
         pc_sampling_start(t); /* after the kinds: afterwards they are refused */
+    if (result == CUPTI_OK && t->pm)
+        pm_sampling_start(t);
     if (result == CUPTI_OK)
         return 0;
     kinds_disable(t);
@@ -578,6 +604,10 @@ static void trace_quiet(struct trace *t)
 static unsigned trace_running(struct trace *t, const char **why)
 {
     unsigned bits = t->config.engines;
+    if (bits & ENGINE_PM_SAMPLING) {
+        *why = t->pm ? pm_sampling_failure() : t->pm_lacks.text;
+        return **why ? bits & ~ENGINE_PM_SAMPLING : bits;
+    }
     *why = !(bits & ENGINE_PC_SAMPLING) ? "" : t->pc ? pc_sampling_failure() : t->pc_lacks.text;
     if (!**why)
         return bits;
@@ -604,12 +634,14 @@ static void trace_close(struct trace *t)
         trace_drain(t); /* taken but not decoded: nothing, where drain was called */
     if (pool)
         buffers_trim(pool);
+    if (t->pm)
+        pm_sampling_close();
     records_close(t->records);
     t->records = NULL;
 }
 
 const struct trace_ops nvidia_trace = {
-    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING,
+    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING,
     .open = trace_open,
     .start = trace_start,
     .stop = trace_stop,

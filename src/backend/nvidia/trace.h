@@ -40,6 +40,8 @@ struct trace {
     _Atomic bool quiet;             /* see trace_ops.quiet; release by the owner, acquire by stop */
     bool pc;                        /* program counters are to be sampled [owner, collector] */
     struct err pc_lacks;            /* why they are not, known before the first context [owner] */
+    bool pm;                        /* hardware counters are to be sampled [owner, collector] */
+    struct err pm_lacks;            /* why they are not, known before the first context [owner] */
     struct queue_node *taken;       /* buffers between take and drain [collector] */
     struct records *records;        /* owned */
 };

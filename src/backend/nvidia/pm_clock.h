@@ -1,0 +1,33 @@
+/* pm_clock.h - a device's clock against ours.
+ *
+ * Sampled records carry the time of the device, whose relation to our clock no call of the
+ * library tells. It follows from two facts: the first record begins after sampling was
+ * switched on, and no record is read before it ended. Each gives a bound of the difference;
+ * the one of reading is renewed with every drain. Both loosen by what two clocks may drift apart.
+ * Plain data. */
+#ifndef GPUFL_BACKEND_NVIDIA_PM_CLOCK_H
+#define GPUFL_BACKEND_NVIDIA_PM_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pm_clock {        /* ns to add to the device's time, which wraps in no session */
+    int64_t least, most; /* bounds */
+    int64_t offset;      /* that is used */
+    int64_t since;       /* our time at which the bounds were true */
+    bool lower, upper;   /* there is one */
+};
+
+/* A record that began at `theirs` began after `ours`. */
+void pm_clock_after(struct pm_clock *c, int64_t ours, uint64_t theirs);
+
+/* A record that ended at `theirs` was there at `ours`. */
+void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs);
+
+/* Our time of theirs; after at least one bound. */
+int64_t pm_clock_ours(const struct pm_clock *c, uint64_t theirs);
+
+/* How far off that can be, ns; INT64_MAX: one bound is missing. */
+int64_t pm_clock_error(const struct pm_clock *c);
+
+#endif

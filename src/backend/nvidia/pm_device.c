@@ -1,0 +1,258 @@
+/* pm_device.c - see pm_device.h.
+ *
+ * Order of the library's calls: what may be counted here is asked first, while nothing is
+ * sampled; then the metrics are chosen, sampling is enabled, configured, and given an image;
+ * then it is started. Where nothing comes any more after the hardware's buffer was full, it is
+ * stopped and started again. */
+#include "backend/nvidia/pm_device.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+enum {
+    IMAGE_SAMPLES = 512, /* of one drain; it is repeated while more wait */
+    SYSTEM_MHZ = 1500,   /* of the clock that triggers where time cannot, about */
+    BEGIN_INTERVALS = 4, /* a record that is longer has no true begin, as the first of all */
+};
+
+static struct pm_object_params object_of(const struct pm_device *d)
+{
+    return (struct pm_object_params){.size = PROFILER_SIZE(pm_object_params, object),
+                                     .object = d->object};
+}
+
+/* ---- starting ----------------------------------------------------------------------------- */
+
+static int ask_availability(const struct pm_device *d, uint8_t **out)
+{
+    struct pm_availability_params p = {.size = PROFILER_SIZE(pm_availability_params, image),
+                                       .device = d->ordinal};
+    int result = d->library->cuptiPmSamplingGetCounterAvailability(&p);
+    if (result != CUPTI_OK)
+        return result;
+    *out = p.image = mem_zalloc(p.bytes ? p.bytes : 1);
+    return *out ? d->library->cuptiPmSamplingGetCounterAvailability(&p) : CUPTI_E_OUT_OF_MEMORY;
+}
+
+/* Older libraries know neither the last field, nor older devices the trigger by time. */
+static int configure(struct pm_device *d, const struct pm_setup *setup)
+{
+    const size_t sizes[] = {PROFILER_SIZE(pm_config_params, append),
+                            PROFILER_SIZE(pm_config_params, trigger)};
+    int result = CUPTI_OK;
+    for (int i = 0; i < 4; i++) {
+        d->cycles = i / 2 == 1;
+        struct pm_config_params p = {
+            .size = sizes[i % 2],
+            .object = d->object,
+            .bytes = d->host.config_bytes,
+            .config = d->host.config,
+            .hardware_bytes = setup->hardware_bytes,
+            .interval =
+                (uint64_t)(d->cycles ? setup->interval * SYSTEM_MHZ / 1000 : setup->interval),
+            .trigger = d->cycles ? PM_EVERY_CYCLES : PM_EVERY_NS,
+            .append = PM_KEEP_OLDEST,
+        };
+        result = d->library->cuptiPmSamplingSetConfig(&p);
+        if (result != CUPTI_E_INVALID_PARAMETER && result != CUPTI_E_NOT_SUPPORTED)
+            break;
+    }
+    return result;
+}
+
+int pm_device_clear(struct pm_device *d)
+{
+    struct pm_image_params p = {.size = PROFILER_SIZE(pm_image_params, image),
+                                .object = d->object,
+                                .bytes = d->image_bytes,
+                                .image = d->image};
+    d->samples = 0;
+    return d->library->cuptiPmSamplingCounterDataImageInitialize(&p);
+}
+
+static int image_open(struct pm_device *d)
+{
+    struct pm_image_size_params p = {.size = PROFILER_SIZE(pm_image_size_params, bytes),
+                                     .object = d->object,
+                                     .names = d->host.names,
+                                     .count = d->host.count,
+                                     .samples = IMAGE_SAMPLES};
+    int result = d->library->cuptiPmSamplingGetCounterDataSize(&p);
+    if (result != CUPTI_OK)
+        return result;
+    d->image_bytes = p.bytes;
+    d->image = mem_zalloc(p.bytes ? p.bytes : 1);
+    return d->image ? pm_device_clear(d) : CUPTI_E_OUT_OF_MEMORY;
+}
+
+static int switch_on(struct pm_device *d)
+{
+    struct pm_object_params p = object_of(d);
+    d->began = clock_mono();
+    return d->library->cuptiPmSamplingStart(&p);
+}
+
+static int enable(struct pm_device *d, const struct pm_setup *setup, const char **doing)
+{
+    struct pm_enable_params p = {.size = PROFILER_SIZE(pm_enable_params, object),
+                                 .device = d->ordinal};
+    *doing = "to begin sampling hardware counters";
+    int result = d->library->cuptiPmSamplingEnable(&p);
+    if (result != CUPTI_OK)
+        return result;
+    d->object = p.object;
+    *doing = "to set up sampling of hardware counters";
+    result = configure(d, setup);
+    if (result == CUPTI_OK)
+        result = image_open(d);
+    if (result == CUPTI_OK) {
+        *doing = "to begin sampling hardware counters";
+        result = switch_on(d);
+    }
+    return result;
+}
+
+static int start(struct pm_device *d, const struct pm_setup *setup, struct err *e)
+{
+    struct profiler_initialize_params i = {
+        .size = PROFILER_SIZE(profiler_initialize_params, private_data)};
+    uint8_t *availability = NULL;
+    const char *doing = "to prepare hardware counters";
+    int result = d->library->cuptiProfilerInitialize(&i);
+    if (result == CUPTI_OK) {
+        doing = "to tell which hardware counters may be read";
+        result = ask_availability(d, &availability);
+    }
+    int rc = profiler_host_open(&d->host, d->library, d->cupti, PROFILER_PM_SAMPLING, d->ordinal,
+                                availability, e);
+    if (result == CUPTI_E_NOT_SUPPORTED)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "this device does not sample hardware counters: compute capability 7.5 or "
+                       "later is needed");
+    if (result != CUPTI_OK)
+        return cupti_error(d->cupti, result, doing, e);
+    if (!rc)
+        rc = profiler_host_choose(&d->host, setup->metrics, 1, e);
+    if (rc)
+        return rc;
+    result = enable(d, setup, &doing);
+    return result == CUPTI_OK ? 0 : cupti_error(d->cupti, result, doing, e);
+}
+
+int pm_device_start(struct pm_device *d, const struct profiler_library *l, const struct cupti *c,
+                    uint32_t ordinal, const struct pm_setup *setup, struct err *e)
+{
+    int64_t begin = clock_mono();
+    *d = (struct pm_device){
+        .ordinal = ordinal, .library = l, .cupti = c, .interval = setup->interval};
+    int rc = start(d, setup, e);
+    if (rc) {
+        pm_device_close(d);
+        d->state = PM_FAILED;
+        return rc;
+    }
+    d->state = PM_STARTED;
+    d->enable_ns = clock_mono() - begin;
+    return 0;
+}
+
+/* ---- draining ----------------------------------------------------------------------------- */
+
+static int times_of(const struct pm_device *d, size_t i, uint64_t *begin, uint64_t *end)
+{
+    struct pm_sample_params p = {.size = PROFILER_SIZE(pm_sample_params, end),
+                                 .object = d->object,
+                                 .image = d->image,
+                                 .bytes = d->image_bytes,
+                                 .index = i};
+    int result = d->library->cuptiPmSamplingCounterDataGetSampleInfo(&p);
+    *begin = p.start;
+    *end = p.end;
+    return result;
+}
+
+/* What a drain says of the clocks. Where the first record's begin is none, its end serves. */
+static void compare_clocks(struct pm_device *d, int64_t now)
+{
+    uint64_t begin, end;
+    if (!d->samples)
+        return;
+    if (!d->clock.lower && times_of(d, 0, &begin, &end) == CUPTI_OK) {
+        bool true_begin = begin < end && end - begin <= BEGIN_INTERVALS * (uint64_t)d->interval;
+        pm_clock_after(&d->clock, d->began, true_begin ? begin : end);
+    }
+    if (times_of(d, d->samples - 1, &begin, &end) == CUPTI_OK)
+        pm_clock_before(&d->clock, now, end);
+}
+
+static void restart(struct pm_device *d)
+{
+    struct pm_object_params p = object_of(d);
+    d->library->cuptiPmSamplingStop(&p);
+    d->library->cuptiPmSamplingStart(&p);
+}
+
+int pm_device_drain(struct pm_device *d)
+{
+    struct pm_decode_params p = {.size = PROFILER_SIZE(pm_decode_params, overflow),
+                                 .object = d->object,
+                                 .image = d->image,
+                                 .bytes = d->image_bytes};
+    int result = d->library->cuptiPmSamplingDecodeData(&p);
+    bool full = p.overflow || result == CUPTI_E_OUT_OF_MEMORY;
+    d->more = false;
+    if (result != CUPTI_OK && !full)
+        return result;
+    struct pm_info_params i = {.size = PROFILER_SIZE(pm_info_params, completed),
+                               .image = d->image,
+                               .bytes = d->image_bytes};
+    result = d->library->cuptiPmSamplingGetCounterDataInfo(&i);
+    if (result != CUPTI_OK)
+        return result;
+    d->samples = i.completed;
+    d->more = p.stop == PM_STOP_IMAGE_FULL && i.completed > 0;
+    compare_clocks(d, clock_mono());
+    d->overflows += full;
+    if (d->was_full && !d->samples && d->state == PM_STARTED)
+        restart(d);
+    d->was_full = full;
+    return CUPTI_OK;
+}
+
+bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out)
+{
+    uint64_t begin, end;
+    if (times_of(d, i, &begin, &end) != CUPTI_OK || end <= begin ||
+        profiler_host_evaluate(&d->host, d->image, d->image_bytes, i, out->values) != CUPTI_OK)
+        return false;
+    if (end - begin > BEGIN_INTERVALS * (uint64_t)d->interval)
+        begin = end - (uint64_t)d->interval;
+    out->start = pm_clock_ours(&d->clock, begin);
+    out->end = pm_clock_ours(&d->clock, end);
+    return true;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+void pm_device_stop(struct pm_device *d)
+{
+    struct pm_object_params p = object_of(d);
+    if (d->state != PM_STARTED)
+        return;
+    d->library->cuptiPmSamplingStop(&p);
+    d->state = PM_STOPPED;
+}
+
+void pm_device_close(struct pm_device *d)
+{
+    struct pm_object_params p = object_of(d);
+    pm_device_stop(d);
+    if (d->object)
+        d->library->cuptiPmSamplingDisable(&p);
+    if (d->host.library)
+        profiler_host_close(&d->host);
+    mem_free(d->image);
+    *d = (struct pm_device){.state = PM_UNUSED};
+}

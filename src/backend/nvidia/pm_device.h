@@ -1,0 +1,74 @@
+/* pm_device.h - the hardware counters of one device, sampled over time: the calls of CUPTI's PM
+ * Sampling API that concern it, and its clock. Collector's thread.
+ *
+ * The device writes a record every interval into a buffer of the driver's, whatever runs on it
+ * and in whichever process; a drain decodes what has come into an image, of which samples are
+ * read and evaluated one by one. Records carry the device's own time. */
+#ifndef GPUFL_BACKEND_NVIDIA_PM_DEVICE_H
+#define GPUFL_BACKEND_NVIDIA_PM_DEVICE_H
+
+#include "backend/nvidia/pm_clock.h"
+#include "backend/nvidia/profiler_host.h"
+
+enum pm_state {
+    PM_UNUSED,  /* the program does not use it */
+    PM_STARTED, /* sampled */
+    PM_STOPPED, /* sampled no more; what came is still there */
+    PM_FAILED,  /* left alone */
+};
+
+struct pm_setup {
+    int64_t interval; /* ns */
+    size_t hardware_bytes;
+    const struct metric_list *metrics; /* outlives the device */
+};
+
+struct pm_device {
+    enum pm_state state;
+    uint32_t ordinal; /* the driver's */
+    const struct profiler_library *library;
+    const struct cupti *cupti;
+    struct profiler_host host;
+    struct pm_object *object;
+    uint8_t *image; /* owned */
+    size_t image_bytes;
+    bool cycles;      /* interval counts the device's cycles: it knows no time trigger */
+    int64_t interval; /* ns */
+    int64_t began;    /* ns: just before it was switched on */
+    struct pm_clock clock;
+    size_t samples;     /* in the image, complete */
+    bool more;          /* others wait behind them */
+    bool was_full;      /* the hardware's buffer, at the drain before */
+    uint64_t overflows; /* that the sink has not been told of */
+    uint64_t written;   /* samples */
+    unsigned failures;  /* of drains, one after the other */
+    int64_t enable_ns;  /* that it took */
+};
+
+struct pm_sample {
+    int64_t start, end; /* ns, the session's clock */
+    double values[METRICS_MOST];
+};
+
+/* Begins to sample the device of this ordinal: state PM_STARTED; on failure PM_FAILED, a sentence,
+ * and nothing is on. */
+int pm_device_start(struct pm_device *d, const struct profiler_library *l, const struct cupti *c,
+                    uint32_t ordinal, const struct pm_setup *setup, struct err *e);
+
+/* Decodes what the device has recorded, as much as the image holds. Not before all samples of the
+ * drain before were read. An enum cupti_result. */
+int pm_device_drain(struct pm_device *d);
+
+/* Sample i of the last drain. False: it is none. */
+bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out);
+
+/* The image is read: room for the next drain. An enum cupti_result. */
+int pm_device_clear(struct pm_device *d);
+
+/* No more records; those that came are still to be drained. */
+void pm_device_stop(struct pm_device *d);
+
+/* Gives the counters back and frees everything: state PM_UNUSED. */
+void pm_device_close(struct pm_device *d);
+
+#endif

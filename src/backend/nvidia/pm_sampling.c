@@ -1,0 +1,301 @@
+/* pm_sampling.c - see pm_sampling.h: which devices, and what the session is told of them. */
+#include "backend/nvidia/pm_sampling.h"
+
+#include "backend/nvidia/cuda.h"
+#include "backend/nvidia/pm_device.h"
+#include "backend/nvidia/records.h"
+#include "base/clock.h"
+#include "wire/decimal.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    DEVICES = 32,
+    FAILURES_MOST = 3,
+    ROUNDS_MOST = 64, /* images of one drain */
+    DIGITS = 6,       /* of a value */
+    SOURCE_SAMPLES = 1,
+    TEXT = sizeof((struct err *)0)->text
+};
+
+static _Atomic uint32_t used; /* devices of contexts, bit by ordinal */
+
+/* The owner's until the session starts, the collector's from then on. */
+static struct profiler_library library;
+static struct metric_list metrics;
+static struct pm_device devices[DEVICES]; /* by ordinal */
+static char failure[TEXT];
+static bool failure_new; /* the sink has not been told */
+static bool overflow_said;
+static bool opened;
+static uint32_t name_ids[DEVICES][METRICS_MOST]; /* of the sink, by place in the device's list */
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+int pm_sampling_open(struct trace *t, struct err *e)
+{
+    int rc = metric_list_read(&metrics, t->config.counter_metrics, METRIC_SAMPLED, e);
+    if (!rc)
+        rc = profiler_library_open(&library, t->cupti, e);
+    if (rc)
+        return rc;
+    atomic_store_explicit(&used, 0, memory_order_relaxed);
+    failure[0] = '\0';
+    failure_new = overflow_said = false;
+    opened = true;
+    return 0;
+}
+
+/* [any] */
+void pm_sampling_context(struct trace *t, cuda_context context)
+{
+    uint32_t device = 0;
+    if (t->cupti->cuptiGetDeviceId)
+        t->cupti->cuptiGetDeviceId(context, &device);
+    if (device >= DEVICES)
+        return;
+    uint32_t before = atomic_fetch_or_explicit(&used, UINT32_C(1) << device, memory_order_relaxed);
+    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    if (s && !(before >> device & 1))
+        s->ops->wake(s);
+}
+
+void pm_sampling_start(struct trace *t)
+{
+    const struct cuda *cuda = cuda_loaded();
+    cuda_context current = NULL;
+    if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
+        pm_sampling_context(t, current);
+}
+
+void pm_sampling_close(void)
+{
+    for (size_t i = 0; i < DEVICES; i++)
+        pm_device_close(&devices[i]);
+    opened = false;
+}
+
+const char *pm_sampling_failure(void)
+{
+    return failure;
+}
+
+static void fail(const char *text)
+{
+    if (*failure)
+        return; /* the first reason counts */
+    snprintf(failure, sizeof failure, "%s", text);
+    failure_new = true;
+}
+
+/* ---- what the session is told -------------------------------------------------------------- */
+
+static void setting(struct sink *s, uint32_t device, const char *name, const char *value)
+{
+    struct setting_row row = {.time = clock_mono(),
+                              .device = device,
+                              .engine = s->ops->name(s, "PmSampling"),
+                              .name = s->ops->name(s, name),
+                              .value = s->ops->name(s, value)};
+    s->ops->row(s, RECORD_setting, &row);
+}
+
+static void setting_number(struct sink *s, uint32_t device, const char *name, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    setting(s, device, name, text);
+}
+
+/* What was left out, by name: a set's metric that the device does not have is no news. */
+static void say_left(struct sink *s, const struct pm_device *d)
+{
+    char passes[TEXT] = "", unknown[TEXT] = "";
+    for (size_t i = 0; i < d->host.left_count; i++) {
+        char *to = d->host.left[i].why == LEFT_PASSES ? passes : unknown;
+        size_t n = strlen(to);
+        snprintf(to + n, TEXT - n, "%s%s", n ? ", " : "", d->host.left[i].name);
+    }
+    if (*passes)
+        s->ops->message(s, metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING, "pm_sampling.passes",
+                        "a %s does not count all of these metrics at once, and what is sampled has "
+                        "no second pass: without %s",
+                        d->host.chip, passes);
+    if (*unknown)
+        s->ops->message(s, metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING,
+                        "pm_sampling.unknown_metrics",
+                        "a %s has no such metrics, or does not let them be read here: %s",
+                        d->host.chip, unknown);
+}
+
+static void describe(struct trace *t, struct pm_device *d)
+{
+    struct sink *s = t->sink;
+    uint32_t device = records_device(t->records, d->ordinal);
+    setting_number(s, device, "interval_us", t->config.pm_interval_us);
+    if (d->cycles)
+        setting(s, device, "trigger", "cycles");
+    if (metrics.set[0])
+        setting(s, device, "preset", metrics.set);
+    for (size_t i = 0; i < d->host.count; i++) {
+        name_ids[d->ordinal][i] = s->ops->name(s, d->host.names[i]);
+        setting(s, device, "metric", d->host.names[i]);
+    }
+    for (size_t i = 0; i < d->host.left_count; i++)
+        setting(s, device, "skipped_metric", d->host.left[i].name);
+    setting_number(s, device, "hardware_buffer_bytes", t->config.pm_hardware_bytes);
+    setting_number(s, device, "enable_us", d->enable_ns / 1000);
+    say_left(s, d);
+}
+
+static void conclude(struct trace *t, const struct pm_device *d)
+{
+    uint32_t device = records_device(t->records, d->ordinal);
+    int64_t error = pm_clock_error(&d->clock);
+    setting_number(t->sink, device, "samples", (int64_t)d->written);
+    if (error != INT64_MAX)
+        setting_number(t->sink, device, "clock_error_us", error / 1000);
+}
+
+static void say_news(struct sink *s)
+{
+    if (!failure_new)
+        return;
+    failure_new = false;
+    s->ops->capability(s, "pm_sampling", true, "unavailable", failure);
+    s->ops->message(s, SEVERITY_WARNING, "pm_sampling.unavailable",
+                    "no hardware counters are sampled: %s", failure);
+}
+
+static void say_overflows(struct sink *s, struct pm_device *d)
+{
+    if (!d->overflows)
+        return;
+    s->ops->lost(s, LOSS_SAMPLES_OVERFLOW, d->overflows);
+    d->overflows = 0;
+    if (overflow_said)
+        return;
+    overflow_said = true;
+    s->ops->message(s, SEVERITY_WARNING, "pm_sampling.overflow",
+                    "the device's buffer of counters was full, and samples are missing: sample "
+                    "less often (pm_sampling_interval_us) or fewer metrics (counter_metrics), or "
+                    "make it larger (pm_hardware_buffer_bytes)");
+}
+
+/* ---- the collector's rounds -------------------------------------------------------------- */
+
+static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
+{
+    struct err e = {0};
+    struct pm_setup setup = {.interval = t->config.pm_interval_us * 1000,
+                             .hardware_bytes = (size_t)t->config.pm_hardware_bytes,
+                             .metrics = &metrics};
+    if (pm_device_start(d, &library, t->cupti, ordinal, &setup, &e) == 0)
+        describe(t, d);
+    else
+        fail(e.text);
+}
+
+/* One that fails time and again is let go. */
+static void drain(struct trace *t, struct pm_device *d)
+{
+    struct err e = {0};
+    int result = pm_device_drain(d);
+    if (result == CUPTI_OK) {
+        d->failures = 0;
+        return;
+    }
+    d->samples = 0;
+    d->more = false;
+    if (++d->failures < FAILURES_MOST)
+        return;
+    cupti_error(t->cupti, result, "to hand over hardware counters", &e);
+    fail(e.text);
+    pm_device_close(d);
+    d->state = PM_FAILED;
+}
+
+void pm_sampling_flush(struct trace *t, bool last)
+{
+    for (uint32_t i = 0; opened && i < DEVICES; i++) {
+        struct pm_device *d = &devices[i];
+        if (last)
+            pm_device_stop(d);
+        if (d->state == PM_STARTED || d->state == PM_STOPPED)
+            drain(t, d);
+    }
+}
+
+static void write_sample(struct trace *t, struct pm_device *d, uint32_t device,
+                         const struct pm_sample *sample)
+{
+    for (size_t i = 0; i < d->host.count; i++) {
+        struct decimal value;
+        if (!decimal_of(sample->values[i], DIGITS, &value))
+            continue; /* a rate of nothing */
+        struct counter_row row = {.start = sample->start,
+                                  .duration = sample->end - sample->start,
+                                  .source = SOURCE_SAMPLES,
+                                  .device = device,
+                                  .metric = name_ids[d->ordinal][i],
+                                  .value = value.mantissa,
+                                  .exponent = value.exponent,
+                                  .scope = CELL_NULL,
+                                  .ordinal = (int64_t)d->written,
+                                  .correlation = CELL_NULL};
+        t->sink->ops->row(t->sink, RECORD_counter, &row);
+    }
+    d->written++;
+}
+
+/* An image's samples; false: the image cannot be used again. */
+static bool write_image(struct trace *t, struct pm_device *d, uint32_t device)
+{
+    for (size_t i = 0; i < d->samples; i++) {
+        struct pm_sample sample;
+        if (pm_device_sample(d, i, &sample))
+            write_sample(t, d, device, &sample);
+        else
+            t->sink->ops->lost(t->sink, LOSS_SAMPLES, 1);
+    }
+    return pm_device_clear(d) == CUPTI_OK;
+}
+
+static void write_device(struct trace *t, struct pm_device *d)
+{
+    uint32_t device = records_device(t->records, d->ordinal);
+    for (int round = 0; d->samples && round < ROUNDS_MOST; round++) {
+        bool more = d->more;
+        if (!write_image(t, d, device)) {
+            fail("CUPTI does not take back what it sampled");
+            pm_device_close(d);
+            d->state = PM_FAILED;
+            return;
+        }
+        if (more)
+            drain(t, d);
+    }
+}
+
+void pm_sampling_drain(struct trace *t, bool last)
+{
+    uint32_t bits = atomic_load_explicit(&used, memory_order_relaxed);
+    for (uint32_t i = 0; opened && i < DEVICES; i++) {
+        struct pm_device *d = &devices[i];
+        if (!last && d->state == PM_UNUSED && (bits >> i & 1))
+            begin(t, d, i);
+        if (d->state != PM_STARTED && d->state != PM_STOPPED)
+            continue;
+        write_device(t, d);
+        say_overflows(t->sink, d);
+        if (last && d->state == PM_STOPPED)
+            conclude(t, d);
+    }
+    if (opened)
+        say_news(t->sink);
+    if (last)
+        pm_sampling_close();
+}

@@ -1,0 +1,37 @@
+/* pm_sampling.h - engine PmSampling: hardware counters of devices over time.
+ *
+ * A device is sampled from the moment at which the program has a context on it to the end of the
+ * session, at a fixed interval, whatever runs: no launch, copy or context is touched. The library
+ * is called by the collector alone; where contexts come, their device is noted and no more.
+ *
+ * Counters are the device's: what other processes do there is counted as well, and another tool
+ * that holds them keeps this engine from beginning, as this engine does to others until the
+ * session ends. One engine a process, in static memory, as the trace (trace.h). */
+#ifndef GPUFL_BACKEND_NVIDIA_PM_SAMPLING_H
+#define GPUFL_BACKEND_NVIDIA_PM_SAMPLING_H
+
+#include "backend/nvidia/trace.h"
+
+/* Prepares a session. GPUFL_E_UNAVAILABLE or _INVAL with a sentence. [owner] */
+int pm_sampling_open(struct trace *t, struct err *e);
+
+/* The calling thread's context's device is used. [owner] */
+void pm_sampling_start(struct trace *t);
+
+/* A context was created: its device is used. [any] */
+void pm_sampling_context(struct trace *t, cuda_context context);
+
+/* Decodes what came. last: ends sampling before. [collector] */
+void pm_sampling_flush(struct trace *t, bool last);
+
+/* Writes what was decoded, and begins where a device is new. last: gives the counters back instead.
+ * [collector] */
+void pm_sampling_drain(struct trace *t, bool last);
+
+/* Gives back what a session left that was never drained to its end. [owner] */
+void pm_sampling_close(void);
+
+/* Why nothing is sampled; "": it is, or nobody has tried yet. [collector] */
+const char *pm_sampling_failure(void);
+
+#endif

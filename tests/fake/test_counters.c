@@ -1,0 +1,376 @@
+/* test_counters.c - engine PmSampling over the fake library: every sample that it gave is in the
+ * session, on its clock and in its scope; what a device cannot count at once is left out and
+ * named; full buffers are counted; and where counters cannot be had, the session says why, what
+ * ran instead, and lacks nothing else. */
+#include "backend/nvidia/profiler_abi.h"
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_CODE = 5, ERROR = 999, OPTIONS_MOST = 16 };
+
+/* What the library says: samples it gave, drains that found its buffer full, and whether it has its
+ * counters back. */
+struct given {
+    long long samples, full;
+    int back;
+};
+
+/* A run with engine PmSampling. options: "NAME=VALUE" of `gpufl trace --option`, or NULL. */
+static struct given count(struct run *r, const char *script, const char *const *options,
+                          const char *const *program)
+{
+    const char *all[OPTIONS_MOST + 1] = {"-e", "PmSampling"};
+    char path[] = "/tmp/gpufl-fake-pm-XXXXXX", totals[64];
+    struct given g = {0};
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    for (size_t n = 2; options && *options && n + 1 < OPTIONS_MOST; options++) {
+        all[n++] = "--option";
+        all[n++] = *options;
+    }
+    snprintf(totals, sizeof totals, "FAKE_PM_TOTALS=%s", path);
+    run_all(r,
+            &(struct run_setup){.env = LIST(script, totals), .options = all, .program = program});
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%lld %lld %d", &g.samples, &g.full, &g.back) != 3)
+        g = (struct given){0};
+    if (f)
+        fclose(f);
+    unlink(path);
+    assert_non_null(r->report);
+    return g;
+}
+
+/* Value of the nth setting of that name, of all devices; NULL: there is none. */
+static const char *setting(const struct run *r, const char *name, int nth)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(at(r->report, "settings"), i, row)
+    {
+        if (!strcmp(text_at(row, "name"), name) && !strcmp(text_at(row, "engine"), "PmSampling") &&
+            nth-- == 0)
+            return text_at(row, "value");
+    }
+    return NULL;
+}
+
+/* The last one counts. */
+static const char *ran_as(const struct run *r)
+{
+    const char *last = NULL, *text;
+    for (int i = 0; (text = setting(r, "ran_as", i)); i++)
+        last = text;
+    return last;
+}
+
+static int64_t values_of(const struct run *r, const char *metric, const char *scope)
+{
+    size_t i;
+    json_t *row;
+    int64_t n = 0;
+    json_array_foreach(at(r->report, "counters"), i, row)
+    {
+        json_t *of = json_object_get(row, "scope");
+        const char *text = json_is_string(of) ? json_string_value(of) : "";
+        if (!strcmp(text_at(row, "metric"), metric) && (!scope || !strcmp(text, scope)))
+            n += int_at(row, "values");
+    }
+    return n;
+}
+
+#define BUSY "gr__cycles_active.avg.pct_of_peak_sustained_elapsed"
+
+/* The first one, which has no true begin, too. */
+static void check_samples(const struct run *r, const struct given *g)
+{
+    assert_true(g->samples > 3);
+    assert_true(g->back);
+    assert_int_equal(values_of(r, BUSY, NULL), g->samples);
+    assert_int_equal(int_at(r->report, "ledger.samples_overflows"), g->full);
+}
+
+/* ---- samples ------------------------------------------------------------------------------- */
+
+/* Also from several drains, and from images that do not hold all of one. */
+static void every_sample_once(void **state)
+{
+    static const char *const intervals[] = {"pm_sampling_interval_us=1000",
+                                            "pm_sampling_interval_us=20000",
+                                            "pm_sampling_interval_us=100"};
+    (void)state;
+    for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++) {
+        struct run r;
+        struct given g =
+            count(&r, "FAKE_CUPTI=", LIST(intervals[i]), LIST("500", "threads=2", "ms=700"));
+        check_program(&r, 0);
+        check_samples(&r, &g);
+        assert_string_equal(ran_as(&r), "PmSampling");
+        assert_string_equal(setting(&r, "interval_us", 0), strchr(intervals[i], '=') + 1);
+        assert_string_equal(setting(&r, "preset", 0), "overview");
+        assert_string_equal(text_at(r.report, "session.engine"), "PmSampling");
+        assert_string_equal(capability_of(&r, "pm_sampling", "status"), "collected");
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        run_free(&r);
+    }
+}
+
+/* Values are the library's, and their mean is of all of them. */
+static void values_by_metric(void **state)
+{
+    (void)state;
+    struct run r;
+    count(&r, "FAKE_CUPTI=", LIST("counter_metrics=dram__a.sum,gr__b.avg,dram__a.sum"),
+          LIST("100", "ms=500"));
+    check_program(&r, 0);
+    json_t *rows = at(r.report, "counters"), *row;
+    assert_int_equal(json_array_size(rows), 2);
+    for (size_t i = 0; i < 2; i++) {
+        row = json_array_get(rows, i);
+        assert_string_equal(text_at(row, "metric"), i ? "gr__b.avg" : "dram__a.sum");
+        assert_string_equal(text_at(row, "source"), "sampled");
+        assert_int_equal((int)json_number_value(at(row, "least")), 25 * (int)(i + 1));
+        assert_int_equal((int)json_number_value(at(row, "most")), 75 * (int)(i + 1));
+        double mean = json_number_value(at(row, "mean"));
+        assert_in_range((int)mean, 49 * (int)(i + 1), 51 * (int)(i + 1));
+    }
+    assert_null(setting(&r, "preset", 0));
+    run_free(&r);
+}
+
+/* Four metrics of the multiprocessors do not fit, nor do links that may not be read: a set goes
+ * without them and says so in a note, a list in a warning. */
+static void what_does_not_fit_is_left_out(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=pm-nolinks", NULL, LIST("100", "ms=300"));
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    assert_string_equal(setting(&r, "skipped_metric", 0), "pcie__read_bytes.sum.per_second");
+    check_contains(&r, message_of(&r, "pm_sampling.unknown_metrics"), "nvltx__bytes");
+    run_free(&r);
+    count(&r, "FAKE_CUPTI=",
+          LIST("counter_metrics=sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum,gr__e.sum,no__such.sum"),
+          LIST("100", "ms=300"));
+    check_program(&r, 0);
+    check_contains(&r, message_of(&r, "pm_sampling.passes"), "without sm__d.sum");
+    check_contains(&r, message_of(&r, "pm_sampling.unknown_metrics"), "no__such.sum");
+    assert_string_equal(setting(&r, "metric", 3), "gr__e.sum");
+    assert_null(setting(&r, "metric", 4));
+    assert_string_equal(ran_as(&r), "PmSampling");
+    run_free(&r);
+}
+
+/* Nothing that can be sampled: the session is one of Trace. */
+static void a_list_of_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *option, *sentence;
+    } cases[] = {
+        {"counter_metrics=no__such.sum", "no__such.sum: a GH100 has no such metric"},
+        {"counter_metrics=", "counter_metrics names no metric"},
+        {"counter_metrics=overvieu", "neither a set (overview, memory, compute, roofline)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        count(&r, "FAKE_CUPTI=", LIST(cases[i].option), LIST("300", "ms=200", "exit=5"));
+        check_program(&r, EXIT_CODE);
+        check_contains(&r, message_of(&r, "pm_sampling.unavailable"), cases[i].sentence);
+        assert_string_equal(ran_as(&r), "Trace");
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        run_free(&r);
+    }
+}
+
+/* ---- clock and scopes ------------------------------------------------------------------------ */
+
+/* The device's clock is decades ahead; its samples are where the session was, and those in its one
+ * scope are the scope's. */
+static void on_the_sessions_clock(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r,
+            &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_FLUSH_INTERVAL_MS=50"),
+                                .linked = true,
+                                .alone = true,
+                                .program = LIST("500", "threads=1", "counted", "ms=600")});
+    check_program(&r, 0);
+    int64_t all = values_of(&r, BUSY, NULL), in = values_of(&r, BUSY, "work");
+    assert_in_range(all, 200, 700);
+    assert_in_range(in, all * 9 / 10, all);
+    assert_true(atoi(setting(&r, "clock_error_us", 0)) < 20000);
+    run_free(&r);
+}
+
+static void sessions_follow_each_other(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs"),
+                                    .linked = true,
+                                    .alone = true,
+                                    .program = LIST("500", "counted", "sessions=3", "ms=300")});
+    check_program(&r, 0);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 3);
+    assert_true(values_of(&r, BUSY, "work") > 3 * 50);
+    assert_string_equal(ran_as(&r), "PmSampling");
+    run_free(&r);
+}
+
+/* The counters are the device's: contexts come and go. */
+static void contexts_come_and_go(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=", NULL, LIST("300", "contexts=5", "ms=300"));
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    run_free(&r);
+}
+
+/* ---- losses, refusals ---------------------------------------------------------------------- */
+
+/* 64 KiB hold 256 of the fake's records: of 250 ms at 100 us a tenth. Sampling goes on. */
+static void a_full_buffer_is_counted(void **state)
+{
+    static const char *const scripts[] = {"FAKE_CUPTI=", "FAKE_CUPTI=pm-stuck"};
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        struct given g = count(
+            &r, scripts[i], LIST("pm_hardware_buffer_bytes=65536", "pm_sampling_interval_us=100"),
+            LIST("300", "ms=1500"));
+        check_program(&r, 0);
+        assert_true(g.full >= 2);
+        check_samples(&r, &g);
+        check_contains(&r, message_of(&r, "pm_sampling.overflow"), "pm_hardware_buffer_bytes");
+        assert_string_equal(capability_of(&r, "pm_sampling", "status"), "partial");
+        run_free(&r);
+    }
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *sentence;
+    } cases[] = {
+        {"FAKE_CUPTI=pm-privileges", "NVreg_RestrictProfilingToAdminUsers=0"},
+        {"FAKE_CUPTI=pm-old", "compute capability 7.5"},
+        {"FAKE_CUPTI=pm-held", "another process or tool holds"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        count(&r, cases[i].script, NULL, LIST("500", "ms=200", "exit=5"));
+        check_program(&r, EXIT_CODE);
+        check_contains(&r, message_of(&r, "pm_sampling.unavailable"), cases[i].sentence);
+        check_contains(&r, capability_of(&r, "pm_sampling", "reason"), cases[i].sentence);
+        assert_string_equal(ran_as(&r), "Trace");
+        check_contains(&r, setting(&r, "why", 0), cases[i].sentence);
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        run_free(&r);
+    }
+}
+
+/* A CUPTI before 12.6 has no such calls. */
+static void an_older_library(void **state)
+{
+    (void)state;
+    struct run r;
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "GPUFL_CUPTI_PATH=%s", built_file("fake/libcupti.so.12"));
+    run_all(&r, &(struct run_setup){.env = LIST(path, "FAKE_CUDA_VERSION=12060"),
+                                    .options = LIST("-e", "PmSampling"),
+                                    .program = LIST("300", "ms=200", "exit=5")});
+    check_program(&r, EXIT_CODE);
+    check_contains(&r, message_of(&r, "pm_sampling.unavailable"), "CUDA 12.6 or later");
+    assert_string_equal(ran_as(&r), "Trace");
+    run_free(&r);
+}
+
+/* One that knows fewer fields, and a device that is triggered by its own cycles. */
+static void goes_on_with_less(void **state)
+{
+    static const char *const scripts[] = {"FAKE_CUPTI=pm-older", "FAKE_CUPTI=pm-cycles",
+                                          "FAKE_CUPTI=pm-cycles,pm-older"};
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        struct given g = count(&r, scripts[i], NULL, LIST("300", "ms=300"));
+        check_program(&r, 0);
+        check_samples(&r, &g);
+        assert_string_equal(ran_as(&r), "PmSampling");
+        assert_true(!setting(&r, "trigger", 0) == (i == 0));
+        run_free(&r);
+    }
+}
+
+/* Every call fails once, twice, always: the program runs to its end, and kernels are traced. */
+static void every_function_fails(void **state)
+{
+    static const char *const functions[] = {
+#define NAME(required, result, name, arguments) #name,
+        CUPTI_PROFILER_FUNCTIONS(NAME) CUPTI_PM_FUNCTIONS(NAME)
+#undef NAME
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        for (int nth = 0; nth <= 2; nth++) {
+            struct run r;
+            char script[128];
+            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
+            print_message("%s\n", script);
+            count(&r, script, LIST("flush_interval_ms=20"), LIST("300", "ms=100", "exit=5"));
+            check_program(&r, EXIT_CODE);
+            assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+            assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+            run_free(&r);
+        }
+}
+
+/* A forked child is silent, and its parent goes on. */
+static void survives_fork(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0"),
+                                    .options = LIST("-e", "PmSampling"),
+                                    .program = LIST("500", "ms=300", "fork=after")});
+    check_program(&r, 0);
+    assert_true(values_of(&r, BUSY, NULL) > 50);
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_sample_once),
+        cmocka_unit_test(values_by_metric),
+        cmocka_unit_test(what_does_not_fit_is_left_out),
+        cmocka_unit_test(a_list_of_nothing),
+        cmocka_unit_test(on_the_sessions_clock),
+        cmocka_unit_test(sessions_follow_each_other),
+        cmocka_unit_test(contexts_come_and_go),
+        cmocka_unit_test(a_full_buffer_is_counted),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(an_older_library),
+        cmocka_unit_test(goes_on_with_less),
+        cmocka_unit_test(every_function_fails),
+        cmocka_unit_test(survives_fork),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+/* test_nvidia_metric_sets.c - which hardware counters a text names: sets, lists, both; each metric
+ * once; and what is wrong with a text that names none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/nvidia/metric_sets.h"
+
+static struct metric_list list;
+
+static void sets_by_kind(void **state)
+{
+    static const char *const sets[] = {"overview", "memory", "compute", "roofline"};
+    struct err e = {0};
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        for (int kind = METRIC_SAMPLED; kind <= METRIC_RANGED; kind++) {
+            assert_int_equal(metric_list_read(&list, sets[i], (enum metric_kind)kind, &e), 0);
+            assert_true(list.count >= 3);
+            assert_string_equal(list.set, sets[i]);
+            for (size_t m = 0; m < list.count; m++)
+                assert_true(strchr(list.names[m], '.') && strstr(list.names[m], "__"));
+        }
+    assert_int_equal(metric_list_read(&list, " Memory ", METRIC_SAMPLED, &e), 0);
+    assert_string_equal(list.set, "memory");
+}
+
+static void lists(void **state)
+{
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(metric_list_read(&list, "a__b.sum, c__d.avg,,a__b.sum", METRIC_SAMPLED, &e),
+                     0);
+    assert_int_equal(list.count, 2);
+    assert_string_equal(list.set, "");
+    assert_string_equal(list.names[0], "a__b.sum");
+    assert_string_equal(list.names[1], "c__d.avg");
+    assert_int_equal(metric_list_read(&list, "a__b.sum,memory", METRIC_RANGED, &e), 0);
+    assert_string_equal(list.set, "");
+    assert_true(list.count > 5);
+}
+
+static void wrong_texts(void **state)
+{
+    char longer[2 * METRIC_NAME], many[METRICS_MOST * 16 + 64] = "";
+    (void)state;
+    memset(longer, 'a', sizeof longer - 1);
+    memcpy(longer, "a__b.c", 6);
+    longer[sizeof longer - 1] = '\0';
+    for (int i = 0; i <= METRICS_MOST; i++)
+        snprintf(many + strlen(many), 16, "a__%d.sum,", i);
+    const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "names no metric"},
+        {" , ", "names no metric"},
+        {"overvie", "neither a set (overview, memory, compute, roofline) nor a metric's name"},
+        {"overview;memory", "neither a set"},
+        {longer, "at most"},
+        {many, "at most 32 metrics"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = {0};
+        assert_int_equal(metric_list_read(&list, cases[i].text, METRIC_SAMPLED, &e), GPUFL_E_INVAL);
+        assert_non_null(strstr(e.text, cases[i].says));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets_by_kind),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(wrong_texts),
+    };
+    return cmocka_run_group_tests_name("nvidia_metric_sets", tests, NULL, NULL);
+}

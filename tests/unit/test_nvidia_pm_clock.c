@@ -1,0 +1,65 @@
+/* test_nvidia_pm_clock.c - a device's clock against ours: found within the bounds that are known,
+ * kept while they allow it, and followed where the clocks drift apart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "backend/nvidia/pm_clock.h"
+
+#define MS INT64_C(1000000)
+
+static const uint64_t AHEAD = UINT64_C(1700000000000000000);
+
+static void between_the_bounds(void **state)
+{
+    struct pm_clock c = {.since = 5000 * MS};
+    (void)state;
+    assert_true(pm_clock_error(&c) == INT64_MAX);
+    pm_clock_after(&c, 5000 * MS, AHEAD + 5001 * MS); /* 1 ms after we had switched it on */
+    assert_true(pm_clock_error(&c) == INT64_MAX);
+    pm_clock_before(&c, 5250 * MS, AHEAD + 5249 * MS); /* read 1 ms after it had ended */
+    assert_in_range(pm_clock_error(&c), 2 * MS, 2 * MS + MS / 20);
+    assert_true(llabs(pm_clock_ours(&c, AHEAD + 5100 * MS) - 5100 * MS) <= MS);
+}
+
+/* A sharper bound is taken over; what is used moves no further than it has to. */
+static void sharper(void **state)
+{
+    struct pm_clock c = {.since = 0};
+    (void)state;
+    pm_clock_after(&c, 0, AHEAD + 10 * MS);
+    pm_clock_before(&c, 250 * MS, AHEAD + 240 * MS);
+    int64_t first = c.offset;
+    pm_clock_before(&c, 500 * MS, AHEAD + 495 * MS);
+    assert_int_equal(c.offset, first);
+    pm_clock_before(&c, 750 * MS, AHEAD + 760 * MS); /* 10 ms ahead of ours, then */
+    assert_in_range(c.offset + (int64_t)AHEAD + 11 * MS, 0, 2 * MS);
+}
+
+/* 20 millionths for an hour are 72 ms. */
+static void drift(void **state)
+{
+    struct pm_clock c = {.since = 0};
+    (void)state;
+    pm_clock_after(&c, 0, AHEAD);
+    for (int64_t t = 250 * MS; t < 3600 * 1000 * MS; t += 250 * MS) {
+        uint64_t theirs = AHEAD + (uint64_t)(t + t / 1000000 * 20);
+        pm_clock_before(&c, t, theirs - (uint64_t)(MS / 2 + (t / (250 * MS)) % 4 * 100000));
+        assert_true(llabs(pm_clock_ours(&c, theirs) - t) < 2 * MS);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(between_the_bounds),
+        cmocka_unit_test(sharper),
+        cmocka_unit_test(drift),
+    };
+    return cmocka_run_group_tests_name("nvidia_pm_clock", tests, NULL, NULL);
+}
