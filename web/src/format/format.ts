@@ -124,3 +124,11 @@ function parametersAt(text: string): number {
   }
   return -1;
 }
+
+/** 1.25 as "+25.0 %"; from 10 times on as "× 12". */
+export function change(ratio: number | null): string {
+  if (ratio === null) return "";
+  if (ratio >= 10) return `× ${ratio.toFixed(ratio < 100 ? 1 : 0)}`;
+  const percent = (ratio - 1) * 100;
+  return `${percent > 0 ? "+" : percent < 0 ? "−" : ""}${Math.abs(percent).toFixed(1)} %`;
+}

@@ -37,7 +37,7 @@ type Open = "palette" | "shortcuts" | null;
 const typing = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
 
 /** The letter behind "g", and where it goes. */
-const GO: Record<string, PageId> = { f: "fleet", s: "sessions", c: "compare", a: "alerts", u: "upload" };
+const GO: Record<string, PageId> = { f: "fleet", s: "sessions", c: "compare", t: "trends", a: "alerts", u: "upload" };
 
 /** Keys that work everywhere; a page's own keys are its own matter. */
 function useKeys(place: Place, open: (what: Open) => void): void {

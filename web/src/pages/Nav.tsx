@@ -4,11 +4,11 @@ import { Link } from "../router/Link";
 import { href, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
 
-const PAGES = ["fleet", "sessions", "compare", "alerts", "upload", "settings"] as const;
+const PAGES = ["fleet", "sessions", "compare", "trends", "alerts", "upload", "settings"] as const;
 
 const pathOf = (page: PageId): Record<string, string> => (page === "settings" ? { part: "workspace" } : {});
 /** Pages that belong to another one in the bar. */
-const PART_OF: Partial<Record<PageId, PageId>> = { session: "sessions", kernel: "sessions" };
+const PART_OF: Partial<Record<PageId, PageId>> = { session: "sessions", kernel: "sessions", host: "fleet" };
 
 export function MainNav({ place, me }: { place: Place; me: Me }) {
   if (me.kind === "share") return null;

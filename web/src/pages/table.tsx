@@ -16,6 +16,8 @@ export const VIEWS: Record<PageId, Page> = {
   session: from(() => import("./session/SessionPage"), (m) => ({ path }) => <m.SessionPage id={path.session!} tab={path.tab!} />),
   kernel: from(() => import("./kernels/KernelPage"), (m) => ({ path }) => <m.KernelPage session={path.session!} name={Number(path.name)} />),
   compare: from(() => import("./compare/ComparePage"), (m) => m.ComparePage),
+  trends: from(() => import("./trends/TrendsPage"), (m) => m.TrendsPage),
+  host: from(() => import("./fleet/HostPage"), (m) => ({ path }) => <m.HostPage name={path.host!} />),
   alerts: from(() => import("./alerts/AlertsPage"), (m) => m.AlertsPage),
   upload: from(() => import("./upload/UploadPage"), (m) => m.UploadPage),
   settings: from(() => import("./settings/SettingsPage"), (m) => ({ path }) => <m.SettingsPage part={path.part!} />),

@@ -8,6 +8,8 @@ export const PAGES = {
   session: "/sessions/{session}/{tab}",
   kernel: "/sessions/{session}/kernels/{name}",
   compare: "/compare",
+  trends: "/trends",
+  host: "/hosts/{host}",
   alerts: "/alerts",
   upload: "/upload",
   settings: "/settings/{part}",

@@ -190,6 +190,6 @@ export const en = {
   },
   login: { title: "Log in", submit: "Log in", email: "Address", password: "Password", failed: "That did not work", setup: "First account", setupText: "Makes the first administrator of this server and its first workspace. The link works once.", name: "Name", workspace: "Workspace", make: "Make the account", noToken: "This page needs the link that the server printed when it started for the first time." },
   palette: { title: "Commands", hint: "Where to? Type a page or a session", none: "Nothing found", go: "Go to", theme: "Change theme", shortcuts: "Show shortcuts", session: "Session" },
-  shortcuts: { title: "Shortcuts", close: "Close", rows: [["Ctrl K", "Commands: go to a page or a session"], ["?", "This sheet"], ["/", "Search on the page"], ["g f", "To the fleet"], ["g s", "To the sessions"], ["g c", "To comparing"], ["g a", "To the alerts"], ["g u", "To the upload"], ["g ,", "To the settings"], ["t", "Light or dark"], ["1 … 9", "Tabs of a session"]] as [string, string][] },
+  shortcuts: { title: "Shortcuts", close: "Close", rows: [["Ctrl K", "Commands: go to a page or a session"], ["?", "This sheet"], ["/", "Search on the page"], ["g f", "To the fleet"], ["g s", "To the sessions"], ["g c", "To comparing"], ["g t", "To the trends"], ["g a", "To the alerts"], ["g u", "To the upload"], ["g ,", "To the settings"], ["t", "Light or dark"], ["1 … 9", "Tabs of a session"]] as [string, string][] },
   table: { sort: (column: string) => `Sort by ${column}` },
 } as const;

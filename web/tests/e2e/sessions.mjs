@@ -11,25 +11,28 @@ const REAL = 1_735_689_600_000_000_000n;
 /** Times and ids stand as differences. */
 const deltas = (values) => values.map((value, at) => value - (at ? values[at - 1] : 0));
 
-function header(id, channel, app) {
+/** host, gpu: where it ran; real: when, ns since the Unix epoch. */
+const AT = { host: "made", gpu: "GPU-1", real: REAL };
+
+function header(id, channel, app, { host, real }) {
   return {
-    type: "header", format: 1, session: id, channel, part: 1, offset: 0, app, pid: 1, host: "made", run: "", command: app, engine: "Trace", backend: "sim", simulated: true,
-    version: "0.1.0", system: "Linux", start: BEGIN, clock_monotonic: BEGIN, clock_real: 0, clock_uncertainty: 0,
+    type: "header", format: 1, session: id, channel, part: 1, offset: 0, app, pid: 1, host, run: "", command: app, engine: "Trace", backend: "sim", simulated: true,
+    version: "0.1.0", system: "Linux", start: BEGIN, clock_monotonic: BEGIN, clock_real: `${real}`, clock_uncertainty: 0,
   };
 }
 
-/** A line of JSON; the clock's 64 bits are put in as text. */
-const lineOf = (record) => `${JSON.stringify(record).replace('"clock_real":0', `"clock_real":${REAL}`)}\n`;
+/** A line of JSON; the clock's 64 bits, which no number holds, stand as texts before. */
+const lineOf = (record) => `${JSON.stringify(record).replace(/"((?:clock_)?real)":"(\d+)"/, '"$1":$2')}\n`;
 
-export const session = (id, app) => ({
+export const session = (id, app, at = AT) => ({
   id,
   app,
   /** Lines of the device channel: these kernels, [start since the session's start, duration, stream, name]. */
   kernels(list, { streams, names }) {
     const ids = names.map((_, at) => at + 10);
     return [
-      header(id, "device", app),
-      { type: "names", rows: names.length + 5, id: [1, 2, 3, 4, 5, ...ids], text: ["GPU-1", "Made GPU", "sim", "0000:01:00.0", "sm_90", ...names] },
+      header(id, "device", app, at),
+      { type: "names", rows: names.length + 5, id: [1, 2, 3, 4, 5, ...ids], text: [at.gpu, "Made GPU", "sim", "0000:01:00.0", "sm_90", ...names] },
       { type: "device", rows: 1, id: 1, index: 0, name: 2, uuid: 1, vendor: 3, pci: 4, arch: 5, memory_total: 1 << 30, sm_count: 132, warp_size: 32 },
       { type: "stream", rows: streams, id: Array.from({ length: streams }, (_, at) => at + 1), device: 1, context: 1, number: Array.from({ length: streams }, (_, at) => at + 7) },
       { type: "config", rows: names.length, id: names.map((_, at) => at + 1), name: ids, device: 1, grid_x: 1, grid_y: 1, grid_z: 1, block_x: 32, block_y: 1, block_z: 1 },
@@ -56,7 +59,7 @@ export const session = (id, app) => ({
   scopes(list, names) {
     const column = (at) => list.map((row) => row[at]);
     return [
-      header(id, "scope", app),
+      header(id, "scope", app, at),
       { type: "names", rows: names.length, id: names.map((_, at) => at + 100), text: names },
       { type: "scope", rows: list.length, start: deltas(column(0).map((start) => BEGIN + start)), duration: column(1), instance: deltas(list.map((_, at) => at + 1)), parent: deltas(list.map(() => 0)), name: column(2).map((name) => name + 100), tag: deltas(list.map(() => 0)), thread: 77, depth: list.map(() => 0), repeat: 0, warmup: 0 },
     ]
@@ -66,12 +69,12 @@ export const session = (id, app) => ({
   /** The whole system channel: it ends after `length` ns. */
   end(length) {
     return [
-      header(id, "system", app),
-      { type: "clock", rows: 1, monotonic: BEGIN, real: 0, uncertainty: 0 },
+      header(id, "system", app, at),
+      { type: "clock", rows: 1, monotonic: BEGIN, real: `${at.real}`, uncertainty: 0 },
       { type: "names", rows: 1, id: [500], text: ["shutdown"] },
       { type: "end", rows: 1, time: BEGIN + length, reason: 500 },
     ]
-      .map((record) => lineOf(record).replace('"real":0', `"real":${REAL}`))
+      .map(lineOf)
       .join("");
   },
 });

@@ -10,15 +10,24 @@ export const keyOf = (page) =>
     return (await answer.json()).key;
   });
 
+/** Asks the server, through the page, until it says so. waitForFunction would take a promise for a yes. */
+async function until(page, condition, argument) {
+  for (const end = Date.now() + 60_000; Date.now() < end; ) {
+    if (await page.evaluate(condition, argument)) return;
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+  }
+  throw new Error(`never came true: ${condition} of ${JSON.stringify(argument)}`);
+}
+
 /** Until the server has these rows in its columns. */
 const loaded = (page, made, record, rows) =>
-  page.waitForFunction(
+  until(
+    page,
     async ([id, name, wanted]) => {
       const answer = await (await fetch(`/api/v1/sessions/${id}/counts`)).json();
       return answer.data !== undefined && answer.data.rows[answer.data.record.indexOf(name)] >= wanted;
     },
     [made.id, record, rows],
-    { timeout: 30_000 },
   );
 
 const MIB = 2 ** 20;
@@ -72,4 +81,94 @@ export async function memory({ page, server, see, check, picture, data }) {
   await page.goto(`${server.origin}/sessions/${h200}/raw`);
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download Chrome trace" }).click()]);
   check((await file.failure()) === null && file.suggestedFilename().endsWith(".trace.json"), "raw: the trace is downloaded");
+}
+
+const DAY = 86_400n * 1_000_000_000n;
+const MATMUL = "_Z6matmulPKfS0_Pf";
+
+/** A made program, run every day on two hosts, slower from the 15th run on; one run was slow alone. */
+async function nightly({ page, server }) {
+  const key = await keyOf(page);
+  const now = BigInt(Date.now()) * 1_000_000n;
+  for (let run = 0; run < 28; run++) {
+    const host = run % 3 ? "night-a" : "night-b";
+    const slow = (run >= 14 ? 1.3 : 1) * (run === 5 ? 1.6 : 1) * (1 + ((run * 7) % 5) * 0.004);
+    const made = session(`views-night-${run}`, "nightly", { host, gpu: `GPU-${host}`, real: now - DAY * BigInt(27 - run) });
+    const kernels = Array.from({ length: 40 }, (_, at) => [at * 2_000_000, Math.round(1e6 * slow), 1, at % 2]);
+    await send(server.origin, key, made, "device", made.kernels(kernels, { streams: 1, names: [MATMUL, "_Z4reluPfi"] }));
+    await send(server.origin, key, made, "scope", made.scopes([[0, Math.round(9e7 * slow), 0]], ["epoch"]));
+    await send(server.origin, key, made, "system", made.end(Math.round(1e8 * slow)));
+    await complete(server.origin, key, made);
+  }
+  await until(page, async (name) => ((await (await fetch(`/api/v1/history?name=${name}&app=nightly`)).json()).session_count ?? 0) >= 28, MATMUL);
+}
+
+export async function trends({ page, server, see, check, picture, MARKUP }) {
+  await page.goto(server.origin);
+  await nightly({ page, server });
+  await page.goto(server.origin);
+  await page.getByRole("link", { name: "Trends", exact: true }).click();
+  await page.getByRole("link", { name: "matmul" }).first().waitFor();
+  await picture(page, "trends-choose");
+  await page.getByRole("searchbox", { name: "Search what to follow" }).fill("matmulPKfS0");
+  await page.waitForURL(/search=/);
+  await page.getByRole("link", { name: "matmul" }).first().click();
+  await page.getByRole("combobox", { name: "Application" }).selectOption("nightly");
+  await see(page, "Compare before and after");
+  const last = await page.locator(".stat").filter({ hasText: /^Last step/ }).innerText();
+  check(/\+(29|30|31)\.\d %/.test(last), `trends: the step is found: ${last}`);
+  check((await page.locator(".trend-mark").count()) === 1, "trends: the step is in the picture");
+  check(Number((await page.locator(".stat").filter({ hasText: /^Outlying/ }).locator("dd").innerText()).trim()) >= 1, "trends: the slow run stands out");
+  await picture(page, "trends");
+
+  // Dots answer to the pointer, and lead to their session.
+  const box = await page.locator(".trend-box").boundingBox();
+  await page.mouse.move(box.x + box.width - 1, box.y + box.height * 0.45);
+  for (let down = 0.05; down < 1 && !(await page.locator(".trend-tip").count()); down += 0.05) await page.mouse.move(box.x + box.width - 2, box.y + box.height * down);
+  check((await page.locator(".trend-tip").innerText()).includes("nightly"), "trends: a dot says which session it is");
+  await page.getByRole("button", { name: "Days", exact: true }).click();
+  await page.waitForURL(/by=day/);
+  await page.locator(".trend-dot").first().waitFor({ state: "attached" });
+  await picture(page, "trends-days", { wide: false });
+  await page.getByRole("button", { name: "By date" }).click();
+  await page.getByRole("link", { name: "Compare before and after" }).click();
+  await see(page, "Runs as a whole");
+  check(new URL(page.url()).searchParams.get("a").split(",").length === 8, "trends: eight sessions before the step are compared");
+
+  // From a kernel, a scope and a session of it; scopes and applications have their own.
+  await page.goto(`${server.origin}/sessions/views-night-20/kernels`);
+  await page.getByRole("link", { name: "matmul" }).first().click();
+  await page.getByRole("link", { name: "Over sessions and days" }).click();
+  await page.locator(".trend-dot").first().waitFor({ state: "attached" });
+  check(new URL(page.url()).searchParams.get("name") === MATMUL, "trends: reached from the kernel");
+  await page.goto(`${server.origin}/sessions/views-night-20/scopes`);
+  await page.getByRole("link", { name: "Scope epoch over sessions and days" }).click();
+  await page.locator(".trend-level").first().waitFor({ state: "attached" });
+  await page.goto(`${server.origin}/sessions/views-night-20/raw`);
+  await page.getByRole("link", { name: "Over sessions and days" }).click();
+  await see(page, "Runs for now");
+  await page.goto(`${server.origin}/trends?kind=app&name=${encodeURIComponent(MARKUP)}`);
+  await see(page, "No session has this");
+  check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "trends: a name in the address stays text");
+}
+
+export async function host({ page, server, see, check, picture }) {
+  await page.goto(server.origin);
+  await page.getByRole("link", { name: "night-a" }).first().click();
+  await see(page, "What it did");
+  await page.locator(".gpu-card").first().waitFor();
+  await page.locator(".days-wall").first().waitFor({ state: "attached" });
+  const rows = await page.getByRole("region", { name: "Sessions in these days" }).locator("tbody tr").count();
+  check(rows >= 17, `host: its sessions of these days (${rows})`);
+  await picture(page, "host");
+  const box = await page.locator("svg.days").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width - 2, box.y + 40, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForURL(/from=/);
+  await page.waitForFunction((before) => document.querySelectorAll("[aria-label='Sessions in these days'] tbody tr").length < before, rows);
+  await page.goto(`${server.origin}/hosts/never-heard-of`);
+  await see(page, "This host is not known now");
+  await see(page, "No session of this host");
 }

@@ -3,7 +3,7 @@
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo, useState } from "react";
 import { useApi } from "../../api/use";
-import { count, date, duration, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
+import { change, count, date, duration, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { compare as text } from "../../text/compare";
@@ -12,7 +12,7 @@ import { Choices } from "../../ui/forms";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import "./compare.css";
-import { change, differencesOf, idsOf, kernelsOf, runsOf, scopesOf, totalsOf, VERDICTS, type Line, type Run, type Total } from "./model";
+import { differencesOf, idsOf, kernelsOf, runsOf, scopesOf, totalsOf, VERDICTS, type Line, type Run, type Total } from "./model";
 
 const TONES: Record<string, string> = { slower: "chip chip-warn", faster: "chip chip-good" };
 const FOUND = 6;

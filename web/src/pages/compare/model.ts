@@ -1,6 +1,7 @@
 // model.ts - the comparison as the server answers it, read with care: its lists are described in words
 // (docs/compare.md).
 import type { Comparison } from "../../api/schema";
+import { number, raw, word, type Raw } from "../../format/raw";
 
 export interface Side {
   calls: number | null;
@@ -49,10 +50,6 @@ export interface Difference {
   measured: boolean;
 }
 
-type Raw = Record<string, unknown>;
-const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
-const word = (value: unknown): string => (typeof value === "string" ? value : value === null || value === undefined ? "" : String(value));
-const raw = (value: unknown): Raw => (typeof value === "object" && value !== null ? (value as Raw) : {});
 const words = (value: unknown): string[] => (Array.isArray(value) ? value : [value]).map(word).filter(Boolean);
 
 const sideOf = (value: unknown): Side => {
@@ -83,13 +80,5 @@ export const differencesOf = (c: Comparison): Difference[] => c.differences.map(
 
 /** Ids of a side as the address has them: at most 64, each once. */
 export const idsOf = (text: string): string[] => [...new Set(text.split(",").map((id) => id.trim()))].filter((id) => /^[0-9A-Za-z_-]{1,64}$/.test(id)).slice(0, 64);
-
-/** 1.25 as "+25.0 %"; from 10 times on as "× 12". */
-export function change(ratio: number | null): string {
-  if (ratio === null) return "";
-  if (ratio >= 10) return `× ${ratio.toFixed(ratio < 100 ? 1 : 0)}`;
-  const percent = (ratio - 1) * 100;
-  return `${percent > 0 ? "+" : percent < 0 ? "−" : ""}${Math.abs(percent).toFixed(1)} %`;
-}
 
 export const VERDICTS = ["slower", "faster", "new", "gone", "mixed", "same", "unclear"] as const;

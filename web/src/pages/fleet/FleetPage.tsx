@@ -3,7 +3,6 @@
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo, useState } from "react";
 import { client } from "../../api/client";
-import type { LiveEvent } from "../../api/live";
 import { may, useMe } from "../../api/may";
 import type { RowHostNow } from "../../api/schema";
 import { onSession, useAct, useApi } from "../../api/use";
@@ -18,12 +17,10 @@ import { Table } from "../../ui/Table";
 import { FirstRun } from "../firstrun/FirstRun";
 import "./fleet.css";
 import { celsius, GpuCard, HealthMark, megahertz, reasonsOf, seenText, watts } from "./GpuCard";
+import { FRESH, LIVE_MS, useNow } from "./fresh";
 import { attention, byUrgency, gpuOf, hostSampleOf, meanUtil, type Gpu, type Health } from "./health";
 import { History } from "./History";
 
-const LIVE_MS = 5000;
-const onFleet = (event: LiveEvent): boolean => event.name === "fleet" || onSession()(event);
-const FRESH = { every: LIVE_MS, on: onFleet };
 const c = text.columns;
 
 const shown = (id: "power" | "temperature" | "clock_sm" | "processes", header: string, width: string, show: (value: number | null) => string): ColumnDef<Gpu> => ({
@@ -61,24 +58,12 @@ const columnsAt = (now: number): ColumnDef<Gpu>[] => [
   { id: "seen", header: c.seen, accessorFn: (gpu) => Number(gpu.seen ?? 0), meta: { width: "110px", right: true }, cell: ({ row: { original: gpu } }) => <span title={exactDate(gpu.seen)}>{seenText(gpu.seen, now)}</span> },
 ];
 
-/** Moves on with the answers, and by itself so that what is silent turns silent. */
-function useNow(...changed: unknown[]): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), LIVE_MS);
-    return () => clearInterval(timer);
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, changed);
-  return now;
-}
-
 function HostHead({ host, now, onForget }: { host: RowHostNow; now: number; onForget: (() => void) | undefined }) {
   const s = hostSampleOf(host);
   return (
     <div className="row host-head">
       <h2>
-        <Link href={href("sessions", {}, { host: host.name })}>{host.name || UNKNOWN}</Link>
+        <Link href={href("host", { host: host.name })}>{host.name || UNKNOWN}</Link>
       </h2>
       <span className="small quiet" title={exactDate(host.seen)}>
         {host.system} · {text.host.seen} {seenText(host.seen, now)}

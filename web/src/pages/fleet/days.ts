@@ -44,3 +44,26 @@ export function barsOf(rows: readonly RowUsageSum[], { from, to }: Range): DayBa
   }
   return sums.map(({ wall, known, busy }, at) => ({ day: from + at, wall, busy: known > 0 ? busy / known : null }));
 }
+
+export interface Sum {
+  wall: number; // ns of GPU held
+  busy: number | null; // parts of what is known
+  utilization: number | null;
+  energy: number | null; // mJ
+  sessions: number;
+  kernels: number;
+}
+
+/** Days all together; a session counts on each day that it ran. */
+export function sumOf(rows: readonly RowUsageSum[]): Sum {
+  const all = (key: "wall" | "known" | "busy" | "sampled" | "utilized" | "energy" | "sessions" | "kernels"): number => rows.reduce((sum, row) => sum + (row[key] ?? 0), 0);
+  const ratio = (part: number, whole: number): number | null => (whole > 0 ? part / whole : null);
+  return {
+    wall: all("wall"),
+    busy: ratio(all("busy"), all("known")),
+    utilization: ratio(all("utilized"), all("sampled")),
+    energy: rows.some((row) => row.energy !== null) ? all("energy") : null,
+    sessions: all("sessions"),
+    kernels: all("kernels"),
+  };
+}

@@ -2,6 +2,7 @@
 // what somebody should act on comes first. Unknown values fit nothing.
 import type { RowGpuNow, RowHostNow } from "../../api/schema";
 import { epochMs } from "../../format/format";
+import { number, raw } from "../../format/raw";
 
 export type Health = "failing" | "hot" | "throttled" | "full" | "idle" | "free" | "busy" | "silent";
 export type Tone = "bad" | "warn" | "good" | "none";
@@ -27,11 +28,9 @@ const IDLE_PERCENT = 5;
 const SLOW = new Set(["power_cap", "thermal_software", "sync_boost"]);
 const HARDWARE = new Set(["hardware_slowdown", "thermal_hardware", "power_brake"]);
 
-const record = (state: unknown): Record<string, unknown> => (typeof state === "object" && state !== null ? (state as Record<string, unknown>) : {});
-const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
 export function sampleOf(state: unknown): Sample {
-  const s = record(state);
+  const s = raw(state);
   const reasons = Array.isArray(s.throttle_reasons) ? s.throttle_reasons.map((reason) => String(reason).replaceAll(" ", "_")) : [];
   return {
     gpu_util: number(s.gpu_util),
@@ -94,7 +93,7 @@ export interface HostSample {
 }
 
 export function hostSampleOf(host: RowHostNow): HostSample {
-  const s = record(host.state);
+  const s = raw(host.state);
   const cpu = number(s.cpu);
   const used = number(s.memory_used);
   const total = number(s.memory_total) ?? host.memory;

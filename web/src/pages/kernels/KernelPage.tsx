@@ -4,9 +4,12 @@ import { useEffect, useMemo } from "react";
 import { rowsOf, type Row } from "../../api/columns";
 import type { AnswerLaunches } from "../../api/schema";
 import { useApi } from "../../api/use";
+import { who } from "../../api/who";
 import { count, duration, exact, grouped, shortKernel } from "../../format/format";
-import { useQuery } from "../../router/router";
+import { Link } from "../../router/Link";
+import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { trends } from "../../text/trends";
 import { Empty, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { Deep } from "./Deep";
@@ -137,7 +140,14 @@ export function KernelPage({ session, name }: { session: string; name: number })
   return (
     <>
       <header className="stack">
-        <h1 className="kernel-name mono">{shortKernel(kernel.name)}</h1>
+        <div className="row">
+          <h1 className="kernel-name mono">{shortKernel(kernel.name)}</h1>
+          {!who.link && (
+            <Link className="button end" href={href("trends", {}, { name: kernel.mangled })}>
+              {trends.link}
+            </Link>
+          )}
+        </div>
         <Stats items={summary(kernel)} />
         <details className="small">
           <summary>{en.kernels.name}</summary>

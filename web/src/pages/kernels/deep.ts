@@ -1,10 +1,6 @@
 // deep.ts - of the report's parts what concerns one kernel: configurations with their occupancy, stalls
 // by reason, and instructions by line. docs/report.md describes them; unknown stays null.
-type Raw = Record<string, unknown>;
-const raw = (value: unknown): Raw => (typeof value === "object" && value !== null ? (value as Raw) : {});
-const list = (value: unknown): Raw[] => (Array.isArray(value) ? value.map(raw) : []);
-const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
-const word = (value: unknown): string => (typeof value === "string" ? value : "");
+import { list, number, raw, word, type Raw } from "../../format/raw";
 
 export interface Limit {
   resource: string; // warps, registers, shared_mem, blocks

@@ -29,7 +29,7 @@ export function Palette({ session, onClose, onShortcuts }: Props) {
   const found = useApi("sessions", { text: text.slice(0, 256), limit: 8 });
   const to = (key: string, label: string, note: string, address: string): Entry => ({ key, text: label, note, run: () => go(address) });
   const fixed: Entry[] = [
-    ...(["fleet", "sessions", "compare", "alerts", "upload"] as const).map((page) => to(page, en.nav.pages[page], en.palette.go, href(page))),
+    ...(["fleet", "sessions", "compare", "trends", "alerts", "upload"] as const).map((page) => to(page, en.nav.pages[page], en.palette.go, href(page))),
     to("settings", en.nav.pages.settings, en.palette.go, href("settings", { part: "workspace" })),
     ...(session ? TABS.map((tab) => to(tab.id, en.session.tabs[tab.id]!, en.palette.go, href("session", { session, tab: tab.id }))) : []),
     { key: "theme", text: en.palette.theme, note: "t", run: toggle },

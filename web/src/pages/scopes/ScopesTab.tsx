@@ -3,8 +3,11 @@
 import { useMemo, useState } from "react";
 import { scopesOf, type Scope } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
+import { who } from "../../api/who";
 import { count, duration, exact, UNKNOWN } from "../../format/format";
-import { useQuery } from "../../router/router";
+import { Link } from "../../router/Link";
+import { href, useQuery } from "../../router/router";
+import { trends } from "../../text/trends";
 import { flameText } from "../../text/flame";
 import { en } from "../../text/en";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
@@ -41,6 +44,11 @@ function Row({ scope, whole, loops, chosen, onChoose }: { scope: Scope; whole: n
         <button type="button" className="scope-name" title={scope.name.slice(0, 1000)} aria-pressed={chosen} onClick={onChoose}>
           {scope.name}
         </button>
+        {scope.path !== null && !who.link && (
+          <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: scope.path })} aria-label={trends.linkScope(scope.name.slice(0, 200))} title={trends.link}>
+            {trends.linkShort}
+          </Link>
+        )}
         <Meter part={whole > 0 ? scope.wall_ns / whole : null} />
       </td>
       <Time ns={scope.wall_ns} />

@@ -3,11 +3,13 @@
 import { Suspense, useEffect, useState } from "react";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
+import { who } from "../../api/who";
 import { between, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace } from "../../router/router";
 import { en } from "../../text/en";
 import { sessions as texts } from "../../text/sessions";
+import { trends } from "../../text/trends";
 import { Boundary } from "../../ui/Boundary";
 import { Empty, Meter, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { may, useMe } from "../../api/may";
@@ -29,7 +31,7 @@ function Actions({ session: s }: { session: RowSession }) {
   if (!may(me, "WRITE")) return null;
   const close = () => setOpen(null);
   return (
-    <span className="row end">
+    <span className="row">
       {!me?.local && (
         <button type="button" className="button" onClick={() => setOpen("share")}>
           {texts.share}
@@ -55,7 +57,14 @@ function Header({ session: s }: { session: RowSession }) {
         <span className="quiet small" title={exactDate(s.started)}>
           {en.session.where(s.host || UNKNOWN, String(s.pid ?? UNKNOWN))}, {en.session.started} {date(s.started)}
         </span>
-        <Actions session={s} />
+        <span className="row end">
+          {!who.link && s.app && (
+            <Link className="button" href={href("trends", {}, { kind: "app", name: s.app })}>
+              {trends.link}
+            </Link>
+          )}
+          <Actions session={s} />
+        </span>
       </div>
       <Stats
         items={[

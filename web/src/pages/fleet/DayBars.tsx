@@ -1,0 +1,82 @@
+// DayBars.tsx - a bar a day, over which a range is dragged, and the range as presets and dates. The range
+// stands in the address.
+import { useState, type PointerEvent } from "react";
+import { percent, UNKNOWN } from "../../format/format";
+import { go, usePlace, withQuery } from "../../router/router";
+import { fleet as text } from "../../text/fleet";
+import { Choices, Field } from "../../ui/forms";
+import { dayFrom, dayOf, dayText, rangeOf, type DayBar, type Range } from "./days";
+import "./fleet.css";
+
+const PRESETS = [7, 30, 90];
+const HOUR_NS = 3600e9;
+export const energy = (mj: number | null): string => (mj === null ? UNKNOWN : mj >= 3.6e9 ? `${(mj / 3.6e9).toFixed(mj < 3.6e10 ? 2 : 0)} kWh` : `${(mj / 3.6e6).toFixed(2)} Wh`);
+export const hours = (ns: number): string => (ns >= HOUR_NS ? (ns / HOUR_NS).toFixed(ns < 100 * HOUR_NS ? 1 : 0) : (ns / HOUR_NS).toFixed(3));
+
+export function useRange(): [Range, (range: Range) => void] {
+  const { query } = usePlace();
+  const today = dayOf(Date.now());
+  const range = rangeOf(query.get("from") ?? "", query.get("to") ?? "", today);
+  return [range, ({ from, to }) => go(withQuery(location.pathname, query, { from: dayText(from), to: dayText(to - 1) }), true)];
+}
+
+export function RangeBar({ range, onRange }: { range: Range; onRange: (range: Range) => void }) {
+  const today = dayOf(Date.now());
+  const days = range.to === today + 1 ? range.to - range.from : 0;
+  const end = (text: string, part: (day: number) => Range): void => {
+    const day = dayFrom(text);
+    if (day !== null) onRange(part(day));
+  };
+  return (
+    <>
+      <Choices label={text.presetsLabel} value={String(days)} options={PRESETS.map((n) => ({ value: String(n), label: text.presets(n) }))} onChange={(n) => onRange({ from: today + 1 - Number(n), to: today + 1 })} />
+      <Field name="from" type="date" label={text.from} value={dayText(range.from)} onChange={(value) => end(value, (from) => ({ ...range, from }))} />
+      <Field name="to" type="date" label={text.to} value={dayText(range.to - 1)} onChange={(value) => end(value, (day) => ({ ...range, to: day + 1 }))} />
+    </>
+  );
+}
+
+export function Bars({ bars, onRange }: { bars: DayBar[]; onRange: (range: Range) => void }) {
+  const [drag, setDrag] = useState<{ from: number; to: number }>();
+  const top = Math.max(...bars.map((bar) => bar.wall), 1);
+  const wide = 1000 / Math.max(1, bars.length);
+  const at = (event: PointerEvent<SVGSVGElement>): number => {
+    const box = event.currentTarget.getBoundingClientRect();
+    return Math.max(0, Math.min(bars.length - 1, Math.floor(((event.clientX - box.left) / box.width) * bars.length)));
+  };
+  const first = drag ? Math.min(drag.from, drag.to) : 0;
+  const last = drag ? Math.max(drag.from, drag.to) : 0;
+  return (
+    <svg
+      className="days"
+      viewBox="0 0 1000 140"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={text.dayChart}
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        setDrag({ from: at(event), to: at(event) });
+      }}
+      onPointerMove={(event) => drag && setDrag({ ...drag, to: at(event) })}
+      onPointerUp={() => {
+        setDrag(undefined);
+        if (drag && last > first) onRange({ from: bars[first]!.day, to: bars[last]!.day + 1 });
+      }}
+    >
+      {drag && <rect className="days-chosen" x={first * wide} width={(last - first + 1) * wide} height="140" />}
+      {bars.map((bar, index) => {
+        const height = bar.wall ? Math.max(2, (bar.wall / top) * 132) : 0;
+        const label = text.day(dayText(bar.day), hours(bar.wall), percent(bar.busy));
+        return (
+          <g key={bar.day}>
+            <rect className="days-wall" x={index * wide + 1} width={Math.max(1, wide - 2)} y={140 - height} height={height} />
+            {bar.busy !== null && <rect className="days-busy" x={index * wide + 1} width={Math.max(1, wide - 2)} y={140 - height * bar.busy} height={height * bar.busy} />}
+            <rect className="days-hit" x={index * wide} width={wide} height="140">
+              <title>{label}</title>
+            </rect>
+          </g>
+        );
+      })}
+    </svg>
+  );
+}
