@@ -7,8 +7,10 @@
 #include "base/alloc.h"
 #include "base/zmem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -163,6 +165,42 @@ bool file_is_regular(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    (void)remove(path);
+    return 0;
+}
+
+void file_remove_tree(const char *path)
+{
+    enum { OPEN_MOST = 16 };
+    (void)nftw(path, remove_one, OPEN_MOST, FTW_DEPTH | FTW_PHYS);
+}
+
+static bool is_named(const char *name, const char *prefix, const char *suffix)
+{
+    size_t len = strlen(name), end = strlen(suffix);
+    return strncmp(name, prefix, strlen(prefix)) == 0 && len >= end &&
+           strcmp(name + len - end, suffix) == 0 && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+void file_remove_named(const char *dir, const char *prefix, const char *suffix)
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    DIR *d = opendir(dir);
+    while (d && (entry = readdir(d)))
+        if (is_named(entry->d_name, prefix, suffix) &&
+            path_join(path, sizeof path, dir, entry->d_name) == 0)
+            file_remove_tree(path);
+    if (d)
+        closedir(d);
 }
 
 bool file_exists(const char *path)

@@ -23,6 +23,10 @@ int file_read_all(const char *path, size_t max, char **data, size_t *len,
                   struct err *e);    /* caller frees; NUL behind; never waits for a pipe's writer */
 int64_t file_size(const char *path); /* bytes, or -1 */
 bool file_exists(const char *path);
+void file_remove_tree(const char *path); /* a folder with all below it, as far as that goes */
+
+/* The same for what of a folder is named so: what a killed process left behind. */
+void file_remove_named(const char *dir, const char *prefix, const char *suffix);
 bool file_is_regular(const char *path);   /* opening anything else may wait without end */
 int64_t file_free_bytes(const char *dir); /* for an unprivileged user; -1 unknown */
 

@@ -24,20 +24,6 @@ enum { LIST_MAX = 16 << 20, LISTED_MAX = 4096, FTW_FILES = 16 };
 
 /* ---- folders ------------------------------------------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    (void)remove(path);
-    return 0;
-}
-
-static void remove_tree(const char *path)
-{
-    (void)nftw(path, remove_one, FTW_FILES, FTW_DEPTH | FTW_PHYS);
-}
-
 static int64_t tree_bytes;
 
 static int count_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -262,7 +248,7 @@ static void make_room(const struct view_cache *c, int64_t most)
     for (size_t i = 0; i < n && sum > most; i++) {
         if (is_locked(all[i].path))
             continue;
-        remove_tree(all[i].path);
+        file_remove_tree(all[i].path);
         sum -= all[i].bytes;
     }
     mem_free(all);
@@ -273,7 +259,7 @@ static void make_room(const struct view_cache *c, int64_t most)
 void view_cache_close(struct view_cache *c)
 {
     if (c->passing && *c->root)
-        remove_tree(c->root);
+        file_remove_tree(c->root);
     if (c->lock >= 0)
         close(c->lock);
     c->lock = -1;
@@ -311,7 +297,7 @@ int view_cache_open(struct view_cache *c, const char *path, const char *where,
         return err_set(e, code, "the path is too long");
     c->reused = list_fits(c, sessions);
     if (!c->reused)
-        remove_tree(c->data);
+        file_remove_tree(c->data);
     make_room(c, most);
     return 0;
 }

@@ -167,7 +167,7 @@ int main(int argc, char **argv)
     if (strcmp(command, "migrate") == 0)
         return finish(upkeep_migrate(&o, &e), &e);
     if (restore)
-        return finish(upkeep_restore(argv[2], o.data, &e), &e);
+        return finish(upkeep_restore(argv[2], &o, &e), &e);
     if (strcmp(command, "openapi") == 0)
         return command_openapi();
     if (strcmp(command, "version") == 0) {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "server/logs.h"
+#include "server/upkeep.h"
 
 #include "base/alloc.h"
 
@@ -255,6 +256,8 @@ static int open_stores(struct server *s, struct err *e)
 {
     int rc = file_mkdirs(s->options.data, 0700, e);
     rc = rc ? rc : lock_data(s, e);
+    if (rc == 0)
+        upkeep_clean(s->options.data);
     rc = rc ? rc : open_meta(s, e);
     rc = rc ? rc : server_open_columns(&s->options, &s->ops, &s->store, e);
     rc = rc ? rc : open_fleet(s, e);

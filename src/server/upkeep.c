@@ -6,11 +6,11 @@
 #include "base/file.h"
 #include "server/data_lock.h"
 #include "server/server.h"
+#include "store/copy.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -111,14 +111,6 @@ static int copy_tree(const char *from, const char *to, int depth, int64_t *bytes
     return rc;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static int64_t tree_bytes(const char *folder, int depth)
 {
     const struct dirent *entry;
@@ -139,6 +131,37 @@ static int64_t tree_bytes(const char *folder, int depth)
 
 /* ---- backups ------------------------------------------------------------------------------------ */
 
+/* All workspaces from one store to another. */
+static int copy_all(struct meta *m, const struct store_end *from, const struct store_end *to,
+                    struct store_copied *count, struct err *e)
+{
+    struct meta_workspace *rows;
+    struct region mem;
+    size_t n = 0;
+    region_init(&mem, MEMORY);
+    int rc = meta_workspace_list(m, &mem, &rows, &n, e);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = store_copy_workspace(from, to, rows[i].id, count, e);
+    region_fini(&mem);
+    return rc;
+}
+
+/* Columns that stand in a server, as the files of a store without one: a backup that can be restored to
+ * either. */
+static int copy_out(struct server *s, const char *folder, struct err *e)
+{
+    const struct store_config c = {.data = folder};
+    const struct store_end from = {s->ops, s->store};
+    struct store_end to = {&store_duckdb, NULL};
+    struct store_copied count = {0};
+    int rc = to.ops->open(&to.store, &c, e);
+    if (rc)
+        return rc;
+    rc = copy_all(s->meta, &from, &to, &count, e);
+    to.ops->close(to.store);
+    return rc;
+}
+
 /* The parts, in an order in which none refers to what a later one lacks: the small tables name
  * sessions whose columns come behind; what senders sent is known at most once too seldom. */
 static int write_parts(struct server *s, const char *folder, struct err *e)
@@ -155,8 +178,9 @@ static int write_parts(struct server *s, const char *folder, struct err *e)
         rc = err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
     if (rc == 0 && file_exists(from))
         rc = copy_tree(from, to, 0, &bytes, e);
-    rc = rc ? rc : s->ops->backup(s->store, folder, e);
-    return rc == GPUFL_E_UNAVAILABLE ? 0 : rc; /* and so has ClickHouse */
+    if (rc)
+        return rc;
+    return s->ops->backup ? s->ops->backup(s->store, folder, e) : copy_out(s, folder, e);
 }
 
 int upkeep_backup(struct server *s, char *name, size_t size, int64_t *bytes, struct err *e)
@@ -179,33 +203,81 @@ int upkeep_backup(struct server *s, char *name, size_t size, int64_t *bytes, str
     if (rc == 0 && rename(part, folder))
         rc = io_failed("rename", part, e);
     if (rc) /* half a backup is none, and it may be what fills the disk */
-        (void)nftw(part, remove_one, DEPTH_MAX, FTW_DEPTH | FTW_PHYS);
+        file_remove_tree(part);
     *bytes = rc ? 0 : tree_bytes(folder, 0);
     return rc;
 }
 
-int upkeep_restore(const char *from, const char *data, struct err *e)
+void upkeep_clean(const char *data)
 {
-    static const char *const parts[] = {"columns", "meta.db",
-                                        "kept"}; /* what stands elsewhere lacks */
+    char backups[PATH_MAX];
+    file_remove_named(data, "export-", "");
+    if (path_join(backups, sizeof backups, data, "backups") == 0)
+        file_remove_named(backups, "", ".part");
+}
+
+/* The files of a backup that was copied to the data folder, on to the server that keeps columns: then
+ * they go. Which workspaces there are the files say themselves: small tables may stand elsewhere. */
+static int copy_in(const struct options *o, struct err *e)
+{
+    char columns[PATH_MAX];
+    const struct store_config c = {.data = o->data};
+    struct store_end from = {&store_duckdb, NULL}, to = {NULL, NULL};
+    struct store_copied count = {0};
+    const struct dirent *entry;
+    if (path_join(columns, sizeof columns, o->data, "columns"))
+        return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
+    DIR *d = opendir(columns);
+    if (!d)
+        return errno == ENOENT ? 0 : io_failed("read", columns, e);
+    int rc = server_open_columns(o, &to.ops, &to.store, e);
+    rc = rc ? rc : from.ops->open(&from.store, &c, e);
+    while (rc == 0 && (entry = readdir(d)))
+        if (entry->d_name[0] != '.') /* and spills */
+            rc = store_copy_workspace(&from, &to, entry->d_name, &count, e);
+    closedir(d);
+    if (from.store)
+        from.ops->close(from.store);
+    if (to.store)
+        to.ops->close(to.store);
+    if (rc)
+        return rc;
+    file_remove_tree(columns);
+    printf("%" PRId64 " sessions to ClickHouse with %" PRId64 " rows; %" PRId64
+           " were there already\n",
+           count.sessions, count.rows, count.there);
+    return 0;
+}
+
+static bool is_backup(const char *from)
+{
+    static const char *const parts[] = {"columns", "meta.db", "kept"}; /* what stands elsewhere
+                                                                          lacks */
     char path[PATH_MAX];
-    int64_t bytes = 0;
     bool backup = false;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         backup |= !path_join(path, sizeof path, from, parts[i]) && file_exists(path);
-    if (!backup)
+    return backup;
+}
+
+int upkeep_restore(const char *from, const struct options *o, struct err *e)
+{
+    int64_t bytes = 0;
+    if (!is_backup(from))
         return err_set(e, GPUFL_E_NOENT,
                        "%s is no backup: it has no columns; backups are below DATA/backups", from);
-    if (rmdir(data) && errno != ENOENT)
+    if (rmdir(o->data) && errno != ENOENT)
         return err_set(e, GPUFL_E_STATE,
-                       "%s is there and not empty: restore to a folder that is not", data);
+                       "%s is there and not empty: restore to a folder that is not", o->data);
     struct data_lock lock = DATA_LOCK_INIT;
-    int rc = file_mkdirs(data, 0700, e);
-    rc = rc ? rc : data_lock_take(&lock, data, e);
-    rc = rc ? rc : copy_tree(from, data, 0, &bytes, e);
+    int rc = file_mkdirs(o->data, 0700, e);
+    rc = rc ? rc : data_lock_take(&lock, o->data, e);
+    rc = rc ? rc : copy_tree(from, o->data, 0, &bytes, e);
+    if (rc == 0 && o->columns)
+        rc = copy_in(o, e);
     data_lock_drop(&lock);
     if (rc == 0)
-        printf("restored %" PRId64 " bytes to %s\n", bytes, data);
+        printf("restored %" PRId64 " bytes to %s\n", bytes, o->data);
     return rc;
 }
 

@@ -2,8 +2,8 @@
  *
  * A backup is made through the running server (POST /api/v1/backups): everything that
  * was acknowledged before it is loaded first, then the small tables are copied, what
- * is kept for senders, and the columns. It is a data folder: restoring is copying it
- * to where a new server finds it. */
+ * is kept for senders, and the columns, as files wherever they stand. It is a data folder:
+ * restoring is copying it to where a new server finds it. */
 #ifndef GPUFL_SERVER_UPKEEP_H
 #define GPUFL_SERVER_UPKEEP_H
 
@@ -18,8 +18,13 @@ struct server;
 /* Below the data folder: backups/<name>, complete when it is there. [worker; one at a time] */
 int upkeep_backup(struct server *s, char *name, size_t size, int64_t *bytes, struct err *e);
 
-/* Copies a backup to a data folder that is not there yet, or empty. */
-int upkeep_restore(const char *from, const char *data, struct err *e);
+/* Removes what a killed process left of exports and backups. Nobody else works on the folder. */
+void upkeep_clean(const char *data);
+
+/* Copies a backup to a data folder that is not there yet, or empty; its columns to the server that is
+ * to have them, where the options name one. Done again after it was broken off (to a
+ * new folder), it passes over the sessions that are there. */
+int upkeep_restore(const char *from, const struct options *o, struct err *e);
 
 /* Opens everything below the data folder and says what is damaged, on stdout. No server may be
  * running on it. CORRUPT: something is. */

@@ -2,6 +2,7 @@
 #include "store/batches.h"
 
 #include "base/alloc.h"
+#include "store/tables.h"
 
 #include <string.h>
 
@@ -81,6 +82,21 @@ int batches_time(enum record_type type)
 {
     for (unsigned i = 0; i < records[type].column_count; i++)
         if (records[type].columns[i].coding == CODING_TIME)
+            return (int)i;
+    return -1;
+}
+
+static bool is_walked(unsigned table)
+{
+    return table < RECORD_COUNT || table == TABLE_names || table == TABLE_unknown ||
+           (table >= TABLE_tile_0 && table <= TABLE_tile_7) ||
+           (table >= TABLE_span_0 && table <= TABLE_span_7);
+}
+
+int batches_next(const struct store_walk *w, int table)
+{
+    for (unsigned i = table < 0 ? 0 : (unsigned)table + 1; i < TABLE_COUNT; i++)
+        if (is_walked(i) && (!w->tables || w->tables[i]))
             return (int)i;
     return -1;
 }

@@ -98,6 +98,20 @@ struct store_visitor {
     int (*chunk)(void *arg, const struct store_chunk *c); /* non-zero stops and is returned */
 };
 
+/* ---- all there is ------------------------------------------------------------------------- */
+
+struct page; /* store/page.h */
+
+/* What of a session a copy of it is made of, at one commit. First its positions, then table by table
+ * (a number of store/tables.h) records in order, names, lines that are not known, the pyramid. What
+ * is non-zero stops and is returned. */
+struct store_walk {
+    void *arg;
+    int (*positions)(void *arg, const struct store_position *p, unsigned n);
+    int (*page)(void *arg, unsigned table, const struct page *p);
+    const bool *tables; /* which of them; NULL: all */
+};
+
 /* ---- the named questions ------------------------------------------------------------------ */
 
 /* Every question the store answers is a row of schema/queries.def: its parameters and the columns
@@ -224,8 +238,7 @@ struct store_ops {
     int (*put_history)(struct store *s, const char *workspace, const char *session,
                        const struct store_chunk *rows, struct err *e);
 
-    /* Writes a session's table as Parquet to path, names as texts. UNAVAILABLE where the engine
-     * cannot. */
+    /* Writes a session's table as Parquet to path, names as texts; beside it what is needed for that. */
     int (*parquet)(struct store_session *ss, enum record_type type, const char *path,
                    struct err *e);
 
@@ -235,10 +248,20 @@ struct store_ops {
                 struct err *e);
     int (*drop)(struct store *s, const char *workspace, const char *session, struct err *e);
 
-    /* Writes all that is committed in its final form (checkpoint); a copy for a backup under folder:
-     * UNAVAILABLE where the columns stand in a server that has backups of its own. */
+    /* Writes all that is committed in its final form (checkpoint). */
     int (*settle)(struct store_session *ss, struct err *e);
+
+    /* A copy of all files for a backup under folder. NULL: there are none; a backup is made by
+     * store/copy.h. */
     int (*backup)(struct store *s, const char *folder, struct err *e);
+
+    /* For copies (store/copy.h): ids of a workspace's sessions; all of a session; a workspace's
+     * history, the rows of a session one behind the other, as pages of table history. */
+    int (*sessions)(struct store *s, const char *workspace, int (*take)(void *arg, const char *id),
+                    void *arg, struct err *e);
+    int (*walk)(struct store_session *ss, const struct store_walk *w, struct err *e);
+    int (*walk_history)(struct store *s, const char *workspace,
+                        int (*take)(void *arg, const struct page *p), void *arg, struct err *e);
 
     /* Appends {"columns":[{"name","type"}],"rows":[[…]],"truncated":…} to answer, cut at q's limits. INVAL:
      * no SELECT, or one that fails; FULL: it needs more memory than it may have; TIMEOUT; IO: what asks

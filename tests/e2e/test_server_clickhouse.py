@@ -119,8 +119,14 @@ class WithClickHouse(unittest.TestCase):
             again, report = report_of(path), report_of(RECORDED)
         for key in ("copies", "fills", "synchronizations", "scope_paths", "memory", "graphs"):
             self.assertEqual(again[key], report[key], key)
-        answer = self.server.ask("GET", at + "/export.parquet?record=kernel", Authorization=self.key)
-        self.assertEqual(answer.status, 501, answer)
+        for record in ("kernel", "config", "counter"):  # of the last there is none
+            both = [s.ask("GET", f"{at}/export.parquet?record={record}", Authorization=k)
+                    for s, k in ((self.server, self.key), (self.beside, self.beside_key))]
+            self.assertEqual([a.status for a in both], [200, 200])
+            for answer in both:
+                self.assertEqual((answer.body[:4], answer.body[-4:]), (b"PAR1", b"PAR1"))
+            self.assertLess(abs(len(both[0].body) - len(both[1].body)), 1 + len(both[1].body) // 20)
+        self.assertEqual([f for f in os.listdir(self.server.data) if f.startswith("export")], [])
 
     def test_3_sql_is_not_taken(self):
         answer = self.server.ask("POST", "/api/v1/sql", {"sql": "SELECT 1"}, Authorization=self.key)
@@ -179,6 +185,36 @@ class WithClickHouse(unittest.TestCase):
                     if event == "report" and data["session"] == session and data["final"]:
                         break
             self.check_numbers(run)
+
+    def test_5_backup_has_all_of_it(self):
+        """A backup holds the rows, too, as files: it is restored to files, or to a ClickHouse."""
+        made = self.server.as_user("POST", "/api/v1/backups")
+        self.assertEqual(made.status, 200, made)
+        backup = os.path.join(self.server.data, "backups", made.json()["name"])
+        elsewhere = self.store.url.rsplit("/", 1)[0] + "/restored"
+        mine, key = self.server, self.key
+        with tempfile.TemporaryDirectory() as folder:
+            for name, environment in (("files", {}), ("columns", {"GPUFL_SERVER_COLUMNS": elsewhere})):
+                data = os.path.join(folder, name)
+                out = subprocess.run([PROGRAM, "restore", backup, "--data", data], capture_output=True, text=True,
+                                     env={**os.environ, **environment})
+                self.assertEqual(out.returncode, 0, out)
+                self.assertEqual(os.path.exists(os.path.join(data, "columns")), name == "files")
+                with Server(PROGRAM, data=data, environment=environment) as restored:
+                    type(self).server = restored
+                    try:
+                        for run in self.folders:
+                            self.check_numbers(run)
+                        history = [s.ask("GET", "/api/v1/history?kind=app&name=train_loop", Authorization=key) for s in (mine, restored)]
+                        self.assertEqual([h.status for h in history], [200, 200], history)
+                        self.assertEqual(history[0].json(), history[1].json())
+                    finally:
+                        type(self).server = mine
+            # A restore that was broken off is done again with a new folder: what is there stays.
+            again = subprocess.run([PROGRAM, "restore", backup, "--data", os.path.join(folder, "again")], capture_output=True,
+                                   text=True, env={**os.environ, "GPUFL_SERVER_COLUMNS": elsewhere})
+            self.assertEqual(again.returncode, 0, again)
+            self.assertRegex(again.stdout, r"^0 sessions to ClickHouse with 0 rows; \d+ were there already")
 
     def test_6_checked_and_no_secret_is_told(self):
         self.assertEqual(self.server.stop(), 0)

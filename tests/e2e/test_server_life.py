@@ -342,6 +342,23 @@ class Stays(unittest.TestCase):
             os.removedirs(deep)
             self.assertEqual(server.as_user("POST", "/api/v1/backups").status, 200)
 
+    def test_what_a_killed_server_left_is_gone(self):
+        with Server(PROGRAM) as server:
+            server.set_up()
+            self.assertEqual(server.as_user("POST", "/api/v1/backups").status, 200)
+            server.stop(signal.SIGKILL)
+            made = os.listdir(os.path.join(server.data, "backups"))
+            left = ("export-4711.parquet", "export-4712.parquet.columns/columns/x", "columns/.export-3.parquet",
+                    "backups/20200101T000000Z.part/meta.db")
+            for name in left:
+                os.makedirs(os.path.join(server.data, os.path.dirname(name)), exist_ok=True)
+                with open(os.path.join(server.data, name), "wb") as out:
+                    out.write(b"half")
+            server.start()
+            self.assertEqual([f for f in os.listdir(server.data) if f.startswith("export")], [])
+            self.assertEqual([f for f in os.listdir(os.path.join(server.data, "columns")) if "export" in f], [])
+            self.assertEqual(os.listdir(os.path.join(server.data, "backups")), made)
+
     def test_labels(self):
         with Server(PROGRAM) as server:
             server.set_up()

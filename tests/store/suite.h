@@ -21,7 +21,6 @@ struct suite {
     struct fixture simulated; /* one of the simulated GPU */
     char folder[64];          /* scratch space of this run */
     const char *session;      /* of the fixture at hand */
-    bool no_files; /* the engine's sessions are no files here: no copies of them, no Parquet */
 };
 
 extern struct suite suite;
@@ -88,7 +87,13 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(tables_as_parquet)                                                                           \
     X(readers_beside_a_writer)
 
-#define SUITE_ALL(X) SUITE_ROWS(X) SUITE_KERNELS(X) SUITE_TIMELINE(X) SUITE_REST(X) SUITE_FILES(X)
+#define SUITE_COPIES(X)                                                                            \
+    X(copied_and_back)                                                                             \
+    X(copies_of_others_are_refused)
+
+#define SUITE_ALL(X)                                                                               \
+    SUITE_ROWS(X)                                                                                  \
+    SUITE_KERNELS(X) SUITE_TIMELINE(X) SUITE_REST(X) SUITE_FILES(X) SUITE_COPIES(X)
 
 #define SUITE_DECLARE(name) void suite_##name(void **state);
 SUITE_ALL(SUITE_DECLARE)

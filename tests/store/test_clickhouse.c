@@ -18,7 +18,6 @@ int main(void)
     clickhouse_url(1, "suite", url, sizeof url);
     suite.ops = &store_clickhouse;
     suite.config.url = url;
-    suite.no_files = true;
     int failed = cmocka_run_group_tests(cases, suite_setup, suite_teardown);
     clickhouse_close();
     return failed;

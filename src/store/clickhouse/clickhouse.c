@@ -25,5 +25,7 @@ const struct store_ops store_clickhouse = {
     .size = click_session_size,
     .drop = click_session_drop,
     .settle = click_session_settle,
-    .backup = click_keep_backup,
+    .sessions = click_keep_sessions,
+    .walk = click_scan_walk,
+    .walk_history = click_keep_walk_history,
 };

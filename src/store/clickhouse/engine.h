@@ -157,12 +157,16 @@ int click_scan_rows(struct store_session *ss, enum record_type type, int64_t fro
                     const struct wire_visitor *v, struct err *e);
 int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e);
 int click_scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e);
+int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e);
 
 int click_keep_history(struct store *s, const char *workspace, const char *session,
                        const struct store_chunk *rows, struct err *e);
 int click_keep_parquet(struct store_session *ss, enum record_type type, const char *path,
                        struct err *e);
-int click_keep_backup(struct store *s, const char *folder, struct err *e);
+int click_keep_sessions(struct store *s, const char *workspace,
+                        int (*take)(void *arg, const char *id), void *arg, struct err *e);
+int click_keep_walk_history(struct store *s, const char *workspace, ask_take take, void *arg,
+                            struct err *e);
 
 int click_ask_question(struct store *s, const char *workspace, struct store_session *ss,
                        enum store_query q, const struct store_value *args,

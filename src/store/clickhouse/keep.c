@@ -4,8 +4,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "store/clickhouse/literal.h"
+#include "store/copy.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -144,23 +146,117 @@ int click_keep_history(struct store *s, const char *workspace, const char *sessi
     return code;
 }
 
-/* ---- exports and backups ------------------------------------------------------------------------ */
+/* The last version of each session's, where it is not that there is none. */
+static void history_text(struct buf *b, const struct store *s, const char *workspace)
+{
+    const struct table *t = store_table(TABLE_history);
+    buf_str(b, "SELECT ");
+    for (unsigned i = 0; i < t->column_count; i++) {
+        buf_str(b, i ? ", " : "");
+        literal_name(b, t->columns[i].name);
+    }
+    buf_str(b, " FROM ");
+    place_put(b, s, workspace, place_name(TABLE_history));
+    buf_str(b, " WHERE gone = 0 AND (session, version) IN (SELECT session, max(version) FROM ");
+    place_put(b, s, workspace, place_name(TABLE_history));
+    buf_str(b, " GROUP BY session) ORDER BY session FORMAT Native");
+}
+
+struct history_pages {
+    ask_take take;
+    void *arg;
+};
+
+/* Cells with the wire's value for what is not known are shown as such. */
+static int take_history(void *arg, const struct page *p)
+{
+    const struct history_pages *h = arg;
+    const struct table *t = store_table(TABLE_history);
+    struct page shown = *p;
+    size_t words = p->rows / 64 + 1;
+    uint64_t *valid = mem_array(p->columns, words * sizeof *valid), *next = valid;
+    if (!valid)
+        return GPUFL_E_NOMEM;
+    for (unsigned c = 0; c < p->columns; c++, next += words) {
+        if (t->columns[c].type == CELL_TEXT)
+            continue;
+        memset(next, 0, words * sizeof *valid);
+        for (size_t row = 0; row < p->rows; row++)
+            if (((const int64_t *)p->data[c])[row] != CELL_NULL)
+                next[row / 64] |= UINT64_C(1) << (row % 64);
+        shown.valid[c] = next;
+    }
+    int code = h->take(h->arg, &shown);
+    mem_free(valid);
+    return code;
+}
+
+/* A statement of each server; where the table is not there nobody left anything. */
+static int ask_all(struct store *s, const struct buf *text, ask_take take, void *arg, struct err *e)
+{
+    int code = 0;
+    for (unsigned host = 0; !code && host < s->links.place.host_count; host++) {
+        code = link_ask(&s->links, host, text->data, text->len, 0, take, arg, e);
+        code = code == GPUFL_E_NOENT ? 0 : code;
+    }
+    return code;
+}
+
+int click_keep_walk_history(struct store *s, const char *workspace, ask_take take, void *arg,
+                            struct err *e)
+{
+    struct history_pages h = {take, arg};
+    struct buf text;
+    buf_init(&text, 8192);
+    history_text(&text, s, workspace);
+    int code = ask_all(s, &text, take_history, &h, e);
+    buf_fini(&text);
+    return code;
+}
+
+/* ---- copies -------------------------------------------------------------------------------------- */
 
 int click_keep_parquet(struct store_session *ss, enum record_type type, const char *path,
                        struct err *e)
 {
-    (void)ss;
-    (void)path;
-    return err_set(e, GPUFL_E_UNAVAILABLE,
-                   "record %s: a store in ClickHouse writes no Parquet; export NDJSON, or ask "
-                   "ClickHouse itself (FORMAT Parquet, from version 19.6 on)",
-                   records[type].type);
+    char folder[PATH_MAX];
+    int n = snprintf(folder, sizeof folder, "%s.columns", path);
+    if (n < 0 || (size_t)n >= sizeof folder)
+        return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
+    return store_copy_parquet(&store_clickhouse, ss, type, folder, path, e);
 }
 
-int click_keep_backup(struct store *s, const char *folder, struct err *e)
+struct ids_taker {
+    int (*take)(void *arg, const char *id);
+    void *arg;
+};
+
+static int take_ids(void *arg, const struct page *p)
 {
-    (void)s;
-    (void)folder;
-    return err_set(e, GPUFL_E_UNAVAILABLE,
-                   "columns stand in ClickHouse, which has backups of its own (docs/server.md)");
+    const struct ids_taker *t = arg;
+    int code = 0;
+    for (size_t i = 0; !code && i < p->rows; i++) {
+        struct store_text name = page_text(p, 0, i);
+        char id[STORE_ID_MAX];
+        snprintf(id, sizeof id, "%.*s", (int)name.len, name.at);
+        code = store_id_ok(id) ? t->take(t->arg, id) : 0;
+    }
+    return code;
+}
+
+int click_keep_sessions(struct store *s, const char *workspace,
+                        int (*take)(void *arg, const char *id), void *arg, struct err *e)
+{
+    struct ids_taker t = {take, arg};
+    struct buf text;
+    if (!store_id_ok(workspace))
+        return err_set(e, GPUFL_E_INVAL, "%.64s is no name of a workspace", workspace);
+    buf_init(&text, 4096);
+    buf_str(&text, "SELECT argMax(name, commit) FROM ");
+    place_put(&text, s, workspace, place_name(TABLE_position));
+    buf_printf(&text, " GROUP BY session HAVING argMax(kind, commit) != %d FORMAT Native",
+               STATE_DROPPED);
+    int code = ask_all(s, &text, take_ids, &t, e);
+    buf_fini(&text);
+    return code;
 }

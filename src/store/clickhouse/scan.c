@@ -85,26 +85,38 @@ int click_scan_rows(struct store_session *ss, enum record_type type, int64_t fro
     return code;
 }
 
+/* Rows of a table that has no order: names, tiles, spans. */
+static int scan_whole(const struct store_session *ss, const struct state *t, unsigned table,
+                      ask_take take, void *arg, struct err *e)
+{
+    unsigned place = place_of(table);
+    struct buf text;
+    buf_init(&text, 256 << 10);
+    put_columns(&text, place);
+    buf_str(&text, " FROM ");
+    place_put(&text, ss->store, ss->workspace->name, place_name(place));
+    buf_str(&text, " WHERE ");
+    if (place_levelled(place))
+        buf_printf(&text, "level = %d AND ", place_level(table));
+    state_where(&text, ss, t);
+    buf_str(&text, " FORMAT Native");
+    int code = buf_error(&text)
+                   ? err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM))
+                   : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
+    buf_fini(&text);
+    return code;
+}
+
 int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e)
 {
     struct wire_visitor visitor = *v;
     struct state t;
-    struct buf text;
     if (!v->name)
         return 0;
     state_init(&t);
-    buf_init(&text, 256 << 10);
     int code = state_read(ss, &t, e);
-    if (!code && t.rows[TABLE_names]) {
-        buf_str(&text, "SELECT id, text FROM ");
-        place_put(&text, ss->store, ss->workspace->name, place_name(TABLE_names));
-        buf_str(&text, " WHERE ");
-        state_where(&text, ss, &t);
-        buf_str(&text, " FORMAT Native");
-        code = link_ask(&ss->store->links, ss->host, text.data, text.len, 0, batches_names,
-                        &visitor, e);
-    }
-    buf_fini(&text);
+    if (!code && t.rows[TABLE_names])
+        code = scan_whole(ss, &t, TABLE_names, batches_names, &visitor, e);
     state_fini(&t);
     return code;
 }
@@ -116,6 +128,37 @@ int click_scan_all_unknown(struct store_session *ss, const struct store_visitor 
     state_init(&t);
     int code = state_read(ss, &t, e);
     code = code ? code : scan_pieces(ss, &t, TABLE_unknown, "", batches_unknown, &visitor, e);
+    state_fini(&t);
+    return code;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+struct walking {
+    const struct store_walk *walk;
+    unsigned table;
+};
+
+static int take_page(void *arg, const struct page *p)
+{
+    const struct walking *w = arg;
+    return w->walk->page(w->walk->arg, w->table, p);
+}
+
+int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e)
+{
+    struct walking each = {w, 0};
+    struct state t;
+    state_init(&t);
+    int code = state_read(ss, &t, e);
+    code = code ? code : w->positions(w->arg, t.positions, t.position_count);
+    for (int i = -1; !code && (i = batches_next(w, i)) >= 0;) {
+        each.table = (unsigned)i;
+        if (t.rows[i])
+            code = place_numbered(each.table)
+                       ? scan_pieces(ss, &t, each.table, "", take_page, &each, e)
+                       : scan_whole(ss, &t, each.table, take_page, &each, e);
+    }
     state_fini(&t);
     return code;
 }

@@ -28,5 +28,8 @@ const struct store_ops store_duckdb = {
     .drop = session_drop,
     .settle = session_settle,
     .backup = keep_backup,
+    .sessions = keep_sessions,
+    .walk = scan_walk,
+    .walk_history = scan_history,
     .select = select_ask,
 };

@@ -196,8 +196,10 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
     if (!code && c->program && !(s->program = mem_strdup(c->program)))
         code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-    if (!code)
+    if (!code) {
         select_clean(s->root);
+        keep_clean(s);
+    }
     if (!code && watch_open(&s->watch, d))
         code = err_set(e, GPUFL_E_NOMEM, "cannot start a thread");
     if (code) {

@@ -46,11 +46,10 @@ struct writer;
 struct store_session {
     struct listed at; /* first */
     struct store *store;
-    char alias[24]; /* of its file in the instance: s1, s2, … */
-    char *path;     /* owned: its file */
-    unsigned
-        sound_at; /* sql_given_up when it was last known to answer; guarded by open.lock */
-    bool broken;  /* does not answer: to be attached anew; guarded by open.lock */
+    char alias[24];       /* of its file in the instance: s1, s2, … */
+    char *path;           /* owned: its file */
+    unsigned sound_at;    /* sql_given_up when it was last known to answer; guarded by open.lock */
+    bool broken;          /* does not answer: to be attached anew; guarded by open.lock */
     _Atomic bool dropped; /* gone for everybody who has no reference; relaxed */
 
     /* Columns that each table of the file has; 0: no such table. Relaxed: a table is there
@@ -138,6 +137,7 @@ int write_begin_waiting(struct store_session *ss, struct err *e); /* for the pre
 int keep_history(struct store *s, const char *workspace, const char *session,
                  const struct store_chunk *rows, struct err *e);
 int keep_parquet(struct store_session *ss, enum record_type type, const char *path, struct err *e);
+void keep_clean(const struct store *s); /* of what a killed process left */
 int keep_backup(struct store *s, const char *folder, struct err *e);
 int keep_sessions(struct store *s, const char *workspace, int (*take)(void *arg, const char *id),
                   void *arg, struct err *e);

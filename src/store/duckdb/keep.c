@@ -166,6 +166,11 @@ static void parquet_text(struct buf *b, const struct store_session *ss, enum rec
     buf_str(b, " (FORMAT parquet, COMPRESSION zstd)");
 }
 
+void keep_clean(const struct store *s)
+{
+    file_remove_named(s->root, ".export-", ".parquet");
+}
+
 int keep_parquet(struct store_session *ss, enum record_type type, const char *path, struct err *e)
 {
     static _Atomic unsigned number;
@@ -208,16 +213,25 @@ static int copy_session(struct store *s, const char *workspace, const char *file
     return code ? code : copy_file(log_from, log_to, e);
 }
 
+/* The session whose file it is; false: it is none. */
+static bool session_of(const char *file, char id[STORE_ID_MAX + 16])
+{
+    size_t len = strlen(file), suffix = strlen(".duckdb");
+    if (len <= suffix || len - suffix >= STORE_ID_MAX + 16 ||
+        strcmp(file + len - suffix, ".duckdb") != 0)
+        return false;
+    memcpy(id, file, len - suffix);
+    id[len - suffix] = '\0';
+    return true;
+}
+
 static int backup_file(struct store *s, const char *workspace, const char *file, const char *folder,
                        struct err *e)
 {
     struct store_session *ss;
     char id[STORE_ID_MAX + 16];
-    size_t len = strlen(file), suffix = strlen(".duckdb");
-    if (len <= suffix || len - suffix >= sizeof id || strcmp(file + len - suffix, ".duckdb") != 0)
+    if (!session_of(file, id))
         return 0;
-    memcpy(id, file, len - suffix);
-    id[len - suffix] = '\0';
     int code = session_hold(s, workspace, id, &ss, e);
     if (code)
         return code == GPUFL_E_NOENT ? 0 : code; /* deleted meanwhile */
@@ -257,6 +271,24 @@ int keep_backup(struct store *s, const char *folder, struct err *e)
     while (!code && (entry = readdir(d)))
         if (store_id_ok(entry->d_name))
             code = backup_workspace(s, entry->d_name, to, e);
+    closedir(d);
+    return code;
+}
+
+int keep_sessions(struct store *s, const char *workspace, int (*take)(void *arg, const char *id),
+                  void *arg, struct err *e)
+{
+    char folder[PATH_MAX], id[STORE_ID_MAX + 16];
+    const struct dirent *entry;
+    int code = 0;
+    if (!store_id_ok(workspace) || path_join(folder, sizeof folder, s->root, workspace))
+        return err_set(e, GPUFL_E_INVAL, "%.64s is no name of a workspace", workspace);
+    DIR *d = opendir(folder);
+    if (!d)
+        return errno == ENOENT ? 0 : io_failed("read", folder, e);
+    while (!code && (entry = readdir(d)))
+        if (session_of(entry->d_name, id) && store_id_ok(id)) /* history's is none */
+            code = take(arg, id);
     closedir(d);
     return code;
 }

@@ -3,6 +3,8 @@
 
 #include "store/batches.h"
 
+#include <string.h>
+
 static void scan_text(struct buf *text, const struct store_session *ss, enum record_type type,
                       bool bounded)
 {
@@ -23,20 +25,28 @@ static void scan_text(struct buf *text, const struct store_session *ss, enum rec
 }
 
 /* Runs a statement; its pages go to take. */
+static int run_on(struct store_session *ss, struct connection *c, struct buf *text,
+                  const struct sql_arg *args, size_t n, ask_take take, void *arg, struct err *e)
+{
+    struct sql q;
+    int more = 0;
+    int code = sql_open(&q, ss->store->duck, c->handle, buf_cstr(text), args, n, e);
+    while (!code && (more = sql_next(&q, e)) > 0)
+        code = take(arg, &q.page);
+    sql_close(&q);
+    return code || more > 0 ? code : more;
+}
+
 static int run(struct store_session *ss, struct buf *text, const struct sql_arg *args, size_t n,
                ask_take take, void *arg, struct err *e)
 {
     struct connection *c;
-    struct sql q;
-    int code = engine_take(ss->store, &c, e), more = 0;
+    int code = engine_take(ss->store, &c, e);
     if (code)
         return code;
-    code = sql_open(&q, ss->store->duck, c->handle, buf_cstr(text), args, n, e);
-    while (!code && (more = sql_next(&q, e)) > 0)
-        code = take(arg, &q.page);
-    sql_close(&q);
+    code = run_on(ss, c, text, args, n, take, arg, e);
     engine_give(ss->store, c);
-    return code || more > 0 ? code : more;
+    return code;
 }
 
 int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int64_t to,
@@ -79,4 +89,92 @@ int scan_all_unknown(struct store_session *ss, const struct store_visitor *v, st
 {
     struct store_visitor visitor = *v;
     return walk(ss, TABLE_unknown, "channel, line", batches_unknown, &visitor, e);
+}
+
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+struct walking {
+    const struct store_walk *walk;
+    unsigned table;
+};
+
+static int take_page(void *arg, const struct page *p)
+{
+    const struct walking *w = arg;
+    return w->walk->page(w->walk->arg, w->table, p);
+}
+
+static int take_positions(void *arg, const struct page *p)
+{
+    const struct store_walk *w = arg;
+    struct store_position at[STORE_POSITIONS_MAX] = {{{0}, 0}};
+    unsigned n = 0;
+    for (size_t i = 0; i < p->rows && n < STORE_POSITIONS_MAX; i++) {
+        struct store_text channel = page_text(p, 0, i);
+        if (channel.len >= sizeof at->channel)
+            continue;
+        memcpy(at[n].channel, channel.at, channel.len);
+        at[n++].offset = page_int(p, 1, i);
+    }
+    return w->positions(w->arg, at, n);
+}
+
+static void table_text(struct buf *text, const struct store_session *ss, unsigned table)
+{
+    const struct table *t = store_table(table);
+    buf_clear(text);
+    buf_str(text, "SELECT ");
+    for (unsigned i = 0; i < t->column_count; i++) {
+        buf_str(text, i ? ", " : "");
+        sql_name(text, t->columns[i].name);
+    }
+    buf_str(text, " FROM ");
+    session_table(text, ss, table);
+}
+
+static int walk_tables(struct store_session *ss, struct connection *c, const struct store_walk *w,
+                       struct err *e)
+{
+    struct walking each = {w, 0};
+    struct buf text;
+    buf_init(&text, SQL_TEXT_MAX);
+    table_text(&text, ss, TABLE_position);
+    int code = run_on(ss, c, &text, NULL, 0, take_positions, (void *)w, e);
+    for (int i = -1; !code && (i = batches_next(w, i)) >= 0;) {
+        each.table = (unsigned)i;
+        table_text(&text, ss, each.table);
+        if (ss->have[i])
+            code = run_on(ss, c, &text, NULL, 0, take_page, &each, e);
+    }
+    buf_fini(&text);
+    return code;
+}
+
+int scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e)
+{
+    struct connection *c;
+    int code = engine_take(ss->store, &c, e);
+    if (code)
+        return code;
+    code = sql_run(ss->store->duck, c->handle, "BEGIN TRANSACTION READ ONLY", e);
+    code = code ? code : walk_tables(ss, c, w, e);
+    engine_undo(ss->store, c); /* nothing was written */
+    engine_give(ss->store, c);
+    return code;
+}
+
+int scan_history(struct store *s, const char *workspace, ask_take take, void *arg, struct err *e)
+{
+    struct store_session *ss;
+    struct buf text;
+    int code = session_get_history(s, workspace, false, &ss, e);
+    if (code)
+        return code == GPUFL_E_NOENT ? 0 : code;
+    buf_init(&text, SQL_TEXT_MAX);
+    table_text(&text, ss, TABLE_history);
+    buf_str(&text, " ORDER BY session");
+    code = run(ss, &text, NULL, 0, take, arg, e);
+    buf_fini(&text);
+    session_put(ss);
+    return code;
 }
