@@ -3,8 +3,8 @@
  * view starts a gpufl-server for this user alone (view_server.h) with a folder that is
  * kept for the next time (view_cache.h), opens the browser, and hands the sessions over
  * in the way that `gpufl upload` does: what the folder holds already is not loaded
- * again, and what a running program writes meanwhile follows. The page is there at
- * once, and fills. It ends with the page, or with Ctrl-C. One thread. */
+ * again, and what running programs write meanwhile, and sessions that begin later,
+ * follow. The page is there at once, and fills. It ends with the page, or with Ctrl-C. One thread. */
 #include "cli/cmd.h"
 
 #include "base/clock.h"
@@ -21,7 +21,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FOLLOW_MS = 1000, PORT_MOST = 65535, EXTRA_MAX = 32 };
+enum {
+    FOLLOW_MS = 1000,
+    LOOK_MS = 3000 /* while nothing runs */,
+    PORT_MOST = 65535,
+    EXTRA_MAX = 32
+};
 
 static const struct cmd_text view_text = {
     "view",
@@ -29,7 +34,8 @@ static const struct cmd_text view_text = {
     "Opens the sessions below PATH in the browser. They are served from this machine,\n"
     "to this user alone, by gpufl-server, which ends when the page is closed, or with\n"
     "Ctrl-C. What was loaded is kept beside the sessions, or in the user's cache, so\n"
-    "that the next time is quick; what running programs write meanwhile follows.\n",
+    "that the next time is quick; what running programs write meanwhile follows, and\n"
+    "so do sessions that begin later.\n",
     "Examples:\n"
     "  gpufl view run1                    in the browser\n"
     "  gpufl view --no-browser run1       prints the address, for a tunnel\n"
@@ -102,7 +108,7 @@ static int connect_server(struct view *v, struct err *e)
 }
 
 /* Sends what of a session the server lacks. False: it should end. */
-static bool load_one(struct view *v, const struct upload_session *s, bool complete)
+static bool load_one(struct view *v, struct upload_session *s, bool complete)
 {
     const struct ship_config c = {.remote = v->remote, .near = true, .stop = &stop};
     const struct ship_session session = {
@@ -115,17 +121,32 @@ static bool load_one(struct view *v, const struct upload_session *s, bool comple
         cmd_fail("view", "session %s: %s", s->id, r.text);
         memcpy(v->said, r.text, sizeof v->said); /* once, while it is looked at again and again */
     }
-    if (r.end == SHIP_ALL && complete && upload_state_over(s->state))
+    if (r.end == SHIP_ALL && complete && upload_state_over(s->state)) {
         ship_complete(&c, &session, &r);
+        s->settled = r.end == SHIP_ALL;
+    }
     return r.end != SHIP_REFUSED;
 }
 
 static bool load_all(struct view *v, bool complete)
 {
     for (size_t i = 0; i < v->sessions.count; i++)
-        if (!load_one(v, &v->sessions.items[i], complete))
+        if (!v->sessions.items[i].settled && !load_one(v, &v->sessions.items[i], complete))
             return false;
     return true;
+}
+
+/* What was settled stays so while nothing is written to it. */
+static void keep_settled(const struct upload_sessions *was, struct upload_sessions *now)
+{
+    for (size_t i = 0; i < now->count; i++)
+        for (size_t k = 0; k < was->count; k++) {
+            const struct upload_session *old = &was->items[k];
+            struct upload_session *s = &now->items[i];
+            if (old->settled && old->bytes == s->bytes && old->count == s->count &&
+                old->state == s->state && strcmp(old->id, s->id) == 0)
+                s->settled = true;
+        }
 }
 
 static bool look_again(struct view *v)
@@ -133,26 +154,28 @@ static bool look_again(struct view *v)
     struct upload_sessions now;
     if (upload_sessions_open(&now, v->path, NULL, 0, NULL))
         return false; /* for the moment, or for good: what is loaded stays */
+    keep_settled(&v->sessions, &now);
     upload_sessions_close(&v->sessions);
     v->sessions = now;
     return true;
 }
 
-/* Names for stacks of sessions that are over and have none: written beside them, then loaded. */
-static bool add_names(struct view *v)
+/* Names for stacks of sessions that are over and have none: written beside them, to be loaded. */
+static void add_names(struct view *v)
 {
     bool added = false;
     for (size_t i = 0; i < v->sessions.count && !stop && !v->a->no_names; i++) {
         const struct upload_session *s = &v->sessions.items[i];
         struct gpufl_symbolized r = {.size = sizeof r};
-        bool known = !s->ours || !upload_state_over(s->state);
+        bool known = s->settled || !s->ours || !upload_state_over(s->state);
         for (size_t k = 0; k < s->count; k++)
             known |= strcmp(s->parts[k].channel, "code") == 0;
         if (!known)
             added |= gpufl_symbolize(s->dir, s->state == UPLOAD_DIED ? GPUFL_SYMBOLIZE_ENDED : 0,
                                      &r, NULL, 0) == 0;
     }
-    return added && look_again(v);
+    if (added)
+        (void)look_again(v);
 }
 
 static bool anything_runs(const struct view *v)
@@ -163,17 +186,50 @@ static bool anything_runs(const struct view *v)
     return false;
 }
 
+static bool all_settled(const struct view *v)
+{
+    for (size_t i = 0; i < v->sessions.count; i++)
+        if (!v->sessions.items[i].settled)
+            return false;
+    return true;
+}
+
+/* Rows first, then names; a session is over for the server when it has both. */
+static bool hand_over(struct view *v)
+{
+    bool names = !v->a->no_names;
+    if (!load_all(v, !names))
+        return false;
+    if (names)
+        add_names(v);
+    return !names || load_all(v, true);
+}
+
+/* Waits for the server to say something: as poll. A signal before or while it waits ends it. */
+static int wait_for_server(const struct view *v, int ms)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
+    struct pollfd p = {.fd = v->server.out, .events = POLLIN};
+    sigset_t blocked, usual;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaddset(&blocked, signals[i]);
+    sigprocmask(SIG_BLOCK, &blocked, &usual);
+    int n = stop ? -1 : ppoll(&p, 1, &time, &usual);
+    sigprocmask(SIG_SETMASK, &usual, NULL);
+    return n;
+}
+
 /* Until the server ends, which it does with its page, or we are told to. */
 static void attend(struct view *v)
 {
     while (!stop && !view_server_ended(&v->server)) {
-        bool follow = anything_runs(v);
-        struct pollfd p = {.fd = v->server.out, .events = POLLIN};
         char said[512];
-        int n = poll(&p, 1, follow ? FOLLOW_MS : -1);
+        int n = wait_for_server(v, anything_runs(v) ? FOLLOW_MS : LOOK_MS);
         if (n > 0 && read(v->server.out, said, sizeof said) <= 0)
             return; /* its stdout is closed: it has ended */
-        if (n == 0 && look_again(v) && load_all(v, true))
+        if (n == 0 && look_again(v) && !all_settled(v) && hand_over(v))
             (void)view_cache_keep(&v->cache, &v->sessions);
     }
 }
@@ -181,13 +237,8 @@ static void attend(struct view *v)
 /* What is loaded is noted first: where that is cut off, the rest is loaded the next time. */
 static void load(struct view *v)
 {
-    bool names = !v->a->no_names;
     (void)view_cache_keep(&v->cache, &v->sessions);
-    if (!load_all(v, !names))
-        return;
-    if (names && (add_names(v), !load_all(v, true)))
-        return;
-    if (view_cache_keep(&v->cache, &v->sessions))
+    if (hand_over(v) && view_cache_keep(&v->cache, &v->sessions))
         cmd_fail("view", "what was loaded cannot be kept for the next time");
 }
 

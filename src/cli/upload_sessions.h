@@ -33,6 +33,7 @@ struct upload_session {
     size_t count;
     int64_t bytes;    /* on disk */
     unsigned missing; /* parts that are left out between others */
+    bool settled;     /* for whoever looks again and again: nothing is left to do; false at first */
     size_t waiting;   /* parts of the public client that it has not published: it still runs */
 };
 

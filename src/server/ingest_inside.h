@@ -57,6 +57,7 @@ struct ingest_body {
     char header_session[STORE_ID_MAX + 1]; /* full: longer than an id, as below */
     char header_channel[JOURNAL_CHANNEL_MAX + 1];
     char header_host[SESSION_HOST_MAX];
+    size_t header_host_bytes; /* that it has, of which header_host may hold fewer */
     int64_t header_offset, header_pid, header_part;
 };
 

@@ -72,6 +72,7 @@ static int see_header(void *arg, const struct wire_header *h)
     snprintf(b->header_session, sizeof b->header_session, "%s", h->session);
     snprintf(b->header_channel, sizeof b->header_channel, "%s", h->channel);
     snprintf(b->header_host, sizeof b->header_host, "%s", h->host);
+    b->header_host_bytes = strlen(h->host);
     b->header_offset = h->offset;
     b->header_pid = h->pid;
     b->header_part = h->part;
@@ -99,6 +100,10 @@ static int check_header(struct ingest_body *b)
     if (*b->header_session && strcmp(b->header_session, s->session) != 0)
         return ingest_refuse(b, 400, "line %llu is of session %.40s, not of %s",
                              (unsigned long long)b->number, b->header_session, s->session);
+    if (b->header_host_bytes >= SESSION_HOST_MAX) /* of which only a part could be compared */
+        return ingest_refuse(b, 400, "line %llu: 'host' of the header has %zu bytes; %d at most",
+                             (unsigned long long)b->number, b->header_host_bytes,
+                             SESSION_HOST_MAX - 1);
     pthread_mutex_lock(&s->lock);
     bool fits = sessions_owner_fits(s, b->header_pid, b->header_host);
     pthread_mutex_unlock(&s->lock);

@@ -2,7 +2,8 @@
  *
  * A place that is no frame is either the torn tail of the last segment, where nothing
  * follows, or damage, where a whole frame follows or another segment does. The bytes of
- * damage are copied aside before anything else happens to the segment. */
+ * damage are copied aside before anything else happens to the segment. What the disk does not give
+ * out is neither: it may be there the next time, so that the start fails and nothing is touched. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -42,11 +43,24 @@ struct replay {
     struct journal *journal;
     int fd;
     int64_t size;
-    bool last; /* segment */
+    bool last;      /* segment */
+    int error;      /* errno of a read that failed; 0: none did */
+    int64_t failed; /* where that was */
     struct buf bytes;
 };
 
-/* GPUFL_OK where a whole frame stands at a place, GPUFL_E_CORRUPT where none does. NOMEM tells
+/* Bytes read, fewer at the end of the file; -1: r->error. */
+static ssize_t replay_read(struct replay *r, char *data, size_t n, int64_t at)
+{
+    ssize_t got = read_at(r->fd, data, n, at);
+    if (got >= 0)
+        return got;
+    r->error = (int)-got;
+    r->failed = at;
+    return -1;
+}
+
+/* GPUFL_OK where a whole frame stands at a place, GPUFL_E_CORRUPT where none does. NOMEM and IO tell
  * neither: what could not be looked at is never taken for damage. */
 static int frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint32_t *size)
 {
@@ -55,21 +69,30 @@ static int frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint3
         return GPUFL_E_CORRUPT;
     if (buf_reserve(&r->bytes, FRAME_HEAD))
         return GPUFL_E_NOMEM;
-    if (read_at(r->fd, r->bytes.data, FRAME_HEAD, at) != FRAME_HEAD)
-        return GPUFL_E_CORRUPT;
+    if (replay_read(r, r->bytes.data, FRAME_HEAD, at) != FRAME_HEAD)
+        return r->error ? GPUFL_E_IO : GPUFL_E_CORRUPT;
     *size = frame_size(r->bytes.data);
     if (!*size || at + *size > r->size)
         return GPUFL_E_CORRUPT;
     int code = buf_reserve(&r->bytes, *size);
     if (code)
         return code == GPUFL_E_NOMEM ? code : GPUFL_E_CORRUPT;
-    if (read_at(r->fd, r->bytes.data, *size, at) != (ssize_t)*size ||
-        !frame_check(r->bytes.data, *size, f))
-        return GPUFL_E_CORRUPT;
-    return GPUFL_OK;
+    ssize_t n = replay_read(r, r->bytes.data, *size, at);
+    if (n < 0)
+        return GPUFL_E_IO;
+    return n == (ssize_t)*size && frame_check(r->bytes.data, *size, f) ? GPUFL_OK : GPUFL_E_CORRUPT;
 }
 
-/* *found: the next place behind `at` where a whole frame stands; -1: none. */
+static int unread(const struct replay *r, uint64_t first, struct err *e)
+{
+    return err_set_vendor(e, GPUFL_E_IO, r->error,
+                          "segment %llu of the journal cannot be read at byte %lld: nothing was "
+                          "changed; look at the disk and start again (without what it holds: move "
+                          "the file out of %s)",
+                          (unsigned long long)first, (long long)r->failed, r->journal->folder);
+}
+
+/* *found: the next place behind `at` where a whole frame stands; -1: none. 0, NOMEM or IO. */
 static int search_frame(struct replay *r, int64_t at, int64_t *found)
 {
     const uint32_t magic = FRAME_MAGIC;
@@ -79,8 +102,9 @@ static int search_frame(struct replay *r, int64_t at, int64_t *found)
     int code = chunk ? GPUFL_E_CORRUPT : GPUFL_E_NOMEM;
     *found = -1;
     for (at++; code == GPUFL_E_CORRUPT && at + FRAME_HEAD <= r->size; at += SEARCH - FRAME_HEAD) {
-        ssize_t n = read_at(r->fd, chunk, SEARCH, at);
+        ssize_t n = replay_read(r, chunk, SEARCH, at);
         const char *p = chunk, *end = chunk + (n > 0 ? n : 0);
+        code = n < 0 ? GPUFL_E_IO : code;
         while (code == GPUFL_E_CORRUPT &&
                (p = memmem(p, (size_t)(end - p), &magic, sizeof magic))) {
             code = frame_at(r, at + (p - chunk), &f, &size);
@@ -89,7 +113,7 @@ static int search_frame(struct replay *r, int64_t at, int64_t *found)
         }
     }
     mem_free(chunk);
-    return code == GPUFL_E_NOMEM ? code : 0;
+    return code == GPUFL_E_CORRUPT ? 0 : code;
 }
 
 /* Copies damaged bytes to a file beside the segment. */
@@ -103,15 +127,17 @@ static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to
         return code;
     for (int64_t at = from; at < to && !error;) {
         size_t want = to - at < (int64_t)sizeof chunk ? (size_t)(to - at) : sizeof chunk;
-        ssize_t n = read_at(r->fd, chunk, want, at);
+        ssize_t n = replay_read(r, chunk, want, at);
         if (n <= 0)
-            break; /* what the disk cannot read cannot be kept */
+            break;
         error = file_write_all(out, chunk, (size_t)n);
         at += n;
     }
     if (!error && fsync(out))
         error = -errno;
     close(out);
+    if (r->error)
+        return unread(r, first, e);
     if (error)
         return err_set_vendor(e, GPUFL_E_IO, -error, "%s: damaged frames cannot be kept aside",
                               path);
@@ -126,8 +152,9 @@ static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to
 static int pass_damage(struct replay *r, struct segment *s, int64_t *at, struct err *e)
 {
     int64_t next;
-    if (search_frame(r, *at, &next))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    int code = search_frame(r, *at, &next);
+    if (code)
+        return code == GPUFL_E_IO ? unread(r, s->first, e) : err_set(e, code, "%s", err_text(code));
     if (next < 0 && r->last) {
         r->journal->stats.torn_bytes += r->size - *at;
         r->size = *at;
@@ -137,7 +164,7 @@ static int pass_damage(struct replay *r, struct segment *s, int64_t *at, struct 
         return 0;
     }
     next = next < 0 ? r->size : next;
-    int code = keep_aside(r, s->first, *at, next, e);
+    code = keep_aside(r, s->first, *at, next, e);
     *at = next;
     return code;
 }
@@ -150,6 +177,8 @@ static int replay_frames(struct replay *r, struct segment *s, struct err *e)
     int code = 0;
     for (int64_t at = SEGMENT_HEAD; !code && at < r->size;) {
         int there = frame_at(r, at, &f, &size);
+        if (there == GPUFL_E_IO)
+            return unread(r, s->first, e);
         if (there == GPUFL_E_NOMEM)
             return err_set(e, there, "%s", err_text(there));
         if (there) {
@@ -197,9 +226,11 @@ static int replay_segment(struct journal *j, uint64_t first, bool last, struct e
         return err_set_vendor(e, GPUFL_E_IO, errno, "%s", path);
     buf_init(&r.bytes, FRAME_MOST);
     r.size = lseek(r.fd, 0, SEEK_END);
+    ssize_t n = replay_read(&r, bytes, sizeof bytes, 0);
     int code = 0;
-    if (read_at(r.fd, bytes, sizeof bytes, 0) != SEGMENT_HEAD || !segment_head_get(bytes, &head) ||
-        head.first != first) {
+    if (r.error) {
+        code = unread(&r, first, e);
+    } else if (n != SEGMENT_HEAD || !segment_head_get(bytes, &head) || head.first != first) {
         code = put_aside(&r, first, path, e);
     } else if (mem_grow(&j->segments, &j->segment_cap, j->segment_count + 1, sizeof *j->segments,
                         SEGMENTS_MAX)) {

@@ -257,6 +257,16 @@ class Hostile(unittest.TestCase):
             for record in ("kernel", "scope"):
                 self.problem(self.ask("GET", f"/api/v1/sessions/{session}/export/{record}.parquet"), 200, 404)
 
+    def test_hosts_with_names_too_long(self):
+        for i, (size, status) in enumerate(((255, 200), (256, 400), (4096, 400), (1 << 20, 400))):
+            for again in range(2):  # of the same session the same is said
+                answer = self.send(lines(header(f"{self.id}-{i}", "system", host="h" * size),
+                                         {"type": "clock", "rows": 1, "monotonic": 1000 + again, "real": 1, "uncertainty": 0}),
+                                   session=f"{self.id}-{i}")
+                self.problem(answer, status)
+                if status == 400:
+                    self.assertIn("'host'", answer.json()["detail"])
+
     def test_ids_that_collide(self):
         """Two programs, two workspaces, two bodies at one place: nobody gets the other's."""
         first = lines(header(self.id, "system"), {"type": "clock", "rows": 1, "monotonic": 1000, "real": 1,

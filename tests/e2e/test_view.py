@@ -207,6 +207,16 @@ class View(Case):
             f.write("".join(ends))
         self.until(lambda: browser.kernels().get(folder.name), (3000, "ended"))
 
+    def test_sessions_that_begin_later_follow(self):
+        first = self.session(400)  # which is over: nothing runs
+        view, link = self.view()
+        browser = self.enter(link)
+        self.until(browser.kernels, {first.name: (400, "ended")})
+        second = self.session(600)
+        self.until(browser.kernels, {first.name: (400, "ended"), second.name: (600, "ended")})
+        view.send_signal(signal.SIGINT)
+        self.assertEqual(view.wait(DEADLINE_S), 0)
+
     def test_it_ends_with_the_page(self):
         self.session(10)
         view, link = self.view()

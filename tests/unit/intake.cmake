@@ -3,7 +3,7 @@ gpufl_test(tiles DEPS analyze)
 gpufl_test(journal DEPS intake)
 if(TARGET gpufl-intake)
   # The test holds the disk up.
-  target_link_options(test-unit-journal PRIVATE -Wl,--wrap=fdatasync)
+  target_link_options(test-unit-journal PRIVATE -Wl,--wrap=fdatasync,--wrap=pread)
   # The test lets the disk fail.
   gpufl_test(kept DEPS intake)
   target_link_options(test-unit-kept PRIVATE -Wl,--wrap=pread)

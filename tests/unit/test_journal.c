@@ -9,6 +9,7 @@
 #include "tmpdir.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -40,6 +41,20 @@ static struct {
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static pthread_t test_thread;
+
+/* A disk that gives out no byte of the file from there on. */
+static int64_t unread_from = INT64_MAX;
+
+ssize_t __real_pread(int fd, void *data, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *data, size_t n, off_t at);
+
+ssize_t __wrap_pread(int fd, void *data, size_t n, off_t at)
+{
+    if (at + (off_t)n <= unread_from)
+        return __real_pread(fd, data, n, at);
+    errno = EIO;
+    return -1;
+}
 
 int __real_fdatasync(int fd);
 int __wrap_fdatasync(int fd);
@@ -564,6 +579,41 @@ static void test_many_segments_at_once(void **state)
     free(s);
 }
 
+/* A disk that fails to read is no torn tail: the start fails, and the next one has all of it. */
+static void test_disk_that_fails(void **state)
+{
+    struct seen *s = seen_new(), *again = seen_new();
+    const struct journal_config c = {
+        .folder = tmpdir_path("journal"), .keep_free = 1, .arg = again, .durable = take_frame};
+    struct journal_stats st;
+    (void)state;
+    leave_frames(60, 1 << 24);
+    struct journal *j = open_journal(s, 1 << 24, 1 << 28);
+    const int64_t places[] = {0, s->places[0].at, s->places[20].at + 5, s->places[59].at};
+    journal_close(j);
+    int64_t size = file_size(segment_file(0));
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct err e = {0};
+        unread_from = places[i];
+        again->count = 0;
+        int code = journal_open(&j, &c, &e);
+        unread_from = INT64_MAX;
+        assert_int_equal(code, GPUFL_E_IO);
+        assert_int_equal(e.vendor, EIO);
+        assert_non_null(strstr(e.text, "disk"));
+        assert_int_equal(file_size(segment_file(0)), size);
+        assert_int_equal(files_ending(".damaged"), 0);
+    }
+    again->count = 0;
+    j = open_journal(again, 1 << 24, 1 << 28);
+    journal_stats(j, &st);
+    journal_close(j);
+    assert_int_equal(again->count, 60);
+    assert_int_equal(st.damaged + (uint64_t)st.torn_bytes, 0);
+    free(s);
+    free(again);
+}
+
 /* A start that runs out of memory fails; it takes nothing for damage, and cuts nothing off. */
 static void test_start_without_memory(void **state)
 {
@@ -652,6 +702,7 @@ int main(void)
         T(test_release),
         T(test_torn),
         T(test_damage),
+        T(test_disk_that_fails),
         T(test_lost_segment),
         T(test_ceiling),
         T(test_full_disk),
