@@ -244,9 +244,30 @@ static bool is_due(const struct loader_thread *t, const struct loading *g, int64
     return g->begun && (g->complete || age >= (t->behind ? BEHIND * after : after));
 }
 
+static bool is_dropped(const struct loading *g)
+{
+    pthread_mutex_lock(&g->s->lock);
+    bool dropped = g->s->dropped;
+    pthread_mutex_unlock(&g->s->lock);
+    return dropped;
+}
+
+/* Lets go of a deleted session at once: its columns take room as long as they are open. */
+static void let_go(struct loader_thread *t, struct loading *g)
+{
+    if (g->begun)
+        loader_commit(t, g); /* which the store refuses: what it held is released */
+    discard(g);
+    loader_session_free(t, g);
+}
+
 bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
 {
     const struct loader_config *c = &t->loader->config;
+    if (is_dropped(g)) {
+        let_go(t, g);
+        return true;
+    }
     if (is_due(t, g, now))
         loader_commit(t, g);
     if (g->failures && now >= g->retry_at)

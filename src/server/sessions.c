@@ -91,12 +91,18 @@ static struct intake_session *session_new(struct sessions *t, const char *worksp
     return s;
 }
 
-struct intake_session *sessions_get(struct sessions *t, const char *workspace, const char *session)
+static struct intake_session **bucket_of(struct sessions *t, const char *workspace,
+                                         const char *session)
 {
     uint64_t hash =
         intern_hash(workspace, strlen(workspace)) * 31 + intern_hash(session, strlen(session));
+    return &t->buckets[hash % BUCKETS];
+}
+
+struct intake_session *sessions_get(struct sessions *t, const char *workspace, const char *session)
+{
     pthread_mutex_lock(&t->lock);
-    struct intake_session **at = &t->buckets[hash % BUCKETS], *s = *at;
+    struct intake_session **at = bucket_of(t, workspace, session), *s = *at;
     while (s && (strcmp(s->session, session) != 0 || strcmp(s->workspace, workspace) != 0))
         s = s->next;
     if (!s && (s = session_new(t, workspace, session))) {
@@ -116,9 +122,17 @@ void sessions_put(struct sessions *t, struct intake_session *s)
     if (!s)
         return;
     pthread_mutex_lock(&t->lock);
-    s->users--;
     s->used = clock_mono();
+    bool gone = --s->users == 0 && s->dropped; /* nobody else writes that any more */
+    if (gone) {
+        struct intake_session **at = bucket_of(t, s->workspace, s->session);
+        while (*at != s)
+            at = &(*at)->next;
+        *at = s->next;
+    }
     pthread_mutex_unlock(&t->lock);
+    if (gone)
+        session_free(t, s); /* with its columns: the small tables know that it was deleted */
 }
 
 void sessions_sweep(struct sessions *t, int64_t ns)

@@ -19,7 +19,7 @@ import time
 import unittest
 
 import postgres
-from served import PATIENCE, Server
+from served import PATIENCE, SLOW, Server, until
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
@@ -358,6 +358,23 @@ class Stays(unittest.TestCase):
             self.assertEqual([f for f in os.listdir(server.data) if f.startswith("export")], [])
             self.assertEqual([f for f in os.listdir(os.path.join(server.data, "columns")) if "export" in f], [])
             self.assertEqual(os.listdir(os.path.join(server.data, "backups")), made)
+
+    def test_a_deleted_session_is_closed(self):
+        """Its file is let go of at once: as long as somebody has it open it takes the disk."""
+        with Server(PROGRAM) as server:
+            server.set_up()
+            server.load(server.make_key(), FOLDER)
+            fds = f"/proc/{server.process.pid}/fd"
+
+            def open_files():
+                links = []
+                for fd in os.listdir(fds):
+                    with contextlib.suppress(OSError):  # closed meanwhile
+                        links.append(os.readlink(os.path.join(fds, fd)))
+                return [link for link in links if SESSION in link]
+            self.assertNotEqual(open_files(), [])
+            self.assertEqual(server.as_user("DELETE", AT).status, 204)
+            until(lambda: not open_files(), "its file is still open", 10 * SLOW)
 
     def test_labels(self):
         with Server(PROGRAM) as server:
