@@ -152,6 +152,7 @@ int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int
               const struct wire_visitor *v, struct err *e);
 int scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e);
 int scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e);
+int scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e);
 int scan_history(struct store *s, const char *workspace, ask_take take, void *arg, struct err *e);
 
 #endif
