@@ -10,7 +10,7 @@ export const RULES = {
   text: [],
   format: [],
   router: ["react"],
-  api: ["react"],
+  api: ["format", "react"],
   ui: ["text", "format", "react", "react-dom", "uplot", "@tanstack/react-table", "@tanstack/react-virtual"],
   timeline: ["api", "ui", "format", "text", "router", "react"],
   pages: ["api", "ui", "format", "text", "router", "timeline", "react", "@tanstack/react-table"],

@@ -1,6 +1,7 @@
 // The way to the server: addresses, ETags, waiting when told to, problems in the server's words.
 import { describe, expect, it } from "vitest";
 import { address, makeClient, pause, Problem } from "../src/api/client";
+import { tame, tameJson, wild } from "../src/format/tame";
 
 interface Seen {
   url: string;
@@ -69,4 +70,26 @@ describe("asking", () => {
 describe("pauses", () => {
   it("double without the server's word", () => expect([pause(0, null), pause(1, null), pause(2, "soon")]).toEqual([250, 500, 1000]));
   it("have an end", () => expect(pause(0, "86400")).toBe(30_000));
+});
+
+describe("letters that act", () => {
+  it("are named", () => {
+    expect(tame("a\u202eb\u0000c\u2066d\te\nf ü عربي")).toBe("a⟨202E⟩b⟨0000⟩c⟨2066⟩d\te\nf ü عربي");
+  });
+  it("are named in JSON however it writes them", () => {
+    for (const name of ["a\u202eb", "\u0000", "\b\f\u001f\u007f\u0085", "\\u202e", "\\\\u0000", "\u061c\u200e\u200f\u2069", "tab\tline\nreturn\r"]) {
+      expect(JSON.parse(tameJson(JSON.stringify({ name })))).toEqual({ name: tame(name) });
+      const escaped = JSON.stringify({ name }).replace(/[^\x20-\x7e]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+      expect(JSON.parse(tameJson(escaped))).toEqual({ name: tame(name) });
+    }
+    expect(JSON.parse(tameJson('"\\u0009\\u000A\\u000d"'))).toBe("\t\n\r");
+  });
+  it("are themselves again in what the server is asked for", () => {
+    for (const name of ["a\u202eb\u0085", "⟨0041⟩ ⟨x⟩ ⟨202e⟩", "plain"]) expect(wild(tame(name))).toBe(name);
+    expect(address("source", { session: "s", path: tame("a\u202e.py") })).toContain("path=a%E2%80%AE.py");
+  });
+  it("of an answer are named before anybody has them", async () => {
+    const { client } = scripted(json({ rows: [{ app: "x\u202ey\u0000" }], next: null }));
+    expect((await client.get("sessions", {})).rows[0]!.app).toBe("x⟨202E⟩y⟨0000⟩");
+  });
 });

@@ -31,6 +31,15 @@ describe("tables of the server", () => {
   it("a rule that cannot be read is an error", () => expect(() => rulesText("INSIGHT(x, Y, MEASURED, NULL)\n")).toThrow());
 });
 
+describe("package-lock.json", () => {
+  const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8")) as { packages: Record<string, { integrity?: string; resolved?: string }> };
+  const all = Object.entries(packages).filter(([at]) => at);
+  it("says what every package is, and of no place where it lies", () => {
+    expect(all.length).toBeGreaterThan(50);
+    for (const [at, { integrity, resolved }] of all) expect([at, integrity, resolved]).toEqual([at, expect.stringMatching(/^sha512-/), undefined]);
+  });
+});
+
 describe("import rules", () => {
   const file = (part: string) => new URL(`../src/${part}/x.ts`, import.meta.url).pathname;
   it("parts that know too much", () => {

@@ -1,8 +1,10 @@
 // client.ts - the one place that speaks to the server. A call names a route of docs/openapi.json;
 // address, parameters and answer are checked by the compiler (schema.ts). Answers are kept by their
 // ETag, so that asking again costs no body; 429 and 503 are tried again when the server says; what
-// goes wrong is a Problem with a sentence for people. Requests go to the page's own origin only.
+// goes wrong is a Problem with a sentence for people. Letters that would act instead of being read are
+// named (tame.ts). Requests go to the page's own origin only.
 import { ROUTES, type Routes } from "./schema";
+import { tame, tameJson, wild } from "../format/tame";
 import { Who, who as ofPage } from "./who";
 
 export type RouteId = keyof Routes;
@@ -37,11 +39,11 @@ export function address(id: RouteId, parameters: Record<string, unknown>): strin
   const used = new Set<string>();
   const path = ROUTES[id][1].replace(/\{(\w+)\}/g, (_, name: string) => {
     used.add(name);
-    return encodeURIComponent(String(parameters[name]));
+    return encodeURIComponent(wild(String(parameters[name])));
   });
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters))
-    if (!used.has(name) && value !== undefined && value !== null && value !== "") query.set(name, String(value));
+    if (!used.has(name) && value !== undefined && value !== null && value !== "") query.set(name, wild(String(value)));
   const text = query.toString();
   return text ? `${path}?${text}` : path;
 }
@@ -66,7 +68,7 @@ function waitFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
 async function problemOf(response: Response): Promise<Problem> {
   const request = response.headers.get("X-Request-Id");
   try {
-    const body: unknown = await response.json();
+    const body: unknown = JSON.parse(tameJson(await response.text()));
     if (typeof body === "object" && body !== null && "detail" in body && typeof body.detail === "string") {
       const title = "title" in body && typeof body.title === "string" ? body.title : response.statusText;
       return new Problem(response.status, title, body.detail, request);
@@ -130,7 +132,7 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     const response = await checked(await send(url, signal ? { ...init, signal } : init));
     if (ROUTES[id][2] !== "PUBLIC" || id === "me") who.answered();
     if (response.status === 304 && before) return before.body as Answer<R>;
-    const body = (await response.json()) as Answer<R>;
+    const body = JSON.parse(tameJson(await response.text())) as Answer<R>;
     const etag = response.headers.get("ETag");
     if (etag) keep(url, etag, body);
     return body;
@@ -190,7 +192,7 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
   }
 
   /** An answer that is no JSON. */
-  const text = async <R extends RouteId>(id: R, parameters: Parameters<R>): Promise<string> => (await file(id, parameters)).text();
+  const text = async <R extends RouteId>(id: R, parameters: Parameters<R>): Promise<string> => tame(await (await file(id, parameters)).text());
 
   /** What was answered last, for the first paint; undefined: nothing yet. */
   function last<R extends RouteId>(id: R, parameters: Parameters<R>): Answer<R> | undefined {

@@ -1,5 +1,6 @@
 // parts.tsx - the small parts of pages. They know nothing of the server: values in, picture out.
 import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react";
+import { tame } from "../format/tame";
 import { en } from "../text/en";
 import { CopyButton } from "./forms";
 
@@ -119,7 +120,7 @@ export function Select({ label, value, all, choices, onChange }: { label: string
   return (
     <select className="field" aria-label={label} value={value} onChange={(event) => onChange(event.target.value)}>
       <option value="">{all}</option>
-      {value && !choices.some((c) => c.value === value) && <option value={value}>{value}</option>}
+      {value && !choices.some((c) => c.value === value) && <option value={value}>{tame(value)}</option>}
       {choices.map((choice) => (
         <option key={choice.value} value={choice.value}>
           {choice.label}

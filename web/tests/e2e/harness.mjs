@@ -13,6 +13,18 @@ const PHONE = { width: 390, height: 844 };
 
 export const MARKUP = `<img src=x onerror="document.title='taken'">`;
 
+const UNTIL_MS = 60_000;
+
+/** Until `condition`, run in the page, holds. It may be asynchronous: page.waitForFunction would take the
+ * promise itself for a yes. */
+export async function until(page, condition, argument) {
+  const end = Date.now() + UNTIL_MS;
+  while (!(await page.evaluate(condition, argument))) {
+    if (Date.now() > end) throw new Error(`does not become so: ${condition}`);
+    await page.waitForTimeout(100);
+  }
+}
+
 /** Starts the browser; without one on this machine the test is skipped. */
 export async function startBrowser(out) {
   const executablePath = BROWSERS.find((file) => existsSync(file));

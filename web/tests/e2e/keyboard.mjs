@@ -2,7 +2,7 @@
 // and back, the focus can be seen and is covered by nothing, and no page keeps it. Then the work of a
 // day: commands, shortcuts, sessions, tabs, timeline, kernel, settings, link, deleting, logging out and in.
 //   node tests/e2e/keyboard.mjs BIN DATA OUT
-import { makeHarness, startBrowser } from "./harness.mjs";
+import { makeHarness, startBrowser, until } from "./harness.mjs";
 import { simulate } from "./sessions.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 
@@ -140,7 +140,7 @@ async function begin() {
   });
   server.upload(key, data);
   simulate(bin, ["--kernels", "5000", "--scopes", "--name", "doomed"], (folder) => server.upload(key, folder));
-  await page.waitForFunction(async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.busy !== null).length === 2, undefined, { polling: 300 });
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.busy !== null).length === 2);
 }
 
 /** Every page there is, from top to bottom and back. */

@@ -1,7 +1,7 @@
 // odd.mjs - the timeline, flame graph and scopes of sessions as nobody wants them, and with a server that
 // is slow, fails or loses its mind: readable and recoverable, never a blank page.
 //   node tests/e2e/odd.mjs BIN OUT
-import { makeHarness, MARKUP, startBrowser } from "./harness.mjs";
+import { makeHarness, MARKUP, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { complete, send, session } from "./sessions.mjs";
 
@@ -31,7 +31,7 @@ const holds = (page, condition, argument) => page.waitForFunction(condition, arg
 const open = async (page, made, tab = "timeline", query = "") => page.goto(`${origin}/sessions/${made.id}/${tab}${query}`);
 const drawn = (page) => holds(page, () => window.gpuflTimeline?.frames > 0 && window.gpuflTimeline.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
 const loaded = (page, made, kernels) =>
-  holds(page, async ([id, wanted]) => (await (await fetch(`/api/v1/sessions/${id}`)).json()).kernels >= wanted && (await (await fetch(`/api/v1/sessions/${id}/lanes`)).json()).data?.events.reduce((a, b) => a + b, 0) >= wanted, [made.id, kernels]);
+  until(page, async ([id, wanted]) => (await (await fetch(`/api/v1/sessions/${id}`)).json()).kernels >= wanted && (await (await fetch(`/api/v1/sessions/${id}/lanes`)).json()).data?.events.reduce((a, b) => a + b, 0) >= wanted, [made.id, kernels]);
 
 /** How many px of the lanes have the colour of something. */
 const filled = (page) =>

@@ -5,16 +5,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-const BEGIN = 1_000_000_000_000;
-const REAL = 1_735_689_600_000_000_000n;
+export const BEGIN = 1_000_000_000_000;
+export const REAL = 1_735_689_600_000_000_000n;
 
 /** Times and ids stand as differences. */
-const deltas = (values) => values.map((value, at) => value - (at ? values[at - 1] : 0));
+export const deltas = (values) => values.map((value, at) => value - (at ? values[at - 1] : 0));
 
 /** host, gpu: where it ran; real: when, ns since the Unix epoch. */
 const AT = { host: "made", gpu: "GPU-1", real: REAL };
 
-function header(id, channel, app, { host, real }) {
+export function header(id, channel, app, { host, real } = AT) {
   return {
     type: "header", format: 1, session: id, channel, part: 1, offset: 0, app, pid: 1, host, run: "", command: app, engine: "Trace", backend: "sim", simulated: true,
     version: "0.1.0", system: "Linux", start: BEGIN, clock_monotonic: BEGIN, clock_real: `${real}`, clock_uncertainty: 0,
@@ -22,7 +22,7 @@ function header(id, channel, app, { host, real }) {
 }
 
 /** A line of JSON; the clock's 64 bits, which no number holds, stand as texts before. */
-const lineOf = (record) => `${JSON.stringify(record).replace(/"((?:clock_)?real)":"(\d+)"/, '"$1":$2')}\n`;
+export const lineOf = (record) => `${JSON.stringify(record).replace(/"((?:clock_)?real)":"(\d+)"/, '"$1":$2')}\n`;
 
 export const session = (id, app, at = AT) => ({
   id,

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { until } from "./harness.mjs";
 
 export async function upload({ page, server, see, check, picture, bin, data, expected, wrong }) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-upload-"));
@@ -54,7 +55,7 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await page.getByRole("link", { name: "dropped" }).first().click();
     await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
     const id = page.url().split("/")[4];
-    await page.waitForFunction(async (session) => (await (await fetch(`/api/v1/sessions/${session}`)).json()).kernels === 400000, id, { polling: 300 });
+    await until(page, async (session) => (await (await fetch(`/api/v1/sessions/${session}`)).json()).kernels === 400000, id);
     void expected;
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -94,7 +94,7 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
   const s = asked.data;
   const shown = TABS.find((known) => known.id === tab);
   useEffect(() => {
-    document.title = `${s?.app || id.slice(0, 8)} · ${en.session.tabs[tab] ?? tab} · ${en.product}`;
+    document.title = `${s?.app || id.slice(0, 8)} · ${en.session.tabs[tab] ?? en.states.lostPage} · ${en.product}`;
   }, [s?.app, id, tab]);
   if (asked.problem && !s) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!s) return <Skeleton rows={8} />;

@@ -1,0 +1,31 @@
+// tame.ts - letters that would act instead of being read: those that turn the direction of what stands
+// around them, and control characters. A name may hold any of them; in an answer's text they become what
+// they are called, so that a page shows that they are there and nothing beside them moves. Where the
+// server is asked for such a name, it is what it was (wild).
+
+/** Direction marks, embeddings, overrides and isolates; C0 and C1 controls but tab and line ends. */
+const ACTING = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** As a JSON text may write them: a backslash that is none itself, and their number. */
+const ESCAPED = /(\\\\)|\\u(00[0189][0-9a-f]|007f|061c|200[ef]|202[a-e]|206[6-9])|\\[bf]/gi;
+const SPACES = new Set(["0009", "000a", "000d"]);
+
+const named = (code: number): string => `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+
+export const tame = (text: string): string => text.replace(ACTING, (letter) => named(letter.charCodeAt(0)));
+
+/** Undoes it. */
+export const wild = (text: string): string =>
+  text.replace(/⟨([0-9A-F]{4})⟩/g, (whole, code: string) => {
+    const letter = String.fromCharCode(parseInt(code, 16));
+    return tame(letter) === whole ? letter : whole;
+  });
+
+/** tame for the text of a JSON answer, before it is read. */
+export const tameJson = (text: string): string =>
+  tame(
+    text.replace(ESCAPED, (whole, slash: string | undefined, code: string | undefined) => {
+      if (slash || (code && SPACES.has(code.toLowerCase()))) return whole;
+      return named(code ? parseInt(code, 16) : whole === "\\b" ? 8 : 12);
+    }),
+  );

@@ -1,0 +1,29 @@
+// crawl.mjs - every page that links lead to: a page that is added to the dashboard is looked at by the
+// tests that walk here without being named in them.
+
+/** Nothing is on its way any more. */
+export async function rest(page) {
+  await page.waitForFunction(() => document.querySelector("main h1, main h2, main form") && !document.querySelector("main .skeleton"), undefined, { polling: 100 });
+  await page.waitForFunction(() => !document.querySelector(".tl-canvas") || (window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0), undefined, { polling: 100 });
+}
+
+/** Addresses of one page with other values are one page. */
+const shapeOf = (path) => path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "*").replace(/\/-?\d+/g, "/#");
+
+/** Goes to all pages from `first` on, each once; `visit(path)` sees it at rest. Their paths. */
+export async function crawl(page, origin, first, visit) {
+  const known = new Map();
+  const add = (path) => known.has(shapeOf(path)) || known.set(shapeOf(path), path);
+  first.forEach(add);
+  for (const path of known.values()) {
+    await page.goto(origin + path);
+    await rest(page);
+    await visit(path);
+    const links = await page.locator("a[href]").evaluateAll((all) => all.map((link) => link.href));
+    for (const link of links) {
+      const { origin: of, pathname } = new URL(link);
+      if (of === origin && !pathname.startsWith("/api/")) add(pathname);
+    }
+  }
+  return [...known.values()];
+}
