@@ -53,13 +53,15 @@ static const struct pages_file *find(const char *path)
     return NULL;
 }
 
-/* A page of the dashboard has no ending, and is no address of the API. */
+/* A page of the dashboard is no address of the API and no file. Files are at the top, with an ending,
+   and below /assets; below a page's first part names stand, such as a host's, and these have dots. */
 static bool is_page(const struct uri *u)
 {
     if (u->segment_count == 0)
         return true;
-    return strcmp(u->segments[0], "api") != 0 &&
-           strchr(u->segments[u->segment_count - 1], '.') == NULL;
+    const char *top = u->segments[0];
+    return strcmp(top, "api") != 0 && strcmp(top, "assets") != 0 &&
+           (u->segment_count > 1 || strchr(top, '.') == NULL);
 }
 
 bool pages_answer(struct http_request *r)

@@ -27,7 +27,7 @@ async function visitor(told = []) {
   page.setDefaultTimeout(20_000);
   t.watch(page, origin);
   await page.addInitScript(() => document.addEventListener("securitypolicyviolation", (event) => console.error(`the policy refused ${event.violatedDirective} ${event.blockedURI}`)));
-  page.on("response", (answer) => answer.url().includes("/api/") && told.push(answer));
+  page.on("response", (answer) => answer.url().includes("/api/") && told.push({ url: answer.url(), status: answer.status(), text: answer.text().catch(() => "") }));
   return page;
 }
 
@@ -174,9 +174,9 @@ async function strangers(page, made, paths) {
     check(/deleted, or belong to another workspace/.test(text), `${path}: another workspace's page says ${text.slice(0, 200)}`);
     check(!text.includes("window.taken"), `${path}: another workspace's names are shown`);
     for (const answer of told) {
-      if (!answer.url().includes(made.id)) continue;
-      check(answer.status() === 404, `${path}: ${answer.url()} answers ${answer.status()}`);
-      check(!(await answer.text()).includes("window.taken"), `${path}: ${answer.url()} tells of another workspace`);
+      if (!answer.url.includes(made.id)) continue;
+      check(answer.status === 404, `${path}: ${answer.url} answers ${answer.status}`);
+      check(!(await answer.text).includes("window.taken"), `${path}: ${answer.url} tells of another workspace`);
     }
   }
   await stranger.goto(`${origin}/sessions`);
