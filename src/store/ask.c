@@ -379,6 +379,14 @@ static const struct question {
     [QUERY_search] = {NULL, ask_search},
     [QUERY_kernels] = {NULL, ask_kernels},
     [QUERY_kernel_configs] = {NULL, ask_kernel_configs},
+    [QUERY_configs] =
+        {"SELECT id, max(name), max(device), max(grid_x), max(grid_y), max(grid_z), max(block_x), "
+         "max(block_y), max(block_z), max(registers), max(shared_static), max(shared_dynamic), "
+         "max(local_per_thread), max(occ_blocks), max(occ_limit_warps), max(occ_limit_regs), "
+         "max(occ_limit_shared), max(occ_limit_blocks), max(occ_limiter), max(occ_warps), "
+         "max(occ_max_warps) FROM {config} WHERE 1 = 1[name? AND name = $name] "
+         "GROUP BY id ORDER BY id LIMIT #limit",
+         NULL},
     [QUERY_kernel_histogram] = {NULL, ask_kernel_histogram},
     [QUERY_launches] = {NULL, ask_launches},
     [QUERY_copies] =

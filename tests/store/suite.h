@@ -57,6 +57,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(kernels_in_order)                                                                            \
     X(kernels_by_pattern)                                                                          \
     X(configurations_of_a_kernel)                                                                  \
+    X(configurations_as_recorded)                                                                  \
     X(histogram_of_a_kernel)                                                                       \
     X(single_launches)                                                                             \
     X(kernels_of_many_slices)

@@ -269,6 +269,54 @@ void suite_configurations_of_a_kernel(void **state)
     suite.ops->put(ss);
 }
 
+void suite_configurations_as_recorded(void **state)
+{
+    const struct fixture *f = &suite.simulated;
+    struct store_session *ss = suite_loaded("recorded-configs", f);
+    static const struct {
+        const char *name;
+        unsigned column;
+    } cells[] = {{"config", COL_config_id},
+                 {"device", COL_config_device},
+                 {"grid_x", COL_config_grid_x},
+                 {"block_x", COL_config_block_x},
+                 {"registers", COL_config_registers},
+                 {"local", COL_config_local_per_thread},
+                 {"blocks", COL_config_occ_blocks},
+                 {"warps", COL_config_occ_warps},
+                 {"max_warps", COL_config_occ_max_warps}};
+    struct asked a;
+    (void)state;
+    asked_init(&a, QUERY_configs);
+    asked_int(&a, "limit", 100000);
+    asked_run(&a, ss);
+    assert_int_equal(a.rows, f->count[RECORD_config]);
+    assert_true(a.rows > 1);
+    for (size_t i = 0; i < a.rows; i++) {
+        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) {
+            int64_t value = fixture_cell(f, RECORD_config, i, cells[k].column);
+            assert_int_equal(asked_cell(&a, i, cells[k].name)->known, value != CELL_NULL);
+            if (value != CELL_NULL)
+                assert_int_equal(asked_get(&a, i, cells[k].name), value);
+        }
+        int64_t limiter = fixture_cell(f, RECORD_config, i, COL_config_occ_limiter);
+        if (limiter != CELL_NULL)
+            assert_string_equal(asked_cell(&a, i, "limiter")->text, f->names[limiter].text);
+    }
+    asked_fini(&a);
+
+    int64_t name = fixture_cell(f, RECORD_config, 0, COL_config_name);
+    asked_init(&a, QUERY_configs);
+    asked_int(&a, "limit", 100000);
+    asked_int(&a, "name", name);
+    asked_run(&a, ss);
+    assert_true(a.rows > 0 && a.rows < f->count[RECORD_config]);
+    for (size_t i = 0; i < a.rows; i++)
+        assert_string_equal(asked_cell(&a, i, "name")->text, f->names[name].text);
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
 void suite_histogram_of_a_kernel(void **state)
 {
     struct store_session *ss = suite_loaded("histogram", &suite.simulated);

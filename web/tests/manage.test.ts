@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { makeClient, type Transport } from "../src/api/client";
 import { may } from "../src/api/may";
-import type { Comparison, Me, RowGpuNow } from "../src/api/schema";
+import type { AnswerConfigs, Comparison, Me, RowGpuNow } from "../src/api/schema";
 import { makeParser, type LiveEvent } from "../src/api/stream";
 import { Who } from "../src/api/who";
 import { workspacesOf } from "../src/pages/account/Account";
@@ -242,7 +242,6 @@ describe("a kernel's report", () => {
         ],
       },
     ],
-    kernels: { by_name: [{ symbol: "k", configs: [{ device: 0, grid_x: 66, grid_y: 2, grid_z: 1, block_x: 128, block_y: 1, block_z: 1, count: 3, occ_blocks: 2, occ_limit_warps: 16, occ_limit_regs: 2, occ_limit_shared: null, occ_limit_blocks: 32, occ_limiter: "registers", occ_warps: 8, occ_max_warps: 64 }] }] },
     devices: [{ index: 0, sm_count: 66 }],
   };
   it("stalls by reason, as parts of this kernel's samples", () => expect(stallsOf(part, "k").map((s) => [s.reason, s.part])).toEqual([["long_scoreboard", 0.75], ["wait", 0.25]]));
@@ -255,10 +254,15 @@ describe("a kernel's report", () => {
     expect(codeOf(part, "none")).toBeNull();
   });
   it("occupancy per resource, and waves", () => {
-    const [config] = configsOf(part, "k");
+    const columns = { config: [4, 5], name: [0, 0], device: [1, 1], grid_x: [66, 1], grid_y: [2, 1], grid_z: [1, 1], block_x: [128, 32], block_y: [1, 1], block_z: [1, 1], registers: [255, 8], shared_static: [null, 1], shared_dynamic: [null, 2], local: [0, 0], blocks: [2, null], limit_warps: [16, 1], limit_regs: [2, 1], limit_shared: [null, 1], limit_blocks: [32, 1], limiter: [1, 1], warps: [8, null], max_warps: [64, null] };
+    const recorded = { columns: [], rows: 2, names: ["k", "registers"], mangled: ["k", "registers"], data: columns } as unknown as AnswerConfigs;
+    const launched = (config: number) => ({ config, calls: 3, total: 30, mean: 10, p99: 12 });
+    const [config, other, ...rest] = configsOf(recorded, [launched(4), launched(5), launched(77)], part);
+    expect(rest).toEqual([]); // what is not recorded is left out
+    expect([other!.occupancy, other!.shared, other!.waves]).toEqual([null, 3, null]);
     expect([config!.occupancy, config!.waves, config!.limiter, config!.limits.map((l) => l.blocks)]).toEqual([0.125, 1, "registers", [16, 2, null, 32]]);
   });
   it("a report without these parts is empty, not wrong", () => {
-    for (const nothing of [null, {}, { samples: null, code: [], kernels: 7 }]) expect([stallsOf(nothing, "k"), codeOf(nothing, "k"), configsOf(nothing, "k")]).toEqual([[], null, []]);
+    for (const nothing of [null, {}, { samples: null, code: [], kernels: 7 }]) expect([stallsOf(nothing, "k"), codeOf(nothing, "k")]).toEqual([[], null]);
   });
 });

@@ -10,7 +10,7 @@ import { barsOf } from "../src/pages/kernels/Histogram";
 import { safeNext } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
 import { stepFor } from "../src/format/metrics";
-import { leastOf } from "../src/ui/Table";
+import { grown, leastOf } from "../src/ui/Table";
 // @ts-expect-error plain JavaScript
 import { made, rightsText, rulesText } from "../scripts/types.mjs";
 // @ts-expect-error plain JavaScript
@@ -134,5 +134,6 @@ describe("pages", () => {
   it("command lines name this server", () =>
     expect(waysIn("http://h:1").flatMap((way) => way.commands).filter((line) => line.includes("http://h:1"))).toHaveLength(3));
   it("steps give some hundred points, and exist without a length", () => expect([stepFor(471309494), stepFor(600e9), stepFor(null)]).toEqual([1e6, 1e9, 1e6]));
+  it("widths grow with the letters", () => expect(grown("minmax(160px, 3fr)")).toBe("minmax(10rem, 3fr)"));
   it("least widths of tracks", () => expect([leastOf("120px"), leastOf("minmax(280px, 3fr)"), leastOf("1fr")]).toEqual([120, 280, 100]));
 });

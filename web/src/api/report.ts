@@ -27,7 +27,7 @@ export interface Scope {
   parent: number;
   depth: number;
   name: string;
-  path: string | null; // outer|inner; null: too deep
+  path: string[] | null; // from the outermost to it; null: too deep
   calls: number;
   wall_ns: number;
   wall_mean_ns: number | null;

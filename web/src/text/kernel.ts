@@ -2,7 +2,12 @@
 export const kernel = {
   occupancy: "Occupancy",
   occupancyText: "Theoretical: resident warps of an SM, of the slots it has.",
+  occupancyLeast: "Theoretical; the least of its launch shapes.",
   limits: { warps: "warp slots", registers: "registers", shared_mem: "shared memory", blocks: "block slots" } as Record<string, string>,
+  limitsShort: { warps: "warps", registers: "regs", shared_mem: "shared", blocks: "blocks" } as Record<string, string>,
+  registersText: "of a thread, the most of its shapes",
+  spillsText: "Local memory of a thread: spilled registers or arrays that are indexed.",
+  stallShare: (part: string, reason: string) => `${part} of its samples: ${reason}`,
   allows: "Blocks of an SM that each resource allows; the least decides",
   unlimited: "no limit",
   limiter: "limits",

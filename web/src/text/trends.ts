@@ -49,6 +49,6 @@ export const trends = {
   missing: "No session has this",
   missingText: "Sessions say it when they have ended. Take out a filter, or follow something else.",
   link: "Over sessions and days",
-  linkScope: (name: string) => `Scope ${name} over sessions and days`,
+  linkScope: (name: string) => `The trend of scope ${name} over sessions and days`,
   linkShort: "trend",
 } as const;

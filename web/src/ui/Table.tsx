@@ -12,6 +12,7 @@ declare module "@tanstack/react-table" {
     width: string; // a grid track
     right?: boolean;
     lead?: boolean;
+    stays?: boolean; // in view, when the table is scrolled sideways: the first column
     label?: string;
   }
 }
@@ -53,8 +54,8 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
       if (onEnd && last && last.index >= model.length - 1) onEnd();
     },
   });
-  const tracks = useMemo(() => columns.map((c) => c.meta?.width ?? "1fr").join(" "), [columns]);
-  const least = useMemo(() => columns.reduce((sum, c) => sum + leastOf(c.meta?.width ?? "100px"), 0), [columns]);
+  const tracks = useMemo(() => columns.map((c) => grown(c.meta?.width ?? "1fr")).join(" "), [columns]);
+  const least = useMemo(() => grown(`${columns.reduce((sum, c) => sum + leastOf(c.meta?.width ?? "100px"), 0)}px`), [columns]);
   const style = { gridTemplateColumns: tracks, minWidth: least };
 
   return (
@@ -70,7 +71,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
                 const text = flexRender(header.column.columnDef.header, header.getContext());
                 const order = sorted === "asc" ? "ascending" : sorted === "desc" ? "descending" : undefined;
                 return (
-                  <th key={header.id} scope="col" className={meta?.right ? "right" : ""} aria-sort={order}>
+                  <th key={header.id} scope="col" className={classOf(meta)} aria-sort={order}>
                     {header.column.getCanSort() ? (
                       <button type="button" onClick={header.column.getToggleSortingHandler()} title={en.table.sort(meta?.label ?? header.id)}>
                         {text} {sorted === "asc" ? "↑" : sorted === "desc" ? "↓" : ""}
@@ -92,7 +93,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
                 {row.getVisibleCells().map((cell) => {
                   const meta = cell.column.columnDef.meta;
                   return (
-                    <td key={cell.id} className={meta?.right ? "right" : meta?.lead ? "lead" : ""}>
+                    <td key={cell.id} className={classOf(meta)}>
                       {flexRender(cell.column.columnDef.cell, cell.getContext())}
                     </td>
                   );
@@ -105,6 +106,11 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
     </div>
   );
 }
+
+const classOf = (meta: { right?: boolean; lead?: boolean; stays?: boolean } | undefined): string => [meta?.right && "right", meta?.lead && "lead", meta?.stays && "stays"].filter(Boolean).join(" ");
+
+/** Widths are for letters of the usual size, and grow with them (tokens.css). */
+export const grown = (track: string): string => track.replace(/(\d+)px/g, (_, px: string) => `${Number(px) / 16}rem`);
 
 /** The least width of a track in px: 120px, or minmax(200px, 1fr). */
 export function leastOf(track: string): number {

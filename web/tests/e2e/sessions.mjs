@@ -56,12 +56,13 @@ export const session = (id, app, at = AT) => ({
       address: column(2).map((address) => address.toString(16)), bytes: column(1).map(Math.abs), device: 1, stream: 0, correlation: deltas(list.map((_, at) => at + 900_001)),
     });
   },
-  scopes(list, names) {
+  /** parents: of each the number of the one around it, from 1; 0: none. */
+  scopes(list, names, parents = list.map(() => 0)) {
     const column = (at) => list.map((row) => row[at]);
     return [
       header(id, "scope", app, at),
       { type: "names", rows: names.length, id: names.map((_, at) => at + 100), text: names },
-      { type: "scope", rows: list.length, start: deltas(column(0).map((start) => BEGIN + start)), duration: column(1), instance: deltas(list.map((_, at) => at + 1)), parent: deltas(list.map(() => 0)), name: column(2).map((name) => name + 100), tag: deltas(list.map(() => 0)), thread: 77, depth: list.map(() => 0), repeat: 0, warmup: 0 },
+      { type: "scope", rows: list.length, start: deltas(column(0).map((start) => BEGIN + start)), duration: column(1), instance: deltas(list.map((_, at) => at + 1)), parent: deltas(parents), name: column(2).map((name) => name + 100), tag: deltas(list.map(() => 0)), thread: 77, depth: parents.map((parent) => (parent ? 1 : 0)), repeat: 0, warmup: 0 },
     ]
       .map(lineOf)
       .join("");

@@ -176,12 +176,12 @@ export async function kernel({ page, server, see, check, picture, bin }) {
     const open = async (name) => {
       await page.goto(`${server.origin}/sessions/${session}/kernels?search=${name}`);
       await page.getByRole("link", { name }).first().click();
-      await page.locator(".sass tbody tr").first().waitFor();
+      await page.locator(".sass tbody td").first().waitFor();
     };
     await open("flash_backward_dq");
     check((await page.locator(".stalls dt").first().innerText()) === "long_scoreboard", "kernel: the planted stall comes first");
-    check((await page.locator(".limit-here").count()) >= 1, "kernel: what limits the occupancy is marked");
-    const heads = await page.locator(".code-line header").allInnerTexts();
+    await page.locator(".limit-here").first().waitFor(); // what limits the occupancy is marked
+    const heads = await page.locator(".code-head").allInnerTexts();
     check(/train\.cu:\d+/.test(heads[0] ?? ""), `kernel: the hottest line comes first: ${heads[0]}`);
     await picture(page, "kernel-deep");
     await page.locator(".code").scrollIntoViewIfNeeded();

@@ -1,5 +1,9 @@
 // steps_views.mjs - views of a session and of many that need sessions of their own: memory, trends,
 // kernels in groups, a host.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { complete, send, session } from "./sessions.mjs";
 
 /** A key that may send, as the settings would make it. */
@@ -96,7 +100,7 @@ async function nightly({ page, server }) {
     const made = session(`views-night-${run}`, "nightly", { host, gpu: `GPU-${host}`, real: now - DAY * BigInt(27 - run) });
     const kernels = Array.from({ length: 40 }, (_, at) => [at * 2_000_000, Math.round(1e6 * slow), 1, at % 2]);
     await send(server.origin, key, made, "device", made.kernels(kernels, { streams: 1, names: [MATMUL, "_Z4reluPfi"] }));
-    await send(server.origin, key, made, "scope", made.scopes([[0, Math.round(9e7 * slow), 0]], ["epoch"]));
+    await send(server.origin, key, made, "scope", made.scopes([[0, Math.round(9e7 * slow), 0], [10, Math.round(8e7 * slow), 1]], ["epoch", "step"], [0, 1]));
     await send(server.origin, key, made, "system", made.end(Math.round(1e8 * slow)));
     await complete(server.origin, key, made);
   }
@@ -142,8 +146,9 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   await page.locator(".trend-dot").first().waitFor({ state: "attached" });
   check(new URL(page.url()).searchParams.get("name") === MATMUL, "trends: reached from the kernel");
   await page.goto(`${server.origin}/sessions/views-night-20/scopes`);
-  await page.getByRole("link", { name: "Scope epoch over sessions and days" }).click();
+  await page.getByRole("link", { name: "The trend of scope step over sessions and days" }).click();
   await page.locator(".trend-level").first().waitFor({ state: "attached" });
+  check(new URL(page.url()).searchParams.get("name") === "epoch|step", "trends: a scope goes by its path");
   await page.goto(`${server.origin}/sessions/views-night-20/raw`);
   await page.getByRole("link", { name: "Over sessions and days" }).click();
   await see(page, "Runs for now");
@@ -171,4 +176,50 @@ export async function host({ page, server, see, check, picture }) {
   await page.goto(`${server.origin}/hosts/never-heard-of`);
   await see(page, "This host is not known now");
   await see(page, "No session of this host");
+}
+
+/** The table of kernels: what stands beside times, groups, launches below. */
+export async function kernels({ page, server, see, check, picture, bin }) {
+  const folder = mkdtempSync(path.join(tmpdir(), "gpufl-kernels-"));
+  try {
+    const made = spawnSync(path.join(bin, "gpufl"), ["sim", "--name", "grouped", "-o", folder, "--kernels", "20000", "--engine", "PcSampling", "--plant", "stall"], { encoding: "utf8" });
+    if (made.status !== 0) throw new Error(`gpufl sim: ${made.stderr}`);
+    server.upload(await keyOf(page), folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  await page.goto(`${server.origin}/sessions?text=grouped`);
+  await page.getByRole("link", { name: "grouped" }).first().click();
+  await see(page, "What stands in the way");
+  const session = page.url().split("/")[4];
+  await page.goto(`${server.origin}/sessions/${session}/kernels`);
+  const row = (name) => page.getByRole("row").filter({ hasText: name });
+  await page.getByRole("columnheader", { name: "Waits most for" }).waitFor();
+  const planted = await row("flash_backward_dq").first().innerText();
+  check(planted.includes("long_scoreboard") && /regs/.test(planted), `kernels: occupancy's limit and the planted stall: ${planted.replace(/\s+/g, " ")}`);
+  await page.getByRole("button", { name: "Registers" }).click();
+  await page.waitForURL(/sort=registers/);
+  await picture(page, "kernels-all");
+  const each = Number(await page.locator(".table table").first().getAttribute("aria-rowcount"));
+  await page.getByRole("button", { name: "Without template arguments" }).click();
+  await page.getByRole("button", { name: /gemm_kernel/ }).waitFor();
+  const closed = Number(await page.locator(".table table").first().getAttribute("aria-rowcount"));
+  check(closed < each, `kernels: ${closed - 1} groups of ${each - 1}`);
+  await page.getByRole("button", { name: /gemm_kernel/ }).click();
+  await page.locator(".kernel-inner").first().waitFor();
+  await picture(page, "kernels-groups");
+  await page.getByRole("button", { name: "By patterns" }).click();
+  await page.getByRole("searchbox", { name: "Patterns of names" }).fill("gemm, *norm*");
+  await page.getByRole("button", { name: "*norm*" }).waitFor();
+  await page.getByRole("button", { name: "(others)" }).waitFor();
+  check(new URL(page.url()).searchParams.get("patterns") === "gemm, *norm*", "kernels: the patterns are in the address");
+  await page.getByRole("button", { name: "Each kernel" }).click();
+  await page.getByRole("button", { name: /^Launches of train::attention::flash_backward_dq/ }).click();
+  await page.locator(".histogram rect").first().waitFor();
+  await page.locator(".launch-start").first().waitFor();
+  check(new URL(page.url()).searchParams.has("peek"), "kernels: whose launches are shown is in the address");
+  await page.locator(".histogram").scrollIntoViewIfNeeded();
+  await picture(page, "kernels-launches", { wide: false });
+  await page.locator(".launch-start").first().click();
+  await page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0);
 }

@@ -5,14 +5,18 @@ import { rowsOf } from "../../api/columns";
 import { useApi } from "../../api/use";
 import { baseName, bytes, count, duration, exact, percent, UNKNOWN } from "../../format/format";
 import { useQuery } from "../../router/router";
+import { en } from "../../text/en";
 import { kernel as text } from "../../text/kernel";
 import { Choices } from "../../ui/forms";
+import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Meter, Panel, ProblemView } from "../../ui/parts";
 import { keptPath, textOf } from "../insights/source";
 import { codeOf, configsOf, heat, hotFirst, leftOut, stallsOf, type Config, type Line, type Stall } from "./deep";
+import type { OfKernel } from "./Launches";
 import "./deep.css";
 
-const SHOWN_CONFIGS = 8;
+const SHOWN_CONFIGS = 4;
+const CONFIGS = 1000;
 const fixed = (value: number | null, digits = 1): string => (value === null ? UNKNOWN : value.toFixed(digits));
 
 function Occupancy({ config: c }: { config: Config }) {
@@ -69,47 +73,43 @@ function Stalls({ stalls }: { stalls: Stall[] }) {
 
 const hot = (part: number): CSSProperties => ({ "--heat": `${Math.round(heat(part) * 55)}%` }) as CSSProperties;
 
+const WIDE = ["offset", "sass", "reason"]; // texts; the other columns are numbers
+const COLUMNS = Object.entries(text.columns);
+
+/** A line of source, and its instructions below it. */
 function LineOfCode({ line, source, all }: { line: Line; source: string | null; all: number }) {
-  const c = text.columns;
   return (
-    <section className="code-line">
-      <header className="row heated" style={hot(line.part)}>
-        <strong className="mono">{line.line === null ? text.noLine : `${baseName(line.file)}:${line.line}`}</strong>
-        <code className="code-source">{source ?? ""}</code>
-        <span className="small number end" title={exact(line.samples)}>
-          {text.lineHead(percent(line.part), count(line.items.length))}
-        </span>
-      </header>
-      <table className="sass">
-        <thead>
-          <tr>
-            {Object.entries(c).map(([key, label]) => (
-              <th scope="col" key={key} className={["offset", "sass", "reason"].includes(key) ? "" : "right"}>
-                {label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {line.items.map((at) => (
-            <tr key={at.offset} className="heated" style={hot(all ? at.samples / all : 0)}>
-              <td className="mono quiet">{at.offset.toString(16).padStart(4, "0")}</td>
-              <td className="mono sass-text">{at.text}</td>
-              <td className="right" title={exact(at.samples)}>
-                {at.samples ? percent(all ? at.samples / all : 0) : ""}
-              </td>
-              <td className="mono small">{at.reason}</td>
-              <td className="right" title={exact(at.executed)}>
-                {at.executed === null ? "" : count(at.executed)}
-              </td>
-              <td className={at.threads !== null && at.threads < 24 ? "right wrong" : "right"}>{at.threads === null ? "" : text.threads(fixed(at.threads))}</td>
-              <td className={at.coalescing !== null && at.coalescing < 0.7 ? "right wrong" : "right"}>{at.coalescing === null ? "" : percent(at.coalescing)}</td>
-              <td className={at.conflicts !== null && at.conflicts > 1.2 ? "right wrong" : "right"}>{at.conflicts === null || at.conflicts <= 1 ? "" : text.wavefronts(fixed(at.conflicts))}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <tbody className="code-line">
+      <tr className="code-head heated" style={hot(line.part)}>
+        <th scope="rowgroup" colSpan={COLUMNS.length}>
+          <span className="code-place">
+            <strong className="mono">{line.line === null ? text.noLine : `${baseName(line.file)}:${line.line}`}</strong>
+            <code className="code-source">{source ?? ""}</code>
+            <span className="small number end" title={exact(line.samples)}>
+              {text.lineHead(percent(line.part), count(line.items.length))}
+            </span>
+          </span>
+        </th>
+      </tr>
+      {line.items.map((at) => (
+        <tr key={at.offset} className="heated" style={hot(all ? at.samples / all : 0)}>
+          <td className="mono quiet">{at.offset.toString(16).padStart(4, "0")}</td>
+          <td className="mono sass-text" title={at.text}>
+            {at.text}
+          </td>
+          <td className="right" title={exact(at.samples)}>
+            {at.samples ? percent(all ? at.samples / all : 0) : ""}
+          </td>
+          <td className="mono small">{at.reason}</td>
+          <td className="right" title={exact(at.executed)}>
+            {at.executed === null ? "" : count(at.executed)}
+          </td>
+          <td className={at.threads !== null && at.threads < 24 ? "right wrong" : "right"}>{at.threads === null ? "" : text.threads(fixed(at.threads))}</td>
+          <td className={at.coalescing !== null && at.coalescing < 0.7 ? "right wrong" : "right"}>{at.coalescing === null ? "" : percent(at.coalescing)}</td>
+          <td className={at.conflicts !== null && at.conflicts > 1.2 ? "right wrong" : "right"}>{at.conflicts === null || at.conflicts <= 1 ? "" : text.wavefronts(fixed(at.conflicts))}</td>
+        </tr>
+      ))}
+    </tbody>
   );
 }
 
@@ -134,41 +134,81 @@ function Code({ session, lines }: { session: string; lines: Line[] }) {
         {file && !source && <span className="small quiet">{text.notKept}</span>}
       </div>
       <div className="code scroll-x" tabIndex={0} role="region" aria-label={text.code}>
-        {shown.map((line) => (
-          <LineOfCode key={`${line.file}:${line.line}`} line={line} all={all} source={source && line.file === file && line.line ? (source[line.line - 1] ?? null) : null} />
-        ))}
+        <table className="sass">
+          <thead>
+            <tr>
+              {COLUMNS.map(([key, label]) => (
+                <th scope="col" key={key} className={WIDE.includes(key) ? "" : "right"}>
+                  {label}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          {shown.map((line) => (
+            <LineOfCode key={`${line.file}:${line.line}`} line={line} all={all} source={source && line.file === file && line.line ? (source[line.line - 1] ?? null) : null} />
+          ))}
+        </table>
       </div>
     </>
   );
 }
 
-export function Deep({ session, symbol }: { session: string; symbol: string }) {
+const head = en.kernels.configColumns;
+const configColumns: Column<Config>[] = [
+  { label: head.grid, className: "mono", show: (c) => c.grid },
+  { label: head.block, className: "mono", show: (c) => c.block },
+  countColumn(head.calls, (c) => c.calls),
+  timeColumn(head.total, (c) => c.total),
+  timeColumn(head.mean, (c) => c.mean),
+  timeColumn(head.p99, (c) => c.p99),
+  { label: head.occupancy, right: true, show: (c) => percent(c.occupancy), title: (c) => (c.limiter ? `${text.limits[c.limiter] ?? c.limiter} ${text.limiter}` : undefined) },
+  countColumn(head.registers, (c) => c.registers),
+  { label: head.shared, right: true, show: (c) => bytes(c.shared), title: (c) => exact(c.shared, "bytes") },
+  { label: head.spills, right: true, show: (c) => bytes(c.local), title: (c) => exact(c.local, "bytes") },
+];
+
+/** How the kernel was launched: what is recorded of each configuration, and what its launches add up to. */
+function useConfigs({ session, name }: OfKernel) {
+  const recorded = useApi("configs", { session, name });
+  const launched = useApi("kernel_configs", { session, name, limit: CONFIGS });
   const report = useApi("section_kernels", { session });
+  const configs = useMemo(() => (recorded.data && launched.data ? configsOf(recorded.data, rowsOf(launched.data), report.data) : undefined), [recorded.data, launched.data, report.data]);
+  const failed = [recorded, launched].find((asked) => asked.problem && !asked.data);
+  return { configs, failed };
+}
+
+export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
+  const { configs, failed } = useConfigs({ session, name });
   const profile = useApi("section_profile", { session });
-  const configs = useMemo(() => (report.data ? configsOf(report.data, symbol) : []), [report.data, symbol]);
   const stalls = useMemo(() => (profile.data ? stallsOf(profile.data, symbol) : []), [profile.data, symbol]);
   const lines = useMemo(() => (profile.data ? codeOf(profile.data, symbol) : null), [profile.data, symbol]);
-  const missing = (profile.problem?.status === 404 || report.problem?.status === 404) && !profile.data && !report.data;
-  if (missing) return null; // not analysed yet
+  const analysed = profile.problem?.status !== 404 || profile.data !== undefined;
   return (
     <>
-      {report.problem && report.problem.status !== 404 && <ProblemView problem={report.problem} again={report.again} />}
+      {failed?.problem && <ProblemView problem={failed.problem} again={failed.again} />}
       <div className="ways">
         <Panel title={text.occupancy} aside={text.occupancyText}>
           <div className="panel-body stack">
-            {!report.data && <div className="skeleton skeleton-block" />}
-            {configs.slice(0, SHOWN_CONFIGS).map((config, at) => (
-              <Occupancy key={at} config={config} />
-            ))}
+            {!configs && !failed && <div className="skeleton skeleton-block" />}
+            {configs?.slice(0, SHOWN_CONFIGS).map((config) => <Occupancy key={config.id} config={config} />)}
           </div>
         </Panel>
-        <Panel title={text.stalls} aside={text.stallsText}>
-          <div className="panel-body">{!profile.data ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{text.stallsNone}</p>}</div>
-        </Panel>
+        {analysed && (
+          <Panel title={text.stalls} aside={text.stallsText}>
+            <div className="panel-body">{!profile.data ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{text.stallsNone}</p>}</div>
+          </Panel>
+        )}
       </div>
-      <Panel title={text.code}>
-        {!profile.data ? <div className="skeleton skeleton-block" /> : lines ? <Code session={session} lines={lines} /> : <p className="panel-body quiet">{leftOut(profile.data) ? text.codeCut : text.codeNone}</p>}
-      </Panel>
+      {configs && (
+        <Panel title={en.kernels.configs}>
+          <Listing label={en.kernels.configs} columns={configColumns} rows={configs} keyOf={(config) => config.id} />
+        </Panel>
+      )}
+      {analysed && (
+        <Panel title={text.code}>
+          {!profile.data ? <div className="skeleton skeleton-block" /> : lines ? <Code session={session} lines={lines} /> : <p className="panel-body quiet">{leftOut(profile.data) ? text.codeCut : text.codeNone}</p>}
+        </Panel>
+      )}
     </>
   );
 }

@@ -1,117 +1,16 @@
 // KernelPage.tsx - one kernel: how long its launches take, how it is launched, and the launches.
-import type { ColumnDef } from "@tanstack/react-table";
 import { useEffect, useMemo } from "react";
-import { rowsOf, type Row } from "../../api/columns";
-import type { AnswerLaunches } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { who } from "../../api/who";
 import { count, duration, exact, grouped, shortKernel } from "../../format/format";
 import { Link } from "../../router/Link";
-import { href, useQuery } from "../../router/router";
+import { href } from "../../router/router";
 import { en } from "../../text/en";
 import { trends } from "../../text/trends";
-import { Empty, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
-import { Table } from "../../ui/Table";
+import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { Deep } from "./Deep";
-import { Histogram } from "./Histogram";
-import { kernelsOf, type Kernel } from "./KernelsTab";
-
-const LAUNCHES = 10000;
-const text = en.kernels.launchColumns;
-type Launch = Row<AnswerLaunches["data"]>;
-
-const identity = (id: "stream" | "thread" | "correlation" | "graph"): ColumnDef<Launch, never> => ({
-  id,
-  header: text[id],
-  enableSorting: false,
-  meta: { width: "minmax(100px, 1fr)", right: true },
-  cell: ({ row: { original: l } }) => (id === "graph" && l.graph === 0 ? "" : (l[id] ?? "")),
-});
-
-const launchColumns: ColumnDef<Launch, never>[] = [
-  { id: "start", header: text.start, enableSorting: false, meta: { width: "minmax(150px, 1fr)", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.start, "ns")}>{duration(l.start)}</span> },
-  { id: "duration", header: text.duration, enableSorting: false, meta: { width: "minmax(120px, 1fr)", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.duration, "ns")}>{duration(l.duration)}</span> },
-  identity("stream"),
-  identity("thread"),
-  identity("correlation"),
-  identity("graph"),
-];
-
-function Launches({ session, name }: { session: string; name: number }) {
-  const [order, setOrder] = useQuery("launches", "longest");
-  const by = order === "start" ? "start" : "longest";
-  const asked = useApi("launches", { session, name, order: by, limit: LAUNCHES });
-  const rows = useMemo(() => (asked.data ? rowsOf(asked.data) : []), [asked.data]);
-  return (
-    <section className="stack">
-      <div className="row">
-        <h2>{en.kernels.launches}</h2>
-        <div className="row end" role="group" aria-label={en.kernels.launches}>
-          {(["longest", "start"] as const).map((choice) => (
-            <button key={choice} type="button" className="button" aria-pressed={choice === by} onClick={() => setOrder(choice)}>
-              {choice === "start" ? en.kernels.byStart : en.kernels.longest}
-            </button>
-          ))}
-        </div>
-      </div>
-      {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
-      {asked.data ? <Table caption={en.kernels.launches} rows={rows} columns={launchColumns} sorting={[]} /> : <Skeleton />}
-    </section>
-  );
-}
-
-function Configs({ session, name }: { session: string; name: number }) {
-  const asked = useApi("kernel_configs", { session, name });
-  const head = en.kernels.configColumns;
-  return (
-    <Panel title={en.kernels.configs}>
-      {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={en.kernels.configs}>
-        <table className="simple">
-          <thead>
-            <tr>
-              <th scope="col">{head.config}</th>
-              {[head.calls, head.total, head.mean, head.p99].map((label) => (
-                <th scope="col" className="right" key={label}>
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {(asked.data ? rowsOf(asked.data) : []).map((row) => (
-              <tr key={row.config}>
-                <td className="mono">{row.config}</td>
-                <td className="right">{count(row.calls)}</td>
-                <td className="right" title={exact(row.total, "ns")}>
-                  {duration(row.total)}
-                </td>
-                <td className="right" title={exact(row.mean, "ns")}>
-                  {duration(row.mean)}
-                </td>
-                <td className="right" title={exact(row.p99, "ns")}>
-                  {duration(row.p99)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </Panel>
-  );
-}
-
-function Distribution({ session, name }: { session: string; name: number }) {
-  const asked = useApi("kernel_histogram", { session, name });
-  return (
-    <Panel title={en.kernels.distribution} aside={en.kernels.distributionText}>
-      <div className="panel-body">
-        {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
-        {asked.data ? <Histogram bins={rowsOf(asked.data)} /> : <div className="skeleton skeleton-block" />}
-      </div>
-    </Panel>
-  );
-}
+import { kernelsOf, type Kernel } from "./kernel";
+import { Distribution, Launches } from "./Launches";
 
 function summary(k: Kernel) {
   const of = en.kernels.columns;
@@ -156,8 +55,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
         </details>
       </header>
       <Distribution session={session} name={name} />
-      <Deep session={session} symbol={kernel.mangled} />
-      <Configs session={session} name={name} />
+      <Deep session={session} name={name} symbol={kernel.mangled} />
       <Launches session={session} name={name} />
     </>
   );

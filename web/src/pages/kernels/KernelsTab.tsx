@@ -1,131 +1,233 @@
-// KernelsTab.tsx - kernels by name, in one table that holds thousands. Sorted here: the server's order
-// decides only what comes where there are more than asked for.
+// KernelsTab.tsx - kernels by name, in one table that holds thousands; alone or in groups by their names.
+// Sorted here: the server's order decides only what comes where there are more than asked for.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
-import { useMemo } from "react";
-import { mangledOf, nameOf, rowsOf } from "../../api/columns";
-import type { AnswerKernels } from "../../api/schema";
+import { useCallback, useMemo, useState } from "react";
+import type { RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
-import { count, duration, exact, percent, shortKernel } from "../../format/format";
+import { bytes, count, duration, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { kernel as deep } from "../../text/kernel";
+import { Choices } from "../../ui/forms";
 import { Empty, Meter, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import type { TabProps } from "../session/tabs";
+import "./deep.css";
+import { BYS, groupNamer, linesOf, orderOf, type By, type Figures, type Line } from "./groups";
+import { kernelsOf, type Kernel } from "./kernel";
+import { Distribution, Launches } from "./Launches";
+import { reportedBySymbol, sampled } from "./report";
 
 const LIMIT = 10000;
+const LIVE_MS = 5000;
 const text = en.kernels.columns;
+type Row = Line<Kernel>;
+type Col = ColumnDef<Row>;
 
-export interface Kernel {
-  id: number;
-  name: string;
-  mangled: string;
-  share: number | null;
-  total: number | null;
-  calls: number | null;
-  mean: number | null;
-  p50: number | null;
-  p90: number | null;
-  p99: number | null;
-  longest: number | null;
-  configs: number | null;
-  streams: number | null;
-}
+const figuresOf = (line: Row): Figures => line.kernel ?? line.group!.figures;
 
-export function kernelsOf(answer: AnswerKernels): Kernel[] {
-  const rows = rowsOf(answer.data.name ? answer : { ...answer, rows: 0 });
-  const whole = rows.reduce((sum, row) => sum + (row.total ?? 0), 0);
-  return rows.map((row) => ({
-    ...row,
-    id: row.name_id ?? 0,
-    name: nameOf(answer, row.name) ?? "",
-    mangled: mangledOf(answer, row.name) ?? "",
-    share: whole > 0 && row.total !== null ? row.total / whole : null,
-  }));
-}
-
-const time = (id: "total" | "mean" | "p50" | "p90" | "p99" | "longest"): ColumnDef<Kernel, never> => ({
+const time = (id: "total" | "mean" | "p50" | "p90" | "p99" | "longest"): Col => ({
   id,
-  accessorKey: id,
+  accessorFn: (line) => figuresOf(line)[id],
   header: text[id],
-  meta: { width: "96px", right: true },
-  cell: ({ row: { original: k } }) => <span title={exact(k[id], "ns")}>{duration(k[id])}</span>,
+  meta: { width: "86px", right: true },
+  cell: ({ row: { original: line } }) => <span title={exact(figuresOf(line)[id], "ns")}>{duration(figuresOf(line)[id])}</span>,
 });
 
-const amount = (id: "calls" | "configs" | "streams", width: string): ColumnDef<Kernel, never> => ({
+const amount = (id: "calls" | "configs" | "streams" | "registers", width: string, title?: string): Col => ({
   id,
-  accessorKey: id,
+  accessorFn: (line) => figuresOf(line)[id],
   header: text[id],
   meta: { width, right: true },
-  cell: ({ row: { original: k } }) => <span title={exact(k[id])}>{count(k[id])}</span>,
+  cell: ({ row: { original: line } }) => <span title={[exact(figuresOf(line)[id]), title].filter(Boolean).join(" ")}>{count(figuresOf(line)[id])}</span>,
 });
 
-const columnsFor = (session: string, shares: boolean): ColumnDef<Kernel, never>[] => [
+const share: Col = {
+  id: "share",
+  accessorFn: (line) => figuresOf(line).share,
+  header: text.share,
+  meta: { width: "130px", right: true },
+  cell: ({ row: { original: line } }) => (
+    <span title={en.kernels.shareText}>
+      {percent(figuresOf(line).share)}
+      <span className="part part-short">
+        <Meter part={figuresOf(line).share} />
+      </span>
+    </span>
+  ),
+};
+
+/** What the report adds, where it is there. */
+const REPORTED: readonly Col[] = [
   {
-    id: "name",
-    accessorKey: "name",
-    header: text.name,
-    sortDescFirst: false,
-    meta: { width: "minmax(280px, 3fr)", lead: true },
-    cell: ({ row: { original: k } }) => (
-      <Link className="mono" href={href("kernel", { session, name: k.id })} title={k.name}>
-        {shortKernel(k.name)}
-      </Link>
-    ),
+    id: "occupancy",
+    accessorFn: (line) => figuresOf(line).occupancy,
+    header: text.occupancy,
+    meta: { width: "170px", right: true },
+    cell: ({ row: { original: line } }) => {
+      const { occupancy } = figuresOf(line);
+      const limiter = line.kernel?.limiter ?? "";
+      return (
+        <span title={[deep.occupancyLeast, limiter && `${deep.limits[limiter] ?? limiter} ${deep.limiter}`].filter(Boolean).join(" ")}>
+          {limiter && <span className="quiet small">{deep.limitsShort[limiter] ?? limiter}</span>} {percent(occupancy)}
+          <span className="part part-short">
+            <Meter part={occupancy} warm={(occupancy ?? 1) < 0.5} />
+          </span>
+        </span>
+      );
+    },
   },
+  amount("registers", "84px", deep.registersText),
+  {
+    id: "local",
+    accessorFn: (line) => figuresOf(line).local,
+    header: text.spills,
+    meta: { width: "84px", right: true },
+    cell: ({ row: { original: line } }) => {
+      const { local } = figuresOf(line);
+      return (
+        <span className={local ? "wrong" : undefined} title={`${exact(local, "bytes")}. ${deep.spillsText}`}>
+          {local === null ? UNKNOWN : bytes(local)}
+        </span>
+      );
+    },
+  },
+];
+
+const stall: Col = {
+  id: "stall",
+  accessorFn: (line) => figuresOf(line).stall,
+  header: text.stall,
+  meta: { width: "190px" },
+  cell: ({ row: { original: line } }) =>
+    line.kernel?.reason ? (
+      <span title={deep.stallShare(percent(line.kernel.stall), line.kernel.reason)}>
+        <span className="number">{percent(line.kernel.stall)}</span> <span className="mono small">{line.kernel.reason}</span>
+      </span>
+    ) : null,
+};
+
+interface Doing {
+  session: string;
+  peek: string;
+  onPeek: (id: string) => void;
+  onToggle: (group: string) => void;
+}
+
+function Name({ line, session, peek, onPeek, onToggle }: Doing & { line: Row }) {
+  const { kernel, group } = line;
+  if (group)
+    return (
+      <button type="button" className="group-name" aria-expanded={group.open} onClick={() => onToggle(group.name)}>
+        <span aria-hidden="true">{group.open ? "▾" : "▸"}</span> <span className="mono">{group.name || en.kernels.others}</span> <span className="chip">{count(group.size)}</span>
+      </button>
+    );
+  const short = shortKernel(kernel!.name);
+  const here = peek === String(kernel!.id);
+  return (
+    <span className={line.inner ? "kernel-cell kernel-inner" : "kernel-cell"}>
+      <button type="button" className="peek" aria-pressed={here} aria-label={en.kernels.peek(short.slice(0, 200))} title={en.kernels.peekText} onClick={() => onPeek(here ? "" : String(kernel!.id))}>
+        <svg viewBox="0 0 12 12" aria-hidden="true">
+          <path d="M1 11V7h2v4zM5 11V1h2v10zM9 11V5h2v6z" />
+        </svg>
+      </button>
+      <Link className="mono" href={href("kernel", { session, name: kernel!.id })} title={kernel!.name}>
+        {short}
+      </Link>
+    </span>
+  );
+}
+
+const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean; reported: boolean; stalls: boolean }): Col[] => [
+  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(290px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <Name {...doing} line={line} /> },
   time("total"),
-  ...(shares
-    ? [
-        {
-          id: "share",
-          accessorKey: "share",
-          header: text.share,
-          meta: { width: "150px", right: true },
-          cell: ({ row: { original: k } }: { row: { original: Kernel } }) => (
-            <span title={en.kernels.shareText}>
-              {percent(k.share)}
-              <span className="part">
-                <Meter part={k.share} />
-              </span>
-            </span>
-          ),
-        },
-      ]
-    : []),
-  amount("calls", "90px"),
+  ...(whole ? [share] : []),
+  amount("calls", "80px"),
   time("mean"),
   time("p50"),
   time("p90"),
   time("p99"),
   time("longest"),
+  ...(reported ? REPORTED : []),
+  ...(stalls ? [stall] : []),
   amount("configs", "80px"),
   amount("streams", "84px"),
 ];
 
+/** What stands beside the times. Without the server's analysis there are no samples, which is no error of
+ * this page. */
+function useReported(session: RowSession) {
+  const configs = useApi("configs", { session: session.id, limit: 100_000 }, session.state === "live" ? LIVE_MS : 0);
+  const profile = useApi("section_profile", sampled(session.engine) ? { session: session.id } : null);
+  return useMemo(() => reportedBySymbol(configs.data, profile.data), [configs.data, profile.data]);
+}
+
+function Grouping({ by, onBy, patterns, onPatterns }: { by: By; onBy: (by: By) => void; patterns: string; onPatterns: (text: string) => void }) {
+  return (
+    <>
+      <Choices label={en.kernels.group} value={by} options={BYS.map((value) => ({ value, label: en.kernels.groups[value]! }))} onChange={onBy} />
+      {by === "pattern" && <Search label={en.kernels.patterns} hint={en.kernels.patternsHint} value={patterns} onChange={onPatterns} />}
+    </>
+  );
+}
+
 export function KernelsTab({ session }: TabProps) {
   const { query } = usePlace();
   const [search, setSearch] = useQuery("search");
-  const asked = useApi("kernels", { session: session.id, limit: LIMIT, ...(search ? { pattern: search } : {}) }, session.state === "live" ? 5000 : 0);
-  const rows = useMemo(() => (asked.data ? kernelsOf(asked.data) : []), [asked.data]);
+  const [wanted, setBy] = useQuery("group");
+  const [patterns, setPatterns] = useQuery("patterns");
+  const [peek, setPeek] = useQuery("peek");
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const by = BYS.find((one) => one === wanted) ?? "";
+  const asked = useApi("kernels", { session: session.id, limit: LIMIT, ...(search ? { pattern: search } : {}) }, session.state === "live" ? LIVE_MS : 0);
+  const reported = useReported(session);
+  const kernels = useMemo(() => (asked.data ? kernelsOf(asked.data, reported) : []), [asked.data, reported]);
+  const nameOf = useMemo(() => (by ? groupNamer(by, patterns) : null), [by, patterns]);
+  const order = useMemo(() => orderOf(query.get("sort"), query.get("ascending") !== "true"), [query]);
+  const lines = useMemo(() => linesOf(kernels, nameOf, open, order), [kernels, nameOf, open, order]);
+  const toggle = useCallback((group: string) => setOpen((before) => new Set(before.has(group) ? [...before].filter((name) => name !== group) : [...before, group])), []);
   // A part of the kernels says nothing of the whole.
-  const whole = !search && rows.length < LIMIT;
-  const columns = useMemo(() => columnsFor(session.id, whole), [session.id, whole]);
+  const whole = !search && kernels.length < LIMIT;
+  const has = { whole, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
+  const columns = useMemo(
+    () => columnsFor({ session: session.id, peek, onPeek: setPeek, onToggle: toggle }, has),
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [session.id, peek, setPeek, toggle, has.whole, has.reported, has.stalls],
+  );
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  const sorting: SortingState = [{ id: query.get("sort") ?? "total", desc: query.get("ascending") !== "true" }];
-  const sort = ([by]: SortingState) => by && go(withQuery(location.pathname, query, { sort: by.id, ascending: by.desc ? "" : "true" }), true);
+  const sorting: SortingState = [{ id: order.by, desc: order.descending }];
+  const sort = ([first]: SortingState) => first && go(withQuery(location.pathname, query, { sort: first.id, ascending: first.desc ? "" : "true" }), true);
+  const peeked = kernels.find((kernel) => String(kernel.id) === peek);
   return (
     <div className="stack">
       <div className="row">
         <Search label={en.kernels.search} hint={en.kernels.searchHint} value={search} onChange={setSearch} />
+        <Grouping by={by} onBy={setBy} patterns={patterns} onPatterns={setPatterns} />
         <span className="quiet small">{en.kernels.approximated}</span>
-        {rows.length >= LIMIT && <span className="quiet small">{en.kernels.cut(count(LIMIT))}</span>}
+        {kernels.length >= LIMIT && <span className="quiet small">{en.kernels.cut(count(LIMIT))}</span>}
       </div>
       {!asked.data ? (
         <Skeleton rows={10} />
-      ) : rows.length === 0 ? (
+      ) : kernels.length === 0 ? (
         <Empty title={en.kernels.none} text={en.kernels.noneText} />
       ) : (
-        <Table caption={en.kernels.caption} rows={rows} columns={columns} sorting={sorting} onSort={sort} sortHere />
+        <Table caption={en.kernels.caption} rows={lines} columns={columns} sorting={sorting} onSort={sort} />
+      )}
+      {peeked && (
+        <section className="stack" aria-label={en.kernels.peek(shortKernel(peeked.name).slice(0, 200))}>
+          <div className="row">
+            <h2 className="mono ellipsis">{shortKernel(peeked.name)}</h2>
+            <Link className="button end" href={href("kernel", { session: session.id, name: peeked.id })}>
+              {en.kernels.toPage}
+            </Link>
+            <button type="button" className="button" onClick={() => setPeek("")}>
+              {en.forms.close}
+            </button>
+          </div>
+          <Distribution session={session.id} name={peeked.id} />
+          <Launches session={session.id} name={peeked.id} />
+        </section>
       )}
     </div>
   );

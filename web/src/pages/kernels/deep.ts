@@ -1,6 +1,10 @@
-// deep.ts - of the report's parts what concerns one kernel: configurations with their occupancy, stalls
-// by reason, and instructions by line. docs/report.md describes them; unknown stays null.
+// deep.ts - what concerns one kernel: how it was launched with its occupancy; of the report's parts stalls
+// by reason, and instructions by line (docs/report.md). Unknown stays null.
+import { nameOf, rowsOf, type Row } from "../../api/columns";
+import type { AnswerConfigs, AnswerKernelConfigs } from "../../api/schema";
 import { list, number, raw, word, type Raw } from "../../format/raw";
+
+const ratio = (a: number | null, b: number | null): number | null => (a !== null && b !== null && b > 0 ? a / b : null);
 
 export interface Limit {
   resource: string; // warps, registers, shared_mem, blocks
@@ -8,10 +12,13 @@ export interface Limit {
 }
 
 export interface Config {
+  id: number;
   grid: string;
   block: string;
   calls: number | null;
-  total: number | null;
+  total: number | null; // ns
+  mean: number | null;
+  p99: number | null;
   registers: number | null;
   shared: number | null;
   local: number | null;
@@ -21,39 +28,45 @@ export interface Config {
   waves: number | null;
 }
 
-const dims = (row: Raw, of: string): number[] => ["x", "y", "z"].map((axis) => number(row[`${of}_${axis}`]) ?? 1);
+export type Recorded = Row<AnswerConfigs["data"]>;
+type Launched = Row<AnswerKernelConfigs["data"]>;
 
-function configOf(row: Raw, devices: Raw[]): Config {
-  const grid = dims(row, "grid");
-  const warps = number(row.occ_warps);
-  const most = number(row.occ_max_warps);
-  const resident = number(row.occ_blocks);
-  const sms = number(devices.find((device) => device.index === row.device)?.sm_count);
-  const sum = (a: number | null, b: number | null) => (a === null && b === null ? null : (a ?? 0) + (b ?? 0));
-  return {
-    grid: grid.join("×"),
-    block: dims(row, "block").join("×"),
-    calls: number(row.count),
-    total: number(row.total_ns),
-    registers: number(row.registers),
-    shared: sum(number(row.shared_static), number(row.shared_dynamic)),
-    local: number(row.local_per_thread),
-    limits: [
-      { resource: "warps", blocks: number(row.occ_limit_warps) },
-      { resource: "registers", blocks: number(row.occ_limit_regs) },
-      { resource: "shared_mem", blocks: number(row.occ_limit_shared) },
-      { resource: "blocks", blocks: number(row.occ_limit_blocks) },
-    ],
-    limiter: word(row.occ_limiter),
-    occupancy: warps !== null && most ? warps / most : null,
-    waves: resident && sms ? grid.reduce((product, n) => product * n, 1) / (resident * sms) : null,
-  };
-}
+const sum = (a: number | null, b: number | null): number | null => (a === null && b === null ? null : (a ?? 0) + (b ?? 0));
+export const occupancyOf = (row: Pick<Recorded, "warps" | "max_warps">): number | null => ratio(row.warps, row.max_warps);
 
-export function configsOf(part: unknown, symbol: string): Config[] {
-  const devices = list(raw(part).devices);
-  const kernel = list(raw(raw(part).kernels).by_name).find((row) => row.symbol === symbol);
-  return kernel ? list(kernel.configs).map((row) => configOf(row, devices)) : [];
+/** How a kernel was launched, most time first. part: the report, which knows the GPUs. */
+export function configsOf(recorded: AnswerConfigs, launched: readonly Launched[], part: unknown): Config[] {
+  const sms = new Map(list(raw(part).devices).map((device) => [(number(device.index) ?? -1) + 1, number(device.sm_count)]));
+  const rows = new Map(rowsOf(recorded).map((row) => [row.config, row]));
+  return launched.flatMap((sums) => {
+    const row = rows.get(sums.config);
+    if (!row) return [];
+    const blocks = (row.grid_x ?? 1) * (row.grid_y ?? 1) * (row.grid_z ?? 1);
+    const sm = sms.get(row.device ?? -1);
+    return [
+      {
+        id: sums.config ?? 0,
+        grid: [row.grid_x, row.grid_y, row.grid_z].map((n) => n ?? 1).join("×"),
+        block: [row.block_x, row.block_y, row.block_z].map((n) => n ?? 1).join("×"),
+        calls: sums.calls,
+        total: sums.total,
+        mean: sums.mean,
+        p99: sums.p99,
+        registers: row.registers,
+        shared: sum(row.shared_static, row.shared_dynamic),
+        local: row.local,
+        limits: [
+          { resource: "warps", blocks: row.limit_warps },
+          { resource: "registers", blocks: row.limit_regs },
+          { resource: "shared_mem", blocks: row.limit_shared },
+          { resource: "blocks", blocks: row.limit_blocks },
+        ],
+        limiter: nameOf(recorded, row.limiter) ?? "",
+        occupancy: occupancyOf(row),
+        waves: row.blocks && sm ? blocks / (row.blocks * sm) : null,
+      },
+    ];
+  });
 }
 
 export interface Stall {
@@ -92,7 +105,6 @@ export interface Line {
 }
 
 const M = "smsp__sass_";
-const ratio = (a: number | null, b: number | null): number | null => (a !== null && b !== null && b > 0 ? a / b : null);
 
 function instructionOf(row: Raw): Instruction {
   const value = (name: string) => number(row[`${M}${name}`]);

@@ -45,7 +45,7 @@ function Row({ scope, whole, loops, chosen, onChoose }: { scope: Scope; whole: n
           {scope.name}
         </button>
         {scope.path !== null && !who.link && (
-          <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: scope.path })} aria-label={trends.linkScope(scope.name.slice(0, 200))} title={trends.link}>
+          <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: scope.path.join("|") })} aria-label={trends.linkScope(scope.name.slice(0, 200))} title={trends.link}>
             {trends.linkShort}
           </Link>
         )}

@@ -1,0 +1,85 @@
+// Launches.tsx - how a kernel's launches are spread, and the launches one by one.
+import type { ColumnDef } from "@tanstack/react-table";
+import { useMemo } from "react";
+import { rowsOf, type Row } from "../../api/columns";
+import type { AnswerLaunches } from "../../api/schema";
+import { useApi } from "../../api/use";
+import { duration, exact } from "../../format/format";
+import { Link } from "../../router/Link";
+import { href, useQuery } from "../../router/router";
+import { en } from "../../text/en";
+import { rangeText } from "../../timeline/view";
+import { Choices } from "../../ui/forms";
+import { Panel, ProblemView, Skeleton } from "../../ui/parts";
+import { Table } from "../../ui/Table";
+import { Histogram } from "./Histogram";
+
+const LAUNCHES = 10000;
+const text = en.kernels.launchColumns;
+type Launch = Row<AnswerLaunches["data"]>;
+
+const identity = (id: "stream" | "thread" | "correlation" | "graph"): ColumnDef<Launch, never> => ({
+  id,
+  header: text[id],
+  enableSorting: false,
+  meta: { width: "minmax(100px, 1fr)", right: true },
+  cell: ({ row: { original: l } }) => (id === "graph" && l.graph === 0 ? "" : (l[id] ?? "")),
+});
+
+/** A launch with room around it, on the timeline. */
+const onTimeline = (session: string, l: Launch): string => href("session", { session, tab: "timeline" }, { at: rangeText({ from: (l.start ?? 0) - (l.duration ?? 0) - 1000, to: (l.start ?? 0) + 2 * (l.duration ?? 0) + 1000 }) });
+
+const columnsFor = (session: string): ColumnDef<Launch, never>[] => [
+  {
+    id: "start",
+    header: text.start,
+    enableSorting: false,
+    meta: { width: "minmax(150px, 1fr)", right: true },
+    cell: ({ row: { original: l } }) => (
+      <Link className="launch-start" href={onTimeline(session, l)} title={`${exact(l.start, "ns")}. ${en.system.onTimeline}`}>
+        {duration(l.start)}
+      </Link>
+    ),
+  },
+  { id: "duration", header: text.duration, enableSorting: false, meta: { width: "minmax(120px, 1fr)", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.duration, "ns")}>{duration(l.duration)}</span> },
+  identity("stream"),
+  identity("thread"),
+  identity("correlation"),
+  identity("graph"),
+];
+
+export interface OfKernel {
+  session: string;
+  name: number; // id in the session
+}
+
+export function Launches({ session, name }: OfKernel) {
+  const [order, setOrder] = useQuery("launches", "longest");
+  const by = order === "start" ? "start" : "longest";
+  const asked = useApi("launches", { session, name, order: by, limit: LAUNCHES });
+  const rows = useMemo(() => (asked.data ? rowsOf(asked.data) : []), [asked.data]);
+  const columns = useMemo(() => columnsFor(session), [session]);
+  return (
+    <section className="stack">
+      <div className="row">
+        <h2>{en.kernels.launches}</h2>
+        <span className="end" />
+        <Choices label={en.kernels.launches} value={by} options={[{ value: "longest", label: en.kernels.longest }, { value: "start", label: en.kernels.byStart }]} onChange={setOrder} />
+      </div>
+      {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
+      {asked.data ? <Table caption={en.kernels.launches} rows={rows} columns={columns} sorting={[]} /> : <Skeleton />}
+    </section>
+  );
+}
+
+export function Distribution({ session, name }: OfKernel) {
+  const asked = useApi("kernel_histogram", { session, name });
+  return (
+    <Panel title={en.kernels.distribution} aside={en.kernels.distributionText}>
+      <div className="panel-body">
+        {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
+        {asked.data ? <Histogram bins={rowsOf(asked.data)} /> : <div className="skeleton skeleton-block" />}
+      </div>
+    </Panel>
+  );
+}

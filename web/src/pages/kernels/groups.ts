@@ -1,0 +1,142 @@
+// groups.ts - kernels put together by their names, and lines of the table in their order: groups with,
+// where they are open, their kernels below them.
+import { shortKernel } from "../../format/format";
+
+export type By = "" | "template" | "namespace" | "pattern";
+export const BYS: readonly By[] = ["", "template", "namespace", "pattern"];
+
+/** What a row says of a kernel, or of several together. */
+export interface Figures {
+  total: number | null; // ns
+  share: number | null;
+  calls: number | null;
+  mean: number | null;
+  p50: number | null;
+  p90: number | null;
+  p99: number | null;
+  longest: number | null;
+  configs: number | null;
+  streams: number | null;
+  occupancy: number | null; // 0 to 1, theoretical
+  registers: number | null; // a thread
+  local: number | null; // bytes a thread: spills or stack
+  stall: number | null; // part of the samples that wait for the commonest reason
+}
+
+export interface Named extends Figures {
+  name: string;
+}
+
+/** Template arguments, also of what is around the function, taken out. */
+export function withoutTemplate(name: string): string {
+  let text = "";
+  let depth = 0;
+  const short = shortKernel(name);
+  for (let at = 0; at < short.length; at++) {
+    const letter = short[at]!;
+    if (letter === "<" && !/operator<*$/.test(text)) depth++;
+    else if (letter === ">" && depth > 0 && short[at - 1] !== "-") depth--;
+    else if (depth === 0) text += letter;
+  }
+  return text.replace(/^.* (?=\S+$)/, "") || short; // what a template's function returns stands before its name
+}
+
+function namespaceOf(name: string): string {
+  const whole = withoutTemplate(name);
+  const at = whole.lastIndexOf("::");
+  return at > 0 ? whole.slice(0, at) : "";
+}
+
+/** "*gemm*, flash": parts of names; a star stands for anything. */
+export function patternsOf(text: string): { text: string; fits: (name: string) => boolean }[] {
+  return text
+    .split(",")
+    .map((word) => word.trim())
+    .filter(Boolean)
+    .map((word) => {
+      const parts = word.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+      const pattern = new RegExp(parts.join(".*"), "i");
+      return { text: word, fits: (name: string) => pattern.test(name) };
+    });
+}
+
+/** How a kernel's group is called; "": none of the patterns, or no namespace. */
+export function groupNamer(by: By, patterns: string): (name: string) => string {
+  const list = patternsOf(patterns);
+  if (by === "template") return withoutTemplate;
+  if (by === "namespace") return namespaceOf;
+  return (name) => list.find((pattern) => pattern.fits(name))?.text ?? "";
+}
+
+const sum = (rows: readonly Figures[], key: keyof Figures): number | null => rows.reduce<number | null>((all, row) => (row[key] === null ? all : (all ?? 0) + row[key]!), null);
+const most = (rows: readonly Figures[], key: keyof Figures): number | null => rows.reduce<number | null>((all, row) => (row[key] === null ? all : Math.max(all ?? row[key]!, row[key]!)), null);
+
+/** Several together. Percentiles of parts do not add up: they are not known. */
+export function together(rows: readonly Figures[]): Figures {
+  const total = sum(rows, "total");
+  const calls = sum(rows, "calls");
+  const known = rows.filter((row) => row.occupancy !== null && row.total);
+  const time = sum(known, "total");
+  const weighted = known.reduce((all, row) => all + row.occupancy! * row.total!, 0);
+  return {
+    total,
+    calls,
+    share: sum(rows, "share"),
+    mean: total !== null && calls ? total / calls : null,
+    p50: null,
+    p90: null,
+    p99: null,
+    longest: most(rows, "longest"),
+    configs: sum(rows, "configs"),
+    streams: most(rows, "streams"),
+    occupancy: time ? weighted / time : null,
+    registers: most(rows, "registers"),
+    local: most(rows, "local"),
+    stall: null,
+  };
+}
+
+export type Line<K extends Named> = { kernel: K; group: null; inner: boolean } | { kernel: null; group: { name: string; size: number; open: boolean; figures: Figures }; inner: false };
+
+export interface Order {
+  by: keyof Figures | "name";
+  descending: boolean;
+}
+
+/** As an address says it; by time, where it says nothing that is known. */
+export function orderOf(by: string | null, descending: boolean): Order {
+  const known = ["name", ...Object.keys(together([]))].find((key) => key === by);
+  return { by: (known ?? "total") as Order["by"], descending };
+}
+
+function sorted<T>(rows: readonly T[], order: Order, nameOf: (row: T) => string, figuresOf: (row: T) => Figures): T[] {
+  const sign = order.descending ? -1 : 1;
+  const { by } = order;
+  if (by === "name") return [...rows].sort((a, b) => sign * nameOf(a).localeCompare(nameOf(b)));
+  // What is not known comes last, whichever way.
+  return [...rows].sort((a, b) => {
+    const [x, y] = [figuresOf(a)[by], figuresOf(b)[by]];
+    return x === null || y === null ? Number(x === null) - Number(y === null) : sign * (x - y);
+  });
+}
+
+const itself = <K extends Named>(kernel: K): K => kernel;
+const byName = (kernel: Named): string => kernel.name;
+
+export function linesOf<K extends Named>(kernels: readonly K[], nameOf: ((name: string) => string) | null, open: ReadonlySet<string>, order: Order): Line<K>[] {
+  if (!nameOf) return sorted(kernels, order, byName, itself).map((kernel) => ({ kernel, group: null, inner: false }));
+  const groups = new Map<string, K[]>();
+  for (const kernel of kernels) {
+    const name = nameOf(kernel.name);
+    const group = groups.get(name);
+    if (group) group.push(kernel);
+    else groups.set(name, [kernel]);
+  }
+  const made = [...groups].map(([name, members]) => ({ name, members, figures: members.length === 1 ? members[0]! : together(members) }));
+  return sorted(made, order, (group) => group.name, (group) => group.figures).flatMap(({ name, members, figures }): Line<K>[] => {
+    const [only] = members;
+    if (only && members.length === 1) return [{ kernel: only, group: null, inner: false }];
+    const below: Line<K>[] = open.has(name) ? sorted(members, order, byName, itself).map((kernel) => ({ kernel, group: null, inner: true })) : [];
+    return [{ kernel: null, group: { name, size: members.length, open: open.has(name), figures }, inner: false }, ...below];
+  });
+}

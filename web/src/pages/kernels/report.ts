@@ -1,0 +1,54 @@
+// report.ts - what stands in the table beside a kernel's times: occupancy and what limits it, registers,
+// spills, and why its warps wait; by the kernel's name in the program.
+import { mangledOf, nameOf, rowsOf } from "../../api/columns";
+import type { AnswerConfigs } from "../../api/schema";
+import { list, number, raw, word } from "../../format/raw";
+import { occupancyOf } from "./deep";
+
+export interface Reported {
+  occupancy: number | null; // 0 to 1; the least of its launch shapes
+  limiter: string; // of that shape
+  registers: number | null; // of a thread, the most of its shapes
+  local: number | null; // bytes a thread, the same
+  stall: number | null; // part of the samples
+  reason: string;
+}
+
+const NONE: Reported = { occupancy: null, limiter: "", registers: null, local: null, stall: null, reason: "" };
+
+const most = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.max(a, b));
+
+function shapesBySymbol(configs: AnswerConfigs): Map<string, Reported> {
+  const found = new Map<string, Reported>();
+  for (const row of rowsOf(configs)) {
+    const symbol = mangledOf(configs, row.name) ?? "";
+    const before = found.get(symbol) ?? NONE;
+    const occupancy = occupancyOf(row);
+    const less = occupancy !== null && (before.occupancy === null || occupancy < before.occupancy);
+    found.set(symbol, { ...before, ...(less ? { occupancy, limiter: nameOf(configs, row.limiter) ?? "" } : {}), registers: most(before.registers, row.registers), local: most(before.local, row.local) });
+  }
+  return found;
+}
+
+/** Warps that are picked wait for nothing. */
+const NO_STALL = new Set(["selected"]);
+
+/** profile: the report's samples, where there are any. */
+export function reportedBySymbol(configs: AnswerConfigs | undefined, profile: unknown): Map<string, Reported> {
+  const found = configs ? shapesBySymbol(configs) : new Map<string, Reported>();
+  const samples = new Map<string, { all: number; most: number; reason: string }>();
+  for (const row of list(raw(raw(profile).samples).kernels)) {
+    const symbol = word(row.symbol);
+    const reason = word(row.reason);
+    const n = number(row.samples) ?? 0;
+    const sum = samples.get(symbol) ?? { all: 0, most: 0, reason: "" };
+    sum.all += n;
+    if (n > sum.most && !NO_STALL.has(reason)) [sum.most, sum.reason] = [n, reason];
+    samples.set(symbol, sum);
+  }
+  for (const [symbol, { all, most, reason }] of samples) if (reason) found.set(symbol, { ...(found.get(symbol) ?? NONE), stall: most / all, reason });
+  return found;
+}
+
+/** Engines that take samples of warps. */
+export const sampled = (engine: string): boolean => /PcSampling|Deep/.test(engine);

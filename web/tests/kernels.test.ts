@@ -1,0 +1,68 @@
+// Kernels put together by their names, and what stands in the table beside their times.
+import { describe, expect, it } from "vitest";
+import type { AnswerConfigs, AnswerKernels } from "../src/api/schema";
+import { groupNamer, linesOf, orderOf, patternsOf, together, withoutTemplate, type Named } from "../src/pages/kernels/groups";
+import { kernelsOf } from "../src/pages/kernels/kernel";
+import { reportedBySymbol } from "../src/pages/kernels/report";
+
+const kernel = (name: string, total: number | null, more: Partial<Named> = {}): Named => ({ ...together([]), name, total, calls: 1, ...more });
+
+describe("names of groups", () => {
+  it("without template arguments and what is returned", () => {
+    expect(withoutTemplate("void train::gemm<float, Tile<128, 64>, (L)1>(float*, int)")).toBe("train::gemm");
+    expect(withoutTemplate("std::enable_if<true, void>::type at::launch<at::Op<4>>::run<2>(int)")).toBe("at::launch::run");
+    expect(withoutTemplate("plain_c_kernel")).toBe("plain_c_kernel");
+    expect(withoutTemplate("(anonymous namespace)::f<3>()")).toBe("f");
+  });
+  it("by namespace; what has none stands together", () => {
+    const namer = groupNamer("namespace", "");
+    expect(["a::b::f<x::y>(int)", "a::b::g()", "h"].map(namer)).toEqual(["a::b", "a::b", ""]);
+  });
+  it("by the first pattern that fits, whatever the case; a star is anything, other signs are themselves", () => {
+    const namer = groupNamer("pattern", " gemm , layer*norm, ( ");
+    expect(["my_GEMM_kernel", "layer_batch_norm", "f(int)", "gelu"].map(namer)).toEqual(["gemm", "layer*norm", "(", ""]);
+    expect(patternsOf(" , ")).toEqual([]);
+  });
+});
+
+describe("several kernels together", () => {
+  it("times add up, means weigh by calls, percentiles are unknown", () => {
+    const sum = together([kernel("a", 30, { calls: 3, longest: 20, p99: 5, occupancy: 0.5, registers: 32, share: 0.3 }), kernel("b", 10, { calls: 1, longest: 10, occupancy: 1, registers: 64, share: 0.1 })]);
+    expect(sum).toMatchObject({ total: 40, calls: 4, mean: 10, longest: 20, p50: null, p99: null, occupancy: 0.625, registers: 64 });
+    expect(sum.share).toBeCloseTo(0.4);
+  });
+  it("unknown stays unknown", () => expect(together([kernel("a", null, { calls: null })])).toMatchObject({ total: null, calls: null, mean: null, occupancy: null }));
+});
+
+describe("lines of the table", () => {
+  const kernels = [kernel("a<1>", 10), kernel("a<2>", 50), kernel("b", 55), kernel("c", null)];
+  const shown = (lines: ReturnType<typeof linesOf>) => lines.map((line) => (line.group ? `[${line.group.name} ${line.group.size}]` : `${line.inner ? "-" : ""}${line.kernel!.name}`));
+  const order = orderOf("total", true);
+  it("alone, unknown last either way", () => {
+    expect(shown(linesOf(kernels, null, new Set(), order))).toEqual(["b", "a<2>", "a<1>", "c"]);
+    expect(shown(linesOf(kernels, null, new Set(), orderOf("total", false)))).toEqual(["a<1>", "a<2>", "b", "c"]);
+  });
+  it("in groups, closed and open; one alone is no group", () => {
+    expect(shown(linesOf(kernels, withoutTemplate, new Set(), order))).toEqual(["[a 2]", "b", "c"]);
+    expect(shown(linesOf(kernels, withoutTemplate, new Set(["a"]), order))).toEqual(["[a 2]", "-a<2>", "-a<1>", "b", "c"]);
+    expect(shown(linesOf(kernels, withoutTemplate, new Set(), orderOf("name", false)))).toEqual(["[a 2]", "b", "c"]);
+  });
+  it("an order that nobody knows is by time", () => expect([orderOf("x", true), orderOf(null, true), orderOf("p99", false)].map((o) => o.by)).toEqual(["total", "total", "p99"]));
+});
+
+describe("beside the times", () => {
+  const configs = { rows: 3, names: ["f", "registers", "shared_mem"], mangled: ["_f", "registers", "shared_mem"], data: { name: [0, 0, 0], warps: [32, 8, null], max_warps: [64, 64, null], limiter: [2, 1, null], registers: [40, 128, 8], local: [0, 16, null] } } as unknown as AnswerConfigs;
+  const samples = (symbol: string, reason: string, n: number) => ({ symbol, reason, samples: n });
+  const profile = { samples: { kernels: [samples("_f", "selected", 60), samples("_f", "wait", 30), samples("_f", "branch", 10), samples("_g", "selected", 5)] } };
+  it("the least occupancy of a kernel's shapes with its limit, the most registers and spills", () => expect(reportedBySymbol(configs, undefined).get("_f")).toEqual({ occupancy: 0.125, limiter: "registers", registers: 128, local: 16, stall: null, reason: "" }));
+  it("why most warps wait: those that are picked do not", () => {
+    const found = reportedBySymbol(undefined, profile);
+    expect(found.get("_f")).toMatchObject({ stall: 0.3, reason: "wait", occupancy: null });
+    expect(found.get("_g")).toBeUndefined();
+  });
+  it("rows get what is said of them, by their name in the program", () => {
+    const answer = { rows: 1, names: ["f()"], mangled: ["_f"], data: { name: [0], name_id: [7], total: [5], calls: [1] } } as unknown as AnswerKernels;
+    expect(kernelsOf(answer, reportedBySymbol(configs, profile))[0]).toMatchObject({ id: 7, name: "f()", share: 1, registers: 128, reason: "wait" });
+    expect(kernelsOf(answer)[0]).toMatchObject({ occupancy: null, limiter: "" });
+  });
+});
