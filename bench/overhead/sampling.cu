@@ -1,11 +1,12 @@
-// sampling.cu - what engine PcSampling costs a program that launches empty kernels without a
-// pause.
+// sampling.cu - what engines PcSampling and PmSampling cost a program that launches empty
+// kernels without a pause.
 //
 //   bench_sampling [--states bare,none,...] [--rounds N] [--seconds S] [--log DIR]
 //
-// States: bare; none, windows and all are PcSampling with that pc_kernel_collect; trace is
-// engine Trace. Inside one process they take turns, each for S seconds of which the first half
-// is dropped, in a session of its own. Prints one JSON object: of each state ns per
+// States: bare; none, windows and all are PcSampling with that pc_kernel_collect; counters and
+// counters_all are PmSampling with none and all, every ms; trace is engine Trace. Inside one
+// process they take turns, each for S seconds of which the first half second is dropped, in a
+// session of its own. Prints one JSON object: of each state ns per
 // launch of every chunk of 20 000 launches, and of every block how long its beginning took
 // beyond that (start_ms), the resident memory (rss_kib), and what gpufl_init took (init_ms).
 
@@ -66,8 +67,14 @@ double begin_session(const std::string &state, const char *log_path)
     gpufl_options_init(&o, sizeof o);
     o.app_name = "bench_sampling";
     o.log_path = log_path;
-    o.profiling_engine = state == "trace" ? GPUFL_ENGINE_TRACE : GPUFL_ENGINE_PC_SAMPLING;
-    setenv("GPUFL_PC_KERNEL_COLLECT", state == "trace" ? "all" : state.c_str(), 1);
+    bool counters = state.compare(0, 8, "counters") == 0;
+    o.profiling_engine = state == "trace" ? GPUFL_ENGINE_TRACE
+                         : counters       ? GPUFL_ENGINE_PM_SAMPLING
+                                          : GPUFL_ENGINE_PC_SAMPLING;
+    const char *collect = state == "trace" || state == "counters_all" ? "all"
+                          : counters                                  ? "none"
+                                                                      : state.c_str();
+    setenv("GPUFL_PC_KERNEL_COLLECT", collect, 1);
     int64_t begin = now();
     if (gpufl_init(&o) != 0)
         std::exit(1);

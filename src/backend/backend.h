@@ -187,7 +187,7 @@ extern const struct engine_pair engine_pairs[]; /* ends with a why of NULL */
 /* The pair that keeps these from running in one session; NULL: none does. [any] */
 const struct engine_pair *engine_conflict(unsigned asks);
 
-/* Kernel records beside PC samples. */
+/* Kernel records beside samples, of PCs or of counters. */
 enum pc_collect {
     PC_COLLECT_ALL, /* every kernel, too */
     PC_COLLECT_NONE /* samples alone */

@@ -71,8 +71,10 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
     bool lossy = l->lost_driver || l->lost_pool || l->lost_time || l->lost_spool || l->lost_memory;
     bool activity = f == FEATURE_kernels || f == FEATURE_copies || f == FEATURE_memory ||
                     f == FEATURE_external_correlation;
-    if (!wanted(c, f) || (activity && (engines_bits(c->engine) & ENGINE_PC_SAMPLING) &&
-                          engines_collect(c->options) == PC_COLLECT_NONE))
+    unsigned bits = engines_bits(c->engine);
+    bool alone = engines_collect(c->options) == PC_COLLECT_NONE;
+    if (!wanted(c, f) || (alone && (bits & ENGINE_PM_SAMPLING)) ||
+        (alone && (bits & ENGINE_PC_SAMPLING) && activity))
         feature_conclude(f, false, "not_requested", "");
     else if (!c->trace_started)
         feature_conclude(f, true, "unavailable", "nothing was traced");

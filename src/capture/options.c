@@ -62,10 +62,14 @@ static const struct {
     {OPT_pc_sampling_period, 0, 31},
     {OPT_pc_hardware_buffer_bytes, 1 << 20, 64 << 20},
     {OPT_pm_sampling_interval_us, 10, 1000000},
-    {OPT_pm_hardware_buffer_bytes, 1 << 16, 256 << 20},
+    {OPT_pm_hardware_buffer_bytes, 0, 256 << 20},
     {OPT_activity_buffer_bytes, 1 << 12, 1 << 30},
     {OPT_activity_pool_bytes, 1 << 12, INT64_MAX},
 };
+
+/* Sampled counters are read before the device overwrites them: so many at a time, but no more often
+ * than so many ms. */
+enum { COUNTERS_A_DRAIN = 250, COUNTERS_DRAIN_MS = 20 };
 
 bool options_disabled(void)
 {
@@ -460,6 +464,11 @@ static int options_finish(struct options *o, const struct options_say *s)
     }
     if (o->pc_sampling_period && o->pc_sampling_period < 5)
         o->pc_sampling_period = 5;
+    if (o->profiling_engine == GPUFL_ENGINE_PM_SAMPLING) {
+        int64_t drains = o->pm_sampling_interval_us * COUNTERS_A_DRAIN / 1000;
+        drains = drains < COUNTERS_DRAIN_MS ? COUNTERS_DRAIN_MS : drains;
+        o->flush_interval_ms = o->flush_interval_ms < drains ? o->flush_interval_ms : drains;
+    }
     raise_spool_limit(o, s);
     return default_log_path(o);
 }

@@ -22,6 +22,7 @@ enum { PC_KERNELS_NOT_GIVEN = -1 };
 static const char *const pc_kernels[] = {"all", "none", NULL};
 
 #define MS INT64_C(1000000)
+#define US INT64_C(1000)
 
 static const struct cmd_text text = {
     .name = "trace",
@@ -70,8 +71,13 @@ static int check(const struct trace_request *r, int operands)
     if (operands == 0 || !r->command[0][0])
         return cmd_usage("trace", "there is no command to run");
     if (r->pc_kernels != PC_KERNELS_NOT_GIVEN && r->engine != GPUFL_ENGINE_PC_SAMPLING &&
-        r->engine != GPUFL_ENGINE_DEEP)
-        return cmd_usage("trace", "--pc-kernels goes with --engine PcSampling");
+        r->engine != GPUFL_ENGINE_DEEP && r->engine != GPUFL_ENGINE_PM_SAMPLING)
+        return cmd_usage("trace", "--pc-kernels goes with --engine PcSampling or PmSampling");
+    if ((r->metrics || r->interval) && r->engine != GPUFL_ENGINE_PM_SAMPLING)
+        return cmd_usage("trace", "--%s goes with --engine PmSampling",
+                         r->metrics ? "metrics" : "interval");
+    if (r->interval && (r->interval < 10 * US || r->interval > 1000 * MS))
+        return cmd_usage("trace", "--interval must be between 10us and 1s");
     if (r->kill && r->duration == 0)
         return cmd_usage("trace", "--kill ends the program after --duration, which is not given");
     if (r->no_report && (r->report_file || r->json))
@@ -109,9 +115,14 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Where the program's stacks are captured, C, C++ and Python: none, sync (where it waits "
          "for the GPU) or launch (also at every launch and copy). Default: sync."},
         {"pc-kernels", 0, OPT_CHOICE, &r->pc_kernels, "WHICH", pc_kernels,
-         "With engine PcSampling: record all kernels, too, or none, for production: their shares "
-         "of "
-         "GPU time are then estimated from the samples. Default: all."},
+         "With engine PcSampling or PmSampling: record all kernels, too, or none, for production. "
+         "PcSampling then estimates their shares of GPU time from its samples; PmSampling is free of "
+         "cost for the program, and counts no launches. Default: all."},
+        {"metrics", 0, OPT_STRING, &r->metrics, "LIST", NULL,
+         "With engine PmSampling: which hardware counters, a set (overview, memory, compute, "
+         "roofline) or the driver's names of metrics with commas between. Default: overview."},
+        {"interval", 0, OPT_DURATION, &r->interval, "TIME", NULL,
+         "With engine PmSampling: time from sample to sample, 10us to 1s. Default: 1ms."},
         {"duration", 0, OPT_DURATION, &r->duration, "TIME", NULL,
          "End the capture TIME (30s, 5m, 500ms) after the program's first use of the GPU and "
          "report; the program runs on."},
@@ -194,6 +205,10 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
     }
     if (r->pc_kernels != PC_KERNELS_NOT_GIVEN)
         put(r, out, "pc_kernel_collect", pc_kernels[r->pc_kernels]);
+    if (r->metrics)
+        put(r, out, "counter_metrics", r->metrics);
+    if (r->interval)
+        put_int(r, out, "pm_sampling_interval_us", r->interval / US);
     if (r->duration)
         put_int(r, out, "duration_ms", r->duration / MS);
     if (r->yield)

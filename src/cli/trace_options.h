@@ -22,6 +22,8 @@ struct trace_request {
     bool kill;               /* end the program when --duration is over */
     bool quiet;              /* nothing but errors */
     int pc_kernels;          /* of --pc-kernels; -1: not given */
+    const char *metrics;     /* of PmSampling; NULL: not given */
+    int64_t interval;        /* of PmSampling, ns; 0: not given */
     bool yield;              /* leave CUPTI to the program's own profiler */
     int64_t duration;        /* ns; 0: to the program's end */
     int64_t system_interval; /* ns between system samples; 0: none */

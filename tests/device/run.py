@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import counters
 import stalls
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -325,6 +326,54 @@ def samples_stand_at_their_line(lab):
     source = (HERE / "stalls.cu").read_text().splitlines()
     where = next(i for i, line in enumerate(source, 1) if "at = next[at];" in line)
     expect(f"stalls.cu:{where}" in top.split() and "long_scoreboard" in top, top)
+
+
+def counted(lab, *arguments, options=(), prefix=()):
+    out, err, report = lab.trace(lab.bin / "device_counters", *arguments, prefix=prefix,
+                                 options=("-e", "PmSampling", *options))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "PmSampling"}
+    if ran.get("ran_as") != "PmSampling":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    return json.loads(out), report, ran
+
+
+@case
+def counters_tell_phases_apart(lab):
+    for options in ((), ("--pc-kernels", "none")):
+        program, report, ran = counted(lab, options=options)
+        counters.check(report, counts=(240, 330))
+        expect(int(ran["clock_error_us"]) < 3000, f"the device's clock is known to {ran['clock_error_us']} us")
+        expect(report["ledger"]["samples_overflows"] == 0, "the buffer was full")
+        if not options:
+            ledger_closes(report)
+
+
+@case
+def counters_of_every_set_and_interval(lab):
+    for name in ("memory", "compute", "roofline"):
+        _, report, ran = counted(lab, "--ms", 100, options=("--metrics", name))
+        expect(len(counters.means(report)) >= 3 * 4, f"{name}: {counters.names(report)}")
+    for interval, least in (("100us", 900), ("10us", 1000), ("20ms", 3)):
+        _, report, ran = counted(lab, "--ms", 100, options=("--interval", interval))
+        values = max((c["values"] for c in report["counters"] if c["scope"] == "copy"), default=0)
+        print(f"      {interval}: {values} samples in 100 ms, overflows {report['ledger']['samples_overflows']}")
+        expect(values >= least, f"{interval}: {values} samples")
+
+
+@case
+def counters_begin_and_end_beside_launches(lab):
+    done = subprocess.run([lab.bin / "device_counters", "--threads", "3"], capture_output=True, text=True,
+                          timeout=60, cwd=lab.work, env={**os.environ, "GPUFL_LOG_PATH": str(lab.work / "out")})
+    expect(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-500:]}")
+
+
+@case
+def counters_for_an_unprivileged_user(lab):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("needs root and setpriv")
+    os.chmod(lab.work, 0o777)
+    _, report, _ = counted(lab, prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    counters.check(report, show=lambda text: None)
 
 
 @case

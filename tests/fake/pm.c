@@ -4,7 +4,8 @@
  * buffer of RECORD_BYTES each; its clock is far ahead of ours. A value is 25 in even records and 75
  * in odd ones, times the place of the metric's name from 1. What a session must find is written at
  * the end of the process to the file that FAKE_PM_TOTALS names: the samples given, the drains
- * that were told of a full buffer, and whether the counters were given back.
+ * that found the buffer full, the samples that were overwritten between others, and whether the
+ * counters were given back.
  *
  * Words of FAKE_CUPTI:
  *   pm-privileges  insufficient privileges
@@ -12,8 +13,7 @@
  *   pm-held        another tool holds the device's counters
  *   pm-nolinks     counters of PCIe and NVLink may not be read
  *   pm-cycles      the device knows no trigger by time
- *   pm-older       a library that does not know the last field of the configuration
- *   pm-stuck       after a full buffer nothing comes until it is started again
+ *   pm-older       a library that knows no ring: a buffer is full for good, and nothing of it is given
  *
  * A device counts three metrics of its multiprocessors at once and any number of others. One lock. */
 #include "cupti.h"
@@ -30,7 +30,7 @@
 enum { RECORD_BYTES = 256, METRICS = 32, WRONG_ORDER = 7, AVAILABILITY = 64, IMAGE_MARK = 0x1a6e };
 
 static struct {
-    bool privileges, old, held, nolinks, cycles, older, stuck;
+    bool privileges, old, held, nolinks, cycles, older;
 } script; /* constant once it is read */
 
 void pm_script(const char *word)
@@ -41,7 +41,6 @@ void pm_script(const char *word)
     script.nolinks |= !strcmp(word, "pm-nolinks");
     script.cycles |= !strcmp(word, "pm-cycles");
     script.older |= !strcmp(word, "pm-older");
-    script.stuck |= !strcmp(word, "pm-stuck");
 }
 
 #if FAKE_CUPTI_VERSION >= 130000 /* the older copy is one of before CUDA 12.6 */
@@ -69,12 +68,12 @@ struct image {
 };
 
 static struct pm_object {
-    bool enabled, configured, running, stuck;
+    bool enabled, configured, running, ring;
     int64_t interval, began; /* ns */
-    uint64_t given, written; /* records of this start: given, and when the buffer took one last */
+    uint64_t given, made;    /* records since it was started: taken out, and until it stopped */
     size_t capacity;         /* records */
-    uint64_t total, told;    /* of all starts */
-} device;                    /* guarded by lock */
+    uint64_t total, full, missed; /* of all times */
+} device;                         /* guarded by lock */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t process; /* that enabled first; guarded by lock */
@@ -216,8 +215,8 @@ __attribute__((destructor)) static void write_totals(void)
     FILE *f = path ? fopen(path, "we") : NULL;
     if (!f)
         return;
-    fprintf(f, "%llu %llu %d\n", (unsigned long long)device.total, (unsigned long long)device.told,
-            !device.enabled);
+    fprintf(f, "%llu %llu %llu %d\n", (unsigned long long)device.total,
+            (unsigned long long)device.full, (unsigned long long)device.missed, !device.enabled);
     fclose(f);
 }
 
@@ -240,7 +239,8 @@ EXPORT int cuptiPmSamplingEnable(struct pm_enable_params *p)
     if (!result && (device.enabled || p->device != 0))
         result = WRONG_ORDER;
     if (!result) {
-        device = (struct pm_object){.enabled = true, .total = device.total, .told = device.told};
+        device = (struct pm_object){
+            .enabled = true, .total = device.total, .full = device.full, .missed = device.missed};
         process = process ? process : getpid();
         p->object = &device;
     }
@@ -273,6 +273,7 @@ EXPORT int cuptiPmSamplingSetConfig(struct pm_config_params *p)
     must(p->object == &device && device.enabled, "what is not enabled is configured");
     device.interval = (int64_t)p->interval;
     device.capacity = p->hardware_bytes / RECORD_BYTES;
+    device.ring = p->size == PROFILER_SIZE(pm_config_params, append) && p->append == PM_KEEP_LATEST;
     device.configured = true;
     pthread_mutex_unlock(&lock);
     return CUPTI_OK;
@@ -286,7 +287,6 @@ EXPORT int cuptiPmSamplingStart(struct pm_object_params *p)
     bool right = device.configured && !device.running;
     if (right) {
         device.running = true;
-        device.stuck = false;
         device.began = now();
         device.given = 0;
     }
@@ -294,14 +294,9 @@ EXPORT int cuptiPmSamplingStart(struct pm_object_params *p)
     return right ? CUPTI_OK : WRONG_ORDER;
 }
 
-/* Records that are there: those that found no room are lost, with all that came after them. */
-static uint64_t pending(bool *full)
+static uint64_t records_made(void)
 {
-    uint64_t made =
-        device.running ? (uint64_t)((now() - device.began) / device.interval) : device.written;
-    uint64_t waiting = made - device.given;
-    *full = waiting > device.capacity;
-    return *full ? device.capacity : waiting;
+    return device.running ? (uint64_t)((now() - device.began) / device.interval) : device.made;
 }
 
 EXPORT int cuptiPmSamplingStop(struct pm_object_params *p)
@@ -309,9 +304,9 @@ EXPORT int cuptiPmSamplingStop(struct pm_object_params *p)
     SCRIPTED(cuptiPmSamplingStop);
     SIZED(p, pm_object_params, object);
     pthread_mutex_lock(&lock);
-    bool right = device.running, full;
+    bool right = device.running;
     if (right) {
-        device.written = device.given + pending(&full);
+        device.made = records_made();
         device.running = false;
     }
     pthread_mutex_unlock(&lock);
@@ -347,11 +342,16 @@ EXPORT int cuptiPmSamplingDecodeData(struct pm_decode_params *p)
     must(image->mark == IMAGE_MARK, "the image is not initialized");
     pthread_mutex_lock(&lock);
     must(p->object == &device && device.enabled, "what is not enabled is decoded");
-    bool full = false;
-    uint64_t waiting = device.stuck ? 0 : pending(&full);
-    uint64_t lost =
-        full ? (uint64_t)((now() - device.began) / device.interval) - device.given - device.capacity
-             : 0;
+    uint64_t made = records_made(), waiting = made - device.given;
+    bool over = device.ring ? waiting > device.capacity : made > device.capacity;
+    device.full += over && (device.total || !device.ring);
+    if (over && device.ring) {
+        device.missed += device.total ? waiting - device.capacity : 0;
+        device.given = made - device.capacity;
+        waiting = device.capacity;
+    } else if (over) {
+        waiting = 0;
+    }
     for (; waiting && image->count < image->room; waiting--) {
         uint64_t at = (uint64_t)device.began + AHEAD + device.given * (uint64_t)device.interval;
         image->records[image->count++] =
@@ -360,14 +360,10 @@ EXPORT int cuptiPmSamplingDecodeData(struct pm_decode_params *p)
         device.total++;
     }
     p->stop = waiting ? PM_STOP_IMAGE_FULL : PM_STOP_END;
-    p->overflow = full && !waiting;
-    if (p->overflow) {
-        device.given += lost;
-        device.told++;
-        device.stuck = script.stuck;
-    }
+    p->overflow = over && !device.ring;
+    int result = p->overflow ? CUPTI_E_OUT_OF_MEMORY : CUPTI_OK;
     pthread_mutex_unlock(&lock);
-    return CUPTI_OK;
+    return result;
 }
 
 EXPORT int cuptiPmSamplingGetCounterDataInfo(struct pm_info_params *p)

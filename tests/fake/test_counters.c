@@ -18,10 +18,10 @@
 
 enum { EXIT_CODE = 5, ERROR = 999, OPTIONS_MOST = 16 };
 
-/* What the library says: samples it gave, drains that found its buffer full, and whether it has its
- * counters back. */
+/* What the library says: samples it gave, drains that found its buffer full, samples that were
+ * overwritten between others, and whether it has its counters back. */
 struct given {
-    long long samples, full;
+    long long samples, full, missed;
     int back;
 };
 
@@ -43,7 +43,7 @@ static struct given count(struct run *r, const char *script, const char *const *
     run_all(r,
             &(struct run_setup){.env = LIST(script, totals), .options = all, .program = program});
     FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%lld %lld %d", &g.samples, &g.full, &g.back) != 3)
+    if (f && fscanf(f, "%lld %lld %lld %d", &g.samples, &g.full, &g.missed, &g.back) != 4)
         g = (struct given){0};
     if (f)
         fclose(f);
@@ -173,6 +173,30 @@ static void what_does_not_fit_is_left_out(void **state)
     run_free(&r);
 }
 
+/* Counters alone: no kernel is recorded and no launch is counted, which is no loss. */
+static void without_kernel_records(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("-e", "PmSampling", "--pc-kernels", "none",
+                                                    "--metrics", "memory", "--interval", "500us"),
+                                    .program = LIST("1000", "ms=300", "exit=5")});
+    check_program(&r, EXIT_CODE);
+    assert_true(values_of(&r, "dram__bytes_read.sum.per_second", NULL) > 100);
+    assert_string_equal(setting(&r, "preset", 0), "memory");
+    assert_string_equal(setting(&r, "interval_us", 0), "500");
+    assert_int_equal(int_at(r.report, "kernels.count"), 0);
+    assert_true(json_is_null(at(r.report, "ledger.launches")));
+    assert_string_equal(capability_of(&r, "kernels", "status"), "not_requested");
+    assert_string_equal(capability_of(&r, "pm_sampling", "status"), "collected");
+    run_free(&r);
+    count(&r, "FAKE_CUPTI=pm-held", LIST("pc_kernel_collect=none"),
+          LIST("300", "ms=200", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    assert_string_equal(ran_as(&r), "Monitor");
+    run_free(&r);
+}
+
 /* Nothing that can be sampled: the session is one of Trace. */
 static void a_list_of_nothing(void **state)
 {
@@ -244,21 +268,27 @@ static void contexts_come_and_go(void **state)
 
 /* ---- losses, refusals ---------------------------------------------------------------------- */
 
-/* 64 KiB hold 256 of the fake's records: of 250 ms at 100 us a tenth. Sampling goes on. */
+/* 8 KiB hold 32 of the fake's records. What is overwritten is counted by the gaps that it leaves;
+ * where there is no ring, the buffer is full once and for all, and sampling is begun anew. */
 static void a_full_buffer_is_counted(void **state)
 {
-    static const char *const scripts[] = {"FAKE_CUPTI=", "FAKE_CUPTI=pm-stuck"};
+    static const char *const scripts[] = {"FAKE_CUPTI=", "FAKE_CUPTI=pm-older"};
     (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
-        struct given g = count(
-            &r, scripts[i], LIST("pm_hardware_buffer_bytes=65536", "pm_sampling_interval_us=100"),
-            LIST("300", "ms=1500"));
+        struct given g = count(&r, scripts[i],
+                               LIST("pm_hardware_buffer_bytes=8192", "pm_sampling_interval_us=500"),
+                               LIST("300", "ms=1000"));
         check_program(&r, 0);
         assert_true(g.full >= 2);
-        check_samples(&r, &g);
+        if (i == 0) {
+            check_samples(&r, &g);
+            assert_int_equal(int_at(r.report, "ledger.samples_lost"), g.missed);
+        }
+        assert_int_equal(int_at(r.report, "ledger.samples_overflows"), g.full);
         check_contains(&r, message_of(&r, "pm_sampling.overflow"), "pm_hardware_buffer_bytes");
-        assert_string_equal(capability_of(&r, "pm_sampling", "status"), "partial");
+        assert_string_equal(ran_as(&r), "PmSampling");
+        assert_non_null(setting(&r, i ? "buffer" : "interval_us", 0));
         run_free(&r);
     }
 }
@@ -361,6 +391,7 @@ int main(void)
         cmocka_unit_test(every_sample_once),
         cmocka_unit_test(values_by_metric),
         cmocka_unit_test(what_does_not_fit_is_left_out),
+        cmocka_unit_test(without_kernel_records),
         cmocka_unit_test(a_list_of_nothing),
         cmocka_unit_test(on_the_sessions_clock),
         cmocka_unit_test(sessions_follow_each_other),

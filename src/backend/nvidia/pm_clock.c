@@ -1,7 +1,10 @@
 /* pm_clock.c - see pm_clock.h. */
 #include "backend/nvidia/pm_clock.h"
 
-enum { DRIFT_PER_MILLION = 50 }; /* of two clocks against each other */
+enum {
+    DRIFT_PER_MILLION = 50, /* of two clocks against each other */
+    WALL_SLACK = 1000000,   /* ns by which the wall clock may lie outside the bounds */
+};
 
 static int64_t difference(int64_t ours, uint64_t theirs)
 {
@@ -21,8 +24,12 @@ static void loosen(struct pm_clock *c, int64_t now)
     c->most += drift;
 }
 
-/* What is used moves no more than the bounds ask for. */
-static void settle(struct pm_clock *c, bool first)
+static int64_t within(const struct pm_clock *c, int64_t offset)
+{
+    return offset < c->least ? c->least : offset > c->most ? c->most : offset;
+}
+
+static void settle(struct pm_clock *c, int64_t wall, bool first)
 {
     if (!c->lower || !c->upper) {
         c->offset = c->lower ? c->least : c->most;
@@ -30,15 +37,15 @@ static void settle(struct pm_clock *c, bool first)
     }
     if (c->least > c->most) /* a record without a true time: the newer bound counts */
         c->least = c->most;
-    if (first)
+    bool agrees = -wall >= c->least - WALL_SLACK && -wall <= c->most + WALL_SLACK;
+    if (agrees)
+        c->offset = -wall;
+    else if (first)
         c->offset = c->least + (c->most - c->least) / 2;
-    if (c->offset < c->least)
-        c->offset = c->least;
-    if (c->offset > c->most)
-        c->offset = c->most;
+    c->offset = within(c, c->offset);
 }
 
-void pm_clock_after(struct pm_clock *c, int64_t ours, uint64_t theirs)
+void pm_clock_after(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t wall)
 {
     int64_t bound = difference(ours, theirs);
     bool first = !c->lower;
@@ -46,10 +53,10 @@ void pm_clock_after(struct pm_clock *c, int64_t ours, uint64_t theirs)
     if (first || bound > c->least)
         c->least = bound;
     c->lower = true;
-    settle(c, first);
+    settle(c, wall, first);
 }
 
-void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs)
+void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t wall)
 {
     int64_t bound = difference(ours, theirs);
     bool first = !c->upper;
@@ -57,7 +64,7 @@ void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs)
     if (first || bound < c->most)
         c->most = bound;
     c->upper = true;
-    settle(c, first);
+    settle(c, wall, first);
 }
 
 int64_t pm_clock_ours(const struct pm_clock *c, uint64_t theirs)

@@ -1,10 +1,13 @@
 /* pm_clock.h - a device's clock against ours.
  *
  * Sampled records carry the time of the device, whose relation to our clock no call of the
- * library tells. It follows from two facts: the first record begins after sampling was
- * switched on, and no record is read before it ended. Each gives a bound of the difference;
+ * library tells. It follows from two facts: the first record ended after sampling was
+ * switched on, and what a drain reads had ended before it. Each gives a bound of the difference;
  * the one of reading is renewed with every drain. Both loosen by what two clocks may drift apart.
- * Plain data. */
+ *
+ * Within the bounds, which are about an interval apart, the wall clock decides: the driver sets the
+ * device's clock by it (on an H200 they differ by less than 50 us). Where it lies outside, the
+ * middle does, and stays for as long as the bounds allow it. Plain data. */
 #ifndef GPUFL_BACKEND_NVIDIA_PM_CLOCK_H
 #define GPUFL_BACKEND_NVIDIA_PM_CLOCK_H
 
@@ -18,16 +21,16 @@ struct pm_clock {        /* ns to add to the device's time, which wraps in no se
     bool lower, upper;   /* there is one */
 };
 
-/* A record that began at `theirs` began after `ours`. */
-void pm_clock_after(struct pm_clock *c, int64_t ours, uint64_t theirs);
+/* A record that ended at `theirs` ended after `ours`. wall: the wall clock less ours, ns. */
+void pm_clock_after(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t wall);
 
 /* A record that ended at `theirs` was there at `ours`. */
-void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs);
+void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t wall);
 
 /* Our time of theirs; after at least one bound. */
 int64_t pm_clock_ours(const struct pm_clock *c, uint64_t theirs);
 
-/* How far off that can be, ns; INT64_MAX: one bound is missing. */
+/* How far the bounds are apart, ns; INT64_MAX: one is missing. */
 int64_t pm_clock_error(const struct pm_clock *c);
 
 #endif

@@ -2,8 +2,7 @@
  *
  * Order of the library's calls: what may be counted here is asked first, while nothing is
  * sampled; then the metrics are chosen, sampling is enabled, configured, and given an image;
- * then it is started. Where nothing comes any more after the hardware's buffer was full, it is
- * stopped and started again. */
+ * then it is started. */
 #include "backend/nvidia/pm_device.h"
 
 #include "base/alloc.h"
@@ -12,9 +11,11 @@
 #include <string.h>
 
 enum {
-    IMAGE_SAMPLES = 512, /* of one drain; it is repeated while more wait */
-    SYSTEM_MHZ = 1500,   /* of the clock that triggers where time cannot, about */
-    BEGIN_INTERVALS = 4, /* a record that is longer has no true begin, as the first of all */
+    IMAGE_LEAST = 32, /* samples of an image: a drain is repeated while more wait */
+    IMAGE_MOST = 512,
+    IMAGE_NS = 320000000, /* time that one holds, between those */
+    SYSTEM_MHZ = 1500,    /* of the clock that triggers where time cannot, about */
+    BEGIN_INTERVALS = 4,  /* a record that is longer has no true begin, as the first of all */
 };
 
 static struct pm_object_params object_of(const struct pm_device *d)
@@ -37,13 +38,15 @@ static int ask_availability(const struct pm_device *d, uint8_t **out)
 }
 
 /* Older libraries know neither the last field, nor older devices the trigger by time. */
-static int configure(struct pm_device *d, const struct pm_setup *setup)
+static int configure(struct pm_device *d)
 {
+    const struct pm_setup *setup = &d->setup;
     const size_t sizes[] = {PROFILER_SIZE(pm_config_params, append),
                             PROFILER_SIZE(pm_config_params, trigger)};
     int result = CUPTI_OK;
     for (int i = 0; i < 4; i++) {
         d->cycles = i / 2 == 1;
+        d->once = i % 2 == 1;
         struct pm_config_params p = {
             .size = sizes[i % 2],
             .object = d->object,
@@ -53,7 +56,7 @@ static int configure(struct pm_device *d, const struct pm_setup *setup)
             .interval =
                 (uint64_t)(d->cycles ? setup->interval * SYSTEM_MHZ / 1000 : setup->interval),
             .trigger = d->cycles ? PM_EVERY_CYCLES : PM_EVERY_NS,
-            .append = PM_KEEP_OLDEST,
+            .append = PM_KEEP_LATEST,
         };
         result = d->library->cuptiPmSamplingSetConfig(&p);
         if (result != CUPTI_E_INVALID_PARAMETER && result != CUPTI_E_NOT_SUPPORTED)
@@ -74,15 +77,18 @@ int pm_device_clear(struct pm_device *d)
 
 static int image_open(struct pm_device *d)
 {
+    int64_t room = IMAGE_NS / d->setup.interval;
+    d->room = (uint32_t)(room < IMAGE_LEAST ? IMAGE_LEAST : room > IMAGE_MOST ? IMAGE_MOST : room);
     struct pm_image_size_params p = {.size = PROFILER_SIZE(pm_image_size_params, bytes),
                                      .object = d->object,
                                      .names = d->host.names,
                                      .count = d->host.count,
-                                     .samples = IMAGE_SAMPLES};
+                                     .samples = d->room};
     int result = d->library->cuptiPmSamplingGetCounterDataSize(&p);
     if (result != CUPTI_OK)
         return result;
     d->image_bytes = p.bytes;
+    mem_free(d->image);
     d->image = mem_zalloc(p.bytes ? p.bytes : 1);
     return d->image ? pm_device_clear(d) : CUPTI_E_OUT_OF_MEMORY;
 }
@@ -94,7 +100,7 @@ static int switch_on(struct pm_device *d)
     return d->library->cuptiPmSamplingStart(&p);
 }
 
-static int enable(struct pm_device *d, const struct pm_setup *setup, const char **doing)
+static int enable(struct pm_device *d, const char **doing)
 {
     struct pm_enable_params p = {.size = PROFILER_SIZE(pm_enable_params, object),
                                  .device = d->ordinal};
@@ -104,7 +110,7 @@ static int enable(struct pm_device *d, const struct pm_setup *setup, const char 
         return result;
     d->object = p.object;
     *doing = "to set up sampling of hardware counters";
-    result = configure(d, setup);
+    result = configure(d);
     if (result == CUPTI_OK)
         result = image_open(d);
     if (result == CUPTI_OK) {
@@ -114,7 +120,7 @@ static int enable(struct pm_device *d, const struct pm_setup *setup, const char 
     return result;
 }
 
-static int start(struct pm_device *d, const struct pm_setup *setup, struct err *e)
+static int start(struct pm_device *d, struct err *e)
 {
     struct profiler_initialize_params i = {
         .size = PROFILER_SIZE(profiler_initialize_params, private_data)};
@@ -134,10 +140,10 @@ static int start(struct pm_device *d, const struct pm_setup *setup, struct err *
     if (result != CUPTI_OK)
         return cupti_error(d->cupti, result, doing, e);
     if (!rc)
-        rc = profiler_host_choose(&d->host, setup->metrics, 1, e);
+        rc = profiler_host_choose(&d->host, d->setup.metrics, 1, e);
     if (rc)
         return rc;
-    result = enable(d, setup, &doing);
+    result = enable(d, &doing);
     return result == CUPTI_OK ? 0 : cupti_error(d->cupti, result, doing, e);
 }
 
@@ -145,9 +151,8 @@ int pm_device_start(struct pm_device *d, const struct profiler_library *l, const
                     uint32_t ordinal, const struct pm_setup *setup, struct err *e)
 {
     int64_t begin = clock_mono();
-    *d = (struct pm_device){
-        .ordinal = ordinal, .library = l, .cupti = c, .interval = setup->interval};
-    int rc = start(d, setup, e);
+    *d = (struct pm_device){.ordinal = ordinal, .library = l, .cupti = c, .setup = *setup};
+    int rc = start(d, e);
     if (rc) {
         pm_device_close(d);
         d->state = PM_FAILED;
@@ -173,25 +178,28 @@ static int times_of(const struct pm_device *d, size_t i, uint64_t *begin, uint64
     return result;
 }
 
-/* What a drain says of the clocks. Where the first record's begin is none, its end serves. */
+/* What a drain says of the clocks. The first record has no true begin; its end has to do. */
 static void compare_clocks(struct pm_device *d, int64_t now)
 {
+    int64_t wall = clock_real() - clock_mono();
     uint64_t begin, end;
     if (!d->samples)
         return;
-    if (!d->clock.lower && times_of(d, 0, &begin, &end) == CUPTI_OK) {
-        bool true_begin = begin < end && end - begin <= BEGIN_INTERVALS * (uint64_t)d->interval;
-        pm_clock_after(&d->clock, d->began, true_begin ? begin : end);
-    }
+    if (!d->clock.lower && times_of(d, 0, &begin, &end) == CUPTI_OK)
+        pm_clock_after(&d->clock, d->began, end, wall);
     if (times_of(d, d->samples - 1, &begin, &end) == CUPTI_OK)
-        pm_clock_before(&d->clock, now, end);
+        pm_clock_before(&d->clock, now, end, wall);
 }
 
-static void restart(struct pm_device *d)
+/* Another buffer for the one that is full. */
+static int renew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
+    const char *doing;
     d->library->cuptiPmSamplingStop(&p);
-    d->library->cuptiPmSamplingStart(&p);
+    int result = d->library->cuptiPmSamplingDisable(&p);
+    d->object = NULL;
+    return result == CUPTI_OK ? enable(d, &doing) : result;
 }
 
 int pm_device_drain(struct pm_device *d)
@@ -200,6 +208,7 @@ int pm_device_drain(struct pm_device *d)
                                  .object = d->object,
                                  .image = d->image,
                                  .bytes = d->image_bytes};
+    int64_t now = clock_mono(); /* what is there is read, not what comes meanwhile */
     int result = d->library->cuptiPmSamplingDecodeData(&p);
     bool full = p.overflow || result == CUPTI_E_OUT_OF_MEMORY;
     d->more = false;
@@ -212,13 +221,22 @@ int pm_device_drain(struct pm_device *d)
     if (result != CUPTI_OK)
         return result;
     d->samples = i.completed;
-    d->more = p.stop == PM_STOP_IMAGE_FULL && i.completed > 0;
-    compare_clocks(d, clock_mono());
+    d->more = i.completed && (p.stop == PM_STOP_IMAGE_FULL || i.completed >= d->room);
+    compare_clocks(d, now);
     d->overflows += full;
-    if (d->was_full && !d->samples && d->state == PM_STARTED)
-        restart(d);
-    d->was_full = full;
-    return CUPTI_OK;
+    return full && !d->samples && d->state == PM_STARTED ? renew(d) : CUPTI_OK;
+}
+
+/* Samples follow each other; what is missing between two, or since sampling was begun anew, was
+ * overwritten before it was read. */
+static void look_for_gap(struct pm_device *d, uint64_t begin, uint64_t end)
+{
+    uint64_t interval = (uint64_t)d->setup.interval;
+    if (d->last && begin > d->last + interval / 2) {
+        d->missing += (begin - d->last + interval / 2) / interval;
+        d->overflows += !d->once; /* the library tells otherwise */
+    }
+    d->last = end;
 }
 
 bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out)
@@ -227,8 +245,9 @@ bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out)
     if (times_of(d, i, &begin, &end) != CUPTI_OK || end <= begin ||
         profiler_host_evaluate(&d->host, d->image, d->image_bytes, i, out->values) != CUPTI_OK)
         return false;
-    if (end - begin > BEGIN_INTERVALS * (uint64_t)d->interval)
-        begin = end - (uint64_t)d->interval;
+    if (end - begin > BEGIN_INTERVALS * (uint64_t)d->setup.interval)
+        begin = end - (uint64_t)d->setup.interval;
+    look_for_gap(d, begin, end);
     out->start = pm_clock_ours(&d->clock, begin);
     out->end = pm_clock_ours(&d->clock, end);
     return true;
@@ -241,7 +260,8 @@ void pm_device_stop(struct pm_device *d)
     struct pm_object_params p = object_of(d);
     if (d->state != PM_STARTED)
         return;
-    d->library->cuptiPmSamplingStop(&p);
+    if (d->object)
+        d->library->cuptiPmSamplingStop(&p);
     d->state = PM_STOPPED;
 }
 

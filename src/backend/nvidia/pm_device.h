@@ -3,7 +3,10 @@
  *
  * The device writes a record every interval into a buffer of the driver's, whatever runs on it
  * and in whichever process; a drain decodes what has come into an image, of which samples are
- * read and evaluated one by one. Records carry the device's own time. */
+ * read and evaluated one by one. The buffer is a ring: what is not read in time is overwritten,
+ * which the library does not tell; the gap between two samples does. A library that knows no ring
+ * (before CUDA 12.8) takes nothing more once the buffer is full: it is given a new one then.
+ * Records carry the device's own time. */
 #ifndef GPUFL_BACKEND_NVIDIA_PM_DEVICE_H
 #define GPUFL_BACKEND_NVIDIA_PM_DEVICE_H
 
@@ -26,20 +29,23 @@ struct pm_setup {
 struct pm_device {
     enum pm_state state;
     uint32_t ordinal; /* the driver's */
+    struct pm_setup setup;
     const struct profiler_library *library;
     const struct cupti *cupti;
     struct profiler_host host;
     struct pm_object *object;
     uint8_t *image; /* owned */
     size_t image_bytes;
-    bool cycles;      /* interval counts the device's cycles: it knows no time trigger */
-    int64_t interval; /* ns */
-    int64_t began;    /* ns: just before it was switched on */
+    bool cycles;   /* interval counts the device's cycles: it knows no time trigger */
+    bool once;     /* the buffer takes records until it is full, and then no more */
+    uint32_t room; /* samples that fit in the image */
+    int64_t began; /* ns: just before it was switched on */
     struct pm_clock clock;
+    uint64_t last;      /* end of the newest sample that was read, the device's time; 0: none */
     size_t samples;     /* in the image, complete */
-    bool more;          /* others wait behind them */
-    bool was_full;      /* the hardware's buffer, at the drain before */
+    bool more;          /* others may wait behind them */
     uint64_t overflows; /* that the sink has not been told of */
+    uint64_t missing;   /* samples, the same */
     uint64_t written;   /* samples */
     unsigned failures;  /* of drains, one after the other */
     int64_t enable_ns;  /* that it took */

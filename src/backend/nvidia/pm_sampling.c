@@ -15,11 +15,17 @@
 enum {
     DEVICES = 32,
     FAILURES_MOST = 3,
-    ROUNDS_MOST = 64, /* images of one drain */
-    DIGITS = 6,       /* of a value */
+    DIGITS = 6, /* of a value */
+    /* As options.c has the collector drain, and the size of a record on a large device. */
+    RECORDS_A_DRAIN = 250,
+    DRAIN_LEAST_US = 20000,
+    RECORD_BYTES = 32 << 10,
+    BUFFER_MOST = 128 << 20,
     SOURCE_SAMPLES = 1,
     TEXT = sizeof((struct err *)0)->text
 };
+
+static const int64_t DRAIN_MOST = 200000000; /* ns of a drain: the collector has other work, too */
 
 static _Atomic uint32_t used; /* devices of contexts, bit by ordinal */
 
@@ -146,7 +152,9 @@ static void describe(struct trace *t, struct pm_device *d)
     }
     for (size_t i = 0; i < d->host.left_count; i++)
         setting(s, device, "skipped_metric", d->host.left[i].name);
-    setting_number(s, device, "hardware_buffer_bytes", t->config.pm_hardware_bytes);
+    setting_number(s, device, "hardware_buffer_bytes", (int64_t)d->setup.hardware_bytes);
+    if (d->once)
+        setting(s, device, "buffer", "once");
     setting_number(s, device, "enable_us", d->enable_ns / 1000);
     say_left(s, d);
 }
@@ -172,6 +180,9 @@ static void say_news(struct sink *s)
 
 static void say_overflows(struct sink *s, struct pm_device *d)
 {
+    if (d->missing)
+        s->ops->lost(s, LOSS_SAMPLES, d->missing);
+    d->missing = 0;
     if (!d->overflows)
         return;
     s->ops->lost(s, LOSS_SAMPLES_OVERFLOW, d->overflows);
@@ -187,11 +198,21 @@ static void say_overflows(struct sink *s, struct pm_device *d)
 
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
+/* Room for what comes between two drains, twice. */
+static int64_t buffer_bytes(const struct trace_config *c)
+{
+    int64_t count = DRAIN_LEAST_US / c->pm_interval_us, bytes;
+    if (c->pm_hardware_bytes)
+        return c->pm_hardware_bytes;
+    bytes = 2 * RECORD_BYTES * (count > RECORDS_A_DRAIN ? count : RECORDS_A_DRAIN);
+    return bytes < BUFFER_MOST ? bytes : BUFFER_MOST;
+}
+
 static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
 {
     struct err e = {0};
     struct pm_setup setup = {.interval = t->config.pm_interval_us * 1000,
-                             .hardware_bytes = (size_t)t->config.pm_hardware_bytes,
+                             .hardware_bytes = (size_t)buffer_bytes(&t->config),
                              .metrics = &metrics};
     if (pm_device_start(d, &library, t->cupti, ordinal, &setup, &e) == 0)
         describe(t, d);
@@ -267,8 +288,9 @@ static bool write_image(struct trace *t, struct pm_device *d, uint32_t device)
 static void write_device(struct trace *t, struct pm_device *d)
 {
     uint32_t device = records_device(t->records, d->ordinal);
-    for (int round = 0; d->samples && round < ROUNDS_MOST; round++) {
-        bool more = d->more;
+    int64_t until = clock_mono() + DRAIN_MOST;
+    while (d->samples) {
+        bool more = d->more && (d->state == PM_STOPPED || clock_mono() < until);
         if (!write_image(t, d, device)) {
             fail("CUPTI does not take back what it sampled");
             pm_device_close(d);

@@ -65,11 +65,18 @@ static const struct {
     {ENGINE_RANGE_PROFILER, "RangeProfiler"},
 };
 
+/* Nothing but counters: no callback comes with a launch or a wait. */
+static bool counters_alone(const struct trace *t)
+{
+    return (t->config.engines & ENGINE_PM_SAMPLING) && t->config.pc_collect == PC_COLLECT_NONE;
+}
+
 static bool kind_wanted(const struct trace *t, unsigned i)
 {
     if (!(t->config.engines & ENGINE_TRACE))
         return false; /* engine Sync: callbacks alone */
-    if ((t->config.engines & ENGINE_PC_SAMPLING) && t->config.pc_collect == PC_COLLECT_NONE)
+    if ((t->config.engines & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) &&
+        t->config.pc_collect == PC_COLLECT_NONE)
         return false;
     if (!kinds[i].wanted)
         return true;
@@ -471,7 +478,7 @@ static int attach(struct trace *t, struct err *e)
     result = c->cuptiActivityRegisterCallbacks(on_buffer_requested, on_buffer_completed);
     if (result != CUPTI_OK)
         return cupti_error(c, result, "to take our buffers", e);
-    result = launches_enable(t);
+    result = counters_alone(t) ? CUPTI_OK : launches_enable(t);
     if (result != CUPTI_OK)
         return cupti_error(c, result, "to report launches", e);
     if (t->config.engines & ENGINE_PC_SAMPLING)
@@ -606,7 +613,9 @@ static unsigned trace_running(struct trace *t, const char **why)
     unsigned bits = t->config.engines;
     if (bits & ENGINE_PM_SAMPLING) {
         *why = t->pm ? pm_sampling_failure() : t->pm_lacks.text;
-        return **why ? bits & ~ENGINE_PM_SAMPLING : bits;
+        if (!**why)
+            return bits;
+        return counters_alone(t) ? 0 : bits & ~ENGINE_PM_SAMPLING;
     }
     *why = !(bits & ENGINE_PC_SAMPLING) ? "" : t->pc ? pc_sampling_failure() : t->pc_lacks.text;
     if (!**why)
@@ -617,7 +626,7 @@ static unsigned trace_running(struct trace *t, const char **why)
 static void trace_cost(struct trace *t, struct trace_cost *out)
 {
     out->callbacks_ns = launches_cost(t);
-    out->launches_counted = true;
+    out->launches_counted = !counters_alone(t);
 }
 
 static void trace_close(struct trace *t)

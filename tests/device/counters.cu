@@ -1,0 +1,145 @@
+// counters.cu - phases that each use one part of the device, in a scope of their own: what
+// sampled hardware counters must tell apart (run.py).
+//
+//   device_counters [--ms T] [--threads N]
+//
+// Each phase takes about T ms (300). N threads (0) launch empty kernels beside, from before the
+// session's begin to after its end. Prints one JSON object: of each phase its begin and end in ns
+// of the monotonic clock.
+
+#include <gpufl/gpufl.h>
+
+#include "bench/overhead/cuda_check.hpp"
+
+#include <cuda_fp16.h>
+#include <mma.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+namespace
+{
+
+constexpr size_t BYTES = size_t(1) << 30;
+constexpr int THREADS = 256, BEGIN_MS = 1000, SESSIONS = 5;
+
+__global__ void empty()
+{
+}
+
+__global__ void copy(float4 *to, const float4 *from, size_t n)
+{
+    size_t step = size_t(gridDim.x) * blockDim.x;
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < n; i += step)
+        to[i] = from[i];
+}
+
+__global__ void arithmetic(float *out, int steps)
+{
+    float x = threadIdx.x;
+    for (int i = 0; i < steps; i++)
+        x = x * 1.0001f + 0.5f;
+    out[blockIdx.x * blockDim.x + threadIdx.x] = x;
+}
+
+__global__ void tensor(float *out, int steps)
+{
+    using namespace nvcuda;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> c[4];
+    wmma::fill_fragment(a, __float2half(0.5f));
+    wmma::fill_fragment(b, __float2half(0.25f));
+    for (auto &part : c)
+        wmma::fill_fragment(part, 0);
+    for (int i = 0; i < steps; i++)
+        for (auto &part : c)
+            wmma::mma_sync(part, a, b, part);
+    size_t warp = (blockIdx.x * size_t(blockDim.x) + threadIdx.x) / 32;
+    for (auto &part : c)
+        wmma::store_matrix_sync(out + warp * 256, part, 16, wmma::mem_row_major);
+}
+
+struct Device {
+    float4 *from, *to;
+    float *out;
+    int blocks;
+};
+
+template <typename Work> void phase(const char *name, int ms, bool last, Work work)
+{
+    int64_t begin = now();
+    uint64_t scope = gpufl_scope_begin(name, "");
+    while (now() - begin < int64_t(ms) * 1000000) {
+        work();
+        CHECK(cudaDeviceSynchronize());
+    }
+    gpufl_scope_end(scope);
+    std::printf("\"%s\":[%lld,%lld]%s", name, (long long)begin, (long long)now(), last ? "" : ",");
+}
+
+void all(const Device &d, int ms)
+{
+    std::printf("{");
+    phase("begin", BEGIN_MS, false, [] { usleep(5000); }); /* it takes a while to begin */
+    phase("idle", ms, false, [] { usleep(5000); });
+    phase("copy", ms, false,
+          [&] { copy<<<d.blocks * 4, THREADS>>>(d.to, d.from, BYTES / sizeof(float4)); });
+    phase("arithmetic", ms, false, [&] { arithmetic<<<d.blocks * 8, THREADS>>>(d.out, 200000); });
+    phase("tensor", ms, true, [&] { tensor<<<d.blocks * 4, THREADS>>>(d.out, 20000); });
+    std::printf("}\n");
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    int ms = 300, beside = 0;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (!std::strcmp(argv[i], "--ms"))
+            ms = std::atoi(argv[i + 1]);
+        else if (!std::strcmp(argv[i], "--threads"))
+            beside = std::atoi(argv[i + 1]);
+    }
+    Device d = {};
+    CHECK(cudaDeviceGetAttribute(&d.blocks, cudaDevAttrMultiProcessorCount, 0));
+    CHECK(cudaMalloc(&d.from, BYTES));
+    CHECK(cudaMalloc(&d.to, BYTES));
+    CHECK(cudaMalloc(&d.out, size_t(d.blocks) * 8 * THREADS * 8 * sizeof(float)));
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < beside; i++)
+        threads.emplace_back([&] {
+            while (!stop) {
+                for (int k = 0; k < 100; k++)
+                    empty<<<1, 1>>>();
+                CHECK(cudaStreamSynchronize(nullptr));
+            }
+        });
+    if (beside) { /* sessions begin and end while they launch */
+        gpufl_options o;
+        gpufl_options_init(&o, sizeof o);
+        o.app_name = "device_counters";
+        o.profiling_engine = GPUFL_ENGINE_PM_SAMPLING;
+        for (int i = 0; i < SESSIONS; i++) {
+            if (gpufl_init(&o) != 0)
+                return 1;
+            usleep(unsigned(ms) * 1000);
+            gpufl_shutdown();
+        }
+        std::printf("{\"sessions\":%d}\n", SESSIONS);
+    } else {
+        all(d, ms);
+    }
+    stop = true;
+    for (auto &t : threads)
+        t.join();
+    return 0;
+}

@@ -1,0 +1,59 @@
+"""What engine PmSampling must find in device_counters: each phase, told by its scope, uses its part of the
+device and no other. A table of the findings, and Wrong where one is not as it must be.
+
+    tests/device/counters.py REPORT.json     of `gpufl report --json`
+"""
+import json
+import sys
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+# metric, phase: least and most of its mean there, in percent.
+EXPECTED = {
+    ("gr__cycles_active" + PCT, "idle"): (0, 10),
+    ("gr__cycles_active" + PCT, "copy"): (85, 100.5),
+    ("gr__cycles_active" + PCT, "arithmetic"): (85, 100.5),
+    ("sm__cycles_active" + PCT, "idle"): (0, 5),
+    ("sm__cycles_active" + PCT, "arithmetic"): (85, 100.5),
+    ("sm__pipe_tensor_cycles_active" + PCT, "idle"): (0, 1),
+    ("sm__pipe_tensor_cycles_active" + PCT, "copy"): (0, 1),
+    ("sm__pipe_tensor_cycles_active" + PCT, "arithmetic"): (0, 1),
+    ("sm__pipe_tensor_cycles_active" + PCT, "tensor"): (30, 100.5),
+    ("dram__read_throughput" + PCT, "idle"): (0, 2),
+    ("dram__read_throughput" + PCT, "copy"): (25, 60),
+    ("dram__write_throughput" + PCT, "copy"): (25, 60),
+    ("dram__read_throughput" + PCT, "arithmetic"): (0, 2),
+}
+
+
+class Wrong(Exception):
+    pass
+
+
+def means(report):
+    return {(c["metric"], c["scope"]): c for c in report["counters"] if c["source"] == "sampled"}
+
+
+def names(report):
+    return sorted({f"{metric} in {scope}" for metric, scope in means(report)})
+
+
+def check(report, show=print, counts=None):
+    found, wrong = means(report), []
+    show("| metric | scope | samples | mean | least | most |")
+    show("|---|---|---|---|---|---|")
+    for (metric, scope), c in sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or "")):
+        show(f"| {metric} | {scope or '-'} | {c['values']} | {c['mean']:.4g} | {c['least']:.4g} | {c['most']:.4g} |")
+    for key, (least, most) in EXPECTED.items():
+        if key not in found:
+            wrong.append(f"{key[0]} has no samples in {key[1]}")
+        elif not least <= found[key]["mean"] <= most:
+            wrong.append(f"{key[0]} in {key[1]}: {found[key]['mean']:.4g} is not within {least} to {most}")
+        elif counts and not counts[0] <= found[key]["values"] <= counts[1]:
+            wrong.append(f"{key[0]} in {key[1]}: {found[key]['values']} samples, {counts} expected")
+    if wrong:
+        raise Wrong("; ".join(wrong))
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], encoding="utf-8") as file:
+        check(json.load(file))
