@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 1 << 20, SOURCE_MAX = 64 << 20, REASONS_SHOWN = 3 };
+enum { TEXT_MAX = 1 << 20, SOURCE_MAX = 64 << 20, REASONS_SHOWN = 3, SERIES_MOST = 128 };
 
 static void print_grid(struct page *p, struct grid *g)
 {
@@ -229,26 +229,80 @@ static void put_subject(struct grid *g, const struct model *m, const struct coun
     }
 }
 
+static void put_values(struct grid *g, const struct counter_sum *c)
+{
+    put_count(g, (int64_t)c->count);
+    grid_put(g, "%.4g", c->sum / (double)c->count);
+    grid_put(g, "%.4g", c->least);
+    grid_put(g, "%.4g", c->most);
+}
+
+/* Series over time as a whole: one of each metric and device. How many there are, SERIES_MOST at
+ * most. */
+static size_t whole_series(const struct model *m, struct counter_sum series[SERIES_MOST])
+{
+    size_t count = 0;
+    for (size_t i = 1; i < m->counters.items.count; i++) {
+        const struct counter_sum *c = sum_counters_at(&m->counters, i);
+        size_t at = 0;
+        while (at < count && (series[at].metric != c->metric || series[at].device != c->device))
+            at++;
+        if (c->source != COUNTER_SAMPLED || at == SERIES_MOST)
+            continue;
+        if (at == count) {
+            series[count++] = *c;
+            continue;
+        }
+        struct counter_sum *to = &series[at];
+        to->least = c->least < to->least ? c->least : to->least;
+        to->most = c->most > to->most ? c->most : to->most;
+        to->sum += c->sum;
+        to->count += c->count;
+    }
+    return count;
+}
+
+/* Rows of a metric's series, or, series NULL, of what is none. At most `rows`. */
+static size_t put_counters(struct grid *g, const struct model *m, const struct counter_sum *series,
+                           size_t rows)
+{
+    size_t shown = 0;
+    for (size_t i = 1; shown < rows && i < m->counters.items.count; i++) {
+        const struct counter_sum *c = sum_counters_at(&m->counters, i);
+        bool sampled = c->source == COUNTER_SAMPLED;
+        if (sampled != (series != NULL) ||
+            (series && (c->metric != series->metric || c->device != series->device || !c->scope)))
+            continue;
+        grid_put(g, "%s", series ? "" : model_text(m, c->metric));
+        put_subject(g, m, c);
+        put_values(g, c);
+        shown++;
+    }
+    return shown;
+}
+
 static void page_counters(struct page *p)
 {
     static const struct grid_column columns[] = {{"metric", GRID_LEFT},  {"of", GRID_TEXT},
                                                  {"values", GRID_RIGHT}, {"mean", GRID_RIGHT},
                                                  {"least", GRID_RIGHT},  {"most", GRID_RIGHT}};
     const struct model *m = p->model;
+    struct counter_sum series[SERIES_MOST];
+    size_t count = whole_series(m, series);
+    size_t left = p->report->options.top > 0 ? report_top(p->report) * 4 : SIZE_MAX;
     struct grid g;
     page_heading(p, "Hardware counters");
     grid_init(&g, columns, 6);
-    for (size_t i = 1, shown = 0; i < m->counters.items.count; i++) {
-        const struct counter_sum *c = sum_counters_at(&m->counters, i);
-        if (shown++ >= report_top(p->report) * 4 && p->report->options.top > 0)
-            break;
-        grid_put(&g, "%s", model_text(m, c->metric));
-        put_subject(&g, m, c);
-        put_count(&g, (int64_t)c->count);
-        grid_put(&g, "%.4g", c->sum / (double)c->count);
-        grid_put(&g, "%.4g", c->least);
-        grid_put(&g, "%.4g", c->most);
+    for (size_t i = 0; left && i < count; i++, left--) {
+        grid_put(&g, "%s", model_text(m, series[i].metric));
+        if (series[i].device && m->devices.count > 2)
+            grid_put(&g, "(the run, GPU %d)", (int)m->devices.items[series[i].device].row.index);
+        else
+            grid_put(&g, "(the run)");
+        put_values(&g, &series[i]);
+        left -= put_counters(&g, m, &series[i], left - 1);
     }
+    put_counters(&g, m, NULL, left);
     print_grid(p, &g);
 }
 

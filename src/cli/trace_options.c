@@ -116,8 +116,8 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "for the GPU) or launch (also at every launch and copy). Default: sync."},
         {"pc-kernels", 0, OPT_CHOICE, &r->pc_kernels, "WHICH", pc_kernels,
          "With engine PcSampling or PmSampling: record all kernels, too, or none, for production. "
-         "PcSampling then estimates their shares of GPU time from its samples; PmSampling is free of "
-         "cost for the program, and counts no launches. Default: all."},
+         "PcSampling then estimates their shares of GPU time from its samples; PmSampling has no "
+         "part in the program's calls then, and counts no launches. Default: all."},
         {"metrics", 0, OPT_STRING, &r->metrics, "LIST", NULL,
          "With engine PmSampling: which hardware counters, a set (overview, memory, compute, "
          "roofline) or the driver's names of metrics with commas between. Default: overview."},

@@ -96,7 +96,7 @@ static void test_tables(void **state)
     has(text, "Counted instructions by kernel\n"
               "  executed  threads  needed  conflicts  kernel\n"
               "     5,000   50.0 %       -          -  gather\n");
-    has(text, "sm__warps_active.avg  (outside scopes)       2    25   12.5  37.5\n");
+    has(text, "sm__warps_active.avg  (the run)       2    25   12.5  37.5\n");
     has(text, "Stalled: long_scoreboard 85.7 %");
     free(text);
 }
