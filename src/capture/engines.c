@@ -38,9 +38,8 @@ enum pc_collect engines_collect(const struct options *o)
 bool engines_every_kernel(const struct options *o, enum gpufl_engine engine)
 {
     unsigned bits = engines_bits(engine);
-    return (bits & ENGINE_TRACE) &&
-           (!(bits & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) ||
-            engines_collect(o) == PC_COLLECT_ALL);
+    return (bits & ENGINE_TRACE) && (!(bits & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) ||
+                                     engines_collect(o) == PC_COLLECT_ALL);
 }
 
 static bool is_built(enum gpufl_engine engine, const struct backend *b)

@@ -21,6 +21,7 @@ if(GPUFL_CUDA_OCCUPANCY)
   target_include_directories(test-unit-occupancy SYSTEM PRIVATE ${GPUFL_CUDA_OCCUPANCY})
 endif()
 gpufl_test(session DEPS capture SOURCES session_log.c parts.c)
+gpufl_test(spans DEPS capture)
 gpufl_test(scopes DEPS capture SOURCES session_log.c parts.c)
 add_test(NAME unit.scopes-million COMMAND test-unit-scopes long
   WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
