@@ -80,6 +80,18 @@ function(gpufl_not_under sanitizer)
   endif()
 endfunction()
 
+# gpufl_long_under(SANITIZER TEST...)
+# Tests that are long in the build with a sanitizer, and find little more there than without: scripts/test --all runs them.
+function(gpufl_long_under sanitizer)
+  if(GPUFL_SANITIZE MATCHES ${sanitizer})
+    foreach(test ${ARGN})
+      if(TEST ${test})
+        set_property(TEST ${test} APPEND PROPERTY LABELS long)
+      endif()
+    endforeach()
+  endif()
+endfunction()
+
 # gpufl_test(NAME [SOURCES more.c] DEPS base [LABELS unit])
 # tests/<current folder>/test_NAME.c with cmocka, run by ctest as <folder>.NAME.
 function(gpufl_test name)

@@ -171,8 +171,7 @@ bool threads_alone(void)
     bool alone = true;
     pthread_mutex_lock(&reaping);
     for (struct thread_state *t = threads_first(); t && alone; t = t->next)
-        alone = t == thread_here || !thread_is_of_session(t) ||
-                atomic_load_explicit(&t->dead, memory_order_relaxed);
+        alone = t == thread_here || atomic_load_explicit(&t->dead, memory_order_relaxed);
     pthread_mutex_unlock(&reaping);
     return alone;
 }

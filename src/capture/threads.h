@@ -198,7 +198,7 @@ extern struct thread_counters threads_orphans;
 /* Is a scope open on any thread? [any] */
 bool threads_any_scope(void);
 
-/* No other thread that lives has recorded anything in this session. [any] */
+/* No other thread that lives has recorded anything in any session. [any] */
 bool threads_alone(void);
 
 /* Frees those that have ended and are drained; fn is called for each before. [collector] */

@@ -58,6 +58,7 @@ int threads(int count, int n)
             CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
             for (int k = 0; k < n; k++)
                 quick<<<1, 32, 0, s>>>();
+            CHECK(cudaGetLastError());
             CHECK(cudaStreamSynchronize(s));
             CHECK(cudaStreamDestroy(s));
         });
@@ -214,8 +215,10 @@ int churn()
 int forked()
 {
     pid_t child = fork();
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++) {
         quick<<<1, 1>>>();
+        CHECK(cudaGetLastError());
+    }
     CHECK(cudaDeviceSynchronize());
     if (child == 0)
         std::exit(0);

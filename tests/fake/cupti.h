@@ -29,5 +29,6 @@ void pc_kernel(uint32_t context, const char *name, int64_t ns);
 /* Program counters of some context are sampled. */
 bool pc_enabled(void);
 void pc_context_destroyed(uint32_t context);
+void pc_kind_disabled(void);
 
 #endif

@@ -506,6 +506,7 @@ EXPORT int cuptiActivityEnable(int kind)
 EXPORT int cuptiActivityDisable(int kind)
 {
     SCRIPTED(cuptiActivityDisable);
+    pc_kind_disabled();
     if (kind > 0 && kind < CUPTI_KIND_LIMIT)
         atomic_store(&kinds[kind], false);
     return CUPTI_OK;

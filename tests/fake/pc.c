@@ -76,6 +76,7 @@ struct context {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct context contexts[CONTEXTS]; /* by number; guarded by lock */
 static _Atomic int enabled;
+static _Atomic bool refused; /* once, to begin */
 
 void pc_script(const char *word)
 {
@@ -222,9 +223,14 @@ __attribute__((destructor)) static void write_totals(void)
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-EXPORT int cuptiPCSamplingEnable(struct pc_context_params *p)
+/* Where the real one has faulted: beside a process that sampled the same device. */
+void pc_kind_disabled(void)
 {
-    SCRIPTED(cuptiPCSamplingEnable);
+    must(!pc_enabled() && !atomic_load(&refused), "an activity kind is disabled beside sampling");
+}
+
+static int begin(struct pc_context_params *p)
+{
     if (script.privileges)
         return CUPTI_E_PRIVILEGES;
     if (script.old)
@@ -243,6 +249,16 @@ EXPORT int cuptiPCSamplingEnable(struct pc_context_params *p)
     }
     pthread_mutex_unlock(&lock);
     return free ? CUPTI_OK : WRONG_ORDER;
+}
+
+EXPORT int cuptiPCSamplingEnable(struct pc_context_params *p)
+{
+    int result = scripted("cuptiPCSamplingEnable");
+    if (result == CUPTI_OK)
+        result = begin(p);
+    if (result != CUPTI_OK)
+        atomic_store(&refused, true);
+    return result;
 }
 
 EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)

@@ -18,7 +18,8 @@
  *
  * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init
  * before cuInit (or after it: init-late), a scope around its work, shutdown; with engine
- * PcSampling (sampled) or PmSampling (counted) instead of Trace, sessions=S times; beside: a thread that launches on. */
+ * PcSampling (sampled) or PmSampling (counted) instead of Trace, sessions=S times;
+ * alone-first: the first without kernel records; beside: a thread that launches on. */
 #include "hooks.h"
 
 #ifdef FAKE_LINKED
@@ -294,6 +295,8 @@ static void parse(int argc, char **argv)
             sampled = true;
         else if (!strcmp(argv[i], "counted"))
             counted = true;
+        else if (!strcmp(argv[i], "alone-first"))
+            setenv("GPUFL_PC_KERNEL_COLLECT", "none", 1);
         else if (!strcmp(argv[i], "init-late"))
             init_late = true;
         else
@@ -337,6 +340,7 @@ int main(int argc, char **argv)
     }
     work_all();
     for (int i = 1; i < sessions; i++) {
+        unsetenv("GPUFL_PC_KERNEL_COLLECT");
         capture_begin(init_late);
         work_all();
     }

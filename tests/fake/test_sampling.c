@@ -293,16 +293,25 @@ static void goes_on_without_tuning(void **state)
     }
 }
 
-/* Sampling stays on where another thread may be in the driver: a session beside it that wants
- * kernel records is told. */
+/* Sampling stays on where another thread may be in the driver, and so do kernel records: the next
+ * session goes on with both. One that wants kernel records where there were none is told. */
 static void sampling_outlives_a_session(void **state)
 {
     (void)state;
     struct run r;
-    run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs"),
-                                    .linked = true,
-                                    .alone = true,
-                                    .program = LIST("500", "sampled", "sessions=2", "beside")});
+    struct run_setup setup = {.env = LIST("GPUFL_LOG_PATH=logs"),
+                              .linked = true,
+                              .alone = true,
+                              .program = LIST("500", "sampled", "sessions=2", "beside")};
+    run_all(&r, &setup);
+    check_program(&r, 0);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
+    assert_null(message_of(&r, "trace_failed"));
+    assert_in_range(int_at(r.report, "kernels.count"), 1000, int_at(r.report, "ledger.launches"));
+    run_free(&r);
+
+    setup.program = LIST("500", "sampled", "sessions=2", "beside", "alone-first");
+    run_all(&r, &setup);
     check_program(&r, 0);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
     check_contains(&r, message_of(&r, "trace_failed"), "still sampled since an earlier session");

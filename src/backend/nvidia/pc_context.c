@@ -181,13 +181,15 @@ int pc_context_drain(struct pc_context *c, const struct pc_library *l)
     return result;
 }
 
-void pc_context_disable(struct pc_context *c, const struct pc_library *l)
+bool pc_context_disable(struct pc_context *c, const struct pc_library *l)
 {
     struct pc_context_params p = {.size = sizeof p, .context = c->handle};
     pc_context_drain(c, l);
-    if (l->cuptiPCSamplingDisable(&p) == CUPTI_OK)
+    bool ended = l->cuptiPCSamplingDisable(&p) == CUPTI_OK;
+    if (ended)
         take(c, &c->last);
     c->to = clock_mono();
+    return ended;
 }
 
 void pc_context_renew(struct pc_context *c)

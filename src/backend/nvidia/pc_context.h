@@ -50,8 +50,8 @@ int pc_context_enable(struct pc_context *c, const struct pc_library *l, const st
  * CUPTI_E_OUT_OF_MEMORY and counted. */
 int pc_context_drain(struct pc_context *c, const struct pc_library *l);
 
-/* Drains, and ends sampling. The state is the caller's. */
-void pc_context_disable(struct pc_context *c, const struct pc_library *l);
+/* Drains, and ends sampling; false: the library refused. The state is the caller's. */
+bool pc_context_disable(struct pc_context *c, const struct pc_library *l);
 
 /* Forgets the samples so far, and what was defined of them: a session begins. */
 void pc_context_renew(struct pc_context *c);

@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ static bool crowded;     /* a context had to wait for another of its device */
 static bool crowded_said;
 static bool overflow_said;
 static bool started;
+static _Atomic int bound; /* contexts that it was begun in, or tried in, and not ended. Relaxed */
 static struct pc_totals totals; /* of contexts that are gone */
 static enum pc_relation relation;
 
@@ -136,6 +138,7 @@ static void context_on(struct trace *t, struct pc_context *c)
         .period = t->config.pc_period ? t->config.pc_period : device_period(c->device),
         .hardware_bytes = (size_t)t->config.pc_hardware_bytes,
     };
+    atomic_fetch_add_explicit(&bound, 1, memory_order_relaxed);
     if (pc_context_enable(c, &library, t->cupti, &setup, &e) == 0)
         return;
     c->state = PC_OFF;
@@ -162,6 +165,13 @@ static void context_add(struct trace *t, cuda_context handle)
         return;
     }
     context_on(t, c);
+}
+
+static void context_off(struct pc_context *c)
+{
+    if (pc_context_disable(c, &library))
+        atomic_fetch_sub_explicit(&bound, 1, memory_order_relaxed);
+    c->state = PC_GONE;
 }
 
 void pc_sampling_context(struct trace *t, cuda_context context)
@@ -210,7 +220,7 @@ void pc_sampling_context_gone(struct trace *t, cuda_context context)
     struct pc_context *c = context_find(context);
     if (c) {
         if (c->state == PC_ON)
-            pc_context_disable(c, &library);
+            context_off(c);
         c->state = PC_GONE;
         c->handle = NULL;
         count_losses(atomic_load_explicit(&t->live, memory_order_acquire), c);
@@ -278,14 +288,18 @@ void pc_sampling_stop(struct trace *t, bool quiet)
     for (size_t i = 0; i < CONTEXTS; i++) {
         struct pc_context *c = &contexts[i];
         if (c->state == PC_ON && quiet) {
-            pc_context_disable(c, &library);
-            c->state = PC_GONE;
+            context_off(c);
         } else if (c->state == PC_ON) {
             context_drain(t, c);
         }
         count_losses(t->sink, c);
     }
     leave();
+}
+
+bool pc_sampling_binds(void)
+{
+    return atomic_load_explicit(&bound, memory_order_relaxed) > 0;
 }
 
 bool pc_sampling_lasts(void)

@@ -47,6 +47,10 @@ void pc_sampling_stop(struct trace *t, bool quiet);
 /* Writes the session's totals. After the last drain. [collector] */
 void pc_sampling_totals(struct trace *t);
 
+/* Sampling was begun, or tried to, and has not been ended since in every context: the library's
+ * activity kinds can be neither enabled nor disabled. [owner, collector] */
+bool pc_sampling_binds(void);
+
 /* Some context is still sampled: the library must be able to tell of its end. [owner] */
 bool pc_sampling_lasts(void);
 

@@ -71,12 +71,17 @@ static bool counters_alone(const struct trace *t)
     return (t->config.engines & ENGINE_PM_SAMPLING) && t->config.pc_collect == PC_COLLECT_NONE;
 }
 
+/* Engine Sync takes callbacks alone, and so do samples alone. */
+static bool kinds_wanted(const struct trace *t)
+{
+    return (t->config.engines & ENGINE_TRACE) &&
+           !((t->config.engines & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) &&
+             t->config.pc_collect == PC_COLLECT_NONE);
+}
+
 static bool kind_wanted(const struct trace *t, unsigned i)
 {
-    if (!(t->config.engines & ENGINE_TRACE))
-        return false; /* engine Sync: callbacks alone */
-    if ((t->config.engines & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) &&
-        t->config.pc_collect == PC_COLLECT_NONE)
+    if (!kinds_wanted(t))
         return false;
     if (!kinds[i].wanted)
         return true;
@@ -117,11 +122,12 @@ static uint64_t on_clock(void)
 static void on_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     struct buffers *pool = atomic_load_explicit(&the_trace.pool, memory_order_acquire);
-    *buffer = pool ? buffers_take(pool) : NULL;
+    bool hears = atomic_load_explicit(&the_trace.hears, memory_order_relaxed);
+    *buffer = pool && hears ? buffers_take(pool) : NULL;
     *size = *buffer ? pool->size : 0;
     *max_records = 0;
     struct sink *s = atomic_load_explicit(&the_trace.live, memory_order_acquire);
-    if (*buffer || !s)
+    if (*buffer || !s || !hears)
         return;
     s->ops->lost(s, LOSS_POOL, 1);
     s->ops->wake(s);
@@ -216,6 +222,8 @@ static void say_failure(struct trace *t, bool *said, enum severity severity, int
 static void dropped_count(struct trace *t)
 {
     size_t dropped = 0;
+    if (!atomic_load_explicit(&t->hears, memory_order_relaxed))
+        return; /* records that nobody wants */
     int result = t->cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped);
     if (result == CUPTI_OK && dropped)
         t->sink->ops->lost(t->sink, LOSS_DRIVER, dropped);
@@ -313,8 +321,8 @@ static int kinds_enable(struct trace *t)
     for (unsigned i = 0; i < KINDS; i++) {
         int kind = kinds[i].kind;
         t->statuses[kind] = kind_wanted(t, i) ? failed : NOT_TRIED;
-        if (t->statuses[kind] != CUPTI_OK)
-            continue;
+        if (t->statuses[kind] != CUPTI_OK || atomic_load(&t->kinds) >> kind & 1)
+            continue; /* those of a session before may have had to stay on */
         int result = t->cupti->cuptiActivityEnable(kind);
         t->statuses[kind] = result;
         if (result == CUPTI_OK)
@@ -325,8 +333,12 @@ static int kinds_enable(struct trace *t)
     return failed;
 }
 
+/* Beside sampling they stay on: its library faults where they are disabled (ADR 10). Nobody hears
+ * them then. */
 static void kinds_disable(struct trace *t)
 {
+    if (pc_sampling_binds())
+        return;
     for (unsigned i = 0; i < KINDS; i++)
         kind_disable(t, kinds[i].kind);
 }
@@ -557,6 +569,7 @@ static int trace_start(struct trace *t, struct err *e)
     if (forked(t))
         return err_set(e, GPUFL_E_STATE, "a forked process cannot be traced");
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
+    atomic_store_explicit(&t->hears, kinds_wanted(t), memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
     int result = kinds_enable(t);
     if (result == CUPTI_E_NOT_INITIALIZED)
@@ -635,6 +648,7 @@ static void trace_close(struct trace *t)
     if (!t->subscriber || forked(t))
         return;
     trace_stop(t);
+    atomic_store_explicit(&t->hears, false, memory_order_relaxed);
     if (!t->pc || !pc_sampling_lasts()) {
         t->cupti->cuptiUnsubscribe(t->subscriber);
         t->subscriber = NULL;

@@ -32,6 +32,7 @@ struct trace {
     int64_t clock_ns;               /* that reading the clock takes; set by the first open */
     _Atomic int32_t captures;       /* streams whose launches are being recorded, about */
     _Atomic uint64_t kinds;         /* bit per activity kind that is enabled */
+    _Atomic bool hears;             /* the session wants records: buffers are handed out */
     int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind [owner] */
     _Atomic bool announce;          /* statuses changed: drain tells the sink */
     bool flush_failed;              /* has been said in this session [collector] */
