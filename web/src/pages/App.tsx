@@ -8,7 +8,7 @@ import { go, href, usePlace, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
 import { Boundary } from "../ui/Boundary";
 import { keepFocus } from "../ui/focus";
-import { Dialog, Empty, Skeleton } from "../ui/parts";
+import { Empty, KeySheet, Skeleton } from "../ui/parts";
 import { toggle, useTheme } from "../ui/theme";
 import { Account } from "./account/Account";
 import { Expired } from "./account/Expired";
@@ -67,28 +67,6 @@ function useKeys(place: Place, open: (what: Open) => void): void {
   }, [place, open]);
 }
 
-function Shortcuts({ onClose }: { onClose: () => void }) {
-  return (
-    <Dialog title={en.shortcuts.title} onClose={onClose}>
-      <div className="panel-head">
-        <h2>{en.shortcuts.title}</h2>
-      </div>
-      <table className="simple">
-        <tbody>
-          {en.shortcuts.rows.map(([keys, what]) => (
-            <tr key={keys}>
-              <th scope="row">
-                <span className="kbd">{keys}</span>
-              </th>
-              <td>{what}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Dialog>
-  );
-}
-
 /** Pages for those who are not in yet: nobody is asked for there. */
 const OUTSIDE: readonly (PageId | null)[] = ["login", "setup", "invite", "reset", "share"];
 
@@ -137,7 +115,7 @@ export function App() {
       <footer className="footer">{version.data?.version ? en.footer(version.data.version) : ""}</footer>
       <Expired />
       {open === "palette" && <Palette session={place.path.session} onClose={() => setOpen(null)} onShortcuts={() => setOpen("shortcuts")} />}
-      {open === "shortcuts" && <Shortcuts onClose={() => setOpen(null)} />}
+      {open === "shortcuts" && <KeySheet title={en.shortcuts.title} rows={en.shortcuts.rows} onClose={() => setOpen(null)} />}
     </MeContext.Provider>
   );
 }

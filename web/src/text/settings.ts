@@ -105,6 +105,7 @@ export const settings = {
     key: "You are here with a key, which has no password.",
   },
   server: {
+    columns: { name: "Name", email: "Address", id: "Id", state: "State", since: "Since" },
     workspaces: "Workspaces",
     make: "Make a workspace",
     name: "Name",

@@ -10,7 +10,7 @@ import { DEVICE, HOST } from "../format/metrics";
 import { go as goTo, usePlace, withQuery, type QueryValues } from "../router/router";
 import { en } from "../text/en";
 import { timelineText as text } from "../text/timeline";
-import { Dialog, Empty, ProblemView, Search, Skeleton } from "../ui/parts";
+import { Empty, KeySheet, ProblemView, Search, Skeleton } from "../ui/parts";
 import { token, useTheme } from "../ui/theme";
 import { exactTime } from "./axis";
 import { coloursOf } from "./colours";
@@ -87,28 +87,6 @@ function SampleTip({ track, sample }: { track: Track; sample: Sample }) {
       {sample.least !== sample.most && <span>{text.band(show(sample.least), show(sample.most))}</span>}
       <span className="quiet">{exactTime(sample.at)}</span>
     </>
-  );
-}
-
-function Keys({ onClose }: { onClose: () => void }) {
-  return (
-    <Dialog title={text.keys} onClose={onClose}>
-      <div className="panel-head">
-        <h2>{text.keys}</h2>
-      </div>
-      <table className="simple">
-        <tbody>
-          {text.sheet.map(([keys, what]) => (
-            <tr key={keys}>
-              <th scope="row">
-                <span className="kbd">{keys}</span>
-              </th>
-              <td>{what}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Dialog>
   );
 }
 
@@ -202,7 +180,7 @@ function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine:
           {text.keys}
         </button>
       </div>
-      {keys && <Keys onClose={() => setKeys(false)} />}
+      {keys && <KeySheet title={text.keys} rows={text.sheet} onClose={() => setKeys(false)} />}
     </div>
   );
 }

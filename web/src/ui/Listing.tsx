@@ -1,10 +1,10 @@
 // Listing.tsx - a short table, all of whose rows are in the page; it scrolls sideways where there is no
 // room. Columns are values: what stands above them, what a cell shows, and the exact value behind it.
 import type { ReactNode } from "react";
-import { count, duration, exact } from "../format/format";
+import { count, date, duration, exact, exactDate } from "../format/format";
 
 export interface Column<T> {
-  label: string;
+  label: string; // empty: of what can be done
   show: (row: T) => ReactNode;
   title?: (row: T) => string | undefined;
   right?: boolean;
@@ -27,18 +27,22 @@ export function Listing<T>({ label, columns, rows, keyOf, rowClass, roomy }: Pro
       <table className={roomy ? "simple roomy" : "simple"}>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th scope="col" key={column.label} className={sideOf(column)}>
-                {column.label}
-              </th>
-            ))}
+            {columns.map((column, at) =>
+              column.label.trim() ? (
+                <th scope="col" key={at} className={sideOf(column)}>
+                  {column.label}
+                </th>
+              ) : (
+                <td key={at} />
+              ),
+            )}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row, at) => (
-            <tr key={keyOf(row, at)} className={rowClass?.(row, at)}>
-              {columns.map((column) => (
-                <td key={column.label} className={column.className ?? sideOf(column)} title={column.title?.(row)}>
+          {rows.map((row, line) => (
+            <tr key={keyOf(row, line)} className={rowClass?.(row, line)}>
+              {columns.map((column, at) => (
+                <td key={at} className={column.className ?? sideOf(column)} title={column.title?.(row)}>
                   {column.show(row)}
                 </td>
               ))}
@@ -55,3 +59,6 @@ export const timeColumn = <T,>(label: string, of: (row: T) => number | null): Co
 
 /** A column of how many. */
 export const countColumn = <T,>(label: string, of: (row: T) => number | null): Column<T> => ({ label, right: true, show: (row) => count(of(row)), title: (row) => exact(of(row)) });
+
+/** A column of times since the Unix epoch, ns; null: never. */
+export const dateColumn = <T,>(label: string, of: (row: T) => string | null): Column<T> => ({ label, className: "number", show: (row) => (of(row) === null ? "" : date(of(row))), title: (row) => (of(row) === null ? undefined : exactDate(of(row))) });

@@ -102,13 +102,14 @@ interface AskProps {
   busy?: boolean;
   danger?: boolean;
   disabled?: boolean;
+  problem?: { message: string } | undefined; // why it failed
   onDo: () => void;
   onClose: () => void;
   children?: ReactNode;
 }
 
 /** A question that must be answered before something happens. */
-export function Ask({ title, action, busy, danger, disabled, onDo, onClose, children }: AskProps) {
+export function Ask({ title, action, busy, danger, disabled, problem, onDo, onClose, children }: AskProps) {
   const cancel = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (danger) cancel.current?.focus();
@@ -124,6 +125,11 @@ export function Ask({ title, action, busy, danger, disabled, onDo, onClose, chil
       >
         <h2>{title}</h2>
         {children}
+        {problem && (
+          <p className="wrong" role="alert">
+            {problem.message}
+          </p>
+        )}
         <div className="row">
           <button type="button" ref={cancel} className="button end" onClick={onClose}>
             {en.forms.cancel}

@@ -174,3 +174,26 @@ export function Dialog({ title, className, onClose, children }: { title: string;
     </dialog>
   );
 }
+
+/** What keys do. */
+export function KeySheet({ title, rows, onClose }: { title: string; rows: readonly (readonly [string, string])[]; onClose: () => void }) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div className="panel-head">
+        <h2>{title}</h2>
+      </div>
+      <table className="simple">
+        <tbody>
+          {rows.map(([keys, what]) => (
+            <tr key={keys}>
+              <th scope="row">
+                <span className="kbd">{keys}</span>
+              </th>
+              <td>{what}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Dialog>
+  );
+}

@@ -3,12 +3,12 @@ import { useEffect, useState } from "react";
 import { client } from "../../api/client";
 import type { LiveEvent } from "../../api/live";
 import { may, useMe } from "../../api/may";
-import type { RowAlert, RowFiringNow } from "../../api/schema";
+import type { RowAlert, RowDelivery, RowFiringNow } from "../../api/schema";
 import { useAct, useApi } from "../../api/use";
-import { date, exactDate } from "../../format/format";
 import { alerts as text } from "../../text/alerts";
 import { en } from "../../text/en";
 import { Ask } from "../../ui/forms";
+import { dateColumn, Listing, type Column } from "../../ui/Listing";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import "./alerts.css";
 import { conditionOf } from "./rules";
@@ -17,43 +17,24 @@ import { RuleForm } from "./RuleForm";
 const FRESH = { every: 10_000, on: (event: LiveEvent) => event.name === "alert" || event.name === "lost" };
 const TONES: Record<string, string> = { firing: "chip chip-live", pending: "chip chip-warn", failed: "chip chip-warn", sent: "chip chip-good" };
 
-function Head({ labels, extra }: { labels: Record<string, string>; extra?: boolean }) {
-  return (
-    <thead>
-      <tr>
-        {Object.values(labels).map((label) => (
-          <th scope="col" key={label}>
-            {label}
-          </th>
-        ))}
-        {extra && <td />}
-      </tr>
-    </thead>
-  );
-}
+const FIRING: Column<RowFiringNow>[] = [
+  { label: text.historyColumns.state, show: (row) => <span className={TONES[row.state] ?? "chip"}>{text.states[row.state] ?? row.state}</span> },
+  { label: text.historyColumns.name, className: "wrap", show: (row) => row.name },
+  { label: text.historyColumns.text, className: "wrap", show: (row) => row.text },
+  dateColumn(text.historyColumns.since, (row) => row.started),
+  dateColumn(text.historyColumns.ended, (row) => row.ended),
+];
 
-function Firings({ rows }: { rows: readonly RowFiringNow[] }) {
-  return (
-    <div className="scroll-x" tabIndex={0} role="region" aria-label={text.history}>
-      <table className="simple">
-        <Head labels={text.historyColumns} />
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.id}>
-              <td>
-                <span className={TONES[row.state] ?? "chip"}>{text.states[row.state] ?? row.state}</span>
-              </td>
-              <td className="wrap">{row.name}</td>
-              <td className="wrap">{row.text}</td>
-              <td title={exactDate(row.started)}>{date(row.started)}</td>
-              <td title={row.ended ? exactDate(row.ended) : undefined}>{row.ended ? date(row.ended) : ""}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
+const Firings = ({ rows }: { rows: readonly RowFiringNow[] }) => <Listing label={text.history} columns={FIRING} rows={rows} keyOf={(row) => row.id} />;
+
+const DELIVERY: Column<RowDelivery>[] = [
+  dateColumn(text.deliveryColumns.created, (row) => row.created),
+  { label: text.deliveryColumns.url, className: "wrap mono small", show: (row) => row.url },
+  { label: text.deliveryColumns.state, show: (row) => <span className={TONES[row.state] ?? "chip"}>{text.deliveryStates[row.state] ?? row.state}</span> },
+  { label: text.deliveryColumns.attempts, show: (row) => row.attempts },
+  { label: text.deliveryColumns.answer, className: "wrap", show: (row) => row.error || (row.status ? String(row.status) : "") },
+  dateColumn(text.deliveryColumns.next, (row) => (row.state === "waiting" ? row.next : null)),
+];
 
 function Now() {
   const asked = useApi("firings_open", {}, FRESH);
@@ -86,27 +67,7 @@ function Deliveries({ tested }: { tested: number }) {
     <Panel title={text.deliveries}>
       {asked.problem && !asked.data && <ProblemView problem={asked.problem} again={asked.again} />}
       {asked.data && rows.length === 0 && <p className="panel-body quiet">{text.deliveriesNone}</p>}
-      {rows.length > 0 && (
-        <div className="scroll-x" tabIndex={0} role="region" aria-label={text.deliveries}>
-          <table className="simple">
-            <Head labels={text.deliveryColumns} />
-            <tbody>
-              {rows.map((row) => (
-                <tr key={row.id}>
-                  <td title={exactDate(row.created)}>{date(row.created)}</td>
-                  <td className="wrap mono small">{row.url}</td>
-                  <td>
-                    <span className={TONES[row.state] ?? "chip"}>{text.deliveryStates[row.state] ?? row.state}</span>
-                  </td>
-                  <td>{row.attempts}</td>
-                  <td className="wrap">{row.error || (row.status ? String(row.status) : "")}</td>
-                  <td>{row.state === "waiting" ? date(row.next) : ""}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {rows.length > 0 && <Listing label={text.deliveries} columns={DELIVERY} rows={rows} keyOf={(row) => row.id} />}
     </Panel>
   );
 }
@@ -117,14 +78,27 @@ function Remove({ row, onClose, onDone }: { row: RowAlert; onClose: () => void; 
     onDone();
   });
   return (
-    <Ask danger title={text.removeTitle(row.name)} action={text.remove} busy={remove.busy} onDo={() => void remove.run()} onClose={onClose}>
+    <Ask danger title={text.removeTitle(row.name)} action={text.remove} busy={remove.busy} problem={remove.problem} onDo={() => void remove.run()} onClose={onClose}>
       <p>{text.removeText}</p>
-      {remove.problem && (
-        <p className="wrong" role="alert">
-          {remove.problem.message}
-        </p>
-      )}
     </Ask>
+  );
+}
+
+function RuleActions({ row, busy, onTest, onEdit, onLeave }: { row: RowAlert; busy: boolean; onTest: () => void; onEdit: () => void; onLeave: () => void }) {
+  return (
+    <span className="row rule-actions">
+      {row.url && (
+        <button type="button" className="button" disabled={busy} aria-label={`${text.test} ${row.name}`} onClick={onTest}>
+          {text.test}
+        </button>
+      )}
+      <button type="button" className="button" aria-label={`${text.edit} ${row.name}`} onClick={onEdit}>
+        {text.edit}
+      </button>
+      <button type="button" className="button" aria-label={`${text.remove} ${row.name}`} onClick={onLeave}>
+        {text.remove}
+      </button>
+    </span>
   );
 }
 
@@ -150,6 +124,14 @@ function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) 
       {text.make}
     </button>
   );
+  const columns: Column<RowAlert>[] = [
+    { label: text.columns.name, className: "wrap", show: (row) => row.name },
+    { label: text.columns.condition, className: "wrap", show: conditionOf },
+    { label: text.columns.of, className: "wrap", show: (row) => [row.host, row.app].filter(Boolean).join(", ") || text.everywhere },
+    { label: text.columns.url, className: "wrap mono small", show: (row) => row.url },
+    { label: text.columns.state, show: (row) => (row.enabled ? text.on : text.off) },
+    ...(writes ? [{ label: "", show: (row: RowAlert) => <RuleActions row={row} busy={test.busy} onTest={() => void test.run(row.id)} onEdit={() => setEditing(row)} onLeave={() => setLeaving(row)} /> }] : []),
+  ];
   return (
     <>
       {asked.data.rows.length === 0 ? (
@@ -158,39 +140,7 @@ function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) 
         </Empty>
       ) : (
         <Panel title={text.rules} aside={make}>
-          <div className="scroll-x" tabIndex={0} role="region" aria-label={text.rules}>
-            <table className="simple roomy">
-              <Head labels={text.columns} extra={writes} />
-              <tbody>
-                {asked.data.rows.map((row) => (
-                  <tr key={row.id} className={row.enabled ? "" : "quiet"}>
-                    <td className="wrap">{row.name}</td>
-                    <td className="wrap">{conditionOf(row)}</td>
-                    <td className="wrap">{[row.host, row.app].filter(Boolean).join(", ") || text.everywhere}</td>
-                    <td className="wrap mono small">{row.url}</td>
-                    <td>{row.enabled ? text.on : text.off}</td>
-                    {writes && (
-                      <td>
-                        <span className="row rule-actions">
-                          {row.url && (
-                            <button type="button" className="button" disabled={test.busy} aria-label={`${text.test} ${row.name}`} onClick={() => void test.run(row.id)}>
-                              {text.test}
-                            </button>
-                          )}
-                          <button type="button" className="button" aria-label={`${text.edit} ${row.name}`} onClick={() => setEditing(row)}>
-                            {text.edit}
-                          </button>
-                          <button type="button" className="button" aria-label={`${text.remove} ${row.name}`} onClick={() => setLeaving(row)}>
-                            {text.remove}
-                          </button>
-                        </span>
-                      </td>
-                    )}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Listing roomy label={text.rules} columns={columns} rows={asked.data.rows} keyOf={(row) => row.id} rowClass={(row) => (row.enabled ? undefined : "quiet")} />
         </Panel>
       )}
       {said && <p role="status">{said}</p>}

@@ -4,9 +4,10 @@
 import { useMemo, useState } from "react";
 import { client } from "../../api/client";
 import { useAsked } from "../../timeline/use";
-import { duration, exact, percent } from "../../format/format";
+import { duration, percent } from "../../format/format";
 import { useQuery } from "../../router/router";
 import { flameText as text } from "../../text/flame";
+import { Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
 import { Icicle } from "./Icicle";
@@ -17,36 +18,15 @@ const TOP = 15;
 function Top({ stacks }: { stacks: readonly Stack[] }) {
   const frames = useMemo(() => framesOf(stacks).slice(0, TOP), [stacks]);
   const all = stacks.reduce((sum, stack) => sum + stack.ns, 0);
+  const columns: Column<(typeof frames)[number]>[] = [
+    { label: text.frame, className: "mono wrap", show: (frame) => frame.name },
+    timeColumn(text.self, (frame) => frame.self),
+    { label: text.share, right: true, show: (frame) => percent(frame.self / all) },
+    timeColumn(text.total, (frame) => frame.total),
+  ];
   return (
     <Panel title={text.top}>
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={text.top}>
-        <table className="simple">
-          <thead>
-            <tr>
-              <th scope="col">{text.frame}</th>
-              {[text.self, text.share, text.total].map((label) => (
-                <th scope="col" className="right" key={label}>
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {frames.map((frame) => (
-              <tr key={frame.name}>
-                <td className="mono wrap">{frame.name}</td>
-                <td className="right" title={exact(frame.self, "ns")}>
-                  {duration(frame.self)}
-                </td>
-                <td className="right">{percent(frame.self / all)}</td>
-                <td className="right" title={exact(frame.total, "ns")}>
-                  {duration(frame.total)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Listing label={text.top} columns={columns} rows={frames} keyOf={(frame) => frame.name} />
     </Panel>
   );
 }

@@ -4,14 +4,15 @@ import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo, useState } from "react";
 import { client } from "../../api/client";
 import { may, useMe } from "../../api/may";
-import type { RowHostNow } from "../../api/schema";
+import type { RowHostNow, RowRunning } from "../../api/schema";
 import { onSession, useAct, useApi } from "../../api/use";
-import { bytes, count, date, exact, exactDate, percent, UNKNOWN } from "../../format/format";
+import { bytes, count, exact, exactDate, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { fleet as text } from "../../text/fleet";
 import { Ask, Choices } from "../../ui/forms";
+import { dateColumn, Listing, type Column } from "../../ui/Listing";
 import { Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { FirstRun } from "../firstrun/FirstRun";
@@ -83,42 +84,24 @@ function HostHead({ host, now, onForget }: { host: RowHostNow; now: number; onFo
   );
 }
 
+const RUNNING_SHOWN = 100;
+const head = text.runningColumns;
+const RUNNING: Column<RowRunning>[] = [
+  { label: head.app, show: (row) => <Link href={href("session", { session: row.session, tab: "insights" })}>{row.app || row.session.slice(0, 8)}</Link> },
+  { label: head.host, show: (row) => <Link href={href("host", { host: row.host })}>{row.host}</Link> },
+  { label: head.gpu, show: (row) => row.gpu_name, title: (row) => row.gpu },
+  dateColumn(head.since, (row) => row.started),
+  dateColumn(head.fresh, (row) => row.received),
+];
+
 function Running() {
   const asked = useApi("running", {}, FRESH);
-  const head = text.runningColumns;
   const rows = asked.data?.rows ?? [];
   return (
     <Panel title={text.running}>
       {asked.problem && !asked.data && <ProblemView problem={asked.problem} again={asked.again} />}
       {asked.data && rows.length === 0 && <p className="panel-body quiet">{text.runningNone}</p>}
-      {rows.length > 0 && (
-        <div className="scroll-x" tabIndex={0} role="region" aria-label={text.running}>
-          <table className="simple">
-            <thead>
-              <tr>
-                {Object.values(head).map((label) => (
-                  <th scope="col" key={label}>
-                    {label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.slice(0, 100).map((row) => (
-                <tr key={`${row.session} ${row.gpu}`}>
-                  <td>
-                    <Link href={href("session", { session: row.session, tab: "insights" })}>{row.app || row.session.slice(0, 8)}</Link>
-                  </td>
-                  <td>{row.host}</td>
-                  <td title={row.gpu}>{row.gpu_name}</td>
-                  <td title={exactDate(row.started)}>{date(row.started)}</td>
-                  <td title={exactDate(row.received)}>{date(row.received)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {rows.length > 0 && <Listing label={text.running} columns={RUNNING} rows={rows.slice(0, RUNNING_SHOWN)} keyOf={(row) => `${row.session} ${row.gpu}`} />}
     </Panel>
   );
 }
@@ -198,13 +181,8 @@ export function FleetPage() {
       <Running />
       <History />
       {leaving !== undefined && (
-        <Ask danger title={text.host.forgetTitle(leaving)} action={text.host.forget} busy={forget.busy} onDo={() => void forget.run(leaving)} onClose={() => setLeaving(undefined)}>
+        <Ask danger title={text.host.forgetTitle(leaving)} action={text.host.forget} busy={forget.busy} problem={forget.problem} onDo={() => void forget.run(leaving)} onClose={() => setLeaving(undefined)}>
           <p>{text.host.forgetText}</p>
-          {forget.problem && (
-            <p className="wrong" role="alert">
-              {forget.problem.message}
-            </p>
-          )}
         </Ask>
       )}
     </div>

@@ -1,11 +1,13 @@
 // History.tsx - what hosts, applications or GPUs did over days: a bar a day, over which a range is
 // dragged, and sums of the range, those that held GPUs longest first.
+import type { RowFleetSum } from "../../api/schema";
 import { useApi } from "../../api/use";
-import { count, duration, exact, percent, UNKNOWN } from "../../format/format";
+import { duration, exact, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, withQuery } from "../../router/router";
 import { fleet as text } from "../../text/fleet";
 import { Choices } from "../../ui/forms";
+import { countColumn, Listing, type Column } from "../../ui/Listing";
 import { Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { barsOf, type Range } from "./days";
 import { Bars, energy, hours, RangeBar, useRange } from "./DayBars";
@@ -17,6 +19,7 @@ const TO: Record<(typeof BY)[number], (name: string) => string> = {
   app: (app) => href("sessions", {}, { app }),
   gpu: (gpu) => href("sessions", {}, { gpu }),
 };
+
 function Sums({ by, range }: { by: (typeof BY)[number]; range: Range }) {
   const asked = useApi("fleet", { by, from: range.from, to: range.to, limit: 200 });
   const head = text.sumColumns;
@@ -24,55 +27,37 @@ function Sums({ by, range }: { by: (typeof BY)[number]; range: Range }) {
   if (!asked.data) return <Skeleton rows={4} />;
   if (asked.data.rows.length === 0) return <p className="panel-body quiet">{text.sumNone}</p>;
   const most = Math.max(...asked.data.rows.map((row) => row.wall ?? 0), 1);
-  return (
-    <div className="scroll-x" tabIndex={0} role="region" aria-label={text.history}>
-      <table className="simple roomy">
-        <thead>
-          <tr>
-            <th scope="col">{head.name}</th>
-            <th scope="col">{head.hours}</th>
-            {[head.busy, head.util, head.energy, head.sessions, head.kernels].map((label) => (
-              <th scope="col" className="right" key={label}>
-                {label}
-              </th>
-            ))}
-            <th scope="col">{head.worst}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {asked.data.rows.map((row) => (
-            <tr key={row.name}>
-              <td className="wrap">
-                <Link href={TO[by](row.name)}>{row.name || UNKNOWN}</Link>
-              </td>
-              <td title={`${duration(row.wall)} (${exact(row.wall, "ns")})`}>
-                <span className="days-part">
-                  <Meter part={(row.wall ?? 0) / most} />
-                </span>
-                <span className="number">{hours(row.wall ?? 0)}</span>
-              </td>
-              <td className="right">{percent(row.busy)}</td>
-              <td className="right">{percent(row.utilization)}</td>
-              <td className="right" title={exact(row.energy, "mJ")}>
-                {energy(row.energy)}
-              </td>
-              <td className="right">{count(row.sessions)}</td>
-              <td className="right" title={exact(row.kernels)}>
-                {count(row.kernels)}
-              </td>
-              <td className="wrap small">
-                {row.session && (
-                  <Link href={href("session", { session: row.session, tab: "insights" })} title={row.rule}>
-                    {row.title} ({percent(row.share)})
-                  </Link>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  const columns: Column<RowFleetSum>[] = [
+    { label: head.name, className: "wrap", show: (row) => <Link href={TO[by](row.name)}>{row.name || UNKNOWN}</Link> },
+    {
+      label: head.hours,
+      title: (row) => `${duration(row.wall)} (${exact(row.wall, "ns")})`,
+      show: (row) => (
+        <>
+          <span className="days-part">
+            <Meter part={(row.wall ?? 0) / most} />
+          </span>
+          <span className="number">{hours(row.wall ?? 0)}</span>
+        </>
+      ),
+    },
+    { label: head.busy, right: true, show: (row) => percent(row.busy) },
+    { label: head.util, right: true, show: (row) => percent(row.utilization) },
+    { label: head.energy, right: true, show: (row) => energy(row.energy), title: (row) => exact(row.energy, "mJ") },
+    countColumn(head.sessions, (row) => row.sessions),
+    countColumn(head.kernels, (row) => row.kernels),
+    {
+      label: head.worst,
+      className: "wrap small",
+      show: (row) =>
+        row.session && (
+          <Link href={href("session", { session: row.session, tab: "insights" })} title={row.rule}>
+            {row.title} ({percent(row.share)})
+          </Link>
+        ),
+    },
+  ];
+  return <Listing roomy label={text.history} columns={columns} rows={asked.data.rows} keyOf={(row) => row.name} />;
 }
 
 export function History() {

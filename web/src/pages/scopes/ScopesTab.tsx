@@ -4,12 +4,12 @@ import { useMemo, useState } from "react";
 import { scopesOf, type Scope } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { who } from "../../api/who";
-import { count, duration, exact, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { trends } from "../../text/trends";
 import { flameText } from "../../text/flame";
 import { en } from "../../text/en";
+import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { Icicle } from "../flame/Icicle";
 import { treeOfParts } from "../flame/tree";
@@ -20,50 +20,45 @@ const text = en.scopes;
 const head = text.columns;
 const LIVE_MS = 5000;
 
-function Time({ ns }: { ns: number | null }) {
+interface Choice {
+  chosen: number; // id of a scope
+  onChoose: (scope: Scope) => void;
+}
+
+function Name({ scope, whole, chosen, onChoose }: Choice & { scope: Scope; whole: number }) {
   return (
-    <td className="right" title={exact(ns, "ns")}>
-      {duration(ns)}
-    </td>
+    <div style={{ paddingLeft: 20 * Math.min(scope.depth, 24) }}>
+      <button type="button" className="scope-name" title={scope.name.slice(0, 1000)} aria-pressed={chosen === scope.id} onClick={() => onChoose(scope)}>
+        {scope.name}
+      </button>
+      {scope.path !== null && !who.link && (
+        <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: scope.path.join("|") })} aria-label={trends.linkScope(scope.name.slice(0, 200))} title={trends.link}>
+          {trends.linkShort}
+        </Link>
+      )}
+      <Meter part={whole > 0 ? scope.wall_ns / whole : null} />
+    </div>
   );
 }
 
-function Count({ of }: { of: number | null }) {
-  return (
-    <td className="right" title={exact(of)}>
-      {count(of)}
-    </td>
-  );
-}
-
-function Row({ scope, whole, loops, chosen, onChoose }: { scope: Scope; whole: number; loops: boolean; chosen: boolean; onChoose: () => void }) {
-  const gpu = perIteration(scope.gpu_ns, scope.iterations);
-  return (
-    <tr className={chosen ? "scope-here" : undefined}>
-      <td style={{ paddingLeft: 12 + 20 * Math.min(scope.depth, 24) }} className="wrap">
-        <button type="button" className="scope-name" title={scope.name.slice(0, 1000)} aria-pressed={chosen} onClick={onChoose}>
-          {scope.name}
-        </button>
-        {scope.path !== null && !who.link && (
-          <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: scope.path.join("|") })} aria-label={trends.linkScope(scope.name.slice(0, 200))} title={trends.link}>
-            {trends.linkShort}
-          </Link>
-        )}
-        <Meter part={whole > 0 ? scope.wall_ns / whole : null} />
-      </td>
-      <Time ns={scope.wall_ns} />
-      <Count of={scope.calls} />
-      <Time ns={scope.wall_mean_ns} />
-      <Time ns={scope.gpu_ns} />
-      <Time ns={scope.self_gpu_ns} />
-      <Count of={scope.kernels} />
-      <Time ns={scope.wait_ns} />
-      {loops && (scope.iterations ? <Count of={scope.iterations} /> : <td className="right quiet">{UNKNOWN}</td>)}
-      {loops && <Time ns={scope.iteration_ns} />}
-      {loops && <Time ns={gpu} />}
-    </tr>
-  );
-}
+/** loops: whether any of them is a loop that was measured. */
+const columnsFor = (whole: number, loops: boolean, choice: Choice): Column<Scope>[] => [
+  { label: head.name, className: "wrap", show: (scope) => <Name scope={scope} whole={whole} {...choice} /> },
+  timeColumn(head.wall, (scope) => scope.wall_ns),
+  countColumn(head.calls, (scope) => scope.calls),
+  timeColumn(head.mean, (scope) => scope.wall_mean_ns),
+  timeColumn(head.gpu, (scope) => scope.gpu_ns),
+  timeColumn(head.self, (scope) => scope.self_gpu_ns),
+  countColumn(head.kernels, (scope) => scope.kernels),
+  timeColumn(head.waits, (scope) => scope.wait_ns),
+  ...(loops
+    ? [
+        countColumn<Scope>(head.iterations, (scope) => scope.iterations || null),
+        timeColumn<Scope>(head.perIteration, (scope) => scope.iteration_ns),
+        timeColumn<Scope>(head.gpuPerIteration, (scope) => perIteration(scope.gpu_ns, scope.iterations)),
+      ]
+    : []),
+];
 
 export function ScopesTab({ session }: TabProps) {
   const asked = useApi("section_scopes", { session: session.id }, session.state === "live" ? { every: LIVE_MS, on: onSession(session.id) } : 0);
@@ -86,7 +81,11 @@ function Scopes({ scopes }: { scopes: Scope[] }) {
   const focus = zoom ? Math.max(0, tree.findIndex((node) => String(node.path) === zoom && node.id > 0)) : 0;
   const whole = Math.max(...scopes.map((scope) => scope.wall_ns));
   const loops = scopes.some((scope) => scope.iterations);
-  const labels = [head.wall, head.calls, head.mean, head.gpu, head.self, head.kernels, head.waits, ...(loops ? [head.iterations, head.perIteration, head.gpuPerIteration] : [])];
+  const choose = (scope: Scope): void => {
+    const at = scopes.indexOf(scope) + 1; // nodes stand in the order of the scopes, behind the root
+    setChosen(at);
+    setZoom(String(tree[at]!.path));
+  };
   return (
     <div className="scopes">
       <Panel title={text.icicle}>
@@ -100,35 +99,7 @@ function Scopes({ scopes }: { scopes: Scope[] }) {
         <Icicle tree={tree} label={flameText.scopes} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={null} onChoose={setChosen} />
       </Panel>
       <Panel title={text.heading} aside={text.aside}>
-        <div className="scroll-x" tabIndex={0} role="region" aria-label={text.heading}>
-          <table className="simple">
-            <thead>
-              <tr>
-                <th scope="col">{head.name}</th>
-                {labels.map((label) => (
-                  <th scope="col" className="right" key={label}>
-                    {label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {scopes.map((scope, at) => (
-                <Row
-                  key={scope.id}
-                  scope={scope}
-                  whole={whole}
-                  loops={loops}
-                  chosen={chosen === at + 1}
-                  onChoose={() => {
-                    setChosen(at + 1); // nodes stand in the order of the scopes, behind the root
-                    setZoom(String(tree[at + 1]!.path));
-                  }}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Listing label={text.heading} columns={columnsFor(whole, loops, { chosen: scopes[chosen - 1]?.id ?? 0, onChoose: choose })} rows={scopes} keyOf={(scope) => scope.id} rowClass={(_, at) => (chosen === at + 1 ? "scope-here" : undefined)} />
       </Panel>
     </div>
   );

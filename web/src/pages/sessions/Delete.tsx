@@ -12,14 +12,9 @@ export function Delete({ sessions, onClose, onDone }: { sessions: readonly Pick<
   });
   const [first] = sessions;
   return (
-    <Ask danger title={text.removeTitle(sessions.length, first?.app || first?.id || "")} action={text.removeDo} busy={remove.busy} onDo={() => void remove.run()} onClose={onClose}>
+    <Ask danger title={text.removeTitle(sessions.length, first?.app || first?.id || "")} action={text.removeDo} busy={remove.busy} problem={remove.problem} onDo={() => void remove.run()} onClose={onClose}>
       <p>{text.removeText}</p>
       {sessions.length > 1 && <p className="small quiet wrap">{sessions.map((s) => s.app || s.id.slice(0, 8)).join(", ")}</p>}
-      {remove.problem && (
-        <p className="wrong" role="alert">
-          {remove.problem.message}
-        </p>
-      )}
     </Ask>
   );
 }

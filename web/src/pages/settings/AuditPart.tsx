@@ -3,11 +3,12 @@ import { useState } from "react";
 import { client, Problem } from "../../api/client";
 import type { RowAudited } from "../../api/schema";
 import { useApi } from "../../api/use";
-import { date, exactDate } from "../../format/format";
 import { settings } from "../../text/settings";
+import { dateColumn, Listing, type Column } from "../../ui/Listing";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 
 const text = settings.audit;
+const head = text.columns;
 
 const detailOf = (detail: unknown): string => (detail === null || detail === "" || detail === undefined ? "" : typeof detail === "string" ? detail : JSON.stringify(detail));
 
@@ -21,6 +22,14 @@ export function AuditPart() {
   const rows = [...asked.data.rows, ...(more?.rows ?? [])];
   if (rows.length === 0) return <Empty title={text.none} />;
   const names = new Map((people.data?.rows ?? []).map((row) => [row.account, row.email]));
+  const columns: Column<RowAudited>[] = [
+    dateColumn(head.at, (row) => row.at),
+    { label: head.actor, className: "wrap", show: (row) => names.get(row.actor) ?? (row.actor ? `${row.kind} ${row.actor}` : text.server) },
+    { label: head.action, className: "mono", show: (row) => row.action },
+    { label: head.target, className: "mono wrap", show: (row) => names.get(row.target) ?? row.target },
+    { label: head.address, className: "mono", show: (row) => row.address },
+    { label: head.detail, className: "mono wrap small", show: (row) => detailOf(row.detail) },
+  ];
   const next = more ? more.next : asked.data.next;
   const load = (after: string) =>
     client.get("audit", { limit: 100, after }).then(
@@ -30,33 +39,7 @@ export function AuditPart() {
   return (
     <>
       <Panel title={settings.parts.audit!}>
-        <div className="scroll-x" tabIndex={0} role="region" aria-label={settings.parts.audit}>
-          <table className="simple">
-            <thead>
-              <tr>
-                {Object.values(text.columns).map((label) => (
-                  <th scope="col" key={label}>
-                    {label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr key={row.number}>
-                  <td className="number" title={exactDate(row.at)}>
-                    {date(row.at)}
-                  </td>
-                  <td className="wrap">{names.get(row.actor) ?? (row.actor ? `${row.kind} ${row.actor}` : text.server)}</td>
-                  <td className="mono">{row.action}</td>
-                  <td className="mono wrap">{names.get(row.target) ?? row.target}</td>
-                  <td className="mono">{row.address}</td>
-                  <td className="mono wrap small">{detailOf(row.detail)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Listing label={settings.parts.audit!} columns={columns} rows={rows} keyOf={(row) => row.number ?? ""} />
       </Panel>
       {problem && <ProblemView problem={problem} />}
       {next && (

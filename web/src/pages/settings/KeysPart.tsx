@@ -6,11 +6,13 @@ import { useAct, useApi } from "../../api/use";
 import { date, epochMs, exactDate } from "../../format/format";
 import { settings } from "../../text/settings";
 import { Ask, Check, CopyButton, Field, Pick } from "../../ui/forms";
+import { dateColumn, Listing, type Column } from "../../ui/Listing";
 import { Command, Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { readWith, sendWith } from "./commands";
 import { endAfter } from "./links";
 
 const text = settings.keys;
+const head = text.columns;
 const SCOPES = [
   ["ingest", 1],
   ["read", 2],
@@ -88,33 +90,35 @@ function NewKey({ made, onDone }: { made: Made; onDone: () => void }) {
   );
 }
 
-function Row({ row, onRevoke }: { row: RowKey; onRevoke: () => void }) {
-  const ended = row.expires !== null && (epochMs(row.expires) ?? 0) < Date.now();
-  const off = row.revoked !== null || ended;
-  return (
-    <tr className={off ? "off" : ""}>
-      <td className={off ? "strike wrap" : "wrap"}>{row.name}</td>
-      <td className="mono">{row.prefix}…</td>
-      <td>
-        {scopesOf(row.scopes)
-          .map((scope) => text.scope[scope])
-          .join(", ")}
-      </td>
-      <td title={exactDate(row.created)}>{date(row.created)}</td>
-      <td title={row.used ? exactDate(row.used) : undefined}>{row.used ? date(row.used) : text.neverUsed}</td>
-      <td title={row.expires ? exactDate(row.expires) : undefined}>{row.expires ? `${date(row.expires)}${ended ? ` (${text.ended})` : ""}` : text.never}</td>
-      <td className="right">
-        {row.revoked ? (
-          <span className="small">{text.revoked(date(row.revoked))}</span>
-        ) : (
-          <button type="button" className="button" onClick={onRevoke} aria-label={`${text.revoke} ${row.name}`}>
-            {text.revoke}
-          </button>
-        )}
-      </td>
-    </tr>
-  );
-}
+const ended = (row: RowKey): boolean => row.expires !== null && (epochMs(row.expires) ?? 0) < Date.now();
+const off = (row: RowKey): boolean => row.revoked !== null || ended(row);
+
+const columnsFor = (onRevoke: (row: RowKey) => void): Column<RowKey>[] => [
+  { label: head.name, className: "strike wrap", show: (row) => row.name },
+  { label: head.prefix, className: "mono", show: (row) => `${row.prefix}…` },
+  {
+    label: head.scopes,
+    show: (row) =>
+      scopesOf(row.scopes)
+        .map((scope) => text.scope[scope])
+        .join(", "),
+  },
+  dateColumn(head.created, (row) => row.created),
+  { label: head.used, title: (row) => (row.used ? exactDate(row.used) : undefined), show: (row) => (row.used ? date(row.used) : text.neverUsed) },
+  { label: head.expires, title: (row) => (row.expires ? exactDate(row.expires) : undefined), show: (row) => (row.expires ? `${date(row.expires)}${ended(row) ? ` (${text.ended})` : ""}` : text.never) },
+  {
+    label: "",
+    right: true,
+    show: (row) =>
+      row.revoked ? (
+        <span className="small">{text.revoked(date(row.revoked))}</span>
+      ) : (
+        <button type="button" className="button" onClick={() => onRevoke(row)} aria-label={`${text.revoke} ${row.name}`}>
+          {text.revoke}
+        </button>
+      ),
+  },
+];
 
 export function KeysPart() {
   const asked = useApi("keys", {});
@@ -127,7 +131,6 @@ export function KeysPart() {
   });
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton />;
-  const head = Object.values(text.columns);
   return (
     <>
       {made && <NewKey made={made} onDone={() => setMade(undefined)} />}
@@ -141,35 +144,12 @@ export function KeysPart() {
         <Empty title={text.none} text={text.noneText} />
       ) : (
         <Panel title={settings.parts.keys!}>
-          <div className="scroll-x" tabIndex={0} role="region" aria-label={settings.parts.keys}>
-            <table className="simple roomy">
-              <thead>
-                <tr>
-                  {head.map((label) => (
-                    <th scope="col" key={label}>
-                      {label}
-                    </th>
-                  ))}
-                  <td />
-                </tr>
-              </thead>
-              <tbody>
-                {asked.data.rows.map((row) => (
-                  <Row key={row.id} row={row} onRevoke={() => setLeaving(row)} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Listing roomy label={settings.parts.keys!} columns={columnsFor(setLeaving)} rows={asked.data.rows} keyOf={(row) => row.id} rowClass={(row) => (off(row) ? "off" : undefined)} />
         </Panel>
       )}
       {leaving && (
-        <Ask danger title={text.revokeTitle(leaving.name)} action={text.revoke} busy={revoke.busy} onDo={() => void revoke.run(leaving.id)} onClose={() => setLeaving(undefined)}>
+        <Ask danger title={text.revokeTitle(leaving.name)} action={text.revoke} busy={revoke.busy} problem={revoke.problem} onDo={() => void revoke.run(leaving.id)} onClose={() => setLeaving(undefined)}>
           <p>{text.revokeText}</p>
-          {revoke.problem && (
-            <p className="wrong" role="alert">
-              {revoke.problem.message}
-            </p>
-          )}
         </Ask>
       )}
     </>

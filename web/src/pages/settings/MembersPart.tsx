@@ -4,14 +4,15 @@ import { client } from "../../api/client";
 import { may } from "../../api/may";
 import type { RowMember } from "../../api/schema";
 import { useAct, useApi } from "../../api/use";
-import { date, exactDate } from "../../format/format";
 import { settings } from "../../text/settings";
 import { Ask, CopyButton, Pick } from "../../ui/forms";
+import { dateColumn, Listing, type Column } from "../../ui/Listing";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { tokenLink } from "./commands";
 import type { PartProps } from "./SettingsPage";
 
 const text = settings.members;
+const head = text.columns;
 const ROLES = ["viewer", "member", "owner"] as const;
 type Role = (typeof ROLES)[number];
 const OPTIONS = ROLES.map((role) => ({ value: role, label: settings.roles[role]! }));
@@ -70,59 +71,46 @@ export function MembersPart({ me }: PartProps) {
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton />;
   const wrong = put.problem ?? remove.problem;
+  const columns: Column<RowMember>[] = [
+    {
+      label: head.name,
+      show: (row) => (
+        <>
+          {row.name} {row.account === me.id && <span className="chip">{text.you}</span>}
+        </>
+      ),
+    },
+    { label: head.email, className: "wrap", show: (row) => row.email },
+    {
+      label: head.role,
+      show: (row) =>
+        owner ? <Pick hide label={text.roleOf(row.name || row.email)} value={row.role} options={OPTIONS} onChange={(role) => void put.run(row.account, role as Role)} /> : (settings.roles[row.role] ?? row.role),
+    },
+    dateColumn(head.since, (row) => row.created),
+    ...(owner
+      ? [
+          {
+            label: "",
+            right: true,
+            show: (row: RowMember) => (
+              <button type="button" className="button" onClick={() => setLeaving(row)} aria-label={`${text.remove} ${row.name || row.email}`}>
+                {text.remove}
+              </button>
+            ),
+          },
+        ]
+      : []),
+  ];
   return (
     <>
       {wrong && !leaving && <ProblemView problem={wrong} />}
       <Panel title={settings.parts.members!}>
-        <div className="scroll-x" tabIndex={0} role="region" aria-label={settings.parts.members}>
-          <table className="simple roomy">
-            <thead>
-              <tr>
-                {Object.values(text.columns).map((label) => (
-                  <th scope="col" key={label}>
-                    {label}
-                  </th>
-                ))}
-                {owner && <td />}
-              </tr>
-            </thead>
-            <tbody>
-              {asked.data.rows.map((row) => (
-                <tr key={row.account}>
-                  <td>
-                    {row.name} {row.account === me.id && <span className="chip">{text.you}</span>}
-                  </td>
-                  <td className="wrap">{row.email}</td>
-                  <td>
-                    {owner ? (
-                      <Pick hide label={text.roleOf(row.name || row.email)} value={row.role} options={OPTIONS} onChange={(role) => void put.run(row.account, role as Role)} />
-                    ) : (
-                      (settings.roles[row.role] ?? row.role)
-                    )}
-                  </td>
-                  <td title={exactDate(row.created)}>{date(row.created)}</td>
-                  {owner && (
-                    <td className="right">
-                      <button type="button" className="button" onClick={() => setLeaving(row)} aria-label={`${text.remove} ${row.name || row.email}`}>
-                        {text.remove}
-                      </button>
-                    </td>
-                  )}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Listing roomy label={settings.parts.members!} columns={columns} rows={asked.data.rows} keyOf={(row) => row.account} />
       </Panel>
       {owner && !me.local && <Invite />}
       {leaving && (
-        <Ask danger title={text.removeTitle(leaving.name || leaving.email)} action={text.remove} busy={remove.busy} onDo={() => void remove.run(leaving.account)} onClose={() => setLeaving(undefined)}>
+        <Ask danger title={text.removeTitle(leaving.name || leaving.email)} action={text.remove} busy={remove.busy} problem={remove.problem} onDo={() => void remove.run(leaving.account)} onClose={() => setLeaving(undefined)}>
           <p>{text.removeText}</p>
-          {remove.problem && (
-            <p className="wrong" role="alert">
-              {remove.problem.message}
-            </p>
-          )}
         </Ask>
       )}
     </>

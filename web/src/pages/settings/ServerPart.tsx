@@ -4,9 +4,10 @@ import { client } from "../../api/client";
 import type { RowUser, RowWorkspace } from "../../api/schema";
 import { useAct, useApi } from "../../api/use";
 import { who } from "../../api/who";
-import { bytes, date, exactDate } from "../../format/format";
+import { bytes } from "../../format/format";
 import { settings } from "../../text/settings";
 import { Ask, CopyButton, Field } from "../../ui/forms";
+import { dateColumn, Listing, type Column } from "../../ui/Listing";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { tokenLink } from "./commands";
 import type { PartProps } from "./SettingsPage";
@@ -20,14 +21,9 @@ function Delete({ row, onClose, onDone }: { row: RowWorkspace; onClose: () => vo
     onDone();
   });
   return (
-    <Ask danger title={text.removeTitle(row.name)} action={text.remove} busy={remove.busy} disabled={typed !== row.name} onDo={() => void remove.run()} onClose={onClose}>
+    <Ask danger title={text.removeTitle(row.name)} action={text.remove} busy={remove.busy} problem={remove.problem} disabled={typed !== row.name} onDo={() => void remove.run()} onClose={onClose}>
       <p>{text.removeText}</p>
       <Field name="typed" label={text.name} value={typed} onChange={setTyped} />
-      {remove.problem && (
-        <p className="wrong" role="alert">
-          {remove.problem.message}
-        </p>
-      )}
     </Ask>
   );
 }
@@ -41,32 +37,26 @@ function Workspaces({ here }: { here: string | null }) {
     setName("");
     who.renewed();
   });
+  const columns: Column<RowWorkspace>[] = [
+    { label: text.columns.name, className: "wrap", show: (row) => <strong>{row.name}</strong> },
+    { label: text.columns.id, className: "mono small", show: (row) => row.id },
+    dateColumn(text.columns.since, (row) => row.created),
+    {
+      label: "",
+      right: true,
+      show: (row) =>
+        row.id !== here && (
+          <button type="button" className="button" onClick={() => setLeaving(row)} aria-label={`${text.remove} ${row.name}`}>
+            {text.remove}
+          </button>
+        ),
+    },
+  ];
   return (
     <Panel title={text.workspaces}>
       {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
       {!asked.data && <Skeleton rows={2} />}
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={text.workspaces}>
-      <table className="simple roomy">
-        <tbody>
-          {asked.data?.rows.map((row) => (
-            <tr key={row.id}>
-              <th scope="row" className="wrap">
-                {row.name}
-              </th>
-              <td className="mono small">{row.id}</td>
-              <td title={exactDate(row.created)}>{date(row.created)}</td>
-              <td className="right">
-                {row.id !== here && (
-                  <button type="button" className="button" onClick={() => setLeaving(row)} aria-label={`${text.remove} ${row.name}`}>
-                    {text.remove}
-                  </button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      </div>
+      {asked.data && <Listing roomy label={text.workspaces} columns={columns} rows={asked.data.rows} keyOf={(row) => row.id} />}
       <form
         className="panel-body form-line"
         onSubmit={(event) => {
@@ -101,31 +91,33 @@ function Users() {
     const made = await client.change("user_reset", { user: user.id }, undefined);
     setLink({ email: user.email, address: tokenLink(location.origin, "reset", made.token ?? "") });
   });
+  const columns: Column<RowUser>[] = [
+    { label: text.columns.name, show: (row) => <strong>{row.name}</strong> },
+    { label: text.columns.email, className: "wrap", show: (row) => row.email },
+    {
+      label: text.columns.state,
+      show: (row) => (
+        <>
+          {row.admin && <span className="chip">{text.admin}</span>} {row.disabled && <span className="chip chip-warn">{text.disabled}</span>}
+        </>
+      ),
+    },
+    dateColumn(text.columns.since, (row) => row.created),
+    {
+      label: "",
+      right: true,
+      show: (row) => (
+        <button type="button" className="button" disabled={reset.busy} onClick={() => void reset.run(row)} aria-label={`${text.reset} ${row.email}`}>
+          {text.reset}
+        </button>
+      ),
+    },
+  ];
   return (
     <Panel title={text.users}>
       {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
       {!asked.data && <Skeleton rows={2} />}
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={text.users}>
-        <table className="simple roomy">
-          <tbody>
-            {asked.data?.rows.map((row) => (
-              <tr key={row.id}>
-                <th scope="row">{row.name}</th>
-                <td className="wrap">{row.email}</td>
-                <td>
-                  {row.admin && <span className="chip">{text.admin}</span>} {row.disabled && <span className="chip chip-warn">{text.disabled}</span>}
-                </td>
-                <td title={exactDate(row.created)}>{date(row.created)}</td>
-                <td className="right">
-                  <button type="button" className="button" disabled={reset.busy} onClick={() => void reset.run(row)} aria-label={`${text.reset} ${row.email}`}>
-                    {text.reset}
-                  </button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      {asked.data && <Listing roomy label={text.users} columns={columns} rows={asked.data.rows} keyOf={(row) => row.id} />}
       {reset.problem && <ProblemView problem={reset.problem} />}
       {link && (
         <div className="panel-body stack" role="status">

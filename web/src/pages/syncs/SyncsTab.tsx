@@ -1,8 +1,9 @@
 // SyncsTab.tsx - where the host waited for the GPU, line by line, and whether a loop does.
 import { loopLaunches, syncLines, type SyncLine } from "../../api/report";
 import { useApi } from "../../api/use";
-import { count, duration, exact, percent } from "../../format/format";
+import { count, percent } from "../../format/format";
 import { en } from "../../text/en";
+import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
 
@@ -15,13 +16,35 @@ function Verdict({ line }: { line: SyncLine }) {
   return launches === null ? <span className="quiet">{text.once}</span> : <span className="chip chip-warn">{text.loop(count(launches))}</span>;
 }
 
-function Time({ ns }: { ns: number | null }) {
-  return (
-    <td className="right" title={exact(ns, "ns")}>
-      {duration(ns)}
-    </td>
-  );
-}
+const columns: Column<SyncLine>[] = [
+  {
+    label: head.place,
+    show: (line) => (
+      <>
+        <span className="place" title={line.file ?? undefined}>
+          {line.place ?? text.noPlace}
+        </span>
+        <div className="quiet small wrap">{line.function}</div>
+      </>
+    ),
+  },
+  { label: head.verdict, show: (line) => <Verdict line={line} /> },
+  timeColumn(head.blocked, (line) => line.blocked_ns),
+  {
+    label: head.share,
+    right: true,
+    show: (line) => (
+      <>
+        {percent(line.share)}
+        <Meter part={line.share} warm />
+      </>
+    ),
+  },
+  countColumn(head.calls, (line) => line.calls),
+  timeColumn(head.median, (line) => line.median_ns),
+  timeColumn(head.p99, (line) => line.p99_ns),
+  timeColumn(head.idle, (line) => line.gpu_idle_ns),
+];
 
 export function SyncsTab({ session }: TabProps) {
   const asked = useApi("section_sync", { session: session.id }, session.state === "live" ? 5000 : 0);
@@ -31,47 +54,7 @@ export function SyncsTab({ session }: TabProps) {
   if (lines.length === 0) return <Empty title={text.none} text={text.noneText} />;
   return (
     <Panel title={text.heading}>
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={text.heading}>
-        <table className="simple">
-          <thead>
-            <tr>
-              <th scope="col">{head.place}</th>
-              <th scope="col">{head.verdict}</th>
-              {[head.blocked, head.share, head.calls, head.median, head.p99, head.idle].map((label) => (
-                <th scope="col" className="right" key={label}>
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {lines.map((line, at) => (
-              <tr key={at}>
-                <td>
-                  <span className="place" title={line.file ?? undefined}>
-                    {line.place ?? text.noPlace}
-                  </span>
-                  <div className="quiet small wrap">{line.function}</div>
-                </td>
-                <td>
-                  <Verdict line={line} />
-                </td>
-                <Time ns={line.blocked_ns} />
-                <td className="right">
-                  {percent(line.share)}
-                  <Meter part={line.share} warm />
-                </td>
-                <td className="right" title={exact(line.calls)}>
-                  {count(line.calls)}
-                </td>
-                <Time ns={line.median_ns} />
-                <Time ns={line.p99_ns} />
-                <Time ns={line.gpu_idle_ns} />
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Listing label={text.heading} columns={columns} rows={lines} keyOf={(_, at) => at} />
     </Panel>
   );
 }
