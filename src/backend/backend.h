@@ -226,6 +226,9 @@ struct trace_ops {
     /* [owner] Optional: the calling thread, the only one that works with the GPU, waits from here
      * until close: stop may do what must not be done beside running calls of the driver. */
     void (*quiet)(struct trace *t);
+    /* [hot] Optional, with ENGINE_RANGE_PROFILER: an outermost scope of the calling thread begins or
+     * has ended. May wait for the device. */
+    void (*range)(struct trace *t, uint64_t instance, bool begins);
     /* [collector] Makes the vendor hand over buffers; all: also unfinished ones (at the end). */
     int (*flush)(struct trace *t, bool all);
     /* [collector] Takes the buffers handed over so far (before the collector drains the

@@ -100,13 +100,14 @@ static void conclude_profile(const struct collector *c)
         {"pc_sampling", ENGINE_PC_SAMPLING, RECORD_pc_sample},
         {"sass_metrics", ENGINE_SASS_METRICS, RECORD_sass_metric},
         {"pm_sampling", ENGINE_PM_SAMPLING, RECORD_counter},
+        {"range_counters", ENGINE_RANGE_PROFILER, RECORD_counter},
     };
     const char *why;
     unsigned running = engines_bits(c->engine);
     if (c->trace_started && c->backend->trace->running)
         running &= c->backend->trace->running(c->trace, &why); /* it has told of the others */
     for (size_t i = 0; i < sizeof brought / sizeof brought[0]; i++) {
-        bool sampled = brought[i].bit & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING);
+        bool sampled = brought[i].bit != ENGINE_SASS_METRICS;
         if (!c->trace_started || !(running & brought[i].bit))
             continue;
         if (!capture_sink.recorded[brought[i].type])

@@ -24,6 +24,7 @@ struct capture_gate {
     _Atomic uint32_t session; /* counts sessions of this process, from 1 */
     _Atomic bool floor;       /* benchmark: launches are only counted */
     _Atomic bool scoped;      /* a scope has been opened in this session */
+    _Atomic bool ranged;      /* outermost scopes are told to the backend; release, acquire */
 };
 
 /* Hidden, so that reading it takes one load relative to the code. */

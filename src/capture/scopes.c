@@ -128,6 +128,25 @@ static inline uint64_t next_instance(struct thread_state *t)
 
 /* ---- scopes --------------------------------------------------------------------------------- */
 
+/* Who is told of outermost scopes; written before capture_gate.ranged. */
+static void (*range_fn)(struct trace *t, uint64_t instance, bool begins);
+static struct trace *range_trace;
+
+void scopes_ranges(void (*range)(struct trace *t, uint64_t instance, bool begins), struct trace *t)
+{
+    if (range) {
+        range_fn = range;
+        range_trace = t;
+    }
+    atomic_store_explicit(&capture_gate.ranged, range != NULL, memory_order_release);
+}
+
+static inline void tell_range(uint64_t instance, bool begins)
+{
+    if (__builtin_expect(atomic_load_explicit(&capture_gate.ranged, memory_order_acquire), 0))
+        range_fn(range_trace, instance, begins);
+}
+
 /* Ended by other threads: so many, and the last of them. A writer takes a number, then fills
  * its cell: handle, then number + 1, release; acquire. */
 static _Atomic uint64_t afar_count;
@@ -159,9 +178,12 @@ static void afar_slow(struct thread_state *t, uint64_t count)
         uint64_t number = atomic_load_explicit(&afar[i].number, memory_order_acquire);
         if (number < t->left_seen + 1)
             return; /* being written: next time */
-        uint32_t at = find_open(t, atomic_load_explicit(&afar[i].handle, memory_order_relaxed));
+        uint64_t handle = atomic_load_explicit(&afar[i].handle, memory_order_relaxed);
+        uint32_t at = find_open(t, handle);
         if (at)
             take_out(t, at);
+        if (at == 1)
+            tell_range(handle, false);
     }
 }
 
@@ -198,6 +220,8 @@ static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag
         atomic_store_explicit(&capture_gate.scoped, true, memory_order_relaxed);
     t->open[depth] = instance;
     atomic_store_explicit(&t->depth, depth + 1, memory_order_relaxed);
+    if (depth == 0)
+        tell_range(instance, true);
     slot_push(t, SLOT_BEGIN, name, instance, tick_now(), tag); /* our work is outside */
     return instance;
 }
@@ -234,6 +258,8 @@ void scopes_end(uint64_t handle)
     while (depth >= at)
         slot_push(t, SLOT_END, 0, t->open[--depth], now, 0);
     atomic_store_explicit(&t->depth, depth, memory_order_relaxed);
+    if (depth == 0)
+        tell_range(t->open[0], false);
     slots_room(t, 0);
 }
 
@@ -261,6 +287,8 @@ void scopes_leave(uint64_t handle)
     }
     slot_push(t, SLOT_LEAVE, 0, handle, now, 0);
     take_out(t, at);
+    if (at == 1)
+        tell_range(handle, false);
     slots_room(t, 0);
 }
 

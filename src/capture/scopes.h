@@ -27,6 +27,10 @@ uint64_t scopes_begin_text(const char *name, size_t length, const char *tag);
 /* Ends that scope alone, of this thread or another: what was opened inside it stays open. [hot] */
 void scopes_leave(uint64_t handle);
 
+/* Outermost scopes are told to this from now on, on their threads; NULL: to none. Before the first of
+ * a session, or none. [owner] */
+void scopes_ranges(void (*range)(struct trace *t, uint64_t instance, bool begins), struct trace *t);
+
 /* Counts a launch and joins it to the innermost open scope. [hot] */
 void scopes_launch(const struct launch *l);
 bool scopes_inside(void); /* [hot] the session has scopes */
@@ -54,8 +58,8 @@ struct scopes_drain {
     int64_t left;            /* when a scope of a thread that is gone was seen last, ns */
     struct scope_afar *afar; /* owned: ended by other threads, in this round */
     size_t afar_count, afar_cap;
-    int64_t known;           /* what scopes did before this time is known, ns */
-    struct spans spans;      /* that ended of late */
+    int64_t known;      /* what scopes did before this time is known, ns */
+    struct spans spans; /* that ended of late */
 };
 
 /* Instance of the innermost scope that is open since `start` (ns) or longer, where one thread alone

@@ -158,6 +158,7 @@ static void open_gate(struct session *s)
                                         : INT64_MAX);
     atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.scoped, false, memory_order_relaxed);
+    scopes_ranges(NULL, NULL);
     atomic_fetch_add_explicit(&capture_gate.session, 1, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.gate, GATE_ON, memory_order_release);
 }
@@ -190,6 +191,8 @@ static int launch(struct session *s, int64_t began)
         return rc;
     open_gate(s);
     c->trace_started = engines_start(o, c->backend, c->trace);
+    if (c->trace_started && (engines_bits(c->engine) & ENGINE_RANGE_PROFILER))
+        scopes_ranges(c->backend->trace->range, c->trace);
     rc = fork_exit_first(c->trace_started ? FORK_TRACING : FORK_STARTED);
     if (rc)
         return rc;
@@ -206,7 +209,7 @@ static int launch(struct session *s, int64_t began)
         .activity = c->engine != GPUFL_ENGINE_SYNC &&
                     (c->engine == GPUFL_ENGINE_MONITOR || engines_every_kernel(o, c->engine)),
         .samples = c->trace_started && (bits & ENGINE_PC_SAMPLING),
-        .counters = c->trace_started && (bits & ENGINE_PM_SAMPLING),
+        .counters = c->trace_started && (bits & (ENGINE_PM_SAMPLING | ENGINE_RANGE_PROFILER)),
         .profile = c->trace_started &&
                    (bits & (ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING)),
         .cost_start = now - began};

@@ -73,9 +73,11 @@ static int check(const struct trace_request *r, int operands)
     if (r->pc_kernels != PC_KERNELS_NOT_GIVEN && r->engine != GPUFL_ENGINE_PC_SAMPLING &&
         r->engine != GPUFL_ENGINE_DEEP && r->engine != GPUFL_ENGINE_PM_SAMPLING)
         return cmd_usage("trace", "--pc-kernels goes with --engine PcSampling or PmSampling");
-    if ((r->metrics || r->interval) && r->engine != GPUFL_ENGINE_PM_SAMPLING)
-        return cmd_usage("trace", "--%s goes with --engine PmSampling",
-                         r->metrics ? "metrics" : "interval");
+    if (r->metrics && r->engine != GPUFL_ENGINE_PM_SAMPLING &&
+        r->engine != GPUFL_ENGINE_RANGE_PROFILER)
+        return cmd_usage("trace", "--metrics goes with --engine PmSampling or RangeProfiler");
+    if (r->interval && r->engine != GPUFL_ENGINE_PM_SAMPLING)
+        return cmd_usage("trace", "--interval goes with --engine PmSampling");
     if (r->interval && (r->interval < 10 * US || r->interval > 1000 * MS))
         return cmd_usage("trace", "--interval must be between 10us and 1s");
     if (r->kill && r->duration == 0)
@@ -119,7 +121,8 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "PcSampling then estimates their shares of GPU time from its samples; PmSampling has no "
          "part in the program's calls then, and counts no launches. Default: all."},
         {"metrics", 0, OPT_STRING, &r->metrics, "LIST", NULL,
-         "With engine PmSampling: which hardware counters, a set (overview, memory, compute, "
+         "With engine PmSampling or RangeProfiler: which hardware counters, a set (overview, "
+         "memory, compute, "
          "roofline) or the driver's names of metrics with commas between. Default: overview."},
         {"interval", 0, OPT_DURATION, &r->interval, "TIME", NULL,
          "With engine PmSampling: time from sample to sample, 10us to 1s. Default: 1ms."},

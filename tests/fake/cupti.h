@@ -24,11 +24,18 @@ int scripted(const char *function);
 /* Take a word of the script. [while it is read] */
 void pc_script(const char *word);
 void pm_script(const char *word);
+void range_script(const char *word);
 /* A kernel was queued in a context: where that is sampled, its time makes samples. */
 void pc_kernel(uint32_t context, const char *name, int64_t ns);
 /* Program counters of some context are sampled. */
 bool pc_enabled(void);
 void pc_context_destroyed(uint32_t context);
 void pc_kind_disabled(void);
+
+/* A kernel was queued in a context: it counts in the range that is open. */
+void range_kernel(uint32_t context);
+/* What a range of an image counted; false: it is no image of ranges. */
+bool range_value(const void *image, size_t index, double *value);
+void range_context_destroyed(uint32_t context);
 
 #endif

@@ -13,6 +13,7 @@
  *   privileges       enabling an activity: insufficient privileges
  *   pc-…             of PC sampling: see pc.c
  *   pm-…             of hardware counters: see pm.c
+ *   range-…          of counted scopes: see range.c
  *   skew=NS          its own clock, which it uses without a timestamp callback, is
  *                    ahead of CLOCK_MONOTONIC
  *
@@ -117,6 +118,7 @@ static void read_script(void)
             script.privileges |= !strcmp(word, "privileges");
             pc_script(word);
             pm_script(word);
+            range_script(word);
         }
     }
 }
@@ -355,6 +357,8 @@ static void on_op(const struct fake_op *given)
 {
     if (given->work == FAKE_KERNEL)
         pc_kernel(given->context, given->name, given->end - given->start);
+    if (given->work == FAKE_KERNEL)
+        range_kernel(given->context);
     static const struct {
         int kind;
         void (*add)(const struct fake_op *op, int64_t end);
@@ -417,6 +421,10 @@ static void on_context(uint32_t cbid, uint32_t context)
     call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY)
         pc_context_destroyed(context);
+#if FAKE_CUPTI_VERSION >= 130000
+    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY)
+        range_context_destroyed(context);
+#endif
 }
 
 static void on_module(uint32_t cbid, uint32_t context, const char *image, size_t size)

@@ -191,8 +191,14 @@ EXPORT int cuptiProfilerHostEvaluateToGpuValues(struct profiler_evaluate_params 
     const struct image *image = (const struct image *)p->image;
     SCRIPTED(cuptiProfilerHostEvaluateToGpuValues);
     SIZED(p, profiler_evaluate_params, values);
-    must(image->mark == IMAGE_MARK && p->index < image->count, "there is no such sample");
+    double value;
     must(p->count == p->object->count, "other metrics than were chosen");
+    if (range_value(p->image, p->index, &value)) {
+        for (size_t i = 0; i < p->count; i++)
+            p->values[i] = value * (double)(i + 1);
+        return CUPTI_OK;
+    }
+    must(image->mark == IMAGE_MARK && p->index < image->count, "there is no such sample");
     for (size_t i = 0; i < p->count; i++)
         p->values[i] = (image->records[p->index].number % 2 ? 75.0 : 25.0) * (double)(i + 1);
     return CUPTI_OK;

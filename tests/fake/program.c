@@ -8,6 +8,8 @@
  *     fail=F       F launches by every thread that the driver refuses
  *     contexts=C   C contexts one after the other, each with KERNELS launches, and destroyed
  *     modules=M    M modules are loaded, run a kernel and are unloaded
+ *     steps=S      S scopes with KERNELS launches each, one after the other (and one around the work
+ *                  of each context) instead of one around everything
  *     ms=T         goes on with its work for T ms
  *     exit=N       ends with exit code N
  *     preload=LIB  has LIB loaded before the first CUDA call, as PyTorch has libcupti
@@ -16,10 +18,10 @@
  *     storm=S      S threads launch on and on, also while the process ends
  *     wait         when all is done, says so in a line and waits for a line on stdin
  *
- * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init
- * before cuInit (or after it: init-late), a scope around its work, shutdown; with engine
- * PcSampling (sampled) or PmSampling (counted) instead of Trace, sessions=S times;
- * alone-first: the first without kernel records; beside: a thread that launches on. */
+ * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init before cuInit (or
+ * after it: init-late), a scope around its work, shutdown; with engine PcSampling (sampled),
+ * PmSampling (counted) or RangeProfiler (ranged) instead of Trace, sessions=S times; alone-first:
+ * the first without kernel records; beside: a thread that launches on. */
 #include "hooks.h"
 
 #ifdef FAKE_LINKED
@@ -62,8 +64,8 @@ enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
-static int contexts, modules, milliseconds, rounds;
-static bool wait_input, init_late, sampled, counted, beside;
+static int contexts, modules, milliseconds, rounds, steps;
+static bool wait_input, init_late, sampled, counted, ranged, beside;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -77,6 +79,7 @@ static void capture_begin(bool late)
     o.app_name = "linked";
     o.profiling_engine = sampled   ? GPUFL_ENGINE_PC_SAMPLING
                          : counted ? GPUFL_ENGINE_PM_SAMPLING
+                         : ranged  ? GPUFL_ENGINE_RANGE_PROFILER
                                    : GPUFL_ENGINE_TRACE;
     if (late == init_late && gpufl_init(&o))
         fprintf(stderr, "fake_program: gpufl_init fails\n");
@@ -85,22 +88,29 @@ static void capture_begin(bool late)
 #endif
 }
 
-static uint64_t scope_begin(void)
+static uint64_t scope_begin(const char *name)
 {
 #ifdef FAKE_LINKED
-    return gpufl_scope_begin("work", "");
+    return gpufl_scope_begin(name, "");
 #else
+    (void)name;
     return 0;
 #endif
 }
 
-static void capture_end(uint64_t scope)
+static void scope_end(uint64_t scope)
 {
 #ifdef FAKE_LINKED
     gpufl_scope_end(scope);
-    gpufl_shutdown();
 #else
     (void)scope;
+#endif
+}
+
+static void capture_end(void)
+{
+#ifdef FAKE_LINKED
+    gpufl_shutdown();
 #endif
 }
 
@@ -188,8 +198,10 @@ static void work_context(void)
     cuda_context context;
     if (cuCtxCreate_v2(&context, 0, 0))
         exit(BROKEN_EXIT);
+    uint64_t scope = steps ? scope_begin("context") : 0;
     launch_all(NULL);
     cuCtxSynchronize();
+    scope_end(scope);
     cuCtxDestroy_v2(context);
 }
 
@@ -203,7 +215,7 @@ static int64_t now_ms(void)
 static void work_all(void)
 {
     pthread_t threads[THREADS];
-    uint64_t scope = scope_begin();
+    uint64_t scope = steps ? 0 : scope_begin("work");
     for (int i = 0; i < thread_count; i++)
         pthread_create(&threads[i], NULL, work, NULL);
     for (int i = 0; i < thread_count; i++)
@@ -218,9 +230,16 @@ static void work_all(void)
         launch_all(NULL);
         cuCtxSynchronize();
     }
+    for (int i = 0; i < steps; i++, rounds++) {
+        uint64_t step = scope_begin("step");
+        launch_all(NULL);
+        cuCtxSynchronize();
+        scope_end(step);
+    }
     launch_all(NULL);
     cuCtxSynchronize();
-    capture_end(scope);
+    scope_end(scope);
+    capture_end();
 }
 
 /* ---- what there was ------------------------------------------------------------------------ */
@@ -277,6 +296,7 @@ static void parse(int argc, char **argv)
         if (sscanf(argv[i], "threads=%d", &thread_count) == 1 ||
             sscanf(argv[i], "graphs=%d", &graphs) == 1 ||
             sscanf(argv[i], "fail=%d", &failures) == 1 ||
+            sscanf(argv[i], "steps=%d", &steps) == 1 ||
             sscanf(argv[i], "contexts=%d", &contexts) == 1 ||
             sscanf(argv[i], "modules=%d", &modules) == 1 ||
             sscanf(argv[i], "ms=%d", &milliseconds) == 1 ||
@@ -297,6 +317,8 @@ static void parse(int argc, char **argv)
             counted = true;
         else if (!strcmp(argv[i], "alone-first"))
             setenv("GPUFL_PC_KERNEL_COLLECT", "none", 1);
+        else if (!strcmp(argv[i], "ranged"))
+            ranged = true;
         else if (!strcmp(argv[i], "init-late"))
             init_late = true;
         else

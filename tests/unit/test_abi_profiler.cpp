@@ -13,6 +13,7 @@ enum { SKIPPED = 77 };
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
 #include <cupti_target.h>
 #endif
 
@@ -143,6 +144,74 @@ FIELD(pm_sample_params, bytes, CUpti_PmSampling_CounterData_GetSampleInfo_Params
 FIELD(pm_sample_params, index, CUpti_PmSampling_CounterData_GetSampleInfo_Params, sampleIndex);
 FIELD(pm_sample_params, start, CUpti_PmSampling_CounterData_GetSampleInfo_Params, startTimestamp);
 FIELD(pm_sample_params, end, CUpti_PmSampling_CounterData_GetSampleInfo_Params, endTimestamp);
+
+SAME(RANGE_KERNELS, CUPTI_AutoRange);
+SAME(RANGE_USER, CUPTI_UserRange);
+SAME(REPLAY_KERNEL, CUPTI_KernelReplay);
+SAME(REPLAY_USER, CUPTI_UserReplay);
+SIZE(range_enable_params, object, CUpti_RangeProfiler_Enable_Params);
+FIELD(range_enable_params, context, CUpti_RangeProfiler_Enable_Params, ctx);
+FIELD(range_enable_params, object, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject);
+SIZE(range_object_params, object, CUpti_RangeProfiler_Disable_Params);
+SIZE(range_object_params, object, CUpti_RangeProfiler_Start_Params);
+SIZE(range_object_params, object, CUpti_RangeProfiler_PopRange_Params);
+FIELD(range_object_params, object, CUpti_RangeProfiler_Disable_Params, pRangeProfilerObject);
+SIZE(range_config_params, level, CUpti_RangeProfiler_SetConfig_Params);
+FIELD(range_config_params, object, CUpti_RangeProfiler_SetConfig_Params, pRangeProfilerObject);
+FIELD(range_config_params, bytes, CUpti_RangeProfiler_SetConfig_Params, configSize);
+FIELD(range_config_params, config, CUpti_RangeProfiler_SetConfig_Params, pConfig);
+FIELD(range_config_params, image_bytes, CUpti_RangeProfiler_SetConfig_Params, counterDataImageSize);
+FIELD(range_config_params, image, CUpti_RangeProfiler_SetConfig_Params, pCounterDataImage);
+FIELD(range_config_params, kind, CUpti_RangeProfiler_SetConfig_Params, range);
+FIELD(range_config_params, replay, CUpti_RangeProfiler_SetConfig_Params, replayMode);
+FIELD(range_config_params, ranges, CUpti_RangeProfiler_SetConfig_Params, maxRangesPerPass);
+FIELD(range_config_params, levels, CUpti_RangeProfiler_SetConfig_Params, numNestingLevels);
+FIELD(range_config_params, least_level, CUpti_RangeProfiler_SetConfig_Params, minNestingLevel);
+FIELD(range_config_params, pass, CUpti_RangeProfiler_SetConfig_Params, passIndex);
+FIELD(range_config_params, level, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel);
+SIZE(range_stop_params, done, CUpti_RangeProfiler_Stop_Params);
+FIELD(range_stop_params, object, CUpti_RangeProfiler_Stop_Params, pRangeProfilerObject);
+FIELD(range_stop_params, pass, CUpti_RangeProfiler_Stop_Params, passIndex);
+FIELD(range_stop_params, level, CUpti_RangeProfiler_Stop_Params, targetNestingLevel);
+FIELD(range_stop_params, done, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted);
+SIZE(range_push_params, name, CUpti_RangeProfiler_PushRange_Params);
+FIELD(range_push_params, object, CUpti_RangeProfiler_PushRange_Params, pRangeProfilerObject);
+FIELD(range_push_params, name, CUpti_RangeProfiler_PushRange_Params, pRangeName);
+SIZE(range_decode_params, dropped, CUpti_RangeProfiler_DecodeData_Params);
+FIELD(range_decode_params, object, CUpti_RangeProfiler_DecodeData_Params, pRangeProfilerObject);
+FIELD(range_decode_params, dropped, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped);
+SIZE(range_image_size_params, bytes, CUpti_RangeProfiler_GetCounterDataSize_Params);
+FIELD(range_image_size_params, object, CUpti_RangeProfiler_GetCounterDataSize_Params,
+      pRangeProfilerObject);
+FIELD(range_image_size_params, names, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames);
+FIELD(range_image_size_params, count, CUpti_RangeProfiler_GetCounterDataSize_Params, numMetrics);
+FIELD(range_image_size_params, ranges, CUpti_RangeProfiler_GetCounterDataSize_Params,
+      maxNumOfRanges);
+FIELD(range_image_size_params, nodes, CUpti_RangeProfiler_GetCounterDataSize_Params,
+      maxNumRangeTreeNodes);
+FIELD(range_image_size_params, bytes, CUpti_RangeProfiler_GetCounterDataSize_Params,
+      counterDataSize);
+SIZE(range_image_params, image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
+FIELD(range_image_params, object, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+      pRangeProfilerObject);
+FIELD(range_image_params, bytes, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+      counterDataSize);
+FIELD(range_image_params, image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+      pCounterData);
+SIZE(range_count_params, ranges, CUpti_RangeProfiler_GetCounterDataInfo_Params);
+FIELD(range_count_params, image, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage);
+FIELD(range_count_params, bytes, CUpti_RangeProfiler_GetCounterDataInfo_Params,
+      counterDataImageSize);
+FIELD(range_count_params, ranges, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges);
+SIZE(range_info_params, name, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params);
+FIELD(range_info_params, image, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params,
+      pCounterDataImage);
+FIELD(range_info_params, bytes, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params,
+      counterDataImageSize);
+FIELD(range_info_params, index, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, rangeIndex);
+FIELD(range_info_params, delimiter, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params,
+      rangeDelimiter);
+FIELD(range_info_params, name, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, rangeName);
 
 int main()
 {

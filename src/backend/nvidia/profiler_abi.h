@@ -1,6 +1,7 @@
 /* profiler_abi.h - what we need to know of CUPTI's interfaces to hardware counters, in our own
  * words, as cupti_abi.h has it of the rest: the profiler's host (from names of metrics to an
- * image of what the hardware is to count, and from what it counted to values) and PM Sampling.
+ * image of what the hardware is to count, and from what it counted to values), PM Sampling and
+ * the Range Profiler.
  *
  * Only facts that the library's binary interface fixes. Structs carry their size in their first
  * member, up to their last field and without the padding behind it: PROFILER_SIZE. An older
@@ -199,5 +200,115 @@ struct pm_sample_params {
     X(true, int, cuptiPmSamplingCounterDataImageInitialize, (struct pm_image_params * p))          \
     X(true, int, cuptiPmSamplingGetCounterDataInfo, (struct pm_info_params * p))                   \
     X(true, int, cuptiPmSamplingCounterDataGetSampleInfo, (struct pm_sample_params * p))
+
+/* ---- ranges of a context --------------------------------------------------------------- */
+
+struct range_object; /* the library's: ranges of one context */
+
+enum range_kind { RANGE_KERNELS = 1, RANGE_USER = 2 };
+enum range_replay { REPLAY_KERNEL = 2, REPLAY_USER = 3 };
+
+struct range_enable_params {
+    size_t size;
+    void *private_data;
+    cuda_context context;
+    struct range_object *object; /* out */
+};
+
+struct range_object_params { /* disable, start, pop */
+    size_t size;
+    void *private_data;
+    struct range_object *object;
+};
+
+struct range_config_params {
+    size_t size;
+    void *private_data;
+    struct range_object *object;
+    size_t bytes;
+    const uint8_t *config;
+    size_t image_bytes;
+    uint8_t *image;
+    int kind;        /* enum range_kind */
+    int replay;      /* enum range_replay */
+    size_t ranges;   /* of a pass, at most */
+    uint16_t levels; /* of nesting */
+    uint16_t least_level;
+    size_t pass;
+    uint16_t level;
+};
+
+struct range_stop_params {
+    size_t size;
+    void *private_data;
+    struct range_object *object;
+    size_t pass, level; /* out: what comes next */
+    uint8_t done;       /* out: all passes were collected */
+};
+
+struct range_push_params {
+    size_t size;
+    void *private_data;
+    struct range_object *object;
+    const char *name;
+};
+
+struct range_decode_params {
+    size_t size;
+    void *private_data;
+    struct range_object *object;
+    size_t dropped; /* out */
+};
+
+struct range_image_size_params {
+    size_t size;
+    void *private_data;
+    struct range_object *object;
+    const char **names;
+    size_t count;
+    size_t ranges;
+    uint32_t nodes; /* of their tree */
+    size_t bytes;   /* out */
+};
+
+struct range_image_params {
+    size_t size;
+    void *private_data;
+    struct range_object *object;
+    size_t bytes;
+    uint8_t *image;
+};
+
+struct range_count_params {
+    size_t size;
+    void *private_data;
+    const uint8_t *image;
+    size_t bytes;
+    size_t ranges; /* out */
+};
+
+struct range_info_params {
+    size_t size;
+    void *private_data;
+    const uint8_t *image;
+    size_t bytes;
+    size_t index;
+    const char *delimiter;
+    const char *name; /* out */
+};
+
+#define CUPTI_RANGE_FUNCTIONS(X)                                                                   \
+    X(true, int, cuptiRangeProfilerEnable, (struct range_enable_params * p))                       \
+    X(true, int, cuptiRangeProfilerDisable, (struct range_object_params * p))                      \
+    X(true, int, cuptiRangeProfilerSetConfig, (struct range_config_params * p))                    \
+    X(true, int, cuptiRangeProfilerStart, (struct range_object_params * p))                        \
+    X(true, int, cuptiRangeProfilerStop, (struct range_stop_params * p))                           \
+    X(true, int, cuptiRangeProfilerPushRange, (struct range_push_params * p))                      \
+    X(true, int, cuptiRangeProfilerPopRange, (struct range_object_params * p))                     \
+    X(true, int, cuptiRangeProfilerDecodeData, (struct range_decode_params * p))                   \
+    X(true, int, cuptiRangeProfilerGetCounterDataSize, (struct range_image_size_params * p))       \
+    X(true, int, cuptiRangeProfilerCounterDataImageInitialize, (struct range_image_params * p))    \
+    X(true, int, cuptiRangeProfilerGetCounterDataInfo, (struct range_count_params * p))            \
+    X(true, int, cuptiRangeProfilerCounterDataGetRangeInfo, (struct range_info_params * p))
 
 #endif

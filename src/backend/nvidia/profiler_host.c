@@ -15,6 +15,7 @@ static const struct dl_symbol symbols[] = {
 #define PROFILER_SYMBOL(required, result, name, arguments)                                         \
     {#name, offsetof(struct profiler_library, name), required},
     CUPTI_PROFILER_FUNCTIONS(PROFILER_SYMBOL) CUPTI_PM_FUNCTIONS(PROFILER_SYMBOL)
+        CUPTI_RANGE_FUNCTIONS(PROFILER_SYMBOL)
 #undef PROFILER_SYMBOL
 };
 

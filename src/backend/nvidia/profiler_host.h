@@ -16,6 +16,7 @@ struct profiler_library { /* functions by name; NULL where the library lacks one
 #define PROFILER_MEMBER(required, result, name, arguments) result(*name) arguments;
     CUPTI_PROFILER_FUNCTIONS(PROFILER_MEMBER)
     CUPTI_PM_FUNCTIONS(PROFILER_MEMBER)
+    CUPTI_RANGE_FUNCTIONS(PROFILER_MEMBER)
 #undef PROFILER_MEMBER
 };
 

@@ -23,6 +23,7 @@
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/pm_sampling.h"
+#include "backend/nvidia/range_profiler.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
 #include "base/dl.h"
@@ -62,7 +63,6 @@ static const struct {
     const char *name;
 } later_engines[] = {
     {ENGINE_SASS_METRICS, "SassMetrics"},
-    {ENGINE_RANGE_PROFILER, "RangeProfiler"},
 };
 
 /* Nothing but counters: no callback comes with a launch or a wait. */
@@ -200,6 +200,8 @@ static void trace_drain(struct trace *t)
     t->taken = NULL;
     if (t->pm)
         pm_sampling_drain(t, t->stopped);
+    if (t->ranges)
+        range_profiler_drain(t);
     if (!t->pc)
         return;
     pc_sampling_drain(t);
@@ -384,6 +386,12 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
     }
 }
 
+static void context_gone(struct trace *t, cuda_context context)
+{
+    pc_sampling_context_gone(t, context);
+    range_profiler_context_gone(context);
+}
+
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     if (domain != CUPTI_DOMAIN_RESOURCE) {
@@ -394,7 +402,7 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     const struct cupti_resource_event *r = data;
     if (id == CUPTI_RESOURCE_CONTEXT_DESTROY && !forked(t))
-        pc_sampling_context_gone(t, r->context); /* also between sessions */
+        context_gone(t, r->context); /* also between sessions */
     if (s)
         on_resource(t, s, id, data);
 }
@@ -407,8 +415,8 @@ static int config_check(const struct trace_config *c, struct err *e)
         if (c->engines & later_engines[i].bit)
             return err_set(e, GPUFL_E_NOT_BUILT,
                            "engine %s is not built yet: this release traces kernels, copies and "
-                           "waits and samples program counters and hardware counters (Trace, Sync, "
-                           "PcSampling, PmSampling)",
+                           "waits, samples program counters and reads hardware counters (Trace, "
+                           "Sync, PcSampling, PmSampling, RangeProfiler)",
                            later_engines[i].name);
     if (c->yield)
         return err_set(e, GPUFL_E_BUSY,
@@ -468,6 +476,20 @@ static void attach_counters(struct trace *t)
                               "no hardware counters are sampled: %s", t->pm_lacks.text);
 }
 
+static void attach_ranges(struct trace *t)
+{
+    int rc = range_profiler_open(t, &t->ranges_lack);
+    int result = rc ? CUPTI_OK
+                    : t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                                    CUPTI_RESOURCE_CONTEXT_DESTROY);
+    if (result != CUPTI_OK)
+        rc = cupti_error(t->cupti, result, "to report contexts", &t->ranges_lack);
+    t->ranges = !rc;
+    if (rc)
+        t->sink->ops->message(t->sink, SEVERITY_WARNING, "range_profiler.unavailable",
+                              "no scopes are counted: %s", t->ranges_lack.text);
+}
+
 static int attach(struct trace *t, struct err *e)
 {
     const struct cupti *c = t->cupti;
@@ -497,6 +519,8 @@ static int attach(struct trace *t, struct err *e)
         attach_sampling(t);
     if (t->config.engines & ENGINE_PM_SAMPLING)
         attach_counters(t);
+    if (t->config.engines & ENGINE_RANGE_PROFILER)
+        attach_ranges(t);
     return 0;
 }
 
@@ -534,9 +558,9 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     t->config = *config;
     t->process = getpid();
     t->flush_failed = t->dropped_failed = false;
-    t->stopped = t->pc = t->pm = false;
+    t->stopped = t->pc = t->pm = t->ranges = false;
     atomic_store(&t->quiet, false);
-    t->pc_lacks = t->pm_lacks = (struct err){0};
+    t->pc_lacks = t->pm_lacks = t->ranges_lack = (struct err){0};
     atomic_store(&t->floor, false);
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
@@ -593,6 +617,8 @@ static int trace_stop(struct trace *t)
 {
     if (!forked(t) && t->pc)
         pc_sampling_stop(t, atomic_load_explicit(&t->quiet, memory_order_acquire));
+    if (!forked(t) && t->ranges)
+        range_profiler_stop(t, atomic_load_explicit(&t->quiet, memory_order_acquire));
     if (!forked(t))
         kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
@@ -615,6 +641,12 @@ static int trace_floor(struct trace *t, bool on)
     return 0;
 }
 
+static void trace_range(struct trace *t, uint64_t instance, bool begins)
+{
+    if (t->ranges && !forked(t))
+        range_profiler_scope(t, instance, begins);
+}
+
 static void trace_quiet(struct trace *t)
 {
     atomic_store_explicit(&t->quiet, true, memory_order_release);
@@ -629,6 +661,10 @@ static unsigned trace_running(struct trace *t, const char **why)
         if (!**why)
             return bits;
         return counters_alone(t) ? 0 : bits & ~ENGINE_PM_SAMPLING;
+    }
+    if (bits & ENGINE_RANGE_PROFILER) {
+        *why = t->ranges ? range_profiler_failure() : t->ranges_lack.text;
+        return **why ? bits & ~ENGINE_RANGE_PROFILER : bits;
     }
     *why = !(bits & ENGINE_PC_SAMPLING) ? "" : t->pc ? pc_sampling_failure() : t->pc_lacks.text;
     if (!**why)
@@ -649,7 +685,7 @@ static void trace_close(struct trace *t)
         return;
     trace_stop(t);
     atomic_store_explicit(&t->hears, false, memory_order_relaxed);
-    if (!t->pc || !pc_sampling_lasts()) {
+    if ((!t->pc || !pc_sampling_lasts()) && !range_profiler_lasts()) {
         t->cupti->cuptiUnsubscribe(t->subscriber);
         t->subscriber = NULL;
     }
@@ -664,7 +700,9 @@ static void trace_close(struct trace *t)
 }
 
 const struct trace_ops nvidia_trace = {
-    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING,
+    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING |
+               ENGINE_RANGE_PROFILER,
+    .range = trace_range,
     .open = trace_open,
     .start = trace_start,
     .stop = trace_stop,

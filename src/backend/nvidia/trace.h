@@ -42,6 +42,8 @@ struct trace {
     bool pc;                        /* program counters are to be sampled [owner, collector] */
     struct err pc_lacks;            /* why they are not, known before the first context [owner] */
     bool pm;                        /* hardware counters are to be sampled [owner, collector] */
+    bool ranges;                    /* scopes are to be counted [owner, collector] */
+    struct err ranges_lack;         /* why they are not, known before the first scope [owner] */
     struct err pm_lacks;            /* why they are not, known before the first context [owner] */
     struct queue_node *taken;       /* buffers between take and drain [collector] */
     struct records *records;        /* owned */

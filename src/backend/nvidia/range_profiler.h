@@ -1,0 +1,39 @@
+/* range_profiler.h - engine RangeProfiler: hardware counters of scopes.
+ *
+ * The outermost scope of a thread, one at a time and of one context, is a range of CUPTI's Range
+ * Profiler: what the device does between its begin and its end is counted, in one pass, since what a
+ * program does once cannot be done again. The device is waited for at both ends (0.4 to 2 ms), and
+ * what was counted is decoded on the program's thread behind a scope, where one took long enough or
+ * some time has passed. Scopes inside it, those of other threads meanwhile and those of other contexts
+ * are not counted.
+ *
+ * The library is called under one lock by the threads that have scopes; at the end of a session by the
+ * collector, where no other thread can be in the driver (trace_ops.quiet). One engine a process, in
+ * static memory, as the trace (trace.h). */
+#ifndef GPUFL_BACKEND_NVIDIA_RANGE_PROFILER_H
+#define GPUFL_BACKEND_NVIDIA_RANGE_PROFILER_H
+
+#include "backend/nvidia/trace.h"
+
+/* Prepares a session. GPUFL_E_UNAVAILABLE or _INVAL with a sentence. [owner] */
+int range_profiler_open(struct trace *t, struct err *e);
+
+/* An outermost scope begins or has ended on the calling thread. [any] */
+void range_profiler_scope(struct trace *t, uint64_t instance, bool begins);
+
+/* A context is about to be destroyed; also between sessions. [any] */
+void range_profiler_context_gone(cuda_context context);
+
+/* Some context is still enabled: the library must be able to tell of its end. [owner] */
+bool range_profiler_lasts(void);
+
+/* Writes what was decoded. [collector] */
+void range_profiler_drain(struct trace *t);
+
+/* Takes what is left for the last drain, where nothing is in the driver (quiet). [collector] */
+void range_profiler_stop(struct trace *t, bool quiet);
+
+/* Why nothing is counted; "": it is, or nobody has tried yet. [collector] */
+const char *range_profiler_failure(void);
+
+#endif
