@@ -411,6 +411,10 @@ def sampling_ends_as_the_program_does(lab):
         out, _, report = lab.trace(lab.programs, "fork", options=options)
         expect(json.loads(out)["child_status"] == 0, f"{collect}: the child failed: {out}")
         expect(len(report["sessions"]) == 2, f"{collect}: {len(report['sessions'])} sessions")
+        launches = report["ledger"]["launches"]  # both are heard, though only one of them is sampled
+        expect(launches == json.loads(out)["kernels"], f"{collect}: {launches} launches of {out}")
+        if collect == "all":
+            ledger_closes(report, json.loads(out)["kernels"])
 
 
 # -- findings --------------------------------------------------------------------------------

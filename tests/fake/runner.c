@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ARGS_MOST = 64, DEADLINE_S = 60, PAUSE_NS = 20000000 };
 
@@ -38,7 +39,7 @@ static int put_list(const char **out, int n, const char *const *list)
 
 void run_start(struct run *r, const struct run_setup *s)
 {
-    static char libraries[PATH_MAX + 32], cupti[PATH_MAX + 32];
+    static char libraries[PATH_MAX + 32], cupti[PATH_MAX + 32], device[32];
     const char *argv[ARGS_MOST + 1], *env[ARGS_MOST + 1];
     memset(r, 0, sizeof *r);
     world_open(&r->w);
@@ -46,9 +47,11 @@ void run_start(struct run *r, const struct run_setup *s)
     snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", built_file("fake"));
     /* Not left to the search: a toolkit of this machine would come first. */
     snprintf(cupti, sizeof cupti, "GPUFL_CUPTI_PATH=%s", built_file("fake"));
+    snprintf(device, sizeof device, "FAKE_DEVICE=%08x", (unsigned)getpid());
     put_list(env,
              put_list(env, 0,
-                      LIST(libraries, cupti, "GPUFL_BACKEND=Auto", "ASAN_OPTIONS=detect_leaks=1")),
+                      LIST(libraries, cupti, device, "GPUFL_BACKEND=Auto",
+                           "ASAN_OPTIONS=detect_leaks=1")),
              s->env);
     int n = 0;
     if (!s->alone) {

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,7 +308,9 @@ static void sampling_outlives_a_session(void **state)
     check_program(&r, 0);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
     assert_null(message_of(&r, "trace_failed"));
-    assert_in_range(int_at(r.report, "kernels.count"), 1000, int_at(r.report, "ledger.launches"));
+    /* Kernels that were queued between the sessions run in the second. */
+    assert_true(int_at(r.report, "kernels.count") >= 1000);
+    assert_int_equal(int_at(r.report, "ledger.lost_driver"), 0);
     run_free(&r);
 
     setup.program = LIST("500", "sampled", "sessions=2", "beside", "alone-first");
@@ -316,6 +319,12 @@ static void sampling_outlives_a_session(void **state)
     assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
     check_contains(&r, message_of(&r, "trace_failed"), "still sampled since an earlier session");
     run_free(&r);
+}
+
+/* Of the fake device that this process's programs see (runner.c). */
+static void claim_path(char *out, size_t size)
+{
+    snprintf(out, size, "/dev/shm/gpufl-GPU-11111111-1111-1111-1111-1111%08x", (unsigned)getpid());
 }
 
 /* Nothing is switched off while threads launch: neither as the process ends, nor after the capture. */
@@ -381,6 +390,32 @@ static void sessions_follow_each_other(void **state)
     run_free(&r);
 }
 
+/* Another process has the device: the program is traced as far as that goes, and told who has it. */
+static void one_process_at_a_time(void **state)
+{
+    (void)state;
+    struct run r;
+    char path[64], holder[32];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    claim_path(path, sizeof path);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
+    run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling"), .program = LIST("500")});
+    check_program(&r, 0);
+    snprintf(holder, sizeof holder, "process %d samples", (int)getpid());
+    check_contains(&r, message_of(&r, "pc_sampling.unavailable"), holder);
+    check_setting(&r, "ran_as", "Trace");
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    assert_int_equal(int_at(r.report, "ledger.samples_recorded"), 0);
+    run_free(&r);
+    close(fd);
+
+    run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling"), .program = LIST("500")});
+    check_program(&r, 0);
+    assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
+    run_free(&r);
+}
+
 /* A forked child is silent, and its parent goes on. */
 static void survives_fork(void **state)
 {
@@ -396,24 +431,26 @@ static void survives_fork(void **state)
     run_free(&r);
 }
 
+static int remove_claim(void **state)
+{
+    (void)state;
+    char path[64];
+    claim_path(path, sizeof path);
+    unlink(path);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_sample_once),
-        cmocka_unit_test(reasons_by_name),
-        cmocka_unit_test(without_kernel_records),
-        cmocka_unit_test(windows_are_refused),
-        cmocka_unit_test(contexts_take_turns),
-        cmocka_unit_test(code_is_kept_once),
-        cmocka_unit_test(a_full_buffer_is_counted),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(every_function_fails),
-        cmocka_unit_test(goes_on_without_tuning),
-        cmocka_unit_test(sampling_outlives_a_session),
-        cmocka_unit_test(launching_at_exit),
-        cmocka_unit_test(scopes_that_cover_a_window),
-        cmocka_unit_test(sessions_follow_each_other),
-        cmocka_unit_test(survives_fork),
+        cmocka_unit_test(every_sample_once),           cmocka_unit_test(reasons_by_name),
+        cmocka_unit_test(without_kernel_records),      cmocka_unit_test(windows_are_refused),
+        cmocka_unit_test(contexts_take_turns),         cmocka_unit_test(code_is_kept_once),
+        cmocka_unit_test(a_full_buffer_is_counted),    cmocka_unit_test(refusals),
+        cmocka_unit_test(every_function_fails),        cmocka_unit_test(goes_on_without_tuning),
+        cmocka_unit_test(sampling_outlives_a_session), cmocka_unit_test(launching_at_exit),
+        cmocka_unit_test(scopes_that_cover_a_window),  cmocka_unit_test(sessions_follow_each_other),
+        cmocka_unit_test(one_process_at_a_time),       cmocka_unit_test(survives_fork),
     };
-    return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("sampling", tests, NULL, remove_claim);
 }

@@ -4,6 +4,7 @@
  * attributes; asked before, it answers with an error. */
 #include "backend/nvidia/pc_sampling.h"
 
+#include "backend/nvidia/claim.h"
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/devices.h"
@@ -138,9 +139,11 @@ static void context_on(struct trace *t, struct pc_context *c)
         .period = t->config.pc_period ? t->config.pc_period : device_period(c->device),
         .hardware_bytes = (size_t)t->config.pc_hardware_bytes,
     };
-    atomic_fetch_add_explicit(&bound, 1, memory_order_relaxed);
-    if (pc_context_enable(c, &library, t->cupti, &setup, &e) == 0)
-        return;
+    if (claim_device(c->device, &e) == 0) {
+        atomic_fetch_add_explicit(&bound, 1, memory_order_relaxed);
+        if (pc_context_enable(c, &library, t->cupti, &setup, &e) == 0)
+            return;
+    }
     c->state = PC_OFF;
     fail(e.text);
 }
@@ -197,8 +200,8 @@ static void count_losses(struct sink *s, struct pc_context *c)
     *n = (struct pc_losses){0};
 }
 
-/* Takes what a context has; one that fails time and again is let go. */
-static void context_drain(struct trace *t, struct pc_context *c)
+/* Takes what a context has; one that fails time and again, or at the end, is let go. */
+static void context_drain(struct trace *t, struct pc_context *c, bool last)
 {
     struct err e = {0};
     int result = pc_context_drain(c, &library);
@@ -206,7 +209,7 @@ static void context_drain(struct trace *t, struct pc_context *c)
         c->failures = 0;
         return;
     }
-    if (++c->failures < FAILURES_MOST)
+    if (++c->failures < FAILURES_MOST && !last)
         return;
     cupti_error(t->cupti, result, "to hand over samples", &e);
     c->state = PC_OFF;
@@ -235,7 +238,7 @@ void pc_sampling_module_gone(struct trace *t, cuda_context context)
         return;
     struct pc_context *c = context_find(context);
     if (c && c->state == PC_ON)
-        context_drain(t, c);
+        context_drain(t, c, false);
     leave();
 }
 
@@ -290,7 +293,7 @@ void pc_sampling_stop(struct trace *t, bool quiet)
         if (c->state == PC_ON && quiet) {
             context_off(c);
         } else if (c->state == PC_ON) {
-            context_drain(t, c);
+            context_drain(t, c, true);
         }
         count_losses(t->sink, c);
     }
@@ -332,7 +335,7 @@ void pc_sampling_flush(struct trace *t)
     for (size_t i = 0; i < CONTEXTS; i++) {
         struct pc_context *c = &contexts[i];
         if (c->state == PC_ON)
-            context_drain(t, c);
+            context_drain(t, c, false);
         if (c->losses.overflows && !overflow_said) {
             overflow_said = true;
             t->sink->ops->message(t->sink, SEVERITY_WARNING, "pc_sampling.overflow",
