@@ -139,8 +139,11 @@ static int open_meta(struct server *s, struct err *e)
 int server_open_columns(const struct options *o, const struct store_ops **ops, struct store **out,
                         struct err *e)
 {
-    const struct store_config c = {
-        .data = o->data, .url = o->columns, .memory_limit = o->memory, .program = "/proc/self/exe"};
+    const struct store_config c = {.data = o->data,
+                                   .url = o->columns,
+                                   .select_login = o->columns_sql,
+                                   .memory_limit = o->memory,
+                                   .program = "/proc/self/exe"};
     *ops = o->columns ? &store_clickhouse : &store_duckdb;
     return (*ops)->open(out, &c, e);
 }

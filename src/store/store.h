@@ -42,11 +42,12 @@ struct store_config {
     const char *data; /* DuckDB: folder for its files, created; ClickHouse: unused */
     const char
         *url; /* ClickHouse: clickhouse://[user[:password]@]host:port[,…]/prefix[?cluster=name] */
-    int64_t memory_limit;   /* bytes the engine may take; of a server: a statement; 0: default */
-    int threads;            /* of the engine; 0: default */
-    unsigned attached_most; /* sessions open at once; 0: default */
-    const char *program;    /* that answers STORE_SELECT_WORD, for select; NULL: none */
-    int64_t query_limit;    /* ns that a question may take, then it is TIMEOUT; 0: default */
+    int64_t memory_limit;     /* bytes the engine may take; of a server: a statement; 0: default */
+    int threads;              /* of the engine; 0: default */
+    unsigned attached_most;   /* sessions open at once; 0: default */
+    const char *program;      /* that answers STORE_SELECT_WORD, for select; NULL: none */
+    const char *select_login; /* ClickHouse: "name:password" of the users of select; NULL: none */
+    int64_t query_limit;      /* ns that a question may take, then it is TIMEOUT; 0: default */
 };
 
 /* How far a channel has been loaded: bytes of plain NDJSON since the session's start. */

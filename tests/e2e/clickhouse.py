@@ -25,10 +25,16 @@ CONFIG = """<?xml version="1.0"?>
 </yandex>
 """
 USERS = """<?xml version="1.0"?>
-<yandex><profiles><default/></profiles>
+<yandex><profiles><default/>{2}</profiles>
 <users><gpufl><password>{0}</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
-<quota>default</quota></gpufl></users><quotas><default/></quotas></yandex>
+<quota>default</quota></gpufl>{1}</users><quotas><default/></quotas></yandex>
 """
+# As docs/server.md has it: who asks a workspace's statements, and within which limits.
+PROFILE = """<gpufl_sql><readonly>1</readonly><max_execution_time>20</max_execution_time>
+<max_memory_usage>300000000</max_memory_usage><max_result_rows>100000</max_result_rows>
+<result_overflow_mode>break</result_overflow_mode></gpufl_sql>"""
+READER = """<{0}><password>{1}</password><networks><ip>127.0.0.1</ip></networks><profile>{2}</profile>
+<quota>default</quota>{3}</{0}>"""
 
 
 def free_port():
@@ -57,9 +63,20 @@ class ClickHouse:
 
     def configure(self):
         for name, text in (("config.xml", CONFIG.format(self.folder, self.port, free_port())),
-                           ("users.xml", USERS.format(self.password))):
+                           ("users.xml", USERS.format(self.password, "", PROFILE))):
             with open(os.path.join(self.folder, name), "w") as out:
                 out.write(text)
+
+    def readers(self, *workspaces, profile="gpufl_sql", confined=True):
+        """Makes a user reader_WORKSPACE for each, with the password "read", who sees its databases alone."""
+        rights = "<allow_databases><database>e2e_{0}</database><database>e2e_{0}_all</database></allow_databases>"
+        users = "".join(READER.format(f"reader_{w}", "read", profile, rights.format(w) if confined else "") for w in workspaces)
+        path = os.path.join(self.folder, "users.xml")
+        with open(path + ".new", "w") as out:
+            out.write(USERS.format(self.password, users, PROFILE))
+        self.changes = getattr(self, "changes", 0) + 1  # it looks every few seconds, by the file's time in whole seconds
+        os.utime(path + ".new", (time.time() + 10 * self.changes,) * 2)
+        os.rename(path + ".new", path)
 
     def start(self):
         """True where it answers."""
@@ -89,10 +106,10 @@ class ClickHouse:
     def url(self):
         return f"clickhouse://gpufl:{self.password}@127.0.0.1:{self.port}/e2e"
 
-    def ask(self, sql):
+    def ask(self, sql, user="gpufl", password=None):
         """The answer's rows, as lists of texts."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", data=sql.encode())
-        key = base64.b64encode(f"gpufl:{self.password}".encode()).decode()
+        key = base64.b64encode(f"{user}:{password or self.password}".encode()).decode()
         request.add_header("Authorization", "Basic " + key)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=60) as answer:

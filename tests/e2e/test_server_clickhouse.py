@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.error
 
 import clickhouse
 from served import PATIENCE, SLOW, Server, until
@@ -127,9 +129,122 @@ class WithClickHouse(unittest.TestCase):
             self.assertLess(abs(len(both[0].body) - len(both[1].body)), 1 + len(both[1].body) // 20)
         self.assertEqual([f for f in os.listdir(self.server.data) if f.startswith("export")], [])
 
-    def test_3_sql_is_not_taken(self):
-        answer = self.server.ask("POST", "/api/v1/sql", {"sql": "SELECT 1"}, Authorization=self.key)
+    def sql(self, sql, key=None, **more):
+        body = {"sql": sql, "sessions": ",".join(os.path.basename(f) for f in self.folders), "milliseconds": 20000, **more}
+        return self.server.ask("POST", "/api/v1/sql", body, Authorization=key or self.key)
+
+    def rows(self, sql, **more):
+        answer = self.sql(sql, **more)
+        self.assertEqual(answer.status, 200, (sql, answer.body))
+        return answer.json()["rows"]
+
+    def test_3_sql(self):
+        """A workspace's SELECT is asked as a user of its own, who sees nothing but it."""
+        self.assertEqual(self.server.stop(), 0)
+        self.server.environment["GPUFL_SERVER_COLUMNS_SQL"] = "reader:read"
+        self.server.start()
+        place = self.server.as_user("GET", "/api/v1/auth/me").json()["workspaces"][0]["workspace"]
+        answer = self.sql("SELECT 1")
         self.assertEqual(answer.status, 501, answer)
+        self.assertIn(f"no user reader_{place}", answer.json()["detail"])
+        for wrong, word in (({"confined": False}, "sees database"), ({"profile": "default"}, "readonly 1")):
+            self.store.readers(place, **wrong)
+            until(lambda w=word: w in self.sql("SELECT 1").json().get("detail", ""), word)
+        self.store.readers(place)
+        until(lambda: self.sql("SELECT 1").status == 200, "its user is not read")
+        self.check_sql()
+        self.refuse_sql()
+        self.check_other_workspace(place)
+
+    def check_sql(self):
+        reports = [report_of(f) for f in self.folders]
+        said = {(os.path.basename(f), k["symbol"], k["count"], k["total_ns"], k["min_ns"], k["max_ns"])
+                for f, r in zip(self.folders, reports) for k in r["kernels"]["by_name"]}
+        rows = self.rows("SELECT session, name, count(), sum(duration), min(duration), max(duration) FROM kernels "
+                         "GROUP BY session, name -- all of them\n;")
+        self.assertEqual({tuple(r) for r in rows}, said)
+        one = os.path.basename(RECORDED)
+        copies = self.rows("SELECT count(), sum(bytes), sum(duration) FROM memcpy AS m", sessions=one)
+        self.assertEqual(copies, [[reports[0]["copies"][k] for k in ("count", "bytes", "total_ns")]])
+        row = self.get(f"/api/v1/sessions/{one}")
+        self.assertEqual(self.rows("SELECT * FROM sessions", sessions=one), [
+            [one, row["app"], row["host"], row["engine"], "ended", row["started"], row["ended"]]])
+        launches = self.get(f"/api/v1/sessions/{one}/launches?limit=3")["data"]
+        self.assertEqual(self.rows("SELECT start FROM kernels ORDER BY start LIMIT 3", sessions=one), [[t] for t in launches["start"]])
+        self.assertEqual(self.rows("SELECT calls, name FROM history WHERE kind = 2 AND session = 'x' OR app = 'train_loop' AND kind = 2",
+                                   sessions=""), [[1, "train_loop"]])
+        joined = self.rows("SELECT s.name, sum(k.duration) FROM scope s ALL INNER JOIN (SELECT scope AS instance, duration FROM kernel) AS k "
+                           "USING instance GROUP BY s.name", sessions=one)
+        self.assertGreater(len(joined), 0)
+        self.assertEqual(self.rows("SELECT 9007199254740993, 1.5, 0 / 0, 'a\\tb\\\\', NULL, toDate('2020-01-02'), [1, 2]"),
+                         [["9007199254740993", 1.5, "NaN", "a\tb\\", None, "2020-01-02", "[1,2]"]])
+        ids = ", ".join(f"'{os.path.basename(f)}'" for f in self.folders)  # others were deleted, and left theirs
+        both = [s.ask("POST", "/api/v1/sql", {"sql": "SELECT session, app, name, shape, calls, total, mean, p99, deviation, kind FROM history "
+                                              f"WHERE session IN ({ids}) ORDER BY session, kind, name, shape, device", "sessions": ""},
+                      Authorization=k)
+                for s, k in ((self.server, self.key), (self.beside, self.beside_key))]
+        self.assertEqual(both[0].json()["rows"], both[1].json()["rows"])
+        schema = json.loads(subprocess.run([GPUFL, "schema", "--json"], capture_output=True, check=True).stdout)
+        for record in schema["records"]:
+            for sessions in (one, ""):  # whether or not anything of it is there
+                answer = self.sql(f'SELECT * FROM "{record["type"]}" LIMIT 1', sessions=sessions)
+                self.assertEqual(answer.status, 200, (record["type"], answer))
+                self.assertEqual([c["name"] for c in answer.json()["columns"]],
+                                 ["session"] + [c["name"] for c in record["columns"]])
+        for view in ("kernels", "sessions", "history"):
+            ours, theirs = (s.ask("POST", "/api/v1/sql", {"sql": f"SELECT * FROM {view} LIMIT 0", "sessions": ""}, Authorization=k).json()
+                            for s, k in ((self.server, self.key), (self.beside, self.beside_key)))
+            self.assertEqual([c["name"] for c in ours["columns"]], [c["name"] for c in theirs["columns"]])
+        for name, order in (("kernel", "start, stream"), ("kernels", "start, stream"), ("config", "id"), ("scope", "instance"),
+                            ("memcpy", "start, stream"), ("device", "id"), ("host_metric", "time")):
+            ours, theirs = (s.ask("POST", "/api/v1/sql", {"sql": f"SELECT * FROM {name} ORDER BY {order} LIMIT 50", "sessions": one},
+                                  Authorization=k).json()["rows"]
+                            for s, k in ((self.server, self.key), (self.beside, self.beside_key)))
+            self.assertEqual(ours, theirs, name)
+        cut = self.sql("SELECT start FROM kernels", rows=3).json()
+        self.assertEqual((len(cut["rows"]), cut["truncated"]), (3, True))
+
+    def refuse_sql(self):
+        base = self.store.ask("SELECT DISTINCT database FROM system.tables WHERE name = 'commits'")[0][0]
+        for sql in ("DROP TABLE kernels", "INSERT INTO kernels VALUES (1)", "SELECT 1; SELECT 2", "SELECT 1 FORMAT CSV", "SET max_threads = 1",
+                    "SELECT 1 SETTINGS readonly = 0", "SELECT 1 INTO OUTFILE '/tmp/x'", "SHOW DATABASES", "KILL QUERY WHERE 1", "",
+                    "SELECT * FROM system.processes", "SELECT * FROM `system`.processes", 'SELECT * FROM "system".tables', "SELECT * FROM SYSTEM.tables",
+                    f"SELECT * FROM `{base}`.kernel", f"SELECT 1 IN `{base}`.kernel", "SELECT 1 IN system.one", "SELECT * FROM kernels, system.one",
+                    "SELECT * FROM file('/etc/passwd', 'CSV', 'a String')", "SELECT * FROM url('http://127.0.0.1/', 'CSV', 'a String')",
+                    "SELECT * FROM remote('127.0.0.1', e2e, kernel)", f"SELECT * FROM merge('{base}', '.*')", "SELECT * FROM numbers(3)",
+                    "SELECT hostName()", "SELECT `hostName`()", "SELECT dictGetString('a', 'b', toUInt64(1))", "SELECT sleep(1)",
+                    "SELECT * FROM (SELECT * FROM default.x)", "SELECT 'open", "SELECT /* open", "SELECT 1 -- \n FROM nowhere", "SELECT \u0000 1",
+                    "SELECT * FROM /**/ system /**/ . one", "SELECT nothing_of_that_name", "SELECT (1", "SELECT 1)", "DESCRIBE kernels",
+                    "SELECT " + "(" * 3000 + "1" + ")" * 3000, "SELECT " + "NOT " * 60000 + "1", "SELECT `a\\`b` FROM kernels"):
+            answer = self.sql(sql)
+            self.assertEqual(answer.status, 400, (sql[:80], answer))
+            self.assertNotIn(self.store.password, str(answer.body))
+        for sql in ("SELECT " + "NOT " * 3900 + "1", "SELECT " + "-" * 3900 + "1", "SELECT " + "(" * 90 + "1" + ")" * 90,
+                    "SELECT " + "CASE WHEN 1 THEN " * 900 + "1" + " END" * 900):  # what is let through harms nobody
+            self.assertIn(self.sql(sql).status, (200, 400), sql[:30])
+        began = time.monotonic()
+        slow = self.sql("SELECT count() FROM (SELECT a.start FROM kernel a ALL LEFT JOIN (SELECT duration - duration AS z FROM kernel) b ON "
+                        "a.start - a.start = b.z)", milliseconds=700)
+        self.assertEqual(slow.status, 400, slow)
+        self.assertLess(time.monotonic() - began, 10 * SLOW)
+        self.assertEqual(self.rows("SELECT 1"), [[1]])
+
+    def check_other_workspace(self, place):
+        """Another workspace has its own user; as that nothing of this one is there, whatever is asked."""
+        other = self.server.as_user("POST", "/api/v1/workspaces", {"name": "beside"}).json()["id"]
+        key = self.server.make_key(workspace=other)
+        self.store.readers(place, other)
+        until(lambda: self.sql("SELECT 1", key, sessions="").status == 200, "its user is not read")
+        self.assertEqual(self.sql("SELECT 1", key).status, 404)
+        self.assertEqual(self.sql("SELECT count() FROM kernels", key, sessions="").json()["rows"], [[0]])
+        denied = self.sql(f"SELECT * FROM `e2e_{place}`.kernel", key, sessions="")
+        self.assertEqual(denied.status, 400, denied)
+        # The same without the server's look at words: ClickHouse itself says no.
+        for sql in (f"SELECT count() FROM `e2e_{place}`.kernel", f"SELECT count() FROM merge('e2e_{place}', '.*')"):
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                self.store.ask(sql, f"reader_{other}", "read")
+            refused.exception.close()
+        self.assertEqual(self.server.as_user("DELETE", f"/api/v1/workspaces/{other}").status, 204)
 
     def test_3_deleted(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 /* clickhouse.c - the ClickHouse engine's table of operations. */
-#include "store/clickhouse/engine.h"
+#include "store/clickhouse/select.h"
 
 const struct store_ops store_clickhouse = {
     .name = "clickhouse",
@@ -28,4 +28,5 @@ const struct store_ops store_clickhouse = {
     .sessions = click_keep_sessions,
     .walk = click_scan_walk,
     .walk_history = click_keep_walk_history,
+    .select = click_select_ask,
 };

@@ -42,6 +42,21 @@ static int greet(struct store *s, unsigned host, struct err *e)
     return code;
 }
 
+/* "name:password". */
+static int take_login(struct store *s, const char *login, struct err *e)
+{
+    const char *colon = login ? strchr(login, ':') : NULL;
+    if (!login)
+        return 0;
+    size_t n = colon ? (size_t)(colon - login) : 0;
+    if (!n || n >= sizeof s->select_user || !colon[1] ||
+        strlen(colon + 1) >= sizeof s->select_password)
+        return err_set(e, GPUFL_E_INVAL, "--columns-sql is NAME:PASSWORD, as in docs/server.md");
+    memcpy(s->select_user, login, n);
+    snprintf(s->select_password, sizeof s->select_password, "%s", colon + 1);
+    return 0;
+}
+
 int click_engine_open(struct store **out, const struct store_config *c, struct err *e)
 {
     *out = NULL;
@@ -55,6 +70,7 @@ int click_engine_open(struct store **out, const struct store_config *c, struct e
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
     int code = links_open(&s->links, c->url, c->memory_limit > 0 ? c->memory_limit : DEFAULT_MEMORY,
                           c->threads, e);
+    code = code ? code : take_login(s, c->select_login, e);
     for (unsigned i = 0; !code && i < s->links.place.host_count; i++)
         code = greet(s, i, e);
     if (code)
@@ -71,6 +87,7 @@ void click_engine_close(struct store *s)
     session_list_close_all(&s->open);
     workspaces_free(s);
     links_close(&s->links);
+    explicit_bzero(s->select_password, sizeof s->select_password);
     session_list_fini(&s->open);
     mem_free(s);
 }

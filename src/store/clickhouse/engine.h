@@ -24,12 +24,18 @@ struct workspace {
     bool known;           /* what is there has been looked up; guarded by lock */
     _Atomic bool ready
         [TABLE_COUNT]; /* places that are there with today's columns; release: after it is so */
+    _Atomic int64_t
+        select_good[LINK_HOSTS_MAX]; /* CLOCK_MONOTONIC ns until which its user need not be
+                                                  * looked at; relaxed */
+    _Atomic int64_t
+        select_rows[LINK_HOSTS_MAX]; /* of its profile: an answer is cut there; relaxed */
     unsigned char have[LINK_HOSTS_MAX][TABLE_COUNT]; /* columns there were; guarded by lock */
 };
 
 struct store {
     struct links links;
-    int64_t query_limit; /* ns */
+    char select_user[LINK_NAME_MAX], select_password[256]; /* of clients; "": none */
+    int64_t query_limit;                                   /* ns */
     struct session_list open;
     struct workspace *workspaces; /* guarded by open.lock; never freed before the store */
 };

@@ -303,8 +303,10 @@ static int explain(unsigned host, int status, struct buf *body, struct err *e)
 
 struct flight {
     struct link *link;
+    const struct link_login *who; /* NULL: the store's own user */
     ask_take take;
     void *arg;
+    struct buf *answer; /* takes a text as it is; NULL: blocks go to take */
     const char *body;
     size_t len, sent;
 };
@@ -321,6 +323,11 @@ static int64_t on_read(void *arg, char *out, size_t size)
 static int on_write(void *arg, const char *data, size_t n)
 {
     struct flight *f = arg;
+    if (f->answer) {
+        size_t room = f->answer->max - f->answer->len;
+        buf_put(f->answer, data, n < room ? n : room);
+        return n < room ? 0 : GPUFL_E_FULL;
+    }
     return native_in_feed(&f->link->in, data, n, f->take, f->arg);
 }
 
@@ -353,10 +360,12 @@ static void put_escaped(struct buf *b, const char *text)
 static int send(struct links *l, struct flight *f, const char *path, int64_t until, struct err *e)
 {
     /* Where the server is late with stopping, the client does it. */
+    const struct link_login own = {l->place.user, l->place.password};
+    const struct link_login *who = f->who ? f->who : &own;
     const struct http_client_call call = {
         .method = "POST",
         .path = path,
-        .fields = {{"X-ClickHouse-User", l->place.user}, {"X-ClickHouse-Key", l->place.password}},
+        .fields = {{"X-ClickHouse-User", who->name}, {"X-ClickHouse-Key", who->password}},
         .read = on_read,
         .body_size = (int64_t)f->len,
         .write = on_write,
@@ -381,7 +390,7 @@ static int send(struct links *l, struct flight *f, const char *path, int64_t unt
         return code;
     if (k->answer.status >= 300)
         return explain(k->host, k->answer.status, &k->answer.body, e);
-    return native_in_whole(&k->in)
+    return f->answer || native_in_whole(&k->in)
                ? 0
                : err_set(e, GPUFL_E_UNAVAILABLE,
                          "the answer of ClickHouse (server %u) ends too early", k->host + 1);
@@ -407,6 +416,31 @@ int link_ask(struct links *l, unsigned host, const char *text, size_t len, int64
     struct buf path;
     buf_init(&path, 4096);
     put_settings(&path, l, until);
+    int code = request(l, host, &f, &path, until, e);
+    buf_fini(&path);
+    return code;
+}
+
+int link_ask_as(struct links *l, unsigned host, const struct link_login *who, const char *text,
+                ask_take take, void *arg, struct err *e)
+{
+    struct flight f = {.who = who, .take = take, .arg = arg, .body = text, .len = strlen(text)};
+    struct buf path;
+    buf_init(&path, 64);
+    buf_str(&path, "/");
+    int code = request(l, host, &f, &path, 0, e);
+    buf_fini(&path);
+    return code;
+}
+
+int link_text_as(struct links *l, unsigned host, const struct link_login *who, const char *id,
+                 const struct buf *text, int64_t until, struct buf *answer, struct err *e)
+{
+    struct flight f = {.who = who, .answer = answer, .body = text->data, .len = text->len};
+    struct buf path;
+    buf_init(&path, 1024);
+    buf_str(&path, "/?wait_end_of_query=1&query_id=");
+    put_escaped(&path, id);
     int code = request(l, host, &f, &path, until, e);
     buf_fini(&path);
     return code;

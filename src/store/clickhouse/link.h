@@ -53,7 +53,20 @@ void links_close(struct links *l);
 int link_ask(struct links *l, unsigned host, const char *text, size_t len, int64_t until,
              ask_take take, void *arg, struct err *e);
 
-/* The same for a statement without an answer, from a text. */
+struct link_login {
+    const char *name, *password;
+};
+
+/* The same as another user, in its own profile: no setting is sent. Its text ends with a NUL. */
+int link_ask_as(struct links *l, unsigned host, const struct link_login *who, const char *text,
+                ask_take take, void *arg, struct err *e);
+
+/* A statement whose answer is a text, sent when it is whole, under an id by which it can be killed.
+ * FULL: there is more than answer may hold, which has the beginning. */
+int link_text_as(struct links *l, unsigned host, const struct link_login *who, const char *id,
+                 const struct buf *text, int64_t until, struct buf *answer, struct err *e);
+
+/* The same as link_ask for a statement without an answer, from a text. */
 int link_do(struct links *l, unsigned host, const char *text, struct err *e);
 
 /* Inserts a body of Native blocks; into: "`database`.`table`". After an error it is not known

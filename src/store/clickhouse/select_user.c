@@ -1,0 +1,124 @@
+/* select_user.c - the users that clients' statements are asked as: one a workspace, made by whoever runs
+ * ClickHouse, and looked at before they are used. What a server says of itself decides: a profile that
+ * bounds statements and lets nothing be written or set, and no database to be seen but the workspace's. */
+#include "store/clickhouse/select.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ns that the result of a look is good for: rights may be changed meanwhile. */
+#define LOOKED INT64_C(60000000000)
+
+struct link_login select_login(const struct store *s, const char *workspace,
+                               char name[2 * STORE_ID_MAX + 2])
+{
+    snprintf(name, 2 * STORE_ID_MAX + 2, "%s_%s", s->select_user, workspace);
+    return (struct link_login){name, s->select_password};
+}
+
+struct seen {
+    const struct store *store;
+    const char *workspace;
+    long long readonly, time, memory, rows;
+    bool cut;
+    char other[LINK_NAME_MAX]; /* a database that is not the workspace's; "": none */
+};
+
+static bool same(struct store_text t, const char *text)
+{
+    return t.len == strlen(text) && memcmp(t.at, text, t.len) == 0;
+}
+
+static int take_settings(void *arg, const struct page *p)
+{
+    struct seen *s = arg;
+    for (size_t i = 0; i < p->rows; i++) {
+        struct store_text name = page_text(p, 0, i), value = page_text(p, 1, i);
+        char text[32];
+        snprintf(text, sizeof text, "%.*s", (int)(value.len < 31 ? value.len : 31), value.at);
+        long long number = strtoll(text, NULL, 10);
+        s->cut |= same(name, "result_overflow_mode") && same(value, "break");
+        s->readonly = same(name, "readonly") ? number : s->readonly;
+        s->time = same(name, "max_execution_time") ? number : s->time;
+        s->memory = same(name, "max_memory_usage") ? number : s->memory;
+        s->rows = same(name, "max_result_rows") ? number : s->rows;
+    }
+    return 0;
+}
+
+static int take_databases(void *arg, const struct page *p)
+{
+    struct seen *s = arg;
+    char own[2 * STORE_ID_MAX + 16], all[2 * STORE_ID_MAX + 32];
+    snprintf(own, sizeof own, "%s_%s", s->store->links.place.prefix, s->workspace);
+    snprintf(all, sizeof all, "%s_all", own);
+    for (size_t i = 0; i < p->rows; i++) {
+        struct store_text t = page_text(p, 0, i);
+        if (!same(t, own) && !same(t, all) && !same(t, "system") &&
+            !same(t, "information_schema") && !same(t, "INFORMATION_SCHEMA"))
+            snprintf(s->other, sizeof s->other, "%.*s", (int)t.len, t.at);
+    }
+    return 0;
+}
+
+static int judge(const struct seen *s, const char *user, struct err *e)
+{
+    if (*s->other)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "user %s of ClickHouse sees database %.60s: it may see that of its "
+                       "workspace alone (docs/server.md, allow_databases)",
+                       user, s->other);
+    if (s->readonly != 1 || s->time <= 0 || s->memory <= 0 || s->rows <= 0 || !s->cut)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "the profile of user %s of ClickHouse must have readonly 1, "
+                       "result_overflow_mode break, and max_execution_time, max_memory_usage and "
+                       "max_result_rows (docs/server.md)",
+                       user);
+    return 0;
+}
+
+static int look(struct store *s, const char *workspace, unsigned host, int64_t *rows, struct err *e)
+{
+    static const char settings[] =
+        "SELECT name, value FROM system.settings WHERE name IN ('readonly', 'max_execution_time', "
+        "'max_memory_usage', 'max_result_rows', 'result_overflow_mode') FORMAT Native";
+    static const char databases[] = "SELECT name FROM system.databases FORMAT Native";
+    struct seen seen = {.store = s, .workspace = workspace};
+    char name[2 * STORE_ID_MAX + 2];
+    const struct link_login who = select_login(s, workspace, name);
+    struct err why = {0};
+    int code = link_ask_as(&s->links, host, &who, settings, take_settings, &seen, &why);
+    code = code ? code : link_ask_as(&s->links, host, &who, databases, take_databases, &seen, &why);
+    *rows = seen.rows;
+    if (code == GPUFL_E_PERM)
+        return err_set(
+            e, GPUFL_E_UNAVAILABLE,
+            "ClickHouse has no user %s, or another password for it: whoever runs it makes "
+            "one for this workspace (docs/server.md)",
+            name);
+    return code ? err_set(e, code, "%s", why.text) : judge(&seen, name, e);
+}
+
+int select_user_check(struct store *s, const char *workspace, unsigned host, int64_t *rows,
+                      struct err *e)
+{
+    if (!*s->select_user)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "this server was not told whom to ask ClickHouse as: --columns-sql "
+                       "(docs/server.md)");
+    struct workspace *w = workspace_of(s, workspace);
+    if (!w)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    int64_t now = clock_mono(),
+            good = atomic_load_explicit(&w->select_good[host], memory_order_relaxed);
+    *rows = atomic_load_explicit(&w->select_rows[host], memory_order_relaxed);
+    if (good && now < good)
+        return 0;
+    int code = look(s, workspace, host, rows, e);
+    atomic_store_explicit(&w->select_rows[host], *rows, memory_order_relaxed);
+    atomic_store_explicit(&w->select_good[host], code ? 0 : now + LOOKED, memory_order_relaxed);
+    return code;
+}
