@@ -24,6 +24,7 @@ class Server:
             stdout=subprocess.PIPE, text=True)
         atexit.register(self.process.kill)
         self.port = int(re.search(r":(\d+)$", self.process.stdout.readline().strip()).group(1))
+        self.owner = None  # header of the first user, who may do all
         self.key = key or self.make_account()
 
     @property
@@ -36,9 +37,13 @@ class Server:
         account = {"token": token, "email": "bench@localhost", "name": "Bench", "password": "a long pass phrase"}
         answer, headers = self.ask("POST", "/api/v1/auth/setup", account)
         cookie = headers["Set-Cookie"].split(";")[0]
-        made, _ = self.ask("POST", "/api/v1/keys", {"name": "bench", "scopes": "ingest,read"},
-                           {"Cookie": cookie, "X-CSRF-Token": answer["csrf"]})
+        self.owner = {"Cookie": cookie, "X-CSRF-Token": answer["csrf"]}
+        made, _ = self.ask("POST", "/api/v1/keys", {"name": "bench", "scopes": "ingest,read"}, self.owner)
         return made["key"]
+
+    def keep(self, size):
+        """So many bytes of sessions, the oldest go first."""
+        self.ask("PUT", "/api/v1/retention", {"sessions": 0, "bytes": size, "metrics": 0}, self.owner)
 
     def ask(self, method, path, body=None, headers=None):
         """(answer, header) of one request on a connection of its own; Refused where it is."""
@@ -51,7 +56,7 @@ class Server:
         connection.close()
         if response.status >= 300:
             raise Refused(f"{method} {path}: {response.status} {text[:500]!r}")
-        return (json.loads(text) if text[:1] in b"{[" else text.decode()), response.headers
+        return (json.loads(text) if text[:1] in (b"{", b"[") else text.decode()), response.headers
 
     def get(self, path):
         return self.ask("GET", path, headers={"Authorization": f"Bearer {self.key}"})[0]

@@ -8,7 +8,13 @@ connection. Senders, readers and server share the machine. Prints JSON: waits of
 question and of sends, answers by status, the server's processor and memory, and how long
 rows took from their sending until they could be asked for, measured by a probe of its own.
 
+With --soak S it goes on for S seconds: sessions of --seconds follow each other, and end; retention keeps
+--keep MiB of them. Memory, descriptors, threads, journal and disk are looked at every five seconds, and must
+not grow: the greatest of the last third of the time is compared with that of the second. Ends with 1, and
+says what, where something does, where a read or a send is answered with 5xx, or where lines are lost.
+
   bench/load/run.py [--build DIR] [--hosts N] [--live N] [--rate N] [--readers N] [--pause S] [--seconds S]
+                    [--soak S [--keep MIB]]
 """
 import argparse
 import asyncio
@@ -44,6 +50,8 @@ def options():
     parser.add_argument("--readers", type=int, default=20)
     parser.add_argument("--pause", type=float, default=2.0, help="s between a reader's pages")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--soak", type=int, default=0, metavar="S", help="go on for so long, and look at what grows")
+    parser.add_argument("--keep", type=int, default=200, metavar="MIB", help="of sessions, with --soak")
     return parser.parse_args()
 
 
@@ -179,6 +187,80 @@ async def work(o, server, senders, metrics, lanes):
     return counts
 
 
+# ---- for long -----------------------------------------------------------------------------------
+
+LOOK_S = 5
+ALLOWED = {  # of what the greatest of the second third may become in the last: factor, and beside it
+    "rss_mib": (1.15, 16), "fds": (1.0, 24), "threads": (1.0, 4), "journal_mib": (1.5, 64), "disk_mib": (1.3, 64)}
+
+
+def folder_mib(path):
+    total = 0
+    for file in path.rglob("*"):
+        try:
+            total += file.stat().st_blocks * 512
+        except OSError:  # it went meanwhile
+            pass
+    return total / 2**20
+
+
+def look_at(server, data):
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    return {"rss_mib": int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024,
+            "threads": int(re.search(r"Threads:\s+(\d+)", status).group(1)),
+            "fds": len(list(pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir())),
+            "journal_mib": folder_mib(data / "journal"), "disk_mib": folder_mib(data)}
+
+
+async def watch(server, data, looks, until):
+    while time.monotonic() < until:
+        looks.append(await asyncio.to_thread(look_at, server, data))
+        await asyncio.sleep(LOOK_S)
+
+
+async def again_and_again(make, server, counts, until, kind, current):
+    """A session of its own each round, which ends before the next one begins."""
+    connection, number = Connection(server), 0
+    while time.monotonic() < until:
+        sender = make(number)
+        current[kind, sender.name] = sender.session
+        await send(sender, server, counts, until, kind)
+        status, _, seconds = await connection.ask("POST", "/api/v1/events/session-complete",
+                                                  headers=[f"X-GpuFlight-Session-Id: {sender.session}"])
+        counts.add("complete", status, seconds)
+        number += 1
+
+
+async def read_on(server, counts, current, lanes, o, until):
+    while time.monotonic() < until:
+        live = [session for (kind, _), session in current.items() if kind == "send kernels"]
+        if live:
+            await read(server, counts, live, lanes, o.pause, min(until, time.monotonic() + o.seconds))
+        await asyncio.sleep(1)
+
+
+async def soak(o, server, make_live, make_metrics, lanes, data):
+    counts, until, looks, current = Counts(), time.monotonic() + o.soak, [], {}
+    everybody = [again_and_again(lambda n, i=i: make_live(i, n), server, counts, until, "send kernels", current) for i in range(o.live)]
+    everybody += [again_and_again(lambda n, i=i: make_metrics(i, n), server, counts, until, "send metrics", current)
+                  for i in range(o.hosts)]
+    everybody += [read_on(server, counts, current, lanes, o, until) for _ in range(o.readers)]
+    await asyncio.gather(watch(server, data, looks, until), *everybody)
+    return counts, looks
+
+
+def grown(looks, counts):
+    """Sentences for what should not be."""
+    said, third = [], len(looks) // 3
+    for name, (factor, more) in ALLOWED.items():
+        before = max(look[name] for look in looks[third:2 * third])
+        after = max(look[name] for look in looks[2 * third:])
+        if after > before * factor + more:
+            said.append(f"{name} grew from {before:.0f} to {after:.0f}")
+    said += [f"{n} answers: {what}" for what, n in counts.statuses.items() if what.rsplit(" ", 1)[1][0] == "5"]
+    return said
+
+
 async def later(seconds, make):
     await asyncio.sleep(seconds)
     await asyncio.gather(*make())
@@ -190,13 +272,19 @@ def main():
     try:
         session, lines = record(o.build, f"{folder}/sim", o.rate * o.seconds)
         cut = {channel: pieces(lines[channel], o.seconds) for channel in ("system", "scope", "device")}
-        live = [Sender(i, f"live-{i:03}", session, cut) for i in range(o.live)]
-        cut = {"system": metric_pieces(lines["system"], o.seconds)}
-        metrics = [Sender(0x10000 + i, f"host-{i:03}", session, cut) for i in range(o.hosts)]
+        live_cut, cut = cut, {"system": metric_pieces(lines["system"], o.seconds)}
         server = Server(o.build, f"{folder}/data")
         lanes = ",".join(str((1 << 56) + i) for i in range(1, 5))
-        cpu, began = server.cpu(), time.monotonic()
-        counts = asyncio.run(work(o, server, live, metrics, lanes))
+        cpu, began, looks = server.cpu(), time.monotonic(), []
+        if o.soak:
+            server.keep(o.keep << 20)
+            counts, looks = asyncio.run(soak(
+                o, server, lambda i, n: Sender(n << 20 | i, f"live-{i:03}", session, live_cut),
+                lambda i, n: Sender(n << 20 | 0x10000 + i, f"host-{i:03}", session, cut), lanes, pathlib.Path(folder) / "data"))
+        else:
+            live = [Sender(i, f"live-{i:03}", session, live_cut) for i in range(o.live)]
+            metrics = [Sender(0x10000 + i, f"host-{i:03}", session, cut) for i in range(o.hosts)]
+            counts = asyncio.run(work(o, server, live, metrics, lanes))
         seconds = time.monotonic() - began
         reads = [w for what, waits in counts.waits.items() if what.startswith("read") for w in waits]
         result = {"hosts": o.hosts, "live": o.live, "kernels_per_s": o.rate * o.live, "readers": o.readers,
@@ -205,11 +293,15 @@ def main():
                   "statuses": dict(sorted(counts.statuses.items())),
                   "server_cpu_cores": round((server.cpu() - cpu) / seconds, 2),
                   "lag_s": server.metric("gpufl_loader_lag_seconds"), "peak_rss_mib": round(server.peak() / 2**20)}
+        wrong = grown(looks, counts) if o.soak else []
+        if o.soak:
+            result["looks"] = {name: [round(look[name]) for look in looks] for name in ALLOWED}
+            result["wrong"] = wrong
         server.close()
         print(json.dumps(result, indent=1))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
