@@ -25,25 +25,36 @@ EXPECTED = {
 }
 
 
+# The same of engine RangeProfiler, whose scopes are ranges.
+RANGES = {
+    ("sm__cycles_active" + PCT, "copy"): (85, 100.5),
+    ("sm__cycles_active" + PCT, "arithmetic"): (85, 100.5),
+    ("sm__pipe_tensor_cycles_active" + PCT, "arithmetic"): (0, 1),
+    ("sm__pipe_tensor_cycles_active" + PCT, "tensor"): (30, 100.5),
+    ("dram__throughput" + PCT, "copy"): (60, 100.5),
+    ("dram__throughput" + PCT, "arithmetic"): (0, 3),
+}
+
+
 class Wrong(Exception):
     pass
 
 
-def means(report):
-    return {(c["metric"], c["scope"]): c for c in report["counters"] if c["source"] == "sampled"}
+def means(report, source="sampled"):
+    return {(c["metric"], c["scope"]): c for c in report["counters"] if c["source"] == source}
 
 
 def names(report):
     return sorted({f"{metric} in {scope}" for metric, scope in means(report)})
 
 
-def check(report, show=print, counts=None):
-    found, wrong = means(report), []
-    show("| metric | scope | samples | mean | least | most |")
+def check(report, show=print, counts=None, source="sampled"):
+    found, wrong = means(report, source), []
+    show("| metric | scope | values | mean | least | most |")
     show("|---|---|---|---|---|---|")
     for (metric, scope), c in sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or "")):
         show(f"| {metric} | {scope or '-'} | {c['values']} | {c['mean']:.4g} | {c['least']:.4g} | {c['most']:.4g} |")
-    for key, (least, most) in EXPECTED.items():
+    for key, (least, most) in (EXPECTED if source == "sampled" else RANGES).items():
         if key not in found:
             wrong.append(f"{key[0]} has no samples in {key[1]}")
         elif not least <= found[key]["mean"] <= most:

@@ -368,6 +368,16 @@ def counters_begin_and_end_beside_launches(lab):
 
 
 @case
+def counters_of_scopes(lab):
+    out, err, report = lab.trace(lab.bin / "device_counters", options=("-e", "RangeProfiler"))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "RangeProfiler"}
+    if ran.get("ran_as") != "RangeProfiler":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    counters.check(report, counts=(1, 1), source="range")
+    ledger_closes(report)
+
+
+@case
 def counters_for_an_unprivileged_user(lab):
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         raise Skipped("needs root and setpriv")

@@ -122,13 +122,14 @@ EXPORT int cuptiProfilerHostInitialize(struct profiler_host_params *p)
     return CUPTI_OK;
 }
 
+/* Frees it also where it is to fail: what is left behind then is the library's own. */
 EXPORT int cuptiProfilerHostDeinitialize(struct profiler_object_params *p)
 {
-    SCRIPTED(cuptiProfilerHostDeinitialize);
     SIZED(p, profiler_object_params, object);
     must(p->object && p->object->open, "a host object is closed twice");
     p->object->open = false;
     free(p->object);
+    SCRIPTED(cuptiProfilerHostDeinitialize);
     return CUPTI_OK;
 }
 
