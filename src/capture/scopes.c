@@ -128,23 +128,26 @@ static inline uint64_t next_instance(struct thread_state *t)
 
 /* ---- scopes --------------------------------------------------------------------------------- */
 
-/* Who is told of outermost scopes; written before capture_gate.ranged. */
-static void (*range_fn)(struct trace *t, uint64_t instance, bool begins);
-static struct trace *range_trace;
+/* Who is told of outermost scopes; written before capture_gate.ranged, which is released, and read
+ * after it. A thread that comes late finds the one of the session before. */
+static _Atomic(void (*)(struct trace *t, uint64_t instance, bool begins)) range_fn;
+static _Atomic(struct trace *) range_trace;
 
 void scopes_ranges(void (*range)(struct trace *t, uint64_t instance, bool begins), struct trace *t)
 {
     if (range) {
-        range_fn = range;
-        range_trace = t;
+        atomic_store_explicit(&range_fn, range, memory_order_relaxed);
+        atomic_store_explicit(&range_trace, t, memory_order_relaxed);
     }
     atomic_store_explicit(&capture_gate.ranged, range != NULL, memory_order_release);
 }
 
 static inline void tell_range(uint64_t instance, bool begins)
 {
-    if (__builtin_expect(atomic_load_explicit(&capture_gate.ranged, memory_order_acquire), 0))
-        range_fn(range_trace, instance, begins);
+    if (__builtin_expect(!atomic_load_explicit(&capture_gate.ranged, memory_order_acquire), 1))
+        return;
+    atomic_load_explicit(&range_fn, memory_order_relaxed)(
+        atomic_load_explicit(&range_trace, memory_order_relaxed), instance, begins);
 }
 
 /* Ended by other threads: so many, and the last of them. A writer takes a number, then fills
