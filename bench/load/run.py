@@ -103,12 +103,18 @@ class Sender:
 
 
 class Connection:
-    """HTTP/1.1, one request after the other."""
+    """HTTP/1.1, one request after the other; made anew after a pause in which the server may have closed it."""
+
+    PAUSE_S = 30
 
     def __init__(self, server):
-        self.server, self.reader = server, None
+        self.server, self.reader, self.used = server, None, 0
 
     async def ask(self, method, path, body=b"", headers=()):
+        if self.reader and time.monotonic() - self.used > self.PAUSE_S:
+            self.writer.close()
+            self.reader = None
+        self.used = time.monotonic()
         if not self.reader:
             self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.server.port, limit=1 << 24)
         head = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1:%d" % self.server.port,

@@ -98,8 +98,10 @@ void append_rollback(struct append *a)
 int append_names(struct append *a, const uint32_t *ids, const char *const *texts,
                  const size_t *lens, size_t n, struct err *e)
 {
-    int code = a ? 0 : not_begun(e);
+    int code = 0;
     bool added;
+    if (!a)
+        return not_begun(e);
     for (size_t i = 0; !code && i < n; i++) {
         if (ids_add(&a->ids, RECORD_name, ids[i], &added))
             return no_memory(e);

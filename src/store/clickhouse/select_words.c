@@ -57,10 +57,8 @@ static struct word quoted(struct reading *r, char quote)
     const char *from = r->at++;
     bool plain = true;
     while (r->at < r->end) {
-        if (*r->at == '\\' && r->at + 1 < r->end) {
-            plain = false;
-            r->at++;
-        } else if (*r->at == quote && r->at + 1 < r->end && r->at[1] == quote) {
+        bool more = r->at + 1 < r->end;
+        if (more && (*r->at == '\\' || (*r->at == quote && r->at[1] == quote))) {
             plain = false;
             r->at++;
         } else if (*r->at == quote) {
