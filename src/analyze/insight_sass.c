@@ -96,6 +96,14 @@ static double waiting(const struct model *m, const struct pair *p, enum stall_cl
                : cells_share((double)s.class[class].all, (double)s.all);
 }
 
+/* Where the session knows no times: by what is too much alone. */
+static enum insight_severity severity_of_waste(double share)
+{
+    return 100 * share > INSIGHT_waste_high     ? INSIGHT_HIGH
+           : 100 * share > INSIGHT_waste_medium ? INSIGHT_MEDIUM
+                                                : INSIGHT_LOW;
+}
+
 /* A finding with its place and what it could give back: time x share x waiting. */
 static int begin_finding(const struct model *m, const char *rule, const struct pair *p,
                          const struct profile_line *line, double share, struct insights *to,
@@ -110,7 +118,7 @@ static int begin_finding(const struct model *m, const char *rule, const struct p
     profile_place(m, i, p->function, line);
     i->next = i->rule->next;
     i->gives_back = cells_whole((double)time * share);
-    i->severity = insight_by_share(m, i->gives_back);
+    i->severity = time ? insight_by_share(m, i->gives_back) : severity_of_waste(share);
     insight_fact(i, "gpu_ns", time ? time : CELL_NULL);
     insight_fact(i, "time_estimated", estimated);
     return 0;

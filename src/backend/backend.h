@@ -28,6 +28,7 @@ enum loss {
     LOSS_SAMPLES,          /* of PCs or of counters, that the driver or the hardware dropped */
     LOSS_SAMPLES_OVERFLOW, /* drains that found the hardware's buffer full */
     LOSS_SAMPLES_OTHER,    /* PC samples of code that is none of the program's kernels */
+    LOSS_METRICS,          /* counts of instructions that are missing */
     LOSS_COUNT
 };
 
@@ -217,6 +218,7 @@ struct trace_cost {
 
 struct trace_ops {
     unsigned engines; /* enum engine_bit: what open can be asked for */
+    unsigned alone;   /* the same: beside these there are no records of kernels and copies */
     /* [owner] Attaches. Never initializes the vendor's driver nor creates a
      * context: where the driver is not up yet it arranges to start when it is.
      * GPUFL_E_BUSY, _PERM, _UNAVAILABLE, _NOT_BUILT with a sentence. */

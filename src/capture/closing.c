@@ -72,9 +72,9 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
     bool activity = f == FEATURE_kernels || f == FEATURE_copies || f == FEATURE_memory ||
                     f == FEATURE_external_correlation;
     unsigned bits = engines_bits(c->engine);
-    bool alone = engines_collect(c->options) == PC_COLLECT_NONE;
-    if (!wanted(c, f) || (alone && (bits & ENGINE_PM_SAMPLING)) ||
-        (alone && (bits & ENGINE_PC_SAMPLING) && activity))
+    bool alone = engines_collect(c->options) == PC_COLLECT_NONE && (bits & ENGINE_PM_SAMPLING);
+    bool unrecorded = (bits & ENGINE_TRACE) && !c->ledger.activity && rows == 0;
+    if (!wanted(c, f) || alone || (activity && unrecorded))
         feature_conclude(f, false, "not_requested", "");
     else if (!c->trace_started)
         feature_conclude(f, true, "unavailable", "nothing was traced");
@@ -114,6 +114,8 @@ static void conclude_profile(const struct collector *c)
             feature_set(brought[i].feature, true, "enabled_no_data", "");
         else if (sampled && (c->ledger.row.samples_lost > 0 || c->ledger.row.samples_overflows > 0))
             feature_set(brought[i].feature, true, "partial", "samples were lost: see the ledger");
+        else if (!sampled && c->ledger.row.metrics_lost > 0)
+            feature_set(brought[i].feature, true, "partial", "counts were lost: see the ledger");
         else
             feature_set(brought[i].feature, true, "collected", "");
     }

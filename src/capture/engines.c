@@ -35,11 +35,13 @@ enum pc_collect engines_collect(const struct options *o)
     return strcasecmp(text, "none") == 0 ? PC_COLLECT_NONE : PC_COLLECT_ALL;
 }
 
-bool engines_every_kernel(const struct options *o, enum gpufl_engine engine)
+bool engines_every_kernel(const struct options *o, const struct backend *b,
+                          enum gpufl_engine engine)
 {
     unsigned bits = engines_bits(engine);
-    return (bits & ENGINE_TRACE) && (!(bits & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) ||
-                                     engines_collect(o) == PC_COLLECT_ALL);
+    return (bits & ENGINE_TRACE) && !(b->trace && (bits & b->trace->alone)) &&
+           (!(bits & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) ||
+            engines_collect(o) == PC_COLLECT_ALL);
 }
 
 static bool is_built(enum gpufl_engine engine, const struct backend *b)

@@ -22,7 +22,8 @@ unsigned engines_bits(enum gpufl_engine engine);
 enum pc_collect engines_collect(const struct options *o);
 
 /* True where every kernel, copy and fill is to be recorded. [any] */
-bool engines_every_kernel(const struct options *o, enum gpufl_engine engine);
+bool engines_every_kernel(const struct options *o, const struct backend *b,
+                          enum gpufl_engine engine);
 
 /* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
 struct trace *engines_attach(const struct options *o, const struct backend *b,

@@ -88,6 +88,7 @@ static void read_profile(struct ledger_row *r, struct capture_sink *s)
     r->samples_lost = lost(s, LOSS_SAMPLES);
     r->samples_overflows = lost(s, LOSS_SAMPLES_OVERFLOW);
     r->samples_other = lost(s, LOSS_SAMPLES_OTHER);
+    r->metrics_lost = lost(s, LOSS_METRICS);
 }
 
 /* A session without such an engine has none of these. */
@@ -99,6 +100,8 @@ static void unprofiled(const struct ledger *l, struct ledger_row *r)
         r->samples_lost = r->samples_overflows = CELL_NULL;
     if (!l->samples && !l->profile)
         r->profile_recorded = r->profile_written = CELL_NULL;
+    if (!l->profile)
+        r->metrics_lost = CELL_NULL;
 }
 
 /* A session without activity records has none of these, which is not 0. */
@@ -115,7 +118,7 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     *r = (struct ledger_row){.time = clock_mono(), .cost_stop = CELL_NULL};
     read_threads(l, r, s);
     read_rows(r, s);
-    if (!l->activity)
+    if (!l->activity && !r->kernels_recorded) /* an engine that cannot run may be Trace after all */
         unrecorded(r);
     read_stacks(r);
     read_profile(r, s);
@@ -142,7 +145,7 @@ static bool counts_differ(const struct ledger_row *a, const struct ledger_row *b
             return true;
     return a->lost_floor != b->lost_floor || a->waits_recorded != b->waits_recorded ||
            a->waits_lost != b->waits_lost || a->samples_lost != b->samples_lost ||
-           a->profile_recorded != b->profile_recorded;
+           a->metrics_lost != b->metrics_lost || a->profile_recorded != b->profile_recorded;
 }
 
 void ledger_write(struct ledger *l, struct capture_sink *s, bool final)

@@ -132,19 +132,18 @@ static void row_thread(struct capture_sink *k, enum record_type type, const int6
         ids_thread(&k->ids, (int32_t)tid, NULL);
 }
 
-/* Samples have no moment, but a window, whose rows come one after the other: they are a scope's
+/* Samples and counts of instructions have no moment, but a window, whose rows come one after the other: they are a scope's
  * where that covers all of it. */
-static void row_window(struct capture_sink *k, int64_t *cells)
+static void row_window(struct capture_sink *k, int64_t start, int64_t *scope)
 {
-    int64_t start = cells[COL_pc_sample_start];
-    if (cells[COL_pc_sample_scope] != CELL_NULL || !k->drain || start <= 0)
+    if (*scope != CELL_NULL || !k->drain || start <= 0)
         return;
     if (k->window.start != start) {
-        uint64_t scope = scopes_cover(k->drain, start);
+        uint64_t cover = scopes_cover(k->drain, start);
         k->window.start = start;
-        k->window.scope = scope ? (int64_t)scope : CELL_NULL;
+        k->window.scope = cover ? (int64_t)cover : CELL_NULL;
     }
-    cells[COL_pc_sample_scope] = k->window.scope;
+    *scope = k->window.scope;
 }
 
 /* Counters of a moment, the metrics of one after the other: a scope's where that covers it. */
@@ -172,8 +171,10 @@ void sink_put(enum record_type type, const void *row)
     collector_step();
     row_join(k, type, cells);
     if (type == RECORD_pc_sample)
-        row_window(k, cells);
-    if (type == RECORD_counter)
+        row_window(k, cells[COL_pc_sample_start], &cells[COL_pc_sample_scope]);
+    else if (type == RECORD_sass_metric)
+        row_window(k, cells[COL_sass_metric_start], &cells[COL_sass_metric_scope]);
+    else if (type == RECORD_counter)
         row_moment(k, cells);
     row_thread(k, type, cells);
     if (type == RECORD_kernel && cells[COL_kernel_external_kind] > 0)

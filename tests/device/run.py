@@ -19,6 +19,7 @@ import tempfile
 import time
 
 import counters
+import counts
 import stalls
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -425,6 +426,65 @@ def sampling_ends_as_the_program_does(lab):
         expect(launches == json.loads(out)["kernels"], f"{collect}: {launches} launches of {out}")
         if collect == "all":
             ledger_closes(report, json.loads(out)["kernels"])
+
+
+# -- counted instructions ---------------------------------------------------------------------
+
+
+def counted(lab, *command, code=0, prefix=()):
+    out, err, report = lab.trace(*command, options=("-e", "SassMetrics"), code=code, prefix=prefix)
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "SassMetrics"}
+    if ran.get("ran_as") != "SassMetrics":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    ledger = report["ledger"]
+    expect(ledger["metrics_lost"] == 0 and ledger["profile_recorded"] == ledger["profile_written"],
+           f"counts were lost: {ledger}")
+    return json.loads(out), report
+
+
+@case
+def counts_name_divergence_sectors_conflicts_and_spills(lab):
+    program, report = counted(lab, lab.bin / "device_stalls", "--ms", 20)
+    counts.check(program, report)
+    launched = sum(kind["launches"] for kind in program.values()) + 1
+    expect(report["ledger"]["launches"] == launched, f"{report['ledger']['launches']} launches counted of {launched}")
+    expect(report["ledger"]["kernels_recorded"] is None, "kernels have records beside instrumented ones")
+
+
+@case
+def counts_stand_at_their_line(lab):
+    counted(lab, lab.bin / "device_stalls", "--ms", 20, "uncoalesced")
+    done = subprocess.run([lab.gpufl, "report", "--kernel", "uncoalesced", lab.work / "out"],
+                          capture_output=True, text=True, check=True)
+    if "LDG" not in done.stdout:
+        raise Skipped("no instructions: nvdisasm is not there")
+    expect("sum += in[" in done.stdout, done.stdout)
+
+
+@case
+def counts_of_threads_contexts_and_graphs(lab):
+    for mode, arguments in (("threads", (4, 2000)), ("many", ()), ("graphs", ())):
+        program, report = counted(lab, lab.programs, mode, *arguments)
+        expect(report["instructions"]["rows"] > 0, f"{mode}: nothing was counted")
+        launched = report["ledger"]["launches"] + report["ledger"]["graph_kernels"]
+        expect(launched == program["kernels"], f"{mode}: {launched} launches of {program['kernels']}")
+
+
+@case
+def counts_beside_a_fault(lab):
+    out, _, report = lab.trace(lab.programs, "fault", code=3, options=("-e", "SassMetrics"))
+    expect("illegal" in json.loads(out)["error"], out)
+    expect(report["session"]["end_reason"] == "exit", f"the end: {report['session']}")
+
+
+@case
+def counts_for_an_unprivileged_user(lab):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("needs root and setpriv")
+    os.chmod(lab.work, 0o777)
+    program, report = counted(lab, lab.bin / "device_stalls", "--ms", 20,
+                              prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    counts.check(program, report, show=lambda text: None)
 
 
 # -- findings --------------------------------------------------------------------------------

@@ -4,7 +4,8 @@
 //
 //   device_stalls [--ms T] [KIND...]     each kind for about T ms; default 300, all kinds
 //
-// Prints one JSON object: of each kind its kernel, launches and GPU time in ms by events.
+// Prints one JSON object: of each kind its kernel, launches, warps of a launch, steps of a warp, and GPU
+// time in ms by events.
 
 #include "bench/overhead/cuda_check.hpp"
 
@@ -131,26 +132,27 @@ struct Memory {
 
 struct Kind {
     const char *name, *kernel;
+    int warps; // of a launch, for each of Memory's blocks
     int steps; // for some milliseconds a launch
     void (*launch)(const Memory &m, int steps);
 };
 
 const Kind kinds[] = {
-    {"memory_latency", "memory_latency", 4000,
+    {"memory_latency", "memory_latency", 2, 4000,
      [](const Memory &m, int n) {
          memory_latency<<<m.blocks, 64>>>(m.next, (unsigned *)m.out, n);
      }},
-    {"barrier", "barrier", 2000,
+    {"barrier", "barrier", 8, 2000,
      [](const Memory &m, int n) { barrier<<<m.blocks, THREADS>>>(m.out, n); }},
-    {"divergence", "divergence", 400,
+    {"divergence", "divergence", 8, 400,
      [](const Memory &m, int n) { divergence<<<m.blocks, THREADS>>>(m.out, n); }},
-    {"uncoalesced", "uncoalesced", 2000,
+    {"uncoalesced", "uncoalesced", 8, 2000,
      [](const Memory &m, int n) { uncoalesced<<<m.blocks, THREADS>>>(m.in, m.out, n); }},
-    {"bank_conflicts", "bank_conflicts", 20000,
+    {"bank_conflicts", "bank_conflicts", 8, 20000,
      [](const Memory &m, int n) { bank_conflicts<<<m.blocks, THREADS>>>(m.out, n); }},
-    {"spills", "spills", 1000,
+    {"spills", "spills", 32, 1000,
      [](const Memory &m, int n) { spills<<<m.blocks * 4, THREADS>>>(m.out, n); }},
-    {"tensor_pipe", "tensor_pipe", 20000,
+    {"tensor_pipe", "tensor_pipe", 8, 20000,
      [](const Memory &m, int n) { tensor_pipe<<<m.blocks, THREADS>>>(m.out, n); }},
 };
 
@@ -216,8 +218,9 @@ int main(int argc, char **argv)
         double one = timed(k, m, 1);
         int launches = 1 + (int)(ms / one);
         double all = one + timed(k, m, launches);
-        std::printf("%s\"%s\":{\"kernel\":\"%s\",\"launches\":%d,\"ms\":%.3f}", separator, k.name,
-                    k.kernel, launches + 1, all);
+        std::printf("%s\"%s\":{\"kernel\":\"%s\",\"launches\":%d,\"warps\":%d,\"steps\":%d,"
+                    "\"ms\":%.3f}",
+                    separator, k.name, k.kernel, launches + 1, m.blocks * k.warps, k.steps, all);
         separator = ",";
     }
     std::printf("}\n");

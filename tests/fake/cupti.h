@@ -38,4 +38,16 @@ void range_kernel(uint32_t context);
 bool range_value(const void *image, size_t index, double *value);
 void range_context_destroyed(uint32_t context);
 
+/* Takes a word of the script. [while it is read] */
+void sass_script(const char *word);
+/* A kernel was queued: where its context counts, it does. */
+void sass_kernel(const struct fake_op *op);
+/* Kernels of some context count. */
+bool sass_enabled(void);
+/* Kernel records are asked for: true where instrumented kernels exclude them. */
+bool sass_refuses_kernels(void);
+void sass_context_destroyed(uint32_t context);
+
+bool activity_enabled(int kind);
+
 #endif

@@ -14,6 +14,7 @@
  *   pc-…             of PC sampling: see pc.c
  *   pm-…             of hardware counters: see pm.c
  *   range-…          of counted scopes: see range.c
+ *   sass-…           of instrumented kernels: see sass.c
  *   skew=NS          its own clock, which it uses without a timestamp callback, is
  *                    ahead of CLOCK_MONOTONIC
  *
@@ -119,6 +120,7 @@ static void read_script(void)
             pc_script(word);
             pm_script(word);
             range_script(word);
+            sass_script(word);
         }
     }
 }
@@ -355,10 +357,11 @@ static void add_memory(const struct fake_op *op, int64_t end)
 
 static void on_op(const struct fake_op *given)
 {
-    if (given->work == FAKE_KERNEL)
+    if (given->work == FAKE_KERNEL) {
         pc_kernel(given->context, given->name, given->end - given->start);
-    if (given->work == FAKE_KERNEL)
+        sass_kernel(given);
         range_kernel(given->context);
+    }
     static const struct {
         int kind;
         void (*add)(const struct fake_op *op, int64_t end);
@@ -379,6 +382,11 @@ static void on_op(const struct fake_op *given)
     pthread_mutex_lock(&lock);
     work[op.work].add(&op, given->end);
     pthread_mutex_unlock(&lock);
+}
+
+bool activity_enabled(int kind)
+{
+    return atomic_load(&kinds[kind]);
 }
 
 static void call_back(int domain, uint32_t cbid, const void *data)
@@ -419,12 +427,13 @@ static void on_context(uint32_t cbid, uint32_t context)
 {
     struct cupti_resource_event r = {.context = context ? FAKE_CONTEXT_OF(context) : NULL};
     call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
-    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY)
+    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY) {
         pc_context_destroyed(context);
+        sass_context_destroyed(context);
 #if FAKE_CUPTI_VERSION >= 130000
-    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY)
         range_context_destroyed(context);
 #endif
+    }
 }
 
 static void on_module(uint32_t cbid, uint32_t context, const char *image, size_t size)
@@ -504,7 +513,7 @@ EXPORT int cuptiActivityEnable(int kind)
         return CUPTI_E_PRIVILEGES;
     if (kind <= 0 || kind >= CUPTI_KIND_LIMIT)
         return CUPTI_E_INVALID_KIND;
-    if (kind == CUPTI_KIND_KERNEL && pc_enabled())
+    if (kind == CUPTI_KIND_KERNEL && (pc_enabled() || sass_refuses_kernels()))
         return CUPTI_E_NOT_COMPATIBLE;
     atomic_store(&kinds[kind], true);
     connect_driver(true);

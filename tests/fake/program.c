@@ -20,8 +20,9 @@
  *
  * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init before cuInit (or
  * after it: init-late), a scope around its work, shutdown; with engine PcSampling (sampled),
- * PmSampling (counted) or RangeProfiler (ranged) instead of Trace, sessions=S times; alone-first:
- * the first without kernel records; beside: a thread that launches on. */
+ * PmSampling (counted), RangeProfiler (ranged) or SassMetrics (instrumented) instead of Trace,
+ * sessions=S times; alone-first: the first without kernel records; beside: a thread that launches
+ * on. */
 #include "hooks.h"
 
 #ifdef FAKE_LINKED
@@ -65,7 +66,7 @@ enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int contexts, modules, milliseconds, rounds, steps;
-static bool wait_input, init_late, sampled, counted, ranged, beside;
+static bool wait_input, init_late, sampled, counted, ranged, instrumented, beside;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -77,10 +78,11 @@ static void capture_begin(bool late)
     struct gpufl_options o;
     gpufl_options_init(&o, sizeof o);
     o.app_name = "linked";
-    o.profiling_engine = sampled   ? GPUFL_ENGINE_PC_SAMPLING
-                         : counted ? GPUFL_ENGINE_PM_SAMPLING
-                         : ranged  ? GPUFL_ENGINE_RANGE_PROFILER
-                                   : GPUFL_ENGINE_TRACE;
+    o.profiling_engine = sampled        ? GPUFL_ENGINE_PC_SAMPLING
+                         : counted      ? GPUFL_ENGINE_PM_SAMPLING
+                         : ranged       ? GPUFL_ENGINE_RANGE_PROFILER
+                         : instrumented ? GPUFL_ENGINE_SASS_METRICS
+                                        : GPUFL_ENGINE_TRACE;
     if (late == init_late && gpufl_init(&o))
         fprintf(stderr, "fake_program: gpufl_init fails\n");
 #else
@@ -315,6 +317,8 @@ static void parse(int argc, char **argv)
             sampled = true;
         else if (!strcmp(argv[i], "counted"))
             counted = true;
+        else if (!strcmp(argv[i], "instrumented"))
+            instrumented = true;
         else if (!strcmp(argv[i], "alone-first"))
             setenv("GPUFL_PC_KERNEL_COLLECT", "none", 1);
         else if (!strcmp(argv[i], "ranged"))

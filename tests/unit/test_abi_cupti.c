@@ -15,6 +15,8 @@
 #include <cuda.h>
 #include <cupti.h>
 #include <cupti_pcsampling.h>
+#include <cupti_profiler_target.h>
+#include <cupti_sass_metrics.h>
 #endif
 
 /* Older headers lack names that are checked here. */
@@ -22,6 +24,7 @@
 
 #include "backend/nvidia/cupti_abi.h"
 #include "backend/nvidia/pc_abi.h"
+#include "backend/nvidia/sass_abi.h"
 
 #define SAME(ours, theirs)                                                                         \
     _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
@@ -56,6 +59,8 @@ CUPTI_SYNC_CALLS(CHECK)
 CUPTI_MEMORY_CALLS(CHECK)
 CUPTI_CODE_CALLS(CHECK)
 CUPTI_MAY_WAIT_CALLS(CHECK)
+CUPTI_DONE_CALLS(CHECK)
+CUPTI_ENDING_CALLS(CHECK)
 CUPTI_CAPTURE_BEGIN_CALLS(CHECK)
 CUPTI_CAPTURE_END_CALLS(CHECK)
 CUPTI_INSTANTIATE_CALLS(CHECK)
@@ -339,6 +344,51 @@ FIELD(pc_crc_params, cubin, CUpti_GetCubinCrcParams, cubin);
 FIELD(pc_crc_params, crc, CUpti_GetCubinCrcParams, cubinCrc);
 SAME(sizeof(struct pc_crc_params), CUpti_GetCubinCrcParamsSize);
 
+/* ---- SASS metrics ---- */
+
+SAME(SASS_GRANULARITY_GPU, CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU);
+FIELD(sass_metric_details, id, CUpti_SassMetrics_MetricDetails, metricId);
+FIELD(sass_metric_details, name, CUpti_SassMetrics_MetricDetails, pMetricName);
+FIELD(sass_properties_params, chip, CUpti_SassMetrics_GetProperties_Params, pChipName);
+FIELD(sass_properties_params, name, CUpti_SassMetrics_GetProperties_Params, pMetricName);
+FIELD(sass_properties_params, metric, CUpti_SassMetrics_GetProperties_Params, metric);
+SAME(sizeof(struct sass_properties_params), CUpti_SassMetrics_GetProperties_Params_STRUCT_SIZE);
+FIELD(sass_metric_config, id, CUpti_SassMetrics_Config, metricId);
+FIELD(sass_metric_config, granularity, CUpti_SassMetrics_Config, outputGranularity);
+SAME(sizeof(struct sass_metric_config), sizeof(CUpti_SassMetrics_Config));
+FIELD(sass_config_params, count, CUpti_SassMetricsSetConfig_Params, numOfMetricConfig);
+FIELD(sass_config_params, configs, CUpti_SassMetricsSetConfig_Params, pConfigs);
+FIELD(sass_config_params, device, CUpti_SassMetricsSetConfig_Params, deviceIndex);
+SAME(PROFILER_SIZE(sass_config_params, device), CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE);
+FIELD(sass_unset_params, device, CUpti_SassMetricsUnsetConfig_Params, deviceIndex);
+FIELD(sass_enable_params, context, CUpti_SassMetricsEnable_Params, ctx);
+FIELD(sass_enable_params, lazy, CUpti_SassMetricsEnable_Params, enableLazyPatching);
+SAME(PROFILER_SIZE(sass_enable_params, lazy), CUpti_SassMetricsEnable_Params_STRUCT_SIZE);
+FIELD(sass_disable_params, context, CUpti_SassMetricsDisable_Params, ctx);
+FIELD(sass_disable_params, dropped, CUpti_SassMetricsDisable_Params, numOfDroppedRecords);
+SAME(sizeof(struct sass_disable_params), CUpti_SassMetricsDisable_Params_STRUCT_SIZE);
+FIELD(sass_extent_params, context, CUpti_SassMetricsGetDataProperties_Params, ctx);
+FIELD(sass_extent_params, records, CUpti_SassMetricsGetDataProperties_Params,
+      numOfPatchedInstructionRecords);
+FIELD(sass_extent_params, instances, CUpti_SassMetricsGetDataProperties_Params, numOfInstances);
+SAME(sizeof(struct sass_extent_params), CUpti_SassMetricsGetDataProperties_Params_STRUCT_SIZE);
+FIELD(sass_value, id, CUpti_SassMetrics_InstanceValue, metricId);
+FIELD(sass_value, value, CUpti_SassMetrics_InstanceValue, value);
+SAME(sizeof(struct sass_value), sizeof(CUpti_SassMetrics_InstanceValue));
+FIELD(sass_record, size, CUpti_SassMetrics_Data, structSize);
+FIELD(sass_record, crc, CUpti_SassMetrics_Data, cubinCrc);
+FIELD(sass_record, function, CUpti_SassMetrics_Data, functionIndex);
+FIELD(sass_record, name, CUpti_SassMetrics_Data, functionName);
+FIELD(sass_record, offset, CUpti_SassMetrics_Data, pcOffset);
+FIELD(sass_record, values, CUpti_SassMetrics_Data, pInstanceValues);
+SAME(sizeof(struct sass_record), sizeof(CUpti_SassMetrics_Data));
+FIELD(sass_flush_params, context, CUpti_SassMetricsFlushData_Params, ctx);
+FIELD(sass_flush_params, records, CUpti_SassMetricsFlushData_Params,
+      numOfPatchedInstructionRecords);
+FIELD(sass_flush_params, instances, CUpti_SassMetricsFlushData_Params, numOfInstances);
+FIELD(sass_flush_params, data, CUpti_SassMetricsFlushData_Params, pMetricsData);
+SAME(PROFILER_SIZE(sass_flush_params, instances), CUpti_SassMetricsFlushData_Params_STRUCT_SIZE);
+
 /* Functions: what ours are written after. Enums are int and handles pointers. */
 #define SIGNATURE(f, theirs) _Static_assert(__builtin_types_compatible_p(__typeof__(f), theirs), #f)
 SIGNATURE(cuptiGetVersion, CUptiResult(uint32_t *));
@@ -355,6 +405,14 @@ SIGNATURE(cuptiPCSamplingGetNumStallReasons,
 SIGNATURE(cuptiPCSamplingGetStallReasons, CUptiResult(CUpti_PCSamplingGetStallReasonsParams *));
 SIGNATURE(cuptiGetContextId, CUptiResult(CUcontext, uint32_t *));
 SIGNATURE(cuptiGetCubinCrc, CUptiResult(CUpti_GetCubinCrcParams *));
+SIGNATURE(cuptiSassMetricsGetProperties, CUptiResult(CUpti_SassMetrics_GetProperties_Params *));
+SIGNATURE(cuptiSassMetricsSetConfig, CUptiResult(CUpti_SassMetricsSetConfig_Params *));
+SIGNATURE(cuptiSassMetricsUnsetConfig, CUptiResult(CUpti_SassMetricsUnsetConfig_Params *));
+SIGNATURE(cuptiSassMetricsEnable, CUptiResult(CUpti_SassMetricsEnable_Params *));
+SIGNATURE(cuptiSassMetricsDisable, CUptiResult(CUpti_SassMetricsDisable_Params *));
+SIGNATURE(cuptiSassMetricsGetDataProperties,
+          CUptiResult(CUpti_SassMetricsGetDataProperties_Params *));
+SIGNATURE(cuptiSassMetricsFlushData, CUptiResult(CUpti_SassMetricsFlushData_Params *));
 SIGNATURE(cuptiSubscribe, CUptiResult(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *));
 SIGNATURE(cuptiUnsubscribe, CUptiResult(CUpti_SubscriberHandle));
 SIGNATURE(cuptiEnableCallback,

@@ -105,7 +105,7 @@ static void many_functions(void **state)
     for (uint32_t i = 0; i < MANY; i++)
         add(&t, "kernel", i, i % 7 * 16, (const uint32_t[]){1, 0, 0}, 1);
     add(&t, "other", 5, 5 * 16, (const uint32_t[]){3, 0, 0}, 3);
-    assert_int_equal(t.function_count, MANY + 1);
+    assert_int_equal(t.functions.count, MANY + 1);
     assert_int_equal(t.lost, 0);
     take_all(&t);
     assert_int_equal(taken[LONG], MANY + 3);

@@ -139,12 +139,11 @@ const struct cubin *cubins_find(uint64_t crc)
     return at < kept_count && kept[at].crc == crc ? &kept[at] : NULL;
 }
 
-static void keep(const struct pc_library *lib, struct sink *s, const struct copy *c)
+static void keep(int (*checksum)(struct pc_crc_params *), struct sink *s, const struct copy *c)
 {
     struct pc_crc_params p = {.size = sizeof p, .bytes = c->size, .cubin = c + 1};
     char file[32];
-    if (!lib->cuptiGetCubinCrc || lib->cuptiGetCubinCrc(&p) != CUPTI_OK ||
-        kept_bytes + c->size > CUBINS_KEPT_MOST) {
+    if (!checksum || checksum(&p) != CUPTI_OK || kept_bytes + c->size > CUBINS_KEPT_MOST) {
         unkept++;
         return;
     }
@@ -177,12 +176,12 @@ static void say_missing(struct sink *s)
                     large, room, unkept);
 }
 
-void cubins_drain(const struct pc_library *lib, struct sink *s)
+void cubins_drain(int (*checksum)(struct pc_crc_params *), struct sink *s)
 {
     struct queue_node *next;
     for (struct queue_node *n = queue_take(&waiting); n; n = next) {
         next = n->next;
-        keep(lib, s, (struct copy *)n);
+        keep(checksum, s, (struct copy *)n);
         copy_free((struct copy *)n);
     }
     say_missing(s);

@@ -9,7 +9,7 @@
 #define GPUFL_BACKEND_NVIDIA_CUBINS_H
 
 #include "backend/backend.h"
-#include "backend/nvidia/pc_library.h"
+#include "backend/nvidia/pc_abi.h"
 
 #include <stddef.h>
 
@@ -31,8 +31,8 @@ void cubins_begin(void);
 /* A module is being loaded. [any] */
 void cubins_loaded(const void *code, size_t size);
 
-/* Writes what has been copied. [collector] */
-void cubins_drain(const struct pc_library *lib, struct sink *s);
+/* Writes what has been copied. checksum: the library's; NULL: it has none. [collector] */
+void cubins_drain(int (*checksum)(struct pc_crc_params *), struct sink *s);
 
 /* What is kept under a checksum; NULL: nothing. [collector] */
 const struct cubin *cubins_find(uint64_t crc);

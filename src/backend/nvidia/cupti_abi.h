@@ -300,6 +300,25 @@ struct cupti_module_event {
     X(cuLibraryLoadFromFile, 679)                                                                  \
     X(cuLibraryUnload, 680)
 
+/* Of all these, calls after which what the program had asked for is done, and calls that take code away
+ * or a context. */
+#define CUPTI_DONE_CALLS(X)                                                                        \
+    X(cuCtxSynchronize, 17)                                                                        \
+    X(cuEventSynchronize, 121)                                                                     \
+    X(cuStreamSynchronize, 126)                                                                    \
+    X(cuStreamSynchronize_ptsz, 440)                                                               \
+    X(cuCtxSynchronize_v2, 800)
+
+#define CUPTI_ENDING_CALLS(X)                                                                      \
+    X(cuCtxDestroy, 11)                                                                            \
+    X(cuModuleUnload, 22)                                                                          \
+    X(cuCtxDestroy_v2, 322)                                                                        \
+    X(cuDevicePrimaryCtxRelease, 387)                                                              \
+    X(cuDevicePrimaryCtxReset, 389)                                                                \
+    X(cuDevicePrimaryCtxRelease_v2, 544)                                                           \
+    X(cuDevicePrimaryCtxReset_v2, 545)                                                             \
+    X(cuLibraryUnload, 680)
+
 /* Other calls that may wait for the device before they return. */
 #define CUPTI_MAY_WAIT_CALLS(X)                                                                    \
     X(cuCtxDestroy, 11)                                                                            \

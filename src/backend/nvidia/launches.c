@@ -17,6 +17,7 @@
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/locals.h"
+#include "backend/nvidia/sass_metrics.h"
 #include "backend/nvidia/waits.h"
 #include "base/clock.h"
 
@@ -295,6 +296,31 @@ static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cup
     }
 }
 
+/* ---- counted instructions ---------------------------------------------------------------- */
+
+/* Where their counts can be taken: what was launched is done, or goes. */
+enum moment { MOMENT_NONE, MOMENT_DONE, MOMENT_ENDING };
+
+static const uint8_t moments[ROLE_IDS] = {
+#define ROW(name, id) [id] = MOMENT_DONE,
+    CUPTI_DONE_CALLS(ROW)
+#undef ROW
+#define ROW(name, id) [id] = MOMENT_ENDING,
+        CUPTI_ENDING_CALLS(ROW)
+#undef ROW
+};
+
+static void count_moment(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    bool enters = c->site == CUPTI_SITE_ENTER;
+    if (roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH)
+        sass_metrics_launch(enters);
+    else if (moments[id] == MOMENT_ENDING && enters)
+        sass_metrics_take(t, true);
+    else if (moments[id] == MOMENT_DONE && !enters)
+        sass_metrics_take(t, false);
+}
+
 /* ---- the callback ---------------------------------------------------------------------- */
 
 static bool sampled(uint32_t correlation)
@@ -314,6 +340,8 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
         enter(t, s, id, c);
     else
         leave(t, s, id, c);
+    if (t->sass)
+        count_moment(t, id, c);
     if (begin)
         atomic_fetch_add_explicit(&t->callback_ns, clock_mono() - begin - t->clock_ns,
                                   memory_order_relaxed);
@@ -340,7 +368,7 @@ int launches_enable(struct trace *t)
 {
     waits_init();
     for (uint32_t id = 0; id < ROLE_IDS; id++) {
-        if (roles[id] == ROLE_NONE)
+        if (roles[id] == ROLE_NONE && !(moments[id] && (t->config.engines & ENGINE_SASS_METRICS)))
             continue;
         int result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
         for (size_t i = 0; result != CUPTI_OK && i < sizeof required / sizeof *required; i++)

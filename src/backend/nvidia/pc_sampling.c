@@ -7,14 +7,13 @@
 #include "backend/nvidia/claim.h"
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
-#include "backend/nvidia/devices.h"
+#include "backend/nvidia/engine_lock.h"
 #include "backend/nvidia/pc_context.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
 #include "wire/stall_name.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,10 +26,7 @@ enum {
     TEXT = sizeof((struct err *)0)->text
 };
 
-static const int64_t PATIENCE = 2000000000; /* ns for the lock: the library may hold a thread up */
-
-/* All guarded by lock, but for what is said otherwise. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* All guarded by the engines' lock, but for what is said otherwise. */
 static struct pc_library library; /* constant once it is filled */
 static bool opened;               /* owner's */
 static struct pc_context contexts[CONTEXTS];
@@ -43,35 +39,6 @@ static bool started;
 static _Atomic int bound; /* contexts that it was begun in, or tried in, and not ended. Relaxed */
 static struct pc_totals totals; /* of contexts that are gone */
 static enum pc_relation relation;
-
-/* The library may call back on the thread that calls it. */
-static __thread bool inside;
-
-static bool enter(int64_t patience)
-{
-    struct timespec until;
-    if (inside)
-        return false;
-    if (!patience) {
-        if (pthread_mutex_trylock(&lock) != 0)
-            return false;
-    } else {
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += patience;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        if (pthread_mutex_timedlock(&lock, &until) != 0)
-            return false;
-    }
-    inside = true;
-    return true;
-}
-
-static void leave(void)
-{
-    inside = false;
-    pthread_mutex_unlock(&lock);
-}
 
 /* ---- the period -------------------------------------------------------------------------- */
 
@@ -179,11 +146,11 @@ static void context_off(struct pc_context *c)
 
 void pc_sampling_context(struct trace *t, cuda_context context)
 {
-    if (!context || !enter(PATIENCE))
+    if (!context || !engine_enter(ENGINE_PATIENCE))
         return;
     if (started)
         context_add(t, context);
-    leave();
+    engine_leave();
 }
 
 static void count_losses(struct sink *s, struct pc_context *c)
@@ -218,7 +185,7 @@ static void context_drain(struct trace *t, struct pc_context *c, bool last)
 
 void pc_sampling_context_gone(struct trace *t, cuda_context context)
 {
-    if (!enter(PATIENCE))
+    if (!engine_enter(ENGINE_PATIENCE))
         return;
     struct pc_context *c = context_find(context);
     if (c) {
@@ -228,18 +195,18 @@ void pc_sampling_context_gone(struct trace *t, cuda_context context)
         c->handle = NULL;
         count_losses(atomic_load_explicit(&t->live, memory_order_acquire), c);
     }
-    leave();
+    engine_leave();
 }
 
 /* Where the collector drains just now, that is the drain. */
 void pc_sampling_module_gone(struct trace *t, cuda_context context)
 {
-    if (!enter(0))
+    if (!engine_enter(0))
         return;
     struct pc_context *c = context_find(context);
     if (c && c->state == PC_ON)
         context_drain(t, c, false);
-    leave();
+    engine_leave();
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -248,7 +215,7 @@ int pc_sampling_open(struct trace *t, struct err *e)
 {
     struct pc_library l;
     int rc = pc_library_open(&l, t->cupti, e);
-    if (rc || !enter(PATIENCE))
+    if (rc || !engine_enter(ENGINE_PATIENCE))
         return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
     library = l;
     for (size_t i = 0; i < CONTEXTS; i++)
@@ -262,7 +229,7 @@ int pc_sampling_open(struct trace *t, struct err *e)
     relation = PC_RELATION_UNKNOWN;
     cubins_begin();
     opened = true;
-    leave();
+    engine_leave();
     return 0;
 }
 
@@ -270,7 +237,7 @@ void pc_sampling_start(struct trace *t)
 {
     const struct cuda *cuda = cuda_loaded();
     cuda_context current = NULL;
-    if (!opened || !enter(PATIENCE))
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
         return;
     started = true;
     for (size_t i = 0; i < CONTEXTS; i++)
@@ -280,12 +247,12 @@ void pc_sampling_start(struct trace *t)
         }
     if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
         context_add(t, current);
-    leave();
+    engine_leave();
 }
 
 void pc_sampling_stop(struct trace *t, bool quiet)
 {
-    if (!opened || !enter(PATIENCE))
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
         return;
     started = false;
     for (size_t i = 0; i < CONTEXTS; i++) {
@@ -297,7 +264,7 @@ void pc_sampling_stop(struct trace *t, bool quiet)
         }
         count_losses(t->sink, c);
     }
-    leave();
+    engine_leave();
 }
 
 bool pc_sampling_binds(void)
@@ -308,20 +275,20 @@ bool pc_sampling_binds(void)
 bool pc_sampling_lasts(void)
 {
     bool lasts = false;
-    if (!enter(PATIENCE))
+    if (!engine_enter(ENGINE_PATIENCE))
         return true;
     for (size_t i = 0; i < CONTEXTS; i++)
         lasts |= contexts[i].state == PC_ON;
-    leave();
+    engine_leave();
     return lasts;
 }
 
 const char *pc_sampling_failure(void)
 {
     static char text[TEXT]; /* collector's */
-    if (enter(PATIENCE)) {
+    if (engine_enter(ENGINE_PATIENCE)) {
         memcpy(text, failure, sizeof text);
-        leave();
+        engine_leave();
     }
     return text;
 }
@@ -330,7 +297,7 @@ const char *pc_sampling_failure(void)
 
 void pc_sampling_flush(struct trace *t)
 {
-    if (!opened || !enter(PATIENCE))
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
         return;
     for (size_t i = 0; i < CONTEXTS; i++) {
         struct pc_context *c = &contexts[i];
@@ -345,7 +312,7 @@ void pc_sampling_flush(struct trace *t)
         }
         count_losses(t->sink, c);
     }
-    leave();
+    engine_leave();
 }
 
 static void setting(struct sink *s, uint32_t device, const char *name, uint64_t value)
@@ -388,35 +355,16 @@ static void describe(struct writing *w)
     w->c->described = true;
 }
 
-static uint32_t define_function(struct writing *w, struct pc_function *f)
-{
-    struct sink *s = w->t->sink;
-    const struct cubin *cubin = cubins_find(f->crc);
-    struct device_row device;
-    struct device_text text;
-    nvidia_device_describe((int)w->c->device, &device, &text);
-    struct code_object_row object = {.crc = (int64_t)f->crc,
-                                     .arch = s->ops->name(s, text.arch),
-                                     .size = cubin ? cubin->size : CELL_NULL,
-                                     .file = cubin ? cubin->file : 0};
-    struct function_row row = {.object = s->ops->define(s, RECORD_code_object, &object),
-                               .name = s->ops->name(s, f->name),
-                               .index = f->index};
-    return s->ops->define(s, RECORD_function, &row);
-}
-
 static void put_cell(void *arg, const struct pc_cell *cell, uint64_t samples)
 {
     struct writing *w = arg;
     struct pc_context *c = w->c;
-    struct pc_function *f = &c->tally.functions[cell->function];
-    if (!f->defined)
-        f->defined = define_function(w, f);
+    struct function *f = &c->tally.functions.items[cell->function];
     struct pc_sample_row row = {.start = c->from,
                                 .duration = c->to - c->from,
                                 .device = w->device,
                                 .context = c->number ? (int64_t)c->number : CELL_NULL,
-                                .function = f->defined,
+                                .function = functions_define(f, c->device, w->t->sink),
                                 .offset = (int64_t)cell->offset,
                                 .reason = c->reasons[cell->reason],
                                 .samples = (int64_t)samples,
@@ -472,9 +420,9 @@ static void say_news(struct sink *s, enum pc_collect collect)
 
 void pc_sampling_drain(struct trace *t)
 {
-    if (!opened || !enter(PATIENCE))
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
         return;
-    cubins_drain(&library, t->sink);
+    cubins_drain(library.cuptiGetCubinCrc, t->sink);
     for (size_t i = 0; i < CONTEXTS; i++) {
         struct pc_context *c = &contexts[i];
         if (c->state == PC_FREE)
@@ -488,7 +436,7 @@ void pc_sampling_drain(struct trace *t)
         pc_context_close(c);
     }
     say_news(t->sink, t->config.pc_collect);
-    leave();
+    engine_leave();
 }
 
 void pc_sampling_totals(struct trace *t)
@@ -497,7 +445,7 @@ void pc_sampling_totals(struct trace *t)
                                             [PC_RELATION_WITHIN] = "within",
                                             [PC_RELATION_APART] = "apart"};
     struct sink *s = t->sink;
-    if (!opened || !enter(PATIENCE))
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
         return;
     struct pc_totals n = totals;
     for (size_t i = 0; i < CONTEXTS; i++)
@@ -516,5 +464,5 @@ void pc_sampling_totals(struct trace *t)
         s->ops->row(s, RECORD_setting, &row);
     }
     opened = false;
-    leave();
+    engine_leave();
 }

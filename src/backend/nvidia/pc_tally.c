@@ -1,4 +1,4 @@
-/* pc_tally.c - see pc_tally.h: two tables with open addressing, doubled at half full. */
+/* pc_tally.c - see pc_tally.h: a table with open addressing, doubled at half full. */
 #include "backend/nvidia/pc_tally.h"
 
 #include "base/alloc.h"
@@ -14,13 +14,9 @@ void pc_tally_init(struct pc_tally *t)
 
 void pc_tally_clear(struct pc_tally *t)
 {
-    mem_free(t->functions);
-    mem_free(t->function_slots);
+    functions_fini(&t->functions);
     mem_free(t->cells);
-    t->functions = NULL;
-    t->function_slots = NULL;
     t->cells = NULL;
-    t->function_count = t->function_cap = t->function_slot_count = 0;
     t->cell_count = t->cell_slots = 0;
     t->totals = (struct pc_totals){0};
     t->relation = PC_RELATION_UNKNOWN;
@@ -83,69 +79,13 @@ static size_t reason_at(const struct pc_tally *t, uint32_t index)
     return i;
 }
 
-/* ---- functions --------------------------------------------------------------------------- */
+/* ---- cells ------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t h)
 {
     h = (h ^ h >> 31) * 0x9E3779B97F4A7C15u;
     return h ^ h >> 29;
 }
-
-static uint64_t function_hash(uint64_t crc, uint32_t index)
-{
-    return mix(crc * 31 + index);
-}
-
-static bool same_function(const struct pc_function *f, const struct pc_record *r)
-{
-    return f->crc == r->crc && f->index == r->function &&
-           (f->name == r->name || strcmp(f->name, r->name ? r->name : "") == 0);
-}
-
-static void put_function(struct pc_tally *t, uint32_t number)
-{
-    const struct pc_function *f = &t->functions[number];
-    size_t mask = t->function_slot_count - 1;
-    size_t at = (size_t)function_hash(f->crc, f->index) & mask;
-    while (t->function_slots[at])
-        at = (at + 1) & mask;
-    t->function_slots[at] = number + 1;
-}
-
-static bool grow_functions(struct pc_tally *t)
-{
-    size_t slots = t->function_slot_count ? t->function_slot_count * 2 : SLOTS_FIRST;
-    uint32_t *more = mem_array(slots, sizeof *more);
-    if (!more)
-        return false;
-    mem_free(t->function_slots);
-    t->function_slots = more;
-    t->function_slot_count = slots;
-    for (size_t i = 0; i < t->function_count; i++)
-        put_function(t, (uint32_t)i);
-    return true;
-}
-
-/* Number of a record's function; UINT32_MAX: no room. */
-static uint32_t function_of(struct pc_tally *t, const struct pc_record *r)
-{
-    if (t->function_count * 2 >= t->function_slot_count && !grow_functions(t))
-        return UINT32_MAX;
-    size_t mask = t->function_slot_count - 1;
-    size_t at = (size_t)function_hash(r->crc, r->function) & mask;
-    for (; t->function_slots[at]; at = (at + 1) & mask)
-        if (same_function(&t->functions[t->function_slots[at] - 1], r))
-            return t->function_slots[at] - 1;
-    if (mem_grow(&t->functions, &t->function_cap, t->function_count + 1, sizeof *t->functions,
-                 PC_FUNCTIONS_MAX))
-        return UINT32_MAX;
-    t->functions[t->function_count] =
-        (struct pc_function){.crc = r->crc, .index = r->function, .name = r->name ? r->name : ""};
-    put_function(t, (uint32_t)t->function_count);
-    return (uint32_t)t->function_count++;
-}
-
-/* ---- cells ------------------------------------------------------------------------------- */
 
 static struct pc_cell *cell_slot(const struct pc_tally *t, uint32_t function, uint32_t reason,
                                  uint64_t offset)
@@ -208,7 +148,7 @@ static void add_record(struct pc_tally *t, const struct pc_record *r)
             continue;
         const struct pc_reason_name *name = &t->reasons[reason];
         if (function == UINT32_MAX)
-            function = function_of(t, r);
+            function = functions_put(&t->functions, r->crc, r->function, r->name);
         if (name->idle)
             t->totals.idle += n;
         else

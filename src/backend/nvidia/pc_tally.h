@@ -11,14 +11,14 @@
 #ifndef GPUFL_BACKEND_NVIDIA_PC_TALLY_H
 #define GPUFL_BACKEND_NVIDIA_PC_TALLY_H
 
+#include "backend/nvidia/functions.h"
 #include "backend/nvidia/pc_abi.h"
 
 #include <stdbool.h>
 
 enum {
-    PC_REASONS = 128,           /* reasons that are told apart */
-    PC_TALLY_MAX = 1 << 20,     /* instructions and reasons between two drains */
-    PC_FUNCTIONS_MAX = 1 << 18, /* functions of a context in a session */
+    PC_REASONS = 128,       /* reasons that are told apart */
+    PC_TALLY_MAX = 1 << 20, /* instructions and reasons between two drains */
 };
 
 struct pc_reason_name {
@@ -26,13 +26,6 @@ struct pc_reason_name {
     int twin;                  /* of a reason: its _not_issued, and the other way round; -1: none */
     bool idle;                 /* it is a _not_issued */
     char name[PC_REASON_NAME]; /* the library's */
-};
-
-struct pc_function {
-    uint64_t crc;
-    uint32_t index;   /* the library's number of its symbol */
-    uint32_t defined; /* id of the sink; 0: not yet */
-    const char *name; /* the library's, kept for ever */
 };
 
 struct pc_cell { /* key and count */
@@ -56,10 +49,7 @@ struct pc_totals {
 struct pc_tally {
     struct pc_reason_name reasons[PC_REASONS];
     size_t reason_count;
-    struct pc_function *functions; /* owned */
-    size_t function_count, function_cap;
-    uint32_t *function_slots; /* owned: index + 1 by hash */
-    size_t function_slot_count;
+    struct functions functions;
     struct pc_cell *cells; /* owned; samples 0: free */
     size_t cell_count, cell_slots;
     struct pc_totals totals;

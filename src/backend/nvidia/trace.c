@@ -25,6 +25,7 @@
 #include "backend/nvidia/pm_sampling.h"
 #include "backend/nvidia/range_profiler.h"
 #include "backend/nvidia/records.h"
+#include "backend/nvidia/sass_metrics.h"
 #include "base/clock.h"
 #include "base/dl.h"
 
@@ -58,13 +59,6 @@ static const struct {
 enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1 };
 enum { FLUSH_PATIENCE = 100000000, FLUSH_PAUSE = 1000000 }; /* ns */
 
-static const struct {
-    unsigned bit; /* enum engine_bit */
-    const char *name;
-} later_engines[] = {
-    {ENGINE_SASS_METRICS, "SassMetrics"},
-};
-
 /* Nothing but counters: no callback comes with a launch or a wait. */
 static bool counters_alone(const struct trace *t)
 {
@@ -83,6 +77,8 @@ static bool kind_wanted(const struct trace *t, unsigned i)
 {
     if (!kinds_wanted(t))
         return false;
+    if (t->sass && !atomic_load(&t->kernels_instead))
+        return false; /* nothing is recorded beside instrumented kernels: sass_metrics.h */
     if (!kinds[i].wanted)
         return true;
     return *(const bool *)((const char *)&t->config + kinds[i].wanted);
@@ -202,11 +198,14 @@ static void trace_drain(struct trace *t)
         pm_sampling_drain(t, t->stopped);
     if (t->ranges)
         range_profiler_drain(t);
-    if (!t->pc)
-        return;
-    pc_sampling_drain(t);
-    if (t->stopped)
+    if (t->pc)
+        pc_sampling_drain(t);
+    if (t->pc && t->stopped)
         pc_sampling_totals(t);
+    if (t->sass)
+        sass_metrics_drain(t);
+    if (t->sass && t->stopped)
+        sass_metrics_close(t);
 }
 
 /* Says once a session that a call failed: it is made again with every flush. */
@@ -253,6 +252,8 @@ static int trace_flush(struct trace *t, bool all)
         pc_sampling_flush(t);
     if (t->pm)
         pm_sampling_flush(t, t->stopped);
+    if (t->sass && !atomic_load(&t->kernels_instead))
+        return 0;
     if (all)
         flush_finished(t);
     int result = t->cupti->cuptiActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
@@ -345,6 +346,23 @@ static void kinds_disable(struct trace *t)
         kind_disable(t, kinds[i].kind);
 }
 
+/* A context counts its instructions, or cannot: kernels are then recorded after all.
+ *
+ * Enabled alone, CUPTI instruments the first kernel that is launched and no other, and that only until
+ * its counts are taken; asked for kernel records afterwards, which it refuses (error 14), it
+ * instruments every kernel, for good (CUDA 13.0 on an H200, ADR 11). Should it not refuse,
+ * they are switched off again: recorded kernels count 0. */
+static void counting_begins(struct trace *t, enum sass_begin how)
+{
+    const struct cupti *c = t->cupti;
+    if (how == SASS_COUNTS && c->cuptiActivityEnable(CUPTI_KIND_KERNEL) == CUPTI_OK)
+        c->cuptiActivityDisable(CUPTI_KIND_KERNEL);
+    if (how != SASS_FAILED || atomic_exchange(&t->kernels_instead, true))
+        return;
+    kinds_enable(t);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+}
+
 /* ---- callbacks ------------------------------------------------------------------------- */
 
 /* [hot] The driver has come up: what could not be enabled before it can be now. */
@@ -372,6 +390,8 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
             pc_sampling_context(t, r->context);
         if (t->pm)
             pm_sampling_context(t, r->context);
+        if (t->sass)
+            counting_begins(t, sass_metrics_context(t, r->context));
         break;
     case CUPTI_RESOURCE_MODULE_LOADED:
         m = r->detail;
@@ -379,7 +399,8 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
             cubins_loaded(m->cubin, m->cubin_size);
         break;
     case CUPTI_RESOURCE_MODULE_UNLOAD:
-        pc_sampling_module_gone(t, r->context);
+        if (t->pc)
+            pc_sampling_module_gone(t, r->context);
         break;
     default:
         break;
@@ -390,6 +411,7 @@ static void context_gone(struct trace *t, cuda_context context)
 {
     pc_sampling_context_gone(t, context);
     range_profiler_context_gone(context);
+    sass_metrics_context_gone(t, context);
 }
 
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
@@ -411,13 +433,6 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
 
 static int config_check(const struct trace_config *c, struct err *e)
 {
-    for (size_t i = 0; i < sizeof later_engines / sizeof *later_engines; i++)
-        if (c->engines & later_engines[i].bit)
-            return err_set(e, GPUFL_E_NOT_BUILT,
-                           "engine %s is not built yet: this release traces kernels, copies and "
-                           "waits, samples program counters and reads hardware counters (Trace, "
-                           "Sync, PcSampling, PmSampling, RangeProfiler)",
-                           later_engines[i].name);
     if (c->yield)
         return err_set(e, GPUFL_E_BUSY,
                        "CUPTI is left to another profiler (GPUFL_YIELD_CUPTI=1): no kernel "
@@ -444,18 +459,25 @@ static int64_t clock_offset(const struct cupti *c)
 
 static void trace_close(struct trace *t);
 
-/* Sampling that cannot be had costs the session nothing else. */
-static void attach_sampling(struct trace *t)
+/* What engines beyond Trace have to hear of. */
+static int resources_enable(struct trace *t, struct err *e)
 {
     static const int events[] = {CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_RESOURCE_CONTEXT_DESTROY,
                                  CUPTI_RESOURCE_MODULE_LOADED, CUPTI_RESOURCE_MODULE_UNLOAD};
-    int rc = pc_sampling_open(t, &t->pc_lacks);
-    for (size_t i = 0; !rc && i < sizeof events / sizeof *events; i++) {
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         int result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
                                                    (uint32_t)events[i]);
         if (result != CUPTI_OK)
-            rc = cupti_error(t->cupti, result, "to report contexts and modules", &t->pc_lacks);
+            return cupti_error(t->cupti, result, "to report contexts and modules", e);
     }
+    return 0;
+}
+
+/* Sampling that cannot be had costs the session nothing else. */
+static void attach_sampling(struct trace *t)
+{
+    int rc = pc_sampling_open(t, &t->pc_lacks);
+    rc = rc ? rc : resources_enable(t, &t->pc_lacks);
     t->pc = !rc;
     if (rc)
         t->sink->ops->message(t->sink, SEVERITY_WARNING, "pc_sampling.unavailable",
@@ -490,6 +512,24 @@ static void attach_ranges(struct trace *t)
                               "no scopes are counted: %s", t->ranges_lack.text);
 }
 
+/* So does counting: kernels are recorded instead. */
+static void attach_counting(struct trace *t)
+{
+    int rc = 0;
+    if (t->config.engines & ENGINE_PC_SAMPLING)
+        rc = err_set(&t->sass_lacks, GPUFL_E_UNAVAILABLE,
+                     "program counters are sampled, and instructions are not counted beside it: "
+                     "trace the program once more with engine SassMetrics");
+    rc = rc ? rc : sass_metrics_open(t, &t->sass_lacks);
+    rc = rc ? rc : resources_enable(t, &t->sass_lacks);
+    t->sass = !rc;
+    if (!rc)
+        return;
+    t->sink->ops->capability(t->sink, "sass_metrics", true, "unavailable", t->sass_lacks.text);
+    t->sink->ops->message(t->sink, SEVERITY_WARNING, "sass_metrics.unavailable",
+                          "no instructions are counted: %s", t->sass_lacks.text);
+}
+
 static int attach(struct trace *t, struct err *e)
 {
     const struct cupti *c = t->cupti;
@@ -521,6 +561,8 @@ static int attach(struct trace *t, struct err *e)
         attach_counters(t);
     if (t->config.engines & ENGINE_RANGE_PROFILER)
         attach_ranges(t);
+    if (t->config.engines & ENGINE_SASS_METRICS)
+        attach_counting(t);
     return 0;
 }
 
@@ -558,9 +600,10 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     t->config = *config;
     t->process = getpid();
     t->flush_failed = t->dropped_failed = false;
-    t->stopped = t->pc = t->pm = t->ranges = false;
+    t->stopped = t->pc = t->pm = t->ranges = t->sass = false;
+    atomic_store(&t->kernels_instead, false);
     atomic_store(&t->quiet, false);
-    t->pc_lacks = t->pm_lacks = t->ranges_lack = (struct err){0};
+    t->pc_lacks = t->pm_lacks = t->ranges_lack = t->sass_lacks = (struct err){0};
     atomic_store(&t->floor, false);
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
@@ -605,6 +648,8 @@ static int trace_start(struct trace *t, struct err *e)
         pc_sampling_start(t); /* after the kinds: afterwards they are refused */
     if (result == CUPTI_OK && t->pm)
         pm_sampling_start(t);
+    if (result == CUPTI_OK && t->sass)
+        counting_begins(t, sass_metrics_start(t));
     if (result == CUPTI_OK)
         return 0;
     kinds_disable(t);
@@ -619,6 +664,8 @@ static int trace_stop(struct trace *t)
         pc_sampling_stop(t, atomic_load_explicit(&t->quiet, memory_order_acquire));
     if (!forked(t) && t->ranges)
         range_profiler_stop(t, atomic_load_explicit(&t->quiet, memory_order_acquire));
+    if (!forked(t) && t->sass)
+        sass_metrics_stop(t);
     if (!forked(t))
         kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
@@ -653,23 +700,36 @@ static void trace_quiet(struct trace *t)
 }
 
 /* Sampling without kernel records stands for both: nothing else was asked for. */
+static unsigned sampling_lacks(struct trace *t, const char **why)
+{
+    const char *text = t->pc ? pc_sampling_failure() : t->pc_lacks.text;
+    if (!*text)
+        return 0;
+    *why = text;
+    return ENGINE_PC_SAMPLING | (t->config.pc_collect == PC_COLLECT_NONE ? ENGINE_TRACE : 0);
+}
+
 static unsigned trace_running(struct trace *t, const char **why)
 {
-    unsigned bits = t->config.engines;
+    unsigned bits = t->config.engines, lacks = 0;
+    *why = "";
     if (bits & ENGINE_PM_SAMPLING) {
         *why = t->pm ? pm_sampling_failure() : t->pm_lacks.text;
-        if (!**why)
-            return bits;
-        return counters_alone(t) ? 0 : bits & ~ENGINE_PM_SAMPLING;
+        if (**why && counters_alone(t))
+            return 0;
+        lacks |= **why ? ENGINE_PM_SAMPLING : 0;
     }
     if (bits & ENGINE_RANGE_PROFILER) {
         *why = t->ranges ? range_profiler_failure() : t->ranges_lack.text;
-        return **why ? bits & ~ENGINE_RANGE_PROFILER : bits;
+        lacks |= **why ? ENGINE_RANGE_PROFILER : 0;
     }
-    *why = !(bits & ENGINE_PC_SAMPLING) ? "" : t->pc ? pc_sampling_failure() : t->pc_lacks.text;
-    if (!**why)
-        return bits;
-    return t->config.pc_collect == PC_COLLECT_NONE ? ENGINE_SYNC : bits & ~ENGINE_PC_SAMPLING;
+    if (bits & ENGINE_SASS_METRICS) {
+        *why = t->sass ? sass_metrics_failure() : t->sass_lacks.text;
+        lacks |= **why ? ENGINE_SASS_METRICS : 0;
+    }
+    if (bits & ENGINE_PC_SAMPLING)
+        lacks |= sampling_lacks(t, why);
+    return bits & ~lacks ? bits & ~lacks : ENGINE_SYNC;
 }
 
 static void trace_cost(struct trace *t, struct trace_cost *out)
@@ -701,7 +761,8 @@ static void trace_close(struct trace *t)
 
 const struct trace_ops nvidia_trace = {
     .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING |
-               ENGINE_RANGE_PROFILER,
+               ENGINE_RANGE_PROFILER | ENGINE_SASS_METRICS,
+    .alone = ENGINE_SASS_METRICS,
     .range = trace_range,
     .open = trace_open,
     .start = trace_start,

@@ -1,0 +1,139 @@
+/* sass_context.c - see sass_context.h.
+ *
+ * The library says how many records wait and fills as many; each has room for every metric of every
+ * instance, though it fills one. The room is mapped for the call: it is large where many kernels
+ * ran, and needed rarely. */
+#include "backend/nvidia/sass_context.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* ---- the device --------------------------------------------------------------------------- */
+
+static const char *chip_of(const struct sass_library *l, uint32_t ordinal, int *result)
+{
+    struct profiler_initialize_params init = {.size = sizeof init};
+    struct profiler_chip_params chip = {.size = sizeof chip, .device = ordinal};
+    *result = l->cuptiProfilerInitialize(&init);
+    if (*result == CUPTI_OK)
+        *result = l->cuptiDeviceGetChipName(&chip);
+    return *result == CUPTI_OK ? chip.chip : NULL;
+}
+
+/* How many of the metrics the chip has. */
+static size_t find_metrics(struct sass_device *d, const struct sass_library *l, const char *chip,
+                           struct sass_metric_config configs[SASS_METRICS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < SASS_METRICS; i++) {
+        struct sass_properties_params p = {
+            .size = sizeof p, .chip = chip, .name = sass_metric_names[i].name};
+        d->ids[i] = l->cuptiSassMetricsGetProperties(&p) == CUPTI_OK ? p.metric.id : 0;
+        if (d->ids[i])
+            configs[count++] =
+                (struct sass_metric_config){.id = d->ids[i], .granularity = SASS_GRANULARITY_GPU};
+    }
+    return count;
+}
+
+int sass_device_configure(struct sass_device *d, uint32_t ordinal, const struct sass_library *l,
+                          const struct cupti *cupti, struct err *e)
+{
+    struct sass_metric_config configs[SASS_METRICS];
+    int64_t begin = clock_mono();
+    int result;
+    if (d->configured)
+        return 0;
+    memset(configs, 0, sizeof configs);
+    const char *chip = chip_of(l, ordinal, &result);
+    if (!chip && result != CUPTI_E_NOT_SUPPORTED)
+        return cupti_error(cupti, result, "to prepare for counting instructions", e);
+    struct sass_config_params p = {
+        .size = PROFILER_SIZE(sass_config_params, device), .configs = configs, .device = ordinal};
+    p.count = chip ? find_metrics(d, l, chip, configs) : 0;
+    result = p.count ? l->cuptiSassMetricsSetConfig(&p) : CUPTI_E_NOT_SUPPORTED;
+    if (result == CUPTI_E_NOT_SUPPORTED)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "this device does not count instructions: compute capability 7.0 or later "
+                       "is needed");
+    if (result != CUPTI_OK)
+        return cupti_error(cupti, result, "to choose what instructions count", e);
+    d->configured = true;
+    d->took = clock_mono() - begin;
+    return 0;
+}
+
+/* ---- the context -------------------------------------------------------------------------- */
+
+int sass_context_enable(struct sass_context *c, const struct sass_device *d,
+                        const struct sass_library *l, const struct cupti *cupti, struct err *e)
+{
+    struct sass_enable_params p = {
+        .size = PROFILER_SIZE(sass_enable_params, lazy), .context = c->handle, .lazy = 1};
+    int result = l->cuptiSassMetricsEnable(&p);
+    if (result != CUPTI_OK)
+        return cupti_error(cupti, result, "to let kernels count their instructions", e);
+    sass_tally_init(&c->tally, d->ids);
+    c->state = SASS_ON;
+    c->dropped = 0;
+    c->from = c->to = clock_mono();
+    return 0;
+}
+
+/* Takes `count` records of n->instances. */
+static int take(struct sass_context *c, const struct sass_library *l, size_t count,
+                const struct sass_extent_params *n)
+{
+    size_t values = n->instances * SASS_METRICS;
+    size_t bytes = count * (sizeof(struct sass_record) + values * sizeof(struct sass_value));
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return CUPTI_E_OUT_OF_MEMORY;
+    struct sass_record *list = memory;
+    struct sass_value *first = (struct sass_value *)(list + count);
+    for (size_t i = 0; i < count; i++)
+        list[i] = (struct sass_record){.size = sizeof *list, .values = first + i * values};
+    struct sass_flush_params p = {.size = PROFILER_SIZE(sass_flush_params, instances),
+                                  .context = c->handle,
+                                  .records = count,
+                                  .instances = n->instances,
+                                  .data = list};
+    int result = l->cuptiSassMetricsFlushData(&p);
+    if (result == CUPTI_OK) {
+        sass_tally_add(&c->tally, list, count, values);
+        c->dropped += n->records - count;
+    }
+    munmap(memory, bytes);
+    return result;
+}
+
+int sass_context_drain(struct sass_context *c, const struct sass_library *l)
+{
+    struct sass_extent_params n = {.size = sizeof n, .context = c->handle};
+    int result = l->cuptiSassMetricsGetDataProperties(&n);
+    if (result == CUPTI_OK && n.records && n.instances) {
+        size_t most = SASS_RECORDS_MAX / n.instances;
+        result = take(c, l, n.records < most ? n.records : most, &n);
+    }
+    c->to = clock_mono();
+    return result;
+}
+
+void sass_context_disable(struct sass_context *c, const struct sass_library *l)
+{
+    struct sass_disable_params p = {.size = sizeof p, .context = c->handle};
+    bool taken = sass_context_drain(c, l) == CUPTI_OK;
+    if (l->cuptiSassMetricsDisable(&p) == CUPTI_OK)
+        c->dropped += p.dropped;
+    if (!taken && !c->dropped)
+        c->dropped = 1; /* how many is not known */
+}
+
+void sass_context_close(struct sass_context *c)
+{
+    sass_tally_fini(&c->tally);
+    memset(c, 0, sizeof *c);
+}

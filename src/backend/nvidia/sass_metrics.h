@@ -1,0 +1,56 @@
+/* sass_metrics.h - engine SassMetrics: how often each instruction ran, with how many threads,
+ * sectors and wavefronts.
+ *
+ * CUPTI instruments a kernel where it is first launched; from then on it counts, exactly, and is
+ * slower by far. Kernel records (CUPTI's concurrent kernels) and instrumented kernels exclude
+ * each other: enabled first, the counts are all 0; afterwards, they are refused (ADR 11). So there
+ * are none, and their times would be those of the instrumented kernels anyway.
+ *
+ * The counts are taken on a thread of the program where it has just waited for the device: taken
+ * beside launches, those of kernels that run just then are lost (1 % of a storm of launches, taken 50
+ * times a second). Launches are counted, so that it is known where another thread came between;
+ * that is told, and from then on the counts are taken at the end only.
+ *
+ * A context counts from its creation to the session's end or its destruction; one that was there
+ * before from the session's beginning, where it is current in the thread that begins it. What
+ * a device counts is told to the library once a process. One engine a process, in static memory,
+ * as the trace (trace.h). */
+#ifndef GPUFL_BACKEND_NVIDIA_SASS_METRICS_H
+#define GPUFL_BACKEND_NVIDIA_SASS_METRICS_H
+
+#include "backend/nvidia/trace.h"
+
+/* Prepares a session. GPUFL_E_UNAVAILABLE with a sentence: CUPTI cannot do it. [owner] */
+int sass_metrics_open(struct trace *t, struct err *e);
+
+enum sass_begin {
+    SASS_NOTHING, /* there is no context, or there has been no session */
+    SASS_COUNTS,  /* its kernels count from here */
+    SASS_FAILED   /* they do not, and sass_metrics_failure says why */
+};
+
+/* Counts in the calling thread's context and in every one that comes. [owner] */
+enum sass_begin sass_metrics_start(struct trace *t);
+
+/* A context was created. [any] */
+enum sass_begin sass_metrics_context(struct trace *t, cuda_context context);
+/* It is about to be destroyed; also between sessions. [any] */
+void sass_metrics_context_gone(struct trace *t, cuda_context context);
+/* A launch begins or has ended. [hot] */
+void sass_metrics_launch(bool begins);
+/* What the calling thread had asked for is done: takes what was counted, once a second and where no
+ * other thread is launching. now: at any rate, before code or a context goes. [hot] */
+void sass_metrics_take(struct trace *t, bool now);
+
+/* Writes what was taken. [collector] */
+void sass_metrics_drain(struct trace *t);
+
+/* Takes what is left for the last drain; kernels count no more. [owner] */
+void sass_metrics_stop(struct trace *t);
+/* The session's last drain is over. [collector] */
+void sass_metrics_close(struct trace *t);
+
+/* Why nothing is counted; "": it is, or nobody has tried yet. [collector] */
+const char *sass_metrics_failure(void);
+
+#endif

@@ -1,0 +1,331 @@
+/* sass.c - instrumented kernels of the fake profiling library.
+ *
+ * Kernels are not run: each warp of a launch "runs" three instructions. The first counts all of
+ * its threads; of the second, a load from global memory, half of the threads are at work and 16
+ * sectors are taken where 4 would do; the third is a store to shared memory with conflicts of
+ * 8 ways. What a session must find is written at the end of the process to the file that
+ * FAKE_SASS_TOTALS names: "warps lost", of launches that were counted and of those that were
+ * counted and never taken.
+ *
+ * As the real one (CUDA 13.0, seen on an H200) it
+ *   - gives each metric of an instruction as a record by itself, and what came since the last time
+ *   - counts 0 where concurrent kernels were recorded before, and refuses to record them afterwards
+ *   - counts for the first kernel alone, until its counts are taken, unless kernel records were asked
+ *     for, and refused, after counting was enabled; where copies are recorded, not even for that
+ *   - takes one configuration of a device a process
+ *   - answers out of order with an error
+ *
+ * Words of FAKE_CUPTI:
+ *   sass-old          the device does not count
+ *   sass-few          the chip has no ideal number of sectors
+ *   sass-zero         kernels were recorded before: counts are 0
+ *   sass-keep=N       every N-th launch is counted and never given, as if its buffer were full
+ *
+ * One lock. */
+#include "cupti.h"
+
+#include "backend/nvidia/sass_abi.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KERNELS = 4096, CONTEXTS = 64, WRONG_ORDER = 7, METRICS = 10, FIRST_ID = 0x5a55 };
+
+/* What a warp counts, by instruction. Ids are FIRST_ID + the row. */
+static const struct {
+    const char *name;
+    uint64_t counts[3];
+} metrics[METRICS] = {
+    {"smsp__sass_inst_executed", {1, 1, 1}},
+    {"smsp__sass_thread_inst_executed", {32, 16, 32}},
+    {"smsp__sass_thread_inst_executed_pred_on", {32, 16, 32}},
+    {"smsp__sass_sectors_mem_global", {0, 16, 0}},
+    {"smsp__sass_sectors_mem_global_ideal", {0, 4, 0}},
+    {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared", {0, 0, 8}},
+    {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal", {0, 0, 1}},
+    {"smsp__sass_branch_targets_threads_divergent", {0, 0, 0}},
+    {"smsp__sass_branch_targets_threads_uniform", {1, 0, 0}},
+    {"smsp__sass_sectors_mem_local", {0, 0, 0}},
+};
+
+static struct {
+    bool old, few, zero;
+    int keep;
+} script; /* constant once it is read */
+
+struct kernel {
+    char name[128];
+    uint64_t warps; /* counted and not given */
+    bool instrumented;
+};
+
+struct context {
+    bool on;
+    bool alone;    /* the one kernel that counts where the library is not armed has been met */
+    bool overlaid; /* concurrent kernels were recorded before: counts are 0 */
+    struct kernel *kernels;
+    size_t count;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* All guarded by lock. */
+static struct context contexts[CONTEXTS]; /* by number */
+static bool configured, configured_once;
+static bool armed; /* kernel records were asked for while counting was on: every kernel counts */
+static bool chosen[METRICS];
+static uint64_t given_warps, lost_warps, launches;
+static pid_t process; /* that enabled first */
+static _Atomic int enabled;
+
+void sass_script(const char *word)
+{
+    if (sscanf(word, "sass-keep=%d", &script.keep) == 1)
+        return;
+    script.old |= !strcmp(word, "sass-old");
+    script.few |= !strcmp(word, "sass-few");
+    script.zero |= !strcmp(word, "sass-zero");
+}
+
+bool sass_enabled(void)
+{
+    return atomic_load(&enabled) > 0;
+}
+
+bool sass_refuses_kernels(void)
+{
+    if (!sass_enabled())
+        return false;
+    pthread_mutex_lock(&lock);
+    armed = true;
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+static struct context *context_at(cuda_context handle)
+{
+    uint32_t number = FAKE_CONTEXT_AT(handle);
+    return number < CONTEXTS ? &contexts[number] : NULL;
+}
+
+/* A client's mistake: the real library would corrupt its memory. */
+static void must(bool right, const char *what)
+{
+    if (right)
+        return;
+    fprintf(stderr, "fake CUPTI: %s\n", what);
+    abort();
+}
+
+/* NULL: it does not count. [lock held] */
+static struct kernel *kernel_of(struct context *c, const char *name)
+{
+    size_t i = 0;
+    while (i < c->count && strcmp(c->kernels[i].name, name) != 0)
+        i++;
+    if (i == KERNELS)
+        return NULL;
+    if (!c->kernels)
+        c->kernels = calloc(KERNELS, sizeof *c->kernels);
+    if (i == c->count)
+        snprintf(c->kernels[c->count++].name, sizeof c->kernels[i].name, "%s", name);
+    struct kernel *k = &c->kernels[i];
+    if (!k->instrumented && (armed || (!c->alone && !activity_enabled(CUPTI_KIND_MEMCPY))))
+        k->instrumented = c->alone = true;
+    return k->instrumented ? k : NULL;
+}
+
+void sass_kernel(const struct fake_op *op)
+{
+    uint64_t blocks = (uint64_t)op->grid[0] * op->grid[1] * op->grid[2];
+    uint64_t threads = (uint64_t)op->block[0] * op->block[1] * op->block[2];
+    if (!sass_enabled() || op->context >= CONTEXTS)
+        return;
+    pthread_mutex_lock(&lock);
+    struct context *c = &contexts[op->context];
+    struct kernel *k = c->on ? kernel_of(c, op->name) : NULL;
+    if (k) {
+        uint64_t warps = blocks * ((threads + 31) / 32);
+        if (script.keep && ++launches % (uint64_t)script.keep == 0)
+            lost_warps += warps;
+        else
+            k->warps += warps;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* After the client's own handlers: it was loaded later. */
+__attribute__((destructor)) static void write_totals(void)
+{
+    const char *path = process == getpid() ? getenv("FAKE_SASS_TOTALS") : NULL;
+    FILE *f = path ? fopen(path, "we") : NULL;
+    if (!f)
+        return;
+    fprintf(f, "%llu %llu\n", (unsigned long long)given_warps, (unsigned long long)lost_warps);
+    fclose(f);
+}
+
+void sass_context_destroyed(uint32_t context)
+{
+    pthread_mutex_lock(&lock);
+    must(context >= CONTEXTS || !contexts[context].on, "a context is destroyed while it counts");
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+#if FAKE_CUPTI_VERSION < 130000 /* the older copy is one of before CUDA 12.8: it has none of them */
+#undef EXPORT
+#define EXPORT __attribute__((visibility("hidden")))
+#endif
+
+EXPORT int cuptiSassMetricsGetProperties(struct sass_properties_params *p)
+{
+    SCRIPTED(cuptiSassMetricsGetProperties);
+    must(p->size == sizeof *p && p->chip, "a metric of no chip");
+    for (int i = 0; i < METRICS; i++) {
+        if (strcmp(p->name, metrics[i].name) != 0 || (script.few && strstr(p->name, "_ideal")))
+            continue;
+        p->metric =
+            (struct sass_metric_details){.id = FIRST_ID + (uint64_t)i, .name = metrics[i].name};
+        return CUPTI_OK;
+    }
+    return CUPTI_E_INVALID_PARAMETER;
+}
+
+EXPORT int cuptiSassMetricsSetConfig(struct sass_config_params *p)
+{
+    SCRIPTED(cuptiSassMetricsSetConfig);
+    if (script.old)
+        return CUPTI_E_NOT_SUPPORTED;
+    must(p->size == PROFILER_SIZE(sass_config_params, device), "the configuration has no size");
+    pthread_mutex_lock(&lock);
+    int result = configured ? WRONG_ORDER : configured_once ? CUPTI_E_OUT_OF_MEMORY : CUPTI_OK;
+    for (size_t i = 0; result == CUPTI_OK && i < p->count; i++) {
+        must(p->configs[i].id >= FIRST_ID && p->configs[i].id < FIRST_ID + METRICS &&
+                 p->configs[i].granularity == SASS_GRANULARITY_GPU,
+             "a metric that there is not");
+        chosen[p->configs[i].id - FIRST_ID] = true;
+    }
+    if (result == CUPTI_OK)
+        configured = configured_once = true;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+EXPORT int cuptiSassMetricsUnsetConfig(struct sass_unset_params *p)
+{
+    SCRIPTED(cuptiSassMetricsUnsetConfig);
+    (void)p;
+    pthread_mutex_lock(&lock);
+    int result = configured && !sass_enabled() ? CUPTI_OK : WRONG_ORDER;
+    if (result == CUPTI_OK)
+        configured = false;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+EXPORT int cuptiSassMetricsEnable(struct sass_enable_params *p)
+{
+    SCRIPTED(cuptiSassMetricsEnable);
+    must(p->size == PROFILER_SIZE(sass_enable_params, lazy) && p->lazy,
+         "all of a program's kernels would be instrumented");
+    bool overlaid = script.zero || activity_enabled(CUPTI_KIND_KERNEL);
+    pthread_mutex_lock(&lock);
+    struct context *c = context_at(p->context);
+    bool right = c && configured && !c->on;
+    if (right) {
+        process = process ? process : getpid();
+        *c = (struct context){.on = true, .overlaid = overlaid, .kernels = c->kernels};
+        if (c->kernels)
+            memset(c->kernels, 0, KERNELS * sizeof *c->kernels);
+        atomic_fetch_add(&enabled, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    return right ? CUPTI_OK : WRONG_ORDER;
+}
+
+/* Records that wait. [lock held] */
+static size_t waiting(const struct context *c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        for (int m = 0; m < METRICS; m++)
+            count += c->kernels[i].warps && chosen[m] ? 3 : 0;
+    return count;
+}
+
+EXPORT int cuptiSassMetricsDisable(struct sass_disable_params *p)
+{
+    int result = scripted("cuptiSassMetricsDisable");
+    must(p->size == sizeof *p, "disable is given another size");
+    pthread_mutex_lock(&lock);
+    struct context *c = context_at(p->context);
+    bool on = c && c->on;
+    if (on) { /* where it fails, too: it has been tried */
+        p->dropped = waiting(c) + (script.keep ? lost_warps : 0);
+        for (size_t i = 0; i < c->count; i++)
+            lost_warps += c->kernels[i].warps;
+        c->on = false;
+        atomic_fetch_sub(&enabled, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    return result ? result : on ? CUPTI_OK : WRONG_ORDER;
+}
+
+EXPORT int cuptiSassMetricsGetDataProperties(struct sass_extent_params *p)
+{
+    SCRIPTED(cuptiSassMetricsGetDataProperties);
+    must(p->size == sizeof *p, "the extent is given another size");
+    pthread_mutex_lock(&lock);
+    const struct context *c = context_at(p->context);
+    bool on = c && c->on;
+    p->records = on ? waiting(c) : 0;
+    p->instances = p->records ? 1 : 0;
+    pthread_mutex_unlock(&lock);
+    return on ? CUPTI_OK : WRONG_ORDER;
+}
+
+/* All of a kernel's records, at most `room`. [lock held] */
+static size_t give(const struct context *c, size_t number, struct sass_record *to, size_t room)
+{
+    const struct kernel *k = &c->kernels[number];
+    size_t n = 0;
+    for (int m = 0; m < METRICS; m++)
+        for (uint32_t i = 0; i < 3 && chosen[m] && n < room; i++) {
+            must(to[n].size == sizeof *to && to[n].values, "a record is not prepared");
+            memset(to[n].values, 0, METRICS * sizeof *to[n].values); /* room for all of them */
+            to[n].crc = 0xabc;
+            to[n].function = (uint32_t)number;
+            to[n].name = k->name;
+            to[n].offset = 0x10 * (i + 1);
+            to[n].values[0] = (struct sass_value){
+                FIRST_ID + (uint64_t)m, c->overlaid ? 0 : k->warps * metrics[m].counts[i]};
+            n++;
+        }
+    return n;
+}
+
+EXPORT int cuptiSassMetricsFlushData(struct sass_flush_params *p)
+{
+    SCRIPTED(cuptiSassMetricsFlushData);
+    must(p->size == PROFILER_SIZE(sass_flush_params, instances) && p->data,
+         "the data is not prepared");
+    pthread_mutex_lock(&lock);
+    struct context *c = context_at(p->context);
+    bool on = c && c->on;
+    size_t n = 0;
+    for (size_t i = 0; on && i < c->count; i++) {
+        struct kernel *k = &c->kernels[i];
+        if (!k->warps)
+            continue;
+        n += give(c, i, p->data + n, p->records - n);
+        given_warps += c->overlaid ? 0 : k->warps;
+        k->warps = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return on ? CUPTI_OK : WRONG_ORDER;
+}

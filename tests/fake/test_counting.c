@@ -1,0 +1,376 @@
+/* test_counting.c - engine SassMetrics over the fake library: everything that it counted is in
+ * the session, once; what it says it lost is in the ledger; contexts, modules and sessions come
+ * and go; and where instructions cannot be counted, the session says why, and kernels are
+ * recorded instead. */
+#include "backend/nvidia/sass_abi.h"
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_CODE = 5, ERROR = 999, INSTRUCTIONS = 3 };
+
+/* What the library says it gave and what it never gave, of all contexts. */
+struct given {
+    long long warps, lost;
+};
+
+/* A run with engine SassMetrics; trace: under `gpufl trace`, else the program that calls libgpufl. */
+static struct given count_env(struct run *r, const char *script, const char *engine,
+                              const char *const *program)
+{
+    char path[] = "/tmp/gpufl-fake-sass-XXXXXX", totals[64];
+    struct given g = {0};
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(totals, sizeof totals, "FAKE_SASS_TOTALS=%s", path);
+    bool linked = !engine;
+    run_all(r, &(struct run_setup){.env = LIST(script, totals, "GPUFL_LOG_PATH=logs",
+                                               "ASAN_OPTIONS=detect_leaks=0"),
+                                   .options = linked ? NULL : LIST("-e", engine),
+                                   .linked = linked,
+                                   .alone = linked,
+                                   .program = program});
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%lld %lld", &g.warps, &g.lost) != 2)
+        g = (struct given){0};
+    if (f)
+        fclose(f);
+    unlink(path);
+    assert_non_null(r->report);
+    return g;
+}
+
+static struct given count(struct run *r, const char *script, const char *const *program)
+{
+    return count_env(r, script, "SassMetrics", program);
+}
+
+static const char *setting_of(const struct run *r, const char *engine, const char *name)
+{
+    size_t i;
+    json_t *row;
+    const char *found = "";
+    json_array_foreach(at(r->report, "settings"), i, row)
+    {
+        if (!strcmp(text_at(row, "name"), name) && !strcmp(text_at(row, "engine"), engine))
+            found = text_at(row, "value");
+    }
+    return found;
+}
+
+/* Sum of a metric over all kernels of the report, scopes aside. */
+static int64_t sum_of(const struct run *r, const char *metric)
+{
+    size_t i;
+    json_t *row;
+    int64_t sum = 0;
+    json_array_foreach(at(r->report, "instructions.kernels"), i, row)
+    {
+        json_t *value = json_object_get(row, metric);
+        if (json_is_integer(value) && json_is_null(json_object_get(row, "scope")))
+            sum += json_integer_value(value);
+    }
+    return sum;
+}
+
+/* Every warp's counts are in the session, to the last one. */
+static void check_counts(const struct run *r, const struct given *g)
+{
+    assert_true(g->warps > 0);
+    assert_int_equal(sum_of(r, "smsp__sass_inst_executed"), g->warps * INSTRUCTIONS);
+    assert_int_equal(sum_of(r, "smsp__sass_thread_inst_executed"), g->warps * 80);
+    assert_int_equal(sum_of(r, "smsp__sass_sectors_mem_global"), g->warps * 16);
+    assert_int_equal(sum_of(r, "smsp__sass_sectors_mem_global_ideal"), g->warps * 4);
+    assert_int_equal(sum_of(r, "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared"), g->warps * 8);
+    assert_int_equal(sum_of(r, "smsp__sass_branch_targets_threads_uniform"), g->warps);
+    assert_int_equal(int_at(r->report, "ledger.profile_recorded"),
+                     int_at(r->report, "ledger.profile_written"));
+    assert_int_equal(int_at(r->report, "ledger.metrics_lost"), 0);
+    assert_string_equal(capability_of(r, "sass_metrics", "status"), "collected");
+    assert_string_equal(setting_of(r, "SassMetrics", "ran_as"), "SassMetrics");
+}
+
+/* Warps of the program's launches: 128 threads each, 1 to 4 blocks in turn. */
+static int64_t warps_of(int64_t launches)
+{
+    return launches / 4 * 40;
+}
+
+/* ---- counts -------------------------------------------------------------------------------- */
+
+static void every_count_once(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=", LIST("2000", "threads=2", "ms=1500", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    check_counts(&r, &g);
+    assert_int_equal(g.warps, warps_of(int_at(r.said, "0.launches")));
+    assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
+    assert_string_equal(text_at(r.report, "session.engine"), "SassMetrics");
+    run_free(&r);
+}
+
+/* Beside instrumented kernels nothing is recorded, which is no loss. */
+static void without_kernel_records(void **state)
+{
+    (void)state;
+    struct run r;
+    count(&r, "FAKE_CUPTI=", LIST("1000"));
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "kernels.count"), 0);
+    assert_true(json_is_null(at(r.report, "ledger.kernels_recorded")));
+    assert_true(json_is_null(at(r.report, "ledger.copies_recorded")));
+    assert_string_equal(capability_of(&r, "kernels", "status"), "not_requested");
+    assert_string_equal(capability_of(&r, "copies", "status"), "not_requested");
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    run_free(&r);
+}
+
+/* What the planted numbers are: half of the threads at work, 4 of 16 sectors needed, 8-way conflicts. */
+static void findings(void **state)
+{
+    (void)state;
+    struct run r;
+    count(&r, "FAKE_CUPTI=", LIST("4000"));
+    char *text = json_dumps(at(r.report, "insights"), JSON_INDENT(1));
+    check_contains(&r, text, "uncoalesced");
+    check_contains(&r, text, "25.0 % of the traffic needed");
+    check_contains(&r, text, "bank_conflicts");
+    check_contains(&r, text, "8.0-way");
+    free(text);
+    run_free(&r);
+}
+
+/* A device that lacks some of the metrics counts the others, and says so. */
+static void metrics_that_a_device_lacks(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=sass-few", LIST("1000"));
+    check_program(&r, 0);
+    assert_int_equal(sum_of(&r, "smsp__sass_inst_executed"), g.warps * INSTRUCTIONS);
+    assert_int_equal(sum_of(&r, "smsp__sass_sectors_mem_global_ideal"), 0);
+    check_contains(&r, setting_of(&r, "SassMetrics", "skipped_metric"), "_ideal");
+    run_free(&r);
+}
+
+/* ---- contexts, modules, sessions ----------------------------------------------------------- */
+
+static void contexts_and_modules(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=", LIST("400", "threads=1", "contexts=5", "modules=6"));
+    check_program(&r, 0);
+    check_counts(&r, &g);
+    assert_int_equal(g.warps, warps_of(int_at(r.said, "0.launches") - 6) + 6 * 4);
+    run_free(&r);
+}
+
+/* Begun before or after the driver, one after the other: a device is told once what to count. */
+static void sessions_follow_each_other(void **state)
+{
+    static const char *const programs[][6] = {
+        {"500", "instrumented", "sessions=3", NULL},
+        {"500", "instrumented", "init-late", NULL},
+        {"500", "instrumented", "sessions=3", "threads=2", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        struct run r;
+        struct given g = count_env(&r, "FAKE_CUPTI=", NULL, programs[i]);
+        check_program(&r, 0);
+        check_counts(&r, &g);
+        run_free(&r);
+    }
+}
+
+/* A scope that covers what was summed gets it. */
+static void scopes_that_cover_a_window(void **state)
+{
+    (void)state;
+    struct run r;
+    count_env(&r, "FAKE_CUPTI=", NULL, LIST("500", "instrumented", "ms=2600"));
+    check_program(&r, 0);
+    size_t i, found = 0;
+    json_t *row;
+    json_array_foreach(at(r.report, "instructions.kernels"), i, row)
+    {
+        json_t *scope = json_object_get(row, "scope");
+        if (!json_is_string(scope))
+            continue;
+        assert_string_equal(json_string_value(scope), "work");
+        found++;
+    }
+    assert_true(found > 0);
+    run_free(&r);
+}
+
+/* A forked child is silent, and its parent goes on. */
+static void survives_fork(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=", LIST("500", "fork=after"));
+    check_program(&r, 0);
+    check_counts(&r, &g);
+    run_free(&r);
+}
+
+/* ---- losses, refusals ---------------------------------------------------------------------- */
+
+static void losses_are_counted(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=sass-keep=10", LIST("1000"));
+    check_program(&r, 0);
+    assert_true(g.lost > 0);
+    assert_int_equal(sum_of(&r, "smsp__sass_inst_executed"), g.warps * INSTRUCTIONS);
+    assert_int_equal(int_at(r.report, "ledger.metrics_lost"), g.lost);
+    assert_string_equal(capability_of(&r, "sass_metrics", "status"), "partial");
+    check_contains(&r, message_of(&r, "sass_metrics.lost"), "are missing");
+    run_free(&r);
+}
+
+/* Threads that launch on while counts are taken and while the process ends. */
+static void beside_a_storm(void **state)
+{
+    (void)state;
+    struct run r;
+    count(&r, "FAKE_CUPTI=", LIST("200", "storm=3", "ms=1300", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    assert_true(sum_of(&r, "smsp__sass_inst_executed") > 0);
+    assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+    run_free(&r);
+}
+
+/* Kernels are recorded before, by somebody else: what was counted is nothing, and that is said. */
+static void counts_nothing(void **state)
+{
+    (void)state;
+    struct run r;
+    count(&r, "FAKE_CUPTI=sass-zero", LIST("1000"));
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "instructions.rows"), 0);
+    assert_string_equal(capability_of(&r, "sass_metrics", "status"), "enabled_no_data");
+    check_contains(&r, message_of(&r, "sass_metrics.nothing"), "no instruction of 2000 launches");
+    run_free(&r);
+}
+
+/* Kernels are recorded instead, all of them. */
+static void refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *sentence;
+    } cases[] = {
+        {"FAKE_CUPTI=fail=cuptiProfilerInitialize:0:35", "NVreg_RestrictProfilingToAdminUsers=0"},
+        {"FAKE_CUPTI=sass-old", "compute capability 7.0"},
+        {"FAKE_CUPTI=fail=cuptiSassMetricsEnable:0:26", "another process or tool holds"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        count(&r, cases[i].script, LIST("500", "exit=5"));
+        check_program(&r, EXIT_CODE);
+        check_contains(&r, message_of(&r, "sass_metrics.unavailable"), cases[i].sentence);
+        check_contains(&r, capability_of(&r, "sass_metrics", "reason"), cases[i].sentence);
+        assert_string_equal(setting_of(&r, "SassMetrics", "ran_as"), "Trace");
+        check_contains(&r, setting_of(&r, "SassMetrics", "why"), cases[i].sentence);
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        assert_int_equal(int_at(r.report, "ledger.kernels_recorded"), int_at(r.said, "0.launches"));
+        assert_string_equal(capability_of(&r, "kernels", "status"), "collected");
+        run_free(&r);
+    }
+}
+
+/* A library of before CUDA 12.8: known before the first context. */
+static void an_older_library(void **state)
+{
+    (void)state;
+    struct run r;
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "GPUFL_CUPTI_PATH=%s", built_file("fake/libcupti.so.12"));
+    count(&r, path, LIST("500"));
+    check_program(&r, 0);
+    check_contains(&r, message_of(&r, "sass_metrics.unavailable"), "CUDA 12.8 or later");
+    check_contains(&r, capability_of(&r, "sass_metrics", "reason"), "CUDA 12.8 or later");
+    assert_string_equal(setting_of(&r, "SassMetrics", "ran_as"), "Trace");
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    assert_int_equal(int_at(r.report, "ledger.kernels_recorded"), int_at(r.said, "0.launches"));
+    run_free(&r);
+}
+
+/* Every call fails once, twice, always: the program runs to its end, and where nothing was counted
+ * its kernels are recorded. */
+static void every_function_fails(void **state)
+{
+    static const char *const functions[] = {
+#define NAME(required, result, name, arguments) #name,
+        CUPTI_SASS_FUNCTIONS(NAME)
+#undef NAME
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        for (int nth = 0; nth <= 2; nth++) {
+            struct run r;
+            char script[128];
+            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
+            print_message("%s\n", script);
+            count(&r, script, LIST("300", "contexts=1", "modules=2", "exit=5"));
+            check_program(&r, EXIT_CODE);
+            assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+            assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
+            if (!sum_of(&r, "smsp__sass_inst_executed") &&
+                strcmp(setting_of(&r, "SassMetrics", "ran_as"), "Trace") == 0)
+                assert_non_null(message_of(&r, "sass_metrics.unavailable"));
+            run_free(&r);
+        }
+}
+
+/* Deep: what cannot live together is said, and what is left runs. */
+static void deep_says_which_runs(void **state)
+{
+    (void)state;
+    struct run r;
+    count_env(&r, "FAKE_CUPTI=", "Deep", LIST("1000"));
+    check_program(&r, 0);
+    assert_string_equal(setting_of(&r, "Deep", "ran_as"), "PcSampling");
+    check_contains(&r, setting_of(&r, "Deep", "why"), "engine SassMetrics");
+    assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_count_once),
+        cmocka_unit_test(without_kernel_records),
+        cmocka_unit_test(findings),
+        cmocka_unit_test(metrics_that_a_device_lacks),
+        cmocka_unit_test(contexts_and_modules),
+        cmocka_unit_test(sessions_follow_each_other),
+        cmocka_unit_test(scopes_that_cover_a_window),
+        cmocka_unit_test(survives_fork),
+        cmocka_unit_test(losses_are_counted),
+        cmocka_unit_test(beside_a_storm),
+        cmocka_unit_test(counts_nothing),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(an_older_library),
+        cmocka_unit_test(every_function_fails),
+        cmocka_unit_test(deep_says_which_runs),
+    };
+    return cmocka_run_group_tests_name("counting", tests, NULL, NULL);
+}
