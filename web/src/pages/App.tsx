@@ -93,7 +93,7 @@ export function App() {
             </svg>
             {en.product}
           </Link>
-          {!outside && me.data && <MainNav place={place} me={me.data} />}
+          {!outside && <MainNav place={place} me={me.data} />}
           <Crumbs place={place} />
           <button type="button" className="end" onClick={() => setOpen("palette")} aria-keyshortcuts="Control+K">
             {en.nav.commands} <span className="kbd wide">Ctrl K</span>
@@ -104,7 +104,7 @@ export function App() {
           <button type="button" onClick={toggle} title={en.theme.toggle}>
             {theme === "dark" ? en.theme.light : en.theme.dark}
           </button>
-          {!outside && me.data && <Account me={me.data} />}
+          {!outside && <span className="account">{me.data && <Account me={me.data} />}</span>}
         </div>
       </header>
       <main className="page" id="content" tabIndex={-1}>

@@ -1,5 +1,6 @@
 // Nav.tsx - where one can go, and where one is. A link's bearer sees one session, and no other page.
 import type { Me } from "../api/schema";
+import { who } from "../api/who";
 import { Link } from "../router/Link";
 import { href, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
@@ -10,8 +11,9 @@ const pathOf = (page: PageId): Record<string, string> => (page === "settings" ? 
 /** Pages that belong to another one in the bar. */
 const PART_OF: Partial<Record<PageId, PageId>> = { session: "sessions", kernel: "sessions", host: "fleet" };
 
-export function MainNav({ place, me }: { place: Place; me: Me }) {
-  if (me.kind === "share") return null;
+/** me: undefined as long as nobody has answered; what is likely stands then already. */
+export function MainNav({ place, me }: { place: Place; me: Me | undefined }) {
+  if (me ? me.kind === "share" : who.link) return null;
   const here = place.page && (PART_OF[place.page] ?? place.page);
   return (
     <nav className="main-nav" aria-label={en.nav.main}>

@@ -118,7 +118,7 @@ export interface Choice {
 
 export function Select({ label, value, all, choices, onChange }: { label: string; value: string; all: string; choices: Choice[]; onChange: (value: string) => void }) {
   return (
-    <select className="field" aria-label={label} value={value} onChange={(event) => onChange(event.target.value)}>
+    <select className="field filter" aria-label={label} value={value} onChange={(event) => onChange(event.target.value)}>
       <option value="">{all}</option>
       {value && !choices.some((c) => c.value === value) && <option value={value}>{tame(value)}</option>}
       {choices.map((choice) => (

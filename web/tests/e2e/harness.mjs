@@ -85,6 +85,7 @@ export function makeHarness(out) {
     if (wide) {
       await page.setViewportSize(WALL);
       await page.screenshot({ path: path.join(out, `${name}-3840.png`), scale: "css" });
+      check(await narrow(page), `${name}: nothing is wider than the page at ${WALL.width}`);
     }
     await page.setViewportSize(PHONE);
     await page.screenshot({ path: path.join(out, `${name}-phone.png`) });

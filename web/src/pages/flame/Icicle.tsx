@@ -1,6 +1,6 @@
 // Icicle.tsx - a tree as rows of rectangles on a canvas, the root at the top: for stacks and for scopes.
 // Mouse, keyboard, zoom; what is chosen is told to screen readers.
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { duration, percent } from "../../format/format";
 import { flameText as text } from "../../text/flame";
 import { coloursOf, type Colours } from "../../timeline/colours";
@@ -83,8 +83,11 @@ export function Icicle({ tree, label, focus, onFocus, found, onChoose }: Props) 
   const colours = useMemo(() => coloursOf(token), [theme]);
 
   useEffect(() => setChosen(focus), [focus]);
-  useEffect(() => {
-    const watch = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
+  // Before the first paint: what stands below is not pushed away by the rows.
+  useLayoutEffect(() => {
+    const measure = (): void => setWidth(box.current?.clientWidth ?? 0);
+    measure();
+    const watch = new ResizeObserver(measure);
     watch.observe(box.current!);
     return () => watch.disconnect();
   }, []);

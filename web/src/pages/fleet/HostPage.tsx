@@ -40,7 +40,7 @@ function Now({ name }: { name: string }) {
   const host = asked.data;
   if (asked.problem?.status === 404) return <p className="quiet">{text.forgotten}</p>;
   if (asked.problem && !host) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if (!host) return <Skeleton rows={4} />;
+  if (!host || (!gpus.data && !gpus.problem)) return <Skeleton rows={8} />;
   const sample = hostSampleOf(host);
   const cards = (gpus.data?.rows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency);
   const part = (value: number | null) => ({ value: percent(value), exact: exact(value), note: <Meter part={value} /> });

@@ -148,7 +148,7 @@ export function MemoryTab({ session: s }: TabProps) {
   const bySize = useMemo(() => (sizes.data ? sizesOf(rowsOf(sizes.data)) : []), [sizes.data]);
   const problem = asked.problem ?? counts.problem;
   if (problem && (!asked.data || !counts.data)) return <ProblemView problem={problem} again={() => (asked.again(), counts.again())} />;
-  if (!copies || !counts.data) return <Skeleton rows={8} />;
+  if (!copies || !counts.data || (!sizes.data && !sizes.problem)) return <Skeleton rows={8} />;
   const has = (record: string): boolean => rowsOf(counts.data!).some((row) => row.record === record && (row.rows ?? 0) > 0);
   const allocated = has("alloc");
   const sampled = has("device_metric");

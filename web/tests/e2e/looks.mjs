@@ -1,0 +1,131 @@
+// looks.mjs - every page that links lead to, as it is seen: in both themes without a serious finding of
+// axe, at the width of a phone, of a desk and of a wall with nothing beside the page, without anything that
+// moves where motion is not wished for, and without what is there being pushed away by what comes later.
+// And the insights on paper.
+//   node tests/e2e/looks.mjs BIN DATA OUT
+import { readFileSync } from "node:fs";
+import { crawl, rest } from "./crawl.mjs";
+import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { ACCOUNT, startServer } from "./server.mjs";
+import { simulate } from "./sessions.mjs";
+
+const [bin, data, out] = process.argv.slice(2);
+const browser = await startBrowser(out);
+const t = makeHarness(out);
+const server = await startServer(bin);
+const { origin } = server;
+const { check } = t;
+
+const LATE_MS = 120; // of every answer, so that what a page shows meanwhile is seen
+const SHIFT_MOST = 0.1; // layout shift of a page, as browsers count it, that they call good
+const A4 = { width: 794, height: 1123 }; // px at 96 a inch
+const shifts = [];
+
+async function visitor(theme) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  t.watch(page, origin);
+  await page.addInitScript((wanted) => {
+    localStorage.setItem("gpufl.theme", wanted);
+    window.shift = 0;
+    window.shifted = [];
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) {
+        if (entry.hadRecentInput) continue;
+        window.shift += entry.value;
+        window.shifted.push(...entry.sources.map((source) => `${entry.value.toFixed(3)} ${source.node?.outerHTML?.slice(0, 90) ?? source.node?.textContent?.slice(0, 40)}`));
+      }
+    }).observe({ type: "layout-shift", buffered: true });
+  }, theme);
+  return page;
+}
+
+async function begin(page) {
+  await page.goto(await server.printed(/first account at (\S+)/));
+  for (const [name, value] of Object.entries(ACCOUNT)) await page.locator(`input[name=${name}]`).fill(value);
+  await page.getByRole("button", { name: "Make the account" }).click();
+  await page.getByText("No sessions yet").waitFor();
+  const key = await page.evaluate(async () => {
+    const { csrf } = await (await fetch("/api/v1/auth/me")).json();
+    const send = (path, body) => fetch(path, { method: "POST", headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf }, body: JSON.stringify(body) });
+    await send("/api/v1/alerts", { name: "hot", kind: "metric", subject: "host.cpu", threshold: 1 });
+    return (await (await send("/api/v1/keys", { name: "test", scopes: "ingest" })).json()).key;
+  });
+  server.upload(key, data);
+  simulate(bin, ["--kernels", "20000", "--scopes", "--sample", "250", "--engine", "Deep", "--plant", "stall,divergence,uncoalesced,conflicts", "--name", "deep"], (folder) => server.upload(key, folder));
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.busy !== null).length === 2);
+  return page.evaluate(async () => (await (await fetch("/api/v1/sessions")).json()).rows.map((row) => row.id));
+}
+
+/** How the page came: nothing that stood was pushed, nothing moves by itself. */
+async function still(page, path) {
+  const { shift, shifted, moving } = await page.evaluate(() => ({ shift: window.shift, shifted: window.shifted, moving: document.getAnimations().filter((animation) => animation.playState === "running").length }));
+  shifts.push([path, shift]);
+  check(shift < SHIFT_MOST, `${path}: layout shift of ${shift.toFixed(3)}: ${shifted.join(" | ")}`);
+  check(moving === 0, `${path}: ${moving} animations though no motion is wished for`);
+}
+
+/** On paper, from either theme: dark letters on white, nothing cut off, no controls. */
+async function paper(page, session) {
+  await page.goto(`${origin}/sessions/${session}/insights`);
+  await rest(page);
+  const findings = await page.locator(".finding").count();
+  await page.emulateMedia({ media: "print" });
+  await page.setViewportSize(A4);
+  const told = await page.evaluate(() => {
+    const light = (colour) => {
+      const [r, g, b] = colour.match(/[\d.]+/g).map(Number);
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const seen = (selector) => [...document.querySelectorAll(selector)].some((element) => element.checkVisibility());
+    const texts = [...document.querySelectorAll("main h1, main h3, main p, main dd, main .place")].filter((element) => element.checkVisibility());
+    return {
+      controls: ["header.topbar", "nav.tabs", "main .button", "input"].filter(seen),
+      pale: texts.filter((element) => light(getComputedStyle(element).color) > 140).map((element) => element.outerHTML.slice(0, 80)),
+      wide: document.documentElement.scrollWidth - innerWidth,
+      cut: texts.filter((element) => element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== "visible").map((element) => element.outerHTML.slice(0, 80)),
+      places: texts.filter((element) => element.matches(".place")).length,
+      ground: light(getComputedStyle(document.documentElement).backgroundColor),
+    };
+  });
+  check(told.controls.length === 0, `paper: ${told.controls.join(", ")} are printed`);
+  check(told.pale.length === 0 && told.ground > 250, `paper: pale letters (${told.ground}): ${told.pale.slice(0, 3).join(" | ")}`);
+  check(told.wide <= 0, `paper: ${told.wide} px do not fit`);
+  check(told.cut.length === 0, `paper: cut off: ${told.cut.slice(0, 3).join(" | ")}`);
+  check(told.places > 0, "paper: the lines of the findings are printed");
+  await page.screenshot({ path: `${out}/paper.png`, fullPage: true });
+  const file = `${out}/insights.pdf`;
+  await page.pdf({ path: file, format: "A4", printBackground: false, margin: { top: "12mm", bottom: "12mm", left: "12mm", right: "12mm" } });
+  const sheets = readFileSync(file, "latin1").match(/\/Type\s*\/Page\b/g)?.length ?? 0;
+  check(findings > 3 && sheets >= 1 && sheets <= findings, `paper: ${findings} findings on ${sheets} sheets`);
+  await page.emulateMedia({ media: "screen" });
+}
+
+try {
+  const page = await visitor("light");
+  const sessions = await begin(page);
+  const cookies = await page.context().cookies();
+  const late = await visitor("dark");
+  await late.context().addCookies(cookies);
+  await late.context().route(/\/api\/v1\/(?!live)/, async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, LATE_MS));
+    await route.continue().catch(() => undefined); // the page has gone on
+  });
+  let at = 0;
+  const paths = await crawl(late, origin, ["/", ...sessions.map((id) => `/sessions/${id}/insights`), "/login", "/share", "/invite", "/reset", "/no/such/page"], async (path) => {
+    await still(late, path);
+    await t.picture(late, `page-${String(at++).padStart(2, "0")}${path.replace(/[^a-z]+/g, "-").slice(0, 40)}`);
+  });
+  check(paths.length >= 25, `pages: ${paths.join(" ")}`);
+  await paper(late, sessions.at(-1));
+  await paper(page, sessions.at(-1));
+} catch (error) {
+  t.wrong.push(String(error?.stack ?? error));
+} finally {
+  await browser.close();
+  await server.stop();
+}
+const worst = shifts.sort((a, b) => b[1] - a[1])[0];
+console.log(`most layout shift: ${worst?.[1].toFixed(3)} of ${worst?.[0].replace(/[0-9a-f-]{36}/, "…")}`);
+process.exitCode = t.finish();
