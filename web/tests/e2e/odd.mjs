@@ -4,6 +4,7 @@
 import { makeHarness, MARKUP, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { complete, send, session } from "./sessions.mjs";
+import { clocks, everyProblem, expired, gone, longNames, metricsOnly, missing, samplesOnly } from "./steps_odd.mjs";
 
 const [bin, out] = process.argv.slice(2);
 const browser = await startBrowser(out);
@@ -209,6 +210,9 @@ async function live(page, key) {
   await page.getByRole("button", { name: "Follow" }).waitFor({ state: "detached" });
 }
 
+const world = { t, server, origin };
+const more = Object.fromEntries(Object.entries({ metricsOnly, samplesOnly, clocks, missing, longNames, everyProblem, expired, gone }).map(([name, step]) => [name, (page, key) => step({ ...world, page, key })]));
+
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   const page = await context.newPage();
@@ -216,7 +220,7 @@ try {
   page.setDefaultTimeout(20_000);
   const key = await firstAccount(page);
   const only = process.env.GPUFL_WEB_ONLY?.split(",");
-  for (const [name, step] of Object.entries({ nothing, streams, hour, names, trouble, live })) {
+  for (const [name, step] of Object.entries({ nothing, streams, hour, names, trouble, live, ...more })) {
     if (only && !only.includes(name)) continue;
     try {
       await step(page, key);

@@ -11,20 +11,33 @@ export async function startServer(bin) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-web-"));
   // The log stands where somebody looks for it after a failure, not between the test's own lines.
   const log = process.env.GPUFL_WEB_LOG ?? path.join(folder, "log");
-  const child = spawn(path.join(bin, "gpufl-server"), ["--data", path.join(folder, "data"), "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", openSync(log, "w")] });
   let said = "";
-  const origin = await new Promise((resolve, reject) => {
-    child.stdout.on("data", (piece) => {
-      said += piece;
-      const found = /listening on (\S+)/.exec(said);
-      if (found) resolve(found[1]);
+  let child;
+  let gone;
+  async function start(listen) {
+    said = "";
+    child = spawn(path.join(bin, "gpufl-server"), ["--data", path.join(folder, "data"), "--listen", listen], { stdio: ["ignore", "pipe", openSync(log, "a")] });
+    const address = await new Promise((resolve, reject) => {
+      child.stdout.on("data", (piece) => {
+        said += piece;
+        const found = /listening on (\S+)/.exec(said);
+        if (found) resolve(found[1]);
+      });
+      child.once("exit", (code) => reject(new Error(`gpufl-server ended with ${code}: ${said}`)));
     });
-    child.once("exit", (code) => reject(new Error(`gpufl-server ended with ${code}: ${said}`)));
-  });
-  const gone = new Promise((resolve) => child.once("exit", resolve));
+    gone = new Promise((resolve) => child.once("exit", resolve));
+    return address;
+  }
+  const origin = await start("127.0.0.1:0");
 
   return {
     origin,
+    /** Ends it as a power cut would; `again` starts it at the same address with the same data. */
+    async kill() {
+      child.kill("SIGKILL");
+      await gone;
+    },
+    again: () => start(new URL(origin).host),
     /** What it has printed so far matches: its first group. */
     async printed(pattern) {
       for (;;) {

@@ -1,0 +1,168 @@
+// steps_odd.mjs - more of what nobody wants (odd.mjs): sessions without kernels but with something else,
+// clocks that jump, columns that are not there, names of 4 kB on every page, a server that fails at
+// everything or is gone, a login that ends over the timeline. No page is ever blank, and each has a way on.
+import { rest } from "./crawl.mjs";
+import { until } from "./harness.mjs";
+import { ACCOUNT } from "./server.mjs";
+import { BEGIN, complete, deltas, header, lineOf, REAL, send, session } from "./sessions.mjs";
+
+const LENGTH = 4e9;
+const lines = (made, channel, records) => [header(made.id, channel, made.app), ...records].map(lineOf).join("");
+const end = { type: "end", rows: 1, time: BEGIN + LENGTH, reason: null };
+const device = { type: "device", rows: 1, id: 1, index: 0, name: 1, uuid: 1, vendor: 1, pci: 1, arch: 1, memory_total: 1 << 30, sm_count: 132, warp_size: 32 };
+const named = (texts, first = 1) => ({ type: "names", rows: texts.length, id: texts.map((_, at) => at + first), text: texts });
+
+async function deliver({ origin, key, page }, made, channels) {
+  for (const [channel, records] of Object.entries(channels)) await send(origin, key, made, channel, typeof records === "string" ? records : lines(made, channel, records));
+  await complete(origin, key, made);
+  await until(page, async (id) => typeof (await (await fetch(`/api/v1/sessions/${id}`)).json()).busy !== "undefined", made.id);
+}
+
+/** What a page says of itself: never nothing, and never that a part of it broke. */
+async function readable(t, page, where) {
+  const text = await page.locator("main").innerText();
+  t.check(text.trim().length > 20, `${where}: hardly a word: ${text.slice(0, 60)}`);
+  t.check(!text.includes("This part of the page failed"), `${where}: a part of it broke`);
+  const wide = await page.evaluate(() => (document.documentElement.scrollWidth <= innerWidth ? "" : [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > innerWidth + 1).map((element) => element.outerHTML.slice(0, 70)).slice(-3).join(" | ")));
+  t.check(!wide, `${where}: wider than the page: ${wide}`);
+  return text;
+}
+
+/** All tabs of a session, each with words; told: what some of them must say. */
+async function everyTab({ t, page, origin }, made, told = {}) {
+  await page.goto(`${origin}/sessions/${made.id}/insights`);
+  await rest(page);
+  const tabs = await page.locator("nav.tabs a").evaluateAll((links) => links.map((link) => new URL(link.href).pathname.split("/").at(-1)));
+  t.check(tabs.length >= 9, `${made.app}: ${tabs.length} tabs`);
+  for (const tab of tabs) {
+    await page.goto(`${origin}/sessions/${made.id}/${tab}`);
+    await rest(page);
+    const words = told[tab];
+    if (words) await page.getByText(words).first().waitFor();
+    await readable(t, page, `${made.app}, ${tab}`);
+    t.check((await page.getByRole("alert").count()) === 0, `${made.app}, ${tab}: ${await page.getByRole("alert").allInnerTexts()}`);
+  }
+}
+
+export async function metricsOnly(world) {
+  const made = session("odd-metrics", "only metrics");
+  const rows = 40;
+  const time = deltas(Array.from({ length: rows }, (_, at) => BEGIN + at * 1e8));
+  const each = (value) => Array.from({ length: rows }, (_, at) => value + (at % 7));
+  await deliver(world, made, {
+    device: [named(["GPU-1"]), device],
+    system: [{ type: "device_metric", rows, time, device: 1, gpu_util: each(40), power: each(200_000), temperature: each(60), memory_used: 1 << 28 }, { type: "host_metric", rows, time, cpu: each(2000), memory_used: 1 << 30, memory_total: 1 << 31 }, end],
+  });
+  await everyTab(world, made, { kernels: "No kernels", system: "GPU utilisation", scopes: "No scopes" });
+}
+
+export async function samplesOnly(world) {
+  const made = session("odd-samples", "only samples");
+  await deliver(world, made, {
+    code: [named(["_Z4lonev", "long_scoreboard", "sm_90", "LDG.E R1, [R2]"]), { type: "code_object", rows: 1, id: 1, crc: "ab", module: 0, arch: 3, size: 100, file: 0 }, { type: "function", rows: 1, id: 1, object: 1, name: 1, index: 1, file: 0 }, { type: "stall_reason", rows: 1, id: 1, name: 2, driver_name: 2, index: 1, issued: null }, { type: "instruction", rows: 1, function: 1, offset: 16, level: 0, text: 4, file: 0, line: null, inlined: 0 }],
+    device: [named(["GPU-1"], 50), { ...device, name: 50, uuid: 50, vendor: 50, pci: 50, arch: 50 }, { type: "pc_sample", rows: 1, start: BEGIN, duration: LENGTH, device: 1, context: 1, function: 1, offset: 16, reason: 1, samples: 5000, scope: 0, correlation: null }],
+    system: [end],
+  });
+  await everyTab(world, made, { kernels: "No kernels" });
+}
+
+/** The wall clock goes back by a day and forth by a year; kernels begin before the session and after its end. */
+export async function clocks(world) {
+  const made = session("odd-clocks", "clocks that jump");
+  const day = 86_400_000_000_000n;
+  await deliver(world, made, {
+    device: made.kernels([[0, 5e6, 1, 0], [2e9, 5e6, 1, 0], [-3e9, 5e6, 1, 0], [90e9, 5e6, 1, 0]], { streams: 1, names: ["_Z1av"] }),
+    system: [...[REAL, REAL - day, REAL + 365n * day].map((real, at) => ({ type: "clock", rows: 1, monotonic: BEGIN + at * 1e9, real: `${real}`, uncertainty: 0 })), end],
+  });
+  await everyTab(world, made, { kernels: /^a$/ });
+}
+
+/** Rows that tell little more than that there was something. */
+export async function missing(world) {
+  const made = session("odd-missing", "");
+  await deliver(world, made, {
+    device: [{ type: "kernel", rows: 3, start: deltas([BEGIN, BEGIN + 1e6, BEGIN + 2e6]), duration: [1000, null, 3000] }, { type: "memcpy", rows: 1, start: BEGIN }, { type: "sync", rows: 1, start: BEGIN, duration: 500 }, { type: "alloc", rows: 1, time: BEGIN }],
+    scope: [{ type: "scope", rows: 1, start: BEGIN, duration: null, instance: 1 }, { type: "wait", rows: 2, start: deltas([BEGIN, BEGIN + 5000]), duration: 4000 }],
+    system: [{ type: "device_metric", rows: 1, time: BEGIN }, { type: "host_metric", rows: 1, time: BEGIN }, { type: "ledger", rows: 1, time: BEGIN }, end],
+  });
+  await everyTab(world, made);
+}
+
+export async function longNames(world) {
+  const { t, page, origin } = world;
+  const long = (letter, bytes = 4096) => letter.repeat(bytes);
+  const made = session("odd-long", long("p", 255)); // the server takes no longer ones of hosts and programs
+  const head = (channel) => ({ ...header(made.id, channel, made.app), host: long("h", 255), command: long("c", 1024) });
+  const all = (channel, records) => [head(channel), ...records].map(lineOf).join("");
+  await deliver(world, made, {
+    device: all("device", [named([long("g"), long("k")]), { ...device, vendor: 1 }, { type: "stream", rows: 1, id: 1, device: 1, context: 1, number: 7 }, { type: "config", rows: 1, id: 1, name: 2, device: 1, grid_x: 1, grid_y: 1, grid_z: 1, block_x: 32, block_y: 1, block_z: 1 }, { type: "kernel", rows: 1, start: BEGIN, duration: 1e6, config: 1, stream: 1, correlation: 1, scope: 1 }]),
+    scope: all("scope", [named([long("s")], 100), { type: "scope", rows: 1, start: BEGIN, duration: 2e6, instance: 1, parent: 0, name: 100, tag: 0, thread: 77, depth: 0, repeat: 0, warmup: 0 }]),
+    system: all("system", [end]),
+  });
+  await everyTab(world, made);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await everyTab(world, made);
+  for (const path of ["/sessions", "/", "/?view=table", `/compare?a=${made.id}&b=${made.id}`]) {
+    await page.goto(origin + path);
+    await rest(page);
+    await readable(t, page, `names of 4 kB, ${path}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+const PATHS = ["/", "/sessions", "/compare?a=odd-metrics&b=odd-clocks", "/trends", "/alerts", "/upload", "/settings/workspace", "/settings/keys", "/settings/members", ...["insights", "timeline", "kernels", "scopes", "syncs", "flame", "memory", "system", "raw"].map((tab) => `/sessions/odd-clocks/${tab}`)];
+
+/** Every answer is a failure: each page says so in the server's words, with a way to try again, and comes back. */
+export async function everyProblem({ t, page, origin }) {
+  const api = /\/api\/v1\/(?!auth\/me|version|live|openapi)/;
+  const fail = (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: JSON.stringify({ type: "about:blank", title: "Internal Server Error", status: 500, detail: "The disk is on fire." }) });
+  for (const path of PATHS) {
+    await page.context().route(api, fail);
+    await page.goto(origin + path);
+    await page.locator("main h1, main h2").first().waitFor();
+    const asks = !["/upload", "/settings/workspace"].includes(path); // these two show what is known
+    if (asks) await page.getByText("The disk is on fire.").first().waitFor();
+    await readable(t, page, `500, ${path}`);
+    await page.context().unroute(api);
+    const again = page.getByRole("button", { name: "Try again" });
+    if (asks) t.check((await again.count()) > 0, `500, ${path}: there is no way to try again`);
+    for (let left = await again.count(); left > 0; left = (await again.count()) && left - 1) await again.first().click({ timeout: 2000 }).catch(() => undefined); // one that is pressed may answer for all
+    await page.getByText("The disk is on fire.").first().waitFor({ state: "detached" });
+  }
+}
+
+/** The login ends over the timeline; after logging in it stands where it was. */
+export async function expired({ t, page, origin }) {
+  await page.goto(`${origin}/sessions/odd-clocks/timeline`);
+  await rest(page);
+  await page.evaluate(() => window.gpuflTimeline.setView({ from: 0, to: 2e9 }));
+  await page.waitForURL(/at=/);
+  const before = page.url();
+  await page.context().clearCookies();
+  await page.evaluate(() => window.gpuflTimeline.setView({ from: 1e6, to: 1.001e6 }));
+  await page.getByRole("dialog").getByText("Your login has ended").waitFor();
+  await page.getByRole("dialog").locator("input[name=email]").fill(ACCOUNT.email);
+  await page.getByRole("dialog").locator("input[name=password]").fill(ACCOUNT.password);
+  await page.getByRole("dialog").getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.evaluate(() => window.gpuflTimeline.setView({ from: 0, to: 2e9 }));
+  await rest(page);
+  t.check(page.url().split("?")[0] === before.split("?")[0], "an ended login: the timeline stays");
+  t.check((await page.locator(".tl-problem").count()) === 0, "an ended login: the pieces that were refused come");
+}
+
+/** No server: said, with what to do; what was on the page stays; the same address works when it is back. */
+export async function gone({ t, page, origin, server }) {
+  await page.goto(`${origin}/sessions`);
+  await page.getByRole("link", { name: "only metrics" }).waitFor();
+  await server.kill();
+  await page.getByRole("link", { name: "only metrics" }).click();
+  await page.getByText("The server does not answer").first().waitFor();
+  const text = await readable(t, page, "no server");
+  t.check(text.includes("Check that gpufl-server runs"), `no server: what to do is not said: ${text.slice(0, 200)}`);
+  await server.again();
+  await page.getByRole("button", { name: "Try again" }).first().click();
+  await page.locator("nav.tabs").waitFor();
+  await readable(t, page, "the server is back");
+  for (let at = t.wrong.length - 1; at >= 0; at--) if (/net::ERR_/.test(t.wrong[at])) t.wrong.splice(at, 1); // the browser's words about it
+}
