@@ -402,6 +402,17 @@ static const struct question {
     [QUERY_allocations] = {NULL, ask_allocations},
     [QUERY_device_series] = {NULL, ask_series},
     [QUERY_host_series] = {NULL, ask_series},
+    [QUERY_counters] = {"SELECT device, metric, metric, count(*) FROM {counter} WHERE source = 1 "
+                        "GROUP BY device, metric ORDER BY device, metric",
+                        NULL},
+    [QUERY_counter_series] =
+        {"SELECT below(start, $step) AS slot, min(v), avg(v), max(v), count(v) FROM "
+         "(SELECT start, known(value) * pow(10, coalesce(known(exponent), 0)) AS v "
+         "FROM {counter} WHERE source = 1 AND device = $device AND metric = $counter "
+         "AND coalesce(known(exponent), 0) BETWEEN -300 AND 300"
+         "[from? AND start >= $from][to? AND start < $to] AND event(start, 0)) AS known_ones "
+         "WHERE v IS NOT NULL GROUP BY slot ORDER BY slot",
+         NULL},
     [QUERY_counts] = {NULL, NULL}, /* the engine's own */
     [QUERY_sources] =
         {"SELECT path_text, max(piece_size), total(octets(piece_text)), max(piece_hash) FROM "

@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 
+#include <math.h>
+
 static struct store_session *fresh(const char *id)
 {
     struct store_session *ss;
@@ -147,6 +149,41 @@ void suite_series_of_metrics(void **state)
     suite.ops->put(ss);
 }
 
+void suite_counters_over_time(void **state)
+{
+    struct store_session *ss = fresh("counters");
+    struct asked a;
+    (void)state;
+    put_name(ss, 1, "sm__warps_active.avg");
+    put_name(ss, 2, "dram__bytes.sum");
+    PUT(ss, counter, 6, {COL_counter_start, {5, 12, 14, 31, 5, 12}},
+        {COL_counter_source, {1, 1, 1, 1, 1, 3}}, {COL_counter_device, {1, 1, 1, 1, 2, 1}},
+        {COL_counter_metric, {1, 1, 1, 1, 2, 1}}, {COL_counter_value, {25, 3, 5, CELL_NULL, 7, 9}},
+        {COL_counter_exponent, {-1, CELL_NULL, 1, 0, 0, 0}});
+    done(ss);
+    asked_init(&a, QUERY_counters);
+    EXPECT(&a, ss, 2, {1, 1}, {2, 2});
+    assert_string_equal(asked_cell(&a, 0, "name")->text, "sm__warps_active.avg");
+    assert_int_equal(asked_get(&a, 0, "samples"), 4); /* what a kernel was replayed for is none */
+    asked_fini(&a);
+    asked_init(&a, QUERY_counter_series);
+    asked_int(&a, "device", 1);
+    asked_int(&a, "counter", 1);
+    asked_int(&a, "step", 10);
+    EXPECT(&a, ss, 1, {0}, {10});
+    assert_true(fabs(asked_real(&a, 0, "mean") - 2.5) < 1e-9);
+    assert_true(fabs(asked_real(&a, 1, "least") - 3) < 1e-9);
+    assert_true(fabs(asked_real(&a, 1, "mean") - 26.5) < 1e-9);
+    assert_true(fabs(asked_real(&a, 1, "most") - 50) < 1e-9);
+    assert_int_equal(asked_get(&a, 1, "samples"), 2);
+    asked_int(&a, "from", 10);
+    asked_int(&a, "to", 13);
+    EXPECT(&a, ss, 1, {10});
+    assert_int_equal(asked_get(&a, 0, "samples"), 1);
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
 void suite_counts_of_rows(void **state)
 {
     struct store_session *ss = suite_loaded("counts", &suite.recorded);
@@ -276,8 +313,10 @@ void suite_absurd_numbers(void **state)
                 else if (round && strcmp(name, "limit") != 0 && strcmp(name, "offset") != 0)
                     asked_int(&a, name, round == 1 ? 7 : INT64_MAX);
             }
-            if (q == QUERY_allocations || q == QUERY_device_series)
+            if (q == QUERY_allocations || q == QUERY_device_series || q == QUERY_counter_series)
                 asked_int(&a, "device", 7);
+            if (q == QUERY_counter_series)
+                asked_int(&a, "counter", 7);
             if (q == QUERY_kernel_configs || q == QUERY_kernel_histogram)
                 asked_int(&a, "name", 7);
             if (q == QUERY_search)

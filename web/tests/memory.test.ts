@@ -1,6 +1,8 @@
 // Transfers and allocations as numbers; the part of a session's time that plots show.
 import { describe, expect, it } from "vitest";
 import { allocationRows, heldOf } from "../src/format/held";
+import { countersOf } from "../src/api/columns";
+import { counterMetric } from "../src/format/metrics";
 import { bandwidth, pageable, sizesOf } from "../src/pages/memory/memory";
 import { tracksOf } from "../src/timeline/lanes";
 import { greatest, within } from "../src/timeline/series";
@@ -53,7 +55,7 @@ describe("the part of the time that is shown", () => {
 });
 
 describe("allocations on the timeline", () => {
-  const metrics = { devices: ["A", "B"], device: [], host: [], allocated: true, text: { allocated: "Held" } };
+  const metrics = { devices: ["A", "B"], device: [], host: [], allocated: true, counters: [], text: { allocated: "Held" } };
   it("have a row on each device", () => expect(tracksOf([], metrics).map((track) => [track.key, track.note])).toEqual([["d1.allocated", "Held"], ["d2.allocated", "Held"]]));
   const points = (at: number[], most: number[]) => ({ at: Float64Array.from(at), least: Float64Array.from(most), mean: Float64Array.from(most), most: Float64Array.from(most) });
   it("only what is in view is drawn, with a point on either side", () => {
@@ -63,4 +65,15 @@ describe("allocations on the timeline", () => {
     const piece = { from: 0, to: 50, column: 1, sums: null, events: null, points: line, halved: false };
     expect(greatest([{ piece, from: 0, to: 50 }], { from: 0, to: 15 }, 0)).toBeCloseTo(3.6);
   });
+});
+
+describe("hardware counters", () => {
+  it("have a row on their device, by the driver's name", () =>
+    expect(tracksOf([], { devices: ["A", "B"], device: [], host: [], allocated: false, counters: [{ device: 2, id: 7, name: "sm__warps_active.avg" }], text: {} }).map((track) => [track.key, track.note, track.source?.counter])).toEqual([["d2.counter.7", "sm__warps_active.avg", 7]]));
+  it("units are as their names say", () => {
+    const shown = (name: string, value: number) => counterMetric({ device: 1, id: 1, name }).show(value);
+    expect([shown("sm__throughput.avg.pct_of_peak_sustained_elapsed", 42.123), shown("dram__bytes.sum", 2048), shown("dram__bytes.sum.per_second", 2048), shown("sm__warps_active.avg", 0.125), shown("sm__inst.sum", 2_500_000)]).toEqual(["42.1 %", "2.00 KiB", "2.00 KiB/s", "0.125", "2.50 M"]);
+  });
+  it("columns become counters; without an id it is none", () =>
+    expect(countersOf({ rows: 2, names: ["c"], data: { device: [1, null], counter: [9, 3], name: [0, 0] } })).toEqual([{ device: 1, id: 9, name: "c" }]));
 });

@@ -34,7 +34,7 @@ describe("lanes", () => {
   });
   it("a title once a thread; metrics of each GPU", () => {
     const metric = { name: "power", text: "power", colour: "--series-2", show: String };
-    const tracks = tracksOf(inOrder([lane(KIND.scope, 9), lane(KIND.wait, 9), lane(KIND.kernel, 1)]), { devices: ["A", "B"], device: [metric, metric], host: [metric], allocated: false, text: { power: "Power" } });
+    const tracks = tracksOf(inOrder([lane(KIND.scope, 9), lane(KIND.wait, 9), lane(KIND.kernel, 1)]), { devices: ["A", "B"], device: [metric, metric], host: [metric], allocated: false, counters: [], text: { power: "Power" } });
     expect(layOut(tracks, { pinned: [], closed: new Set() }).rows.filter((row) => row.track >= 0).map((row) => row.titled)).toEqual([true, false, true, true, false, true, false, true]);
     expect(tracks.map((track) => track.key).slice(3)).toEqual(["d1.power", "d1.power", "d2.power", "d2.power", "h.power"]);
     expect(layOut(tracks, { pinned: [tracks[0]!.key], closed: new Set() }).rows[1]).toMatchObject({ track: 1, titled: true });
@@ -42,14 +42,14 @@ describe("lanes", () => {
   it("streams stand with their GPU, threads have names", () => {
     const owners = { streams: new Map([[1, { device: 2, number: 7 }], [2, { device: 1, number: null }]]), threads: new Map([[9, "python"]]) };
     const sorted = inOrder([lane(KIND.kernel, 1), lane(KIND.kernel, 2), lane(KIND.kernel, 3), lane(KIND.wait, 9), lane(KIND.wait, 8)], owners);
-    expect(tracksOf(sorted, { devices: [], device: [], host: [], allocated: false, text: {} }, owners).map((track) => track.title)).toEqual(["Thread 8", "python 9", "Stream 3", "GPU 0", "GPU 1 · stream 7"]);
+    expect(tracksOf(sorted, { devices: [], device: [], host: [], allocated: false, counters: [], text: {} }, owners).map((track) => track.title)).toEqual(["Thread 8", "python 9", "Stream 3", "GPU 0", "GPU 1 · stream 7"]);
   });
   it("from the first event to the last end, at least the session's length", () =>
     expect([extent([], 0), extent([], 500), extent([{ ...lane(1, 1), first: -20, last: 900 }], 500)]).toEqual([[0, 1], [0, 500], [-20, 900]]));
 });
 
 describe("rows", () => {
-  const tracks = tracksOf(inOrder(Array.from({ length: 10_000 }, (_, i) => lane(KIND.kernel, i + 1))), { devices: [], device: [], host: [], allocated: false, text: {} });
+  const tracks = tracksOf(inOrder(Array.from({ length: 10_000 }, (_, i) => lane(KIND.kernel, i + 1))), { devices: [], device: [], host: [], allocated: false, counters: [], text: {} });
   const layout = layOut(tracks, { pinned: [tracks[7]!.key, "gone"], closed: new Set() });
   it("10 000 streams: each y has its row", () => {
     expect(layout.rows).toHaveLength(1 + 10_000 - 1);

@@ -29,3 +29,7 @@ export function nameOf(answer: Named, cell: number | null): string | null {
 export function mangledOf(answer: Named, cell: number | null): string | null {
   return cell === null ? null : (answer.mangled?.[cell] ?? nameOf(answer, cell));
 }
+
+/** Hardware counters that were sampled over time. */
+export const countersOf = (answer: Columns<{ device: (number | null)[]; counter: (number | null)[]; name: (number | null)[] }> & Named): { device: number; id: number; name: string }[] =>
+  rowsOf(answer).flatMap((row) => (row.device === null || row.counter === null ? [] : [{ device: row.device, id: row.counter, name: nameOf(answer, row.name) ?? String(row.counter) }]));

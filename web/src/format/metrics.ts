@@ -1,6 +1,6 @@
 // metrics.ts - which samples are drawn, how their numbers read, and how steps are chosen. Columns are
 // those of records device_metric and host_metric.
-import { bytes, duration, grouped, UNKNOWN } from "./format";
+import { bytes, count, duration, grouped, UNKNOWN } from "./format";
 
 type Show = (value: number | null) => string;
 
@@ -42,6 +42,25 @@ export const HOST: readonly Metric[] = [
 
 /** Not sampled: what the program's own allocations add up to. */
 export const ALLOCATED: Metric = { name: "allocated", text: "allocated", colour: "--series-4", show: bytes, binary: true };
+
+const COUNTER_COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];
+
+/** A hardware counter that was sampled; `id` is what its values are asked by. */
+export interface Counter {
+  device: number; // id in the session, from 1
+  id: number;
+  name: string; // the driver's
+}
+
+/** As the driver's name says it: parts of a hundred, bytes, or just a number. */
+export function counterMetric({ id, name }: Counter): Metric {
+  const share = /pct/.test(name);
+  const binary = /bytes/.test(name);
+  const perSecond = /per_second/.test(name);
+  const plain: Show = (value) => (value === null ? UNKNOWN : Math.abs(value) >= 1000 ? count(value) : String(Number(value.toPrecision(3))));
+  const show: Show = share ? (value) => (value === null ? UNKNOWN : `${Number(value.toPrecision(3))} %`) : binary ? (perSecond ? rate : bytes) : plain;
+  return { name: `counter.${id}`, text: name, label: name, colour: COUNTER_COLOURS[id % COUNTER_COLOURS.length]!, show, ...(share ? { top: 100 } : {}), ...(binary ? { binary } : {}) };
+}
 
 const STEPS = 600;
 

@@ -4,9 +4,9 @@ import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore
 import type { RowSession } from "../api/schema";
 import { onSession, useApi } from "../api/use";
 import { who } from "../api/who";
-import { rowsOf } from "../api/columns";
+import { countersOf, rowsOf } from "../api/columns";
 import { between, count, duration, percent, shortKernel } from "../format/format";
-import { DEVICE, HOST } from "../format/metrics";
+import { DEVICE, HOST, type Counter } from "../format/metrics";
 import { go as goTo, usePlace, withQuery, type QueryValues } from "../router/router";
 import { en } from "../text/en";
 import { timelineText as text } from "../text/timeline";
@@ -302,7 +302,8 @@ export function TimelineTab({ session }: Props) {
   const owners = useOwners(session.id, asked.data?.rows);
   const lanes = useMemo(() => (asked.data && owners ? inOrder(rowsOf(asked.data).flatMap((row) => laneOf(row) ?? []), owners) : undefined), [asked.data, owners]);
   const samples = useApi("counts", { session: session.id });
-  const metrics = useMemo(() => sampled(session, samples.data?.data), [session.gpus, samples.data]);
+  const counted = useApi("counters", has(samples.data?.data, "counter") ? { session: session.id } : null);
+  const metrics = useMemo(() => sampled(session, samples.data?.data, counted.data ? countersOf(counted.data) : []), [session.gpus, samples.data, counted.data]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!lanes || !owners || (!samples.data && !samples.problem)) return <Skeleton rows={12} />;
   if (lanes.length === 0 && metrics.devices.length === 0 && metrics.host.length === 0) return <Empty title={text.none} text={text.noneText} />;
@@ -335,12 +336,17 @@ function useOwners(session: string, lanes: number | undefined): Owners | undefin
   }, [streams.data, streams.problem, threads.data, threads.problem]);
 }
 
-/** Metrics only where there are samples at all. */
-function sampled(session: RowSession, counts: { record: readonly (string | null)[]; rows: readonly (number | null)[] } | undefined) {
-  const has = (record: string): boolean => counts === undefined || (counts.rows[counts.record.indexOf(record)] ?? 0) > 0;
-  const allocated = counts !== undefined && has("alloc");
-  const metrics = has("device_metric") ? DEVICE : [];
-  return { devices: allocated || metrics.length ? devicesOf(session) : [], device: metrics, host: has("host_metric") ? HOST : [], allocated, text: en.system.metrics };
+type Counts = { record: readonly (string | null)[]; rows: readonly (number | null)[] } | undefined;
+
+const has = (counts: Counts, record: string): boolean => counts !== undefined && (counts.rows[counts.record.indexOf(record)] ?? 0) > 0;
+
+/** Metrics only where there are samples at all; where that is not known, as if there were. */
+function sampled(session: RowSession, counts: Counts, counters: readonly Counter[]) {
+  const maybe = (record: string): boolean => counts === undefined || has(counts, record);
+  const allocated = has(counts, "alloc");
+  const metrics = maybe("device_metric") ? DEVICE : [];
+  const ofDevices = allocated || metrics.length > 0 || counters.length > 0;
+  return { devices: ofDevices ? devicesOf(session) : [], device: metrics, host: maybe("host_metric") ? HOST : [], allocated, counters, text: en.system.metrics };
 }
 
 interface StageProps {

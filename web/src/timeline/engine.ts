@@ -421,8 +421,8 @@ export class Engine {
 
   private heldWant(track: Track, steps: number): Want {
     const { from, to } = this.scene.bounds;
-    const { device, metric } = track.source!;
-    return { key: `h${steps}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, from, to, step: Math.max(1, Math.ceil((to - from) / steps)) } };
+    const { device, metric, counter } = track.source!;
+    return { key: `h${steps}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, counter, from, to, step: Math.max(1, Math.ceil((to - from) / steps)) } };
   }
 
   private heldPoints(track: Track): ReturnType<Scene["points"]> {
@@ -440,11 +440,11 @@ export class Engine {
     const { view, bounds } = this.scene;
     const { shift, step } = this.seriesLod();
     const [a, b] = piecesOf(Math.max(view.from, bounds.from), Math.min(view.to, bounds.to), shift);
-    const { device, metric } = track.source;
+    const { device, metric, counter } = track.source;
     return Array.from({ length: Math.min(4, b - a + 1) }, (_, i) => {
       const from = (a + i) * 2 ** shift;
       // A sample on either side, so that lines reach the edges.
-      return { key: `m${shift}/${a + i}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, from, to: from + 2 ** shift, step } };
+      return { key: `m${shift}/${a + i}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, counter, from, to: from + 2 ** shift, step } };
     });
   }
 

@@ -1,7 +1,7 @@
 // lanes.ts - what the numbers of lanes say (src/wire/tile.h), and the tracks that are drawn: lanes of
 // events, and metrics of devices and of the host, in categories, in one stable order.
 import { timelineText as text } from "../text/timeline";
-import { ALLOCATED, type Metric } from "../format/metrics";
+import { ALLOCATED, counterMetric, type Counter, type Metric } from "../format/metrics";
 
 export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6 } as const;
 
@@ -50,6 +50,7 @@ export const CATEGORIES: readonly Category[] = ["threads", "streams", "devices",
 export interface Source {
   metric: Metric;
   device: number | null; // id in the session; null: of the host
+  counter: number | null; // id of a hardware counter; null: it is none
 }
 
 export interface Track {
@@ -114,18 +115,20 @@ export interface MetricNames {
   device: readonly Metric[];
   host: readonly Metric[];
   allocated: boolean; // whether there are allocations to be drawn
+  counters: readonly Counter[];
   text: Record<string, string>;
 }
 
 /** All tracks; the lanes are in order already. */
 export function tracksOf(lanes: readonly Lane[], names: MetricNames, owners: Owners = NOBODY): Track[] {
   const tracks = lanes.map((lane, at) => laneTrack(lane, at, owners));
-  names.devices.forEach((name, index) =>
-    [...(names.allocated ? [ALLOCATED] : []), ...names.device].forEach((metric) =>
-      tracks.push(metricTrack({ device: index + 1, metric }, text.device(index, name), names.text[metric.text] ?? metric.text)),
-    ),
-  );
-  names.host.forEach((metric) => tracks.push(metricTrack({ device: null, metric }, text.categories.host!, names.text[metric.text] ?? metric.text)));
+  names.devices.forEach((name, index) => {
+    const device = index + 1;
+    const title = text.device(index, name);
+    for (const metric of [...(names.allocated ? [ALLOCATED] : []), ...names.device]) tracks.push(metricTrack({ device, metric, counter: null }, title, names.text[metric.text] ?? metric.text));
+    for (const counter of names.counters) if (counter.device === device) tracks.push(metricTrack({ device, metric: counterMetric(counter), counter: counter.id }, title, counter.name));
+  });
+  names.host.forEach((metric) => tracks.push(metricTrack({ device: null, metric, counter: null }, text.categories.host!, names.text[metric.text] ?? metric.text)));
   return tracks;
 }
 

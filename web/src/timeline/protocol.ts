@@ -18,6 +18,7 @@ export interface AskSeries {
   session: string;
   device: number | null;
   metric: string;
+  counter: number | null; // instead of the metric
   from: number;
   to: number;
   step: number; // ns

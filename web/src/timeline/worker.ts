@@ -55,7 +55,7 @@ async function lanePiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
 }
 
 async function seriesPiece(ask: AskSeries, signal: AbortSignal): Promise<Piece> {
-  const { session, device, metric, from, to, step } = ask;
+  const { session, device, metric, counter, from, to, step } = ask;
   const piece: Piece = { from, to, column: step, sums: null, events: null, points: null, halved: false };
   if (device !== null && metric === ALLOCATED.name) {
     const { data } = await client.get("allocations", { session, device, step }, signal);
@@ -64,7 +64,9 @@ async function seriesPiece(ask: AskSeries, signal: AbortSignal): Promise<Piece> 
   const answer =
     device === null
       ? await client.get("host_series", { session, metric, from, to, step }, signal)
-      : await client.get("device_series", { session, device, metric, from, to, step }, signal);
+      : counter !== null
+        ? await client.get("counter_series", { session, device, counter, from, to, step }, signal)
+        : await client.get("device_series", { session, device, metric, from, to, step }, signal);
   return { ...piece, points: pointsOf(answer.data, from, to) };
 }
 

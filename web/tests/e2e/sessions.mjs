@@ -56,6 +56,15 @@ export const session = (id, app, at = AT) => ({
       address: column(2).map((address) => address.toString(16)), bytes: column(1).map(Math.abs), device: 1, stream: 0, correlation: deltas(list.map((_, at) => at + 900_001)),
     });
   },
+  /** Lines behind those of kernels(): samples of a hardware counter every 10 ms. */
+  counters(name, values) {
+    return [
+      { type: "names", rows: 1, id: [900], text: [name] },
+      { type: "counter", rows: values.length, start: deltas(values.map((_, at) => BEGIN + at * 10_000_000)), duration: values.map(() => 10_000_000), source: 1, device: 1, metric: 900, value: values, exponent: 0, scope: deltas(values.map(() => 0)), kernel: 0, range: 0, ordinal: deltas(values.map((_, at) => at)) },
+    ]
+      .map(lineOf)
+      .join("");
+  },
   /** parents: of each the number of the one around it, from 1; 0: none. */
   scopes(list, names, parents = list.map(() => 0)) {
     const column = (at) => list.map((row) => row[at]);

@@ -41,7 +41,7 @@ export async function memory({ page, server, see, check, picture, data }) {
   const made = session("views-memory", "holds memory");
   const kernels = made.kernels([[0, 4e8, 1, 0], [5e8, 4e8, 1, 0]], { streams: 1, names: ["_Z1av"] });
   const held = made.allocations([[1e8, 64 * MIB, 0x1000], [2e8, 128 * MIB, 0x2000], [3e8, -128 * MIB, 0x2000], [7e8, 32 * MIB, 0x3000]]);
-  await send(server.origin, key, made, "device", kernels + held);
+  await send(server.origin, key, made, "device", kernels + held + made.counters("sm__warps_active.avg.pct_of_peak_sustained_active", Array.from({ length: 100 }, (_, at) => 40 + (at % 20))));
   await send(server.origin, key, made, "system", made.end(1e9));
   await complete(server.origin, key, made);
   server.upload(key, data);
@@ -70,7 +70,12 @@ export async function memory({ page, server, see, check, picture, data }) {
   const pointed = await page.evaluate(() => window.gpuflTimeline.scene.pointed);
   check(pointed > from && pointed < to, `memory: the cross-hair is on the timeline (${pointed})`);
   await page.waitForFunction(() => window.gpuflTimeline.scene.tracks.some((track) => track.key === "d1.allocated" && window.gpuflTimeline.scene.points(track).some(({ piece }) => piece.points?.at.length)));
+  await page.waitForFunction(() => window.gpuflTimeline.scene.tracks.some((track) => track.key.startsWith("d1.counter.") && window.gpuflTimeline.scene.points(track).some(({ piece }) => piece.points?.at.length)));
   await picture(page, "timeline-allocations", { wide: false });
+  await page.getByRole("link", { name: "System", exact: true }).click();
+  await see(page, "sm__warps_active.avg");
+  await page.locator(".uplot canvas").first().waitFor();
+  await picture(page, "system-counters", { wide: false });
   await page.getByRole("link", { name: "Memory", exact: true }).click();
   await page.getByRole("button", { name: "Whole session" }).click();
   await page.waitForFunction(() => !new URLSearchParams(location.search).has("at"));

@@ -160,7 +160,10 @@ const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean;
 function useReported(session: RowSession) {
   const configs = useApi("configs", { session: session.id, limit: 100_000 }, session.state === "live" ? LIVE_MS : 0);
   const profile = useApi("section_profile", sampled(session.engine) ? { session: session.id } : null);
-  return useMemo(() => reportedBySymbol(configs.data, profile.data), [configs.data, profile.data]);
+  const reported = useMemo(() => reportedBySymbol(configs.data, profile.data), [configs.data, profile.data]);
+  // Columns that come late would move the others under somebody's eyes.
+  const settled = [configs, ...(sampled(session.engine) ? [profile] : [])].every((asked) => asked.data || asked.problem);
+  return { reported, settled };
 }
 
 function Grouping({ by, onBy, patterns, onPatterns }: { by: By; onBy: (by: By) => void; patterns: string; onPatterns: (text: string) => void }) {
@@ -181,7 +184,7 @@ export function KernelsTab({ session }: TabProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const by = BYS.find((one) => one === wanted) ?? "";
   const asked = useApi("kernels", { session: session.id, limit: LIMIT, ...(search ? { pattern: search } : {}) }, session.state === "live" ? LIVE_MS : 0);
-  const reported = useReported(session);
+  const { reported, settled } = useReported(session);
   const kernels = useMemo(() => (asked.data ? kernelsOf(asked.data, reported) : []), [asked.data, reported]);
   const nameOf = useMemo(() => (by ? groupNamer(by, patterns) : null), [by, patterns]);
   const order = useMemo(() => orderOf(query.get("sort"), query.get("ascending") !== "true"), [query]);
@@ -207,7 +210,7 @@ export function KernelsTab({ session }: TabProps) {
         <span className="quiet small">{en.kernels.approximated}</span>
         {kernels.length >= LIMIT && <span className="quiet small">{en.kernels.cut(count(LIMIT))}</span>}
       </div>
-      {!asked.data ? (
+      {!asked.data || !settled ? (
         <Skeleton rows={10} />
       ) : kernels.length === 0 ? (
         <Empty title={en.kernels.none} text={en.kernels.noneText} />

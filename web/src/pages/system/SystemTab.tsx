@@ -1,13 +1,15 @@
-// SystemTab.tsx - samples of the GPUs and of the host over the session's time; plots share a cursor and
+// SystemTab.tsx - samples of the GPUs, their hardware counters, and samples of the host over the session's time; plots share a cursor and
 // the part of time that is shown. Device ids of a session count from 1, in the order of its GPUs.
-import { useCallback, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
+import { countersOf } from "../../api/columns";
+import { useApi } from "../../api/use";
 import { between } from "../../format/format";
-import { DEVICE, HOST } from "../../format/metrics";
+import { counterMetric, DEVICE, HOST } from "../../format/metrics";
 import { en } from "../../text/en";
 import { Empty } from "../../ui/parts";
 import { gpusOf } from "../session/facts";
 import type { TabProps } from "../session/tabs";
-import { DevicePlot, HostPlot, WindowBar } from "./plots";
+import { CounterPlot, DevicePlot, HostPlot, WindowBar } from "./plots";
 import { useWindow } from "./window";
 
 export function SystemTab({ session }: TabProps) {
@@ -16,8 +18,10 @@ export function SystemTab({ session }: TabProps) {
   const gpus = gpusOf(session);
   const [answers, setAnswers] = useState<Record<string, number>>({});
   const tell = useCallback((key: string, rows: number) => setAnswers((before) => (before[key] === rows ? before : { ...before, [key]: rows })), []);
+  const counters = useApi("counters", { session: session.id });
+  const counted = useMemo(() => (counters.data ? countersOf(counters.data).map((counter) => ({ ...counter, metric: counterMetric(counter) })) : []), [counters.data]);
   const all = gpus.length * DEVICE.length + HOST.length;
-  const empty = !window.part && Object.keys(answers).length === all && Object.values(answers).every((rows) => rows === 0);
+  const empty = !window.part && counted.length === 0 && Object.keys(answers).length === all && Object.values(answers).every((rows) => rows === 0);
   const plot = { session: session.id, window, onRange: choose };
   return (
     <div className="stack">
@@ -32,6 +36,11 @@ export function SystemTab({ session }: TabProps) {
             {DEVICE.map((metric) => (
               <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} told={(rows) => tell(`${device} ${metric.name}`, rows)} />
             ))}
+            {counted
+              .filter((counter) => counter.device === device + 1)
+              .map((counter) => (
+                <CounterPlot key={counter.id} {...plot} device={device + 1} counter={counter.id} metric={counter.metric} />
+              ))}
           </div>
         </section>
       ))}

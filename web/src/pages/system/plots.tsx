@@ -55,6 +55,11 @@ export function HostPlot(plot: PlotProps) {
   return <Plot {...plot} asked={asked} />;
 }
 
+export function CounterPlot({ device, counter, ...plot }: PlotProps & { device: number; counter: number }) {
+  const asked = useApi("counter_series", { session: plot.session, device, counter, ...partOf(plot.window) });
+  return <Plot {...plot} asked={asked} />;
+}
+
 /** Which part is shown, the way back to the whole, and to the same part of the timeline. */
 export function WindowBar({ session, window, onWhole }: { session: string; window: Window; onWhole: () => void }) {
   if (!window.part) return <p className="quiet small">{en.system.drag}</p>;
