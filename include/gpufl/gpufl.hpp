@@ -154,6 +154,17 @@ inline void systemStop(const String &name = "system")
     (void)gpufl_system_stop(name.c_str());
 }
 
+// A window of capture, in a session that has windows. False: it could not be opened, or was not open.
+inline bool windowOpen(const String &name = "window")
+{
+    return gpufl_window_open(name.c_str()) == GPUFL_OK;
+}
+
+inline bool windowClose(const String &name = "window")
+{
+    return gpufl_window_close(name.c_str()) == GPUFL_OK;
+}
+
 // ---- upload -------------------------------------------------------------------
 
 struct UploadOptions {

@@ -24,6 +24,8 @@ static const struct model_part parts[] = {
     PART(transfers, SUM_TRANSFERS_TAKES),
     PART(waits, SUM_WAITS_TAKES),
     PART(memory, SUM_MEMORY_TAKES),
+    PART(external, SUM_EXTERNAL_TAKES),
+    PART(windows, SUM_WINDOWS_TAKES),
     PART(scopes, SUM_SCOPES_TAKES),
     PART(metrics, SUM_METRICS_TAKES),
     PART(sync, SUM_SYNC_TAKES),

@@ -15,6 +15,7 @@
 #include "analyze/stacks.h"
 #include "analyze/sum_counters.h"
 #include "analyze/sum_devices.h"
+#include "analyze/sum_external.h"
 #include "analyze/sum_facts.h"
 #include "analyze/sum_idle.h"
 #include "analyze/sum_kernels.h"
@@ -27,6 +28,7 @@
 #include "analyze/sum_sync.h"
 #include "analyze/sum_transfers.h"
 #include "analyze/sum_waits.h"
+#include "analyze/sum_windows.h"
 #include "analyze/sum_work.h"
 #include "base/intern.h"
 #include "wire/decode.h"
@@ -55,6 +57,8 @@ struct model {
     struct sum_transfers transfers;
     struct sum_waits waits;
     struct sum_memory memory;
+    struct sum_external external;
+    struct sum_windows windows;
     struct sum_scopes scopes;
     struct sum_metrics metrics;
     struct sum_sync sync;

@@ -8,6 +8,7 @@
 #include "analyze/report.h"
 #include "symbol/demangle.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { JSON_FORMAT = 1 };
@@ -475,6 +476,42 @@ static void put_memory(struct page_json *p)
     json_out_close_object(&p->out);
 }
 
+/* Ids are 64-bit patterns: as text, which loses no digit. */
+static void put_external(struct page_json *p)
+{
+    const struct sum_external *s = &p->model->external;
+    struct json_out *j = &p->out;
+    json_out_object(j, "external_correlation");
+    json_out_count(j, "kernels", s->kernels);
+    json_out_int(j, "total_ns", s->ns);
+    json_out_count(j, "ids", s->by_time_count);
+    json_out_bool(j, "more_ids", s->ids.refused > 0);
+    json_out_array(j, "by_id");
+    for (size_t i = 0; i < s->by_time_count && i < report_top(p->report); i++) {
+        const struct external_sum *one = keyed_at(&s->ids, s->by_time[i]);
+        char id[24];
+        snprintf(id, sizeof id, "%" PRIu64, (uint64_t)one->id);
+        json_out_object(j, NULL);
+        json_out_text(j, "kind", sum_external_kind(one->kind));
+        json_out_text(j, "id", id);
+        json_out_count(j, "kernels", one->kernels);
+        json_out_int(j, "total_ns", one->ns);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_close_object(j);
+}
+
+static void put_windows(struct page_json *p)
+{
+    const struct sum_windows *s = &p->model->windows;
+    json_out_object(&p->out, "windows");
+    json_out_count(&p->out, "opened", s->opened);
+    json_out_int(&p->out, "recorded_ns", s->ns);
+    json_out_bool(&p->out, "still_open", s->open > 0);
+    json_out_close_object(&p->out);
+}
+
 static void put_summary(struct page_json *p)
 {
     struct buf text;
@@ -505,6 +542,8 @@ int report_json(const struct report *r, FILE *out)
     put_transfers(&p);
     put_waits(&p);
     put_memory(&p);
+    put_external(&p);
+    put_windows(&p);
     if (json_scopes(r, &p.out))
         p.code = GPUFL_E_NOMEM;
     json_out_close_object(&p.out);

@@ -355,6 +355,30 @@ static void put_overheads(struct page *p)
     }
 }
 
+static void put_external(struct page *p)
+{
+    const struct sum_external *s = &p->model->external;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    if (!s->kernels)
+        return;
+    page_heading(p, "Operation ids that the program pushed (external correlation)");
+    page_text(p, "%s kernels of %s ids%s, %s on the GPU; --json lists them",
+              units_count(a, (int64_t)s->kernels), units_count(b, (int64_t)s->by_time_count),
+              s->ids.refused ? " and more" : "", units_time(c, s->ns));
+}
+
+static void put_windows(struct page *p)
+{
+    const struct sum_windows *s = &p->model->windows;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (!s->opened)
+        return;
+    page_heading(p, "Windows of capture");
+    page_text(p, "%s opened%s, %s in all; outside of them nothing was recorded",
+              units_count(a, (int64_t)s->opened), s->open ? ", one still open at the end" : "",
+              units_time(b, s->ns));
+}
+
 void page_waits(struct page *p)
 {
     const struct model *m = p->model;
@@ -380,6 +404,8 @@ void page_waits(struct page *p)
         page_text(p, "%s frees; %s at most in use at once",
                   units_count(a, (int64_t)m->memory.frees), units_bytes(b, m->memory.peak));
     }
+    put_external(p);
+    put_windows(p);
     put_overheads(p);
 }
 

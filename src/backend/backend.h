@@ -99,6 +99,9 @@ struct sink_ops {
      * innermost open scope. No lock, no allocation, no system call. */
     void (*launch)(struct sink *s, const struct launch *l);
 
+    /* [hot] A launch outside of windows returned, where the session counts them. */
+    void (*passed)(struct sink *s);
+
     /* [hot] True where launches must be reported one by one although nothing
      * counts them (a scope is open on this thread). */
     bool (*in_scope)(struct sink *s);
@@ -195,12 +198,15 @@ enum pc_collect {
 };
 
 struct trace_config {
-    unsigned engines; /* enum engine_bit */
+    unsigned engines;     /* enum engine_bit */
+    bool external_always; /* also where no operation id was seen for a while */
     bool synchronization, external_correlation, memory, graph_launches;
     bool waits; /* report calls that wait (sink_ops.wait) */
     bool yield; /* leave the profiling interface to another tool */
     enum pc_collect pc_collect;
-    unsigned pc_period;          /* a sample every 2^period cycles; 0: by the device */
+    bool windows;       /* nothing is recorded outside of windows: see trace_ops.window */
+    bool passed;        /* until the first one is opened launches are told to sink_ops.passed */
+    unsigned pc_period; /* a sample every 2^period cycles; 0: by the device */
     int64_t pc_hardware_bytes;   /* of the hardware's buffer of samples */
     const char *counter_metrics; /* a set, or names with commas between; outlives the trace */
     int64_t pm_interval_us;
@@ -239,6 +245,13 @@ struct trace_ops {
     /* [collector] Decodes what take took into the sink. */
     void (*drain)(struct trace *t);
     void (*cost)(struct trace *t, struct trace_cost *out); /* [any] */
+    /* Optional: opens or closes the one window, while the program runs; several may stand for one
+     * in the caller. Closed, all is off, and once its records are taken the vendor's library is
+     * let go of where that is safe. The caller lets one in at a time, and not beside start, stop
+     * and close. An error leaves it closed. [any] */
+    int (*window)(struct trace *t, bool open, struct err *e);
+    /* [collector] Optional: how often the library was let go of, and could not be. */
+    void (*released)(struct trace *t, uint64_t *done, uint64_t *failed);
     /* [collector] Optional: which engines run, enum engine_bit, where that is known only while
      * the program runs; *why: what keeps the others from it, or "". NULL: all that were asked for. */
     unsigned (*running)(struct trace *t, const char **why);

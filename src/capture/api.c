@@ -12,6 +12,7 @@
 #include "capture/scopes.h"
 #include "capture/session.h"
 #include "capture/upload.h"
+#include "capture/windows.h"
 
 #include <string.h>
 
@@ -150,6 +151,27 @@ int gpufl_system_start(const char *name)
 int gpufl_system_stop(const char *name)
 {
     return window(name, false);
+}
+
+static int capture_window(const char *name, bool open)
+{
+    struct err e;
+    uint32_t g = gate();
+    if (g == GATE_OFF)
+        return GPUFL_E_STATE;
+    if (g == GATE_FORWARD)
+        return open ? copies_first()->window_open(name) : copies_first()->window_close(name);
+    return windows_switch(name, open, &e);
+}
+
+int gpufl_window_open(const char *name)
+{
+    return capture_window(name, true);
+}
+
+int gpufl_window_close(const char *name)
+{
+    return capture_window(name, false);
 }
 
 int gpufl_upload_logs(const struct gpufl_upload_options *opts)

@@ -15,6 +15,7 @@
 #include "capture/collector.h"
 
 #include "base/clock.h"
+#include "capture/control.h"
 #include "capture/engines.h"
 #include "capture/gate.h"
 #include "capture/messages.h"
@@ -22,6 +23,7 @@
 #include "capture/nvtx.h"
 #include "capture/sampling.h"
 #include "capture/stacking.h"
+#include "capture/windows.h"
 #include "monitor/steady.h"
 
 #include <string.h>
@@ -78,6 +80,16 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
         feature_conclude(f, false, "not_requested", "");
     else if (!c->trace_started)
         feature_conclude(f, true, "unavailable", "nothing was traced");
+    else if (rows == 0 && f == FEATURE_external_correlation &&
+             writer_stopped(c->writer) == WRITER_RUNS)
+        feature_conclude(
+            f, true, "enabled_no_data",
+            c->options->source[OPT_enable_external_correlation] > SOURCE_DEFAULT ? ""
+            : engines_bits(c->engine) & ENGINE_PC_SAMPLING
+                ? "beside PC sampling they are looked for with enable_external_correlation=true "
+                  "only"
+                : "none came with the first 20 000 calls, after which they are not "
+                  "looked for: enable_external_correlation=true does that all the time");
     else if (rows == 0)
         feature_conclude(f, true, "enabled_no_data",
                          writer_stopped(c->writer) == WRITER_RUNS
@@ -147,6 +159,7 @@ static void conclude(struct collector *c)
     conclude_profile(c);
     conclude_stacks(c);
     nvtx_conclude();
+    windows_conclude(c->writer, c->backend, c->trace, engine_table[c->engine].name);
     feature_conclude(FEATURE_scopes, true,
                      l->scopes_lost ? "partial"
                                     : (l->scopes_opened ? "collected" : "enabled_no_data"),
@@ -184,6 +197,7 @@ static void write_end(struct collector *c)
 void closing_run(struct collector *c)
 {
     c->ledger.stop_asked = steady_ns();
+    control_close();
     if (c->trace_started)
         (void)c->backend->trace->stop(c->trace);
     atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);

@@ -12,6 +12,7 @@
 #include "capture/sampling.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
+#include "capture/windows.h"
 #include "monitor/steady.h"
 
 #include <errno.h>
@@ -136,6 +137,18 @@ int collector_floor(bool on)
     return rc;
 }
 
+int collector_window(bool open, struct err *e)
+{
+    int rc = GPUFL_E_STATE;
+    pthread_mutex_lock(&trace_lock);
+    if (!collector_ended() && me.trace && me.trace_started && me.backend->trace->window)
+        rc = me.backend->trace->window(me.trace, open, e);
+    else
+        (void)err_set(e, rc, "nothing is traced in this session");
+    pthread_mutex_unlock(&trace_lock);
+    return rc;
+}
+
 /* ---- one round -------------------------------------------------------------------------------- */
 
 static void name_thread(void *arg, int32_t tid, const char *name)
@@ -170,6 +183,7 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     if (!c->exit_first && capture_sink.recorded[RECORD_kernel])
         c->exit_first = fork_exit_first(FORK_RECORDED) == 0;
     sampling_drain();
+    windows_drain(c->writer);
     messages_drain(c->writer, names_table());
     c->ledger.scopes_lost = c->drain.lost;
     c->ledger.joins_lost = c->drain.inherit.lost;
@@ -227,6 +241,12 @@ static const char *reason_to_end(struct collector *c, int64_t now)
     return atomic_load_explicit(&end_reason, memory_order_acquire);
 }
 
+/* Of two times, 0: none. */
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return b && b < a ? b : a;
+}
+
 static void collect(struct collector *c)
 {
     int64_t interval = c->options->flush_interval_ms * 1000000;
@@ -238,7 +258,8 @@ static void collect(struct collector *c)
     messages_drain(c->writer, names_table());
     (void)writer_flush(c->writer);
     while (!(c->reason = reason_to_end(c, now))) {
-        wait_until(c->end_at && c->end_at < due ? c->end_at : due);
+        int64_t window = windows_clock(now);
+        wait_until(sooner(sooner(due, c->end_at), window));
         if (atomic_load_explicit(&end_reason, memory_order_acquire))
             continue; /* the last round is the end's */
         uint64_t wanted = atomic_load_explicit(&flush_asked, memory_order_acquire);
@@ -305,6 +326,8 @@ int collector_start(const struct collector *c)
     atomic_store_explicit(&flush_asked, 0, memory_order_relaxed);
     atomic_store_explicit(&flush_done, 0, memory_order_relaxed);
     atomic_store_explicit(&running, true, memory_order_release);
+    (void)windows_clock(
+        steady_ns()); /* one that opens at once does so before the program goes on */
     int rc = thread_start(&thread, "gpufl-collect", 0, collector_main, &me);
     if (rc)
         atomic_store_explicit(&running, false, memory_order_release);

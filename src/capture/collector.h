@@ -64,6 +64,9 @@ bool collector_end(const char *reason, const struct patience *p);
 /* The thread has ended by itself, or is about to. [any] */
 bool collector_ended(void);
 
+/* Switches the engine's activity on or off, in a session with windows. [any] */
+int collector_window(bool open, struct err *e);
+
 /* Switches the benchmark's floor. [owner] */
 int collector_floor(bool on);
 

@@ -23,6 +23,8 @@
     F(void, scope_end, (uint64_t handle), (handle))                                                \
     F(int, system_start, (const char *name), (name))                                               \
     F(int, system_stop, (const char *name), (name))                                                \
+    F(int, window_open, (const char *name), (name))                                                \
+    F(int, window_close, (const char *name), (name))                                               \
     F(int, upload_logs, (const struct gpufl_upload_options *opts), (opts))                         \
     F(int, bench_floor, (bool on), (on))
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "capture/messages.h"
 #include "capture/sink.h"
+#include "capture/windows.h"
 #include "capture/writer.h"
 
 #include <stdarg.h>
@@ -105,6 +106,13 @@ static const char *status_of(int rc)
     }
 }
 
+bool engines_windows(const struct options *o, const struct backend *b, enum gpufl_engine engine)
+{
+    unsigned bits = engines_bits(engine);
+    return windows_wanted(o) && b->trace && b->trace->window && bits &&
+           !(bits & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
+}
+
 struct trace *engines_attach(const struct options *o, const struct backend *b,
                              enum gpufl_engine engine)
 {
@@ -122,9 +130,12 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         .waits = o->enable_synchronization || sync,
         .synchronization = o->enable_synchronization,
         .external_correlation = o->enable_external_correlation,
+        .external_always = o->source[OPT_enable_external_correlation] > SOURCE_DEFAULT,
         .memory = o->enable_memory_tracking,
         .graph_launches = o->enable_cuda_graphs_tracking,
         .yield = o->yield_cupti,
+        .windows = engines_windows(o, b, engine),
+        .passed = engines_windows(o, b, engine) && windows_counts_launches(o),
         .pc_collect = engines_collect(o),
         .pc_period = (unsigned)o->pc_sampling_period,
         .pc_hardware_bytes = o->pc_hardware_buffer_bytes,

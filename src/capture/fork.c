@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "capture/collector.h"
+#include "capture/control.h"
 #include "capture/messages.h"
 #include "capture/names.h"
 #include "capture/sampling.h"
@@ -12,6 +13,7 @@
 #include "capture/sink.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
+#include "capture/windows.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,6 +27,8 @@ static void child(void)
     collector_forget();
     sampling_forget();
     messages_forget();
+    windows_forget();
+    control_forget();
     sink_forget();
     stacking_forget();
     names_forget();

@@ -12,6 +12,7 @@
 #include "capture/names.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
+#include "capture/windows.h"
 
 #include <string.h>
 
@@ -165,8 +166,25 @@ static uint32_t find_open(const struct thread_state *t, uint64_t handle)
     return at; /* its place + 1; 0: not open here */
 }
 
+/* The outermost scope of a thread that has the name opens a window for as long as it lasts. */
+static __attribute__((noinline)) void window_begin(struct thread_state *t, uint64_t instance)
+{
+    if (t->window_scope)
+        return;
+    t->window_scope = instance;
+    windows_scope_switch(true);
+}
+
+static __attribute__((noinline)) void window_end(struct thread_state *t)
+{
+    t->window_scope = 0;
+    windows_scope_switch(false);
+}
+
 static void take_out(struct thread_state *t, uint32_t at)
 {
+    if (__builtin_expect(t->window_scope == t->open[at - 1], 0))
+        window_end(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed) - 1;
     memmove(&t->open[at - 1], &t->open[at], (depth + 1 - at) * sizeof t->open[0]);
     atomic_store_explicit(&t->depth, depth, memory_order_relaxed);
@@ -225,6 +243,8 @@ static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag
     atomic_store_explicit(&t->depth, depth + 1, memory_order_relaxed);
     if (depth == 0)
         tell_range(instance, true);
+    if (__builtin_expect(name == atomic_load_explicit(&windows_scope, memory_order_relaxed), 0))
+        window_begin(t, instance);
     slot_push(t, SLOT_BEGIN, name, instance, tick_now(), tag); /* our work is outside */
     return instance;
 }
@@ -263,6 +283,8 @@ void scopes_end(uint64_t handle)
     atomic_store_explicit(&t->depth, depth, memory_order_relaxed);
     if (depth == 0)
         tell_range(t->open[0], false);
+    if (__builtin_expect(t->window_scope >= handle, 0)) /* inner scopes have higher numbers */
+        window_end(t);
     slots_room(t, 0);
 }
 

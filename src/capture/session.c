@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "capture/about.h"
 #include "capture/collector.h"
+#include "capture/control.h"
 #include "capture/engines.h"
 #include "capture/fork.h"
 #include "capture/messages.h"
@@ -19,6 +20,7 @@
 #include "capture/sampling.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
+#include "capture/windows.h"
 #include "monitor/steady.h"
 
 #include <errno.h>
@@ -171,6 +173,7 @@ static void undo(struct session *s)
     if (c->trace_started)
         (void)c->backend->trace->stop(c->trace);
     sampling_end();
+    control_close();
     if (c->trace)
         c->backend->trace->close(c->trace);
     if (c->writer)
@@ -179,6 +182,20 @@ static void undo(struct session *s)
     options_free(&s->options);
     *c = (struct collector){0};
     s->state = STATE_NONE;
+}
+
+/* And the socket at which `gpufl ctl` opens them. */
+static void begin_windows(const struct session *s)
+{
+    const struct collector *c = &s->collector;
+    struct err e = {0};
+    bool possible = c->trace_started && engines_windows(&s->options, c->backend, c->engine);
+    windows_begin(&s->options, possible,
+                  c->trace_started ? "this engine cannot be switched while the program runs"
+                                   : "nothing is traced");
+    if (possible && control_open(&e))
+        message_say(SEVERITY_WARNING, "control", "gpufl ctl does not reach this session: %s",
+                    e.text);
 }
 
 /* After the log is open: cannot fail for want of anything but memory. */
@@ -196,6 +213,7 @@ static int launch(struct session *s, int64_t began)
     rc = fork_exit_first(c->trace_started ? FORK_TRACING : FORK_STARTED);
     if (rc)
         return rc;
+    begin_windows(s);
     rc = sampling_begin(o, c->backend);
     if (rc)
         return rc;

@@ -6,6 +6,7 @@
 #include "capture/messages.h"
 #include "capture/scopes.h"
 #include "capture/stacking.h"
+#include "capture/windows.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +15,15 @@
 static void op_launch(struct sink *s, const struct launch *l)
 {
     (void)s;
-    scopes_launch(l);
+    bool begins = l->kind == LAUNCH_KERNEL || l->kind == LAUNCH_GRAPH;
+    if (!begins || windows_launch())
+        scopes_launch(l);
+}
+
+static void op_passed(struct sink *s)
+{
+    (void)s;
+    windows_passed();
 }
 
 static bool op_in_scope(struct sink *s)
@@ -224,6 +233,7 @@ static void op_wake(struct sink *s)
 
 static const struct sink_ops ops = {
     .launch = op_launch,
+    .passed = op_passed,
     .in_scope = op_in_scope,
     .stack = op_stack,
     .told = op_told,

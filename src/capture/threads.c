@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/thread.h"
 #include "capture/collector.h"
+#include "capture/windows.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -37,6 +38,10 @@ static void thread_ended(void *p)
 {
     struct thread_state *t = p;
     thread_here = NULL;
+    if (t->window_scope &&
+        atomic_load_explicit(&t->session, memory_order_relaxed) == gate_session())
+        windows_scope_switch(false);
+    t->window_scope = 0;
     atomic_store_explicit(&t->dead, true, memory_order_release);
     if (atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed) % DEATHS == DEATHS - 1 &&
         gate_is_on())
@@ -82,6 +87,7 @@ static void thread_renew(struct thread_state *t)
 #define C(name) atomic_store_explicit(&t->counters.name, 0, memory_order_relaxed);
     THREAD_COUNTERS(C)
 #undef C
+    t->window_scope = 0;
     atomic_store_explicit(&t->depth, 0, memory_order_relaxed);
     atomic_store_explicit(&t->session, gate_session(), memory_order_release);
 }

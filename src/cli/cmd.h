@@ -91,6 +91,7 @@ int cmd_report(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+int cmd_ctl(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_view(int argc, char **argv);

@@ -7,6 +7,7 @@ const struct cmd cmd_table[] = {
     {"compare", "Say what takes longer in one run than in another", cmd_compare},
     {"export", "Write sessions in another tool's format", cmd_export},
     {"info", "Show devices, driver, libraries, and what can be captured here", cmd_info},
+    {"ctl", "Open and close windows of capture in a running program", cmd_ctl},
     {"sim", "Write a session of a simulated GPU, for tests and demonstrations", cmd_sim},
     {"schema", "Print the record types of the session log", cmd_schema},
     {"view", "Look at sessions in the browser", cmd_view},

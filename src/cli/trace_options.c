@@ -38,6 +38,7 @@ static const struct cmd_text text = {
             "  gpufl trace -e Sync -- python train.py      which line waits, at low cost\n"
             "  gpufl trace -e PcSampling --pc-kernels none ./serve   why kernels stall\n"
             "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
+            "  gpufl trace --after 30s --for 2s ./serve    record two seconds of it\n"
             "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
             "  gpufl trace --option enable_memory_tracking=true ./train\n"
             "\n"
@@ -82,6 +83,12 @@ static int check(const struct trace_request *r, int operands)
         return cmd_usage("trace", "--interval must be between 10us and 1s");
     if (r->kill && r->duration == 0)
         return cmd_usage("trace", "--kill ends the program after --duration, which is not given");
+    if (r->after < 0 || r->lasts < 0 || (r->after && r->after < MS) || (r->lasts && r->lasts < MS))
+        return cmd_usage("trace", "--after and --for must be at least 1ms");
+    if (r->after_launches < 0 || r->launches < 0)
+        return cmd_usage("trace", "--after-launches and --launches cannot be negative");
+    if (r->in_scope && (!*r->in_scope || strchr(r->in_scope, '\n')))
+        return cmd_usage("trace", "--in-scope needs the name of a scope, in one line");
     if (r->no_report && (r->report_file || r->json))
         return cmd_usage("trace", "--no-report excludes --%s", r->json ? "json" : "report");
     if (r->duration < 0 || (r->duration > 0 && r->duration < MS))
@@ -129,6 +136,18 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
         {"duration", 0, OPT_DURATION, &r->duration, "TIME", NULL,
          "End the capture TIME (30s, 5m, 500ms) after the program's first use of the GPU and "
          "report; the program runs on."},
+        {"windows", 0, OPT_FLAG, &r->windows, NULL, NULL,
+         "Record inside windows only, which the program (gpufl_window_open) or `gpufl ctl` opens."},
+        {"after", 0, OPT_DURATION, &r->after, "TIME", NULL,
+         "Record from TIME after the program's first use of the GPU on."},
+        {"for", 0, OPT_DURATION, &r->lasts, "TIME", NULL,
+         "Record for TIME, at once or from --after on; the program runs on, and so does the "
+         "session."},
+        {"in-scope", 0, OPT_STRING, &r->in_scope, "NAME", NULL,
+         "Record while a scope or NVTX range of this name is open."},
+        {"after-launches", 0, OPT_INT, &r->after_launches, "N", NULL,
+         "Record from the program's launch N + 1 on."},
+        {"launches", 0, OPT_INT, &r->launches, "N", NULL, "Record N launches."},
         {"kill", 0, OPT_FLAG, &r->kill, NULL, NULL,
          "End the program when --duration is over: TERM, and KILL 10 s later."},
         {"system-interval", 's', OPT_DURATION, &r->system_interval, "TIME", NULL,
@@ -214,6 +233,18 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
         put_int(r, out, "pm_sampling_interval_us", r->interval / US);
     if (r->duration)
         put_int(r, out, "duration_ms", r->duration / MS);
+    if (r->windows)
+        put(r, out, "windows", "true");
+    if (r->after)
+        put_int(r, out, "window_after_ms", r->after / MS);
+    if (r->lasts)
+        put_int(r, out, "window_for_ms", r->lasts / MS);
+    if (r->in_scope)
+        put(r, out, "window_scope", r->in_scope);
+    if (r->after_launches)
+        put_int(r, out, "window_after_launches", r->after_launches);
+    if (r->launches)
+        put_int(r, out, "window_launches", r->launches);
     if (r->yield)
         put(r, out, "yield_cupti", "true");
     for (size_t i = 0; i < r->settings.count; i++) {

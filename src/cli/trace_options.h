@@ -12,22 +12,26 @@
 enum { TRACE_SETTINGS_MAX = 64, TRACE_SETTING_SIZE = 4352, TRACE_TOP_DEFAULT = -1 };
 
 struct trace_request {
-    const char *output;      /* -o; NULL: a new directory here */
-    const char *name;        /* -n; NULL: from the command */
-    const char *report_file; /* --report; NULL: stderr */
-    int engine;              /* enum gpufl_engine */
-    int stacks;              /* of --stacks; -1: not given */
-    bool no_report;          /* neither report nor findings */
-    bool json;               /* the report as JSON */
-    bool kill;               /* end the program when --duration is over */
-    bool quiet;              /* nothing but errors */
-    int pc_kernels;          /* of --pc-kernels; -1: not given */
-    const char *metrics;     /* of PmSampling; NULL: not given */
-    int64_t interval;        /* of PmSampling, ns; 0: not given */
-    bool yield;              /* leave CUPTI to the program's own profiler */
-    int64_t duration;        /* ns; 0: to the program's end */
-    int64_t system_interval; /* ns between system samples; 0: none */
-    int64_t top;             /* rows of the report's tables; 0: all */
+    const char *output;               /* -o; NULL: a new directory here */
+    const char *name;                 /* -n; NULL: from the command */
+    const char *report_file;          /* --report; NULL: stderr */
+    int engine;                       /* enum gpufl_engine */
+    int stacks;                       /* of --stacks; -1: not given */
+    bool no_report;                   /* neither report nor findings */
+    bool json;                        /* the report as JSON */
+    bool kill;                        /* end the program when --duration is over */
+    bool quiet;                       /* nothing but errors */
+    int pc_kernels;                   /* of --pc-kernels; -1: not given */
+    const char *metrics;              /* of PmSampling; NULL: not given */
+    int64_t interval;                 /* of PmSampling, ns; 0: not given */
+    bool yield;                       /* leave CUPTI to the program's own profiler */
+    bool windows;                     /* --windows */
+    const char *in_scope;             /* of a window; NULL: none */
+    int64_t after, lasts;             /* ns; of a window; 0: not given */
+    int64_t after_launches, launches; /* of a window; 0: not given */
+    int64_t duration;                 /* ns; 0: to the program's end */
+    int64_t system_interval;          /* ns between system samples; 0: none */
+    int64_t top;                      /* rows of the report's tables; 0: all */
 
     struct opt_list settings;                      /* --option, as given */
     const char *setting_items[TRACE_SETTINGS_MAX]; /* behind settings */

@@ -80,7 +80,7 @@ int peer_put_windows(struct peer_encoder *e, const struct wire_batch *b)
     for (size_t i = 0; i < b->rows; i++) {
         size_t len;
         int64_t time = cell(b, COL_window_time, i);
-        if (!wire_time_ok(time)) {
+        if (!wire_time_ok(time) || cell(b, COL_window_capture, i) == 1) {
             e->left_out++;
             continue;
         }

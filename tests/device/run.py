@@ -51,13 +51,14 @@ class Lab:
         self.bin = build / "bin"
         self.gpufl = self.bin / "gpufl"
         self.programs = self.bin / "device_programs"
+        self.context = self.bin / "device_context"
         self.work = work
 
     def trace(self, *command, options=(), code=0, env=None, prefix=()):
         """Runs a command traced; returns (stdout, stderr, report or None)."""
         out = self.work / "out"
         shutil.rmtree(out, ignore_errors=True)
-        done = subprocess.run([*map(str, prefix), str(self.gpufl), "trace", "-o", str(out), *options, "--",
+        done = subprocess.run([*map(str, prefix), str(self.gpufl), "trace", "-o", str(out), *map(str, options), "--",
                                *map(str, command)], capture_output=True, text=True, cwd=self.work,
                               env={**os.environ, **(env or {})}, timeout=300)
         expect(done.returncode == code, f"exit code {done.returncode}, expected {code}: {done.stderr[-1500:]}")
@@ -204,6 +205,87 @@ def sigkill_loses_half_a_second_at_most(lab):
 
 
 # -- Python --------------------------------------------------------------------------------
+
+# -- context: ranges, operation ids, windows ---------------------------------------------
+
+
+def scopes_of(report):
+    return {scope["name"]: scope for scope in report["scopes"]}
+
+
+def capability(report, feature):
+    return next((c for c in report["capabilities"] if c["feature"] == feature), {"status": "", "reason": ""})
+
+
+@case
+def nvtx_ranges_of_nvidias_client(lab):
+    out, _, report = lab.trace(lab.context, "ranges")
+    want, got = json.loads(out), scopes_of(report)
+    for name, own in (("step", want["step"]), ("batch", want["batch"]), ("gr\u00f6\u00dfe", want["wide"]),
+                      ("range", want["range"])):
+        expect(name in got, f"no scope {name}: {sorted(got)}")
+        expect(got[name]["calls"] == 1 and got[name]["self_kernels"] == own, f"{name}: {got[name]}")
+    expect(got["batch"]["tag"] == "loader" and got["step"]["tag"] == "nvtx", "domains are not the tags")
+    ledger_closes(report)
+
+
+@case
+def pytorch_operations_by_emit_nvtx(lab):
+    out, _, report = lab.trace("python3", HERE / "emit_nvtx.py")
+    want, got = json.loads(out.splitlines()[-1]), scopes_of(report)
+    calls = {name: sum(s["calls"] for s in report["scopes"] if s["name"] == name) for name in got}
+    kernels = {name: sum(s["kernels"] or 0 for s in report["scopes"] if s["name"] == name) for name in got}
+    expect(calls.get("forward") == want["steps"], f"forward: {calls.get('forward')}: {sorted(calls)[:40]}")
+    expect(calls.get("aten::addmm", 0) == want["steps"] * want["layers"], f"aten::addmm: {calls.get('aten::addmm')}")
+    expect(kernels["aten::addmm"] >= want["steps"] * want["layers"], f"aten::addmm has {kernels['aten::addmm']} kernels")
+    expect(not any("seq =" in name for name in got), "operations are not added up")
+    ledger_closes(report)
+
+
+@case
+def operation_ids_that_a_program_pushes(lab):
+    out, _, report = lab.trace(lab.context, "pushed")
+    want, got = json.loads(out), report["external_correlation"]
+    expect(got["kernels"] == want["with_id"] and got["ids"] == want["ids"], f"{got['kernels']} kernels, {got['ids']} ids")
+    inner = next(i for i in got["by_id"] if i["id"] == str(2**64 - 1))
+    expect(inner["kind"] == "custom0" and inner["kernels"] == 100, str(inner))
+
+
+def windows(lab, count, kind):
+    out, _, report = lab.trace(lab.context, "windows", count, kind,
+                               options=("--windows", "--option", "flush_interval_ms=10"))
+    want = json.loads(out)
+    print(f"     {kind}: {out.strip()} | {capability(report, 'windows')['reason']}")
+    by_name = {n: sum(k["count"] for k in report["kernels"]["by_name"] if n in k["symbol"]) for n in ("marked", "node")}
+    expect(want["cycles"] == count, f"{want['cycles']} of {count} windows in the time")
+    expect(by_name.get("marked") == want["marked"], f"{by_name} for {want['marked']} launches in windows")
+    expect(by_name.get("node") == want["nodes"], f"{by_name} for {want['nodes']} nodes in windows")
+    expect(report["windows"]["opened"] == count + 1, str(report["windows"]))
+    return want
+
+
+@case
+def windows_attach_and_finalize(lab):
+    windows(lab, 100, "plain")
+
+
+@case
+def windows_beside_threads_that_launch(lab):
+    windows(lab, 100, "threads")
+
+
+@case
+def windows_1000_with_graphs_threads_and_two_contexts(lab):
+    windows(lab, 1000, "all")
+
+
+@case
+def windows_by_scope_count_and_clock(lab):
+    _, _, report = lab.trace(lab.bin / "device_context", "ranges", options=("--in-scope", "batch"))
+    expect(report["kernels"]["count"] == 3, f"{report['kernels']['count']} kernels in the range, 3 launched")
+    _, _, report = lab.trace(lab.context, "pushed", options=("--after-launches", 50, "--launches", 20), code=0)
+    expect(report["kernels"]["count"] == 20, f"{report['kernels']['count']} kernels recorded, 20 asked for")
+
 
 TORCH = """
 import torch

@@ -67,6 +67,11 @@ static _Atomic(cupti_complete_fn) complete;
 static _Atomic(cupti_clock_fn) clock_fn;
 static _Atomic bool kinds[CUPTI_KIND_LIMIT];
 
+/* The life of the library, for fake_cupti_life. */
+static _Atomic bool attached;
+static _Atomic uint64_t finalized, outside_exit, touched;
+static _Thread_local bool in_exit;
+
 /* All below guarded by lock. */
 static size_t dropped;
 static uint64_t kernels_seen;
@@ -137,6 +142,13 @@ int scripted(const char *function)
     pthread_mutex_unlock(&lock);
     return result;
 }
+
+/* Pushed by a thread of the program, by kind: the innermost counts. */
+enum { EXTERNAL_KINDS = 6, EXTERNAL_DEPTH = 16 };
+static _Thread_local struct {
+    uint64_t ids[EXTERNAL_DEPTH];
+    unsigned depth;
+} external[EXTERNAL_KINDS];
 
 static size_t record_size(int kind)
 {
@@ -389,6 +401,61 @@ bool activity_enabled(int kind)
     return atomic_load(&kinds[kind]);
 }
 
+/* A record of the call, where these are on, and before it one for every kind that has an id. */
+static void add_call(uint32_t cbid, uint32_t correlation)
+{
+    union {
+        struct cupti_api api;
+        struct cupti_kernel room;
+    } call = {.api = {.kind = CUPTI_KIND_DRIVER,
+                      .id = cbid,
+                      .start = (uint64_t)now(),
+                      .end = (uint64_t)now(),
+                      .correlation = correlation}};
+    if (!atomic_load(&kinds[CUPTI_KIND_DRIVER]))
+        return;
+    for (int32_t k = 1; k < EXTERNAL_KINDS; k++) {
+        unsigned depth = external[k].depth;
+        if (!depth || depth > EXTERNAL_DEPTH || !atomic_load(&kinds[CUPTI_KIND_EXTERNAL]))
+            continue;
+        union {
+            struct cupti_external external;
+            struct cupti_kernel room;
+        } r = {.external = {.kind = CUPTI_KIND_EXTERNAL,
+                            .external_kind = k,
+                            .external_id = external[k].ids[depth - 1],
+                            .correlation = correlation}};
+        pthread_mutex_lock(&lock);
+        add(&r, CUPTI_KIND_EXTERNAL, now());
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_lock(&lock);
+    add(&call, CUPTI_KIND_DRIVER, now());
+    pthread_mutex_unlock(&lock);
+}
+
+EXPORT int cuptiActivityPushExternalCorrelationId(int kind, uint64_t id)
+{
+    SCRIPTED(cuptiActivityPushExternalCorrelationId);
+    if (kind <= 0 || kind >= EXTERNAL_KINDS)
+        return CUPTI_E_INVALID_PARAMETER;
+    if (external[kind].depth < EXTERNAL_DEPTH)
+        external[kind].ids[external[kind].depth] = id;
+    external[kind].depth++;
+    return CUPTI_OK;
+}
+
+EXPORT int cuptiActivityPopExternalCorrelationId(int kind, uint64_t *id)
+{
+    SCRIPTED(cuptiActivityPopExternalCorrelationId);
+    if (kind <= 0 || kind >= EXTERNAL_KINDS || !external[kind].depth)
+        return CUPTI_E_INVALID_PARAMETER;
+    unsigned at = --external[kind].depth;
+    if (id)
+        *id = at < EXTERNAL_DEPTH ? external[kind].ids[at] : 0;
+    return CUPTI_OK;
+}
+
 static void call_back(int domain, uint32_t cbid, const void *data)
 {
     cupti_callback_fn fn = atomic_load_explicit(&callback, memory_order_acquire);
@@ -408,7 +475,11 @@ static void on_api(uint32_t cbid, int site, const char *function, const void *pa
                                .context_uid = context,
                                .data = data,
                                .correlation = correlation};
+    if (site == CUPTI_SITE_ENTER)
+        add_call(cbid, correlation);
+    in_exit = site == CUPTI_SITE_EXIT;
     call_back(CUPTI_DOMAIN_DRIVER, cbid, &d);
+    in_exit = false;
     pthread_mutex_lock(&lock);
     bool many = pending_count > PENDING / 2;
     pthread_mutex_unlock(&lock);
@@ -476,6 +547,7 @@ EXPORT int cuptiSubscribe(cupti_subscriber *subscriber, cupti_callback_fn fn, vo
     atomic_store(&callback_user, user);
     atomic_store_explicit(&callback, fn, memory_order_release);
     *subscriber = (cupti_subscriber)(uintptr_t)1;
+    atomic_store(&attached, true);
     connect_driver(true);
     return CUPTI_OK;
 }
@@ -562,6 +634,7 @@ EXPORT int cuptiActivityGetNumDroppedRecords(cuda_context context, uint32_t stre
 {
     (void)context, (void)stream;
     SCRIPTED(cuptiActivityGetNumDroppedRecords);
+    atomic_fetch_add(&touched, !atomic_load(&attached));
     pthread_mutex_lock(&lock);
     *count = dropped;
     dropped = 0;
@@ -572,6 +645,7 @@ EXPORT int cuptiActivityGetNumDroppedRecords(cuda_context context, uint32_t stre
 EXPORT int cuptiActivityFlushAll(uint32_t flags)
 {
     SCRIPTED(cuptiActivityFlushAll);
+    atomic_fetch_add(&touched, !atomic_load(&attached));
     pump(flags & CUPTI_FLUSH_FORCED);
     pthread_mutex_lock(&lock);
     uint8_t *b = buffer;
@@ -632,12 +706,25 @@ EXPORT int cuptiGetContextId(cuda_context context, uint32_t *number)
     return CUPTI_OK;
 }
 
+/* Not of the real library: how often it was finalized, how often from elsewhere than the exit of a
+ * driver's call, and how often it was called while it was not attached, which attaches the real one
+ * again. */
+EXPORT void fake_cupti_life(uint64_t life[3])
+{
+    life[0] = atomic_load(&finalized);
+    life[1] = atomic_load(&outside_exit);
+    life[2] = atomic_load(&touched);
+}
+
 EXPORT int cuptiFinalize(void)
 {
     SCRIPTED(cuptiFinalize);
+    atomic_fetch_add(&outside_exit, !in_exit);
+    atomic_store(&attached, false);
     forget_callbacks();
     for (int i = 0; i < CUPTI_KIND_LIMIT; i++)
         atomic_store(&kinds[i], false);
     connect_driver(false);
+    atomic_fetch_add(&finalized, 1);
     return CUPTI_OK;
 }

@@ -7,6 +7,8 @@
  *     ops       1000 operations as PyTorch names them
  *     early     a range pushed before cuInit and popped after it
  *     hostile   what no program should do
+ *     pushed    no ranges: ids of operations, pushed to CUPTI as frameworks do;
+ *     pushed-late  the same after 25 000 launches and more than a flush's time
  * Prints what it launched, and whether a tool came, as one line of JSON. */
 #include "hooks.h"
 
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 int cuInit(unsigned flags);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
@@ -239,6 +242,36 @@ static void hostile(void)
     free(lengthy);
 }
 
+static void pause_for(int ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+/* The library is there already: the tool has loaded it. */
+static void pushed(void)
+{
+    void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    int (*push_id)(int, uint64_t) = NULL, (*pop_id)(int, uint64_t *) = NULL;
+    uint64_t id;
+    expect(cupti != NULL, "CUPTI is not in the process");
+    *(void **)&push_id = dlsym(cupti, "cuptiActivityPushExternalCorrelationId");
+    *(void **)&pop_id = dlsym(cupti, "cuptiActivityPopExternalCorrelationId");
+    for (int i = 0; i < 10; i++) {
+        push_id(3, (uint64_t)(1000 + i));
+        launch(1);
+        push_id(3, UINT64_MAX);
+        push_id(4, 7); /* of a call with several kinds the lowest counts */
+        launch(2);
+        pop_id(4, NULL);
+        expect(!pop_id(3, &id) && id == UINT64_MAX, "the innermost id is not popped first");
+        pop_id(3, NULL);
+        push_id(5, 1); /* another kind */
+        launch(1);
+        pop_id(5, NULL);
+    }
+    launch(5);
+}
+
 int main(int argc, char **argv)
 {
     bool tool = client_open(), early = argc > 1 && !strcmp(argv[1], "early");
@@ -264,6 +297,13 @@ int main(int argc, char **argv)
             ops();
         else if (!strcmp(argv[i], "hostile"))
             hostile();
+        else if (!strcmp(argv[i], "pushed"))
+            pushed();
+        else if (!strcmp(argv[i], "pushed-late")) {
+            launch(25000);
+            pause_for(600);
+            pushed();
+        }
     }
     cuMemcpyHtoDAsync_v2(0x1000, &launched, sizeof launched, NULL);
     cuCtxSynchronize();

@@ -1,4 +1,5 @@
-/* test_context.c - what programs and frameworks say of their work beside scopes: NVTX ranges. */
+/* test_context.c - what programs and frameworks say of their work beside scopes: NVTX ranges,
+ * and ids of operations. */
 #include "tests/fake/runner.h"
 
 #include <setjmp.h>
@@ -140,13 +141,57 @@ static void another_tool(void **state)
     run_free(&r);
 }
 
+static void check_id(json_t *by_id, size_t count, const char *kind, const char *id, int64_t kernels)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_t *one = json_array_get(by_id, i);
+        if (strcmp(text_at(one, "kind"), kind) != 0 || strcmp(text_at(one, "id"), id) != 0)
+            continue;
+        assert_int_equal(int_at(one, "kernels"), kernels);
+        assert_true(int_at(one, "total_ns") > 0);
+        return;
+    }
+    fail_msg("there is no %s %s", kind, id);
+}
+
+/* What the program pushed stands beside its kernels. */
+static void pushed_ids(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {"FAKE_CUPTI=", "FAKE_CUPTI=late=50"};
+    for (size_t i = 0; i < 2; i++) {
+        struct run r;
+        run_nvtx(&r, "pushed", LIST(scripts[i]), NULL);
+        json_t *ids = at(r.report, "external_correlation");
+        assert_int_equal(int_at(ids, "kernels"), 40);
+        assert_int_equal(int_at(ids, "ids"), 12);
+        check_id(at(ids, "by_id"), 12, "custom0", "1000", 1);
+        check_id(at(ids, "by_id"), 12, "custom0", "18446744073709551615", 20);
+        check_id(at(ids, "by_id"), 12, "custom2", "1", 10);
+        assert_string_equal(capability_of(&r, "external_correlation", "status"), "collected");
+        run_free(&r);
+    }
+    struct run r;
+    /* After so many calls without any they are not looked for, unless asked for. */
+    run_nvtx(&r, "pushed-late", NULL, NULL);
+    assert_int_equal(int_at(r.report, "external_correlation.kernels"), 0);
+    check_contains(&r, capability_of(&r, "external_correlation", "reason"), "first 20 000 calls");
+    run_free(&r);
+    run_nvtx(&r, "pushed-late", NULL, LIST("--option", "enable_external_correlation=true"));
+    assert_int_equal(int_at(r.report, "external_correlation.kernels"), 40);
+    run_free(&r);
+    run_nvtx(&r, "pushed", NULL, LIST("--option", "enable_external_correlation=false"));
+    assert_int_equal(int_at(r.report, "external_correlation.kernels"), 0);
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pushed_ranges),   cmocka_unit_test(started_ranges),
         cmocka_unit_test(operations),      cmocka_unit_test(before_the_session),
         cmocka_unit_test(hostile_program), cmocka_unit_test(switched_off),
-        cmocka_unit_test(another_tool),
+        cmocka_unit_test(another_tool),    cmocka_unit_test(pushed_ids),
     };
     return cmocka_run_group_tests_name("fake.context", tests, NULL, NULL);
 }

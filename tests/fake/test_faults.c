@@ -124,7 +124,7 @@ static void every_kind_fails(void **state)
 {
     (void)state;
     int without = 0;
-    for (int nth = 4; nth <= 8; nth++) {
+    for (int nth = 4; nth <= 10; nth++) {
         struct run r;
         char script[128];
         snprintf(script, sizeof script, "FAKE_CUPTI=fail=cuptiActivityEnable:%d:%d", nth, ERROR);
@@ -207,7 +207,7 @@ static void driver_comes_up_later(void **state)
     } cases[] = {
         {"FAKE_CUPTI=fail=cuptiActivityEnable:1:15", true},
         {"FAKE_CUPTI=fail=cuptiActivityEnable:0:15", false},
-        {"FAKE_CUPTI=fail=cuptiActivityEnable:1:15,fail=cuptiActivityEnable:9:999", false},
+        {"FAKE_CUPTI=fail=cuptiActivityEnable:1:15,fail=cuptiActivityEnable:11:999", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;

@@ -145,10 +145,12 @@ static void small_pool(void **state)
 {
     (void)state;
     struct run r;
-    run_all(&r, &(struct run_setup){.options = LIST("--option", "activity_buffer_bytes=65536",
-                                                    "--option", "activity_pool_bytes=65536",
-                                                    "--option", "flush_interval_ms=10000"),
-                                    .program = LIST("10000", "threads=4")});
+    run_all(&r,
+            &(struct run_setup){.options = LIST("--option", "activity_buffer_bytes=65536",
+                                                "--option", "activity_pool_bytes=65536", "--option",
+                                                "flush_interval_ms=10000", "--option",
+                                                "enable_external_correlation=false"),
+                                .program = LIST("10000", "threads=4")});
     check_program(&r, 0);
     int64_t dropped = int_at(r.report, "ledger.lost_driver");
     assert_int_equal(int_at(r.report, "ledger.launches"), 50000);

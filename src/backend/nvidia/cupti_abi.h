@@ -365,6 +365,8 @@ struct cupti_module_event {
     X(MEMCPY, 1, MEMCPY)                                                                           \
     X(MEMSET, 2, MEMSET)                                                                           \
     X(KERNEL_SERIAL, 3, KERNEL) /* serializes: never enabled, the same record */                   \
+    X(DRIVER, 4, DRIVER)                                                                           \
+    X(RUNTIME, 5, RUNTIME)                                                                         \
     X(DEVICE, 8, DEVICE)                                                                           \
     X(CONTEXT, 9, CONTEXT)                                                                         \
     X(KERNEL, 10, CONCURRENT_KERNEL)                                                               \
@@ -496,6 +498,15 @@ enum { CUPTI_OBJECT_THREAD = 2 };
     X(7 << 16, buffer_request, ACTIVITY_BUFFER_REQUEST)                                            \
     X(8 << 16, managed_memory_init, UVM_ACTIVITY_INIT)
 
+struct CUPTI_RECORD cupti_api { /* a call of the driver or runtime API */
+    int32_t kind;
+    uint32_t id; /* as in callbacks */
+    uint64_t start, end;
+    uint32_t process, thread;
+    uint32_t correlation;
+    uint32_t result;
+};
+
 struct CUPTI_RECORD cupti_external {
     int32_t kind;
     int32_t external_kind; /* who pushed it: 1 unknown, 2 OpenACC, 3 to 5 custom */
@@ -554,6 +565,8 @@ struct CUPTI_RECORD cupti_context {
     X(SYNC, 9, 40, Synchronization)                                                                \
     X(SYNC, 26, 56, Synchronization2)                                                              \
     X(EXTERNAL, 9, 24, ExternalCorrelation)                                                        \
+    X(DRIVER, 5, 40, API)                                                                          \
+    X(RUNTIME, 5, 40, API)                                                                         \
     X(CONTEXT, 5, 16, Context)                                                                     \
     X(CONTEXT, 26, 24, Context2)                                                                   \
     X(CONTEXT, 130000, 32, Context3)

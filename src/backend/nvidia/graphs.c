@@ -146,6 +146,15 @@ void graphs_drop(cuda_exec exec)
     word_change(exec, true);
 }
 
+void graphs_forget(void)
+{
+    pthread_mutex_lock(&lock);
+    struct table *t = atomic_load_explicit(&current, memory_order_relaxed);
+    for (size_t i = 0; t && i < t->capacity; i++)
+        atomic_store_explicit(&t->slots[i].word, 0, memory_order_release);
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- counting -------------------------------------------------------------------------- */
 
 static int64_t count_nodes(const struct cuda *c, cuda_graph graph, int depth);

@@ -26,6 +26,9 @@ struct graph_info graphs_add(cuda_exec exec, int64_t kernels);
 void graphs_forget_count(cuda_exec exec);
 void graphs_drop(cuda_exec exec);
 
+/* All are unknown from here on: they come and go unseen. [any] */
+void graphs_forget(void);
+
 /* Kernel nodes of a graph with its child graphs; CELL_NULL where a conditional
  * node or a driver without these calls makes it unknowable. [any] */
 int64_t graphs_count_kernels(const struct cuda *c, cuda_graph graph);

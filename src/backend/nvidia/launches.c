@@ -321,6 +321,47 @@ static void count_moment(struct trace *t, uint32_t id, const struct cupti_callba
         sass_metrics_take(t, false);
 }
 
+/* ---- outside of windows ------------------------------------------------------------------ */
+
+/* What comes and goes has to be known when the next window opens. */
+static void between_exit(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    switch ((enum role)roles[id]) {
+    case ROLE_KERNEL:
+    case ROLE_GRAPH:
+        if (atomic_load_explicit(&t->passing, memory_order_acquire))
+            t->sink->ops->passed(t->sink);
+        break;
+    case ROLE_CAPTURE_BEGIN:
+        atomic_fetch_add_explicit(&t->captures, 1, memory_order_relaxed);
+        break;
+    case ROLE_INSTANTIATE:
+        exit_instantiate(c);
+        break;
+    default:
+        break;
+    }
+}
+
+static void between(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    bool exec = roles[id] == ROLE_EXEC;
+    if (c->site == CUPTI_SITE_ENTER) {
+        if (exec && id == ID_cuGraphExecDestroy)
+            graphs_drop(((const struct cuda_graph_exec_params *)c->params)->exec);
+        return;
+    }
+    int result = call_result(c);
+    if (roles[id] == ROLE_CAPTURE_END)
+        exit_capture_end(t, result);
+    if (result != CUDA_OK)
+        return;
+    if (exec && id == ID_cuGraphNodeSetEnabled)
+        graphs_forget_count(((const struct cuda_graph_exec_params *)c->params)->exec);
+    between_exit(t, id, c);
+    trace_let_go(t);
+}
+
 /* ---- the callback ---------------------------------------------------------------------- */
 
 static bool sampled(uint32_t correlation)
@@ -333,8 +374,12 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
     struct trace *t = user;
     const struct cupti_callback *c = data;
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
-    if (!s || domain != CUPTI_DOMAIN_DRIVER || id >= ROLE_IDS)
+    if (domain != CUPTI_DOMAIN_DRIVER || id >= ROLE_IDS)
         return;
+    if (__builtin_expect(!s, 0)) {
+        between(t, id, c);
+        return;
+    }
     int64_t begin = __builtin_expect(sampled(c->correlation), 0) ? clock_mono() : 0;
     if (c->site == CUPTI_SITE_ENTER)
         enter(t, s, id, c);

@@ -57,6 +57,7 @@ struct records {
     struct config_slot *configs; /* owned; CONFIGS entries */
     struct external *external;   /* owned; NULL until an operation id was seen */
     bool external_seen;
+    uint64_t calls; /* records of API calls */
 };
 
 int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset)
@@ -76,6 +77,11 @@ int records_open(struct records **out, const struct cupti *c, struct sink *s, in
     }
     *out = r;
     return 0;
+}
+
+void records_shift(struct records *r, int64_t time_offset)
+{
+    r->time_offset = time_offset;
 }
 
 void records_close(struct records *r)
@@ -405,6 +411,19 @@ static void read_context(struct records *r, const struct cupti_record *record)
     context_learn(r, c->context, c->device);
 }
 
+uint64_t records_calls(const struct records *r, bool *ids)
+{
+    *ids = r->external_seen;
+    return r->calls;
+}
+
+/* They are on for the operation ids only, which stand before them. */
+static void read_call(struct records *r, const struct cupti_record *record)
+{
+    (void)record;
+    r->calls++;
+}
+
 static void read_external(struct records *r, const struct cupti_record *record)
 {
     const struct cupti_external *x = (const void *)record;
@@ -422,6 +441,7 @@ static void (*const readers[CUPTI_KIND_LIMIT])(struct records *, const struct cu
     [CUPTI_KIND_MEMCPY] = read_memcpy,     [CUPTI_KIND_PEER] = read_peer,
     [CUPTI_KIND_MEMSET] = read_memset,     [CUPTI_KIND_SYNC] = read_sync,
     [CUPTI_KIND_OVERHEAD] = read_overhead, [CUPTI_KIND_MEMORY] = read_memory,
+    [CUPTI_KIND_DRIVER] = read_call,       [CUPTI_KIND_RUNTIME] = read_call,
     [CUPTI_KIND_CONTEXT] = read_context,   [CUPTI_KIND_EXTERNAL] = read_external,
 };
 

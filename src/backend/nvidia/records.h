@@ -13,6 +13,11 @@ struct records;
 
 /* time_offset: ns to add to the library's times; 0 where it uses our clock. */
 int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset);
+/* Calls that were recorded, and whether any had an operation id. [collector] */
+uint64_t records_calls(const struct records *r, bool *ids);
+
+/* ns to add to every time from here on. [collector, or before any record] */
+void records_shift(struct records *r, int64_t time_offset);
 void records_close(struct records *r);
 
 /* What a buffer holds. prescan looks for the frameworks' operation ids only, so

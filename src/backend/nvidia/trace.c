@@ -8,9 +8,8 @@
  * allowed; should a library want an initialized driver to enable a kind, enabling
  * waits for the callback that says it is.
  *
- * Order of detaching: kinds off, launch callbacks inert, unsubscribed. CUPTI is not
- * finalized: with graphs or several contexts that has crashed programs, and the
- * process is ending anyway. Callbacks that come late find `live` NULL, buffers
+ * Order of detaching: kinds off, launch callbacks inert, unsubscribed. CUPTI is
+ * finalized between windows only (see there): at the end that gains nothing. Callbacks that come late find `live` NULL, buffers
  * that come late go back to the pool.
  *
  * After fork the child's copy of CUPTI lacks its worker thread: it runs on, but a
@@ -20,6 +19,7 @@
 
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/graphs.h"
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/pm_sampling.h"
@@ -53,10 +53,14 @@ static const struct {
     {CUPTI_KIND_SYNC, "synchronizations", offsetof(struct trace_config, synchronization), false},
     {CUPTI_KIND_EXTERNAL, "external_correlation",
      offsetof(struct trace_config, external_correlation), false},
+    /* Ids stand before records of the calls that they are pushed around, and nowhere else. */
+    {CUPTI_KIND_DRIVER, NULL, offsetof(struct trace_config, external_correlation), false},
+    {CUPTI_KIND_RUNTIME, NULL, offsetof(struct trace_config, external_correlation), false},
     {CUPTI_KIND_MEMORY, "memory", offsetof(struct trace_config, memory), false},
     {CUPTI_KIND_KERNEL, "kernels", 0, true},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1 };
+enum { CALLS_WITHOUT_IDS = 20000 }; /* after which none are looked for any longer */
 enum { FLUSH_PATIENCE = 100000000, FLUSH_PAUSE = 1000000 }; /* ns */
 
 /* Nothing but counters: no callback comes with a launch or a wait. */
@@ -79,6 +83,11 @@ static bool kind_wanted(const struct trace *t, unsigned i)
         return false;
     if (t->sass && !atomic_load(&t->kernels_instead))
         return false; /* nothing is recorded beside instrumented kernels: sass_metrics.h */
+    bool calls = kinds[i].kind == CUPTI_KIND_DRIVER || kinds[i].kind == CUPTI_KIND_RUNTIME;
+    bool stays =
+        t->config.engines & ENGINE_PC_SAMPLING; /* could not be given up: see kinds_disable */
+    if (calls && (t->no_ids || (stays && !t->config.external_always)))
+        return false;
     if (!kinds[i].wanted)
         return true;
     return *(const bool *)((const char *)&t->config + kinds[i].wanted);
@@ -91,6 +100,8 @@ static bool kind_wanted(const struct trace *t, unsigned i)
 static void on_fork_child(void)
 {
     atomic_store(&the_trace.live, NULL);
+    atomic_store(&the_trace.hold, HOLD_NONE);
+    atomic_store(&the_trace.passing, false);
     atomic_store(&the_trace.pool, NULL);
 }
 
@@ -165,6 +176,25 @@ static void prescan_from(struct trace *t, struct buffers *pool, struct queue_nod
 }
 
 static void announce(struct trace *t);
+static void window_taken(struct trace *t);
+
+static void kind_disable(struct trace *t, int kind);
+
+/* Records of calls cost a launch some 0.1 us, and few programs push ids: where none came with the
+ * first calls, these records are given up, unless the ids were asked for by name. */
+static void look_for_ids(struct trace *t)
+{
+    bool ids;
+    if (t->no_ids || !t->config.external_correlation || t->config.external_always || t->pc ||
+        records_calls(t->records, &ids) < CALLS_WITHOUT_IDS || ids)
+        return;
+    t->no_ids = true;
+    int hold = atomic_load_explicit(&t->hold, memory_order_acquire);
+    if (t->config.windows && hold != HOLD_OPEN && hold != HOLD_SHUT)
+        return; /* CUPTI is not there */
+    kind_disable(t, CUPTI_KIND_DRIVER);
+    kind_disable(t, CUPTI_KIND_RUNTIME);
+}
 
 /* [collector] */
 static void trace_drain(struct trace *t)
@@ -194,10 +224,13 @@ static void trace_drain(struct trace *t)
         buffers_release(pool, b);
     }
     t->taken = NULL;
+    look_for_ids(t);
     if (t->pm)
         pm_sampling_drain(t, t->stopped);
     if (t->ranges)
         range_profiler_drain(t);
+    if (t->config.windows)
+        window_taken(t);
     if (t->pc)
         pc_sampling_drain(t);
     if (t->pc && t->stopped)
@@ -246,8 +279,13 @@ static void flush_finished(struct trace *t)
 /* [collector] About 7 ms at full rate, on this thread only. */
 static int trace_flush(struct trace *t, bool all)
 {
+    int hold = atomic_load_explicit(&t->hold, memory_order_acquire);
     if (forked(t))
         return GPUFL_E_STATE;
+    if (t->config.windows && hold != HOLD_OPEN && hold != HOLD_SHUT)
+        return 0; /* CUPTI is not there, or about to go */
+    bool shut = t->config.windows && hold == HOLD_SHUT;
+    all |= shut;
     if (t->pc && !t->stopped)
         pc_sampling_flush(t);
     if (t->pm)
@@ -260,6 +298,7 @@ static int trace_flush(struct trace *t, bool all)
     say_failure(t, &t->flush_failed, SEVERITY_WARNING, result, "cupti.flush",
                 "to hand over its records");
     dropped_count(t);
+    t->flushed = shut;
     return result == CUPTI_OK || result == CUPTI_E_NOT_INITIALIZED ? 0 : GPUFL_E_VENDOR;
 }
 
@@ -300,7 +339,9 @@ static void announce_holder(struct trace *t)
 
 static void announce(struct trace *t)
 {
-    announce_holder(t);
+    if (!t->announced)
+        announce_holder(t);
+    t->announced = true;
     struct sink *s = t->sink;
     for (unsigned i = 0; i < KINDS; i++)
         if (kinds[i].feature)
@@ -433,6 +474,10 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
 
 static int config_check(const struct trace_config *c, struct err *e)
 {
+    if (c->windows && (c->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC)))
+        return err_set(e, GPUFL_E_STATE,
+                       "windows are for the engines Trace and Sync: this one cannot be switched "
+                       "while the program runs");
     if (c->yield)
         return err_set(e, GPUFL_E_BUSY,
                        "CUPTI is left to another profiler (GPUFL_YIELD_CUPTI=1): no kernel "
@@ -530,7 +575,8 @@ static void attach_counting(struct trace *t)
                           "no instructions are counted: %s", t->sass_lacks.text);
 }
 
-static int attach(struct trace *t, struct err *e)
+/* Everything that CUPTI forgets when it is finalized. */
+static int hook(struct trace *t, struct err *e)
 {
     const struct cupti *c = t->cupti;
     int64_t offset = 0;
@@ -542,28 +588,36 @@ static int attach(struct trace *t, struct err *e)
     if (!c->cuptiActivityRegisterTimestampCallback ||
         c->cuptiActivityRegisterTimestampCallback(on_clock) != CUPTI_OK)
         offset = clock_offset(c);
+    if (offset)
+        records_shift(t->records, offset);
     if (c->cuptiSetThreadIdType)
         c->cuptiSetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
-    struct buffers *pool = buffers_open(atomic_load_explicit(&t->pool, memory_order_relaxed),
-                                        t->config.buffer_bytes, t->config.pool_bytes);
-    if (!pool || records_open(&t->records, c, t->sink, offset) != 0)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
-    atomic_store_explicit(&t->pool, pool, memory_order_release);
     result = c->cuptiActivityRegisterCallbacks(on_buffer_requested, on_buffer_completed);
     if (result != CUPTI_OK)
         return cupti_error(c, result, "to take our buffers", e);
     result = counters_alone(t) ? CUPTI_OK : launches_enable(t);
-    if (result != CUPTI_OK)
-        return cupti_error(c, result, "to report launches", e);
-    if (t->config.engines & ENGINE_PC_SAMPLING)
+    return result == CUPTI_OK ? 0 : cupti_error(c, result, "to report launches", e);
+}
+
+static int attach(struct trace *t, struct err *e)
+{
+    struct buffers *pool = buffers_open(atomic_load_explicit(&t->pool, memory_order_relaxed),
+                                        t->config.buffer_bytes, t->config.pool_bytes);
+    if (!pool || records_open(&t->records, t->cupti, t->sink, 0) != 0)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
+    atomic_store_explicit(&t->pool, pool, memory_order_release);
+    if (t->config.windows && !t->config.passed)
+        return 0; /* with the first window */
+    int rc = hook(t, e);
+    if (!rc && (t->config.engines & ENGINE_PC_SAMPLING))
         attach_sampling(t);
-    if (t->config.engines & ENGINE_PM_SAMPLING)
+    if (!rc && (t->config.engines & ENGINE_PM_SAMPLING))
         attach_counters(t);
-    if (t->config.engines & ENGINE_RANGE_PROFILER)
+    if (!rc && (t->config.engines & ENGINE_RANGE_PROFILER))
         attach_ranges(t);
-    if (t->config.engines & ENGINE_SASS_METRICS)
+    if (!rc && (t->config.engines & ENGINE_SASS_METRICS))
         attach_counting(t);
-    return 0;
+    return rc;
 }
 
 static void say_ignored(const struct cupti *c, struct sink *s)
@@ -600,7 +654,12 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     t->config = *config;
     t->process = getpid();
     t->flush_failed = t->dropped_failed = false;
-    t->stopped = t->pc = t->pm = t->ranges = t->sass = false;
+    t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->flushed = t->announced =
+        false;
+    atomic_store(&t->hold, HOLD_NONE);
+    atomic_store(&t->passing, false);
+    atomic_store(&t->finalized, 0);
+    atomic_store(&t->not_finalized, 0);
     atomic_store(&t->kernels_instead, false);
     atomic_store(&t->quiet, false);
     t->pc_lacks = t->pm_lacks = t->ranges_lack = t->sass_lacks = (struct err){0};
@@ -631,19 +690,37 @@ static int refused_by_sampling(struct trace *t, int result, struct err *e)
                    "thread that uses the GPU, or use pc_kernel_collect=none");
 }
 
-static int trace_start(struct trace *t, struct err *e)
+/* Records come from here on. Returns an enum cupti_result. */
+static int switch_on(struct trace *t)
 {
-    if (forked(t))
-        return err_set(e, GPUFL_E_STATE, "a forked process cannot be traced");
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
     atomic_store_explicit(&t->hears, kinds_wanted(t), memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
     int result = kinds_enable(t);
     if (result == CUPTI_E_NOT_INITIALIZED)
-        result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
-                                               CUPTI_RESOURCE_INIT_FINISHED);
-    else
-        atomic_store_explicit(&t->announce, true, memory_order_release);
+        return t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                             CUPTI_RESOURCE_INIT_FINISHED);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+    return result;
+}
+
+static void switch_off(struct trace *t)
+{
+    kinds_disable(t);
+    atomic_store_explicit(&t->live, NULL, memory_order_release);
+}
+
+static int trace_start(struct trace *t, struct err *e)
+{
+    if (forked(t))
+        return err_set(e, GPUFL_E_STATE, "a forked process cannot be traced");
+    if (t->config.windows) {
+        atomic_store_explicit(&t->hold, t->subscriber ? HOLD_SHUT : HOLD_NONE,
+                              memory_order_release);
+        atomic_store_explicit(&t->passing, t->config.passed, memory_order_release);
+        return 0;
+    }
+    int result = switch_on(t);
     if (result == CUPTI_OK && t->pc)
         pc_sampling_start(t); /* after the kinds: afterwards they are refused */
     if (result == CUPTI_OK && t->pm)
@@ -652,9 +729,96 @@ static int trace_start(struct trace *t, struct err *e)
         counting_begins(t, sass_metrics_start(t));
     if (result == CUPTI_OK)
         return 0;
-    kinds_disable(t);
-    atomic_store_explicit(&t->live, NULL, memory_order_release);
+    switch_off(t);
     return refused_by_sampling(t, result, e);
+}
+
+/* ---- windows ------------------------------------------------------------------------------
+
+   Finalizing frees what callbacks of other threads may stand in, so CUPTI's guide has it done at
+   the exit of a call of the driver; it waits for the GPU and for those threads. Before that all
+   is off and taken, so that nobody of us is inside CUPTI, nor comes: a new window first takes
+   the word back, or waits until it is done. A stream that is being captured must not be waited
+   for: then it goes on to the next call. */
+
+enum { LET_GO_PATIENCE = 2000 }; /* pauses of FLUSH_PAUSE */
+
+void trace_let_go(struct trace *t)
+{
+    int state = HOLD_LET_GO;
+    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_LET_GO ||
+        atomic_load_explicit(&t->captures, memory_order_relaxed) > 0 ||
+        !atomic_compare_exchange_strong(&t->hold, &state, HOLD_FINALIZING))
+        return;
+    bool done = t->cupti->cuptiFinalize() == CUPTI_OK;
+    if (done) {
+        t->subscriber = NULL;
+        graphs_forget();
+    }
+    atomic_fetch_add(done ? &t->finalized : &t->not_finalized, 1);
+    atomic_store_explicit(&t->hold, done ? HOLD_NONE : HOLD_SHUT, memory_order_release);
+}
+
+/* Nobody finalizes from here on: HOLD_NONE, or attached; HOLD_FINALIZING where that takes for ever. */
+static int hold_take(struct trace *t)
+{
+    int state = HOLD_LET_GO;
+    if (atomic_compare_exchange_strong(&t->hold, &state, HOLD_SHUT))
+        return HOLD_SHUT;
+    for (int i = 0; state == HOLD_FINALIZING && i < LET_GO_PATIENCE; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = FLUSH_PAUSE}, NULL);
+        state = atomic_load_explicit(&t->hold, memory_order_acquire);
+    }
+    return state;
+}
+
+static int window_open(struct trace *t, struct err *e)
+{
+    int state = hold_take(t);
+    if (state == HOLD_FINALIZING)
+        return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
+    int rc = state == HOLD_NONE ? hook(t, e) : 0;
+    if (rc && t->subscriber) {
+        t->cupti->cuptiUnsubscribe(t->subscriber);
+        t->subscriber = NULL;
+    }
+    if (rc)
+        return rc;
+    atomic_store_explicit(&t->passing, false, memory_order_release);
+    int result = switch_on(t);
+    if (result != CUPTI_OK)
+        switch_off(t);
+    atomic_store_explicit(&t->hold, result == CUPTI_OK ? HOLD_OPEN : HOLD_SHUT,
+                          memory_order_release);
+    return result == CUPTI_OK ? 0 : cupti_error(t->cupti, result, "to enable kernel records", e);
+}
+
+static int trace_window(struct trace *t, bool open, struct err *e)
+{
+    if (forked(t) || !t->config.windows)
+        return err_set(e, GPUFL_E_STATE, "this session has no windows");
+    if (open)
+        return window_open(t, e);
+    switch_off(t);
+    atomic_store_explicit(&t->hold, HOLD_SHUT, memory_order_release);
+    return 0;
+}
+
+static void trace_released(struct trace *t, uint64_t *done, uint64_t *failed)
+{
+    *done = atomic_load(&t->finalized);
+    *failed = atomic_load(&t->not_finalized);
+}
+
+/* Nothing is left in CUPTI of a window that was shut: it can go. Where it could not once, it is
+ * not tried again. */
+static void window_taken(struct trace *t)
+{
+    int state = HOLD_SHUT;
+    if (t->flushed && !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
+        !atomic_load(&t->passing))
+        atomic_compare_exchange_strong(&t->hold, &state, HOLD_LET_GO);
+    t->flushed = false;
 }
 
 /* Kinds first: of a launch in between, counted is better than unheard of. */
@@ -666,10 +830,13 @@ static int trace_stop(struct trace *t)
         range_profiler_stop(t, atomic_load_explicit(&t->quiet, memory_order_acquire));
     if (!forked(t) && t->sass)
         sass_metrics_stop(t);
+    t->stopped = true;
+    if (t->config.windows && !forked(t) && hold_take(t) == HOLD_OPEN)
+        atomic_store_explicit(&t->hold, HOLD_SHUT, memory_order_release);
+    atomic_store_explicit(&t->passing, false, memory_order_release);
     if (!forked(t))
         kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
-    t->stopped = true;
     return 0;
 }
 
@@ -735,17 +902,18 @@ static unsigned trace_running(struct trace *t, const char **why)
 static void trace_cost(struct trace *t, struct trace_cost *out)
 {
     out->callbacks_ns = launches_cost(t);
-    out->launches_counted = !counters_alone(t);
+    out->launches_counted =
+        !counters_alone(t) && !t->config.windows; /* at edges of windows nobody can tell */
 }
 
 static void trace_close(struct trace *t)
 {
     struct buffers *pool = atomic_load_explicit(&t->pool, memory_order_relaxed);
-    if (!t->subscriber || forked(t))
+    if (forked(t))
         return;
     trace_stop(t);
     atomic_store_explicit(&t->hears, false, memory_order_relaxed);
-    if ((!t->pc || !pc_sampling_lasts()) && !range_profiler_lasts()) {
+    if (t->subscriber && (!t->pc || !pc_sampling_lasts()) && !range_profiler_lasts()) {
         t->cupti->cuptiUnsubscribe(t->subscriber);
         t->subscriber = NULL;
     }
@@ -772,6 +940,8 @@ const struct trace_ops nvidia_trace = {
     .take = trace_take,
     .drain = trace_drain,
     .cost = trace_cost,
+    .window = trace_window,
+    .released = trace_released,
     .running = trace_running,
     .floor = trace_floor,
     .close = trace_close,

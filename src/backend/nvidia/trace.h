@@ -16,6 +16,15 @@
 
 struct records; /* the decoder: records.h */
 
+/* Between a program that CUPTI is attached to and one that it is not, in sessions with windows. */
+enum hold {
+    HOLD_NONE,      /* not attached: outside of windows, and nothing is left of it */
+    HOLD_OPEN,      /* attached, a window is open */
+    HOLD_SHUT,      /* attached, all is off, records are still to be taken */
+    HOLD_LET_GO,    /* they are: the next call of the driver that returns finalizes CUPTI */
+    HOLD_FINALIZING /* it does */
+};
+
 struct trace {
     const struct cupti *cupti;
     struct sink *sink;           /* of the session [owner, collector] */
@@ -34,24 +43,34 @@ struct trace {
     _Atomic uint64_t kinds;         /* bit per activity kind that is enabled */
     _Atomic bool hears;             /* the session wants records: buffers are handed out */
     int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind [owner] */
-    _Atomic bool announce;          /* statuses changed: drain tells the sink */
-    bool flush_failed;              /* has been said in this session [collector] */
-    bool dropped_failed;            /* the same of asking for dropped records [collector] */
-    bool stopped;                   /* its last drain is the session's last [collector] */
-    _Atomic bool quiet;             /* see trace_ops.quiet; release by the owner, acquire by stop */
-    bool pc;                        /* program counters are to be sampled [owner, collector] */
-    struct err pc_lacks;            /* why they are not, known before the first context [owner] */
-    bool pm;                        /* hardware counters are to be sampled [owner, collector] */
-    bool ranges;                    /* scopes are to be counted [owner, collector] */
-    struct err ranges_lack;         /* why they are not, known before the first scope [owner] */
-    struct err pm_lacks;            /* why they are not, known before the first context [owner] */
-    bool sass;                      /* instructions are to be counted [owner, collector] */
-    struct err sass_lacks;          /* why they are not, known before the first context [owner] */
-    _Atomic bool kernels_instead;   /* they could not be, and kernels are recorded after all */
-    struct queue_node *taken;       /* buffers between take and drain [collector] */
-    struct records *records;        /* owned */
+    _Atomic int hold;               /* enum hold */
+    _Atomic bool passing;           /* launches outside of windows are told */
+    _Atomic uint64_t finalized, not_finalized;
+    bool no_ids;            /* the program pushes no operation ids, it seems [collector] */
+    bool flushed;           /* since a window was shut [collector] */
+    bool announced;         /* who else wants CUPTI has been said in this session [collector] */
+    _Atomic bool announce;  /* statuses changed: drain tells the sink */
+    bool flush_failed;      /* has been said in this session [collector] */
+    bool dropped_failed;    /* the same of asking for dropped records [collector] */
+    bool stopped;           /* its last drain is the session's last [collector] */
+    _Atomic bool quiet;     /* see trace_ops.quiet; release by the owner, acquire by stop */
+    bool pc;                /* program counters are to be sampled [owner, collector] */
+    struct err pc_lacks;    /* why they are not, known before the first context [owner] */
+    bool pm;                /* hardware counters are to be sampled [owner, collector] */
+    bool ranges;            /* scopes are to be counted [owner, collector] */
+    struct err ranges_lack; /* why they are not, known before the first scope [owner] */
+    struct err pm_lacks;    /* why they are not, known before the first context [owner] */
+    bool sass;              /* instructions are to be counted [owner, collector] */
+    struct err sass_lacks;  /* why they are not, known before the first context [owner] */
+    _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */
+    struct queue_node *taken;     /* buffers between take and drain [collector] */
+    struct records *records;      /* owned */
 };
 
 extern const struct trace_ops nvidia_trace;
+
+/* A callback outside of windows, at the exit of a driver's call that succeeded: where it is
+ * time and safe, CUPTI is finalized here, as its guide wants it. [hot] */
+void trace_let_go(struct trace *t);
 
 #endif

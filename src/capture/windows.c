@@ -1,0 +1,270 @@
+/* windows.c - see windows.h. One mutex: who opens or closes a window waits for the engine,
+ * and so do others who want to. Launches and scopes look at atomics only. */
+#include "capture/windows.h"
+
+#include "base/clock.h"
+#include "capture/collector.h"
+#include "capture/messages.h"
+#include "capture/names.h"
+#include "monitor/steady.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_MOST = 64, QUEUED_MOST = 4096 };
+
+static const char BY_CLOCK[] = "(time)", BY_LAUNCHES[] = "(launches)";
+
+_Atomic uint32_t windows_scope;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool active; /* guarded by lock, as all of these */
+static struct {
+    uint32_t name; /* id */
+    uint32_t count;
+} open_names[NAMES_MOST];
+static unsigned open_count;
+static uint64_t opened, failed;
+static int64_t open_since, open_ns;
+static struct window_row queued[QUEUED_MOST];
+static unsigned queued_count;
+static uint64_t rows_lost;
+
+static int64_t opens_at, lasts; /* steady ns, by the clock; 0: not by it. The collector's */
+static bool clock_open;
+static bool limited; /* windows end after so many launches; written before the gate opens */
+static _Atomic int64_t before, during; /* launches until the window opens, and closes */
+
+bool windows_counts_launches(const struct options *o)
+{
+    return o->window_after_launches > 0;
+}
+
+bool windows_wanted(const struct options *o)
+{
+    return o->windows || o->window_after_ms > 0 || o->window_for_ms > 0 || *o->window_scope ||
+           o->window_after_launches > 0 || o->window_launches > 0;
+}
+
+void windows_begin(const struct options *o, bool possible, const char *why)
+{
+    bool wanted = windows_wanted(o);
+    pthread_mutex_lock(&lock);
+    active = wanted && possible;
+    open_count = queued_count = 0;
+    opened = failed = rows_lost = 0;
+    open_since = open_ns = 0;
+    bool by_clock = active && (o->window_after_ms > 0 || o->window_for_ms > 0);
+    opens_at = by_clock ? steady_ns() + o->window_after_ms * 1000000 : 0;
+    lasts = o->window_for_ms * 1000000;
+    clock_open = false;
+    limited = active && o->window_launches > 0;
+    atomic_store(&before, o->window_after_launches);
+    atomic_store(&during, o->window_launches);
+    atomic_store(&windows_scope,
+                 active && *o->window_scope ? intern_str(names_table(), o->window_scope) : 0);
+    bool at_once = active && o->window_launches > 0 && o->window_after_launches == 0;
+    pthread_mutex_unlock(&lock);
+    if (wanted && !possible) {
+        feature_set("windows", true, "unavailable", why);
+        message_say(SEVERITY_WARNING, "windows.unavailable",
+                    "the windows asked for are not possible, and all is recorded: %s", why);
+    } else if (at_once) {
+        opens_at = 1;
+    }
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+/* Caller holds the lock, as for all below. */
+static void queue_row(uint32_t name, bool open)
+{
+    if (queued_count == QUEUED_MOST) {
+        rows_lost++;
+        return;
+    }
+    queued[queued_count++] =
+        (struct window_row){.time = clock_mono(), .name = name, .phase = !open, .capture = 1};
+}
+
+static int engine_switch(bool open, struct err *e)
+{
+    int rc = collector_window(open, e);
+    if (rc && open)
+        failed++;
+    if (rc)
+        return rc;
+    int64_t now = clock_mono();
+    if (open)
+        open_since = now;
+    else
+        open_ns += now - open_since;
+    opened += open;
+    return 0;
+}
+
+static int name_open(uint32_t name, struct err *e)
+{
+    unsigned i = 0;
+    while (i < open_count && open_names[i].name != name)
+        i++;
+    if (i == NAMES_MOST)
+        return err_set(e, GPUFL_E_FULL, "%d windows of different names are open", NAMES_MOST);
+    int rc = open_count ? 0 : engine_switch(true, e);
+    if (rc)
+        return rc;
+    if (i == open_count) {
+        open_names[open_count].name = name;
+        open_names[open_count++].count = 0;
+    }
+    open_names[i].count++;
+    return 0;
+}
+
+static int name_close(uint32_t name, struct err *e)
+{
+    unsigned i = 0;
+    while (i < open_count && open_names[i].name != name)
+        i++;
+    if (i == open_count)
+        return err_set(e, GPUFL_E_INVAL, "no window of that name is open");
+    if (--open_names[i].count == 0)
+        open_names[i] = open_names[--open_count];
+    return open_count ? 0 : engine_switch(false, e);
+}
+
+int windows_switch(const char *name, bool open, struct err *e)
+{
+    int rc;
+    pthread_mutex_lock(&lock);
+    if (!active) {
+        rc = err_set(e, GPUFL_E_STATE,
+                     "this session records all the time: windows have to be asked for when it "
+                     "begins (gpufl trace --windows)");
+    } else {
+        uint32_t id = intern_str(names_table(), name && *name ? name : "(unnamed)");
+        rc = open ? name_open(id, e) : name_close(id, e);
+        if (!rc)
+            queue_row(id, open);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!rc)
+        collector_wake();
+    return rc;
+}
+
+/* For those who have nobody to tell: said once for each sentence in a row. */
+static void switch_or_say(const char *name, bool open)
+{
+    struct err e = {0};
+    if (windows_switch(name, open, &e) && open)
+        message_say(SEVERITY_WARNING, "windows.failed", "a window could not be opened: %s", e.text);
+}
+
+void windows_status(char *out, size_t size)
+{
+    pthread_mutex_lock(&lock);
+    int64_t ns = open_ns + (open_count ? clock_mono() - open_since : 0);
+    snprintf(out, size,
+             "{\"windows\":%s,\"open\":%u,\"opened\":%" PRIu64 ",\"failed\":%" PRIu64
+             ",\"recorded_ns\":%" PRId64 "}",
+             active ? "true" : "false", open_count, opened, failed, ns);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- by what happens ------------------------------------------------------------------------- */
+
+int64_t windows_clock(int64_t now)
+{
+    if (!opens_at && !clock_open)
+        return 0;
+    if (!clock_open && now >= opens_at) {
+        switch_or_say(limited ? BY_LAUNCHES : BY_CLOCK, true);
+        clock_open = true;
+        opens_at = lasts && !limited ? now + lasts : 0; /* now: when it closes */
+    } else if (clock_open && opens_at && now >= opens_at) {
+        switch_or_say(BY_CLOCK, false);
+        clock_open = false;
+        opens_at = 0;
+    }
+    return opens_at;
+}
+
+void windows_scope_switch(bool open)
+{
+    const char *name = intern_text(names_table(), atomic_load(&windows_scope), NULL);
+    if (name)
+        switch_or_say(name, open);
+}
+
+void windows_passed(void)
+{
+    if (atomic_fetch_sub_explicit(&before, 1, memory_order_relaxed) == 1)
+        switch_or_say(BY_LAUNCHES, true);
+}
+
+bool windows_launch(void)
+{
+    if (__builtin_expect(!limited, 1))
+        return true;
+    int64_t left = atomic_fetch_sub_explicit(&during, 1, memory_order_relaxed);
+    if (left == 0)
+        switch_or_say(BY_LAUNCHES, false);
+    return left > 0;
+}
+
+/* ---- the collector's ------------------------------------------------------------------------- */
+
+void windows_drain(struct writer *w)
+{
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < queued_count; i++)
+        writer_row(w, RECORD_window, (const int64_t *)&queued[i]);
+    queued_count = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+void windows_conclude(struct writer *w, const struct backend *b, struct trace *t,
+                      const char *engine)
+{
+    char text[192];
+    uint64_t done = 0, stays = 0;
+    pthread_mutex_lock(&lock);
+    bool was = active;
+    active = false;
+    atomic_store(&windows_scope, 0);
+    pthread_mutex_unlock(&lock);
+    if (!was)
+        return;
+    if (t && b->trace->released)
+        b->trace->released(t, &done, &stays);
+    snprintf(text, sizeof text,
+             "%" PRIu64 " opened; the profiling library was let go of %" PRIu64 " times%s", opened,
+             done,
+             stays ? "; it could not be once, and launches stayed up to 0.4 us dearer from then on"
+                   : "");
+    feature_set("windows", true,
+                failed   ? "partial"
+                : opened ? "collected"
+                         : "enabled_no_data",
+                text);
+    if (rows_lost)
+        message_say(SEVERITY_NOTE, "windows.rows", "%" PRIu64 " windows have no row in the log",
+                    rows_lost);
+    struct setting_row row = {.time = clock_mono(),
+                              .engine = intern_str(names_table(), engine),
+                              .name = intern_str(names_table(), "windows"),
+                              .value = intern_str(names_table(), text)};
+    writer_row(w, RECORD_setting, (const int64_t *)&row);
+}
+
+void windows_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    active = false;
+    open_count = 0;
+    atomic_store(&windows_scope, 0);
+    limited = false;
+}

@@ -1,0 +1,56 @@
+/* windows.h - windows of capture: the engine's activity is on inside them and off outside.
+ *
+ * A session has windows where one of the options asks for them. Whoever opens one names it:
+ * the program (gpufl_window_open), `gpufl ctl`, the clock, a scope, a count of launches. While
+ * any is open the engine is on; with the last one the vendor's library is let go of. */
+#ifndef GPUFL_CAPTURE_WINDOWS_H
+#define GPUFL_CAPTURE_WINDOWS_H
+
+#include "capture/options.h"
+#include "capture/writer.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The options ask for windows. [any] */
+bool windows_wanted(const struct options *o);
+/* Launches before the first window are counted. [any] */
+bool windows_counts_launches(const struct options *o);
+
+/* A session begins; possible: its engine can be switched, else why. [owner] */
+void windows_begin(const struct options *o, bool possible, const char *why);
+
+/* Opens or closes a window of a name, NULL: "". Returns when the engine is on or off:
+ * GPUFL_E_STATE without a session with windows, GPUFL_E_INVAL for a close without its open,
+ * GPUFL_E_FULL beyond 64 names, else why the engine does not start, with a sentence. [any] */
+int windows_switch(const char *name, bool open, struct err *e);
+
+/* Open windows, and how many there were, as one line of JSON. [any] */
+void windows_status(char *out, size_t size);
+
+/* What the clock asks for; the next time that it will, steady ns, 0: none. [collector] */
+int64_t windows_clock(int64_t now);
+
+/* Rows of what was opened and closed. [collector] */
+void windows_drain(struct writer *w);
+
+/* The session is over: what became of it. [collector] */
+void windows_conclude(struct writer *w, const struct backend *b, struct trace *t,
+                      const char *engine);
+
+void windows_forget(void); /* in a forked child */
+
+/* ---- hot ------------------------------------------------------------------------------------- */
+
+/* Id of the name of scopes that open a window; 0: none. Relaxed: set before the gate opens. */
+extern _Atomic uint32_t windows_scope __attribute__((visibility("hidden")));
+
+void windows_scope_switch(bool open);
+
+/* A launch outside of windows returned. [hot] */
+void windows_passed(void);
+/* A launch begins in a window; false: it is one too many, and the window closed before. [hot] */
+bool windows_launch(void);
+
+#endif

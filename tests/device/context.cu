@@ -1,0 +1,214 @@
+// context.cu - CUDA programs that say more of their work than their kernels do, or open
+// windows of capture themselves. run.py traces each and compares the session with what the
+// program says it did: one JSON object on stdout.
+//
+//   device_context ranges           NVTX ranges through NVIDIA's own client
+//   device_context pushed           operation ids pushed to CUPTI, as frameworks do
+//   device_context windows N KIND   N windows, each with launches and a graph, behind each
+//                                   launches for 15 ms; KIND: plain, threads (two more launch
+//                                   on and on), all (one of them in a second context)
+
+#include "bench/overhead/cuda_check.hpp"
+#include <cuda.h>
+#include <gpufl/gpufl.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <thread>
+#include <vector>
+
+namespace
+{
+
+using Clock = std::chrono::steady_clock;
+
+__global__ void marked()
+{
+}
+
+__global__ void other()
+{
+}
+
+__global__ void node()
+{
+}
+
+constexpr int in_window = 10, graph_nodes = 5;
+std::atomic<bool> over;
+std::atomic<long> others;
+
+double us_since(Clock::time_point begin)
+{
+    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+int ranges()
+{
+    CHECK(cudaFree(nullptr)); // the session begins with the driver
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("loader");
+    nvtxEventAttributes_t e = {};
+    e.version = NVTX_VERSION;
+    e.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    e.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    e.message.registered = nvtxDomainRegisterStringA(domain, "batch");
+    nvtxRangePushA("step");
+    marked<<<1, 32>>>();
+    nvtxDomainRangePushEx(domain, &e);
+    marked<<<1, 32>>>();
+    marked<<<1, 32>>>();
+    nvtxRangePushW(L"gr\u00f6\u00dfe");
+    marked<<<1, 32>>>();
+    nvtxRangePop();
+    nvtxDomainRangePop(domain);
+    nvtxRangeId_t range = nvtxRangeStartA("range");
+    marked<<<1, 32>>>();
+    std::thread([range] { nvtxRangeEnd(range); }).join();
+    marked<<<1, 32>>>();
+    nvtxRangePop();
+    CHECK(cudaDeviceSynchronize());
+    std::printf("{\"step\":2,\"batch\":2,\"wide\":1,\"range\":1}\n");
+    return 0;
+}
+
+int pushed()
+{
+    CHECK(cudaFree(nullptr));
+    void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    auto push = cupti ? (int (*)(int, std::uint64_t))dlsym(cupti, "cuptiActivityPushExternalCorrelationId") : nullptr;
+    auto pop = cupti ? (int (*)(int, std::uint64_t *))dlsym(cupti, "cuptiActivityPopExternalCorrelationId") : nullptr;
+    if (!push || !pop)
+        return 4;
+    for (std::uint64_t i = 0; i < 100; i++) {
+        push(3, 1000 + i);
+        marked<<<1, 32>>>();
+        push(3, UINT64_MAX);
+        marked<<<1, 32>>>();
+        pop(3, nullptr);
+        pop(3, nullptr);
+        marked<<<1, 32>>>();
+    }
+    CHECK(cudaDeviceSynchronize());
+    std::printf("{\"kernels\":300,\"with_id\":200,\"ids\":101}\n");
+    return 0;
+}
+
+void launch_on(bool own_context)
+{
+    CUcontext context = nullptr;
+    if (own_context && cuCtxCreate(&context, nullptr, 0, 0) != CUDA_SUCCESS)
+        std::exit(5);
+    cudaStream_t stream;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    while (!over) {
+        other<<<1, 32, 0, stream>>>();
+        if (++others % 64 == 0)
+            CHECK(cudaStreamSynchronize(stream));
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    if (context)
+        cuCtxDestroy(context);
+}
+
+// The least of some rounds, us a launch.
+double cost()
+{
+    double least = 1e9;
+    for (int round = 0; round < 20; round++) {
+        auto begin = Clock::now();
+        for (int i = 0; i < 1000; i++)
+            other<<<1, 32>>>();
+        double us = us_since(begin) / 1000;
+        least = us < least ? us : least;
+        CHECK(cudaDeviceSynchronize());
+    }
+    return least;
+}
+
+cudaGraphExec_t make_graph()
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < graph_nodes; i++)
+        node<<<1, 32, 0, stream>>>();
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+    return exec;
+}
+
+int windows(int count, const char *kind)
+{
+    CHECK(cudaFree(nullptr));
+    double before = cost(), open_us = 0, close_us = 0, slowest = 0;
+    bool all = !std::strcmp(kind, "all");
+    std::vector<std::thread> threads;
+    for (int i = 0; std::strcmp(kind, "plain") && i < 2; i++)
+        threads.emplace_back(launch_on, all && i == 1);
+    cudaGraphExec_t exec = make_graph();
+    auto first = Clock::now();
+    int done = 0;
+    for (; done < count && us_since(first) < 60e6; done++) {
+        auto begin = Clock::now();
+        if (int rc = gpufl_window_open("cycle")) {
+            std::printf("{\"failed\":\"%s\"}\n", gpufl_error_text(rc));
+            return 6;
+        }
+        open_us += us_since(begin);
+        for (int i = 0; i < in_window; i++)
+            marked<<<1, 32>>>();
+        CHECK(cudaGraphLaunch(exec, nullptr));
+        CHECK(cudaStreamSynchronize(nullptr));
+        begin = Clock::now();
+        gpufl_window_close("cycle");
+        close_us += us_since(begin);
+        for (begin = Clock::now(); us_since(begin) < 15e3;) {
+            auto one = Clock::now();
+            other<<<1, 32>>>();
+            double us = us_since(one);
+            slowest = us > slowest ? us : slowest;
+            CHECK(cudaStreamSynchronize(nullptr));
+        }
+        if (all && done % 10 == 9) {
+            CHECK(cudaGraphExecDestroy(exec));
+            exec = make_graph();
+        }
+    }
+    double seconds = us_since(first) / 1e6;
+    over = true;
+    for (auto &t : threads)
+        t.join();
+    double after = cost();
+    gpufl_window_open("cost");
+    double inside = cost();
+    gpufl_window_close("cost");
+    std::printf("{\"cycles\":%d,\"marked\":%d,\"nodes\":%d,\"others\":%ld,\"seconds\":%.1f,\"open_us\":%.0f,"
+                "\"close_us\":%.0f,\"slowest_launch_us\":%.0f,\"before_us\":%.3f,\"inside_us\":%.3f,\"after_us\":%.3f}\n",
+                done, done * in_window, done * graph_nodes, others.load(), seconds, open_us / done,
+                close_us / done, slowest, before, inside, after);
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!std::strcmp(what, "ranges"))
+        return ranges();
+    if (!std::strcmp(what, "pushed"))
+        return pushed();
+    if (!std::strcmp(what, "windows") && argc > 3)
+        return windows(std::atoi(argv[2]), argv[3]);
+    return 2;
+}

@@ -1,0 +1,230 @@
+/* test_windows.c - windows of capture: inside all is recorded, outside nothing, and the profiling
+ * library is let go of where its guide allows it, and attached again. */
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CYCLES = 1000 };
+
+static const char kernel[] = "_Z9fake_reluPfi";
+
+static int64_t count_of(const struct run *r, const char *symbol)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(at(r->report, "kernels.by_name"), i, one)
+    {
+        if (!strcmp(text_at(one, "symbol"), symbol))
+            return int_at(one, "count");
+    }
+    return 0;
+}
+
+static void run_windows(struct run *r, const char *const *options, const char *const *program)
+{
+    run_all(r, &(struct run_setup){
+                   .binary = "fake/fake_windows", .options = options, .program = program});
+    check_program(r, 0);
+}
+
+static void check_life(const struct run *r, int64_t finalized)
+{
+    assert_int_equal(int_at(r->said, "0.finalized"), finalized);
+    assert_int_equal(int_at(r->said, "0.outside_exit"), 0);
+    assert_int_equal(int_at(r->said, "0.touched"), 0);
+}
+
+/* 1000 times attached and finalized, while other threads launch, and contexts and graphs come and
+ * go: every kernel of the windows is there, and none of what the program did behind them. */
+static void check_cycles(const char *cycles, int64_t count, const char *contexts)
+{
+    struct run r;
+    run_windows(&r, LIST("--windows", "--option", "flush_interval_ms=10"),
+                LIST(cycles, "threads=3", contexts));
+    check_life(&r, count);
+    assert_int_equal(count_of(&r, kernel), int_at(r.said, "0.in_windows"));
+    assert_int_equal(count_of(&r, "_Z10graph_nodev"), int_at(r.said, "0.nodes"));
+    assert_int_equal(int_at(r.report, "windows.opened"), count);
+    assert_true(int_at(r.report, "windows.recorded_ns") > 0);
+    assert_true(int_at(r.report, "windows.recorded_ns") < int_at(r.report, "session.duration_ns"));
+    assert_string_equal(capability_of(&r, "windows", "status"), "collected");
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    run_free(&r);
+}
+
+static void thousand_cycles(void **state)
+{
+    (void)state;
+    check_cycles("1000", CYCLES, "");
+}
+
+static void cycles_with_contexts(void **state)
+{
+    (void)state;
+    check_cycles("100", 100, "contexts");
+}
+
+/* The library refuses to go: it stays, which the session says, and windows go on. */
+static void stays_attached(void **state)
+{
+    (void)state;
+    struct run r;
+    run_start(&r,
+              &(struct run_setup){.binary = "fake/fake_windows",
+                                  .env = LIST("FAKE_CUPTI=fail=cuptiFinalize:0:999"),
+                                  .options = LIST("--windows", "--option", "flush_interval_ms=10"),
+                                  .program = LIST("stay")});
+    child_expect(&r.c, CHILD_OUT, "\n");
+    run_expect(&r, "kernels.count", 1);
+    child_send(&r.c, "go\n", 3);
+    run_end(&r);
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.said, "1.finalized"), 0);
+    assert_int_equal(int_at(r.report, "kernels.count"), 1);
+    check_contains(&r, capability_of(&r, "windows", "reason"), "dearer");
+    run_free(&r);
+}
+
+static void by_scope(void **state)
+{
+    (void)state;
+    struct run r;
+    run_windows(&r, LIST("--in-scope", "step"), LIST("scopes"));
+    assert_int_equal(int_at(r.report, "kernels.count"), 60);
+    assert_int_equal(count_of(&r, kernel), int_at(r.said, "0.in_windows"));
+    assert_int_equal(int_at(r.report, "windows.opened"), 20);
+    run_free(&r);
+}
+
+static void by_launches(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("--after-launches", "100", "--launches", "50"),
+                                    .program = LIST("1000", "threads=1")});
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "kernels.count"), 50);
+    assert_int_equal(int_at(r.report, "windows.opened"), 1);
+    run_free(&r);
+    run_all(&r, &(struct run_setup){.options = LIST("--launches", "7"), .program = LIST("500")});
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "kernels.count"), 7);
+    run_free(&r);
+}
+
+static void by_clock(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("--after", "100ms", "--for", "200ms"),
+                                    .program = LIST("10", "ms=800")});
+    check_program(&r, 0);
+    int64_t ns = int_at(r.report, "windows.recorded_ns");
+    assert_int_equal(int_at(r.report, "windows.opened"), 1);
+    assert_true(ns >= 190000000);
+    assert_true(ns < int_at(r.report, "session.duration_ns") - 100000000);
+    assert_true(int_at(r.report, "kernels.count") > 0);
+    assert_true(int_at(r.report, "kernels.count") < int_at(r.said, "0.launches"));
+    run_free(&r);
+}
+
+/* ---- gpufl ctl ------------------------------------------------------------------------------- */
+
+/* Its exit code; what it printed is *answer, which the caller frees. */
+static int ctl(const struct run *r, const char *const *env, const char *pid, const char *verb,
+               const char *name, json_t **answer)
+{
+    struct child c;
+    json_error_t e;
+    const char *const argv[] = {path_gpufl(), "ctl", pid, "window", verb, name, NULL};
+    child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv, .env = env});
+    int code = child_end(&c);
+    *answer = json_loads(c.text[CHILD_OUT].data, 0, &e);
+    child_free(&c);
+    return code;
+}
+
+static void by_ctl(void **state)
+{
+    (void)state;
+    struct run r;
+    json_t *answer;
+    char pid[32], runtime[PATH_MAX + 64];
+    run_start(&r,
+              &(struct run_setup){.binary = "fake/fake_windows",
+                                  .options = LIST("--windows", "--option", "flush_interval_ms=10"),
+                                  .program = LIST("stay")});
+    child_expect(&r.c, CHILD_OUT, "\n");
+    json_error_t e;
+    json_t *said = json_loads(r.c.text[CHILD_OUT].data, JSON_DISABLE_EOF_CHECK, &e);
+    snprintf(pid, sizeof pid, "%d", (int)int_at(said, "pid"));
+    json_decref(said);
+    snprintf(runtime, sizeof runtime, "/tmp/gpufl-%u/%s.sock", (unsigned)geteuid(), pid);
+    struct stat st;
+    assert_int_equal(stat(runtime, &st), 0);
+    *strrchr(runtime, '/') = '\0';
+    assert_int_equal(stat(runtime, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+
+    assert_int_equal(ctl(&r, NULL, pid, "status", NULL, &answer), 0);
+    assert_int_equal(int_at(answer, "status.open"), 0);
+    assert_int_equal(int_at(answer, "status.opened"), 1);
+    json_decref(answer);
+    assert_int_equal(ctl(&r, NULL, pid, "close", "outside", &answer), 1);
+    assert_int_equal(int_at(answer, "code"), -2);
+    json_decref(answer);
+    assert_int_equal(ctl(&r, NULL, pid, "open", "outside", &answer), 0);
+    assert_int_equal(int_at(answer, "status.open"), 1);
+    json_decref(answer);
+    run_expect(&r, "kernels.count", 20);
+    assert_int_equal(ctl(&r, NULL, pid, "close", "outside", &answer), 0);
+    json_decref(answer);
+    assert_int_equal(ctl(&r, NULL, "1", "status", NULL, &answer), 1);
+    child_send(&r.c, "go\n", 3);
+    run_end(&r);
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "windows.opened"), 2);
+    assert_int_equal(int_at(r.said, "1.outside_exit"), 0);
+    run_free(&r);
+}
+
+/* Without windows there is no socket, and an engine that cannot be switched says so. */
+static void not_possible(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("--windows", "-e", "PcSampling"),
+                                    .program = LIST("100")});
+    check_program(&r, 0);
+    assert_string_equal(capability_of(&r, "windows", "status"), "unavailable");
+    check_contains(&r, message_of(&r, "windows.unavailable"), "cannot be switched");
+    assert_true(int_at(r.report, "kernels.count") > 0);
+    run_free(&r);
+    run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=subscribed"),
+                                    .options = LIST("--launches", "10"),
+                                    .program = LIST("100")});
+    check_program(&r, 0);
+    assert_string_equal(capability_of(&r, "windows", "status"), "partial");
+    check_contains(&r, message_of(&r, "windows.failed"), "another profiler");
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(thousand_cycles), cmocka_unit_test(cycles_with_contexts),
+        cmocka_unit_test(stays_attached),  cmocka_unit_test(by_scope),
+        cmocka_unit_test(by_launches),     cmocka_unit_test(by_clock),
+        cmocka_unit_test(by_ctl),          cmocka_unit_test(not_possible),
+    };
+    return cmocka_run_group_tests_name("fake.windows", tests, NULL, NULL);
+}

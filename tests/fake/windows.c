@@ -1,0 +1,194 @@
+/* windows.c - a "CUDA program" that opens and closes windows of capture itself, through libgpufl.
+ *
+ *   fake_windows CYCLES [threads=T] [contexts]
+ *     CYCLES times: a window with 10 launches and a graph; behind it launches until the profiling
+ *     library has been let go of. T threads launch on and on meanwhile; contexts: those come and
+ *     go, too, and so do graphs.
+ *   fake_windows stay
+ *     one window; then it waits for a line on stdin, launching on, and opens none
+ *   fake_windows scopes
+ *     launches in and outside of scopes named "step"
+ * Says as one line of JSON what it did in windows, and what became of the library. */
+#include "hooks.h"
+
+#include <gpufl/gpufl.h>
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int cuInit(unsigned flags);
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
+                   void **extra);
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream stream);
+int cuCtxSynchronize(void);
+int cuGraphCreate(cuda_graph *graph, unsigned flags);
+void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child);
+int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags);
+int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
+int cuGraphExecDestroy(cuda_exec exec);
+int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
+int cuCtxDestroy_v2(cuda_context context);
+
+enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, LIVES = 3, PATIENCE_S = 30, BROKEN_EXIT = 99 };
+
+static char kernel[] = "_Z9fake_reluPfi", other[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i";
+static _Atomic bool over;
+static int in_windows, graphs;
+
+static void expect(bool is, const char *what)
+{
+    if (is)
+        return;
+    fprintf(stderr, "fake_windows: %s\n", what);
+    exit(BROKEN_EXIT);
+}
+
+static void launch(void *function)
+{
+    expect(!cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL), "a launch fails");
+}
+
+static void pause_ms(int ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+static void life(uint64_t out[LIVES])
+{
+    void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    void (*ask)(uint64_t *) = NULL;
+    memset(out, 0, LIVES * sizeof *out);
+    if (cupti)
+        *(void **)&ask = dlsym(cupti, "fake_cupti_life");
+    if (ask)
+        ask(out);
+}
+
+/* Kernels of another name than those in windows. */
+static void *launch_on(void *contexts)
+{
+    while (!atomic_load(&over)) {
+        cuda_context context;
+        bool made = contexts && !cuCtxCreate_v2(&context, 0, 0);
+        launch(other);
+        if (made)
+            cuCtxDestroy_v2(context);
+        pause_ms(1);
+    }
+    return NULL;
+}
+
+static void window_work(cuda_exec exec)
+{
+    expect(!gpufl_window_open("cycle"), "a window does not open");
+    for (int i = 0; i < IN_WINDOW; i++)
+        launch(kernel);
+    in_windows += IN_WINDOW;
+    cuGraphLaunch(exec, NULL);
+    graphs++;
+    cuCtxSynchronize();
+    expect(!gpufl_window_close("cycle"), "a window does not close");
+}
+
+/* Launches until the library has been finalized once more. */
+static void await_end(uint64_t times)
+{
+    uint64_t now[LIVES];
+    time_t until = time(NULL) + PATIENCE_S;
+    for (life(now); now[0] < times; life(now)) {
+        expect(time(NULL) < until, "the library is not let go of");
+        launch(other);
+        pause_ms(1);
+    }
+}
+
+static void cycles(int count, int thread_count, bool contexts)
+{
+    pthread_t threads[THREADS];
+    cuda_graph graph;
+    cuda_exec exec = NULL;
+    expect(thread_count <= THREADS, "too many threads");
+    cuGraphCreate(&graph, 0);
+    fake_graph_add(graph, NODES, 400, NULL);
+    for (int i = 0; i < thread_count; i++)
+        pthread_create(&threads[i], NULL, launch_on, contexts ? &over : NULL);
+    for (int i = 0; i < count; i++) {
+        if (exec && contexts) {
+            cuGraphExecDestroy(exec);
+            exec = NULL;
+        }
+        if (!exec)
+            cuGraphInstantiateWithFlags(&exec, graph, 0);
+        window_work(exec);
+        await_end((uint64_t)i + 1);
+    }
+    atomic_store(&over, true);
+    for (int i = 0; i < thread_count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void stay(void)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    gpufl_window_open(NULL);
+    launch(kernel);
+    in_windows++;
+    cuCtxSynchronize();
+    gpufl_window_close(NULL);
+    printf("{\"pid\":%d}\n", (int)getpid());
+    fflush(stdout);
+    while (poll(&in, 1, 1) == 0)
+        launch(other);
+}
+
+static void scopes(void)
+{
+    for (int i = 0; i < 20; i++) {
+        uint64_t around = gpufl_scope_begin("epoch", NULL);
+        launch(other);
+        uint64_t step = gpufl_scope_begin("step", NULL);
+        launch(kernel);
+        uint64_t inner = gpufl_scope_begin("step", NULL);
+        launch(kernel);
+        gpufl_scope_end(inner);
+        launch(kernel);
+        cuCtxSynchronize();
+        gpufl_scope_end(i % 2 ? step : around);
+        gpufl_scope_end(around);
+        launch(other);
+        in_windows += 3;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int thread_count = 0;
+    bool contexts = false;
+    uint64_t end[LIVES];
+    if (cuInit(0))
+        return BROKEN_EXIT;
+    for (int i = 2; i < argc; i++) {
+        sscanf(argv[i], "threads=%d", &thread_count);
+        contexts |= !strcmp(argv[i], "contexts");
+    }
+    if (argc > 1 && !strcmp(argv[1], "stay"))
+        stay();
+    else if (argc > 1 && !strcmp(argv[1], "scopes"))
+        scopes();
+    else
+        cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts);
+    life(end);
+    printf("{\"in_windows\":%d,\"graphs\":%d,\"nodes\":%d,\"finalized\":%d,\"outside_exit\":%d,"
+           "\"touched\":%d}\n",
+           in_windows, graphs, graphs * NODES, (int)end[0], (int)end[1], (int)end[2]);
+    return 0;
+}
