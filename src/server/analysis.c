@@ -287,18 +287,18 @@ static void add_missing(struct analysis *a)
 static void analyse(struct analysis *a, struct subject *s)
 {
     const struct analysis_config *c = &a->config;
-    struct store_session *ss;
+    struct store_session *ss = NULL; /* stays open from the one to the other */
     struct err e = {0};
     bool final = s->ended;
     s->due = false;
     s->busy = true;
     pthread_mutex_unlock(&a->lock);
     int64_t cpu = clock_thread_cpu();
-    if (final && !c->ops->get(c->store, s->workspace, s->session, false, &ss, NULL)) {
+    if (final && !c->ops->get(c->store, s->workspace, s->session, false, &ss, NULL))
         c->ops->settle(ss, NULL); /* a writer in the way: another time */
-        c->ops->put(ss);
-    }
     int code = analysis_run(c, s->workspace, s->session, final, &e);
+    if (ss)
+        c->ops->put(ss);
     cpu = clock_thread_cpu() - cpu;
     malloc_trim(0); /* else what a large session took stays with this thread */
     if (code && code != GPUFL_E_NOENT && !a->stop)

@@ -87,6 +87,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(more_sessions_than_are_open)                                                                 \
     X(backup_is_a_store)                                                                           \
     X(tables_as_parquet)                                                                           \
+    X(opened_and_closed_by_many)                                                                   \
     X(readers_beside_a_writer)
 
 #define SUITE_COPIES(X)                                                                            \

@@ -131,6 +131,63 @@ void suite_tables_as_parquet(void **state)
 
 /* ---- many threads ---------------------------------------------------------------------------------- */
 
+enum { CHURNED = 40 /* more than stay open */, ROUNDS = 120 };
+
+struct churner {
+    struct thread thread;
+    int from, failed;
+};
+
+/* Opens one after the other, looks into it, and lets go of it. */
+static void *churn(void *arg)
+{
+    struct churner *c = arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct store_session *ss;
+        struct err e = {0};
+        char id[16];
+        size_t n = 0;
+        snprintf(id, sizeof id, "churn-%d", (c->from + i * 7) % CHURNED);
+        if (OPS->get(suite.store, "w", id, false, &ss, &e)) {
+            print_message("%s\n", e.text);
+            c->failed++;
+            continue;
+        }
+        (void)OPS->settle(ss, NULL); /* another one may be at it */
+        c->failed += OPS->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX,
+                               &(struct wire_visitor){.arg = &n, .batch = count_rows}, &e) ||
+                     n != 1;
+        OPS->put(ss);
+    }
+    return NULL;
+}
+
+/* Sessions are closed by one thread while another one opens them again. */
+void suite_opened_and_closed_by_many(void **state)
+{
+    static const int64_t start = 5;
+    struct wire_batch b = {.type = RECORD_kernel, .record = &records[RECORD_kernel], .rows = 1};
+    struct churner all[4] = {{.from = 0}, {.from = 0}, {.from = 11}, {.from = 23}};
+    (void)state;
+    b.col[COL_kernel_start] = b.col[COL_kernel_duration] = &start;
+    for (int i = 0; i < CHURNED; i++) {
+        struct store_session *ss;
+        char id[16];
+        snprintf(id, sizeof id, "churn-%d", i);
+        OK(OPS->get(suite.store, "w", id, true, &ss, e));
+        OK(OPS->begin(ss, e));
+        OK(OPS->append(ss, &b, e));
+        OK(OPS->commit(ss, NULL, 0, e));
+        OPS->put(ss);
+    }
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(thread_start(&all[i].thread, "churn", 0, churn, &all[i]), 0);
+    for (int i = 0; i < 4; i++) {
+        thread_join(&all[i].thread);
+        assert_int_equal(all[i].failed, 0);
+    }
+}
+
 enum { READERS = 4, COMMITS = 30, ROWS = 2000 };
 
 struct reader {

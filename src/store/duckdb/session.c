@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FORMAT = 1 /* layout of the files; kept in table about */ };
@@ -185,6 +186,23 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
     return empty ? make_file(ss, c, e) : foreign(ss, why.text, e);
 }
 
+/* A file that was detached a moment ago may still be held by a thread of the library's that is done
+ * with it: nothing tells of the moment when it lets go. */
+static int run_attach(struct store_session *ss, struct connection *c, const char *text,
+                      struct err *why)
+{
+    static const struct timespec between = {0, 5000000};
+    enum { TRIES = 200 };
+    int code = 0;
+    for (int i = 0; i < TRIES; i++) {
+        code = sql_run(ss->store->duck, c->handle, text, why);
+        if (!code || !strstr(why->text, "Unique file handle conflict"))
+            return code;
+        nanosleep(&between, NULL);
+    }
+    return code;
+}
+
 static int attach(struct store_session *ss, const char *path, struct connection *c, struct err *e)
 {
     struct buf text;
@@ -193,15 +211,15 @@ static int attach(struct store_session *ss, const char *path, struct connection 
     buf_str(&text, "ATTACH ");
     sql_literal(&text, path);
     buf_printf(&text, " AS %s", ss->alias);
-    int code = sql_run(ss->store->duck, c->handle, buf_cstr(&text), &why);
+    int code = run_attach(ss, c, buf_cstr(&text), &why);
     buf_fini(&text);
     if (!code)
         return 0;
     if (code == GPUFL_E_FULL || code == GPUFL_E_NOMEM || code == GPUFL_E_PERM)
         return err_set(e, code, "%s", why.text);
     if (code == GPUFL_E_BUSY)
-        return err_set(e, code, "the file of session %s is open in another process: %.250s",
-                       ss->at.id, why.text);
+        return err_set(e, code, "the file of session %s is open elsewhere: %.250s", ss->at.id,
+                       why.text);
     return foreign(ss, why.text, e);
 }
 

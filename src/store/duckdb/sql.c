@@ -21,6 +21,7 @@ static const struct meaning {
     {"not a valid DuckDB database file", GPUFL_E_CORRUPT},
     {"Serialization Error", GPUFL_E_CORRUPT},
     {"Could not set lock", GPUFL_E_BUSY},
+    {"Unique file handle conflict", GPUFL_E_BUSY},
     {"Permission", GPUFL_E_PERM},
     {"IO Error", GPUFL_E_IO},
 };
