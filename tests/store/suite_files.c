@@ -131,7 +131,7 @@ void suite_tables_as_parquet(void **state)
 
 /* ---- many threads ---------------------------------------------------------------------------------- */
 
-enum { CHURNED = 40 /* more than stay open */, ROUNDS = 120 };
+enum { CHURNED = 40 /* more than stay open */, ROUNDS = 50 };
 
 struct churner {
     struct thread thread;
