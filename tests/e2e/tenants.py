@@ -35,7 +35,7 @@ FAR = "9000000000000000000"  # ns: after everything, and before any overflow
 HOOK = "http://192.168.255.254:9/hook"  # that posts may go to, and where nobody is
 
 # What parameters are, where their schema does not say it: of every route, or of one.
-VALUES = {"label": "mine", "level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "step": 1000000, "metric": "gpu_util",
+VALUES = {"label": "mine", "level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "counter": 0, "step": 1000000, "metric": "gpu_util",
           "pattern": "a", "by": "host", "path": "none.py", "record": "kernel", "name": 0,
           "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "fleet.to": 1000000, "host_series.metric": "cpu",
           "events_stream.X-GpuFlight-Channel": "device", "history.name": "x", "compare.a": "{session}", "compare.b": "{session}"}
