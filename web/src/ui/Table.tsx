@@ -1,8 +1,8 @@
 // Table.tsx - one table for all long lists: only rows in view are in the page, the head stays, sorting
 // is told to screen readers. Column widths are CSS grid tracks, the same for all rows.
-import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type SortingState } from "@tanstack/react-table";
+import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type Row, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useMemo, useRef } from "react";
+import { memo, useMemo, useRef, type CSSProperties } from "react";
 import { en } from "../text/en";
 import { token } from "./theme";
 
@@ -30,6 +30,27 @@ interface Props<T> {
   onEnd?: () => void; // the last row came into view
 }
 
+interface LineProps {
+  row: Row<unknown>;
+  columns: unknown; // other ones make other cells
+  index: number;
+  start: number; // px from the top
+  style: CSSProperties;
+}
+
+/** A row that stays in view while others come is not made again: most of a scrolled frame's time. */
+const Line = memo(function Line({ row, index, start, style }: LineProps) {
+  return (
+    <tr aria-rowindex={index + 2} style={{ ...style, transform: `translateY(${start}px)` }}>
+      {row.getVisibleCells().map((cell) => (
+        <td key={cell.id} className={classOf(cell.column.columnDef.meta)}>
+          {flexRender(cell.column.columnDef.cell, cell.getContext())}
+        </td>
+      ))}
+    </tr>
+  );
+});
+
 export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, onEnd }: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
   const table = useReactTable({
@@ -56,7 +77,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
   });
   const tracks = useMemo(() => columns.map((c) => grown(c.meta?.width ?? "1fr")).join(" "), [columns]);
   const least = useMemo(() => grown(`${columns.reduce((sum, c) => sum + leastOf(c.meta?.width ?? "100px"), 0)}px`), [columns]);
-  const style = { gridTemplateColumns: tracks, minWidth: least };
+  const style = useMemo(() => ({ gridTemplateColumns: tracks, minWidth: least }), [tracks, least]);
 
   return (
     <div className="table panel" ref={box} tabIndex={0} role="region" aria-label={caption}>
@@ -88,18 +109,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
         <tbody style={{ height: virtual.getTotalSize(), minWidth: least }}>
           {virtual.getVirtualItems().map((item) => {
             const row = model[item.index]!;
-            return (
-              <tr key={row.id} aria-rowindex={item.index + 2} style={{ ...style, transform: `translateY(${item.start}px)` }}>
-                {row.getVisibleCells().map((cell) => {
-                  const meta = cell.column.columnDef.meta;
-                  return (
-                    <td key={cell.id} className={classOf(meta)}>
-                      {flexRender(cell.column.columnDef.cell, cell.getContext())}
-                    </td>
-                  );
-                })}
-              </tr>
-            );
+            return <Line key={row.id} row={row as Row<unknown>} columns={columns} index={item.index} start={item.start} style={style} />;
           })}
         </tbody>
       </table>

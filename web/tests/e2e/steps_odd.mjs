@@ -161,7 +161,7 @@ export async function gone({ t, page, origin, server }) {
   const text = await readable(t, page, "no server");
   t.check(text.includes("Check that gpufl-server runs"), `no server: what to do is not said: ${text.slice(0, 200)}`);
   await server.again();
-  await page.getByRole("button", { name: "Try again" }).first().click();
+  await page.getByRole("button", { name: "Try again" }).first().click({ timeout: 2000 }).catch(() => undefined); // it may have been asked again by itself
   await page.locator("nav.tabs").waitFor();
   await readable(t, page, "the server is back");
   for (let at = t.wrong.length - 1; at >= 0; at--) if (/net::ERR_/.test(t.wrong[at])) t.wrong.splice(at, 1); // the browser's words about it

@@ -1,0 +1,109 @@
+// browser.mjs - what the measurements in a browser share: sessions, a server over them (gpufl view), frames
+// as the browser shows them, the main thread's CPU time as the browser traces it.
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const WEB = path.join(path.dirname(fileURLToPath(import.meta.url)), "../../web");
+const { chromium } = createRequire(path.join(WEB, "package.json"))("playwright-core");
+
+export function startBrowser() {
+  const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((file) => existsSync(file));
+  if (!executablePath) {
+    console.log("skipped: no Chromium on this machine");
+    process.exit(77);
+  }
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--enable-precise-memory-info"] });
+}
+
+/** A simulated session of that many kernels. */
+export function simulate(bin, kernels, to) {
+  if (existsSync(to)) return to;
+  const done = spawnSync(path.join(bin, "gpufl"), ["sim", "-k", String(kernels), "-s", "4", "-t", "2", "--scopes", "--sample", "250", "-n", "bench", "-o", to], { stdio: ["ignore", "ignore", "inherit"] });
+  if (done.status !== 0) throw new Error(`gpufl sim ended with ${done.status}`);
+  return to;
+}
+
+export function view(bin, session, cache) {
+  const child = spawn(path.join(bin, "gpufl"), ["view", "--no-browser", "--cache", cache, session], { stdio: ["ignore", "pipe", "ignore"] });
+  const address = new Promise((resolve, reject) => {
+    let said = "";
+    child.stdout.on("data", (piece) => {
+      said += piece;
+      const found = /http\S+/.exec(said);
+      if (found) resolve(found[0]);
+    });
+    child.once("exit", (code) => reject(new Error(`gpufl view ended with ${code}`)));
+  });
+  const gone = new Promise((resolve) => child.once("exit", resolve));
+  return { address, stop: () => (child.kill("SIGTERM"), gone) };
+}
+
+/** The session's row once it has ended and is summed up: then the loader has nothing to do. */
+export const loaded = (page) =>
+  page.evaluate(async () => {
+    for (;;) {
+      const { rows } = await (await fetch("/api/v1/sessions")).json();
+      if (rows?.[0] && rows[0].state !== "live" && rows[0].busy !== null) return rows[0];
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  });
+
+const quantile = (sorted, q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? NaN;
+export function spread(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const round = (value) => Math.round(value * 100) / 100;
+  return { median: round(quantile(sorted, 0.5)), p99: round(quantile(sorted, 0.99)), most: round(sorted.at(-1) ?? NaN) };
+}
+
+/** Notes each frame from now on: when it was shown. */
+export const record = (page) =>
+  page.evaluate(() => {
+    const notes = { shown: [], going: true };
+    window.notes = notes;
+    const next = (now) => {
+      notes.shown.push(now);
+      if (notes.going) requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+  });
+
+export async function recorded(page) {
+  const notes = await page.evaluate(() => {
+    window.notes.going = false;
+    return window.notes;
+  });
+  const between = notes.shown.slice(1).map((at, i) => at - notes.shown[i]);
+  return { frames: between.length, between_ms: spread(between), over_100_ms: between.filter((ms) => ms > 100).length };
+}
+
+/** What the page's main thread did, as the browser traces it: CPU ms between two animation frames. */
+export async function trace(cdp) {
+  const events = [];
+  cdp.on("Tracing.dataCollected", ({ value }) => events.push(...value));
+  const done = new Promise((resolve) => cdp.once("Tracing.tracingComplete", resolve));
+  await cdp.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: ["devtools.timeline", "disabled-by-default-devtools.timeline", "__metadata"] } });
+  return async () => {
+    await cdp.send("Tracing.end");
+    await done;
+    cdp.removeAllListeners("Tracing.dataCollected");
+    const fired = events.filter((event) => event.name === "FireAnimationFrame");
+    const thread = (event) => `${event.pid}/${event.tid}`;
+    const counts = new Map();
+    fired.forEach((event) => counts.set(thread(event), (counts.get(thread(event)) ?? 0) + 1));
+    const main = [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
+    // Two callbacks of one frame: the page's and the note's.
+    const frames = fired.filter((event) => thread(event) === main).map((event) => event.ts).sort((a, b) => a - b).filter((at, i, all) => i === 0 || at - all[i - 1] > 4000);
+    const tasks = events.filter((event) => event.name === "RunTask" && thread(event) === main && event.tdur !== undefined).sort((a, b) => a.ts - b.ts);
+    const cpu = [];
+    let at = 0;
+    for (let i = 0; i + 1 < frames.length; i++) {
+      let sum = 0;
+      while (at < tasks.length && tasks[at].ts < frames[i + 1]) sum += tasks[at++].tdur / 1000;
+      cpu.push(sum);
+    }
+    return spread(cpu.slice(1));
+  };
+}
