@@ -32,7 +32,7 @@ function Plot({ session, metric, window, onRange, told, asked }: PlotProps & { a
   if (data && told) queueMicrotask(() => told(data.rows));
   if (asked.problem) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!points) return <div className="skeleton skeleton-block" />;
-  if (points.at.length === 0 && !window.part) return null;
+  if (points.at.length === 0) return null;
   const label = metric.label ?? en.system.metrics[metric.text] ?? metric.text;
   return (
     <Panel title={label}>
