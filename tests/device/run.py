@@ -411,7 +411,7 @@ def samples_stand_at_their_line(lab):
     expect(f"stalls.cu:{where}" in top.split() and "long_scoreboard" in top, top)
 
 
-def counted(lab, *arguments, options=(), prefix=()):
+def sampled_counters(lab, *arguments, options=(), prefix=()):
     out, err, report = lab.trace(lab.bin / "device_counters", *arguments, prefix=prefix,
                                  options=("-e", "PmSampling", *options))
     ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "PmSampling"}
@@ -423,7 +423,7 @@ def counted(lab, *arguments, options=(), prefix=()):
 @case
 def counters_tell_phases_apart(lab):
     for options in ((), ("--pc-kernels", "none")):
-        program, report, ran = counted(lab, options=options)
+        program, report, ran = sampled_counters(lab, options=options)
         counters.check(report, counts=(240, 330))
         expect(int(ran["clock_error_us"]) < 3000, f"the device's clock is known to {ran['clock_error_us']} us")
         expect(report["ledger"]["samples_overflows"] == 0, "the buffer was full")
@@ -434,10 +434,10 @@ def counters_tell_phases_apart(lab):
 @case
 def counters_of_every_set_and_interval(lab):
     for name in ("memory", "compute", "roofline"):
-        _, report, ran = counted(lab, "--ms", 100, options=("--metrics", name))
+        _, report, ran = sampled_counters(lab, "--ms", 100, options=("--metrics", name))
         expect(len(counters.means(report)) >= 3 * 4, f"{name}: {counters.names(report)}")
     for interval, least in (("100us", 900), ("10us", 1000), ("20ms", 3)):
-        _, report, ran = counted(lab, "--ms", 100, options=("--interval", interval))
+        _, report, ran = sampled_counters(lab, "--ms", 100, options=("--interval", interval))
         values = max((c["values"] for c in report["counters"] if c["scope"] == "copy"), default=0)
         print(f"      {interval}: {values} samples in 100 ms, overflows {report['ledger']['samples_overflows']}")
         expect(values >= least, f"{interval}: {values} samples")
@@ -465,7 +465,7 @@ def counters_for_an_unprivileged_user(lab):
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         raise Skipped("needs root and setpriv")
     os.chmod(lab.work, 0o777)
-    _, report, _ = counted(lab, prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    _, report, _ = sampled_counters(lab, prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
     counters.check(report, show=lambda text: None)
 
 
@@ -513,7 +513,7 @@ def sampling_ends_as_the_program_does(lab):
 # -- counted instructions ---------------------------------------------------------------------
 
 
-def counted(lab, *command, code=0, prefix=()):
+def instructions_counted(lab, *command, code=0, prefix=()):
     out, err, report = lab.trace(*command, options=("-e", "SassMetrics"), code=code, prefix=prefix)
     ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "SassMetrics"}
     if ran.get("ran_as") != "SassMetrics":
@@ -526,7 +526,7 @@ def counted(lab, *command, code=0, prefix=()):
 
 @case
 def counts_name_divergence_sectors_conflicts_and_spills(lab):
-    program, report = counted(lab, lab.bin / "device_stalls", "--ms", 20)
+    program, report = instructions_counted(lab, lab.bin / "device_stalls", "--ms", 20)
     counts.check(program, report)
     launched = sum(kind["launches"] for kind in program.values()) + 1
     expect(report["ledger"]["launches"] == launched, f"{report['ledger']['launches']} launches counted of {launched}")
@@ -535,7 +535,7 @@ def counts_name_divergence_sectors_conflicts_and_spills(lab):
 
 @case
 def counts_stand_at_their_line(lab):
-    counted(lab, lab.bin / "device_stalls", "--ms", 20, "uncoalesced")
+    instructions_counted(lab, lab.bin / "device_stalls", "--ms", 20, "uncoalesced")
     done = subprocess.run([lab.gpufl, "report", "--kernel", "uncoalesced", lab.work / "out"],
                           capture_output=True, text=True, check=True)
     if "LDG" not in done.stdout:
@@ -546,7 +546,7 @@ def counts_stand_at_their_line(lab):
 @case
 def counts_of_threads_contexts_and_graphs(lab):
     for mode, arguments in (("threads", (4, 2000)), ("many", ()), ("graphs", ())):
-        program, report = counted(lab, lab.programs, mode, *arguments)
+        program, report = instructions_counted(lab, lab.programs, mode, *arguments)
         expect(report["instructions"]["rows"] > 0, f"{mode}: nothing was counted")
         launched = report["ledger"]["launches"] + report["ledger"]["graph_kernels"]
         expect(launched == program["kernels"], f"{mode}: {launched} launches of {program['kernels']}")
@@ -564,7 +564,7 @@ def counts_for_an_unprivileged_user(lab):
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         raise Skipped("needs root and setpriv")
     os.chmod(lab.work, 0o777)
-    program, report = counted(lab, lab.bin / "device_stalls", "--ms", 20,
+    program, report = instructions_counted(lab, lab.bin / "device_stalls", "--ms", 20,
                               prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
     counts.check(program, report, show=lambda text: None)
 
