@@ -81,8 +81,12 @@ int pushed()
 {
     CHECK(cudaFree(nullptr));
     void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-    auto push = cupti ? (int (*)(int, std::uint64_t))dlsym(cupti, "cuptiActivityPushExternalCorrelationId") : nullptr;
-    auto pop = cupti ? (int (*)(int, std::uint64_t *))dlsym(cupti, "cuptiActivityPopExternalCorrelationId") : nullptr;
+    auto push =
+        cupti ? (int (*)(int, std::uint64_t))dlsym(cupti, "cuptiActivityPushExternalCorrelationId")
+              : nullptr;
+    auto pop =
+        cupti ? (int (*)(int, std::uint64_t *))dlsym(cupti, "cuptiActivityPopExternalCorrelationId")
+              : nullptr;
     if (!push || !pop)
         return 4;
     for (std::uint64_t i = 0; i < 100; i++) {
@@ -192,8 +196,10 @@ int windows(int count, const char *kind)
     gpufl_window_open("cost");
     double inside = cost();
     gpufl_window_close("cost");
-    std::printf("{\"cycles\":%d,\"marked\":%d,\"nodes\":%d,\"others\":%ld,\"seconds\":%.1f,\"open_us\":%.0f,"
-                "\"close_us\":%.0f,\"slowest_launch_us\":%.0f,\"before_us\":%.3f,\"inside_us\":%.3f,\"after_us\":%.3f}\n",
+    std::printf("{\"cycles\":%d,\"marked\":%d,\"nodes\":%d,\"others\":%ld,\"seconds\":%.1f,\"open_"
+                "us\":%.0f,"
+                "\"close_us\":%.0f,\"slowest_launch_us\":%.0f,\"before_us\":%.3f,\"inside_us\":%."
+                "3f,\"after_us\":%.3f}\n",
                 done, done * in_window, done * graph_nodes, others.load(), seconds, open_us / done,
                 close_us / done, slowest, before, inside, after);
     return 0;

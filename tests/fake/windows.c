@@ -134,6 +134,7 @@ static void cycles(int count, int thread_count, bool contexts)
     atomic_store(&over, true);
     for (int i = 0; i < thread_count; i++)
         pthread_join(threads[i], NULL);
+    free(graph);
 }
 
 static void stay(void)
