@@ -34,7 +34,7 @@ static uint64_t rows_lost;
 
 static int64_t opens_at, lasts; /* steady ns, by the clock; 0: not by it. The collector's */
 static bool clock_open;
-static bool limited; /* windows end after so many launches; written before the gate opens */
+static _Atomic bool limited; /* windows end after so many launches. Relaxed: beside `during` */
 static _Atomic int64_t before, during; /* launches until the window opens, and closes */
 
 bool windows_counts_launches(const struct options *o)
@@ -60,9 +60,9 @@ void windows_begin(const struct options *o, bool possible, const char *why)
     opens_at = by_clock ? steady_ns() + o->window_after_ms * 1000000 : 0;
     lasts = o->window_for_ms * 1000000;
     clock_open = false;
-    limited = active && o->window_launches > 0;
     atomic_store(&before, o->window_after_launches);
     atomic_store(&during, o->window_launches);
+    atomic_store(&limited, active && o->window_launches > 0);
     atomic_store(&windows_scope,
                  active && *o->window_scope ? intern_str(names_table(), o->window_scope) : 0);
     bool at_once = active && o->window_launches > 0 && o->window_after_launches == 0;
@@ -181,9 +181,9 @@ int64_t windows_clock(int64_t now)
     if (!opens_at && !clock_open)
         return 0;
     if (!clock_open && now >= opens_at) {
-        switch_or_say(limited ? BY_LAUNCHES : BY_CLOCK, true);
+        switch_or_say(atomic_load(&limited) ? BY_LAUNCHES : BY_CLOCK, true);
         clock_open = true;
-        opens_at = lasts && !limited ? now + lasts : 0; /* now: when it closes */
+        opens_at = lasts && !atomic_load(&limited) ? now + lasts : 0; /* now: when it closes */
     } else if (clock_open && opens_at && now >= opens_at) {
         switch_or_say(BY_CLOCK, false);
         clock_open = false;
@@ -207,7 +207,7 @@ void windows_passed(void)
 
 bool windows_launch(void)
 {
-    if (__builtin_expect(!limited, 1))
+    if (__builtin_expect(!atomic_load_explicit(&limited, memory_order_relaxed), 1))
         return true;
     int64_t left = atomic_fetch_sub_explicit(&during, 1, memory_order_relaxed);
     if (left == 0)
@@ -266,5 +266,5 @@ void windows_forget(void)
     active = false;
     open_count = 0;
     atomic_store(&windows_scope, 0);
-    limited = false;
+    atomic_store(&limited, false);
 }
