@@ -1,5 +1,7 @@
-/* windows.c - see windows.h. One mutex: who opens or closes a window waits for the engine,
- * and so do others who want to. Launches and scopes look at atomics only. */
+/* windows.c - see windows.h. Who opens or closes a window waits for the engine with `lock` held,
+ * and so do others who want to. The collector takes the rows under a lock of their own: while it
+ * ends the capture the engine is its own, and who waits for that holds `lock`. Launches and
+ * scopes look at atomics only. */
 #include "capture/windows.h"
 
 #include "base/clock.h"
@@ -20,14 +22,16 @@ static const char BY_CLOCK[] = "(time)", BY_LAUNCHES[] = "(launches)";
 _Atomic uint32_t windows_scope;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool active; /* guarded by lock, as all of these */
-static struct {
+static _Atomic bool active;
+static _Atomic uint64_t opened, failed;
+static struct {    /* guarded by lock, as what follows */
     uint32_t name; /* id */
     uint32_t count;
 } open_names[NAMES_MOST];
 static unsigned open_count;
-static uint64_t opened, failed;
 static int64_t open_since, open_ns;
+
+static pthread_mutex_t rows_lock = PTHREAD_MUTEX_INITIALIZER; /* taken last */
 static struct window_row queued[QUEUED_MOST];
 static unsigned queued_count;
 static uint64_t rows_lost;
@@ -53,9 +57,13 @@ void windows_begin(const struct options *o, bool possible, const char *why)
     bool wanted = windows_wanted(o);
     pthread_mutex_lock(&lock);
     active = wanted && possible;
-    open_count = queued_count = 0;
-    opened = failed = rows_lost = 0;
+    open_count = 0;
+    opened = failed = 0;
     open_since = open_ns = 0;
+    pthread_mutex_lock(&rows_lock);
+    queued_count = 0;
+    rows_lost = 0;
+    pthread_mutex_unlock(&rows_lock);
     bool by_clock = active && (o->window_after_ms > 0 || o->window_for_ms > 0);
     opens_at = by_clock ? steady_ns() + o->window_after_ms * 1000000 : 0;
     lasts = o->window_for_ms * 1000000;
@@ -78,17 +86,18 @@ void windows_begin(const struct options *o, bool possible, const char *why)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Caller holds the lock, as for all below. */
 static void queue_row(uint32_t name, bool open)
 {
-    if (queued_count == QUEUED_MOST) {
+    pthread_mutex_lock(&rows_lock);
+    if (queued_count == QUEUED_MOST)
         rows_lost++;
-        return;
-    }
-    queued[queued_count++] =
-        (struct window_row){.time = clock_mono(), .name = name, .phase = !open, .capture = 1};
+    else
+        queued[queued_count++] =
+            (struct window_row){.time = clock_mono(), .name = name, .phase = !open, .capture = 1};
+    pthread_mutex_unlock(&rows_lock);
 }
 
+/* Caller holds the lock, as for all below. */
 static int engine_switch(bool open, struct err *e)
 {
     int rc = collector_window(open, e);
@@ -219,11 +228,11 @@ bool windows_launch(void)
 
 void windows_drain(struct writer *w)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&rows_lock);
     for (unsigned i = 0; i < queued_count; i++)
         writer_row(w, RECORD_window, (const int64_t *)&queued[i]);
     queued_count = 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&rows_lock);
 }
 
 void windows_conclude(struct writer *w, const struct backend *b, struct trace *t,
@@ -231,18 +240,15 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
 {
     char text[192];
     uint64_t done = 0, stays = 0;
-    pthread_mutex_lock(&lock);
-    bool was = active;
-    active = false;
+    bool was = atomic_exchange(&active, false);
     atomic_store(&windows_scope, 0);
-    pthread_mutex_unlock(&lock);
     if (!was)
         return;
     if (t && b->trace->released)
         b->trace->released(t, &done, &stays);
     snprintf(text, sizeof text,
-             "%" PRIu64 " opened; the profiling library was let go of %" PRIu64 " times%s", opened,
-             done,
+             "%" PRIu64 " opened; the profiling library was let go of %" PRIu64 " times%s",
+             atomic_load(&opened), done,
              stays ? "; it could not be once, and launches stayed up to 0.4 us dearer from then on"
                    : "");
     feature_set("windows", true,
@@ -263,6 +269,7 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
 void windows_forget(void)
 {
     pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&rows_lock, NULL);
     active = false;
     open_count = 0;
     atomic_store(&windows_scope, 0);

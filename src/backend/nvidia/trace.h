@@ -42,9 +42,9 @@ struct trace {
     _Atomic int32_t captures;       /* streams whose launches are being recorded, about */
     _Atomic uint64_t kinds;         /* bit per activity kind that is enabled */
     _Atomic bool hears;             /* the session wants records: buffers are handed out */
-    int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind [owner] */
-    _Atomic int hold;               /* enum hold */
-    _Atomic bool passing;           /* launches outside of windows are told */
+    _Atomic int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind */
+    _Atomic int hold;                       /* enum hold */
+    _Atomic bool passing;                   /* launches outside of windows are told */
     _Atomic uint64_t finalized, not_finalized;
     bool no_ids;            /* the program pushes no operation ids, it seems [collector] */
     bool flushed;           /* since a window was shut [collector] */
