@@ -353,25 +353,63 @@ torch.cuda.synchronize()
     ledger_closes(report)
 
 
+FRAMEWORKS = {
+    "jax": """
+import jax.numpy as n
+x = n.ones((512, 512))
+for _ in range(50):
+    x = (x @ x) * 1e-3
+x.block_until_ready()
+""",
+    "cupy": """
+import cupy as n
+x = n.ones((512, 512))
+for _ in range(50):
+    x = (x @ x) * 1e-3
+    n.cuda.get_current_stream().synchronize()  # waits
+""",
+    # numba of that machine asks numpy for a name that numpy has given up
+    "numba": """
+import numpy as n
+n.row_stack = n.vstack
+from numba import cuda
+@cuda.jit
+def k(a):
+    i = cuda.grid(1)
+    a[i] += 1
+a = cuda.to_device(n.zeros(1024))
+for _ in range(50):
+    k[4, 256](a)
+    cuda.synchronize()  # waits
+""",
+}
+
+
+def waits_stand_at_their_line(report, program, text):
+    """The program's 50 waits are found at the line that its text marks."""
+    marked = next(i for i, line in enumerate(text.splitlines(), 1) if line.endswith("# waits"))
+    lines = report["synchronization_lines"]["lines"]
+    at = [l for l in lines if l["file"] == str(program) and l["line"] == marked]
+    expect(len(at) == 1 and at[0]["calls"] >= 50,
+           f"{program.name}:{marked} is not named: {[(l['place'], l['calls']) for l in lines]}")
+
+
 @case
 def jax_cupy_numba(lab):
-    programs = {
-        "jax": "import jax.numpy as n\nx=n.ones((512,512))\nfor _ in range(50): x=(x@x)*1e-3\nx.block_until_ready()",
-        "cupy": "import cupy as n\nx=n.ones((512,512))\nfor _ in range(50): x=(x@x)*1e-3\nn.cuda.Device().synchronize()",
-        # numba of that machine asks numpy for a name that numpy has given up
-        "numba": "import numpy as n\nn.row_stack = n.vstack\nfrom numba import cuda\n@cuda.jit\ndef k(a):\n    i=cuda.grid(1)\n    a[i]+=1\n"
-                 "a=cuda.to_device(n.zeros(1024))\nfor _ in range(50): k[4,256](a)\ncuda.synchronize()",
-    }
-    for name, text in programs.items():
-        bare = subprocess.run(["python3", "-c", text], capture_output=True,
-                              env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
-        if bare.returncode:  # not installed, or not for this driver
+    quiet = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    for name, text in FRAMEWORKS.items():
+        program = lab.work / f"with_{name}.py"
+        program.write_text(text)
+        if subprocess.run(["python3", program], capture_output=True, env={**os.environ, **quiet}).returncode:
+            # not installed, or not for this driver
             print(f"      {name}: skipped, it does not run here without us either", flush=True)
             continue
-        _, err, report = lab.trace("python3", "-c", text, env={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+        _, err, report = lab.trace("python3", program, env=quiet)
         expect(report is not None, f"{name}: no session: {err[-500:]}")
         expect(report["kernels"]["count"] >= 50, f"{name}: {report['kernels']['count']} kernels")
         ledger_closes(report)
+        if "# waits" in text:
+            waits_stand_at_their_line(report, program, text)
 
 
 # -- samples ---------------------------------------------------------------------------------
