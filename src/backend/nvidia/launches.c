@@ -16,6 +16,7 @@
 
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/graphs.h"
+#include "backend/nvidia/hold.h"
 #include "backend/nvidia/locals.h"
 #include "backend/nvidia/sass_metrics.h"
 #include "backend/nvidia/waits.h"
@@ -359,7 +360,7 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
     if (exec && id == ID_cuGraphNodeSetEnabled)
         graphs_forget_count(((const struct cuda_graph_exec_params *)c->params)->exec);
     between_exit(t, id, c);
-    trace_let_go(t);
+    hold_let_go(t);
 }
 
 /* ---- the callback ---------------------------------------------------------------------- */

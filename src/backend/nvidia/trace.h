@@ -69,8 +69,10 @@ struct trace {
 
 extern const struct trace_ops nvidia_trace;
 
-/* A callback outside of windows, at the exit of a driver's call that succeeded: where it is
- * time and safe, CUPTI is finalized here, as its guide wants it. [hot] */
-void trace_let_go(struct trace *t);
+/* The one of this process. */
+extern struct trace the_trace;
+
+/* True in a child of the process that attached: nothing may call CUPTI there. [any] */
+bool trace_forked(const struct trace *t);
 
 #endif

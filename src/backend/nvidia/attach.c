@@ -1,0 +1,117 @@
+/* attach.c - see attach.h. */
+#include "backend/nvidia/attach.h"
+
+#include "backend/nvidia/activity.h"
+#include "backend/nvidia/cubins.h"
+#include "backend/nvidia/kinds.h"
+#include "backend/nvidia/launches.h"
+#include "backend/nvidia/profilers.h"
+#include "backend/nvidia/records.h"
+#include "base/clock.h"
+
+/* ---- callbacks ------------------------------------------------------------------------- */
+
+/* [hot] The driver has come up: what could not be enabled before it can be now. */
+static void on_driver_up(struct trace *t, struct sink *s)
+{
+    struct err e;
+    int result = kinds_enable(t);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+    if (result == CUPTI_OK)
+        return;
+    cupti_error(t->cupti, result, "to enable kernel records", &e);
+    s->ops->message(s, SEVERITY_ERROR, "cupti.enable", "%s", e.text);
+}
+
+static void on_resource(struct trace *t, struct sink *s, uint32_t id,
+                        const struct cupti_resource_event *r)
+{
+    const struct cupti_module_event *m;
+    switch (id) {
+    case CUPTI_RESOURCE_INIT_FINISHED:
+        on_driver_up(t, s);
+        break;
+    case CUPTI_RESOURCE_CONTEXT_CREATED:
+        profilers_context(t, r->context);
+        break;
+    case CUPTI_RESOURCE_MODULE_LOADED:
+        m = r->detail;
+        if (m)
+            cubins_loaded(m->cubin, m->cubin_size);
+        break;
+    case CUPTI_RESOURCE_MODULE_UNLOAD:
+        profilers_module_gone(t, r->context);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_callback(void *user, int domain, uint32_t id, const void *data)
+{
+    if (domain != CUPTI_DOMAIN_RESOURCE) {
+        launches_callback(user, domain, id, data);
+        return;
+    }
+    struct trace *t = user;
+    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    const struct cupti_resource_event *r = data;
+    if (id == CUPTI_RESOURCE_CONTEXT_DESTROY && !trace_forked(t))
+        profilers_context_gone(t, r->context); /* also between sessions */
+    if (s)
+        on_resource(t, s, id, data);
+}
+
+/* ---- attaching ------------------------------------------------------------------------- */
+
+static uint64_t on_clock(void)
+{
+    return (uint64_t)clock_mono();
+}
+
+/* ns to add to CUPTI's times where it cannot use our clock: the best of some pairs. */
+static int64_t clock_offset(const struct cupti *c)
+{
+    int64_t offset = 0, best = INT64_MAX;
+    for (int i = 0; i < 8 && c->cuptiGetTimestamp; i++) {
+        uint64_t theirs = 0;
+        int64_t before = clock_mono();
+        int result = c->cuptiGetTimestamp(&theirs);
+        int64_t after = clock_mono();
+        if (result != CUPTI_OK || after - before >= best)
+            continue;
+        best = after - before;
+        offset = before + best / 2 - (int64_t)theirs;
+    }
+    return offset;
+}
+
+int attach_on(struct trace *t, struct err *e)
+{
+    const struct cupti *c = t->cupti;
+    int64_t offset = 0;
+    int result = t->subscriber ? CUPTI_OK : c->cuptiSubscribe(&t->subscriber, on_callback, t);
+    if (result != CUPTI_OK) {
+        t->subscriber = NULL;
+        return cupti_error(c, result, "to subscribe", e);
+    }
+    if (!c->cuptiActivityRegisterTimestampCallback ||
+        c->cuptiActivityRegisterTimestampCallback(on_clock) != CUPTI_OK)
+        offset = clock_offset(c);
+    if (offset)
+        records_shift(t->records, offset);
+    if (c->cuptiSetThreadIdType)
+        c->cuptiSetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
+    result = activity_register(t);
+    if (result != CUPTI_OK)
+        return cupti_error(c, result, "to take our buffers", e);
+    result = profilers_counters_alone(t) ? CUPTI_OK : launches_enable(t);
+    return result == CUPTI_OK ? 0 : cupti_error(c, result, "to report launches", e);
+}
+
+void attach_off(struct trace *t)
+{
+    if (t->subscriber)
+        t->cupti->cuptiUnsubscribe(t->subscriber);
+    t->subscriber = NULL;
+}

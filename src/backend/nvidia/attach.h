@@ -1,0 +1,15 @@
+/* attach.h - attaching to CUPTI: everything that it forgets when it is finalized.
+ *
+ * Subscribing comes first, so that another profiler is refused rather than getting half of the
+ * records; then the clock, before the first kind is enabled; then buffers and callbacks. */
+#ifndef GPUFL_BACKEND_NVIDIA_ATTACH_H
+#define GPUFL_BACKEND_NVIDIA_ATTACH_H
+
+#include "backend/nvidia/trace.h"
+
+/* GPUFL_E_BUSY and others with a sentence; what was attached then is left to attach_off.
+ * [owner, or who opens a window] */
+int attach_on(struct trace *t, struct err *e);
+void attach_off(struct trace *t);
+
+#endif

@@ -1,0 +1,102 @@
+/* hold.c - see hold.h. */
+#include "backend/nvidia/hold.h"
+
+#include "backend/nvidia/attach.h"
+#include "backend/nvidia/graphs.h"
+#include "backend/nvidia/kinds.h"
+
+#include <time.h>
+
+enum { PAUSES = 2000, PAUSE = 1000000 /* ns */ };
+
+void hold_let_go(struct trace *t)
+{
+    int state = HOLD_LET_GO;
+    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_LET_GO ||
+        atomic_load_explicit(&t->captures, memory_order_relaxed) > 0 ||
+        !atomic_compare_exchange_strong(&t->hold, &state, HOLD_FINALIZING))
+        return;
+    bool done = t->cupti->cuptiFinalize() == CUPTI_OK;
+    if (done) {
+        t->subscriber = NULL;
+        graphs_forget();
+    }
+    atomic_fetch_add(done ? &t->finalized : &t->not_finalized, 1);
+    atomic_store_explicit(&t->hold, done ? HOLD_NONE : HOLD_SHUT, memory_order_release);
+}
+
+/* Nobody finalizes from here on: HOLD_NONE, or attached; HOLD_FINALIZING where that takes for ever. */
+static int hold_take(struct trace *t)
+{
+    int state = HOLD_LET_GO;
+    if (atomic_compare_exchange_strong(&t->hold, &state, HOLD_SHUT))
+        return HOLD_SHUT;
+    for (int i = 0; state == HOLD_FINALIZING && i < PAUSES; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+        state = atomic_load_explicit(&t->hold, memory_order_acquire);
+    }
+    return state;
+}
+
+static int window_open(struct trace *t, struct err *e)
+{
+    int state = hold_take(t);
+    if (state == HOLD_FINALIZING)
+        return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
+    int rc = state == HOLD_NONE ? attach_on(t, e) : 0;
+    if (rc) {
+        attach_off(t);
+        return rc;
+    }
+    atomic_store_explicit(&t->passing, false, memory_order_release);
+    int result = kinds_begin(t);
+    if (result != CUPTI_OK)
+        kinds_end(t);
+    atomic_store_explicit(&t->hold, result == CUPTI_OK ? HOLD_OPEN : HOLD_SHUT,
+                          memory_order_release);
+    return result == CUPTI_OK ? 0 : cupti_error(t->cupti, result, "to enable kernel records", e);
+}
+
+void hold_start(struct trace *t)
+{
+    atomic_store_explicit(&t->hold, t->subscriber ? HOLD_SHUT : HOLD_NONE, memory_order_release);
+    atomic_store_explicit(&t->passing, t->config.passed, memory_order_release);
+}
+
+void hold_stop(struct trace *t)
+{
+    if (hold_take(t) == HOLD_OPEN)
+        atomic_store_explicit(&t->hold, HOLD_SHUT, memory_order_release);
+}
+
+bool hold_away(struct trace *t)
+{
+    int hold = atomic_load_explicit(&t->hold, memory_order_acquire);
+    return t->config.windows && hold != HOLD_OPEN && hold != HOLD_SHUT;
+}
+
+int hold_switch(struct trace *t, bool open, struct err *e)
+{
+    if (trace_forked(t) || !t->config.windows)
+        return err_set(e, GPUFL_E_STATE, "this session has no windows");
+    if (open)
+        return window_open(t, e);
+    kinds_end(t);
+    atomic_store_explicit(&t->hold, HOLD_SHUT, memory_order_release);
+    return 0;
+}
+
+void hold_released(struct trace *t, uint64_t *done, uint64_t *failed)
+{
+    *done = atomic_load(&t->finalized);
+    *failed = atomic_load(&t->not_finalized);
+}
+
+void hold_taken(struct trace *t)
+{
+    int state = HOLD_SHUT;
+    if (t->flushed && !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
+        !atomic_load(&t->passing))
+        atomic_compare_exchange_strong(&t->hold, &state, HOLD_LET_GO);
+    t->flushed = false;
+}

@@ -1,0 +1,36 @@
+/* hold.h - holding CUPTI in windows of capture: it is attached, finalized and attached again while the
+ * program runs (ADR 13).
+ *
+ * Finalizing frees what callbacks of other threads may stand in, so CUPTI's guide has it done at
+ * the exit of a call of the driver; it waits for the GPU and for those threads. Before that all
+ * is off and taken, so that nobody of us is inside CUPTI, nor comes: a new window first takes
+ * the word back, or waits until it is done. A stream that is being captured must not be waited
+ * for: then it goes on to the next call. */
+#ifndef GPUFL_BACKEND_NVIDIA_HOLD_H
+#define GPUFL_BACKEND_NVIDIA_HOLD_H
+
+#include "backend/nvidia/trace.h"
+
+/* Of a session that has windows. No callback finalizes CUPTI behind hold_stop. [owner] */
+void hold_start(struct trace *t);
+void hold_stop(struct trace *t);
+
+/* Opens or closes: see trace_ops.window. [any, one at a time] */
+int hold_switch(struct trace *t, bool open, struct err *e);
+
+/* CUPTI is not there, or about to go: nobody may call it. False in sessions without windows.
+ * [collector] */
+bool hold_away(struct trace *t);
+
+/* All that was flushed has been decoded. Nothing is left in CUPTI of a window that was shut: it can
+ * go. Where it could not once, it is not tried again. [collector] */
+void hold_taken(struct trace *t);
+
+/* A callback outside of windows, at the exit of a driver's call that succeeded: where it is
+ * time and safe, CUPTI is finalized here, as its guide wants it. [hot] */
+void hold_let_go(struct trace *t);
+
+/* How often it was, and could not be. [collector] */
+void hold_released(struct trace *t, uint64_t *done, uint64_t *failed);
+
+#endif

@@ -1,0 +1,181 @@
+/* kinds.c - see kinds.h. */
+#include "backend/nvidia/kinds.h"
+
+#include "backend/nvidia/hold.h"
+#include "backend/nvidia/pc_sampling.h"
+#include "backend/nvidia/records.h"
+#include "base/clock.h"
+#include "base/dl.h"
+
+#include <stddef.h>
+
+/* Activity kinds and what they are called in the session's capabilities. */
+static const struct {
+    int kind;
+    const char *feature; /* NULL: part of the row before */
+    size_t wanted;       /* offset of the bool in struct trace_config; 0: always */
+    bool required;
+} kinds[] = {
+    {CUPTI_KIND_CONTEXT, NULL, 0, false},
+    {CUPTI_KIND_OVERHEAD, "overhead", 0, false},
+    {CUPTI_KIND_MEMCPY, "copies", 0, false},
+    {CUPTI_KIND_PEER, NULL, 0, false},
+    {CUPTI_KIND_MEMSET, NULL, 0, false},
+    {CUPTI_KIND_SYNC, "synchronizations", offsetof(struct trace_config, synchronization), false},
+    {CUPTI_KIND_EXTERNAL, "external_correlation",
+     offsetof(struct trace_config, external_correlation), false},
+    /* Ids stand before records of the calls that they are pushed around, and nowhere else. */
+    {CUPTI_KIND_DRIVER, NULL, offsetof(struct trace_config, external_correlation), false},
+    {CUPTI_KIND_RUNTIME, NULL, offsetof(struct trace_config, external_correlation), false},
+    {CUPTI_KIND_MEMORY, "memory", offsetof(struct trace_config, memory), false},
+    {CUPTI_KIND_KERNEL, "kernels", 0, true},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1 };
+enum { CALLS_WITHOUT_IDS = 20000 }; /* after which none are looked for any longer */
+
+bool kinds_wanted(const struct trace *t)
+{
+    return (t->config.engines & ENGINE_TRACE) &&
+           !((t->config.engines & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) &&
+             t->config.pc_collect == PC_COLLECT_NONE);
+}
+
+static bool kind_wanted(const struct trace *t, unsigned i)
+{
+    if (!kinds_wanted(t))
+        return false;
+    if (t->sass && !atomic_load(&t->kernels_instead))
+        return false; /* nothing is recorded beside instrumented kernels: sass_metrics.h */
+    bool calls = kinds[i].kind == CUPTI_KIND_DRIVER || kinds[i].kind == CUPTI_KIND_RUNTIME;
+    bool stays =
+        t->config.engines & ENGINE_PC_SAMPLING; /* could not be given up: see kinds_disable */
+    if (calls && (t->no_ids || (stays && !t->config.external_always)))
+        return false;
+    if (!kinds[i].wanted)
+        return true;
+    return *(const bool *)((const char *)&t->config + kinds[i].wanted);
+}
+
+/* ---- what became of them --------------------------------------------------------------- */
+
+/* One feature is one row of kinds or several. What failed is said, unless kernels
+ * failed: they are required, and whoever enabled them has said it. */
+static void announce_feature(struct trace *t, unsigned i)
+{
+    struct sink *s = t->sink;
+    struct err e = {0};
+    int first = t->statuses[kinds[i].kind], result = first;
+    for (unsigned j = i + 1; j < KINDS && !kinds[j].feature && result == CUPTI_OK; j++)
+        result = t->statuses[kinds[j].kind];
+    if (result > CUPTI_OK)
+        cupti_error(t->cupti, result, "to enable all records of this kind", &e);
+    s->ops->capability(s, kinds[i].feature, kind_wanted(t, i),
+                       first == NOT_TRIED   ? "not_requested"
+                       : result == CUPTI_OK ? "collected"
+                       : first == CUPTI_OK  ? "partial"
+                                            : "unavailable",
+                       e.text);
+    if (*e.text && t->statuses[CUPTI_KIND_KERNEL] <= CUPTI_OK)
+        s->ops->message(s, SEVERITY_WARNING, "cupti.enable", "%s of the session are incomplete: %s",
+                        kinds[i].feature, e.text);
+}
+
+/* CUPTI has one subscriber. Who else in this process will want to be it is told now,
+ * before a person wonders why that tool is empty. */
+static void announce_holder(struct trace *t)
+{
+    if (dl_find_loaded("libtorch_cpu.so", NULL, 0))
+        t->sink->ops->message(t->sink, SEVERITY_NOTE, "cupti.held",
+                              "gpufl holds CUPTI: torch.profiler records no GPU events in this "
+                              "program; GPUFL_YIELD_CUPTI=1 leaves CUPTI to it, and then gpufl "
+                              "records no kernels");
+}
+
+void kinds_announce(struct trace *t)
+{
+    if (!t->announced)
+        announce_holder(t);
+    t->announced = true;
+    struct sink *s = t->sink;
+    for (unsigned i = 0; i < KINDS; i++)
+        if (kinds[i].feature)
+            announce_feature(t, i);
+    s->ops->capability(s, "graphs", t->config.graph_launches,
+                       t->config.graph_launches ? "collected" : "not_requested", "");
+}
+
+/* ---- on and off ------------------------------------------------------------------------ */
+
+static void kind_disable(struct trace *t, int kind)
+{
+    uint64_t bit = UINT64_C(1) << kind;
+    if (atomic_fetch_and(&t->kinds, ~bit) & bit)
+        t->cupti->cuptiActivityDisable(kind);
+}
+
+int kinds_enable(struct trace *t)
+{
+    int failed = CUPTI_OK;
+    for (unsigned i = 0; i < KINDS; i++) {
+        int kind = kinds[i].kind;
+        t->statuses[kind] = kind_wanted(t, i) ? failed : NOT_TRIED;
+        if (t->statuses[kind] != CUPTI_OK || atomic_load(&t->kinds) >> kind & 1)
+            continue; /* those of a session before may have had to stay on */
+        int result = t->cupti->cuptiActivityEnable(kind);
+        t->statuses[kind] = result;
+        if (result == CUPTI_OK)
+            atomic_fetch_or(&t->kinds, UINT64_C(1) << kind);
+        else if (kinds[i].required || result == CUPTI_E_NOT_INITIALIZED)
+            failed = result;
+    }
+    return failed;
+}
+
+void kinds_disable(struct trace *t)
+{
+    if (pc_sampling_binds())
+        return;
+    for (unsigned i = 0; i < KINDS; i++)
+        kind_disable(t, kinds[i].kind);
+}
+
+void kinds_keep(struct trace *t, int kind)
+{
+    for (unsigned i = 0; i < KINDS; i++)
+        if (kinds[i].kind != kind)
+            kind_disable(t, kinds[i].kind);
+}
+
+int kinds_begin(struct trace *t)
+{
+    atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
+    atomic_store_explicit(&t->hears, kinds_wanted(t), memory_order_relaxed);
+    atomic_store_explicit(&t->live, t->sink, memory_order_release);
+    int result = kinds_enable(t);
+    if (result == CUPTI_E_NOT_INITIALIZED)
+        return t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                             CUPTI_RESOURCE_INIT_FINISHED);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+    return result;
+}
+
+void kinds_end(struct trace *t)
+{
+    kinds_disable(t);
+    atomic_store_explicit(&t->live, NULL, memory_order_release);
+}
+
+/* ---- operation ids --------------------------------------------------------------------- */
+
+void kinds_look_for_ids(struct trace *t)
+{
+    bool ids;
+    if (t->no_ids || !t->config.external_correlation || t->config.external_always || t->pc ||
+        records_calls(t->records, &ids) < CALLS_WITHOUT_IDS || ids)
+        return;
+    t->no_ids = true;
+    if (hold_away(t))
+        return;
+    kind_disable(t, CUPTI_KIND_DRIVER);
+    kind_disable(t, CUPTI_KIND_RUNTIME);
+}

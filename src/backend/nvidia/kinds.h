@@ -1,0 +1,34 @@
+/* kinds.h - which kinds of activity records CUPTI makes: one table of them, switched on and off as
+ * the session wants, and what became of each as the session's capabilities. */
+#ifndef GPUFL_BACKEND_NVIDIA_KINDS_H
+#define GPUFL_BACKEND_NVIDIA_KINDS_H
+
+#include "backend/nvidia/trace.h"
+
+/* Any at all: engine Sync takes callbacks alone, and so do samples alone. [any] */
+bool kinds_wanted(const struct trace *t);
+
+/* Records come from here on, and callbacks report to the session; no more from here on.
+ * Returns an enum cupti_result. [owner, or who opens a window] */
+int kinds_begin(struct trace *t);
+void kinds_end(struct trace *t);
+
+/* Enables what is wanted and off. Returns an enum cupti_result: of the first required kind that
+ * failed. Those after it are not tried, and failed with it. [any, one at a time] */
+int kinds_enable(struct trace *t);
+
+/* Beside sampling they stay on: its library faults where they are disabled (ADR 10). Nobody hears
+ * them then. [as kinds_enable] */
+void kinds_disable(struct trace *t);
+
+/* All but one go, for whoever counts that one. [as kinds_enable] */
+void kinds_keep(struct trace *t, int kind);
+
+/* Tells the sink what became of each. [collector] */
+void kinds_announce(struct trace *t);
+
+/* Records of calls cost a launch some 0.1 us, and few programs push ids: where none came with the
+ * first calls, these records are given up, unless the ids were asked for by name. [collector] */
+void kinds_look_for_ids(struct trace *t);
+
+#endif

@@ -1,0 +1,237 @@
+/* profilers.c - see profilers.h. */
+#include "backend/nvidia/profilers.h"
+
+#include "backend/nvidia/kinds.h"
+#include "backend/nvidia/pc_sampling.h"
+#include "backend/nvidia/pm_sampling.h"
+#include "backend/nvidia/range_profiler.h"
+#include "backend/nvidia/sass_metrics.h"
+
+bool profilers_counters_alone(const struct trace *t)
+{
+    return (t->config.engines & ENGINE_PM_SAMPLING) && t->config.pc_collect == PC_COLLECT_NONE;
+}
+
+/* ---- what each needs ------------------------------------------------------------------- */
+
+/* A context counts its instructions, or cannot: kernels are then recorded after all.
+ *
+ * Enabled alone, CUPTI instruments the first kernel that is launched and no other, and that only until
+ * its counts are taken; asked for kernel records afterwards, which it refuses (error 14), it
+ * instruments every kernel, for good (CUDA 13.0 on an H200, ADR 11). Should it not refuse,
+ * they are switched off again: recorded kernels count 0. */
+static void counting_begins(struct trace *t, enum sass_begin how)
+{
+    const struct cupti *c = t->cupti;
+    if (how == SASS_COUNTS && c->cuptiActivityEnable(CUPTI_KIND_KERNEL) == CUPTI_OK)
+        c->cuptiActivityDisable(CUPTI_KIND_KERNEL);
+    if (how != SASS_FAILED || atomic_exchange(&t->kernels_instead, true))
+        return;
+    kinds_enable(t);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+}
+
+/* What engines beyond Trace have to hear of. */
+static int resources_enable(struct trace *t, struct err *e)
+{
+    static const int events[] = {CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_RESOURCE_CONTEXT_DESTROY,
+                                 CUPTI_RESOURCE_MODULE_LOADED, CUPTI_RESOURCE_MODULE_UNLOAD};
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        int result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                                   (uint32_t)events[i]);
+        if (result != CUPTI_OK)
+            return cupti_error(t->cupti, result, "to report contexts and modules", e);
+    }
+    return 0;
+}
+
+/* Sampling that cannot be had costs the session nothing else. */
+static void prepare_sampling(struct trace *t)
+{
+    int rc = pc_sampling_open(t, &t->pc_lacks);
+    rc = rc ? rc : resources_enable(t, &t->pc_lacks);
+    t->pc = !rc;
+    if (rc)
+        t->sink->ops->message(t->sink, SEVERITY_WARNING, "pc_sampling.unavailable",
+                              "no program counters are sampled: %s", t->pc_lacks.text);
+}
+
+static void prepare_counters(struct trace *t)
+{
+    int rc = pm_sampling_open(t, &t->pm_lacks);
+    int result = rc ? CUPTI_OK
+                    : t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                                    CUPTI_RESOURCE_CONTEXT_CREATED);
+    if (result != CUPTI_OK)
+        rc = cupti_error(t->cupti, result, "to report contexts", &t->pm_lacks);
+    t->pm = !rc;
+    if (rc)
+        t->sink->ops->message(t->sink, SEVERITY_WARNING, "pm_sampling.unavailable",
+                              "no hardware counters are sampled: %s", t->pm_lacks.text);
+}
+
+static void prepare_ranges(struct trace *t)
+{
+    int rc = range_profiler_open(t, &t->ranges_lack);
+    int result = rc ? CUPTI_OK
+                    : t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                                    CUPTI_RESOURCE_CONTEXT_DESTROY);
+    if (result != CUPTI_OK)
+        rc = cupti_error(t->cupti, result, "to report contexts", &t->ranges_lack);
+    t->ranges = !rc;
+    if (rc)
+        t->sink->ops->message(t->sink, SEVERITY_WARNING, "range_profiler.unavailable",
+                              "no scopes are counted: %s", t->ranges_lack.text);
+}
+
+/* So does counting: kernels are recorded instead. */
+static void prepare_counting(struct trace *t)
+{
+    int rc = 0;
+    if (t->config.engines & ENGINE_PC_SAMPLING)
+        rc = err_set(&t->sass_lacks, GPUFL_E_UNAVAILABLE,
+                     "program counters are sampled, and instructions are not counted beside it: "
+                     "trace the program once more with engine SassMetrics");
+    rc = rc ? rc : sass_metrics_open(t, &t->sass_lacks);
+    rc = rc ? rc : resources_enable(t, &t->sass_lacks);
+    t->sass = !rc;
+    if (!rc)
+        return;
+    t->sink->ops->capability(t->sink, "sass_metrics", true, "unavailable", t->sass_lacks.text);
+    t->sink->ops->message(t->sink, SEVERITY_WARNING, "sass_metrics.unavailable",
+                          "no instructions are counted: %s", t->sass_lacks.text);
+}
+
+void profilers_open(struct trace *t)
+{
+    static const struct {
+        unsigned bit;
+        void (*prepare)(struct trace *t);
+    } rows[] = {
+        {ENGINE_PC_SAMPLING, prepare_sampling},
+        {ENGINE_PM_SAMPLING, prepare_counters},
+        {ENGINE_RANGE_PROFILER, prepare_ranges},
+        {ENGINE_SASS_METRICS, prepare_counting},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (t->config.engines & rows[i].bit)
+            rows[i].prepare(t);
+}
+
+/* ---- begin and end --------------------------------------------------------------------- */
+
+void profilers_start(struct trace *t)
+{
+    if (t->pc)
+        pc_sampling_start(t);
+    if (t->pm)
+        pm_sampling_start(t);
+    if (t->sass)
+        counting_begins(t, sass_metrics_start(t));
+}
+
+void profilers_stop(struct trace *t)
+{
+    bool quiet = atomic_load_explicit(&t->quiet, memory_order_acquire);
+    if (t->pc)
+        pc_sampling_stop(t, quiet);
+    if (t->ranges)
+        range_profiler_stop(t, quiet);
+    if (t->sass)
+        sass_metrics_stop(t);
+}
+
+bool profilers_last(const struct trace *t)
+{
+    return (t->pc && pc_sampling_lasts()) || range_profiler_lasts();
+}
+
+void profilers_close(struct trace *t)
+{
+    if (t->pm)
+        pm_sampling_close();
+}
+
+/* ---- contexts and modules -------------------------------------------------------------- */
+
+void profilers_context(struct trace *t, cuda_context context)
+{
+    if (t->pc)
+        pc_sampling_context(t, context);
+    if (t->pm)
+        pm_sampling_context(t, context);
+    if (t->sass)
+        counting_begins(t, sass_metrics_context(t, context));
+}
+
+void profilers_context_gone(struct trace *t, cuda_context context)
+{
+    pc_sampling_context_gone(t, context);
+    range_profiler_context_gone(context);
+    sass_metrics_context_gone(t, context);
+}
+
+void profilers_module_gone(struct trace *t, cuda_context context)
+{
+    if (t->pc)
+        pc_sampling_module_gone(t, context);
+}
+
+/* ---- collector ------------------------------------------------------------------------- */
+
+void profilers_flush(struct trace *t)
+{
+    if (t->pc && !t->stopped)
+        pc_sampling_flush(t);
+    if (t->pm)
+        pm_sampling_flush(t, t->stopped);
+}
+
+void profilers_drain(struct trace *t)
+{
+    if (t->pm)
+        pm_sampling_drain(t, t->stopped);
+    if (t->ranges)
+        range_profiler_drain(t);
+    if (t->pc)
+        pc_sampling_drain(t);
+    if (t->pc && t->stopped)
+        pc_sampling_totals(t);
+    if (t->sass)
+        sass_metrics_drain(t);
+    if (t->sass && t->stopped)
+        sass_metrics_close(t);
+}
+
+/* Sampling without kernel records stands for both: nothing else was asked for. */
+static unsigned sampling_lacks(struct trace *t, const char **why)
+{
+    const char *text = t->pc ? pc_sampling_failure() : t->pc_lacks.text;
+    if (!*text)
+        return 0;
+    *why = text;
+    return ENGINE_PC_SAMPLING | (t->config.pc_collect == PC_COLLECT_NONE ? ENGINE_TRACE : 0);
+}
+
+unsigned profilers_running(struct trace *t, const char **why)
+{
+    unsigned bits = t->config.engines, lacks = 0;
+    *why = "";
+    if (bits & ENGINE_PM_SAMPLING) {
+        *why = t->pm ? pm_sampling_failure() : t->pm_lacks.text;
+        if (**why && profilers_counters_alone(t))
+            return 0;
+        lacks |= **why ? ENGINE_PM_SAMPLING : 0;
+    }
+    if (bits & ENGINE_RANGE_PROFILER) {
+        *why = t->ranges ? range_profiler_failure() : t->ranges_lack.text;
+        lacks |= **why ? ENGINE_RANGE_PROFILER : 0;
+    }
+    if (bits & ENGINE_SASS_METRICS) {
+        *why = t->sass ? sass_metrics_failure() : t->sass_lacks.text;
+        lacks |= **why ? ENGINE_SASS_METRICS : 0;
+    }
+    if (bits & ENGINE_PC_SAMPLING)
+        lacks |= sampling_lacks(t, why);
+    return bits & ~lacks ? bits & ~lacks : ENGINE_SYNC;
+}

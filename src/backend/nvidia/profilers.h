@@ -1,0 +1,37 @@
+/* profilers.h - the engines beside kernel records, as the Trace engine sees them: which of those that
+ * were asked for can be had, and what each has to hear of.
+ *
+ * One that cannot be had costs the session nothing else: it is said, and the rest goes on. */
+#ifndef GPUFL_BACKEND_NVIDIA_PROFILERS_H
+#define GPUFL_BACKEND_NVIDIA_PROFILERS_H
+
+#include "backend/nvidia/trace.h"
+
+/* Nothing but counters: no callback comes with a launch or a wait. [any] */
+bool profilers_counters_alone(const struct trace *t);
+
+/* Prepares those that the session wants; says which cannot be had. Attached. [owner] */
+void profilers_open(struct trace *t);
+/* After the kinds: samples refuse those that come later. [owner] */
+void profilers_start(struct trace *t);
+/* Takes what is left for the last drain. [owner] */
+void profilers_stop(struct trace *t);
+/* Gives back what a session left that was never drained to its end. [owner] */
+void profilers_close(struct trace *t);
+/* Some engine outlives the session, and must be told of contexts that go. [owner] */
+bool profilers_last(const struct trace *t);
+
+/* A context was created; is about to be destroyed, also between sessions; a module is about to be
+ * unloaded. [any] */
+void profilers_context(struct trace *t, cuda_context context);
+void profilers_context_gone(struct trace *t, cuda_context context);
+void profilers_module_gone(struct trace *t, cuda_context context);
+
+/* Takes what the libraries have, and writes it. [collector] */
+void profilers_flush(struct trace *t);
+void profilers_drain(struct trace *t);
+
+/* See trace_ops.running. [collector] */
+unsigned profilers_running(struct trace *t, const char **why);
+
+#endif
