@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "symbol/cubin_symbols.h"
 #include "symbol/disassemble.h"
 
 #include <inttypes.h>
@@ -29,6 +30,8 @@ struct run {
     const int64_t *object;
     const int64_t *functions[FUNCTIONS_AT_ONCE]; /* rows of the session */
     uint32_t numbers[FUNCTIONS_AT_ONCE];         /* of their symbols */
+    struct cubin_symbols symbols;                /* of the object; empty until they are needed */
+    bool looked;                                 /* they have been read */
     size_t count;
     int64_t (*rows)[COL_instruction_COUNT]; /* owned: GROUP_ROWS */
     size_t row_count;
@@ -125,17 +128,32 @@ static bool cubin_path(const struct symbolize *z, const int64_t *object, char *p
            path_join(path, size, z->session->dir, name) == 0;
 }
 
+/* Number of a function's symbol: as it was recorded, else by its name. 0: it has none. No function
+ * has symbol 0, which is what counts of instructions come with (CUDA 13.0). */
+static uint32_t symbol_number(struct run *r, const char *path, const int64_t *function,
+                              struct err *e)
+{
+    int64_t index = function[COL_function_index];
+    if (index > 0 && index <= UINT32_MAX)
+        return (uint32_t)index;
+    if (!r->looked)
+        cubin_symbols_open(&r->symbols, path, e);
+    r->looked = true;
+    return cubin_symbols_find(&r->symbols, function_name(r->z, function));
+}
+
 /* The next functions of an object that have no instructions, from the one at *at on. */
-static void gather(struct run *r, uint32_t *at)
+static void gather(struct run *r, const char *path, uint32_t *at, struct err *e)
 {
     struct symbolize *z = r->z;
     r->count = 0;
     for (; *at < z->functions.row_count && r->count < FUNCTIONS_AT_ONCE; ++*at) {
         const int64_t *f = z->functions.rows + (size_t)*at * z->functions.width;
-        if (f[COL_function_object] != r->object[0] || rowset_find(&z->apart, f) ||
-            f[COL_function_index] < 0 || f[COL_function_index] > UINT32_MAX)
+        bool wants = f[COL_function_object] == r->object[0] && !rowset_find(&z->apart, f);
+        uint32_t number = wants ? symbol_number(r, path, f, e) : 0;
+        if (!number)
             continue;
-        r->numbers[r->count] = (uint32_t)f[COL_function_index];
+        r->numbers[r->count] = number;
         r->functions[r->count++] = f;
     }
 }
@@ -147,11 +165,13 @@ static int run_object(struct run *r, const char *program, int64_t deadline, stru
     int rc = 0;
     if (!cubin_path(r->z, r->object, path, sizeof path) || !file_exists(path))
         return 0;
-    for (gather(r, &at); r->count && !rc; gather(r, &at)) {
+    r->looked = false;
+    for (gather(r, path, &at, e); r->count && !rc; gather(r, path, &at, e)) {
         rc = disassemble(program, path, r->numbers, r->count, deadline, take_instruction, r, e);
         put_rows(r);
     }
-    return rc;
+    cubin_symbols_close(&r->symbols);
+    return rc ? rc : e->code;
 }
 
 /* Some function may still get its instructions. */
@@ -182,6 +202,7 @@ int symbolize_code(struct symbolize *z, char *lacks)
     if (!r.rows)
         return GPUFL_E_NOMEM;
     for (uint32_t i = 0; i < z->objects.row_count && clock_mono() < deadline; i++) {
+        e = (struct err){0};
         r.object = z->objects.rows + (size_t)i * z->objects.width;
         if (run_object(&r, program, deadline, &e) && !*lacks)
             snprintf(lacks, sizeof z->stats.note, "some device code has no lines: %.300s", e.text);

@@ -220,7 +220,8 @@ bool elf_file_debuglink(const struct elf_file *f, char *name, size_t size, uint3
 static bool is_ours(const Elf64_Ehdr *h)
 {
     return !memcmp(h->e_ident, ELFMAG, SELFMAG) && h->e_ident[EI_CLASS] == ELFCLASS64 &&
-           h->e_ident[EI_DATA] == ELFDATA2LSB && h->e_machine == THIS_MACHINE &&
+           h->e_ident[EI_DATA] == ELFDATA2LSB &&
+           (h->e_machine == THIS_MACHINE || h->e_machine == EM_CUDA) &&
            (h->e_type == ET_EXEC || h->e_type == ET_DYN);
 }
 

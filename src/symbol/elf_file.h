@@ -28,8 +28,8 @@ struct elf_file {
     char build_id[ELF_ID_ROOM]; /* hexadecimal; "": it has none */
 };
 
-/* 0; GPUFL_E_NOENT, _PERM, _IO, _CORRUPT (no ELF file of this machine's byte order and word
- * size, or damaged) or _NOMEM with a sentence. f is closed after a failure. */
+/* 0; GPUFL_E_NOENT, _PERM, _IO, _CORRUPT (no program, library or cubin of this machine's byte order
+ * and word size, or damaged) or _NOMEM with a sentence. f is closed after a failure. */
 int elf_file_open(struct elf_file *f, const char *path, struct err *e);
 /* The same of a file that is open, which f owns from here on; name: for the sentence. */
 int elf_file_take(struct elf_file *f, int fd, const char *name, struct err *e);

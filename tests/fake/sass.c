@@ -8,7 +8,8 @@
  * counted and never taken.
  *
  * As the real one (CUDA 13.0, seen on an H200) it
- *   - gives each metric of an instruction as a record by itself, and what came since the last time
+ *   - gives each metric of an instruction as a record by itself, and what came since the last time;
+ *     the number of its function's symbol is 0
  *   - counts 0 where concurrent kernels were recorded before, and refuses to record them afterwards
  *   - counts for the first kernel alone, until its counts are taken, unless kernel records were asked
  *     for, and refused, after counting was enabled; where copies are recorded, not even for that
@@ -299,7 +300,7 @@ static size_t give(const struct context *c, size_t number, struct sass_record *t
             must(to[n].size == sizeof *to && to[n].values, "a record is not prepared");
             memset(to[n].values, 0, METRICS * sizeof *to[n].values); /* room for all of them */
             to[n].crc = 0xabc;
-            to[n].function = (uint32_t)number;
+            to[n].function = 0;
             to[n].name = k->name;
             to[n].offset = 0x10 * (i + 1);
             to[n].values[0] = (struct sass_value){

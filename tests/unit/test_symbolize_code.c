@@ -24,13 +24,50 @@ static void put_names(struct make_log *l, const char *cubin)
     }
 }
 
-/* A session with samples of one function, whose code lies beside its log. */
-static void write_sampled(const char *cubin)
+/* A cubin of nothing but its symbols: after the null one and another, the function's. */
+static size_t make_cubin(char out[1024])
+{
+    static const char names[] = "\0other\0_Z4workPf\0.symtab\0.strtab";
+    const Elf64_Sym symbols[] = {{0},
+                                 {.st_name = 1, .st_info = STT_FUNC, .st_shndx = 1},
+                                 {.st_name = 7, .st_info = STT_OBJECT, .st_shndx = 1},
+                                 {.st_name = 7, .st_info = STT_FUNC, .st_shndx = 1}};
+    Elf64_Ehdr head = {.e_type = ET_EXEC, .e_machine = EM_CUDA};
+    Elf64_Shdr sections[3] = {
+        {0},
+        {.sh_name = 17, .sh_type = SHT_SYMTAB, .sh_size = sizeof symbols, .sh_link = 2},
+        {.sh_name = 25, .sh_type = SHT_STRTAB, .sh_size = sizeof names}};
+    memcpy(head.e_ident, "\177ELF\2\1\1", 7);
+    head.e_shoff = sizeof head;
+    head.e_shentsize = sizeof *sections;
+    head.e_shnum = 3;
+    head.e_shstrndx = 2;
+    sections[1].sh_offset = sizeof head + sizeof sections;
+    sections[2].sh_offset = sections[1].sh_offset + sizeof symbols;
+    memcpy(out, &head, sizeof head);
+    memcpy(out + head.e_shoff, sections, sizeof sections);
+    memcpy(out + sections[1].sh_offset, symbols, sizeof symbols);
+    memcpy(out + sections[2].sh_offset, names, sizeof names);
+    return (size_t)(sections[2].sh_offset + sizeof names);
+}
+
+static void write_cubin(size_t cut)
+{
+    char bytes[1024];
+    size_t size = make_cubin(bytes);
+    FILE *f = fopen(in_session("0000000000000abc.cubin"), "we");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size - cut, f), size - cut);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* A session with samples of one function, whose code lies beside its log. index: of its symbol. */
+static void write_sampled_as(const char *cubin, int64_t index)
 {
     struct make_log l;
     struct code_object_row object = {
         .id = 1, .crc = 0xabc, .arch = NAME_ARCH, .size = 4, .file = NAME_CUBIN};
-    struct function_row function = {.id = 1, .object = 1, .name = NAME_FUNCTION, .index = 12};
+    struct function_row function = {.id = 1, .object = 1, .name = NAME_FUNCTION, .index = index};
     remove(in_session("code.log"));
     make_log_init(&l, SESSION);
     l.host = fix.host;
@@ -44,6 +81,11 @@ static void write_sampled(const char *cubin)
     assert_non_null(f);
     assert_int_equal(fputs("code", f) >= 0, 1);
     assert_int_equal(fclose(f), 0);
+}
+
+static void write_sampled(const char *cubin)
+{
+    write_sampled_as(cubin, 12);
 }
 
 /* Stands in for nvdisasm: notes each run in a file. */
@@ -115,6 +157,39 @@ static void test_failing(void **state)
     runs();
 }
 
+/* A function whose symbol has no number, or 0, is looked up by its name; one that has one is not. */
+static void test_by_name(void **state)
+{
+    static const struct {
+        int64_t index;
+        size_t cut; /* bytes that the cubin lacks */
+        const char *asked, *note;
+    } cases[] = {
+        {0, 0, "3", ""},
+        {CELL_NULL, 0, "3", ""},
+        {12, 0, "12", ""},
+        {0, 64, NULL, ""},                               /* without its symbols' names */
+        {0, 340, NULL, "some device code has no lines"}, /* without half of its header */
+    };
+    char body[512];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_session(&(struct how){0});
+        write_sampled_as("0000000000000abc.cubin", cases[i].index);
+        write_cubin(cases[i].cut);
+        snprintf(body, sizeof body,
+                 "printf '\\t.section\\t.text._Z4workPf,\"ax\"\\n_Z4workPf:\\n /*0000*/ EXIT %%s ;"
+                 "\\n' \"$4\"");
+        set_program(body);
+        struct gpufl_symbolized s = symbolize(0);
+        assert_non_null(strstr(s.note, cases[i].note));
+        assert_int_equal(runs(), cases[i].asked != NULL);
+        char expected[64];
+        snprintf(expected, sizeof expected, "EXIT %s ;", cases[i].asked ? cases[i].asked : "");
+        assert_true(!cases[i].asked || strstr(code_text(), expected));
+    }
+}
+
 /* No other file than those that a capture writes is ever opened. */
 static void test_names(void **state)
 {
@@ -144,9 +219,8 @@ static void test_running(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_once),
-        cmocka_unit_test(test_failing),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_once),    cmocka_unit_test(test_failing),
+        cmocka_unit_test(test_by_name), cmocka_unit_test(test_names),
         cmocka_unit_test(test_running),
     };
     return cmocka_run_group_tests_name("symbolize_code", tests, set_up, tear_down);

@@ -88,6 +88,6 @@ uint32_t functions_define(struct function *f, uint32_t device, struct sink *s)
                                      .file = cubin ? cubin->file : 0};
     struct function_row function = {.object = s->ops->define(s, RECORD_code_object, &object),
                                     .name = s->ops->name(s, f->name),
-                                    .index = f->index};
+                                    .index = f->index ? f->index : CELL_NULL};
     return f->defined = s->ops->define(s, RECORD_function, &function);
 }

@@ -75,7 +75,7 @@ struct sass_record { /* of one instruction */
     size_t size;
     void *private_data;
     uint32_t crc;              /* of the cubin */
-    uint32_t function;         /* number of its symbol in the module */
+    uint32_t function;         /* number of its symbol in the module; CUDA 13.0 gives 0 */
     const char *name;          /* of the function */
     uint32_t offset;           /* in the function */
     struct sass_value *values; /* ours: room for metrics x instances */
