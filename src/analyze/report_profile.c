@@ -219,6 +219,8 @@ static void put_subject(struct grid *g, const struct model *m, const struct coun
     if (c->kernel) {
         buf_init(&text, TEXT_MAX);
         insight_put_kernel(m, c->kernel, &text);
+        if (c->scope)
+            buf_printf(&text, " in %s", model_text(m, c->scope));
         grid_put(g, "%s", buf_cstr(&text));
         buf_fini(&text);
     } else {

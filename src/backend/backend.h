@@ -209,6 +209,8 @@ struct trace_config {
     unsigned pc_period; /* a sample every 2^period cycles; 0: by the device */
     int64_t pc_hardware_bytes;   /* of the hardware's buffer of samples */
     const char *counter_metrics; /* a set, or names with commas between; outlives the trace */
+    bool range_kernels;          /* kernels one by one are counted, instead of scopes */
+    unsigned range_launches;     /* of each kernel, at most */
     int64_t pm_interval_us;
     int64_t pm_hardware_bytes; /* of the driver's buffer of sampled counters */
     int64_t buffer_bytes;      /* of one activity buffer */

@@ -17,7 +17,7 @@ void joins_fini(struct joins *j)
     joins_init(j);
 }
 
-static struct join *joins_at(struct joins *j, uint32_t correlation)
+static struct join *joins_at(const struct joins *j, uint32_t correlation)
 {
     return &j->entries[correlation & (j->cap - 1)];
 }
@@ -57,13 +57,16 @@ void joins_put(struct joins *j, const struct join *entry)
     *joins_at(j, entry->correlation) = *entry;
 }
 
+const struct join *joins_look(const struct joins *j, uint32_t correlation)
+{
+    const struct join *e = j->entries ? joins_at(j, correlation) : NULL;
+    return e && e->thread && e->correlation == correlation ? e : NULL;
+}
+
 const struct join *joins_get(struct joins *j, uint32_t correlation)
 {
-    if (!j->entries)
-        return NULL;
-    struct join *e = joins_at(j, correlation);
-    if (!e->thread || e->correlation != correlation)
-        return NULL;
-    e->waiting = false;
+    const struct join *e = joins_look(j, correlation);
+    if (e)
+        joins_at(j, correlation)->waiting = false;
     return e;
 }

@@ -35,4 +35,7 @@ void joins_put(struct joins *j, const struct join *entry);
  * ask for the same one. */
 const struct join *joins_get(struct joins *j, uint32_t correlation);
 
+/* The same of what is no record of the call itself: that is still to come. */
+const struct join *joins_look(const struct joins *j, uint32_t correlation);
+
 #endif

@@ -61,6 +61,7 @@ static const struct {
     {OPT_duration_ms, 0, 3153600000000}, /* a hundred years: in ns it still fits */
     {OPT_pc_sampling_period, 0, 31},
     {OPT_pc_hardware_buffer_bytes, 1 << 20, 64 << 20},
+    {OPT_range_kernel_launches, 1, 100000},
     {OPT_pm_sampling_interval_us, 10, 1000000},
     {OPT_pm_hardware_buffer_bytes, 0, 256 << 20},
     {OPT_activity_buffer_bytes, 1 << 12, 1 << 30},
@@ -418,6 +419,35 @@ static void raise_spool_limit(struct options *o, const struct options_say *s)
     o->log_max_spool_bytes = LEAST;
 }
 
+/* An option of two words; the first one where it is none of them. */
+static int one_of(struct options *o, enum option_id id, const char *value, const char *first,
+                  const char *second, const struct options_say *s)
+{
+    const char *name = option_table[id].name;
+    if (strcasecmp(value, first) == 0 || strcasecmp(value, second) == 0)
+        return 0;
+    say(s, SEVERITY_WARNING, "bad_option_value",
+        "%s: '%.80s' is not possible here: it takes %s or %s; %s is used", name, value, first,
+        second, first);
+    return option_set(o, id, first, SOURCE_DEFAULT, name, s);
+}
+
+static int kernel_collect(struct options *o, const struct options_say *s)
+{
+    bool turns = strcasecmp(o->pc_kernel_collect, "windows") == 0;
+    if (strcasecmp(o->pc_kernel_collect, "all") != 0 &&
+        strcasecmp(o->pc_kernel_collect, "none") != 0) {
+        const char *used = turns ? "none" : "all";
+        say(s, SEVERITY_WARNING, turns ? "engine_not_built" : "bad_option_value",
+            turns ? "pc_kernel_collect=%.80s is not built yet: %s is used"
+                  : "pc_kernel_collect: '%.80s' is not possible here: it takes all or none; %s is "
+                    "used",
+            o->pc_kernel_collect, used);
+        return option_set(o, OPT_pc_kernel_collect, used, SOURCE_DEFAULT, "pc_kernel_collect", s);
+    }
+    return 0;
+}
+
 static int options_finish(struct options *o, const struct options_say *s)
 {
     if (o->continuous_system_sampling && o->system_sample_rate_ms == 0) {
@@ -440,28 +470,13 @@ static int options_finish(struct options *o, const struct options_say *s)
     if (o->kernel_sample_rate_ms)
         say(s, SEVERITY_WARNING, "deprecated_option",
             "kernel_sample_rate_ms has no effect any more: every kernel is recorded");
-    if (strcasecmp(o->log_format, "native") != 0 && strcasecmp(o->log_format, "gpuflight") != 0) {
-        say(s, SEVERITY_WARNING, "bad_option_value",
-            "log_format: '%.80s' is not possible here: it takes native or gpuflight; native is "
-            "written",
-            o->log_format);
-        int rc = option_set(o, OPT_log_format, "native", SOURCE_DEFAULT, "log_format", s);
-        if (rc)
-            return rc;
-    }
-    bool turns = strcasecmp(o->pc_kernel_collect, "windows") == 0;
-    if (strcasecmp(o->pc_kernel_collect, "all") != 0 &&
-        strcasecmp(o->pc_kernel_collect, "none") != 0) {
-        const char *used = turns ? "none" : "all";
-        say(s, SEVERITY_WARNING, turns ? "engine_not_built" : "bad_option_value",
-            turns ? "pc_kernel_collect=%.80s is not built yet: %s is used"
-                  : "pc_kernel_collect: '%.80s' is not possible here: it takes all or none; %s is "
-                    "used",
-            o->pc_kernel_collect, used);
-        int rc = option_set(o, OPT_pc_kernel_collect, used, SOURCE_DEFAULT, "pc_kernel_collect", s);
-        if (rc)
-            return rc;
-    }
+    int rc = one_of(o, OPT_log_format, o->log_format, "native", "gpuflight", s);
+    if (!rc)
+        rc = one_of(o, OPT_range_mode, o->range_mode, "scopes", "kernels", s);
+    if (!rc)
+        rc = kernel_collect(o, s);
+    if (rc)
+        return rc;
     if (o->pc_sampling_period && o->pc_sampling_period < 5)
         o->pc_sampling_period = 5;
     if (o->profiling_engine == GPUFL_ENGINE_PM_SAMPLING) {

@@ -155,6 +155,17 @@ static void row_window(struct capture_sink *k, int64_t start, int64_t *scope)
     *scope = k->window.scope;
 }
 
+/* Counters of a kernel are of the scope that launched it. */
+static void row_repeated(struct capture_sink *k, int64_t *cells)
+{
+    int64_t launch = cells[COL_counter_correlation];
+    const struct join *e = NULL;
+    if (cells[COL_counter_source] == 3 && launch != CELL_NULL)
+        e = joins_look(&k->joins, (uint32_t)launch);
+    if (e)
+        cells[COL_counter_scope] = (int64_t)e->scope;
+}
+
 /* Counters of a moment, the metrics of one after the other: a scope's where that covers it. */
 static void row_moment(struct capture_sink *k, int64_t *cells)
 {
@@ -183,8 +194,10 @@ void sink_put(enum record_type type, const void *row)
         row_window(k, cells[COL_pc_sample_start], &cells[COL_pc_sample_scope]);
     else if (type == RECORD_sass_metric)
         row_window(k, cells[COL_sass_metric_start], &cells[COL_sass_metric_scope]);
-    else if (type == RECORD_counter)
+    else if (type == RECORD_counter) {
         row_moment(k, cells);
+        row_repeated(k, cells);
+    }
     row_thread(k, type, cells);
     if (type == RECORD_kernel && cells[COL_kernel_external_kind] > 0)
         k->external++;

@@ -21,6 +21,10 @@ static const char *const stacks[] = {"none", "sync", "launch", NULL};
 enum { PC_KERNELS_NOT_GIVEN = -1 };
 static const char *const pc_kernels[] = {"all", "none", NULL};
 
+/* Values of --ranges, which are the library's. */
+enum { RANGES_NOT_GIVEN = -1 };
+static const char *const ranges[] = {"scopes", "kernels", NULL};
+
 #define MS INT64_C(1000000)
 #define US INT64_C(1000)
 
@@ -77,6 +81,8 @@ static int check(const struct trace_request *r, int operands)
     if (r->metrics && r->engine != GPUFL_ENGINE_PM_SAMPLING &&
         r->engine != GPUFL_ENGINE_RANGE_PROFILER)
         return cmd_usage("trace", "--metrics goes with --engine PmSampling or RangeProfiler");
+    if (r->ranges != RANGES_NOT_GIVEN && r->engine != GPUFL_ENGINE_RANGE_PROFILER)
+        return cmd_usage("trace", "--ranges goes with --engine RangeProfiler");
     if (r->interval && r->engine != GPUFL_ENGINE_PM_SAMPLING)
         return cmd_usage("trace", "--interval goes with --engine PmSampling");
     if (r->interval && (r->interval < 10 * US || r->interval > 1000 * MS))
@@ -109,6 +115,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
     *r = (struct trace_request){.engine = GPUFL_ENGINE_TRACE,
                                 .stacks = STACKS_NOT_GIVEN,
                                 .pc_kernels = PC_KERNELS_NOT_GIVEN,
+                                .ranges = RANGES_NOT_GIVEN,
                                 .system_interval = 100 * MS,
                                 .top = TRACE_TOP_DEFAULT};
     r->settings = (struct opt_list){.items = r->setting_items, .max = TRACE_SETTINGS_MAX};
@@ -131,6 +138,11 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "With engine PmSampling or RangeProfiler: which hardware counters, a set (overview, "
          "memory, compute, "
          "roofline) or the driver's names of metrics with commas between. Default: overview."},
+        {"ranges", 0, OPT_CHOICE, &r->ranges, "WHAT", ranges,
+         "With engine RangeProfiler: count outermost scopes, or kernels one by one, the first "
+         "three "
+         "launches of each (option range_kernel_launches), which are repeated for all metrics. "
+         "Default: scopes."},
         {"interval", 0, OPT_DURATION, &r->interval, "TIME", NULL,
          "With engine PmSampling: time from sample to sample, 10us to 1s. Default: 1ms."},
         {"duration", 0, OPT_DURATION, &r->duration, "TIME", NULL,
@@ -227,6 +239,8 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
     }
     if (r->pc_kernels != PC_KERNELS_NOT_GIVEN)
         put(r, out, "pc_kernel_collect", pc_kernels[r->pc_kernels]);
+    if (r->ranges != RANGES_NOT_GIVEN)
+        put(r, out, "range_mode", ranges[r->ranges]);
     if (r->metrics)
         put(r, out, "counter_metrics", r->metrics);
     if (r->interval)

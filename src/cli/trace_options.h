@@ -21,6 +21,7 @@ struct trace_request {
     bool json;                        /* the report as JSON */
     bool kill;                        /* end the program when --duration is over */
     bool quiet;                       /* nothing but errors */
+    int ranges;                       /* of --ranges; -1: not given */
     int pc_kernels;                   /* of --pc-kernels; -1: not given */
     const char *metrics;              /* of PmSampling; NULL: not given */
     int64_t interval;                 /* of PmSampling, ns; 0: not given */

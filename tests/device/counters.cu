@@ -1,11 +1,15 @@
 // counters.cu - phases that each use one part of the device, in a scope of their own: what
 // sampled hardware counters must tell apart (run.py).
 //
-//   device_counters [--ms T] [--threads N]
+//   device_counters [--ms T] [--threads N] [--mixed 1]
 //
 // Each phase takes about T ms (300). N threads (0) launch empty kernels beside, from before the
 // session's begin to after its end. Prints one JSON object: of each phase its begin and end in ns
 // of the monotonic clock.
+//
+// mixed: instead of phases, for T ms one thread launches kernels that add 1 to a number, one launches
+// graphs that do, and one copies a number to the device and back. Prints how often each, and what has
+// become of it: kernels that are repeated must change nothing.
 
 #include <gpufl/gpufl.h>
 
@@ -18,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -67,6 +72,11 @@ __global__ void tensor(float *out, int steps)
         wmma::store_matrix_sync(out + warp * 256, part, 16, wmma::mem_row_major);
 }
 
+__global__ void add(unsigned *number)
+{
+    atomicAdd(number, 1);
+}
+
 struct Device {
     float4 *from, *to;
     float *out;
@@ -97,16 +107,76 @@ void all(const Device &d, int ms)
     std::printf("}\n");
 }
 
+void graphs(const std::atomic<bool> &stop, unsigned *number, unsigned *launched)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    add<<<1, 1, 0, stream>>>(number);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    for (; !stop; ++*launched) {
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        usleep(500);
+    }
+}
+
+void copies(const std::atomic<bool> &stop, unsigned *number, unsigned *made, unsigned *lost)
+{
+    cudaStream_t stream;
+    unsigned *host;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaMallocHost(&host, 2 * sizeof *host));
+    for (; !stop; ++*made) {
+        host[0] = *made + 1;
+        CHECK(cudaMemcpyAsync(number, &host[0], sizeof *host, cudaMemcpyHostToDevice, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        usleep(500);
+        CHECK(cudaMemcpyAsync(&host[1], number, sizeof *host, cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        *lost += host[1] != host[0];
+    }
+}
+
+void mixed(int ms)
+{
+    unsigned *numbers, now_are[3], launched[3] = {}, lost = 0;
+    CHECK(cudaMalloc(&numbers, sizeof now_are));
+    CHECK(cudaMemset(numbers, 0, sizeof now_are));
+    std::atomic<bool> stop{false};
+    std::thread graph_thread(graphs, std::cref(stop), &numbers[1], &launched[1]);
+    std::thread copy_thread(copies, std::cref(stop), &numbers[2], &launched[2], &lost);
+    for (int64_t begin = now(); now() - begin < int64_t(ms) * 1000000; launched[0]++) {
+        add<<<1, 1>>>(&numbers[0]);
+        CHECK(cudaStreamSynchronize(nullptr));
+    }
+    stop = true;
+    graph_thread.join();
+    copy_thread.join();
+    CHECK(cudaMemcpy(now_are, numbers, sizeof now_are, cudaMemcpyDeviceToHost));
+    std::printf("{\"kernels\":[%u,%u],\"graphs\":[%u,%u],\"copies\":%u,\"copies_lost\":%u}\n",
+                launched[0], now_are[0], launched[1], now_are[1], launched[2], lost);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
-    int ms = 300, beside = 0;
+    int ms = 300, beside = 0, mixes = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!std::strcmp(argv[i], "--ms"))
             ms = std::atoi(argv[i + 1]);
         else if (!std::strcmp(argv[i], "--threads"))
             beside = std::atoi(argv[i + 1]);
+        else if (!std::strcmp(argv[i], "--mixed"))
+            mixes = std::atoi(argv[i + 1]);
+    }
+    if (mixes) {
+        mixed(ms);
+        return 0;
     }
     Device d = {};
     CHECK(cudaDeviceGetAttribute(&d.blocks, cudaDevAttrMultiProcessorCount, 0));

@@ -499,6 +499,33 @@ def counters_of_scopes(lab):
 
 
 @case
+def counters_of_kernels(lab):
+    out, err, report = lab.trace(lab.bin / "device_counters", options=("-e", "RangeProfiler", "--ranges", "kernels"))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "RangeProfiler"}
+    if ran.get("ran_as") != "RangeProfiler":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    print(f"      {ran['passes']} passes, own kernels of the profiler: {ran.get('profiler_kernels', 0)}")
+    counters.check(report, counts=(1, 3), source="kernel")  # the first copy takes as long as its phase
+    ledger_closes(report)
+
+
+@case
+def counted_kernels_change_nothing(lab):
+    out, err, report = lab.trace(lab.bin / "device_counters", "--mixed", 1, "--ms", 4000,
+                                 options=("-e", "RangeProfiler", "--ranges", "kernels", "--option", "range_kernel_launches=30"))
+    did = json.loads(out)
+    print(f"      {did}")
+    counted = {c["values"] for c in report["counters"] if c["source"] == "kernel"}
+    if not counted:
+        raise Skipped("no kernels were counted")
+    expect(counted == {30}, f"launches counted: {counted}")
+    expect(did["kernels"][0] == did["kernels"][1], f"kernels launched and run: {did['kernels']}")
+    expect(did["graphs"][0] == did["graphs"][1], f"graphs launched and run: {did['graphs']}")
+    expect(did["copies"] > 100 and not did["copies_lost"], f"{did['copies_lost']} of {did['copies']} copies are lost")
+    ledger_closes(report)
+
+
+@case
 def counters_for_an_unprivileged_user(lab):
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         raise Skipped("needs root and setpriv")

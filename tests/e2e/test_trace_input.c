@@ -48,6 +48,7 @@ static const struct wrong usages[] = {
     {{"frobnicate"}, 2, "there is no command 'frobnicate'"},
     {{"--frobnicate"}, 2, "comes before any command"},
     {{"info", "extra"}, 2, "takes no operands"},
+    {{"trace", "--ranges", "kernels", "true"}, 2, "--ranges goes with --engine RangeProfiler"},
     {{"trace", "--pc-kernels", "none", "true"}, 2, "--pc-kernels goes with --engine PcSampling"},
     {{"help", "frobnicate"}, 2, "there is no command 'frobnicate'"},
     {{"help", "tarce"}, 2, "did you mean 'trace'?"},

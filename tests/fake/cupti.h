@@ -32,8 +32,11 @@ bool pc_enabled(void);
 void pc_context_destroyed(uint32_t context);
 void pc_kind_disabled(void);
 
-/* A kernel was queued in a context: it counts in the range that is open. */
-void range_kernel(uint32_t context);
+/* A kernel was queued: it counts in the range that is open, or is one. True where it is repeated, and
+ * its record has no length. */
+bool range_kernel(const struct fake_op *op);
+/* A kernel of the library's own ran, in a stream of its own. */
+void activity_own_kernel(const char *name);
 /* What a range of an image counted; false: it is no image of ranges. */
 bool range_value(const void *image, size_t index, double *value);
 void range_context_destroyed(uint32_t context);

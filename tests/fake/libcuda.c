@@ -45,11 +45,16 @@ int64_t driver_now(void)
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
+/* For work that is no call of the program. */
+EXPORT uint32_t fake_cuda_correlation(void)
+{
+    return atomic_fetch_add(&last_correlation, 1) + 1;
+}
+
 void call_enter(struct call *c, uint32_t cbid, const char *function, const void *params,
                 const char *symbol)
 {
-    *c = (struct call){cbid, atomic_fetch_add(&last_correlation, 1) + 1, function, symbol, params,
-                       0};
+    *c = (struct call){cbid, fake_cuda_correlation(), function, symbol, params, 0};
     const struct fake_hooks *h = driver_hooks();
     if (h->api)
         h->api(cbid, CUPTI_SITE_ENTER, function, params, NULL, c->correlation, &c->data, symbol,

@@ -135,8 +135,8 @@ EXPORT int cuptiProfilerHostDeinitialize(struct profiler_object_params *p)
 
 EXPORT int cuptiProfilerHostConfigAddMetrics(struct profiler_metrics_params *p)
 {
-    static const char *const units[] = {"sm__",  "smsp__", "gr__",    "dram__", "l1tex__",
-                                        "lts__", "pcie__", "nvlrx__", "nvltx__"};
+    static const char *const units[] = {"sm__",    "smsp__", "gr__",   "gpu__",   "dram__",
+                                        "l1tex__", "lts__",  "pcie__", "nvlrx__", "nvltx__"};
     SCRIPTED(cuptiProfilerHostConfigAddMetrics);
     SIZED(p, profiler_metrics_params, count);
     for (size_t i = 0; i < p->count; i++) {
@@ -148,7 +148,7 @@ EXPORT int cuptiProfilerHostConfigAddMetrics(struct profiler_metrics_params *p)
             return CUPTI_E_INVALID_PARAMETER;
         p->object->count++;
         p->object->multiprocessor += unit < 2;
-        p->object->links |= unit > 5;
+        p->object->links |= unit > 6;
     }
     return CUPTI_OK;
 }

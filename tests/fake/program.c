@@ -15,6 +15,7 @@
  *     preload=LIB  has LIB loaded before the first CUDA call, as PyTorch has libcupti
  *     fork=before  forks before cuInit: both processes do all of this
  *     fork=after   forks when all is done, and the child launches KERNELS more
+ *     namesake     half of the kernels have the name of one of the profiling library's own
  *     storm=S      S threads launch on and on, also while the process ends
  *     wait         when all is done, says so in a line and waits for a line on stdin
  *
@@ -64,6 +65,7 @@ int cuModuleUnload(void *module);
 enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
+static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int contexts, modules, milliseconds, rounds, steps;
 static bool wait_input, init_late, sampled, counted, ranged, instrumented, beside;
@@ -121,7 +123,7 @@ static void capture_end(void)
 static void launch_all(cuda_stream s)
 {
     for (int i = 0; i < kernels; i++)
-        if (cuLaunchKernel(i % 2 ? gemm : relu, 1 + (unsigned)i % 4, 1, 1, 128, 1, 1, 0, s, NULL,
+        if (cuLaunchKernel(i % 2 ? gemm : even, 1 + (unsigned)i % 4, 1, 1, 128, 1, 1, 0, s, NULL,
                            NULL))
             exit(BROKEN_EXIT);
     for (int i = 0; i < failures; i++)
@@ -313,6 +315,8 @@ static void parse(int argc, char **argv)
             wait_input = true;
         else if (!strcmp(argv[i], "beside"))
             beside = true;
+        else if (!strcmp(argv[i], "namesake"))
+            even = namesake;
         else if (!strcmp(argv[i], "sampled"))
             sampled = true;
         else if (!strcmp(argv[i], "counted"))

@@ -1,8 +1,9 @@
 /* range.c - the Range Profiler of the fake profiling library: user ranges of one context, in one
- * pass.
+ * pass, or every kernel that is launched between start and stop, in as many as its metrics take.
  *
  * A range's value of its n-th metric is n times the kernels launched in it, so that a session must
- * find its program's launches. At the end of the process the file that FAKE_RANGE_TOTALS names gets
+ * find its program's launches; a kernel's, n times the x extent of its grid. Behind each user range
+ * a kernel of the library's own has run, and a kernel that is repeated has a record without length. At the end of the process the file that FAKE_RANGE_TOTALS names gets
  * the ranges and kernels that were given, and whether the context was given back.
  *
  * Words of FAKE_CUPTI:
@@ -48,20 +49,41 @@ struct image {
 
 static struct range_object {
     bool enabled, configured, started, open;
+    bool kernels;     /* each is a range */
     uint32_t context; /* number */
     struct image *image;
     size_t pushed;
+    unsigned repeated;    /* ever */
     struct range *ranges; /* of this start */
     size_t room;
 } profiler; /* guarded by lock */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-void range_kernel(uint32_t context)
+/* A client's mistake. */
+static void must(bool right, const char *what)
+{
+    if (right)
+        return;
+    fprintf(stderr, "fake CUPTI: %s\n", what);
+    abort();
+}
+
+bool range_kernel(const struct fake_op *op)
 {
     pthread_mutex_lock(&lock);
-    if (profiler.open && context == profiler.context)
+    bool ours = profiler.started && op->context == profiler.context;
+    bool repeated = ours && profiler.kernels;
+    must(!repeated || !op->graph, "a graph is launched while kernels are repeated, and is lost");
+    must(!repeated || profiler.pushed < profiler.room, "more kernels than were asked for");
+    if (repeated) {
+        struct range *r = &profiler.ranges[profiler.pushed++];
+        snprintf(r->name, sizeof r->name, "%u", profiler.repeated++);
+        r->kernels = op->grid[0];
+    } else if (ours && profiler.open) {
         profiler.ranges[profiler.pushed - 1].kernels++;
+    }
     pthread_mutex_unlock(&lock);
+    return repeated;
 }
 
 bool range_value(const void *image, size_t index, double *value)
@@ -77,15 +99,6 @@ bool range_value(const void *image, size_t index, double *value)
 
 static pid_t process; /* that enabled first; guarded by lock */
 static uint64_t given_ranges, given_kernels;
-
-/* A client's mistake. */
-static void must(bool right, const char *what)
-{
-    if (right)
-        return;
-    fprintf(stderr, "fake CUPTI: %s\n", what);
-    abort();
-}
 
 #define SIZED(p, type, last) must((p)->size == PROFILER_SIZE(type, last), #type ": another size")
 
@@ -162,7 +175,9 @@ EXPORT int cuptiRangeProfilerSetConfig(struct range_config_params *p)
 {
     SCRIPTED(cuptiRangeProfilerSetConfig);
     SIZED(p, range_config_params, level);
-    if (p->kind != RANGE_USER || p->replay != REPLAY_USER || p->levels != 1 || p->least_level != 1)
+    bool kernels = p->kind == RANGE_KERNELS && p->replay == REPLAY_KERNEL;
+    if ((!kernels && (p->kind != RANGE_USER || p->replay != REPLAY_USER)) || p->levels != 1 ||
+        p->least_level != 1)
         return WRONG_ORDER;
     pthread_mutex_lock(&lock);
     must(p->object == &profiler && profiler.enabled && !profiler.started,
@@ -172,6 +187,7 @@ EXPORT int cuptiRangeProfilerSetConfig(struct range_config_params *p)
     free(profiler.ranges);
     profiler.ranges = calloc(p->ranges, sizeof *profiler.ranges);
     profiler.room = p->ranges;
+    profiler.kernels = kernels;
     profiler.configured = true;
     pthread_mutex_unlock(&lock);
     return CUPTI_OK;
@@ -195,7 +211,7 @@ EXPORT int cuptiRangeProfilerPushRange(struct range_push_params *p)
     SCRIPTED(cuptiRangeProfilerPushRange);
     SIZED(p, range_push_params, name);
     pthread_mutex_lock(&lock);
-    must(profiler.started && !profiler.open, "a range is pushed out of order");
+    must(profiler.started && !profiler.kernels && !profiler.open, "a range is pushed out of order");
     must(profiler.pushed < profiler.room, "more ranges than were asked for");
     struct range *r = &profiler.ranges[profiler.pushed++];
     snprintf(r->name, sizeof r->name, "%s", p->name);
@@ -212,6 +228,7 @@ EXPORT int cuptiRangeProfilerPopRange(struct range_object_params *p)
     must(profiler.open, "no range is open that could be popped");
     profiler.open = false;
     pthread_mutex_unlock(&lock);
+    activity_own_kernel("WaitNs");
     return CUPTI_OK;
 }
 

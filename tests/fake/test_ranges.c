@@ -1,5 +1,6 @@
 /* test_ranges.c - engine RangeProfiler over the fake library, whose counters are the kernels that
- * were launched in a range: every outermost scope has the counts of its own, contexts come and go,
+ * were launched in a range: every outermost scope has the counts of its own, or every kernel, the
+ * library's own kernels are nobody's, contexts come and go,
  * what would take a second pass is left out, and where counters cannot be had, the session says why
  * and lacks nothing else. */
 #include "backend/nvidia/profiler_abi.h"
@@ -25,8 +26,8 @@ struct given {
     int back;
 };
 
-static struct given count(struct run *r, const char *script, const char *metrics,
-                          const char *const *program)
+static struct given count_as(struct run *r, const char *mode, const char *launches,
+                             const char *script, const char *metrics, const char *const *program)
 {
     char path[] = "/tmp/gpufl-fake-range-XXXXXX", totals[64], chosen[256];
     struct given g = {0};
@@ -35,10 +36,11 @@ static struct given count(struct run *r, const char *script, const char *metrics
     close(fd);
     snprintf(totals, sizeof totals, "FAKE_RANGE_TOTALS=%s", path);
     snprintf(chosen, sizeof chosen, "GPUFL_COUNTER_METRICS=%s", metrics);
-    run_all(r, &(struct run_setup){.env = LIST(script, totals, chosen, "GPUFL_LOG_PATH=logs"),
-                                   .linked = true,
-                                   .alone = true,
-                                   .program = program});
+    run_all(r, &(struct run_setup){
+                   .env = LIST(script, mode, launches, totals, chosen, "GPUFL_LOG_PATH=logs"),
+                   .linked = true,
+                   .alone = true,
+                   .program = program});
     FILE *f = fopen(path, "re");
     if (f && fscanf(f, "%lld %lld %d", &g.ranges, &g.kernels, &g.back) != 3)
         g = (struct given){0};
@@ -47,6 +49,19 @@ static struct given count(struct run *r, const char *script, const char *metrics
     unlink(path);
     assert_non_null(r->report);
     return g;
+}
+
+static struct given count(struct run *r, const char *script, const char *metrics,
+                          const char *const *program)
+{
+    return count_as(r, "GPUFL_RANGE_MODE=scopes", "GPUFL_RANGE_KERNEL_LAUNCHES=3", script, metrics,
+                    program);
+}
+
+static struct given count_kernels(struct run *r, const char *launches, const char *metrics,
+                                  const char *const *program)
+{
+    return count_as(r, "GPUFL_RANGE_MODE=kernels", launches, "FAKE_CUPTI=", metrics, program);
 }
 
 static const char *setting(const struct run *r, const char *name, int nth)
@@ -70,19 +85,25 @@ static const char *ran_as(const struct run *r)
     return last;
 }
 
-/* The row of a metric and scope; NULL: there is none. */
-static json_t *row_of(const struct run *r, const char *metric, const char *scope)
+/* The row of a metric and what it was counted for, a member of the row; NULL: there is none. */
+static json_t *row_for(const struct run *r, const char *metric, const char *member,
+                       const char *scope)
 {
     size_t i;
     json_t *row;
     json_array_foreach(at(r->report, "counters"), i, row)
     {
-        json_t *of = json_object_get(row, "scope");
+        json_t *of = json_object_get(row, member);
         if (!strcmp(text_at(row, "metric"), metric) && json_is_string(of) &&
             !strcmp(json_string_value(of), scope))
             return row;
     }
     return NULL;
+}
+
+static json_t *row_of(const struct run *r, const char *metric, const char *scope)
+{
+    return row_for(r, metric, "scope", scope);
 }
 
 static void check_row(const struct run *r, const char *metric, const char *scope, int64_t ranges,
@@ -114,6 +135,23 @@ static void one_scope(void **state)
     assert_string_equal(ran_as(&r), "RangeProfiler");
     assert_string_equal(capability_of(&r, "range_counters", "status"), "collected");
     assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    assert_string_equal(setting(&r, "counts", 0), "outermost scopes");
+    assert_string_equal(setting(&r, "passes", 0), "1");
+    assert_string_equal(setting(&r, "profiler_kernels", 0), "1");
+    run_free(&r);
+}
+
+/* A program's kernel that has the name of one of the profiler's own is the program's. */
+static void namesakes(void **state)
+{
+    (void)state;
+    struct run r;
+    count(&r, "FAKE_CUPTI=", "sm__a.sum",
+          LIST("40", "threads=2", "steps=25", "namesake", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    assert_int_equal(int_at(r.report, "ledger.kernels_recorded"), int_at(r.said, "0.launches"));
+    assert_string_equal(setting(&r, "profiler_kernels", 0), "25");
     run_free(&r);
 }
 
@@ -176,6 +214,90 @@ static void one_pass(void **state)
     run_free(&r);
 }
 
+/* ---- kernels one by one -------------------------------------------------------------------- */
+
+/* The fake's value of the n-th metric is n times the grid's x: 1, 3, 1, 3 … of one kernel, and 2, 4,
+ * 2, 4 … of the other; the first metric is the time. */
+static void check_kernel(const struct run *r, const char *metric, const char *kernel, int64_t count,
+                         int64_t least, int64_t most)
+{
+    json_t *row = row_for(r, metric, "kernel_symbol", kernel);
+    assert_non_null(row);
+    assert_string_equal(text_at(row, "source"), "kernel");
+    assert_int_equal(int_at(row, "values"), count);
+    assert_int_equal((int64_t)json_number_value(at(row, "least")), least);
+    assert_int_equal((int64_t)json_number_value(at(row, "most")), most);
+}
+
+static const char relu[] = "_Z9fake_reluPfi", gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i";
+
+static void kernels_one_by_one(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g =
+        count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=3",
+                      "sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum", LIST("40", "threads=0", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(g.ranges, 2 * 3);
+    assert_true(g.back);
+    assert_string_equal(setting(&r, "counts", 0), "kernels");
+    assert_string_equal(setting(&r, "launches_of_each", 0), "3");
+    assert_string_equal(setting(&r, "passes", 0), "2");
+    assert_null(setting(&r, "skipped_metric", 0));
+    check_contains(&r, message_of(&r, "range_profiler.replay"), "3 launches of each kernel");
+    check_kernel(&r, "sm__a.sum", relu, 3, 2, 6);
+    check_kernel(&r, "sm__d.sum", gemm, 3, 10, 20);
+    check_kernel(&r, "gpu__time_duration.sum", gemm, 3, 2, 4);
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    assert_int_equal(int_at(r.report, "ledger.lost_time"), 0);
+    assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
+    assert_string_equal(capability_of(&r, "range_counters", "status"), "collected");
+    run_free(&r);
+}
+
+/* What other threads launch while a kernel is repeated would be repeated with it, and a graph would be
+ * lost: the fake library ends a program that does that. */
+static void kernels_beside_threads_and_graphs(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=200", "sm__a.sum",
+                                   LIST("1000", "threads=4", "graphs=20", "fail=3", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(g.ranges, 2 * 200);
+    assert_int_equal(int_at(r.report, "kernels.count"),
+                     int_at(r.said, "0.launches") + int_at(r.said, "0.graph_kernels"));
+    run_free(&r);
+}
+
+/* Of one context at a time; what is not counted is said. */
+static void kernels_of_another_context(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=100000", "sm__a.sum",
+                                   LIST("10", "threads=1", "contexts=3", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(g.ranges, 10 + 10);
+    assert_string_equal(setting(&r, "uncounted_other_context", 0), "30");
+    check_contains(&r, message_of(&r, "range_profiler.uncounted"), "of another context");
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    run_free(&r);
+}
+
+static void kernels_of_sessions(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=1", "overview",
+                                   LIST("10", "threads=2", "sessions=3", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(g.ranges, 3 * 2);
+    check_kernel(&r, "gpu__time_duration.sum", relu, 3, 1, 1);
+    run_free(&r);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------ */
 
 static void refusals(void **state)
@@ -224,16 +346,47 @@ static void every_function_fails(void **state)
         }
 }
 
+/* The same of kernels: of one that was repeated and could not be taken, the times are lost. */
+static void every_function_fails_for_kernels(void **state)
+{
+    static const char *const functions[] = {
+#define NAME(required, result, name, arguments) #name,
+        CUPTI_RANGE_FUNCTIONS(NAME)
+#undef NAME
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        for (int nth = 0; nth <= 2; nth++) {
+            struct run r;
+            char script[128];
+            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
+            print_message("%s\n", script);
+            count_as(&r, "GPUFL_RANGE_MODE=kernels", "GPUFL_RANGE_KERNEL_LAUNCHES=5", script,
+                     "overview", LIST("20", "threads=2", "graphs=1", "ranged"));
+            check_program(&r, 0);
+            assert_int_equal(int_at(r.report, "kernels.count") +
+                                 int_at(r.report, "ledger.lost_time"),
+                             int_at(r.said, "0.launches") + int_at(r.said, "0.graph_kernels"));
+            run_free(&r);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_scope),
+        cmocka_unit_test(namesakes),
         cmocka_unit_test(many_scopes),
         cmocka_unit_test(contexts_come_and_go),
         cmocka_unit_test(sessions_follow_each_other),
         cmocka_unit_test(one_pass),
+        cmocka_unit_test(kernels_one_by_one),
+        cmocka_unit_test(kernels_beside_threads_and_graphs),
+        cmocka_unit_test(kernels_of_another_context),
+        cmocka_unit_test(kernels_of_sessions),
         cmocka_unit_test(refusals),
         cmocka_unit_test(every_function_fails),
+        cmocka_unit_test(every_function_fails_for_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,12 +71,39 @@ static void wrong_texts(void **state)
     }
 }
 
+static void one_comes_first(void **state)
+{
+    (void)state;
+    struct metric_list l;
+    struct err e = {0};
+    char many[METRICS_MOST * 16] = "";
+    assert_int_equal(metric_list_read(&l, "a__1.sum,b__2.sum,c__3.sum", METRIC_RANGED, &e), 0);
+    metric_list_first(&l, METRIC_TIME);
+    assert_int_equal(l.count, 4);
+    assert_string_equal(l.names[0], METRIC_TIME);
+    assert_string_equal(l.names[3], "c__3.sum");
+    metric_list_first(&l, "b__2.sum");
+    assert_int_equal(l.count, 4);
+    assert_string_equal(l.names[0], "b__2.sum");
+    assert_string_equal(l.names[1], METRIC_TIME);
+    assert_string_equal(l.names[2], "a__1.sum");
+    assert_string_equal(l.names[3], "c__3.sum");
+    for (int i = 0; i < METRICS_MOST; i++)
+        snprintf(many + strlen(many), 16, "a__%d.sum,", i);
+    assert_int_equal(metric_list_read(&l, many, METRIC_RANGED, &e), 0);
+    metric_list_first(&l, METRIC_TIME);
+    assert_int_equal(l.count, METRICS_MOST);
+    assert_string_equal(l.names[0], METRIC_TIME);
+    assert_string_equal(l.names[METRICS_MOST - 1], "a__30.sum");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_by_kind),
         cmocka_unit_test(lists),
         cmocka_unit_test(wrong_texts),
+        cmocka_unit_test(one_comes_first),
     };
     return cmocka_run_group_tests_name("nvidia_metric_sets", tests, NULL, NULL);
 }

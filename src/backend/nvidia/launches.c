@@ -18,6 +18,8 @@
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/locals.h"
+#include "backend/nvidia/own_kernels.h"
+#include "backend/nvidia/range_profiler.h"
 #include "backend/nvidia/sass_metrics.h"
 #include "backend/nvidia/waits.h"
 #include "base/clock.h"
@@ -144,6 +146,14 @@ static uint64_t launch_count(uint32_t id, const struct cupti_callback *c)
     return 1;
 }
 
+/* Last: from here on to its exit a launch may keep others waiting. */
+static void enter_ranges(struct trace *t, const char *name, uint32_t correlation)
+{
+    own_kernels_launch(name, correlation);
+    if (t->config.range_kernels)
+        range_profiler_launch_begins(t, name);
+}
+
 static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
                          const struct cupti_callback *c)
 {
@@ -153,6 +163,8 @@ static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
     *c->data = count;
     for (uint64_t i = 0; i < count; i++)
         s->ops->launch(s, &l);
+    if (__builtin_expect(t->ranges, 0))
+        enter_ranges(t, count == 1 ? c->symbol : NULL, c->correlation);
 }
 
 /* An unknown one was instantiated before we came: its kernels stay unknown. */
@@ -179,8 +191,10 @@ static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
                        .correlation = c->correlation,
                        .kernels = g.kernels,
                        .graph = g.number};
-    *c->data = timed(t) ? (uint64_t)clock_mono() : 1;
     s->ops->launch(s, &l);
+    if (t->ranges)
+        enter_ranges(t, NULL, c->correlation);
+    *c->data = timed(t) ? (uint64_t)clock_mono() : 1;
 }
 
 static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
@@ -370,6 +384,12 @@ static bool sampled(uint32_t correlation)
     return correlation * 0x9E3779B1u < UINT32_MAX / SAMPLED_1_IN;
 }
 
+static void leave_ranges(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    if (roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH)
+        range_profiler_launch_ends(t, c->symbol, c->correlation, call_result(c) == CUDA_OK);
+}
+
 void launches_callback(void *user, int domain, uint32_t id, const void *data)
 {
     struct trace *t = user;
@@ -377,6 +397,8 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     if (domain != CUPTI_DOMAIN_DRIVER || id >= ROLE_IDS)
         return;
+    if (c->site != CUPTI_SITE_ENTER && range_profiler_launching != LAUNCH_NONE)
+        leave_ranges(t, id, c); /* whatever has become of the session */
     if (__builtin_expect(!s, 0)) {
         between(t, id, c);
         return;

@@ -87,3 +87,15 @@ int metric_list_read(struct metric_list *out, const char *text, enum metric_kind
         rc = err_set(e, GPUFL_E_INVAL, "counter_metrics names no metric");
     return rc;
 }
+
+void metric_list_first(struct metric_list *l, const char *name)
+{
+    size_t at = 0;
+    while (at < l->count && strcmp(l->names[at], name) != 0)
+        at++;
+    if (at == l->count && l->count < METRICS_MOST)
+        l->count++;
+    at = at < l->count ? at : l->count - 1;
+    memmove(&l->names[1], &l->names[0], at * sizeof l->names[0]);
+    snprintf(l->names[0], sizeof l->names[0], "%s", name);
+}

@@ -7,6 +7,9 @@
 
 #include <stddef.h>
 
+/* How long the device worked on it, ns. */
+#define METRIC_TIME "gpu__time_duration.sum"
+
 enum { METRICS_MOST = 32, METRIC_NAME = 96 };
 
 /* What takes a metric of a set. */
@@ -22,5 +25,8 @@ struct metric_list {
  * once. GPUFL_E_INVAL with a sentence. */
 int metric_list_read(struct metric_list *out, const char *text, enum metric_kind kind,
                      struct err *e);
+
+/* Puts a metric first, also where it is listed already; where there is no room, the last one goes. */
+void metric_list_first(struct metric_list *l, const char *name);
 
 #endif

@@ -5,6 +5,7 @@
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/pm_sampling.h"
 #include "backend/nvidia/range_profiler.h"
+#include "backend/nvidia/records.h"
 #include "backend/nvidia/sass_metrics.h"
 
 bool profilers_counters_alone(const struct trace *t)
@@ -79,9 +80,11 @@ static void prepare_ranges(struct trace *t)
     if (result != CUPTI_OK)
         rc = cupti_error(t->cupti, result, "to report contexts", &t->ranges_lack);
     t->ranges = !rc;
-    if (rc)
+    if (!rc)
+        records_ranges(t->records);
+    else
         t->sink->ops->message(t->sink, SEVERITY_WARNING, "range_profiler.unavailable",
-                              "no scopes are counted: %s", t->ranges_lack.text);
+                              "nothing is counted: %s", t->ranges_lack.text);
 }
 
 /* So does counting: kernels are recorded instead. */

@@ -1,4 +1,4 @@
-/* range_profiler.h - engine RangeProfiler: hardware counters of scopes.
+/* range_profiler.h - engine RangeProfiler: hardware counters of scopes, or of kernels one by one.
  *
  * The outermost scope of a thread, one at a time and of one context, is a range of CUPTI's Range
  * Profiler: what the device does between its begin and its end is counted, in one pass, since what a
@@ -6,6 +6,11 @@
  * what was counted is decoded on the program's thread behind a scope, where one took long enough or
  * some time has passed. Scopes inside it, those of other threads meanwhile and those of other contexts
  * are not counted.
+ *
+ * Instead of scopes (range_kernels), the first launches of each kernel are counted: the library repeats
+ * the kernel for as many passes as the metrics take, with the memory that it changes restored in
+ * between, while the launch lasts (some 25 ms a pass). Launches of other threads wait meanwhile.
+ * Kernels that need each other to come to an end cannot be counted so; those of graphs are not.
  *
  * The library is called under one lock by the threads that have scopes; at the end of a session by the
  * collector, where no other thread can be in the driver (trace_ops.quiet). One engine a process, in
@@ -20,6 +25,20 @@ int range_profiler_open(struct trace *t, struct err *e);
 
 /* An outermost scope begins or has ended on the calling thread. [any] */
 void range_profiler_scope(struct trace *t, uint64_t instance, bool begins);
+
+/* With range_kernels: what the calling thread is in. Its own. */
+enum range_launching { LAUNCH_NONE, LAUNCH_BESIDE, LAUNCH_COUNTED };
+extern __thread enum range_launching range_profiler_launching
+    __attribute__((tls_model("initial-exec")));
+
+/* With range_kernels: the calling thread launches a kernel of this name, mangled, or something that is
+ * not counted (NULL: several kernels, a graph); and the launch has returned, which has to be told
+ * wherever the thread is in one. Launches wait while another thread's is counted. [hot] */
+void range_profiler_launch_begins(struct trace *t, const char *name);
+void range_profiler_launch_ends(struct trace *t, const char *name, uint32_t correlation, bool done);
+
+/* When a kernel that was repeated ran, of which its record does not tell; false: unknown. [collector] */
+bool range_profiler_times(uint32_t correlation, int64_t *start, int64_t *duration);
 
 /* A context is about to be destroyed; also between sessions. [any] */
 void range_profiler_context_gone(cuda_context context);

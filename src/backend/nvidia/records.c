@@ -5,6 +5,8 @@
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/external.h"
 #include "backend/nvidia/locals.h"
+#include "backend/nvidia/own_kernels.h"
+#include "backend/nvidia/range_profiler.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -58,6 +60,8 @@ struct records {
     struct external *external;   /* owned; NULL until an operation id was seen */
     bool external_seen;
     uint64_t calls; /* records of API calls */
+    bool ranges;    /* the profiler launches kernels of its own */
+    uint64_t own;   /* records of these */
 };
 
 int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset)
@@ -77,6 +81,16 @@ int records_open(struct records **out, const struct cupti *c, struct sink *s, in
     }
     *out = r;
     return 0;
+}
+
+void records_ranges(struct records *r)
+{
+    r->ranges = true;
+}
+
+uint64_t records_own(const struct records *r)
+{
+    return r->own;
 }
 
 void records_shift(struct records *r, int64_t time_offset)
@@ -266,11 +280,19 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
     struct kernel_row row = {.correlation = k->correlation};
     int32_t kind;
     uint64_t id;
-    if (!times(r, k->start, k->end, &row.start, &row.duration))
+    bool node = FILLS(r, KERNEL, cupti_kernel, graph) && k->graph_node;
+    if (r->ranges && !node && own_kernels_is(k->name, k->correlation)) {
+        r->own++;
+        return;
+    }
+    /* of a kernel that was repeated the record has no length */
+    if (!(r->ranges && k->end <= k->start &&
+          range_profiler_times(k->correlation, &row.start, &row.duration)) &&
+        !times(r, k->start, k->end, &row.start, &row.duration))
         return;
     row.config = config_id(r, k);
     row.stream = work_stream(r, k->device, k->context, k->stream);
-    if (FILLS(r, KERNEL, cupti_kernel, graph) && k->graph_node) {
+    if (node) {
         row.graph = k->graph;
         row.graph_node = (int64_t)k->graph_node;
     }

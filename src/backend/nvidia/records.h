@@ -20,6 +20,11 @@ uint64_t records_calls(const struct records *r, bool *ids);
 void records_shift(struct records *r, int64_t time_offset);
 void records_close(struct records *r);
 
+/* The Range Profiler is in use: kernels of its own are told apart, and those that it repeats. */
+void records_ranges(struct records *r);
+/* Records of such kernels, which are no rows. [collector] */
+uint64_t records_own(const struct records *r);
+
 /* What a buffer holds. prescan looks for the frameworks' operation ids only, so
  * that kernels of other buffers, decoded before this one, find theirs. */
 void records_prescan(struct records *r, uint8_t *memory, size_t valid);
