@@ -346,6 +346,8 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
     symbolize_end_batch(z, true);
     if (!code && here && z->sources)
         code = symbolize_sources(z);
+    if (!code && here && z->sources && z->over)
+        symbolize_ptx(z);
     symbolize_end_batch(z, true);
     code = code ? code : z->code ? z->code : buf_error(&z->lines);
     if (code) { /* all or nothing: ids must agree */

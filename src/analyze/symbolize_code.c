@@ -118,8 +118,7 @@ static void take_instruction(void *arg, const struct disassembled *d)
     }
 }
 
-/* Path of a kept cubin; false: its name is none of ours. */
-static bool cubin_path(const struct symbolize *z, const int64_t *object, char *path, size_t size)
+bool symbolize_cubin(const struct symbolize *z, const int64_t *object, char *path, size_t size)
 {
     static const char end[] = ".cubin";
     const char *name = symbolize_text(z, symbolize_name_number(z, object[COL_code_object_file]));
@@ -163,7 +162,7 @@ static int run_object(struct run *r, const char *program, int64_t deadline, stru
     char path[PATH_MAX];
     uint32_t at = 0;
     int rc = 0;
-    if (!cubin_path(r->z, r->object, path, sizeof path) || !file_exists(path))
+    if (!symbolize_cubin(r->z, r->object, path, sizeof path) || !file_exists(path))
         return 0;
     r->looked = false;
     for (gather(r, path, &at, e); r->count && !rc; gather(r, path, &at, e)) {

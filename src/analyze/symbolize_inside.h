@@ -1,12 +1,13 @@
 /* symbolize_inside.h - what the files of symbolize share: collecting (symbolize.c), looking
- * up and putting answers into lines (symbolize_frames.c, symbolize_code.c, symbolize_sources.c), and which files
- * reports point at (symbolize_shown.c). */
+ * up and putting answers into lines (symbolize_frames.c, symbolize_code.c, symbolize_sources.c,
+ * symbolize_ptx.c), and which files reports point at (symbolize_shown.c). */
 #ifndef GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
 #define GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
 
 #include "analyze/symbolize.h"
 #include "base/intern.h"
 #include "symbol/fold.h"
+#include "symbol/source_file.h"
 #include "wire/rowset.h"
 
 /* A text of the session, by its number in texts. */
@@ -83,6 +84,15 @@ int symbolize_frames(struct symbolize *z, char *lacks);
 
 /* Takes the device code apart that has no instructions. lacks: as above. 0 or GPUFL_E_NOMEM. */
 int symbolize_code(struct symbolize *z, char *lacks);
+
+/* Path of a kept cubin; false: its name is none of ours. */
+bool symbolize_cubin(const struct symbolize *z, const int64_t *object, char *path, size_t size);
+
+/* Puts a source's text, whose path has that number, in pieces. */
+void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file *f);
+
+/* Keeps the PTX of functions whose cubin carries it. */
+void symbolize_ptx(struct symbolize *z);
 
 /* Keeps the texts of the user's files and of those shown. 0 or GPUFL_E_NOMEM. */
 int symbolize_sources(struct symbolize *z);

@@ -26,7 +26,7 @@ static void want_python(struct symbolize *z)
     }
 }
 
-static void put_pieces(struct symbolize *z, uint32_t path, const struct source_file *f)
+void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file *f)
 {
     struct source_row row = {
         .path = symbolize_put_name(z, path),
@@ -55,7 +55,7 @@ static int keep_file(struct symbolize *z, uint32_t path)
         return code == GPUFL_E_NOMEM ? code : 0;
     if (z->source_bytes + f.len <= SOURCE_SESSION_MAX) {
         z->source_bytes += f.len;
-        put_pieces(z, path, &f);
+        symbolize_keep(z, path, &f);
         symbolize_end_batch(z, false);
     }
     source_file_fini(&f);

@@ -1,6 +1,7 @@
 # Names of kernels.
 gpufl_test(demangle DEPS symbol)
 gpufl_test(disassemble DEPS symbol)
+gpufl_test(ptx DEPS symbol)
 gpufl_test(shorten DEPS symbol)
 
 # Programs with calls at marked lines, compiled with flags of their own, not the tree's: the test
@@ -106,7 +107,7 @@ if(GPUFL_LIBDW_INCLUDE)
 endif()
 
 # Sessions that are looked up, with these programs.
-foreach(name symbolize symbolize_code symbolize_sources)
+foreach(name symbolize symbolize_code symbolize_ptx symbolize_sources)
   gpufl_test(${name} SOURCES symbolize_fixture.c make_log.c DEPS analyze)
   add_dependencies(test-unit-${name} unit-symbol-programs)
 endforeach()
