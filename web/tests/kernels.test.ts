@@ -1,11 +1,11 @@
 // Kernels put together by their names, and what stands in the table beside their times.
 import { describe, expect, it } from "vitest";
 import type { AnswerConfigs, AnswerKernels } from "../src/api/schema";
-import { groupNamer, linesOf, orderOf, patternsOf, together, withoutTemplate, type Named } from "../src/pages/kernels/groups";
+import { groupNamer, linesOf, openOf, orderOf, patternsOf, together, toggled, withoutTemplate, type Named } from "../src/pages/kernels/groups";
 import { kernelsOf } from "../src/pages/kernels/kernel";
 import { reportedBySymbol } from "../src/pages/kernels/report";
 
-const kernel = (name: string, total: number | null, more: Partial<Named> = {}): Named => ({ ...together([]), name, total, calls: 1, ...more });
+const kernel = (name: string, total: number | null, more: Partial<Named> = {}): Named => ({ ...together([]), id: 0, name, total, calls: 1, ...more });
 
 describe("names of groups", () => {
   it("without template arguments and what is returned", () => {
@@ -26,17 +26,17 @@ describe("names of groups", () => {
 });
 
 describe("several kernels together", () => {
-  it("times add up, means weigh by calls, percentiles are unknown", () => {
+  it("times add up, means weigh by calls, percentiles are unknown, the least occupancy stands", () => {
     const sum = together([kernel("a", 30, { calls: 3, longest: 20, p99: 5, occupancy: 0.5, registers: 32, share: 0.3 }), kernel("b", 10, { calls: 1, longest: 10, occupancy: 1, registers: 64, share: 0.1 })]);
-    expect(sum).toMatchObject({ total: 40, calls: 4, mean: 10, longest: 20, p50: null, p99: null, occupancy: 0.625, registers: 64 });
+    expect(sum).toMatchObject({ total: 40, calls: 4, mean: 10, longest: 20, p50: null, p99: null, occupancy: 0.5, registers: 64 });
     expect(sum.share).toBeCloseTo(0.4);
   });
   it("unknown stays unknown", () => expect(together([kernel("a", null, { calls: null })])).toMatchObject({ total: null, calls: null, mean: null, occupancy: null }));
 });
 
 describe("lines of the table", () => {
-  const kernels = [kernel("a<1>", 10), kernel("a<2>", 50), kernel("b", 55), kernel("c", null)];
-  const shown = (lines: ReturnType<typeof linesOf>) => lines.map((line) => (line.group ? `[${line.group.name} ${line.group.size}]` : `${line.inner ? "-" : ""}${line.kernel!.name}`));
+  const kernels = [kernel("a<1>", 10, { id: 4 }), kernel("a<2>", 50, { id: 5 }), kernel("b", 55, { id: 6 }), kernel("c", null, { id: 7 })];
+  const shown = (lines: ReturnType<typeof linesOf>) => lines.map((line) => (line.group ? `[${line.group.name} ${line.group.ids.length}]` : `${line.inner ? "-" : ""}${line.kernel!.name}`));
   const order = orderOf("total", true);
   it("alone, unknown last either way", () => {
     expect(shown(linesOf(kernels, null, new Set(), order))).toEqual(["b", "a<2>", "a<1>", "c"]);
@@ -44,8 +44,16 @@ describe("lines of the table", () => {
   });
   it("in groups, closed and open; one alone is no group", () => {
     expect(shown(linesOf(kernels, withoutTemplate, new Set(), order))).toEqual(["[a 2]", "b", "c"]);
-    expect(shown(linesOf(kernels, withoutTemplate, new Set(["a"]), order))).toEqual(["[a 2]", "-a<2>", "-a<1>", "b", "c"]);
+    expect(shown(linesOf(kernels, withoutTemplate, new Set([5]), order))).toEqual(["[a 2]", "-a<2>", "-a<1>", "b", "c"]);
     expect(shown(linesOf(kernels, withoutTemplate, new Set(), orderOf("name", false)))).toEqual(["[a 2]", "b", "c"]);
+  });
+  it("an address says which groups are open by a kernel of each", () => {
+    const group = (open: string) => linesOf(kernels, withoutTemplate, openOf(open), order)[0]!.group!;
+    expect([...openOf("")]).toEqual([]);
+    expect(group("6").open).toBe(false);
+    expect(toggled(openOf("6"), group("6"))).toBe("6,4");
+    expect(group("6,4").open).toBe(true);
+    expect(toggled(openOf("6,5"), group("6,5"))).toBe("6"); // whichever of them opened it
   });
   it("an order that nobody knows is by time", () => expect([orderOf("x", true), orderOf(null, true), orderOf("p99", false)].map((o) => o.by)).toEqual(["total", "total", "p99"]));
 });

@@ -10,11 +10,20 @@ import { barsOf } from "../src/pages/kernels/Histogram";
 import { safeNext } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
 import { stepFor } from "../src/format/metrics";
+import { rowAfter } from "../src/ui/rows";
 import { grown, leastOf } from "../src/ui/Table";
 // @ts-expect-error plain JavaScript
 import { made, rightsText, rulesText } from "../scripts/types.mjs";
 // @ts-expect-error plain JavaScript
 import { broken } from "../scripts/imports.mjs";
+
+describe("keys in a table", () => {
+  it("go from row to row, and never out of it", () => {
+    expect(["ArrowDown", "ArrowUp", "PageDown", "PageUp", "Home", "End"].map((key) => rowAfter(key, 5, 100, 20))).toEqual([6, 4, 25, 0, 0, 99]);
+    expect([rowAfter("ArrowUp", 0, 100, 20), rowAfter("PageDown", 95, 100, 20)]).toEqual([0, 99]);
+  });
+  it("others are for somebody else", () => expect(["Enter", " ", "a", "Tab", "ArrowLeft"].map((key) => rowAfter(key, 5, 100, 20))).toEqual([null, null, null, null, null]));
+});
 
 describe("tables of the server", () => {
   it("every rule of insight.def has its next step", () => {

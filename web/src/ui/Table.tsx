@@ -1,9 +1,11 @@
 // Table.tsx - one table for all long lists: only rows in view are in the page, the head stays, sorting
-// is told to screen readers. Column widths are CSS grid tracks, the same for all rows.
+// is told to screen readers. Column widths are CSS grid tracks, the same for all rows. Of its rows Tab
+// comes to the controls of one; the arrow keys go from row to row.
 import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type Row, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useMemo, useRef, type CSSProperties } from "react";
+import { memo, useLayoutEffect, useMemo, useRef, useState, type CSSProperties, type FocusEvent, type KeyboardEvent } from "react";
 import { en } from "../text/en";
+import { rowAfter } from "./rows";
 import { token } from "./theme";
 
 declare module "@tanstack/react-table" {
@@ -36,12 +38,52 @@ interface LineProps {
   index: number;
   start: number; // px from the top
   style: CSSProperties;
+  here: boolean; // Tab comes to its controls
+}
+
+const controlsOf = (row: Element): HTMLElement[] => [...row.querySelectorAll<HTMLElement>("a[href], button, input")];
+const indexOf = (row: Element): number => Number(row.getAttribute("aria-rowindex")) - 2; // behind the head
+
+/** Which row Tab comes to, and the keys that change it. */
+function useRows(count: number, page: () => number, reveal: (index: number) => void) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const [at, setAt] = useState(0);
+  const goal = useRef<{ index: number; control: number } | null>(null);
+  // A row that was out of view is there only after the table has scrolled.
+  useLayoutEffect(() => {
+    const row = goal.current && body.current?.querySelector(`[aria-rowindex="${goal.current.index + 2}"]`);
+    if (!goal.current || !row) return;
+    const controls = controlsOf(row);
+    const control = controls[Math.min(goal.current.control, controls.length - 1)];
+    control?.focus({ preventScroll: true }); // which would put it into the middle
+    control?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    goal.current = null;
+  });
+  const rowOf = (target: EventTarget): Element | null => (target as Element).closest("tr");
+  function onFocus(event: FocusEvent): void {
+    const row = rowOf(event.target);
+    if (row) setAt(indexOf(row));
+  }
+  function onKeyDown(event: KeyboardEvent): void {
+    const row = rowOf(event.target);
+    if (!row || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const index = rowAfter(event.key, indexOf(row), count, page());
+    if (index === null) return;
+    event.preventDefault();
+    goal.current = { index, control: Math.max(0, controlsOf(row).indexOf(event.target as HTMLElement)) };
+    if (!body.current?.querySelector(`[aria-rowindex="${index + 2}"]`)) reveal(index);
+    setAt(index);
+  }
+  return { at, body, onFocus, onKeyDown };
 }
 
 /** A row that stays in view while others come is not made again: most of a scrolled frame's time. */
-const Line = memo(function Line({ row, index, start, style }: LineProps) {
+const Line = memo(function Line({ row, index, start, style, here }: LineProps) {
+  const line = useRef<HTMLTableRowElement>(null);
+  // Cells do not know which row is the one; a cell that is made anew is told again.
+  useLayoutEffect(() => controlsOf(line.current!).forEach((control) => (control.tabIndex = here ? 0 : -1)));
   return (
-    <tr aria-rowindex={index + 2} style={{ ...style, transform: `translateY(${start}px)` }}>
+    <tr ref={line} aria-rowindex={index + 2} style={{ ...style, transform: `translateY(${start}px)` }}>
       {row.getVisibleCells().map((cell) => (
         <td key={cell.id} className={classOf(cell.column.columnDef.meta)}>
           {flexRender(cell.column.columnDef.cell, cell.getContext())}
@@ -75,6 +117,11 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
       if (onEnd && last && last.index >= model.length - 1) onEnd();
     },
   });
+  const items = virtual.getVirtualItems();
+  const first = virtual.range?.startIndex ?? 0;
+  const rowsInView = () => Math.max(1, (virtual.range?.endIndex ?? 0) - first - 1);
+  const { at, ...keys } = useRows(model.length, rowsInView, (index) => virtual.scrollToIndex(index));
+  const here = items.some((item) => item.index === at) ? at : first; // what is out of view is not in the page
   const tracks = useMemo(() => columns.map((c) => grown(c.meta?.width ?? "1fr")).join(" "), [columns]);
   const least = useMemo(() => grown(`${columns.reduce((sum, c) => sum + leastOf(c.meta?.width ?? "100px"), 0)}px`), [columns]);
   const style = useMemo(() => ({ gridTemplateColumns: tracks, minWidth: least }), [tracks, least]);
@@ -106,10 +153,10 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
             </tr>
           ))}
         </thead>
-        <tbody style={{ height: virtual.getTotalSize(), minWidth: least }}>
-          {virtual.getVirtualItems().map((item) => {
+        <tbody ref={keys.body} onFocus={keys.onFocus} onKeyDown={keys.onKeyDown} style={{ height: virtual.getTotalSize(), minWidth: least }}>
+          {items.map((item) => {
             const row = model[item.index]!;
-            return <Line key={row.id} row={row as Row<unknown>} columns={columns} index={item.index} start={item.start} style={style} />;
+            return <Line key={row.id} row={row as Row<unknown>} columns={columns} index={item.index} start={item.start} style={style} here={item.index === here} />;
           })}
         </tbody>
       </table>

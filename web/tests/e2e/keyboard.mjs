@@ -54,9 +54,8 @@ await page.addInitScript(() => {
       const element = document.activeElement;
       return Boolean(element?.matches(selector) && nameOf(element).includes(words));
     },
-    /** A table so long that nobody tabs through it: its rows are passed by as many as there is patience for. */
-    endless: () => [...document.querySelectorAll("table[aria-rowcount]")].some((table) => Number(table.getAttribute("aria-rowcount")) > 200),
-    missed: () => all().filter((element) => !reached.has(element) && !(window.keyboard.endless() && element.closest("tbody"))).map((element) => element.outerHTML.slice(0, 120)),
+    missed: () => all().filter((element) => !reached.has(element)).map((element) => element.outerHTML.slice(0, 120)),
+    row: () => Number(document.activeElement?.closest("tr")?.getAttribute("aria-rowindex") ?? 0),
   };
 });
 
@@ -88,6 +87,18 @@ async function tabTo(selector, words = "", key = "Tab") {
   throw new Error(`Tab does not come to ${selector} ${words} of ${page.url()}`);
 }
 
+/** To the row of a table that has these words in such a control: by Tab to a row, by the arrow keys to this one. */
+async function rowTo(selector, words) {
+  await tabTo(`tbody ${selector}`);
+  await press("Home");
+  for (let presses = 0; presses < MOST; presses++) {
+    await until(page, (row) => window.keyboard.row() === row, presses + 2);
+    if (await page.evaluate(([s, w]) => window.keyboard.is(s, w), [selector, words])) return seen(`${selector} ${words}`);
+    await press("ArrowDown");
+  }
+  throw new Error(`no row of ${page.url()} has ${selector} ${words}`);
+}
+
 /** Through the whole page by Tab: every control is come to, and the page's end is left again; then back. */
 async function walk(name) {
   const visited = [];
@@ -98,7 +109,7 @@ async function walk(name) {
     if (at) visited.push(at.name);
     ended = at === null;
   }
-  check(ended || (await page.evaluate(() => window.keyboard.endless())), `${name}: Tab does not come to the end of the page: ${visited.slice(-4).join(" | ")}`);
+  check(ended, `${name}: Tab does not come to the end of the page: ${visited.slice(-4).join(" | ")}`);
   const missed = await page.evaluate(() => window.keyboard.missed());
   check(missed.length === 0, `${name}: Tab does not come to ${missed.slice(0, 5).join(" | ")}`);
   for (let presses = 0; presses <= Math.min(visited.length, MOST / 4); presses++) {
@@ -216,7 +227,7 @@ async function sessions() {
   check(await page.evaluate(() => window.keyboard.is("th button", "Application")), "sorting keeps the focus");
   for (const name of ["train_loop", "doomed"]) {
     await page.evaluate(() => document.activeElement.blur());
-    await tabTo("input.choose", name);
+    await rowTo("input.choose", name);
     await press("Space");
   }
   await tabTo("a", "Compare", "Shift+Tab");
@@ -228,7 +239,7 @@ async function sessions() {
 async function session(id) {
   await page.goto(`${origin}/sessions?text=train_loop`);
   await page.getByRole("link", { name: "train_loop" }).first().waitFor();
-  await tabTo("td a", "train_loop");
+  await rowTo("td a", "train_loop");
   await press("Enter");
   await see("What stands in the way");
   await kept("a session opened");
@@ -254,7 +265,7 @@ async function session(id) {
   await press("/");
   await type("matmul");
   await page.waitForURL(/search=matmul/);
-  await tabTo("td a", "matmul");
+  await rowTo("td a", "matmul");
   await press("Enter");
   await see("How long launches take");
   await kept("a kernel's page");
@@ -262,6 +273,30 @@ async function session(id) {
   await see("How long launches take");
   await page.waitForFunction(() => !document.querySelector("main .skeleton"));
   await walk("a kernel's page");
+  await launches();
+}
+
+/** Thousands of rows are one stop of Tab; each is come to by the arrow keys, and in view. */
+async function launches() {
+  const rows = Number(await page.locator("table[aria-rowcount]").last().getAttribute("aria-rowcount"));
+  check(rows > 900, `a kernel's launches: ${rows}`);
+  await page.evaluate(() => document.activeElement.blur());
+  await tabTo("a.launch-start");
+  for (const [key, row] of [["End", rows], ["ArrowUp", rows - 1], ["Home", 2], ["ArrowUp", 2], ["ArrowDown", 3]]) {
+    await press(key);
+    await until(page, (wanted) => window.keyboard.row() === wanted, row);
+    await seen(`a kernel's launches, ${key}`);
+  }
+  await press("PageDown");
+  await until(page, () => window.keyboard.row() > 8);
+  await seen("a kernel's launches, PageDown");
+  const row = await page.evaluate(() => window.keyboard.row());
+  await press("Shift+Tab");
+  check((await page.evaluate(() => window.keyboard.row())) === 0, "a kernel's launches: Tab leaves them");
+  await press("Tab");
+  check((await page.evaluate(() => window.keyboard.row())) === row, "a kernel's launches: Tab comes back to the row that it left");
+  await press("Enter");
+  await page.waitForURL(/timeline\?at=/);
 }
 
 async function timeline(id) {
@@ -359,7 +394,7 @@ async function settings() {
 async function shareAndDelete() {
   await page.goto(`${origin}/sessions?text=doomed`);
   await page.getByRole("link", { name: "doomed" }).first().waitFor();
-  await tabTo("td a", "doomed");
+  await rowTo("td a", "doomed");
   await press("Enter");
   await page.getByRole("button", { name: "Share" }).waitFor();
   await kept("a session opened");

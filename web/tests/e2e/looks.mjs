@@ -3,9 +3,9 @@
 // moves where motion is not wished for, and without what is there being pushed away by what comes later.
 // And the insights on paper.
 //   node tests/e2e/looks.mjs BIN DATA OUT
-import { readFileSync } from "node:fs";
 import { crawl, rest } from "./crawl.mjs";
 import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { lettersIn, sheetsOf } from "./pdf.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { simulate } from "./sessions.mjs";
 
@@ -70,7 +70,7 @@ async function still(page, path) {
 async function paper(page, session) {
   await page.goto(`${origin}/sessions/${session}/insights`);
   await rest(page);
-  const findings = await page.locator(".finding").count();
+  const findings = await page.locator(".finding").evaluateAll((all) => all.map((f) => ["h3", ".finding-main > p", ".place", ".finding-next", ".gain strong"].map((part) => f.querySelector(part)?.innerText ?? "")));
   await page.emulateMedia({ media: "print" });
   await page.setViewportSize(A4);
   const told = await page.evaluate(() => {
@@ -97,8 +97,15 @@ async function paper(page, session) {
   await page.screenshot({ path: `${out}/paper.png`, fullPage: true });
   const file = `${out}/insights.pdf`;
   await page.pdf({ path: file, format: "A4", printBackground: false, margin: { top: "12mm", bottom: "12mm", left: "12mm", right: "12mm" } });
-  const sheets = readFileSync(file, "latin1").match(/\/Type\s*\/Page\b/g)?.length ?? 0;
-  check(findings > 3 && sheets >= 1 && sheets <= findings, `paper: ${findings} findings on ${sheets} sheets`);
+  const sheets = sheetsOf(file);
+  check(findings.length > 3 && sheets.length >= 1 && sheets.length <= Math.ceil(findings.length / 4) + 1, `paper: ${findings.length} findings on ${sheets.length} sheets`);
+  check(findings.some(([, , place]) => place), "paper: there are findings with lines");
+  for (const parts of findings) {
+    const letters = parts.map(lettersIn);
+    const missing = letters.filter((part) => !sheets.some((sheet) => sheet.includes(part)));
+    check(missing.length === 0, `paper: ${parts[0]}: not on any sheet: ${missing.join(" | ")}`);
+    check(sheets.some((sheet) => letters.every((part) => sheet.includes(part))), `paper: ${parts[0]} is torn over two sheets`);
+  }
   await page.emulateMedia({ media: "screen" });
 }
 

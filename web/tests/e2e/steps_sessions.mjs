@@ -1,8 +1,9 @@
 // steps_sessions.mjs - the fleet, and what is done with sessions: choosing, comparing, sharing, deleting.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { lineOf } from "./sessions.mjs";
 
 async function send(page, server, see, folder, ended) {
   await page.goto(`${server.origin}/upload`);
@@ -165,11 +166,22 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
 }
 
 /** A kernel that was sampled: what limits it, why its warps wait, and where. */
+/** PTX of one of the kernels, as gpufl trace keeps it. */
+function keepPtx(folder) {
+  const log = path.join(folder, readdirSync(folder)[0], "code.log");
+  const name = /_ZN\w*flash_backward_dq\w*/.exec(readFileSync(log, "utf8"))[0];
+  const text = `.visible .entry ${name}(\n.param .u64 in\n)\n{\nld.global.f32 %f1, [%rd1];\nret;\n}`;
+  appendFileSync(log, lineOf({ type: "names", rows: 2, id: [9001, 9002], text: [`${name}.ptx`, text] }));
+  appendFileSync(log, lineOf({ type: "source", rows: 1, path: 9001, hash: "1", size: text.length, offset: 0, text: 9002 }));
+}
+
 export async function kernel({ page, server, see, check, picture, bin }) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-kernel-"));
   try {
     await page.goto(server.origin);
-    await send(page, server, see, sim(bin, folder, "deep", "--kernels", "20000", "--scopes", "--engine", "Deep", "--plant", "stall,divergence,uncoalesced,conflicts"), true);
+    const made = sim(bin, folder, "deep", "--kernels", "20000", "--scopes", "--engine", "Deep", "--plant", "stall,divergence,uncoalesced,conflicts");
+    keepPtx(made);
+    await send(page, server, see, made, true);
     await page.getByRole("link", { name: "Open" }).click();
     await see(page, "What stands in the way");
     const session = page.url().split("/")[4];
@@ -188,9 +200,15 @@ export async function kernel({ page, server, see, check, picture, bin }) {
     await picture(page, "kernel-code");
     await page.getByRole("button", { name: "In the file's order" }).click();
     check(new URL(page.url()).searchParams.get("code") === "file", "kernel: the order is in the address");
+    await page.getByRole("button", { name: "PTX", exact: true }).click();
+    await page.waitForURL(/code=ptx/);
+    const ptx = await page.getByRole("region", { name: "PTX of this kernel" }).innerText();
+    check(ptx.includes("ld.global.f32 %f1, [%rd1];"), `kernel: its PTX is shown: ${ptx}`);
+    await picture(page, "kernel-ptx");
     // The other planted faults stand out at their instructions.
     for (const [name, column] of [["fused_dropout", 6], ["scatter_add", 7], ["transpose", 8]]) {
       await open(name);
+      check((await page.getByRole("button", { name: "PTX", exact: true }).count()) === 0, `kernel: nothing is said of PTX that ${name} has not`);
       check((await page.locator(`.sass td:nth-child(${column}).wrong`).count()) > 0, `kernel: ${name}'s fault is marked`);
     }
   } finally {

@@ -1,6 +1,6 @@
 // InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
-import { useEffect } from "react";
+import { Fragment, useEffect } from "react";
 import { onSession, useApi } from "../../api/use";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
@@ -106,21 +106,24 @@ export function InsightsTab({ session }: TabProps) {
   useEffect(() => {
     if (!pending) again();
   }, [pending, again]);
-  const [at, setAt] = useQuery("line");
+  const [line, setAt] = useQuery("line");
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton rows={9} />;
   const rows = inOrder(asked.data.rows);
   if (rows.length === 0)
     return session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Empty title={text.none} text={text.noneText} />;
-  const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === at);
+  const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   return (
     <Panel title={text.heading} aside={text.doNotAdd}>
-      {rows.map((f) => (
-        <Finding
-          key={`${f.rule} ${f.number}`}
-          finding={f}
-          onLine={() => setAt(`${f.rule}:${f.number}`)}
-        />
+      {rows.map((f, at) => (
+        <Fragment key={`${f.rule} ${f.number}`}>
+          {f.measured !== rows[at - 1]?.measured && (
+            <p className="finding-kind">
+              <strong>{f.measured ? text.kinds.measured : text.kinds.estimated}</strong> <span className="quiet">{f.measured ? text.measuredText : text.estimatedText}</span>
+            </p>
+          )}
+          <Finding finding={f} onLine={() => setAt(`${f.rule}:${f.number}`)} />
+        </Fragment>
       ))}
       {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} onClose={() => setAt("")} />}
     </Panel>

@@ -2,7 +2,7 @@
 // lines and instructions they wait at.
 import { useMemo, type CSSProperties } from "react";
 import { rowsOf } from "../../api/columns";
-import { useApi } from "../../api/use";
+import { onSession, useApi } from "../../api/use";
 import { baseName, bytes, count, duration, exact, percent, UNKNOWN } from "../../format/format";
 import { useQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -11,7 +11,7 @@ import { Choices } from "../../ui/forms";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Meter, Panel, ProblemView } from "../../ui/parts";
 import { keptPath, textOf } from "../insights/source";
-import { codeOf, configsOf, heat, hotFirst, leftOut, stallsOf, type Config, type Line, type Stall } from "./deep";
+import { codeOf, configsOf, heat, hotFirst, leftOut, ptxPath, stallsOf, type Config, type Line, type Stall } from "./deep";
 import type { OfKernel } from "./Launches";
 import "./deep.css";
 
@@ -121,18 +121,52 @@ function useSource(session: string, file: string | undefined): string[] | null {
   return useMemo(() => (source.data ? textOf(source.data.data.text).split("\n") : null), [source.data]);
 }
 
-function Code({ session, lines }: { session: string; lines: Line[] }) {
-  const [order, setOrder] = useQuery("code", "hot");
-  const file = hotFirst(lines).find((line) => line.file)?.file;
-  const source = useSource(session, file);
-  const shown = order === "file" ? lines : hotFirst(lines);
-  const all = lines.reduce((sum, line) => sum + line.samples, 0);
+/** The kernel's PTX, where its cubin carried it (docs/format.md, source). */
+function usePtx(session: string, symbol: string): string | null {
+  const kept = useApi("sources", { session });
+  const path = ptxPath(symbol);
+  const source = useApi("source", kept.data?.data.path.includes(path) ? { session, path } : null);
+  return source.data ? textOf(source.data.data.text) : null;
+}
+
+function Ptx({ ptx }: { ptx: string }) {
+  return (
+    <pre className="source" tabIndex={0} role="region" aria-label={text.ptx}>
+      {ptx.split("\n").map((line, at) => (
+        <span key={at} className="source-row">
+          <span className="source-number">{at + 1}</span>
+          {line}
+          {"\n"}
+        </span>
+      ))}
+    </pre>
+  );
+}
+
+/** What there is of the kernel's code, in one of the ways to show it. */
+function Code({ session, lines, ptx }: { session: string; lines: Line[] | null; ptx: string | null }) {
+  const [wanted, setWay] = useQuery("code", "hot");
+  const ways = [...(lines ? ["hot", "file"] : []), ...(ptx ? ["ptx"] : [])];
+  const way = ways.find((one) => one === wanted) ?? ways[0]!;
   return (
     <>
       <div className="panel-body row">
-        <Choices label={text.order} value={order} options={[{ value: "hot", label: text.hot }, { value: "file", label: text.file }]} onChange={setOrder} />
-        {file && !source && <span className="small quiet">{text.notKept}</span>}
+        <Choices label={text.order} value={way} options={ways.map((value) => ({ value, label: text.ways[value]! }))} onChange={setWay} />
+        {way === "ptx" && <span className="small quiet">{text.ptxText}</span>}
       </div>
+      {way === "ptx" ? <Ptx ptx={ptx!} /> : <Sass session={session} lines={lines!} inOrder={way === "file"} />}
+    </>
+  );
+}
+
+function Sass({ session, lines, inOrder }: { session: string; lines: Line[]; inOrder: boolean }) {
+  const file = hotFirst(lines).find((line) => line.file)?.file;
+  const source = useSource(session, file);
+  const shown = inOrder ? lines : hotFirst(lines);
+  const all = lines.reduce((sum, line) => sum + line.samples, 0);
+  return (
+    <>
+      {file && !source && <p className="panel-body small quiet">{text.notKept}</p>}
       <div className="code scroll-x" tabIndex={0} role="region" aria-label={text.code}>
         <table className="sass">
           <thead>
@@ -171,7 +205,7 @@ const configColumns: Column<Config>[] = [
 function useConfigs({ session, name }: OfKernel) {
   const recorded = useApi("configs", { session, name });
   const launched = useApi("kernel_configs", { session, name, limit: CONFIGS });
-  const report = useApi("section_kernels", { session });
+  const report = useApi("section_kernels", { session }, { every: 0, on: onSession(session) });
   const configs = useMemo(() => (recorded.data && launched.data ? configsOf(recorded.data, rowsOf(launched.data), report.data) : undefined), [recorded.data, launched.data, report.data]);
   const failed = [recorded, launched].find((asked) => asked.problem && !asked.data);
   return { configs, failed };
@@ -179,7 +213,8 @@ function useConfigs({ session, name }: OfKernel) {
 
 export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
   const { configs, failed } = useConfigs({ session, name });
-  const profile = useApi("section_profile", { session });
+  const profile = useApi("section_profile", { session }, { every: 0, on: onSession(session) });
+  const ptx = usePtx(session, symbol);
   const stalls = useMemo(() => (profile.data ? stallsOf(profile.data, symbol) : []), [profile.data, symbol]);
   const lines = useMemo(() => (profile.data ? codeOf(profile.data, symbol) : null), [profile.data, symbol]);
   const analysed = profile.problem?.status !== 404 || profile.data !== undefined;
@@ -204,9 +239,9 @@ export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
           <Listing label={en.kernels.configs} columns={configColumns} rows={configs} keyOf={(config) => config.id} />
         </Panel>
       )}
-      {analysed && (
+      {(analysed || ptx) && (
         <Panel title={text.code}>
-          {!profile.data ? <div className="skeleton skeleton-block" /> : lines ? <Code session={session} lines={lines} /> : <p className="panel-body quiet">{leftOut(profile.data) ? text.codeCut : text.codeNone}</p>}
+          {analysed && !profile.data ? <div className="skeleton skeleton-block" /> : lines || ptx ? <Code session={session} lines={lines} ptx={ptx} /> : <p className="panel-body quiet">{leftOut(profile.data) ? text.codeCut : text.codeNone}</p>}
         </Panel>
       )}
     </>

@@ -1,10 +1,10 @@
 // KernelsTab.tsx - kernels by name, in one table that holds thousands; alone or in groups by their names.
 // Sorted here: the server's order decides only what comes where there are more than asked for.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useMemo } from "react";
 import type { RowSession } from "../../api/schema";
-import { useApi } from "../../api/use";
-import { bytes, count, duration, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
+import { onSession, useApi } from "../../api/use";
+import { bytes, count, duration, exact, grouped, percent, shortKernel, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -14,7 +14,7 @@ import { Empty, Meter, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import type { TabProps } from "../session/tabs";
 import "./deep.css";
-import { BYS, groupNamer, linesOf, orderOf, type By, type Figures, type Line } from "./groups";
+import { BYS, groupNamer, linesOf, openOf, orderOf, toggled, type By, type Figures, type Group, type Line } from "./groups";
 import { kernelsOf, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
 import { reportedBySymbol, sampled } from "./report";
@@ -66,10 +66,10 @@ const REPORTED: readonly Col[] = [
     header: text.occupancy,
     meta: { width: "170px", right: true },
     cell: ({ row: { original: line } }) => {
-      const { occupancy } = figuresOf(line);
+      const { occupancy, configs } = figuresOf(line);
       const limiter = line.kernel?.limiter ?? "";
       return (
-        <span title={[deep.occupancyLeast, limiter && `${deep.limits[limiter] ?? limiter} ${deep.limiter}`].filter(Boolean).join(" ")}>
+        <span title={[(configs ?? 0) > 1 ? deep.occupancyLeast(grouped(configs!)) : deep.occupancyText, limiter && `${deep.limits[limiter] ?? limiter} ${deep.limiter}`].filter(Boolean).join(" ")}>
           {limiter && <span className="quiet small">{deep.limitsShort[limiter] ?? limiter}</span>} {percent(occupancy)}
           <span className="part part-short">
             <Meter part={occupancy} warm={(occupancy ?? 1) < 0.5} />
@@ -112,15 +112,15 @@ interface Doing {
   session: string;
   peek: string;
   onPeek: (id: string) => void;
-  onToggle: (group: string) => void;
+  onToggle: (group: Group) => void;
 }
 
 function Name({ line, session, peek, onPeek, onToggle }: Doing & { line: Row }) {
   const { kernel, group } = line;
   if (group)
     return (
-      <button type="button" className="group-name" aria-expanded={group.open} onClick={() => onToggle(group.name)}>
-        <span aria-hidden="true">{group.open ? "▾" : "▸"}</span> <span className="mono">{group.name || en.kernels.others}</span> <span className="chip">{count(group.size)}</span>
+      <button type="button" className="group-name" aria-expanded={group.open} onClick={() => onToggle(group)}>
+        <span aria-hidden="true">{group.open ? "▾" : "▸"}</span> <span className="mono">{group.name || en.kernels.others}</span> <span className="chip">{count(group.ids.length)}</span>
       </button>
     );
   const short = shortKernel(kernel!.name);
@@ -159,7 +159,7 @@ const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean;
  * this page. */
 function useReported(session: RowSession) {
   const configs = useApi("configs", { session: session.id, limit: 100_000 }, session.state === "live" ? LIVE_MS : 0);
-  const profile = useApi("section_profile", sampled(session.engine) ? { session: session.id } : null);
+  const profile = useApi("section_profile", sampled(session.engine) ? { session: session.id } : null, { every: 0, on: onSession(session.id) });
   const reported = useMemo(() => reportedBySymbol(configs.data, profile.data), [configs.data, profile.data]);
   // Columns that come late would move the others under somebody's eyes.
   const settled = [configs, ...(sampled(session.engine) ? [profile] : [])].every((asked) => asked.data || asked.problem);
@@ -181,15 +181,16 @@ export function KernelsTab({ session }: TabProps) {
   const [wanted, setBy] = useQuery("group");
   const [patterns, setPatterns] = useQuery("patterns");
   const [peek, setPeek] = useQuery("peek");
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const [opened, setOpened] = useQuery("open");
   const by = BYS.find((one) => one === wanted) ?? "";
   const asked = useApi("kernels", { session: session.id, limit: LIMIT, ...(search ? { pattern: search } : {}) }, session.state === "live" ? LIVE_MS : 0);
   const { reported, settled } = useReported(session);
   const kernels = useMemo(() => (asked.data ? kernelsOf(asked.data, reported) : []), [asked.data, reported]);
   const nameOf = useMemo(() => (by ? groupNamer(by, patterns) : null), [by, patterns]);
+  const open = useMemo(() => openOf(opened), [opened]);
   const order = useMemo(() => orderOf(query.get("sort"), query.get("ascending") !== "true"), [query]);
   const lines = useMemo(() => linesOf(kernels, nameOf, open, order), [kernels, nameOf, open, order]);
-  const toggle = useCallback((group: string) => setOpen((before) => new Set(before.has(group) ? [...before].filter((name) => name !== group) : [...before, group])), []);
+  const toggle = useCallback((group: Group) => setOpened(toggled(open, group)), [open, setOpened]);
   // A part of the kernels says nothing of the whole.
   const whole = !search && kernels.length < LIMIT;
   const has = { whole, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };

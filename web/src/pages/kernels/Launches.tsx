@@ -26,8 +26,7 @@ const identity = (id: "stream" | "thread" | "correlation" | "graph"): ColumnDef<
   cell: ({ row: { original: l } }) => (id === "graph" && l.graph === 0 ? "" : (l[id] ?? "")),
 });
 
-/** A launch with room around it, on the timeline. No stop of Tab, which thousands of them would hold up: by
- * keyboard the timeline's search goes from launch to launch. */
+/** A launch with room around it, on the timeline. */
 const onTimeline = (session: string, l: Launch): string => href("session", { session, tab: "timeline" }, { at: rangeText({ from: (l.start ?? 0) - (l.duration ?? 0) - 1000, to: (l.start ?? 0) + 2 * (l.duration ?? 0) + 1000 }) });
 
 const columnsFor = (session: string): ColumnDef<Launch, never>[] => [
@@ -37,7 +36,7 @@ const columnsFor = (session: string): ColumnDef<Launch, never>[] => [
     enableSorting: false,
     meta: { width: "minmax(150px, 1fr)", right: true },
     cell: ({ row: { original: l } }) => (
-      <Link className="launch-start" tabIndex={-1} href={onTimeline(session, l)} title={`${exact(l.start, "ns")}. ${en.system.onTimeline}`}>
+      <Link className="launch-start" href={onTimeline(session, l)} title={`${exact(l.start, "ns")}. ${en.system.onTimeline}`}>
         {duration(l.start)}
       </Link>
     ),

@@ -143,6 +143,9 @@ export function codeOf(part: unknown, symbol: string): Line[] | null {
     .sort((a, b) => a.file.localeCompare(b.file) || (a.line ?? 0) - (b.line ?? 0));
 }
 
+/** Where a session keeps a function's PTX: docs/format.md, source. */
+export const ptxPath = (symbol: string): string => `${symbol}.ptx`;
+
 export const leftOut = (part: unknown): number => number(raw(part).code_left_out) ?? 0;
 export const hotFirst = (lines: readonly Line[]): Line[] => [...lines].sort((a, b) => b.samples - a.samples);
 /** How strongly a part of the samples is drawn: small parts are seen, too. */

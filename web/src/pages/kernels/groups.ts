@@ -17,14 +17,22 @@ export interface Figures {
   longest: number | null;
   configs: number | null;
   streams: number | null;
-  occupancy: number | null; // 0 to 1, theoretical
+  occupancy: number | null; // 0 to 1, theoretical; the least of its launch shapes
   registers: number | null; // a thread
   local: number | null; // bytes a thread: spills or stack
   stall: number | null; // part of the samples that wait for the commonest reason
 }
 
 export interface Named extends Figures {
+  id: number; // in the session
   name: string;
+}
+
+export interface Group {
+  name: string;
+  ids: readonly number[]; // of its kernels
+  open: boolean;
+  figures: Figures;
 }
 
 /** Template arguments, also of what is around the function, taken out. */
@@ -69,15 +77,13 @@ export function groupNamer(by: By, patterns: string): (name: string) => string {
 }
 
 const sum = (rows: readonly Figures[], key: keyof Figures): number | null => rows.reduce<number | null>((all, row) => (row[key] === null ? all : (all ?? 0) + row[key]!), null);
+const least = (rows: readonly Figures[], key: keyof Figures): number | null => rows.reduce<number | null>((all, row) => (row[key] === null ? all : Math.min(all ?? row[key]!, row[key]!)), null);
 const most = (rows: readonly Figures[], key: keyof Figures): number | null => rows.reduce<number | null>((all, row) => (row[key] === null ? all : Math.max(all ?? row[key]!, row[key]!)), null);
 
 /** Several together. Percentiles of parts do not add up: they are not known. */
 export function together(rows: readonly Figures[]): Figures {
   const total = sum(rows, "total");
   const calls = sum(rows, "calls");
-  const known = rows.filter((row) => row.occupancy !== null && row.total);
-  const time = sum(known, "total");
-  const weighted = known.reduce((all, row) => all + row.occupancy! * row.total!, 0);
   return {
     total,
     calls,
@@ -89,14 +95,23 @@ export function together(rows: readonly Figures[]): Figures {
     longest: most(rows, "longest"),
     configs: sum(rows, "configs"),
     streams: most(rows, "streams"),
-    occupancy: time ? weighted / time : null,
+    occupancy: least(rows, "occupancy"),
     registers: most(rows, "registers"),
     local: most(rows, "local"),
     stall: null,
   };
 }
 
-export type Line<K extends Named> = { kernel: K; group: null; inner: boolean } | { kernel: null; group: { name: string; size: number; open: boolean; figures: Figures }; inner: false };
+export type Line<K extends Named> = { kernel: K; group: null; inner: boolean } | { kernel: null; group: Group; inner: false };
+
+/** Open groups as an address says them: a kernel of each, by its id, since names may be 4 kB long. */
+export const openOf = (text: string): ReadonlySet<number> => new Set(text.split(",").filter(Boolean).map(Number));
+
+/** The same with this group closed, or opened. */
+export function toggled(open: ReadonlySet<number>, group: Group): string {
+  const others = [...open].filter((id) => !group.ids.includes(id));
+  return (group.open ? others : [...others, group.ids[0]!]).join(",");
+}
 
 export interface Order {
   by: keyof Figures | "name";
@@ -123,7 +138,7 @@ function sorted<T>(rows: readonly T[], order: Order, nameOf: (row: T) => string,
 const itself = <K extends Named>(kernel: K): K => kernel;
 const byName = (kernel: Named): string => kernel.name;
 
-export function linesOf<K extends Named>(kernels: readonly K[], nameOf: ((name: string) => string) | null, open: ReadonlySet<string>, order: Order): Line<K>[] {
+export function linesOf<K extends Named>(kernels: readonly K[], nameOf: ((name: string) => string) | null, open: ReadonlySet<number>, order: Order): Line<K>[] {
   if (!nameOf) return sorted(kernels, order, byName, itself).map((kernel) => ({ kernel, group: null, inner: false }));
   const groups = new Map<string, K[]>();
   for (const kernel of kernels) {
@@ -136,7 +151,9 @@ export function linesOf<K extends Named>(kernels: readonly K[], nameOf: ((name: 
   return sorted(made, order, (group) => group.name, (group) => group.figures).flatMap(({ name, members, figures }): Line<K>[] => {
     const [only] = members;
     if (only && members.length === 1) return [{ kernel: only, group: null, inner: false }];
-    const below: Line<K>[] = open.has(name) ? sorted(members, order, byName, itself).map((kernel) => ({ kernel, group: null, inner: true })) : [];
-    return [{ kernel: null, group: { name, size: members.length, open: open.has(name), figures }, inner: false }, ...below];
+    const ids = members.map((kernel) => kernel.id);
+    const isOpen = ids.some((id) => open.has(id));
+    const below: Line<K>[] = isOpen ? sorted(members, order, byName, itself).map((kernel) => ({ kernel, group: null, inner: true })) : [];
+    return [{ kernel: null, group: { name, ids, open: isOpen, figures }, inner: false }, ...below];
   });
 }

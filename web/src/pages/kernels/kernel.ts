@@ -5,7 +5,6 @@ import type { Named } from "./groups";
 import type { Reported } from "./report";
 
 export interface Kernel extends Named {
-  id: number;
   mangled: string;
   limiter: string;
   reason: string; // why most of its warps wait

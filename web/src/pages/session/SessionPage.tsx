@@ -6,7 +6,7 @@ import { onSession, useApi } from "../../api/use";
 import { who } from "../../api/who";
 import { between, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
-import { go, href, usePlace } from "../../router/router";
+import { go, href, usePlace, withQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { sessions as texts } from "../../text/sessions";
 import { trends } from "../../text/trends";
@@ -23,6 +23,8 @@ import { TABS } from "./tabs";
 const LIVE_MS = 3000;
 /** Views over time: the part that one shows is what the next one shows. */
 const TIMED = new Set(["timeline", "memory", "system"]);
+/** How views were left, by session and view: coming back by a tab is coming back to that. */
+const left = new Map<string, string>();
 
 /** What can be done with the session, by those who may. */
 function Actions({ session: s }: { session: RowSession }) {
@@ -96,14 +98,20 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
   useEffect(() => {
     document.title = `${s?.app || id.slice(0, 8)} · ${en.session.tabs[tab] ?? en.states.lostPage} · ${en.product}`;
   }, [s?.app, id, tab]);
+  useEffect(() => {
+    left.set(`${id}/${tab}`, query.toString());
+  }, [id, tab, query]);
   if (asked.problem && !s) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!s) return <Skeleton rows={8} />;
+  /** The tab that is shown leads to its beginning. */
+  const to = (view: string): string =>
+    withQuery(href("session", { session: id, tab: view }), new URLSearchParams(view === tab ? "" : left.get(`${id}/${view}`)), TIMED.has(view) && TIMED.has(tab) ? { at: query.get("at") } : {});
   return (
     <>
       <Header session={s} />
       <nav className="tabs" aria-label={en.session.tabsLabel}>
         {TABS.map((known) => (
-          <Link key={known.id} href={href("session", { session: id, tab: known.id }, TIMED.has(known.id) ? { at: query.get("at") } : {})} aria-current={known === shown ? "page" : undefined}>
+          <Link key={known.id} href={to(known.id)} aria-current={known === shown ? "page" : undefined}>
             {en.session.tabs[known.id]}
           </Link>
         ))}

@@ -1,6 +1,6 @@
 // SyncsTab.tsx - where the host waited for the GPU, line by line, and whether a loop does.
 import { loopLaunches, syncLines, type SyncLine } from "../../api/report";
-import { useApi } from "../../api/use";
+import { onSession, useApi } from "../../api/use";
 import { count, percent } from "../../format/format";
 import { en } from "../../text/en";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
@@ -47,7 +47,7 @@ const columns: Column<SyncLine>[] = [
 ];
 
 export function SyncsTab({ session }: TabProps) {
-  const asked = useApi("section_sync", { session: session.id }, session.state === "live" ? 5000 : 0);
+  const asked = useApi("section_sync", { session: session.id }, { every: session.state === "live" ? 5000 : 0, on: onSession(session.id) });
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton rows={8} />;
   const lines = syncLines(asked.data);
