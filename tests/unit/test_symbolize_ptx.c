@@ -94,7 +94,6 @@ static void test_kept(void **state)
 
 static void test_not_kept(void **state)
 {
-
     static const struct {
         struct how how;
         const char *section;
