@@ -106,11 +106,17 @@ static const char *status_of(int rc)
     }
 }
 
-bool engines_windows(const struct options *o, const struct backend *b, enum gpufl_engine engine)
+const char *engines_windows_lack(const struct options *o, const struct backend *b,
+                                 enum gpufl_engine engine)
 {
     unsigned bits = engines_bits(engine);
-    return windows_wanted(o) && b->trace && b->trace->window && bits &&
-           !(bits & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
+    if (!b->trace || !b->trace->window || !bits ||
+        (bits & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC | ENGINE_SASS_METRICS)))
+        return "this engine cannot be switched while the program runs";
+    if ((bits & ENGINE_SASS_METRICS) && (o->window_after_launches > 0 || o->window_launches > 0))
+        return "counting instructions is not switched within a launch: use scopes, the clock or "
+               "gpufl ctl";
+    return NULL;
 }
 
 struct trace *engines_attach(const struct options *o, const struct backend *b,
@@ -125,6 +131,7 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         return NULL;
     }
     bool sync = engine == GPUFL_ENGINE_SYNC;
+    bool windows = windows_wanted(o) && !engines_windows_lack(o, b, engine);
     struct trace_config c = {
         .engines = engines_bits(engine),
         .waits = o->enable_synchronization || sync,
@@ -134,8 +141,8 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         .memory = o->enable_memory_tracking,
         .graph_launches = o->enable_cuda_graphs_tracking,
         .yield = o->yield_cupti,
-        .windows = engines_windows(o, b, engine),
-        .passed = engines_windows(o, b, engine) && windows_counts_launches(o),
+        .windows = windows,
+        .passed = windows && windows_counts_launches(o),
         .pc_collect = engines_collect(o),
         .pc_period = (unsigned)o->pc_sampling_period,
         .pc_hardware_bytes = o->pc_hardware_buffer_bytes,

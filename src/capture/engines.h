@@ -25,8 +25,10 @@ enum pc_collect engines_collect(const struct options *o);
 bool engines_every_kernel(const struct options *o, const struct backend *b,
                           enum gpufl_engine engine);
 
-/* The options ask for windows, and this engine of this backend can be switched. [any] */
-bool engines_windows(const struct options *o, const struct backend *b, enum gpufl_engine engine);
+/* Why there are no windows: what the options ask for cannot be had with this engine of this backend;
+ * NULL: it can. [any] */
+const char *engines_windows_lack(const struct options *o, const struct backend *b,
+                                 enum gpufl_engine engine);
 
 /* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
 struct trace *engines_attach(const struct options *o, const struct backend *b,

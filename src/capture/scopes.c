@@ -243,7 +243,8 @@ static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag
     atomic_store_explicit(&t->depth, depth + 1, memory_order_relaxed);
     if (depth == 0)
         tell_range(instance, true);
-    if (__builtin_expect(name == atomic_load_explicit(&windows_scope, memory_order_relaxed), 0))
+    uint32_t wanted = atomic_load_explicit(&windows_scope, memory_order_relaxed);
+    if (__builtin_expect(wanted && (wanted == name || wanted == WINDOWS_ANY_SCOPE), 0))
         window_begin(t, instance);
     slot_push(t, SLOT_BEGIN, name, instance, tick_now(), tag); /* our work is outside */
     return instance;

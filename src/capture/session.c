@@ -189,11 +189,10 @@ static void begin_windows(const struct session *s)
 {
     const struct collector *c = &s->collector;
     struct err e = {0};
-    bool possible = c->trace_started && engines_windows(&s->options, c->backend, c->engine);
-    windows_begin(&s->options, possible,
-                  c->trace_started ? "this engine cannot be switched while the program runs"
-                                   : "nothing is traced");
-    if (possible && control_open(&e))
+    const char *lack = c->trace_started ? engines_windows_lack(&s->options, c->backend, c->engine)
+                                        : "nothing is traced";
+    windows_begin(&s->options, lack);
+    if (windows_wanted(&s->options) && !lack && control_open(&e))
         message_say(SEVERITY_WARNING, "control", "gpufl ctl does not reach this session: %s",
                     e.text);
 }

@@ -17,7 +17,7 @@
 
 enum { NAMES_MOST = 64, QUEUED_MOST = 4096 };
 
-static const char BY_CLOCK[] = "(time)", BY_LAUNCHES[] = "(launches)";
+static const char BY_CLOCK[] = "(time)", BY_LAUNCHES[] = "(launches)", BY_SCOPES[] = "(scopes)";
 
 _Atomic uint32_t windows_scope;
 
@@ -52,9 +52,17 @@ bool windows_wanted(const struct options *o)
            o->window_after_launches > 0 || o->window_launches > 0;
 }
 
-void windows_begin(const struct options *o, bool possible, const char *why)
+/* What windows_scope is for the option. */
+static uint32_t scope_wanted(const char *name)
 {
-    bool wanted = windows_wanted(o);
+    if (!*name)
+        return 0;
+    return strcmp(name, "*") == 0 ? WINDOWS_ANY_SCOPE : intern_str(names_table(), name);
+}
+
+void windows_begin(const struct options *o, const char *lack)
+{
+    bool wanted = windows_wanted(o), possible = !lack;
     pthread_mutex_lock(&lock);
     active = wanted && possible;
     open_count = 0;
@@ -71,14 +79,13 @@ void windows_begin(const struct options *o, bool possible, const char *why)
     atomic_store(&before, o->window_after_launches);
     atomic_store(&during, o->window_launches);
     atomic_store(&limited, active && o->window_launches > 0);
-    atomic_store(&windows_scope,
-                 active && *o->window_scope ? intern_str(names_table(), o->window_scope) : 0);
+    atomic_store(&windows_scope, active ? scope_wanted(o->window_scope) : 0);
     bool at_once = active && o->window_launches > 0 && o->window_after_launches == 0;
     pthread_mutex_unlock(&lock);
     if (wanted && !possible) {
-        feature_set("windows", true, "unavailable", why);
+        feature_set("windows", true, "unavailable", lack);
         message_say(SEVERITY_WARNING, "windows.unavailable",
-                    "the windows asked for are not possible, and all is recorded: %s", why);
+                    "the windows asked for are not possible, and all is recorded: %s", lack);
     } else if (at_once) {
         opens_at = 1;
     }
@@ -203,7 +210,9 @@ int64_t windows_clock(int64_t now)
 
 void windows_scope_switch(bool open)
 {
-    const char *name = intern_text(names_table(), atomic_load(&windows_scope), NULL);
+    uint32_t wanted = atomic_load(&windows_scope);
+    const char *name =
+        wanted == WINDOWS_ANY_SCOPE ? BY_SCOPES : intern_text(names_table(), wanted, NULL);
     if (name)
         switch_or_say(name, open);
 }

@@ -18,8 +18,8 @@ bool windows_wanted(const struct options *o);
 /* Launches before the first window are counted. [any] */
 bool windows_counts_launches(const struct options *o);
 
-/* A session begins; possible: its engine can be switched, else why. [owner] */
-void windows_begin(const struct options *o, bool possible, const char *why);
+/* A session begins; lack: why its engine cannot be switched, NULL: it can. [owner] */
+void windows_begin(const struct options *o, const char *lack);
 
 /* Opens or closes a window of a name, NULL: "". Returns when the engine is on or off:
  * GPUFL_E_STATE without a session with windows, GPUFL_E_INVAL for a close without its open,
@@ -43,8 +43,10 @@ void windows_forget(void); /* in a forked child */
 
 /* ---- hot ------------------------------------------------------------------------------------- */
 
-/* Id of the name of scopes that open a window; 0: none. Relaxed: set before the gate opens. */
+/* Id of the name of scopes that open a window; 0: none, WINDOWS_ANY_SCOPE: all do. Relaxed: set before
+ * the gate opens. */
 extern _Atomic uint32_t windows_scope __attribute__((visibility("hidden")));
+#define WINDOWS_ANY_SCOPE UINT32_MAX
 
 void windows_scope_switch(bool open);
 

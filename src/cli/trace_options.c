@@ -156,7 +156,8 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Record for TIME, at once or from --after on; the program runs on, and so does the "
          "session."},
         {"in-scope", 0, OPT_STRING, &r->in_scope, "NAME", NULL,
-         "Record while a scope or NVTX range of this name is open."},
+         "Record while a scope or NVTX range of this name is open; '*': while any is. With engine "
+         "SassMetrics: keep what is counted then only."},
         {"after-launches", 0, OPT_INT, &r->after_launches, "N", NULL,
          "Record from the program's launch N + 1 on."},
         {"launches", 0, OPT_INT, &r->launches, "N", NULL, "Record N launches."},

@@ -13,6 +13,7 @@
 //   device_programs churn            contexts come and go while a thread launches in another
 //   device_programs fork             fork before CUDA: parent and child launch, both wait
 //   device_programs many             2 contexts, 3000 distinct streams' worth of launches
+//   device_programs unload           code that is compiled, run and unloaded, three times
 
 #include "bench/overhead/cuda_check.hpp"
 #include <cuda.h>
@@ -256,6 +257,43 @@ int many()
     return 0;
 }
 
+// Each thread writes its word: 4 sectors a warp.
+const char *const stored = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry stored(.param .u64 to) {
+    .reg .u32 r1;
+    .reg .u64 d<3>;
+    ld.param.u64 d1, [to];
+    cvta.to.global.u64 d1, d1;
+    mov.u32 r1, %tid.x;
+    mul.wide.u32 d2, r1, 4;
+    add.u64 d1, d1, d2;
+    st.global.u32 [d1], r1;
+    ret;
+})";
+
+int unload()
+{
+    constexpr int rounds = 3, launches = 10, blocks = 3, warps = 2;
+    int *to;
+    CHECK(cudaMalloc(&to, 32 * warps * sizeof *to));
+    void *arguments[] = {&to};
+    for (int i = 0; i < rounds; i++) {
+        CUmodule module;
+        CUfunction function;
+        if (cuModuleLoadData(&module, stored) || cuModuleGetFunction(&function, module, "stored"))
+            return 1;
+        for (int k = 0; k < launches; k++)
+            cuLaunchKernel(function, blocks, 1, 1, 32 * warps, 1, 1, 0, nullptr, arguments,
+                           nullptr);
+        cuModuleUnload(module);
+    }
+    std::printf("{\"kernels\":%d,\"sectors\":%d}\n", rounds * launches,
+                rounds * launches * blocks * warps * 4);
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -280,6 +318,8 @@ int main(int argc, char **argv)
         return late();
     if (what == "many")
         return many();
+    if (what == "unload")
+        return unload();
     if (what == "exit" || what == "abort") {
         for (int i = 0; i < 1000; i++)
             quick<<<1, 1>>>();
@@ -289,6 +329,6 @@ int main(int argc, char **argv)
         _exit(5);
     }
     std::fprintf(stderr, "usage: device_programs threads T "
-                         "N|copies|graphs|steady|fault|exit|abort|late|fork|many|churn\n");
+                         "N|copies|graphs|steady|fault|exit|abort|late|fork|many|churn|unload\n");
     return 2;
 }

@@ -578,8 +578,8 @@ def sampling_ends_as_the_program_does(lab):
 # -- counted instructions ---------------------------------------------------------------------
 
 
-def instructions_counted(lab, *command, code=0, prefix=()):
-    out, err, report = lab.trace(*command, options=("-e", "SassMetrics"), code=code, prefix=prefix)
+def instructions_counted(lab, *command, code=0, prefix=(), options=()):
+    out, err, report = lab.trace(*command, options=("-e", "SassMetrics", *options), code=code, prefix=prefix)
     ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "SassMetrics"}
     if ran.get("ran_as") != "SassMetrics":
         raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
@@ -601,11 +601,56 @@ def counts_name_divergence_sectors_conflicts_and_spills(lab):
 @case
 def counts_stand_at_their_line(lab):
     instructions_counted(lab, lab.bin / "device_stalls", "--ms", 20, "uncoalesced")
+    if not shutil.which("nvdisasm") and not list(pathlib.Path("/usr/local").glob("cuda*/bin/nvdisasm")):
+        raise Skipped("no instructions: nvdisasm is not there")
     done = subprocess.run([lab.gpufl, "report", "--kernel", "uncoalesced", lab.work / "out"],
                           capture_output=True, text=True, check=True)
-    if "LDG" not in done.stdout:
-        raise Skipped("no instructions: nvdisasm is not there")
-    expect("sum += in[" in done.stdout, done.stdout)
+    source = (HERE / "stalls.cu").read_text().splitlines()
+    line = next(i for i, text in enumerate(source, 1) if "sum += in[" in text)
+    expect("LDG" in done.stdout and f"stalls.cu:{line}" in done.stdout, done.stdout)  # its text where it was built
+
+
+def counted_of(report, kernel, metric):
+    return sum(group.get(metric) or 0 for group in report["instructions"]["kernels"]
+               if group["scope"] is None and kernel in (group["kernel"] or ""))
+
+
+@case
+def counts_of_code_that_was_unloaded(lab):
+    program, report = instructions_counted(lab, lab.programs, "unload")
+    sectors = counted_of(report, "stored", counts.SECTORS)
+    expect(sectors == program["sectors"], f"{sectors} sectors counted, the program wrote {program['sectors']}")
+
+
+@case
+def counts_in_windows_only(lab):
+    """By scope, of a name and any, and by windows that the program opens, also beside threads that launch."""
+    _, report = instructions_counted(lab, lab.context, "ranges")
+    each, rest = divmod(counted_of(report, "marked", counts.INST), 6)
+    expect(each > 0 and rest == 0, f"{each} instructions and {rest} of 6 launches")
+    for scope, launched in (("batch", 3), ("*", 6), ("no such scope", 0)):
+        _, report = instructions_counted(lab, lab.context, "ranges", options=("--in-scope", scope))
+        found = counted_of(report, "marked", counts.INST)
+        expect(found == each * launched, f"{scope}: {found} instructions of {launched} launches of {each}")
+    for kind in ("plain", "threads", "all"):
+        program, report = instructions_counted(lab, lab.context, "windows", 50, kind, options=("--windows",))
+        found = counted_of(report, "marked", counts.INST)
+        print(f"     {kind}: {program}", flush=True)
+        expect(found == each * program["marked"], f"{kind}: {found} instructions of {program['marked']} launches of {each}")
+
+
+@case
+def counts_end_beside_threads_that_launch(lab):
+    """The program's own end stays what it is bare."""
+    bare = {subprocess.run([lab.programs, "late"], capture_output=True).returncode for _ in range(5)}
+    for _ in range(5):
+        out = lab.work / "late"
+        shutil.rmtree(out, ignore_errors=True)
+        done = subprocess.run([lab.gpufl, "trace", "--no-report", "-e", "SassMetrics", "-o", out, "--", lab.programs,
+                               "late"], capture_output=True, timeout=60)
+        code = 128 - min(bare) if done.returncode == 128 - min(bare) else 0
+        expect(done.returncode in (0, code), f"exit code {done.returncode}; bare it ends with {sorted(bare)}")
+    lab.trace(lab.programs, "churn", options=("-e", "SassMetrics"))
 
 
 @case

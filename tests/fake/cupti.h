@@ -49,6 +49,8 @@ void sass_kernel(const struct fake_op *op);
 bool sass_enabled(void);
 /* Kernel records are asked for: true where instrumented kernels exclude them. */
 bool sass_refuses_kernels(void);
+/* A launch of this thread begins behind the client's handlers, and ends before them. */
+void sass_launching(uint32_t context, bool begins);
 void sass_context_destroyed(uint32_t context);
 
 bool activity_enabled(int kind);

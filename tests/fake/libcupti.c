@@ -498,8 +498,13 @@ static void on_api(uint32_t cbid, int site, const char *function, const void *pa
                                .correlation = correlation};
     if (site == CUPTI_SITE_ENTER)
         add_call(cbid, correlation);
+    bool launches = strstr(function, "Launch") != NULL;
     in_exit = site == CUPTI_SITE_EXIT;
+    if (launches && in_exit)
+        sass_launching(context, false);
     call_back(CUPTI_DOMAIN_DRIVER, cbid, &d);
+    if (launches && !in_exit)
+        sass_launching(context, true);
     in_exit = false;
     pthread_mutex_lock(&lock);
     bool many = pending_count > PENDING / 2;

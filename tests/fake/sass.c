@@ -14,6 +14,8 @@
  *   - counts for the first kernel alone, until its counts are taken, unless kernel records were asked
  *     for, and refused, after counting was enabled; where copies are recorded, not even for that
  *   - takes one configuration of a device a process
+ *   - gives nothing where it is asked for fewer records than there are, and writes one too many
+ *   - must not be told to count, or not to, while another thread launches in the context
  *   - answers out of order with an error
  *
  * Words of FAKE_CUPTI:
@@ -21,6 +23,8 @@
  *   sass-few          the chip has no ideal number of sectors
  *   sass-zero         kernels were recorded before: counts are 0
  *   sass-keep=N       every N-th launch is counted and never given, as if its buffer were full
+ *   sass-grow         every other time one record fewer is told than there is, as if a kernel had been
+ *                     instrumented just then
  *
  * One lock. */
 #include "cupti.h"
@@ -54,7 +58,7 @@ static const struct {
 };
 
 static struct {
-    bool old, few, zero;
+    bool old, few, zero, grow;
     int keep;
 } script; /* constant once it is read */
 
@@ -80,7 +84,10 @@ static bool armed; /* kernel records were asked for while counting was on: every
 static bool chosen[METRICS];
 static uint64_t given_warps, lost_warps, launches;
 static pid_t process; /* that enabled first */
+static uint64_t told; /* how often an extent was */
 static _Atomic int enabled;
+static _Atomic int launching[CONTEXTS]; /* threads that are in a launch */
+static __thread uint32_t here;          /* context in which this thread is; 0: in none */
 
 void sass_script(const char *word)
 {
@@ -89,6 +96,7 @@ void sass_script(const char *word)
     script.old |= !strcmp(word, "sass-old");
     script.few |= !strcmp(word, "sass-few");
     script.zero |= !strcmp(word, "sass-zero");
+    script.grow |= !strcmp(word, "sass-grow");
 }
 
 bool sass_enabled(void)
@@ -119,6 +127,22 @@ static void must(bool right, const char *what)
         return;
     fprintf(stderr, "fake CUPTI: %s\n", what);
     abort();
+}
+
+void sass_launching(uint32_t context, bool begins)
+{
+    if (context >= CONTEXTS || begins == (here != 0))
+        return;
+    atomic_fetch_add(&launching[begins ? context : here], begins ? 1 : -1);
+    here = begins ? context : 0;
+}
+
+/* A launch there would fault. */
+static void must_be_quiet(cuda_context handle)
+{
+    uint32_t number = FAKE_CONTEXT_AT(handle);
+    must(number >= CONTEXTS || atomic_load(&launching[number]) == (here == number),
+         "counting is switched while another thread launches");
 }
 
 /* NULL: it does not count. [lock held] */
@@ -234,6 +258,7 @@ EXPORT int cuptiSassMetricsEnable(struct sass_enable_params *p)
     SCRIPTED(cuptiSassMetricsEnable);
     must(p->size == PROFILER_SIZE(sass_enable_params, lazy) && p->lazy,
          "all of a program's kernels would be instrumented");
+    must_be_quiet(p->context);
     bool overlaid = script.zero || activity_enabled(CUPTI_KIND_KERNEL);
     pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
@@ -263,6 +288,7 @@ EXPORT int cuptiSassMetricsDisable(struct sass_disable_params *p)
 {
     int result = scripted("cuptiSassMetricsDisable");
     must(p->size == sizeof *p, "disable is given another size");
+    must_be_quiet(p->context);
     pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
     bool on = c && c->on;
@@ -286,6 +312,8 @@ EXPORT int cuptiSassMetricsGetDataProperties(struct sass_extent_params *p)
     bool on = c && c->on;
     p->records = on ? waiting(c) : 0;
     p->instances = p->records ? 1 : 0;
+    if (script.grow && p->records && told++ % 2 == 0)
+        p->records--;
     pthread_mutex_unlock(&lock);
     return on ? CUPTI_OK : WRONG_ORDER;
 }
@@ -319,6 +347,12 @@ EXPORT int cuptiSassMetricsFlushData(struct sass_flush_params *p)
     struct context *c = context_at(p->context);
     bool on = c && c->on;
     size_t n = 0;
+    if (on && p->records < waiting(c)) {
+        memset(p->data[p->records].values, 0xff, sizeof *p->data->values);
+        p->data[p->records].name = "one too many";
+        pthread_mutex_unlock(&lock);
+        return CUPTI_E_OUT_OF_MEMORY;
+    }
     for (size_t i = 0; on && i < c->count; i++) {
         struct kernel *k = &c->kernels[i];
         if (!k->warps)

@@ -69,8 +69,8 @@ static const char *setting_of(const struct run *r, const char *engine, const cha
     return found;
 }
 
-/* Sum of a metric over all kernels of the report, scopes aside. */
-static int64_t sum_of(const struct run *r, const char *metric)
+/* Sum of a metric over the report's kernels whose names hold a text, scopes aside. */
+static int64_t sum_of_kernel(const struct run *r, const char *kernel, const char *metric)
 {
     size_t i;
     json_t *row;
@@ -78,10 +78,17 @@ static int64_t sum_of(const struct run *r, const char *metric)
     json_array_foreach(at(r->report, "instructions.kernels"), i, row)
     {
         json_t *value = json_object_get(row, metric);
-        if (json_is_integer(value) && json_is_null(json_object_get(row, "scope")))
+        const char *name = json_string_value(json_object_get(row, "kernel"));
+        if (json_is_integer(value) && json_is_null(json_object_get(row, "scope")) &&
+            strstr(name ? name : "", kernel))
             sum += json_integer_value(value);
     }
     return sum;
+}
+
+static int64_t sum_of(const struct run *r, const char *metric)
+{
+    return sum_of_kernel(r, "", metric);
 }
 
 /* Every warp's counts are in the session, to the last one. */
@@ -215,6 +222,102 @@ static void scopes_that_cover_a_window(void **state)
         found++;
     }
     assert_true(found > 0);
+    run_free(&r);
+}
+
+/* ---- windows ------------------------------------------------------------------------------- */
+
+static void check_window(const char *const *options, const char *const *program, int64_t gemms)
+{
+    enum { WARPS = 4 }; /* of each launch */
+    static const char inst[] = "smsp__sass_inst_executed";
+    struct run r;
+    run_all(&r, &(struct run_setup){
+                    .binary = "fake/fake_windows", .options = options, .program = program});
+    check_program(&r, 0);
+    int64_t relus = int_at(r.said, "0.in_windows");
+    assert_true(relus > 0);
+    assert_int_equal(sum_of_kernel(&r, "fake_relu", inst), relus * WARPS * INSTRUCTIONS);
+    if (gemms != INT64_MAX)
+        assert_int_equal(sum_of_kernel(&r, "fake_gemm", inst), gemms * WARPS * INSTRUCTIONS);
+    assert_int_equal(int_at(r.report, "ledger.metrics_lost"), 0);
+    assert_string_equal(capability_of(&r, "windows", "status"), "collected");
+    assert_string_equal(setting_of(&r, "SassMetrics", "ran_as"), "SassMetrics");
+    run_free(&r);
+}
+
+/* Of that name, or any: launches outside are not counted. */
+static void inside_scopes_only(void **state)
+{
+    (void)state;
+    check_window(LIST("-e", "SassMetrics", "--in-scope", "step"), LIST("scopes"), 0);
+    check_window(LIST("-e", "SassMetrics", "--in-scope", "*"), LIST("scopes"), 20);
+}
+
+/* The library aborts where it is told to count, or not to, beside a launch of another thread. */
+static void windows_beside_threads(void **state)
+{
+    (void)state;
+    check_window(LIST("-e", "SassMetrics", "--windows"), LIST("200", "kept"), 0);
+    check_window(LIST("-e", "SassMetrics", "--windows"), LIST("200", "threads=3", "kept"),
+                 INT64_MAX);
+    check_window(LIST("-e", "SassMetrics", "--windows"),
+                 LIST("50", "threads=3", "contexts", "kept"), INT64_MAX);
+}
+
+static void windows_that_are_refused(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("-e", "SassMetrics", "--launches", "10"),
+                                    .program = LIST("500")});
+    check_program(&r, 0);
+    check_contains(&r, message_of(&r, "windows.unavailable"), "within a launch");
+    assert_true(sum_of(&r, "smsp__sass_inst_executed") > 0);
+    run_free(&r);
+    run_all(&r, &(struct run_setup){.binary = "fake/fake_windows",
+                                    .env = LIST("FAKE_CUPTI=sass-old"),
+                                    .options = LIST("-e", "SassMetrics", "--in-scope", "step"),
+                                    .program = LIST("scopes")});
+    check_program(&r, 0);
+    check_contains(&r, message_of(&r, "windows.failed"), "compute capability 7.0");
+    assert_string_equal(setting_of(&r, "SassMetrics", "ran_as"), "Trace");
+    assert_true(int_at(r.report, "kernels.count") > 0);
+    run_free(&r);
+}
+
+/* A context that is told to count in the callback of its creation may be too young (error 3). */
+static void with_the_first_launch(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g =
+        count(&r, "FAKE_CUPTI=fail=cuptiSassMetricsSetConfig:1:3", LIST("500", "contexts=2"));
+    check_program(&r, 0);
+    check_counts(&r, &g);
+    assert_int_equal(g.warps, warps_of(int_at(r.said, "0.launches")));
+    run_free(&r);
+}
+
+/* While counts are taken, kernels are instrumented. */
+static void more_than_was_told(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=sass-grow", LIST("2000", "threads=2", "ms=1500"));
+    check_program(&r, 0);
+    check_counts(&r, &g);
+    run_free(&r);
+}
+
+/* CUPTI leaves out kernels of some graphs. */
+static void graphs_are_told(void **state)
+{
+    (void)state;
+    struct run r;
+    count(&r, "FAKE_CUPTI=", LIST("500", "graphs=7"));
+    check_program(&r, 0);
+    check_contains(&r, message_of(&r, "sass_metrics.graphs"), "of 7 graph launches");
     run_free(&r);
 }
 
@@ -363,6 +466,12 @@ int main(void)
         cmocka_unit_test(contexts_and_modules),
         cmocka_unit_test(sessions_follow_each_other),
         cmocka_unit_test(scopes_that_cover_a_window),
+        cmocka_unit_test(inside_scopes_only),
+        cmocka_unit_test(windows_beside_threads),
+        cmocka_unit_test(windows_that_are_refused),
+        cmocka_unit_test(with_the_first_launch),
+        cmocka_unit_test(more_than_was_told),
+        cmocka_unit_test(graphs_are_told),
         cmocka_unit_test(survives_fork),
         cmocka_unit_test(losses_are_counted),
         cmocka_unit_test(beside_a_storm),

@@ -1,9 +1,9 @@
 /* windows.c - a "CUDA program" that opens and closes windows of capture itself, through libgpufl.
  *
- *   fake_windows CYCLES [threads=T] [contexts]
+ *   fake_windows CYCLES [threads=T] [contexts] [kept]
  *     CYCLES times: a window with 10 launches and a graph; behind it launches until the profiling
  *     library has been let go of. T threads launch on and on meanwhile; contexts: those come and
- *     go, too, and so do graphs.
+ *     go, too, and so do graphs. kept: the library is not let go of.
  *   fake_windows stay
  *     one window; then it waits for a line on stdin, launching on, and opens none
  *   fake_windows scopes
@@ -111,7 +111,7 @@ static void await_end(uint64_t times)
     }
 }
 
-static void cycles(int count, int thread_count, bool contexts)
+static void cycles(int count, int thread_count, bool contexts, bool kept)
 {
     pthread_t threads[THREADS];
     cuda_graph graph;
@@ -129,7 +129,9 @@ static void cycles(int count, int thread_count, bool contexts)
         if (!exec)
             cuGraphInstantiateWithFlags(&exec, graph, 0);
         window_work(exec);
-        await_end((uint64_t)i + 1);
+        launch(other);
+        if (!kept)
+            await_end((uint64_t)i + 1);
     }
     atomic_store(&over, true);
     for (int i = 0; i < thread_count; i++)
@@ -173,20 +175,21 @@ static void scopes(void)
 int main(int argc, char **argv)
 {
     int thread_count = 0;
-    bool contexts = false;
+    bool contexts = false, kept = false;
     uint64_t end[LIVES];
     if (cuInit(0))
         return BROKEN_EXIT;
     for (int i = 2; i < argc; i++) {
         sscanf(argv[i], "threads=%d", &thread_count);
         contexts |= !strcmp(argv[i], "contexts");
+        kept |= !strcmp(argv[i], "kept");
     }
     if (argc > 1 && !strcmp(argv[1], "stay"))
         stay();
     else if (argc > 1 && !strcmp(argv[1], "scopes"))
         scopes();
     else
-        cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts);
+        cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts, kept);
     life(end);
     printf("{\"in_windows\":%d,\"graphs\":%d,\"nodes\":%d,\"finalized\":%d,\"outside_exit\":%d,"
            "\"touched\":%d}\n",

@@ -23,6 +23,7 @@
 #define CUPTI_RESULTS(X)                                                                           \
     X(OK, 0, SUCCESS)                                                                              \
     X(E_INVALID_PARAMETER, 1, ERROR_INVALID_PARAMETER)                                             \
+    X(E_INVALID_CONTEXT, 3, ERROR_INVALID_CONTEXT)                                                 \
     X(E_OUT_OF_MEMORY, 8, ERROR_OUT_OF_MEMORY)                                                     \
     X(E_HARDWARE, 9, ERROR_HARDWARE)                                                               \
     X(E_MAX_LIMIT_REACHED, 12, ERROR_MAX_LIMIT_REACHED)                                            \

@@ -19,7 +19,9 @@
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/locals.h"
 #include "backend/nvidia/own_kernels.h"
+#include "backend/nvidia/profilers.h"
 #include "backend/nvidia/range_profiler.h"
+#include "backend/nvidia/sass_gate.h"
 #include "backend/nvidia/sass_metrics.h"
 #include "backend/nvidia/waits.h"
 #include "base/clock.h"
@@ -313,7 +315,15 @@ static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cup
 
 /* ---- counted instructions ---------------------------------------------------------------- */
 
-/* Where their counts can be taken: what was launched is done, or goes. */
+/* Calls that launch or load code. */
+static const bool gated[ROLE_IDS] = {
+#define ROW(name, id) [id] = true,
+    CUPTI_KERNEL_CALLS(ROW) CUPTI_GRAPH_CALLS(ROW) CUPTI_INSTANTIATE_CALLS(ROW)
+        CUPTI_CODE_CALLS(ROW)
+#undef ROW
+};
+
+/* Where counts can be taken: what was launched is done, or goes. */
 enum moment { MOMENT_NONE, MOMENT_DONE, MOMENT_ENDING };
 
 static const uint8_t moments[ROLE_IDS] = {
@@ -328,12 +338,18 @@ static const uint8_t moments[ROLE_IDS] = {
 static void count_moment(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     bool enters = c->site == CUPTI_SITE_ENTER;
-    if (roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH)
-        sass_metrics_launch(enters);
-    else if (moments[id] == MOMENT_ENDING && enters)
+    if (moments[id] == MOMENT_ENDING && enters)
         sass_metrics_take(t, true);
     else if (moments[id] == MOMENT_DONE && !enters)
         sass_metrics_take(t, false);
+    if (enters && (roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH))
+        profilers_launch(t, roles[id] == ROLE_GRAPH);
+    if (!gated[id])
+        return;
+    if (enters)
+        sass_gate_enters();
+    else
+        sass_gate_leaves();
 }
 
 /* ---- outside of windows ------------------------------------------------------------------ */

@@ -15,17 +15,9 @@ bool profilers_counters_alone(const struct trace *t)
 
 /* ---- what each needs ------------------------------------------------------------------- */
 
-/* A context counts its instructions, or cannot: kernels are then recorded after all.
- *
- * Enabled alone, CUPTI instruments the first kernel that is launched and no other, and that only until
- * its counts are taken; asked for kernel records afterwards, which it refuses (error 14), it
- * instruments every kernel, for good (CUDA 13.0 on an H200, ADR 11). Should it not refuse,
- * they are switched off again: recorded kernels count 0. */
+/* A context counts its instructions, or cannot: kernels are then recorded after all. */
 static void counting_begins(struct trace *t, enum sass_begin how)
 {
-    const struct cupti *c = t->cupti;
-    if (how == SASS_COUNTS && c->cuptiActivityEnable(CUPTI_KIND_KERNEL) == CUPTI_OK)
-        c->cuptiActivityDisable(CUPTI_KIND_KERNEL);
     if (how != SASS_FAILED || atomic_exchange(&t->kernels_instead, true))
         return;
     kinds_enable(t);
@@ -165,6 +157,12 @@ void profilers_context(struct trace *t, cuda_context context)
         pm_sampling_context(t, context);
     if (t->sass)
         counting_begins(t, sass_metrics_context(t, context));
+}
+
+void profilers_launch(struct trace *t, bool graph)
+{
+    sass_metrics_launch(graph);
+    counting_begins(t, sass_metrics_pending(t));
 }
 
 void profilers_context_gone(struct trace *t, cuda_context context)

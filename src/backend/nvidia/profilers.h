@@ -21,6 +21,9 @@ void profilers_close(struct trace *t);
 /* Some engine outlives the session, and must be told of contexts that go. [owner] */
 bool profilers_last(const struct trace *t);
 
+/* A kernel, or a graph, is launched; with engine SassMetrics alone. [hot] */
+void profilers_launch(struct trace *t, bool graph);
+
 /* A context was created; is about to be destroyed, also between sessions; a module is about to be
  * unloaded. [any] */
 void profilers_context(struct trace *t, cuda_context context);

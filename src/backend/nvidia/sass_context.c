@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { SPARE = 64, TRIES = 3 };
+
 /* ---- the device --------------------------------------------------------------------------- */
 
 static const char *chip_of(const struct sass_library *l, uint32_t ordinal, int *result)
@@ -67,6 +69,20 @@ int sass_device_configure(struct sass_device *d, uint32_t ordinal, const struct 
 
 /* ---- the context -------------------------------------------------------------------------- */
 
+void sass_context_init(struct sass_context *c, cuda_context handle, uint32_t number,
+                       uint32_t device)
+{
+    memset(c, 0, sizeof *c);
+    c->state = SASS_IDLE;
+    c->handle = handle;
+    c->number = number;
+    c->device = device;
+}
+
+/* Enabled alone, the library instruments the first kernel that is launched and no other, and that only
+ * until its counts are taken; asked for kernel records afterwards, which it refuses (error 14), it
+ * instruments every kernel, for good (CUDA 13.0 on an H200, ADR 11). Should it not refuse,
+ * they are switched off again: recorded kernels count 0. */
 int sass_context_enable(struct sass_context *c, const struct sass_device *d,
                         const struct sass_library *l, const struct cupti *cupti, struct err *e)
 {
@@ -75,60 +91,65 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
     int result = l->cuptiSassMetricsEnable(&p);
     if (result != CUPTI_OK)
         return cupti_error(cupti, result, "to let kernels count their instructions", e);
+    if (cupti->cuptiActivityEnable(CUPTI_KIND_KERNEL) == CUPTI_OK)
+        cupti->cuptiActivityDisable(CUPTI_KIND_KERNEL);
     sass_tally_init(&c->tally, d->ids);
-    c->state = SASS_ON;
-    c->dropped = 0;
     c->from = c->to = clock_mono();
+    c->state = SASS_ON;
     return 0;
 }
 
-/* Takes `count` records of n->instances. */
-static int take(struct sass_context *c, const struct sass_library *l, size_t count,
-                const struct sass_extent_params *n)
+/* Takes all records, of n->instances; of fewer the library gives none (error 8), and writes one too many:
+ * so there is room for more than were told. */
+static int take(struct sass_context *c, const struct sass_library *l,
+                const struct sass_extent_params *n, bool keep)
 {
-    size_t values = n->instances * SASS_METRICS;
-    size_t bytes = count * (sizeof(struct sass_record) + values * sizeof(struct sass_value));
+    size_t values = n->instances * SASS_METRICS, room = n->records + SPARE;
+    size_t bytes = room * (sizeof(struct sass_record) + values * sizeof(struct sass_value));
+    if (n->records > SASS_RECORDS_MAX / n->instances)
+        return CUPTI_E_OUT_OF_MEMORY;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return CUPTI_E_OUT_OF_MEMORY;
     struct sass_record *list = memory;
-    struct sass_value *first = (struct sass_value *)(list + count);
-    for (size_t i = 0; i < count; i++)
+    struct sass_value *first = (struct sass_value *)(list + room);
+    for (size_t i = 0; i < room; i++)
         list[i] = (struct sass_record){.size = sizeof *list, .values = first + i * values};
     struct sass_flush_params p = {.size = PROFILER_SIZE(sass_flush_params, instances),
                                   .context = c->handle,
-                                  .records = count,
+                                  .records = n->records,
                                   .instances = n->instances,
                                   .data = list};
     int result = l->cuptiSassMetricsFlushData(&p);
-    if (result == CUPTI_OK) {
-        sass_tally_add(&c->tally, list, count, values);
-        c->dropped += n->records - count;
-    }
+    if (result == CUPTI_OK && keep)
+        sass_tally_add(&c->tally, list, n->records, values);
     munmap(memory, bytes);
     return result;
 }
 
-int sass_context_drain(struct sass_context *c, const struct sass_library *l)
+int sass_context_drain(struct sass_context *c, const struct sass_library *l, bool keep)
 {
     struct sass_extent_params n = {.size = sizeof n, .context = c->handle};
-    int result = l->cuptiSassMetricsGetDataProperties(&n);
-    if (result == CUPTI_OK && n.records && n.instances) {
-        size_t most = SASS_RECORDS_MAX / n.instances;
-        result = take(c, l, n.records < most ? n.records : most, &n);
+    int result = CUPTI_E_OUT_OF_MEMORY;
+    for (int i = 0; i < TRIES && result == CUPTI_E_OUT_OF_MEMORY; i++) {
+        result = l->cuptiSassMetricsGetDataProperties(&n);
+        if (result == CUPTI_OK && n.records && n.instances)
+            result = take(c, l, &n, keep); /* meanwhile there may be more */
     }
     c->to = clock_mono();
+    if (!keep && !c->tally.cell_count)
+        c->from = c->to;
     return result;
 }
 
-void sass_context_disable(struct sass_context *c, const struct sass_library *l)
+void sass_context_disable(struct sass_context *c, const struct sass_library *l, bool keep)
 {
     struct sass_disable_params p = {.size = sizeof p, .context = c->handle};
-    bool taken = sass_context_drain(c, l) == CUPTI_OK;
-    if (l->cuptiSassMetricsDisable(&p) == CUPTI_OK)
+    bool taken = sass_context_drain(c, l, keep) == CUPTI_OK;
+    if (l->cuptiSassMetricsDisable(&p) == CUPTI_OK && keep)
         c->dropped += p.dropped;
-    if (!taken && !c->dropped)
+    if (!taken && keep && !c->dropped)
         c->dropped = 1; /* how many is not known */
 }
 

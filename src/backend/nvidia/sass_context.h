@@ -7,7 +7,7 @@
 #include "backend/nvidia/sass_library.h"
 #include "backend/nvidia/sass_tally.h"
 
-enum { SASS_RECORDS_MAX = 1 << 21 }; /* metrics of instructions that one call takes */
+enum { SASS_RECORDS_MAX = 1 << 21 }; /* metrics of instructions that are taken at once; no more */
 
 /* What a device is to count. It is told once a process: a second configuration, after the first was
  * taken back, is refused (error 8, seen with CUDA 13.0). */
@@ -19,6 +19,7 @@ struct sass_device {
 
 enum sass_state {
     SASS_FREE, /* nothing is here */
+    SASS_IDLE, /* known; its kernels do not count yet */
     SASS_ON,
     SASS_GONE, /* counted no more; its tally waits for the collector */
 };
@@ -28,7 +29,7 @@ struct sass_context {
     cuda_context handle;     /* the program's; NULL: it is gone */
     uint32_t number, device; /* the driver's; number 0: unknown */
     struct sass_tally tally;
-    int64_t from, to; /* ns: the drain before and the last one */
+    int64_t from, to; /* ns: the drain before and the last one; 0: it has never counted */
     uint64_t dropped; /* values that were counted and are lost, since the last look */
 };
 
@@ -36,15 +37,22 @@ struct sass_context {
 int sass_device_configure(struct sass_device *d, uint32_t ordinal, const struct sass_library *l,
                           const struct cupti *cupti, struct err *e);
 
-/* From here kernels of the context count: state SASS_ON. On failure a sentence. */
+/* Of the program's context, its number and the driver's ordinal of its device: SASS_IDLE. */
+void sass_context_init(struct sass_context *c, cuda_context handle, uint32_t number,
+                       uint32_t device);
+
+/* From here kernels of an idle context count: SASS_ON. Its device is configured. On failure a
+ * sentence. No thread may launch meanwhile (sass_gate.h). */
 int sass_context_enable(struct sass_context *c, const struct sass_device *d,
                         const struct sass_library *l, const struct cupti *cupti, struct err *e);
 
-/* Moves what was counted to the tally; waits for kernels that run. An enum cupti_result. */
-int sass_context_drain(struct sass_context *c, const struct sass_library *l);
+/* Takes what was counted, to the tally or (keep: false) to nowhere; waits for kernels that run. An enum
+ * cupti_result. */
+int sass_context_drain(struct sass_context *c, const struct sass_library *l, bool keep);
 
-/* Drains, and kernels count no more; what cannot be had is dropped. The state is the caller's. */
-void sass_context_disable(struct sass_context *c, const struct sass_library *l);
+/* Drains, and kernels count no more; what cannot be had is dropped. The state is the caller's.
+ * As enable. */
+void sass_context_disable(struct sass_context *c, const struct sass_library *l, bool keep);
 
 /* Frees everything; what was not taken is forgotten: state SASS_FREE. */
 void sass_context_close(struct sass_context *c);

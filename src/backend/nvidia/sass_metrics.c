@@ -1,6 +1,7 @@
 /* sass_metrics.c - see sass_metrics.h: the contexts, and what they are told.
  *
- * Taking the counts waits for the kernels that run, on the thread that asks. */
+ * Taking the counts waits for the kernels that run, on the thread that asks; others stand at the
+ * gate meanwhile. */
 #include "backend/nvidia/sass_metrics.h"
 
 #include "backend/nvidia/cubins.h"
@@ -8,6 +9,7 @@
 #include "backend/nvidia/engine_lock.h"
 #include "backend/nvidia/records.h"
 #include "backend/nvidia/sass_context.h"
+#include "backend/nvidia/sass_gate.h"
 #include "base/clock.h"
 
 #include <inttypes.h>
@@ -22,6 +24,8 @@ enum {
 };
 
 static const int64_t PERIOD = 1000000000; /* ns from one taking to the next */
+/* For launches to return, ns. Where a context or code goes, a launch may wait for that. */
+static const int64_t PATIENCE = 2000000000, ENDING_PATIENCE = 100000000;
 
 /* All guarded by the engines' lock, but for what is said otherwise. */
 static struct sass_library library; /* constant once it is filled */
@@ -32,22 +36,23 @@ static uint64_t described;                  /* bit by device: its settings are w
 static char failure[TEXT];
 static bool failure_new; /* the sink has not been told */
 static bool started;
-static bool counted;      /* something other than 0 was written in this session */
-static bool lost_said;    /* the sink has been told of losses */
-static bool overlap_said; /* and of launches that came between */
-static uint64_t overlap;  /* launches that came between, since the last look */
+static bool keeping;     /* what is counted is wanted: always, or a window is open */
+static bool counted;     /* something other than 0 was written in this session */
+static bool lost_said;   /* the sink has been told of losses */
+static bool beside_said; /* and of counts taken beside launches */
+static uint64_t beside;  /* how often since the last look */
 
-/* Launches that have begun and that have returned, of all threads. Release by the launch, acquire by
- * who takes the counts. */
-static _Atomic uint64_t begun, ended;
-static _Atomic int64_t due; /* ns: when the counts are to be taken next; relaxed */
+static _Atomic bool pending; /* a context was too young to count: with the next launch; relaxed */
+static _Atomic uint64_t launches, graphs; /* kernels and graphs, or graphs alone; relaxed */
+static _Atomic int64_t due;               /* ns: when the counts are to be taken next; relaxed */
 
 /* ---- contexts ---------------------------------------------------------------------------- */
 
 static struct sass_context *context_find(cuda_context handle)
 {
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == SASS_ON && contexts[i].handle == handle)
+        if ((contexts[i].state == SASS_IDLE || contexts[i].state == SASS_ON) &&
+            contexts[i].handle == handle)
             return &contexts[i];
     return NULL;
 }
@@ -68,35 +73,75 @@ static void fail(const char *text)
     failure_new = true;
 }
 
-/* With the lock. */
-static enum sass_begin context_add(struct trace *t, cuda_context handle)
+/* Contexts that are idle count from here. With the lock, and the gate shut. */
+static int enable_all(struct trace *t, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < CONTEXTS; i++) {
+        struct sass_context *c = &contexts[i];
+        struct sass_device *d = &devices[c->device];
+        if (c->state != SASS_IDLE)
+            continue;
+        rc = sass_device_configure(d, c->device, &library, t->cupti, e);
+        rc = rc ? rc : sass_context_enable(c, d, &library, t->cupti, e);
+    }
+    return rc;
+}
+
+/* With the lock. last: it counts now or never. patience: for launches of other threads. */
+static enum sass_begin contexts_begin(struct trace *t, bool last, int64_t patience)
 {
     struct err e = {0};
+    if (*failure)
+        return SASS_NOTHING;
+    sass_gate_shut(patience);
+    int rc = enable_all(t, &e);
+    sass_gate_open();
+    atomic_store_explicit(&pending, rc && !last && e.vendor == CUPTI_E_INVALID_CONTEXT,
+                          memory_order_relaxed);
+    if (!rc)
+        return SASS_COUNTS;
+    if (atomic_load_explicit(&pending, memory_order_relaxed))
+        return SASS_NOTHING;
+    fail(e.text);
+    return SASS_FAILED;
+}
+
+/* With the lock. */
+static void context_add(struct trace *t, cuda_context handle)
+{
     uint32_t device = 0, number = 0;
     struct sass_context *c = context_find(handle) ? NULL : context_room();
     if (t->cupti->cuptiGetDeviceId)
         t->cupti->cuptiGetDeviceId(handle, &device);
     if (!c || device >= DEVICES)
-        return SASS_NOTHING;
+        return;
     if (library.cuptiGetContextId)
         library.cuptiGetContextId(handle, &number);
-    c->handle = handle;
-    c->number = number;
-    c->device = device;
-    if (sass_device_configure(&devices[device], device, &library, t->cupti, &e) ||
-        sass_context_enable(c, &devices[device], &library, t->cupti, &e)) {
-        sass_context_close(c);
-        fail(e.text);
-        return SASS_FAILED;
-    }
-    return SASS_COUNTS;
+    sass_context_init(c, handle, number, device);
 }
 
 enum sass_begin sass_metrics_context(struct trace *t, cuda_context context)
 {
+    enum sass_begin how = SASS_NOTHING;
     if (!opened || !context || !engine_enter(ENGINE_PATIENCE))
-        return SASS_NOTHING;
-    enum sass_begin how = started ? context_add(t, context) : SASS_NOTHING;
+        return how;
+    if (started) {
+        context_add(t, context);
+        how = contexts_begin(t, false, ENDING_PATIENCE);
+    }
+    engine_leave();
+    return how;
+}
+
+enum sass_begin sass_metrics_pending(struct trace *t)
+{
+    enum sass_begin how = SASS_NOTHING;
+    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !opened ||
+        !engine_enter(ENGINE_PATIENCE))
+        return how;
+    if (started && atomic_load_explicit(&pending, memory_order_relaxed))
+        how = contexts_begin(t, true, ENDING_PATIENCE);
     engine_leave();
     return how;
 }
@@ -107,8 +152,12 @@ void sass_metrics_context_gone(struct trace *t, cuda_context context)
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     struct sass_context *c = context_find(context);
+    if (c && c->state == SASS_ON) {
+        sass_gate_shut(ENDING_PATIENCE);
+        sass_context_disable(c, &library, keeping);
+        sass_gate_open();
+    }
     if (c) {
-        sass_context_disable(c, &library);
         c->state = SASS_GONE;
         c->handle = NULL;
     }
@@ -117,9 +166,11 @@ void sass_metrics_context_gone(struct trace *t, cuda_context context)
 
 /* ---- taking ------------------------------------------------------------------------------ */
 
-void sass_metrics_launch(bool begins)
+void sass_metrics_launch(bool graph)
 {
-    atomic_fetch_add_explicit(begins ? &begun : &ended, 1, memory_order_release);
+    atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
+    if (graph)
+        atomic_fetch_add_explicit(&graphs, 1, memory_order_relaxed);
 }
 
 /* False where a context would not give them: they stay with the library. With the lock. */
@@ -128,7 +179,7 @@ static bool take_all(void)
     bool taken = true;
     for (size_t i = 0; i < CONTEXTS; i++)
         if (contexts[i].state == SASS_ON)
-            taken &= sass_context_drain(&contexts[i], &library) == CUPTI_OK;
+            taken &= sass_context_drain(&contexts[i], &library, keeping) == CUPTI_OK;
     return taken;
 }
 
@@ -140,16 +191,14 @@ void sass_metrics_take(struct trace *t, bool now)
         return;
     if (!opened || !engine_enter(now ? ENGINE_PATIENCE : 0))
         return;
-    uint64_t returned = atomic_load_explicit(&ended, memory_order_acquire);
-    uint64_t before = atomic_load_explicit(&begun, memory_order_acquire);
-    if (now || returned == before) {
+    bool alone = sass_gate_shut(now ? ENDING_PATIENCE : 0);
+    if (alone || now) {
         bool taken = take_all();
-        uint64_t between = atomic_load_explicit(&begun, memory_order_acquire) - before;
-        overlap += between;
+        beside += !alone && keeping;
         if (!now)
-            atomic_store_explicit(&due, taken && !between ? time + PERIOD : INT64_MAX,
-                                  memory_order_relaxed);
+            atomic_store_explicit(&due, taken ? time + PERIOD : INT64_MAX, memory_order_relaxed);
     }
+    sass_gate_open();
     engine_leave();
 }
 
@@ -165,12 +214,15 @@ int sass_metrics_open(struct trace *t, struct err *e)
     for (size_t i = 0; i < CONTEXTS; i++)
         sass_context_close(&contexts[i]);
     failure[0] = '\0';
-    failure_new = counted = lost_said = overlap_said = false;
+    failure_new = counted = lost_said = beside_said = false;
+    keeping = !t->switched;
     described = 0;
-    overlap = 0;
-    atomic_store(&begun, 0);
-    atomic_store(&ended, 0);
+    beside = 0;
+    atomic_store(&pending, false);
+    atomic_store(&launches, 0);
+    atomic_store(&graphs, 0);
     atomic_store(&due, clock_mono() + PERIOD);
+    sass_gate_begin();
     cubins_begin();
     opened = true;
     engine_leave();
@@ -185,23 +237,52 @@ enum sass_begin sass_metrics_start(struct trace *t)
     if (!opened || !engine_enter(ENGINE_PATIENCE))
         return how;
     started = true;
-    if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
-        how = context_add(t, current);
+    if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current) {
+        context_add(t, current);
+        how = contexts_begin(t, false, PATIENCE);
+    }
     engine_leave();
     return how;
 }
 
+/* What was counted before belongs to what was. */
+int sass_metrics_window(struct trace *t, bool open, struct err *e)
+{
+    int rc = 0;
+    (void)t;
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
+        return err_set(e, GPUFL_E_STATE, "no instructions are counted in this session");
+    if (*failure)
+        rc = err_set(e, GPUFL_E_UNAVAILABLE, "no instructions are counted: %s", failure);
+    bool alone = sass_gate_shut(PATIENCE);
+    if (!rc && !take_all())
+        rc = err_set(e, GPUFL_E_VENDOR, "CUPTI does not hand over what was counted before");
+    if (!rc) {
+        keeping = open;
+        beside += !alone;
+    }
+    sass_gate_open();
+    engine_leave();
+    return rc;
+}
+
+/* Beside launches that do not return contexts go on to count: the library faults otherwise. */
 void sass_metrics_stop(struct trace *t)
 {
     (void)t;
     if (!opened || !engine_enter(ENGINE_PATIENCE))
         return;
     started = false;
-    for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == SASS_ON) {
-            sass_context_disable(&contexts[i], &library);
+    bool alone = sass_gate_shut(PATIENCE);
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        if (contexts[i].state == SASS_ON && alone)
+            sass_context_disable(&contexts[i], &library, keeping);
+        else if (contexts[i].state == SASS_ON)
+            sass_context_drain(&contexts[i], &library, keeping);
+        if (contexts[i].state != SASS_FREE)
             contexts[i].state = SASS_GONE;
-        }
+    }
+    sass_gate_open();
     engine_leave();
 }
 
@@ -265,21 +346,20 @@ static void put_cell(void *arg, const struct sass_cell *cell, size_t metric)
 
 static void say_losses(struct sink *s, uint64_t lost)
 {
-    if (lost || overlap)
-        s->ops->lost(s, LOSS_METRICS, lost + overlap);
+    if (lost || beside)
+        s->ops->lost(s, LOSS_METRICS, lost + beside);
     if (lost && !lost_said)
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.lost",
                         "counts of instructions are missing: the driver dropped them, or there "
                         "were more than %d at a time",
                         SASS_TALLY_MAX);
-    if (overlap && !overlap_said)
-        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.overlap",
-                        "%" PRIu64 " launches of other threads came between while counts were "
-                        "taken, and theirs may be missing",
-                        overlap);
+    if (beside && !beside_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.beside",
+                        "counts were taken beside launches of other threads that did not return, "
+                        "and theirs may be missing");
     lost_said |= lost > 0;
-    overlap_said |= overlap > 0;
-    overlap = 0;
+    beside_said |= beside > 0;
+    beside = 0;
 }
 
 static void context_write(struct trace *t, struct sass_context *c)
@@ -287,6 +367,8 @@ static void context_write(struct trace *t, struct sass_context *c)
     struct sink *s = t->sink;
     struct writing w = {t, c, records_device(t->records, c->device)};
     uint64_t lost = c->dropped + c->tally.lost;
+    if (!c->to)
+        return;
     if (!(described >> c->device & 1)) {
         described |= UINT64_C(1) << c->device;
         describe(s, w.device, &devices[c->device]);
@@ -321,12 +403,19 @@ void sass_metrics_drain(struct trace *t)
 
 void sass_metrics_close(struct trace *t)
 {
-    uint64_t launches = atomic_load_explicit(&begun, memory_order_acquire);
-    if (opened && launches && !counted && !*failure)
-        t->sink->ops->message(t->sink, SEVERITY_WARNING, "sass_metrics.nothing",
-                              "CUPTI counted no instruction of %" PRIu64
-                              " launches: use another version of it (GPUFL_CUPTI_PATH), and end "
-                              "other tools that trace kernels",
-                              launches);
+    uint64_t all = atomic_load_explicit(&launches, memory_order_relaxed);
+    uint64_t of_graphs = atomic_load_explicit(&graphs, memory_order_relaxed);
+    struct sink *s = t->sink;
+    if (opened && all && !counted && !*failure && !t->switched)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
+                        "CUPTI counted no instruction of %" PRIu64
+                        " launches: use another version of it (GPUFL_CUPTI_PATH), and end "
+                        "other tools that trace kernels",
+                        all);
+    if (opened && of_graphs && !*failure)
+        s->ops->message(s, SEVERITY_NOTE, "sass_metrics.graphs",
+                        "kernels of %" PRIu64 " graph launches may be missing among the counts: "
+                        "CUPTI does not instrument all graphs",
+                        of_graphs);
     opened = false;
 }

@@ -34,13 +34,20 @@ enum sass_begin sass_metrics_start(struct trace *t);
 
 /* A context was created. [any] */
 enum sass_begin sass_metrics_context(struct trace *t, cuda_context context);
+/* A launch begins: of a context for which that was too early it counts from here. [hot] */
+enum sass_begin sass_metrics_pending(struct trace *t);
 /* It is about to be destroyed; also between sessions. [any] */
 void sass_metrics_context_gone(struct trace *t, cuda_context context);
-/* A launch begins or has ended. [hot] */
-void sass_metrics_launch(bool begins);
+/* A kernel, or a graph, is launched. [hot] */
+void sass_metrics_launch(bool graph);
 /* What the calling thread had asked for is done: takes what was counted, once a second and where no
  * other thread is launching. now: at any rate, before code or a context goes. [hot] */
 void sass_metrics_take(struct trace *t, bool now);
+
+/* In sessions with windows: what is counted from here on is kept, or thrown away. All kernels count all
+ * the time: what first ran while none do would never be counted (ADR 11). GPUFL_E_STATE,
+ * _UNAVAILABLE or _VENDOR with a sentence: it is as it was. [any] */
+int sass_metrics_window(struct trace *t, bool open, struct err *e);
 
 /* Writes what was taken. [collector] */
 void sass_metrics_drain(struct trace *t);

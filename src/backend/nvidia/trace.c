@@ -23,6 +23,7 @@
 #include "backend/nvidia/profilers.h"
 #include "backend/nvidia/range_profiler.h"
 #include "backend/nvidia/records.h"
+#include "backend/nvidia/sass_metrics.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -97,10 +98,11 @@ static void trace_drain(struct trace *t)
 
 static int config_check(const struct trace_config *c, struct err *e)
 {
-    if (c->windows && (c->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC)))
-        return err_set(e, GPUFL_E_STATE,
-                       "windows are for the engines Trace and Sync: this one cannot be switched "
-                       "while the program runs");
+    if (c->windows && (c->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC | ENGINE_SASS_METRICS)))
+        return err_set(
+            e, GPUFL_E_STATE,
+            "windows are for the engines Trace, Sync and SassMetrics: this one cannot be "
+            "switched while the program runs");
     if (c->yield)
         return err_set(e, GPUFL_E_BUSY,
                        "CUPTI is left to another profiler (GPUFL_YIELD_CUPTI=1): no kernel "
@@ -178,6 +180,8 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     say_ignored(t->cupti, sink);
     t->sink = sink;
     t->config = *config;
+    t->switched = config->windows && (config->engines & ENGINE_SASS_METRICS);
+    t->config.windows &= !t->switched;
     t->process = getpid();
     begin_anew(t);
     if (!t->clock_ns)
@@ -254,6 +258,13 @@ static void trace_range(struct trace *t, uint64_t instance, bool begins)
         range_profiler_scope(t, instance, begins);
 }
 
+static int trace_window(struct trace *t, bool open, struct err *e)
+{
+    if (t->switched && !trace_forked(t))
+        return sass_metrics_window(t, open, e);
+    return hold_switch(t, open, e);
+}
+
 static void trace_quiet(struct trace *t)
 {
     atomic_store_explicit(&t->quiet, true, memory_order_release);
@@ -297,7 +308,7 @@ const struct trace_ops nvidia_trace = {
     .take = trace_take,
     .drain = trace_drain,
     .cost = trace_cost,
-    .window = hold_switch,
+    .window = trace_window,
     .released = hold_released,
     .running = profilers_running,
     .floor = trace_floor,

@@ -61,6 +61,7 @@ struct trace {
     struct err ranges_lack; /* why they are not, known before the first scope [owner] */
     struct err pm_lacks;    /* why they are not, known before the first context [owner] */
     bool sass;              /* instructions are to be counted [owner, collector] */
+    bool switched;          /* in windows only, which do not touch CUPTI beyond that [owner] */
     struct err sass_lacks;  /* why they are not, known before the first context [owner] */
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */
     struct queue_node *taken;     /* buffers between take and drain [collector] */

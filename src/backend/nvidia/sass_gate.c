@@ -1,0 +1,100 @@
+/* sass_gate.c - see sass_gate.h. Who enters counts itself and then looks whether the gate is
+ * shut; who shuts it does so and then looks at the counts: one of the two sees the other. */
+#include "backend/nvidia/sass_gate.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+static const int64_t PATIENCE = 10000000000; /* ns: longer than this no launch is held up */
+
+static _Atomic uint64_t begun, ended; /* calls; sequentially consistent, as shut */
+static _Atomic bool shut;
+static _Atomic uint64_t session = 1; /* relaxed: set before callbacks come */
+static __thread uint64_t inside;     /* the session in which this thread entered; 0: it has not */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* opened, or the last call returned */
+
+static void tell(void)
+{
+    pthread_mutex_lock(&lock);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Holds the lock; false: the time is over. */
+static bool wait_until(int64_t deadline)
+{
+    struct timespec at = {.tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000};
+    return pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &at) == 0;
+}
+
+void sass_gate_begin(void)
+{
+    atomic_fetch_add_explicit(&session, 1, memory_order_relaxed);
+    atomic_store(&begun, 0);
+    atomic_store(&ended, 0);
+}
+
+static void wait_outside(int64_t deadline)
+{
+    atomic_fetch_add(&ended, 1);
+    tell();
+    pthread_mutex_lock(&lock);
+    while (atomic_load(&shut) && wait_until(deadline))
+        continue;
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&begun, 1);
+}
+
+void sass_gate_enters(void)
+{
+    int64_t deadline = 0;
+    atomic_fetch_add(&begun, 1);
+    while (__builtin_expect(atomic_load(&shut), 0)) {
+        int64_t now = clock_mono();
+        deadline = deadline ? deadline : now + PATIENCE;
+        if (now >= deadline)
+            break;
+        wait_outside(deadline);
+    }
+    inside = atomic_load_explicit(&session, memory_order_relaxed);
+}
+
+void sass_gate_leaves(void)
+{
+    if (inside != atomic_load_explicit(&session, memory_order_relaxed))
+        return;
+    inside = 0;
+    atomic_fetch_add(&ended, 1);
+    if (__builtin_expect(atomic_load(&shut), 0))
+        tell();
+}
+
+/* Calls of other threads are under way. Ended first: what returns in between is still counted. */
+static bool busy(void)
+{
+    uint64_t returned = atomic_load(&ended);
+    uint64_t mine = inside == atomic_load_explicit(&session, memory_order_relaxed);
+    return atomic_load(&begun) - returned > mine;
+}
+
+bool sass_gate_shut(int64_t patience)
+{
+    int64_t deadline = clock_mono() + patience;
+    atomic_store(&shut, true);
+    pthread_mutex_lock(&lock);
+    while (busy() && patience && wait_until(deadline))
+        continue;
+    pthread_mutex_unlock(&lock);
+    return !busy();
+}
+
+void sass_gate_open(void)
+{
+    atomic_store(&shut, false);
+    tell();
+}
