@@ -119,6 +119,7 @@ export const en = {
     peek: (name: string) => `Launches of ${name}`,
     peekText: "How long its launches take, below the table",
     toPage: "All about this kernel",
+    all: "All kernels of the session",
     distribution: "How long launches take",
     distributionText: "One bar a bin of durations, eight bins per doubling.",
     bar: (calls: string, least: string, most: string) => `${calls} launches of ${least} to ${most}`,

@@ -41,8 +41,11 @@ export function KernelPage({ session, name }: { session: string; name: number })
       <header className="stack">
         <div className="row">
           <h1 className="kernel-name mono">{shortKernel(kernel.name)}</h1>
+          <Link className="button end" href={href("session", { session, tab: "kernels" })}>
+            {en.kernels.all}
+          </Link>
           {!who.link && (
-            <Link className="button end" href={href("trends", {}, { name: kernel.mangled })}>
+            <Link className="button" href={href("trends", {}, { name: kernel.mangled })}>
               {trends.link}
             </Link>
           )}
