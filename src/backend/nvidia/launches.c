@@ -339,9 +339,9 @@ static void count_moment(struct trace *t, uint32_t id, const struct cupti_callba
 {
     bool enters = c->site == CUPTI_SITE_ENTER;
     if (moments[id] == MOMENT_ENDING && enters)
-        sass_metrics_take(t, true);
+        sass_metrics_ending();
     else if (moments[id] == MOMENT_DONE && !enters)
-        sass_metrics_take(t, false);
+        sass_metrics_done();
     if (enters && (roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH))
         profilers_launch(t, roles[id] == ROLE_GRAPH);
     if (!gated[id])

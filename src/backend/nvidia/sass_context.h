@@ -30,6 +30,7 @@ struct sass_context {
     uint32_t number, device; /* the driver's; number 0: unknown */
     struct sass_tally tally;
     int64_t from, to; /* ns: the drain before and the last one; 0: it has never counted */
+    int64_t due;      /* ns: when its counts are to be taken next */
     uint64_t dropped; /* values that were counted and are lost, since the last look */
 };
 

@@ -84,6 +84,7 @@ static int enable_all(struct trace *t, struct err *e)
             continue;
         rc = sass_device_configure(d, c->device, &library, t->cupti, e);
         rc = rc ? rc : sass_context_enable(c, d, &library, t->cupti, e);
+        c->due = c->from + PERIOD;
     }
     return rc;
 }
@@ -183,21 +184,49 @@ static bool take_all(void)
     return taken;
 }
 
-void sass_metrics_take(struct trace *t, bool now)
+/* When a context is due, a period from now at the latest. With the lock. */
+static int64_t next_due(void)
 {
-    int64_t time = now ? 0 : clock_mono();
-    (void)t;
-    if (!now && time < atomic_load_explicit(&due, memory_order_relaxed))
+    int64_t next = clock_mono() + PERIOD;
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (contexts[i].state == SASS_ON && contexts[i].due < next)
+            next = contexts[i].due;
+    return next;
+}
+
+/* The calling thread's context alone: kernels of another may wait for what this thread launches
+ * next. With the lock. */
+static void take_own(int64_t time)
+{
+    const struct cuda *cuda = cuda_loaded();
+    cuda_context current = NULL;
+    if (!cuda || cuda->cuCtxGetCurrent(&current) != CUDA_OK || !current)
         return;
-    if (!opened || !engine_enter(now ? ENGINE_PATIENCE : 0))
+    struct sass_context *c = context_find(current);
+    if (!c || c->state != SASS_ON || time < c->due)
         return;
-    bool alone = sass_gate_shut(now ? ENDING_PATIENCE : 0);
-    if (alone || now) {
-        bool taken = take_all();
-        beside += !alone && keeping;
-        if (!now)
-            atomic_store_explicit(&due, taken ? time + PERIOD : INT64_MAX, memory_order_relaxed);
-    }
+    if (sass_gate_shut(0))
+        c->due = sass_context_drain(c, &library, keeping) == CUPTI_OK ? time + PERIOD : INT64_MAX;
+    sass_gate_open();
+}
+
+void sass_metrics_done(void)
+{
+    int64_t time = clock_mono();
+    if (time < atomic_load_explicit(&due, memory_order_relaxed) || !opened || !engine_enter(0))
+        return;
+    take_own(time);
+    atomic_store_explicit(&due, next_due(), memory_order_relaxed);
+    engine_leave();
+}
+
+void sass_metrics_ending(void)
+{
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
+        return;
+    bool alone = sass_gate_shut(ENDING_PATIENCE);
+    take_all();
+    beside += !alone && keeping;
     sass_gate_open();
     engine_leave();
 }
@@ -221,7 +250,7 @@ int sass_metrics_open(struct trace *t, struct err *e)
     atomic_store(&pending, false);
     atomic_store(&launches, 0);
     atomic_store(&graphs, 0);
-    atomic_store(&due, clock_mono() + PERIOD);
+    atomic_store(&due, 0);
     sass_gate_begin();
     cubins_begin();
     opened = true;

@@ -6,10 +6,8 @@
  * each other: enabled first, the counts are all 0; afterwards, they are refused (ADR 11). So there
  * are none, and their times would be those of the instrumented kernels anyway.
  *
- * The counts are taken on a thread of the program where it has just waited for the device: taken
- * beside launches, those of kernels that run just then are lost (1 % of a storm of launches, taken 50
- * times a second). Launches are counted, so that it is known where another thread came between;
- * that is told, and from then on the counts are taken at the end only.
+ * The counts are taken on a thread of the program where it has just waited for the device and no
+ * other thread launches; launches that begin meanwhile wait (sass_gate.h).
  *
  * A context counts from its creation to the session's end or its destruction; one that was there
  * before from the session's beginning, where it is current in the thread that begins it. What
@@ -40,9 +38,11 @@ enum sass_begin sass_metrics_pending(struct trace *t);
 void sass_metrics_context_gone(struct trace *t, cuda_context context);
 /* A kernel, or a graph, is launched. [hot] */
 void sass_metrics_launch(bool graph);
-/* What the calling thread had asked for is done: takes what was counted, once a second and where no
- * other thread is launching. now: at any rate, before code or a context goes. [hot] */
-void sass_metrics_take(struct trace *t, bool now);
+/* What the calling thread had asked for is done: takes what its context counted, once a second and
+ * where no other thread is launching. [hot] */
+void sass_metrics_done(void);
+/* Code or a context is about to go: takes all that was counted. [any] */
+void sass_metrics_ending(void);
 
 /* In sessions with windows: what is counted from here on is kept, or thrown away. All kernels count all
  * the time: what first ran while none do would never be counted (ADR 11). GPUFL_E_STATE,
