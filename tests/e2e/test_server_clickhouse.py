@@ -138,6 +138,7 @@ class WithClickHouse(unittest.TestCase):
         self.assertEqual(answer.status, 200, (sql, answer.body))
         return answer.json()["rows"]
 
+    @unittest.skipIf(clickhouse.TODAY, "the library has one user")
     def test_3_sql(self):
         """A workspace's SELECT is asked as a user of its own, who sees nothing but it."""
         self.assertEqual(self.server.stop(), 0)
@@ -344,6 +345,7 @@ class WithClickHouse(unittest.TestCase):
 
 if __name__ == "__main__":
     if not clickhouse.PROGRAM:
-        print("ClickHouse is not installed (package clickhouse-server): its tests are left out")
+        print("GPUFL_CHDB names no libchdb.so: the tests on today's ClickHouse are left out" if clickhouse.TODAY else
+              "ClickHouse is not installed (package clickhouse-server): its tests are left out")
         sys.exit(77)
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -336,6 +336,27 @@ static void test_ids_that_collide(void **state)
 
 /* ---- limits, addresses ------------------------------------------------------------------------------------ */
 
+/* Opens a store and asks a question. Newer servers do not count the first 4 MiB of a statement: what
+ * an older one refuses when the store is opened they may refuse when it is asked. */
+static int ask_all(const struct store_config *config, const struct store_value *args, struct err *e)
+{
+    const struct store_visitor v = {NULL, damage_no_rows};
+    struct store_session *ss;
+    struct store *s;
+    int code = ops->open(&s, config, e);
+    if (code) {
+        assert_non_null(strstr(e->text, "--memory"));
+        return code;
+    }
+    code = ops->get(s, "w", "limits", false, &ss, e);
+    if (!code) {
+        code = ops->query(s, "w", ss, QUERY_kernels, args, &v, e);
+        ops->put(ss);
+    }
+    ops->close(s);
+    return code;
+}
+
 static void test_limits(void **state)
 {
     struct store_config config = {.url = url, .query_limit = 1};
@@ -364,8 +385,7 @@ static void test_limits(void **state)
     ops->put(ss);
     ops->close(s);
     config.memory_limit = 1 << 20;
-    assert_int_equal(ops->open(&s, &config, &why), GPUFL_E_NOMEM);
-    assert_non_null(strstr(why.text, "--memory"));
+    assert_int_equal(ask_all(&config, args, &why), GPUFL_E_NOMEM);
 }
 
 static void refuse(const char *at, int code, const char *word)
