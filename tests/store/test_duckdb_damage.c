@@ -2,14 +2,17 @@
  * a killed process, a full disk. One session suffers, never the store. */
 #include "damage.h"
 #include "store/duckdb/duck.h"
+#include "store/duckdb/engine.h"
 #include "store/duckdb/sql.h"
 #include "store/store.h"
 
 #include "base/file.h"
+#include "base/thread.h"
 
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -359,6 +362,57 @@ static void test_too_long(void **state)
     ops->close(s);
 }
 
+/* ---- a file that the library holds ------------------------------------------------------------ */
+
+struct getter {
+    struct thread thread;
+    struct store *store;
+    struct store_session *got;
+    struct err why;
+    int code;
+    _Atomic bool done;
+};
+
+static void *get_again(void *arg)
+{
+    struct getter *g = arg;
+    g->code = ops->get(g->store, "w", "held", false, &g->got, &g->why);
+    g->done = true;
+    return NULL;
+}
+
+/* A session is closed while a transaction that has looked at it goes on, and is asked for again: that
+ * waits until the transaction has ended. */
+static void test_still_held(void **state)
+{
+    struct store *s = open_store();
+    struct getter g = {.store = s};
+    struct store_session *ss;
+    struct connection *c;
+    char text[64];
+    (void)state;
+    make_session(s, "held", 1000);
+    OK(ops->get(s, "w", "held", false, &ss, e));
+    OK(engine_take(s, &c, e));
+    OK(sql_run(s->duck, c->handle, "BEGIN", e));
+    snprintf(text, sizeof text, "SELECT count(*) FROM %s.main.kernel", ss->alias);
+    OK(sql_run(s->duck, c->handle, text, e));
+    ops->put(ss);
+    session_list_close_all(&s->open);
+    assert_int_equal(thread_start(&g.thread, "getter", 0, get_again, &g), 0);
+    while (!s->held && !g.done)
+        sched_yield();
+    OK(sql_run(s->duck, c->handle, "COMMIT", e));
+    engine_give(s, c);
+    thread_join(&g.thread);
+    if (g.code)
+        fail_msg("%s", g.why.text);
+    assert_true(s->held > 0);
+    assert_int_equal(kernels_of(g.got), 1000);
+    ops->put(g.got);
+    ops->close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_half_made),      cmocka_unit_test(test_settled_when_full),
         cmocka_unit_test(test_killed),         cmocka_unit_test(test_broken_files),
         cmocka_unit_test(test_other_versions), cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_still_held),
     };
     struct err e = {0};
     if (!duck_open(&e)) {

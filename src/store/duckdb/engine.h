@@ -34,6 +34,7 @@ struct store {
     int64_t memory_most;      /* and ever; as the base where the operator said so */
     char *program;            /* owned: of store_config; NULL: none */
     atomic_uint copies;       /* made for select; numbers them */
+    atomic_uint held;         /* times that a file was not let go of yet; relaxed */
     struct watch watch;
 
     struct session_list open;

@@ -186,18 +186,19 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
     return empty ? make_file(ss, c, e) : foreign(ss, why.text, e);
 }
 
-/* A file that was detached a moment ago may still be held by a thread of the library's that is done
- * with it: nothing tells of the moment when it lets go. */
+/* A file that was detached is the library's until the last transaction that looked at it has ended,
+ * in whichever connection or thread of its own: nothing tells of that moment, so it is looked for. */
 static int run_attach(struct store_session *ss, struct connection *c, const char *text,
                       struct err *why)
 {
     static const struct timespec between = {0, 5000000};
-    enum { TRIES = 200 };
+    enum { TRIES = 1000 };
     int code = 0;
     for (int i = 0; i < TRIES; i++) {
         code = sql_run(ss->store->duck, c->handle, text, why);
         if (!code || !strstr(why->text, "Unique file handle conflict"))
             return code;
+        atomic_fetch_add_explicit(&ss->store->held, 1, memory_order_relaxed);
         nanosleep(&between, NULL);
     }
     return code;
