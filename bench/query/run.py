@@ -5,11 +5,14 @@ A session of `gpufl sim` is sent with `gpufl upload`; when it is loaded and summ
 the server is started again. Cold: the first time a question is asked of a server that
 has just started (the system's page cache stays). Warm: --rounds times, one after the
 other, one connection. Tiles: --tiles windows of every size at random places, 1600 columns, all lanes.
-Beside it, in the same run: `gpufl report` of the same files. Prints JSON.
+Beside it, in the same run: `gpufl report` of the same files. What is on disk is told apart: rows, what is
+summed up of kernels, the pyramid. Prints JSON.
 
   bench/query/run.py [--build DIR] [--kernels N] [--rounds N] [--tiles N]
 """
 import argparse
+import csv
+import ctypes
 import http.client
 import json
 import os
@@ -41,6 +44,10 @@ QUESTIONS = {
 }
 
 
+# What a table of a session's file is, by how its name begins: the first that fits.
+PARTS = {"pyramid": ("tile_", "span_", "lane"), "sums": ("kernel_",), "kernel_rows": ("kernel",), "other_rows": ("",)}
+
+
 class Asker:
     """One connection, as a browser keeps it."""
 
@@ -60,8 +67,34 @@ class Asker:
         return seconds, len(text)
 
 
+def stored(build, path, folder):
+    """Bytes of a session's file by part: what its columns take of the blocks; rest: what is not taken, and what describes it."""
+    duck, database, link = ctypes.CDLL(f"{build}/lib/libduckdb.so"), ctypes.c_void_p(), ctypes.c_void_p()
+    if duck.duckdb_open(os.fsencode(path), ctypes.byref(database)) or duck.duckdb_connect(database, ctypes.byref(link)):
+        raise RuntimeError(f"{path} cannot be opened")
+
+    def ask(sql):
+        out = f"{folder}/answer.csv"
+        if duck.duckdb_query(link, f"COPY ({sql}) TO '{out}' (HEADER false)".encode(), None):
+            raise RuntimeError(f"refused: {sql}")
+        with open(out, newline="") as rows:
+            return list(csv.reader(rows))
+
+    tables = [name for name, in ask("SELECT table_name FROM duckdb_tables()")]
+    segments = " UNION ALL ".join(f"SELECT '{t}' AS name, block_id, block_offset FROM pragma_storage_info('{t}') WHERE block_id >= 0"
+                                  for t in tables)
+    sizes = ask("SELECT name, sum(size) FROM (SELECT name, coalesce(lead(block_offset) OVER (PARTITION BY block_id ORDER BY block_offset),"
+                f" 262136) - block_offset AS size FROM (SELECT DISTINCT * FROM ({segments}))) GROUP BY name")
+    duck.duckdb_disconnect(ctypes.byref(link))
+    duck.duckdb_close(ctypes.byref(database))
+    parts = dict.fromkeys(PARTS, 0)
+    for name, size in sizes:
+        parts[next(part for part, leads in PARTS.items() if name.startswith(leads))] += int(size)
+    return parts | {"rest": os.path.getsize(path) - sum(parts.values())}
+
+
 def load(o, folder):
-    """A server's folder with the session; (session, key, seconds of loading, length in ns, lanes)."""
+    """A server's folder with the session; (session, key, seconds of loading, length in ns, lanes, bytes a kernel by part)."""
     server = Server(o.build, f"{folder}/data", "--loaders", "1")
     began = time.monotonic()
     subprocess.run([f"{o.build}/bin/gpufl", "upload", "--quiet", "--server", server.url, f"{folder}/sim"], check=True,
@@ -74,9 +107,11 @@ def load(o, folder):
     server.until(base + "/insights", lambda answer: answer["final"])
     lanes = server.get(base + "/lanes")["data"]
     length = max(lanes["last"])
-    key, size = server.key, sum(p.stat().st_size for p in pathlib.Path(f"{folder}/data").rglob("*.duckdb*"))
+    key = server.key
     server.close()
-    return base, key, loaded, length, lanes, size
+    files = [p for p in pathlib.Path(f"{folder}/data").rglob("*.duckdb") if p.stem == rows[0]["id"]]
+    parts = {part: round(size / o.kernels, 2) for part, size in stored(o.build, files[0], folder).items()}
+    return base, key, loaded, length, lanes, parts
 
 
 def windows(o, base, length, lanes):
@@ -107,7 +142,7 @@ def main():
     try:
         subprocess.run([f"{o.build}/bin/gpufl", "sim", "--kernels", str(o.kernels), "--scopes", "--rate", "max", "--output",
                         f"{folder}/sim"], check=True, stdout=subprocess.DEVNULL)
-        base, key, loaded, length, lanes, size = load(o, folder)
+        base, key, loaded, length, lanes, parts = load(o, folder)
         began = time.monotonic()
         subprocess.run([f"{o.build}/bin/gpufl", "report", f"{folder}/sim"], check=True, stdout=subprocess.DEVNULL)
         report = time.monotonic() - began
@@ -120,7 +155,7 @@ def main():
             answers[name] |= milliseconds([asker.ask(base + path)[0] for _ in range(o.rounds)])
         tiles = [asker.ask(path) for paths in windows(o, base, length, lanes) for path in paths]
         result = {"kernels": o.kernels, "loaded_s": round(loaded, 1), "report_s": round(report, 2),
-                  "columns_bytes_per_kernel": round(size / o.kernels, 2), "questions": answers,
+                  "bytes_per_kernel": parts, "questions": answers,
                   "tiles": milliseconds([t for t, _ in tiles]) | {"largest_bytes": max(n for _, n in tiles)},
                   "peak_rss_mib": round(server.peak() / 2**20)}
         server.close()
