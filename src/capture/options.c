@@ -68,9 +68,9 @@ static const struct {
     {OPT_activity_pool_bytes, 1 << 12, INT64_MAX},
 };
 
-/* Sampled counters are read before the device overwrites them: so many at a time, but no more often
- * than so many ms. */
-enum { COUNTERS_A_DRAIN = 250, COUNTERS_DRAIN_MS = 20 };
+/* Sampled counters are read before the device's buffer is full: so many at a time, or after so many ms
+ * at most, but no more often than so many. */
+enum { COUNTERS_A_DRAIN = 100, COUNTERS_DRAIN_MOST_MS = 100, COUNTERS_DRAIN_LEAST_MS = 20 };
 
 bool options_disabled(void)
 {
@@ -481,7 +481,9 @@ static int options_finish(struct options *o, const struct options_say *s)
         o->pc_sampling_period = 5;
     if (o->profiling_engine == GPUFL_ENGINE_PM_SAMPLING) {
         int64_t drains = o->pm_sampling_interval_us * COUNTERS_A_DRAIN / 1000;
-        drains = drains < COUNTERS_DRAIN_MS ? COUNTERS_DRAIN_MS : drains;
+        drains = drains < COUNTERS_DRAIN_LEAST_MS  ? COUNTERS_DRAIN_LEAST_MS
+                 : drains > COUNTERS_DRAIN_MOST_MS ? COUNTERS_DRAIN_MOST_MS
+                                                   : drains;
         o->flush_interval_ms = o->flush_interval_ms < drains ? o->flush_interval_ms : drains;
     }
     raise_spool_limit(o, s);

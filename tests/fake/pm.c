@@ -4,8 +4,8 @@
  * buffer of RECORD_BYTES each; its clock is far ahead of ours. A value is 25 in even records and 75
  * in odd ones, times the place of the metric's name from 1. What a session must find is written at
  * the end of the process to the file that FAKE_PM_TOTALS names: the samples given, the drains
- * that found the buffer full, the samples that were overwritten between others, and whether the
- * counters were given back.
+ * that found the buffer full, and whether the counters were given back. What is decoded makes room in
+ * the buffer; one that was full stays so until it is configured again, and nothing of it is given.
  *
  * Words of FAKE_CUPTI:
  *   pm-privileges  insufficient privileges
@@ -13,7 +13,6 @@
  *   pm-held        another tool holds the device's counters
  *   pm-nolinks     counters of PCIe and NVLink may not be read
  *   pm-cycles      the device knows no trigger by time
- *   pm-older       a library that knows no ring: a buffer is full for good, and nothing of it is given
  *
  * A device counts three metrics of its multiprocessors at once and any number of others. One lock. */
 #include "cupti.h"
@@ -30,7 +29,7 @@
 enum { RECORD_BYTES = 256, METRICS = 32, WRONG_ORDER = 7, AVAILABILITY = 64, IMAGE_MARK = 0x1a6e };
 
 static struct {
-    bool privileges, old, held, nolinks, cycles, older;
+    bool privileges, old, held, nolinks, cycles;
 } script; /* constant once it is read */
 
 void pm_script(const char *word)
@@ -40,7 +39,6 @@ void pm_script(const char *word)
     script.held |= !strcmp(word, "pm-held");
     script.nolinks |= !strcmp(word, "pm-nolinks");
     script.cycles |= !strcmp(word, "pm-cycles");
-    script.older |= !strcmp(word, "pm-older");
 }
 
 #if FAKE_CUPTI_VERSION >= 130000 /* the older copy is one of before CUDA 12.6 */
@@ -68,12 +66,12 @@ struct image {
 };
 
 static struct pm_object {
-    bool enabled, configured, running, ring;
+    bool enabled, configured, running, stuck;
     int64_t interval, began; /* ns */
     uint64_t given, made;    /* records since it was started: taken out, and until it stopped */
     size_t capacity;         /* records */
-    uint64_t total, full, missed; /* of all times */
-} device;                         /* guarded by lock */
+    uint64_t total, full;    /* of all times */
+} device;                    /* guarded by lock */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t process; /* that enabled first; guarded by lock */
@@ -222,8 +220,8 @@ __attribute__((destructor)) static void write_totals(void)
     FILE *f = path ? fopen(path, "we") : NULL;
     if (!f)
         return;
-    fprintf(f, "%llu %llu %llu %d\n", (unsigned long long)device.total,
-            (unsigned long long)device.full, (unsigned long long)device.missed, !device.enabled);
+    fprintf(f, "%llu %llu %d\n", (unsigned long long)device.total, (unsigned long long)device.full,
+            !device.enabled);
     fclose(f);
 }
 
@@ -246,8 +244,7 @@ EXPORT int cuptiPmSamplingEnable(struct pm_enable_params *p)
     if (!result && (device.enabled || p->device != 0))
         result = WRONG_ORDER;
     if (!result) {
-        device = (struct pm_object){
-            .enabled = true, .total = device.total, .full = device.full, .missed = device.missed};
+        device = (struct pm_object){.enabled = true, .total = device.total, .full = device.full};
         process = process ? process : getpid();
         p->object = &device;
     }
@@ -269,9 +266,7 @@ EXPORT int cuptiPmSamplingDisable(struct pm_object_params *p)
 EXPORT int cuptiPmSamplingSetConfig(struct pm_config_params *p)
 {
     SCRIPTED(cuptiPmSamplingSetConfig);
-    if (p->size != PROFILER_SIZE(pm_config_params, trigger) &&
-        (script.older || p->size != PROFILER_SIZE(pm_config_params, append)))
-        return CUPTI_E_INVALID_PARAMETER;
+    SIZED(p, pm_config_params, trigger);
     if (script.cycles && p->trigger == PM_EVERY_NS)
         return CUPTI_E_NOT_SUPPORTED;
     if (passes_of(p->config) != 1)
@@ -280,7 +275,7 @@ EXPORT int cuptiPmSamplingSetConfig(struct pm_config_params *p)
     must(p->object == &device && device.enabled, "what is not enabled is configured");
     device.interval = (int64_t)p->interval;
     device.capacity = p->hardware_bytes / RECORD_BYTES;
-    device.ring = p->size == PROFILER_SIZE(pm_config_params, append) && p->append == PM_KEEP_LATEST;
+    device.stuck = false;
     device.configured = true;
     pthread_mutex_unlock(&lock);
     return CUPTI_OK;
@@ -350,15 +345,10 @@ EXPORT int cuptiPmSamplingDecodeData(struct pm_decode_params *p)
     pthread_mutex_lock(&lock);
     must(p->object == &device && device.enabled, "what is not enabled is decoded");
     uint64_t made = records_made(), waiting = made - device.given;
-    bool over = device.ring ? waiting > device.capacity : made > device.capacity;
-    device.full += over && (device.total || !device.ring);
-    if (over && device.ring) {
-        device.missed += device.total ? waiting - device.capacity : 0;
-        device.given = made - device.capacity;
-        waiting = device.capacity;
-    } else if (over) {
+    device.stuck |= waiting > device.capacity;
+    device.full += device.stuck;
+    if (device.stuck)
         waiting = 0;
-    }
     for (; waiting && image->count < image->room; waiting--) {
         uint64_t at = (uint64_t)device.began + AHEAD + device.given * (uint64_t)device.interval;
         image->records[image->count++] =
@@ -367,7 +357,7 @@ EXPORT int cuptiPmSamplingDecodeData(struct pm_decode_params *p)
         device.total++;
     }
     p->stop = waiting ? PM_STOP_IMAGE_FULL : PM_STOP_END;
-    p->overflow = over && !device.ring;
+    p->overflow = device.stuck;
     int result = p->overflow ? CUPTI_E_OUT_OF_MEMORY : CUPTI_OK;
     pthread_mutex_unlock(&lock);
     return result;

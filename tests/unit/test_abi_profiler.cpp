@@ -39,8 +39,7 @@ SAME(PROFILER_RANGES, CUPTI_PROFILER_TYPE_RANGE_PROFILER);
 SAME(PROFILER_PM_SAMPLING, CUPTI_PROFILER_TYPE_PM_SAMPLING);
 SAME(PM_EVERY_CYCLES, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL);
 SAME(PM_EVERY_NS, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL);
-SAME(PM_KEEP_OLDEST, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST);
-SAME(PM_KEEP_LATEST, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_LATEST);
+SAME(0, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST); /* what is not given */
 SAME(PM_STOP_OTHER, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER);
 SAME(PM_STOP_IMAGE_FULL, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL);
 SAME(PM_STOP_END, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS);
@@ -103,14 +102,14 @@ FIELD(pm_availability_params, bytes, CUpti_PmSampling_GetCounterAvailability_Par
       counterAvailabilityImageSize);
 FIELD(pm_availability_params, image, CUpti_PmSampling_GetCounterAvailability_Params,
       pCounterAvailabilityImage);
-SIZE(pm_config_params, append, CUpti_PmSampling_SetConfig_Params);
+SAME(PROFILER_SIZE(pm_config_params, trigger),
+     offsetof(CUpti_PmSampling_SetConfig_Params, hwBufferAppendMode));
 FIELD(pm_config_params, object, CUpti_PmSampling_SetConfig_Params, pPmSamplingObject);
 FIELD(pm_config_params, bytes, CUpti_PmSampling_SetConfig_Params, configSize);
 FIELD(pm_config_params, config, CUpti_PmSampling_SetConfig_Params, pConfig);
 FIELD(pm_config_params, hardware_bytes, CUpti_PmSampling_SetConfig_Params, hardwareBufferSize);
 FIELD(pm_config_params, interval, CUpti_PmSampling_SetConfig_Params, samplingInterval);
 FIELD(pm_config_params, trigger, CUpti_PmSampling_SetConfig_Params, triggerMode);
-FIELD(pm_config_params, append, CUpti_PmSampling_SetConfig_Params, hwBufferAppendMode);
 SIZE(pm_image_size_params, bytes, CUpti_PmSampling_GetCounterDataSize_Params);
 FIELD(pm_image_size_params, object, CUpti_PmSampling_GetCounterDataSize_Params, pPmSamplingObject);
 FIELD(pm_image_size_params, names, CUpti_PmSampling_GetCounterDataSize_Params, pMetricNames);

@@ -37,18 +37,15 @@ static int ask_availability(const struct pm_device *d, uint8_t **out)
     return *out ? d->library->cuptiPmSamplingGetCounterAvailability(&p) : CUPTI_E_OUT_OF_MEMORY;
 }
 
-/* Older libraries know neither the last field, nor older devices the trigger by time. */
+/* Older devices know no trigger by time. The buffer keeps the oldest records: see pm_device.h. */
 static int configure(struct pm_device *d)
 {
     const struct pm_setup *setup = &d->setup;
-    const size_t sizes[] = {PROFILER_SIZE(pm_config_params, append),
-                            PROFILER_SIZE(pm_config_params, trigger)};
     int result = CUPTI_OK;
-    for (int i = 0; i < 4; i++) {
-        d->cycles = i / 2 == 1;
-        d->once = i % 2 == 1;
+    for (int i = 0; i < 2; i++) {
+        d->cycles = i == 1;
         struct pm_config_params p = {
-            .size = sizes[i % 2],
+            .size = PROFILER_SIZE(pm_config_params, trigger),
             .object = d->object,
             .bytes = d->host.config_bytes,
             .config = d->host.config,
@@ -56,7 +53,6 @@ static int configure(struct pm_device *d)
             .interval =
                 (uint64_t)(d->cycles ? setup->interval * SYSTEM_MHZ / 1000 : setup->interval),
             .trigger = d->cycles ? PM_EVERY_CYCLES : PM_EVERY_NS,
-            .append = PM_KEEP_LATEST,
         };
         result = d->library->cuptiPmSamplingSetConfig(&p);
         if (result != CUPTI_E_INVALID_PARAMETER && result != CUPTI_E_NOT_SUPPORTED)
@@ -96,7 +92,7 @@ static int image_open(struct pm_device *d)
 static int switch_on(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
-    d->began = clock_mono();
+    d->began = d->read = clock_mono();
     return d->library->cuptiPmSamplingStart(&p);
 }
 
@@ -191,15 +187,20 @@ static void compare_clocks(struct pm_device *d, int64_t now)
         pm_clock_before(&d->clock, now, end, wall);
 }
 
-/* Another buffer for the one that is full. */
+/* Another buffer for the one that is full, of which nothing is to be had. */
 static int renew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
     const char *doing;
+    int64_t since = d->read;
     d->library->cuptiPmSamplingStop(&p);
     int result = d->library->cuptiPmSamplingDisable(&p);
     d->object = NULL;
-    return result == CUPTI_OK ? enable(d, &doing) : result;
+    if (result == CUPTI_OK)
+        result = enable(d, &doing);
+    d->missing += (uint64_t)((clock_mono() - since) / d->setup.interval);
+    d->last = 0;
+    return result;
 }
 
 int pm_device_drain(struct pm_device *d)
@@ -221,21 +222,19 @@ int pm_device_drain(struct pm_device *d)
     if (result != CUPTI_OK)
         return result;
     d->samples = i.completed;
+    d->read = i.completed ? now : d->read;
     d->more = i.completed && (p.stop == PM_STOP_IMAGE_FULL || i.completed >= d->room);
     compare_clocks(d, now);
     d->overflows += full;
     return full && !d->samples && d->state == PM_STARTED ? renew(d) : CUPTI_OK;
 }
 
-/* Samples follow each other; what is missing between two, or since sampling was begun anew, was
- * overwritten before it was read. */
+/* Samples follow each other. */
 static void look_for_gap(struct pm_device *d, uint64_t begin, uint64_t end)
 {
     uint64_t interval = (uint64_t)d->setup.interval;
-    if (d->last && begin > d->last + interval / 2) {
+    if (d->last && begin > d->last + interval / 2)
         d->missing += (begin - d->last + interval / 2) / interval;
-        d->overflows += !d->once; /* the library tells otherwise */
-    }
     d->last = end;
 }
 

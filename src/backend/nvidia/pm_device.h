@@ -3,9 +3,9 @@
  *
  * The device writes a record every interval into a buffer of the driver's, whatever runs on it
  * and in whichever process; a drain decodes what has come into an image, of which samples are
- * read and evaluated one by one. The buffer is a ring: what is not read in time is overwritten,
- * which the library does not tell; the gap between two samples does. A library that knows no ring
- * (before CUDA 12.8) takes nothing more once the buffer is full: it is given a new one then.
+ * read and evaluated one by one, and which frees its room in the buffer. A buffer that is full takes
+ * nothing more for good: it is given up, and sampling begins anew. As a ring, in which the newest
+ * records are kept, the library corrupts the process's heap once it is overrun (ADR 12).
  * Records carry the device's own time. */
 #ifndef GPUFL_BACKEND_NVIDIA_PM_DEVICE_H
 #define GPUFL_BACKEND_NVIDIA_PM_DEVICE_H
@@ -37,9 +37,9 @@ struct pm_device {
     uint8_t *image; /* owned */
     size_t image_bytes;
     bool cycles;   /* interval counts the device's cycles: it knows no time trigger */
-    bool once;     /* the buffer takes records until it is full, and then no more */
     uint32_t room; /* samples that fit in the image */
     int64_t began; /* ns: just before it was switched on */
+    int64_t read;  /* ns: of what was recorded until then, all is read or given up */
     struct pm_clock clock;
     uint64_t last;      /* end of the newest sample that was read, the device's time; 0: none */
     size_t samples;     /* in the image, complete */

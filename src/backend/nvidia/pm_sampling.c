@@ -17,9 +17,10 @@ enum {
     FAILURES_MOST = 3,
     DIGITS = 6, /* of a value */
     /* As options.c has the collector drain, and the size of a record on a large device. */
-    RECORDS_A_DRAIN = 250,
+    RECORDS_A_DRAIN = 100,
     DRAIN_LEAST_US = 20000,
     RECORD_BYTES = 32 << 10,
+    BUFFER_LEAST = 64 << 20,
     BUFFER_MOST = 128 << 20,
     SOURCE_SAMPLES = 1,
     TEXT = sizeof((struct err *)0)->text
@@ -153,8 +154,6 @@ static void describe(struct trace *t, struct pm_device *d)
     for (size_t i = 0; i < d->host.left_count; i++)
         setting(s, device, "skipped_metric", d->host.left[i].name);
     setting_number(s, device, "hardware_buffer_bytes", (int64_t)d->setup.hardware_bytes);
-    if (d->once)
-        setting(s, device, "buffer", "once");
     setting_number(s, device, "enable_us", d->enable_ns / 1000);
     say_left(s, d);
 }
@@ -198,14 +197,15 @@ static void say_overflows(struct sink *s, struct pm_device *d)
 
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
-/* Room for what comes between two drains, twice. */
+/* Room for what comes between two drains, twice. Several metrics of multiprocessors together let a busy
+ * device write some hundred MB a second, whatever the interval (ADR 12). */
 static int64_t buffer_bytes(const struct trace_config *c)
 {
     int64_t count = DRAIN_LEAST_US / c->pm_interval_us, bytes;
     if (c->pm_hardware_bytes)
         return c->pm_hardware_bytes;
     bytes = 2 * RECORD_BYTES * (count > RECORDS_A_DRAIN ? count : RECORDS_A_DRAIN);
-    return bytes < BUFFER_MOST ? bytes : BUFFER_MOST;
+    return bytes < BUFFER_LEAST ? BUFFER_LEAST : bytes < BUFFER_MOST ? bytes : BUFFER_MOST;
 }
 
 static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)

@@ -106,7 +106,6 @@ struct profiler_evaluate_params {
 /* ---- PM Sampling ----------------------------------------------------------------------- */
 
 enum pm_trigger { PM_EVERY_CYCLES = 0, PM_EVERY_NS = 1 };
-enum pm_append { PM_KEEP_OLDEST = 0, PM_KEEP_LATEST = 1 };
 enum pm_stop { PM_STOP_OTHER = 0, PM_STOP_IMAGE_FULL = 1, PM_STOP_END = 2 };
 
 struct pm_enable_params {
@@ -139,7 +138,8 @@ struct pm_config_params {
     size_t hardware_bytes;
     uint64_t interval; /* ns or cycles */
     int trigger;       /* enum pm_trigger */
-    int append;        /* enum pm_append; not before CUDA 12.8 */
+    /* Since CUDA 12.8 there is one more, whose 0 is what a library takes it for where it is not
+       given: the oldest records are kept. */
 };
 
 struct pm_image_size_params {
