@@ -1,17 +1,19 @@
 // stalls.cu - kernels of which each is held up by one thing, known beforehand: what the
 // engines must recognise (run.py). All of them fill the device, so that a kernel's share of
-// the samples is its share of the time.
+// the samples is its share of the multiprocessors' cycles.
 //
 //   device_stalls [--ms T] [KIND...]     each kind for about T ms; default 300, all kinds
 //
-// Prints one JSON object: of each kind its kernel, launches, warps of a launch, steps of a warp, and GPU
-// time in ms by events.
+// Prints one JSON object: of each kind its kernel, launches, warps of a launch, steps of a warp, GPU
+// time in ms by events, the cycles of a multiprocessor meanwhile (the device lowers its clock where
+// it has to), and how often those were read, a launch each.
 
 #include "bench/overhead/cuda_check.hpp"
 
 #include <cuda_fp16.h>
 #include <mma.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +23,7 @@
 namespace
 {
 
-constexpr int THREADS = 256, CHAIN = 1 << 24;
+constexpr int THREADS = 256, CHAIN = 1 << 24, MULTIPROCESSORS = 1024;
 
 // A chain of loads, each of which has to wait for the one before it.
 __global__ void memory_latency(const unsigned *next, unsigned *out, int steps)
@@ -127,6 +129,7 @@ __global__ void tensor_pipe(float *out, int steps)
 struct Memory {
     unsigned *next;
     float *in, *out;
+    unsigned long long *clocks;
     int blocks;
 };
 
@@ -156,22 +159,51 @@ const Kind kinds[] = {
      [](const Memory &m, int n) { tensor_pipe<<<m.blocks, THREADS>>>(m.out, n); }},
 };
 
-double timed(const Kind &k, const Memory &m, int launches)
+// The clock of each multiprocessor, by its number.
+__global__ void read_clocks(unsigned long long *clocks)
+{
+    unsigned number;
+    asm("mov.u32 %0, %%smid;" : "=r"(number));
+    if (number < MULTIPROCESSORS)
+        clocks[number] = clock64();
+}
+
+// Of two readings: the cycles between them, of the multiprocessor in the middle.
+double cycles_between(const unsigned long long *clocks)
+{
+    std::vector<unsigned long long> both(2 * MULTIPROCESSORS);
+    std::vector<double> all;
+    CHECK(cudaMemcpy(both.data(), clocks, both.size() * sizeof both[0], cudaMemcpyDeviceToHost));
+    for (int i = 0; i < MULTIPROCESSORS; i++)
+        if (both[i] && both[i + MULTIPROCESSORS] > both[i])
+            all.push_back(double(both[i + MULTIPROCESSORS] - both[i]));
+    std::sort(all.begin(), all.end());
+    return all.empty() ? 0 : all[all.size() / 2];
+}
+
+struct Taken {
+    double ms, cycles;
+};
+
+Taken timed(const Kind &k, const Memory &m, int launches)
 {
     cudaEvent_t begin, end;
     float ms;
+    CHECK(cudaMemset(m.clocks, 0, 2 * MULTIPROCESSORS * sizeof *m.clocks));
+    read_clocks<<<m.blocks, 32>>>(m.clocks);
     CHECK(cudaEventCreate(&begin));
     CHECK(cudaEventCreate(&end));
     CHECK(cudaEventRecord(begin));
     for (int i = 0; i < launches; i++)
         k.launch(m, k.steps);
     CHECK(cudaEventRecord(end));
-    CHECK(cudaEventSynchronize(end));
+    read_clocks<<<m.blocks, 32>>>(m.clocks + MULTIPROCESSORS);
+    CHECK(cudaDeviceSynchronize());
     CHECK(cudaGetLastError());
     CHECK(cudaEventElapsedTime(&ms, begin, end));
     CHECK(cudaEventDestroy(begin));
     CHECK(cudaEventDestroy(end));
-    return ms;
+    return {ms, cycles_between(m.clocks)};
 }
 
 __global__ void chain(unsigned *next)
@@ -189,6 +221,7 @@ Memory memory()
     CHECK(cudaMalloc(&m.next, CHAIN * sizeof *m.next));
     CHECK(cudaMalloc(&m.in, CHAIN * sizeof *m.in));
     CHECK(cudaMalloc(&m.out, (size_t)m.blocks * 4 * THREADS * sizeof *m.out));
+    CHECK(cudaMalloc(&m.clocks, 2 * MULTIPROCESSORS * sizeof *m.clocks));
     CHECK(cudaMemset(m.in, 0, CHAIN * sizeof *m.in));
     chain<<<CHAIN / THREADS, THREADS>>>(m.next);
     CHECK(cudaDeviceSynchronize());
@@ -215,12 +248,13 @@ int main(int argc, char **argv)
             on = on || w == k.name;
         if (!on)
             continue;
-        double one = timed(k, m, 1);
-        int launches = 1 + (int)(ms / one);
-        double all = one + timed(k, m, launches);
+        Taken one = timed(k, m, 1);
+        int launches = 1 + (int)(ms / one.ms);
+        Taken all = timed(k, m, launches);
         std::printf("%s\"%s\":{\"kernel\":\"%s\",\"launches\":%d,\"warps\":%d,\"steps\":%d,"
-                    "\"ms\":%.3f}",
-                    separator, k.name, k.kernel, launches + 1, m.blocks * k.warps, k.steps, all);
+                    "\"ms\":%.3f,\"cycles\":%.0f,\"clock_reads\":4}",
+                    separator, k.name, k.kernel, launches + 1, m.blocks * k.warps, k.steps,
+                    one.ms + all.ms, one.cycles + all.cycles);
         separator = ",";
     }
     std::printf("}\n");

@@ -1,5 +1,5 @@
 """What engine PcSampling must find in device_stalls: which reasons hold each kernel up, and that
-shares of samples are shares of time. A table of the findings, and Wrong where one is not as it must be.
+shares of samples are shares of cycles. A table of the findings, and Wrong where one is not as it must be.
 
     tests/device/stalls.py PROGRAM.json REPORT.json     what the program printed, `gpufl report --json`
 """
@@ -43,30 +43,38 @@ def settings(report):
     return {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "PcSampling"}
 
 
+def launched(program):
+    """By the program's own count; one made its memory ready."""
+    return sum(kind["launches"] + kind["clock_reads"] for kind in program.values()) + 1
+
+
 def check(program, report, show=print):
+    """The device samples once a period of cycles of its multiprocessors, and lowers their clock where a kernel
+    takes much power: shares of samples are not shares of time."""
     found, wrong = samples_of(report), []
     total = sum(sum(of.values()) for of, _ in found.values())
     ms = sum(kind["ms"] for kind in program.values())
-    show("| kernel | of the GPU time | of the samples | 95 % | held up by | without an issue |")
-    show("|---|---|---|---|---|---|")
+    cycles = sum(kind["cycles"] for kind in program.values())
+    show("| kernel | of the GPU time | of the cycles | of the samples | 95 % | held up by | without an issue |")
+    show("|---|---|---|---|---|---|---|")
     for kernel, (reasons, least) in EXPECTED.items():
         if kernel not in found:
             wrong.append(f"{kernel} has no samples")
             continue
         of, idle = found[kernel]
         n = sum(of.values())
-        time, share = program[kernel]["ms"] / ms, n / total
+        share, part_of_cycles = n / total, program[kernel]["cycles"] / cycles
         margin = 1.96 * math.sqrt(share * (1 - share) / total)
         stalled = {reason: count for reason, count in of.items() if reason not in RUNNING}
         top = sorted(stalled.items(), key=lambda item: -item[1])[:3]
         part = sum(stalled.get(reason, 0) for reason in reasons) / sum(stalled.values())
-        show(f"| {kernel} | {time:.1%} | {share:.1%} | +- {margin:.1%} | "
+        show(f"| {kernel} | {program[kernel]['ms'] / ms:.1%} | {part_of_cycles:.1%} | {share:.1%} | +- {margin:.1%} | "
              + ", ".join(f"{reason} {count / sum(stalled.values()):.0%}" for reason, count in top)
              + f" | {sum(idle.values()) / n:.0%} |")
         if top[0][0] not in reasons or part < least:
             wrong.append(f"{kernel}: {part:.0%} of its stalled samples wait for {sorted(reasons)}, most for {top[0][0]}")
-        if abs(share - time) > TAILS + margin:
-            wrong.append(f"{kernel}: {share:.1%} of the samples, {time:.1%} of the time")
+        if abs(share - part_of_cycles) > TAILS + margin:
+            wrong.append(f"{kernel}: {share:.1%} of the samples, {part_of_cycles:.1%} of the cycles")
     s, ledger = settings(report), report["ledger"]
     counted = int(s["driver_by_reason"]) + int(s["driver_dropped"]) + int(s["driver_other"])
     show(f"\nThe driver's own total: {s['driver_samples']} samples, {s['driver_by_reason']} by reason, "
