@@ -208,6 +208,7 @@ struct trace_config {
     bool passed;        /* until the first one is opened launches are told to sink_ops.passed */
     unsigned pc_period; /* a sample every 2^period cycles; 0: by the device */
     int64_t pc_hardware_bytes;   /* of the hardware's buffer of samples */
+    int64_t deep_sample_ns;      /* with both: sampled for so long, then counted */
     const char *counter_metrics; /* a set, or names with commas between; outlives the trace */
     bool range_kernels;          /* kernels one by one are counted, instead of scopes */
     unsigned range_launches;     /* of each kernel, at most */

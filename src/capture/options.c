@@ -61,6 +61,7 @@ static const struct {
     {OPT_duration_ms, 0, 3153600000000}, /* a hundred years: in ns it still fits */
     {OPT_pc_sampling_period, 0, 31},
     {OPT_pc_hardware_buffer_bytes, 1 << 20, 64 << 20},
+    {OPT_deep_sample_ms, 1, 86400000},
     {OPT_range_kernel_launches, 1, 100000},
     {OPT_pm_sampling_interval_us, 10, 1000000},
     {OPT_pm_hardware_buffer_bytes, 0, 256 << 20},

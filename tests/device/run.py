@@ -679,6 +679,30 @@ def counts_for_an_unprivileged_user(lab):
     counts.check(program, report, show=lambda text: None)
 
 
+@case
+def deep_samples_and_counts_the_same_kernels(lab):
+    """Both of each kernel in one session, each as the engine by itself has it."""
+    out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 3,
+                               options=("-e", "Deep", "--option", "deep_sample_ms=700"))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "Deep"}
+    if ran.get("ran_as") != "Deep":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    print(f"      sampled for {ran['sampled_ms']} ms, switched in {ran['switch_us']} us")
+    program, found, counted = json.loads(out), stalls.samples_of(report), counts.counts_of(report)
+    for kernel, (reasons, _) in stalls.EXPECTED.items():
+        expect(kernel in found, f"{kernel} has no samples")
+        stalled = {reason: n for reason, n in found[kernel][0].items() if reason not in stalls.RUNNING}
+        expect(max(stalled, key=stalled.get) in reasons, f"{kernel}: {stalled}")
+        expect(counted.get(kernel, {}).get(counts.INST, 0) > 0, f"{kernel} has no counts")
+    # What was counted are launches of the last rounds, whole ones.
+    one = program["uncoalesced"]["warps"] * (32 * program["uncoalesced"]["steps"] + 4)
+    sectors = counted["uncoalesced"][counts.SECTORS]
+    expect(sectors % one == 0 and 0 < sectors // one < program["uncoalesced"]["launches"],
+           f"{sectors} sectors of uncoalesced, of {one} a launch")
+    expect(report["ledger"]["launches"] == stalls.launched(program), f"{report['ledger']['launches']} launches")
+    expect(report["ledger"]["metrics_lost"] == 0, f"counts were lost: {report['ledger']}")
+
+
 # -- findings --------------------------------------------------------------------------------
 
 

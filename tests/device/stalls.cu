@@ -2,7 +2,7 @@
 // engines must recognise (run.py). All of them fill the device, so that a kernel's share of
 // the samples is its share of the multiprocessors' cycles.
 //
-//   device_stalls [--ms T] [KIND...]     each kind for about T ms; default 300, all kinds
+//   device_stalls [--ms T] [--rounds R] [KIND...]     each kind for about T ms (300), all of them R times (1)
 //
 // Prints one JSON object: of each kind its kernel, launches, warps of a launch, steps of a warp, GPU
 // time in ms by events, the cycles of a multiprocessor meanwhile (the device lowers its clock where
@@ -228,33 +228,51 @@ Memory memory()
     return m;
 }
 
+struct Total {
+    const Kind *kind;
+    int launches;
+    Taken taken;
+};
+
+void run(Total &t, const Memory &m, double ms)
+{
+    Taken one = timed(*t.kind, m, 1);
+    int launches = 1 + (int)(ms / one.ms);
+    Taken all = timed(*t.kind, m, launches);
+    t.launches += launches + 1;
+    t.taken.ms += one.ms + all.ms;
+    t.taken.cycles += one.cycles + all.cycles;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
     double ms = 300;
+    int rounds = 1;
     std::vector<std::string> wanted;
     for (int i = 1; i < argc; i++) {
         if (!std::strcmp(argv[i], "--ms") && i + 1 < argc)
             ms = std::atof(argv[++i]);
+        else if (!std::strcmp(argv[i], "--rounds") && i + 1 < argc)
+            rounds = std::atoi(argv[++i]);
         else
             wanted.push_back(argv[i]);
     }
     Memory m = memory();
+    std::vector<Total> totals;
+    for (const Kind &k : kinds)
+        if (wanted.empty() || std::count(wanted.begin(), wanted.end(), k.name))
+            totals.push_back({&k, 0, {0, 0}});
+    for (int r = 0; r < rounds; r++)
+        for (Total &t : totals)
+            run(t, m, ms);
     const char *separator = "{";
-    for (const Kind &k : kinds) {
-        bool on = wanted.empty();
-        for (const std::string &w : wanted)
-            on = on || w == k.name;
-        if (!on)
-            continue;
-        Taken one = timed(k, m, 1);
-        int launches = 1 + (int)(ms / one.ms);
-        Taken all = timed(k, m, launches);
+    for (const Total &t : totals) {
         std::printf("%s\"%s\":{\"kernel\":\"%s\",\"launches\":%d,\"warps\":%d,\"steps\":%d,"
-                    "\"ms\":%.3f,\"cycles\":%.0f,\"clock_reads\":4}",
-                    separator, k.name, k.kernel, launches + 1, m.blocks * k.warps, k.steps,
-                    one.ms + all.ms, one.cycles + all.cycles);
+                    "\"ms\":%.3f,\"cycles\":%.0f,\"clock_reads\":%d}",
+                    separator, t.kind->name, t.kind->kernel, t.launches, m.blocks * t.kind->warps,
+                    t.kind->steps, t.taken.ms, t.taken.cycles, 4 * rounds);
         separator = ",";
     }
     std::printf("}\n");

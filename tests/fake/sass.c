@@ -10,7 +10,8 @@
  * As the real one (CUDA 13.0, seen on an H200) it
  *   - gives each metric of an instruction as a record by itself, and what came since the last time;
  *     the number of its function's symbol is 0
- *   - counts 0 where concurrent kernels were recorded before, and refuses to record them afterwards
+ *   - counts 0 where concurrent kernels were recorded before, and refuses to record them afterwards; and
+ *     where program counters are sampled
  *   - counts for the first kernel alone, until its counts are taken, unless kernel records were asked
  *     for, and refused, after counting was enabled; where copies are recorded, not even for that
  *   - takes one configuration of a device a process
@@ -259,7 +260,7 @@ EXPORT int cuptiSassMetricsEnable(struct sass_enable_params *p)
     must(p->size == PROFILER_SIZE(sass_enable_params, lazy) && p->lazy,
          "all of a program's kernels would be instrumented");
     must_be_quiet(p->context);
-    bool overlaid = script.zero || activity_enabled(CUPTI_KIND_KERNEL);
+    bool overlaid = script.zero || activity_enabled(CUPTI_KIND_KERNEL) || pc_enabled();
     pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
     bool right = c && configured && !c->on;

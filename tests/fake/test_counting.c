@@ -24,9 +24,10 @@ struct given {
     long long warps, lost;
 };
 
-/* A run with engine SassMetrics; trace: under `gpufl trace`, else the program that calls libgpufl. */
-static struct given count_env(struct run *r, const char *script, const char *engine,
-                              const char *const *program)
+/* A run with an engine, under `gpufl trace`; NULL: with SassMetrics, the program that calls libgpufl.
+ * sample: "GPUFL_DEEP_SAMPLE_MS=…". */
+static struct given count_deep(struct run *r, const char *script, const char *engine,
+                               const char *sample, const char *const *program)
 {
     char path[] = "/tmp/gpufl-fake-sass-XXXXXX", totals[64];
     struct given g = {0};
@@ -35,7 +36,7 @@ static struct given count_env(struct run *r, const char *script, const char *eng
     close(fd);
     snprintf(totals, sizeof totals, "FAKE_SASS_TOTALS=%s", path);
     bool linked = !engine;
-    run_all(r, &(struct run_setup){.env = LIST(script, totals, "GPUFL_LOG_PATH=logs",
+    run_all(r, &(struct run_setup){.env = LIST(script, totals, sample, "GPUFL_LOG_PATH=logs",
                                                "ASAN_OPTIONS=detect_leaks=0"),
                                    .options = linked ? NULL : LIST("-e", engine),
                                    .linked = linked,
@@ -49,6 +50,12 @@ static struct given count_env(struct run *r, const char *script, const char *eng
     unlink(path);
     assert_non_null(r->report);
     return g;
+}
+
+static struct given count_env(struct run *r, const char *script, const char *engine,
+                              const char *const *program)
+{
+    return count_deep(r, script, engine, "GPUFL_DEEP_SAMPLE_MS=2000", program);
 }
 
 static struct given count(struct run *r, const char *script, const char *const *program)
@@ -443,16 +450,77 @@ static void every_function_fails(void **state)
         }
 }
 
-/* Deep: what cannot live together is said, and what is left runs. */
-static void deep_says_which_runs(void **state)
+/* ---- Deep ------------------------------------------------------------------------------------ */
+
+static struct given deep(struct run *r, int sample_ms, const char *const *program)
+{
+    char sample[48];
+    snprintf(sample, sizeof sample, "GPUFL_DEEP_SAMPLE_MS=%d", sample_ms);
+    return count_deep(r, "FAKE_CUPTI=", "Deep", sample, program);
+}
+
+static void check_phases(const struct run *r, const struct given *g)
+{
+    assert_true(g->warps > 0);
+    assert_int_equal(sum_of(r, "smsp__sass_inst_executed"), g->warps * INSTRUCTIONS);
+    assert_true(int_at(r->report, "ledger.samples_recorded") > 0);
+    assert_string_equal(setting_of(r, "Deep", "ran_as"), "Deep");
+    assert_string_equal(capability_of(r, "pc_sampling", "status"), "collected");
+    check_contains(r, message_of(r, "deep.phases"), "counted from then on");
+}
+
+/* Samples first, counts from then on, both in one session; no kernels beside them. */
+static void deep_samples_and_then_counts(void **state)
 {
     (void)state;
     struct run r;
-    count_env(&r, "FAKE_CUPTI=", "Deep", LIST("1000"));
+    struct given g = deep(&r, 300, LIST("2000", "threads=2", "ms=1200", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    check_phases(&r, &g);
+    assert_true(g.warps < warps_of(int_at(r.said, "0.launches")));
+    assert_true(atoi(setting_of(&r, "Deep", "sampled_ms")) >= 300);
+    assert_int_equal(int_at(r.report, "kernels.count"), 0);
+    assert_int_equal(int_at(r.report, "ledger.metrics_lost"), 0);
+    assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
+    run_free(&r);
+}
+
+/* Both are of contexts and modules that come and go. */
+static void deep_with_contexts_and_modules(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = deep(&r, 20, LIST("400", "threads=1", "contexts=5", "modules=6", "ms=300"));
     check_program(&r, 0);
-    assert_string_equal(setting_of(&r, "Deep", "ran_as"), "PcSampling");
-    check_contains(&r, setting_of(&r, "Deep", "why"), "engine SassMetrics");
+    check_phases(&r, &g);
+    run_free(&r);
+}
+
+/* The library aborts where sampling is switched off beside a thread that launches. Whether a place
+ * without one is found is chance; what became of it is said. */
+static void deep_beside_a_storm(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = deep(&r, 1, LIST("200", "storm=3", "ms=1300", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    assert_true(int_at(r.report, "ledger.samples_recorded") > 0 || g.warps > 0);
+    assert_true(!message_of(&r, "deep.phases") != !message_of(&r, "deep.sampled_only"));
+    run_free(&r);
+}
+
+/* One that ends before is sampled alone, and told how to have the counts. */
+static void deep_that_ends_before(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = deep(&r, 60000, LIST("1000"));
+    check_program(&r, 0);
+    assert_int_equal(g.warps, 0);
     assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
+    assert_string_equal(setting_of(&r, "Deep", "ran_as"), "PcSampling");
+    check_contains(&r, setting_of(&r, "Deep", "why"), "deep_sample_ms");
+    check_contains(&r, message_of(&r, "deep.sampled_only"), "-e SassMetrics");
     run_free(&r);
 }
 
@@ -479,7 +547,10 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(an_older_library),
         cmocka_unit_test(every_function_fails),
-        cmocka_unit_test(deep_says_which_runs),
+        cmocka_unit_test(deep_samples_and_then_counts),
+        cmocka_unit_test(deep_with_contexts_and_modules),
+        cmocka_unit_test(deep_beside_a_storm),
+        cmocka_unit_test(deep_that_ends_before),
     };
     return cmocka_run_group_tests_name("counting", tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "backend/nvidia/launches.h"
 
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/deep.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/locals.h"
@@ -419,16 +420,20 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
         between(t, id, c);
         return;
     }
+    if (t->deep && c->site == CUPTI_SITE_ENTER)
+        deep_enter(roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH);
     int64_t begin = __builtin_expect(sampled(c->correlation), 0) ? clock_mono() : 0;
     if (c->site == CUPTI_SITE_ENTER)
         enter(t, s, id, c);
     else
         leave(t, s, id, c);
-    if (t->sass)
+    if (t->sass && !(t->deep && deep_sampling()))
         count_moment(t, id, c);
     if (begin)
         atomic_fetch_add_explicit(&t->callback_ns, clock_mono() - begin - t->clock_ns,
                                   memory_order_relaxed);
+    if (t->deep && c->site != CUPTI_SITE_ENTER)
+        deep_leave(t, moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK);
 }
 
 int64_t launches_cost(struct trace *t)

@@ -250,6 +250,18 @@ void pc_sampling_start(struct trace *t)
     engine_leave();
 }
 
+size_t pc_sampling_contexts(cuda_context *out, size_t room)
+{
+    size_t count = 0;
+    if (!engine_enter(ENGINE_PATIENCE))
+        return 0;
+    for (size_t i = 0; i < CONTEXTS && count < room; i++)
+        if (contexts[i].state == PC_ON)
+            out[count++] = contexts[i].handle;
+    engine_leave();
+    return count;
+}
+
 void pc_sampling_stop(struct trace *t, bool quiet)
 {
     if (!opened || !engine_enter(ENGINE_PATIENCE))

@@ -29,6 +29,9 @@ int pc_sampling_open(struct trace *t, struct err *e);
 /* Samples the calling thread's context and every one that comes. [owner] */
 void pc_sampling_start(struct trace *t);
 
+/* The contexts that are sampled, `room` at most; how many they are. [any] */
+size_t pc_sampling_contexts(cuda_context *out, size_t room);
+
 /* A context was created. [any] */
 void pc_sampling_context(struct trace *t, cuda_context context);
 /* It is about to be destroyed; also between sessions. [any] */
@@ -42,7 +45,7 @@ void pc_sampling_flush(struct trace *t);
 void pc_sampling_drain(struct trace *t);
 
 /* Takes what is left for the last drain. quiet: no other thread is inside the driver, and sampling is
- * switched off. [owner, collector] */
+ * switched off. [owner, collector; any where the engines are switched: deep.h] */
 void pc_sampling_stop(struct trace *t, bool quiet);
 /* Writes the session's totals. After the last drain. [collector] */
 void pc_sampling_totals(struct trace *t);

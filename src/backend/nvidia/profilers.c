@@ -1,6 +1,7 @@
 /* profilers.c - see profilers.h. */
 #include "backend/nvidia/profilers.h"
 
+#include "backend/nvidia/deep.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/pm_sampling.h"
@@ -82,14 +83,12 @@ static void prepare_ranges(struct trace *t)
 /* So does counting: kernels are recorded instead. */
 static void prepare_counting(struct trace *t)
 {
-    int rc = 0;
-    if (t->config.engines & ENGINE_PC_SAMPLING)
-        rc = err_set(&t->sass_lacks, GPUFL_E_UNAVAILABLE,
-                     "program counters are sampled, and instructions are not counted beside it: "
-                     "trace the program once more with engine SassMetrics");
-    rc = rc ? rc : sass_metrics_open(t, &t->sass_lacks);
+    int rc = sass_metrics_open(t, &t->sass_lacks);
     rc = rc ? rc : resources_enable(t, &t->sass_lacks);
     t->sass = !rc;
+    t->deep = t->sass && t->pc;
+    if (t->deep)
+        deep_open(t->config.deep_sample_ns);
     if (!rc)
         return;
     t->sink->ops->capability(t->sink, "sass_metrics", true, "unavailable", t->sass_lacks.text);
@@ -121,8 +120,15 @@ void profilers_start(struct trace *t)
         pc_sampling_start(t);
     if (t->pm)
         pm_sampling_start(t);
-    if (t->sass)
+    if (t->sass && !t->deep)
         counting_begins(t, sass_metrics_start(t));
+}
+
+void profilers_count(struct trace *t, const cuda_context *contexts, size_t count)
+{
+    counting_begins(t, sass_metrics_start(t));
+    for (size_t i = 0; i < count; i++)
+        counting_begins(t, sass_metrics_context(t, contexts[i]));
 }
 
 void profilers_stop(struct trace *t)
@@ -198,6 +204,8 @@ void profilers_drain(struct trace *t)
         pc_sampling_drain(t);
     if (t->pc && t->stopped)
         pc_sampling_totals(t);
+    if (t->deep)
+        deep_drain(t, t->stopped);
     if (t->sass)
         sass_metrics_drain(t);
     if (t->sass && t->stopped)
@@ -230,6 +238,8 @@ unsigned profilers_running(struct trace *t, const char **why)
     }
     if (bits & ENGINE_SASS_METRICS) {
         *why = t->sass ? sass_metrics_failure() : t->sass_lacks.text;
+        if (t->deep && t->stopped && !**why)
+            *why = deep_failure();
         lacks |= **why ? ENGINE_SASS_METRICS : 0;
     }
     if (bits & ENGINE_PC_SAMPLING)

@@ -141,8 +141,8 @@ static void say_ignored(const struct cupti *c, struct sink *s)
 static void begin_anew(struct trace *t)
 {
     t->flush_failed = t->dropped_failed = false;
-    t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->flushed = t->announced =
-        false;
+    t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->deep = t->flushed =
+        t->announced = false;
     atomic_store(&t->hold, HOLD_NONE);
     atomic_store(&t->passing, false);
     atomic_store(&t->finalized, 0);

@@ -63,6 +63,7 @@ struct trace {
     bool sass;              /* instructions are to be counted [owner, collector] */
     bool switched;          /* in windows only, which do not touch CUPTI beyond that [owner] */
     struct err sass_lacks;  /* why they are not, known before the first context [owner] */
+    bool deep; /* both: sampled first, then counted [owner; hot: set before callbacks] */
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */
     struct queue_node *taken;     /* buffers between take and drain [collector] */
     struct records *records;      /* owned */
