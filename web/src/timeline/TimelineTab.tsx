@@ -56,10 +56,12 @@ function reveal(engine: Engine, found: Found, zoom: boolean): void {
 function Tip({ engine }: { engine: Engine }) {
   const hovered = useSyncExternalStore(engine.subscribe, () => engine.hovered);
   if (!hovered) return null;
-  const { picked, sample, x, y } = hovered;
-  const right = x > engine.scene.width - 340;
+  const { picked, sample } = hovered;
+  const { unit, width } = engine.scene;
+  const [x, y, wide] = [hovered.x * unit, hovered.y * unit, width * unit];
+  const right = x > wide - 340;
   return (
-    <div className="tl-tip" style={{ left: right ? undefined : x + 14, right: right ? engine.scene.width - x + 14 : undefined, top: y + 16 }}>
+    <div className="tl-tip" style={{ left: right ? undefined : x + 14, right: right ? wide - x + 14 : undefined, top: y + 16 }}>
       {picked && <EventTip engine={engine} picked={picked} />}
       {sample && <SampleTip track={sample.track} sample={sample.sample} />}
     </div>

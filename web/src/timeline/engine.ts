@@ -20,6 +20,7 @@ import { SIDE, SIDE_NARROW, timeAt, TOP, type Flow, type Picked, type Scene } fr
 import { around, bounded, panned, zoomed, type View } from "./view";
 
 const CEILING = 64 << 20; // bytes of pieces
+const LETTERS = 16; // CSS px of the page's letters that the drawing is made for
 const REST_MS = 180; // without movement: the view is at rest
 const ASK_MS = 90; // between two looks at what is needed while moving
 const GLIDE_MS = 160;
@@ -31,7 +32,7 @@ export interface Shown {
   view: View; // where it last stood still
   rests: number; // how often it has come to rest since there is data
   bounds: View;
-  height: number; // of all rows, CSS px
+  height: number; // of all rows, units
   selected: Picked | null;
   range: View | null;
   active: string | null;
@@ -91,7 +92,7 @@ export class Engine {
     const view = { from: 0, to: 1 };
     const empty: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
     this.scene = {
-      width: 0, height: 0, side: SIDE, ratio: 1, view, bounds: view, scroll: 0, lanes: [], tracks: [], layout: empty,
+      width: 0, height: 0, side: SIDE, unit: 1, ratio: 1, view, bounds: view, scroll: 0, lanes: [], tracks: [], layout: empty,
       segments: (lane) => this.segmentsOf(lane),
       points: (track) => this.pointsOf(track),
       blockLane: (lane) => lane % BLOCK,
@@ -151,17 +152,18 @@ export class Engine {
   private resize(): void {
     const { scene, parts } = this;
     if (!parts) return;
-    scene.width = Math.max(SIDE_NARROW + 80, parts.scroller.clientWidth);
-    scene.height = parts.scroller.clientHeight;
+    scene.unit = Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / LETTERS);
+    scene.width = Math.max(SIDE_NARROW + 80, parts.scroller.clientWidth / scene.unit);
+    scene.height = parts.scroller.clientHeight / scene.unit;
     scene.side = scene.width < 700 ? SIDE_NARROW : SIDE;
-    scene.ratio = Math.min(3, window.devicePixelRatio || 1);
-    for (const [canvas, height] of [[parts.canvas, scene.height], [parts.mini, parts.mini.clientHeight]] as const) {
+    scene.ratio = Math.min(3, window.devicePixelRatio || 1) * scene.unit;
+    for (const [canvas, height] of [[parts.canvas, scene.height], [parts.mini, this.miniHeight()]] as const) {
       canvas.width = Math.round(scene.width * scene.ratio);
       canvas.height = Math.round(height * scene.ratio);
     }
-    parts.canvas.style.width = `${scene.width}px`;
-    parts.canvas.style.height = `${scene.height}px`;
-    parts.canvas.style.marginBottom = `${-scene.height}px`;
+    parts.canvas.style.width = `${scene.width * scene.unit}px`;
+    parts.canvas.style.height = `${scene.height * scene.unit}px`;
+    parts.canvas.style.marginBottom = `${-scene.height * scene.unit}px`;
     this.layOut();
     this.moved();
   }
@@ -240,7 +242,7 @@ export class Engine {
     const { scene, parts } = this;
     scene.layout = layOut(scene.tracks, this.wishes);
     const spacer = parts?.canvas.nextElementSibling;
-    if (spacer instanceof HTMLElement) spacer.style.height = `${TOP + scene.layout.pinnedHeight + scene.layout.height}px`;
+    if (spacer instanceof HTMLElement) spacer.style.height = `${(TOP + scene.layout.pinnedHeight + scene.layout.height) * scene.unit}px`;
     this.scrolled();
   }
 
@@ -248,7 +250,7 @@ export class Engine {
     const { scene, parts } = this;
     if (!parts) return;
     const most = Math.max(0, TOP + scene.layout.pinnedHeight + scene.layout.height - scene.height);
-    scene.scroll = Math.min(parts.scroller.scrollTop, most);
+    scene.scroll = Math.min(parts.scroller.scrollTop / scene.unit, most);
     this.moved();
   }
 
@@ -318,7 +320,7 @@ export class Engine {
     if (this.speed.pan || this.speed.zoom) this.holdOn(now);
     this.resolved.clear();
     this.painter.paint(pens.main, scene);
-    paintMini(pens.mini, scene, this.miniSegments(), this.miniBlock?.ids.length ?? 0, this.parts!.mini.clientHeight);
+    paintMini(pens.mini, scene, this.miniSegments(), this.miniBlock?.ids.length ?? 0, this.miniHeight());
     this.frames++;
   }
 
@@ -366,8 +368,13 @@ export class Engine {
 
   private readonly get = (key: string): Piece | undefined => this.pieces?.get(key);
 
+  /** CSS px of the axis. */
   private px(): number {
-    return Math.max(1, this.scene.width - this.scene.side);
+    return Math.max(1, (this.scene.width - this.scene.side) * this.scene.unit);
+  }
+
+  private miniHeight(): number {
+    return this.parts!.mini.clientHeight / this.scene.unit;
   }
 
   visible(): Row[] {
@@ -579,8 +586,8 @@ export class Engine {
     const row = scene.layout.rows.find((other) => scene.tracks[other.track]?.key === key);
     if (!row || !parts) return;
     const room = scene.height - TOP - scene.layout.pinnedHeight;
-    if (row.y < parts.scroller.scrollTop) parts.scroller.scrollTop = Math.max(0, row.y - 30);
-    else if (row.y + row.height > parts.scroller.scrollTop + room) parts.scroller.scrollTop = row.y + row.height - room + 30;
+    if (row.y < scene.scroll) parts.scroller.scrollTop = Math.max(0, row.y - 30) * scene.unit;
+    else if (row.y + row.height > scene.scroll + room) parts.scroller.scrollTop = (row.y + row.height - room + 30) * scene.unit;
   }
 
   setActive(key: string | null): void {

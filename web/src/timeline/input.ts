@@ -5,7 +5,7 @@ import { timeAt, TOP } from "./scene";
 import { around } from "./view";
 
 const ZOOM_PER_PX = 0.0022; // of a wheel
-const CLICK_PX = 4; // less is a click
+const CLICK_PX = 4; // units: less is a click
 
 export interface Commands {
   hit: (forward: boolean) => void; // next or previous hit of the search
@@ -28,7 +28,7 @@ function onWheel(engine: Engine, event: WheelEvent, x: number, y: number): void 
     engine.zoom(Math.exp(Math.max(-1, Math.min(1, dy * ZOOM_PER_PX * strength))), x);
   } else if (event.shiftKey || Math.abs(dx) > Math.abs(dy)) {
     event.preventDefault();
-    engine.pan(event.shiftKey && dx === 0 ? dy : dx);
+    engine.pan((event.shiftKey && dx === 0 ? dy : dx) / engine.scene.unit);
   }
 }
 
@@ -39,7 +39,8 @@ function pointers(engine: Engine, scroller: HTMLElement): () => void {
   let drag: Drag | null = null;
   const at = (event: MouseEvent): { x: number; y: number } => {
     const box = scroller.getBoundingClientRect();
-    return { x: event.clientX - box.left, y: event.clientY - box.top };
+    const { unit } = engine.scene;
+    return { x: (event.clientX - box.left) / unit, y: (event.clientY - box.top) / unit };
   };
   const apart = (): number => {
     const [a, b] = [...down.values()];
@@ -48,7 +49,7 @@ function pointers(engine: Engine, scroller: HTMLElement): () => void {
 
   function press(event: PointerEvent): void {
     const p = at(event);
-    if (event.button !== 0 || p.x > scroller.clientWidth) return;
+    if (event.button !== 0 || p.x * engine.scene.unit > scroller.clientWidth) return;
     down.set(event.pointerId, p);
     scroller.setPointerCapture(event.pointerId);
     const range = (p.y < TOP || event.shiftKey) && p.x > engine.scene.side;
@@ -74,7 +75,7 @@ function pointers(engine: Engine, scroller: HTMLElement): () => void {
     } else {
       engine.unpoint();
       engine.pan(before.x - p.x);
-      if (event.pointerType !== "touch") scroller.scrollTop += before.y - p.y;
+      if (event.pointerType !== "touch") scroller.scrollTop += (before.y - p.y) * engine.scene.unit;
     }
   }
   function lift(event: PointerEvent): void {
@@ -224,7 +225,7 @@ function miniature(engine: Engine, mini: HTMLCanvasElement): () => void {
   const centre = (event: PointerEvent): void => {
     const { scene } = engine;
     const half = (scene.view.to - scene.view.from) / 2;
-    const at = miniTime(scene, event.clientX - mini.getBoundingClientRect().left);
+    const at = miniTime(scene, (event.clientX - mini.getBoundingClientRect().left) / scene.unit);
     engine.setView({ from: at - half, to: at + half });
   };
   const press = (event: PointerEvent): void => {

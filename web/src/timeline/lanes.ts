@@ -58,7 +58,7 @@ export interface Track {
   category: Category;
   title: string; // whose: a thread, a stream, a GPU
   note: string; // what of it
-  height: number; // CSS px
+  height: number; // units
   lane: number; // index into the lanes; -1: a metric
   source: Source | null;
 }

@@ -5,7 +5,7 @@ import { CATEGORIES, HEIGHT, type Category, type Track } from "./lanes";
 export interface Row {
   track: number; // index into the tracks; -1: the head of a category
   category: Category;
-  y: number; // CSS px from the top of its part
+  y: number; // units from the top of its part
   height: number;
   count: number; // of a head: its tracks
   titled: boolean; // says whose it is: the row above is of another thread, stream or GPU

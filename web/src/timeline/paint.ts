@@ -12,8 +12,8 @@ import { paintSeries } from "./series";
 import { pxPerNs, TOP, xOf, type Scene } from "./scene";
 
 const BARS = 10; // heights that a bar can have
-const INSET = 2; // CSS px between lanes
-const LABEL_FROM = 26; // CSS px that an event has to have for its name
+const INSET = 2; // units between lanes
+const LABEL_FROM = 26; // units that an event has to have for its name
 const LABELS_MOST = 500; // a frame
 export const FONT = '12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 const FONT_SMALL = '11px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
@@ -21,7 +21,7 @@ const FONT_BOLD = '600 12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", s
 
 interface Drawn {
   row: Row;
-  y: number; // CSS px on the canvas
+  y: number; // units on the canvas
   line: number; // of the strip
   missing: boolean; // nothing of it is here yet
   labels: Label[];

@@ -8,7 +8,7 @@ import type { Names } from "./names";
 import type { Piece } from "./piece";
 import type { View } from "./view";
 
-export const SIDE = 196; // CSS px: titles of the rows
+export const SIDE = 196; // units of the drawing: titles of the rows
 export const SIDE_NARROW = 104; // on a phone
 export const TOP = 30; // the axis
 
@@ -32,13 +32,14 @@ export interface Flow {
 }
 
 export interface Scene {
-  width: number; // CSS px, with the titles
+  width: number; // units, with the titles
   height: number;
   side: number;
-  ratio: number; // device px per CSS px
+  unit: number; // CSS px of a unit: 1, and more where the page's letters are larger
+  ratio: number; // device px per unit
   view: View;
   bounds: View;
-  scroll: number; // CSS px of the rows below the pinned ones
+  scroll: number; // units of the rows below the pinned ones
   lanes: readonly Lane[];
   tracks: readonly Track[];
   layout: Layout;

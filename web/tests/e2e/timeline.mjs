@@ -142,4 +142,28 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await drawn(page);
   const kinds = [4n, 3n];
   check(kinds.includes(BigInt(query(page, "sel").split("~")[0]) >> 56n), "timeline: the longest wait is shown");
+  await onAWall({ page, session, origin, picture, check, kernel: first });
+}
+
+/** Where the page's letters are larger, the drawing is, too; and what is clicked on is what is seen there. */
+async function onAWall({ page, session, origin, picture, check, kernel }) {
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: 3840, height: 2160 });
+  await page.goto(`${origin}/sessions/${session}/timeline?at=${kernel.start - kernel.duration}-${kernel.start + 2 * kernel.duration}&pin=${kernel.lane}`);
+  await drawn(page);
+  const place = await page.evaluate(() => {
+    const { scene } = window.gpuflTimeline;
+    const box = document.querySelector(".tl-scroll").getBoundingClientRect();
+    const [pinned] = scene.layout.pinned;
+    return { unit: scene.unit, x: box.left + (scene.unit * (scene.side + scene.width)) / 2, y: box.top + scene.unit * (30 + pinned.y + pinned.height / 2), wide: document.querySelector(".tl-canvas").getBoundingClientRect().width / box.width };
+  });
+  check(place.unit > 1.2 && place.wide > 0.98 && place.wide <= 1, `timeline: at 3840 px a unit is ${place.unit} px, the canvas ${place.wide} of its place`);
+  await holds(page, () => {
+    const { scene } = window.gpuflTimeline; // the events are here, not their sums alone
+    return window.gpuflTimeline.pickAt((scene.side + scene.width) / 2, 30 + scene.layout.pinned[0].y + 10)?.hit.kind === "event";
+  });
+  await page.mouse.click(place.x, place.y);
+  await holds(page, (wanted) => new URLSearchParams(location.search).get("sel") === wanted, `${kernel.lane}~${kernel.start}`);
+  await picture(page, "timeline-wall");
+  await page.setViewportSize(before);
 }
