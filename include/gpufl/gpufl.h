@@ -168,6 +168,16 @@ GPUFL_API uint64_t gpufl_scope_begin(const char *name, const char *tag);
 GPUFL_API uint64_t gpufl_scope_begin_bench(const char *name, const char *tag, uint32_t repeat,
                                            uint32_t warmup);
 
+/* The same, where the loop also tells of each iteration, with gpufl_scope_repetition: hardware
+ * counters that take several passes are then counted, a pass in each iteration, so that all of
+ * them have to do the same work. */
+GPUFL_API uint64_t gpufl_scope_begin_repeated(const char *name, const char *tag, uint32_t repeat,
+                                              uint32_t warmup);
+
+/* An iteration of a scope that was begun so begins. Same thread as the begin; 0 is ignored. Waits for
+ * the device while iterations are counted, otherwise costs a branch or two. */
+GPUFL_API void gpufl_scope_repetition(uint64_t handle);
+
 /* Closes a scope, and those opened inside it and still open. Same thread as the
  * begin. 0 and a handle closed before are ignored. */
 GPUFL_API void gpufl_scope_end(uint64_t handle);

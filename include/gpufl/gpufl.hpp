@@ -249,7 +249,7 @@ class ScopedMonitor
     }
     ScopedMonitor(detail::Text name, detail::Text tag, std::uint32_t repeat,
                   std::uint32_t warmup) noexcept
-        : handle_(gpufl_scope_begin_bench(name.get(), tag.get(), repeat, warmup))
+        : handle_(gpufl_scope_begin_repeated(name.get(), tag.get(), repeat, warmup))
     {
     }
     ScopedMonitor(const ScopedMonitor &) = delete;
@@ -258,6 +258,13 @@ class ScopedMonitor
     {
         if (handle_)
             gpufl_scope_end(handle_);
+    }
+
+    // Of a scope with repeat: its next iteration begins.
+    void repetition() const noexcept
+    {
+        if (handle_)
+            gpufl_scope_repetition(handle_);
     }
 
   private:
@@ -314,8 +321,10 @@ class Bench
             body();
         ScopedMonitor scope(name_, meta_.tag, static_cast<std::uint32_t>(repeat),
                             static_cast<std::uint32_t>(warmup));
-        for (int i = 0; i < repeat; i++)
+        for (int i = 0; i < repeat; i++) {
+            scope.repetition();
             body();
+        }
     }
 
   private:

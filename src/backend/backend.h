@@ -225,6 +225,13 @@ struct trace_cost {
     bool launches_counted;
 };
 
+enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS };
+
+/* An outermost scope of the calling thread begins, an iteration of it does, or it has ended. repeats,
+ * with the begin: so many iterations will be told; 0: it is done once. */
+typedef void trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
+                            uint32_t repeats);
+
 struct trace_ops {
     unsigned engines; /* enum engine_bit: what open can be asked for */
     unsigned alone;   /* the same: beside these there are no records of kernels and copies */
@@ -237,9 +244,8 @@ struct trace_ops {
     /* [owner] Optional: the calling thread, the only one that works with the GPU, waits from here
      * until close: stop may do what must not be done beside running calls of the driver. */
     void (*quiet)(struct trace *t);
-    /* [hot] Optional, with ENGINE_RANGE_PROFILER: an outermost scope of the calling thread begins or
-     * has ended. May wait for the device. */
-    void (*range)(struct trace *t, uint64_t instance, bool begins);
+    /* [hot] Optional, with ENGINE_RANGE_PROFILER. May wait for the device. */
+    trace_range_fn *range;
     /* [collector] Makes the vendor hand over buffers; all: also unfinished ones (at the end). */
     int (*flush)(struct trace *t, bool all);
     /* [collector] Takes the buffers handed over so far (before the collector drains the

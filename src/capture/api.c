@@ -120,6 +120,28 @@ uint64_t gpufl_scope_begin_bench(const char *name, const char *tag, uint32_t rep
     return scopes_begin(name, tag, repeat, warmup);
 }
 
+uint64_t gpufl_scope_begin_repeated(const char *name, const char *tag, uint32_t repeat,
+                                    uint32_t warmup)
+{
+    uint32_t g = gate();
+    if (g <= GATE_ENDING)
+        return 0;
+    if (g == GATE_FORWARD)
+        return copies_first()->scope_begin_repeated(name, tag, repeat, warmup);
+    return scopes_begin_repeated(name, tag, repeat, warmup);
+}
+
+void gpufl_scope_repetition(uint64_t handle)
+{
+    if (handle == 0)
+        return;
+    uint32_t g = gate();
+    if (g == GATE_FORWARD)
+        copies_first()->scope_repetition(handle);
+    else if (g > GATE_ENDING)
+        scopes_repetition(handle);
+}
+
 void gpufl_scope_end(uint64_t handle)
 {
     if (__builtin_expect(handle == 0, 1))

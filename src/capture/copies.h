@@ -20,6 +20,10 @@
     F(uint64_t, scope_begin_bench,                                                                 \
       (const char *name, const char *tag, uint32_t repeat, uint32_t warmup),                       \
       (name, tag, repeat, warmup))                                                                 \
+    F(uint64_t, scope_begin_repeated,                                                              \
+      (const char *name, const char *tag, uint32_t repeat, uint32_t warmup),                       \
+      (name, tag, repeat, warmup))                                                                 \
+    F(void, scope_repetition, (uint64_t handle), (handle))                                         \
     F(void, scope_end, (uint64_t handle), (handle))                                                \
     F(int, system_start, (const char *name), (name))                                               \
     F(int, system_stop, (const char *name), (name))                                                \

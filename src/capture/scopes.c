@@ -131,10 +131,10 @@ static inline uint64_t next_instance(struct thread_state *t)
 
 /* Who is told of outermost scopes; written before capture_gate.ranged, which is released, and read
  * after it. A thread that comes late finds the one of the session before. */
-static _Atomic(void (*)(struct trace *t, uint64_t instance, bool begins)) range_fn;
+static _Atomic(trace_range_fn *) range_fn;
 static _Atomic(struct trace *) range_trace;
 
-void scopes_ranges(void (*range)(struct trace *t, uint64_t instance, bool begins), struct trace *t)
+void scopes_ranges(trace_range_fn *range, struct trace *t)
 {
     if (range) {
         atomic_store_explicit(&range_fn, range, memory_order_relaxed);
@@ -143,12 +143,12 @@ void scopes_ranges(void (*range)(struct trace *t, uint64_t instance, bool begins
     atomic_store_explicit(&capture_gate.ranged, range != NULL, memory_order_release);
 }
 
-static inline void tell_range(uint64_t instance, bool begins)
+static inline void tell_range(uint64_t instance, enum range_moment moment, uint32_t repeats)
 {
     if (__builtin_expect(!atomic_load_explicit(&capture_gate.ranged, memory_order_acquire), 1))
         return;
     atomic_load_explicit(&range_fn, memory_order_relaxed)(
-        atomic_load_explicit(&range_trace, memory_order_relaxed), instance, begins);
+        atomic_load_explicit(&range_trace, memory_order_relaxed), instance, moment, repeats);
 }
 
 /* Ended by other threads: so many, and the last of them. A writer takes a number, then fills
@@ -204,7 +204,7 @@ static void afar_slow(struct thread_state *t, uint64_t count)
         if (at)
             take_out(t, at);
         if (at == 1)
-            tell_range(handle, false);
+            tell_range(handle, RANGE_ENDS, 0);
     }
 }
 
@@ -223,7 +223,7 @@ static void scope_orphan(void)
 }
 
 static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag, uint32_t repeat,
-                             uint32_t warmup)
+                             uint32_t warmup, bool told)
 {
     afar_take(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
@@ -242,7 +242,7 @@ static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag
     t->open[depth] = instance;
     atomic_store_explicit(&t->depth, depth + 1, memory_order_relaxed);
     if (depth == 0)
-        tell_range(instance, true);
+        tell_range(instance, RANGE_BEGINS, told ? repeat : 0);
     uint32_t wanted = atomic_load_explicit(&windows_scope, memory_order_relaxed);
     if (__builtin_expect(wanted && (wanted == name || wanted == WINDOWS_ANY_SCOPE), 0))
         window_begin(t, instance);
@@ -255,16 +255,33 @@ uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32
     struct thread_state *t = thread_self();
     if (t)
         return begin(t, name_id(t, name ? name : ""), tag && *tag ? name_id(t, tag) : 0, repeat,
-                     warmup);
+                     warmup, false);
     scope_orphan();
     return 0;
+}
+
+uint64_t scopes_begin_repeated(const char *name, const char *tag, uint32_t repeat, uint32_t warmup)
+{
+    struct thread_state *t = thread_self();
+    if (t)
+        return begin(t, name_id(t, name ? name : ""), tag && *tag ? name_id(t, tag) : 0, repeat,
+                     warmup, true);
+    scope_orphan();
+    return 0;
+}
+
+void scopes_repetition(uint64_t handle)
+{
+    struct thread_state *t = thread_here;
+    if (t && find_open(t, handle) == 1)
+        tell_range(handle, RANGE_REPEATS, 0);
 }
 
 uint64_t scopes_begin_text(const char *name, size_t length, const char *tag)
 {
     struct thread_state *t = thread_self();
     if (t)
-        return begin(t, name_of_text(t, name, length), tag ? name_id(t, tag) : 0, 0, 0);
+        return begin(t, name_of_text(t, name, length), tag ? name_id(t, tag) : 0, 0, 0, false);
     scope_orphan();
     return 0;
 }
@@ -283,7 +300,7 @@ void scopes_end(uint64_t handle)
         slot_push(t, SLOT_END, 0, t->open[--depth], now, 0);
     atomic_store_explicit(&t->depth, depth, memory_order_relaxed);
     if (depth == 0)
-        tell_range(t->open[0], false);
+        tell_range(t->open[0], RANGE_ENDS, 0);
     if (__builtin_expect(t->window_scope >= handle, 0)) /* inner scopes have higher numbers */
         window_end(t);
     slots_room(t, 0);
@@ -314,7 +331,7 @@ void scopes_leave(uint64_t handle)
     slot_push(t, SLOT_LEAVE, 0, handle, now, 0);
     take_out(t, at);
     if (at == 1)
-        tell_range(handle, false);
+        tell_range(handle, RANGE_ENDS, 0);
     slots_room(t, 0);
 }
 

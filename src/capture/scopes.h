@@ -21,6 +21,10 @@ struct thread_state;
 uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32_t warmup);
 void scopes_end(uint64_t handle); /* [hot] */
 
+/* The same of a scope whose iterations are told, each at its begin. [hot] */
+uint64_t scopes_begin_repeated(const char *name, const char *tag, uint32_t repeat, uint32_t warmup);
+void scopes_repetition(uint64_t handle);
+
 /* The same as scopes_begin for a name of a length, a tag or NULL. [hot] */
 uint64_t scopes_begin_text(const char *name, size_t length, const char *tag);
 
@@ -29,7 +33,7 @@ void scopes_leave(uint64_t handle);
 
 /* Outermost scopes are told to this from now on, on their threads; NULL: to none. Before the first of
  * a session, or none. [owner] */
-void scopes_ranges(void (*range)(struct trace *t, uint64_t instance, bool begins), struct trace *t);
+void scopes_ranges(trace_range_fn *range, struct trace *t);
 
 /* Counts a launch and joins it to the innermost open scope. [hot] */
 void scopes_launch(const struct launch *l);

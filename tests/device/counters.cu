@@ -1,7 +1,7 @@
 // counters.cu - phases that each use one part of the device, in a scope of their own: what
 // sampled hardware counters must tell apart (run.py).
 //
-//   device_counters [--ms T] [--threads N] [--mixed 1]
+//   device_counters [--ms T] [--threads N] [--mixed 1] [--bench 1]
 //
 // Each phase takes about T ms (300). N threads (0) launch empty kernels beside, from before the
 // session's begin to after its end. Prints one JSON object: of each phase its begin and end in ns
@@ -10,8 +10,10 @@
 // mixed: instead of phases, for T ms one thread launches kernels that add 1 to a number, one launches
 // graphs that do, and one copies a number to the device and back. Prints how often each, and what has
 // become of it: kernels that are repeated must change nothing.
+//
+// bench: instead of phases, two scopes that copy once and two that repeat the copy.
 
-#include <gpufl/gpufl.h>
+#include <gpufl/gpufl.hpp>
 
 #include "bench/overhead/cuda_check.hpp"
 
@@ -161,11 +163,29 @@ void mixed(int ms)
                 launched[0], now_are[0], launched[1], now_are[1], launched[2], lost);
 }
 
+void bench(const Device &d)
+{
+    auto work = [&] {
+        copy<<<d.blocks * 4, THREADS>>>(d.to, d.from, BYTES / sizeof(float4));
+        CHECK(cudaDeviceSynchronize());
+    };
+    for (int i = 0; i < 2; i++) {
+        GFL_SCOPE("once")
+        {
+            work();
+        }
+        GFL_BENCH("bench", gpufl::ScopeMeta{}.setRepeat(5).setWarmup(1))
+        {
+            work();
+        };
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
-    int ms = 300, beside = 0, mixes = 0;
+    int ms = 300, beside = 0, mixes = 0, benches = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!std::strcmp(argv[i], "--ms"))
             ms = std::atoi(argv[i + 1]);
@@ -173,6 +193,8 @@ int main(int argc, char **argv)
             beside = std::atoi(argv[i + 1]);
         else if (!std::strcmp(argv[i], "--mixed"))
             mixes = std::atoi(argv[i + 1]);
+        else if (!std::strcmp(argv[i], "--bench"))
+            benches = std::atoi(argv[i + 1]);
     }
     if (mixes) {
         mixed(ms);
@@ -183,6 +205,10 @@ int main(int argc, char **argv)
     CHECK(cudaMalloc(&d.from, BYTES));
     CHECK(cudaMalloc(&d.to, BYTES));
     CHECK(cudaMalloc(&d.out, size_t(d.blocks) * 8 * THREADS * 8 * sizeof(float)));
+    if (benches) {
+        bench(d);
+        return 0;
+    }
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
     for (int i = 0; i < beside; i++)

@@ -499,6 +499,24 @@ def counters_of_scopes(lab):
 
 
 @case
+def counters_of_repeated_scopes(lab):
+    _, err, report = lab.trace(lab.bin / "device_counters", "--bench", 1, options=("-e", "RangeProfiler"))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "RangeProfiler"}
+    if ran.get("ran_as") != "RangeProfiler":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    print(f"      {ran.get('passes_of_repeated')} passes, own kernels of the profiler: {ran.get('profiler_kernels', 0)}")
+    found = counters.means(report, "range")
+    for (metric, scope), c in sorted(found.items()):
+        print(f"      {metric} {scope} {c['values']} {c['least']:.4g} {c['most']:.4g}")
+    hits, dram = "lts__t_sector_hit_rate.pct", "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+    expect((hits, "bench") in found and (hits, "once") not in found, "what takes a second pass")
+    expect(40 < found[hits, "bench"]["mean"] < 60, f"a copy misses every read: {found[hits, 'bench']}")
+    for scope in ("once", "bench"):
+        expect(found[dram, scope]["values"] == 2 and found[dram, scope]["least"] > 20, f"{scope}: {found[dram, scope]}")
+    ledger_closes(report)
+
+
+@case
 def counters_of_kernels(lab):
     out, err, report = lab.trace(lab.bin / "device_counters", options=("-e", "RangeProfiler", "--ranges", "kernels"))
     ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "RangeProfiler"}

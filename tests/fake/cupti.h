@@ -37,6 +37,8 @@ void pc_kind_disabled(void);
 bool range_kernel(const struct fake_op *op);
 /* A kernel of the library's own ran, in a stream of its own. */
 void activity_own_kernel(const char *name);
+/* How many passes a configuration of the profiler takes. */
+uint32_t config_passes(const void *config);
 /* What a range of an image counted; false: it is no image of ranges. */
 bool range_value(const void *image, size_t index, double *value);
 void range_context_destroyed(uint32_t context);

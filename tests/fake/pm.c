@@ -170,7 +170,7 @@ EXPORT int cuptiProfilerHostGetConfigImage(struct profiler_config_params *p)
     return CUPTI_OK;
 }
 
-static uint32_t passes_of(const void *config)
+uint32_t config_passes(const void *config)
 {
     uint32_t passes = ((const struct config_image *)config)->passes;
     must(((const struct config_image *)config)->mark == IMAGE_MARK, "this is no configuration");
@@ -181,7 +181,7 @@ EXPORT int cuptiProfilerHostGetNumOfPasses(struct profiler_passes_params *p)
 {
     SCRIPTED(cuptiProfilerHostGetNumOfPasses);
     SIZED(p, profiler_passes_params, passes);
-    p->passes = passes_of(p->config);
+    p->passes = config_passes(p->config);
     return CUPTI_OK;
 }
 
@@ -269,7 +269,7 @@ EXPORT int cuptiPmSamplingSetConfig(struct pm_config_params *p)
     SIZED(p, pm_config_params, trigger);
     if (script.cycles && p->trigger == PM_EVERY_NS)
         return CUPTI_E_NOT_SUPPORTED;
-    if (passes_of(p->config) != 1)
+    if (config_passes(p->config) != 1)
         return CUPTI_E_NOT_SUPPORTED;
     pthread_mutex_lock(&lock);
     must(p->object == &device && device.enabled, "what is not enabled is configured");

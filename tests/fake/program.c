@@ -10,6 +10,8 @@
  *     modules=M    M modules are loaded, run a kernel and are unloaded
  *     steps=S      S scopes with KERNELS launches each, one after the other (and one around the work
  *                  of each context) instead of one around everything
+ *     benches=B    B more, each repeated 5 times; early: but left after the first time
+ *     left         a scope is open when the session ends
  *     ms=T         goes on with its work for T ms
  *     exit=N       ends with exit code N
  *     preload=LIB  has LIB loaded before the first CUDA call, as PyTorch has libcupti
@@ -62,13 +64,13 @@ int cuModuleLoadData(void **module, const void *image);
 int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuModuleUnload(void *module);
 
-enum { THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
+enum { REPEATS = 5, THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
-static int contexts, modules, milliseconds, rounds, steps;
-static bool wait_input, init_late, sampled, counted, ranged, instrumented, beside;
+static int contexts, modules, milliseconds, rounds, steps, benches;
+static bool early, left, wait_input, init_late, sampled, counted, ranged, instrumented, beside;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -99,6 +101,25 @@ static uint64_t scope_begin(const char *name)
 #else
     (void)name;
     return 0;
+#endif
+}
+
+static uint64_t bench_begin(const char *name)
+{
+#ifdef FAKE_LINKED
+    return gpufl_scope_begin_repeated(name, "", REPEATS, 0);
+#else
+    (void)name;
+    return 0;
+#endif
+}
+
+static void bench_repeats(uint64_t scope)
+{
+#ifdef FAKE_LINKED
+    gpufl_scope_repetition(scope);
+#else
+    (void)scope;
 #endif
 }
 
@@ -216,6 +237,17 @@ static int64_t now_ms(void)
     return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
 }
 
+static void work_bench(void)
+{
+    uint64_t bench = bench_begin("bench");
+    for (int i = 0; i < (early ? 1 : REPEATS); i++, rounds++) {
+        bench_repeats(bench);
+        launch_all(NULL);
+        cuCtxSynchronize();
+    }
+    scope_end(bench);
+}
+
 static void work_all(void)
 {
     pthread_t threads[THREADS];
@@ -240,9 +272,13 @@ static void work_all(void)
         cuCtxSynchronize();
         scope_end(step);
     }
+    for (int i = 0; i < benches; i++)
+        work_bench();
     launch_all(NULL);
     cuCtxSynchronize();
     scope_end(scope);
+    if (left)
+        scope_begin("left");
     capture_end();
 }
 
@@ -301,6 +337,7 @@ static void parse(int argc, char **argv)
             sscanf(argv[i], "graphs=%d", &graphs) == 1 ||
             sscanf(argv[i], "fail=%d", &failures) == 1 ||
             sscanf(argv[i], "steps=%d", &steps) == 1 ||
+            sscanf(argv[i], "benches=%d", &benches) == 1 ||
             sscanf(argv[i], "contexts=%d", &contexts) == 1 ||
             sscanf(argv[i], "modules=%d", &modules) == 1 ||
             sscanf(argv[i], "ms=%d", &milliseconds) == 1 ||
@@ -315,6 +352,10 @@ static void parse(int argc, char **argv)
             wait_input = true;
         else if (!strcmp(argv[i], "beside"))
             beside = true;
+        else if (!strcmp(argv[i], "left"))
+            left = true;
+        else if (!strcmp(argv[i], "early"))
+            early = true;
         else if (!strcmp(argv[i], "namesake"))
             even = namesake;
         else if (!strcmp(argv[i], "sampled"))

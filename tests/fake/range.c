@@ -1,5 +1,5 @@
 /* range.c - the Range Profiler of the fake profiling library: user ranges of one context, in one
- * pass, or every kernel that is launched between start and stop, in as many as its metrics take.
+ * pass or several, or every kernel that is launched between start and stop, in as many as its metrics take.
  *
  * A range's value of its n-th metric is n times the kernels launched in it, so that a session must
  * find its program's launches; a kernel's, n times the x extent of its grid. Behind each user range
@@ -49,8 +49,9 @@ struct image {
 
 static struct range_object {
     bool enabled, configured, started, open;
-    bool kernels;     /* each is a range */
-    uint32_t context; /* number */
+    bool kernels;          /* each is a range */
+    uint32_t passes, pass; /* of user ranges: to be made, and made */
+    uint32_t context;      /* number */
     struct image *image;
     size_t pushed;
     unsigned repeated;    /* ever */
@@ -188,6 +189,8 @@ EXPORT int cuptiRangeProfilerSetConfig(struct range_config_params *p)
     profiler.ranges = calloc(p->ranges, sizeof *profiler.ranges);
     profiler.room = p->ranges;
     profiler.kernels = kernels;
+    profiler.passes = kernels ? 1 : config_passes(p->config);
+    profiler.pass = 0;
     profiler.configured = true;
     pthread_mutex_unlock(&lock);
     return CUPTI_OK;
@@ -199,6 +202,7 @@ EXPORT int cuptiRangeProfilerStart(struct range_object_params *p)
     SIZED(p, range_object_params, object);
     pthread_mutex_lock(&lock);
     bool right = profiler.configured && !profiler.started;
+    profiler.pass = profiler.pass == profiler.passes ? 0 : profiler.pass;
     if (right)
         profiler.started = true;
     profiler.pushed = 0;
@@ -214,7 +218,9 @@ EXPORT int cuptiRangeProfilerPushRange(struct range_push_params *p)
     must(profiler.started && !profiler.kernels && !profiler.open, "a range is pushed out of order");
     must(profiler.pushed < profiler.room, "more ranges than were asked for");
     struct range *r = &profiler.ranges[profiler.pushed++];
+    must(!profiler.pass || !strcmp(r->name, p->name), "another range than in the pass before");
     snprintf(r->name, sizeof r->name, "%s", p->name);
+    r->kernels = 0;
     profiler.open = true;
     pthread_mutex_unlock(&lock);
     return CUPTI_OK;
@@ -239,7 +245,7 @@ EXPORT int cuptiRangeProfilerStop(struct range_stop_params *p)
     pthread_mutex_lock(&lock);
     must(profiler.started && !profiler.open, "ranges are stopped out of order");
     profiler.started = false;
-    p->done = 1;
+    p->done = ++profiler.pass == profiler.passes;
     pthread_mutex_unlock(&lock);
     return CUPTI_OK;
 }
@@ -250,6 +256,7 @@ EXPORT int cuptiRangeProfilerDecodeData(struct range_decode_params *p)
     SIZED(p, range_decode_params, dropped);
     pthread_mutex_lock(&lock);
     must(!profiler.started, "ranges are decoded while they are counted");
+    must(profiler.pass == profiler.passes, "ranges are decoded before their last pass");
     for (size_t i = 0; i < profiler.pushed; i++) {
         must(profiler.image->count < profiler.image->room, "the image is not initialized");
         profiler.image->ranges[profiler.image->count++] = profiler.ranges[i];

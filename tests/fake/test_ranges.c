@@ -199,6 +199,20 @@ static void sessions_follow_each_other(void **state)
     run_free(&r);
 }
 
+/* A scope that is open when its session ends takes the short ones before it with it, which are counted
+ * as lost, and keeps none of the next session from being counted. */
+static void sessions_that_leave_a_scope(void **state)
+{
+    (void)state;
+    struct run r;
+    count(&r, "FAKE_CUPTI=", "sm__a.sum",
+          LIST("40", "threads=0", "steps=10", "sessions=3", "left", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "ledger.samples_lost"), 3 * (10 + 1));
+    assert_null(setting(&r, "uncounted_beside", 0));
+    run_free(&r);
+}
+
 /* A scope's work is done once: what takes a second pass is left out, and said. */
 static void one_pass(void **state)
 {
@@ -211,6 +225,59 @@ static void one_pass(void **state)
     assert_string_equal(setting(&r, "skipped_metric", 1), "no__such.sum");
     check_contains(&r, message_of(&r, "range_profiler.passes"), "sm__d.sum, no__such.sum");
     check_row(&r, "sm__c.sum", "work", 1, 3 * 40);
+    run_free(&r);
+}
+
+/* What a scope repeats may be counted in several passes, one an iteration; other scopes not. */
+static void repeated_scopes(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=", "sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum",
+                           LIST("40", "threads=0", "steps=2", "benches=3", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(g.ranges, 2 + 3);
+    assert_int_equal(g.kernels, (2 + 3) * 40);
+    assert_true(g.back);
+    check_row(&r, "sm__a.sum", "step", 2, 40);
+    assert_null(row_of(&r, "sm__d.sum", "step"));
+    check_row(&r, "sm__a.sum", "bench", 3, 40);
+    check_row(&r, "sm__d.sum", "bench", 3, 4 * 40);
+    assert_string_equal(setting(&r, "passes", 0), "1");
+    assert_string_equal(setting(&r, "passes_of_repeated", 0), "2");
+    assert_string_equal(setting(&r, "metrics_of_repeated", 0),
+                        "sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum");
+    check_contains(&r, message_of(&r, "range_profiler.repeated"), "2 passes");
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
+    run_free(&r);
+}
+
+/* One pass is enough for them, or the first thing there is. */
+static void repeated_scopes_of_one_pass(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=", "sm__a.sum",
+                           LIST("40", "threads=0", "steps=1", "benches=3", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(g.ranges, 1 + 3);
+    check_row(&r, "sm__a.sum", "bench", 3, 5 * 40);
+    assert_null(setting(&r, "passes_of_repeated", 0));
+    run_free(&r);
+}
+
+static void repeated_scopes_that_are_left(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=", "sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum",
+                           LIST("40", "threads=0", "steps=2", "benches=3", "early", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(g.ranges, 2);
+    assert_null(row_of(&r, "sm__a.sum", "bench"));
+    assert_string_equal(setting(&r, "uncounted_repetitions", 0), "3");
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
     run_free(&r);
 }
 
@@ -339,7 +406,8 @@ static void every_function_fails(void **state)
             char script[128];
             snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
             print_message("%s\n", script);
-            count(&r, script, "overview", LIST("20", "threads=1", "steps=100", "ranged"));
+            count(&r, script, "overview,sm__d.sum",
+                  LIST("20", "threads=1", "steps=100", "benches=2", "ranged"));
             check_program(&r, 0);
             assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
             run_free(&r);
@@ -379,7 +447,11 @@ int main(void)
         cmocka_unit_test(many_scopes),
         cmocka_unit_test(contexts_come_and_go),
         cmocka_unit_test(sessions_follow_each_other),
+        cmocka_unit_test(sessions_that_leave_a_scope),
         cmocka_unit_test(one_pass),
+        cmocka_unit_test(repeated_scopes),
+        cmocka_unit_test(repeated_scopes_of_one_pass),
+        cmocka_unit_test(repeated_scopes_that_are_left),
         cmocka_unit_test(kernels_one_by_one),
         cmocka_unit_test(kernels_beside_threads_and_graphs),
         cmocka_unit_test(kernels_of_another_context),

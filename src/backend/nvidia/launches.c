@@ -21,7 +21,7 @@
 #include "backend/nvidia/locals.h"
 #include "backend/nvidia/own_kernels.h"
 #include "backend/nvidia/profilers.h"
-#include "backend/nvidia/range_profiler.h"
+#include "backend/nvidia/range_kernels.h"
 #include "backend/nvidia/sass_gate.h"
 #include "backend/nvidia/sass_metrics.h"
 #include "backend/nvidia/waits.h"
@@ -154,7 +154,7 @@ static void enter_ranges(struct trace *t, const char *name, uint32_t correlation
 {
     own_kernels_launch(name, correlation);
     if (t->config.range_kernels)
-        range_profiler_launch_begins(t, name);
+        range_kernels_begin(t, name);
 }
 
 static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
@@ -404,7 +404,7 @@ static bool sampled(uint32_t correlation)
 static void leave_ranges(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH)
-        range_profiler_launch_ends(t, c->symbol, c->correlation, call_result(c) == CUDA_OK);
+        range_kernels_end(t, c->symbol, c->correlation, call_result(c) == CUDA_OK);
 }
 
 void launches_callback(void *user, int domain, uint32_t id, const void *data)
@@ -414,7 +414,7 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     if (domain != CUPTI_DOMAIN_DRIVER || id >= ROLE_IDS)
         return;
-    if (c->site != CUPTI_SITE_ENTER && range_profiler_launching != LAUNCH_NONE)
+    if (c->site != CUPTI_SITE_ENTER && range_kernels_launching != LAUNCH_NONE)
         leave_ranges(t, id, c); /* whatever has become of the session */
     if (__builtin_expect(!s, 0)) {
         between(t, id, c);

@@ -61,15 +61,15 @@ int range_context_open(struct range_context *r, const struct profiler_library *l
     return rc;
 }
 
-void range_context_close(struct range_context *r)
+int range_context_close(struct range_context *r)
 {
     struct range_object_params p = object_params(r);
-    if (r->object)
-        r->library->cuptiRangeProfilerDisable(&p);
+    int result = r->object ? r->library->cuptiRangeProfilerDisable(&p) : CUPTI_OK;
     if (r->host.library)
         profiler_host_close(&r->host);
     mem_free(r->image);
     *r = (struct range_context){.context = NULL};
+    return result;
 }
 
 int range_context_start(struct range_context *r)
@@ -91,12 +91,16 @@ int range_context_start(struct range_context *r)
                                     .least_level = 1,
                                     .pass = 0,
                                     .level = 1};
-    struct range_object_params p = object_params(r);
     int result = r->library->cuptiRangeProfilerCounterDataImageInitialize(&i);
     if (result == CUPTI_OK)
         result = r->library->cuptiRangeProfilerSetConfig(&c);
-    if (result == CUPTI_OK)
-        result = r->library->cuptiRangeProfilerStart(&p);
+    return result == CUPTI_OK ? range_context_resume(r) : result;
+}
+
+int range_context_resume(struct range_context *r)
+{
+    struct range_object_params p = object_params(r);
+    int result = r->library->cuptiRangeProfilerStart(&p);
     r->started = result == CUPTI_OK;
     return result;
 }
@@ -114,23 +118,36 @@ int range_context_pop(struct range_context *r)
     return r->library->cuptiRangeProfilerPopRange(&p);
 }
 
-int range_context_stop(struct range_context *r, size_t *count)
+int range_context_pause(struct range_context *r, bool *last)
 {
-    struct range_stop_params s = {.size = PROFILER_SIZE(range_stop_params, done),
+    struct range_stop_params p = {.size = PROFILER_SIZE(range_stop_params, done),
                                   .object = r->object};
+    int result = r->library->cuptiRangeProfilerStop(&p);
+    r->started = false;
+    *last = result == CUPTI_OK && p.done;
+    return result;
+}
+
+int range_context_decode(struct range_context *r, size_t *count)
+{
     struct range_decode_params d = {.size = PROFILER_SIZE(range_decode_params, dropped),
                                     .object = r->object};
     struct range_count_params n = {.size = PROFILER_SIZE(range_count_params, ranges),
                                    .image = r->image,
                                    .bytes = r->image_bytes};
-    int result = r->library->cuptiRangeProfilerStop(&s);
-    r->started = false;
-    if (result == CUPTI_OK)
-        result = r->library->cuptiRangeProfilerDecodeData(&d);
+    int result = r->library->cuptiRangeProfilerDecodeData(&d);
     if (result == CUPTI_OK)
         result = r->library->cuptiRangeProfilerGetCounterDataInfo(&n);
     *count = result == CUPTI_OK ? n.ranges : 0;
     return result;
+}
+
+int range_context_stop(struct range_context *r, size_t *count)
+{
+    bool last;
+    int result = range_context_pause(r, &last);
+    *count = 0;
+    return result == CUPTI_OK ? range_context_decode(r, count) : result;
 }
 
 int range_context_values(struct range_context *r, size_t index, const char **name, double *values)

@@ -23,22 +23,8 @@
 /* Prepares a session. GPUFL_E_UNAVAILABLE or _INVAL with a sentence. [owner] */
 int range_profiler_open(struct trace *t, struct err *e);
 
-/* An outermost scope begins or has ended on the calling thread. [any] */
-void range_profiler_scope(struct trace *t, uint64_t instance, bool begins);
-
-/* With range_kernels: what the calling thread is in. Its own. */
-enum range_launching { LAUNCH_NONE, LAUNCH_BESIDE, LAUNCH_COUNTED };
-extern __thread enum range_launching range_profiler_launching
-    __attribute__((tls_model("initial-exec")));
-
-/* With range_kernels: the calling thread launches a kernel of this name, mangled, or something that is
- * not counted (NULL: several kernels, a graph); and the launch has returned, which has to be told
- * wherever the thread is in one. Launches wait while another thread's is counted. [hot] */
-void range_profiler_launch_begins(struct trace *t, const char *name);
-void range_profiler_launch_ends(struct trace *t, const char *name, uint32_t correlation, bool done);
-
-/* When a kernel that was repeated ran, of which its record does not tell; false: unknown. [collector] */
-bool range_profiler_times(uint32_t correlation, int64_t *start, int64_t *duration);
+/* trace_ops.range. [any] */
+trace_range_fn range_profiler_scope;
 
 /* A context is about to be destroyed; also between sessions. [any] */
 void range_profiler_context_gone(cuda_context context);

@@ -6,7 +6,7 @@
 #include "backend/nvidia/external.h"
 #include "backend/nvidia/locals.h"
 #include "backend/nvidia/own_kernels.h"
-#include "backend/nvidia/range_profiler.h"
+#include "backend/nvidia/range_kernels.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -287,7 +287,7 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
     }
     /* of a kernel that was repeated the record has no length */
     if (!(r->ranges && k->end <= k->start &&
-          range_profiler_times(k->correlation, &row.start, &row.duration)) &&
+          range_kernels_times(k->correlation, &row.start, &row.duration)) &&
         !times(r, k->start, k->end, &row.start, &row.duration))
         return;
     row.config = config_id(r, k);

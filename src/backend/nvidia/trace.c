@@ -252,10 +252,11 @@ static int trace_floor(struct trace *t, bool on)
     return 0;
 }
 
-static void trace_range(struct trace *t, uint64_t instance, bool begins)
+static void trace_range(struct trace *t, uint64_t instance, enum range_moment moment,
+                        uint32_t repeats)
 {
     if (t->ranges && !trace_forked(t))
-        range_profiler_scope(t, instance, begins);
+        range_profiler_scope(t, instance, moment, repeats);
 }
 
 static int trace_window(struct trace *t, bool open, struct err *e)

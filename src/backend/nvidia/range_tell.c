@@ -1,0 +1,169 @@
+/* range_tell.c - what the session says of engine RangeProfiler: what is counted and in how many
+ * passes, before the first value; values; at the end what was not counted. [collector] */
+#include "backend/nvidia/range_inside.h"
+#include "backend/nvidia/records.h"
+#include "base/clock.h"
+#include "wire/decimal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DIGITS = 6 }; /* of a value */
+
+static const struct {
+    const char *setting, *what;
+} passed_by_rows[] = {
+    [OTHER_CONTEXT] = {"uncounted_other_context",
+                       "of another context than the one that is counted"},
+    [OTHER_THREAD] = {"uncounted_beside", "begun while one of another thread was counted"},
+    [CAPTURING] = {"uncounted_capturing", "begun while a stream was captured into a graph"},
+    [TOO_FEW] = {"uncounted_repetitions", "ended before their last pass"},
+    [NO_NAME] = {"uncounted_names", "of more kernels than are told apart"},
+};
+
+static void setting(struct sink *s, uint32_t of, const char *name, const char *value)
+{
+    struct setting_row row = {.time = clock_mono(),
+                              .device = of,
+                              .engine = s->ops->name(s, "RangeProfiler"),
+                              .name = s->ops->name(s, name),
+                              .value = s->ops->name(s, value)};
+    s->ops->row(s, RECORD_setting, &row);
+}
+
+static void setting_number(struct sink *s, uint32_t of, const char *name, uint64_t value)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, value);
+    setting(s, of, name, digits);
+}
+
+static void describe_left(struct trace *t, const struct range_choice *c, uint32_t of)
+{
+    struct sink *s = t->sink;
+    char left[RANGE_TEXT] = "";
+    for (size_t i = 0; i < c->left_count; i++) {
+        size_t n = strlen(left);
+        setting(s, of, "skipped_metric", c->left[i]);
+        snprintf(left + n, sizeof left - n, "%s%s", n ? ", " : "", c->left[i]);
+    }
+    if (*left)
+        s->ops->message(
+            s, ranging.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING, "range_profiler.passes",
+            ranging.kernels
+                ? "these metrics take too many passes, or a %s does not have them: %s"
+                : "scopes are counted in one pass; these metrics take more beside the others, "
+                  "or a %s does not have them: %s",
+            c->chip, left);
+}
+
+/* What is counted, and in how many passes: before the first count is there. */
+static void describe(struct trace *t, struct range_choice *c, uint32_t of)
+{
+    struct sink *s = t->sink;
+    c->told = true;
+    if (ranging.metrics.set[0])
+        setting(s, of, "preset", ranging.metrics.set);
+    setting(s, of, "counts", ranging.kernels ? "kernels" : "outermost scopes");
+    setting_number(s, of, "passes", c->passes);
+    if (ranging.kernels)
+        setting_number(s, of, "launches_of_each", ranging.pick.most);
+    for (size_t i = 0; i < c->count; i++)
+        setting(s, of, "metric", c->names[i]);
+    describe_left(t, c, of);
+    if (ranging.kernels)
+        s->ops->message(s, SEVERITY_NOTE, "range_profiler.replay",
+                        "the first %u launches of each kernel are repeated, %zu passes each, while "
+                        "the program waits: fewer with range_kernel_launches, or fewer metrics",
+                        ranging.pick.most, c->passes);
+}
+
+/* The same of scopes that are repeated, which come later if at all. */
+static void describe_repeated(struct trace *t, struct range_choice *c, uint32_t of)
+{
+    struct sink *s = t->sink;
+    char list[METRICS_MOST * METRIC_NAME] = "";
+    c->told = true;
+    setting_number(s, of, "passes_of_repeated", c->passes);
+    for (size_t i = 0, n = 0; i < c->count && n < sizeof list; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? "," : "", c->names[i]);
+    setting(s, of, "metrics_of_repeated", list);
+    s->ops->message(s, SEVERITY_NOTE, "range_profiler.repeated",
+                    "scopes whose iterations the program tells (GFL_BENCH) are counted in %zu "
+                    "passes, one in each of the first iterations, which take some 20 ms longer",
+                    c->passes);
+}
+
+static void write_result(struct trace *t, const struct range_result *r, uint32_t of)
+{
+    struct sink *s = t->sink;
+    bool kernel = r->source == RANGE_SOURCE_KERNEL;
+    for (size_t i = 0; i < r->count; i++) {
+        struct decimal value;
+        uint32_t *name = &ranging.name_ids[r->metrics[i]];
+        *name = *name ? *name : s->ops->name(s, ranging.metrics.names[r->metrics[i]]);
+        if (!decimal_of(r->values[i], DIGITS, &value))
+            continue; /* a rate of nothing */
+        struct counter_row row = {.start = r->start,
+                                  .duration = kernel ? CELL_NULL : r->end - r->start,
+                                  .source = r->source,
+                                  .device = of,
+                                  .metric = *name,
+                                  .value = value.mantissa,
+                                  .exponent = value.exponent,
+                                  .scope = kernel ? CELL_NULL : (int64_t)r->instance,
+                                  .kernel = kernel ? s->ops->name(s, r->kernel) : 0,
+                                  .ordinal = (int64_t)ranging.written,
+                                  .correlation = kernel ? r->launch : CELL_NULL};
+        s->ops->row(s, RECORD_counter, &row);
+    }
+    ranging.written++;
+}
+
+/* At the end: what there was besides. */
+static void summarize(struct trace *t, uint32_t of)
+{
+    struct sink *s = t->sink;
+    char text[RANGE_TEXT] = "";
+    for (size_t i = 0, n = 0; i < PASSED_BY; i++) {
+        uint64_t count = atomic_exchange(&ranging.passed_by[i], 0);
+        if (!count)
+            continue;
+        setting_number(s, of, passed_by_rows[i].setting, count);
+        if (n < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%" PRIu64 " %s", n ? ", " : "",
+                                  count, passed_by_rows[i].what);
+    }
+    if (records_own(t->records))
+        setting_number(s, of, "profiler_kernels", records_own(t->records));
+    if (*text)
+        s->ops->message(s, SEVERITY_NOTE, "range_profiler.uncounted", "%s not counted: %s",
+                        ranging.kernels ? "kernels that were" : "scopes that were", text);
+}
+
+void range_tell(struct trace *t)
+{
+    struct sink *s = t->sink;
+    uint32_t of = ranging.chosen.count ? records_device(t->records, ranging.chosen.device) : 0;
+    if (ranging.chosen.count && !ranging.chosen.told)
+        describe(t, &ranging.chosen, of);
+    if (ranging.chosen_repeated.count && !ranging.chosen_repeated.told)
+        describe_repeated(t, &ranging.chosen_repeated, of);
+    for (size_t i = 0; i < ranging.result_count; i++)
+        write_result(t, &ranging.results[i], of);
+    ranges_results_drop();
+    if (ranging.lost)
+        s->ops->lost(s, LOSS_SAMPLES, ranging.lost);
+    ranging.lost = 0;
+    if (ranging.failure_new) {
+        s->ops->capability(s, "range_counters", true, "unavailable", ranging.failure);
+        s->ops->message(s, SEVERITY_WARNING, "range_profiler.unavailable", "nothing is counted: %s",
+                        ranging.failure);
+    }
+    ranging.failure_new = false;
+    atomic_fetch_add(&ranging.passed_by[NO_NAME], ranging.pick.passed_by);
+    ranging.pick.passed_by = 0;
+    if (t->stopped)
+        summarize(t, of);
+}
