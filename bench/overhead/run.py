@@ -171,6 +171,24 @@ class Bench:
         r, report = self.traced("graph", [self.bin / "bench_graph", "--seconds", seconds, "--per-second", 900000])
         return {"graph replay": {**r, "ledger": report["ledger"]}}
 
+    def graph_modes(self):
+        """Graph replay as fast as it goes: by node, as a whole, and bare, in alternating processes."""
+        rounds, seconds = (2, 1) if self.quick else (5, 1.5)
+        us = {"bare": [], "nodes": [], "launches": []}
+        verdicts = set()
+        for _ in range(rounds):
+            for mode in us:
+                command = [self.bin / "bench_graph", "--seconds", seconds]
+                if mode == "bare":
+                    r = self.run(command)
+                else:
+                    r, report = self.traced("graph-modes", command, "--option", f"cuda_graph_activity={mode}")
+                    verdicts.add((mode, report["graphs"]["activity"], report["ledger"]["verdict"]))
+                us[mode].append(r["seconds"] / r["kernels"] * 1e6)
+        return {"by node over bare, us a kernel": versus(us["nodes"], us["bare"]),
+                "as a whole over bare, us a kernel": versus(us["launches"], us["bare"]),
+                "recorded": sorted(verdicts), "rounds": us}
+
     def soak(self):
         """Graph replay as fast as it goes, past 30 million kernels in one process."""
         kernels = 3_000_000 if self.quick else 40_000_000
@@ -206,7 +224,8 @@ def show(name, value):
 
 
 def main():
-    names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "profiler", "stacks", "graph", "soak"]
+    names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "profiler", "stacks", "graph",
+             "graph_modes", "soak"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=HERE.parent.parent / "build")
     parser.add_argument("--json", help="write the results to this file")

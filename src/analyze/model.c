@@ -24,6 +24,8 @@ static const struct model_part parts[] = {
     PART(transfers, SUM_TRANSFERS_TAKES),
     PART(waits, SUM_WAITS_TAKES),
     PART(memory, SUM_MEMORY_TAKES),
+    PART(managed, SUM_MANAGED_TAKES),
+    PART(graphs, SUM_GRAPHS_TAKES),
     PART(external, SUM_EXTERNAL_TAKES),
     PART(windows, SUM_WINDOWS_TAKES),
     PART(scopes, SUM_SCOPES_TAKES),

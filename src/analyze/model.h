@@ -17,9 +17,11 @@
 #include "analyze/sum_devices.h"
 #include "analyze/sum_external.h"
 #include "analyze/sum_facts.h"
+#include "analyze/sum_graphs.h"
 #include "analyze/sum_idle.h"
 #include "analyze/sum_kernels.h"
 #include "analyze/sum_ledger.h"
+#include "analyze/sum_managed.h"
 #include "analyze/sum_memory.h"
 #include "analyze/sum_metrics.h"
 #include "analyze/sum_samples.h"
@@ -57,6 +59,8 @@ struct model {
     struct sum_transfers transfers;
     struct sum_waits waits;
     struct sum_memory memory;
+    struct sum_managed managed;
+    struct sum_graphs graphs;
     struct sum_external external;
     struct sum_windows windows;
     struct sum_scopes scopes;

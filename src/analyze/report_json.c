@@ -419,6 +419,30 @@ static void put_transfers(struct page_json *p)
     json_out_close_object(j);
 }
 
+/* How launches of graphs ran on the GPU. */
+static void put_graph_runs(struct page_json *p)
+{
+    const struct sum_graphs *s = &p->model->graphs;
+    struct json_out *j = &p->out;
+    json_out_text_or_null(j, "activity", sum_graphs_activity(s));
+    json_out_count(j, "runs", s->all.launches);
+    json_out_int(j, "gpu_ns", s->all.time);
+    json_out_int(j, "longest_ns", s->all.max);
+    json_out_array(j, "by_graph");
+    for (size_t i = 0; i < s->by_time_count && i < report_top(p->report); i++) {
+        const struct graph_sum *g = keyed_at(&s->graphs, s->by_time[i]);
+        json_out_object(j, NULL);
+        json_out_int(j, "graph", g->graph);
+        json_out_count(j, "runs", g->launches);
+        json_out_int(j, "gpu_ns", g->time);
+        json_out_int(j, "longest_ns", g->max);
+        json_out_int(j, "kernels", g->kernels ? (int64_t)g->kernels : CELL_NULL);
+        json_out_int(j, "kernel_ns", g->kernels ? g->kernel_time : CELL_NULL);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
 static void put_waits(struct page_json *p)
 {
     const struct sum_waits *w = &p->model->waits;
@@ -461,6 +485,24 @@ static void put_waits(struct page_json *p)
                  w->graph_launches && w->graph_unknown == w->graph_launches ? CELL_NULL
                                                                             : w->graph_kernels);
     json_out_count(j, "launches_of_unknown_size", w->graph_unknown);
+    put_graph_runs(p);
+    json_out_close_object(j);
+}
+
+/* All kinds, so that 0 is told from not recorded: managed_memory among the capabilities. */
+static void put_managed(struct page_json *p)
+{
+    struct json_out *j = &p->out;
+    json_out_object(j, "managed_memory");
+    for (int i = 0; i < MANAGED_KINDS; i++) {
+        const struct managed_sum *k = &p->model->managed.kinds[i];
+        json_out_object(j, sum_managed_key(i));
+        json_out_count(j, "count", k->count);
+        json_out_int(j, "bytes", k->bytes);
+        json_out_int(j, "faults", k->faults);
+        json_out_int(j, "total_ns", k->time);
+        json_out_close_object(j);
+    }
     json_out_close_object(j);
 }
 
@@ -542,6 +584,7 @@ int report_json(const struct report *r, FILE *out)
     put_transfers(&p);
     put_waits(&p);
     put_memory(&p);
+    put_managed(&p);
     put_external(&p);
     put_windows(&p);
     if (json_scopes(r, &p.out))

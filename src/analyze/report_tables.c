@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "symbol/demangle.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { CONFIGS_EACH = 2 };
@@ -324,6 +325,27 @@ static void put_sync_rows(struct page *p)
     grid_fini(&g);
 }
 
+/* How long launches took on the GPU. */
+static void put_graph_runs(struct page *p)
+{
+    const struct sum_graphs *s = &p->model->graphs;
+    const struct graph_sum *all = &s->all;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
+    if (!all->launches)
+        return;
+    page_text(p, "On the GPU: %s launches in %s, mean %s, longest %s; %s.",
+              units_count(a, (int64_t)all->launches), units_time(b, all->time),
+              units_time(c, all->time / (int64_t)all->launches), units_time(d, all->max),
+              s->whole ? "each recorded as a whole, so that their kernels are not among those above"
+                       : "put together from their kernels");
+    for (size_t i = 0; i < s->by_time_count && i < report_top(p->report); i++) {
+        const struct graph_sum *g = keyed_at(&s->graphs, s->by_time[i]);
+        page_text(p, "  graph %" PRId64 ": %s launches, %s, mean %s", g->graph,
+                  units_count(a, (int64_t)g->launches), units_time(b, g->time),
+                  units_time(c, g->time / (int64_t)g->launches));
+    }
+}
+
 /* A log of the public client tells neither times nor sizes. */
 static void put_graphs(struct page *p)
 {
@@ -334,7 +356,30 @@ static void put_graphs(struct page *p)
     if (w->graph_unknown < w->graph_launches)
         snprintf(nodes, sizeof nodes, ", %s kernel nodes", units_count(text, w->graph_kernels));
     page_heading(p, "CUDA graphs");
-    page_text(p, "%s launches%s%s.", units_count(text, (int64_t)w->graph_launches), time, nodes);
+    if (w->graph_launches)
+        page_text(p, "%s launches%s%s.", units_count(text, (int64_t)w->graph_launches), time,
+                  nodes);
+    put_graph_runs(p);
+}
+
+/* What was moved of managed memory, and faults. */
+static void put_managed(struct page *p)
+{
+    const struct sum_managed *s = &p->model->managed;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    if (!s->rows)
+        return;
+    page_heading(p, "Managed memory");
+    for (int i = 0; i < MANAGED_KINDS; i++) {
+        const struct managed_sum *k = &s->kinds[i];
+        if (!k->count)
+            continue;
+        if (k->faults)
+            page_text(p, "%s: %s", sum_managed_kind(i), units_count(a, k->faults));
+        else
+            page_text(p, "%s: %s in %s, %s", sum_managed_kind(i), units_bytes(a, k->bytes),
+                      units_count(b, (int64_t)k->count), units_time(c, k->time));
+    }
 }
 
 static void put_overheads(struct page *p)
@@ -395,7 +440,7 @@ void page_waits(struct page *p)
                   units_count(a, (int64_t)m->sync.calls));
     else
         page_text(p, "none: %s.", findings_why_none(m, "synchronizations"));
-    if (w->graph_launches)
+    if (w->graph_launches || m->graphs.all.launches)
         put_graphs(p);
     if (m->memory.allocs || m->memory.frees) {
         page_heading(p, "GPU memory");
@@ -404,6 +449,7 @@ void page_waits(struct page *p)
         page_text(p, "%s frees; %s at most in use at once",
                   units_count(a, (int64_t)m->memory.frees), units_bytes(b, m->memory.peak));
     }
+    put_managed(p);
     put_external(p);
     put_windows(p);
     put_overheads(p);

@@ -341,6 +341,8 @@ static void put_counts(struct page *p)
     } lines[] = {
         {"kernels", sum_ledger_launched(&p->model->ledger), l->kernels_recorded, l->kernels_written,
          rows[RECORD_kernel]},
+        {"graphs", l->graphs_recorded == CELL_NULL ? CELL_NULL : l->graph_launches,
+         l->graphs_recorded, l->graphs_written, rows[RECORD_graph_run]},
         {"copies and fills", CELL_NULL, l->copies_recorded, l->copies_written,
          rows[RECORD_memcpy] + rows[RECORD_memset]},
         {"synchronizations", CELL_NULL, l->syncs_recorded, l->syncs_written, rows[RECORD_sync]},

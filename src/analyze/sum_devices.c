@@ -154,7 +154,7 @@ static int take_activity(struct model *m, const struct wire_batch *b, unsigned s
         struct device_sum *d = &m->devices.items[model_stream_device(m, cells_get(b, stream, i))];
         if (!cells_interval(start[i], duration[i], &end))
             continue;
-        d->kernels += compute;
+        d->kernels += b->type == RECORD_kernel;
         code = busy_add(&d->any, start[i], end);
         if (compute && !code)
             code = busy_add(&d->compute, start[i], end);
@@ -166,13 +166,16 @@ int sum_devices_batch(struct model *m, const struct wire_batch *b)
 {
     _Static_assert(COL_kernel_start == 0 && COL_memcpy_start == 0 && COL_memset_start == 0 &&
                        COL_kernel_duration == 1 && COL_memcpy_duration == 1 &&
-                       COL_memset_duration == 1,
+                       COL_memset_duration == 1 && COL_graph_run_start == 0 &&
+                       COL_graph_run_duration == 1,
                    "take_activity reads these columns by place");
     switch (b->type) {
     case RECORD_device:
         return take_devices(m, b);
     case RECORD_kernel:
         return take_activity(m, b, COL_kernel_stream, true);
+    case RECORD_graph_run:
+        return take_activity(m, b, COL_graph_run_stream, true);
     case RECORD_memcpy:
         return take_activity(m, b, COL_memcpy_stream, false);
     default:

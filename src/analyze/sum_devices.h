@@ -15,7 +15,8 @@ struct model;
 struct wire_batch;
 
 #define SUM_DEVICES_TAKES                                                                          \
-    (MODEL_TAKES(device) | MODEL_TAKES(kernel) | MODEL_TAKES(memcpy) | MODEL_TAKES(memset))
+    (MODEL_TAKES(device) | MODEL_TAKES(kernel) | MODEL_TAKES(memcpy) | MODEL_TAKES(memset) |       \
+     MODEL_TAKES(graph_run))
 
 enum { DEVICES_MAX = 256 };
 

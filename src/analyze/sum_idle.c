@@ -414,12 +414,15 @@ int sum_idle_batch(struct model *m, const struct wire_batch *b)
 {
     static const struct columns kernel = {COL_kernel_stream, COL_kernel_correlation,
                                           COL_kernel_stack, COL_kernel_thread},
+                                graph = {COL_graph_run_stream, COL_graph_run_correlation,
+                                         COL_graph_run_stack, COL_graph_run_thread},
                                 copy = {COL_memcpy_stream, COL_memcpy_correlation, COL_memcpy_stack,
                                         -1},
                                 fill = {COL_memset_stream, COL_memset_correlation, -1, -1};
-    const struct columns *c = b->type == RECORD_kernel   ? &kernel
-                              : b->type == RECORD_memcpy ? &copy
-                                                         : &fill;
+    const struct columns *c = b->type == RECORD_kernel      ? &kernel
+                              : b->type == RECORD_graph_run ? &graph
+                              : b->type == RECORD_memcpy    ? &copy
+                                                            : &fill;
     int code = 0;
     if (!b->col[0] || !b->col[1])
         return 0;

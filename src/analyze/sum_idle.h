@@ -23,7 +23,8 @@
 struct model;
 struct wire_batch;
 
-#define SUM_IDLE_TAKES (MODEL_TAKES(kernel) | MODEL_TAKES(memcpy) | MODEL_TAKES(memset))
+#define SUM_IDLE_TAKES                                                                             \
+    (MODEL_TAKES(kernel) | MODEL_TAKES(graph_run) | MODEL_TAKES(memcpy) | MODEL_TAKES(memset))
 
 #define IDLE_BACK_TO_BACK 4000ll     /* ns: what the GPU itself needs between two kernels */
 #define IDLE_LAUNCHES     100000ll   /* ns: a host that does nothing but launch is not slower */

@@ -68,7 +68,9 @@ int64_t sum_ledger_launched(const struct sum_ledger *l)
 {
     if (!l->any || l->row.launches == CELL_NULL)
         return CELL_NULL;
-    return cells_sum(l->row.launches, l->row.graph_kernels > 0 ? l->row.graph_kernels : 0);
+    bool whole = l->row.graphs_recorded != CELL_NULL; /* graphs have records of their own */
+    return cells_sum(l->row.launches,
+                     !whole && l->row.graph_kernels > 0 ? l->row.graph_kernels : 0);
 }
 
 static int64_t known(int64_t cell)
@@ -134,13 +136,51 @@ static bool ended_at_time(const struct model *m, int64_t missing)
            strcmp(model_text(m, m->facts.end_reason), "duration") == 0;
 }
 
+/* Launches of graphs that are recorded by node, and whose nodes nobody counted beforehand. */
+static int64_t unknown_graphs(const struct ledger_row *r)
+{
+    return r->graphs_recorded == CELL_NULL ? known(r->graph_unknown) : 0;
+}
+
+/* Of those, launches that left no kernel: lost, or without any. */
+static void say_graphs_without(const struct model *m, struct buf *out)
+{
+    const struct ledger_row *r = &m->ledger.row;
+    int64_t without = unknown_graphs(r)
+                          ? cells_sum(known(r->graph_launches), -(int64_t)m->graphs.all.launches)
+                          : 0;
+    if (without <= 0)
+        return;
+    char text[UNITS_TEXT];
+    buf_printf(out,
+               "Of %s graph launches no kernel is in the log: they had none, or it was lost.\n",
+               units_count(text, without));
+}
+
+/* Graphs that are recorded as a whole: launched, received. True where some are missing. */
+static bool say_graphs(const struct ledger_row *r, struct buf *out)
+{
+    int64_t missing = r->graphs_recorded == CELL_NULL || r->graph_launches == CELL_NULL
+                          ? 0
+                          : cells_sum(r->graph_launches, -r->graphs_recorded);
+    char text[UNITS_TEXT];
+    if (missing <= 0)
+        return false;
+    put_count(out, missing, "launch");
+    buf_printf(out, " of graphs (of %s) never reached the log.\n",
+               units_count(text, r->graph_launches));
+    return true;
+}
+
 /* Launched, received from the driver. Returns the number that is missing without a count. */
 static int64_t say_received(const struct model *m, struct buf *out)
 {
     const struct ledger_row *r = &m->ledger.row;
-    int64_t launched = sum_ledger_launched(&m->ledger);
+    bool single = unknown_graphs(r) > 0; /* then only kernels outside of graphs can be compared */
+    int64_t launched = single ? r->launches : sum_ledger_launched(&m->ledger);
     bool both = launched != CELL_NULL && r->kernels_recorded != CELL_NULL;
-    int64_t missing = both ? cells_sum(launched, -known(r->kernels_recorded)) : 0;
+    int64_t recorded = known(r->kernels_recorded) - (single ? (int64_t)m->graphs.all.kernels : 0);
+    int64_t missing = both ? cells_sum(launched, -recorded) : 0;
     char text[UNITS_TEXT];
     if (missing <= 0)
         return 0;
@@ -153,6 +193,9 @@ static int64_t say_received(const struct model *m, struct buf *out)
         buf_str(out,
                 ": the capture's time was over while the program went on, and a kernel that had "
                 "been launched but not run by then is counted and has no record.\n");
+    else if (m->windows.opened)
+        buf_str(out, ": the driver drops records of kernels that are still queued when a window "
+                     "closes; wait for the GPU before that.\n");
     else if (known(r->lost_driver) || known(r->lost_pool))
         buf_str(out, ": see what the driver dropped below.\n");
     else
@@ -170,6 +213,7 @@ static bool say_written(const struct model *m, struct buf *out)
         const char *noun;
     } kinds[] = {
         {COL_ledger_kernels_written, RECORD_kernel, RECORD_NONE, RECORD_NONE, "kernel row"},
+        {COL_ledger_graphs_written, RECORD_graph_run, RECORD_NONE, RECORD_NONE, "graph row"},
         {COL_ledger_copies_written, RECORD_memcpy, RECORD_memset, RECORD_NONE, "copy and fill row"},
         {COL_ledger_syncs_written, RECORD_sync, RECORD_NONE, RECORD_NONE, "synchronization row"},
         {COL_ledger_waits_written, RECORD_wait, RECORD_NONE, RECORD_NONE, "wait row"},
@@ -216,11 +260,14 @@ enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
     if (!l->any)
         return LEDGER_ABSENT;
     bool lost = say_received(m, out) > 0;
+    lost |= say_graphs(&l->row, out);
     lost |= say_losses(l, out);
     lost |= say_written(m, out);
-    if (known(l->row.graph_unknown))
+    int64_t unknown = unknown_graphs(&l->row);
+    if (unknown)
         buf_printf(out, "%s graph launches held kernels that could not be counted beforehand.\n",
-                   units_count(text, l->row.graph_unknown));
+                   units_count(text, unknown));
+    say_graphs_without(m, out);
     if (!l->final)
         say_heartbeat(m, out);
     if (l->without)
@@ -228,7 +275,6 @@ enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
                    l->without, m->facts.sessions);
     if (lost || l->without)
         return LEDGER_INCOMPLETE;
-    return l->row.launches == CELL_NULL || known(l->row.graph_unknown) || !l->final
-               ? LEDGER_UNCOUNTED
-               : LEDGER_COMPLETE;
+    return l->row.launches == CELL_NULL || unknown || !l->final ? LEDGER_UNCOUNTED
+                                                                : LEDGER_COMPLETE;
 }

@@ -80,6 +80,8 @@ static void add_activity(struct scope_sum *s, enum record_type type, int64_t ns)
     if (type == RECORD_sync) {
         s->waits++;
         s->wait = cells_sum(s->wait, ns);
+    } else if (type == RECORD_graph_run) {
+        s->gpu = cells_sum(s->gpu, ns);
     } else {
         s->copy = cells_sum(s->copy, ns);
     }
@@ -150,6 +152,8 @@ int sum_scopes_batch(struct model *m, const struct wire_batch *b)
     switch (b->type) {
     case RECORD_kernel:
         return code ? code : take_activities(m, b, COL_kernel_scope, SCOPE_KERNELS);
+    case RECORD_graph_run:
+        return code ? code : take_activities(m, b, COL_graph_run_scope, SCOPE_GRAPHS);
     case RECORD_memcpy:
         return code ? code : take_activities(m, b, COL_memcpy_scope, SCOPE_COPIES);
     case RECORD_memset:

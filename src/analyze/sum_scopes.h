@@ -22,7 +22,7 @@ struct wire_batch;
 
 #define SUM_SCOPES_TAKES                                                                           \
     (MODEL_TAKES(scope) | MODEL_TAKES(scope_open) | MODEL_TAKES(kernel) | MODEL_TAKES(memcpy) |    \
-     MODEL_TAKES(memset) | MODEL_TAKES(sync))
+     MODEL_TAKES(memset) | MODEL_TAKES(sync) | MODEL_TAKES(graph_run))
 
 /* What is summed of a path. Times in ns. */
 struct scope_sum {
@@ -58,7 +58,14 @@ struct scope_join {
     uint64_t rows, told;
 };
 
-enum scope_activity { SCOPE_KERNELS, SCOPE_COPIES, SCOPE_FILLS, SCOPE_WAITS, SCOPE_ACTIVITIES };
+enum scope_activity {
+    SCOPE_KERNELS,
+    SCOPE_GRAPHS, /* whole launches */
+    SCOPE_COPIES,
+    SCOPE_FILLS,
+    SCOPE_WAITS,
+    SCOPE_ACTIVITIES
+};
 
 struct sum_scopes {
     struct scope_node *nodes; /* owned; [0] is the root: what no scope covers */

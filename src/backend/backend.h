@@ -40,8 +40,10 @@ enum launch_kind {
     LAUNCH_OTHER,     /* copy, fill, sync: scope join only */
     LAUNCH_GRAPH_END, /* a LAUNCH_GRAPH reported at its entry returned: start and duration are
                          set for its graph_launch row; counts nothing */
-    LAUNCH_FAILED     /* a launch reported at its entry failed, same thread and correlation:
+    LAUNCH_FAILED,    /* a launch reported at its entry failed, same thread and correlation:
                          takes back its count (graph != 0: it was a LAUNCH_GRAPH) */
+    LAUNCH_UNSURE     /* the same of one that succeeded, where nobody can tell whether its record
+                         comes: a window opened or closed meanwhile */
 };
 
 struct launch {
@@ -201,8 +203,10 @@ struct trace_config {
     unsigned engines;     /* enum engine_bit */
     bool external_always; /* also where no operation id was seen for a while */
     bool synchronization, external_correlation, memory, graph_launches;
-    bool waits; /* report calls that wait (sink_ops.wait) */
-    bool yield; /* leave the profiling interface to another tool */
+    bool graphs_whole; /* a record of each launch of a graph rather than of its kernels */
+    bool managed;      /* page faults and migrations of managed memory */
+    bool waits;        /* report calls that wait (sink_ops.wait) */
+    bool yield;        /* leave the profiling interface to another tool */
     enum pc_collect pc_collect;
     bool windows;       /* nothing is recorded outside of windows: see trace_ops.window */
     bool passed;        /* until the first one is opened launches are told to sink_ops.passed */
@@ -223,6 +227,7 @@ struct trace; /* the backend's own */
 struct trace_cost {
     int64_t callbacks_ns; /* time in our callbacks on the program's threads, extrapolated */
     bool launches_counted;
+    bool graphs_whole; /* graphs have records of whole launches, not of their kernels */
 };
 
 enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS };

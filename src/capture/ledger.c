@@ -32,6 +32,7 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     r->graph_launches = counted ? (int64_t)c.graph_launches : CELL_NULL;
     r->graph_kernels = counted ? (int64_t)c.graph_kernels : CELL_NULL;
     r->graph_unknown = counted ? (int64_t)c.graph_unknown : CELL_NULL;
+    r->graphs_recorded = cost.graphs_whole ? (int64_t)s->recorded[RECORD_graph_run] : CELL_NULL;
     r->cost_callbacks = l->trace ? cost.callbacks_ns : 0;
     r->scopes_opened = (int64_t)c.scopes_opened;
     r->scopes_lost = (int64_t)(c.scopes_lost + l->scopes_lost);
@@ -61,6 +62,8 @@ static void read_rows(struct ledger_row *r, struct capture_sink *s)
     r->copies_written = (int64_t)(w.rows[RECORD_memcpy] + w.rows[RECORD_memset]);
     r->syncs_recorded = (int64_t)s->recorded[RECORD_sync];
     r->syncs_written = (int64_t)w.rows[RECORD_sync];
+    r->graphs_written =
+        r->graphs_recorded == CELL_NULL ? CELL_NULL : (int64_t)w.rows[RECORD_graph_run];
     r->scopes_written = (int64_t)w.rows[RECORD_scope];
     r->waits_written = (int64_t)w.rows[RECORD_wait];
     r->lost_spool = sum_events(w.lost_disk);
@@ -145,7 +148,8 @@ static bool counts_differ(const struct ledger_row *a, const struct ledger_row *b
             return true;
     return a->lost_floor != b->lost_floor || a->waits_recorded != b->waits_recorded ||
            a->waits_lost != b->waits_lost || a->samples_lost != b->samples_lost ||
-           a->metrics_lost != b->metrics_lost || a->profile_recorded != b->profile_recorded;
+           a->metrics_lost != b->metrics_lost || a->graphs_written != b->graphs_written ||
+           a->profile_recorded != b->profile_recorded;
 }
 
 void ledger_write(struct ledger *l, struct capture_sink *s, bool final)
@@ -160,10 +164,20 @@ void ledger_write(struct ledger *l, struct capture_sink *s, bool final)
 /* Kernels that were launched and are neither recorded nor among the losses counted above. */
 static int64_t missing_kernels(const struct ledger_row *r)
 {
-    if (r->launches == CELL_NULL || r->kernels_recorded == CELL_NULL || r->graph_unknown != 0)
+    bool whole = r->graphs_recorded != CELL_NULL;
+    if (r->launches == CELL_NULL || r->kernels_recorded == CELL_NULL ||
+        (r->graph_unknown != 0 && !whole))
         return 0;
     int64_t known = r->kernels_recorded + r->lost_driver + r->lost_time + r->lost_floor;
-    return r->launches + r->graph_kernels - known;
+    return r->launches + (whole ? 0 : r->graph_kernels) - known;
+}
+
+/* The same of launches of graphs, where they are recorded as a whole. */
+static int64_t missing_graphs(const struct ledger_row *r)
+{
+    if (r->graphs_recorded == CELL_NULL || r->graph_launches == CELL_NULL)
+        return 0;
+    return r->graph_launches - r->graphs_recorded - r->lost_driver - r->lost_time;
 }
 
 void ledger_losses(const struct ledger_row *r, char *out, size_t size)
@@ -183,6 +197,7 @@ void ledger_losses(const struct ledger_row *r, char *out, size_t size)
         {r->stacks_lost, "stacks not captured"},
         {r->samples_lost, "samples dropped by the driver: drain more often or sample less"},
         {missing_kernels(r), "kernels launched of which no record came"},
+        {missing_graphs(r), "graphs launched of which no record came"},
     };
     size_t len = 0;
     out[0] = '\0';

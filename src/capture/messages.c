@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUEUE_MAX = 64, EXTRA_FEATURES = 6 };
+enum { QUEUE_MAX = 64, EXTRA_FEATURES = 10 };
 
 struct message {
     int64_t time;

@@ -473,6 +473,8 @@ static int options_finish(struct options *o, const struct options_say *s)
             "kernel_sample_rate_ms has no effect any more: every kernel is recorded");
     int rc = one_of(o, OPT_log_format, o->log_format, "native", "gpuflight", s);
     if (!rc)
+        rc = one_of(o, OPT_cuda_graph_activity, o->cuda_graph_activity, "nodes", "launches", s);
+    if (!rc)
         rc = one_of(o, OPT_range_mode, o->range_mode, "scopes", "kernels", s);
     if (!rc)
         rc = kernel_collect(o, s);

@@ -359,9 +359,9 @@ static inline void count_launch(struct thread_counters *c, const struct launch *
         counter_add(&c->launches, 1);
     else if (l->kind == LAUNCH_GRAPH)
         count_graph(c, l, 1);
-    else if (l->kind == LAUNCH_FAILED && l->graph)
+    else if (l->kind >= LAUNCH_FAILED && l->graph)
         count_graph(c, l, -1);
-    else if (l->kind == LAUNCH_FAILED)
+    else if (l->kind >= LAUNCH_FAILED)
         counter_add(&c->launches, UINT64_MAX);
 }
 
@@ -405,6 +405,8 @@ void scopes_launch(const struct launch *l)
         return;
     }
     count_launch(&t->counters, l);
+    if (__builtin_expect(l->kind == LAUNCH_UNSURE, 0))
+        return;
     afar_take(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
     bool row = l->start != 0 && (l->kind == LAUNCH_GRAPH || l->kind == LAUNCH_GRAPH_END);

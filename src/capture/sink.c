@@ -106,6 +106,8 @@ static const struct joined {
 } joined[] = {
     {RECORD_kernel, COL_kernel_correlation, COL_kernel_scope, COL_kernel_stack, COL_kernel_thread,
      COL_kernel_inherited},
+    {RECORD_graph_run, COL_graph_run_correlation, COL_graph_run_scope, COL_graph_run_stack,
+     COL_graph_run_thread, 0},
     {RECORD_memcpy, COL_memcpy_correlation, COL_memcpy_scope, COL_memcpy_stack, 0, 0},
     {RECORD_memset, COL_memset_correlation, COL_memset_scope, 0, 0, 0},
     {RECORD_sync, COL_sync_correlation, COL_sync_scope, COL_sync_stack, 0, 0},

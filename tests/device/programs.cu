@@ -12,6 +12,8 @@
 //   device_programs late             exit() while threads go on launching
 //   device_programs churn            contexts come and go while a thread launches in another
 //   device_programs fork             fork before CUDA: parent and child launch, both wait
+//   device_programs managed MIB      managed memory: written by the host, by the device, read by the host
+//   device_programs peers            copies between two devices and kernels on both; 1 device: exit 7
 //   device_programs many             2 contexts, 3000 distinct streams' worth of launches
 //   device_programs unload           code that is compiled, run and unloaded, three times
 
@@ -294,6 +296,61 @@ int unload()
     return 0;
 }
 
+__global__ void increase(unsigned char *p, size_t n)
+{
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x)
+        p[i]++;
+}
+
+int managed(int mib)
+{
+    size_t bytes = (size_t)mib << 20;
+    unsigned char *p, sum = 0;
+    CHECK(cudaMallocManaged(&p, bytes));
+    std::memset(p, 1, bytes);
+    increase<<<256, 256>>>(p, bytes);
+    CHECK(cudaDeviceSynchronize());
+    for (size_t i = 0; i < bytes; i += 4096)
+        sum += p[i];
+    CHECK(cudaFree(p));
+    std::printf("{\"bytes\":%zu,\"kernels\":1,\"sum\":%d}\n", bytes, sum);
+    return 0;
+}
+
+int peers()
+{
+    const size_t bytes = 4 << 20;
+    int count = 0;
+    void *at[2];
+    CHECK(cudaGetDeviceCount(&count));
+    if (count < 2)
+        return 7;
+    for (int d = 0; d < 2; d++) {
+        CHECK(cudaSetDevice(d));
+        CHECK(cudaMalloc(&at[d], bytes));
+        for (int i = 0; i < 100 * (d + 1); i++)
+            quick<<<1, 32>>>();
+        CHECK(cudaDeviceSynchronize());
+    }
+    // Once without direct access, which goes by way of the host, and once with it.
+    for (int access = 0; access < 2; access++) {
+        for (int i = 0; i < 5; i++)
+            CHECK(cudaMemcpyPeer(at[1], 1, at[0], 0, bytes));
+        for (int i = 0; i < 3; i++)
+            CHECK(cudaMemcpyPeerAsync(at[0], 0, at[1], 1, bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        if (access == 0)
+            for (int d = 0; d < 2; d++) {
+                CHECK(cudaSetDevice(d));
+                cudaDeviceEnablePeerAccess(1 - d, 0);
+                cudaGetLastError();
+            }
+    }
+    std::printf("{\"kernels\":300,\"devices\":[100,200],\"copies\":8,\"bytes\":%zu}\n", 8 * bytes);
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -306,6 +363,10 @@ int main(int argc, char **argv)
     CHECK(cudaFree(nullptr));
     if (what == "threads" && argc > 3)
         return threads(std::atoi(argv[2]), std::atoi(argv[3]));
+    if (what == "managed" && argc > 2)
+        return managed(std::atoi(argv[2]));
+    if (what == "peers")
+        return peers();
     if (what == "copies")
         return copies();
     if (what == "graphs")
@@ -328,7 +389,9 @@ int main(int argc, char **argv)
             std::abort();
         _exit(5);
     }
-    std::fprintf(stderr, "usage: device_programs threads T "
-                         "N|copies|graphs|steady|fault|exit|abort|late|fork|many|churn|unload\n");
+    std::fprintf(
+        stderr,
+        "usage: device_programs threads T "
+        "N|copies|graphs|steady|fault|exit|abort|late|fork|many|churn|unload|managed MIB|peers\n");
     return 2;
 }

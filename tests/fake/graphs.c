@@ -93,15 +93,19 @@ EXPORT int cuGraphExecDestroy(cuda_exec exec)
     return call_exit(&c, CUDA_OK);
 }
 
-static void run_graph(const struct cuda_graph_handle *graph, struct fake_op *op)
+/* whole: from the first node's start, 0 before it, to the last one's end. */
+static void run_graph(const struct cuda_graph_handle *graph, struct fake_op *op,
+                      struct fake_op *whole)
 {
     for (size_t i = 0; i < graph->count; i++) {
         if (graph->nodes[i].child) {
-            run_graph(graph->nodes[i].child, op);
+            run_graph(graph->nodes[i].child, op, whole);
             continue;
         }
         op->graph_node++;
         queue_op(op, graph->nodes[i].duration);
+        whole->start = whole->start ? whole->start : op->start;
+        whole->end = op->end;
     }
 }
 
@@ -119,6 +123,9 @@ EXPORT int cuGraphLaunch(cuda_exec exec, cuda_stream stream)
                          .registers = 32,
                          .graph = exec->number,
                          .graph_node = (uint64_t)exec->number << 32};
-    run_graph(&exec->graph, &op);
+    struct fake_op whole = op;
+    run_graph(&exec->graph, &op, &whole);
+    whole.work = FAKE_GRAPH;
+    tell_op(&whole);
     return call_exit(&c, CUDA_OK);
 }

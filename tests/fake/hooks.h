@@ -11,7 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fake_work { FAKE_KERNEL, FAKE_COPY, FAKE_FILL, FAKE_SYNC, FAKE_MEMORY };
+enum fake_work {
+    FAKE_KERNEL,
+    FAKE_COPY,
+    FAKE_FILL,
+    FAKE_SYNC,
+    FAKE_MEMORY,
+    FAKE_GRAPH,
+    FAKE_MANAGED
+};
 
 struct fake_op {
     enum fake_work work;
@@ -28,7 +36,8 @@ struct fake_op {
     uint64_t address;               /* FAKE_MEMORY */
     int memory;                     /* FAKE_COPY: kind of the host's memory; FAKE_MEMORY */
     bool async;                     /* FAKE_COPY */
-    int kind; /* FAKE_COPY: CUPTI copy kind; FAKE_SYNC: type; FAKE_MEMORY: 1 allocate, 2 free */
+    int kind;       /* FAKE_COPY: CUPTI copy kind; FAKE_SYNC: type; FAKE_MEMORY: 1 allocate, 2 free;
+                 FAKE_MANAGED: enum cupti_managed_kind */
     uint32_t graph; /* 0: not of a graph */
     uint64_t graph_node;
 };

@@ -8,6 +8,7 @@
  *   late=N           records appear in buffers N records late
  *   shuffle          records appear in reverse within groups of 16
  *   drop=N           every N-th kernel record is dropped and counted as dropped
+ *   hide=N           every N-th kernel record is dropped, and nothing tells of it
  *   notime=N         every N-th kernel record has start and end 0
  *   alien            a record of an unknown kind stands before every 100th kernel
  *   privileges       enabling an activity: insufficient privileges
@@ -48,7 +49,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct {
     uint32_t version;
     bool subscribed, shuffle, alien, privileges;
-    int late, drop, notime;
+    int late, drop, hide, notime;
     int64_t skew;
 } script;
 static struct {
@@ -66,6 +67,7 @@ static _Atomic(cupti_request_fn) request;
 static _Atomic(cupti_complete_fn) complete;
 static _Atomic(cupti_clock_fn) clock_fn;
 static _Atomic bool kinds[CUPTI_KIND_LIMIT];
+static _Atomic uint64_t managed_kinds; /* bit per enum cupti_managed_kind */
 
 /* The life of the library, for fake_cupti_life. */
 static _Atomic bool attached;
@@ -116,6 +118,7 @@ static void read_script(void)
         } else if (sscanf(word, "version=%u", &script.version) != 1 &&
                    sscanf(word, "late=%d", &script.late) != 1 &&
                    sscanf(word, "drop=%d", &script.drop) != 1 &&
+                   sscanf(word, "hide=%d", &script.hide) != 1 &&
                    sscanf(word, "notime=%d", &script.notime) != 1 &&
                    sscanf(word, "skew=%" SCNd64, &script.skew) != 1) {
             script.subscribed |= !strcmp(word, "subscribed");
@@ -289,6 +292,8 @@ static void add_kernel(const struct fake_op *op, int64_t end)
         dropped++;
         return;
     }
+    if (script.hide && kernels_seen % (uint64_t)script.hide == 0)
+        return;
     if (script.notime && kernels_seen % (uint64_t)script.notime == 0)
         k.start = k.end = 0;
     if (script.alien && kernels_seen % 100 == 0) {
@@ -367,6 +372,38 @@ static void add_memory(const struct fake_op *op, int64_t end)
     add(&r, CUPTI_KIND_MEMORY, end);
 }
 
+static void add_graph(const struct fake_op *op, int64_t end)
+{
+    union {
+        struct cupti_graph_run graph;
+        struct cupti_kernel room;
+    } r = {.graph = {.kind = CUPTI_KIND_GRAPH_TRACE,
+                     .correlation = op->correlation,
+                     .start = (uint64_t)op->start,
+                     .end = (uint64_t)op->end,
+                     .graph = op->graph,
+                     .context = FAKE_CONTEXT_NUMBER,
+                     .stream = op->stream}};
+    add(&r, CUPTI_KIND_GRAPH_TRACE, end);
+}
+
+static void add_managed(const struct fake_op *op, int64_t end)
+{
+    union {
+        struct cupti_managed managed;
+        struct cupti_kernel room;
+    } r = {.managed = {.kind = CUPTI_KIND_MANAGED,
+                       .what = op->kind,
+                       .value = op->bytes,
+                       .start = (uint64_t)op->start,
+                       .end = (uint64_t)op->end,
+                       .address = op->address,
+                       .stream = CUPTI_NONE,
+                       .process = (uint32_t)getpid()}};
+    if (atomic_load(&managed_kinds) >> op->kind & 1)
+        add(&r, CUPTI_KIND_MANAGED, end);
+}
+
 static void on_op(const struct fake_op *given)
 {
     struct fake_op op = *given;
@@ -385,9 +422,13 @@ static void on_op(const struct fake_op *given)
         [FAKE_FILL] = {CUPTI_KIND_MEMSET, add_fill},
         [FAKE_SYNC] = {CUPTI_KIND_SYNC, add_sync},
         [FAKE_MEMORY] = {CUPTI_KIND_MEMORY, add_memory},
+        [FAKE_GRAPH] = {CUPTI_KIND_GRAPH_TRACE, add_graph},
+        [FAKE_MANAGED] = {CUPTI_KIND_MANAGED, add_managed},
     };
     if (!atomic_load(&kinds[work[op.work].kind]))
         return;
+    if (op.work == FAKE_KERNEL && op.graph && atomic_load(&kinds[CUPTI_KIND_GRAPH_TRACE]))
+        return; /* as the real library: the launch as a whole stands for it */
     if (!atomic_load_explicit(&clock_fn, memory_order_acquire)) {
         op.start += script.skew;
         op.end += script.skew;
@@ -615,6 +656,20 @@ EXPORT int cuptiActivityEnable(int kind)
         return CUPTI_E_NOT_COMPATIBLE;
     atomic_store(&kinds[kind], true);
     connect_driver(true);
+    return CUPTI_OK;
+}
+
+EXPORT int cuptiActivityConfigureUnifiedMemoryCounter(struct cupti_managed_config *configs,
+                                                      uint32_t count)
+{
+    SCRIPTED(cuptiActivityConfigureUnifiedMemoryCounter);
+    for (uint32_t i = 0; i < count; i++)
+        if (configs[i].scope != CUPTI_MANAGED_ALL_DEVICES || configs[i].what <= 0 ||
+            configs[i].what >= CUPTI_MANAGED_LIMIT)
+            return CUPTI_E_INVALID_PARAMETER;
+    for (uint32_t i = 0; i < count; i++)
+        if (configs[i].on)
+            atomic_fetch_or(&managed_kinds, UINT64_C(1) << configs[i].what);
     return CUPTI_OK;
 }
 

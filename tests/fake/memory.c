@@ -106,6 +106,20 @@ static void tell_memory(const struct call *c, int operation, int memory, uintptr
     tell_op(&op);
 }
 
+/* Not of the real driver: something happens to managed memory, as enum cupti_managed_kind and the
+ * record's value. */
+EXPORT void fake_managed(int kind, uint64_t value)
+{
+    struct fake_op op = {.work = FAKE_MANAGED,
+                         .start = driver_now(),
+                         .address = 0x7f0000000000,
+                         .bytes = value,
+                         .kind = kind};
+    op.end = op.start + COPY_NS;
+    wait_until(op.end);
+    tell_op(&op);
+}
+
 EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
     const struct {

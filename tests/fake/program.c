@@ -5,6 +5,7 @@
  *   fake_program KERNELS [option]...
  *     threads=T    T threads launch KERNELS each
  *     graphs=G     launches G graphs of 3 kernels and a child graph of 2
+ *     managed=N    N times 64 KiB of managed memory go to the device and 4 KiB back, after a fault each
  *     fail=F       F launches by every thread that the driver refuses
  *     contexts=C   C contexts one after the other, each with KERNELS launches, and destroyed
  *     modules=M    M modules are loaded, run a kernel and are unloaded
@@ -58,6 +59,7 @@ void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child)
 int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long long flags);
 int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
 int cuGraphExecDestroy(cuda_exec exec);
+void fake_managed(int kind, uint64_t value);
 int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
 int cuCtxDestroy_v2(cuda_context context);
 int cuModuleLoadData(void **module, const void *image);
@@ -69,7 +71,7 @@ enum { REPEATS = 5, THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
-static int contexts, modules, milliseconds, rounds, steps, benches;
+static int contexts, modules, milliseconds, rounds, steps, benches, managed;
 static bool early, left, wait_input, init_late, sampled, counted, ranged, instrumented, beside;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
@@ -258,6 +260,12 @@ static void work_all(void)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < graphs; i++)
         work_graph();
+    for (int i = 0; i < managed; i++) {
+        fake_managed(4, 3);
+        fake_managed(1, 65536);
+        fake_managed(3, 0x401000);
+        fake_managed(2, 4096);
+    }
     for (int i = 0; i < contexts; i++)
         work_context();
     for (int i = 0; i < modules; i++)
@@ -335,6 +343,7 @@ static void parse(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (sscanf(argv[i], "threads=%d", &thread_count) == 1 ||
             sscanf(argv[i], "graphs=%d", &graphs) == 1 ||
+            sscanf(argv[i], "managed=%d", &managed) == 1 ||
             sscanf(argv[i], "fail=%d", &failures) == 1 ||
             sscanf(argv[i], "steps=%d", &steps) == 1 ||
             sscanf(argv[i], "benches=%d", &benches) == 1 ||

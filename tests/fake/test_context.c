@@ -185,13 +185,115 @@ static void pushed_ids(void **state)
     run_free(&r);
 }
 
+/* ---- graphs as a whole, managed memory ------------------------------------------------------- */
+
+enum { GRAPHS = 40, GRAPH_NODES = 5 };
+
+/* By node: every kernel, and launches put together from them. */
+static void graphs_by_node(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.program = LIST("100", "graphs=40")});
+    check_program(&r, 0);
+    check_complete(&r);
+    assert_string_equal(text_at(r.report, "graphs.activity"), "nodes");
+    assert_int_equal(int_at(r.report, "graphs.runs"), GRAPHS);
+    assert_true(int_at(r.report, "graphs.gpu_ns") >= GRAPHS * (3 * 400 + 2 * 700));
+    assert_int_equal(int_at(r.report, "graphs.by_graph.0.kernels"), GRAPH_NODES);
+    assert_true(json_is_null(at(r.report, "ledger.graphs_recorded")));
+    assert_string_equal(capability_of(&r, "graph_runs", "status"), "not_requested");
+    run_free(&r);
+}
+
+/* As a whole: one record a launch, none of its kernels, and the ledger closes. */
+static void graphs_as_a_whole(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("--option", "cuda_graph_activity=launches"),
+                                    .program = LIST("100", "graphs=40")});
+    check_program(&r, 0);
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+    assert_string_equal(text_at(r.report, "graphs.activity"), "launches");
+    assert_int_equal(int_at(r.report, "graphs.runs"), GRAPHS);
+    assert_true(int_at(r.report, "graphs.gpu_ns") >= GRAPHS * (3 * 400 + 2 * 700));
+    assert_int_equal(int_at(r.report, "ledger.graph_launches"), GRAPHS);
+    assert_int_equal(int_at(r.report, "ledger.graphs_recorded"), GRAPHS);
+    assert_int_equal(int_at(r.report, "ledger.graphs_written"), GRAPHS);
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    assert_string_equal(capability_of(&r, "graph_runs", "status"), "collected");
+    run_free(&r);
+}
+
+/* A library that cannot records by node, which the session says. */
+static void graphs_of_an_old_library(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=version=14"),
+                                    .options = LIST("--option", "cuda_graph_activity=launches"),
+                                    .program = LIST("100", "graphs=40")});
+    check_program(&r, 0);
+    assert_string_equal(text_at(r.report, "graphs.activity"), "nodes");
+    assert_string_equal(capability_of(&r, "graph_runs", "status"), "unavailable");
+    assert_int_equal(int_at(r.report, "kernels.count"),
+                     int_at(r.said, "0.launches") + GRAPHS * GRAPH_NODES);
+    run_free(&r);
+}
+
+static void managed_memory(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("--option", "managed_memory=true"),
+                                    .program = LIST("100", "managed=7")});
+    check_program(&r, 0);
+    check_complete(&r);
+    assert_string_equal(capability_of(&r, "managed_memory", "status"), "collected");
+    assert_int_equal(int_at(r.report, "managed_memory.to_device.bytes"), 7 * 65536);
+    assert_int_equal(int_at(r.report, "managed_memory.to_host.bytes"), 7 * 4096);
+    assert_int_equal(int_at(r.report, "managed_memory.device_faults.faults"), 7 * 3);
+    assert_int_equal(int_at(r.report, "managed_memory.host_faults.faults"), 7);
+    assert_true(int_at(r.report, "managed_memory.to_device.total_ns") > 0);
+    assert_int_equal(int_at(r.report, "ledger.unknown_records"), 0);
+    run_free(&r);
+    /* as the real one before the first context */
+    run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=fail="
+                                                "cuptiActivityConfigureUnifiedMemoryCounter:1:13"),
+                                    .options = LIST("--option", "managed_memory=true"),
+                                    .program = LIST("100", "managed=7", "contexts=1")});
+    check_program(&r, 0);
+    assert_string_equal(capability_of(&r, "managed_memory", "status"), "collected");
+    assert_int_equal(int_at(r.report, "managed_memory.to_device.bytes"), 7 * 65536);
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    run_free(&r);
+    run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=fail="
+                                                "cuptiActivityConfigureUnifiedMemoryCounter:0:35"),
+                                    .options = LIST("--option", "managed_memory=true"),
+                                    .program = LIST("100", "managed=7")});
+    check_program(&r, 0);
+    check_complete(&r);
+    assert_string_equal(capability_of(&r, "managed_memory", "status"), "unavailable");
+    assert_int_equal(int_at(r.report, "managed_memory.to_device.bytes"), 0);
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pushed_ranges),   cmocka_unit_test(started_ranges),
-        cmocka_unit_test(operations),      cmocka_unit_test(before_the_session),
-        cmocka_unit_test(hostile_program), cmocka_unit_test(switched_off),
-        cmocka_unit_test(another_tool),    cmocka_unit_test(pushed_ids),
+        cmocka_unit_test(pushed_ranges),
+        cmocka_unit_test(started_ranges),
+        cmocka_unit_test(operations),
+        cmocka_unit_test(before_the_session),
+        cmocka_unit_test(hostile_program),
+        cmocka_unit_test(switched_off),
+        cmocka_unit_test(another_tool),
+        cmocka_unit_test(pushed_ids),
+        cmocka_unit_test(graphs_by_node),
+        cmocka_unit_test(graphs_as_a_whole),
+        cmocka_unit_test(graphs_of_an_old_library),
+        cmocka_unit_test(managed_memory),
     };
     return cmocka_run_group_tests_name("fake.context", tests, NULL, NULL);
 }

@@ -54,6 +54,10 @@ static void check_cycles(const char *cycles, int64_t count, const char *contexts
     assert_int_equal(count_of(&r, kernel), int_at(r.said, "0.in_windows"));
     assert_int_equal(count_of(&r, "_Z10graph_nodev"), int_at(r.said, "0.nodes"));
     assert_int_equal(int_at(r.report, "windows.opened"), count);
+    assert_int_equal(int_at(r.report, "ledger.graph_launches"), int_at(r.said, "0.graphs"));
+    assert_true(int_at(r.report, "ledger.launches") >= int_at(r.said, "0.in_windows"));
+    assert_true(int_at(r.report, "ledger.launches") + int_at(r.report, "ledger.graph_kernels") <=
+                int_at(r.report, "ledger.kernels_recorded"));
     assert_true(int_at(r.report, "windows.recorded_ns") > 0);
     assert_true(int_at(r.report, "windows.recorded_ns") < int_at(r.report, "session.duration_ns"));
     assert_string_equal(capability_of(&r, "windows", "status"), "collected");
@@ -71,6 +75,25 @@ static void cycles_with_contexts(void **state)
 {
     (void)state;
     check_cycles("100", 100, "contexts");
+}
+
+/* Records that do not come are missed, also where windows are open only now and then. */
+static void losses_in_windows(void **state)
+{
+    (void)state;
+    struct run r;
+    run_start(&r,
+              &(struct run_setup){.binary = "fake/fake_windows",
+                                  .env = LIST("FAKE_CUPTI=hide=10"),
+                                  .options = LIST("--windows", "--option", "flush_interval_ms=10"),
+                                  .program = LIST("20")});
+    run_end(&r);
+    check_program(&r, 0);
+    int64_t ran = int_at(r.said, "0.in_windows") + int_at(r.said, "0.nodes");
+    assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.in_windows"));
+    assert_int_equal(int_at(r.report, "ledger.kernels_recorded"), ran - ran / 10);
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "incomplete");
+    run_free(&r);
 }
 
 /* The library refuses to go: it stays, which the session says, and windows go on. */
@@ -221,10 +244,11 @@ static void not_possible(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(thousand_cycles), cmocka_unit_test(cycles_with_contexts),
-        cmocka_unit_test(stays_attached),  cmocka_unit_test(by_scope),
-        cmocka_unit_test(by_launches),     cmocka_unit_test(by_clock),
-        cmocka_unit_test(by_ctl),          cmocka_unit_test(not_possible),
+        cmocka_unit_test(thousand_cycles),   cmocka_unit_test(cycles_with_contexts),
+        cmocka_unit_test(losses_in_windows), cmocka_unit_test(stays_attached),
+        cmocka_unit_test(by_scope),          cmocka_unit_test(by_launches),
+        cmocka_unit_test(by_clock),          cmocka_unit_test(by_ctl),
+        cmocka_unit_test(not_possible),
     };
     return cmocka_run_group_tests_name("fake.windows", tests, NULL, NULL);
 }

@@ -67,6 +67,32 @@ CUPTI_INSTANTIATE_CALLS(CHECK)
 CUPTI_EXEC_CALLS(CHECK)
 #undef CHECK
 
+#define CHECK(ours, value, theirs)                                                                 \
+    SAME(CUPTI_MANAGED_##ours, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_##theirs);
+CUPTI_MANAGED_KINDS(CHECK)
+#undef CHECK
+SAME(CUPTI_MANAGED_ALL_DEVICES, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_ALL_DEVICES);
+SAME(sizeof(struct cupti_managed_config), sizeof(CUpti_ActivityUnifiedMemoryCounterConfig));
+FIELD(cupti_managed_config, scope, CUpti_ActivityUnifiedMemoryCounterConfig, scope);
+FIELD(cupti_managed_config, what, CUpti_ActivityUnifiedMemoryCounterConfig, kind);
+FIELD(cupti_managed_config, device, CUpti_ActivityUnifiedMemoryCounterConfig, deviceId);
+FIELD(cupti_managed_config, on, CUpti_ActivityUnifiedMemoryCounterConfig, enable);
+FIELD(cupti_managed, what, CUpti_ActivityUnifiedMemoryCounter3, counterKind);
+FIELD(cupti_managed, value, CUpti_ActivityUnifiedMemoryCounter3, value);
+FIELD(cupti_managed, start, CUpti_ActivityUnifiedMemoryCounter3, start);
+FIELD(cupti_managed, end, CUpti_ActivityUnifiedMemoryCounter3, end);
+FIELD(cupti_managed, address, CUpti_ActivityUnifiedMemoryCounter3, address);
+FIELD(cupti_managed, from, CUpti_ActivityUnifiedMemoryCounter3, srcId);
+FIELD(cupti_managed, to, CUpti_ActivityUnifiedMemoryCounter3, dstId);
+FIELD(cupti_managed, flags, CUpti_ActivityUnifiedMemoryCounter3, flags);
+FIELD(cupti_graph_run, correlation, CUpti_ActivityGraphTrace2, correlationId);
+FIELD(cupti_graph_run, start, CUpti_ActivityGraphTrace2, start);
+FIELD(cupti_graph_run, end, CUpti_ActivityGraphTrace2, end);
+FIELD(cupti_graph_run, device, CUpti_ActivityGraphTrace2, deviceId);
+FIELD(cupti_graph_run, graph, CUpti_ActivityGraphTrace2, graphId);
+FIELD(cupti_graph_run, context, CUpti_ActivityGraphTrace2, contextId);
+FIELD(cupti_graph_run, stream, CUpti_ActivityGraphTrace2, streamId);
+
 #define CHECK(kind, version, bytes, theirs) SAME(bytes, sizeof(CUpti_Activity##theirs));
 CUPTI_FILLED(CHECK)
 #undef CHECK

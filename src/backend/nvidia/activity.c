@@ -42,6 +42,11 @@ int activity_register(const struct trace *t)
     return t->cupti->cuptiActivityRegisterCallbacks(on_requested, on_completed);
 }
 
+bool activity_unfinished(const struct trace *t)
+{
+    return buffers_out(atomic_load_explicit(&t->pool, memory_order_relaxed));
+}
+
 void activity_take(struct trace *t)
 {
     struct queue_node *list = buffers_filled(atomic_load_explicit(&t->pool, memory_order_relaxed));

@@ -14,6 +14,9 @@ int activity_register(const struct trace *t);
  * About 7 ms at full rate, on this thread only. [collector] */
 int activity_flush(struct trace *t, bool all);
 
+/* CUPTI holds buffers with records that are not complete. [collector] */
+bool activity_unfinished(const struct trace *t);
+
 /* Takes what was handed over, then decodes it: see trace_ops. [collector] */
 void activity_take(struct trace *t);
 void activity_decode(struct trace *t);

@@ -15,8 +15,7 @@
 static void on_driver_up(struct trace *t, struct sink *s)
 {
     struct err e;
-    int result = kinds_enable(t);
-    atomic_store_explicit(&t->announce, true, memory_order_release);
+    int result = kinds_up(t);
     if (result == CUPTI_OK)
         return;
     cupti_error(t->cupti, result, "to enable kernel records", &e);
@@ -32,6 +31,7 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
         on_driver_up(t, s);
         break;
     case CUPTI_RESOURCE_CONTEXT_CREATED:
+        kinds_retry(t);
         profilers_context(t, r->context);
         break;
     case CUPTI_RESOURCE_MODULE_LOADED:
@@ -98,8 +98,7 @@ int attach_on(struct trace *t, struct err *e)
     if (!c->cuptiActivityRegisterTimestampCallback ||
         c->cuptiActivityRegisterTimestampCallback(on_clock) != CUPTI_OK)
         offset = clock_offset(c);
-    if (offset)
-        records_shift(t->records, offset);
+    records_shift(t->records, offset);
     if (c->cuptiSetThreadIdType)
         c->cuptiSetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
     result = activity_register(t);

@@ -373,6 +373,7 @@ struct cupti_module_event {
     X(KERNEL, 10, CONCURRENT_KERNEL)                                                               \
     X(OVERHEAD, 17, OVERHEAD)                                                                      \
     X(PEER, 22, MEMCPY2)                                                                           \
+    X(MANAGED, 25, UNIFIED_MEMORY_COUNTER)                                                         \
     X(SYNC, 38, SYNCHRONIZATION)                                                                   \
     X(EXTERNAL, 39, EXTERNAL_CORRELATION)                                                          \
     X(MEMORY, 49, MEMORY2)                                                                         \
@@ -527,6 +528,53 @@ struct CUPTI_RECORD cupti_memory {
     uint32_t process, device, context, stream;
 };
 
+struct cupti_graph_run { /* the vendor's is not packed */
+    int32_t kind;
+    uint32_t correlation;
+    uint64_t start, end;
+    uint32_t device, graph, context, stream;
+    void *reserved; /* the last of 48 bytes */
+};
+
+/* X(ours, value, the vendor's suffix) */
+#define CUPTI_MANAGED_KINDS(X)                                                                     \
+    X(TO_DEVICE, 1, BYTES_TRANSFER_HTOD)                                                           \
+    X(TO_HOST, 2, BYTES_TRANSFER_DTOH)                                                             \
+    X(HOST_FAULT, 3, CPU_PAGE_FAULT_COUNT)                                                         \
+    X(DEVICE_FAULT, 4, GPU_PAGE_FAULT)                                                             \
+    X(THRASHING, 5, THRASHING)                                                                     \
+    X(THROTTLING, 6, THROTTLING)                                                                   \
+    X(MAPPED, 7, REMOTE_MAP)                                                                       \
+    X(BETWEEN_DEVICES, 8, BYTES_TRANSFER_DTOD)
+
+enum cupti_managed_kind {
+#define CUPTI_MANAGED_ENUM(ours, value, theirs) CUPTI_MANAGED_##ours = value,
+    CUPTI_MANAGED_KINDS(CUPTI_MANAGED_ENUM)
+#undef CUPTI_MANAGED_ENUM
+        CUPTI_MANAGED_LIMIT
+};
+
+struct CUPTI_RECORD cupti_managed {
+    int32_t kind;
+    int32_t what; /* enum cupti_managed_kind */
+    uint64_t
+        value; /* bytes; of a device's fault groups of faults; of the host's an address of code */
+    uint64_t start, end;
+    uint64_t address;
+    uint32_t from, to; /* numbers of devices; the host's is none of them */
+    uint32_t stream, process;
+    uint32_t flags;
+    uint32_t padding; /* the last of 64 bytes */
+};
+
+struct CUPTI_RECORD cupti_managed_config {
+    int32_t scope; /* CUPTI_MANAGED_ALL_DEVICES */
+    int32_t what;
+    uint32_t device, on;
+};
+
+enum { CUPTI_MANAGED_ALL_DEVICES = 2 };
+
 struct CUPTI_RECORD cupti_context {
     int32_t kind;
     uint32_t context, device;
@@ -565,6 +613,10 @@ struct CUPTI_RECORD cupti_context {
     X(OVERHEAD, 22, 56, Overhead3)                                                                 \
     X(SYNC, 9, 40, Synchronization)                                                                \
     X(SYNC, 26, 56, Synchronization2)                                                              \
+    X(GRAPH_TRACE, 15, 48, GraphTrace)                                                             \
+    X(GRAPH_TRACE, 22, 56, GraphTrace2)                                                            \
+    X(MANAGED, 9, 64, UnifiedMemoryCounter2)                                                       \
+    X(MANAGED, 130000, 104, UnifiedMemoryCounter3)                                                 \
     X(EXTERNAL, 9, 24, ExternalCorrelation)                                                        \
     X(DRIVER, 5, 40, API)                                                                          \
     X(RUNTIME, 5, 40, API)                                                                         \
@@ -609,6 +661,8 @@ enum {
     X(true, int, cuptiActivityGetNumDroppedRecords,                                                \
       (cuda_context context, uint32_t stream, size_t * dropped))                                   \
     X(true, int, cuptiActivityFlushAll, (uint32_t flags))                                          \
+    X(false, int, cuptiActivityConfigureUnifiedMemoryCounter,                                      \
+      (struct cupti_managed_config * configs, uint32_t count))                                     \
     X(false, int, cuptiActivityFlushPeriod, (uint32_t milliseconds))                               \
     X(false, int, cuptiActivityRegisterTimestampCallback, (cupti_clock_fn clock))                  \
     X(false, int, cuptiActivitySetAttribute, (int attribute, size_t *size, void *value))           \

@@ -1,13 +1,16 @@
 /* hold.c - see hold.h. */
 #include "backend/nvidia/hold.h"
 
+#include "backend/nvidia/activity.h"
 #include "backend/nvidia/attach.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/kinds.h"
+#include "base/clock.h"
 
 #include <time.h>
 
 enum { PAUSES = 2000, PAUSE = 1000000 /* ns */ };
+enum { UNFINISHED_MOST = 2000000000 }; /* ns */
 
 void hold_let_go(struct trace *t)
 {
@@ -92,8 +95,18 @@ void hold_released(struct trace *t, uint64_t *done, uint64_t *failed)
     *failed = atomic_load(&t->not_finalized);
 }
 
+bool hold_finished(struct trace *t)
+{
+    int64_t now = clock_mono();
+    if (!t->shut_since)
+        t->shut_since = now;
+    return !activity_unfinished(t) || now - t->shut_since >= UNFINISHED_MOST;
+}
+
 void hold_taken(struct trace *t)
 {
+    if (t->flushed)
+        t->shut_since = 0;
     int state = HOLD_SHUT;
     if (t->flushed && !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
         !atomic_load(&t->passing))

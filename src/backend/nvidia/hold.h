@@ -22,6 +22,10 @@ int hold_switch(struct trace *t, bool open, struct err *e);
  * [collector] */
 bool hold_away(struct trace *t);
 
+/* What was launched in a window that was shut is complete, as far as CUPTI tells, or has not been so
+ * for so long that the rest is given up. Behind a flush. [collector] */
+bool hold_finished(struct trace *t);
+
 /* All that was flushed has been decoded. Nothing is left in CUPTI of a window that was shut: it can
  * go. Where it could not once, it is not tried again. [collector] */
 void hold_taken(struct trace *t);

@@ -28,9 +28,13 @@ static const struct {
     {CUPTI_KIND_DRIVER, NULL, offsetof(struct trace_config, external_correlation), false},
     {CUPTI_KIND_RUNTIME, NULL, offsetof(struct trace_config, external_correlation), false},
     {CUPTI_KIND_MEMORY, "memory", offsetof(struct trace_config, memory), false},
+    /* Before kernels: beside it those of graphs have no records. */
+    {CUPTI_KIND_GRAPH_TRACE, "graph_runs", offsetof(struct trace_config, graphs_whole), false},
     {CUPTI_KIND_KERNEL, "kernels", 0, true},
+    /* Last: it may have to wait for a context, which keeps none of the others waiting. */
+    {CUPTI_KIND_MANAGED, "managed_memory", offsetof(struct trace_config, managed), false},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1 };
+enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1, WAITING = -2 };
 enum { CALLS_WITHOUT_IDS = 20000 }; /* after which none are looked for any longer */
 
 bool kinds_wanted(const struct trace *t)
@@ -67,6 +71,8 @@ static void announce_feature(struct trace *t, unsigned i)
     int first = t->statuses[kinds[i].kind], result = first;
     for (unsigned j = i + 1; j < KINDS && !kinds[j].feature && result == CUPTI_OK; j++)
         result = t->statuses[kinds[j].kind];
+    if (first == WAITING)
+        return; /* kinds_retry comes back to it, or the program never uses the GPU */
     if (result > CUPTI_OK)
         cupti_error(t->cupti, result, "to enable all records of this kind", &e);
     s->ops->capability(s, kinds[i].feature, kind_wanted(t, i),
@@ -113,6 +119,34 @@ static void kind_disable(struct trace *t, int kind)
         t->cupti->cuptiActivityDisable(kind);
 }
 
+/* Which counters of managed memory are wanted has to be told before. */
+static int managed_configure(const struct cupti *c)
+{
+    struct cupti_managed_config configs[CUPTI_MANAGED_LIMIT - 1];
+    for (int32_t i = 0; i < CUPTI_MANAGED_LIMIT - 1; i++)
+        configs[i] = (struct cupti_managed_config){CUPTI_MANAGED_ALL_DEVICES, i + 1, 0, true};
+    if (!c->cuptiActivityConfigureUnifiedMemoryCounter)
+        return CUPTI_E_INVALID_KIND;
+    return c->cuptiActivityConfigureUnifiedMemoryCounter(configs, CUPTI_MANAGED_LIMIT - 1);
+}
+
+static int kind_enable(struct trace *t, int kind)
+{
+    const struct cupti *c = t->cupti;
+    int result = CUPTI_OK;
+    if (kind == CUPTI_KIND_GRAPH_TRACE && !c->filled[kind])
+        result = CUPTI_E_INVALID_KIND;
+    if (kind == CUPTI_KIND_MANAGED)
+        result = managed_configure(c);
+    return result == CUPTI_OK ? c->cuptiActivityEnable(kind) : result;
+}
+
+bool kinds_graphs_whole(const struct trace *t)
+{
+    return kinds_wanted(t) && t->config.graphs_whole &&
+           t->statuses[CUPTI_KIND_GRAPH_TRACE] == CUPTI_OK;
+}
+
 int kinds_enable(struct trace *t)
 {
     int failed = CUPTI_OK;
@@ -121,14 +155,30 @@ int kinds_enable(struct trace *t)
         t->statuses[kind] = kind_wanted(t, i) ? failed : NOT_TRIED;
         if (t->statuses[kind] != CUPTI_OK || atomic_load(&t->kinds) >> kind & 1)
             continue; /* those of a session before may have had to stay on */
-        int result = t->cupti->cuptiActivityEnable(kind);
-        t->statuses[kind] = result;
+        int result = kind_enable(t, kind);
+        t->statuses[kind] = result == CUPTI_E_NOT_READY ? WAITING : result;
         if (result == CUPTI_OK)
             atomic_fetch_or(&t->kinds, UINT64_C(1) << kind);
         else if (kinds[i].required || result == CUPTI_E_NOT_INITIALIZED)
             failed = result;
     }
     return failed;
+}
+
+void kinds_retry(struct trace *t)
+{
+    if (t->statuses[CUPTI_KIND_MANAGED] != WAITING)
+        return;
+    kinds_enable(t);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+}
+
+/* A context is what a kind may wait for. */
+static void await_context(struct trace *t)
+{
+    if (t->statuses[CUPTI_KIND_MANAGED] == WAITING)
+        t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                      CUPTI_RESOURCE_CONTEXT_CREATED);
 }
 
 void kinds_disable(struct trace *t)
@@ -146,6 +196,14 @@ void kinds_keep(struct trace *t, int kind)
             kind_disable(t, kinds[i].kind);
 }
 
+int kinds_up(struct trace *t)
+{
+    int result = kinds_enable(t);
+    await_context(t);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+    return result;
+}
+
 int kinds_begin(struct trace *t)
 {
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
@@ -155,12 +213,16 @@ int kinds_begin(struct trace *t)
     if (result == CUPTI_E_NOT_INITIALIZED)
         return t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
                                              CUPTI_RESOURCE_INIT_FINISHED);
+    await_context(t);
     atomic_store_explicit(&t->announce, true, memory_order_release);
+    if (t->config.windows && result == CUPTI_OK)
+        atomic_store(&t->window, atomic_fetch_add(&t->last_window, 1) + 1);
     return result;
 }
 
 void kinds_end(struct trace *t)
 {
+    atomic_store(&t->window, 0);
     kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
 }

@@ -17,9 +17,18 @@ void kinds_end(struct trace *t);
  * failed. Those after it are not tried, and failed with it. [any, one at a time] */
 int kinds_enable(struct trace *t);
 
+/* The driver has come up: what could not be enabled before it can be now. As kinds_enable. [any] */
+int kinds_up(struct trace *t);
+
+/* A context is there: enables what was not ready without one. [any] */
+void kinds_retry(struct trace *t);
+
 /* Beside sampling they stay on: its library faults where they are disabled (ADR 10). Nobody hears
  * them then. [as kinds_enable] */
 void kinds_disable(struct trace *t);
+
+/* Launches of graphs have a record each, and their kernels none. [any] */
+bool kinds_graphs_whole(const struct trace *t);
 
 /* All but one go, for whoever counts that one. [as kinds_enable] */
 void kinds_keep(struct trace *t, int kind);

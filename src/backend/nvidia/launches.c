@@ -157,15 +157,27 @@ static void enter_ranges(struct trace *t, const char *name, uint32_t correlation
         range_kernels_begin(t, name);
 }
 
+/* Where a session has windows, calls are counted that begin and return inside one: whether records come
+ * of others nobody can tell. The upper half of a call's word is the number of its window. */
+static uint32_t window_now(struct trace *t)
+{
+    return atomic_load_explicit(&t->window, memory_order_acquire);
+}
+
 static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
                          const struct cupti_callback *c)
 {
     struct launch l = {.kind = LAUNCH_KERNEL, .correlation = c->correlation, .kernels = 1};
     locals_launch(launch_function(id, c->params), c->symbol);
     uint64_t count = launch_captured(t, id, c) ? 0 : launch_count(id, c);
-    *c->data = count;
+    uint32_t window = t->config.windows ? window_now(t) : 0;
+    *c->data = count | (uint64_t)window << 32;
+    if (__builtin_expect(t->config.windows && !window, 0))
+        l.kind = LAUNCH_OTHER;
     for (uint64_t i = 0; i < count; i++)
         s->ops->launch(s, &l);
+    if (window && window_now(t) != window)
+        *c->data = count; /* this call was one too many: it closed the window, and is not counted */
     if (__builtin_expect(t->ranges, 0))
         enter_ranges(t, count == 1 ? c->symbol : NULL, c->correlation);
 }
@@ -190,14 +202,15 @@ static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
     if (launch_captured(t, id, c))
         return;
     struct graph_info g = graph_of(c);
-    struct launch l = {.kind = LAUNCH_GRAPH,
+    uint32_t window = t->config.windows ? window_now(t) : 0;
+    struct launch l = {.kind = t->config.windows && !window ? LAUNCH_OTHER : LAUNCH_GRAPH,
                        .correlation = c->correlation,
                        .kernels = g.kernels,
                        .graph = g.number};
     s->ops->launch(s, &l);
     if (t->ranges)
         enter_ranges(t, NULL, c->correlation);
-    *c->data = timed(t) ? (uint64_t)clock_mono() : 1;
+    *c->data = timed(t) ? (uint64_t)clock_mono() : 1 | (uint64_t)window << 32;
 }
 
 static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
@@ -228,14 +241,29 @@ static int call_result(const struct cupti_callback *c)
     return c->result ? *(const int *)c->result : CUDA_OK;
 }
 
+/* The number in a word is that of a window of this session, where that has any, or 0. */
+static bool counted(struct trace *t, uint32_t window)
+{
+    if (!t->config.windows)
+        return !window;
+    return window && window <= atomic_load_explicit(&t->last_window, memory_order_relaxed);
+}
+
 /* The word is what the entry wrote, or anything where the entry came before us: at most
  * what such a call can launch is taken back. */
-static void exit_kernel(struct sink *s, uint32_t id, const struct cupti_callback *c)
+static void exit_kernel(struct trace *t, struct sink *s, uint32_t id,
+                        const struct cupti_callback *c)
 {
-    if (__builtin_expect(call_result(c) == CUDA_OK, 1))
+    bool failed = call_result(c) != CUDA_OK;
+    if (__builtin_expect(!failed && !t->config.windows, 1))
         return;
-    struct launch l = {.kind = LAUNCH_FAILED, .correlation = c->correlation, .kernels = 1};
-    uint64_t entered = *c->data;
+    struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_UNSURE,
+                       .correlation = c->correlation,
+                       .kernels = 1};
+    uint64_t entered = *c->data & UINT32_MAX;
+    uint32_t window = (uint32_t)(*c->data >> 32);
+    if (!counted(t, window) || (!failed && window == window_now(t)))
+        return;
     if (entered <= launch_count(id, c))
         for (; entered > 0; entered--)
             s->ops->launch(s, &l);
@@ -244,22 +272,26 @@ static void exit_kernel(struct sink *s, uint32_t id, const struct cupti_callback
 /* True where the word of a graph launch was written in this session. */
 static bool graph_entered(struct trace *t, uint64_t word)
 {
-    return timed(t) ? (int64_t)word >= atomic_load_explicit(&t->since, memory_order_relaxed)
-                    : word == 1;
+    if (timed(t))
+        return (int64_t)word >= atomic_load_explicit(&t->since, memory_order_relaxed);
+    return (word & UINT32_MAX) == 1 && counted(t, (uint32_t)(word >> 32));
 }
 
 static void exit_graph(struct trace *t, struct sink *s, const struct cupti_callback *c)
 {
     uint64_t entered = *c->data;
     bool failed = call_result(c) != CUDA_OK;
-    if (!entered || (!failed && !timed(t)) || !graph_entered(t, entered))
+    bool unsure = t->config.windows && !timed(t) && (uint32_t)(entered >> 32) != window_now(t);
+    if (!entered || (!failed && !unsure && !timed(t)) || !graph_entered(t, entered))
         return;
     struct graph_info g = graph_of(c);
-    struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_GRAPH_END,
+    struct launch l = {.kind = failed   ? LAUNCH_FAILED
+                               : unsure ? LAUNCH_UNSURE
+                                        : LAUNCH_GRAPH_END,
                        .correlation = c->correlation,
                        .kernels = g.kernels,
                        .graph = g.number};
-    if (!failed) {
+    if (l.kind == LAUNCH_GRAPH_END) {
         l.start = (int64_t)entered;
         l.duration = clock_mono() - l.start;
     }
@@ -287,7 +319,7 @@ static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cup
 {
     switch ((enum role)roles[id]) {
     case ROLE_KERNEL:
-        exit_kernel(s, id, c);
+        exit_kernel(t, s, id, c);
         break;
     case ROLE_GRAPH:
         exit_graph(t, s, c);
@@ -375,15 +407,29 @@ static void between_exit(struct trace *t, uint32_t id, const struct cupti_callba
     }
 }
 
+/* A launch that began in a window returns behind it. */
+static void left_behind(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    if (roles[id] == ROLE_KERNEL)
+        exit_kernel(t, t->sink, id, c);
+    else if (!timed(t))
+        exit_graph(t, t->sink, c);
+}
+
 static void between(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     bool exec = roles[id] == ROLE_EXEC;
+    bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
     if (c->site == CUPTI_SITE_ENTER) {
+        if (launch)
+            *c->data = 0;
         if (exec && id == ID_cuGraphExecDestroy)
             graphs_drop(((const struct cuda_graph_exec_params *)c->params)->exec);
         return;
     }
     int result = call_result(c);
+    if (launch && t->config.windows)
+        left_behind(t, id, c);
     if (roles[id] == ROLE_CAPTURE_END)
         exit_capture_end(t, result);
     if (result != CUDA_OK)

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum {
@@ -52,6 +53,7 @@ struct records {
     const struct cupti *cupti;
     struct sink *sink;
     int64_t time_offset;       /* ns added to every time */
+    bool time_said;            /* an impossible one has been told of */
     int64_t earliest, latest;  /* ns: times outside are impossible */
     uint32_t devices[DEVICES]; /* id by the library's number; 0: not asked for yet */
     struct context_slot contexts[CONTEXTS];
@@ -202,6 +204,13 @@ static bool times(struct records *r, uint64_t start, uint64_t end, int64_t *at, 
         length <= (uint64_t)(r->latest - *at))
         return true;
     r->sink->ops->lost(r->sink, LOSS_TIME, 1);
+    if (!r->time_said)
+        r->sink->ops->message(r->sink, SEVERITY_NOTE, "cupti.times",
+                              "CUPTI's times of a record are impossible: from %" PRIu64
+                              " to %" PRIu64 ", the session's clock is at %" PRId64
+                              "; such records are counted and left out",
+                              start, end, clock_mono());
+    r->time_said = true;
     return false;
 }
 
@@ -301,6 +310,16 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
         row.external_id = (int64_t)id;
     }
     r->sink->ops->row(r->sink, RECORD_kernel, &row);
+}
+
+static void read_graph_run(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_graph_run *g = (const void *)record;
+    struct graph_run_row row = {.graph = g->graph, .correlation = g->correlation};
+    if (!times(r, g->start, g->end, &row.start, &row.duration))
+        return;
+    row.stream = work_stream(r, g->device, g->context, g->stream);
+    r->sink->ops->row(r->sink, RECORD_graph_run, &row);
 }
 
 /* ---- copies and fills ------------------------------------------------------------------ */
@@ -427,6 +446,36 @@ static void read_memory(struct records *r, const struct cupti_record *record)
     r->sink->ops->row(r->sink, RECORD_alloc, &row);
 }
 
+/* A moment has no end; what faulted of the host is code, which is not kept. */
+static void read_managed(struct records *r, const struct cupti_record *record)
+{
+    const struct cupti_managed *u = (const void *)record;
+    bool to_device = u->what == CUPTI_MANAGED_TO_DEVICE ||
+                     u->what == CUPTI_MANAGED_BETWEEN_DEVICES || u->what == CUPTI_MANAGED_MAPPED;
+    bool fault = u->what == CUPTI_MANAGED_HOST_FAULT || u->what == CUPTI_MANAGED_DEVICE_FAULT;
+    bool moment = u->what == CUPTI_MANAGED_HOST_FAULT || u->what == CUPTI_MANAGED_THRASHING ||
+                  u->what == CUPTI_MANAGED_MAPPED;
+    bool device = u->what != CUPTI_MANAGED_HOST_FAULT && u->what != CUPTI_MANAGED_THRASHING;
+    struct managed_row row = {
+        .kind = u->what,
+        .bytes = fault || u->what == CUPTI_MANAGED_THROTTLING ? CELL_NULL : (int64_t)u->value,
+        .faults = !fault                                  ? CELL_NULL
+                  : u->what == CUPTI_MANAGED_DEVICE_FAULT ? (int64_t)u->value
+                                                          : 1,
+        .address = (int64_t)u->address,
+        .cause = u->flags,
+    };
+    if (!times(r, u->start, moment ? u->start : u->end, &row.start, &row.duration))
+        return;
+    if (moment)
+        row.duration = CELL_NULL;
+    if (device)
+        row.device = device_id(r, to_device ? u->to : u->from);
+    if (u->what == CUPTI_MANAGED_BETWEEN_DEVICES)
+        row.peer = device_id(r, u->from);
+    r->sink->ops->row(r->sink, RECORD_managed, &row);
+}
+
 static void read_context(struct records *r, const struct cupti_record *record)
 {
     const struct cupti_context *c = (const void *)record;
@@ -465,6 +514,7 @@ static void (*const readers[CUPTI_KIND_LIMIT])(struct records *, const struct cu
     [CUPTI_KIND_OVERHEAD] = read_overhead, [CUPTI_KIND_MEMORY] = read_memory,
     [CUPTI_KIND_DRIVER] = read_call,       [CUPTI_KIND_RUNTIME] = read_call,
     [CUPTI_KIND_CONTEXT] = read_context,   [CUPTI_KIND_EXTERNAL] = read_external,
+    [CUPTI_KIND_MANAGED] = read_managed,   [CUPTI_KIND_GRAPH_TRACE] = read_graph_run,
 };
 
 void records_decode(struct records *r, uint8_t *memory, size_t valid)

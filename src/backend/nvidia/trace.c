@@ -68,8 +68,13 @@ static int trace_flush(struct trace *t, bool all)
     profilers_flush(t);
     if (t->sass && !atomic_load(&t->kernels_instead))
         return 0;
-    int rc = activity_flush(t, all || shut);
-    t->flushed = shut;
+    int rc = activity_flush(t, all);
+    if (!shut)
+        t->shut_since = 0;
+    if (shut && !all && hold_finished(t)) {
+        rc = activity_flush(t, true);
+        t->flushed = true;
+    }
     return rc;
 }
 
@@ -145,6 +150,9 @@ static void begin_anew(struct trace *t)
         t->announced = false;
     atomic_store(&t->hold, HOLD_NONE);
     atomic_store(&t->passing, false);
+    t->shut_since = 0;
+    atomic_store(&t->window, 0);
+    atomic_store(&t->last_window, 0);
     atomic_store(&t->finalized, 0);
     atomic_store(&t->not_finalized, 0);
     atomic_store(&t->kernels_instead, false);
@@ -274,8 +282,8 @@ static void trace_quiet(struct trace *t)
 static void trace_cost(struct trace *t, struct trace_cost *out)
 {
     out->callbacks_ns = launches_cost(t);
-    out->launches_counted = !profilers_counters_alone(t) &&
-                            !t->config.windows; /* at edges of windows nobody can tell */
+    out->launches_counted = !profilers_counters_alone(t);
+    out->graphs_whole = kinds_graphs_whole(t);
 }
 
 static void trace_close(struct trace *t)

@@ -35,7 +35,9 @@ struct trace {
     _Atomic int64_t since;       /* ns: when `live` was set; entries before are not ours */
     _Atomic bool time_graphs;    /* graph launches are reported at their exit too */
     _Atomic bool waits;          /* calls that wait are reported */
-    _Atomic bool floor;          /* only counting: see trace_ops.floor */
+    _Atomic uint32_t window;     /* number of the open one, whose calls have records; 0: none is */
+    _Atomic uint32_t last_window;
+    _Atomic bool floor;             /* only counting: see trace_ops.floor */
     _Atomic(struct buffers *) pool; /* NULL: none yet */
     _Atomic int64_t callback_ns;    /* spent in sampled callbacks */
     int64_t clock_ns;               /* that reading the clock takes; set by the first open */
@@ -46,9 +48,10 @@ struct trace {
     _Atomic int hold;                       /* enum hold */
     _Atomic bool passing;                   /* launches outside of windows are told */
     _Atomic uint64_t finalized, not_finalized;
-    bool no_ids;            /* the program pushes no operation ids, it seems [collector] */
-    bool flushed;           /* since a window was shut [collector] */
-    bool announced;         /* who else wants CUPTI has been said in this session [collector] */
+    bool no_ids;        /* the program pushes no operation ids, it seems [collector] */
+    int64_t shut_since; /* ns: the first flush since a window was shut; 0: none yet [collector] */
+    bool flushed;       /* since a window was shut [collector] */
+    bool announced;     /* who else wants CUPTI has been said in this session [collector] */
     _Atomic bool announce;  /* statuses changed: drain tells the sink */
     bool flush_failed;      /* has been said in this session [collector] */
     bool dropped_failed;    /* the same of asking for dropped records [collector] */
