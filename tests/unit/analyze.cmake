@@ -1,5 +1,5 @@
 # Reading sessions.
-foreach(name stats history histogram busy units grid sum_scopes sum_ledger sum_metrics)
+foreach(name stats history histogram busy units grid sum_scopes sum_ledger sum_metrics sum_graphs)
   gpufl_test(${name} DEPS analyze)
 endforeach()
 foreach(name discover feed load)

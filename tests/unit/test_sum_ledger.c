@@ -35,7 +35,9 @@ static struct ledger_row clean_row(void)
                                .copies_recorded = 4,
                                .copies_written = 4,
                                .syncs_recorded = 2,
-                               .syncs_written = 2};
+                               .syncs_written = 2,
+                               .graphs_recorded = CELL_NULL,
+                               .graphs_written = CELL_NULL};
 }
 
 static int put(struct model *m, enum record_type type, const int64_t *row)
