@@ -191,8 +191,10 @@ static void handle(struct loader_thread *t, const struct item *i)
 
 static void commit_all(struct loader_thread *t)
 {
-    for (struct loading *g = t->list; g; g = g->next)
+    for (struct loading *g = t->list; g; g = g->next) {
         loader_commit(t, g);
+        loader_end(t, g);
+    }
 }
 
 static void answer_drain(struct loader_thread *t)

@@ -57,6 +57,9 @@ void loader_session_free(struct loader_thread *t, struct loading *g);
 void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f);
 void loader_commit(struct loader_thread *t, struct loading *g);
 
+/* Writes and tells the end of a session that is complete and committed. */
+void loader_end(struct loader_thread *t, struct loading *g);
+
 /* Commits, retries, ends or closes what is due. True: the session was let go of. */
 bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now);
 

@@ -55,6 +55,7 @@ static void discard(struct loading *g)
     pthread_mutex_unlock(&g->s->lock);
     loading_abandon(g, 0);
     loading_release(g, &g->backlog);
+    loading_release(g, &g->ends);
     g->failures = 0;
 }
 
@@ -157,15 +158,19 @@ void loader_commit(struct loader_thread *t, struct loading *g)
     }
 }
 
-/* What is complete and committed is ended. */
-static void end_session(struct loader_thread *t, struct loading *g)
+void loader_end(struct loader_thread *t, struct loading *g)
 {
     const struct sessions_config *c = sessions_config(t->loader->config.sessions);
     struct err e = {0};
+    if (!g->announce_end || g->begun || g->failures)
+        return;
     put_growth(t, g);
     int code = registry_end(&g->registry, c->meta, g->s->workspace, g->s->session, !g->silent, &e);
     if (code && code != GPUFL_E_NOENT)
-        log_warn("session %s: its end is not written: %s", g->s->session, e.text);
+        log_warn("session %s: its end is not written before the next start: %s", g->s->session,
+                 e.text);
+    else
+        loading_release(g, &g->ends);
     g->announce_end = false;
     tell(t, g, 0, 0, true);
 }
@@ -272,8 +277,7 @@ bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
         loader_commit(t, g);
     if (g->failures && now >= g->retry_at)
         retry(t, g);
-    if (g->announce_end && !g->begun && !g->failures)
-        end_session(t, g);
+    loader_end(t, g);
     if (g->registry.ended && !g->complete && !g->end_asked && is_idle(g) &&
         now - g->used >= c->quiet_ns) {
         g->end_asked = true;

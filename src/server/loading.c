@@ -59,6 +59,7 @@ void loading_fini(struct loading *l)
         mem_free(l->windows[i].pieces.items);
     mem_free(l->windows);
     mem_free(l->taken.items);
+    mem_free(l->ends.items);
     mem_free(l->backlog.items);
     registry_fini(&l->registry);
 }
@@ -322,13 +323,33 @@ static void undo(struct loading *l)
     l->complete = l->finished = false;
 }
 
-/* A frame whose rows the store has: released, with the pieces of a window that it seals. */
-static void release_loaded(struct loading *l, const struct loading_frame *f)
+/* What is committed of a session ends with this frame, or goes on behind its end (NULL). The frame of an
+ * end is kept until the end is written: who is killed before finds it at the next start. */
+static int note_end(struct loading *l, const struct loading_frame *end)
+{
+    l->announce_end = end != NULL;
+    if (end)
+        return loading_push(&l->ends, end);
+    loading_release(l, &l->ends);
+    return 0;
+}
+
+/* A frame whose rows the store has: released, with the pieces of a window that it seals. An end may not
+ * have been written. */
+static int take_loaded(struct loading *l, const struct loading_frame *f, struct err *e)
 {
     struct loading_window *w = f->kind == JOURNAL_SEAL ? find_window(l, f->body) : NULL;
+    struct journal_frame frame;
+    char *payload;
+    if (f->kind == JOURNAL_END) {
+        int code = journal_read(l->reader, f->place, &frame, &payload, e);
+        l->silent = !code && frame.offset != 0;
+        return code ? code : note_end(l, f);
+    }
     if (w)
         loading_abandon(l, f->body);
     journal_release(l->journal, f->place);
+    return note_end(l, NULL);
 }
 
 static int fail(struct loading *l, const struct loading_frame *f, int code, struct err *e)
@@ -350,8 +371,9 @@ static bool ends_nothing(struct loading *l, const struct loading_frame *f)
     bool nothing = !sessions_take_in(l->sessions, l->s, NULL) && !l->s->columns;
     pthread_mutex_unlock(&l->s->lock);
     if (nothing) {
-        l->announce_end = l->complete = true;
-        journal_release(l->journal, f->place);
+        l->complete = true;
+        if (note_end(l, f))
+            journal_release(l->journal, f->place);
     }
     return nothing;
 }
@@ -366,8 +388,8 @@ int loading_give(struct loading *l, const struct loading_frame *f, struct err *e
     }
     int code = loading_open(l, e);
     if (!code && f->number <= l->watermark) {
-        release_loaded(l, f);
-        return 0;
+        code = take_loaded(l, f, e);
+        return code ? fail(l, f, code, e) : 0;
     }
     code = code ? code : begin(l, e);
     code = code ? code : load_frame(l, f, e);
@@ -449,6 +471,18 @@ static int write_commit(struct loading *l, struct err *e)
     return code;
 }
 
+/* The transaction's frames, but for one that ends the session, unless there is no memory to keep it. */
+static void release_taken(struct loading *l)
+{
+    struct loading_list *taken = &l->taken;
+    const struct loading_frame *last = taken->count ? &taken->items[taken->count - 1] : NULL;
+    if (!l->complete)
+        note_end(l, NULL);
+    else if (last && last->kind == JOURNAL_END && !note_end(l, last))
+        taken->count--;
+    loading_release(l, taken);
+}
+
 int loading_commit(struct loading *l, struct err *e)
 {
     if (!l->begun)
@@ -461,11 +495,10 @@ int loading_commit(struct loading *l, struct err *e)
     l->counted = *decoder_stats(l->decoder);
     l->registry.records += l->rows;
     l->registry.kernels += l->kernels;
-    loading_release(l, &l->taken);
+    release_taken(l);
     drop_windows(l, true, 0);
     atomic_fetch_add_explicit(&l->totals->rows, l->rows, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->totals->kernels, l->kernels, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->totals->commits, 1, memory_order_relaxed);
-    l->announce_end |= l->complete;
     return 0;
 }

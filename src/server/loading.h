@@ -66,6 +66,7 @@ struct loading {
     uint64_t watermark;             /* number of the last frame committed */
     uint64_t reached;               /* of the last frame given */
     struct loading_list taken;      /* frames of the transaction */
+    struct loading_list ends;       /* frames that end it, committed: until that is written */
     struct loading_window *windows; /* owned */
     size_t window_count, window_cap;
     struct loading_counts counts; /* of the transaction */
@@ -81,7 +82,7 @@ struct loading {
     struct loading_list backlog; /* frames that wait for a retry */
     unsigned failures;
     int64_t retry_at, used;
-    bool announce_end;
+    bool announce_end; /* it has ended, which the small tables and others do not know yet */
 };
 
 /* Prepares; opens nothing. */
@@ -94,7 +95,8 @@ void loading_fini(struct loading *l);
  * and all frames of it are in l->backlog, this one behind them. NOENT: the session was deleted. */
 int loading_give(struct loading *l, const struct loading_frame *f, struct err *e);
 
-/* Ends the transaction; the frames are released. As loading_give where it fails. */
+/* Ends the transaction; the frames are released, but for one that ends the session: it lies in l->ends
+ * until its end is written (announce_end). As loading_give where it fails. */
 int loading_commit(struct loading *l, struct err *e);
 
 /* Closes what is open; only where nothing is begun. */

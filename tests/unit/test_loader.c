@@ -302,6 +302,73 @@ static void test_ends(void **state)
     fixture_down(&fix);
 }
 
+/* Sends a whole session, says that it is complete, and waits to be killed. */
+static void complete_and_wait(const char *session, int said)
+{
+    struct ingest_answer a;
+    int64_t offset = 0;
+    fixture_up(&fix, tmpdir);
+    send_rows(session, 0, 5, &offset);
+    ingest_complete(fix.intake.ingest, "w", session, &a);
+    if (a.status != 200 || write(said, "", 1) != 1)
+        _exit(3);
+    for (;;)
+        pause();
+}
+
+/* An acknowledged end is written, whenever the server is killed or stopped after that. */
+static void test_ends_over_kills(void **state)
+{
+    enum { ROUNDS = 24, WITHIN_NS = 80000000 }; /* beyond the loader's next look */
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        char session[32], byte;
+        int said[2], status;
+        snprintf(session, sizeof session, "ends-%d", i);
+        assert_int_equal(pipe(said), 0);
+        fflush(NULL);
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+            complete_and_wait(session, said[1]);
+        close(said[1]);
+        assert_int_equal(read(said[0], &byte, 1), 1);
+        struct timespec wait = {0, (int64_t)i * WITHIN_NS / ROUNDS};
+        nanosleep(&wait, NULL);
+        kill(pid, SIGKILL);
+        waitpid(pid, &status, 0);
+        close(said[0]);
+        fixture_up(&fix, tmpdir);
+        assert_true(reaches(session, "ended"));
+        fixture_down(&fix);
+    }
+}
+
+/* It is written by a loader that stops before it looked at the session again. */
+static void test_ends_when_stopped(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        char session[32];
+        struct ingest_answer a;
+        struct loader_stats stats;
+        int64_t offset = 0;
+        snprintf(session, sizeof session, "stopped-%d", i);
+        fixture_up(&fix, tmpdir);
+        send_rows(session, 0, 5, &offset);
+        fixture_drain(&fix);
+        ingest_complete(fix.intake.ingest, "w", session, &a);
+        assert_int_equal(a.status, 200);
+        do
+            loader_stats(fix.intake.loader, &stats);
+        while (stats.waiting);
+        fixture_down(&fix);
+        fixture_up(&fix, tmpdir);
+        assert_true(reaches(session, "ended"));
+        fixture_down(&fix);
+    }
+}
+
 /* ---- a session that cannot be loaded ------------------------------------------------------------- */
 
 /* A file in place of a session's columns. */
@@ -490,8 +557,11 @@ int main(int argc, char **argv)
         accept_main(argv[2], argv[3]);
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        T(test_killed), T(test_pyramid),      T(test_registered), T(test_ends),
-        T(test_retry),  T(test_breaks_later), T(test_set_aside),  T(test_heard_and_not_committed),
+        T(test_killed),          T(test_pyramid),
+        T(test_registered),      T(test_ends),
+        T(test_retry),           T(test_breaks_later),
+        T(test_set_aside),       T(test_heard_and_not_committed),
+        T(test_ends_over_kills), T(test_ends_when_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
