@@ -38,7 +38,6 @@ interface LineProps {
   index: number;
   start: number; // px from the top
   style: CSSProperties;
-  here: boolean; // Tab comes to its controls
 }
 
 const controlsOf = (row: Element): HTMLElement[] => [...row.querySelectorAll<HTMLElement>("a[href], button, input")];
@@ -77,11 +76,13 @@ function useRows(count: number, page: () => number, reveal: (index: number) => v
   return { at, body, onFocus, onKeyDown };
 }
 
-/** A row that stays in view while others come is not made again: most of a scrolled frame's time. */
-const Line = memo(function Line({ row, index, start, style, here }: LineProps) {
+const tabTo = (row: Element | null, tabIndex: 0 | -1): void => (row ? controlsOf(row) : []).forEach((control) => (control.tabIndex = tabIndex));
+
+/** A row that stays in view while others come is not made again: most of a scrolled frame's time. So a row
+ * does not know whether Tab comes to its controls: the table says so behind it. */
+const Line = memo(function Line({ row, index, start, style }: LineProps) {
   const line = useRef<HTMLTableRowElement>(null);
-  // Cells do not know which row is the one; a cell that is made anew is told again.
-  useLayoutEffect(() => controlsOf(line.current!).forEach((control) => (control.tabIndex = here ? 0 : -1)));
+  useLayoutEffect(() => tabTo(line.current, -1));
   return (
     <tr ref={line} aria-rowindex={index + 2} style={{ ...style, transform: `translateY(${start}px)` }}>
       {row.getVisibleCells().map((cell) => (
@@ -122,6 +123,12 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
   const rowsInView = () => Math.max(1, (virtual.range?.endIndex ?? 0) - first - 1);
   const { at, ...keys } = useRows(model.length, rowsInView, (index) => virtual.scrollToIndex(index));
   const here = items.some((item) => item.index === at) ? at : first; // what is out of view is not in the page
+  const stopped = useRef<Element | null>(null);
+  useLayoutEffect(() => {
+    tabTo(stopped.current, -1);
+    stopped.current = keys.body.current?.querySelector(`[aria-rowindex="${here + 2}"]`) ?? null;
+    tabTo(stopped.current, 0);
+  });
   const tracks = useMemo(() => columns.map((c) => grown(c.meta?.width ?? "1fr")).join(" "), [columns]);
   const least = useMemo(() => grown(`${columns.reduce((sum, c) => sum + leastOf(c.meta?.width ?? "100px"), 0)}px`), [columns]);
   const style = useMemo(() => ({ gridTemplateColumns: tracks, minWidth: least }), [tracks, least]);
@@ -156,7 +163,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
         <tbody ref={keys.body} onFocus={keys.onFocus} onKeyDown={keys.onKeyDown} style={{ height: virtual.getTotalSize(), minWidth: least }}>
           {items.map((item) => {
             const row = model[item.index]!;
-            return <Line key={row.id} row={row as Row<unknown>} columns={columns} index={item.index} start={item.start} style={style} here={item.index === here} />;
+            return <Line key={row.id} row={row as Row<unknown>} columns={columns} index={item.index} start={item.start} style={style} />;
           })}
         </tbody>
       </table>
