@@ -293,6 +293,8 @@ static const struct source {
            instance),
     SOURCE(graph_launch, LANE_GRAPH, thread, NO_COLUMN, NO_COLUMN, NO_COLUMN, NO_COLUMN, true,
            correlation),
+    SOURCE(graph_run, LANE_RUN, stream, NO_COLUMN, NO_COLUMN, NO_COLUMN, NO_COLUMN, true,
+           correlation),
 #undef SOURCE
 };
 

@@ -52,12 +52,14 @@ static const struct traced {
     TRACED(sync, LANE_SYNC, thread, -1, COL_sync_kind, correlation),
     TRACED(wait, LANE_WAIT, thread, -1, COL_wait_call, correlation),
     TRACED(graph_launch, LANE_GRAPH, thread, -1, -1, correlation),
+    TRACED(graph_run, LANE_RUN, stream, -1, -1, correlation),
 #undef TRACED
 };
 
 static const char *const lanes[] = {
     [LANE_KERNEL] = "Kernels", [LANE_COPY] = "Copies and fills", [LANE_SYNC] = "Synchronizations",
-    [LANE_WAIT] = "Waits",     [LANE_SCOPE] = "Scopes",          [LANE_GRAPH] = "Graph launches"};
+    [LANE_WAIT] = "Waits",     [LANE_SCOPE] = "Scopes",          [LANE_GRAPH] = "Graph launches",
+    [LANE_RUN] = "Graphs"};
 
 struct trace {
     const struct store_ops *ops;
@@ -196,7 +198,7 @@ static int take_events(void *arg, const struct wire_batch *b)
 
 static void put_lanes(struct trace *t)
 {
-    for (int i = LANE_KERNEL; i <= LANE_GRAPH; i++)
+    for (int i = LANE_KERNEL; i <= LANE_KINDS; i++)
         buf_printf(
             &t->line,
             "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"%s\"}}",

@@ -26,6 +26,7 @@ static const struct source {
      "4294902784 + CASE WHEN call BETWEEN 0 AND 9 THEN call ELSE 0 END", "correlation"},
     {LANE_SCOPE, "scope", "thread", "depth", "name", "instance"},
     {LANE_GRAPH, "graph_launch", "thread", "0", "4294903040", "correlation"},
+    {LANE_RUN, "graph_run", "stream", "0", "4294903296", "correlation"},
 };
 
 enum { SOURCES = sizeof sources / sizeof *sources };

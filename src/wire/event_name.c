@@ -19,6 +19,7 @@ static const char *const waits[] = {"call that waits",
                                     "call to allocate",
                                     "call to load or unload code"};
 static const char *const graphs[] = {"graph launch"};
+static const char *const runs[] = {"graph"};
 
 #define TEXTS(t) t, sizeof(t) / sizeof *(t)
 
@@ -33,6 +34,7 @@ static const struct group {
     {RECORD_sync, EVENT_NAME_SYNC, TEXTS(syncs)},
     {RECORD_wait, EVENT_NAME_WAIT, TEXTS(waits)},
     {RECORD_graph_launch, EVENT_NAME_GRAPH, TEXTS(graphs)},
+    {RECORD_graph_run, EVENT_NAME_RUN, TEXTS(runs)},
 };
 
 enum { GROUPS = sizeof groups / sizeof *groups, GROUP_IDS = 256 };

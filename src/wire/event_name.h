@@ -17,6 +17,7 @@ enum event_name_group {
     EVENT_NAME_SYNC = 3,  /* code: sync.kind */
     EVENT_NAME_WAIT = 4,  /* code: wait.call */
     EVENT_NAME_GRAPH = 5, /* code: 0 */
+    EVENT_NAME_RUN = 6,   /* code: 0 */
 };
 
 /* Id of an event of a record; code: as above, anything else counts as 0. 0: such events have names of their

@@ -39,6 +39,8 @@ enum lane_kind {
     LANE_WAIT = 4,   /* calls that can wait for the GPU, of a host thread; ref: thread id */
     LANE_SCOPE = 5,  /* scopes of a host thread at a depth; ref: thread id */
     LANE_GRAPH = 6,  /* graph launches of a host thread; ref: thread id */
+    LANE_RUN = 7,    /* graphs as a whole, as a stream ran them; ref: stream id */
+    LANE_KINDS = LANE_RUN,
 };
 
 /* A lane in one number: kind, depth (scopes; capped at 255), ref (48 bits). */

@@ -77,6 +77,8 @@ static struct events events_of(const struct fixture *f)
          COL_scope_instance},
         {RECORD_graph_launch, LANE_GRAPH, COL_graph_launch_start, COL_graph_launch_duration,
          COL_graph_launch_thread, COL_graph_launch_correlation},
+        {RECORD_graph_run, LANE_RUN, COL_graph_run_start, COL_graph_run_duration,
+         COL_graph_run_stream, COL_graph_run_correlation},
     };
     struct events e = {0};
     size_t most = 0;

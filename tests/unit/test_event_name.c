@@ -28,7 +28,8 @@ static void test_ids(void **state)
                 {RECORD_sync, 3, 0xffff0303, "stream synchronization"},
                 {RECORD_wait, 9, 0xffff0409, "call to load or unload code"},
                 {RECORD_wait, -1, 0xffff0400, "call that waits"},
-                {RECORD_graph_launch, 0, 0xffff0500, "graph launch"}};
+                {RECORD_graph_launch, 0, 0xffff0500, "graph launch"},
+                {RECORD_graph_run, 0, 0xffff0600, "graph"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(event_name_of(rows[i].type, rows[i].code), rows[i].id);
         assert_string_equal(event_name_text(rows[i].id), rows[i].text);
@@ -41,7 +42,7 @@ static void test_no_others(void **state)
 {
     (void)state;
     static const int64_t ids[] = {0,          1,          -1,           EVENT_NAME_FIRST,
-                                  0xffff0205, 0xffff010b, 0xffff0600,   UINT32_MAX,
+                                  0xffff0205, 0xffff010b, 0xffff0700,   UINT32_MAX,
                                   INT64_MAX,  INT64_MIN,  0x1ffff0101ll};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         assert_null(event_name_text(ids[i]));

@@ -399,27 +399,33 @@ static void test_lanes(void **state)
              (int64_t *)&(struct graph_launch_row){
                  .start = 10, .duration = long_ns, .thread = 99, .correlation = 16},
              &sink);
+    feed_one(t, RECORD_graph_run,
+             (int64_t *)&(struct graph_run_row){
+                 .start = 11, .duration = long_ns, .stream = 3, .correlation = 17},
+             &sink);
     feed_one(t, RECORD_overhead, (int64_t *)&(struct overhead_row){.start = 1, .duration = 5},
              &sink); /* no lane */
     assert_int_equal(tiles_flush(t, &sink), 0);
     const int64_t lanes[] = {lane_make(LANE_COPY, 0, 3),     lane_make(LANE_COPY, 0, 3),
                              lane_make(LANE_SYNC, 0, 0),     lane_make(LANE_WAIT, 0, 99),
-                             lane_make(LANE_SCOPE, 255, 99), lane_make(LANE_GRAPH, 0, 99)};
+                             lane_make(LANE_SCOPE, 255, 99), lane_make(LANE_GRAPH, 0, 99),
+                             lane_make(LANE_RUN, 0, 3)};
     const int64_t names[] = {event_name_of(RECORD_memcpy, 0),
                              event_name_of(RECORD_memset, 0),
                              event_name_of(RECORD_sync, 0),
                              event_name_of(RECORD_wait, 0),
                              21,
-                             event_name_of(RECORD_graph_launch, 0)};
-    assert_int_equal(g.span_count[2], 6);
-    for (int i = 0; i < 6; i++) {
+                             event_name_of(RECORD_graph_launch, 0),
+                             event_name_of(RECORD_graph_run, 0)};
+    assert_int_equal(g.span_count[2], 7);
+    for (int i = 0; i < 7; i++) {
         assert_int_equal(g.spans[2][i].lane, lanes[i]);
         assert_int_equal(g.spans[2][i].start, 5 + i);
         assert_int_equal(g.spans[2][i].ref, 11 + i);
         assert_int_equal(g.spans[2][i].name, names[i]);
     }
     assert_int_equal(g.tile_count[2], 0);
-    assert_int_equal(g.tile_count[3], 5);
+    assert_int_equal(g.tile_count[3], 6);
     assert_int_equal(lane_depth_of(lanes[4]), 255);
     assert_int_equal(lane_kind_of(lanes[4]), LANE_SCOPE);
     assert_int_equal(lane_ref_of(lanes[4]), 99);

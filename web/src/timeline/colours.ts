@@ -19,7 +19,7 @@ export interface Colours {
   series: Record<string, string>; // by token
 }
 
-const KINDS: Record<number, string> = { [KIND.copy]: "copy", [KIND.sync]: "sync", [KIND.wait]: "wait", [KIND.graph]: "graph" };
+const KINDS: Record<number, string> = { [KIND.copy]: "copy", [KIND.sync]: "sync", [KIND.wait]: "wait", [KIND.graph]: "graph", [KIND.run]: "graph" };
 const OF_KIND: readonly number[] = Object.keys(KINDS).map(Number);
 export const ALL = COLOURS + OF_KIND.length;
 

@@ -177,7 +177,7 @@ export class Engine {
     scene.lanes = lanes;
     scene.tracks = tracks;
     this.blocks = blocksOf(lanes);
-    const busiest = lanes.filter((lane) => lane.kind === KIND.kernel).sort((a, b) => b.events - a.events).slice(0, BLOCK);
+    const busiest = lanes.filter((lane) => lane.kind === KIND.kernel || lane.kind === KIND.run).sort((a, b) => b.events - a.events).slice(0, BLOCK);
     this.miniBlock = blocksOf(busiest)[0] ?? this.blocks[0] ?? null;
     const atEnd = this.follow || (!first && scene.view.from <= scene.bounds.from && scene.view.to >= scene.bounds.to);
     const grown = bounds.to - scene.bounds.to;

@@ -78,8 +78,15 @@ export async function flowsOf(session: string, lanes: readonly Lane[], lane: Lan
   switch (lane.kind) {
     case KIND.kernel:
       return ofKernel(session, lanes, end, launch, signal);
-    case KIND.graph:
-      return toKernels(session, lanes, end, () => true, { correlation: end.ref }, 5e9, signal);
+    case KIND.graph: {
+      const kernels = await toKernels(session, lanes, end, () => true, { correlation: end.ref }, 5e9, signal);
+      const runs = kernels.length ? [] : await find(session, lanesOf(lanes, [KIND.run]), end.start, end.start + end.duration + 5e9, same, signal);
+      return [...kernels, ...runs.slice(0, 1).map((f) => ({ from: end, to: endOf(f) }))];
+    }
+    case KIND.run: {
+      const by = await findBefore(session, lanesOf(lanes, [KIND.graph]), end.start, (f) => same(f) && f.start <= end.start, signal);
+      return by ? [{ from: endOf(by), to: end }] : [];
+    }
     case KIND.scope:
       return toKernels(session, lanes, end, (l) => l.scope === end.ref, {}, 50e6, signal);
     case KIND.copy: {

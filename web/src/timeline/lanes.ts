@@ -3,7 +3,7 @@
 import { timelineText as text } from "../text/timeline";
 import { ALLOCATED, counterMetric, type Counter, type Metric } from "../format/metrics";
 
-export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6 } as const;
+export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6, run: 7 } as const;
 
 export interface Lane {
   id: string; // 64 bits, decimal: no number can hold it
@@ -65,10 +65,10 @@ export interface Track {
 
 export const HEIGHT = { lane: 22, scope: 20, metric: 46, head: 24 } as const;
 
-/** Threads: scopes from the outside in, then what waits, then graphs. Streams: kernels, then copies. */
-const ORDER = [0, 0, 1, 60_001, 60_000, 0, 60_002];
+/** Threads: scopes from the outside in, then what waits, then graphs. Streams: kernels, graphs as a whole, copies. */
+const ORDER = [0, 0, 2, 60_001, 60_000, 0, 60_002, 1];
 const placeOf = (lane: Lane): number => ORDER[lane.kind]! + lane.depth;
-const onHost = (lane: Lane): boolean => lane.kind >= KIND.sync;
+const onHost = (lane: Lane): boolean => lane.kind >= KIND.sync && lane.kind !== KIND.run;
 
 /** What lanes refer to, as far as the session says it. */
 export interface Owners {

@@ -112,6 +112,30 @@ async function hour(page, key) {
   await page.locator(".tl-below").getByText("3 600 000 000 000 ns".replaceAll(" ", "\u202f")).waitFor();
 }
 
+/** Graphs that were recorded as a whole have a row of their own, and can be chosen. */
+async function graphs(page, key) {
+  const made = session("odd-graphs", "graphs as a whole");
+  await send(origin, key, made, "device", made.kernels([[0, 1e6, 1, 0]], { streams: 1, names: ["_Z4initv"] }) + made.graphs([[2e6, 5e6, 1], [8e6, 5e6, 1], [14e6, 50e3, 1]]));
+  await send(origin, key, made, "system", made.end(2e7));
+  await complete(origin, key, made);
+  await loaded(page, made, 1);
+  await open(page, made);
+  await drawn(page);
+  const kinds = await page.evaluate(() => window.gpuflTimeline.scene.lanes.map((lane) => [lane.kind, lane.events, lane.busy]));
+  t.check(JSON.stringify(kinds) === JSON.stringify([[1, 1, 1e6], [7, 3, 10.05e6]]), `graphs as a whole: lanes ${JSON.stringify(kinds)}`);
+  await page.goto(`${origin}/sessions/${made.id}/timeline?at=${2e6}-${7e6}`);
+  await drawn(page);
+  const place = await page.evaluate(() => {
+    const { scene } = window.gpuflTimeline;
+    const row = scene.layout.rows.find((other) => other.track >= 0 && scene.lanes[scene.tracks[other.track].lane]?.kind === 7);
+    const box = document.querySelector(".tl-scroll").getBoundingClientRect();
+    return { x: box.left + scene.width / 2, y: box.top + 30 + row.y + 10 };
+  });
+  await page.mouse.click(place.x, place.y);
+  await page.locator(".tl-below").getByText("800001").waitFor();
+  await t.picture(page, "odd-graphs", { wide: false });
+}
+
 async function names(page, key) {
   const made = session("odd-names", MARKUP);
   await send(origin, key, made, "device", made.kernels([[0, 4e6, 1, 0], [5e6, 4e6, 1, 1]], { streams: 1, names: [LONG, MARKUP] }));
@@ -220,7 +244,7 @@ try {
   page.setDefaultTimeout(20_000);
   const key = await firstAccount(page);
   const only = process.env.GPUFL_WEB_ONLY?.split(",");
-  for (const [name, step] of Object.entries({ nothing, streams, hour, names, trouble, live, ...more })) {
+  for (const [name, step] of Object.entries({ nothing, streams, hour, graphs, names, trouble, live, ...more })) {
     if (only && !only.includes(name)) continue;
     try {
       await step(page, key);

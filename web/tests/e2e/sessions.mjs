@@ -48,6 +48,15 @@ export const session = (id, app, at = AT) => ({
       correlation: deltas(list.map((_, at) => at + correlation)), scope: deltas(list.map(() => 0)), graph: 0, graph_node: 0, external_kind: 0, external_id: 0, stack: 0, inherited: 0,
     });
   },
+  /** Lines behind those of kernels(): graphs as a whole, [start since the session's start, duration, stream]. */
+  graphs(list) {
+    const column = (at) => list.map((row) => row[at]);
+    const zeros = deltas(list.map(() => 0));
+    return lineOf({
+      type: "graph_run", rows: list.length, start: deltas(column(0).map((start) => BEGIN + start)), duration: column(1), graph: 1, stream: column(2),
+      correlation: deltas(list.map((_, at) => at + 800_001)), scope: zeros, stack: zeros, thread: null,
+    });
+  },
   /** Lines behind those of kernels(): allocations and frees, [time, bytes (negative: freed), address]. */
   allocations(list) {
     const column = (at) => list.map((row) => row[at]);
