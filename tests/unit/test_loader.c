@@ -302,42 +302,55 @@ static void test_ends(void **state)
     fixture_down(&fix);
 }
 
+enum { SAID = 3 }; /* descriptor of a child's pipe */
+
 /* Sends a whole session, says that it is complete, and waits to be killed. */
-static void complete_and_wait(const char *session, int said)
+static _Noreturn void complete_main(const char *dir, const char *session)
 {
     struct ingest_answer a;
     int64_t offset = 0;
+    snprintf(tmpdir, sizeof tmpdir, "%s", dir);
     fixture_up(&fix, tmpdir);
     send_rows(session, 0, 5, &offset);
     ingest_complete(fix.intake.ingest, "w", session, &a);
-    if (a.status != 200 || write(said, "", 1) != 1)
+    if (a.status != 200 || write(SAID, "", 1) != 1)
         _exit(3);
     for (;;)
         pause();
 }
 
-/* An acknowledged end is written, whenever the server is killed or stopped after that. */
+/* Another process of this program; when it has said so it is killed after so many ns. */
+static void complete_and_kill(const char *session, int64_t ns)
+{
+    char *argv[] = {(char *)(uintptr_t) "test", (char *)(uintptr_t) "complete", tmpdir,
+                    (char *)(uintptr_t)session, NULL};
+    posix_spawn_file_actions_t actions;
+    int said[2], status;
+    pid_t pid;
+    char byte;
+    assert_int_equal(pipe2(said, O_CLOEXEC), 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, said[1], SAID);
+    fflush(NULL);
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(said[1]);
+    assert_int_equal(read(said[0], &byte, 1), 1);
+    nanosleep(&(struct timespec){0, ns}, NULL);
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    close(said[0]);
+}
+
+/* An acknowledged end is written, whenever the server is killed after that. */
 static void test_ends_over_kills(void **state)
 {
     enum { ROUNDS = 24, WITHIN_NS = 80000000 }; /* beyond the loader's next look */
     (void)state;
     for (int i = 0; i < ROUNDS; i++) {
-        char session[32], byte;
-        int said[2], status;
+        char session[32];
         snprintf(session, sizeof session, "ends-%d", i);
-        assert_int_equal(pipe(said), 0);
-        fflush(NULL);
-        pid_t pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0)
-            complete_and_wait(session, said[1]);
-        close(said[1]);
-        assert_int_equal(read(said[0], &byte, 1), 1);
-        struct timespec wait = {0, (int64_t)i * WITHIN_NS / ROUNDS};
-        nanosleep(&wait, NULL);
-        kill(pid, SIGKILL);
-        waitpid(pid, &status, 0);
-        close(said[0]);
+        complete_and_kill(session, (int64_t)i * WITHIN_NS / ROUNDS);
         fixture_up(&fix, tmpdir);
         assert_true(reaches(session, "ended"));
         fixture_down(&fix);
@@ -555,6 +568,8 @@ int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "accept") == 0)
         accept_main(argv[2], argv[3]);
+    if (argc == 4 && strcmp(argv[1], "complete") == 0)
+        complete_main(argv[2], argv[3]);
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
         T(test_killed),          T(test_pyramid),

@@ -87,10 +87,11 @@ bool sass_gate_shut(int64_t patience)
     int64_t deadline = clock_mono() + patience;
     atomic_store(&shut, true);
     pthread_mutex_lock(&lock);
-    while (busy() && patience && wait_until(deadline))
-        continue;
+    bool alone = !busy();
+    while (!alone && patience && wait_until(deadline))
+        alone = !busy();
     pthread_mutex_unlock(&lock);
-    return !busy();
+    return alone; /* who comes from here on is counted for a moment, and waits outside */
 }
 
 void sass_gate_open(void)
