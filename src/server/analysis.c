@@ -29,6 +29,7 @@
 #define PROMPT_NS  500000000
 #define MISSING_NS 60000000000 /* between looks for sessions that lack a final report */
 #define GONE_NS    600000000000
+#define BEHIND_NS  2000000000
 
 enum {
     NICE = 10,
@@ -232,6 +233,8 @@ void analysis_news(void *arg, const struct loader_news *n)
         s->used = clock_mono();
         if (n->ended)
             s->at = s->used;
+        else if (!a->config.prompt && n->lag > BEHIND_NS && s->at < s->used + a->config.every_ns)
+            s->at = s->used + a->config.every_ns;
         pthread_cond_signal(&a->some);
     }
     pthread_mutex_unlock(&a->lock);

@@ -106,18 +106,23 @@ static bool queue_pop(struct loader_thread *t, int64_t until, struct item *out, 
     return some;
 }
 
+int64_t loader_thread_lag(struct loader_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    int64_t lag = t->count ? clock_mono() - t->items[t->first].frame.queued : 0;
+    pthread_mutex_unlock(&t->lock);
+    return lag;
+}
+
 int64_t loader_lag(void *arg)
 {
     struct loader *l = arg;
-    int64_t now = clock_mono(), lag = 0;
+    int64_t most = 0;
     for (unsigned i = 0; i < l->thread_count; i++) {
-        struct loader_thread *t = &l->threads[i];
-        pthread_mutex_lock(&t->lock);
-        int64_t waits = t->count ? now - t->items[t->first].frame.queued : 0;
-        pthread_mutex_unlock(&t->lock);
-        lag = waits > lag ? waits : lag;
+        int64_t lag = loader_thread_lag(&l->threads[i]);
+        most = lag > most ? lag : most;
     }
-    return lag;
+    return most;
 }
 
 /* ---- all sessions of a thread ------------------------------------------------------------------ */

@@ -40,6 +40,7 @@ struct loader_news {
     uint64_t rows;    /* committed now */
     uint64_t kernels; /* of them */
     bool ended;       /* it is complete */
+    int64_t lag;      /* ns for which what comes next has waited to be loaded */
 };
 
 struct loader_config {

@@ -48,6 +48,9 @@ struct loader {
     int64_t slow_at;         /* of thread 0 */
 };
 
+/* ns for which the next frame of a thread has waited. */
+int64_t loader_thread_lag(struct loader_thread *t);
+
 /* ---- loader_session.c: all by the session's thread --------------------------------------------- */
 
 /* The session's part of the loader, made where it has none; NULL: out of memory. */

@@ -123,7 +123,8 @@ static void tell(struct loader_thread *t, struct loading *g, uint64_t rows, uint
                  bool ended)
 {
     const struct loader_config *c = &t->loader->config;
-    const struct loader_news n = {g->s->workspace, g->s->session, rows, kernels, ended};
+    const struct loader_news n = {g->s->workspace, g->s->session, rows,
+                                  kernels,         ended,         loader_thread_lag(t)};
     if (c->news)
         c->news(c->arg, &n);
 }

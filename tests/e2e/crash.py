@@ -184,9 +184,10 @@ class Crash(unittest.TestCase):
 
     @classmethod
     def still(cls, server, reader):
-        """The facts, if nothing is to come any more: all sent sessions have ended and are summed up."""
+        """The facts, if nothing is to come any more: all sent sessions have ended and are summed up for good."""
         facts = cls.facts(server, reader)
-        done = all(facts[n] and facts[n][0]["state"] == "ended" for n in cls.names)
+        insights = PARTS.index("/insights")
+        done = all(facts[n] and facts[n][0]["state"] == "ended" and facts[n][insights]["final"] for n in cls.names)
         return facts if done and facts == cls.facts(server, reader) else None
 
     @classmethod

@@ -267,6 +267,31 @@ static void test_turns(void **state)
     assert_true(await_report("live", &head));
 }
 
+/* One of which much waits to be loaded is left alone until that is done. */
+static void test_behind(void **state)
+{
+    struct meta_analysis_head head = {0};
+    struct ingest_answer a;
+    struct region mem;
+    (void)state;
+    send_lines("behind", 5);
+    fixture_drain(&fix);
+    start(1000000, INT64_C(3600000000000));
+    analysis_news(analysis,
+                  &(struct loader_news){
+                      .workspace = "w", .session = "behind", .rows = 50, .lag = 3000000000});
+    send_lines("live", 50);
+    assert_true(await_report("live", &head));
+    region_init(&mem, 1 << 20);
+    assert_int_not_equal(
+        meta_analysis_head(fix.meta, "w", "behind", ANALYSIS_REPORT, &mem, &head, NULL), 0);
+    region_fini(&mem);
+    ingest_complete(fix.intake.ingest, "w", "behind", &a);
+    fixture_drain(&fix);
+    assert_true(await_report("behind", &head));
+    assert_true(head.final);
+}
+
 /* One that ended while nobody analysed is found later. */
 static void test_missing(void **state)
 {
@@ -290,6 +315,7 @@ static void test_missing(void **state)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {T(test_final), T(test_live), T(test_turns), T(test_missing)};
+    const struct CMUnitTest tests[] = {T(test_final), T(test_live), T(test_turns), T(test_behind),
+                                       T(test_missing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
