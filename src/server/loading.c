@@ -475,11 +475,12 @@ static int write_commit(struct loading *l, struct err *e)
 static void release_taken(struct loading *l)
 {
     struct loading_list *taken = &l->taken;
-    const struct loading_frame *last = taken->count ? &taken->items[taken->count - 1] : NULL;
+    size_t last = taken->count - 1;
     if (!l->complete)
         note_end(l, NULL);
-    else if (last && last->kind == JOURNAL_END && !note_end(l, last))
-        taken->count--;
+    else if (taken->count && taken->items[last].kind == JOURNAL_END &&
+             !note_end(l, &taken->items[last]))
+        taken->count = last;
     loading_release(l, taken);
 }
 
