@@ -250,24 +250,25 @@ static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag
     return instance;
 }
 
-uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32_t warmup)
+static uint64_t begin_named(const char *name, const char *tag, uint32_t repeat, uint32_t warmup,
+                            bool repeated)
 {
     struct thread_state *t = thread_self();
     if (t)
         return begin(t, name_id(t, name ? name : ""), tag && *tag ? name_id(t, tag) : 0, repeat,
-                     warmup, false);
+                     warmup, repeated);
     scope_orphan();
     return 0;
 }
 
+uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32_t warmup)
+{
+    return begin_named(name, tag, repeat, warmup, false);
+}
+
 uint64_t scopes_begin_repeated(const char *name, const char *tag, uint32_t repeat, uint32_t warmup)
 {
-    struct thread_state *t = thread_self();
-    if (t)
-        return begin(t, name_id(t, name ? name : ""), tag && *tag ? name_id(t, tag) : 0, repeat,
-                     warmup, true);
-    scope_orphan();
-    return 0;
+    return begin_named(name, tag, repeat, warmup, true);
 }
 
 void scopes_repetition(uint64_t handle)

@@ -37,15 +37,7 @@ RANGES = {
 
 
 # The same of single kernels, which are repeated: here the key's second part is the kernel.
-KERNELS = {
-    ("sm__cycles_active" + PCT, "copy"): (85, 100.5),
-    ("sm__cycles_active" + PCT, "arithmetic"): (85, 100.5),
-    ("sm__pipe_tensor_cycles_active" + PCT, "arithmetic"): (0, 1),
-    ("sm__pipe_tensor_cycles_active" + PCT, "tensor"): (30, 100.5),
-    ("dram__throughput" + PCT, "copy"): (60, 100.5),
-    ("dram__throughput" + PCT, "arithmetic"): (0, 3),
-    ("gpu__time_duration.sum", "copy"): (4e5, 1e6),
-}
+KERNELS = {**RANGES, ("gpu__time_duration.sum", "copy"): (4e5, 1e6)}
 EXPECTATIONS = {"sampled": EXPECTED, "range": RANGES, "kernel": KERNELS}
 PHASES = ("copy", "arithmetic", "tensor")
 
