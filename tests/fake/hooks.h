@@ -55,6 +55,9 @@ struct fake_hooks {
 
 typedef _Atomic(const struct fake_hooks *) fake_hooks_slot;
 
+/* At a time; as many as the bits of a number. */
+enum { FAKE_CONTEXTS = 64 };
+
 /* The device's primary context, which every thread has, is number 1; programs create others. */
 #define FAKE_CONTEXT_OF(number) ((cuda_context)(uintptr_t)(0xc0ffe0 + 16 * (number)))
 #define FAKE_CONTEXT_AT(handle) ((uint32_t)(((uintptr_t)(handle)-0xc0ffe0) / 16))

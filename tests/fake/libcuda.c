@@ -23,7 +23,9 @@ enum { STREAMS = 64, DEFAULT_STREAM = 7, SHARED_MOST = 232448 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool initialized;
-static _Atomic uint32_t last_correlation, last_event, last_context = FAKE_CONTEXT_NUMBER;
+static _Atomic uint32_t last_correlation, last_event;
+/* Bit by number. One that was destroyed is another's next, as handles are. */
+static _Atomic uint64_t contexts = 1u << FAKE_CONTEXT_NUMBER;
 static _Thread_local uint32_t current = FAKE_CONTEXT_NUMBER;
 static int64_t stream_ends[STREAMS]; /* guarded by lock: when the work queued so far ends */
 /* guarded by lock; numbers up to the default stream's are taken */
@@ -280,7 +282,7 @@ EXPORT int cuDevicePrimaryCtxRetain(cuda_context *context, int device)
 EXPORT int cuCtxSetCurrent(cuda_context context)
 {
     uint32_t number = FAKE_CONTEXT_AT(context);
-    if (!number || number > atomic_load(&last_context))
+    if (number >= FAKE_CONTEXTS || !(atomic_load(&contexts) >> number & 1))
         return DRIVER_E_VALUE;
     current = number;
     return CUDA_OK;
@@ -293,13 +295,24 @@ static void tell_context(uint32_t cbid, uint32_t number)
         h->context(cbid, number);
 }
 
+/* 0: there are too many. */
+static uint32_t context_take(void)
+{
+    uint64_t seen = atomic_load(&contexts), bit;
+    do {
+        bit = ~(seen | 1) & ((seen | 1) + 1); /* the lowest that is free, but for 0 */
+    } while (bit && !atomic_compare_exchange_weak(&contexts, &seen, seen | bit));
+    return bit ? (uint32_t)__builtin_ctzll(bit) : 0;
+}
+
 /* Becomes the thread's current one. */
 EXPORT int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device)
 {
     (void)flags;
-    if (device)
+    uint32_t number = device ? 0 : context_take();
+    if (!number)
         return DRIVER_E_VALUE;
-    current = atomic_fetch_add(&last_context, 1) + 1;
+    current = number;
     *context = FAKE_CONTEXT_OF(current);
     tell_context(CUPTI_RESOURCE_CONTEXT_CREATED, current);
     return CUDA_OK;
@@ -310,6 +323,7 @@ EXPORT int cuCtxDestroy_v2(cuda_context context)
 {
     tell_context(CUPTI_RESOURCE_CONTEXT_DESTROY, FAKE_CONTEXT_AT(context));
     current = FAKE_CONTEXT_NUMBER;
+    atomic_fetch_and(&contexts, ~(UINT64_C(1) << FAKE_CONTEXT_AT(context)));
     return CUDA_OK;
 }
 

@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SAMPLE_NS = 10, KERNELS = 4096, CONTEXTS = 64, PLACES = 3, REASONS = 8, WRONG_ORDER = 7 };
+enum { SAMPLE_NS = 10, KERNELS = 4096, PLACES = 3, REASONS = 8, WRONG_ORDER = 7 };
 enum { SWITCH_NS = 5000000 }; /* that switching it off takes */
 
 static const char *const reasons[REASONS] = {
@@ -74,7 +74,7 @@ struct context {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct context contexts[CONTEXTS]; /* by number; guarded by lock */
+static struct context contexts[FAKE_CONTEXTS]; /* by number; guarded by lock */
 static _Atomic int enabled;
 static _Atomic bool refused; /* once, to begin */
 
@@ -100,12 +100,12 @@ bool pc_enabled(void)
 static struct context *context_at(cuda_context handle)
 {
     uint32_t number = FAKE_CONTEXT_AT(handle);
-    return number < CONTEXTS ? &contexts[number] : NULL;
+    return number < FAKE_CONTEXTS ? &contexts[number] : NULL;
 }
 
 void pc_kernel(uint32_t context, const char *name, int64_t ns)
 {
-    if (!pc_enabled() || context >= CONTEXTS)
+    if (!pc_enabled() || context >= FAKE_CONTEXTS)
         return;
     atomic_fetch_add(&contexts[context].queued, 1);
     pthread_mutex_lock(&lock);
@@ -212,7 +212,7 @@ __attribute__((destructor)) static void write_totals(void)
 {
     const char *path = process == getpid() ? getenv("FAKE_PC_TOTALS") : NULL;
     FILE *f = path ? fopen(path, "we") : NULL;
-    for (int i = 0; f && i < CONTEXTS; i++)
+    for (int i = 0; f && i < FAKE_CONTEXTS; i++)
         if (contexts[i].total)
             fprintf(f, "%llu %llu %llu %llu\n", (unsigned long long)contexts[i].given,
                     (unsigned long long)contexts[i].total, (unsigned long long)contexts[i].dropped,
@@ -285,7 +285,7 @@ EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
 void pc_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);
-    must(context >= CONTEXTS || !contexts[context].on,
+    must(context >= FAKE_CONTEXTS || !contexts[context].on,
          "a context is destroyed while it is sampled");
     pthread_mutex_unlock(&lock);
 }

@@ -3,7 +3,7 @@
  * A device's counters are sampled from Start to Stop, one record every interval of real time, into a
  * buffer of RECORD_BYTES each; its clock is far ahead of ours. A value is 25 in even records and 75
  * in odd ones, times the place of the metric's name from 1. What a session must find is written at
- * the end of the process to the file that FAKE_PM_TOTALS names: the samples given, the drains
+ * the end of the process to the file that FAKE_PM_TOTALS names: the samples given and made, the drains
  * that found the buffer full, and whether the counters were given back. What is decoded makes room in
  * the buffer; one that was full stays so until it is configured again, and nothing of it is given.
  *
@@ -71,6 +71,7 @@ static struct pm_object {
     uint64_t given, made;    /* records since it was started: taken out, and until it stopped */
     size_t capacity;         /* records */
     uint64_t total, full;    /* of all times */
+    uint64_t all;            /* as made, of all times, given or not */
 } device;                    /* guarded by lock */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -220,8 +221,8 @@ __attribute__((destructor)) static void write_totals(void)
     FILE *f = path ? fopen(path, "we") : NULL;
     if (!f)
         return;
-    fprintf(f, "%llu %llu %d\n", (unsigned long long)device.total, (unsigned long long)device.full,
-            !device.enabled);
+    fprintf(f, "%llu %llu %llu %d\n", (unsigned long long)device.total,
+            (unsigned long long)device.all, (unsigned long long)device.full, !device.enabled);
     fclose(f);
 }
 
@@ -244,7 +245,8 @@ EXPORT int cuptiPmSamplingEnable(struct pm_enable_params *p)
     if (!result && (device.enabled || p->device != 0))
         result = WRONG_ORDER;
     if (!result) {
-        device = (struct pm_object){.enabled = true, .total = device.total, .full = device.full};
+        device = (struct pm_object){
+            .enabled = true, .total = device.total, .full = device.full, .all = device.all};
         process = process ? process : getpid();
         p->object = &device;
     }
@@ -309,6 +311,7 @@ EXPORT int cuptiPmSamplingStop(struct pm_object_params *p)
     bool right = device.running;
     if (right) {
         device.made = records_made();
+        device.all += device.made;
         device.running = false;
     }
     pthread_mutex_unlock(&lock);

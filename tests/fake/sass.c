@@ -39,7 +39,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KERNELS = 4096, CONTEXTS = 64, WRONG_ORDER = 7, METRICS = 10, FIRST_ID = 0x5a55 };
+enum { KERNELS = 4096, WRONG_ORDER = 7, METRICS = 10, FIRST_ID = 0x5a55 };
 
 /* What a warp counts, by instruction. Ids are FIRST_ID + the row. */
 static const struct {
@@ -79,7 +79,7 @@ struct context {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* All guarded by lock. */
-static struct context contexts[CONTEXTS]; /* by number */
+static struct context contexts[FAKE_CONTEXTS]; /* by number */
 static bool configured, configured_once;
 static bool armed; /* kernel records were asked for while counting was on: every kernel counts */
 static bool chosen[METRICS];
@@ -87,8 +87,8 @@ static uint64_t given_warps, lost_warps, launches;
 static pid_t process; /* that enabled first */
 static uint64_t told; /* how often an extent was */
 static _Atomic int enabled;
-static _Atomic int launching[CONTEXTS]; /* threads that are in a launch */
-static __thread uint32_t here;          /* context in which this thread is; 0: in none */
+static _Atomic int launching[FAKE_CONTEXTS]; /* threads that are in a launch */
+static __thread uint32_t here;               /* context in which this thread is; 0: in none */
 
 void sass_script(const char *word)
 {
@@ -118,7 +118,7 @@ bool sass_refuses_kernels(void)
 static struct context *context_at(cuda_context handle)
 {
     uint32_t number = FAKE_CONTEXT_AT(handle);
-    return number < CONTEXTS ? &contexts[number] : NULL;
+    return number < FAKE_CONTEXTS ? &contexts[number] : NULL;
 }
 
 /* A client's mistake: the real library would corrupt its memory. */
@@ -132,7 +132,7 @@ static void must(bool right, const char *what)
 
 void sass_launching(uint32_t context, bool begins)
 {
-    if (context >= CONTEXTS || begins == (here != 0))
+    if (context >= FAKE_CONTEXTS || begins == (here != 0))
         return;
     atomic_fetch_add(&launching[begins ? context : here], begins ? 1 : -1);
     here = begins ? context : 0;
@@ -142,7 +142,7 @@ void sass_launching(uint32_t context, bool begins)
 static void must_be_quiet(cuda_context handle)
 {
     uint32_t number = FAKE_CONTEXT_AT(handle);
-    must(number >= CONTEXTS || atomic_load(&launching[number]) == (here == number),
+    must(number >= FAKE_CONTEXTS || atomic_load(&launching[number]) == (here == number),
          "counting is switched while another thread launches");
 }
 
@@ -168,7 +168,7 @@ void sass_kernel(const struct fake_op *op)
 {
     uint64_t blocks = (uint64_t)op->grid[0] * op->grid[1] * op->grid[2];
     uint64_t threads = (uint64_t)op->block[0] * op->block[1] * op->block[2];
-    if (!sass_enabled() || op->context >= CONTEXTS)
+    if (!sass_enabled() || op->context >= FAKE_CONTEXTS)
         return;
     pthread_mutex_lock(&lock);
     struct context *c = &contexts[op->context];
@@ -197,7 +197,8 @@ __attribute__((destructor)) static void write_totals(void)
 void sass_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);
-    must(context >= CONTEXTS || !contexts[context].on, "a context is destroyed while it counts");
+    must(context >= FAKE_CONTEXTS || !contexts[context].on,
+         "a context is destroyed while it counts");
     pthread_mutex_unlock(&lock);
 }
 

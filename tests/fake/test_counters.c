@@ -18,10 +18,10 @@
 
 enum { EXIT_CODE = 5, ERROR = 999, OPTIONS_MOST = 16 };
 
-/* What the library says: samples it gave, drains that found its buffer full, and whether it has its
- * counters back. */
+/* What the library says: samples it gave, and made; drains that found its buffer full, and whether
+ * it has its counters back. */
 struct given {
-    long long samples, full;
+    long long samples, made, full;
     int back;
 };
 
@@ -43,7 +43,7 @@ static struct given count(struct run *r, const char *script, const char *const *
     run_all(r,
             &(struct run_setup){.env = LIST(script, totals), .options = all, .program = program});
     FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%lld %lld %d", &g.samples, &g.full, &g.back) != 3)
+    if (f && fscanf(f, "%lld %lld %lld %d", &g.samples, &g.made, &g.full, &g.back) != 4)
         g = (struct given){0};
     if (f)
         fclose(f);
@@ -234,8 +234,8 @@ static void on_the_sessions_clock(void **state)
                                 .program = LIST("500", "threads=1", "counted", "ms=600")});
     check_program(&r, 0);
     int64_t all = values_of(&r, BUSY, NULL), in = values_of(&r, BUSY, "work");
-    assert_in_range(all, 200, 700);
-    assert_in_range(in, all * 9 / 10, all);
+    assert_in_range(all, 200, int_at(r.report, "session.duration_ns") / 1000000 + 1);
+    assert_in_range(in, all / 2, all); /* the session is longer by its begin and end */
     assert_true(atoi(setting(&r, "clock_error_us", 0)) < 20000);
     run_free(&r);
 }
@@ -294,7 +294,8 @@ static void a_full_buffer_is_counted(void **state)
         LIST("300", "ms=1000"));
     check_program(&r, 0);
     assert_true(g.full >= 2);
-    assert_true(int_at(r.report, "ledger.samples_lost") + g.samples >= 1000); /* of 2000 */
+    int64_t lost = int_at(r.report, "ledger.samples_lost"); /* the gaps between buffers, too */
+    assert_true(lost + g.full >= g.made - g.samples);
     assert_int_equal(int_at(r.report, "ledger.samples_overflows"), g.full);
     check_contains(&r, message_of(&r, "pm_sampling.overflow"), "pm_hardware_buffer_bytes");
     assert_string_equal(ran_as(&r), "PmSampling");

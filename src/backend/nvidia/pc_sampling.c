@@ -120,8 +120,12 @@ static void context_add(struct trace *t, cuda_context handle)
 {
     struct pc_context *c = context_find(handle);
     uint32_t device = 0, number = 0;
-    if (c || !(c = context_room()))
+    if (c)
         return; /* of a session before, and still on */
+    c = context_room();
+    crowded |= !c;
+    if (!c)
+        return;
     if (library.cuptiGetContextId)
         library.cuptiGetContextId(handle, &number);
     if (t->cupti->cuptiGetDeviceId)

@@ -187,7 +187,14 @@ static void compare_clocks(struct pm_device *d, int64_t now)
         pm_clock_before(&d->clock, now, end, wall);
 }
 
-/* Another buffer for the one that is full, of which nothing is to be had. */
+/* Nothing is to be had of a buffer that is full: all since it was last read is missing. */
+static void count_missing(struct pm_device *d, int64_t since)
+{
+    d->missing += (uint64_t)((clock_mono() - since) / d->setup.interval);
+    d->last = 0;
+}
+
+/* Another buffer for the one that is full. */
 static int renew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
@@ -198,8 +205,7 @@ static int renew(struct pm_device *d)
     d->object = NULL;
     if (result == CUPTI_OK)
         result = enable(d, &doing);
-    d->missing += (uint64_t)((clock_mono() - since) / d->setup.interval);
-    d->last = 0;
+    count_missing(d, since);
     return result;
 }
 
@@ -226,7 +232,13 @@ int pm_device_drain(struct pm_device *d)
     d->more = i.completed && (p.stop == PM_STOP_IMAGE_FULL || i.completed >= d->room);
     compare_clocks(d, now);
     d->overflows += full;
-    return full && !d->samples && d->state == PM_STARTED ? renew(d) : CUPTI_OK;
+    if (!full || d->samples)
+        return CUPTI_OK;
+    if (d->state == PM_STARTED)
+        return renew(d);
+    count_missing(d, d->read);
+    d->read = now;
+    return CUPTI_OK;
 }
 
 /* Samples follow each other. */

@@ -17,9 +17,9 @@ bool profilers_counters_alone(const struct trace *t)
 /* ---- what each needs ------------------------------------------------------------------- */
 
 /* A context counts its instructions, or cannot: kernels are then recorded after all. */
-static void counting_begins(struct trace *t, enum sass_begin how)
+static void counting_begins(struct trace *t, bool counts)
 {
-    if (how != SASS_FAILED || atomic_exchange(&t->kernels_instead, true))
+    if (counts || atomic_exchange(&t->kernels_instead, true))
         return;
     kinds_enable(t);
     atomic_store_explicit(&t->announce, true, memory_order_release);

@@ -40,7 +40,9 @@ static bool keeping;     /* what is counted is wanted: always, or a window is op
 static bool counted;     /* something other than 0 was written in this session */
 static bool lost_said;   /* the sink has been told of losses */
 static bool beside_said; /* and of counts taken beside launches */
+static bool crowd_said;  /* and of contexts that there was no room for */
 static uint64_t beside;  /* how often since the last look */
+static uint64_t crowd;   /* how many */
 
 static _Atomic bool pending; /* a context was too young to count: with the next launch; relaxed */
 static _Atomic uint64_t launches, graphs; /* kernels and graphs, or graphs alone; relaxed */
@@ -73,9 +75,11 @@ static void fail(const char *text)
     failure_new = true;
 }
 
-/* Contexts that are idle count from here. With the lock, and the gate shut. */
-static int enable_all(struct trace *t, struct err *e)
+/* Contexts that are idle count from here; one in whose creation that was too early, from the first
+ * launch in it. With the lock, and the gate shut. */
+static int enable_all(struct trace *t, cuda_context launching, struct err *e)
 {
+    bool young = false;
     int rc = 0;
     for (size_t i = 0; !rc && i < CONTEXTS; i++) {
         struct sass_context *c = &contexts[i];
@@ -85,71 +89,78 @@ static int enable_all(struct trace *t, struct err *e)
         rc = sass_device_configure(d, c->device, &library, t->cupti, e);
         rc = rc ? rc : sass_context_enable(c, d, &library, t->cupti, e);
         c->due = c->from + PERIOD;
+        if (rc && e->vendor == CUPTI_E_INVALID_CONTEXT && c->handle != launching) {
+            young = true;
+            rc = 0;
+        }
     }
+    atomic_store_explicit(&pending, young && !rc, memory_order_relaxed);
     return rc;
 }
 
-/* With the lock. last: it counts now or never. patience: for launches of other threads. */
-static enum sass_begin contexts_begin(struct trace *t, bool last, int64_t patience)
+/* With the lock. launching: the context in which a launch begins, or NULL; it counts now or never.
+ * patience: for launches of other threads. */
+static bool contexts_begin(struct trace *t, cuda_context launching, int64_t patience)
 {
     struct err e = {0};
     if (*failure)
-        return SASS_NOTHING;
+        return true;
     sass_gate_shut(patience);
-    int rc = enable_all(t, &e);
+    int rc = enable_all(t, launching, &e);
     sass_gate_open();
-    atomic_store_explicit(&pending, rc && !last && e.vendor == CUPTI_E_INVALID_CONTEXT,
-                          memory_order_relaxed);
-    if (!rc)
-        return SASS_COUNTS;
-    if (atomic_load_explicit(&pending, memory_order_relaxed))
-        return SASS_NOTHING;
-    fail(e.text);
-    return SASS_FAILED;
+    if (rc)
+        fail(e.text);
+    return rc == 0;
 }
 
 /* With the lock. */
 static void context_add(struct trace *t, cuda_context handle)
 {
     uint32_t device = 0, number = 0;
-    struct sass_context *c = context_find(handle) ? NULL : context_room();
+    if (context_find(handle))
+        return;
+    struct sass_context *c = context_room();
     if (t->cupti->cuptiGetDeviceId)
         t->cupti->cuptiGetDeviceId(handle, &device);
-    if (!c || device >= DEVICES)
+    if (!c || device >= DEVICES) {
+        crowd++;
         return;
+    }
     if (library.cuptiGetContextId)
         library.cuptiGetContextId(handle, &number);
     sass_context_init(c, handle, number, device);
 }
 
-enum sass_begin sass_metrics_context(struct trace *t, cuda_context context)
+bool sass_metrics_context(struct trace *t, cuda_context context)
 {
-    enum sass_begin how = SASS_NOTHING;
+    bool counts = true;
     if (!opened || !context || !engine_enter(ENGINE_PATIENCE))
-        return how;
+        return counts;
     if (started) {
         context_add(t, context);
-        how = contexts_begin(t, false, ENDING_PATIENCE);
+        counts = contexts_begin(t, NULL, ENDING_PATIENCE);
     }
     engine_leave();
-    return how;
+    return counts;
 }
 
-enum sass_begin sass_metrics_pending(struct trace *t)
+bool sass_metrics_pending(struct trace *t)
 {
-    enum sass_begin how = SASS_NOTHING;
-    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !opened ||
-        !engine_enter(ENGINE_PATIENCE))
-        return how;
+    const struct cuda *cuda = cuda_loaded();
+    cuda_context current = NULL;
+    bool counts = true;
+    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !opened || !cuda ||
+        cuda->cuCtxGetCurrent(&current) != CUDA_OK || !engine_enter(ENGINE_PATIENCE))
+        return counts;
     if (started && atomic_load_explicit(&pending, memory_order_relaxed))
-        how = contexts_begin(t, true, ENDING_PATIENCE);
+        counts = contexts_begin(t, current, ENDING_PATIENCE);
     engine_leave();
-    return how;
+    return counts;
 }
 
 void sass_metrics_context_gone(struct trace *t, cuda_context context)
 {
-    (void)t;
+    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     struct sass_context *c = context_find(context);
@@ -163,6 +174,8 @@ void sass_metrics_context_gone(struct trace *t, cuda_context context)
         c->handle = NULL;
     }
     engine_leave();
+    if (c && s)
+        s->ops->wake(s); /* what it counted makes room for another */
 }
 
 /* ---- taking ------------------------------------------------------------------------------ */
@@ -243,10 +256,10 @@ int sass_metrics_open(struct trace *t, struct err *e)
     for (size_t i = 0; i < CONTEXTS; i++)
         sass_context_close(&contexts[i]);
     failure[0] = '\0';
-    failure_new = counted = lost_said = beside_said = false;
+    failure_new = counted = lost_said = beside_said = crowd_said = false;
     keeping = !t->switched;
     described = 0;
-    beside = 0;
+    beside = crowd = 0;
     atomic_store(&pending, false);
     atomic_store(&launches, 0);
     atomic_store(&graphs, 0);
@@ -258,20 +271,20 @@ int sass_metrics_open(struct trace *t, struct err *e)
     return 0;
 }
 
-enum sass_begin sass_metrics_start(struct trace *t)
+bool sass_metrics_start(struct trace *t)
 {
     const struct cuda *cuda = cuda_loaded();
     cuda_context current = NULL;
-    enum sass_begin how = SASS_NOTHING;
+    bool counts = true;
     if (!opened || !engine_enter(ENGINE_PATIENCE))
-        return how;
+        return counts;
     started = true;
     if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current) {
         context_add(t, current);
-        how = contexts_begin(t, false, PATIENCE);
+        counts = contexts_begin(t, NULL, PATIENCE);
     }
     engine_leave();
-    return how;
+    return counts;
 }
 
 /* What was counted before belongs to what was. */
@@ -391,6 +404,20 @@ static void say_losses(struct sink *s, uint64_t lost)
     beside = 0;
 }
 
+static void say_crowd(struct sink *s)
+{
+    if (!crowd)
+        return;
+    s->ops->lost(s, LOSS_METRICS, crowd);
+    crowd = 0;
+    if (!crowd_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.contexts",
+                        "counts of instructions are missing: there were more than %d contexts "
+                        "between two looks, or more than %d devices",
+                        CONTEXTS, DEVICES);
+    crowd_said = true;
+}
+
 static void context_write(struct trace *t, struct sass_context *c)
 {
     struct sink *s = t->sink;
@@ -421,6 +448,7 @@ void sass_metrics_drain(struct trace *t)
         if (c->state == SASS_GONE)
             sass_context_close(c);
     }
+    say_crowd(t->sink);
     if (failure_new) {
         failure_new = false;
         t->sink->ops->capability(t->sink, "sass_metrics", true, "unavailable", failure);

@@ -21,19 +21,15 @@
 /* Prepares a session. GPUFL_E_UNAVAILABLE with a sentence: CUPTI cannot do it. [owner] */
 int sass_metrics_open(struct trace *t, struct err *e);
 
-enum sass_begin {
-    SASS_NOTHING, /* there is no context, or there has been no session */
-    SASS_COUNTS,  /* its kernels count from here */
-    SASS_FAILED   /* they do not, and sass_metrics_failure says why */
-};
+/* Those that let contexts count are false where one cannot, and sass_metrics_failure says why. */
 
 /* Counts in the calling thread's context and in every one that comes. [owner] */
-enum sass_begin sass_metrics_start(struct trace *t);
+bool sass_metrics_start(struct trace *t);
 
 /* A context was created. [any] */
-enum sass_begin sass_metrics_context(struct trace *t, cuda_context context);
-/* A launch begins: of a context for which that was too early it counts from here. [hot] */
-enum sass_begin sass_metrics_pending(struct trace *t);
+bool sass_metrics_context(struct trace *t, cuda_context context);
+/* A launch begins: where its context's creation was too early to count, it counts from here. [hot] */
+bool sass_metrics_pending(struct trace *t);
 /* It is about to be destroyed; also between sessions. [any] */
 void sass_metrics_context_gone(struct trace *t, cuda_context context);
 /* A kernel, or a graph, is launched. [hot] */
