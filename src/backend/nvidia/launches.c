@@ -428,7 +428,7 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
         return;
     }
     int result = call_result(c);
-    if (launch && t->config.windows)
+    if (launch && atomic_load_explicit(&t->windowed, memory_order_relaxed))
         left_behind(t, id, c);
     if (roles[id] == ROLE_CAPTURE_END)
         exit_capture_end(t, result);

@@ -163,6 +163,7 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->callback_ns, 0);
     atomic_store(&t->time_graphs, t->config.graph_launches);
     atomic_store(&t->waits, t->config.waits);
+    atomic_store(&t->windowed, t->config.windows);
 }
 
 static void trace_close(struct trace *t);
