@@ -101,6 +101,9 @@ struct sink_ops {
      * innermost open scope. No lock, no allocation, no system call. */
     void (*launch)(struct sink *s, const struct launch *l);
 
+    /* [hot] The same of a kernel alone, in sessions without windows. */
+    void (*kernel)(struct sink *s, uint32_t correlation);
+
     /* [hot] A launch outside of windows returned, where the session counts them. */
     void (*passed)(struct sink *s);
 

@@ -425,6 +425,21 @@ void scopes_launch(const struct launch *l)
         counter_add(&t->counters.joins_lost, 1);
 }
 
+/* Nearly all launches of programs without scopes: nothing has to be kept of one but that it was. */
+void scopes_kernel(uint32_t correlation)
+{
+    struct thread_state *t = thread_here;
+    bool plain = gate_is_on() && t &&
+                 atomic_load_explicit(&t->session, memory_order_relaxed) == gate_session() &&
+                 !atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed) &&
+                 !stacking_at_launches();
+    if (__builtin_expect(plain, 1))
+        counter_add(&t->counters.launches, 1);
+    else
+        scopes_launch(
+            &(struct launch){.kind = LAUNCH_KERNEL, .correlation = correlation, .kernels = 1});
+}
+
 /* ---- waits ---------------------------------------------------------------------------------- */
 
 void scopes_wait(const struct wait *w)

@@ -37,6 +37,8 @@ void scopes_ranges(trace_range_fn *range, struct trace *t);
 
 /* Counts a launch and joins it to the innermost open scope. [hot] */
 void scopes_launch(const struct launch *l);
+/* The same of a kernel alone that no window limits. [hot] */
+void scopes_kernel(uint32_t correlation);
 bool scopes_inside(void); /* [hot] the session has scopes */
 
 /* Records a call that waited, on the thread that made it. [hot] */

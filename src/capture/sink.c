@@ -20,6 +20,12 @@ static void op_launch(struct sink *s, const struct launch *l)
         scopes_launch(l);
 }
 
+static void op_kernel(struct sink *s, uint32_t correlation)
+{
+    (void)s;
+    scopes_kernel(correlation);
+}
+
 static void op_passed(struct sink *s)
 {
     (void)s;
@@ -248,6 +254,7 @@ static void op_wake(struct sink *s)
 
 static const struct sink_ops ops = {
     .launch = op_launch,
+    .kernel = op_kernel,
     .passed = op_passed,
     .in_scope = op_in_scope,
     .stack = op_stack,

@@ -41,6 +41,11 @@ static void on_launch(struct sink *s, const struct launch *l)
     }
 }
 
+static void on_kernel(struct sink *s, uint32_t correlation)
+{
+    on_launch(s, &(struct launch){.kind = LAUNCH_KERNEL, .correlation = correlation, .kernels = 1});
+}
+
 static bool in_scope(struct sink *s)
 {
     (void)s;
@@ -141,6 +146,7 @@ static void on_wake(struct sink *s)
 
 static const struct sink_ops sink_ops = {
     .launch = on_launch,
+    .kernel = on_kernel,
     .in_scope = in_scope,
     .stack = on_stack,
     .told = on_told,

@@ -29,13 +29,20 @@ static void sink_launch(struct sink *s, const struct launch *l)
     seen[seen_count++] = *l;
 }
 
+static void sink_kernel(struct sink *s, uint32_t correlation)
+{
+    sink_launch(s,
+                &(struct launch){.kind = LAUNCH_KERNEL, .correlation = correlation, .kernels = 1});
+}
+
 static bool sink_in_scope(struct sink *s)
 {
     (void)s;
     return scope_open;
 }
 
-static const struct sink_ops sink_ops = {.launch = sink_launch, .in_scope = sink_in_scope};
+static const struct sink_ops sink_ops = {
+    .launch = sink_launch, .kernel = sink_kernel, .in_scope = sink_in_scope};
 static struct sink sink = {&sink_ops};
 
 /* ---- a CUPTI that remembers what was enabled ------------------------------------------- */
@@ -68,6 +75,14 @@ static int setup(void **state)
     scope_open = false;
     refuse_from = UINT32_MAX;
     refuse_one = 0;
+    return 0;
+}
+
+/* A session of Trace alone, whose launches take the short way. */
+static int setup_plain(void **state)
+{
+    setup(state);
+    atomic_store(&trace.plain, true);
     return 0;
 }
 
@@ -271,19 +286,23 @@ static void ids_the_library_lacks_are_passed_over(void **state)
     assert_int_equal(launches_enable(&trace), CUPTI_E_INVALID_PARAMETER);
 }
 
+#define KERNEL_TESTS(T)                                                                            \
+    T(every_launch_call_counts_once)                                                               \
+    T(a_failed_launch_is_taken_back)                                                               \
+    T(a_failed_launch_that_began_before_us_takes_nothing_back)                                     \
+    T(nothing_is_reported_when_not_live)                                                           \
+    T(cost_is_sampled_and_extrapolated)
+#define OTHER_TESTS(T)                                                                             \
+    T(a_graph_launch_carries_its_kernels)                                                          \
+    T(graph_launches_are_timed_where_asked_for)                                                    \
+    T(a_destroyed_graph_is_forgotten)                                                              \
+    T(copies_and_waits_are_joined_in_scopes_only)                                                  \
+    T(ids_the_library_lacks_are_passed_over)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(every_launch_call_counts_once, setup),
-        cmocka_unit_test_setup(a_failed_launch_is_taken_back, setup),
-        cmocka_unit_test_setup(a_failed_launch_that_began_before_us_takes_nothing_back, setup),
-        cmocka_unit_test_setup(a_graph_launch_carries_its_kernels, setup),
-        cmocka_unit_test_setup(graph_launches_are_timed_where_asked_for, setup),
-        cmocka_unit_test_setup(a_destroyed_graph_is_forgotten, setup),
-        cmocka_unit_test_setup(copies_and_waits_are_joined_in_scopes_only, setup),
-        cmocka_unit_test_setup(nothing_is_reported_when_not_live, setup),
-        cmocka_unit_test_setup(cost_is_sampled_and_extrapolated, setup),
-        cmocka_unit_test_setup(ids_the_library_lacks_are_passed_over, setup),
-    };
+#define ANY(name)   {#name, name, setup, NULL, NULL},
+#define PLAIN(name) {#name " (plain)", name, setup_plain, NULL, NULL},
+    const struct CMUnitTest tests[] = {KERNEL_TESTS(ANY) KERNEL_TESTS(PLAIN) OTHER_TESTS(ANY)};
     return cmocka_run_group_tests_name("nvidia_launches", tests, NULL, NULL);
 }

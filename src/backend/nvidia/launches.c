@@ -453,6 +453,49 @@ static void leave_ranges(struct trace *t, uint32_t id, const struct cupti_callba
         range_kernels_end(t, c->symbol, c->correlation, call_result(c) == CUDA_OK);
 }
 
+/* A launch as most are, of a kernel in a session of Trace alone: what enter_kernel and exit_kernel do
+ * there. False: it is another. */
+static inline bool plain(struct trace *t, struct sink *s, uint32_t id,
+                         const struct cupti_callback *c)
+{
+    if (roles[id] != ROLE_KERNEL || id == ID_cuLaunchCooperativeKernelMultiDevice ||
+        !atomic_load_explicit(&t->plain, memory_order_relaxed))
+        return false;
+    if (c->site != CUPTI_SITE_ENTER)
+        return call_result(c) == CUDA_OK;
+    if (atomic_load_explicit(&t->captures, memory_order_relaxed) > 0)
+        return false;
+    *c->data = 1;
+    locals_launch(launch_function(id, c->params), c->symbol);
+    s->ops->kernel(s, c->correlation);
+    return true;
+}
+
+static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uint32_t id,
+                                            const struct cupti_callback *c)
+{
+    if (t->deep && c->site == CUPTI_SITE_ENTER)
+        deep_enter(roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH);
+    if (c->site == CUPTI_SITE_ENTER)
+        enter(t, s, id, c);
+    else
+        leave(t, s, id, c);
+    if (t->sass && !(t->deep && deep_sampling()))
+        count_moment(t, id, c);
+    if (t->deep && c->site != CUPTI_SITE_ENTER)
+        deep_leave(t, moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK);
+}
+
+static __attribute__((noinline)) void with_the_time(struct trace *t, struct sink *s, uint32_t id,
+                                                    const struct cupti_callback *c)
+{
+    int64_t begin = clock_mono();
+    if (!plain(t, s, id, c))
+        other(t, s, id, c);
+    atomic_fetch_add_explicit(&t->callback_ns, clock_mono() - begin - t->clock_ns,
+                              memory_order_relaxed);
+}
+
 void launches_callback(void *user, int domain, uint32_t id, const void *data)
 {
     struct trace *t = user;
@@ -460,26 +503,14 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     if (domain != CUPTI_DOMAIN_DRIVER || id >= ROLE_IDS)
         return;
-    if (c->site != CUPTI_SITE_ENTER && range_kernels_launching != LAUNCH_NONE)
+    if (__builtin_expect(range_kernels_launching != LAUNCH_NONE, 0) && c->site != CUPTI_SITE_ENTER)
         leave_ranges(t, id, c); /* whatever has become of the session */
-    if (__builtin_expect(!s, 0)) {
+    if (__builtin_expect(!s, 0))
         between(t, id, c);
-        return;
-    }
-    if (t->deep && c->site == CUPTI_SITE_ENTER)
-        deep_enter(roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH);
-    int64_t begin = __builtin_expect(sampled(c->correlation), 0) ? clock_mono() : 0;
-    if (c->site == CUPTI_SITE_ENTER)
-        enter(t, s, id, c);
-    else
-        leave(t, s, id, c);
-    if (t->sass && !(t->deep && deep_sampling()))
-        count_moment(t, id, c);
-    if (begin)
-        atomic_fetch_add_explicit(&t->callback_ns, clock_mono() - begin - t->clock_ns,
-                                  memory_order_relaxed);
-    if (t->deep && c->site != CUPTI_SITE_ENTER)
-        deep_leave(t, moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK);
+    else if (__builtin_expect(sampled(c->correlation), 0))
+        with_the_time(t, s, id, c);
+    else if (__builtin_expect(!plain(t, s, id, c), 0))
+        other(t, s, id, c);
 }
 
 int64_t launches_cost(struct trace *t)

@@ -34,11 +34,16 @@ static uint64_t hash_of(const char *text)
     return mix(h);
 }
 
+static _Atomic uint64_t *slot_of(uint64_t key, size_t probe)
+{
+    return &functions[((key >> 20) + probe) & (FUNCTIONS - 1)];
+}
+
 /* True where it is new, and then it is kept where there is room. */
 static bool first_time(uint64_t key)
 {
     for (size_t i = 0; i < PROBES; i++) {
-        _Atomic uint64_t *slot = &functions[((key >> 20) + i) & (FUNCTIONS - 1)];
+        _Atomic uint64_t *slot = slot_of(key, i);
         uint64_t at = atomic_load_explicit(slot, memory_order_relaxed);
         if (at == key)
             return false;
@@ -80,15 +85,22 @@ static bool ask(const struct cuda *cuda, void *launched, int *bytes)
            cuda->cuFuncGetAttribute(bytes, CUDA_FUNCTION_LOCAL_SIZE, function) == CUDA_OK;
 }
 
-void locals_launch(void *launched, const char *symbol)
+static __attribute__((noinline)) void launch_of(uint64_t key, void *launched, const char *symbol)
 {
     int bytes = 0;
-    if (!launched || !symbol ||
-        !first_time(mix((uintptr_t)launched * 0x9E3779B97F4A7C15u ^ (uintptr_t)symbol)))
+    if (!first_time(key))
         return;
     const struct cuda *cuda = cuda_loaded();
     if (cuda && cuda->cuFuncGetAttribute && ask(cuda, launched, &bytes) && bytes >= 0)
         put(hash_of(symbol), (uint32_t)bytes);
+}
+
+void locals_launch(void *launched, const char *symbol)
+{
+    uint64_t key = mix((uintptr_t)launched * 0x9E3779B97F4A7C15u ^ (uintptr_t)symbol);
+    bool seen = atomic_load_explicit(slot_of(key, 0), memory_order_relaxed) == key;
+    if (launched && symbol && !seen)
+        launch_of(key, launched, symbol);
 }
 
 int64_t locals_find(const char *symbol)

@@ -164,6 +164,7 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->time_graphs, t->config.graph_launches);
     atomic_store(&t->waits, t->config.waits);
     atomic_store(&t->windowed, t->config.windows);
+    atomic_store(&t->plain, false);
 }
 
 static void trace_close(struct trace *t);
@@ -200,6 +201,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
         trace_close(t);
         return rc;
     }
+    atomic_store(&t->plain, !config->windows && !t->ranges && !t->sass);
     *out = t;
     return 0;
 }

@@ -35,8 +35,9 @@ struct trace {
     _Atomic int64_t since;       /* ns: when `live` was set; entries before are not ours */
     _Atomic bool time_graphs;    /* graph launches are reported at their exit too */
     _Atomic bool waits;          /* calls that wait are reported */
-    _Atomic bool windowed;       /* config.windows, for callbacks beside the next open. Relaxed */
-    _Atomic uint32_t window;     /* number of the open one, whose calls have records; 0: none is */
+    _Atomic bool plain;      /* kernels are counted and no more: nothing beside Trace. Relaxed */
+    _Atomic bool windowed;   /* config.windows, for callbacks beside the next open. Relaxed */
+    _Atomic uint32_t window; /* number of the open one, whose calls have records; 0: none is */
     _Atomic uint32_t last_window;
     _Atomic bool floor;             /* only counting: see trace_ops.floor */
     _Atomic(struct buffers *) pool; /* NULL: none yet */
