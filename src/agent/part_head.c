@@ -20,6 +20,8 @@ static int take_header(void *arg, const struct wire_header *w)
     snprintf(h->app, sizeof h->app, "%s", w->app);
     snprintf(h->host, sizeof h->host, "%s", w->host);
     snprintf(h->run, sizeof h->run, "%s", w->run);
+    h->pass = w->pass;
+    h->passes = w->passes;
     h->part = w->part;
     h->offset = w->offset;
     h->pid = w->pid;

@@ -17,6 +17,7 @@ struct part_head {
     char session[PART_ID_MAX];      /* "": not said */
     char channel[PART_CHANNEL_MAX]; /* ours; "" otherwise */
     char run[PART_ID_MAX];          /* of the command that started the program; "": none */
+    int64_t pass, passes;           /* of `gpufl trace --passes`; 0: the command ran once */
     char app[PART_TEXT_MAX], host[PART_TEXT_MAX];
     int64_t part;        /* its number; 0: not said */
     int64_t offset;      /* ours: plain bytes of the channel before this part */

@@ -103,6 +103,8 @@ static void fill_header(const struct session *s, struct wire_header *h)
         .pid = getpid(),
         .host = s->about.host,
         .run = s->options.run_id,
+        .pass = s->options.pass,
+        .passes = s->options.passes,
         .command = s->about.command,
         .engine = option_engines[s->collector.engine],
         .backend = s->collector.backend->name,

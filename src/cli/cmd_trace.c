@@ -3,8 +3,11 @@
  * The capture library does the work inside the program; this is the frame around
  * it: a directory, a few environment variables, a child process, and a report at
  * the end. Whatever goes wrong with the capture is said in one sentence and the
- * program runs on without it, to its own end and its own exit code. One thread;
- * reports are made in a helper process (trace_run.h). */
+ * program runs on without it, to its own end and its own exit code. With --passes
+ * the same several times, one after the other; there a program that nothing would
+ * come of is not run. One thread; reports are made in a helper process
+ * (trace_run.h). */
+#include "capture/options.h"
 #include "cli/cmd.h"
 #include "cli/trace_finish.h"
 #include "cli/trace_options.h"
@@ -17,6 +20,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +37,10 @@ enum {
 
 struct trace {
     struct trace_request request;
-    struct place place;
+    struct place place;                    /* of the run */
+    struct place passes[TRACE_PASSES_MAX]; /* of its passes */
+    const struct place *at;                /* where the program's sessions go: one of these */
+    off_t input;                           /* with passes: where stdin, a file, stood */
     struct run run;
     struct watch watch;
     struct buf settings; /* GPUFL_TRACE_OPTIONS */
@@ -70,18 +77,29 @@ static int open_report(struct trace *t, struct err *e)
     return err_set_vendor(e, err_from_errno(errno), errno, "cannot write the report to %s", path);
 }
 
-/* What capture needs; where it fails the program runs without. */
-static int prepare(struct trace *t, struct err *e)
+static int make_place(struct trace *t, struct err *e)
 {
     int rc = place_find_library(&t->place, e);
-    if (rc == GPUFL_OK)
-        rc = place_make_dir(&t->place, t->request.output, e);
-    if (rc)
-        return rc;
-    trace_options_encode(&t->request, t->place.dir, t->place.run, t->place.name, &t->settings);
+    return rc ? rc : place_make_dir(&t->place, t->request.output, e);
+}
+
+static int encode_settings(struct trace *t, struct err *e)
+{
+    buf_clear(&t->settings);
+    trace_options_encode(&t->request, t->at->dir, t->at->run, t->at->name, &t->settings);
     buf_cstr(&t->settings);
     if (buf_error(&t->settings))
         return err_set(e, buf_error(&t->settings), "the options are too long");
+    return GPUFL_OK;
+}
+
+/* What capture needs; where it fails the program runs without. */
+static int prepare(struct trace *t, struct err *e)
+{
+    int rc = make_place(t, e);
+    rc = rc ? rc : encode_settings(t, e);
+    if (rc)
+        return rc;
     if (t->request.duration && watch_open(&t->watch, t->place.dir, e))
         cmd_fail("trace", "%s", e->text);
     return GPUFL_OK;
@@ -113,6 +131,8 @@ static void start_report(struct trace *t, bool reported)
 {
     struct finish f = {.request = &t->request,
                        .place = &t->place,
+                       .passes = t->request.pass_count ? t->passes : NULL,
+                       .pass_count = t->request.pass,
                        .report_fd = t->report_fd,
                        .child = t->run.child,
                        .status = t->run.status,
@@ -225,17 +245,122 @@ static bool all_reported(const struct trace *t)
     return all;
 }
 
+static void wait_report(struct trace *t)
+{
+    int status = run_helper_wait(&t->run);
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM)
+        cmd_fail("trace", "the report broke off (signal %d); try `gpufl report %s`",
+                 WTERMSIG(status), t->place.shown);
+}
+
 static void finish(struct trace *t)
 {
     run_helper_wait(&t->run); /* a report that was begun while the program ran */
     say_signal(t);
     start_report(t, all_reported(t));
-    int status = run_helper_wait(&t->run);
-    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM)
-        cmd_fail("trace", "the report broke off (signal %d); try `gpufl report %s`",
-                 WTERMSIG(status), t->place.shown);
+    wait_report(t);
     place_drop_empty(&t->place);
 }
+
+/* ---- passes ----------------------------------------------------------------------------- */
+
+/* Their directories, all of them before the first one runs. */
+static int prepare_passes(struct trace *t, struct err *e)
+{
+    int rc = make_place(t, e);
+    for (unsigned i = 0; rc == GPUFL_OK && i < t->request.pass_count; i++)
+        rc = place_make_pass(&t->place, i + 1, option_engines[t->request.passes[i]], &t->passes[i],
+                             e);
+    return rc;
+}
+
+static void drop_passes(struct trace *t)
+{
+    for (unsigned i = 0; i < t->request.pass_count; i++)
+        place_drop_empty(&t->passes[i]);
+    place_drop_empty(&t->place);
+}
+
+/* All passes are to read the same: a file from where it stood, anything else is empty to all. */
+static void begin_input(struct trace *t)
+{
+    t->input = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    struct stat st;
+    if (t->input < 0 || fstat(STDIN_FILENO, &st) != 0 || !S_ISREG(st.st_mode))
+        t->input = -1;
+    t->run.no_input = t->input < 0;
+}
+
+/* Runs the pass that the request stands at to its end. CMD_CONTINUE where another may follow. */
+static int go_pass(struct trace *t)
+{
+    struct trace_request *r = &t->request;
+    struct err e = {0};
+    const char *engine = option_engines[r->engine];
+    if (!r->quiet)
+        fprintf(stderr, "gpufl: pass %u of %u: %s\n", r->pass, r->pass_count, engine);
+    t->at = &t->passes[r->pass - 1];
+    t->run.more = r->pass < r->pass_count;
+    if (t->input >= 0)
+        lseek(STDIN_FILENO, t->input, SEEK_SET);
+    if (encode_settings(t, &e)) {
+        cmd_fail("trace", "%s", e.text);
+        return CMD_NOT_STARTED;
+    }
+    int rc = start(t);
+    if (rc != CMD_CONTINUE)
+        return rc;
+    attend(t);
+    run_helper_wait(&t->run); /* a report that was begun while the program ran */
+    say_signal(t);
+    struct finish f = {.request = r,
+                       .place = t->at,
+                       .passes = t->at,
+                       .pass_count = 1,
+                       .report_fd = t->report_fd,
+                       .child = t->run.child,
+                       .status = t->run.status,
+                       .ended = true};
+    bool left = run_helper_start(&t->run, finish_pass, &f) && run_helper_wait(&t->run) == CMD_OK;
+    int code = run_exit_code(&t->run);
+    if ((code || !left) && t->run.more && !r->quiet) {
+        char why[48] = "captured nothing";
+        if (code)
+            snprintf(why, sizeof why, "ended with exit code %d", code);
+        fprintf(stderr, "gpufl: pass %u of %u %s: none is run after it\n", r->pass, r->pass_count,
+                why);
+    }
+    return code || !left ? code : CMD_CONTINUE;
+}
+
+static int go_passes(struct trace *t)
+{
+    struct trace_request *r = &t->request;
+    struct err e = {0};
+    int rc = CMD_CONTINUE;
+    if (prepare_passes(t, &e)) {
+        cmd_fail("trace", "%s; nothing was run", e.text);
+        drop_passes(t);
+        return CMD_NOT_STARTED;
+    }
+    t->capturing = true;
+    warn_replaced(t);
+    begin_input(t);
+    while (rc == CMD_CONTINUE && r->pass < r->pass_count && run_goes_on(&t->run)) {
+        r->engine = r->passes[r->pass++];
+        rc = go_pass(t);
+    }
+    if (t->run.child) {
+        start_report(t, false);
+        wait_report(t);
+    }
+    drop_passes(t);
+    if (rc != CMD_CONTINUE)
+        return rc;
+    return r->pass < r->pass_count ? 128 + t->run.over : CMD_OK;
+}
+
+/* ---- all of it -------------------------------------------------------------------------- */
 
 static int trace_go(struct trace *t)
 {
@@ -249,6 +374,9 @@ static int trace_go(struct trace *t)
         cmd_fail("trace", "%s; %s", e.text,
                  t->request.quiet ? "`gpufl report` can make it from the logs"
                                   : "it goes to stderr");
+    if (t->request.pass_count)
+        return go_passes(t);
+    t->at = &t->place;
     t->capturing = prepare(t, &e) == GPUFL_OK;
     if (t->capturing)
         warn_replaced(t);

@@ -186,6 +186,34 @@ static void make_stderr_wait(void)
         fcntl(STDERR_FILENO, F_SETFL, flags & ~O_NONBLOCK);
 }
 
+/* All sessions of the run. */
+static int read_sessions(const struct finish *f, struct sessions *s)
+{
+    int rc =
+        f->passes ? GPUFL_OK : sessions_read(s, f->place->dir, finish_run_id(f->request, f->place));
+    if (f->passes)
+        *s = (struct sessions){0};
+    for (unsigned i = 0; rc == GPUFL_OK && i < f->pass_count; i++)
+        rc = sessions_more(s, f->passes[i].dir, NULL);
+    return rc ? cmd_fail("trace", "out of memory while reading %s", f->place->shown) : CMD_OK;
+}
+
+int finish_pass(void *arg)
+{
+    const struct finish *f = arg;
+    struct sessions s;
+    make_stderr_wait();
+    int rc = read_sessions(f, &s);
+    if (rc)
+        return rc;
+    if (s.ours == 0)
+        rc = no_session(f);
+    symbolize_sessions(f, &s);
+    compress_sessions(f, &s);
+    sessions_fini(&s);
+    return rc;
+}
+
 int finish_run(void *arg)
 {
     const struct finish *f = arg;
@@ -193,11 +221,14 @@ int finish_run(void *arg)
     struct sessions s;
     if (f->ended)
         make_stderr_wait();
-    if (sessions_read(&s, f->place->dir, finish_run_id(r, f->place)))
-        return cmd_fail("trace", "out of memory while reading %s", f->place->shown);
-    int rc = CMD_OK;
-    symbolize_sessions(f, &s);
-    if (s.ours == 0) {
+    int rc = read_sessions(f, &s);
+    if (rc)
+        return rc;
+    if (!f->passes)
+        symbolize_sessions(f, &s);
+    if (s.ours == 0 && f->passes && f->ended) {
+        empty_report(f); /* the pass has said why */
+    } else if (s.ours == 0) {
         rc = no_session(f);
     } else if (!f->reported) {
         bool to_stderr = f->report_fd < 0, wanted = !r->no_report && !(r->quiet && to_stderr);
@@ -206,7 +237,8 @@ int finish_run(void *arg)
         if (!r->quiet && !(r->json && to_stderr && wanted))
             print_next(f, &s, wanted && !to_stderr && rc == CMD_OK);
     }
-    compress_sessions(f, &s);
+    if (!f->passes)
+        compress_sessions(f, &s);
     sessions_fini(&s);
     return rc;
 }

@@ -12,7 +12,9 @@
 
 struct finish {
     const struct trace_request *request;
-    const struct place *place;
+    const struct place *place;  /* of the run; of finish_pass that of the pass */
+    const struct place *passes; /* of those that were run; NULL: the command ran once */
+    unsigned pass_count;
     int report_fd; /* --report FILE; -1: stderr */
     pid_t child;   /* the program */
     int status;    /* its wait status, once ended */
@@ -22,6 +24,9 @@ struct finish {
 
 /* For run_helper_start: arg is a struct finish. Exit code 0, or 1 where something failed. */
 int finish_run(void *arg);
+
+/* The same for what one pass has left, which is not reported by itself: 1 where it left nothing. */
+int finish_pass(void *arg);
 
 /* Id of the run whose sessions are ours, or NULL: all below the directory are. */
 const char *finish_run_id(const struct trace_request *r, const struct place *p);

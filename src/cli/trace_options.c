@@ -6,6 +6,7 @@
 
 #include "capture/options.h"
 #include "cli/cmd.h"
+#include "cli/trace_passes.h"
 #include "cli/trace_settings.h"
 
 #include <inttypes.h>
@@ -41,6 +42,7 @@ static const struct cmd_text text = {
             "  gpufl trace -o run1 -- python train.py      keep the session logs in run1/\n"
             "  gpufl trace -e Sync -- python train.py      which line waits, at low cost\n"
             "  gpufl trace -e PcSampling --pc-kernels none ./serve   why kernels stall\n"
+            "  gpufl trace --passes Trace,PcSampling -- ./app   two runs, one report\n"
             "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
             "  gpufl trace --after 30s --for 2s ./serve    record two seconds of it\n"
             "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
@@ -48,6 +50,7 @@ static const struct cmd_text text = {
             "\n"
             "Files:\n"
             "  ./gpufl-NAME-YYYYmmdd-HHMMSS-ID/SESSION/CHANNEL.log   -o names the directory\n"
+            "  with --passes a directory each between: 1-Trace, 2-PcSampling\n"
             "\n"
             "Signals:\n"
             "  Ctrl-C reaches the program once; a second one also prints what is on disk at\n"
@@ -57,6 +60,7 @@ static const struct cmd_text text = {
             "  the program's own; 128+N where it died of signal N; 127 where the command was\n"
             "  not found, 126 where it could not be executed; 2 for a wrong command line; 3\n"
             "  where the program could not be started. A capture that fails never changes it.\n"
+            "  With --passes that of the pass that failed, after which none is run.\n"
             "\n"
             "Environment:\n"
             "  GPUFL_LIBRARY  path of libgpufl.so, where not the one installed with gpufl\n"
@@ -64,6 +68,35 @@ static const struct cmd_text text = {
             "                 variable (see `gpufl info --options`)\n"
             "  NO_COLOR       set: no colours\n",
 };
+
+/* Options that go with some engines only. */
+static int check_engines(const struct trace_request *r)
+{
+    const struct {
+        bool given;
+        const char *option, *with;
+        int engines[3]; /* one of them; GPUFL_ENGINE_MONITOR: no more */
+    } rows[] = {
+        {r->pc_kernels != PC_KERNELS_NOT_GIVEN,
+         "--pc-kernels",
+         "PcSampling or PmSampling",
+         {GPUFL_ENGINE_PC_SAMPLING, GPUFL_ENGINE_PM_SAMPLING, GPUFL_ENGINE_DEEP}},
+        {r->metrics != NULL,
+         "--metrics",
+         "PmSampling or RangeProfiler",
+         {GPUFL_ENGINE_PM_SAMPLING, GPUFL_ENGINE_RANGE_PROFILER}},
+        {r->ranges != RANGES_NOT_GIVEN, "--ranges", "RangeProfiler", {GPUFL_ENGINE_RANGE_PROFILER}},
+        {r->interval != 0, "--interval", "PmSampling", {GPUFL_ENGINE_PM_SAMPLING}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool goes = !rows[i].given;
+        for (int n = 0; n < 3 && rows[i].engines[n] != GPUFL_ENGINE_MONITOR; n++)
+            goes |= trace_passes_have(r, rows[i].engines[n]);
+        if (!goes)
+            return cmd_usage("trace", "%s goes with --engine %s", rows[i].option, rows[i].with);
+    }
+    return CMD_CONTINUE;
+}
 
 /* Checks what single options cannot: values against each other and the library's table. */
 static int check(const struct trace_request *r, int operands)
@@ -75,16 +108,9 @@ static int check(const struct trace_request *r, int operands)
             return cmd_usage("trace", "%s", e.text);
     if (operands == 0 || !r->command[0][0])
         return cmd_usage("trace", "there is no command to run");
-    if (r->pc_kernels != PC_KERNELS_NOT_GIVEN && r->engine != GPUFL_ENGINE_PC_SAMPLING &&
-        r->engine != GPUFL_ENGINE_DEEP && r->engine != GPUFL_ENGINE_PM_SAMPLING)
-        return cmd_usage("trace", "--pc-kernels goes with --engine PcSampling or PmSampling");
-    if (r->metrics && r->engine != GPUFL_ENGINE_PM_SAMPLING &&
-        r->engine != GPUFL_ENGINE_RANGE_PROFILER)
-        return cmd_usage("trace", "--metrics goes with --engine PmSampling or RangeProfiler");
-    if (r->ranges != RANGES_NOT_GIVEN && r->engine != GPUFL_ENGINE_RANGE_PROFILER)
-        return cmd_usage("trace", "--ranges goes with --engine RangeProfiler");
-    if (r->interval && r->engine != GPUFL_ENGINE_PM_SAMPLING)
-        return cmd_usage("trace", "--interval goes with --engine PmSampling");
+    int rc = check_engines(r);
+    if (rc != CMD_CONTINUE)
+        return rc;
     if (r->interval && (r->interval < 10 * US || r->interval > 1000 * MS))
         return cmd_usage("trace", "--interval must be between 10us and 1s");
     if (r->kill && r->duration == 0)
@@ -110,9 +136,19 @@ static int check(const struct trace_request *r, int operands)
     return CMD_CONTINUE;
 }
 
+/* What follows from the options as they were given. */
+static int settle(struct trace_request *r, char **argv, int operands)
+{
+    r->command = argv + 1;
+    r->command[operands] = NULL;
+    r->engine = r->engine_given >= 0 ? r->engine_given : GPUFL_ENGINE_TRACE;
+    int rc = trace_passes_parse(r);
+    return rc == CMD_CONTINUE ? check(r, operands) : rc;
+}
+
 int trace_options_parse(struct trace_request *r, int argc, char **argv)
 {
-    *r = (struct trace_request){.engine = GPUFL_ENGINE_TRACE,
+    *r = (struct trace_request){.engine_given = -1,
                                 .stacks = STACKS_NOT_GIVEN,
                                 .pc_kernels = PC_KERNELS_NOT_GIVEN,
                                 .ranges = RANGES_NOT_GIVEN,
@@ -124,9 +160,14 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Where session logs go; created when missing. Default: a new directory here."},
         {"name", 'n', OPT_STRING, &r->name, "NAME", NULL,
          "Name of the run in lists and reports. Default: from the command."},
-        {"engine", 'e', OPT_CHOICE, &r->engine, "ENGINE", option_engines,
+        {"engine", 'e', OPT_CHOICE, &r->engine_given, "ENGINE", option_engines,
          "What is captured: Monitor (system metrics only), Sync (also where the program waits "
          "for the GPU), Trace (also every kernel and copy), or a deeper engine. Default: Trace."},
+        {"passes", 0, OPT_STRING, &r->passes_given, "LIST", NULL,
+         "Run COMMAND once per engine of LIST (Trace,PcSampling,SassMetrics), Trace first, and "
+         "report all runs as one: times from Trace, why kernels stall from PcSampling, counts from "
+         "SassMetrics, hardware counters from "
+         "RangeProfiler and PmSampling."},
         {"stacks", 0, OPT_CHOICE, &r->stacks, "WHERE", stacks,
          "Where the program's stacks are captured, C, C++ and Python: none, sync (where it waits "
          "for the GPU) or launch (also at every launch and copy). Default: sync."},
@@ -136,12 +177,12 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "part in the program's calls then, and counts no launches. Default: all."},
         {"metrics", 0, OPT_STRING, &r->metrics, "LIST", NULL,
          "With engine PmSampling or RangeProfiler: which hardware counters, a set (overview, "
-         "memory, compute, "
-         "roofline) or the driver's names of metrics with commas between. Default: overview."},
+         "memory, compute, roofline) or the driver's names of metrics with commas between. "
+         "Default: overview."},
         {"ranges", 0, OPT_CHOICE, &r->ranges, "WHAT", ranges,
          "With engine RangeProfiler: count outermost scopes, or kernels one by one, the first "
-         "three "
-         "launches of each (option range_kernel_launches), which are repeated for all metrics. "
+         "three launches of each (option range_kernel_launches), which are repeated for all "
+         "metrics. "
          "Default: scopes."},
         {"interval", 0, OPT_DURATION, &r->interval, "TIME", NULL,
          "With engine PmSampling: time from sample to sample, 10us to 1s. Default: 1ms."},
@@ -183,11 +224,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
     };
     int operands = 0;
     int rc = cmd_parse(&text, table, OPT_STOP_AT_OPERAND, argc, argv, &operands);
-    if (rc != CMD_CONTINUE)
-        return rc;
-    r->command = argv + 1;
-    r->command[operands] = NULL;
-    return check(r, operands);
+    return rc == CMD_CONTINUE ? settle(r, argv, operands) : rc;
 }
 
 const char *trace_options_setting(const struct trace_request *r, const char *name)
@@ -232,6 +269,11 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
     put(r, out, "run_id", run_id);
     put(r, out, "app_name", name);
     put(r, out, "profiling_engine", option_engines[r->engine]);
+    if (r->pass_count) {
+        put_int(r, out, "pass", r->pass);
+        put_int(r, out, "passes", r->pass_count);
+        put(r, out, "log_format", "native"); /* the other one has no place for them */
+    }
     put(r, out, "continuous_system_sampling", r->system_interval ? "true" : "false");
     put_int(r, out, "system_sample_rate_ms", r->system_interval / MS);
     if (r->stacks != STACKS_NOT_GIVEN) {

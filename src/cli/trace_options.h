@@ -9,26 +9,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TRACE_SETTINGS_MAX = 64, TRACE_SETTING_SIZE = 4352, TRACE_TOP_DEFAULT = -1 };
+enum {
+    TRACE_SETTINGS_MAX = 64,
+    TRACE_SETTING_SIZE = 4352,
+    TRACE_TOP_DEFAULT = -1,
+    TRACE_PASSES_MAX = 8
+};
 
 struct trace_request {
-    const char *output;               /* -o; NULL: a new directory here */
-    const char *name;                 /* -n; NULL: from the command */
-    const char *report_file;          /* --report; NULL: stderr */
-    int engine;                       /* enum gpufl_engine */
-    int stacks;                       /* of --stacks; -1: not given */
-    bool no_report;                   /* neither report nor findings */
-    bool json;                        /* the report as JSON */
-    bool kill;                        /* end the program when --duration is over */
-    bool quiet;                       /* nothing but errors */
-    int ranges;                       /* of --ranges; -1: not given */
-    int pc_kernels;                   /* of --pc-kernels; -1: not given */
-    const char *metrics;              /* of PmSampling; NULL: not given */
-    int64_t interval;                 /* of PmSampling, ns; 0: not given */
-    bool yield;                       /* leave CUPTI to the program's own profiler */
-    bool windows;                     /* --windows */
-    const char *in_scope;             /* of a window; NULL: none */
-    int64_t after, lasts;             /* ns; of a window; 0: not given */
+    const char *output;           /* -o; NULL: a new directory here */
+    const char *name;             /* -n; NULL: from the command */
+    const char *report_file;      /* --report; NULL: stderr */
+    int engine;                   /* enum gpufl_engine; with passes the current one's */
+    int engine_given;             /* of --engine; -1: not given */
+    const char *passes_given;     /* --passes; NULL: the command runs once */
+    int passes[TRACE_PASSES_MAX]; /* engines in the order in which they run; the first is Trace */
+    unsigned pass_count;          /* 0: the command runs once */
+    unsigned pass;                /* the current one, from 1; 0: the command runs once */
+    int stacks;                   /* of --stacks; -1: not given */
+    bool no_report;               /* neither report nor findings */
+    bool json;                    /* the report as JSON */
+    bool kill;                    /* end the program when --duration is over */
+    bool quiet;                   /* nothing but errors */
+    int ranges;                   /* of --ranges; -1: not given */
+    int pc_kernels;               /* of --pc-kernels; -1: not given */
+    const char *metrics;          /* of PmSampling; NULL: not given */
+    int64_t interval;             /* of PmSampling, ns; 0: not given */
+    bool yield;                   /* leave CUPTI to the program's own profiler */
+    bool windows;                 /* --windows */
+    const char *in_scope;         /* of a window; NULL: none */
+    int64_t after, lasts;         /* ns; of a window; 0: not given */
     int64_t after_launches, launches; /* of a window; 0: not given */
     int64_t duration;                 /* ns; 0: to the program's end */
     int64_t system_interval;          /* ns between system samples; 0: none */

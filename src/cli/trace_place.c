@@ -223,6 +223,31 @@ int place_make_dir(struct place *p, const char *output, struct err *e)
                    p->shown);
 }
 
+int place_make_pass(const struct place *run, unsigned number, const char *engine, struct place *p,
+                    struct err *e)
+{
+    char name[NAME_MAX];
+    *p = *run;
+    p->created = false;
+    snprintf(name, sizeof name, "%u-%s", number, engine);
+    int rc = path_join(p->dir, sizeof p->dir, run->dir, name);
+    rc = rc ? rc : path_join(p->shown, sizeof p->shown, run->shown, name);
+    if (rc)
+        return err_set(e, rc, "the path of %s is too long; name another directory with -o DIR",
+                       run->shown);
+    p->created = mkdir(p->dir, 0777) == 0;
+    if (p->created)
+        return GPUFL_OK;
+    if (errno == EEXIST)
+        return err_set(e, GPUFL_E_STATE,
+                       "%s is there already, with passes of another run; name another directory "
+                       "with -o DIR",
+                       p->shown);
+    return err_set(e, err_from_errno(errno),
+                   "cannot make %s: %s; name another directory with -o DIR", p->shown,
+                   strerror(errno));
+}
+
 void place_drop_empty(struct place *p)
 {
     if (p->created && p->dir[0] && rmdir(p->dir) == 0)

@@ -28,6 +28,11 @@ int place_find_library(struct place *p, struct err *e);
 /* Makes the directory `output`, or where NULL a new one in the current directory. */
 int place_make_dir(struct place *p, const char *output, struct err *e);
 
+/* The place of a pass: a new directory "NUMBER-ENGINE" in that of the run, which must not hold one
+ * of that name yet. */
+int place_make_pass(const struct place *run, unsigned number, const char *engine, struct place *p,
+                    struct err *e);
+
 /* Removes the directory where we made it and it stayed empty. */
 void place_drop_empty(struct place *p);
 

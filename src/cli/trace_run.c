@@ -95,7 +95,9 @@ void run_close(struct run *r)
 /* In the child: becomes the program, or reports errno. */
 static void become(struct run *r, char *const *argv, const struct run_variable *env, int report)
 {
-    int ok = 0;
+    int ok = 0, null = r->no_input ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+    if (null >= 0)
+        dup2(null, STDIN_FILENO);
     for (; env->name && ok == 0; env++)
         ok = setenv(env->name, env->value, 1);
     sigaction(SIGCHLD, &r->on_chld, NULL);
@@ -146,7 +148,9 @@ int run_start(struct run *r, char *const *argv, const struct run_variable *env, 
         return e->code;
     }
     r->child = child;
-    leave_standard_fds();
+    r->ended = r->child_stopped = false;
+    if (!r->more)
+        leave_standard_fds();
     return GPUFL_OK;
 }
 
@@ -219,9 +223,17 @@ static bool reap(struct run *r)
     return false;
 }
 
+/* Notes what asks for the end of all. */
+static void note_over(struct run *r, int signal)
+{
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
+        r->over = signal;
+}
+
 /* Handles one signal; true where run_wait should return for it. */
 static bool take_signal(struct run *r, const struct signalfd_siginfo *s)
 {
+    note_over(r, (int)s->ssi_signo);
     switch ((int)s->ssi_signo) {
     case SIGCHLD:
         return false;
@@ -282,6 +294,14 @@ enum run_event run_wait(struct run *r, int fd, int64_t deadline)
     }
 }
 
+bool run_goes_on(struct run *r)
+{
+    struct signalfd_siginfo s;
+    while (read(r->signals, &s, sizeof s) == sizeof s)
+        take_signal(r, &s);
+    return r->over == 0;
+}
+
 int run_exit_code(const struct run *r)
 {
     if (WIFSIGNALED(r->status))
@@ -318,6 +338,7 @@ static bool is_stopping(int signal)
 static void take_helper_signal(struct run *r, const struct signalfd_siginfo *s)
 {
     int signal = (int)s->ssi_signo;
+    note_over(r, signal);
     bool sent = s->ssi_code <= 0; /* to us alone; what the terminal sends reaches the helper, too */
     if (signal == SIGCHLD || signal == SIGCONT)
         return;

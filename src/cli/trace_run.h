@@ -23,6 +23,9 @@ struct run {
     bool child_stopped;       /* by a job-control signal */
     int stop_signal;          /* a stop signal that came to us too; 0: none */
     int interrupts;           /* SIGINTs seen: Ctrl-C, or sent to us */
+    int over;                 /* INT, TERM, HUP or QUIT that came: nothing is to be started after */
+    bool more;                /* the caller's: another program follows, its stdin and stdout stay */
+    bool no_input;            /* the caller's: the program's stdin is empty */
     sigset_t inherited;       /* mask we were started with */
     struct sigaction on_chld; /* disposition of SIGCHLD we were started with */
 };
@@ -45,13 +48,16 @@ struct run_variable {
 int run_open(struct run *r, struct err *e);
 void run_close(struct run *r);
 
-/* Starts argv with the variables added, ended by a row without name. Fails with
- * e->vendor = errno where the command cannot be executed. */
+/* Starts argv with the variables added, ended by a row without name; again where the program
+ * before has ended. Fails with e->vendor = errno where the command cannot be executed. */
 int run_start(struct run *r, char *const *argv, const struct run_variable *env, struct err *e);
 
 /* Waits for the next event, passing signals on meanwhile. fd: -1 for none.
  * deadline: CLOCK_MONOTONIC ns, 0 for none. */
 enum run_event run_wait(struct run *r, int fd, int64_t deadline);
+
+/* False where a signal that came meanwhile says that nothing more is to be started. */
+bool run_goes_on(struct run *r);
 
 /* The exit code a shell would show for the ended program. */
 int run_exit_code(const struct run *r);

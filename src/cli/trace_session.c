@@ -136,6 +136,11 @@ static int add(struct sessions *s, const struct session *one)
 int sessions_read(struct sessions *s, const char *dir, const char *run)
 {
     *s = (struct sessions){0};
+    return sessions_more(s, dir, run);
+}
+
+int sessions_more(struct sessions *s, const char *dir, const char *run)
+{
     DIR *d = opendir(dir);
     int rc = GPUFL_OK;
     if (!d)

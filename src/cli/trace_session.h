@@ -32,6 +32,8 @@ struct sessions {
 /* Reads the sessions below dir; run: id of the run whose sessions are ours, NULL: all
  * are. 0 or GPUFL_E_NOMEM; a directory that cannot be read has none. */
 int sessions_read(struct sessions *s, const char *dir, const char *run);
+/* Adds those of another directory. */
+int sessions_more(struct sessions *s, const char *dir, const char *run);
 void sessions_fini(struct sessions *s);
 
 /* True where the log below this session directory says that the capture ended. */

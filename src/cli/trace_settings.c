@@ -19,6 +19,8 @@ static const struct {
 } reserved[] = {
     {OPT_log_path, "use --output"},
     {OPT_run_id, "gpufl trace chooses it"},
+    {OPT_pass, "use --passes"},
+    {OPT_passes, "use --passes"},
     {OPT_remote_upload, "it has no effect"},
 };
 

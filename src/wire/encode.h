@@ -33,6 +33,8 @@ struct wire_header {
     int64_t pid;
     const char *host;
     const char *run; /* id of the `gpufl trace` run; "" none */
+    int64_t pass;    /* of `gpufl trace --passes`, from 1; 0: the command ran once */
+    int64_t passes;  /* of them all; 0: the command ran once */
     const char *
         command; /* command line, cut at 1 KiB; secrets are the user's matter: argv as ps shows it */
     const char *engine;  /* effective engine: Monitor, Trace, … */

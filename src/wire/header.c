@@ -17,7 +17,10 @@ const struct header_field header_fields[HEADER_FIELD_COUNT] = {
     F(pid, INT, "Process id"),
     F(host, TEXT, "Host name"),
     F(run, TEXT,
-      "Id of the `gpufl trace` run, which ties the sessions of its processes; empty: none"),
+      "Id of the `gpufl trace` run, which ties the sessions of its processes and passes; empty: "
+      "none"),
+    F(pass, INT, "Which of the passes of `gpufl trace --passes`, from 1; 0: the command ran once"),
+    F(passes, INT, "How many passes; 0: the command ran once"),
     F(command, TEXT, "Command line, cut at 1 KiB"),
     F(engine, TEXT, "Engine in effect: Monitor, Trace, …"),
     F(backend, TEXT, "nvidia, amd, none or sim"),

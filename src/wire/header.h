@@ -14,7 +14,7 @@ struct header_field {
     const char *doc;
 };
 
-#define HEADER_FIELD_COUNT 18
+#define HEADER_FIELD_COUNT 20
 
 extern const struct header_field header_fields[HEADER_FIELD_COUNT];
 

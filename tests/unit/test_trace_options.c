@@ -77,6 +77,31 @@ static void options_take_the_place_of_flags(void **state)
     buf_fini(&b);
 }
 
+/* Trace runs first, wherever it stands; each pass has its engine and its number. */
+static void passes(void **state)
+{
+    (void)state;
+    struct trace_request r;
+    struct buf b;
+    encode((const char *const[]){"trace", "--passes", "PcSampling,trace,SassMetrics",
+                                 "--pc-kernels=none", "-s0", "prog", NULL},
+           &r, &b);
+    assert_int_equal(r.pass_count, 3);
+    assert_int_equal(r.passes[0], GPUFL_ENGINE_TRACE);
+    assert_int_equal(r.passes[1], GPUFL_ENGINE_PC_SAMPLING);
+    assert_int_equal(r.passes[2], GPUFL_ENGINE_SASS_METRICS);
+    r.pass = 2;
+    r.engine = r.passes[1];
+    buf_clear(&b);
+    trace_options_encode(&r, "/logs", "run-id", "name", &b);
+    assert_string_equal(buf_cstr(&b),
+                        "log_path=/logs\nrun_id=run-id\napp_name=name\n"
+                        "profiling_engine=PcSampling\npass=2\npasses=3\nlog_format=native\n"
+                        "continuous_system_sampling=false\nsystem_sample_rate_ms=0\n"
+                        "pc_kernel_collect=none\n");
+    buf_fini(&b);
+}
+
 static void directory_with_an_ending(void **state)
 {
     (void)state;
@@ -93,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(flags),
+        cmocka_unit_test(passes),
         cmocka_unit_test(directory_with_an_ending),
         cmocka_unit_test(options_take_the_place_of_flags),
     };
