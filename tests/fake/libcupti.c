@@ -806,6 +806,10 @@ EXPORT int cuptiFinalize(void)
     for (int i = 0; i < CUPTI_KIND_LIMIT; i++)
         atomic_store(&kinds[i], false);
     connect_driver(false);
+    pthread_mutex_lock(&lock); /* what was not handed over is gone */
+    pending_count = 0;
+    buffer = NULL;
+    pthread_mutex_unlock(&lock);
     atomic_fetch_add(&finalized, 1);
     return CUPTI_OK;
 }

@@ -28,27 +28,38 @@ void hold_let_go(struct trace *t)
     atomic_store_explicit(&t->hold, done ? HOLD_NONE : HOLD_SHUT, memory_order_release);
 }
 
-/* Nobody finalizes from here on: HOLD_NONE, or attached; HOLD_FINALIZING where that takes for ever. */
-static int hold_take(struct trace *t)
+/* Somebody is inside CUPTI whom a window has to wait for. */
+static bool is_busy(int state)
 {
-    int state = HOLD_LET_GO;
-    if (atomic_compare_exchange_strong(&t->hold, &state, HOLD_SHUT))
-        return HOLD_SHUT;
-    for (int i = 0; state == HOLD_FINALIZING && i < PAUSES; i++) {
+    return state == HOLD_FINALIZING || state == HOLD_FORCING;
+}
+
+/* Makes it `to`, so that nobody finalizes from here on; what it was before. One that is busy, and left
+ * so, where that takes for ever. */
+static int hold_take(struct trace *t, int to)
+{
+    int state = atomic_load_explicit(&t->hold, memory_order_acquire);
+    for (int i = 0; i < PAUSES;) {
+        if (!is_busy(state) && atomic_compare_exchange_weak(&t->hold, &state, to))
+            return state;
+        if (!is_busy(state))
+            continue;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
         state = atomic_load_explicit(&t->hold, memory_order_acquire);
+        i++;
     }
     return state;
 }
 
 static int window_open(struct trace *t, struct err *e)
 {
-    int state = hold_take(t);
-    if (state == HOLD_FINALIZING)
+    int state = hold_take(t, HOLD_OPENING);
+    if (is_busy(state))
         return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
     int rc = state == HOLD_NONE ? attach_on(t, e) : 0;
     if (rc) {
         attach_off(t);
+        atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
         return rc;
     }
     atomic_store_explicit(&t->passing, false, memory_order_release);
@@ -68,14 +79,15 @@ void hold_start(struct trace *t)
 
 void hold_stop(struct trace *t)
 {
-    if (hold_take(t) == HOLD_OPEN)
-        atomic_store_explicit(&t->hold, HOLD_SHUT, memory_order_release);
+    if (hold_take(t, HOLD_SHUT) == HOLD_NONE)
+        atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
 }
 
 bool hold_away(struct trace *t)
 {
     int hold = atomic_load_explicit(&t->hold, memory_order_acquire);
-    return t->config.windows && hold != HOLD_OPEN && hold != HOLD_SHUT;
+    return t->config.windows && (hold == HOLD_NONE || hold == HOLD_OPENING || hold == HOLD_LET_GO ||
+                                 hold == HOLD_FINALIZING);
 }
 
 int hold_switch(struct trace *t, bool open, struct err *e)
@@ -95,21 +107,32 @@ void hold_released(struct trace *t, uint64_t *done, uint64_t *failed)
     *failed = atomic_load(&t->not_finalized);
 }
 
-bool hold_finished(struct trace *t)
+/* What was launched in windows is complete, as far as CUPTI tells, or has not been so for so long since the
+ * last one that the rest is given up. */
+static bool finished(struct trace *t)
 {
     int64_t now = clock_mono();
-    if (!t->shut_since)
+    uint32_t last = atomic_load(&t->last_window);
+    if (t->shut_window != last)
         t->shut_since = now;
+    t->shut_window = last;
     return !activity_unfinished(t) || now - t->shut_since >= UNFINISHED_MOST;
+}
+
+void hold_flush(struct trace *t)
+{
+    int state = HOLD_SHUT;
+    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_SHUT || !finished(t) ||
+        !atomic_compare_exchange_strong(&t->hold, &state, HOLD_FORCING))
+        return;
+    (void)activity_flush(t, true);
+    atomic_store_explicit(&t->hold, HOLD_FLUSHED, memory_order_release);
 }
 
 void hold_taken(struct trace *t)
 {
-    if (t->flushed)
-        t->shut_since = 0;
-    int state = HOLD_SHUT;
-    if (t->flushed && !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
-        !atomic_load(&t->passing))
-        atomic_compare_exchange_strong(&t->hold, &state, HOLD_LET_GO);
-    t->flushed = false;
+    int state = HOLD_FLUSHED;
+    bool can = !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
+               !atomic_load(&t->passing);
+    atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT);
 }

@@ -59,8 +59,6 @@ static void fork_watch(void)
 /* [collector] */
 static int trace_flush(struct trace *t, bool all)
 {
-    bool shut =
-        t->config.windows && atomic_load_explicit(&t->hold, memory_order_acquire) == HOLD_SHUT;
     if (trace_forked(t))
         return GPUFL_E_STATE;
     if (hold_away(t))
@@ -69,12 +67,8 @@ static int trace_flush(struct trace *t, bool all)
     if (t->sass && !atomic_load(&t->kernels_instead))
         return 0;
     int rc = activity_flush(t, all);
-    if (!shut)
-        t->shut_since = 0;
-    if (shut && !all && hold_finished(t)) {
-        rc = activity_flush(t, true);
-        t->flushed = true;
-    }
+    if (t->config.windows && !all)
+        hold_flush(t);
     return rc;
 }
 
@@ -146,11 +140,10 @@ static void say_ignored(const struct cupti *c, struct sink *s)
 static void begin_anew(struct trace *t)
 {
     t->flush_failed = t->dropped_failed = false;
-    t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->deep = t->flushed =
-        t->announced = false;
+    t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->deep = t->announced = false;
     atomic_store(&t->hold, HOLD_NONE);
     atomic_store(&t->passing, false);
-    t->shut_since = 0;
+    t->shut_window = 0;
     atomic_store(&t->window, 0);
     atomic_store(&t->last_window, 0);
     atomic_store(&t->finalized, 0);

@@ -19,8 +19,11 @@ struct records; /* the decoder: records.h */
 /* Between a program that CUPTI is attached to and one that it is not, in sessions with windows. */
 enum hold {
     HOLD_NONE,      /* not attached: outside of windows, and nothing is left of it */
+    HOLD_OPENING,   /* a window is being opened; attached or not */
     HOLD_OPEN,      /* attached, a window is open */
     HOLD_SHUT,      /* attached, all is off, records are still to be taken */
+    HOLD_FORCING,   /* the same, and CUPTI is made to hand over those that it holds back */
+    HOLD_FLUSHED,   /* it has, and no window was open meanwhile */
     HOLD_LET_GO,    /* they are: the next call of the driver that returns finalizes CUPTI */
     HOLD_FINALIZING /* it does */
 };
@@ -50,10 +53,10 @@ struct trace {
     _Atomic int hold;                       /* enum hold */
     _Atomic bool passing;                   /* launches outside of windows are told */
     _Atomic uint64_t finalized, not_finalized;
-    bool no_ids;        /* the program pushes no operation ids, it seems [collector] */
-    int64_t shut_since; /* ns: the first flush since a window was shut; 0: none yet [collector] */
-    bool flushed;       /* since a window was shut [collector] */
-    bool announced;     /* who else wants CUPTI has been said in this session [collector] */
+    bool no_ids;            /* the program pushes no operation ids, it seems [collector] */
+    int64_t shut_since;     /* ns: of the first flush since a window was shut [collector] */
+    uint32_t shut_window;   /* its number; 0: none yet [collector] */
+    bool announced;         /* who else wants CUPTI has been said in this session [collector] */
     _Atomic bool announce;  /* statuses changed: drain tells the sink */
     bool flush_failed;      /* has been said in this session [collector] */
     bool dropped_failed;    /* the same of asking for dropped records [collector] */
