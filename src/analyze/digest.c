@@ -217,8 +217,9 @@ static int put_fact(struct digest *d, const char *key, const char *value, double
 /* Where the log lies and what it is called says nothing of the program. */
 static bool of_the_log(const char *option)
 {
-    static const char *const names[] = {"app_name", "log_path", "run_id",     "backend_url",
-                                        "api_key",  "api_path", "config_file"};
+    static const char *const names[] = {"app_name",    "log_path", "run_id",
+                                        "backend_url", "api_key",  "api_path",
+                                        "config_file", "pass",     "passes"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option, names[i]) == 0)
             return true;

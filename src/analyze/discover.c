@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SESSIONS_MAX = 1 << 16, PARTS_MAX = 1 << 20 };
+/* DEPTH: levels below a path at which sessions are: runs, their passes, theirs. */
+enum { SESSIONS_MAX = 1 << 16, PARTS_MAX = 1 << 20, DEPTH = 3 };
 
 static const struct {
     const char *name;
@@ -342,7 +343,7 @@ int discover_open(struct discover *d, const char *path, struct err *e)
         return err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", path);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return err_set(e, GPUFL_E_INVAL, "%s is neither a file nor a directory", path);
-    int code = S_ISDIR(st.st_mode) ? scan_tree(d, clean, 2) : open_file(d, clean);
+    int code = S_ISDIR(st.st_mode) ? scan_tree(d, clean, DEPTH) : open_file(d, clean);
     if (code) {
         discover_close(d);
         return err_set(e, code, "%s: %s", path, err_text(code));

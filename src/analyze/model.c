@@ -9,16 +9,18 @@
 
 enum { IDS_MAX = 1 << 24 }; /* largest id of a name or stream that is taken */
 
-#define PART(part, records)                                                                        \
+#define PART(part, records) PART_OF(part, records, 0)
+#define PART_OF(part, records, kind)                                                               \
     {                                                                                              \
 #part, records, sum_##part##_init, sum_##part##_fini, sum_##part##_batch,                  \
-            sum_##part##_merge, sum_##part##_finish                                                \
+            sum_##part##_merge, sum_##part##_finish, kind                                          \
     }
 
 static const struct model_part parts[] = {
     PART(facts, UINT64_MAX),
     PART(devices, SUM_DEVICES_TAKES),
-    {"stacks", STACKS_TAKES, stacks_init, stacks_fini, stacks_batch, stacks_merge, stacks_finish},
+    {"stacks", STACKS_TAKES, stacks_init, stacks_fini, stacks_batch, stacks_merge, stacks_finish,
+     0},
     PART(ledger, SUM_LEDGER_TAKES),
     PART(kernels, SUM_KERNELS_TAKES),
     PART(transfers, SUM_TRANSFERS_TAKES),
@@ -34,10 +36,10 @@ static const struct model_part parts[] = {
     PART(idle, SUM_IDLE_TAKES),
     PART(work, SUM_WORK_TAKES),
     {"code", DEVICE_CODE_TAKES, device_code_init, device_code_fini, device_code_batch,
-     device_code_merge, device_code_finish},
-    PART(samples, SUM_SAMPLES_TAKES),
-    PART(sass, SUM_SASS_TAKES),
-    PART(counters, SUM_COUNTERS_TAKES),
+     device_code_merge, device_code_finish, 0},
+    PART_OF(samples, SUM_SAMPLES_TAKES, MODEL_SAMPLES),
+    PART_OF(sass, SUM_SASS_TAKES, MODEL_INSTRUCTIONS),
+    PART_OF(counters, SUM_COUNTERS_TAKES, MODEL_COUNTERS),
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -139,6 +141,18 @@ int model_merge(struct model *into, const struct model *from)
     int64_t shift = sum_facts_epoch(from);
     for (int i = 0; !code && i < PARTS; i++)
         code = parts[i].merge(into, from, shift);
+    return code;
+}
+
+int model_merge_pass(struct model *into, const struct model *from, unsigned gives)
+{
+    int64_t shift = sum_facts_epoch(from);
+    int code = sum_facts_merge_pass(into, from, shift);
+    code = code ? code : sum_devices_match(into, from, shift);
+    code = code ? code : device_code_merge(into, from, shift);
+    for (int i = 0; !code && i < PARTS; i++)
+        if (parts[i].gives & gives)
+            code = parts[i].merge(into, from, shift);
     return code;
 }
 

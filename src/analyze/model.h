@@ -74,6 +74,13 @@ struct model {
     struct sum_counters counters;
 };
 
+/* What a pass of `gpufl trace --passes` gives beside the times, which are of the pass of Trace. */
+enum model_gives {
+    MODEL_SAMPLES = 1,
+    MODEL_INSTRUCTIONS = 2, /* how often they ran, with what */
+    MODEL_COUNTERS = 4,
+};
+
 /* One part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */
 struct model_part {
     const char *id;
@@ -84,6 +91,7 @@ struct model_part {
     /* from: finished. Its times are moved by shift ns onto into's clock. */
     int (*merge)(struct model *into, const struct model *from, int64_t shift);
     int (*finish)(struct model *m);
+    enum model_gives gives; /* the kind of data that a pass may give it; 0: none */
 };
 
 #define MODEL_TAKES(type) (1ull << RECORD_##type)
@@ -102,6 +110,10 @@ int model_finish(struct model *m);
 /* Adds a finished session to a model on the epoch clock, which is finished with model_settle. */
 int model_merge(struct model *into, const struct model *from);
 int model_settle(struct model *into);
+
+/* Adds of a finished session only what it gives (bits of model_gives), with the code and devices
+ * that this refers to, and what the session says of itself. */
+int model_merge_pass(struct model *into, const struct model *from, unsigned gives);
 
 /* The text of an id in model.names; "" for 0. */
 const char *model_text(const struct model *m, uint32_t name);

@@ -20,6 +20,7 @@ static void note_session(struct report_session *line, const struct model *m)
     line->engine = f->engine;
     line->backend = f->backend;
     line->pid = f->pid;
+    line->pass = f->pass;
     line->start = f->clock.known ? f->start + f->clock.offset : 0;
     line->duration = sum_facts_duration(m);
     line->kernels = m->kernels.time.count;
@@ -62,8 +63,41 @@ static bool seen_before(const struct report *r, const struct report_session *lin
     return false;
 }
 
-/* Reads a session into a model of its own and adds it to the report's. */
-static int read_and_merge(struct report *r, const struct discover_session *s,
+/* Ends the group of passes that is open. */
+static int close_group(struct report *r, struct passes *p, struct err *e)
+{
+    struct pass_group g;
+    int code = passes_close(p, &r->model, &g, e);
+    if (code || !g.count)
+        return code;
+    code = mem_grow(&r->groups, &r->group_cap, r->group_count + 1, sizeof g, SIZE_MAX);
+    if (code) {
+        pass_group_fini(&g);
+        return err_set(e, code, "%s", err_text(code));
+    }
+    r->groups[r->group_count++] = g;
+    return 0;
+}
+
+/* Adds a session to what it belongs to: the passes of its run, or the report's model. */
+static int add_session(struct report *r, struct passes *p, const struct model *m, struct err *e)
+{
+    if (!passes_has(m)) {
+        int code = model_merge(&r->model, m);
+        return code ? err_set(e, code, "%s", err_text(code)) : 0;
+    }
+    int code = passes_fits(p, m) ? 0 : close_group(r, p, e);
+    for (size_t i = 0; !code && i < r->group_count; i++)
+        if (r->groups[i].run == m->facts.run)
+            code = err_set(e, GPUFL_E_STATE,
+                           "passes of run %s lie in different places; put their directories into "
+                           "one",
+                           model_text(m, m->facts.run));
+    return code ? code : passes_take(p, m, e);
+}
+
+/* Reads a session into a model of its own and adds it. */
+static int read_and_merge(struct report *r, struct passes *p, const struct discover_session *s,
                           struct report_session *line, struct err *e)
 {
     struct load_options o = {.progress = r->options.progress};
@@ -79,9 +113,7 @@ static int read_and_merge(struct report *r, const struct discover_session *s,
         code = keep_failure(r, line, e);
     } else if (!code) {
         load_stats_add(&r->stats, &stats);
-        code = model_merge(&r->model, &m);
-        if (code)
-            err_set(e, code, "%s", err_text(code));
+        code = add_session(r, p, &m, e);
     } else if (!fatal(code)) {
         code = keep_failure(r, line, e);
     }
@@ -109,10 +141,14 @@ static void count_runs(struct report *r)
 
 static int read_all(struct report *r, const struct discover *d, struct err *e)
 {
+    struct passes p;
     int code = 0;
+    passes_init(&p, r->names);
     for (size_t i = 0; !code && i < d->count; i++)
         code = d->count == 1 ? read_one(r, &d->sessions[i], e)
-                             : read_and_merge(r, &d->sessions[i], &r->sessions[i], e);
+                             : read_and_merge(r, &p, &d->sessions[i], &r->sessions[i], e);
+    code = code ? code : close_group(r, &p, e);
+    passes_fini(&p);
     if (!code && r->failed == d->count)
         return err_set(e, GPUFL_E_CORRUPT, "none of the %zu sessions can be read: %s", d->count,
                        r->sessions[0].failure);
@@ -195,6 +231,9 @@ void report_close(struct report *r)
         mem_free(r->sessions[i].failure);
     }
     mem_free(r->sessions);
+    for (size_t i = 0; i < r->group_count; i++)
+        pass_group_fini(&r->groups[i]);
+    mem_free(r->groups);
     insights_fini(&r->insights);
     if (r->names) {
         model_fini(&r->model);

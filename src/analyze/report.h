@@ -9,6 +9,7 @@
 #include "analyze/insight.h"
 #include "analyze/load.h"
 #include "analyze/model.h"
+#include "analyze/passes.h"
 
 #include <gpufl/analysis.h>
 
@@ -17,6 +18,7 @@ struct report_session {
     char *dir; /* owned */
     uint32_t session, app, host, run, engine, backend;
     int64_t pid;
+    int64_t pass;     /* of `gpufl trace --passes`, from 1; 0: none */
     int64_t start;    /* ns since the epoch; 0: unknown */
     int64_t duration; /* ns */
     uint64_t kernels;
@@ -34,6 +36,8 @@ struct report {
     struct report_session *sessions; /* owned; by start */
     size_t count;                    /* of sessions, those left out included */
     size_t failed;                   /* that are left out */
+    struct pass_group *groups;       /* owned: passes that are put together, by run */
+    size_t group_count, group_cap;
     unsigned runs;    /* different run ids among them; sessions without one count as one */
     uint64_t foreign; /* files that are no part of a session */
     uint64_t losses;  /* the public client's marks for data it lost */
@@ -86,6 +90,15 @@ void page_kernels(struct page *p);
 void page_transfers(struct page *p);
 void page_waits(struct page *p);
 
+/* What the passes are, what each gives, and whether they were alike: in report_passes.c. */
+void page_passes(struct page *p);
+/* " Of pass 2 (PcSampling)." where the kind of data is a pass's. */
+void page_of_pass(struct page *p, unsigned kind);
+/* The passes that a finding rests on, as a sentence; nothing where there are none. */
+void page_evidence(struct page *p, const struct insight *i, struct buf *out);
+/* The one group that all sessions are of; NULL: there is none. */
+const struct pass_group *report_group(const struct report *r);
+
 /* Words of a text in lines of the page's width, the first one behind `lead`. Empties the text. */
 void page_item(struct page *p, const char *lead, struct buf *text);
 
@@ -106,6 +119,10 @@ int json_profile(const struct report *r, struct json_out *j);
 /* SASS beside source of the functions that options.kernel names. GPUFL_E_NOENT where there is
  * none. */
 int report_kernel(const struct report *r, FILE *out);
+/* The member groups, where there are some. */
+void json_passes(const struct report *r, struct json_out *j);
+/* The member passes of a finding: numbers of those that it rests on, where there are some. */
+void json_evidence(const struct report *r, struct json_out *j, const struct insight *i);
 /* Collapsed stacks, one a line with a number behind it: for flamegraph.pl and speedscope.
  * GPUFL_E_NOENT where there are none. */
 int report_flame(const struct report *r, FILE *out);

@@ -80,6 +80,7 @@ static void put_insight(struct page *p, const struct insight *i, bool said)
     page_item(p, "  ", &text);
     if (!said)
         buf_str(&text, i->text);
+    page_evidence(p, i, &text);
     page_item(p, "      ", &text);
     buf_printf(&text, "Next: %s", i->next);
     page_item(p, "      ", &text);

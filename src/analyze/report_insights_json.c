@@ -84,6 +84,7 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     put_demangled(m, j, "kernel", i->kernel);
     json_out_text_or_null(j, "kernel_symbol", model_text(m, i->kernel));
     json_out_int(j, "device", i->device ? m->devices.items[i->device].row.index : CELL_NULL);
+    json_evidence(r, j, i);
     json_out_object(j, "evidence");
     for (unsigned f = 0; f < i->fact_count; f++)
         json_out_int(j, i->facts[f].key, i->facts[f].value);

@@ -101,6 +101,7 @@ static void put_sessions(struct page_json *p)
         json_out_text_or_null(j, "engine", text_of(p, s->engine));
         json_out_text_or_null(j, "backend", text_of(p, s->backend));
         json_out_int(j, "pid", s->pid > 0 ? s->pid : CELL_NULL);
+        json_out_int(j, "pass", s->pass ? s->pass : CELL_NULL);
         json_out_int(j, "start_epoch_ns", s->start ? s->start : CELL_NULL);
         json_out_int(j, "duration_ns", s->duration);
         json_out_count(j, "kernels", s->kernels);
@@ -576,6 +577,7 @@ int report_json(const struct report *r, FILE *out)
         p.code = GPUFL_E_NOMEM;
     put_facts(&p);
     put_sessions(&p);
+    json_passes(r, &p.out);
     put_log(&p);
     put_ledger(&p);
     put_lists(&p);

@@ -155,6 +155,7 @@ static void page_samples(struct page *p)
     mem_free(rows);
     page_text(p, "%s samples in all; --kernel NAME shows the instructions of one.",
               units_count(a, (int64_t)s->total.all));
+    page_of_pass(p, MODEL_SAMPLES);
     if (s->places.refused)
         page_text(p, "%s of their rows are of instructions beyond those kept one by one.",
                   units_count(a, (int64_t)s->places.refused));
@@ -209,6 +210,7 @@ static void page_instructions(struct page *p)
     page_text(p,
               "threads: of a warp's, at work; needed: of the sectors of global memory; conflicts: "
               "wavefronts of shared memory for each that would do.");
+    page_of_pass(p, MODEL_INSTRUCTIONS);
 }
 
 /* ---- counters ---------------------------------------------------------------------------- */
@@ -306,6 +308,7 @@ static void page_counters(struct page *p)
     }
     put_counters(&g, m, NULL, left);
     print_grid(p, &g);
+    page_of_pass(p, MODEL_COUNTERS);
 }
 
 void page_profile(struct page *p)
@@ -477,6 +480,10 @@ static void put_function(struct page *p, uint32_t function)
     if (v.samples)
         page_text(p, "%s samples (%s of all).", units_count(a, (int64_t)v.samples),
                   units_percent(b, (double)v.samples, (double)p->model->samples.total.all));
+    if (v.samples)
+        page_of_pass(p, MODEL_SAMPLES);
+    if (v.values.known)
+        page_of_pass(p, MODEL_INSTRUCTIONS);
     if (v.count)
         put_listing(p, &v);
     else

@@ -211,7 +211,9 @@ static void put_summary(struct page *p)
     const struct model *m = p->model;
     const struct sum_facts *f = &m->facts;
     char a[UNITS_TEXT], b[UNITS_TEXT], pid[32] = "";
-    page_heading(p, p->report->count > 1 ? "All sessions together" : "Session");
+    page_heading(p, report_group(p->report) ? "Session of the times"
+                    : p->report->count > 1  ? "All sessions together"
+                                            : "Session");
     if (f->sessions == 1 && f->pid > 0)
         snprintf(pid, sizeof pid, ", pid %lld", (long long)f->pid);
     if (f->app)
@@ -255,6 +257,13 @@ static void put_sessions_title(const struct page *p)
     else
         snprintf(text, sizeof text, "%zu sessions%s", r->count, left_out);
     wrap(p, "", text);
+}
+
+/* The list of passes has all that a list of sessions would. */
+static bool is_told(const struct report *r)
+{
+    const struct pass_group *g = report_group(r);
+    return g && !r->failed && r->count == g->count;
 }
 
 static void put_sessions(struct page *p)
@@ -450,6 +459,7 @@ static void put_ledger(struct page *p)
     buf_init(&text, 1 << 16);
     enum ledger_verdict v = sum_ledger_judge(p->model, &text);
     page_heading(p, "Capture ledger");
+    page_of_pass(p, PASS_TIMES);
     if (v == LEDGER_UNCOUNTED && !was_traced(p->model))
         page_text(p, "Nothing was traced, so there is nothing to count but scopes and samples.");
     else
@@ -494,7 +504,8 @@ static void put_brief(struct page *p)
 {
     const struct report *r = p->report;
     put_simulated(p);
-    if (r->count > 1)
+    page_passes(p);
+    if (r->count > 1 && !is_told(r))
         put_sessions(p);
     put_findings(p);
     if (!r->options.brief)

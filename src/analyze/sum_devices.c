@@ -183,23 +183,33 @@ int sum_devices_batch(struct model *m, const struct wire_batch *b)
     }
 }
 
-int sum_devices_merge(struct model *into, const struct model *from, int64_t shift)
+int sum_devices_match(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_devices *d = &into->devices;
     const struct sum_devices *o = &from->devices;
     int code = ensure_unknown(d);
+    (void)shift;
     for (uint32_t i = 0; !code && i < o->count; i++) {
-        const struct device_sum *s = &o->items[i];
         uint32_t at = 0;
         if (i)
-            code = find(d, &s->row, s->host, &at);
+            code = find(d, &o->items[i].row, o->items[i].host, &at);
         d->merged[i] = at;
-        if (code)
-            break;
-        d->items[at].kernels += s->kernels;
-        code = busy_merge(&d->items[at].compute, &s->compute, shift);
+    }
+    return code;
+}
+
+int sum_devices_merge(struct model *into, const struct model *from, int64_t shift)
+{
+    struct sum_devices *d = &into->devices;
+    const struct sum_devices *o = &from->devices;
+    int code = sum_devices_match(into, from, shift);
+    for (uint32_t i = 0; !code && i < o->count; i++) {
+        const struct device_sum *s = &o->items[i];
+        struct device_sum *to = &d->items[d->merged[i]];
+        to->kernels += s->kernels;
+        code = busy_merge(&to->compute, &s->compute, shift);
         if (!code)
-            code = busy_merge(&d->items[at].any, &s->any, shift);
+            code = busy_merge(&to->any, &s->any, shift);
     }
     return code;
 }

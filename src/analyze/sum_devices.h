@@ -40,6 +40,8 @@ void sum_devices_init(struct model *m);
 void sum_devices_fini(struct model *m);
 int sum_devices_batch(struct model *m, const struct wire_batch *b);
 int sum_devices_merge(struct model *into, const struct model *from, int64_t shift);
+/* Only finds the other model's devices here, as a merge does: what ran on them is not added. */
+int sum_devices_match(struct model *into, const struct model *from, int64_t shift);
 int sum_devices_finish(struct model *m);
 
 /* Index of the device of an id in the log; where none was described yet, one that a description

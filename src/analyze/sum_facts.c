@@ -55,6 +55,8 @@ int sum_facts_header(struct model *m, const struct wire_header *h)
     }
     f->header = true;
     f->pid = h->pid;
+    f->pass = h->pass > 0 && h->pass <= h->passes ? h->pass : 0;
+    f->passes = f->pass ? h->passes : 0;
     /* The public client's format has no word of its own for it. */
     f->simulated |= h->simulated || (h->backend && !strcmp(h->backend, "sim"));
     f->start = cells_time_ok(h->start) ? h->start : 0;
@@ -293,6 +295,15 @@ int sum_facts_finish(struct model *m)
     return 0;
 }
 
+uint32_t sum_facts_option(const struct model *m, const char *name)
+{
+    const struct sum_facts *f = &m->facts;
+    for (size_t i = 0; i < f->option_count; i++)
+        if (strcmp(model_text(m, f->options[i].name), name) == 0)
+            return f->options[i].value;
+    return 0;
+}
+
 /* Texts that differ between the merged sessions are dropped. */
 static void merge_texts(struct sum_facts *f, const struct sum_facts *o)
 {
@@ -311,14 +322,11 @@ static void merge_texts(struct sum_facts *f, const struct sum_facts *o)
             *texts[i].into = 0;
 }
 
-static int merge_lists(struct model *into, const struct sum_facts *o, int64_t shift)
+/* Settings and messages. */
+static int merge_said(struct model *into, const struct sum_facts *o, int64_t shift)
 {
     struct sum_facts *f = &into->facts;
     int code = 0;
-    for (size_t i = 0; !code && i < o->option_count; i++)
-        code = add_option(f, o->options[i]);
-    for (size_t i = 0; !code && i < o->capability_count; i++)
-        code = add_capability(f, o->capabilities[i]);
     for (size_t i = 0; !code && i < o->setting_count; i++)
         code = add_setting(into, o->settings[i]);
     for (size_t i = 0; !code && i < o->message_count; i++) {
@@ -330,12 +338,47 @@ static int merge_lists(struct model *into, const struct sum_facts *o, int64_t sh
     return code;
 }
 
+static int merge_lists(struct model *into, const struct sum_facts *o, int64_t shift)
+{
+    struct sum_facts *f = &into->facts;
+    int code = 0;
+    for (size_t i = 0; !code && i < o->option_count; i++)
+        code = add_option(f, o->options[i]);
+    for (size_t i = 0; !code && i < o->capability_count; i++)
+        code = add_capability(f, o->capabilities[i]);
+    return code ? code : merge_said(into, o, shift);
+}
+
+/* True where nothing was asked of a feature so far. */
+static bool not_requested(const struct model *m, uint32_t feature)
+{
+    const struct sum_facts *f = &m->facts;
+    for (size_t i = 0; i < f->capability_count; i++)
+        if (f->capabilities[i].feature == feature)
+            return !f->capabilities[i].requested;
+    return true;
+}
+
+int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t shift)
+{
+    struct sum_facts *f = &into->facts;
+    const struct sum_facts *o = &from->facts;
+    int code = 0;
+    f->simulated |= o->simulated;
+    for (size_t i = 0; !code && i < o->capability_count; i++)
+        if (o->capabilities[i].requested && not_requested(into, o->capabilities[i].feature))
+            code = add_capability(f, o->capabilities[i]);
+    return code ? code : merge_said(into, o, shift);
+}
+
 int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_facts *f = &into->facts;
     const struct sum_facts *o = &from->facts;
     int64_t start = cells_sum(o->start, shift), end = cells_sum(o->end, shift);
     merge_texts(f, o);
+    f->pass = !f->sessions || f->pass == o->pass ? o->pass : 0;
+    f->passes = !f->sessions || f->passes == o->passes ? o->passes : 0;
     f->header |= o->header;
     f->simulated |= o->simulated;
     f->start = !f->sessions || start < f->start ? start : f->start;

@@ -49,6 +49,7 @@ struct sum_facts {
     bool partial;   /* set by the reader: one part of the log alone, whose times are told */
     bool ended;     /* cleanly; merged: all of them */
     int64_t pid;
+    int64_t pass, passes;        /* of `gpufl trace --passes`, from 1; 0: the command ran once */
     int64_t start;               /* of the session, ns; of the first record where no header tells */
     int64_t end;                 /* ns; last event where it did not end cleanly */
     int64_t first, last;         /* start of the first and end of the last event, ns */
@@ -75,6 +76,13 @@ int sum_facts_header(struct model *m, const struct wire_header *h);
 int sum_facts_batch(struct model *m, const struct wire_batch *b);
 int sum_facts_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_facts_finish(struct model *m);
+
+/* What a session of a pass adds to those of the pass that tells the times: its settings and
+ * messages, and what it had that they had not. */
+int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t shift);
+
+/* The value of an option as the session records it; 0: not recorded. */
+uint32_t sum_facts_option(const struct model *m, const char *name);
 
 /* What to add to the session's times to get ns since the Unix epoch; 0: unknown. */
 int64_t sum_facts_epoch(const struct model *m);

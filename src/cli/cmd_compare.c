@@ -36,7 +36,7 @@ struct side {
     size_t count;
 };
 
-static int read_session(struct side *s, const struct discover_session *d, struct err *e)
+static int read_session(struct side *s, const struct discover_session *d, bool alone, struct err *e)
 {
     struct intern *names = NULL;
     const struct load_options o = {.progress = true};
@@ -47,7 +47,8 @@ static int read_session(struct side *s, const struct discover_session *d, struct
         return err_set(e, code, "%s", err_text(code));
     model_init(&m, names);
     code = load_session(&m, d, &o, &stats, e);
-    if (!code) {
+    /* Of passes of one command only that of the times, the first, is a run like any other. */
+    if (!code && (alone || m.facts.pass <= 1)) {
         struct digest *into = &s->digests[s->count];
         code = digest_open(into, &m);
         s->list[s->count++] = into;
@@ -70,7 +71,7 @@ static int read_side(struct side *s, const char *path)
         code = err_set(&e, GPUFL_E_FULL, "%s has %zu sessions; %d a side can be compared", path,
                        d.count, COMPARE_SESSIONS);
     for (size_t i = 0; !code && i < d.count; i++)
-        code = read_session(s, &d.sessions[i], &e);
+        code = read_session(s, &d.sessions[i], d.count == 1, &e);
     discover_close(&d);
     return code ? cmd_fail("compare", "%s", *e.text ? e.text : err_text(code)) : CMD_OK;
 }

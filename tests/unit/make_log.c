@@ -34,6 +34,8 @@ void make_log_header(struct make_log *l, const char *channel, int64_t part)
                             .pid = 42,
                             .host = l->host,
                             .run = l->run,
+                            .pass = l->pass,
+                            .passes = l->passes,
                             .command = "./train --epochs 1",
                             .engine = l->engine,
                             .backend = l->simulated ? "sim" : "nvidia",

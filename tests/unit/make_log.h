@@ -9,7 +9,8 @@ struct make_log {
     struct buf lines; /* of the channel that is being written */
     const char *session, *run, *engine, *host, *app;
     bool simulated;
-    int64_t real; /* epoch ns at monotonic 0 */
+    int64_t pass, passes; /* of `gpufl trace --passes` */
+    int64_t real;         /* epoch ns at monotonic 0 */
 };
 
 void make_log_init(struct make_log *l, const char *session);

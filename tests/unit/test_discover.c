@@ -112,13 +112,15 @@ static void test_directory_of_sessions(void **state)
     put("r/s2/device.log");
     put("r/s1/device.log");
     put("r/group/s3/system.log");
-    put("r/group/deeper/s4/system.log"); /* too deep */
+    put("r/group/1-Trace/s4/system.log");        /* a pass of a run */
+    put("r/group/1-Trace/deeper/s5/system.log"); /* too deep */
     put("r/.hidden/device.log");
     struct discover *d = open_ok(tmpdir_path("r/")); /* a slash at the end changes nothing */
-    assert_int_equal(d->count, 3);
-    assert_string_equal(d->sessions[0].name, "s3");
-    assert_string_equal(d->sessions[1].name, "s1");
-    assert_string_equal(d->sessions[2].name, "s2");
+    assert_int_equal(d->count, 4);
+    assert_string_equal(d->sessions[0].name, "s4");
+    assert_string_equal(d->sessions[1].name, "s3");
+    assert_string_equal(d->sessions[2].name, "s1");
+    assert_string_equal(d->sessions[3].name, "s2");
     discover_close(d);
 }
 
