@@ -1,35 +1,14 @@
 /* test_sum_graphs.c - launches of graphs: put together from their kernels, or recorded as a whole. */
 #include "analyze/model.h"
 
+#include "rows.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static struct intern *names;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return intern_open(&names, 1000, 1 << 20);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    intern_close(names);
-    return 0;
-}
-
-static void put(struct model *m, enum record_type type, const int64_t *row)
-{
-    struct wire_batch b = {.type = type, .record = &records[type], .rows = 1};
-    for (unsigned c = 0; c < b.record->column_count; c++)
-        b.col[c] = row + c;
-    assert_int_equal(model_batch(m, &b), 0);
-}
 
 static void kernel(struct model *m, int64_t graph, int64_t correlation, int64_t node, int64_t start,
                    int64_t duration)
@@ -39,7 +18,7 @@ static void kernel(struct model *m, int64_t graph, int64_t correlation, int64_t 
                              .graph = graph,
                              .graph_node = graph ? node : 0,
                              .correlation = correlation};
-    put(m, RECORD_kernel, (const int64_t *)&row);
+    rows_put(m, RECORD_kernel, &row);
 }
 
 static const struct graph_sum *nth(const struct model *m, size_t i)
@@ -99,7 +78,7 @@ static void as_a_whole_of_two_sessions(void **state)
         struct graph_run_row row = {.start = 1000, .duration = 40 + i, .graph = 3};
         model_init(&one, names);
         one.facts.sessions = 1;
-        put(&one, RECORD_graph_run, (const int64_t *)&row);
+        rows_put(&one, RECORD_graph_run, &row);
         assert_int_equal(model_finish(&one), 0);
         assert_string_equal(sum_graphs_activity(&one.graphs), "launches");
         assert_int_equal(model_merge(&all, &one), 0);
@@ -117,9 +96,9 @@ static void as_a_whole_of_two_sessions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(by_node, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ids_that_come_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(as_a_whole_of_two_sessions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(by_node, rows_set_up, rows_tear_down),
+        cmocka_unit_test_setup_teardown(ids_that_come_again, rows_set_up, rows_tear_down),
+        cmocka_unit_test_setup_teardown(as_a_whole_of_two_sessions, rows_set_up, rows_tear_down),
     };
     return cmocka_run_group_tests_name("unit.sum_graphs", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "analyze/sum_idle.h"
 
 #include "program.h"
+#include "rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,21 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static struct intern *names;
-
-static int open_names(void **state)
-{
-    (void)state;
-    return intern_open(&names, 1 << 16, 1 << 24);
-}
-
-static int close_names(void **state)
-{
-    (void)state;
-    intern_close(names);
-    return 0;
-}
 
 static struct idle_sum sums[IDLE_CAUSES];
 
@@ -384,5 +370,5 @@ int main(void)
         cmocka_unit_test(test_sums),     cmocka_unit_test(test_together),
         cmocka_unit_test(test_far_back),
     };
-    return cmocka_run_group_tests(tests, open_names, close_names);
+    return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

@@ -1,27 +1,14 @@
 /* test_sum_ledger.c - what is missing is said, with its cause, and nothing else is. */
 #include "analyze/model.h"
 
+#include "rows.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static struct intern *names;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return intern_open(&names, 1000, 1 << 20);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    intern_close(names);
-    return 0;
-}
 
 static struct ledger_row clean_row(void)
 {
@@ -40,19 +27,11 @@ static struct ledger_row clean_row(void)
                                .graphs_written = CELL_NULL};
 }
 
-static int put(struct model *m, enum record_type type, const int64_t *row)
-{
-    struct wire_batch b = {.type = type, .record = &records[type], .rows = 1};
-    for (unsigned c = 0; c < b.record->column_count; c++)
-        b.col[c] = row + c;
-    return model_batch(m, &b);
-}
-
 /* A model with that ledger row and the rows that a whole log would hold. */
 static void make(struct model *m, struct ledger_row row, bool ended)
 {
     model_init(m, names);
-    assert_int_equal(put(m, RECORD_ledger, (const int64_t *)&row), 0);
+    rows_put(m, RECORD_ledger, &row);
     m->facts.rows[RECORD_kernel] = 100;
     m->facts.rows[RECORD_memcpy] = 3;
     m->facts.rows[RECORD_memset] = 1;
@@ -179,12 +158,12 @@ static void test_last_row_counts(void **state)
     b.time = 50;
     b.launches = 1;
     model_init(&m, names);
-    assert_int_equal(put(&m, RECORD_ledger, (const int64_t *)&a), 0);
-    assert_int_equal(put(&m, RECORD_ledger, (const int64_t *)&b), 0); /* older */
+    rows_put(&m, RECORD_ledger, &a);
+    rows_put(&m, RECORD_ledger, &b); /* older */
     assert_int_equal(m.ledger.row.launches, 90);
     b.time = 500;
     b.final = 0; /* a heartbeat never beats the closing row */
-    assert_int_equal(put(&m, RECORD_ledger, (const int64_t *)&b), 0);
+    rows_put(&m, RECORD_ledger, &b);
     assert_int_equal(m.ledger.row.launches, 90);
     model_fini(&m);
 }
@@ -221,5 +200,5 @@ int main(void)
         cmocka_unit_test(test_last_row_counts),
         cmocka_unit_test(test_merge),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

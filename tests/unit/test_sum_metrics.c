@@ -1,35 +1,14 @@
 /* test_sum_metrics.c - unknown is not zero; energy by counter or by power. */
 #include "analyze/model.h"
 
+#include "rows.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-
-static struct intern *names;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return intern_open(&names, 1000, 1 << 20);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    intern_close(names);
-    return 0;
-}
-
-static void put(struct model *m, enum record_type type, const void *row)
-{
-    struct wire_batch b = {.type = type, .record = &records[type], .rows = 1};
-    for (unsigned c = 0; c < b.record->column_count; c++)
-        b.col[c] = (const int64_t *)row + c;
-    assert_int_equal(model_batch(m, &b), 0);
-}
 
 static void put_sample(struct model *m, int64_t time, int64_t util, int64_t power, int64_t energy,
                        int64_t throttle)
@@ -44,14 +23,14 @@ static void put_sample(struct model *m, int64_t time, int64_t util, int64_t powe
     r.power = power;
     r.energy = energy;
     r.throttle = throttle;
-    put(m, RECORD_device_metric, &r);
+    rows_put(m, RECORD_device_metric, &r);
 }
 
 static void open_model(struct model *m)
 {
     struct device_row d = {.id = 1, .index = 0};
     model_init(m, names);
-    put(m, RECORD_device, &d);
+    rows_put(m, RECORD_device, &d);
 }
 
 static const struct device_metrics *only(const struct model *m)
@@ -166,5 +145,5 @@ int main(void)
                                        cmocka_unit_test(test_counter), cmocka_unit_test(test_power),
                                        cmocka_unit_test(test_throttle),
                                        cmocka_unit_test(test_merge)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

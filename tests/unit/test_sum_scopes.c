@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
+#include "rows.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +23,6 @@
 
 enum { INSTANCES = 4000, THREADS = 3, NAMES = 4, PATHS = 4096, DEPTH = 5, KERNELS = 3 };
 
-static struct intern *names;
 static uint64_t seed = 88172645463325252ull;
 
 static uint64_t random_next(void)
@@ -29,19 +30,6 @@ static uint64_t random_next(void)
     seed ^= seed << 13;
     seed ^= seed >> 7;
     return seed ^= seed << 17;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    return intern_open(&names, 1 << 22, 1 << 28);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    intern_close(names);
-    return 0;
 }
 
 /* What a path should have: the path is a number to base NAMES + 1. */
@@ -450,5 +438,5 @@ int main(void)
         cmocka_unit_test(test_folding),      cmocka_unit_test(test_too_many_kernels),
         cmocka_unit_test(test_no_memory),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

@@ -1,0 +1,16 @@
+/* rows.h - for tests of sums: a table of names for their models, and rows put in by hand. */
+#ifndef GPUFL_TESTS_ROWS_H
+#define GPUFL_TESTS_ROWS_H
+
+#include "analyze/model.h"
+#include "base/intern.h"
+
+/* From rows_set_up to rows_tear_down, of a test or a group. */
+extern struct intern *names;
+int rows_set_up(void **state);
+int rows_tear_down(void **state);
+
+/* One row of the record's struct. The test fails where the model does not take it. */
+void rows_put(struct model *m, enum record_type type, const void *row);
+
+#endif
