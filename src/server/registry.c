@@ -51,6 +51,11 @@ void registry_header(struct registry *r, const struct wire_header *h)
     set_text(r, r->engine, sizeof r->engine, h->engine);
     set_text(r, r->version, sizeof r->version, h->version);
     set_text(r, r->system, sizeof r->system, h->system);
+    if (h->pass > 0 && h->passes >= h->pass) {
+        set_text(r, r->run, sizeof r->run, h->run);
+        r->pass = h->pass;
+        r->passes = h->passes;
+    }
     r->simulated |= h->simulated || strcmp(h->backend, "sim") == 0;
     if (h->pid > 0 && r->pid != h->pid) {
         r->pid = h->pid;
@@ -148,6 +153,20 @@ int64_t registry_epoch(const struct registry *r, int64_t time)
     return offset == META_NONE || __builtin_add_overflow(time, offset, &sum) || sum < 0 ? 0 : sum;
 }
 
+/* Passes of one command are found by their labels. One that has no room for them goes without. */
+static int put_labels(struct registry *r, struct meta *m, const char *workspace,
+                      const char *session, struct err *e)
+{
+    char pass[64];
+    if (!*r->run || r->labelled)
+        return 0;
+    snprintf(pass, sizeof pass, "%lld of %lld", (long long)r->pass, (long long)r->passes);
+    int code = meta_session_label(m, workspace, session, "run", r->run, e);
+    code = code ? code : meta_session_label(m, workspace, session, "pass", pass, e);
+    r->labelled = code == 0 || code == GPUFL_E_STATE;
+    return r->labelled ? 0 : code;
+}
+
 int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,
                  struct err *e)
 {
@@ -171,6 +190,7 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
     for (unsigned i = 0; i < r->gpu_count; i++)
         gpus[i] = (struct meta_pair){r->gpus[i].uuid, r->gpus[i].name};
     int code = meta_session_put(m, workspace, &s, gpus, r->gpu_count, NULL, 0, e);
+    code = code ? code : put_labels(r, m, workspace, session, e);
     if (!code) {
         r->put = true;
         r->changed = false;

@@ -39,6 +39,9 @@ struct registry {
     int64_t pid, offset, start; /* offset: epoch - monotonic; META_NONE: unknown */
     int64_t first;              /* least time of a row; INT64_MAX: none */
     char app[REGISTRY_TEXT], host[REGISTRY_TEXT], engine[64], version[64], system[128];
+    char run[64];                /* of `gpufl trace --passes`; "" where the command ran once */
+    int64_t pass, passes;        /* which it is, of how many */
+    bool labelled;               /* its labels say so */
     struct registry_name *names; /* owned: REGISTRY_NAMES, by id modulo that; NULL: none yet */
     struct registry_gpu gpus[REGISTRY_GPUS];
     unsigned gpu_count;

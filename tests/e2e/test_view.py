@@ -19,6 +19,7 @@ import urllib.error
 import urllib.request
 
 GPUFL, DATA = map(os.path.abspath, sys.argv[1:3])
+PROGRAM = os.path.join(os.path.dirname(os.path.dirname(GPUFL)), "tests", "e2e-program")
 SERVER = os.path.join(os.path.dirname(GPUFL), "gpufl-server")
 PEER = pathlib.Path(DATA) / "peer" / "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
@@ -144,6 +145,23 @@ class View(Case):
         self.until(lambda: {k: v for k, v in browser.kernels().items() if k != PEER.name},
                    {one.name: (3000, "ended"), two.name: (700, "ended")})
         self.until(lambda: PEER.name in browser.kernels(), True)
+
+    def test_passes_belong_together(self):
+        """Sessions of `gpufl trace --passes` are found by their run, and say which pass they are."""
+        subprocess.run([GPUFL, "trace", "-q", "-o", self.logs / "passes", "--passes", "Trace,PcSampling", PROGRAM,
+                        "exit", "0"], env={**self.env, "GPUFL_BACKEND": "Sim"}, check=True)
+        self.session(10)
+        _, link = self.view()
+        browser = self.enter(link)
+
+        def found(query):
+            rows = browser.get("/api/v1/sessions?" + query)["rows"]
+            return sorted((row["engine"], row["labels"].get("pass")) for row in rows)
+
+        self.until(lambda: found("label=pass"), [("PcSampling", "2 of 2"), ("Trace", "1 of 2")])
+        row = browser.get("/api/v1/sessions?label=pass")["rows"][0]
+        self.assertEqual(found("label=run&label_value=" + row["labels"]["run"]), found("label=pass"))
+        self.until(lambda: len(browser.kernels()), 3)
 
     def test_the_link_works_once_and_nobody_else_gets_in(self):
         self.session(10)

@@ -17,7 +17,7 @@ import { Delete } from "../sessions/Delete";
 import { Share } from "../sessions/Share";
 import { StateChips } from "../sessions/StateChips";
 import { Captured } from "./Captured";
-import { gpuNames, labelsOf } from "./facts";
+import { gpuNames, labelsOf, runOf } from "./facts";
 import { TABS } from "./tabs";
 
 const LIVE_MS = 3000;
@@ -56,6 +56,7 @@ function Header({ session: s }: { session: RowSession }) {
         <h1>{s.app || s.id}</h1>
         <StateChips session={s} />
         {labelsOf(s) && <span className="chip">{labelsOf(s)}</span>}
+        {!who.link && runOf(s) && <Link href={href("sessions", {}, { label: `run=${runOf(s)}` })}>{en.session.passes}</Link>}
         <span className="quiet small" title={exactDate(s.started)}>
           {en.session.where(s.host || UNKNOWN, String(s.pid ?? UNKNOWN))}, {en.session.started} {date(s.started)}
         </span>

@@ -14,10 +14,19 @@ export function gpuNames(session: RowSession): string {
   return [...times].map(([name, n]) => (n > 1 ? `${n} × ${name}` : name)).join(", ");
 }
 
-export function labelsOf(session: RowSession): string {
+function pairsOf(session: RowSession): [string, unknown][] {
   const labels = session.labels;
-  if (typeof labels !== "object" || labels === null || Array.isArray(labels)) return "";
-  return Object.entries(labels)
+  return typeof labels !== "object" || labels === null || Array.isArray(labels) ? [] : Object.entries(labels);
+}
+
+/** The run whose passes belong together (`gpufl trace --passes`); "": the command ran once. */
+export function runOf(session: RowSession): string {
+  const labels = new Map(pairsOf(session));
+  return labels.has("pass") ? String(labels.get("run") ?? "") : "";
+}
+
+export function labelsOf(session: RowSession): string {
+  return pairsOf(session)
     .map(([key, value]) => (value === "" ? key : `${key}=${String(value)}`))
     .join(", ");
 }
