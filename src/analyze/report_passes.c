@@ -197,13 +197,23 @@ void page_passes(struct page *p)
 void page_of_pass(struct page *p, unsigned kind)
 {
     const struct report *r = p->report;
+    struct buf text;
+    buf_init(&text, TEXT_MAX);
     for (size_t i = 0; i < r->group_count; i++) {
-        const struct pass *one = pass_group_of(&r->groups[i], kind);
-        if (one)
-            page_text(p, "Of pass %lld (%s)%s%s.", (long long)one->number,
-                      model_text(p->model, one->asked), r->group_count > 1 ? " of run " : "",
-                      r->group_count > 1 ? model_text(p->model, r->groups[i].run) : "");
+        const struct pass_group *g = &r->groups[i];
+        for (unsigned k = 0; k < g->count; k++) {
+            if (!(g->passes[k].gives & kind))
+                continue;
+            buf_str(&text, text.len ? ", " : "Of ");
+            put_pass(p->model, &g->passes[k], &text);
+            if (r->group_count > 1)
+                buf_printf(&text, " of run %s", model_text(p->model, g->run));
+        }
     }
+    if (text.len)
+        buf_char(&text, '.');
+    page_item(p, "  ", &text);
+    buf_fini(&text);
 }
 
 /* ---- findings --------------------------------------------------------------------------- */

@@ -291,13 +291,42 @@ static void begin_input(struct trace *t)
     t->run.no_input = t->input < 0;
 }
 
+/* Progress is for people: not where stderr is to be the report for a program. */
+static bool says(const struct trace *t)
+{
+    const struct trace_request *r = &t->request;
+    return !r->quiet && (!r->json || r->no_report || t->report_fd >= 0);
+}
+
+/* CMD_CONTINUE, or the exit code where the pass is the last one. left: of finish_pass. */
+static int after_pass(const struct trace *t, int left)
+{
+    static const char *const reasons[] = {
+        [PASS_LEFT_NOTHING] = "captured nothing",
+        [PASS_STILL_RUNS] = "has a process that still runs, and would be captured beside the next",
+    };
+    const struct trace_request *r = &t->request;
+    int code = run_exit_code(&t->run);
+    char why[96];
+    if (!code && left == PASS_DONE)
+        return CMD_CONTINUE;
+    if (code)
+        snprintf(why, sizeof why, "ended with exit code %d", code);
+    else
+        snprintf(why, sizeof why, "%s", reasons[left]);
+    if (r->pass < r->pass_count && says(t))
+        fprintf(stderr, "gpufl: pass %u of %u %s: none is run after it\n", r->pass, r->pass_count,
+                why);
+    return code;
+}
+
 /* Runs the pass that the request stands at to its end. CMD_CONTINUE where another may follow. */
 static int go_pass(struct trace *t)
 {
     struct trace_request *r = &t->request;
     struct err e = {0};
     const char *engine = option_engines[r->engine];
-    if (!r->quiet)
+    if (says(t))
         fprintf(stderr, "gpufl: pass %u of %u: %s\n", r->pass, r->pass_count, engine);
     t->at = &t->passes[r->pass - 1];
     t->run.more = r->pass < r->pass_count;
@@ -321,16 +350,9 @@ static int go_pass(struct trace *t)
                        .child = t->run.child,
                        .status = t->run.status,
                        .ended = true};
-    bool left = run_helper_start(&t->run, finish_pass, &f) && run_helper_wait(&t->run) == CMD_OK;
-    int code = run_exit_code(&t->run);
-    if ((code || !left) && t->run.more && !r->quiet) {
-        char why[48] = "captured nothing";
-        if (code)
-            snprintf(why, sizeof why, "ended with exit code %d", code);
-        fprintf(stderr, "gpufl: pass %u of %u %s: none is run after it\n", r->pass, r->pass_count,
-                why);
-    }
-    return code || !left ? code : CMD_CONTINUE;
+    int left = run_helper_start(&t->run, finish_pass, &f) ? run_helper_wait(&t->run) : 0;
+    return after_pass(t, WIFEXITED(left) && WEXITSTATUS(left) <= PASS_STILL_RUNS ? WEXITSTATUS(left)
+                                                                                 : PASS_DONE);
 }
 
 static int go_passes(struct trace *t)

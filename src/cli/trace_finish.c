@@ -203,11 +203,14 @@ int finish_pass(void *arg)
     const struct finish *f = arg;
     struct sessions s;
     make_stderr_wait();
-    int rc = read_sessions(f, &s);
-    if (rc)
-        return rc;
-    if (s.ours == 0)
-        rc = no_session(f);
+    if (read_sessions(f, &s))
+        return PASS_LEFT_NOTHING;
+    int rc = s.ours ? PASS_DONE : PASS_LEFT_NOTHING;
+    if (!s.ours)
+        no_session(f);
+    for (size_t i = 0; i < s.count; i++)
+        if (!s.items[i].ended && session_is_written(&s.items[i]))
+            rc = PASS_STILL_RUNS;
     symbolize_sessions(f, &s);
     compress_sessions(f, &s);
     sessions_fini(&s);

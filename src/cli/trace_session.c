@@ -118,6 +118,25 @@ bool session_ended(const char *dir)
     return ended;
 }
 
+/* Which process it is is asked of its open files, since the number alone may be another's: it
+ * ended, or is of another namespace. */
+bool session_is_written(const struct session *s)
+{
+    char path[64], link[PATH_MAX];
+    size_t n = strlen(s->dir);
+    bool open = false;
+    snprintf(path, sizeof path, "/proc/%lld/fd", (long long)s->pid);
+    DIR *d = opendir(path);
+    if (!d)
+        return false;
+    for (struct dirent *f; !open && (f = readdir(d));) {
+        ssize_t len = readlinkat(dirfd(d), f->d_name, link, sizeof link);
+        open = len > (ssize_t)n && memcmp(link, s->dir, n) == 0 && link[n] == '/';
+    }
+    closedir(d);
+    return open;
+}
+
 /* ---- list ------------------------------------------------------------------------------- */
 
 static int add(struct sessions *s, const struct session *one)

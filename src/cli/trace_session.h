@@ -39,6 +39,9 @@ void sessions_fini(struct sessions *s);
 /* True where the log below this session directory says that the capture ended. */
 bool session_ended(const char *dir);
 
+/* True where its process is there and has files of it open. */
+bool session_is_written(const struct session *s);
+
 /* The part number in the header of a log file; 0: none. */
 int64_t session_part(const char *path);
 

@@ -111,6 +111,37 @@ static void a_failing_pass_is_the_last(void **state)
     }
 }
 
+/* A program that leaves a process behind is not started beside it. */
+static void a_process_that_runs_on(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    const char *argv[] = {path_gpufl(),
+                          "trace",
+                          "-o",
+                          "logs",
+                          "--no-report",
+                          "--passes",
+                          PASSES,
+                          "--",
+                          "/bin/sh",
+                          "-c",
+                          "mkfifo said; \"$0\" stubborn 0 >said 2>&1 & read -r ready pid <said; "
+                          "echo \"left $pid\"",
+                          path_program(),
+                          NULL};
+    world_open(&w);
+    child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv});
+    assert_int_equal(child_end(&c), 0);
+    kill((pid_t)atoi(strstr(c.text[CHILD_OUT].data, "left ") + 5), SIGKILL);
+    assert_non_null(strstr(c.text[CHILD_ERR].data,
+                           "gpufl: pass 1 of 3 has a process that still runs, and would be "
+                           "captured beside the next: none is run after it\n"));
+    child_free(&c);
+    world_close(&w);
+}
+
 /* Who asks for the end means all passes, also where the program takes it for a success. */
 static void a_signal_ends_all(void **state)
 {
@@ -169,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_pass_leaves_its_sessions),
         cmocka_unit_test(a_failing_pass_is_the_last),
+        cmocka_unit_test(a_process_that_runs_on),
         cmocka_unit_test(a_signal_ends_all),
         cmocka_unit_test(all_passes_read_the_same),
     };
