@@ -1,6 +1,6 @@
 // How numbers read: three digits, units that suit, unknown is never zero.
 import { describe, expect, it } from "vitest";
-import { between, bytes, count, date, duration, exact, grouped, percent, shortKernel, UNKNOWN } from "../src/format/format";
+import { between, bytes, count, date, duration, exact, grouped, percent, sentence, shortKernel, UNKNOWN } from "../src/format/format";
 
 describe("durations", () => {
   it.each([
@@ -61,4 +61,11 @@ describe("kernel names", () => {
     ["S::operator()(int) const", "S::operator()"],
     ["<b>x</b>", "<b>x</b>"],
   ])("%s", (name, short) => expect(shortKernel(name)).toBe(short));
+});
+
+describe("sentences of the analysis", () => {
+  it.each([
+    ["The GPU idles 9.41 us (12%) a call, 3 us at least.", "The GPU idles 9.41 µs (12%) a call, 3 µs at least."],
+    ["bus_us 5 users, 12 usual ones", "bus_us 5 users, 12 usual ones"],
+  ])("%s", (said, written) => expect(sentence(said)).toBe(written));
 });

@@ -7,7 +7,7 @@ import { makeParser, type LiveEvent } from "../src/api/stream";
 import { Who } from "../src/api/who";
 import { workspacesOf } from "../src/pages/account/Account";
 import { change } from "../src/format/format";
-import { idsOf, kernelsOf } from "../src/pages/compare/model";
+import { idsIn, idsOf, kernelsOf } from "../src/pages/compare/model";
 import { barsOf, dayFrom, dayText, rangeOf } from "../src/pages/fleet/days";
 import { gpuOf, meanUtil } from "../src/pages/fleet/health";
 import { bodyOf, conditionOf, draftOf, newDraft } from "../src/pages/alerts/rules";
@@ -16,7 +16,7 @@ import { hashToken } from "../src/pages/login/next";
 import { readWith, sendWith, tokenLink } from "../src/pages/settings/commands";
 import { scopesOf } from "../src/pages/settings/KeysPart";
 import { endAfter, openLinks, stateOf } from "../src/pages/settings/links";
-import { askedFor, labelOf, sinceOf } from "../src/pages/sessions/filters";
+import { askedFor, askingOf, labelOf, sinceOf } from "../src/pages/sessions/filters";
 import { wantedOf } from "../src/pages/sessions/columns";
 import { keepsLess, limitsOf, textsOf } from "../src/pages/settings/retention";
 
@@ -68,6 +68,8 @@ describe("the list of sessions", () => {
     const asked = askedFor(new URLSearchParams("app=a&label=k=v&sort=bytes&ascending=true&evil=1&host="), 0);
     expect(asked).toEqual({ app: "a", label: "k", label_value: "v", sort: "bytes", ascending: true, limit: 200 });
     expect(askedFor(new URLSearchParams("sort=evil"), 0).sort).toBe("started");
+    // What is chosen, and how it is shown, is no other question.
+    expect(askingOf(new URLSearchParams("chosen=a,b&app=x&columns=app&follow=1&ascending=true"))).toBe("app=x&ascending=true");
   });
   it("columns: known ones in order, the name always", () => {
     expect(wantedOf("labels,busy,evil")).toEqual(["app", "busy", "labels"]);
@@ -206,6 +208,10 @@ describe("the fleet", () => {
 
 describe("comparing", () => {
   it("ids of an address", () => expect(idsOf("a, b,a,,<x>,../c")).toEqual(["a", "b"]));
+  it("no more than the server compares, but as many as are chosen", () => {
+    const many = Array.from({ length: 70 }, (_, at) => `s${at}`).join();
+    expect([idsOf(many).length, idsIn(many).length]).toEqual([64, 70]);
+  });
   it("changes as people read them", () => expect([change(1.25), change(0.5), change(1), change(12.3), change(null)]).toEqual(["+25.0 %", "−50.0 %", "0.0 %", "× 12.3", ""]));
   it("rows that are not as described are unknown, not wrong", () => {
     const [line] = kernelsOf({ kernels: [{ name: "k", ratio: "x", a: null, verdict: 7 }] } as unknown as Comparison);

@@ -132,3 +132,6 @@ export function change(ratio: number | null): string {
   const percent = (ratio - 1) * 100;
   return `${percent > 0 ? "+" : percent < 0 ? "−" : ""}${Math.abs(percent).toFixed(1)} %`;
 }
+
+/** A sentence of the analysis, which is written for terminals of any kind ("9.41 us"), as pages write it. */
+export const sentence = (text: string): string => text.replace(/(\d) us\b/g, "$1 µs");

@@ -14,6 +14,7 @@ import { Account } from "./account/Account";
 import { Expired } from "./account/Expired";
 import { Crumbs, MainNav } from "./Nav";
 import { Palette } from "./palette/Palette";
+import { viewFrom } from "./session/left";
 import { TABS } from "./session/tabs";
 import { VIEWS } from "./table";
 
@@ -59,7 +60,7 @@ function useKeys(place: Place, open: (what: Open) => void): void {
       else if (event.key === "/") {
         event.preventDefault();
         document.querySelector<HTMLElement>("[data-search]")?.focus();
-      } else if (tab && place.path.session) go(href("session", { session: place.path.session, tab: tab.id }));
+      } else if (tab && place.path.session) go(viewFrom(place, tab.id));
       before = event.key;
     }
     window.addEventListener("keydown", press);
@@ -114,7 +115,7 @@ export function App() {
       </main>
       <footer className="footer">{version.data?.version ? en.footer(version.data.version) : ""}</footer>
       <Expired />
-      {open === "palette" && <Palette session={place.path.session} onClose={() => setOpen(null)} onShortcuts={() => setOpen("shortcuts")} />}
+      {open === "palette" && <Palette place={place} onClose={() => setOpen(null)} onShortcuts={() => setOpen("shortcuts")} />}
       {open === "shortcuts" && <KeySheet title={en.shortcuts.title} rows={en.shortcuts.rows} onClose={() => setOpen(null)} />}
     </MeContext.Provider>
   );

@@ -4,6 +4,7 @@ import { who } from "../api/who";
 import { Link } from "../router/Link";
 import { href, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
+import { useCurrent } from "../ui/current";
 
 const PAGES = ["fleet", "sessions", "compare", "trends", "alerts", "upload", "settings"] as const;
 
@@ -13,10 +14,11 @@ const PART_OF: Partial<Record<PageId, PageId>> = { session: "sessions", kernel: 
 
 /** me: undefined as long as nobody has answered; what is likely stands then already. */
 export function MainNav({ place, me }: { place: Place; me: Me | undefined }) {
-  if (me ? me.kind === "share" : who.link) return null;
   const here = place.page && (PART_OF[place.page] ?? place.page);
+  const bar = useCurrent(here);
+  if (me ? me.kind === "share" : who.link) return null;
   return (
-    <nav className="main-nav" aria-label={en.nav.main}>
+    <nav className="main-nav" ref={bar} aria-label={en.nav.main}>
       {PAGES.map((page) => (
         <Link key={page} href={href(page, pathOf(page))} aria-current={page === here ? "page" : undefined}>
           {en.nav.pages[page]}

@@ -1,6 +1,6 @@
 // router.ts - addresses. The table below is all pages there are; what a page shows (search, sort,
 // tab, selection) stands in the query, so that every view has an address that can be sent on.
-import { useCallback, useMemo, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 
 export const PAGES = {
   fleet: "/",
@@ -104,4 +104,27 @@ export function useQuery(name: string, standard = ""): [string, (value: string) 
     [name, standard],
   );
   return [query.get(name) ?? standard, set];
+}
+
+const SOON_MS = 200;
+
+/** The same for what changes faster than a browser lets addresses change: the value is there at once,
+ * the address has it when it stands still. */
+export function useQuerySoon(name: string, standard = ""): [string, (value: string) => void] {
+  const [there, put] = useQuery(name, standard);
+  const [value, set] = useState(there);
+  const told = useRef(there);
+  useEffect(() => {
+    if (there !== told.current) set(there); // changed from elsewhere, such as "back"
+    told.current = there;
+  }, [there]);
+  useEffect(() => {
+    if (value === told.current) return;
+    const timer = setTimeout(() => {
+      told.current = value;
+      put(value);
+    }, SOON_MS);
+    return () => clearTimeout(timer);
+  }, [value, put]);
+  return [value, set];
 }

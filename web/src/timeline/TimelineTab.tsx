@@ -15,7 +15,7 @@ import { token, useTheme } from "../ui/theme";
 import { exactTime } from "./axis";
 import { coloursOf } from "./colours";
 import { Details, laneTitle, titleOf } from "./Details";
-import { Engine } from "./engine";
+import { Engine, type Reveal } from "./engine";
 import { eventAt, longestOf, neighbourOf, nextHit, waitsOf, type Found } from "./events";
 import type { Sample } from "./hit";
 import { listen } from "./input";
@@ -36,7 +36,7 @@ const devicesOf = (session: RowSession): string[] =>
   Array.isArray(session.gpus) ? session.gpus.map((gpu: unknown) => (typeof gpu === "object" && gpu && "name" in gpu ? String(gpu.name) : "")) : [];
 
 /** What the address says. */
-const QUERY = { at: "at", range: "range", selected: "sel", find: "find", pinned: "pin", closed: "closed", rows: "rows", show: "show" } as const;
+const QUERY = { at: "at", range: "range", selected: "sel", find: "find", pinned: "pin", closed: "closed", rows: "rows", show: "show", follow: "follow", scroll: "y" } as const;
 const put = (values: QueryValues): void => {
   const to = withQuery(location.pathname, new URLSearchParams(location.search), values);
   if (to !== location.pathname + location.search) goTo(to, true);
@@ -48,9 +48,9 @@ function useEngine(session: string): Engine {
 }
 
 /** Events told by the server, as the engine knows them: names get their numbers there. */
-function reveal(engine: Engine, found: Found, zoom: boolean): void {
+function reveal(engine: Engine, found: Found, how: Reveal): void {
   const id = found.name === null ? 0 : engine.names.numberOf(found.name);
-  engine.reveal(found.lane, { kind: "event", start: found.start, duration: found.duration, name: id, ref: found.ref }, zoom);
+  engine.reveal(found.lane, { kind: "event", start: found.start, duration: found.duration, name: id, ref: found.ref }, how);
 }
 
 function Tip({ engine }: { engine: Engine }) {
@@ -120,7 +120,7 @@ function useFinder(engine: Engine, pattern: string): Finder {
           setMessage(found ? text.hit(shortKernel(found.name ?? ""), exactTime(found.start)) : here.current ? text.noMore : text.noHit);
           if (!found) return;
           here.current = found;
-          reveal(engine, found, false);
+          reveal(engine, found, "pan");
         },
         (cause: unknown) => !now.signal.aborted && setMessage(cause instanceof Error ? cause.message : String(cause)),
       );
@@ -235,7 +235,7 @@ function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
 }
 
 /** The address to the engine once there is data, and the engine to the address when it comes to rest. */
-function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[]): void {
+function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], live: boolean): void {
   const { query } = usePlace();
   const said = useRef<string | null>(null);
   const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
@@ -245,6 +245,7 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[]): voi
   const show = query.get(QUERY.show);
   const begun = useRef(false);
   const waiting = useRef(false); // for the event that the address names
+  const sum = useRef<{ lane: string; at: number } | null>(null); // that the address names, until it is here
 
   useEffect(() => {
     if (!ready || at === said.current) return;
@@ -263,15 +264,19 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[]): voi
       engine.rangeDone();
       if (!rangeOf(at)) engine.setView({ from: asked.from - (asked.to - asked.from) / 4, to: asked.to + (asked.to - asked.from) / 4 });
     }
-    const event = /^(\d{1,20})~(\d{1,16})$/.exec(selected ?? "");
-    const come = (zoom: boolean) => (found: Found | null) => {
+    if (live && query.get(QUERY.follow) === "1") engine.setFollow(true);
+    engine.scrollTo(Number(query.get(QUERY.scroll)) || 0);
+    const [, lane, start, length] = /^(\d{1,20})~(\d{1,16})(?:~(\d{1,16}))?$/.exec(selected ?? "") ?? [];
+    const come = (how: Reveal) => (found: Found | null) => {
       waiting.current = false;
-      if (found && !stop.signal.aborted) reveal(engine, found, zoom);
+      if (found && !stop.signal.aborted) reveal(engine, found, how);
     };
-    const failed = (): void => come(false)(null); // the address may be of another session: then nothing is selected
-    waiting.current = event !== null;
-    if (event) eventAt(engine.session, event[1]!, Number(event[2]), stop.signal).then(come(false), failed);
-    else if (show === "wait") longestOf(engine.session, waitsOf(lanes), engine.scene.bounds.to, stop.signal).then(come(true), failed);
+    const failed = (): void => come("stay")(null); // the address may be of another session: then nothing is selected
+    waiting.current = lane !== undefined;
+    sum.current = lane && length ? { lane, at: Number(start) + Number(length) / 2 } : null;
+    if (sum.current) engine.revealRow(sum.current.lane);
+    else if (lane) eventAt(engine.session, lane, Number(start), stop.signal).then(come("stay"), failed);
+    else if (show === "wait") longestOf(engine.session, waitsOf(lanes), engine.scene.bounds.to, stop.signal).then(come("zoom"), failed);
     return () => {
       begun.current = false;
       stop.abort();
@@ -279,6 +284,14 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[]): voi
     // Once, with what the address said then.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [engine, ready]);
+
+  useEffect(() => {
+    if (!sum.current || (!shown.selected && (shown.rests === 0 || shown.pending > 0))) return;
+    const { lane, at: middle } = sum.current;
+    sum.current = null;
+    waiting.current = false;
+    if (!shown.selected) engine.selectAt(lane, middle); // else somebody was faster
+  }, [engine, shown]);
 
   useEffect(() => {
     if (!ready || !begun.current || shown.rests === 0) return;
@@ -289,9 +302,11 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[]): voi
     put({
       [QUERY.at]: view,
       [QUERY.range]: shown.range ? rangeText(shown.range) : null,
-      ...(waiting.current ? {} : { [QUERY.selected]: hit?.kind === "event" && shown.selected ? `${shown.selected.track}~${hit.start}` : null, [QUERY.show]: null }),
+      ...(waiting.current ? {} : { [QUERY.selected]: hit && shown.selected ? `${shown.selected.track}~${hit.start}${hit.kind === "sum" ? `~${hit.duration}` : ""}` : null, [QUERY.show]: null }),
       [QUERY.pinned]: shown.pinned.join(),
       [QUERY.closed]: [...shown.closed].join(),
+      [QUERY.follow]: shown.follow ? "1" : null,
+      [QUERY.scroll]: shown.scroll || null,
     });
   }, [ready, shown]);
 }
@@ -372,7 +387,7 @@ function Stage({ session, lanes, owners, metrics, length, live, find, rows }: St
   const tracks = useMemo(() => tracksOf(lanes, metrics, owners), [lanes, metrics, owners]);
   const round = useSyncExternalStore(who.subscribe, () => who.round); // logged in again
   useEffect(() => engine.again(), [engine, round]);
-  const goOn = useRef(find !== "" && !new URLSearchParams(location.search).has(QUERY.at)); // a link to what is searched for
+  const goOn = useRef(find !== "" && ![QUERY.at, QUERY.selected].some((name) => new URLSearchParams(location.search).has(name))); // a link to what is searched for
   useEffect(() => {
     if (!goOn.current || tracks.length === 0) return;
     goOn.current = false;
@@ -413,7 +428,7 @@ function Stage({ session, lanes, owners, metrics, length, live, find, rows }: St
     const closed = engine.shown.closed.size ? engine.shown.closed : new Set((query.get(QUERY.closed) ?? "").split(",").filter((word): word is Category => (CATEGORIES as readonly string[]).includes(word)));
     engine.setWishes(pinned, closed, words ? (track) => !`${track.title} ${track.note}`.toLowerCase().includes(words) : undefined);
   }, [engine, rows, tracks]);
-  useAddress(engine, tracks.length > 0, lanes);
+  useAddress(engine, tracks.length > 0, lanes, live);
 
   return (
     <div className="tl">
@@ -447,7 +462,7 @@ function stepEvent(engine: Engine, lanes: readonly Lane[], forward: boolean): vo
   }
   const start = scene.selected?.track === lane.id ? scene.selected.hit.start : forward ? scene.view.from : scene.view.to;
   neighbourOf(engine.session, lane, Math.round(start), forward).then(
-    (found) => found && reveal(engine, found, false),
+    (found) => found && reveal(engine, found, "pan"),
     () => undefined, // the status line tells of the server's problems
   );
 }

@@ -41,6 +41,7 @@ export interface Shown {
   pending: number;
   problem: Wrong | null;
   follow: boolean;
+  scroll: number; // units from the top
 }
 
 export interface Hovered {
@@ -49,6 +50,8 @@ export interface Hovered {
   x: number;
   y: number;
 }
+
+export type Reveal = "stay" | "pan" | "zoom";
 
 interface Parts {
   canvas: HTMLCanvasElement;
@@ -111,7 +114,7 @@ export class Engine {
   private snapshot(): Shown {
     const { bounds, layout, selected, range, active } = this.scene;
     const { pinned, closed } = this.wishes;
-    return { view: this.rest, rests: this.rests, bounds, height: TOP + layout.pinnedHeight + layout.height, selected, range, active, pinned: [...pinned], closed: new Set(closed), pending: this.pieces?.pending ?? 0, problem: this.pieces?.problem() ?? null, follow: this.follow };
+    return { view: this.rest, rests: this.rests, bounds, height: TOP + layout.pinnedHeight + layout.height, selected, range, active, pinned: [...pinned], closed: new Set(closed), pending: this.pieces?.pending ?? 0, problem: this.pieces?.problem() ?? null, follow: this.follow, scroll: Math.round(this.scene.scroll) };
   }
 
   private tell(): void {
@@ -567,16 +570,30 @@ export class Engine {
     this.tell();
   }
 
-  /** An event chosen from elsewhere: shown, and its row as well. */
-  reveal(key: string, hit: HitEvent, zoom: boolean): void {
+  /** An event chosen from elsewhere, and its row, are shown; of a view that stays, the row alone. */
+  reveal(key: string, hit: HitEvent, how: Reveal): void {
     const { view } = this.scene;
     this.select({ track: key, hit });
     this.revealRow(key);
     const end = hit.start + hit.duration;
     const width = view.to - view.from;
     const tiny = hit.duration < width / 400;
-    if (zoom || hit.duration > width || tiny) this.go(around(hit.start, hit.duration));
+    if (how === "stay") return;
+    if (how === "zoom" || hit.duration > width || tiny) this.go(around(hit.start, hit.duration));
     else if (hit.start < view.from || end > view.to) this.go(panned(view, hit.start + hit.duration / 2 - (view.from + view.to) / 2));
+  }
+
+  /** What is at a time of a lane's row, as far as it is here; it is chosen, and nothing moves. */
+  selectAt(key: string, at: number): void {
+    const track = this.scene.tracks.find((other) => other.key === key);
+    if (!track || track.lane < 0) return;
+    this.resolved.clear();
+    const hit = hitAt(this.segmentsOf(track.lane), track.lane % BLOCK, at, 0);
+    if (hit) this.select({ track: key, hit });
+  }
+
+  scrollTo(y: number): void {
+    if (this.parts) this.parts.scroller.scrollTop = y * this.scene.unit;
   }
 
   revealRow(key: string): void {

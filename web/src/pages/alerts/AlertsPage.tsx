@@ -5,6 +5,8 @@ import type { LiveEvent } from "../../api/live";
 import { may, useMe } from "../../api/may";
 import type { RowAlert, RowDelivery, RowFiringNow } from "../../api/schema";
 import { useAct, useApi } from "../../api/use";
+import { sentence } from "../../format/format";
+import { useQuery } from "../../router/router";
 import { alerts as text } from "../../text/alerts";
 import { en } from "../../text/en";
 import { Ask } from "../../ui/forms";
@@ -20,7 +22,7 @@ const TONES: Record<string, string> = { firing: "chip chip-live", pending: "chip
 const FIRING: Column<RowFiringNow>[] = [
   { label: text.historyColumns.state, show: (row) => <span className={TONES[row.state] ?? "chip"}>{text.states[row.state] ?? row.state}</span> },
   { label: text.historyColumns.name, className: "wrap", show: (row) => row.name },
-  { label: text.historyColumns.text, className: "wrap", show: (row) => row.text },
+  { label: text.historyColumns.text, className: "wrap", show: (row) => sentence(row.text) },
   dateColumn(text.historyColumns.since, (row) => row.started),
   dateColumn(text.historyColumns.ended, (row) => row.ended),
 ];
@@ -104,7 +106,7 @@ function RuleActions({ row, busy, onTest, onEdit, onLeave }: { row: RowAlert; bu
 
 function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) {
   const asked = useApi("alerts", {}, FRESH);
-  const [editing, setEditing] = useState<RowAlert | "new">();
+  const [edited, setEdited] = useQuery("edit"); // a rule, or "new"
   const [leaving, setLeaving] = useState<RowAlert>();
   const [said, setSaid] = useState("");
   const test = useAct(async (alert: string) => {
@@ -113,14 +115,15 @@ function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) 
     onTested();
   });
   const done = () => {
-    setEditing(undefined);
+    setEdited("");
     setLeaving(undefined);
     asked.again();
   };
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton rows={3} />;
+  const editing = asked.data.rows.find((row) => row.id === edited);
   const make = writes && (
-    <button type="button" className="button button-main" onClick={() => setEditing("new")}>
+    <button type="button" className="button button-main" onClick={() => setEdited("new")}>
       {text.make}
     </button>
   );
@@ -130,7 +133,7 @@ function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) 
     { label: text.columns.of, className: "wrap", show: (row) => [row.host, row.app].filter(Boolean).join(", ") || text.everywhere },
     { label: text.columns.url, className: "wrap mono small", show: (row) => row.url },
     { label: text.columns.state, show: (row) => (row.enabled ? text.on : text.off) },
-    ...(writes ? [{ label: "", show: (row: RowAlert) => <RuleActions row={row} busy={test.busy} onTest={() => void test.run(row.id)} onEdit={() => setEditing(row)} onLeave={() => setLeaving(row)} /> }] : []),
+    ...(writes ? [{ label: "", show: (row: RowAlert) => <RuleActions row={row} busy={test.busy} onTest={() => void test.run(row.id)} onEdit={() => setEdited(row.id)} onLeave={() => setLeaving(row)} /> }] : []),
   ];
   return (
     <>
@@ -145,7 +148,7 @@ function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) 
       )}
       {said && <p role="status">{said}</p>}
       {test.problem && <ProblemView problem={test.problem} />}
-      {editing && <RuleForm row={editing === "new" ? null : editing} onClose={() => setEditing(undefined)} onDone={done} />}
+      {writes && (edited === "new" || editing) && <RuleForm key={edited} row={editing ?? null} onClose={() => setEdited("")} onDone={done} />}
       {leaving && <Remove row={leaving} onClose={() => setLeaving(undefined)} onDone={done} />}
     </>
   );

@@ -1,7 +1,7 @@
 // ComparePage.tsx - two sessions, or two sets of them: what differs in how they were set up, the runs as
 // a whole, and per kernel and scope how much longer b takes and whether that is more than chance.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo } from "react";
 import { useApi } from "../../api/use";
 import { change, count, date, duration, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
@@ -19,7 +19,7 @@ const FOUND = 6;
 const c = text.columns;
 
 function SidePicker({ side, ids, runs, onChange }: { side: "a" | "b"; ids: string[]; runs: Run[]; onChange: (ids: string[]) => void }) {
-  const [search, setSearch] = useState("");
+  const [search, setSearch] = useQuery(`find-${side}`);
   const found = useApi("sessions", search ? { text: search.slice(0, 256), limit: FOUND } : null);
   return (
     <Panel title={text.sides[side]}>

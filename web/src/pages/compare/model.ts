@@ -79,6 +79,7 @@ export const totalsOf = (c: Comparison): Total[] => c.totals.map((row) => ({ wha
 export const differencesOf = (c: Comparison): Difference[] => c.differences.map((row) => ({ what: word(row.what), a: words(row.a), b: words(row.b), measured: row.measured === true }));
 
 /** Ids of a side as the address has them: at most 64, each once. */
-export const idsOf = (text: string): string[] => [...new Set(text.split(",").map((id) => id.trim()))].filter((id) => /^[0-9A-Za-z_-]{1,64}$/.test(id)).slice(0, 64);
+export const idsIn = (text: string): string[] => [...new Set(text.split(",").map((id) => id.trim()))].filter((id) => /^[0-9A-Za-z_-]{1,64}$/.test(id));
+export const idsOf = (text: string): string[] => idsIn(text).slice(0, 64);
 
 export const VERDICTS = ["slower", "faster", "new", "gone", "mixed", "same", "unclear"] as const;

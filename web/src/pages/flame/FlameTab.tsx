@@ -1,17 +1,17 @@
 // FlameTab.tsx - where the host was blocked, and what the GPU worked for, by stack: native and Python
 // frames as the report has them. The address says which tree, from which side, searched for what, and
-// zoomed to where.
+// zoomed to where, and which frame is marked.
 import { useMemo, useState } from "react";
 import { client } from "../../api/client";
 import { useAsked } from "../../timeline/use";
 import { duration, percent } from "../../format/format";
-import { useQuery } from "../../router/router";
+import { useQuery, useQuerySoon } from "../../router/router";
 import { flameText as text } from "../../text/flame";
 import { Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
 import { Icicle } from "./Icicle";
-import { framesOf, search, stacksOf, treeOf, type Stack } from "./tree";
+import { framesOf, nodeAt, search, stacksOf, treeOf, type Stack } from "./tree";
 
 const TOP = 15;
 
@@ -36,14 +36,17 @@ function Flame({ trees }: { trees: Map<string, Stack[]> }) {
   const [inverted, setInverted] = useQuery("invert");
   const [words, setWords] = useQuery("find");
   const [zoom, setZoom] = useQuery("zoom");
+  const [mark, setMark] = useQuerySoon("mark");
   const which = trees.has(wanted) ? wanted : [...trees.keys()][0]!;
   const stacks = trees.get(which)!;
   const name = text.trees[which] ?? which;
   const tree = useMemo(() => treeOf(stacks, name, inverted === "1"), [stacks, name, inverted]);
-  const focus = useMemo(() => (zoom ? Math.max(0, tree.findIndex((node) => String(node.path) === zoom && node.id > 0)) : 0), [tree, zoom]);
+  const focus = useMemo(() => nodeAt(tree, zoom), [tree, zoom]);
+  const marked = useMemo(() => nodeAt(tree, mark), [tree, mark]);
   const hits = useMemo(() => search(tree, words), [tree, words]);
   const choose = (key: string): void => {
     setZoom("");
+    setMark("");
     setWanted(key);
   };
   return (
@@ -67,6 +70,7 @@ function Flame({ trees }: { trees: Map<string, Stack[]> }) {
           title={text.invertText}
           onClick={() => {
             setZoom("");
+            setMark("");
             setInverted(inverted === "1" ? "" : "1");
           }}
         >
@@ -77,7 +81,7 @@ function Flame({ trees }: { trees: Map<string, Stack[]> }) {
         </button>
       </div>
       <Panel title={text.heading} aside={text.hint}>
-        <Icicle key={`${which} ${inverted}`} tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={words ? hits.found : null} />
+        <Icicle key={`${which} ${inverted}`} tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={words ? hits.found : null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} />
       </Panel>
       <Top stacks={stacks} />
     </>

@@ -1,6 +1,6 @@
 // Icicle.tsx - a tree as rows of rectangles on a canvas, the root at the top: for stacks and for scopes.
 // Mouse, keyboard, zoom; what is chosen is told to screen readers.
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { duration, percent } from "../../format/format";
 import { flameText as text } from "../../text/flame";
 import { coloursOf, type Colours } from "../../timeline/colours";
@@ -21,7 +21,8 @@ interface Props {
   focus: number; // as wide as all
   onFocus: (node: number) => void;
   found: ReadonlySet<number> | null; // null: nothing is searched for
-  onChoose?: (node: number) => void;
+  chosen: number;
+  onChoose: (node: number) => void;
 }
 
 interface Look {
@@ -69,12 +70,11 @@ function fitted(to: CanvasRenderingContext2D, name: string, room: number): strin
   return letters >= 2 ? `${short.slice(0, letters)}…` : "";
 }
 
-export function Icicle({ tree, label, focus, onFocus, found, onChoose }: Props) {
+export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   const [width, setWidth] = useState(0);
-  const [chosen, setChosen] = useState(focus);
   const [hover, setHover] = useState(-1);
   const at = tree[chosen] ? chosen : 0;
   const rects = useMemo(() => (width > 0 ? rectsOf(tree, focus, LEAST / width, ROWS) : []), [tree, focus, width]);
@@ -82,7 +82,6 @@ export function Icicle({ tree, label, focus, onFocus, found, onChoose }: Props) 
   const height = rows * ROW;
   const colours = useMemo(() => coloursOf(token), [theme]);
 
-  useEffect(() => setChosen(focus), [focus]);
   // Before the first paint: what stands below is not pushed away by the rows.
   useLayoutEffect(() => {
     const measure = (): void => setWidth(box.current?.clientWidth ?? 0);
@@ -104,13 +103,6 @@ export function Icicle({ tree, label, focus, onFocus, found, onChoose }: Props) 
     if (to && width > 0) draw(to, tree, rects, height, { colours, width, chosen: at, hover, found });
   }, [tree, rects, width, height, colours, at, hover, found]);
 
-  const choose = useCallback(
-    (node: number) => {
-      setChosen(node);
-      onChoose?.(node);
-    },
-    [onChoose],
-  );
   const under = (event: { clientX: number; clientY: number }): number => {
     const place = canvas.current!.getBoundingClientRect();
     return rectAt(rects, (event.clientX - place.left) / width, Math.floor((event.clientY - place.top) / ROW))?.node ?? -1;
@@ -119,12 +111,12 @@ export function Icicle({ tree, label, focus, onFocus, found, onChoose }: Props) 
     const way = WAYS[event.key];
     if (way) {
       const next = step(tree, at, way);
-      choose(next);
+      onChoose(next);
       // What is out of view because something else is zoomed comes back into it.
       if (!rects.some((rect) => rect.node === next)) onFocus(tree[next]!.parent < 0 ? 0 : tree[next]!.parent);
     } else if (event.key === "Enter") onFocus(at);
     else if (event.key === "Escape" && focus !== 0) {
-      choose(focus);
+      onChoose(focus);
       onFocus(Math.max(0, tree[focus]!.parent));
     } else return;
     event.preventDefault();
@@ -143,7 +135,7 @@ export function Icicle({ tree, label, focus, onFocus, found, onChoose }: Props) 
           onClick={(event) => {
             const node = under(event);
             if (node < 0) return;
-            choose(node);
+            onChoose(node);
             onFocus(node);
           }}
         />

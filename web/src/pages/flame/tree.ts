@@ -35,6 +35,9 @@ export function stacksOf(text: string): Map<string, Stack[]> {
   return trees;
 }
 
+/** The node that an address names by its path; 0, the root, where there is none. */
+export const nodeAt = (tree: Tree, path: string): number => (path ? Math.max(0, tree.findIndex((node) => String(node.path) === path && node.id > 0)) : 0);
+
 function child(tree: Tree, index: Map<string, number>[], parent: number, name: string): number {
   const known = index[parent]!.get(name);
   if (known !== undefined) return known;

@@ -2,7 +2,7 @@
 // dragged, and sums of the range, those that held GPUs longest first.
 import type { RowFleetSum } from "../../api/schema";
 import { useApi } from "../../api/use";
-import { duration, exact, percent, UNKNOWN } from "../../format/format";
+import { duration, exact, percent, sentence, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, withQuery } from "../../router/router";
 import { fleet as text } from "../../text/fleet";
@@ -52,7 +52,7 @@ function Sums({ by, range }: { by: (typeof BY)[number]; range: Range }) {
       show: (row) =>
         row.session && (
           <Link href={href("session", { session: row.session, tab: "insights" })} title={row.rule}>
-            {row.title} ({percent(row.share)})
+            {sentence(row.title)} ({percent(row.share)})
           </Link>
         ),
     },

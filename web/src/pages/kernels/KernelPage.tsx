@@ -4,10 +4,11 @@ import { useApi } from "../../api/use";
 import { who } from "../../api/who";
 import { count, duration, exact, grouped, shortKernel } from "../../format/format";
 import { Link } from "../../router/Link";
-import { href } from "../../router/router";
+import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { trends } from "../../text/trends";
 import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
+import { asLeft } from "../session/left";
 import { Deep } from "./Deep";
 import { kernelsOf, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
@@ -28,6 +29,7 @@ function summary(k: Kernel) {
 }
 
 export function KernelPage({ session, name }: { session: string; name: number }) {
+  const [full, setFull] = useQuery("full");
   const asked = useApi("kernels", Number.isInteger(name) ? { session, limit: 10000 } : null);
   const kernel = useMemo(() => (asked.data ? kernelsOf(asked.data).find((k) => k.id === name) : undefined), [asked.data, name]);
   useEffect(() => {
@@ -40,8 +42,8 @@ export function KernelPage({ session, name }: { session: string; name: number })
     <>
       <header className="stack">
         <div className="row">
-          <h1 className="kernel-name mono">{shortKernel(kernel.name)}</h1>
-          <Link className="button end" href={href("session", { session, tab: "kernels" })}>
+          <h1 className="kernel-name mono" title={kernel.name.slice(0, 1000)}>{shortKernel(kernel.name)}</h1>
+          <Link className="button end" href={asLeft(session, "kernels")}>
             {en.kernels.all}
           </Link>
           {!who.link && (
@@ -51,7 +53,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
           )}
         </div>
         <Stats items={summary(kernel)} />
-        <details className="small">
+        <details className="small" open={full === "1"} onToggle={(event) => setFull(event.currentTarget.open ? "1" : "")}>
           <summary>{en.kernels.name}</summary>
           <p className="mono wrap">{kernel.name}</p>
           <p className="mono wrap quiet">{kernel.mangled}</p>

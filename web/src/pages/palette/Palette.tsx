@@ -3,10 +3,11 @@
 import { useId, useState } from "react";
 import { useApi } from "../../api/use";
 import { date } from "../../format/format";
-import { go, href } from "../../router/router";
+import { go, href, type Place } from "../../router/router";
 import { en } from "../../text/en";
 import { Dialog } from "../../ui/parts";
 import { toggle } from "../../ui/theme";
+import { viewFrom } from "../session/left";
 import { TABS } from "../session/tabs";
 
 interface Entry {
@@ -17,12 +18,12 @@ interface Entry {
 }
 
 interface Props {
-  session: string | undefined;
+  place: Place;
   onClose: () => void;
   onShortcuts: () => void;
 }
 
-export function Palette({ session, onClose, onShortcuts }: Props) {
+export function Palette({ place, onClose, onShortcuts }: Props) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const list = useId();
@@ -31,7 +32,7 @@ export function Palette({ session, onClose, onShortcuts }: Props) {
   const fixed: Entry[] = [
     ...(["fleet", "sessions", "compare", "trends", "alerts", "upload"] as const).map((page) => to(page, en.nav.pages[page], en.palette.go, href(page))),
     to("settings", en.nav.pages.settings, en.palette.go, href("settings", { part: "workspace" })),
-    ...(session ? TABS.map((tab) => to(tab.id, en.session.tabs[tab.id]!, en.palette.go, href("session", { session, tab: tab.id }))) : []),
+    ...(place.path.session ? TABS.map((tab) => to(tab.id, en.session.tabs[tab.id]!, en.palette.go, viewFrom(place, tab.id))) : []),
     { key: "theme", text: en.palette.theme, note: "t", run: toggle },
     { key: "shortcuts", text: en.palette.shortcuts, note: "?", run: onShortcuts },
   ];

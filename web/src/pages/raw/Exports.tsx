@@ -1,11 +1,11 @@
 // Exports.tsx - the session as files for other programs. Plain links where the browser can send what
 // is needed itself; with a link's token, which no link carries, the file is fetched first.
-import { useState } from "react";
 import { client, type Parameters, type RouteId } from "../../api/client";
 import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";
 import { useAct, useApi } from "../../api/use";
 import { who } from "../../api/who";
+import { useQuery } from "../../router/router";
 import { sessions as text } from "../../text/sessions";
 import { Pick } from "../../ui/forms";
 import { Panel } from "../../ui/parts";
@@ -48,7 +48,7 @@ function Download<R extends RouteId>({ label, route, parameters, name }: FilePro
 export function Exports({ session: s }: { session: RowSession }) {
   const counts = useApi("counts", { session: s.id });
   const records = (counts.data ? rowsOf(counts.data) : []).flatMap((row) => (row.record && row.rows ? [row.record] : []));
-  const [chosen, setChosen] = useState("");
+  const [chosen, setChosen] = useQuery("record");
   const record = records.includes(chosen) ? chosen : (records.find((name) => name === "kernel") ?? records[0]);
   const session = s.id;
   const file = `${(s.app || "session").replace(/[^0-9A-Za-z._-]+/g, "-")}-${s.id.slice(0, 8)}`;

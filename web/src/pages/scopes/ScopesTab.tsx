@@ -1,18 +1,18 @@
 // ScopesTab.tsx - the tree of scopes as an icicle and as a table beside it: what each took on the host's
 // clock and on the GPU, and per iteration where a scope is a loop that was measured.
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { scopesOf, type Scope } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { who } from "../../api/who";
 import { Link } from "../../router/Link";
-import { href, useQuery } from "../../router/router";
+import { href, useQuery, useQuerySoon } from "../../router/router";
 import { trends } from "../../text/trends";
 import { flameText } from "../../text/flame";
 import { en } from "../../text/en";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { Icicle } from "../flame/Icicle";
-import { treeOfParts } from "../flame/tree";
+import { nodeAt, treeOfParts } from "../flame/tree";
 import type { TabProps } from "../session/tabs";
 import { inTreeOrder, perIteration } from "./tree";
 
@@ -72,19 +72,20 @@ export function ScopesTab({ session }: TabProps) {
 function Scopes({ scopes }: { scopes: Scope[] }) {
   const [measure, setMeasure] = useQuery("by", "wall");
   const [zoom, setZoom] = useQuery("zoom");
-  const [chosen, setChosen] = useState(-1);
+  const [mark, setMark] = useQuerySoon("mark");
   const gpu = measure === "gpu";
   const tree = useMemo(
     () => treeOfParts(scopes.map((scope) => ({ id: scope.id, parent: scope.parent, name: scope.name, value: gpu ? scope.gpu_ns : scope.wall_ns })), flameText.measures[gpu ? "gpu" : "wall"]!),
     [scopes, gpu],
   );
-  const focus = zoom ? Math.max(0, tree.findIndex((node) => String(node.path) === zoom && node.id > 0)) : 0;
+  const focus = useMemo(() => nodeAt(tree, zoom), [tree, zoom]);
+  const marked = useMemo(() => nodeAt(tree, mark), [tree, mark]);
   const whole = Math.max(...scopes.map((scope) => scope.wall_ns));
   const loops = scopes.some((scope) => scope.iterations);
   const choose = (scope: Scope): void => {
-    const at = scopes.indexOf(scope) + 1; // nodes stand in the order of the scopes, behind the root
-    setChosen(at);
-    setZoom(String(tree[at]!.path));
+    const { path } = tree[scopes.indexOf(scope) + 1]!; // nodes stand in the order of the scopes, behind the root
+    setMark(String(path));
+    setZoom(String(path));
   };
   return (
     <div className="scopes">
@@ -96,10 +97,10 @@ function Scopes({ scopes }: { scopes: Scope[] }) {
             </button>
           ))}
         </div>
-        <Icicle tree={tree} label={flameText.scopes} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={null} onChoose={setChosen} />
+        <Icicle tree={tree} label={flameText.scopes} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} />
       </Panel>
       <Panel title={text.heading} aside={text.aside}>
-        <Listing label={text.heading} columns={columnsFor(whole, loops, { chosen: scopes[chosen - 1]?.id ?? 0, onChoose: choose })} rows={scopes} keyOf={(scope) => scope.id} rowClass={(_, at) => (chosen === at + 1 ? "scope-here" : undefined)} />
+        <Listing label={text.heading} columns={columnsFor(whole, loops, { chosen: scopes[marked - 1]?.id ?? 0, onChoose: choose })} rows={scopes} keyOf={(scope) => scope.id} rowClass={(_, at) => (marked === at + 1 ? "scope-here" : undefined)} />
       </Panel>
     </div>
   );

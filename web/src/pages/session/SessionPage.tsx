@@ -6,11 +6,12 @@ import { onSession, useApi } from "../../api/use";
 import { who } from "../../api/who";
 import { between, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
-import { go, href, usePlace, withQuery } from "../../router/router";
+import { go, href, usePlace } from "../../router/router";
 import { en } from "../../text/en";
 import { sessions as texts } from "../../text/sessions";
 import { trends } from "../../text/trends";
 import { Boundary } from "../../ui/Boundary";
+import { useCurrent } from "../../ui/current";
 import { Empty, Meter, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { may, useMe } from "../../api/may";
 import { Delete } from "../sessions/Delete";
@@ -18,14 +19,10 @@ import { Share } from "../sessions/Share";
 import { StateChips } from "../sessions/StateChips";
 import { Captured } from "./Captured";
 import { gpuNames, labelsOf, runOf } from "./facts";
+import { leave, viewFrom } from "./left";
 import { TABS } from "./tabs";
 
 const LIVE_MS = 3000;
-/** Views over time: the part that one shows is what the next one shows. */
-const TIMED = new Set(["timeline", "memory", "system"]);
-/** How views were left, by session and view: coming back by a tab is coming back to that. */
-const left = new Map<string, string>();
-
 /** What can be done with the session, by those who may. */
 function Actions({ session: s }: { session: RowSession }) {
   const me = useMe();
@@ -53,7 +50,7 @@ function Header({ session: s }: { session: RowSession }) {
   return (
     <header className="stack">
       <div className="row">
-        <h1>{s.app || s.id}</h1>
+        <h1 title={s.app}>{s.app || s.id}</h1>
         <StateChips session={s} />
         {labelsOf(s) && <span className="chip">{labelsOf(s)}</span>}
         {!who.link && runOf(s) && <Link href={href("sessions", {}, { label: `run=${runOf(s)}` })}>{en.session.passes}</Link>}
@@ -93,26 +90,25 @@ function Header({ session: s }: { session: RowSession }) {
 
 export function SessionPage({ id, tab }: { id: string; tab: string }) {
   const asked = useApi("session", { session: id }, { every: LIVE_MS, on: onSession(id) });
-  const { query } = usePlace();
+  const place = usePlace();
+  const { query } = place;
   const s = asked.data;
   const shown = TABS.find((known) => known.id === tab);
+  const bar = useCurrent(s && tab);
   useEffect(() => {
     document.title = `${s?.app || id.slice(0, 8)} · ${en.session.tabs[tab] ?? en.states.lostPage} · ${en.product}`;
   }, [s?.app, id, tab]);
   useEffect(() => {
-    left.set(`${id}/${tab}`, query.toString());
+    leave(id, tab, query.toString());
   }, [id, tab, query]);
   if (asked.problem && !s) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!s) return <Skeleton rows={8} />;
-  /** The tab that is shown leads to its beginning. */
-  const to = (view: string): string =>
-    withQuery(href("session", { session: id, tab: view }), new URLSearchParams(view === tab ? "" : left.get(`${id}/${view}`)), TIMED.has(view) && TIMED.has(tab) ? { at: query.get("at") } : {});
   return (
     <>
       <Header session={s} />
-      <nav className="tabs" aria-label={en.session.tabsLabel}>
+      <nav className="tabs" ref={bar} aria-label={en.session.tabsLabel}>
         {TABS.map((known) => (
-          <Link key={known.id} href={to(known.id)} aria-current={known === shown ? "page" : undefined}>
+          <Link key={known.id} href={viewFrom(place, known.id)} aria-current={known === shown ? "page" : undefined}>
             {en.session.tabs[known.id]}
           </Link>
         ))}

@@ -1,5 +1,6 @@
 // SessionsPage.tsx - all sessions of the workspace. Search, filters and order stand in the address
-// and are the server's work; pages are fetched as asked for. Chosen ones are compared or deleted.
+// and are the server's work, and so do columns and the chosen ones, which are compared or deleted; pages
+// are fetched as asked for.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { client, Problem } from "../../api/client";
@@ -14,10 +15,11 @@ import { sessions as text } from "../../text/sessions";
 import { Check } from "../../ui/forms";
 import { Empty, ProblemView, Search, Select, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
+import { idsIn } from "../compare/model";
 import { FirstRun } from "../firstrun/FirstRun";
 import { COLUMNS, useColumns } from "./columns";
 import { Delete } from "./Delete";
-import { askedFor, countedFor, FILTERS, NARROWING, STATES, type Asked } from "./filters";
+import { askedFor, askingOf, countedFor, FILTERS, NARROWING, STATES, type Asked } from "./filters";
 
 const LIVE_MS = 5000;
 const MINUTE_MS = 60_000;
@@ -76,12 +78,20 @@ function ColumnMenu({ ids, onChange }: { ids: string[]; onChange: (ids: string[]
   );
 }
 
-/** Goes to the newest session as soon as it starts. */
-function useFollow(on: boolean, newest: RowSession | undefined): void {
-  const [first] = useState(newest?.id);
+/** The session that was gone to last: who comes back from it is not sent there again. */
+let followed = "";
+
+/** Goes to the newest live session among those asked for, whatever the list's order, as soon as it starts. */
+function useFollow(on: boolean, asked: Asked): void {
+  const newest = useApi("sessions", on ? { ...countedFor(asked), state: "live", sort: "started", limit: 1 } : null, { every: LIVE_MS, on: onSession() });
+  const id = newest.data?.rows[0]?.id;
   useEffect(() => {
-    if (on && newest?.state === "live" && newest.id !== first) go(href("session", { session: newest.id, tab: "insights" }));
-  }, [on, newest, first]);
+    if (!on) followed = "";
+    else if (id && id !== followed) {
+      followed = id;
+      go(href("session", { session: id, tab: "insights" }));
+    }
+  }, [on, id]);
 }
 
 function Filters({ query }: { query: URLSearchParams }) {
@@ -166,16 +176,17 @@ function useMinute(): number {
 export function SessionsPage() {
   const { query } = usePlace();
   const me = useMe();
-  const key = query.toString();
+  const key = askingOf(query);
   const now = useMinute();
   const asked = useMemo(() => askedFor(new URLSearchParams(key), now), [key, now]);
   const first = useApi("sessions", asked, { every: LIVE_MS, on: onSession() });
   const found = useApi("session_count", countedFor(asked), { every: LIVE_MS, on: onSession() });
   const { mine, load } = useMore(asked, key);
   const [ids, setIds] = useColumns();
-  const [chosen, setChosen] = useState<string[]>([]);
+  const [picked, setPicked] = useQuery("chosen");
+  const chosen = useMemo(() => idsIn(picked), [picked]);
   const [leaving, setLeaving] = useState(false);
-  const [follow, setFollow] = useState(false);
+  const [follow, setFollow] = useQuery("follow");
   useEffect(() => {
     document.title = `${en.sessions.title} · ${en.product}`;
   }, []);
@@ -184,9 +195,9 @@ export function SessionsPage() {
     const seen = new Set<string>();
     return [...(first.data?.rows ?? []), ...(mine?.rows ?? [])].filter((row) => !seen.has(row.id) && seen.add(row.id));
   }, [first.data, mine?.rows]);
-  const choose = useCallback((id: string, on: boolean) => setChosen((before) => (on ? [...before, id] : before.filter((other) => other !== id))), []);
+  const choose = useCallback((id: string, on: boolean) => setPicked((on ? [...chosen, id] : chosen.filter((other) => other !== id)).join()), [chosen, setPicked]);
   const columns = useMemo(() => [chooser(chosen, choose), ...COLUMNS.filter((column) => ids.includes(column.id!))], [ids, chosen, choose]);
-  useFollow(follow, first.loading ? undefined : rows[0]);
+  useFollow(follow === "1", asked);
   const narrowed = NARROWING.some((name) => query.get(name));
   if (first.problem && !first.data) return <ProblemView problem={first.problem} again={first.again} />;
   if (first.data && !first.loading && rows.length === 0 && !narrowed) return <FirstRun />;
@@ -202,11 +213,11 @@ export function SessionsPage() {
           {found.data ? en.sessions.found(count(found.data.count)) : ""}
         </span>
         <span className="end" />
-        <Check label={text.follow} checked={follow} onChange={setFollow} />
+        <Check label={text.follow} checked={follow === "1"} onChange={(on) => setFollow(on ? "1" : "")} />
         <ColumnMenu ids={ids} onChange={setIds} />
       </div>
       <Filters query={query} />
-      {chosen.length > 0 && <Chosen chosen={chosen} rows={rows} writes={may(me, "WRITE")} onClear={() => setChosen([])} onDelete={() => setLeaving(true)} />}
+      {chosen.length > 0 && <Chosen chosen={chosen} rows={rows} writes={may(me, "WRITE")} onClear={() => setPicked("")} onDelete={() => setLeaving(true)} />}
       {!first.data ? (
         <Skeleton rows={10} />
       ) : rows.length === 0 ? (
@@ -230,7 +241,7 @@ export function SessionsPage() {
           onClose={() => setLeaving(false)}
           onDone={() => {
             setLeaving(false);
-            setChosen([]);
+            setPicked("");
             first.again();
             found.again();
           }}

@@ -1,11 +1,11 @@
 // columns.tsx - the columns that the list of sessions can have, and which of them a person wants. The
-// choice is this browser's; the address does not carry it.
+// browser keeps the choice; the address carries it, so that a link shows others the same.
 import type { ColumnDef } from "@tanstack/react-table";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import type { RowSession } from "../../api/schema";
 import { between, bytes, count, date, duration, exact, exactDate, percent } from "../../format/format";
 import { Link } from "../../router/Link";
-import { href } from "../../router/router";
+import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { Meter } from "../../ui/parts";
 import { gpuNames, labelsOf } from "../session/facts";
@@ -89,14 +89,22 @@ function stored(): string | null {
   }
 }
 
+/** The address says which; one that says nothing gets what this browser keeps, where that is not the standard. */
 export function useColumns(): [string[], (ids: string[]) => void] {
-  const [ids, setIds] = useState(() => wantedOf(stored()));
+  const [said, say] = useQuery("columns");
+  const [kept, keep] = useState(() => wantedOf(stored()).join());
+  const standard = wantedOf(null).join();
+  useEffect(() => {
+    if (!said && kept !== standard) say(kept);
+  }, [said, kept, standard, say]);
   return [
-    ids,
+    wantedOf(said || kept),
     (next) => {
-      setIds(wantedOf(next.join(",")));
+      const wanted = wantedOf(next.join()).join();
+      keep(wanted);
+      say(wanted === standard ? "" : wanted);
       try {
-        localStorage.setItem(KEY, next.join(","));
+        localStorage.setItem(KEY, wanted);
       } catch {
         /* It lasts until the page is reloaded, then. */
       }

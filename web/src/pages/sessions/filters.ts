@@ -26,6 +26,10 @@ export function sinceOf(text: string, nowMs: number): string | undefined {
   return String(BigInt(Math.max(1, at)) * 1_000_000_000n);
 }
 
+/** What of the address is a question to the server; the rest is how its answer is shown. */
+export const askingOf = (query: URLSearchParams): string =>
+  new URLSearchParams([...NARROWING, "sort", "ascending"].flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : []))).toString();
+
 export function askedFor(query: URLSearchParams, nowMs: number): Asked {
   const value = (name: string) => query.get(name) ?? "";
   const wanted = value("sort");

@@ -1,0 +1,12 @@
+// current.ts - a bar of links that is wider than a phone is scrolled to the one that is shown.
+import { useEffect, useRef, type RefObject } from "react";
+
+/** For the bar; `shown` changes with what is current. */
+export function useCurrent(shown: unknown): RefObject<HTMLElement | null> {
+  const bar = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const [here, room] = [bar.current?.querySelector("[aria-current]")?.getBoundingClientRect(), bar.current?.getBoundingClientRect()];
+    if (here && room && (here.left < room.left || here.right > room.right)) bar.current!.scrollLeft += here.left + here.width / 2 - (room.left + room.width / 2);
+  }, [shown]);
+  return bar;
+}
