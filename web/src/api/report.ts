@@ -46,6 +46,9 @@ function listAt(part: unknown, ...keys: string[]): unknown[] {
   return at;
 }
 
+/** The step that each finding advises, in the order of the findings: made for the case at hand, where the
+ * rule's own words are for all. */
+export const stepsOf = (part: unknown): { id: string; next: string }[] => listAt(part, "insights") as { id: string; next: string }[];
 export const syncLines = (part: unknown): SyncLine[] => listAt(part, "synchronization_lines", "lines") as SyncLine[];
 export const scopesOf = (part: unknown): Scope[] => listAt(part, "scopes") as Scope[];
 

@@ -57,5 +57,6 @@ export const fleet = {
   sumColumns: { name: "Name", hours: "GPU hours", busy: "GPU busy", util: "Utilisation", energy: "Energy", sessions: "Sessions", kernels: "Kernels", worst: "Worst finding" },
   sumNone: "Nothing ran on these days.",
   ago: (time: string) => `${time} ago`,
+  days: (count: string) => `${count} days`,
   now: "now",
 } as const;

@@ -1,7 +1,8 @@
 // use.ts - what an effect asks the server, as state: the newest question's answer; one that is not
-// wanted any more is called off.
-import { useEffect, useState } from "react";
+// wanted any more is called off; asked anew after a login.
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { Problem } from "../api/client";
+import { who } from "../api/who";
 
 export interface Asked<T> {
   data: T | undefined;
@@ -11,6 +12,7 @@ export interface Asked<T> {
 /** key: says which question it is; null: none. */
 export function useAsked<T>(key: string | null, ask: (signal: AbortSignal) => Promise<T>): Asked<T> {
   const [state, setState] = useState<{ key: string | null } & Asked<T>>({ key: null, data: undefined, problem: undefined });
+  const round = useSyncExternalStore(who.subscribe, () => who.round);
   useEffect(() => {
     if (key === null) return;
     const stop = new AbortController();
@@ -24,6 +26,6 @@ export function useAsked<T>(key: string | null, ask: (signal: AbortSignal) => Pr
     return () => stop.abort();
     // The key says all of what is asked.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [key]);
+  }, [key, round]);
   return state.key === key ? state : { data: undefined, problem: undefined };
 }

@@ -1,16 +1,66 @@
-// Boundary.tsx - where a part of the page fails, that part says so and the rest goes on.
-import { Component, type ReactNode } from "react";
+// Boundary.tsx - where a part of the page fails, that part says so and the rest goes on. Parts come when
+// they are first opened: one that did not come, because the server was gone or has become a newer one
+// meanwhile, is asked for again, or comes with the whole page; what is shown stands in the address.
+import { Component, lazy, type ComponentType, type ReactNode } from "react";
 import { en } from "../text/en";
 import { Empty } from "./parts";
 
-export class Boundary extends Component<{ children: ReactNode }, { failed: boolean }> {
-  override state = { failed: false };
+/** A part did not come; `again` makes the next one who shows it ask for it. */
+class NotHere extends Error {
+  constructor(
+    cause: unknown,
+    readonly again: () => void,
+  ) {
+    super(String(cause));
+  }
+}
 
-  static getDerivedStateFromError() {
-    return { failed: true };
+export class Boundary extends Component<{ children: ReactNode }, { failed?: unknown }> {
+  override state: { failed?: unknown } = {};
+
+  static getDerivedStateFromError(failed: unknown) {
+    return { failed };
   }
 
   override render() {
-    return this.state.failed ? <Empty title={en.states.broken} text={en.states.brokenText} /> : this.props.children;
+    const { failed } = this.state;
+    if (failed === undefined) return this.props.children;
+    const missing = failed instanceof NotHere ? failed : undefined;
+    const [title, text] = missing ? [en.states.notHere, en.states.notHereText] : [en.states.broken, en.states.brokenText];
+    const again = (): void => {
+      missing?.again();
+      this.setState({ failed: undefined });
+    };
+    return (
+      <div role="alert">
+        <Empty title={title} text={text}>
+          <p className="row state-ways">
+            <button type="button" className="button button-main" onClick={again}>
+              {en.states.again}
+            </button>
+            <a className="button" href={location.pathname + location.search}>
+              {en.states.reload}
+            </a>
+          </p>
+        </Empty>
+      </div>
+    );
   }
+}
+
+/** A component of a module that is loaded when it is first shown. */
+export function part<M, P extends object>(load: () => Promise<M>, view: (module: M) => ComponentType<P>): ComponentType<P> {
+  const begin = (): ComponentType<P> =>
+    lazy(() =>
+      load().then(
+        (module) => ({ default: view(module) }),
+        (cause: unknown) => {
+          throw new NotHere(cause, () => (Loaded = begin()));
+        },
+      ),
+    );
+  let Loaded = begin();
+  return function Part(props: P) {
+    return <Loaded {...props} />;
+  };
 }

@@ -71,6 +71,7 @@ async function paper(page, session) {
   await page.goto(`${origin}/sessions/${session}/insights`);
   await rest(page);
   const findings = await page.locator(".finding").evaluateAll((all) => all.map((f) => ["h3", ".finding-main > p", ".place", ".finding-next", ".gain strong"].map((part) => f.querySelector(part)?.innerText ?? "")));
+  check(findings.some(([, , , next]) => next.includes("Let the compiler use fewer registers")), "insights: steps are those of the case, not of the rule alone");
   await page.emulateMedia({ media: "print" });
   await page.setViewportSize(A4);
   const told = await page.evaluate(() => {

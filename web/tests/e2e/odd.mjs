@@ -4,13 +4,14 @@
 import { makeHarness, MARKUP, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { complete, send, session } from "./sessions.mjs";
-import { clocks, everyProblem, expired, gone, longNames, metricsOnly, missing, samplesOnly } from "./steps_odd.mjs";
+import { clocks, everyExpired, everyProblem, everyTab, everyWait, expired, gone, longNames, metricsOnly, missing, samplesOnly } from "./steps_odd.mjs";
 
 const [bin, out] = process.argv.slice(2);
 const browser = await startBrowser(out);
 const t = makeHarness(out);
 const server = await startServer(bin);
 const { origin } = server;
+const world = { t, server, origin, out };
 t.expected.add(500).add(503);
 
 const HOUR = 3600e9;
@@ -53,10 +54,7 @@ async function nothing(page, key) {
   await open(page, made);
   await page.getByText("Nothing on the timeline").waitFor();
   await t.picture(page, "odd-no-kernels", { wide: false });
-  await open(page, made, "flame");
-  await page.getByText("No stacks").or(page.getByText("Not analysed yet")).first().waitFor();
-  await open(page, made, "scopes");
-  await page.getByText("No scopes").waitFor();
+  await everyTab({ ...world, page }, made, { kernels: "No kernels", flame: /No stacks|Not analysed yet/, scopes: "No scopes", memory: "No copies" });
 }
 
 async function streams(page, key) {
@@ -85,6 +83,7 @@ async function streams(page, key) {
   await holds(page, () => window.gpuflTimeline.visible().filter((row) => row.track >= 0).length === 1);
   await drawn(page);
   t.check((await filled(page)) > 5, "10 000 streams: the one that was asked for has its kernels");
+  await everyTab({ ...world, page }, made);
 }
 
 async function hour(page, key) {
@@ -110,6 +109,7 @@ async function hour(page, key) {
   });
   await page.mouse.click(place.x, place.y);
   await page.locator(".tl-below").getByText("3 600 000 000 000 ns".replaceAll(" ", "\u202f")).waitFor();
+  await everyTab({ ...world, page }, made, { kernels: "endless", "kernels/10": "60.0 min" });
 }
 
 /** Graphs that were recorded as a whole have a row of their own, and can be chosen. */
@@ -234,8 +234,7 @@ async function live(page, key) {
   await page.getByRole("button", { name: "Follow" }).waitFor({ state: "detached" });
 }
 
-const world = { t, server, origin };
-const more = Object.fromEntries(Object.entries({ metricsOnly, samplesOnly, clocks, missing, longNames, everyProblem, expired, gone }).map(([name, step]) => [name, (page, key) => step({ ...world, page, key })]));
+const more = Object.fromEntries(Object.entries({ metricsOnly, samplesOnly, clocks, missing, longNames, everyWait, everyProblem, everyExpired, expired, gone }).map(([name, step]) => [name, (page, key) => step({ ...world, page, key })]));
 
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });

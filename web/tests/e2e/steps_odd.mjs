@@ -1,6 +1,6 @@
 // steps_odd.mjs - more of what nobody wants (odd.mjs): sessions without kernels but with something else,
-// clocks that jump, columns that are not there, names of 4 kB on every page, a server that fails at
-// everything or is gone, a login that ends over the timeline. No page is ever blank, and each has a way on.
+// clocks that jump, columns that are not there, names of 4 kB on every page; and on every page a server that
+// is slow, fails at everything or is gone, and a login that ends. No page is ever blank, each has a way on.
 import { rest } from "./crawl.mjs";
 import { until } from "./harness.mjs";
 import { ACCOUNT } from "./server.mjs";
@@ -28,8 +28,8 @@ async function readable(t, page, where) {
   return text;
 }
 
-/** All tabs of a session, each with words; told: what some of them must say. */
-async function everyTab({ t, page, origin }, made, told = {}) {
+/** All tabs of a session and the page of its first kernel, each with words; told: what some of them must say. */
+export async function everyTab({ t, page, origin, out }, made, told = {}) {
   await page.goto(`${origin}/sessions/${made.id}/insights`);
   await rest(page);
   const tabs = await page.locator("nav.tabs a").evaluateAll((links) => links.map((link) => new URL(link.href).pathname.split("/").at(-1)));
@@ -37,6 +37,8 @@ async function everyTab({ t, page, origin }, made, told = {}) {
   for (const tab of tabs) {
     await page.goto(`${origin}/sessions/${made.id}/${tab}`);
     await rest(page);
+    if (tab === "kernels" && (await page.locator("tbody a").count())) tabs.push(new URL(await page.locator("tbody a").first().evaluate((link) => link.href)).pathname.split("/").slice(3).join("/"));
+    await page.screenshot({ path: `${out}/${made.id}-${tab.replace("/", "-")}-${page.viewportSize().width}.png`, fullPage: true });
     const words = told[tab];
     if (words) await page.getByText(words).first().waitFor();
     await readable(t, page, `${made.app}, ${tab}`);
@@ -53,7 +55,7 @@ export async function metricsOnly(world) {
     device: [named(["GPU-1"]), device],
     system: [{ type: "device_metric", rows, time, device: 1, gpu_util: each(40), power: each(200_000), temperature: each(60), memory_used: 1 << 28 }, { type: "host_metric", rows, time, cpu: each(2000), memory_used: 1 << 30, memory_total: 1 << 31 }, end],
   });
-  await everyTab(world, made, { kernels: "No kernels", system: "GPU utilisation", scopes: "No scopes" });
+  await everyTab(world, made, { insights: "No kernels were recorded", kernels: "No kernels", system: "GPU utilisation", scopes: "No scopes" });
 }
 
 export async function samplesOnly(world) {
@@ -85,7 +87,7 @@ export async function missing(world) {
     scope: [{ type: "scope", rows: 1, start: BEGIN, duration: null, instance: 1 }, { type: "wait", rows: 2, start: deltas([BEGIN, BEGIN + 5000]), duration: 4000 }],
     system: [{ type: "device_metric", rows: 1, time: BEGIN }, { type: "host_metric", rows: 1, time: BEGIN }, { type: "ledger", rows: 1, time: BEGIN }, end],
   });
-  await everyTab(world, made);
+  await everyTab(world, made, { kernels: "(no name recorded)", "kernels/0": "No launch of this kernel says how it was configured" });
 }
 
 export async function longNames(world) {
@@ -110,24 +112,84 @@ export async function longNames(world) {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
-const PATHS = ["/", "/sessions", "/compare?a=odd-metrics&b=odd-clocks", "/trends", "/alerts", "/upload", "/settings/workspace", "/settings/keys", "/settings/members", ...["insights", "timeline", "kernels", "scopes", "syncs", "flame", "memory", "system", "raw"].map((tab) => `/sessions/odd-clocks/${tab}`)];
+const PATHS = ["/", "/?view=table", "/sessions", "/compare?a=odd-metrics&b=odd-clocks", "/trends", "/trends?kind=app&name=clocks%20that%20jump", "/hosts/made", "/alerts", "/upload", ...["workspace", "keys", "members", "links", "retention", "server", "audit", "account"].map((part) => `/settings/${part}`), ...["insights", "timeline", "kernels", "scopes", "syncs", "flame", "memory", "system", "raw"].map((tab) => `/sessions/odd-clocks/${tab}`), "/sessions/odd-clocks/kernels/10"];
+const API = /\/api\/v1\/(?!auth\/me|version|live|openapi)/;
+/** Pages that ask for nothing but who asks. */
+const ASK_NOTHING = ["/upload", "/settings/workspace", "/settings/account"];
+const isSettled = (page) => page.waitForFunction(() => document.querySelector("main h1, main h2") && !document.querySelector("main .skeleton"), undefined, { polling: 100 });
+
+/** To another page as a link leads there: without loading the document. */
+const goTo = (page, path) =>
+  page.evaluate((to) => {
+    history.pushState(null, "", to);
+    dispatchEvent(new PopStateEvent("popstate"));
+  }, path);
+
+/** Every answer takes its time: each page stands meanwhile, says that it loads, and comes. */
+export async function everyWait({ t, page, origin }) {
+  for (const path of PATHS) {
+    let letGo;
+    let held = 0;
+    const gate = new Promise((resolve) => (letGo = resolve));
+    const hold = async (route) => {
+      held++;
+      await gate;
+      await route.continue().catch(() => undefined); // the page may not want it any more
+    };
+    await page.context().route(API, hold);
+    await page.goto(origin + path);
+    if (!ASK_NOTHING.includes(path)) {
+      await page.locator("main .skeleton").first().waitFor({ state: "attached" });
+      const told = await page.evaluate(() => document.body.innerText.trim().length + document.querySelectorAll("main .skeleton").length);
+      t.check(told > 20 && held > 0, `slow, ${path}: nothing stands meanwhile`);
+    }
+    letGo();
+    await rest(page);
+    await readable(t, page, `slow, ${path}`);
+    t.check((await page.getByRole("alert").count()) === 0, `slow, ${path}: ${await page.getByRole("alert").allInnerTexts()}`);
+    await page.context().unroute(API);
+  }
+}
 
 /** Every answer is a failure: each page says so in the server's words, with a way to try again, and comes back. */
 export async function everyProblem({ t, page, origin }) {
-  const api = /\/api\/v1\/(?!auth\/me|version|live|openapi)/;
   const fail = (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: JSON.stringify({ type: "about:blank", title: "Internal Server Error", status: 500, detail: "The disk is on fire." }) });
   for (const path of PATHS) {
-    await page.context().route(api, fail);
+    await page.context().route(API, fail);
     await page.goto(origin + path);
     await page.locator("main h1, main h2").first().waitFor();
-    const asks = !["/upload", "/settings/workspace"].includes(path); // these two show what is known
+    const asks = !ASK_NOTHING.includes(path);
     if (asks) await page.getByText("The disk is on fire.").first().waitFor();
     await readable(t, page, `500, ${path}`);
-    await page.context().unroute(api);
     const again = page.getByRole("button", { name: "Try again" });
     if (asks) t.check((await again.count()) > 0, `500, ${path}: there is no way to try again`);
+    await page.context().unroute(API);
     for (let left = await again.count(); left > 0; left = (await again.count()) && left - 1) await again.first().click({ timeout: 2000 }).catch(() => undefined); // one that is pressed may answer for all
     await page.getByText("The disk is on fire.").first().waitFor({ state: "detached" });
+  }
+}
+
+async function logIn(page) {
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Your login has ended").waitFor();
+  await dialog.locator("input[name=email]").fill(ACCOUNT.email);
+  await dialog.locator("input[name=password]").fill(ACCOUNT.password);
+  await dialog.getByRole("button", { name: "Log in" }).click();
+  await dialog.waitFor({ state: "detached" });
+}
+
+/** The login ends before each page is opened: logged in again over it, it is there. */
+export async function everyExpired({ t, page, origin }) {
+  await page.goto(`${origin}/upload`);
+  for (const path of PATHS.filter((other) => !ASK_NOTHING.includes(other))) {
+    await goTo(page, "/upload"); // from where nothing is asked again
+    await page.context().clearCookies();
+    await goTo(page, path);
+    await logIn(page);
+    await rest(page);
+    await readable(t, page, `an ended login, ${path}`);
+    t.check((await page.getByRole("alert").count()) === 0, `an ended login, ${path}: ${await page.getByRole("alert").allInnerTexts()}`);
+    t.check(page.url() === origin + path, `an ended login, ${path}: became ${page.url()}`);
   }
 }
 
@@ -140,11 +202,7 @@ export async function expired({ t, page, origin }) {
   const before = page.url();
   await page.context().clearCookies();
   await page.evaluate(() => window.gpuflTimeline.setView({ from: 1e6, to: 1.001e6 }));
-  await page.getByRole("dialog").getByText("Your login has ended").waitFor();
-  await page.getByRole("dialog").locator("input[name=email]").fill(ACCOUNT.email);
-  await page.getByRole("dialog").locator("input[name=password]").fill(ACCOUNT.password);
-  await page.getByRole("dialog").getByRole("button", { name: "Log in" }).click();
-  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await logIn(page);
   await page.evaluate(() => window.gpuflTimeline.setView({ from: 0, to: 2e9 }));
   await rest(page);
   t.check(page.url().split("?")[0] === before.split("?")[0], "an ended login: the timeline stays");
@@ -164,5 +222,35 @@ export async function gone({ t, page, origin, server }) {
   await page.getByRole("button", { name: "Try again" }).first().click({ timeout: 2000 }).catch(() => undefined); // it may have been asked again by itself
   await page.locator("nav.tabs").waitFor();
   await readable(t, page, "the server is back");
+
+  // A browser that has no page but the first: neither the page's own parts nor its answers come.
+  const cookies = await page.context().cookies();
+  for (const path of PATHS) {
+    const context = await page.context().browser().newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+    try {
+      await context.addCookies(cookies);
+      const other = await context.newPage();
+      other.setDefaultTimeout(20_000);
+      other.on("pageerror", (error) => t.wrong.push(`no server, ${path}: error: ${error.message}`));
+      await other.goto(`${origin}${path === "/trends" ? "/sessions" : "/trends"}`);
+      await rest(other);
+      await context.setOffline(true);
+      await goTo(other, path);
+      await isSettled(other);
+      const said = await readable(t, other, `no server, ${path}`);
+      t.check(/does not answer/.test(said), `no server, ${path}: it is not said: ${said.slice(0, 100)}`);
+      await context.setOffline(false);
+      for (let left = 40; left > 0 && (await other.getByText("does not answer").count()); left--) {
+        await other.getByRole("button", { name: "Try again" }).first().click({ timeout: 500 }).catch(() => undefined); // it may have been asked again by itself
+        await isSettled(other);
+      }
+      await rest(other);
+      t.check(!(await readable(t, other, `the server is back, ${path}`)).includes("does not answer"), `the server is back, ${path}: it is not seen`);
+    } catch (error) {
+      t.wrong.push(`no server, ${path}: ${String(error?.stack ?? error).slice(0, 600)}`);
+    } finally {
+      await context.close();
+    }
+  }
   for (let at = t.wrong.length - 1; at >= 0; at--) if (/net::ERR_/.test(t.wrong[at])) t.wrong.splice(at, 1); // the browser's words about it
 }

@@ -1,5 +1,5 @@
 // GpuCard.tsx - a GPU at a glance: its state by word, shape and colour, and the numbers behind it.
-import { bytes, duration, epochMs, exact, exactDate, UNKNOWN } from "../../format/format";
+import { bytes, count, duration, epochMs, exact, exactDate, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { fleet as text } from "../../text/fleet";
@@ -20,11 +20,13 @@ export function HealthMark({ gpu }: { gpu: Gpu }) {
   );
 }
 
+const DAY_S = 86_400;
+
 export const seenText = (seen: string | null, nowMs: number): string => {
   const ms = epochMs(seen);
   if (ms === null) return UNKNOWN;
   const seconds = Math.round((nowMs - ms) / 1000);
-  return seconds < 5 ? text.now : text.ago(seconds < 120 ? `${seconds} s` : duration(seconds * 1e9));
+  return seconds < 5 ? text.now : text.ago(seconds < 120 ? `${seconds} s` : seconds < 2 * DAY_S ? duration(seconds * 1e9) : text.days(count(Math.floor(seconds / DAY_S))));
 };
 
 export const watts = (mw: number | null): string => (mw === null ? UNKNOWN : `${Math.round(mw / 1000)} W`);

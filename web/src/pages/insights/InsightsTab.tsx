@@ -1,10 +1,11 @@
 // InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
-import { Fragment, useEffect } from "react";
+import { Fragment, useEffect, useMemo } from "react";
 import { onSession, useApi } from "../../api/use";
+import { stepsOf } from "../../api/report";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
-import { baseName, duration, exact, percent, shortKernel } from "../../format/format";
+import { baseName, duration, exact, percent, sentence, shortKernel } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -48,7 +49,7 @@ function SourceLine({ session, file, line, onClose }: { session: string; file: s
   );
 }
 
-function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => void }) {
+function Finding({ finding: f, next, onLine }: { finding: RowFinding; next: string | undefined; onLine: () => void }) {
   const severity = f.severity ?? 0;
   const rule = RULES[f.rule];
   const place = onTimeline(f);
@@ -67,8 +68,8 @@ function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => vo
             {f.measured ? text.measured : text.estimated}
           </span>
         </div>
-        <h3>{f.title}</h3>
-        <p>{f.text}</p>
+        <h3>{sentence(f.title)}</h3>
+        <p>{sentence(f.text)}</p>
         {f.file && (
           <p>
             <button type="button" className="place" onClick={onLine} title={f.file}>
@@ -77,9 +78,9 @@ function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => vo
             <span className="quiet small">{shortKernel(f.function)}</span>
           </p>
         )}
-        {rule && (
+        {next && (
           <p className="finding-next">
-            <strong>{text.next}:</strong> {rule.next}
+            <strong>{text.next}:</strong> {sentence(next)}
           </p>
         )}
       </div>
@@ -93,6 +94,11 @@ function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => vo
             {text.timeline}
           </Link>
         )}
+        {f.kernel && (
+          <Link className="small" href={href("session", { session: f.session, tab: "kernels" }, { search: f.kernel.slice(0, 256) })}>
+            {text.kernel}
+          </Link>
+        )}
       </div>
     </article>
   );
@@ -101,17 +107,24 @@ function Finding({ finding: f, onLine }: { finding: RowFinding; onLine: () => vo
 export function InsightsTab({ session }: TabProps) {
   const pending = session.state === "live" || session.busy === null;
   const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id) });
+  const report = useApi("section_insights", pending ? null : { session: session.id });
+  const steps = useMemo(() => (report.data ? stepsOf(report.data) : []), [report.data]);
   // The analysis came between the two questions: what is shown is older than the session's row.
   const { again } = asked;
   useEffect(() => {
     if (!pending) again();
   }, [pending, again]);
+  /** Of an older analysis the finding may be another one. */
+  const nextOf = (f: RowFinding): string | undefined => {
+    const step = steps[f.number ?? -1];
+    return (step?.id === f.rule && step.next) || RULES[f.rule]?.next;
+  };
   const [line, setAt] = useQuery("line");
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if (!asked.data) return <Skeleton rows={9} />;
+  if (!asked.data || (!pending && !report.data && !report.problem)) return <Skeleton rows={9} />;
   const rows = inOrder(asked.data.rows);
   if (rows.length === 0)
-    return session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Empty title={text.none} text={text.noneText} />;
+    return session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Empty title={text.none} text={session.kernels ? text.noneText : text.noneWithout} />;
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   return (
     <Panel title={text.heading} aside={text.doNotAdd}>
@@ -122,7 +135,7 @@ export function InsightsTab({ session }: TabProps) {
               <strong>{f.measured ? text.kinds.measured : text.kinds.estimated}</strong> <span className="quiet">{f.measured ? text.measuredText : text.estimatedText}</span>
             </p>
           )}
-          <Finding finding={f} onLine={() => setAt(`${f.rule}:${f.number}`)} />
+          <Finding finding={f} next={nextOf(f)} onLine={() => setAt(`${f.rule}:${f.number}`)} />
         </Fragment>
       ))}
       {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} onClose={() => setAt("")} />}

@@ -20,7 +20,7 @@ const CONFIGS = 1000;
 const fixed = (value: number | null, digits = 1): string => (value === null ? UNKNOWN : value.toFixed(digits));
 
 function Occupancy({ config: c }: { config: Config }) {
-  const top = Math.max(...c.limits.map((limit) => limit.blocks ?? 0), 1);
+  const unknown = c.occupancy === null && c.limits.every((limit) => limit.blocks === null);
   return (
     <div className="occupancy">
       <div>
@@ -35,19 +35,26 @@ function Occupancy({ config: c }: { config: Config }) {
           {text.calls(count(c.calls), duration(c.total))}
         </p>
       </div>
-      <dl className="limits small" aria-label={text.allows}>
-        {c.limits.map(({ resource, blocks }) => (
-          <div key={resource} className={resource === c.limiter ? "limit limit-here" : "limit"}>
-            <dt>{text.limits[resource] ?? resource}</dt>
-            <dd>
-              <Meter part={blocks === null ? 1 : blocks / top} warm={resource === c.limiter} />
-              <span className="number">{blocks === null ? text.unlimited : blocks}</span>
-              {resource === c.limiter && <span className="chip chip-warn">{text.limiter}</span>}
-            </dd>
-          </div>
-        ))}
-      </dl>
+      {unknown ? <p className="small quiet">{text.occupancyUnknown}</p> : <Limits config={c} />}
     </div>
+  );
+}
+
+function Limits({ config: c }: { config: Config }) {
+  const top = Math.max(...c.limits.map((limit) => limit.blocks ?? 0), 1);
+  return (
+    <dl className="limits small" aria-label={text.allows}>
+      {c.limits.map(({ resource, blocks }) => (
+        <div key={resource} className={resource === c.limiter ? "limit limit-here" : "limit"}>
+          <dt>{text.limits[resource] ?? resource}</dt>
+          <dd>
+            <Meter part={blocks === null ? 1 : blocks / top} warm={resource === c.limiter} />
+            <span className="number">{blocks === null ? text.unlimited : blocks}</span>
+            {resource === c.limiter && <span className="chip chip-warn">{text.limiter}</span>}
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
@@ -225,6 +232,7 @@ export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
         <Panel title={text.occupancy} aside={text.occupancyText}>
           <div className="panel-body stack">
             {!configs && !failed && <div className="skeleton skeleton-block" />}
+            {configs?.length === 0 && <p className="quiet">{text.configsNone}</p>}
             {configs?.slice(0, SHOWN_CONFIGS).map((config) => <Occupancy key={config.id} config={config} />)}
           </div>
         </Panel>
@@ -234,7 +242,7 @@ export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
           </Panel>
         )}
       </div>
-      {configs && (
+      {configs && configs.length > 0 && (
         <Panel title={en.kernels.configs}>
           <Listing label={en.kernels.configs} columns={configColumns} rows={configs} keyOf={(config) => config.id} />
         </Panel>

@@ -67,7 +67,8 @@ export function Launches({ session, name }: OfKernel) {
         <Choices label={en.kernels.launches} value={by} options={[{ value: "longest", label: en.kernels.longest }, { value: "start", label: en.kernels.byStart }]} onChange={setOrder} />
       </div>
       {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
-      {asked.data ? <Table caption={en.kernels.launches} rows={rows} columns={columns} sorting={[]} /> : <Skeleton />}
+      {asked.data && rows.length === 0 && <p className="quiet">{en.kernels.launchesNone}</p>}
+      {asked.data ? rows.length > 0 && <Table caption={en.kernels.launches} rows={rows} columns={columns} sorting={[]} /> : <Skeleton />}
     </section>
   );
 }

@@ -1,6 +1,7 @@
 // kernel.ts - kernels as the server answers them, with what the report says of each.
 import { mangledOf, nameOf, rowsOf } from "../../api/columns";
 import type { AnswerKernels } from "../../api/schema";
+import { en } from "../../text/en";
 import type { Named } from "./groups";
 import type { Reported } from "./report";
 
@@ -21,7 +22,7 @@ export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, 
       ...(reported?.get(mangled) ?? UNREPORTED),
       ...row,
       id: row.name_id ?? 0,
-      name: nameOf(answer, row.name) ?? "",
+      name: nameOf(answer, row.name) || en.kernels.unnamed,
       mangled,
       share: whole > 0 && row.total !== null ? row.total / whole : null,
     };

@@ -29,9 +29,11 @@ export function SystemTab({ session }: TabProps) {
       {!empty && <WindowBar session={session.id} window={window} onWhole={() => choose()} />}
       {gpus.map((name, device) => (
         <section className="stack" key={device}>
-          <h2>
-            {en.system.device} {device} <span className="quiet small">{name}</span>
-          </h2>
+          {!empty && (
+            <h2>
+              {en.system.device} {device} <span className="quiet small">{name}</span>
+            </h2>
+          )}
           <div className="plots">
             {DEVICE.map((metric) => (
               <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} told={(rows) => tell(`${device} ${metric.name}`, rows)} />
@@ -45,7 +47,7 @@ export function SystemTab({ session }: TabProps) {
         </section>
       ))}
       <section className="stack">
-        <h2>{en.system.host}</h2>
+        {!empty && <h2>{en.system.host}</h2>}
         <div className="plots">
           {HOST.map((metric) => (
             <HostPlot key={metric.name} {...plot} metric={metric} told={(rows) => tell(metric.name, rows)} />
