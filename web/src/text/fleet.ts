@@ -58,5 +58,6 @@ export const fleet = {
   sumNone: "Nothing ran on these days.",
   ago: (time: string) => `${time} ago`,
   days: (count: string) => `${count} days`,
+  sessionsOf: (n: number) => `${n} ${n === 1 ? "session" : "sessions"}`,
   now: "now",
 } as const;

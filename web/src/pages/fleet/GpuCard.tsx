@@ -67,7 +67,7 @@ export function GpuCard({ gpu, now }: { gpu: Gpu; now: number }) {
       </div>
       {reasonsOf(gpu) && <span className="small">{reasonsOf(gpu)}</span>}
       <footer className="row small quiet">
-        {gpu.sessions ? <Link href={href("sessions", {}, { gpu: gpu.uuid, state: "live" })}>{`${gpu.sessions} ${c.sessions.toLowerCase()}`}</Link> : null}
+        {gpu.sessions ? <Link href={href("sessions", {}, { gpu: gpu.uuid, state: "live" })}>{text.sessionsOf(gpu.sessions)}</Link> : null}
         <span className="end" title={exactDate(gpu.seen)}>
           {seenText(gpu.seen, now)}
         </span>
