@@ -72,6 +72,12 @@ static int read_side(struct side *s, const char *path)
                        d.count, COMPARE_SESSIONS);
     for (size_t i = 0; !code && i < d.count; i++)
         code = read_session(s, &d.sessions[i], d.count == 1, &e);
+    if (!code && !s->count)
+        code =
+            err_set(&e, GPUFL_E_STATE,
+                    "%s holds passes without that of engine Trace, which has the times; name one "
+                    "session",
+                    path);
     discover_close(&d);
     return code ? cmd_fail("compare", "%s", *e.text ? e.text : err_text(code)) : CMD_OK;
 }

@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include <fcntl.h>
+#include <jansson.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,45 @@ static void each_pass_leaves_its_sessions(void **state)
         gpufl(&w, &c, "trace", "-o", "logs", "--passes", PASSES, path_program(), "exit", "0"), 3);
     assert_non_null(strstr(c.text[CHILD_ERR].data, "with passes of another run; name another "
                                                    "directory with -o DIR; nothing was run"));
+    child_free(&c);
+    world_close(&w);
+}
+
+static json_int_t int_of(json_t *at, const char *a, const char *b)
+{
+    json_t *v = json_object_get(json_object_get(at, a), b);
+    assert_true(json_is_integer(v));
+    return json_integer_value(v);
+}
+
+/* The report at the end is one over all passes, and nothing but it is on stderr where a program is
+ * to read it: the kernels are those of the first pass, the samples those of the second. */
+static void one_report_over_all(void **state)
+{
+    (void)state;
+    struct world w;
+    struct child c;
+    world_open(&w);
+    assert_int_equal(gpufl(&w, &c, "trace", "-o", "logs", "--json", "--passes", PASSES,
+                           path_program(), "exit", "0"),
+                     0);
+    json_t *root = json_loads(c.text[CHILD_ERR].data, 0, NULL);
+    assert_non_null(root);
+    json_t *group = json_array_get(json_object_get(root, "groups"), 0);
+    json_t *passes = json_object_get(group, "passes"), *first = json_array_get(passes, 0);
+    assert_int_equal(json_array_size(passes), 3);
+    assert_int_equal(int_of(root, "kernels", "count"),
+                     json_integer_value(json_object_get(first, "kernels_recorded")));
+    assert_true(int_of(root, "samples", "samples") > 0);
+    assert_true(int_of(root, "instructions", "rows") > 0);
+    json_decref(root);
+    child_free(&c);
+
+    /* Compared is the pass of the times alone. */
+    assert_int_equal(gpufl(&w, &c, "compare", "--json", "logs", "logs/1-Trace"), 0);
+    root = json_loads(c.text[CHILD_OUT].data, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(root, "a")), 1);
+    json_decref(root);
     child_free(&c);
     world_close(&w);
 }
@@ -199,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_pass_leaves_its_sessions),
+        cmocka_unit_test(one_report_over_all),
         cmocka_unit_test(a_failing_pass_is_the_last),
         cmocka_unit_test(a_process_that_runs_on),
         cmocka_unit_test(a_signal_ends_all),
