@@ -168,10 +168,10 @@ struct shape {
     uint32_t name, spare;
     int64_t grid[3], block[3], cluster[3], shared;
     /* not of the key: */
-    uint64_t launches[2]; /* in the pass of the times, and in the other one */
+    int64_t launches[PASSES_MAX];
 };
 
-static int count_shapes(const struct model *m, struct keyed *to, int which)
+static int count_shapes(const struct model *m, struct keyed *to, unsigned which)
 {
     int code = 0;
     for (size_t i = 1; !code && i < m->kernels.config_count; i++) {
@@ -187,48 +187,9 @@ static int count_shapes(const struct model *m, struct keyed *to, int which)
         s.shared = r->shared_dynamic;
         code = c->time.count ? keyed_put(to, &s, &at, NULL) : 0;
         if (!code && c->time.count && at)
-            ((struct shape *)keyed_at(to, at))->launches[which] += c->time.count;
+            ((struct shape *)keyed_at(to, at))->launches[which] += (int64_t)c->time.count;
     }
     return code;
-}
-
-static int compare_kernels(const void *a, const void *b)
-{
-    const struct pass_kernel *x = a, *y = b;
-    uint64_t i = x->here > x->times ? x->here - x->times : x->times - x->here;
-    uint64_t j = y->here > y->times ? y->here - y->times : y->times - y->here;
-    if (i != j)
-        return i > j ? -1 : 1;
-    return (x->name > y->name) - (x->name < y->name);
-}
-
-/* The shapes that differ, those that differ most kept. */
-static int keep_different(struct pass_group *g, const struct pass *p, const struct keyed *shapes)
-{
-    size_t most = shapes->count + g->kernel_count, n = g->kernel_count;
-    struct pass_kernel *all = mem_array(most + 1, sizeof *all);
-    if (!all)
-        return GPUFL_E_NOMEM;
-    if (n)
-        memcpy(all, g->kernels, n * sizeof *all);
-    for (size_t i = 1; i < shapes->count; i++) {
-        const struct shape *s = keyed_at(shapes, i);
-        if (s->launches[0] == s->launches[1])
-            continue;
-        struct pass_kernel *k = &all[n++];
-        *k = (struct pass_kernel){
-            .name = s->name, .pass = p, .here = s->launches[1], .times = s->launches[0]};
-        memcpy(k->grid, s->grid, sizeof k->grid);
-        memcpy(k->block, s->block, sizeof k->block);
-    }
-    if (n)
-        qsort(all, n, sizeof *all, compare_kernels);
-    mem_free(g->kernels);
-    g->kernels = all;
-    g->kernels_more += n > PASSES_KERNELS ? n - PASSES_KERNELS : 0;
-    g->alike = n ? PASSES_DIFFER : g->alike;
-    g->kernel_count = n > PASSES_KERNELS ? PASSES_KERNELS : n;
-    return 0;
 }
 
 /* All that was launched has a row. */
@@ -237,25 +198,86 @@ static bool all_recorded(const struct pass *p)
     return p->recorded > 0 && (p->launched == CELL_NULL || p->recorded >= p->launched);
 }
 
-/* Compares a pass with that of the times, which has the first model. */
-static int compare(struct pass_group *g, const struct pass *p, const struct model *times,
-                   const struct model *m)
+/* By how much the launches differ most from those of the first pass. */
+static int64_t difference(const struct pass_kernel *k)
+{
+    int64_t most = 0;
+    for (unsigned i = 1; i < PASSES_MAX; i++) {
+        int64_t by = k->launches[i] == CELL_NULL ? 0 : k->launches[i] - k->launches[0];
+        by = by < 0 ? -by : by;
+        most = by > most ? by : most;
+    }
+    return most;
+}
+
+static int compare_kernels(const void *a, const void *b)
+{
+    const struct pass_kernel *x = a, *y = b;
+    int64_t i = difference(x), j = difference(y);
+    if (i != j)
+        return i > j ? -1 : 1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* Keeps the shapes that differ, those that differ most. */
+static int keep_different(struct pass_group *g, const struct keyed *shapes)
+{
+    size_t n = 0;
+    struct pass_kernel *all = mem_array(shapes->count + 1, sizeof *all);
+    if (!all)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 1; i < shapes->count; i++) {
+        const struct shape *s = keyed_at(shapes, i);
+        struct pass_kernel *k = &all[n];
+        k->name = s->name;
+        memcpy(k->grid, s->grid, sizeof k->grid);
+        memcpy(k->block, s->block, sizeof k->block);
+        for (unsigned p = 0; p < PASSES_MAX; p++)
+            k->launches[p] =
+                p < g->count && all_recorded(&g->passes[p]) ? s->launches[p] : CELL_NULL;
+        n += difference(k) > 0;
+    }
+    if (n)
+        qsort(all, n, sizeof *all, compare_kernels);
+    g->kernels = all;
+    g->kernel_count = n > PASSES_KERNELS ? PASSES_KERNELS : n;
+    g->kernels_more = n - g->kernel_count;
+    return 0;
+}
+
+static int compare_shapes(struct passes *p, struct pass_group *g)
+{
+    struct keyed shapes;
+    int code = 0;
+    keyed_init(&shapes, sizeof(struct shape), offsetof(struct shape, launches), SIZE_MAX / 256);
+    for (unsigned i = 0; !code && i < g->count; i++)
+        if (all_recorded(&g->passes[i]))
+            code = count_shapes(p->open[i].model, &shapes, i);
+    code = code ? code : keep_different(g, &shapes);
+    keyed_fini(&shapes);
+    return code;
+}
+
+/* Compares all passes with that of the times. */
+static int compare_passes(struct passes *p, struct pass_group *g)
 {
     const struct pass *first = &g->passes[0];
-    struct keyed shapes;
-    if (first->launched != CELL_NULL && p->launched != CELL_NULL && first->launched != p->launched)
-        g->alike = PASSES_DIFFER;
-    if (!all_recorded(first) || !all_recorded(p)) {
-        g->by_kernel = false;
-        if (g->alike == PASSES_ALIKE && (first->launched == CELL_NULL || p->launched == CELL_NULL))
-            g->alike = PASSES_UNKNOWN;
-        return 0;
+    bool unknown = false;
+    g->by_kernel = true;
+    for (unsigned i = 0; i < g->count; i++) {
+        const struct pass *one = &g->passes[i];
+        bool counted = first->launched != CELL_NULL && one->launched != CELL_NULL;
+        bool recorded = all_recorded(first) && all_recorded(one);
+        if (counted && first->launched != one->launched)
+            g->alike = PASSES_DIFFER;
+        unknown |= !counted && !recorded;
+        g->by_kernel &= recorded;
     }
-    keyed_init(&shapes, sizeof(struct shape), offsetof(struct shape, launches), SIZE_MAX / 256);
-    int code = count_shapes(times, &shapes, 0);
-    code = code ? code : count_shapes(m, &shapes, 1);
-    code = code ? code : keep_different(g, p, &shapes);
-    keyed_fini(&shapes);
+    int code = all_recorded(first) ? compare_shapes(p, g) : 0;
+    if (g->kernel_count)
+        g->alike = PASSES_DIFFER;
+    else if (g->alike == PASSES_ALIKE && unknown)
+        g->alike = PASSES_UNKNOWN;
     return code;
 }
 
@@ -284,19 +306,16 @@ static int describe_all(struct passes *p, struct pass_group *g, bool *timed)
 
 static int merge_group(struct passes *p, struct model *into, struct pass_group *g)
 {
-    const struct model *times = p->open[0].model;
     unsigned given = 0;
-    int code = model_merge(into, times);
-    g->by_kernel = true;
+    int code = model_merge(into, p->open[0].model);
     for (unsigned i = 1; !code && i < g->count; i++) {
         struct pass *one = &g->passes[i];
         /* Counters of both engines go side by side: they are of different sources. */
         one->gives &= ~(given & ~(unsigned)MODEL_COUNTERS);
         given |= one->gives;
         code = model_merge_pass(into, p->open[i].model, one->gives);
-        code = code ? code : compare(g, one, times, p->open[i].model);
     }
-    return code;
+    return code ? code : compare_passes(p, g);
 }
 
 int passes_close(struct passes *p, struct model *into, struct pass_group *out, struct err *e)

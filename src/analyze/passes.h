@@ -33,8 +33,8 @@ struct pass {
 struct pass_kernel {
     uint32_t name;
     int64_t grid[3], block[3];
-    const struct pass *pass; /* compared with that of the times */
-    uint64_t here, times;    /* launches in it, and in that of the times */
+    int64_t
+        launches[PASSES_MAX]; /* by place in the group's passes; CELL_NULL: it has no rows of all */
 };
 
 enum pass_alike { PASSES_ALIKE, PASSES_UNKNOWN, PASSES_DIFFER };

@@ -83,25 +83,28 @@ static void put_pass(const struct model *m, const struct pass *one, struct buf *
 
 /* ---- were they alike? ------------------------------------------------------------------- */
 
-static void put_launched(const struct pass_group *g, const struct model *m, struct buf *out)
+/* "6 in pass 1 (Trace), 4 in pass 2 (PcSampling)"; counts: by place, CELL_NULL is left out. */
+static void put_counts(const struct pass_group *g, const struct model *m, const int64_t *counts,
+                       struct buf *out)
 {
     char a[UNITS_TEXT];
     const char *comma = "";
     for (unsigned i = 0; i < g->count; i++) {
-        const struct pass *one = &g->passes[i];
-        if (one->launched == CELL_NULL)
+        if (counts[i] == CELL_NULL)
             continue;
-        buf_printf(out, "%s%s in ", comma, units_count(a, one->launched));
-        put_pass(m, one, out);
+        buf_printf(out, "%s%s in ", comma, units_count(a, counts[i]));
+        put_pass(m, &g->passes[i], out);
         comma = ", ";
     }
 }
 
 static void put_different(struct page *p, const struct pass_group *g, struct buf *text)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    int64_t launched[PASSES_MAX];
+    for (unsigned i = 0; i < g->count; i++)
+        launched[i] = g->passes[i].launched;
     buf_str(text, "THE PASSES WERE NOT ALIKE. Launches of kernels: ");
-    put_launched(g, p->model, text);
+    put_counts(g, p->model, launched, text);
     buf_str(text, ". What is said below of one kernel comes from runs that did not do the same: "
                   "shares and efficiencies may hold, numbers of one pass do not fit the times of "
                   "the other.");
@@ -109,13 +112,11 @@ static void put_different(struct page *p, const struct pass_group *g, struct buf
     for (size_t i = 0; i < g->kernel_count && i < KERNELS_SHOWN; i++) {
         const struct pass_kernel *k = &g->kernels[i];
         insight_put_kernel(p->model, k->name, text);
-        buf_printf(text, ", %lld x %lld x %lld blocks of %lld x %lld x %lld: %s in ",
-                   (long long)k->grid[0], (long long)k->grid[1], (long long)k->grid[2],
-                   (long long)k->block[0], (long long)k->block[1], (long long)k->block[2],
-                   units_count(a, (int64_t)k->times));
-        put_pass(p->model, &g->passes[0], text);
-        buf_printf(text, ", %s in ", units_count(b, (int64_t)k->here));
-        put_pass(p->model, k->pass, text);
+        buf_printf(text,
+                   ", %lld x %lld x %lld blocks of %lld x %lld x %lld: ", (long long)k->grid[0],
+                   (long long)k->grid[1], (long long)k->grid[2], (long long)k->block[0],
+                   (long long)k->block[1], (long long)k->block[2]);
+        put_counts(g, p->model, k->launches, text);
         page_item(p, "    ", text);
     }
     size_t more = g->kernel_count + g->kernels_more;
@@ -249,12 +250,13 @@ static void put_launches(const struct pass_group *g, const struct pass *one, uin
                          struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
+    size_t at = (size_t)(one - g->passes);
     for (size_t i = 0; kernel && i < g->kernel_count; i++) {
-        const struct pass_kernel *k = &g->kernels[i];
-        if (k->name != kernel || k->pass != one)
+        const int64_t *n = g->kernels[i].launches;
+        if (g->kernels[i].name != kernel || n[at] == CELL_NULL || n[at] == n[0])
             continue;
         buf_printf(out, " (which launched a shape of it %s times, the pass of the times %s times)",
-                   units_count(a, (int64_t)k->here), units_count(b, (int64_t)k->times));
+                   units_count(a, n[at]), units_count(b, n[0]));
         return;
     }
 }
@@ -338,7 +340,8 @@ static void json_dimensions(struct json_out *j, const char *key, const int64_t o
     json_out_close_array(j);
 }
 
-static void json_kernel(const struct report *r, struct json_out *j, const struct pass_kernel *k)
+static void json_kernel(const struct report *r, struct json_out *j, const struct pass_group *g,
+                        const struct pass_kernel *k)
 {
     struct buf text;
     buf_init(&text, DEMANGLE_ROOM);
@@ -348,9 +351,14 @@ static void json_kernel(const struct report *r, struct json_out *j, const struct
     json_out_text(j, "symbol", model_text(&r->model, k->name));
     json_dimensions(j, "grid", k->grid);
     json_dimensions(j, "block", k->block);
-    json_out_int(j, "pass", k->pass->number);
-    json_out_count(j, "launches", k->here);
-    json_out_count(j, "launches_of_times", k->times);
+    json_out_array(j, "launches");
+    for (unsigned i = 0; i < g->count; i++) {
+        json_out_object(j, NULL);
+        json_out_int(j, "pass", g->passes[i].number);
+        json_out_int(j, "count", k->launches[i]);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
     json_out_close_object(j);
     if (buf_error(&text))
         j->buf.error = GPUFL_E_NOMEM;
@@ -376,7 +384,7 @@ void json_passes(const struct report *r, struct json_out *j)
         json_out_close_array(j);
         json_out_array(j, "different_kernels");
         for (size_t k = 0; k < g->kernel_count; k++)
-            json_kernel(r, j, &g->kernels[k]);
+            json_kernel(r, j, g, &g->kernels[k]);
         json_out_close_array(j);
         json_out_count(j, "different_kernels_more", g->kernels_more);
         json_out_close_object(j);
