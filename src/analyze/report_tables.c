@@ -415,13 +415,16 @@ static void put_external(struct page *p)
 static void put_windows(struct page *p)
 {
     const struct sum_windows *s = &p->model->windows;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    int64_t run = sum_facts_duration(p->model);
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     if (!s->opened)
         return;
     page_heading(p, "Windows of capture");
-    page_text(p, "%s opened%s, %s in all; outside of them nothing was recorded",
+    page_text(p,
+              "%s opened%s, %s in all, %s of the run. Outside of them nothing was recorded: the "
+              "shares of kernels, scopes and lines among each other are those of windows.",
               units_count(a, (int64_t)s->opened), s->open ? ", one still open at the end" : "",
-              units_time(b, s->ns));
+              units_time(b, s->ns), units_percent(c, (double)s->ns, (double)run));
 }
 
 void page_waits(struct page *p)

@@ -74,7 +74,8 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
     bool activity = f == FEATURE_kernels || f == FEATURE_copies || f == FEATURE_memory ||
                     f == FEATURE_external_correlation;
     unsigned bits = engines_bits(c->engine);
-    bool alone = engines_collect(c->options) == PC_COLLECT_NONE && (bits & ENGINE_PM_SAMPLING);
+    bool alone = engines_collect(c->options, c->backend, c->engine) == PC_COLLECT_NONE &&
+                 (bits & ENGINE_PM_SAMPLING);
     bool unrecorded = (bits & ENGINE_TRACE) && !c->ledger.activity && rows == 0;
     if (!wanted(c, f) || alone || (activity && unrecorded))
         feature_conclude(f, false, "not_requested", "");

@@ -30,10 +30,18 @@ unsigned engines_bits(enum gpufl_engine engine)
     return engine_table[engine].asks;
 }
 
-enum pc_collect engines_collect(const struct options *o)
+static bool has_windows(const struct options *o, const struct backend *b, enum gpufl_engine engine)
 {
-    const char *text = o->pc_kernel_collect;
-    return strcasecmp(text, "none") == 0 ? PC_COLLECT_NONE : PC_COLLECT_ALL;
+    return windows_wanted(o) && !engines_windows_lack(o, b, engine);
+}
+
+/* Kernel records beside samples would have to stay on outside of windows, too (ADR 10). */
+enum pc_collect engines_collect(const struct options *o, const struct backend *b,
+                                enum gpufl_engine engine)
+{
+    bool none = strcasecmp(o->pc_kernel_collect, "none") == 0;
+    bool alone = (engines_bits(engine) & ENGINE_PC_SAMPLING) && has_windows(o, b, engine);
+    return none || alone ? PC_COLLECT_NONE : PC_COLLECT_ALL;
 }
 
 bool engines_every_kernel(const struct options *o, const struct backend *b,
@@ -42,7 +50,7 @@ bool engines_every_kernel(const struct options *o, const struct backend *b,
     unsigned bits = engines_bits(engine);
     return (bits & ENGINE_TRACE) && !(b->trace && (bits & b->trace->alone)) &&
            (!(bits & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) ||
-            engines_collect(o) == PC_COLLECT_ALL);
+            engines_collect(o, b, engine) == PC_COLLECT_ALL);
 }
 
 static bool is_built(enum gpufl_engine engine, const struct backend *b)
@@ -110,13 +118,33 @@ const char *engines_windows_lack(const struct options *o, const struct backend *
                                  enum gpufl_engine engine)
 {
     unsigned bits = engines_bits(engine);
-    if (!b->trace || !b->trace->window || !bits ||
-        (bits & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC | ENGINE_SASS_METRICS)))
+    bool uncounted = (bits & ENGINE_PM_SAMPLING) && strcasecmp(o->pc_kernel_collect, "none") == 0;
+    if (!b->trace || !b->trace->window || !bits)
         return "this engine cannot be switched while the program runs";
-    if ((bits & ENGINE_SASS_METRICS) && (o->window_after_launches > 0 || o->window_launches > 0))
-        return "counting instructions is not switched within a launch: use scopes, the clock or "
-               "gpufl ctl";
+    if (uncounted && (o->window_after_launches > 0 || o->window_launches > 0))
+        return "with pc_kernel_collect=none PmSampling counts no launches: use scopes, the clock "
+               "or gpufl ctl, or pc_kernel_collect=all";
     return NULL;
+}
+
+bool engines_let_go(enum gpufl_engine engine)
+{
+    return !(engines_bits(engine) & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
+}
+
+/* Samples alone, where more was asked for. */
+static void say_alone(const struct options *o, enum gpufl_engine engine)
+{
+    unsigned bits = engines_bits(engine);
+    if (!(bits & ENGINE_PC_SAMPLING) || (bits & ENGINE_SASS_METRICS) ||
+        strcasecmp(o->pc_kernel_collect, "none") == 0)
+        return;
+    message_say(o->source[OPT_pc_kernel_collect] > SOURCE_DEFAULT ? SEVERITY_WARNING
+                                                                  : SEVERITY_NOTE,
+                "windows.samples_alone",
+                "windows of this engine have samples and launches, but no kernel records, which "
+                "could not be switched off outside of them: kernels' times are estimated from the "
+                "samples; windows of engine Trace have them");
 }
 
 struct trace *engines_attach(const struct options *o, const struct backend *b,
@@ -131,7 +159,9 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         return NULL;
     }
     bool sync = engine == GPUFL_ENGINE_SYNC;
-    bool windows = windows_wanted(o) && !engines_windows_lack(o, b, engine);
+    bool windows = has_windows(o, b, engine);
+    if (windows)
+        say_alone(o, engine);
     struct trace_config c = {
         .engines = engines_bits(engine),
         .waits = o->enable_synchronization || sync,
@@ -145,7 +175,7 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         .yield = o->yield_cupti,
         .windows = windows,
         .passed = windows && windows_counts_launches(o),
-        .pc_collect = engines_collect(o),
+        .pc_collect = engines_collect(o, b, engine),
         .pc_period = (unsigned)o->pc_sampling_period,
         .pc_hardware_bytes = o->pc_hardware_buffer_bytes,
         .deep_sample_ns = o->deep_sample_ms * 1000000,

@@ -18,8 +18,9 @@ enum gpufl_engine engines_effective(const struct options *o, const struct backen
 /* What an engine asks of a backend: enum engine_bit. [any] */
 unsigned engines_bits(enum gpufl_engine engine);
 
-/* pc_kernel_collect. [any] */
-enum pc_collect engines_collect(const struct options *o);
+/* pc_kernel_collect, or what takes its place in windows. [any] */
+enum pc_collect engines_collect(const struct options *o, const struct backend *b,
+                                enum gpufl_engine engine);
 
 /* True where every kernel, copy and fill is to be recorded. [any] */
 bool engines_every_kernel(const struct options *o, const struct backend *b,
@@ -29,6 +30,9 @@ bool engines_every_kernel(const struct options *o, const struct backend *b,
  * NULL: it can. [any] */
 const char *engines_windows_lack(const struct options *o, const struct backend *b,
                                  enum gpufl_engine engine);
+
+/* The vendor's library is let go of between windows of this engine. [any] */
+bool engines_let_go(enum gpufl_engine engine);
 
 /* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
 struct trace *engines_attach(const struct options *o, const struct backend *b,

@@ -172,18 +172,28 @@ static __attribute__((noinline)) void window_begin(struct thread_state *t, uint6
     if (t->window_scope)
         return;
     t->window_scope = instance;
-    windows_scope_switch(true);
+    windows_scope_switch(true, instance);
 }
 
 static __attribute__((noinline)) void window_end(struct thread_state *t)
 {
+    uint64_t instance = t->window_scope;
     t->window_scope = 0;
-    windows_scope_switch(false);
+    windows_scope_switch(false, instance);
+}
+
+/* A range: an outermost scope, or one that has opened a window. */
+static inline bool is_range(const struct thread_state *t, uint64_t instance, uint32_t place)
+{
+    return place == 1 || t->window_scope == instance;
 }
 
 static void take_out(struct thread_state *t, uint32_t at)
 {
-    if (__builtin_expect(t->window_scope == t->open[at - 1], 0))
+    uint64_t instance = t->open[at - 1];
+    if (is_range(t, instance, at))
+        tell_range(instance, RANGE_ENDS, 0); /* while its window is open */
+    if (__builtin_expect(t->window_scope == instance, 0))
         window_end(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed) - 1;
     memmove(&t->open[at - 1], &t->open[at], (depth + 1 - at) * sizeof t->open[0]);
@@ -203,8 +213,6 @@ static void afar_slow(struct thread_state *t, uint64_t count)
         uint32_t at = find_open(t, handle);
         if (at)
             take_out(t, at);
-        if (at == 1)
-            tell_range(handle, RANGE_ENDS, 0);
     }
 }
 
@@ -241,11 +249,11 @@ static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag
         atomic_store_explicit(&capture_gate.scoped, true, memory_order_relaxed);
     t->open[depth] = instance;
     atomic_store_explicit(&t->depth, depth + 1, memory_order_relaxed);
-    if (depth == 0)
-        tell_range(instance, RANGE_BEGINS, told ? repeat : 0);
     uint32_t wanted = atomic_load_explicit(&windows_scope, memory_order_relaxed);
     if (__builtin_expect(wanted && (wanted == name || wanted == WINDOWS_ANY_SCOPE), 0))
         window_begin(t, instance);
+    if (is_range(t, instance, depth + 1))
+        tell_range(instance, RANGE_BEGINS, told ? repeat : 0);
     slot_push(t, SLOT_BEGIN, name, instance, tick_now(), tag); /* our work is outside */
     return instance;
 }
@@ -274,7 +282,7 @@ uint64_t scopes_begin_repeated(const char *name, const char *tag, uint32_t repea
 void scopes_repetition(uint64_t handle)
 {
     struct thread_state *t = thread_here;
-    if (t && find_open(t, handle) == 1)
+    if (t && is_range(t, handle, find_open(t, handle)))
         tell_range(handle, RANGE_REPEATS, 0);
 }
 
@@ -300,10 +308,12 @@ void scopes_end(uint64_t handle)
     while (depth >= at)
         slot_push(t, SLOT_END, 0, t->open[--depth], now, 0);
     atomic_store_explicit(&t->depth, depth, memory_order_relaxed);
+    if (__builtin_expect(t->window_scope >= handle, 0)) { /* inner scopes have higher numbers */
+        tell_range(t->window_scope, RANGE_ENDS, 0);
+        window_end(t);
+    }
     if (depth == 0)
         tell_range(t->open[0], RANGE_ENDS, 0);
-    if (__builtin_expect(t->window_scope >= handle, 0)) /* inner scopes have higher numbers */
-        window_end(t);
     slots_room(t, 0);
 }
 
@@ -331,8 +341,6 @@ void scopes_leave(uint64_t handle)
     }
     slot_push(t, SLOT_LEAVE, 0, handle, now, 0);
     take_out(t, at);
-    if (at == 1)
-        tell_range(handle, RANGE_ENDS, 0);
     slots_room(t, 0);
 }
 

@@ -193,7 +193,7 @@ static void begin_windows(const struct session *s)
     struct err e = {0};
     const char *lack = c->trace_started ? engines_windows_lack(&s->options, c->backend, c->engine)
                                         : "nothing is traced";
-    windows_begin(&s->options, lack);
+    windows_begin(&s->options, lack, engines_let_go(c->engine));
     if (windows_wanted(&s->options) && !lack && control_open(&e))
         message_say(SEVERITY_WARNING, "control", "gpufl ctl does not reach this session: %s",
                     e.text);

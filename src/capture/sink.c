@@ -150,14 +150,18 @@ static void row_thread(struct capture_sink *k, enum record_type type, const int6
 }
 
 /* Samples and counts of instructions have no moment, but a window, whose rows come one after the other: they are a scope's
- * where that covers all of it. */
-static void row_window(struct capture_sink *k, int64_t start, int64_t *scope)
+ * where that covers all of it, or opened the one window of capture in which all of it lies. */
+static void row_window(struct capture_sink *k, int64_t start, int64_t duration, int64_t *scope)
 {
-    if (*scope != CELL_NULL || !k->drain || start <= 0)
+    if (*scope != CELL_NULL || !k->drain || start <= 0 || duration < 0)
         return;
-    if (k->window.start != start) {
+    if (k->window.start != start || k->window.end != start + duration) {
+        /* The only thread with scopes has opened the window, too: inner ones have higher numbers. */
         uint64_t cover = scopes_cover(k->drain, start);
+        uint64_t opener = windows_scope_of(start, start + duration);
+        cover = cover > opener ? cover : opener;
         k->window.start = start;
+        k->window.end = start + duration;
         k->window.scope = cover ? (int64_t)cover : CELL_NULL;
     }
     *scope = k->window.scope;
@@ -199,9 +203,11 @@ void sink_put(enum record_type type, const void *row)
     collector_step();
     row_join(k, type, cells);
     if (type == RECORD_pc_sample)
-        row_window(k, cells[COL_pc_sample_start], &cells[COL_pc_sample_scope]);
+        row_window(k, cells[COL_pc_sample_start], cells[COL_pc_sample_duration],
+                   &cells[COL_pc_sample_scope]);
     else if (type == RECORD_sass_metric)
-        row_window(k, cells[COL_sass_metric_start], &cells[COL_sass_metric_scope]);
+        row_window(k, cells[COL_sass_metric_start], cells[COL_sass_metric_duration],
+                   &cells[COL_sass_metric_scope]);
     else if (type == RECORD_counter) {
         row_moment(k, cells);
         row_repeated(k, cells);

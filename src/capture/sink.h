@@ -28,8 +28,8 @@ struct capture_sink {
     int64_t samples;                  /* PC samples in pc_sample rows */
     const struct scopes_drain *drain; /* which scopes are open; NULL: not known */
     struct {
-        int64_t start; /* of a window of samples, ns; 0: none */
-        int64_t scope; /* that covers it, or CELL_NULL */
+        int64_t start, end; /* of a window of samples, ns; 0: none */
+        int64_t scope;      /* that covers it, or CELL_NULL */
     } window;
     _Atomic uint64_t lost[LOSS_COUNT];
     struct {

@@ -40,7 +40,7 @@ static void thread_ended(void *p)
     thread_here = NULL;
     if (t->window_scope &&
         atomic_load_explicit(&t->session, memory_order_relaxed) == gate_session())
-        windows_scope_switch(false);
+        windows_scope_switch(false, t->window_scope);
     t->window_scope = 0;
     atomic_store_explicit(&t->dead, true, memory_order_release);
     if (atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed) % DEATHS == DEATHS - 1 &&

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_MOST = 64, QUEUED_MOST = 4096 };
+enum { NAMES_MOST = 64, QUEUED_MOST = 4096, SPANS_MOST = 256 };
 
 static const char BY_CLOCK[] = "(time)", BY_LAUNCHES[] = "(launches)", BY_SCOPES[] = "(scopes)";
 
@@ -30,14 +30,24 @@ static struct {    /* guarded by lock, as what follows */
 } open_names[NAMES_MOST];
 static unsigned open_count;
 static int64_t open_since, open_ns;
+static uint64_t open_total;              /* of all names */
+static uint64_t open_scopes[NAMES_MOST]; /* those of them that scopes have opened; 0: free */
 
 static pthread_mutex_t rows_lock = PTHREAD_MUTEX_INITIALIZER; /* taken last */
 static struct window_row queued[QUEUED_MOST];
 static unsigned queued_count;
 static uint64_t rows_lost;
+static struct {       /* guarded by rows_lock: the last times of one scope's window alone */
+    int64_t from, to; /* ns; to INT64_MAX: it still is */
+    uint64_t scope;   /* 0: free */
+} spans[SPANS_MOST];
+static uint64_t span_count;
 
 static int64_t opens_at, lasts; /* steady ns, by the clock; 0: not by it. The collector's */
 static bool clock_open;
+static bool switched; /* not within a launch: the collector does it. Set before the gate opens */
+enum { DUE_OPEN = 1, DUE_CLOSE = 2 };
+static _Atomic unsigned due; /* what launches have asked it for */
 static _Atomic bool limited; /* windows end after so many launches. Relaxed: beside `during` */
 static _Atomic int64_t before, during; /* launches until the window opens, and closes */
 
@@ -60,7 +70,7 @@ static uint32_t scope_wanted(const char *name)
     return strcmp(name, "*") == 0 ? WINDOWS_ANY_SCOPE : intern_str(names_table(), name);
 }
 
-void windows_begin(const struct options *o, const char *lack)
+void windows_begin(const struct options *o, const char *lack, bool let_go)
 {
     bool wanted = windows_wanted(o), possible = !lack;
     pthread_mutex_lock(&lock);
@@ -68,9 +78,15 @@ void windows_begin(const struct options *o, const char *lack)
     open_count = 0;
     opened = failed = 0;
     open_since = open_ns = 0;
+    open_total = 0;
+    memset(open_scopes, 0, sizeof open_scopes);
+    switched = !let_go;
+    atomic_store(&due, 0);
     pthread_mutex_lock(&rows_lock);
     queued_count = 0;
     rows_lost = 0;
+    span_count = 0;
+    memset(spans, 0, sizeof spans);
     pthread_mutex_unlock(&rows_lock);
     bool by_clock = active && (o->window_after_ms > 0 || o->window_for_ms > 0);
     opens_at = by_clock ? steady_ns() + o->window_after_ms * 1000000 : 0;
@@ -104,7 +120,68 @@ static void queue_row(uint32_t name, bool open)
     pthread_mutex_unlock(&rows_lock);
 }
 
-/* Caller holds the lock, as for all below. */
+/* ---- whose a window is. Caller holds the lock, as for all below ------------------------------- */
+
+static uint64_t *open_scope(uint64_t scope)
+{
+    size_t i = 0;
+    while (i < NAMES_MOST && open_scopes[i] != scope)
+        i++;
+    return i < NAMES_MOST ? &open_scopes[i] : NULL;
+}
+
+/* The scope of the only window that is open; 0: it is none's, or there are several, or none. */
+static uint64_t only_scope(void)
+{
+    uint64_t only = 0;
+    for (size_t i = 0; open_total == 1 && i < NAMES_MOST; i++)
+        only = open_scopes[i] ? open_scopes[i] : only;
+    return only;
+}
+
+/* Before the engine is switched on, and after it has been off: what it keeps lies in between. */
+static void span_begins(int64_t now)
+{
+    uint64_t scope = only_scope();
+    pthread_mutex_lock(&rows_lock);
+    if (scope) {
+        spans[span_count % SPANS_MOST].from = now;
+        spans[span_count % SPANS_MOST].to = INT64_MAX;
+        spans[span_count++ % SPANS_MOST].scope = scope;
+    }
+    pthread_mutex_unlock(&rows_lock);
+}
+
+static void span_ends(int64_t now)
+{
+    pthread_mutex_lock(&rows_lock);
+    if (span_count && spans[(span_count - 1) % SPANS_MOST].to == INT64_MAX)
+        spans[(span_count - 1) % SPANS_MOST].to = now;
+    pthread_mutex_unlock(&rows_lock);
+}
+
+/* One more, or one less, of this scope (0: of none). */
+static void count_open(bool open, uint64_t scope)
+{
+    uint64_t *place = scope ? open_scope(open ? 0 : scope) : NULL;
+    if (place)
+        *place = open ? scope : 0;
+    open_total = open ? open_total + 1 : open_total - 1;
+}
+
+uint64_t windows_scope_of(int64_t start, int64_t end)
+{
+    uint64_t scope = 0;
+    pthread_mutex_lock(&rows_lock);
+    for (size_t i = 0; i < SPANS_MOST && !scope; i++)
+        if (spans[i].scope && start >= spans[i].from && end <= spans[i].to)
+            scope = spans[i].scope;
+    pthread_mutex_unlock(&rows_lock);
+    return scope;
+}
+
+/* ---- the engine, and names -------------------------------------------------------------------- */
+
 static int engine_switch(bool open, struct err *e)
 {
     int rc = collector_window(open, e);
@@ -151,7 +228,7 @@ static int name_close(uint32_t name, struct err *e)
     return open_count ? 0 : engine_switch(false, e);
 }
 
-int windows_switch(const char *name, bool open, struct err *e)
+static int switch_window(const char *name, bool open, uint64_t scope, struct err *e)
 {
     int rc;
     pthread_mutex_lock(&lock);
@@ -161,9 +238,14 @@ int windows_switch(const char *name, bool open, struct err *e)
                      "begins (gpufl trace --windows)");
     } else {
         uint32_t id = intern_str(names_table(), name && *name ? name : "(unnamed)");
+        int64_t now = clock_mono();
         rc = open ? name_open(id, e) : name_close(id, e);
-        if (!rc)
+        if (!rc) {
+            span_ends(open ? now : clock_mono());
+            count_open(open, scope);
+            span_begins(open ? now : clock_mono());
             queue_row(id, open);
+        }
     }
     pthread_mutex_unlock(&lock);
     if (!rc)
@@ -171,11 +253,16 @@ int windows_switch(const char *name, bool open, struct err *e)
     return rc;
 }
 
+int windows_switch(const char *name, bool open, struct err *e)
+{
+    return switch_window(name, open, 0, e);
+}
+
 /* For those who have nobody to tell: said once for each sentence in a row. */
-static void switch_or_say(const char *name, bool open)
+static void switch_or_say(const char *name, bool open, uint64_t scope)
 {
     struct err e = {0};
-    if (windows_switch(name, open, &e) && open)
+    if (switch_window(name, open, scope, &e) && open)
         message_say(SEVERITY_WARNING, "windows.failed", "a window could not be opened: %s", e.text);
 }
 
@@ -192,35 +279,56 @@ void windows_status(char *out, size_t size)
 
 /* ---- by what happens ------------------------------------------------------------------------- */
 
+/* What launches have asked for. [collector] */
+static void switch_due(void)
+{
+    unsigned what = atomic_exchange(&due, 0);
+    if (what & DUE_OPEN)
+        switch_or_say(BY_LAUNCHES, true, 0);
+    if (what & DUE_CLOSE)
+        switch_or_say(BY_LAUNCHES, false, 0);
+}
+
+static void ask(unsigned what)
+{
+    atomic_fetch_or(&due, what);
+    collector_wake();
+}
+
 int64_t windows_clock(int64_t now)
 {
+    switch_due();
     if (!opens_at && !clock_open)
         return 0;
     if (!clock_open && now >= opens_at) {
-        switch_or_say(atomic_load(&limited) ? BY_LAUNCHES : BY_CLOCK, true);
+        switch_or_say(atomic_load(&limited) ? BY_LAUNCHES : BY_CLOCK, true, 0);
         clock_open = true;
         opens_at = lasts && !atomic_load(&limited) ? now + lasts : 0; /* now: when it closes */
     } else if (clock_open && opens_at && now >= opens_at) {
-        switch_or_say(BY_CLOCK, false);
+        switch_or_say(BY_CLOCK, false, 0);
         clock_open = false;
         opens_at = 0;
     }
     return opens_at;
 }
 
-void windows_scope_switch(bool open)
+void windows_scope_switch(bool open, uint64_t instance)
 {
     uint32_t wanted = atomic_load(&windows_scope);
     const char *name =
         wanted == WINDOWS_ANY_SCOPE ? BY_SCOPES : intern_text(names_table(), wanted, NULL);
     if (name)
-        switch_or_say(name, open);
+        switch_or_say(name, open, instance);
 }
 
 void windows_passed(void)
 {
-    if (atomic_fetch_sub_explicit(&before, 1, memory_order_relaxed) == 1)
-        switch_or_say(BY_LAUNCHES, true);
+    if (atomic_fetch_sub_explicit(&before, 1, memory_order_relaxed) != 1)
+        return;
+    if (switched)
+        ask(DUE_OPEN);
+    else
+        switch_or_say(BY_LAUNCHES, true, 0);
 }
 
 bool windows_launch(void)
@@ -228,9 +336,11 @@ bool windows_launch(void)
     if (__builtin_expect(!atomic_load_explicit(&limited, memory_order_relaxed), 1))
         return true;
     int64_t left = atomic_fetch_sub_explicit(&during, 1, memory_order_relaxed);
-    if (left == 0)
-        switch_or_say(BY_LAUNCHES, false);
-    return left > 0;
+    if (switched && left == 1)
+        ask(DUE_CLOSE);
+    if (!switched && left == 0)
+        switch_or_say(BY_LAUNCHES, false, 0);
+    return switched || left > 0;
 }
 
 /* ---- the collector's ------------------------------------------------------------------------- */
@@ -255,11 +365,18 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
         return;
     if (t && b->trace->released)
         b->trace->released(t, &done, &stays);
-    snprintf(text, sizeof text,
-             "%" PRIu64 " opened; the profiling library was let go of %" PRIu64 " times%s",
-             atomic_load(&opened), done,
-             stays ? "; it could not be once, and launches stayed up to 0.4 us dearer from then on"
-                   : "");
+    if (switched)
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " opened; the profiling library stayed attached between them, as this "
+                 "engine needs it",
+                 atomic_load(&opened));
+    else
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " opened; the profiling library was let go of %" PRIu64 " times%s",
+                 atomic_load(&opened), done,
+                 stays ? "; it could not be once, and launches stayed up to 0.4 us dearer from "
+                         "then on"
+                       : "");
     feature_set("windows", true,
                 failed   ? "partial"
                 : opened ? "collected"
@@ -283,4 +400,5 @@ void windows_forget(void)
     open_count = 0;
     atomic_store(&windows_scope, 0);
     atomic_store(&limited, false);
+    atomic_store(&due, 0);
 }

@@ -1,8 +1,11 @@
-/* windows.h - windows of capture: the engine's activity is on inside them and off outside.
+/* windows.h - windows of capture: what the engine brings is of their time alone.
  *
  * A session has windows where one of the options asks for them. Whoever opens one names it:
  * the program (gpufl_window_open), `gpufl ctl`, the clock, a scope, a count of launches. While
- * any is open the engine is on; with the last one the vendor's library is let go of. */
+ * any is open the engine is on; with the last one the vendor's library is let go of, where the engine allows
+ * that.
+ *
+ * What a window keeps is the scope's that opened it, for as long as no other window is open. */
 #ifndef GPUFL_CAPTURE_WINDOWS_H
 #define GPUFL_CAPTURE_WINDOWS_H
 
@@ -18,8 +21,10 @@ bool windows_wanted(const struct options *o);
 /* Launches before the first window are counted. [any] */
 bool windows_counts_launches(const struct options *o);
 
-/* A session begins; lack: why its engine cannot be switched, NULL: it can. [owner] */
-void windows_begin(const struct options *o, const char *lack);
+/* A session begins; lack: why its engine cannot be switched, NULL: it can; let_go: nothing of the engine
+ * stays between windows, and it is switched within launches, too. Other engines are switched by the
+ * collector, shortly behind the launch that is the last one. [owner] */
+void windows_begin(const struct options *o, const char *lack, bool let_go);
 
 /* Opens or closes a window of a name, NULL: "". Returns when the engine is on or off:
  * GPUFL_E_STATE without a session with windows, GPUFL_E_INVAL for a close without its open,
@@ -31,6 +36,10 @@ void windows_status(char *out, size_t size);
 
 /* What the clock asks for; the next time that it will, steady ns, 0: none. [collector] */
 int64_t windows_clock(int64_t now);
+
+/* Instance of the scope whose window alone was open in all of the time from start to end (ns, both in
+ * the past); 0: there is none. [collector] */
+uint64_t windows_scope_of(int64_t start, int64_t end);
 
 /* Rows of what was opened and closed. [collector] */
 void windows_drain(struct writer *w);
@@ -48,11 +57,13 @@ void windows_forget(void); /* in a forked child */
 extern _Atomic uint32_t windows_scope __attribute__((visibility("hidden")));
 #define WINDOWS_ANY_SCOPE UINT32_MAX
 
-void windows_scope_switch(bool open);
+/* That scope begins, or has ended. */
+void windows_scope_switch(bool open, uint64_t instance);
 
 /* A launch outside of windows returned. [hot] */
 void windows_passed(void);
-/* A launch begins in a window; false: it is one too many, and the window closed before. [hot] */
+/* A launch begins in a window; false: it is one too many, and the window closed before, where it closes
+ * within a launch. [hot] */
 bool windows_launch(void);
 
 #endif

@@ -8,6 +8,7 @@
  *     one window; then it waits for a line on stdin, launching on, and opens none
  *   fake_windows scopes
  *     launches in and outside of scopes named "step"
+ *   slow=MS, with the first and the last: so long in each window, and behind it
  * Says as one line of JSON what it did in windows, and what became of the library. */
 #include "hooks.h"
 
@@ -42,7 +43,7 @@ enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, LIVES = 3, PATIENCE_S = 30, BROK
 
 static char kernel[] = "_Z9fake_reluPfi", other[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i";
 static _Atomic bool over;
-static int in_windows, graphs;
+static int in_windows, graphs, slow_ms;
 
 static void expect(bool is, const char *what)
 {
@@ -73,6 +74,16 @@ static void life(uint64_t out[LIVES])
         ask(out);
 }
 
+/* Time passes, and kernels run. */
+static void take_time(void *function, int *count)
+{
+    for (int i = 0; i < slow_ms; i++) {
+        launch(function);
+        (*count)++;
+        pause_ms(1);
+    }
+}
+
 /* Kernels of another name than those in windows. */
 static void *launch_on(void *contexts)
 {
@@ -93,6 +104,7 @@ static void window_work(cuda_exec exec)
     for (int i = 0; i < IN_WINDOW; i++)
         launch(kernel);
     in_windows += IN_WINDOW;
+    take_time(kernel, &in_windows);
     cuGraphLaunch(exec, NULL);
     graphs++;
     cuCtxSynchronize();
@@ -130,6 +142,7 @@ static void cycles(int count, int thread_count, bool contexts, bool kept)
             cuGraphInstantiateWithFlags(&exec, graph, 0);
         window_work(exec);
         launch(other);
+        take_time(other, &(int){0});
         if (!kept)
             await_end((uint64_t)i + 1);
     }
@@ -164,10 +177,12 @@ static void scopes(void)
         launch(kernel);
         gpufl_scope_end(inner);
         launch(kernel);
+        take_time(kernel, &in_windows);
         cuCtxSynchronize();
         gpufl_scope_end(i % 2 ? step : around);
         gpufl_scope_end(around);
         launch(other);
+        take_time(other, &(int){0});
         in_windows += 3;
     }
 }
@@ -181,6 +196,7 @@ int main(int argc, char **argv)
         return BROKEN_EXIT;
     for (int i = 2; i < argc; i++) {
         sscanf(argv[i], "threads=%d", &thread_count);
+        sscanf(argv[i], "slow=%d", &slow_ms);
         contexts |= !strcmp(argv[i], "contexts");
         kept |= !strcmp(argv[i], "kept");
     }

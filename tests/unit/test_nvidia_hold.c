@@ -50,7 +50,7 @@ static int setup(void **state)
     (void)state;
     memset(&trace, 0, sizeof trace);
     trace.cupti = &cupti;
-    trace.config.windows = true;
+    trace.config.windows = trace.held = true;
     trace.config.engines = ENGINE_SYNC;
     trace.subscriber = (cupti_subscriber)&subscriber;
     atomic_store(&trace.pool, buffers_open(NULL, 1 << 16, 1 << 20));

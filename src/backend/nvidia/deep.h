@@ -19,7 +19,7 @@ void deep_open(int64_t sample_ns);
 /* Instructions are not counted yet. [any] */
 bool deep_sampling(void);
 
-/* A call of the driver that is reported begins. [hot] */
+/* A call of the driver that is reported begins; launch: it launches what is to be sampled. [hot] */
 void deep_enter(bool launch);
 /* It has ended; waited: what was asked of the device before it is done. Here the engines are switched.
  * [hot] */

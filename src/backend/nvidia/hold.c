@@ -86,13 +86,13 @@ void hold_stop(struct trace *t)
 bool hold_away(struct trace *t)
 {
     int hold = atomic_load_explicit(&t->hold, memory_order_acquire);
-    return t->config.windows && (hold == HOLD_NONE || hold == HOLD_OPENING || hold == HOLD_LET_GO ||
-                                 hold == HOLD_FINALIZING);
+    return t->held && (hold == HOLD_NONE || hold == HOLD_OPENING || hold == HOLD_LET_GO ||
+                       hold == HOLD_FINALIZING);
 }
 
 int hold_switch(struct trace *t, bool open, struct err *e)
 {
-    if (trace_forked(t) || !t->config.windows)
+    if (trace_forked(t) || !t->held)
         return err_set(e, GPUFL_E_STATE, "this session has no windows");
     if (open)
         return window_open(t, e);

@@ -46,7 +46,7 @@ bool kinds_wanted(const struct trace *t)
 
 static bool kind_wanted(const struct trace *t, unsigned i)
 {
-    if (!kinds_wanted(t))
+    if (!kinds_wanted(t) || (t->switched && !atomic_load(&t->recording)))
         return false;
     if (t->sass && !atomic_load(&t->kernels_instead))
         return false; /* nothing is recorded beside instrumented kernels: sass_metrics.h */
@@ -204,20 +204,42 @@ int kinds_up(struct trace *t)
     return result;
 }
 
-int kinds_begin(struct trace *t)
+/* Those that are wanted now, or the callback that the driver is up. */
+static int enable_or_wait(struct trace *t)
 {
-    atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
-    atomic_store_explicit(&t->hears, kinds_wanted(t), memory_order_relaxed);
-    atomic_store_explicit(&t->live, t->sink, memory_order_release);
     int result = kinds_enable(t);
     if (result == CUPTI_E_NOT_INITIALIZED)
         return t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
                                              CUPTI_RESOURCE_INIT_FINISHED);
     await_context(t);
     atomic_store_explicit(&t->announce, true, memory_order_release);
-    if (t->config.windows && result == CUPTI_OK)
+    return result;
+}
+
+int kinds_begin(struct trace *t)
+{
+    atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
+    atomic_store_explicit(&t->hears, kinds_wanted(t), memory_order_relaxed);
+    atomic_store_explicit(&t->live, t->sink, memory_order_release);
+    int result = enable_or_wait(t);
+    if (t->held && result == CUPTI_OK)
         atomic_store(&t->window, atomic_fetch_add(&t->last_window, 1) + 1);
     return result;
+}
+
+void kinds_window(struct trace *t, bool open)
+{
+    struct err e;
+    atomic_store(&t->recording, open);
+    if (!open)
+        kinds_disable(t);
+    int result = open && kinds_wanted(t) ? enable_or_wait(t) : CUPTI_OK;
+    if (result == CUPTI_OK || t->kinds_said)
+        return;
+    t->kinds_said = true;
+    cupti_error(t->cupti, result, "to enable kernel records", &e);
+    t->sink->ops->message(t->sink, SEVERITY_WARNING, "cupti.enable",
+                          "windows have no records of kernels: %s", e.text);
 }
 
 void kinds_end(struct trace *t)

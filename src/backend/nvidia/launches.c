@@ -164,6 +164,13 @@ static uint32_t window_now(struct trace *t)
     return atomic_load_explicit(&t->window, memory_order_acquire);
 }
 
+/* A launch outside of windows, where the library stays attached. */
+static void passes(struct trace *t, struct sink *s)
+{
+    if (atomic_load_explicit(&t->passing, memory_order_acquire))
+        s->ops->passed(s);
+}
+
 static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
                          const struct cupti_callback *c)
 {
@@ -172,8 +179,10 @@ static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
     uint64_t count = launch_captured(t, id, c) ? 0 : launch_count(id, c);
     uint32_t window = t->config.windows ? window_now(t) : 0;
     *c->data = count | (uint64_t)window << 32;
-    if (__builtin_expect(t->config.windows && !window, 0))
+    if (__builtin_expect(t->config.windows && !window, 0)) {
         l.kind = LAUNCH_OTHER;
+        passes(t, s);
+    }
     for (uint64_t i = 0; i < count; i++)
         s->ops->launch(s, &l);
     if (window && window_now(t) != window)
@@ -203,13 +212,18 @@ static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
         return;
     struct graph_info g = graph_of(c);
     uint32_t window = t->config.windows ? window_now(t) : 0;
-    struct launch l = {.kind = t->config.windows && !window ? LAUNCH_OTHER : LAUNCH_GRAPH,
+    bool outside = t->config.windows && !window;
+    struct launch l = {.kind = outside ? LAUNCH_OTHER : LAUNCH_GRAPH,
                        .correlation = c->correlation,
                        .kernels = g.kernels,
                        .graph = g.number};
     s->ops->launch(s, &l);
     if (t->ranges)
         enter_ranges(t, NULL, c->correlation);
+    if (outside) {
+        passes(t, s);
+        return;
+    }
     *c->data = timed(t) ? (uint64_t)clock_mono() : 1 | (uint64_t)window << 32;
 }
 
@@ -475,7 +489,8 @@ static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uin
                                             const struct cupti_callback *c)
 {
     if (t->deep && c->site == CUPTI_SITE_ENTER)
-        deep_enter(roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH);
+        deep_enter((roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH) &&
+                   (!t->config.windows || window_now(t)));
     if (c->site == CUPTI_SITE_ENTER)
         enter(t, s, id, c);
     else

@@ -144,25 +144,28 @@ int pc_context_enable(struct pc_context *c, const struct pc_library *l, const st
     }
     c->state = PC_ON;
     c->failures = 0;
-    c->from = c->to = clock_mono();
-    c->enable_ns = c->to - begin;
+    kept_begin(&c->kept, clock_mono());
+    c->enable_ns = c->kept.spans[0].to - begin;
     return 0;
 }
 
 /* ---- draining ----------------------------------------------------------------------------- */
 
-static void take(struct pc_context *c, struct pc_data *d)
+static void take(struct pc_context *c, struct pc_data *d, bool keep)
 {
-    pc_tally_add(&c->tally, d);
-    c->losses.dropped += d->dropped;
-    c->losses.other += d->other;
-    c->losses.overflows += d->full != 0;
+    if (keep) {
+        c->tally.window = kept_last(&c->kept);
+        pc_tally_add(&c->tally, d);
+        c->losses.dropped += d->dropped;
+        c->losses.other += d->other;
+        c->losses.overflows += d->full != 0;
+    }
     d->total = d->dropped = d->other = 0;
     d->count = 0;
     d->full = 0;
 }
 
-int pc_context_drain(struct pc_context *c, const struct pc_library *l)
+int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep)
 {
     int result = CUPTI_OK;
     for (int i = 0; i < ROUNDS_MOST && result == CUPTI_OK; i++) {
@@ -170,25 +173,27 @@ int pc_context_drain(struct pc_context *c, const struct pc_library *l)
         c->now.remaining = 0;
         result = l->cuptiPCSamplingGetData(&p);
         if (result == CUPTI_E_OUT_OF_MEMORY && !c->now.full)
-            c->losses.overflows++;
+            c->losses.overflows += keep;
         size_t remaining = c->now.remaining, count = c->now.count;
         if (result == CUPTI_OK || result == CUPTI_E_OUT_OF_MEMORY)
-            take(c, &c->now);
+            take(c, &c->now, keep);
         if (!remaining || !count)
             break;
     }
-    c->to = clock_mono();
+    if (keep)
+        kept_until(&c->kept, clock_mono());
     return result;
 }
 
-bool pc_context_disable(struct pc_context *c, const struct pc_library *l)
+bool pc_context_disable(struct pc_context *c, const struct pc_library *l, bool keep)
 {
     struct pc_context_params p = {.size = sizeof p, .context = c->handle};
-    pc_context_drain(c, l);
+    pc_context_drain(c, l, keep);
     bool ended = l->cuptiPCSamplingDisable(&p) == CUPTI_OK;
     if (ended)
-        take(c, &c->last);
-    c->to = clock_mono();
+        take(c, &c->last, keep);
+    if (keep)
+        kept_until(&c->kept, clock_mono());
     return ended;
 }
 
@@ -198,7 +203,7 @@ void pc_context_renew(struct pc_context *c)
     c->losses = (struct pc_losses){0};
     c->described = false;
     c->failures = 0;
-    c->from = c->to = clock_mono();
+    kept_begin(&c->kept, clock_mono());
 }
 
 void pc_context_close(struct pc_context *c)

@@ -3,6 +3,7 @@
 #ifndef GPUFL_BACKEND_NVIDIA_PC_CONTEXT_H
 #define GPUFL_BACKEND_NVIDIA_PC_CONTEXT_H
 
+#include "backend/nvidia/kept.h"
 #include "backend/nvidia/pc_library.h"
 #include "backend/nvidia/pc_tally.h"
 
@@ -35,7 +36,7 @@ struct pc_context {
     uint32_t reasons[PC_REASONS]; /* ids of the sink, by place in the tally */
     bool described;               /* they are defined */
     struct pc_losses losses;
-    int64_t from, to;  /* ns: the drain before and the last one */
+    struct kept kept;  /* when the tally's samples were taken */
     int64_t enable_ns; /* that enabling took */
     unsigned refused;  /* bit by enum pc_attribute: what the library did not take */
     unsigned failures; /* of drains, one after the other */
@@ -46,12 +47,12 @@ struct pc_context {
 int pc_context_enable(struct pc_context *c, const struct pc_library *l, const struct cupti *cupti,
                       const struct pc_setup *setup, struct err *e);
 
-/* Moves what the library has to the tally. An enum cupti_result; a full hardware buffer is
+/* Moves what the library has to the tally, or (keep: false) to nowhere. An enum cupti_result; a full hardware buffer is
  * CUPTI_E_OUT_OF_MEMORY and counted. */
-int pc_context_drain(struct pc_context *c, const struct pc_library *l);
+int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep);
 
 /* Drains, and ends sampling; false: the library refused. The state is the caller's. */
-bool pc_context_disable(struct pc_context *c, const struct pc_library *l);
+bool pc_context_disable(struct pc_context *c, const struct pc_library *l, bool keep);
 
 /* Forgets the samples so far, and what was defined of them: a session begins. */
 void pc_context_renew(struct pc_context *c);

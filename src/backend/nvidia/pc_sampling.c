@@ -36,6 +36,7 @@ static bool crowded;     /* a context had to wait for another of its device */
 static bool crowded_said;
 static bool overflow_said;
 static bool started;
+static bool keeping;      /* samples are wanted: always, or a window is open */
 static _Atomic int bound; /* contexts that it was begun in, or tried in, and not ended. Relaxed */
 static struct pc_totals totals; /* of contexts that are gone */
 static enum pc_relation relation;
@@ -143,7 +144,7 @@ static void context_add(struct trace *t, cuda_context handle)
 
 static void context_off(struct pc_context *c)
 {
-    if (pc_context_disable(c, &library))
+    if (pc_context_disable(c, &library, keeping))
         atomic_fetch_sub_explicit(&bound, 1, memory_order_relaxed);
     c->state = PC_GONE;
 }
@@ -175,7 +176,7 @@ static void count_losses(struct sink *s, struct pc_context *c)
 static void context_drain(struct trace *t, struct pc_context *c, bool last)
 {
     struct err e = {0};
-    int result = pc_context_drain(c, &library);
+    int result = pc_context_drain(c, &library, keeping);
     if (result == CUPTI_OK || result == CUPTI_E_OUT_OF_MEMORY) {
         c->failures = 0;
         return;
@@ -229,6 +230,7 @@ int pc_sampling_open(struct trace *t, struct err *e)
             pc_context_close(&contexts[i]);
     failure[0] = '\0';
     failure_new = crowded = crowded_said = overflow_said = false;
+    keeping = !t->switched;
     totals = (struct pc_totals){0};
     relation = PC_RELATION_UNKNOWN;
     cubins_begin();
@@ -246,12 +248,45 @@ void pc_sampling_start(struct trace *t)
     started = true;
     for (size_t i = 0; i < CONTEXTS; i++)
         if (contexts[i].state == PC_ON) {
-            pc_context_drain(&contexts[i], &library); /* of the time between sessions */
+            pc_context_drain(&contexts[i], &library, false); /* of the time between sessions */
             pc_context_renew(&contexts[i]);
         }
     if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
         context_add(t, current);
     engine_leave();
+}
+
+/* With the lock. What was sampled before belongs to what was. */
+static int switch_keeping(struct trace *t, bool open, struct err *e)
+{
+    bool any = false;
+    int result = CUPTI_OK;
+    for (size_t i = 0; i < CONTEXTS && result == CUPTI_OK; i++) {
+        if (contexts[i].state != PC_ON)
+            continue;
+        any = true;
+        result = pc_context_drain(&contexts[i], &library, keeping);
+        if (result == CUPTI_E_OUT_OF_MEMORY || !open)
+            result = CUPTI_OK; /* counted; closed it is at any rate */
+    }
+    if (result != CUPTI_OK)
+        return cupti_error(t->cupti, result, "to hand over what was sampled before", e);
+    if (open && !any && *failure)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "no program counters are sampled: %s", failure);
+    for (size_t i = 0; i < CONTEXTS && open; i++)
+        if (contexts[i].state == PC_ON)
+            kept_open(&contexts[i].kept, clock_mono());
+    keeping = open;
+    return 0;
+}
+
+int pc_sampling_window(struct trace *t, bool open, struct err *e)
+{
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
+        return err_set(e, GPUFL_E_STATE, "samples are being handed over: try again");
+    int rc = switch_keeping(t, open, e);
+    engine_leave();
+    return rc;
 }
 
 size_t pc_sampling_contexts(cuda_context *out, size_t room)
@@ -376,8 +411,9 @@ static void put_cell(void *arg, const struct pc_cell *cell, uint64_t samples)
     struct writing *w = arg;
     struct pc_context *c = w->c;
     struct function *f = &c->tally.functions.items[cell->function];
-    struct pc_sample_row row = {.start = c->from,
-                                .duration = c->to - c->from,
+    int64_t from = c->kept.spans[cell->window].from, to = c->kept.spans[cell->window].to;
+    struct pc_sample_row row = {.start = from,
+                                .duration = to - from,
                                 .device = w->device,
                                 .context = c->number ? (int64_t)c->number : CELL_NULL,
                                 .function = functions_define(f, c->device, w->t->sink),
@@ -401,7 +437,7 @@ static void context_write(struct trace *t, struct pc_context *c)
     if (c->tally.lost)
         t->sink->ops->lost(t->sink, LOSS_SAMPLES, c->tally.lost);
     c->tally.lost = 0;
-    c->from = c->to;
+    kept_written(&c->kept);
 }
 
 static void add_totals(struct pc_totals *to, const struct pc_totals *from)

@@ -21,6 +21,7 @@ void pc_tally_clear(struct pc_tally *t)
     t->totals = (struct pc_totals){0};
     t->relation = PC_RELATION_UNKNOWN;
     t->more_idle = false;
+    t->window = 0;
     t->lost = 0;
 }
 
@@ -88,13 +89,16 @@ static uint64_t mix(uint64_t h)
 }
 
 static struct pc_cell *cell_slot(const struct pc_tally *t, uint32_t function, uint32_t reason,
-                                 uint64_t offset)
+                                 uint64_t offset, uint32_t window)
 {
     size_t mask = t->cell_slots - 1;
-    size_t at = (size_t)mix((offset << 7 ^ reason) * 0x2545F4914F6CDD1Du + function) & mask;
+    size_t at = (size_t)mix((offset << 7 ^ reason) * 0x2545F4914F6CDD1Du + function +
+                            ((uint64_t)window << 32)) &
+                mask;
     for (;; at = (at + 1) & mask) {
         struct pc_cell *c = &t->cells[at];
-        if (!c->samples || (c->function == function && c->reason == reason && c->offset == offset))
+        if (!c->samples || (c->function == function && c->reason == reason && c->offset == offset &&
+                            c->window == window))
             return c;
     }
 }
@@ -110,7 +114,7 @@ static bool grow_cells(struct pc_tally *t)
     t->cell_slots = slots;
     for (size_t i = 0; i < before; i++)
         if (old[i].samples)
-            *cell_slot(t, old[i].function, old[i].reason, old[i].offset) = old[i];
+            *cell_slot(t, old[i].function, old[i].reason, old[i].offset, old[i].window) = old[i];
     mem_free(old);
     return true;
 }
@@ -122,9 +126,12 @@ static void add_cell(struct pc_tally *t, uint32_t function, size_t reason, uint6
         t->lost += samples;
         return;
     }
-    struct pc_cell *c = cell_slot(t, function, (uint32_t)reason, offset);
+    struct pc_cell *c = cell_slot(t, function, (uint32_t)reason, offset, t->window);
     if (!c->samples) {
-        *c = (struct pc_cell){.function = function, .reason = (uint32_t)reason, .offset = offset};
+        *c = (struct pc_cell){.function = function,
+                              .reason = (uint32_t)reason,
+                              .offset = offset,
+                              .window = t->window};
         t->cell_count++;
     }
     c->samples += samples;
@@ -197,7 +204,7 @@ void pc_tally_take(struct pc_tally *t,
             continue;
         uint64_t n = c->samples, idle = 0;
         if (within && !r->idle && r->twin >= 0)
-            idle = cell_slot(t, c->function, (uint32_t)r->twin, c->offset)->samples;
+            idle = cell_slot(t, c->function, (uint32_t)r->twin, c->offset, c->window)->samples;
         n -= idle < n ? idle : n;
         if (n)
             fn(arg, c, n);

@@ -31,6 +31,7 @@ struct pc_reason_name {
 struct pc_cell { /* key and count */
     uint32_t function, reason;
     uint64_t offset;
+    uint32_t window;
     uint64_t samples;
 };
 
@@ -54,8 +55,9 @@ struct pc_tally {
     size_t cell_count, cell_slots;
     struct pc_totals totals;
     enum pc_relation relation;
-    bool more_idle; /* somewhere a _not_issued had more samples than its reason */
-    uint64_t lost;  /* samples for which there was no room, since the last look */
+    uint32_t window; /* of what is added next; the owner's */
+    bool more_idle;  /* somewhere a _not_issued had more samples than its reason */
+    uint64_t lost;   /* samples for which there was no room, since the last look */
 };
 
 void pc_tally_init(struct pc_tally *t);

@@ -194,17 +194,22 @@ static void count_missing(struct pm_device *d, int64_t since)
     d->last = 0;
 }
 
-/* Another buffer for the one that is full. */
-static int renew(struct pm_device *d)
+/* Another buffer for the one that is full, and it is switched on. */
+static int begin_anew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
     const char *doing;
+    int result = d->object ? d->library->cuptiPmSamplingDisable(&p) : CUPTI_OK;
+    d->object = NULL;
+    return result == CUPTI_OK ? enable(d, &doing) : result;
+}
+
+static int renew(struct pm_device *d)
+{
+    struct pm_object_params p = object_of(d);
     int64_t since = d->read;
     d->library->cuptiPmSamplingStop(&p);
-    int result = d->library->cuptiPmSamplingDisable(&p);
-    d->object = NULL;
-    if (result == CUPTI_OK)
-        result = enable(d, &doing);
+    int result = begin_anew(d);
     count_missing(d, since);
     return result;
 }
@@ -232,6 +237,7 @@ int pm_device_drain(struct pm_device *d)
     d->more = i.completed && (p.stop == PM_STOP_IMAGE_FULL || i.completed >= d->room);
     compare_clocks(d, now);
     d->overflows += full;
+    d->full = full;
     if (!full || d->samples)
         return CUPTI_OK;
     if (d->state == PM_STARTED)
@@ -264,14 +270,34 @@ bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out)
     return true;
 }
 
+/* ---- windows ------------------------------------------------------------------------------ */
+
+void pm_device_pause(struct pm_device *d)
+{
+    struct pm_object_params p = object_of(d);
+    d->library->cuptiPmSamplingStop(&p);
+    d->state = PM_PAUSED;
+    d->full = false;
+}
+
+/* What was not sampled meanwhile is not missing. */
+int pm_device_resume(struct pm_device *d)
+{
+    int result = d->full || !d->object ? begin_anew(d) : switch_on(d);
+    d->last = 0;
+    if (result == CUPTI_OK)
+        d->state = PM_STARTED;
+    return result;
+}
+
 /* ---- the end ------------------------------------------------------------------------------ */
 
 void pm_device_stop(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
-    if (d->state != PM_STARTED)
+    if (d->state != PM_STARTED && d->state != PM_PAUSED)
         return;
-    if (d->object)
+    if (d->object && d->state == PM_STARTED)
         d->library->cuptiPmSamplingStop(&p);
     d->state = PM_STOPPED;
 }

@@ -16,6 +16,7 @@
 enum pm_state {
     PM_UNUSED,  /* the program does not use it */
     PM_STARTED, /* sampled */
+    PM_PAUSED,  /* not sampled between windows; configured, and all that came is read */
     PM_STOPPED, /* sampled no more; what came is still there */
     PM_FAILED,  /* left alone */
 };
@@ -44,6 +45,7 @@ struct pm_device {
     uint64_t last;      /* end of the newest sample that was read, the device's time; 0: none */
     size_t samples;     /* in the image, complete */
     bool more;          /* others may wait behind them */
+    bool full;          /* the last drain found the buffer full, which gives nothing more */
     uint64_t overflows; /* that the sink has not been told of */
     uint64_t missing;   /* samples, the same */
     uint64_t written;   /* samples */
@@ -70,6 +72,11 @@ bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out);
 
 /* The image is read: room for the next drain. An enum cupti_result. */
 int pm_device_clear(struct pm_device *d);
+
+/* No more records until it is resumed; those that came are drained behind it: state PM_PAUSED. Resumed, it is PM_STARTED, or
+ * as it was: an enum cupti_result. */
+void pm_device_pause(struct pm_device *d);
+int pm_device_resume(struct pm_device *d);
 
 /* No more records; those that came are still to be drained. */
 void pm_device_stop(struct pm_device *d);

@@ -2,6 +2,7 @@
 #include "backend/nvidia/pm_sampling.h"
 
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/engine_lock.h"
 #include "backend/nvidia/pm_device.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 
 enum {
     DEVICES = 32,
+    SPANS = 64,
     FAILURES_MOST = 3,
     DIGITS = 6, /* of a value */
     /* As options.c has the collector drain, and the size of a record on a large device. */
@@ -30,7 +32,7 @@ static const int64_t DRAIN_MOST = 200000000; /* ns of a drain: the collector has
 
 static _Atomic uint32_t used; /* devices of contexts, bit by ordinal */
 
-/* The owner's until the session starts, the collector's from then on. */
+/* Guarded by the engines' lock. */
 static struct profiler_library library;
 static struct metric_list metrics;
 static struct pm_device devices[DEVICES]; /* by ordinal */
@@ -38,6 +40,11 @@ static char failure[TEXT];
 static bool failure_new; /* the sink has not been told */
 static bool overflow_said;
 static bool opened;
+static bool windowed; /* the session has windows, outside of which nothing is kept */
+static struct pm_span {
+    int64_t from, to; /* ns; to INT64_MAX: it is open */
+} spans[SPANS];       /* the last windows, a ring */
+static uint64_t span_count;
 static uint32_t name_ids[DEVICES][METRICS_MOST]; /* of the sink, by place in the device's list */
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -47,12 +54,15 @@ int pm_sampling_open(struct trace *t, struct err *e)
     int rc = metric_list_read(&metrics, t->config.counter_metrics, METRIC_SAMPLED, e);
     if (!rc)
         rc = profiler_library_open(&library, t->cupti, e);
-    if (rc)
-        return rc;
+    if (rc || !engine_enter(ENGINE_PATIENCE))
+        return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
     atomic_store_explicit(&used, 0, memory_order_relaxed);
     failure[0] = '\0';
     failure_new = overflow_said = false;
+    windowed = t->switched;
+    span_count = 0;
     opened = true;
+    engine_leave();
     return 0;
 }
 
@@ -78,16 +88,29 @@ void pm_sampling_start(struct trace *t)
         pm_sampling_context(t, current);
 }
 
-void pm_sampling_close(void)
+static void close_devices(void)
 {
     for (size_t i = 0; i < DEVICES; i++)
         pm_device_close(&devices[i]);
     opened = false;
 }
 
+void pm_sampling_close(void)
+{
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
+    close_devices();
+    engine_leave();
+}
+
 const char *pm_sampling_failure(void)
 {
-    return failure;
+    static char text[TEXT]; /* collector's */
+    if (engine_enter(ENGINE_PATIENCE)) {
+        memcpy(text, failure, sizeof text);
+        engine_leave();
+    }
+    return text;
 }
 
 static void fail(const char *text)
@@ -195,6 +218,70 @@ static void say_overflows(struct sink *s, struct pm_device *d)
                     "make it larger (pm_hardware_buffer_bytes)");
 }
 
+/* ---- windows ------------------------------------------------------------------------------ */
+
+static bool window_is_open(void)
+{
+    return !windowed || (span_count && spans[(span_count - 1) % SPANS].to == INT64_MAX);
+}
+
+/* All of it, of a time that a window took. */
+static bool wanted(const struct pm_sample *sample)
+{
+    if (!windowed)
+        return true;
+    for (size_t i = 0; i < SPANS && i < span_count; i++)
+        if (sample->start >= spans[i].from && sample->end <= spans[i].to)
+            return true;
+    return false;
+}
+
+/* A window's place is taken by another one before all of its samples were read. */
+static void forget_span(const struct pm_span *p)
+{
+    for (size_t i = 0; i < DEVICES; i++) {
+        struct pm_device *d = &devices[i];
+        int64_t from = p->from > d->read ? p->from : d->read;
+        if ((d->state == PM_STARTED || d->state == PM_PAUSED) && p->to > from)
+            d->missing += (uint64_t)((p->to - from) / d->setup.interval);
+    }
+}
+
+/* With the lock. */
+static int begin_window(struct trace *t, struct err *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < DEVICES; i++) {
+        struct pm_device *d = &devices[i];
+        int result = d->state == PM_PAUSED ? pm_device_resume(d) : CUPTI_OK;
+        if (result != CUPTI_OK)
+            return cupti_error(t->cupti, result, "to begin sampling hardware counters", e);
+        any |= d->state == PM_STARTED;
+    }
+    if (!any && *failure)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "no hardware counters are sampled: %s", failure);
+    struct pm_span *p = &spans[span_count++ % SPANS];
+    if (span_count > SPANS)
+        forget_span(p);
+    *p = (struct pm_span){clock_mono(), INT64_MAX};
+    return 0;
+}
+
+int pm_sampling_window(struct trace *t, bool open, struct err *e)
+{
+    int rc = 0;
+    if (!engine_enter(ENGINE_PATIENCE))
+        return err_set(e, GPUFL_E_STATE, "hardware counters are being read: try again");
+    if (!opened)
+        rc = err_set(e, GPUFL_E_STATE, "no hardware counters are sampled in this session");
+    else if (open)
+        rc = begin_window(t, e);
+    else if (window_is_open())
+        spans[(span_count - 1) % SPANS].to = clock_mono();
+    engine_leave();
+    return rc;
+}
+
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
 /* Room for what comes between two drains, twice. Several metrics of multiprocessors together let a busy
@@ -241,6 +328,8 @@ static void drain(struct trace *t, struct pm_device *d)
 
 void pm_sampling_flush(struct trace *t, bool last)
 {
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
     for (uint32_t i = 0; opened && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
         if (last)
@@ -248,6 +337,7 @@ void pm_sampling_flush(struct trace *t, bool last)
         if (d->state == PM_STARTED || d->state == PM_STOPPED)
             drain(t, d);
     }
+    engine_leave();
 }
 
 static void write_sample(struct trace *t, struct pm_device *d, uint32_t device,
@@ -277,20 +367,19 @@ static bool write_image(struct trace *t, struct pm_device *d, uint32_t device)
 {
     for (size_t i = 0; i < d->samples; i++) {
         struct pm_sample sample;
-        if (pm_device_sample(d, i, &sample))
-            write_sample(t, d, device, &sample);
-        else
+        if (!pm_device_sample(d, i, &sample))
             t->sink->ops->lost(t->sink, LOSS_SAMPLES, 1);
+        else if (wanted(&sample))
+            write_sample(t, d, device, &sample);
     }
     return pm_device_clear(d) == CUPTI_OK;
 }
 
-static void write_device(struct trace *t, struct pm_device *d)
+static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
 {
-    uint32_t device = records_device(t->records, d->ordinal);
     int64_t until = clock_mono() + DRAIN_MOST;
     while (d->samples) {
-        bool more = d->more && (d->state == PM_STOPPED || clock_mono() < until);
+        bool more = d->more && (d->state != PM_STARTED || clock_mono() < until);
         if (!write_image(t, d, device)) {
             fail("CUPTI does not take back what it sampled");
             pm_device_close(d);
@@ -302,22 +391,42 @@ static void write_device(struct trace *t, struct pm_device *d)
     }
 }
 
+/* Behind the last window. What the device still has is read, so that the next one begins with nothing. */
+static void pause_device(struct trace *t, struct pm_device *d, uint32_t device)
+{
+    pm_device_pause(d);
+    do {
+        drain(t, d);
+        write_device(t, d, device);
+    } while (d->state == PM_PAUSED && d->more);
+}
+
+static void drain_device(struct trace *t, struct pm_device *d, bool last)
+{
+    uint32_t device = records_device(t->records, d->ordinal);
+    write_device(t, d, device);
+    if (d->state == PM_STARTED && !last && !window_is_open())
+        pause_device(t, d, device);
+    say_overflows(t->sink, d);
+    if (last && d->state == PM_STOPPED)
+        conclude(t, d);
+}
+
 void pm_sampling_drain(struct trace *t, bool last)
 {
     uint32_t bits = atomic_load_explicit(&used, memory_order_relaxed);
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
     for (uint32_t i = 0; opened && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
         if (!last && d->state == PM_UNUSED && (bits >> i & 1))
             begin(t, d, i);
-        if (d->state != PM_STARTED && d->state != PM_STOPPED)
-            continue;
-        write_device(t, d);
-        say_overflows(t->sink, d);
-        if (last && d->state == PM_STOPPED)
-            conclude(t, d);
+        if (d->state == PM_STARTED || d->state == PM_STOPPED)
+            drain_device(t, d, last);
     }
     if (opened)
         say_news(t->sink);
     if (last)
-        pm_sampling_close();
+        close_devices();
+    engine_leave();
 }

@@ -9,6 +9,8 @@
 #include "backend/nvidia/records.h"
 #include "backend/nvidia/sass_metrics.h"
 
+#include <stddef.h>
+
 bool profilers_counters_alone(const struct trace *t)
 {
     return (t->config.engines & ENGINE_PM_SAMPLING) && t->config.pc_collect == PC_COLLECT_NONE;
@@ -153,6 +155,80 @@ void profilers_close(struct trace *t)
         pm_sampling_close();
 }
 
+/* ---- windows --------------------------------------------------------------------------- */
+
+typedef int window_fn(struct trace *t, bool open, struct err *e);
+
+static const struct {
+    enum engine_bit bit;
+    size_t runs, lacks; /* offsets in struct trace: bool, struct err */
+    window_fn *window;
+} windowed[] = {
+    {ENGINE_PC_SAMPLING, offsetof(struct trace, pc), offsetof(struct trace, pc_lacks),
+     pc_sampling_window},
+    {ENGINE_SASS_METRICS, offsetof(struct trace, sass), offsetof(struct trace, sass_lacks),
+     sass_metrics_window},
+    {ENGINE_PM_SAMPLING, offsetof(struct trace, pm), offsetof(struct trace, pm_lacks),
+     pm_sampling_window},
+    {ENGINE_RANGE_PROFILER, offsetof(struct trace, ranges), offsetof(struct trace, ranges_lack),
+     range_profiler_window},
+};
+enum { WINDOWED = sizeof windowed / sizeof *windowed };
+
+/* One engine. What can never be had is GPUFL_E_UNAVAILABLE. */
+static int switch_one(struct trace *t, size_t i, bool open, struct err *e)
+{
+    if (*(const bool *)((const char *)t + windowed[i].runs))
+        return windowed[i].window(t, open, e);
+    *e = *(const struct err *)((const char *)t + windowed[i].lacks);
+    return GPUFL_E_UNAVAILABLE;
+}
+
+static void close_engines(struct trace *t, size_t count)
+{
+    struct err unused;
+    for (size_t i = 0; i < count; i++)
+        if (t->config.engines & windowed[i].bit)
+            (void)switch_one(t, i, false, &unused);
+}
+
+/* Refused by one that may be had the next time, or because none of them can be, nor kernel records. */
+static int open_engines(struct trace *t, struct err *e)
+{
+    bool any = kinds_wanted(t) && (!t->sass || atomic_load(&t->kernels_instead));
+    int lacks = 0;
+    for (size_t i = 0; i < WINDOWED; i++) {
+        if (!(t->config.engines & windowed[i].bit))
+            continue;
+        int rc = switch_one(t, i, true, e);
+        any |= !rc;
+        lacks = rc ? rc : lacks;
+        if (rc && rc != GPUFL_E_UNAVAILABLE) {
+            close_engines(t, i);
+            return rc;
+        }
+    }
+    return any ? 0 : lacks;
+}
+
+int profilers_window(struct trace *t, bool open, struct err *e)
+{
+    int rc = open ? open_engines(t, e) : 0;
+    if (rc)
+        return rc;
+    if (open) {
+        atomic_store_explicit(&t->passing, false, memory_order_release);
+        kinds_window(t, true);
+    }
+    atomic_store_explicit(&t->waits, open && t->config.waits, memory_order_relaxed);
+    atomic_store(&t->window, open ? atomic_fetch_add(&t->last_window, 1) + 1 : 0);
+    if (!open) {
+        kinds_window(t, false);
+        close_engines(t, WINDOWED);
+    }
+    return 0;
+}
+
 /* ---- contexts and modules -------------------------------------------------------------- */
 
 void profilers_context(struct trace *t, cuda_context context)
@@ -219,7 +295,8 @@ static unsigned sampling_lacks(struct trace *t, const char **why)
     if (!*text)
         return 0;
     *why = text;
-    return ENGINE_PC_SAMPLING | (t->config.pc_collect == PC_COLLECT_NONE ? ENGINE_TRACE : 0);
+    return ENGINE_PC_SAMPLING |
+           (t->config.pc_collect == PC_COLLECT_NONE && !t->sass ? ENGINE_TRACE : 0);
 }
 
 unsigned profilers_running(struct trace *t, const char **why)

@@ -24,6 +24,10 @@ void profilers_close(struct trace *t);
 /* Some engine outlives the session, and must be told of contexts that go. [owner] */
 bool profilers_last(const struct trace *t);
 
+/* trace_ops.window where the library stays attached: each engine keeps, or does, what is asked for in
+ * windows alone. Refused where nothing would be recorded in it. [any, one at a time] */
+int profilers_window(struct trace *t, bool open, struct err *e);
+
 /* A kernel, or a graph, is launched; with engine SassMetrics alone. [hot] */
 void profilers_launch(struct trace *t, bool graph);
 

@@ -24,6 +24,8 @@ struct range {
     char name[24]; /* its scope's number */
     uint64_t instance;
     int64_t start, end; /* ns */
+    uint32_t window;    /* in which it began; 0: the session has none */
+    bool outside;       /* that closed before it ended: nothing of it is kept */
 };
 
 struct range_result {

@@ -19,7 +19,8 @@ static pthread_rwlock_t launches = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZE
 /* Takes this launch for one that is counted. */
 static bool wanted(struct trace *t, const char *name)
 {
-    if (!name || !ranges_enter(true))
+    bool outside = t->switched && !atomic_load_explicit(&t->window, memory_order_relaxed);
+    if (!name || outside || !ranges_enter(true))
         return false;
     ranges_renew();
     uint32_t *left = ranging.opened && !ranging.failed ? range_pick(&ranging.pick, name) : NULL;

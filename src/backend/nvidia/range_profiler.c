@@ -23,6 +23,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards it */
 /* The library may call back on the thread that calls it. */
 static __thread bool inside;
 
+static __thread uint64_t
+    own; /* the range that this thread has open; 0: none. Never one of a session before */
+static __thread bool unread; /* this thread has counted ranges that may not have been decoded */
+
 bool ranges_enter(bool wait)
 {
     if (inside || (wait ? pthread_mutex_lock(&lock) : pthread_mutex_trylock(&lock)) != 0)
@@ -68,7 +72,7 @@ void ranges_fail_on(struct trace *t, int result, const char *doing)
 
 /* ---- what was counted, with the lock ---------------------------------------------------------- */
 
-static const struct range *range_named(const char *name)
+static struct range *range_named(const char *name)
 {
     for (size_t i = 0; name && i < ranging.range_count; i++)
         if (strcmp(ranging.ranges[i].name, name) == 0)
@@ -91,8 +95,8 @@ static void take_range(size_t index)
     if (ranging.result_count == RANGE_RESULTS ||
         range_context_values(&ranging.at, index, &name, to->values) != CUPTI_OK)
         return;
-    const struct range *r = range_named(name);
-    if (!r)
+    struct range *r = range_named(name);
+    if (!r || r->outside)
         return;
     ranges_name_metrics(to);
     to->source = RANGE_SOURCE_RANGE;
@@ -105,10 +109,12 @@ static void take_range(size_t index)
 /* What cannot be had is lost. */
 static void take_ranges(size_t count)
 {
-    size_t before = ranging.result_count;
+    size_t before = ranging.result_count, kept = 0;
     for (size_t i = 0; i < count; i++)
         take_range(i);
-    ranging.lost += ranging.range_count - (ranging.result_count - before);
+    for (size_t i = 0; i < ranging.range_count; i++)
+        kept += !ranging.ranges[i].outside;
+    ranging.lost += kept - (ranging.result_count - before);
     ranging.range_count = 0;
 }
 
@@ -200,10 +206,15 @@ void ranges_renew(void)
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
-static struct range *range_new(uint64_t instance)
+static uint32_t window_now(struct trace *t)
+{
+    return atomic_load_explicit(&t->window, memory_order_relaxed);
+}
+
+static struct range *range_new(struct trace *t, uint64_t instance)
 {
     struct range *r = &ranging.ranges[ranging.range_count];
-    *r = (struct range){.instance = instance, .start = clock_mono()};
+    *r = (struct range){.instance = instance, .start = clock_mono(), .window = window_now(t)};
     snprintf(r->name, sizeof r->name, "%" PRIu64, instance);
     return r;
 }
@@ -238,7 +249,7 @@ static void range_begins(struct trace *t, uint64_t instance, uint32_t repeats)
     ranging.repeated_scope.on = ranging.at.plan.passes > 1;
     ranging.repeated_scope.done = ranging.repeated_scope.pass_open = false;
     ranging.repeated_scope.passes = 0;
-    struct range *r = range_new(instance);
+    struct range *r = range_new(t, instance);
     if (!ranging.repeated_scope.on && !push(t, r))
         return;
     ranging.open_instance = instance;
@@ -251,7 +262,9 @@ static void range_ends(struct trace *t)
     int result = range_context_pop(&ranging.at);
     ranging.open_instance = 0;
     r->end = clock_mono();
+    r->outside = r->window != window_now(t);
     ranging.range_count++;
+    unread = true;
     if (result == CUPTI_OK && ranging.range_count < RANGES && r->end - r->start < LONG_SCOPE &&
         r->end - ranging.batch_began < BATCH_MOST)
         return;
@@ -291,6 +304,7 @@ static void pass_ends(struct trace *t)
     if (!ranging.repeated_scope.done)
         return;
     ranging.ranges[0].end = clock_mono();
+    ranging.ranges[0].outside = ranging.ranges[0].window != window_now(t);
     ranging.range_count = 1;
     take_ranges(count);
 }
@@ -326,11 +340,50 @@ static void scope_goes_on(struct trace *t, bool ends)
         range_ends(t);
 }
 
+/* What this thread counted is decoded, as behind a long scope: outside of windows counters stand still. */
+static void settle(struct trace *t)
+{
+    if (!unread || !ranges_enter(true))
+        return;
+    unread = false;
+    int result = ranging.at.started && !ranging.open_instance ? collect() : CUPTI_OK;
+    if (result != CUPTI_OK)
+        ranges_fail_on(t, result, "to count ranges");
+    ranges_leave();
+}
+
+int range_profiler_window(struct trace *t, bool open, struct err *e)
+{
+    int rc = 0;
+    if (!open) {
+        settle(t);
+        return 0;
+    }
+    if (!ranges_enter(true))
+        return err_set(e, GPUFL_E_STATE, "ranges are being counted: try again");
+    if (ranging.failed)
+        rc = err_set(e, GPUFL_E_UNAVAILABLE, "nothing is counted: %s", ranging.failure);
+    ranges_leave();
+    return rc;
+}
+
+/* The engine is not told of this begin. */
+static bool is_ignored(struct trace *t, uint64_t instance)
+{
+    if (own && own == atomic_load(&ranging.open_instance))
+        return true; /* a scope that opened a window, inside one that is counted */
+    own = instance;
+    if (!t->switched || window_now(t))
+        return false;
+    settle(t);
+    return true;
+}
+
 void range_profiler_scope(struct trace *t, uint64_t instance, enum range_moment moment,
                           uint32_t repeats)
 {
     bool begins = moment == RANGE_BEGINS;
-    if (t->config.range_kernels)
+    if (t->config.range_kernels || (begins && is_ignored(t, instance)))
         return;
     if (begins &&
         (atomic_load(&ranging.open_instance) || atomic_exchange(&ranging.beginning, true))) {

@@ -94,7 +94,7 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
     if (cupti->cuptiActivityEnable(CUPTI_KIND_KERNEL) == CUPTI_OK)
         cupti->cuptiActivityDisable(CUPTI_KIND_KERNEL);
     sass_tally_init(&c->tally, d->ids);
-    c->from = c->to = clock_mono();
+    kept_begin(&c->kept, clock_mono());
     c->state = SASS_ON;
     return 0;
 }
@@ -122,6 +122,7 @@ static int take(struct sass_context *c, const struct sass_library *l,
                                   .instances = n->instances,
                                   .data = list};
     int result = l->cuptiSassMetricsFlushData(&p);
+    c->tally.window = kept_last(&c->kept);
     if (result == CUPTI_OK && keep)
         sass_tally_add(&c->tally, list, n->records, values);
     munmap(memory, bytes);
@@ -137,9 +138,8 @@ int sass_context_drain(struct sass_context *c, const struct sass_library *l, boo
         if (result == CUPTI_OK && n.records && n.instances)
             result = take(c, l, &n, keep); /* meanwhile there may be more */
     }
-    c->to = clock_mono();
-    if (!keep && !c->tally.cell_count)
-        c->from = c->to;
+    if (keep)
+        kept_until(&c->kept, clock_mono());
     return result;
 }
 

@@ -4,6 +4,7 @@
 #ifndef GPUFL_BACKEND_NVIDIA_SASS_CONTEXT_H
 #define GPUFL_BACKEND_NVIDIA_SASS_CONTEXT_H
 
+#include "backend/nvidia/kept.h"
 #include "backend/nvidia/sass_library.h"
 #include "backend/nvidia/sass_tally.h"
 
@@ -29,7 +30,7 @@ struct sass_context {
     cuda_context handle;     /* the program's; NULL: it is gone */
     uint32_t number, device; /* the driver's; number 0: unknown */
     struct sass_tally tally;
-    int64_t from, to; /* ns: the drain before and the last one; 0: it has never counted */
+    struct kept kept; /* when the tally's counts were taken; none: it has never counted */
     int64_t due;      /* ns: when its counts are to be taken next */
     uint64_t dropped; /* values that were counted and are lost, since the last look */
 };

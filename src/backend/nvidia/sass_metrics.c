@@ -88,7 +88,7 @@ static int enable_all(struct trace *t, cuda_context launching, struct err *e)
             continue;
         rc = sass_device_configure(d, c->device, &library, t->cupti, e);
         rc = rc ? rc : sass_context_enable(c, d, &library, t->cupti, e);
-        c->due = c->from + PERIOD;
+        c->due = clock_mono() + PERIOD;
         if (rc && e->vendor == CUPTI_E_INVALID_CONTEXT && c->handle != launching) {
             young = true;
             rc = 0;
@@ -287,23 +287,40 @@ bool sass_metrics_start(struct trace *t)
     return counts;
 }
 
-/* What was counted before belongs to what was. */
+/* With the lock, and the gate shut where any context counts. What was counted before belongs to what was;
+ * what the library does not hand over when a window closes is lost with it. */
+static int switch_keeping(bool open, struct err *e)
+{
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct sass_context *c = &contexts[i];
+        bool taken = c->state != SASS_ON || sass_context_drain(c, &library, keeping) == CUPTI_OK;
+        if (!taken && open)
+            return err_set(e, GPUFL_E_VENDOR, "CUPTI does not hand over what was counted before");
+        c->dropped += !taken;
+    }
+    for (size_t i = 0; i < CONTEXTS && open; i++)
+        if (contexts[i].state == SASS_ON)
+            kept_open(&contexts[i].kept, clock_mono());
+    keeping = open;
+    return 0;
+}
+
 int sass_metrics_window(struct trace *t, bool open, struct err *e)
 {
-    int rc = 0;
+    bool counts = false, alone = true;
     (void)t;
     if (!opened || !engine_enter(ENGINE_PATIENCE))
-        return err_set(e, GPUFL_E_STATE, "no instructions are counted in this session");
-    if (*failure)
-        rc = err_set(e, GPUFL_E_UNAVAILABLE, "no instructions are counted: %s", failure);
-    bool alone = sass_gate_shut(PATIENCE);
-    if (!rc && !take_all())
-        rc = err_set(e, GPUFL_E_VENDOR, "CUPTI does not hand over what was counted before");
-    if (!rc) {
-        keeping = open;
-        beside += !alone;
-    }
-    sass_gate_open();
+        return err_set(e, GPUFL_E_STATE, "counts are being handed over: try again");
+    for (size_t i = 0; i < CONTEXTS; i++)
+        counts |= contexts[i].state == SASS_ON;
+    if (counts)
+        alone = sass_gate_shut(PATIENCE);
+    int rc = *failure && open
+                 ? err_set(e, GPUFL_E_UNAVAILABLE, "no instructions are counted: %s", failure)
+                 : switch_keeping(open, e);
+    beside += !rc && !alone;
+    if (counts)
+        sass_gate_open();
     engine_leave();
     return rc;
 }
@@ -372,8 +389,9 @@ static void put_cell(void *arg, const struct sass_cell *cell, size_t metric)
     struct sass_context *c = w->c;
     struct sink *s = w->t->sink;
     struct function *f = &c->tally.functions.items[cell->function];
-    struct sass_metric_row row = {.start = c->from,
-                                  .duration = c->to - c->from,
+    int64_t from = c->kept.spans[cell->window].from, to = c->kept.spans[cell->window].to;
+    struct sass_metric_row row = {.start = from,
+                                  .duration = to - from,
                                   .device = w->device,
                                   .function = functions_define(f, c->device, s),
                                   .offset = cell->offset,
@@ -423,7 +441,7 @@ static void context_write(struct trace *t, struct sass_context *c)
     struct sink *s = t->sink;
     struct writing w = {t, c, records_device(t->records, c->device)};
     uint64_t lost = c->dropped + c->tally.lost;
-    if (!c->to)
+    if (!c->kept.count)
         return;
     if (!(described >> c->device & 1)) {
         described |= UINT64_C(1) << c->device;
@@ -431,7 +449,7 @@ static void context_write(struct trace *t, struct sass_context *c)
     }
     sass_tally_take(&c->tally, put_cell, &w);
     c->dropped = c->tally.lost = 0;
-    c->from = c->to;
+    kept_written(&c->kept);
     say_losses(s, lost);
 }
 

@@ -42,7 +42,7 @@ void sass_metrics_ending(void);
 
 /* In sessions with windows: what is counted from here on is kept, or thrown away. All kernels count all
  * the time: what first ran while none do would never be counted (ADR 11). GPUFL_E_STATE,
- * _UNAVAILABLE or _VENDOR with a sentence: it is as it was. [any] */
+ * _UNAVAILABLE or _VENDOR with a sentence: it is thrown away. [any, not in a launch] */
 int sass_metrics_window(struct trace *t, bool open, struct err *e);
 
 /* Writes what was taken. [collector] */

@@ -26,18 +26,20 @@ void sass_tally_fini(struct sass_tally *t)
     memset(t, 0, sizeof *t);
 }
 
-static size_t hash_of(uint32_t function, uint32_t offset)
+static size_t hash_of(uint32_t function, uint32_t offset, uint32_t window)
 {
-    uint64_t h = ((uint64_t)function << 32 | offset) * 0x9E3779B97F4A7C15u;
+    uint64_t h =
+        (((uint64_t)function << 32 | offset) + ((uint64_t)window << 40)) * 0x9E3779B97F4A7C15u;
     return (size_t)(h ^ h >> 29);
 }
 
-static struct sass_cell *cell_slot(const struct sass_tally *t, uint32_t function, uint32_t offset)
+static struct sass_cell *cell_slot(const struct sass_tally *t, uint32_t function, uint32_t offset,
+                                   uint32_t window)
 {
     size_t mask = t->cell_slots - 1;
-    for (size_t at = hash_of(function, offset) & mask;; at = (at + 1) & mask) {
+    for (size_t at = hash_of(function, offset, window) & mask;; at = (at + 1) & mask) {
         struct sass_cell *c = &t->cells[at];
-        if (!c->used || (c->function == function && c->offset == offset))
+        if (!c->used || (c->function == function && c->offset == offset && c->window == window))
             return c;
     }
 }
@@ -53,7 +55,7 @@ static bool grow(struct sass_tally *t)
     t->cell_slots = slots;
     for (size_t i = 0; i < before; i++)
         if (old[i].used)
-            *cell_slot(t, old[i].function, old[i].offset) = old[i];
+            *cell_slot(t, old[i].function, old[i].offset, old[i].window) = old[i];
     mem_free(old);
     return true;
 }
@@ -63,9 +65,10 @@ static struct sass_cell *cell_of(struct sass_tally *t, uint32_t function, uint32
 {
     if (function == UINT32_MAX || (t->cell_count * 2 >= t->cell_slots && !grow(t)))
         return NULL;
-    struct sass_cell *c = cell_slot(t, function, offset);
+    struct sass_cell *c = cell_slot(t, function, offset, t->window);
     if (!c->used) {
-        *c = (struct sass_cell){.function = function, .offset = offset, .used = true};
+        *c = (struct sass_cell){
+            .function = function, .offset = offset, .window = t->window, .used = true};
         t->cell_count++;
     }
     return c;

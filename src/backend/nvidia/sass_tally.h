@@ -40,7 +40,7 @@ extern const struct sass_metric_name {
 enum { SASS_TALLY_MAX = 1 << 19 }; /* instructions between two drains */
 
 struct sass_cell { /* an instruction: key and counts */
-    uint32_t function, offset;
+    uint32_t function, offset, window;
     uint64_t values[SASS_METRICS];
     bool used;
 };
@@ -50,7 +50,8 @@ struct sass_tally {
     struct functions functions;
     struct sass_cell *cells; /* owned */
     size_t cell_count, cell_slots;
-    uint64_t lost; /* values for which there was no room, since the last look */
+    uint32_t window; /* of what is added next; the owner's */
+    uint64_t lost;   /* values for which there was no room, since the last look */
 };
 
 void sass_tally_init(struct sass_tally *t, const uint64_t ids[SASS_METRICS]);

@@ -23,7 +23,6 @@
 #include "backend/nvidia/profilers.h"
 #include "backend/nvidia/range_profiler.h"
 #include "backend/nvidia/records.h"
-#include "backend/nvidia/sass_metrics.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -67,7 +66,7 @@ static int trace_flush(struct trace *t, bool all)
     if (t->sass && !atomic_load(&t->kernels_instead))
         return 0;
     int rc = activity_flush(t, all);
-    if (t->config.windows && !all)
+    if (t->held && !all)
         hold_flush(t);
     return rc;
 }
@@ -89,7 +88,7 @@ static void trace_drain(struct trace *t)
     activity_decode(t);
     kinds_look_for_ids(t);
     profilers_drain(t);
-    if (t->config.windows)
+    if (t->held)
         hold_taken(t);
 }
 
@@ -97,11 +96,6 @@ static void trace_drain(struct trace *t)
 
 static int config_check(const struct trace_config *c, struct err *e)
 {
-    if (c->windows && (c->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC | ENGINE_SASS_METRICS)))
-        return err_set(
-            e, GPUFL_E_STATE,
-            "windows are for the engines Trace, Sync and SassMetrics: this one cannot be "
-            "switched while the program runs");
     if (c->yield)
         return err_set(e, GPUFL_E_BUSY,
                        "CUPTI is left to another profiler (GPUFL_YIELD_CUPTI=1): no kernel "
@@ -117,7 +111,7 @@ static int prepare(struct trace *t, struct err *e)
     if (!pool || records_open(&t->records, t->cupti, t->sink, 0) != 0)
         return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
     atomic_store_explicit(&t->pool, pool, memory_order_release);
-    if (t->config.windows && !t->config.passed)
+    if (t->held && !t->config.passed)
         return 0;
     int rc = attach_on(t, e);
     if (!rc)
@@ -139,7 +133,7 @@ static void say_ignored(const struct cupti *c, struct sink *s)
 /* What a session before may have left. */
 static void begin_anew(struct trace *t)
 {
-    t->flush_failed = t->dropped_failed = false;
+    t->flush_failed = t->dropped_failed = t->kinds_said = false;
     t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->deep = t->announced = false;
     atomic_store(&t->hold, HOLD_NONE);
     atomic_store(&t->passing, false);
@@ -155,7 +149,8 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
     atomic_store(&t->time_graphs, t->config.graph_launches);
-    atomic_store(&t->waits, t->config.waits);
+    atomic_store(&t->waits, t->config.waits && !t->switched);
+    atomic_store(&t->recording, false);
     atomic_store(&t->windowed, t->config.windows);
     atomic_store(&t->plain, false);
 }
@@ -183,8 +178,8 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     say_ignored(t->cupti, sink);
     t->sink = sink;
     t->config = *config;
-    t->switched = config->windows && (config->engines & ENGINE_SASS_METRICS);
-    t->config.windows &= !t->switched;
+    t->held = config->windows && !(config->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
+    t->switched = config->windows && !t->held;
     t->process = getpid();
     begin_anew(t);
     if (!t->clock_ns)
@@ -214,10 +209,11 @@ static int trace_start(struct trace *t, struct err *e)
 {
     if (trace_forked(t))
         return err_set(e, GPUFL_E_STATE, "a forked process cannot be traced");
-    if (t->config.windows) {
+    if (t->held) {
         hold_start(t);
         return 0;
     }
+    atomic_store_explicit(&t->passing, t->config.passed, memory_order_release);
     int result = kinds_begin(t);
     if (result == CUPTI_OK) {
         profilers_start(t);
@@ -234,7 +230,7 @@ static int trace_stop(struct trace *t)
     if (!forked)
         profilers_stop(t);
     t->stopped = true;
-    if (t->config.windows && !forked)
+    if (t->held && !forked)
         hold_stop(t);
     atomic_store_explicit(&t->passing, false, memory_order_release);
     if (!forked)
@@ -265,9 +261,7 @@ static void trace_range(struct trace *t, uint64_t instance, enum range_moment mo
 
 static int trace_window(struct trace *t, bool open, struct err *e)
 {
-    if (t->switched && !trace_forked(t))
-        return sass_metrics_window(t, open, e);
-    return hold_switch(t, open, e);
+    return t->switched && !trace_forked(t) ? profilers_window(t, open, e) : hold_switch(t, open, e);
 }
 
 static void trace_quiet(struct trace *t)

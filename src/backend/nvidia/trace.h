@@ -49,10 +49,12 @@ struct trace {
     _Atomic int32_t captures;       /* streams whose launches are being recorded, about */
     _Atomic uint64_t kinds;         /* bit per activity kind that is enabled */
     _Atomic bool hears;             /* the session wants records: buffers are handed out */
+    _Atomic bool recording;         /* switched: a window is open, and kinds may be on */
     _Atomic int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind */
     _Atomic int hold;                       /* enum hold */
     _Atomic bool passing;                   /* launches outside of windows are told */
     _Atomic uint64_t finalized, not_finalized;
+    bool kinds_said;        /* that kernels cannot be recorded in windows [who opens them] */
     bool no_ids;            /* the program pushes no operation ids, it seems [collector] */
     int64_t shut_since;     /* ns: of the first flush since a window was shut [collector] */
     uint32_t shut_window;   /* its number; 0: none yet [collector] */
@@ -69,7 +71,8 @@ struct trace {
     struct err ranges_lack; /* why they are not, known before the first scope [owner] */
     struct err pm_lacks;    /* why they are not, known before the first context [owner] */
     bool sass;              /* instructions are to be counted [owner, collector] */
-    bool switched;          /* in windows only, which do not touch CUPTI beyond that [owner] */
+    bool held;              /* in windows only, between which CUPTI is let go of: hold.h [owner] */
+    bool switched;          /* the same, and it is not: profilers_window [owner] */
     struct err sass_lacks;  /* why they are not, known before the first context [owner] */
     bool deep; /* both: sampled first, then counted [owner; hot: set before callbacks] */
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */

@@ -1,0 +1,451 @@
+/* test_window_engines.c - windows of the engines that stay attached between them: inside, what each brings
+ * is kept, to the last sample and count; outside, nothing is; what a scope's window kept is the
+ * scope's; and where an engine cannot be had, the window is refused with the reason, and the program
+ * goes on. "relu" is launched in windows, "gemm" outside (windows.c). */
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WARPS = 4, INSTRUCTIONS = 3, STEPS = 20 };
+enum { SAMPLES_LEAST = 45, SAMPLES_MOST = 51 }; /* of a launch: what is left of them by rounding */
+
+static void run_windows(struct run *r, const char *const *env, const char *const *options,
+                        const char *const *program)
+{
+    run_all(r,
+            &(struct run_setup){
+                .binary = "fake/fake_windows", .env = env, .options = options, .program = program});
+    check_program(r, 0);
+}
+
+/* Sum of a number over rows of a list: those whose member holds the text. */
+static int64_t sum(const struct run *r, const char *list, const char *member, const char *text,
+                   const char *number)
+{
+    size_t i;
+    json_t *row;
+    int64_t n = 0;
+    json_array_foreach(at(r->report, list), i, row)
+    {
+        const char *of = json_string_value(json_object_get(row, member));
+        json_t *value = json_object_get(row, number);
+        if (json_is_integer(value) && (text ? of && strstr(of, text) : !of))
+            n += json_integer_value(value);
+    }
+    return n;
+}
+
+static int64_t samples_of(const struct run *r, const char *kernel)
+{
+    return sum(r, "samples.kernels", "kernel", kernel, "samples");
+}
+
+/* Counts of all scopes together. */
+static int64_t counts_of(const struct run *r, const char *kernel)
+{
+    size_t i;
+    json_t *row;
+    int64_t n = 0;
+    json_array_foreach(at(r->report, "instructions.kernels"), i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "kernel"));
+        json_t *value = json_object_get(row, "smsp__sass_inst_executed");
+        if (json_is_null(json_object_get(row, "scope")) && json_is_integer(value) && name &&
+            strstr(name, kernel))
+            n += json_integer_value(value);
+    }
+    return n;
+}
+
+static const char *setting_of(const struct run *r, const char *name)
+{
+    size_t i;
+    json_t *row;
+    const char *found = "";
+    json_array_foreach(at(r->report, "settings"), i, row)
+    {
+        if (!strcmp(text_at(row, "name"), name))
+            found = text_at(row, "value");
+    }
+    return found;
+}
+
+static void check_no_loss(const struct run *r, const char *column)
+{
+    json_t *n = json_object_get(at(r->report, "ledger"), column);
+    assert_true(json_is_null(n) || json_integer_value(n) == 0);
+}
+
+static void check_windows(const struct run *r, int64_t opened)
+{
+    assert_int_equal(int_at(r->report, "windows.opened"), opened);
+    assert_true(int_at(r->report, "windows.recorded_ns") > 0);
+    assert_string_equal(capability_of(r, "windows", "status"), "collected");
+    check_contains(r, capability_of(r, "windows", "reason"), "stayed attached");
+    assert_int_equal(int_at(r->said, "0.outside_exit"), 0);
+    check_no_loss(r, "samples_lost");
+    check_no_loss(r, "metrics_lost");
+}
+
+/* ---- PcSampling ---------------------------------------------------------------------------- */
+
+/* Every sample of what ran in a window, and none of what ran behind it; contexts that come and go,
+ * and threads, are the window's, too. */
+static void samples_of_windows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *program[6];
+        bool alone;
+    } cases[] = {
+        {{"100", "kept"}, true},
+        {{"10", "kept", "slow=30"}, true},
+        {{"100", "kept", "threads=3"}, false},
+        {{"50", "kept", "threads=3", "contexts"}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        run_windows(&r, NULL, LIST("-e", "PcSampling", "--windows"), cases[i].program);
+        check_windows(&r, atoi(cases[i].program[0]));
+        int64_t launches = int_at(r.said, "0.in_windows");
+        int64_t samples = samples_of(&r, "fake_relu");
+        assert_in_range(samples, launches * SAMPLES_LEAST, launches * SAMPLES_MOST);
+        if (cases[i].alone) {
+            assert_int_equal(samples_of(&r, "fake_gemm"), 0);
+            assert_int_equal(int_at(r.report, "ledger.launches"), launches);
+        }
+        assert_true(int_at(r.report, "ledger.launches") >= launches);
+        assert_in_range(int_at(r.report, "samples.sampled_ns"), 1,
+                        int_at(r.report, "windows.recorded_ns") * 3 / 2); /* and the switching */
+        assert_int_equal(int_at(r.report, "kernels.count"), 0);
+        assert_string_equal(setting_of(&r, "ran_as"), "PcSampling");
+        check_contains(&r, message_of(&r, "windows.samples_alone"), "no kernel records");
+        run_free(&r);
+    }
+}
+
+/* All of it is the scope's that opened the window. */
+static void samples_are_the_scopes(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        struct run r;
+        run_windows(&r, NULL, LIST("-e", "PcSampling", "--in-scope", "step"),
+                    slow ? LIST("scopes", "slow=5") : LIST("scopes"));
+        check_windows(&r, STEPS);
+        int64_t all = int_at(r.report, "samples.samples");
+        assert_true(all > 0);
+        assert_int_equal(samples_of(&r, "fake_relu"), all);
+        assert_int_equal(sum(&r, "samples.scopes", "scope", "step", "samples"), all);
+        run_free(&r);
+    }
+}
+
+static void samples_that_cannot_be_had(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *sentence;
+    } cases[] = {
+        {"FAKE_CUPTI=pc-privileges", "NVreg_RestrictProfilingToAdminUsers=0"},
+        {"FAKE_CUPTI=pc-old", "compute capability 7.0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        run_windows(&r, LIST(cases[i].script), LIST("-e", "PcSampling", "--in-scope", "epoch"),
+                    LIST("scopes"));
+        check_contains(&r, message_of(&r, "windows.failed"), cases[i].sentence);
+        assert_int_equal(int_at(r.report, "windows.opened"), 0);
+        assert_string_equal(capability_of(&r, "windows", "status"), "partial");
+        run_free(&r);
+    }
+}
+
+/* One that does not open leaves the next ones alone. */
+static void a_window_that_fails(void **state)
+{
+    (void)state;
+    struct run r;
+    run_windows(
+        &r, LIST("FAKE_CUPTI=fail=cuptiPCSamplingGetData:5:999"),
+        LIST("-e", "PcSampling", "--in-scope", "step", "--option", "flush_interval_ms=10000"),
+        LIST("scopes"));
+    check_contains(&r, message_of(&r, "windows.failed"), "what was sampled before");
+    assert_int_equal(int_at(r.report, "windows.opened"), STEPS - 1);
+    assert_true(samples_of(&r, "fake_relu") > 0);
+    assert_int_equal(samples_of(&r, "fake_gemm"), 0);
+    run_free(&r);
+}
+
+/* ---- SassMetrics, Deep ---------------------------------------------------------------------- */
+
+static void counts_are_the_scopes(void **state)
+{
+    (void)state;
+    struct run r;
+    run_windows(&r, NULL, LIST("-e", "SassMetrics", "--in-scope", "step"), LIST("scopes"));
+    check_windows(&r, STEPS);
+    int64_t all = int_at(r.said, "0.in_windows") * WARPS * INSTRUCTIONS;
+    assert_int_equal(counts_of(&r, ""), all);
+    assert_int_equal(sum(&r, "instructions.kernels", "scope", "step", "smsp__sass_inst_executed"),
+                     all);
+    assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.in_windows"));
+    run_free(&r);
+}
+
+/* Sampled in the first windows, counted in those behind them. */
+static void deep_in_windows(void **state)
+{
+    (void)state;
+    struct run r;
+    run_windows(&r, NULL, LIST("-e", "Deep", "--in-scope", "step", "--option", "deep_sample_ms=60"),
+                LIST("scopes", "slow=10"));
+    check_windows(&r, STEPS);
+    assert_string_equal(setting_of(&r, "ran_as"), "Deep");
+    assert_true(samples_of(&r, "fake_relu") > 0);
+    assert_true(counts_of(&r, "fake_relu") > 0);
+    assert_true(counts_of(&r, "fake_relu") < int_at(r.said, "0.in_windows") * WARPS * INSTRUCTIONS);
+    assert_int_equal(samples_of(&r, "fake_gemm"), 0);
+    assert_int_equal(counts_of(&r, "fake_gemm"), 0);
+    run_free(&r);
+}
+
+/* ---- PmSampling ---------------------------------------------------------------------------- */
+
+struct given {
+    long long samples, made, full;
+    int back;
+};
+
+static struct given run_counters(struct run *r, const char *script, const char *const *options,
+                                 const char *binary, const char *const *program)
+{
+    char path[] = "/tmp/gpufl-fake-pm-XXXXXX", totals[64];
+    struct given g = {0};
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(totals, sizeof totals, "FAKE_PM_TOTALS=%s", path);
+    run_all(r, &(struct run_setup){.binary = binary,
+                                   .env = LIST(script, totals),
+                                   .options = options,
+                                   .program = program});
+    check_program(r, 0);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%lld %lld %lld %d", &g.samples, &g.made, &g.full, &g.back) != 4)
+        g = (struct given){0};
+    if (f)
+        fclose(f);
+    unlink(path);
+    return g;
+}
+
+static int64_t values_of(const struct run *r, const char *scope)
+{
+    size_t i;
+    json_t *row;
+    int64_t n = 0;
+    json_array_foreach(at(r->report, "counters"), i, row)
+    {
+        json_t *of = json_object_get(row, "scope");
+        const char *text = json_is_string(of) ? json_string_value(of) : "";
+        if (!strcmp(text_at(row, "metric"),
+                    "gr__cycles_active.avg.pct_of_peak_sustained_elapsed") &&
+            (!scope || strstr(text, scope)))
+            n += int_at(row, "values");
+    }
+    return n;
+}
+
+/* Outside of the window the device is not sampled, which is no loss. */
+static void counters_by_the_clock(void **state)
+{
+    (void)state;
+    for (int none = 0; none < 2; none++) {
+        struct run r;
+        struct given g =
+            run_counters(&r, "FAKE_CUPTI=",
+                         LIST("-e", "PmSampling", "--after", "300ms", "--for", "300ms", "--option",
+                              none ? "pc_kernel_collect=none" : "pc_kernel_collect=all"),
+                         NULL, LIST("10", "ms=1500"));
+        int64_t ns = int_at(r.report, "windows.recorded_ns"), values = values_of(&r, NULL);
+        assert_int_equal(g.back, 1);
+        assert_in_range(values, ns / 2000000, ns / 1000000); /* one a ms */
+        assert_in_range(g.made, values, int_at(r.report, "session.duration_ns") / 1500000);
+        assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
+        assert_int_equal(int_at(r.report, "ledger.samples_overflows"), 0);
+        int64_t kernels = int_at(r.report, "kernels.count");
+        if (none)
+            assert_int_equal(kernels, 0);
+        else
+            assert_in_range(kernels, 1, int_at(r.said, "0.launches") - 1);
+        run_free(&r);
+    }
+}
+
+/* Many windows: each is sampled, and all of that is its scope's. */
+static void counters_of_scopes(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = run_counters(
+        &r, "FAKE_CUPTI=",
+        LIST("-e", "PmSampling", "--in-scope", "step", "--option", "flush_interval_ms=10"),
+        "fake/fake_windows", LIST("scopes", "slow=40"));
+    check_windows(&r, STEPS);
+    int64_t all = values_of(&r, NULL);
+    assert_int_equal(g.back, 1);
+    assert_in_range(all, 1, int_at(r.report, "windows.recorded_ns") / 1000000);
+    assert_in_range(values_of(&r, "step"), all - STEPS, all); /* at a begin may be that around it */
+    assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
+    assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.in_windows"));
+    run_free(&r);
+}
+
+static void counters_that_do_not_begin_again(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = run_counters(
+        &r, "FAKE_CUPTI=fail=cuptiPmSamplingStart:2:999",
+        LIST("-e", "PmSampling", "--in-scope", "step", "--option", "flush_interval_ms=10"),
+        "fake/fake_windows", LIST("scopes", "slow=40"));
+    check_contains(&r, message_of(&r, "windows.failed"), "to begin sampling hardware counters");
+    assert_int_equal(int_at(r.report, "windows.opened"), STEPS - 1);
+    assert_int_equal(g.back, 1);
+    assert_true(values_of(&r, NULL) > 0);
+    run_free(&r);
+    run_counters(&r, "FAKE_CUPTI=pm-held", LIST("-e", "PmSampling", "--in-scope", "step"),
+                 "fake/fake_windows", LIST("scopes"));
+    check_contains(&r, message_of(&r, "pm_sampling.unavailable"), "holds");
+    assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
+    run_free(&r);
+}
+
+/* ---- RangeProfiler ------------------------------------------------------------------------- */
+
+/* Ranges of a metric, and the sum of their values. */
+static int64_t ranges_of(const struct run *r, const char *member, const char *text, double *mean)
+{
+    size_t i;
+    json_t *row;
+    int64_t n = 0;
+    json_array_foreach(at(r->report, "counters"), i, row)
+    {
+        const char *of = json_string_value(json_object_get(row, member));
+        if (strcmp(text_at(row, "metric"), "gr__cycles_active.avg.pct_of_peak_sustained_elapsed") ||
+            !of || (text && !strstr(of, text)))
+            continue;
+        n += int_at(row, "values");
+        *mean = json_number_value(json_object_get(row, "mean"));
+    }
+    return n;
+}
+
+/* The scope that opens a window is what is counted in it, also inside another one. */
+static void ranges_of_windows(void **state)
+{
+    (void)state;
+    struct run r;
+    double mean = 0;
+    run_windows(&r,
+                LIST("GPUFL_COUNTER_METRICS=gr__cycles_active.avg.pct_of_peak_sustained_elapsed"),
+                LIST("-e", "RangeProfiler", "--in-scope", "step"), LIST("scopes"));
+    check_windows(&r, STEPS);
+    assert_int_equal(ranges_of(&r, "scope", NULL, &mean), STEPS);
+    assert_int_equal(ranges_of(&r, "scope", "step", &mean), STEPS);
+    assert_true(mean > 2.9 && mean < 3.1);
+    assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
+    assert_string_equal(setting_of(&r, "ran_as"), "RangeProfiler");
+    run_free(&r);
+}
+
+static void kernels_of_windows(void **state)
+{
+    (void)state;
+    struct run r;
+    double mean = 0;
+    run_windows(&r,
+                LIST("GPUFL_COUNTER_METRICS=gr__cycles_active.avg.pct_of_peak_sustained_elapsed",
+                     "GPUFL_RANGE_MODE=kernels"),
+                LIST("-e", "RangeProfiler", "--windows"), LIST("20", "kept", "threads=2"));
+    check_windows(&r, 20);
+    assert_int_equal(ranges_of(&r, "kernel_symbol", "fake_relu", &mean), 3);
+    assert_in_range(int_at(r.report, "kernels.count"), int_at(r.said, "0.in_windows"), INT64_MAX);
+    run_free(&r);
+    run_windows(&r, LIST("FAKE_CUPTI=range-held"),
+                LIST("-e", "RangeProfiler", "--in-scope", "step"), LIST("scopes"));
+    check_contains(&r, message_of(&r, "range_profiler.unavailable"), "holds");
+    assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
+    run_free(&r);
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+static const char *const engines[] = {"PcSampling", "SassMetrics", "PmSampling", "RangeProfiler",
+                                      "Deep"};
+enum { ENGINES = sizeof engines / sizeof *engines };
+
+/* Behind so many launches; it ends a moment after the last of them. */
+static void windows_by_launches(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ENGINES; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.options = LIST("-e", engines[i], "--after-launches", "200",
+                                                        "--launches", "50"),
+                                        .program = LIST("200", "threads=2", "ms=800")});
+        check_program(&r, 0);
+        print_message("%s\n", engines[i]);
+        assert_int_equal(int_at(r.report, "windows.opened"), 1);
+        assert_int_equal(json_boolean_value(at(r.report, "windows.still_open")), false);
+        assert_in_range(int_at(r.report, "ledger.launches"), 40,
+                        int_at(r.said, "0.launches") - 200);
+        run_free(&r);
+    }
+}
+
+static void windows_and_forks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ENGINES; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){
+                        .options = LIST("-e", engines[i], "--after", "50ms", "--for", "100ms"),
+                        .program = LIST("500", "ms=400", "fork=after", "exit=5")});
+        check_program(&r, 5);
+        print_message("%s\n", engines[i]);
+        assert_int_equal(int_at(r.report, "windows.opened"), 1);
+        assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+        run_free(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_of_windows),
+        cmocka_unit_test(samples_are_the_scopes),
+        cmocka_unit_test(samples_that_cannot_be_had),
+        cmocka_unit_test(a_window_that_fails),
+        cmocka_unit_test(counts_are_the_scopes),
+        cmocka_unit_test(deep_in_windows),
+        cmocka_unit_test(counters_by_the_clock),
+        cmocka_unit_test(counters_of_scopes),
+        cmocka_unit_test(counters_that_do_not_begin_again),
+        cmocka_unit_test(ranges_of_windows),
+        cmocka_unit_test(kernels_of_windows),
+        cmocka_unit_test(windows_by_launches),
+        cmocka_unit_test(windows_and_forks),
+    };
+    return cmocka_run_group_tests_name("fake.window_engines", tests, NULL, NULL);
+}
