@@ -245,6 +245,8 @@ static void test_header(void **state)
                                   .pid = 7,
                                   .host = "h",
                                   .run = NULL,
+                                  .pass = 2,
+                                  .passes = 3,
                                   .command = "./a \"x\"",
                                   .engine = "Trace",
                                   .backend = "sim",
@@ -258,7 +260,8 @@ static void test_header(void **state)
     encode_header(&b, &h);
     EXPECT(b, "{\"type\":\"header\",\"format\":1,\"session\":\"0b1c\",\"channel\":\"device\","
               "\"part\":2,\"offset\":67108864,\"app\":\"a\\\\b\",\"pid\":7,\"host\":\"h\","
-              "\"run\":\"\",\"command\":\"./a \\\"x\\\"\",\"engine\":\"Trace\",\"backend\":\"sim\","
+              "\"run\":\"\",\"pass\":2,\"passes\":3,"
+              "\"command\":\"./a \\\"x\\\"\",\"engine\":\"Trace\",\"backend\":\"sim\","
               "\"simulated\":true,\"version\":\"0.1.0\",\"system\":\"Linux\",\"start\":5,"
               "\"clock_monotonic\":6,\"clock_real\":1770000000000000000,"
               "\"clock_uncertainty\":40}\n");
