@@ -201,6 +201,8 @@ int ingest_decide(struct ingest_body *b, const char *line, size_t len)
     int code = sessions_take_in(b->in->config.sessions, s, &e);
     bool dropped = s->dropped;
     struct session_channel *c = !code && by_offset ? ingest_channel(b) : NULL;
+    if (c && !dropped && b->base > c->offset) /* what is between another server may have taken */
+        code = sessions_look_again(b->in->config.sessions, s, &e);
     b->there = c ? c->offset : 0;
     pthread_mutex_unlock(&s->lock);
     if (code)

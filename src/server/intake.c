@@ -12,8 +12,12 @@ static int open_sessions(struct intake *in, const struct intake_config *c, struc
     if (path_join(kept, sizeof kept, c->data, "kept") ||
         path_join(aside, sizeof aside, c->data, "aside"))
         return err_set(e, GPUFL_E_INVAL, "%s: the name of the folder is too long", c->data);
-    const struct sessions_config sessions = {
-        .ops = c->ops, .store = c->store, .meta = c->meta, .folder = kept, .threads = c->threads};
+    const struct sessions_config sessions = {.ops = c->ops,
+                                             .store = c->store,
+                                             .meta = c->meta,
+                                             .folder = kept,
+                                             .shared = c->shared,
+                                             .threads = c->threads};
     int code = sessions_open(&in->sessions, &sessions, e);
     if (code)
         return code;

@@ -17,6 +17,7 @@ struct intake_config {
     struct store *store;
     struct meta *meta;                                          /* NULL: nothing is registered */
     unsigned threads;                                           /* of the loader; 0: 1 */
+    bool shared;                                                /* as of sessions_config */
     int64_t journal_most;                                       /* bytes; 0: default */
     int64_t segment_bytes;                                      /* 0: default */
     int64_t keep_free;                                          /* 0: default */

@@ -12,7 +12,8 @@
 enum { BATCH = 100 /* sessions of one look */, MEMORY = 8 << 20 };
 
 static const char LEASE[] = "janitor";
-static const int64_t LEASE_NS = 120000000000, OTHERS_NS = 86400000000000;
+static const int64_t LEASE_NS = 120000000000, OTHERS_NS = 86400000000000,
+                     LATE_NS = 3600000000000; /* after it nothing of a lost turn comes any more */
 
 static bool going(struct janitor *j)
 {
@@ -159,6 +160,7 @@ void janitor_round(struct janitor *j, int64_t now)
     if (mine) {
         retain_all(j, now);
         meta_expire(j->meta, now, &e);
+        meta_turn_expire(j->meta, now - LATE_NS, &e);
     }
     if (mine || has_own_columns(j))
         free_dropped(j, mine, now);

@@ -91,7 +91,7 @@ static bool queue_pop(struct loader_thread *t, int64_t until, struct item *out, 
 {
     struct timespec at = {until / 1000000000, until % 1000000000};
     pthread_mutex_lock(&t->lock);
-    while (!t->count && !t->stop && t->drain_asked == t->drain_done)
+    while (!t->count && !t->stop && (t->drain_asked == t->drain_done || t->drain_waits))
         if (pthread_cond_timedwait(&t->some, &t->lock, &at) == ETIMEDOUT)
             break;
     *stop = t->stop;
@@ -202,6 +202,15 @@ static void commit_all(struct loader_thread *t)
     }
 }
 
+/* A session's frames wait for another server that writes it. */
+static bool waits_for_turn(const struct loader_thread *t)
+{
+    const struct loading *g = t->list;
+    while (g && !(g->failures && g->turn))
+        g = g->next;
+    return g != NULL;
+}
+
 static void answer_drain(struct loader_thread *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -212,6 +221,9 @@ static void answer_drain(struct loader_thread *t)
         return;
     commit_all(t);
     look_at_all(t);
+    t->drain_waits = waits_for_turn(t);
+    if (t->drain_waits)
+        return;
     pthread_mutex_lock(&t->lock);
     t->drain_done = upto;
     pthread_cond_broadcast(&t->drained);

@@ -27,6 +27,7 @@ struct loader_thread {
     size_t first, count, cap;
     bool stop;
     uint64_t drain_asked, drain_done;
+    bool drain_waits; /* it cannot be answered yet; the thread's own */
     /* The thread's own, but for the counters. */
     struct journal_reader *reader;
     struct loading *list; /* owned */

@@ -13,10 +13,12 @@
 
 #define GROW_NS    5000000000
 #define RETRY_MOST 60000000000
+#define TURN_NS    100000000 /* between looks whether another server is done */
 
 enum {
     BEHIND = 5, /* times the usual time of a transaction */
-    FIRST_ROWS = 65536
+    FIRST_ROWS = 65536,
+    TURNS_SAID = 50 /* looks in vain until it is said */
 };
 
 struct loading *loader_session(struct loader_thread *t, struct intake_session *s)
@@ -59,11 +61,13 @@ static void discard(struct loading *g)
     g->failures = 0;
 }
 
-/* A lack of room goes by; others may have to do with this session alone. */
-static bool is_room(int code, const struct err *e)
+/* A lack of room goes by, and so does a store that is not reached; others may have to do with this session
+ * alone. */
+static bool goes_by(int code, const struct err *e)
 {
     return code == GPUFL_E_FULL || code == GPUFL_E_NOMEM || code == GPUFL_E_BUSY ||
-           code == GPUFL_E_TIMEOUT || (code == GPUFL_E_IO && e->vendor == ENOSPC);
+           code == GPUFL_E_TIMEOUT || code == GPUFL_E_UNAVAILABLE ||
+           (code == GPUFL_E_IO && e->vendor == ENOSPC);
 }
 
 static int copy_aside(struct loading *g, struct kept *k, const struct loading_list *list,
@@ -110,12 +114,15 @@ static void note_failure(struct loader_thread *t, struct loading *g, int code, c
         return;
     }
     int64_t wait = t->loader->config.retry_ns << (g->failures < 7 ? g->failures : 7);
+    g->turn = code == GPUFL_E_BUSY && !e->vendor;
+    wait = g->turn && wait > TURN_NS ? TURN_NS : wait;
     g->retry_at = clock_mono() + (wait < RETRY_MOST ? wait : RETRY_MOST);
     g->failures++;
     atomic_fetch_add_explicit(&t->retries, 1, memory_order_relaxed);
-    log_warn("session %s cannot be loaded now, and will be tried again: %s", g->s->session,
-             e->text);
-    if (g->failures >= LOADER_TRIES && !is_room(code, e))
+    if (!g->turn || g->failures % TURNS_SAID == 0)
+        log_warn("session %s cannot be loaded now, and will be tried again: %s", g->s->session,
+                 e->text);
+    if (g->failures >= LOADER_TRIES && !goes_by(code, e))
         set_aside(t, g, e->text);
 }
 

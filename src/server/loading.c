@@ -191,6 +191,7 @@ static int begin(struct loading *l, struct err *e)
     l->begun_at = clock_mono();
     l->counts = (struct loading_counts){0};
     l->rows = l->kernels = 0;
+    l->more = false;
     return 0;
 }
 
@@ -205,6 +206,20 @@ static int keep_frame(struct loading *l, const struct journal_frame *f, const ch
         l->kept ? 0 : kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, true, e);
     l->registry.foreign = true;
     return code ? code : kept_append(l->kept, f, payload, e);
+}
+
+/* How much of a frame's text another server has loaded, from its own pieces of the same channel: that ends
+ * with a line. Where lines were left out of the frame it is not known where, and none is lost. */
+static size_t loaded_before(const struct loading *l, const struct journal_frame *f,
+                            const char *text, const struct store_position *p)
+{
+    size_t n = p && p->offset > f->offset ? (size_t)(p->offset - f->offset) : 0;
+    bool whole = f->plain >= f->length && n <= f->plain && (!n || text[n - 1] == '\n');
+    if (n && !whole)
+        log_warn("session %s: channel %s came to two servers in different pieces, and not all of "
+                 "it could be read: some rows of it may count twice",
+                 l->s->session, f->channel);
+    return whole ? n : 0;
 }
 
 /* The lines of one frame. A frame that cannot be read any more is lost: counted, and said. */
@@ -225,10 +240,13 @@ static int load_payload(struct loading *l, const struct loading_frame *f, struct
         frame.kind == JOURNAL_LINES ? loading_position(l, frame.channel) : NULL;
     if (p && frame.offset + frame.length <= p->offset)
         return 0; /* came by another journal */
+    l->more = true;
+    l->finished = l->complete = false;
     l->channel = frame.channel;
     l->counts.rejected += frame.damaged;
     l->counts.too_long += frame.too_long;
-    code = loading_feed(l, payload, frame.plain, &v);
+    size_t before = loaded_before(l, &frame, payload, p);
+    code = loading_feed(l, payload + before, frame.plain - before, &v);
     code = code ? code : keep_frame(l, &frame, payload, e);
     if (!code && frame.kind == JOURNAL_LINES)
         set_position(l, frame.channel, frame.offset + frame.length);
@@ -295,9 +313,9 @@ static int load_frame(struct loading *l, const struct loading_frame *f, struct e
     l->err = e;
     switch (f->kind) {
     case JOURNAL_LINES:
-        l->finished = l->complete = false;
         return load_payload(l, f, e);
     case JOURNAL_SEAL:
+        l->more = true;
         l->finished = l->complete = false;
         return load_window(l, f, e);
     case JOURNAL_END:
@@ -368,7 +386,8 @@ static bool ends_nothing(struct loading *l, const struct loading_frame *f)
     if (f->kind != JOURNAL_END || l->open)
         return false;
     pthread_mutex_lock(&l->s->lock);
-    bool nothing = !sessions_take_in(l->sessions, l->s, NULL) && !l->s->columns;
+    bool nothing = !sessions_take_in(l->sessions, l->s, NULL) && !l->s->columns &&
+                   !sessions_look_again(l->sessions, l->s, NULL) && !l->s->columns;
     pthread_mutex_unlock(&l->s->lock);
     if (nothing) {
         l->complete = true;
@@ -460,9 +479,12 @@ static int write_commit(struct loading *l, struct err *e)
     int code = tiles_flush(l->tiles, &sink);
     code = code ? code : put_counts(l, e);
     code = code || !l->kept ? code : kept_sync(l->kept, e);
-    code = code ? code : registry_put(&l->registry, c->meta, l->s->workspace, l->s->session, e);
     if (code)
         return code;
+    if (l->more || l->complete) /* else what came again does not make it live again */
+        code = registry_put(&l->registry, c->meta, l->s->workspace, l->s->session, e);
+    if (code)
+        return code == GPUFL_E_IO ? GPUFL_E_UNAVAILABLE : code; /* not for this session alone */
     loading_journal_name(l, name, sizeof name);
     set_position(l, name, (int64_t)l->reached);
     code = c->ops->commit(l->s->columns, l->positions, l->position_count, e);
@@ -476,7 +498,7 @@ static void release_taken(struct loading *l)
 {
     struct loading_list *taken = &l->taken;
     size_t last = taken->count - 1;
-    if (!l->complete)
+    if (!l->complete && l->more)
         note_end(l, NULL);
     else if (taken->count && taken->items[last].kind == JOURNAL_END &&
              !note_end(l, &taken->items[last]))

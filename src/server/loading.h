@@ -73,6 +73,7 @@ struct loading {
     uint64_t rows, kernels;       /* of the transaction */
     int64_t begun_at;             /* CLOCK_MONOTONIC ns */
     const char *channel;          /* of the frame under way */
+    bool more;                    /* the transaction has what was not there */
     bool complete, finished;      /* its sender said so; decoder_finish was called */
     bool silent;                  /* it was ended because nothing was heard of it */
     struct err *err;              /* of the call under way */
@@ -81,6 +82,7 @@ struct loading {
     bool end_asked;              /* a frame that ends it is on its way */
     struct loading_list backlog; /* frames that wait for a retry */
     unsigned failures;
+    bool turn; /* the last one: another server is writing it */
     int64_t retry_at, used;
     bool announce_end; /* it has ended, which the small tables and others do not know yet */
 };

@@ -154,6 +154,8 @@ static int open_columns(struct loading *l, bool *were, struct err *e)
     struct intake_session *s = l->s;
     pthread_mutex_lock(&s->lock);
     int code = sessions_take_in(l->sessions, s, e);
+    if (!code && !s->dropped && !s->columns) /* since then another server may have made it */
+        code = sessions_look_again(l->sessions, s, e);
     *were = s->columns != NULL;
     if (!code && s->dropped)
         code = err_set(e, GPUFL_E_NOENT, "session %s was deleted", s->session);
@@ -176,6 +178,7 @@ int loading_open(struct loading *l, struct err *e)
     code = sessions_config(l->sessions)
                ->ops->positions(l->s->columns, l->positions, &l->position_count, e);
     l->position_count = code ? 0 : l->position_count;
+    were |= l->position_count > 0;
     loading_journal_name(l, name, sizeof name);
     const struct store_position *p = loading_position(l, name);
     l->watermark = p ? (uint64_t)p->offset : 0;

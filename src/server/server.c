@@ -136,14 +136,15 @@ static int open_meta(struct server *s, struct err *e)
     return meta_open(&s->meta, &c, e);
 }
 
-int server_open_columns(const struct options *o, const struct store_ops **ops, struct store **out,
-                        struct err *e)
+int server_open_columns(const struct options *o, const struct store_turns *turns,
+                        const struct store_ops **ops, struct store **out, struct err *e)
 {
     const struct store_config c = {.data = o->data,
                                    .url = o->columns,
                                    .select_login = o->columns_sql,
                                    .memory_limit = o->memory,
-                                   .program = "/proc/self/exe"};
+                                   .program = "/proc/self/exe",
+                                   .turns = turns};
     *ops = o->columns ? &store_clickhouse : &store_duckdb;
     return (*ops)->open(out, &c, e);
 }
@@ -209,6 +210,7 @@ static int open_intake(struct server *s, struct err *e)
                                     .store = s->store,
                                     .meta = s->meta,
                                     .threads = (unsigned)s->options.loaders,
+                                    .shared = s->turns.meta && s->options.columns,
                                     .body_max = s->options.body_max,
                                     .fleet = s->fleet,
                                     .arg = s,
@@ -262,7 +264,9 @@ static int open_stores(struct server *s, struct err *e)
     if (rc == 0)
         upkeep_clean(s->options.data);
     rc = rc ? rc : open_meta(s, e);
-    rc = rc ? rc : server_open_columns(&s->options, &s->ops, &s->store, e);
+    rc = rc ? rc
+            : server_open_columns(&s->options, turns_init(&s->turns, s->meta), &s->ops, &s->store,
+                                  e);
     rc = rc ? rc : open_fleet(s, e);
     rc = rc ? rc : open_analysis(s, e);
     rc = rc ? rc : open_intake(s, e);

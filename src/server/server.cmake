@@ -43,6 +43,7 @@ gpufl_module(server
     server.c
     sql_gate.c
     subject.c
+    turns.c
     upkeep.c
     ${pages}
   DEPS auth client intake analyze symbol store meta net wire base PkgConfig::JANSSON)

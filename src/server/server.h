@@ -21,6 +21,7 @@
 #include "server/origin.h"
 #include "server/sql_gate.h"
 #include "server/subject.h"
+#include "server/turns.h"
 
 #include <stdatomic.h>
 
@@ -38,6 +39,7 @@ struct server {
     struct meta *meta;           /* small tables */
     const struct store_ops *ops; /* columns */
     struct store *store;
+    struct turns turns; /* of servers beside this one */
     struct starts starts;
     struct intake intake;      /* what receives sessions */
     struct fleet *fleet;       /* what hosts and GPUs do now */
@@ -58,9 +60,9 @@ struct server {
 
 int server_open(struct server *s, const struct options *o, struct err *e);
 
-/* The store that the options name, open. */
-int server_open_columns(const struct options *o, const struct store_ops **ops, struct store **out,
-                        struct err *e);
+/* The store that the options name, open; turns: NULL where no other process writes to it. */
+int server_open_columns(const struct options *o, const struct store_turns *turns,
+                        const struct store_ops **ops, struct store **out, struct err *e);
 
 /* Until SIGTERM or SIGINT: drains then, at most options.drain long, or until a second signal; what
  * is in work then is cut off. Signals must be blocked in all threads. 0; TIMEOUT: requests were cut

@@ -292,6 +292,18 @@ static int take_meta(struct sessions *t, struct intake_session *s, struct err *e
     return code == GPUFL_E_NOENT ? 0 : code;
 }
 
+static void take_positions(struct intake_session *s, const struct store_position *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct session_channel *c;
+        if (strchr(p[i].channel, '.')) /* the loader's own */
+            continue;
+        c = sessions_channel(s, p[i].channel);
+        if (c && p[i].offset > c->offset)
+            c->offset = p[i].offset;
+    }
+}
+
 static int take_columns(struct sessions *t, struct intake_session *s, struct err *e)
 {
     const struct store_ops *ops = t->config.ops;
@@ -301,19 +313,34 @@ static int take_columns(struct sessions *t, struct intake_session *s, struct err
         return code == GPUFL_E_NOENT ? 0 : code;
     }
     s->loaded_count = STORE_POSITIONS_MAX;
-    code = ops->positions(s->columns, s->loaded, &s->loaded_count, e);
-    for (unsigned i = 0; !code && i < s->loaded_count; i++) {
-        struct session_channel *c;
-        if (strchr(s->loaded[i].channel, '.')) /* the loader's own */
-            continue;
-        c = sessions_channel(s, s->loaded[i].channel);
-        if (c && s->loaded[i].offset > c->offset)
-            c->offset = s->loaded[i].offset;
-    }
+    code = ops->peek(s->columns, s->loaded, &s->loaded_count, e);
+    if (!code)
+        take_positions(s, s->loaded, s->loaded_count);
     if (code) {
         ops->put(s->columns);
         s->columns = NULL;
     }
+    return code;
+}
+
+int sessions_look_again(struct sessions *t, struct intake_session *s, struct err *e)
+{
+    const struct store_ops *ops = t->config.ops;
+    struct store_position now[STORE_POSITIONS_MAX];
+    struct store_session *ss;
+    unsigned n = STORE_POSITIONS_MAX;
+    if (!t->config.shared)
+        return 0;
+    int code = ops->get(t->config.store, s->workspace, s->session, false, &ss, e);
+    if (code)
+        return code == GPUFL_E_NOENT ? 0 : code;
+    code = ops->peek(ss, now, &n, e);
+    if (!code)
+        take_positions(s, now, n);
+    if (s->columns)
+        ops->put(ss);
+    else
+        s->columns = ss;
     return code;
 }
 

@@ -65,6 +65,7 @@ struct sessions_config {
     struct store *store;
     struct meta *meta;  /* NULL: none: nothing is registered (a store that is loaded once) */
     const char *folder; /* for kept files; created */
+    bool shared;        /* other servers load sessions to the same store */
     unsigned threads;   /* of the loader */
 };
 
@@ -80,6 +81,10 @@ void sessions_put(struct sessions *t, struct intake_session *s);
 
 /* Reads what the stores know of it, once. Caller holds s->lock. */
 int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e);
+
+/* Reads once more how far the store has got, where other servers load the session as well. Caller holds
+ * s->lock. */
+int sessions_look_again(struct sessions *t, struct intake_session *s, struct err *e);
 
 /* How far a channel is; NULL: the session has no room for another. Caller holds s->lock. */
 struct session_channel *sessions_channel(struct intake_session *s, const char *name);

@@ -230,7 +230,7 @@ static int copy_in(const struct options *o, struct err *e)
     DIR *d = opendir(columns);
     if (!d)
         return errno == ENOENT ? 0 : io_failed("read", columns, e);
-    int rc = server_open_columns(o, &to.ops, &to.store, e);
+    int rc = server_open_columns(o, NULL, &to.ops, &to.store, e);
     rc = rc ? rc : from.ops->open(&from.store, &c, e);
     while (rc == 0 && (entry = readdir(d)))
         if (entry->d_name[0] != '.') /* and spills */
@@ -372,7 +372,7 @@ static int check_columns(struct meta *m, const struct options *o, struct tally *
     struct store *store = NULL;
     struct region mem;
     size_t count = 0;
-    int rc = server_open_columns(o, &ops, &store, e);
+    int rc = server_open_columns(o, NULL, &ops, &store, e);
     if (rc)
         return rc;
     region_init(&mem, MEMORY);

@@ -469,6 +469,10 @@ int meta_delivery_list(struct meta *m, const char *workspace, struct meta_page *
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
+struct meta_turn_times {
+    int64_t now, until, ask; /* ns since the Unix epoch */
+};
+
 /* The audit log: only ever appended to. workspace "" is the server's own log. */
 int meta_audit_add(struct meta *m, const char *workspace, const struct meta_audit *a,
                    struct err *e);
@@ -480,6 +484,18 @@ int meta_retention_get(struct meta *m, const char *workspace, struct meta_retent
                        struct err *e); /* zeros where nothing was set */
 int meta_retention_put(struct meta *m, const char *workspace, const struct meta_retention *r,
                        struct err *e);
+
+/* Whose turn it is to write a session (store.h), until a time. *mine: the holder has it now; *seized: it was
+ * another's, or its own, and was not given back. Else it is next, if it asks again before `ask`. */
+int meta_turn_take(struct meta *m, const char *workspace, const char *session, const char *holder,
+                   const struct meta_turn_times *at, bool *mine, bool *seized, struct err *e);
+/* *mine: it was still the holder's. */
+int meta_turn_keep(struct meta *m, const char *workspace, const char *session, const char *holder,
+                   int64_t until, bool *mine, struct err *e);
+int meta_turn_give(struct meta *m, const char *workspace, const char *session, const char *holder,
+                   int64_t now, bool *mine, struct err *e);
+/* Forgets turns that nobody gave back, and that were over before. */
+int meta_turn_expire(struct meta *m, int64_t before, struct err *e);
 
 int meta_setting_get(struct meta *m, const char *name, struct region *mem, struct meta_setting *out,
                      struct err *e);

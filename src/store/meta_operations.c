@@ -1,4 +1,4 @@
-/* meta_operations.c - uploads, the audit log, retention, settings, leases. */
+/* meta_operations.c - uploads, the audit log, retention, settings, leases, turns. */
 #include "store/meta_inside.h"
 
 #include <string.h>
@@ -164,4 +164,73 @@ int meta_lease(struct meta *m, const char *name, const char *holder, int64_t now
     int rc = meta_change(m, NULL, META_S_lease, &a, &changed, e);
     *mine = rc == 0 && changed > 0;
     return rc;
+}
+
+/* ---- turns ------------------------------------------------------------------------------------ */
+
+static void turn_args(struct meta_args *a, const char *session, const char *holder)
+{
+    *a = (struct meta_args){0};
+    meta_arg_text(a, session);
+    meta_arg_text(a, holder);
+}
+
+int meta_turn_take(struct meta *m, const char *workspace, const char *session, const char *holder,
+                   const struct meta_turn_times *at, bool *mine, bool *seized, struct err *e)
+{
+    struct meta_args a;
+    int64_t changed = 0;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, at->until);
+    int rc = meta_change(m, workspace, META_S_turn_take, &a, &changed, e);
+    *mine = rc == 0 && changed > 0;
+    *seized = false;
+    if (rc || *mine)
+        return rc;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, at->now);
+    meta_arg_int(&a, at->until);
+    rc = meta_change(m, workspace, META_S_turn_seize, &a, &changed, e);
+    *mine = *seized = rc == 0 && changed > 0;
+    if (rc || *mine)
+        return rc;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, at->now);
+    meta_arg_int(&a, at->ask);
+    return meta_change(m, workspace, META_S_turn_ask, &a, NULL, e);
+}
+
+int meta_turn_keep(struct meta *m, const char *workspace, const char *session, const char *holder,
+                   int64_t until, bool *mine, struct err *e)
+{
+    struct meta_args a;
+    int64_t changed = 0;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, until);
+    int rc = meta_change(m, workspace, META_S_turn_keep, &a, &changed, e);
+    *mine = rc == 0 && changed > 0;
+    return rc;
+}
+
+int meta_turn_give(struct meta *m, const char *workspace, const char *session, const char *holder,
+                   int64_t now, bool *mine, struct err *e)
+{
+    struct meta_args a;
+    int64_t changed = 0;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, now);
+    int rc = meta_change(m, workspace, META_S_turn_give, &a, &changed, e);
+    if (rc == 0 && !changed) {
+        turn_args(&a, session, holder);
+        rc = meta_change(m, workspace, META_S_turn_pass, &a, &changed, e);
+    }
+    *mine = rc == 0 && changed > 0;
+    return rc;
+}
+
+int meta_turn_expire(struct meta *m, int64_t before, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_int(&a, before);
+    return meta_change(m, NULL, META_S_turn_expire, &a, NULL, e);
 }

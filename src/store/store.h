@@ -35,6 +35,19 @@
 
 #define STORE_ID_MAX 64 /* bytes of a workspace's or session's id with its NUL: [0-9A-Za-z_-]+ */
 
+/* Whose turn it is to change what of a session counts, where several processes have the same engine and it
+ * cannot tell: taken before, given back behind. [any] */
+struct store_turns {
+    void *arg;
+    /* BUSY: another process has it, and this one is next; try again soon. *seized: whoever had it did not
+     * give it back, and its last commit may still come. */
+    int (*take)(void *arg, const char *workspace, const char *session, bool *seized, struct err *e);
+    /* For some time more. BUSY, of both: it was lost meanwhile, or that cannot be told: others may not know of
+     * what was done. */
+    int (*keep)(void *arg, const char *workspace, const char *session, struct err *e);
+    int (*give)(void *arg, const char *workspace, const char *session, struct err *e);
+};
+
 struct store;         /* an engine, open */
 struct store_session; /* a session, open */
 
@@ -48,6 +61,7 @@ struct store_config {
     const char *program;      /* that answers STORE_SELECT_WORD, for select; NULL: none */
     const char *select_login; /* ClickHouse: "name:password" of the users of select; NULL: none */
     int64_t query_limit;      /* ns that a question may take, then it is TIMEOUT; 0: default */
+    const struct store_turns *turns; /* ClickHouse; outlives the store. NULL: one process writes */
 };
 
 /* How far a channel has been loaded: bytes of plain NDJSON since the session's start. */
@@ -205,6 +219,9 @@ struct store_ops {
      * commit that fails has rolled back; after any other failure roll back. */
     int (*positions)(struct store_session *ss, struct store_position *out, unsigned *count,
                      struct err *e); /* count: room in, filled out */
+    /* The same for whoever does not write: what the writer was told stays what it knows. */
+    int (*peek)(struct store_session *ss, struct store_position *out, unsigned *count,
+                struct err *e);
     int (*begin)(struct store_session *ss, struct err *e);
     int (*names)(struct store_session *ss, const uint32_t *ids, const char *const *texts,
                  const size_t *lens, size_t n, struct err *e);

@@ -576,6 +576,52 @@ static void test_settings_and_leases(void **state)
     OK(meta_check(f->m, &f->e));
 }
 
+/* Whose turn it is: one's at a time, then the one's who asked, then anybody's. */
+static void test_turns(void **state)
+{
+    struct fixture *f = *state;
+    bool mine = false, seized = false;
+#define TAKE(who, now, is_mine, is_seized)                                                         \
+    do {                                                                                           \
+        const struct meta_turn_times at = {now, (now) + 100, (now) + 10};                          \
+        OK(meta_turn_take(f->m, "w1", "s", who, &at, &mine, &seized, &f->e));                      \
+        assert_int_equal(mine, is_mine);                                                           \
+        assert_int_equal(seized, is_seized);                                                       \
+    } while (0)
+#define GIVE(who, now, is_mine)                                                                    \
+    do {                                                                                           \
+        OK(meta_turn_give(f->m, "w1", "s", who, now, &mine, &f->e));                               \
+        assert_int_equal(mine, is_mine);                                                           \
+    } while (0)
+    TAKE("A", 1000, true, false);
+    GIVE("A", 1010, true);
+    GIVE("A", 1010, false);
+    TAKE("B", 1020, true, false); /* nobody asked */
+    TAKE("A", 1030, false, false);
+    TAKE("C", 1035, false, false); /* A is next */
+    GIVE("A", 1036, false);
+    GIVE("B", 1038, true);
+    TAKE("B", 1039, false, false);
+    TAKE("A", 1039, true, true);
+    GIVE("A", 1051, true); /* B did not ask again */
+    TAKE("C", 1052, true, false);
+    TAKE("A", 1151, false, false);
+    OK(meta_turn_keep(f->m, "w1", "s", "C", 1160, &mine, &f->e));
+    assert_true(mine);
+    TAKE("A", 1159, false, false);
+    TAKE("A", 1160, true, true); /* C hangs */
+    OK(meta_turn_keep(f->m, "w1", "s", "C", 1300, &mine, &f->e));
+    assert_false(mine);
+    GIVE("C", 1170, false);
+    OK(meta_turn_expire(f->m, 1259, &f->e));
+    TAKE("C", 1200, false, false);
+    OK(meta_turn_expire(f->m, 1260, &f->e));
+    TAKE("C", 1260, true, false);
+    GIVE("C", 1260, true);
+#undef TAKE
+#undef GIVE
+}
+
 static void test_rows_as_json(void **state)
 {
     (void)state;
@@ -604,19 +650,13 @@ static void test_rows_as_json(void **state)
 int meta_fleet_cases(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_hosts_and_gpus),
-        CASE(test_a_fleet),
-        CASE(test_running),
-        CASE(test_days),
-        CASE(test_sums),
-        CASE(test_alerts),
-        CASE(test_firings),
-        CASE(test_what_is_told),
-        CASE(test_findings_above),
-        CASE(test_deliveries),
-        CASE(test_audit),
-        CASE(test_settings_and_leases),
-        cmocka_unit_test(test_rows_as_json),
+        CASE(test_hosts_and_gpus), CASE(test_a_fleet),
+        CASE(test_running),        CASE(test_days),
+        CASE(test_sums),           CASE(test_alerts),
+        CASE(test_firings),        CASE(test_what_is_told),
+        CASE(test_findings_above), CASE(test_deliveries),
+        CASE(test_audit),          CASE(test_settings_and_leases),
+        CASE(test_turns),          cmocka_unit_test(test_rows_as_json),
     };
     return cmocka_run_group_tests_name("fleet", tests, NULL, NULL);
 }

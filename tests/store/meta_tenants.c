@@ -219,8 +219,27 @@ static void test_same_ids(void **state)
     buf_fini(&before);
 }
 
+/* A turn is a workspace's, whatever the session is called. */
+static void test_turns_of_others(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_turn_times at = {100, 200, 150};
+    bool mine = false, seized = true;
+    OK(meta_turn_take(f->m, "w1", "s1", "A", &at, &mine, &seized, &f->e));
+    assert_true(mine);
+    OK(meta_turn_keep(f->m, "w2", "s1", "A", 900, &mine, &f->e));
+    assert_false(mine);
+    OK(meta_turn_give(f->m, "w2", "s1", "A", 110, &mine, &f->e));
+    assert_false(mine);
+    OK(meta_turn_take(f->m, "w2", "s1", "B", &at, &mine, &seized, &f->e));
+    assert_true(mine && !seized);
+    OK(meta_turn_give(f->m, "w1", "s1", "A", 110, &mine, &f->e));
+    assert_true(mine);
+}
+
 int meta_tenant_cases(void)
 {
-    const struct CMUnitTest tests[] = {CASE(test_strangers), CASE(test_same_ids)};
+    const struct CMUnitTest tests[] = {CASE(test_strangers), CASE(test_same_ids),
+                                       CASE(test_turns_of_others)};
     return cmocka_run_group_tests_name("tenants", tests, NULL, NULL);
 }

@@ -290,6 +290,126 @@ static void test_another_server_writes(void **state)
     ops->close(two);
 }
 
+/* Turns of one session, for servers 1, 2…; 0: nobody's. */
+struct held {
+    int holder;
+    bool expired; /* whoever has it hangs */
+};
+
+struct seat {
+    struct held *table;
+    int number;
+    struct store_turns turns;
+};
+
+static int take(void *arg, const char *workspace, const char *id, bool *seized, struct err *e)
+{
+    struct seat *s = arg;
+    (void)workspace;
+    (void)id;
+    *seized = s->table->holder != 0;
+    if (*seized && !s->table->expired)
+        return err_set(e, GPUFL_E_BUSY, "another one's turn");
+    *s->table = (struct held){.holder = s->number};
+    return 0;
+}
+
+static int keep(void *arg, const char *workspace, const char *id, struct err *e)
+{
+    struct seat *s = arg;
+    (void)workspace;
+    (void)id;
+    return s->table->holder == s->number ? 0 : err_set(e, GPUFL_E_BUSY, "lost");
+}
+
+static int give(void *arg, const char *workspace, const char *id, struct err *e)
+{
+    struct seat *s = arg;
+    int code = keep(arg, workspace, id, e);
+    if (!code)
+        s->table->holder = 0;
+    return code;
+}
+
+static struct store *open_seat(struct seat *s, struct held *t, int number)
+{
+    *s = (struct seat){t, number, {s, take, keep, give}};
+    const struct store_config config = {.url = url, .turns = &s->turns};
+    struct store *out;
+    OK(ops->open(&out, &config, e));
+    return out;
+}
+
+/* Transactions of two servers that overlap: one waits, and neither's rows are lost. */
+static void test_servers_take_turns(void **state)
+{
+    struct held table = {0};
+    struct seat seats[2];
+    struct store *one = open_seat(&seats[0], &table, 1), *two = open_seat(&seats[1], &table, 2);
+    struct store_session *a = session(one, "turns"), *b = session(two, "turns");
+    struct err why = {0};
+    (void)state;
+    for (int64_t done = 0; done < 600; done += 200) {
+        assert_int_equal(position_of(a), done);
+        assert_int_equal(position_of(b), done);
+        OK(ops->begin(a, e));
+        assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY);
+        OK(ops->settle(b, e)); /* which leaves it to who writes */
+        OK(damage_append(ops, a, 100, done + 100, e));
+        const struct store_position at = {"device", done + 100};
+        OK(ops->commit(a, &at, 1, e));
+        assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY); /* it has got further */
+        assert_int_equal(position_of(b), done + 100);
+        OK(write_some(b, 100, done + 200, e));
+    }
+    assert_int_equal(kernels_of(a), 600);
+    assert_int_equal(kernels_of(b), 600);
+    OK(ops->settle(a, e));
+    assert_int_equal(kernels_of(b), 600);
+    assert_int_equal(table.holder, 0);
+    ops->put(a);
+    ops->put(b);
+    ops->close(one);
+    ops->close(two);
+}
+
+/* A server hangs in its transaction, another goes on; what the first one did then counts nowhere, even a commit
+ * that comes late. */
+static void test_a_turn_is_seized(void **state)
+{
+    struct held table = {0};
+    struct seat seats[2];
+    struct store *one = open_seat(&seats[0], &table, 1), *two = open_seat(&seats[1], &table, 2);
+    struct store_session *a = session(one, "seized"), *b = session(two, "seized");
+    struct err why = {0};
+    char sql[512];
+    (void)state;
+    OK(write_some(a, 100, 100, e));
+    assert_int_equal(position_of(b), 100);
+    OK(ops->begin(a, e));
+    OK(damage_append(ops, a, 50, 150, e));
+    table.expired = true;
+    assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY); /* what stands has a new number: */
+    assert_int_equal(position_of(b), 100);
+    const struct store_position late = {"device", 150};
+    assert_int_equal(ops->commit(a, &late, 1, &why), GPUFL_E_BUSY);
+    assert_int_equal(position_of(b), 100);
+    OK(write_some(b, 100, 200, e));
+    assert_int_equal(position_of(a), 200);
+    OK(write_some(a, 100, 300, e));
+    assert_int_equal(kernels_of(a), 300);
+    assert_int_equal(kernels_of(b), 300);
+    snprintf(sql, sizeof sql, "SELECT count() FROM damage_w.kernel WHERE session = %llu",
+             (unsigned long long)a->key);
+    assert_int_equal(number(sql), 350); /* those that never counted, too */
+    OK(ops->settle(a, e));
+    assert_int_equal(number(sql), 300);
+    ops->put(a);
+    ops->put(b);
+    ops->close(one);
+    ops->close(two);
+}
+
 /* ---- other versions -------------------------------------------------------------------------------------- */
 
 static void test_older_tables(void **state)
@@ -432,6 +552,8 @@ int main(void)
         cmocka_unit_test(test_deleting_frees_the_disk),
         cmocka_unit_test(test_unfinished_deletion),
         cmocka_unit_test(test_another_server_writes),
+        cmocka_unit_test(test_servers_take_turns),
+        cmocka_unit_test(test_a_turn_is_seized),
         cmocka_unit_test(test_older_tables),
         cmocka_unit_test(test_ids_that_collide),
         cmocka_unit_test(test_limits),

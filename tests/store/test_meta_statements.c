@@ -143,6 +143,7 @@ static void test_others_stay_away_from_tenants(void **state)
         "firing_expire",    /* what was over long ago */
         "delivery_expire",  /* the same */
         "delivery_due",     /* posts the server makes */
+        "turn_expire",      /* what nobody gave back */
     };
     size_t found = 0;
     for (unsigned i = 0; i < META_S_COUNT; i++) {

@@ -44,7 +44,7 @@ void fixture_up(struct fixture *f, const char *dir)
     if (code && code != GPUFL_E_STATE)
         fail_msg("%s", e.text);
     f->config.data = dir;
-    f->config.ops = &store_duckdb;
+    f->config.ops = f->config.ops ? f->config.ops : &store_duckdb;
     f->config.store = f->store;
     f->config.meta = f->meta;
     f->config.keep_free = 1;

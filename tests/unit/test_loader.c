@@ -564,6 +564,50 @@ static void test_set_aside(void **state)
     fixture_down(&fix);
 }
 
+static _Atomic int away; /* enum gpufl_error: why nobody can write; 0: one can */
+
+static int begin_unless_away(struct store_session *ss, struct err *e)
+{
+    return away ? err_set(e, away, "nobody is there") : store_duckdb.begin(ss, e);
+}
+
+static bool has_tried_often(const struct loader_stats *st)
+{
+    return st->retries > 2 * LOADER_TRIES;
+}
+
+static bool has_two_loaded(const struct loader_stats *st)
+{
+    return st->kernels == 20;
+}
+
+/* A store that is not reached, or that another server writes to, is waited for: that is no session's fault. */
+static void test_away(void **state)
+{
+    static const int why[] = {GPUFL_E_UNAVAILABLE, GPUFL_E_BUSY};
+    struct store_ops ops = store_duckdb;
+    (void)state;
+    ops.begin = begin_unless_away;
+    for (size_t i = 0; i < sizeof why / sizeof *why; i++) {
+        const char *session = i ? "busy" : "away";
+        int64_t offset = 0;
+        fix.config.retry_ns = 20000;
+        fix.config.ops = &ops;
+        fixture_up(&fix, tmpdir);
+        away = why[i];
+        send_rows(session, 0, 1, &offset);
+        assert_int_equal(wait_for(has_tried_often).set_aside, 0);
+        away = 0;
+        send_rows(session, 10, 1, &offset);
+        if (why[i] == GPUFL_E_BUSY)
+            fixture_drain(&fix); /* for so long others do not write */
+        else
+            wait_for(has_two_loaded);
+        assert_int_equal(fixture_kernels(&fix, session).count, 20);
+        fixture_down(&fix);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "accept") == 0)
@@ -572,11 +616,17 @@ int main(int argc, char **argv)
         complete_main(argv[2], argv[3]);
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        T(test_killed),          T(test_pyramid),
-        T(test_registered),      T(test_ends),
-        T(test_retry),           T(test_breaks_later),
-        T(test_set_aside),       T(test_heard_and_not_committed),
-        T(test_ends_over_kills), T(test_ends_when_stopped),
+        T(test_killed),
+        T(test_pyramid),
+        T(test_registered),
+        T(test_ends),
+        T(test_retry),
+        T(test_breaks_later),
+        T(test_set_aside),
+        T(test_heard_and_not_committed),
+        T(test_ends_over_kills),
+        T(test_ends_when_stopped),
+        T(test_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

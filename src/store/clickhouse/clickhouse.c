@@ -8,6 +8,7 @@ const struct store_ops store_clickhouse = {
     .get = click_session_get,
     .put = click_session_put,
     .positions = click_write_positions,
+    .peek = click_write_peek,
     .begin = click_write_begin,
     .names = click_write_names,
     .append = click_write_append,

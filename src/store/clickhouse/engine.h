@@ -36,6 +36,7 @@ struct store {
     struct links links;
     char select_user[LINK_NAME_MAX], select_password[256]; /* of clients; "": none */
     int64_t query_limit;                                   /* ns */
+    const struct store_turns *turns;                       /* NULL: nobody else writes */
     struct session_list open;
     struct workspace *workspaces; /* guarded by open.lock; never freed before the store */
 };
@@ -108,6 +109,10 @@ int state_copy(struct state *to, const struct state *from);
 /* The session's last commit. NOENT: there is no such session. */
 int state_read(const struct store_session *ss, struct state *t, struct err *e);
 
+/* The last one before a number. */
+int state_read_before(const struct store_session *ss, int64_t before, struct state *t,
+                      struct err *e);
+
 /* Makes it the last one, with its number. Afterwards it counts; after an error perhaps. */
 int state_write(const struct store_session *ss, const struct state *t, struct err *e);
 
@@ -119,6 +124,14 @@ int64_t state_number(const struct state *t);
 
 /* "session = … AND commit BETWEEN …": which rows count. */
 void state_where(struct buf *b, const struct store_session *ss, const struct state *t);
+
+/* ---- turn.c: several processes ---------------------------------------------------------------- */
+
+/* The turn to write the session. BUSY: another process has it. */
+int turn_take(const struct store_session *ss, struct err *e);
+/* Of who has it. BUSY: it is lost, and what was written may not count. */
+int turn_keep(const struct store_session *ss, struct err *e);
+int turn_give(const struct store_session *ss, struct err *e);
 
 /* ---- session.c ----------------------------------------------------------------------------- */
 
@@ -137,6 +150,8 @@ void click_session_free(struct listed *at);
 
 int click_write_positions(struct store_session *ss, struct store_position *out, unsigned *count,
                           struct err *e);
+int click_write_peek(struct store_session *ss, struct store_position *out, unsigned *count,
+                     struct err *e);
 int click_write_begin(struct store_session *ss, struct err *e);
 int click_write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
                       const size_t *lens, size_t n, struct err *e);

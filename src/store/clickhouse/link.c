@@ -295,8 +295,11 @@ static int explain(unsigned host, int status, struct buf *body, struct err *e)
                        "ClickHouse (server %u of --columns): what answers, with status %d, is none",
                        host + 1, status);
     int len = message_length(&text);
-    return err_set(e, code, "ClickHouse (server %u)%s%s (%d: %.*s)", host + 1, advice ? ": " : "",
-                   advice ? advice : "", n, len, text);
+    err_set(e, code, "ClickHouse (server %u)%s%s (%d: %.*s)", host + 1, advice ? ": " : "",
+            advice ? advice : "", n, len, text);
+    if (e && code == GPUFL_E_BUSY)
+        e->vendor = n; /* itself, and not another writer */
+    return code;
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */

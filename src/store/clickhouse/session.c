@@ -89,18 +89,32 @@ static int drop_parts(const struct store_session *ss, struct err *e)
 
 /* ---- made and found on the server ------------------------------------------------------------ */
 
-/* A first commit, without rows, behind all that came before it. */
-static int make(const struct store_session *ss, int64_t after, struct err *e)
+/* A first commit, without rows, behind all that came before it; not where another process made one. */
+static int make_in(const struct store_session *ss, struct err *e)
 {
-    struct state t;
+    struct state was, t;
+    state_init(&was);
     state_init(&t);
+    int code = state_read(ss, &was, e);
+    bool there = !code && was.kind != STATE_DROPPED;
     t.kind = STATE_MADE;
-    t.commit = after;
+    t.commit = code ? 0 : was.commit;
     t.commit = state_number(&t);
-    int code = place_ready(ss->store, ss->workspace, TABLE_position, e);
-    code = code ? code : state_write(ss, &t, e);
+    code = code && code != GPUFL_E_NOENT ? code : there ? 0 : state_write(ss, &t, e);
+    state_fini(&was);
     state_fini(&t);
     return code;
+}
+
+static int make(const struct store_session *ss, struct err *e)
+{
+    int code = place_ready(ss->store, ss->workspace, TABLE_position, e);
+    code = code ? code : turn_take(ss, e);
+    if (code)
+        return code;
+    code = make_in(ss, e);
+    int given = turn_give(ss, code ? NULL : e);
+    return code ? code : given;
 }
 
 /* Tables with rows of the session get the columns of today. */
@@ -124,7 +138,7 @@ static int open_session(const struct store_session *ss, bool create, struct err 
     if (!code && gone && !create)
         code = session_absent(ss->at.id, e);
     if ((code == GPUFL_E_NOENT && create) || (!code && gone))
-        code = make(ss, gone ? t.commit : 0, e);
+        code = make(ss, e);
     else if (!code)
         code = refresh(ss, &t, e);
     state_fini(&t);
@@ -241,8 +255,7 @@ int click_session_size(struct store *s, const char *workspace, const char *sessi
     return code;
 }
 
-/* The commit that ends a session; whoever reads it still sees the rows. */
-static int end(const struct store_session *ss, struct err *e)
+static int end_in(const struct store_session *ss, struct err *e)
 {
     struct state t;
     state_init(&t);
@@ -256,6 +269,17 @@ static int end(const struct store_session *ss, struct err *e)
     }
     state_fini(&t);
     return code;
+}
+
+/* The commit that ends a session; whoever reads it still sees the rows. */
+static int end(const struct store_session *ss, struct err *e)
+{
+    int code = turn_take(ss, e);
+    if (code)
+        return code;
+    code = end_in(ss, e);
+    int given = turn_give(ss, code ? NULL : e);
+    return code ? code : given;
 }
 
 int click_session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
@@ -285,11 +309,21 @@ int click_session_drop(struct store *s, const char *workspace, const char *sessi
     return code;
 }
 
+static int settle(struct store_session *ss, struct err *e)
+{
+    int code = turn_take(ss, e);
+    if (code)
+        return code == GPUFL_E_BUSY ? 0 : code; /* whoever writes it settles it */
+    code = click_tidy_session(ss, e);
+    int given = turn_give(ss, code ? NULL : e);
+    return code ? code : given;
+}
+
 int click_session_settle(struct store_session *ss, struct err *e)
 {
     if (pthread_mutex_trylock(&ss->write_lock))
         return 0; /* what is committed is in its final form but for merges, which go on by themselves */
-    int code = ss->dropped ? 0 : click_tidy_session(ss, e);
+    int code = ss->dropped ? 0 : settle(ss, e);
     pthread_mutex_unlock(&ss->write_lock);
     return code;
 }

@@ -195,13 +195,21 @@ static int absent(const struct store_session *ss, struct err *e)
 
 int state_read(const struct store_session *ss, struct state *t, struct err *e)
 {
+    return state_read_before(ss, INT64_MAX, t, e);
+}
+
+int state_read_before(const struct store_session *ss, int64_t before, struct state *t,
+                      struct err *e)
+{
     struct reading r = {.state = t};
     struct buf text;
     buf_init(&text, 4096);
     buf_str(&text, "SELECT kind, commit, name, counts, positions, ranges FROM ");
     place_put(&text, ss->store, ss->workspace->name, place_name(TABLE_position));
-    buf_printf(&text, " WHERE session = %" PRIu64 " ORDER BY commit DESC LIMIT 1 FORMAT Native",
-               ss->key);
+    buf_printf(&text,
+               " WHERE session = %" PRIu64 " AND commit < %" PRId64
+               " ORDER BY commit DESC LIMIT 1 FORMAT Native",
+               ss->key, before);
     int code = link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take_state, &r, e);
     buf_fini(&text);
     if (code)

@@ -84,6 +84,7 @@ static int rewrite(const struct store_session *ss, const struct state *t, unsign
     buf_str(text, " WHERE ");
     state_where(text, ss, t);
     code = code ? code : run(ss, text, e);
+    code = code ? code : turn_keep(ss, e); /* nobody has added rows meanwhile */
     buf_clear(text);
     buf_str(text, "ALTER TABLE ");
     place_put(text, s, workspace, table);

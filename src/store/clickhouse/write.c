@@ -7,7 +7,8 @@
  * nobody sends a second time what counts already.
  *
  * What the writer remembers of the session is dropped where a transaction fails or another server
- * wrote, and read again by the next one. [the session's writer] */
+ * wrote, and read again by the next one. A transaction is the session's turn (turn.c): of several
+ * servers one writes at a time. [the session's writer] */
 #include "store/clickhouse/write.h"
 
 #include "base/alloc.h"
@@ -17,6 +18,10 @@
 
 /* Rows that are kept here before they are sent, and a block of them. */
 enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20 };
+
+/* Ranges of numbers, one for each time that another process wrote, or that something failed; questions
+ * name all of them. */
+enum { RANGES_MANY = 200 };
 
 static int no_memory(struct err *e)
 {
@@ -238,11 +243,13 @@ static int look(struct store_session *ss, struct err *e)
     return 0;
 }
 
-static int begin(struct store_session *ss, struct err *e)
+/* In the session's turn. */
+static int begin_in(struct store_session *ss, struct err *e)
 {
-    int code = make_writer(ss, e);
     struct writer *w = ss->writer;
-    code = code ? code : look(ss, e);
+    if (w->state.range_count > RANGES_MANY)
+        click_tidy_session(ss, NULL); /* where that fails, at the next one */
+    int code = look(ss, e);
     if (!code && !w->append.loaded)
         w->number = state_number(&w->state) - 1;
     code = code ? code : append_load(&w->append, e);
@@ -255,6 +262,18 @@ static int begin(struct store_session *ss, struct err *e)
     w->next.commit = w->number;
     w->next.kind = STATE_COMMIT;
     return 0;
+}
+
+static int begin(struct store_session *ss, struct err *e)
+{
+    int code = make_writer(ss, e);
+    code = code ? code : turn_take(ss, e);
+    if (code)
+        return code;
+    code = begin_in(ss, e);
+    if (code)
+        turn_give(ss, NULL);
+    return code;
 }
 
 int click_write_begin(struct store_session *ss, struct err *e)
@@ -282,6 +301,7 @@ void click_write_rollback(struct store_session *ss)
     if (!w)
         return;
     append_rollback(&w->append);
+    turn_give(ss, NULL);
     finish(ss);
 }
 
@@ -319,6 +339,7 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
     if (!code && state_count(&w->next, w->number))
         code = no_memory(e);
     code = code ? code : write_state(ss, e);
+    code = code ? code : turn_give(ss, e);
     if (!code && state_copy(&w->state, &w->next))
         w->append.loaded = false; /* it counts, and is read again */
     if (code) {
@@ -345,8 +366,9 @@ void click_write_close(struct store_session *ss)
     ss->writer = NULL;
 }
 
-int click_write_positions(struct store_session *ss, struct store_position *out, unsigned *count,
-                          struct err *e)
+/* *commit: which one says so. */
+static int read_positions(const struct store_session *ss, struct store_position *out,
+                          unsigned *count, int64_t *commit, struct err *e)
 {
     struct state t;
     unsigned room = *count;
@@ -356,10 +378,27 @@ int click_write_positions(struct store_session *ss, struct store_position *out, 
     if (!code) {
         *count = t.position_count < room ? t.position_count : room;
         memcpy(out, t.positions, *count * sizeof *out);
-        __atomic_store_n(&ss->seen, t.commit, __ATOMIC_RELAXED);
+        *commit = t.commit;
     }
     state_fini(&t);
     return code;
+}
+
+int click_write_positions(struct store_session *ss, struct store_position *out, unsigned *count,
+                          struct err *e)
+{
+    int64_t commit;
+    int code = read_positions(ss, out, count, &commit, e);
+    if (!code)
+        __atomic_store_n(&ss->seen, commit, __ATOMIC_RELAXED);
+    return code;
+}
+
+int click_write_peek(struct store_session *ss, struct store_position *out, unsigned *count,
+                     struct err *e)
+{
+    int64_t commit;
+    return read_positions(ss, out, count, &commit, e);
 }
 
 /* ---- what the caller appends ------------------------------------------------------------------- */

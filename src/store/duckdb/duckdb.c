@@ -10,6 +10,7 @@ const struct store_ops store_duckdb = {
     .get = session_get,
     .put = session_put,
     .positions = write_positions,
+    .peek = write_positions,
     .begin = write_begin,
     .names = write_names,
     .append = write_append,

@@ -1,0 +1,389 @@
+"""Two servers without a state of their own, on one PostgreSQL and one ClickHouse: either takes anything in, answers
+everything and goes on for the other. Skipped, with a message, where one of the two is not installed.
+
+Usage: postgres.py test_server_stateless.py gpufl-server gpufl SOURCE_DIR [TEST…]"""
+import contextlib
+import gzip
+import http.client
+import itertools
+import json
+import os
+import queue
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import clickhouse
+import postgres
+from fleet_sender import Receiver, Sender
+from served import PATIENCE, Server, until
+
+PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
+RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
+RECORDED = os.path.join(RUN, sorted(os.listdir(RUN))[0])
+RECORDED_ID = os.path.basename(RECORDED)
+AT = "/api/v1/sessions/" + RECORDED_ID
+# What is answered out of ClickHouse, and out of PostgreSQL.
+ROWS = ("/kernels?limit=100", "/launches?limit=100", "/copies", "/counts", "/lanes", "/scopes", "/sync", "/ledger",
+        "/events?lanes={lanes}&from=0&to=3000000&limit=500", "/tiles?level=1&lanes={lanes}&from=0&to=9000000000&step=3",
+        "/export.ndjson", "/export.trace.json")
+TABLES = ("", "/summary", "/insights", "/findings", "/report", "/flame", "/positions")
+
+
+def report_of(path):
+    out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
+    return json.loads(out.stdout)
+
+
+def channels_of(folder):
+    """Each channel's plain text."""
+    texts = {}
+    for name in sorted(os.listdir(folder), key=lambda n: (n.split(".")[0], n.count(".") == 1, n)):
+        path = os.path.join(folder, name)
+        with gzip.open(path) if name.endswith(".gz") else open(path, "rb") as part:
+            texts[name.split(".")[0]] = texts.get(name.split(".")[0], b"") + part.read()
+    return texts
+
+
+class Channel:
+    """One channel of a session on its way, to whichever server: it goes back to where it is told to."""
+
+    def __init__(self, session, name, text, key):
+        self.session, self.name, self.text, self.key, self.at = session, name, text, key, 0
+
+    def done(self):
+        return self.at >= len(self.text)
+
+    def send(self, server, size):
+        """A piece of so many bytes, up to the end of its last line."""
+        end = self.text.find(b"\n", min(self.at + size, len(self.text) - 1)) + 1 or len(self.text)
+        answer = server.ask("POST", "/api/v1/events/stream", self.text[self.at:end], Authorization=self.key,
+                            X_GpuFlight_Session_Id=self.session, X_GpuFlight_Channel=self.name,
+                            X_GpuFlight_Offset=str(self.at))
+        said = answer.json()
+        if answer.status == 409:
+            assert said["expected_offset"] < self.at, (self.at, said)
+            self.at = said["expected_offset"]
+        elif answer.status not in (429, 503):  # else the same again
+            assert answer.status == 200 and said["rejected"] == 0, answer
+            self.at = end
+
+
+class Pair(unittest.TestCase):
+    killed = False  # one of them, at present
+    dice = random.Random(4)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.store = clickhouse.ClickHouse().__enter__()
+        cls.addClassCleanup(cls.store.__exit__)
+        options = ("--webhooks", "any", "--meta", postgres.new_database())
+        cls.one, cls.two = (Server(PROGRAM, *options, environment={"GPUFL_SERVER_COLUMNS": cls.store.url})
+                            for _ in range(2))
+        for server in (cls.one, cls.two):
+            cls.addClassCleanup(server.__exit__)
+        cls.both = (cls.one, cls.two)
+        cls.one.set_up()
+        cls.two.cookie, cls.two.csrf = cls.one.cookie, cls.one.csrf
+        cls.key = cls.one.make_key("ingest,read,admin")
+        cls.folder = tempfile.TemporaryDirectory(prefix="gpufl-sessions-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.seeds = itertools.count(1)
+
+    def simulate(self, kernels=20000):
+        where = os.path.join(self.folder.name, str(next(self.seeds)))
+        subprocess.run([GPUFL, "sim", "--kernels", str(kernels), "--scopes", "--seed", os.path.basename(where), "-o", where],
+                       check=True, stdout=subprocess.DEVNULL)
+        return os.path.join(where, os.listdir(where)[0])
+
+    def get(self, server, target):
+        answer = server.ask("GET", target, Authorization=self.key)
+        self.assertEqual(answer.status, 200, (target, answer))
+        return answer
+
+    def complete(self, server, session):
+        server.complete(self.key, session)
+
+    def check(self, folder, servers=None):
+        """Every server that runs says what `gpufl report` says, and all of them the same."""
+        at, report = f"/api/v1/sessions/{os.path.basename(folder)}", report_of(folder)
+        sizes = {name: len(text) for name, text in channels_of(folder).items()}
+        servers = servers or self.both
+
+        def differs(server):
+            """In what it is not what the report says; a final report is made again where something came behind it."""
+            row, facts = (server.ask("GET", at + part, Authorization=self.key) for part in ("", "/insights"))
+            if row.status != 200 or row.json()["state"] != "ended" or facts.status != 200 or not facts.json()["final"]:
+                return f"its end: {row} {facts}"
+            for part in ("summary", "sync", "ledger"):
+                answer = self.get(server, f"{at}/{part}").json()
+                for name in report.keys() & answer.keys() - {"kernels", "log", "sessions"}:
+                    if answer[name] != report[name]:
+                        return f"{part}.{name}: {answer[name]}, not {report[name]}"
+            return None
+
+        for server in servers:
+            with contextlib.suppress(AssertionError):
+                until(lambda s=server: not differs(s), "", 2 * PATIENCE)
+            self.assertIsNone(differs(server))
+        for server in servers:
+            kernels = self.get(server, at + "/kernels?limit=10000").json()
+            totals = {kernels["mangled"][name]: tuple(rest) for name, *rest in
+                      zip(*(kernels["data"][c] for c in ("name", "calls", "total", "shortest", "longest")))}
+            self.assertEqual(totals, {k["symbol"]: (k["count"], k["total_ns"], k["min_ns"], k["max_ns"])
+                                      for k in report["kernels"]["by_name"]})
+            self.assertEqual(self.get(server, at).json()["kernels"], report["kernels"]["count"])
+            positions = self.get(server, at + "/positions").json()["channels"]
+            self.assertEqual({c["channel"]: c["offset"] for c in positions}, sizes)
+            lanes = self.get(server, at + "/lanes").json()["data"]
+            each, to = ",".join(lanes["lane"]), max(lanes["last"])
+            window = f"level={0 if to < 2**31 else 1}&lanes={each}&from=0&to={to + 1}"
+            tiles = self.get(server, f"{at}/tiles?{window}").json()["data"]
+            spans = self.get(server, f"{at}/spans?{window}&limit=100000").json()["data"]
+            for lane, events in zip(lanes["lane"], lanes["events"]):
+                there = sum(n for l, n in zip(tiles["lane"], tiles["events"]) if l == lane)
+                self.assertEqual(there + spans["lane"].count(lane), events)
+        for part in ROWS + TABLES:
+            target = at + part.format(lanes=each)
+            answers = [self.get(s, target) for s in servers]
+            same = [sorted(a.json()["channels"], key=str) if part == "/positions" else a.body for a in answers]
+            self.assertEqual(same[0], same[-1], target)
+
+    def send(self, folder, choose):
+        """All of a session's channels in turn, each piece to the server that is chosen; whoever was chosen last is
+        asked what it lacks, and told the end."""
+        session, server = os.path.basename(folder), None
+        channels = [Channel(session, name, text, self.key) for name, text in channels_of(folder).items()]
+        while not all(c.done() for c in channels):
+            for channel in channels:
+                if not channel.done():
+                    server = choose()
+                    with contextlib.suppress(OSError, http.client.HTTPException):  # it was killed
+                        channel.send(server, self.dice.randrange(1000, 40000))
+            if all(c.done() for c in channels) and self.killed:  # with what it had acknowledged
+                there = self.get(server, f"/api/v1/sessions/{session}/positions").json()["channels"]
+                there = {c["channel"]: c["offset"] for c in there}
+                for channel in channels:
+                    channel.at = there.get(channel.name, 0)
+        server.complete(self.key, session)
+
+
+class Stateless(Pair):
+    def test_1_sessions_of_different_hosts(self):
+        folders = [RECORDED, self.simulate()]
+        for server, folder in zip(self.both, folders):
+            server.send(self.key, folder)
+            self.complete(server, os.path.basename(folder))
+        for folder in folders:
+            self.check(folder)
+        for target in ("/api/v1/sessions", "/api/v1/hosts", "/api/v1/gpus", "/api/v1/findings",
+                       "/api/v1/history?kind=app&name=train_loop", "/api/v1/fleet?by=app&from=0&to=1000000",
+                       "/api/v1/compare?a={}&b={}".format(*(os.path.basename(f) for f in folders))):
+            self.assertEqual(self.get(self.one, target).body, self.get(self.two, target).body, target)
+
+    def test_2_parts_of_one_session_to_both(self):
+        folder = self.simulate()
+        turn = itertools.cycle(self.both)
+        self.send(folder, lambda: next(turn))
+        self.check(folder)
+
+    def test_2_channels_of_one_session_to_both_at_once(self):
+        folder = self.simulate(60000)
+        session, failed = os.path.basename(folder), []
+
+        def send(channel, server):
+            try:
+                while not channel.done():
+                    channel.send(server, self.dice.randrange(2000, 40000))
+            except Exception as e:  # pylint: disable=broad-except
+                failed.append(e)
+
+        threads = [threading.Thread(target=send, args=(Channel(session, name, text, self.key), server))
+                   for (name, text), server in zip(channels_of(folder).items(), itertools.cycle(self.both))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failed, [])
+        self.complete(self.one, session)
+        self.check(folder)
+
+    def test_3_seen_at_the_other_one(self):
+        sender = Sender(self.one, self.key, "seen", "node-9", gpus=1)
+        began = time.monotonic()
+        sender.sample({"cpu": 90}, {})
+
+        def there():
+            answer = self.two.ask("GET", "/api/v1/sessions/seen/counts", Authorization=self.key)
+            return answer.status == 200 and "host_metric" in answer.json()["data"]["record"]
+
+        until(there, "its rows are not seen at the other server")
+        until(lambda: any(h["name"] == "node-9" and h["state"].get("cpu") == 90
+                          for h in self.get(self.two, "/api/v1/hosts").json()["rows"]), "nor is the host's state")
+        print(f"seen at the other server after {time.monotonic() - began:.2f} s", flush=True)
+        self.complete(self.two, "seen")
+        until(lambda: self.get(self.one, "/api/v1/sessions/seen").json()["state"] == "ended", "it has not ended")
+
+    def test_4_people_keys_and_links(self):
+        """What one gives the other takes, and what one takes back is gone from the other."""
+        session = RECORDED_ID
+        self.one.send(self.key, RECORDED)
+        until(lambda: self.two.ask("GET", AT, Authorization=self.key).status == 200, "it is not in the list")
+        seen = self.two.ask("POST", "/api/v1/auth/login", {"email": "ada@example.org", "password": "correct horse battery"})
+        self.assertEqual(seen.status, 200, seen)
+        cookie = seen.fields["Set-Cookie"].split(";")[0]
+        for server in self.both:
+            self.assertEqual(server.ask("GET", "/api/v1/auth/me", Cookie=cookie).json()["name"], "ada@example.org")
+        self.assertEqual(self.one.ask("POST", "/api/v1/auth/logout", Cookie=cookie, X_CSRF_Token=seen.json()["csrf"]).status, 204)
+        self.assertEqual(self.two.ask("GET", "/api/v1/auth/me", Cookie=cookie).status, 401)
+
+        made = self.one.as_user("POST", f"{AT}/shares", {"expires": "9000000000000000000"}).json()
+        link = "Bearer " + made["token"]
+        self.assertEqual(self.two.ask("GET", AT + "/counts", Authorization=link).status, 200)
+        self.assertEqual(self.two.ask("GET", "/api/v1/hosts", Authorization=link).status, 403)
+        self.assertEqual(self.two.as_user("DELETE", "/api/v1/shares/" + made["id"]).status, 204)
+        self.assertEqual(self.one.ask("GET", AT, Authorization=link).status, 401)
+
+        made = self.two.as_user("POST", "/api/v1/keys", {"name": "short", "scopes": "read"}).json()
+        key = "Bearer " + made["key"]
+        self.assertEqual(self.one.ask("GET", AT, Authorization=key).status, 200)
+        self.assertEqual(self.one.as_user("DELETE", "/api/v1/keys/" + made["id"]).status, 204)
+        self.assertEqual(self.two.ask("GET", AT, Authorization=key).status, 401)
+        audits = [[row["action"] for row in s.as_user("GET", "/api/v1/audit?limit=5").json()["rows"]] for s in self.both]
+        self.assertEqual(audits[0], audits[1])
+        self.assertEqual(audits[0].count("key.revoke"), 1, audits)
+        self.complete(self.two, session)
+
+
+class Killed(Pair):
+    """One of them is killed, at whatever it is doing."""
+
+    def start_again(self, server):
+        """What its journal holds is loaded once it has started."""
+        server.start()
+        self.killed = False
+
+        def loaded():
+            text = server.ask("GET", "/metrics").body.decode()
+            return "gpufl_loader_waiting_frames 0\n" in text
+        until(loaded, "its journal is not loaded")
+
+    def kill(self, server):
+        server.process.send_signal(signal.SIGKILL)
+        server.wait()
+        self.killed = True
+
+    def test_5_one_is_killed_and_the_other_goes_on(self):
+        """Whatever the killed one acknowledged: its sender asks the other, which knows what is there."""
+        for number in range(3):
+            with self.subTest(round=number):
+                folder, calls = self.simulate(30000), itertools.count()
+                size = sum(len(text) for text in channels_of(folder).values())
+                at = random.Random(number).randrange(5, size // 20000 - 5)
+
+                def choose(at=at, calls=calls):
+                    n = next(calls)
+                    if n == at:
+                        self.kill(self.one)
+                    return self.one if n % 2 == 0 and not self.killed else self.two
+
+                self.send(folder, choose)
+                self.assertTrue(self.killed)
+                self.check(folder, [self.two])
+                # Its journal, when it is back, adds nothing.
+                self.start_again(self.one)
+                self.check(folder)
+
+    def test_6_what_only_a_journal_has(self):
+        """What is acknowledged and not loaded when a server is killed is not lost, but not there before it is back."""
+        folder = self.simulate()
+        session = os.path.basename(folder)
+        channels = {name: Channel(session, name, text, self.key) for name, text in channels_of(folder).items()}
+        channels["device"].send(self.one, 1000)
+        until(lambda: self.get(self.two, f"/api/v1/sessions/{session}/positions").json()["channels"], "nothing is loaded")
+        while not all(c.done() for c in channels.values()):
+            for channel in channels.values():
+                if not channel.done():
+                    channel.send(self.one, 1 << 20)
+        self.complete(self.one, session)
+        self.kill(self.one)
+        there = {c["channel"]: c["offset"]
+                 for c in self.get(self.two, f"/api/v1/sessions/{session}/positions").json()["channels"]}
+        self.assertLessEqual(there["device"], len(channels["device"].text))
+        self.start_again(self.one)
+        self.check(folder)
+
+    def test_7_an_upload_goes_on_at_the_other_one(self):
+        folder = self.simulate(80000)
+        uploads = []
+        for server in self.both:
+            upload = subprocess.Popen(
+                [GPUFL, "upload", "--quiet", "--server", f"http://127.0.0.1:{server.port}", folder], stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, env={"PATH": os.environ["PATH"], "GPUFL_API_KEY": self.key.split()[1]})
+            if server is self.one:
+                session = f"/api/v1/sessions/{os.path.basename(folder)}/positions"
+                until(lambda s=session: server.ask("GET", s, Authorization=self.key).json()["channels"], "nothing came")
+                self.kill(server)
+                upload.kill()
+            uploads.append(upload.wait(4 * PATIENCE))
+        self.assertEqual(uploads[1], 0)
+        self.check(folder, [self.two])
+        self.start_again(self.one)
+        self.check(folder)
+
+
+class Once(Pair):
+    """What is done by one of them: slower, since it waits for what must not happen."""
+
+    def test_alerts_retention_and_deletes(self):
+        with contextlib.closing(Receiver()) as receiver:
+            rule = {"name": "hot", "kind": "metric", "subject": "host.cpu", "threshold": 50, "url": receiver.url}
+            self.assertEqual(self.two.as_user("POST", "/api/v1/alerts", rule).status, 200)
+            senders = [Sender(server, self.key, f"hot-{i}", f"hot-{i}", gpus=1) for i, server in enumerate(self.both)]
+            for sender in senders:
+                sender.sample({"cpu": 90}, {})
+            got = [json.loads(receiver.got.get(timeout=2 * PATIENCE)[2]) for _ in senders]
+            self.assertEqual(sorted(g["firing"]["subject"] for g in got), ["hot-0", "hot-1"])
+            for sender in senders:
+                self.complete(self.one, sender.session)
+
+            folder = self.simulate()
+            for server in self.both:  # all of it to both
+                server.send(self.key, folder)
+            self.complete(self.two, os.path.basename(folder))
+            self.check(folder)
+            self.one.send(self.key, RECORDED)
+            self.complete(self.one, RECORDED_ID)
+            self.check(RECORDED)
+            workspace = self.one.as_user("GET", "/api/v1/workspaces").json()["rows"][0]["id"]
+            parts = ("SELECT count() FROM system.parts WHERE active AND table != 'history' AND table != 'commits' AND "
+                     f"database = 'e2e_{workspace}'")
+            self.assertGreater(int(self.store.ask(parts)[0][0]), 20)
+            self.assertEqual(self.two.as_user("DELETE", AT).status, 204)
+            self.assertEqual(self.get_status(self.one, AT), 404)
+            # The recorded one is deleted, of the others the retention says that they are too old.
+            keep = {"sessions": 1, "bytes": 0, "metrics": 0}
+            self.assertEqual(self.one.as_user("PUT", "/api/v1/retention", keep).status, 204)
+            until(lambda: self.get(self.two, "/api/v1/sessions").json()["rows"] == [], "they are kept", 90 + 2 * PATIENCE)
+            until(lambda: self.store.ask(parts) == [["0"]], "their partitions are still there", 90 + 2 * PATIENCE)
+            actions = [(row["action"], row["target"]) for row in self.one.as_user("GET", "/api/v1/audit?limit=100").json()["rows"]]
+            for action, target in (("session.delete", RECORDED_ID), ("session.expire", os.path.basename(folder)),
+                                   ("session.expire", "hot-0"), ("session.expire", "hot-1")):
+                self.assertEqual(actions.count((action, target)), 1, actions)
+            with self.assertRaises(queue.Empty):  # none of them twice
+                receiver.got.get_nowait()
+
+    def get_status(self, server, target):
+        return server.ask("GET", target, Authorization=self.key).status
+
+
+if __name__ == "__main__":
+    if not clickhouse.PROGRAM:
+        print("ClickHouse is not installed (package clickhouse-server): its tests are left out")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=2)
