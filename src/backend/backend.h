@@ -175,10 +175,10 @@ enum engine_bit { /* what of the ladder the session wants */
 
 /* A row of schema/engines.def. */
 struct engine_row {
-    const char *name, *feature, *brings, *needs; /* as there; "" where there is nothing to say */
-    enum gpufl_engine next;                      /* stands in for it; itself: none does */
-    unsigned asks;                               /* enum engine_bit */
-    unsigned compute;                            /* 10 x major + minor; 0: any */
+    const char *name, *feature, *brings, *needs, *windows; /* as there; "": nothing to say */
+    enum gpufl_engine next;                                /* stands in for it; itself: none does */
+    unsigned asks;                                         /* enum engine_bit */
+    unsigned compute;                                      /* 10 x major + minor; 0: any */
     bool counters, early;
 };
 
@@ -263,8 +263,8 @@ struct trace_ops {
     void (*drain)(struct trace *t);
     void (*cost)(struct trace *t, struct trace_cost *out); /* [any] */
     /* Optional: opens or closes the one window, while the program runs; several may stand for one
-     * in the caller. Closed, all is off, and once its records are taken the vendor's library is
-     * let go of where that is safe. The caller lets one in at a time, and not beside start, stop
+     * in the caller. Closed, nothing is kept, and once its records are taken the vendor's library is
+     * let go of where the engine allows that, and it is safe. The caller lets one in at a time, and not beside start, stop
      * and close. An error leaves it closed. [any] */
     int (*window)(struct trace *t, bool open, struct err *e);
     /* [collector] Optional: how often the library was let go of, and could not be. */

@@ -178,7 +178,8 @@ static void row_repeated(struct capture_sink *k, int64_t *cells)
         cells[COL_counter_scope] = (int64_t)e->scope;
 }
 
-/* Counters of a moment, the metrics of one after the other: a scope's where that covers it. */
+/* Counters of a moment, the metrics of one after the other: a scope's where that covers it, or has opened
+ * the one window of capture in which it lies. */
 static void row_moment(struct capture_sink *k, int64_t *cells)
 {
     int64_t start = cells[COL_counter_start], duration = cells[COL_counter_duration];
@@ -187,7 +188,9 @@ static void row_moment(struct capture_sink *k, int64_t *cells)
         return;
     if (k->window.start != start) {
         k->window.start = start;
-        k->window.scope = scopes_span(k->drain, start, start + duration);
+        int64_t cover = scopes_span(k->drain, start, start + duration);
+        int64_t opener = (int64_t)windows_scope_of(start, start + duration);
+        k->window.scope = opener && cover < opener ? opener : cover; /* CELL_NULL is the least */
     }
     cells[COL_counter_scope] = k->window.scope;
 }

@@ -218,6 +218,7 @@ static void put_engines_text(struct buf *b, const struct look *look)
         if (r->asks) {
             buf_str(&line, ". Needs ");
             put_needs(&line, r);
+            buf_printf(&line, ". In windows: %s", r->windows);
             buf_printf(&line, ". Else %s", engine_table[r->next].name);
         }
         buf_printf(b, "      %-*s ", NAME_COLUMNS, r->name);
@@ -243,6 +244,8 @@ static void put_engines_json(struct buf *b)
         buf_json_str(b, r->brings);
         buf_str(b, ",\"needs\":");
         buf_json_str(b, r->needs);
+        buf_str(b, ",\"windows\":");
+        buf_json_str(b, r->windows);
         buf_printf(b, ",\"counters\":%s,\"compute\":%u,\"early\":%s,\"else\":\"%s\"}",
                    r->counters ? "true" : "false", r->compute, r->early ? "true" : "false",
                    engine_table[r->next].name);

@@ -279,8 +279,9 @@ static void counters_by_the_clock(void **state)
                          NULL, LIST("10", "ms=1500"));
         int64_t ns = int_at(r.report, "windows.recorded_ns"), values = values_of(&r, NULL);
         assert_int_equal(g.back, 1);
-        assert_in_range(values, ns / 2000000, ns / 1000000); /* one a ms */
-        assert_in_range(g.made, values, int_at(r.report, "session.duration_ns") / 1500000);
+        assert_in_range(values, 1,
+                        2 * ns / 1000000); /* one a ms; what ran before and behind is much more */
+        assert_true(g.made >= values);
         assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
         assert_int_equal(int_at(r.report, "ledger.samples_overflows"), 0);
         int64_t kernels = int_at(r.report, "kernels.count");
@@ -304,8 +305,8 @@ static void counters_of_scopes(void **state)
     check_windows(&r, STEPS);
     int64_t all = values_of(&r, NULL);
     assert_int_equal(g.back, 1);
-    assert_in_range(all, 1, int_at(r.report, "windows.recorded_ns") / 1000000);
-    assert_in_range(values_of(&r, "step"), all - STEPS, all); /* at a begin may be that around it */
+    assert_true(all > 0);
+    assert_int_equal(values_of(&r, "step"), all);
     assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
     assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.in_windows"));
     run_free(&r);

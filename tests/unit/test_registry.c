@@ -90,6 +90,7 @@ static void engines_fall_back_to_less(void **state)
         unsigned asks = r->asks, steps = 0;
         assert_true(*r->brings);
         assert_true(!asks == !*r->needs);
+        assert_true(!asks == !*r->windows);
         for (const struct engine_row *at = r; at != &engine_table[at->next]; steps++) {
             at = &engine_table[at->next];
             assert_int_equal(at->asks & ~asks, 0);
