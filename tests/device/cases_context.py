@@ -1,0 +1,174 @@
+"""Ranges, operation ids, graphs as a whole, managed memory, several devices, windows."""
+import gzip
+import json
+import subprocess
+import sys
+
+from lab import HERE, Skipped, case, expect, ledger_closes
+
+
+def scopes_of(report):
+    return {scope["name"]: scope for scope in report["scopes"]}
+
+
+def capability(report, feature):
+    return next((c for c in report["capabilities"] if c["feature"] == feature), {"status": "", "reason": ""})
+
+
+@case
+def nvtx_ranges_of_nvidias_client(lab):
+    out, _, report = lab.trace(lab.context, "ranges")
+    want, got = json.loads(out), scopes_of(report)
+    for name, own in (("step", want["step"]), ("batch", want["batch"]), ("gr\u00f6\u00dfe", want["wide"]),
+                      ("range", want["range"])):
+        expect(name in got, f"no scope {name}: {sorted(got)}")
+        expect(got[name]["calls"] == 1 and got[name]["self_kernels"] == own, f"{name}: {got[name]}")
+    expect(got["batch"]["tag"] == "loader" and got["step"]["tag"] == "nvtx", "domains are not the tags")
+    ledger_closes(report)
+
+
+@case
+def pytorch_operations_by_emit_nvtx(lab):
+    out, _, report = lab.trace("python3", HERE / "emit_nvtx.py")
+    want, got = json.loads(out.splitlines()[-1]), scopes_of(report)
+    calls = {name: sum(s["calls"] for s in report["scopes"] if s["name"] == name) for name in got}
+    kernels = {name: sum(s["kernels"] or 0 for s in report["scopes"] if s["name"] == name) for name in got}
+    expect(calls.get("forward") == want["steps"], f"forward: {calls.get('forward')}: {sorted(calls)[:40]}")
+    expect(calls.get("aten::addmm", 0) == want["steps"] * want["layers"], f"aten::addmm: {calls.get('aten::addmm')}")
+    expect(kernels["aten::addmm"] >= want["steps"] * want["layers"], f"aten::addmm has {kernels['aten::addmm']} kernels")
+    expect(not any("seq =" in name for name in got), "operations are not added up")
+    ledger_closes(report)
+
+
+@case
+def operation_ids_that_a_program_pushes(lab):
+    out, _, report = lab.trace(lab.context, "pushed")
+    want, got = json.loads(out), report["external_correlation"]
+    expect(got["kernels"] == want["with_id"] and got["ids"] == want["ids"], f"{got['kernels']} kernels, {got['ids']} ids")
+    inner = next(i for i in got["by_id"] if i["id"] == str(2**64 - 1))
+    expect(inner["kind"] == "custom0" and inner["kernels"] == 100, str(inner))
+
+
+def windows(lab, count, kind):
+    out, _, report = lab.trace(lab.context, "windows", count, kind,
+                               options=("--windows", "--option", "flush_interval_ms=10"))
+    want = json.loads(out)
+    print(f"     {kind}: {out.strip()} | {capability(report, 'windows')['reason']}")
+    by_name = {n: sum(k["count"] for k in report["kernels"]["by_name"] if n in k["symbol"]) for n in ("marked", "node")}
+    expect(want["cycles"] == count, f"{want['cycles']} of {count} windows in the time")
+    expect(by_name.get("marked") == want["marked"], f"{by_name} for {want['marked']} launches in windows")
+    expect(by_name.get("node") == want["nodes"], f"{by_name} for {want['nodes']} nodes in windows")
+    expect(report["windows"]["opened"] == count + 1, str(report["windows"]))
+    return want
+
+
+@case
+def graphs_as_a_whole(lab):
+    """A record a launch instead of one a kernel: both add up to the same."""
+    took = {}
+    for mode in ("nodes", "launches"):
+        out, _, report = lab.trace(lab.programs, "graphs", options=("--option", f"cuda_graph_activity={mode}"))
+        want, graphs, ledger = json.loads(out), report["graphs"], report["ledger"]
+        expect(graphs["activity"] == mode, f"asked for {mode}: {graphs['activity']}: "
+               f"{capability(report, 'graph_runs')}")
+        expect(graphs["runs"] == want["graph_launches"], f"{mode}: {graphs['runs']} runs of {want['graph_launches']}")
+        expect(ledger["verdict"] == "complete", f"{mode}: {ledger['verdict']}: {ledger['missing']}")
+        took[mode] = graphs["gpu_ns"] / graphs["runs"]
+        if mode == "launches":
+            expect(ledger["graphs_recorded"] == ledger["graphs_written"] == want["graph_launches"], str(ledger))
+            expect(report["kernels"]["count"] == want["launches"], f"{report['kernels']['count']} kernels")
+    print(f"      mean of a launch: {took['nodes'] / 1e3:.1f} us by node, {took['launches'] / 1e3:.1f} us as a whole")
+
+
+@case
+def managed_memory_that_moves(lab):
+    mib = 64
+    out, err, report = lab.trace(lab.programs, "managed", mib, options=("--option", "managed_memory=true"))
+    want, got = json.loads(out), report["managed_memory"]
+    state = capability(report, "managed_memory")
+    if state["status"] == "unavailable":
+        raise Skipped(state["reason"])
+    print("      " + ", ".join(f"{k}: {v['count']} rows, {v['bytes']} B, {v['faults']} faults, {v['total_ns']} ns"
+                              for k, v in got.items() if v["count"]))
+    expect(got["to_device"]["bytes"] >= want["bytes"], f"{got['to_device']['bytes']} bytes to the device")
+    expect(got["to_host"]["bytes"] >= want["bytes"], f"{got['to_host']['bytes']} bytes to the host")
+    expect(got["device_faults"]["faults"] > 0 and got["host_faults"]["faults"] > 0, f"faults: {got}")
+    ledger_closes(report, want["kernels"])
+
+
+def two_devices(lab):
+    if subprocess.run([lab.programs, "peers"], capture_output=True).returncode == 7:
+        raise Skipped("one GPU")
+
+
+def peers_of(log):
+    """How many rows of direct copies there are by the ids of their stream's device and of the other one."""
+    device, peers = {}, {}
+    for part in sorted(log.glob("*/device*.log*")):
+        with (gzip.open if part.suffix == ".gz" else open)(part, "rt") as lines:
+            for row in map(json.loads, lines):
+                cells = lambda name: row[name] if isinstance(row[name], list) else [row[name]] * row["rows"]
+                if row["type"] == "stream":
+                    device.update(zip(cells("id"), cells("device")))
+                elif row["type"] == "memcpy":
+                    for stream, peer in zip(cells("stream"), cells("peer")):
+                        if peer:
+                            peers[device[stream], peer] = peers.get((device[stream], peer), 0) + 1
+    return peers
+
+
+@case
+def peer_copies_and_kernels_of_two_devices(lab):
+    two_devices(lab)
+    out, _, report = lab.trace(lab.programs, "peers")
+    want = json.loads(out)
+    ledger_closes(report, want["kernels"])
+    for kind in ("PtoP", "HtoD", "DtoH"):  # directly, and by way of the host
+        got = report["copies"]["by_kind"].get(kind, {"count": 0, "bytes": 0})
+        expect((got["count"], got["bytes"]) == (want["copies"], want["bytes"]), f"{kind}: {got} of {want}")
+    expect(peers_of(lab.work / "out") == {(1, 2): 5, (2, 1): 3}, f"devices of the copies: {peers_of(lab.work / 'out')}")
+    busy = {d["index"]: d["kernels"] for d in report["devices"]}
+    expect([busy.get(0), busy.get(1)] == want["devices"], f"kernels by device: {busy}")
+
+
+@case
+def torchrun_two_processes(lab):
+    """torch.distributed over NCCL, a process a device: a session each, nothing lost, the same result as bare."""
+    two_devices(lab)
+    program = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+               HERE / "distributed.py"]
+    bare = subprocess.run(program, capture_output=True, text=True, timeout=200)
+    if bare.returncode:
+        raise Skipped(f"does not run here without us either: {bare.stderr[-300:]}")
+    out, err, report = lab.trace(*program)
+    result = lambda text: sorted(line for line in text.splitlines() if line.startswith("rank"))
+    expect(result(out) == result(bare.stdout) and len(result(out)) == 2, f"{result(out)} for {result(bare.stdout)}")
+    print(f"      {len(report['sessions'])} sessions, {report['kernels']['count']} kernels, "
+          f"{report['ledger']['verdict']}: {report['ledger']['missing']}")
+    expect(len(report["sessions"]) >= 2, f"{len(report['sessions'])} sessions")
+    ledger_closes(report)
+    expect(any("nccl" in k["symbol"].lower() for k in report["kernels"]["by_name"]), "no kernel of NCCL")
+    expect(sum(d["kernels"] > 0 for d in report["devices"]) == 2, "kernels on one device only")
+
+
+@case
+def windows_attach_and_finalize(lab):
+    windows(lab, 100, "plain")
+
+
+@case
+def windows_beside_threads_that_launch(lab):
+    windows(lab, 100, "threads")
+
+
+@case
+def windows_1000_with_graphs_threads_and_two_contexts(lab):
+    windows(lab, 1000, "all")
+
+
+@case
+def windows_by_scope_count_and_clock(lab):
+    _, _, report = lab.trace(lab.bin / "device_context", "ranges", options=("--in-scope", "batch"))
+    expect(report["kernels"]["count"] == 3, f"{report['kernels']['count']} kernels in the range, 3 launched")
+    _, _, report = lab.trace(lab.context, "pushed", options=("--after-launches", 50, "--launches", 20), code=0)
+    expect(report["kernels"]["count"] == 20, f"{report['kernels']['count']} kernels recorded, 20 asked for")

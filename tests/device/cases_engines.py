@@ -1,0 +1,315 @@
+"""The engines beyond Trace: samples, counters, counted instructions, both."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import counters
+import counts
+import stalls
+from lab import HERE, Skipped, case, expect, ledger_closes
+
+
+def sampled(lab, collect, prefix=()):
+    out, err, report = lab.trace(lab.bin / "device_stalls", "--ms", 300, prefix=prefix,
+                                 options=("-e", "PcSampling", "--option", f"pc_kernel_collect={collect}"))
+    ran = stalls.settings(report)
+    if ran.get("ran_as") != "PcSampling":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    return json.loads(out), report
+
+
+@case
+def samples_name_what_holds_a_kernel_up(lab):
+    for collect in ("none", "all"):
+        program, report = sampled(lab, collect)
+        stalls.check(program, report)
+        ledger, launched = report["ledger"], stalls.launched(program)
+        expect(ledger["launches"] == launched, f"{ledger['launches']} launches counted of {launched}")
+        expect(ledger["kernels_written"] == (launched if collect == "all" else None), f"kernels: {ledger}")
+        expect(ledger["samples_lost"] == 0 and ledger["samples_overflows"] == 0, f"samples were lost: {ledger}")
+
+
+@case
+def samples_stand_at_their_line(lab):
+    program, _ = sampled(lab, "none")
+    done = subprocess.run([lab.gpufl, "report", "--kernel", "memory_latency", lab.work / "out"],
+                          capture_output=True, text=True, check=True)
+    if "LDG" not in done.stdout:
+        raise Skipped("no instructions: nvdisasm is not there")
+    lines = [line for line in done.stdout.splitlines() if "> stalls.cu:" in line]
+    top = max(lines, key=lambda line: int(line.split()[0].replace(",", "").replace("-", "0")))
+    source = (HERE / "stalls.cu").read_text().splitlines()
+    where = next(i for i, line in enumerate(source, 1) if "at = next[at];" in line)
+    expect(f"stalls.cu:{where}" in top.split() and "long_scoreboard" in top, top)
+
+
+def sampled_counters(lab, *arguments, options=(), prefix=()):
+    out, err, report = lab.trace(lab.bin / "device_counters", *arguments, prefix=prefix,
+                                 options=("-e", "PmSampling", *options))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "PmSampling"}
+    if ran.get("ran_as") != "PmSampling":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    return json.loads(out), report, ran
+
+
+@case
+def counters_tell_phases_apart(lab):
+    for options in ((), ("--pc-kernels", "none")):
+        program, report, ran = sampled_counters(lab, options=options)
+        counters.check(report, counts=(240, 330))
+        expect(int(ran["clock_error_us"]) < 3000, f"the device's clock is known to {ran['clock_error_us']} us")
+        expect(report["ledger"]["samples_overflows"] == 0, "the buffer was full")
+        if not options:
+            ledger_closes(report)
+
+
+@case
+def counters_of_every_set_and_interval(lab):
+    for name in ("memory", "compute", "roofline"):
+        _, report, ran = sampled_counters(lab, "--ms", 100, options=("--metrics", name))
+        expect(len(counters.means(report)) >= 3 * 4, f"{name}: {counters.names(report)}")
+    for interval, least in (("100us", 900), ("10us", 1000), ("20ms", 3)):
+        _, report, ran = sampled_counters(lab, "--ms", 100, options=("--interval", interval))
+        values = max((c["values"] for c in report["counters"] if c["scope"] == "copy"), default=0)
+        print(f"      {interval}: {values} samples in 100 ms, overflows {report['ledger']['samples_overflows']}")
+        expect(values >= least, f"{interval}: {values} samples")
+
+
+@case
+def counters_begin_and_end_beside_launches(lab):
+    done = subprocess.run([lab.bin / "device_counters", "--threads", "3"], capture_output=True, text=True,
+                          timeout=60, cwd=lab.work, env={**os.environ, "GPUFL_LOG_PATH": str(lab.work / "out")})
+    expect(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-500:]}")
+
+
+@case
+def counters_of_scopes(lab):
+    out, err, report = lab.trace(lab.bin / "device_counters", options=("-e", "RangeProfiler"))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "RangeProfiler"}
+    if ran.get("ran_as") != "RangeProfiler":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    counters.check(report, counts=(1, 1), source="range")
+    ledger_closes(report)
+
+
+@case
+def counters_of_repeated_scopes(lab):
+    _, err, report = lab.trace(lab.bin / "device_counters", "--bench", 1, options=("-e", "RangeProfiler"))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "RangeProfiler"}
+    if ran.get("ran_as") != "RangeProfiler":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    print(f"      {ran.get('passes_of_repeated')} passes, own kernels of the profiler: {ran.get('profiler_kernels', 0)}")
+    found = counters.means(report, "range")
+    for (metric, scope), c in sorted(found.items()):
+        print(f"      {metric} {scope} {c['values']} {c['least']:.4g} {c['most']:.4g}")
+    hits, dram = "lts__t_sector_hit_rate.pct", "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+    expect((hits, "bench") in found and (hits, "once") not in found, "what takes a second pass")
+    expect(40 < found[hits, "bench"]["mean"] < 60, f"a copy misses every read: {found[hits, 'bench']}")
+    for scope in ("once", "bench"):
+        expect(found[dram, scope]["values"] == 2 and found[dram, scope]["least"] > 20, f"{scope}: {found[dram, scope]}")
+    ledger_closes(report)
+
+
+@case
+def counters_of_kernels(lab):
+    out, err, report = lab.trace(lab.bin / "device_counters", options=("-e", "RangeProfiler", "--ranges", "kernels"))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "RangeProfiler"}
+    if ran.get("ran_as") != "RangeProfiler":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    print(f"      {ran['passes']} passes, own kernels of the profiler: {ran.get('profiler_kernels', 0)}")
+    counters.check(report, counts=(1, 3), source="kernel")  # the first copy takes as long as its phase
+    ledger_closes(report)
+
+
+@case
+def counted_kernels_change_nothing(lab):
+    out, err, report = lab.trace(lab.bin / "device_counters", "--mixed", 1, "--ms", 4000,
+                                 options=("-e", "RangeProfiler", "--ranges", "kernels", "--option", "range_kernel_launches=30"))
+    did = json.loads(out)
+    print(f"      {did}")
+    counted = {c["values"] for c in report["counters"] if c["source"] == "kernel"}
+    if not counted:
+        raise Skipped("no kernels were counted")
+    expect(counted == {30}, f"launches counted: {counted}")
+    expect(did["kernels"][0] == did["kernels"][1], f"kernels launched and run: {did['kernels']}")
+    expect(did["graphs"][0] == did["graphs"][1], f"graphs launched and run: {did['graphs']}")
+    expect(did["copies"] > 100 and not did["copies_lost"], f"{did['copies_lost']} of {did['copies']} copies are lost")
+    ledger_closes(report)
+
+
+@case
+def counters_for_an_unprivileged_user(lab):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("needs root and setpriv")
+    os.chmod(lab.work, 0o777)
+    _, report, _ = sampled_counters(lab, prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    counters.check(report, show=lambda text: None)
+
+
+@case
+def samples_for_an_unprivileged_user(lab):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("needs root and setpriv")
+    os.chmod(lab.work, 0o777)
+    program, report = sampled(lab, "none", prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    stalls.check(program, report, show=lambda text: None)
+
+
+@case
+def sampling_beside_a_fault_and_contexts(lab):
+    options = ("-e", "PcSampling")
+    out, _, report = lab.trace(lab.programs, "fault", code=3, options=options)
+    expect("illegal" in json.loads(out)["error"], out)
+    expect(report["ledger"]["kernels_written"] >= 100, "the kernels before the fault are missing")
+    out, _, report = lab.trace(lab.programs, "many", options=options)
+    ledger_closes(report, json.loads(out)["kernels"])
+
+
+@case
+def sampling_ends_as_the_program_does(lab):
+    """Programs that exit while threads launch, abort, _exit, or fork: as often to their own end as without us."""
+    bare = {subprocess.run([lab.programs, "late"], capture_output=True).returncode for _ in range(10)}
+    for collect in ("none", "all"):
+        options = ("-e", "PcSampling", "--option", f"pc_kernel_collect={collect}")
+        lab.trace(lab.programs, "churn", options=options)
+        for _ in range(10):
+            done = subprocess.run([lab.gpufl, "trace", "--no-report", *options, "-o", lab.work / "late", "--",
+                                   lab.programs, "late"], capture_output=True, timeout=60)
+            code = 128 - min(bare) if done.returncode == 128 - min(bare) else 0
+            expect(done.returncode in (0, code), f"{collect}: exit code {done.returncode}; bare {sorted(bare)}")
+        lab.trace(lab.programs, "abort", code=128 + signal.SIGABRT, options=options)
+        out, _, report = lab.trace(lab.programs, "fork", options=options)
+        expect(json.loads(out)["child_status"] == 0, f"{collect}: the child failed: {out}")
+        expect(len(report["sessions"]) == 2, f"{collect}: {len(report['sessions'])} sessions")
+        launches = report["ledger"]["launches"]  # both are heard, though only one of them is sampled
+        expect(launches == json.loads(out)["kernels"], f"{collect}: {launches} launches of {out}")
+        if collect == "all":
+            ledger_closes(report, json.loads(out)["kernels"])
+
+
+def instructions_counted(lab, *command, code=0, prefix=(), options=()):
+    out, err, report = lab.trace(*command, options=("-e", "SassMetrics", *options), code=code, prefix=prefix)
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "SassMetrics"}
+    if ran.get("ran_as") != "SassMetrics":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    ledger = report["ledger"]
+    expect(ledger["metrics_lost"] == 0 and ledger["profile_recorded"] == ledger["profile_written"],
+           f"counts were lost: {ledger}")
+    return json.loads(out), report
+
+
+@case
+def counts_name_divergence_sectors_conflicts_and_spills(lab):
+    program, report = instructions_counted(lab, lab.bin / "device_stalls", "--ms", 20)
+    counts.check(program, report)
+    launched = stalls.launched(program)
+    expect(report["ledger"]["launches"] == launched, f"{report['ledger']['launches']} launches counted of {launched}")
+    expect(report["ledger"]["kernels_recorded"] is None, "kernels have records beside instrumented ones")
+
+
+@case
+def counts_stand_at_their_line(lab):
+    instructions_counted(lab, lab.bin / "device_stalls", "--ms", 20, "uncoalesced")
+    if not shutil.which("nvdisasm") and not list(pathlib.Path("/usr/local").glob("cuda*/bin/nvdisasm")):
+        raise Skipped("no instructions: nvdisasm is not there")
+    done = subprocess.run([lab.gpufl, "report", "--kernel", "uncoalesced", lab.work / "out"],
+                          capture_output=True, text=True, check=True)
+    source = (HERE / "stalls.cu").read_text().splitlines()
+    line = next(i for i, text in enumerate(source, 1) if "sum += in[" in text)
+    expect("LDG" in done.stdout and f"stalls.cu:{line}" in done.stdout, done.stdout)  # its text where it was built
+
+
+def counted_of(report, kernel, metric):
+    return sum(group.get(metric) or 0 for group in report["instructions"]["kernels"]
+               if group["scope"] is None and kernel in (group["kernel"] or ""))
+
+
+@case
+def counts_of_code_that_was_unloaded(lab):
+    program, report = instructions_counted(lab, lab.programs, "unload")
+    sectors = counted_of(report, "stored", counts.SECTORS)
+    expect(sectors == program["sectors"], f"{sectors} sectors counted, the program wrote {program['sectors']}")
+
+
+@case
+def counts_in_windows_only(lab):
+    """By scope, of a name and any, and by windows that the program opens, also beside threads that launch."""
+    _, report = instructions_counted(lab, lab.context, "ranges")
+    each, rest = divmod(counted_of(report, "marked", counts.INST), 6)
+    expect(each > 0 and rest == 0, f"{each} instructions and {rest} of 6 launches")
+    for scope, launched in (("batch", 3), ("*", 6), ("no such scope", 0)):
+        _, report = instructions_counted(lab, lab.context, "ranges", options=("--in-scope", scope))
+        found = counted_of(report, "marked", counts.INST)
+        expect(found == each * launched, f"{scope}: {found} instructions of {launched} launches of {each}")
+    for kind in ("plain", "threads", "all"):
+        program, report = instructions_counted(lab, lab.context, "windows", 50, kind, options=("--windows",))
+        found = counted_of(report, "marked", counts.INST)
+        print(f"     {kind}: {program}", flush=True)
+        expect(found == each * program["marked"], f"{kind}: {found} instructions of {program['marked']} launches of {each}")
+
+
+@case
+def counts_end_beside_threads_that_launch(lab):
+    """The program's own end stays what it is bare."""
+    bare = {subprocess.run([lab.programs, "late"], capture_output=True).returncode for _ in range(5)}
+    for _ in range(5):
+        out = lab.work / "late"
+        shutil.rmtree(out, ignore_errors=True)
+        done = subprocess.run([lab.gpufl, "trace", "--no-report", "-e", "SassMetrics", "-o", out, "--", lab.programs,
+                               "late"], capture_output=True, timeout=60)
+        code = 128 - min(bare) if done.returncode == 128 - min(bare) else 0
+        expect(done.returncode in (0, code), f"exit code {done.returncode}; bare it ends with {sorted(bare)}")
+    lab.trace(lab.programs, "churn", options=("-e", "SassMetrics"))
+
+
+@case
+def counts_of_threads_contexts_and_graphs(lab):
+    for mode, arguments in (("threads", (4, 2000)), ("many", ()), ("graphs", ())):
+        program, report = instructions_counted(lab, lab.programs, mode, *arguments)
+        expect(report["instructions"]["rows"] > 0, f"{mode}: nothing was counted")
+        launched = report["ledger"]["launches"] + report["ledger"]["graph_kernels"]
+        expect(launched == program["kernels"], f"{mode}: {launched} launches of {program['kernels']}")
+
+
+@case
+def counts_beside_a_fault(lab):
+    out, _, report = lab.trace(lab.programs, "fault", code=3, options=("-e", "SassMetrics"))
+    expect("illegal" in json.loads(out)["error"], out)
+    expect(report["session"]["end_reason"] == "exit", f"the end: {report['session']}")
+
+
+@case
+def counts_for_an_unprivileged_user(lab):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("needs root and setpriv")
+    os.chmod(lab.work, 0o777)
+    program, report = instructions_counted(lab, lab.bin / "device_stalls", "--ms", 20,
+                              prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    counts.check(program, report, show=lambda text: None)
+
+
+@case
+def deep_samples_and_counts_the_same_kernels(lab):
+    """Both of each kernel in one session, each as the engine by itself has it."""
+    out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 3,
+                               options=("-e", "Deep", "--option", "deep_sample_ms=700"))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "Deep"}
+    if ran.get("ran_as") != "Deep":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    print(f"      sampled for {ran['sampled_ms']} ms, switched in {ran['switch_us']} us")
+    program, found, counted = json.loads(out), stalls.samples_of(report), counts.counts_of(report)
+    for kernel, (reasons, _) in stalls.EXPECTED.items():
+        expect(kernel in found, f"{kernel} has no samples")
+        stalled = {reason: n for reason, n in found[kernel][0].items() if reason not in stalls.RUNNING}
+        expect(max(stalled, key=stalled.get) in reasons, f"{kernel}: {stalled}")
+        expect(counted.get(kernel, {}).get(counts.INST, 0) > 0, f"{kernel} has no counts")
+    # What was counted are launches of the last rounds, whole ones.
+    one = program["uncoalesced"]["warps"] * (32 * program["uncoalesced"]["steps"] + 4)
+    sectors = counted["uncoalesced"][counts.SECTORS]
+    expect(sectors % one == 0 and 0 < sectors // one < program["uncoalesced"]["launches"],
+           f"{sectors} sectors of uncoalesced, of {one} a launch")
+    expect(report["ledger"]["launches"] == stalls.launched(program), f"{report['ledger']['launches']} launches")
+    expect(report["ledger"]["metrics_lost"] == 0, f"counts were lost: {report['ledger']}")
