@@ -19,6 +19,8 @@ export interface SyncLine {
   gpu_idle_ns: number;
   median_ns: number | null;
   p99_ns: number | null;
+  longest_ns: number | null;
+  longest_start_ns: number | null; // since the session's start
   launches_between: { synchronizations: Between };
 }
 
@@ -46,9 +48,16 @@ function listAt(part: unknown, ...keys: string[]): unknown[] {
   return at;
 }
 
-/** The step that each finding advises, in the order of the findings: made for the case at hand, where the
- * rule's own words are for all. */
-export const stepsOf = (part: unknown): { id: string; next: string }[] => listAt(part, "insights") as { id: string; next: string }[];
+/** What a finding rests on, and the step that it advises: made for the case at hand, where the rule's own
+ * words are for all. */
+export interface Case {
+  id: string; // of the rule
+  next: string;
+  evidence: Record<string, number | null>;
+}
+
+/** In the order of the findings. */
+export const casesOf = (part: unknown): Case[] => listAt(part, "insights") as Case[];
 export const syncLines = (part: unknown): SyncLine[] => listAt(part, "synchronization_lines", "lines") as SyncLine[];
 export const scopesOf = (part: unknown): Scope[] => listAt(part, "scopes") as Scope[];
 

@@ -181,6 +181,9 @@ export function KeySheet({ title, rows, onClose }: { title: string; rows: readon
     <Dialog title={title} onClose={onClose}>
       <div className="panel-head">
         <h2>{title}</h2>
+        <button type="button" className="button end" onClick={onClose}>
+          {en.forms.close}
+        </button>
       </div>
       <table className="simple">
         <tbody>

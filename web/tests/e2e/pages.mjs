@@ -127,6 +127,23 @@ try {
   await page.locator(".source-here").waitFor();
   await picture(page, "insights-line");
   check(new URL(page.url()).searchParams.has("line"), "insights: the opened line is in the address");
+  await page.getByRole("dialog").getByText("Host blocked").waitFor();
+  await page.getByRole("link", { name: "The longest one on the timeline" }).click();
+  await page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+  const [from, to] = new URL(page.url()).searchParams.get("at").split("-").map(Number);
+  const inside = await page.evaluate(
+    async ([id, a, b]) => {
+      const ask = async (path) => (await (await fetch(`/api/v1/sessions/${id}/${path}`)).json()).data;
+      const lanes = await ask("lanes");
+      const waits = lanes.lane.filter((lane) => BigInt(lane) >> 56n === 4n);
+      const { start, duration } = await ask(`events?lanes=${waits.join()}&from=${a}&to=${b}`);
+      return start.some((at, i) => Math.abs(at - duration[i] - a) < 3 && Math.abs(at + 2 * duration[i] - b) < 3);
+    },
+    [session, from, to],
+  );
+  check(inside, `insights: the longest wait fills a third of the timeline (${from} to ${to})`);
+  await page.goBack();
+  await page.locator(".source-here").waitFor();
   await page.keyboard.press("Escape");
 
   await page.keyboard.press("3");

@@ -23,6 +23,8 @@ async function readable(t, page, where) {
   const text = await page.locator("main").innerText();
   t.check(text.trim().length > 20, `${where}: hardly a word: ${text.slice(0, 60)}`);
   t.check(!text.includes("This part of the page failed"), `${where}: a part of it broke`);
+  const [bars, out] = await page.locator("nav a[aria-current]").evaluateAll((links) => [links.length, links.filter((link) => link.getBoundingClientRect().right > innerWidth || link.getBoundingClientRect().left < 0).map((link) => link.innerText)]);
+  t.check(bars > 0 && out.length === 0, `${where}: where one is, is out of view: ${out}`);
   const wide = await page.evaluate(() => (document.documentElement.scrollWidth <= innerWidth ? "" : [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > innerWidth + 1).map((element) => element.outerHTML.slice(0, 70)).slice(-3).join(" | ")));
   t.check(!wide, `${where}: wider than the page: ${wide}`);
   return text;

@@ -157,7 +157,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     await page.getByRole("button", { name: "Delete" }).click();
     await picture(page, "delete", { wide: false });
     await page.getByRole("dialog").getByRole("button", { name: "Delete for good" }).click();
-    await page.waitForURL(/\/sessions$/);
+    await page.waitForURL(/\/sessions(\?|$)/);
     await page.goto(gone);
     await page.getByRole("alert").waitFor();
   } finally {

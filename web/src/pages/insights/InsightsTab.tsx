@@ -2,15 +2,16 @@
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
 import { Fragment, useEffect, useMemo } from "react";
 import { onSession, useApi } from "../../api/use";
-import { stepsOf } from "../../api/report";
+import { casesOf, type Case } from "../../api/report";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
 import { baseName, duration, exact, percent, sentence, shortKernel } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
-import { Dialog, Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
+import { Dialog, Empty, Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
+import { factsOf, longestOf } from "./evidence";
 import { excerpt, inOrder, keptPath, onTimeline, textOf } from "./source";
 
 const text = en.insights;
@@ -18,7 +19,26 @@ const TONES = ["finding-low", "finding-medium", "finding-high"];
 /** A circle, a square standing on its tip, a triangle: severity for those who see no colours. */
 const SHAPES = ["M6 2a4 4 0 1 0 0 8 4 4 0 0 0 0-8", "M6 0l6 6-6 6-6-6z", "M6 0l6 12H0z"];
 
-function SourceLine({ session, file, line, onClose }: { session: string; file: string; line: number; onClose: () => void }) {
+/** What a finding rests on, in the analysis's own terms; the longest wait leads to itself. */
+function Evidence({ session, evidence }: { session: string; evidence: Case["evidence"] }) {
+  const facts = factsOf(evidence);
+  const place = longestOf(evidence);
+  if (facts.length === 0) return null;
+  return (
+    <>
+      <Stats items={facts} />
+      {place && (
+        <p className="panel-body">
+          <Link className="small" href={href("session", { session, tab: "timeline" }, place)}>
+            {text.longest}
+          </Link>
+        </p>
+      )}
+    </>
+  );
+}
+
+function SourceLine({ session, file, line, evidence, onClose }: { session: string; file: string; line: number; evidence: Case["evidence"]; onClose: () => void }) {
   const sources = useApi("sources", { session });
   const path = sources.data ? keptPath(sources.data.data.path, file) : null;
   const source = useApi("source", path ? { session, path } : null);
@@ -30,8 +50,12 @@ function SourceLine({ session, file, line, onClose }: { session: string; file: s
         <h2 className="mono">
           {baseName(file)}:{line}
         </h2>
-        <span className="quiet small">{file}</span>
+        <span className="quiet small wrap">{file}</span>
+        <button type="button" className="button end" onClick={onClose}>
+          {en.forms.close}
+        </button>
       </div>
+      <Evidence session={session} evidence={evidence} />
       {(sources.problem || source.problem) && <ProblemView problem={(sources.problem ?? source.problem)!} />}
       {missing && <p className="panel-body quiet">{text.notKept}</p>}
       {rows.length > 0 && (
@@ -108,16 +132,16 @@ export function InsightsTab({ session }: TabProps) {
   const pending = session.state === "live" || session.busy === null;
   const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id) });
   const report = useApi("section_insights", pending ? null : { session: session.id });
-  const steps = useMemo(() => (report.data ? stepsOf(report.data) : []), [report.data]);
+  const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
   // The analysis came between the two questions: what is shown is older than the session's row.
   const { again } = asked;
   useEffect(() => {
     if (!pending) again();
   }, [pending, again]);
   /** Of an older analysis the finding may be another one. */
-  const nextOf = (f: RowFinding): string | undefined => {
-    const step = steps[f.number ?? -1];
-    return (step?.id === f.rule && step.next) || RULES[f.rule]?.next;
+  const caseOf = (f: RowFinding): Case | undefined => {
+    const found = cases[f.number ?? -1];
+    return found?.id === f.rule ? found : undefined;
   };
   const [line, setAt] = useQuery("line");
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
@@ -135,10 +159,10 @@ export function InsightsTab({ session }: TabProps) {
               <strong>{f.measured ? text.kinds.measured : text.kinds.estimated}</strong> <span className="quiet">{f.measured ? text.measuredText : text.estimatedText}</span>
             </p>
           )}
-          <Finding finding={f} next={nextOf(f)} onLine={() => setAt(`${f.rule}:${f.number}`)} />
+          <Finding finding={f} next={caseOf(f)?.next || RULES[f.rule]?.next} onLine={() => setAt(`${f.rule}:${f.number}`)} />
         </Fragment>
       ))}
-      {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} onClose={() => setAt("")} />}
+      {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
     </Panel>
   );
 }

@@ -9,6 +9,7 @@ import { href } from "../../router/router";
 import { en } from "../../text/en";
 import { settings as text } from "../../text/settings";
 import { Boundary } from "../../ui/Boundary";
+import { useCurrent } from "../../ui/current";
 import { Empty, ProblemView, Skeleton } from "../../ui/parts";
 import { AccountPart } from "./AccountPart";
 import { AuditPart } from "./AuditPart";
@@ -47,6 +48,7 @@ const shown = (me: Me) => PARTS.filter((part) => part.right !== "ADMIN" || may(m
 export function SettingsPage({ part: wanted }: { part: string }) {
   const known = useMe();
   const part = PARTS.find((p) => p.id === wanted);
+  const bar = useCurrent(known && wanted);
   useEffect(() => {
     document.title = `${text.parts[wanted] ?? text.title} · ${en.product}`;
   }, [wanted]);
@@ -57,7 +59,7 @@ export function SettingsPage({ part: wanted }: { part: string }) {
     <div className="stack">
       <h1>{text.title}</h1>
       <div className="settings">
-        <nav className="side-nav" aria-label={text.partsLabel}>
+        <nav className="side-nav" ref={bar} aria-label={text.partsLabel}>
           {shown(known).map(({ id }) => (
             <Link key={id} href={href("settings", { part: id })} aria-current={id === wanted ? "page" : undefined}>
               {text.parts[id]}

@@ -1,0 +1,33 @@
+// evidence.ts - the numbers that a finding rests on (docs/report.md), as labels and values.
+import { count, duration, exact, percent } from "../../format/format";
+import { en } from "../../text/en";
+import { around, rangeText } from "../../timeline/view";
+
+export interface Fact {
+  label: string;
+  value: string;
+  exact: string;
+}
+
+const text = en.insights.facts;
+/** Where something is, not how much of it there is: links lead there. */
+const PLACES = new Set(["first_ns", "longest_start_ns", "longest_correlation", "longest_thread"]);
+const UNITS: [RegExp, (value: number) => Omit<Fact, "label">][] = [
+  [/_ns$/, (ns) => ({ value: duration(ns), exact: exact(ns, "ns") })],
+  [/_permille$/, (part) => ({ value: percent(part / 1000), exact: exact(part / 1000) })],
+  [/$/, (n) => ({ value: count(n), exact: exact(n) })],
+];
+
+/** What is unknown is left out; what has no label goes by its own name. */
+export function factsOf(evidence: Readonly<Record<string, number | null>>): Fact[] {
+  return Object.entries(evidence).flatMap(([key, value]) => {
+    if (value === null || PLACES.has(key)) return [];
+    const [suffix, show] = UNITS.find(([pattern]) => pattern.test(key))!;
+    return [{ label: text[key] ?? key.replace(suffix, "").replaceAll("_", " "), ...show(value) }];
+  });
+}
+
+/** Where on the timeline the longest one is; null: not told. */
+export function longestOf({ longest_start_ns: start, longest_ns: length }: Readonly<Record<string, number | null>>): { at: string } | null {
+  return typeof start === "number" && typeof length === "number" ? { at: rangeText(around(start, length)) } : null;
+}
