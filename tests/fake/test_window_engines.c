@@ -421,6 +421,7 @@ static void windows_and_forks(void **state)
     for (size_t i = 0; i < ENGINES; i++) {
         struct run r;
         run_all(&r, &(struct run_setup){
+                        .env = LIST("ASAN_OPTIONS=detect_leaks=0"), /* the child forgets */
                         .options = LIST("-e", engines[i], "--after", "50ms", "--for", "100ms"),
                         .program = LIST("500", "ms=400", "fork=after", "exit=5")});
         check_program(&r, 5);
