@@ -129,8 +129,6 @@ static void ask(struct call *c, const struct asked *a)
     struct buf *body = http_body(c->http, 2 * (size_t)SQL_BYTES_MAX);
     int rc = s->ops->select(s->store, c->who.workspace, &q, body, &e);
     note(c, rc, &e, clock_mono() - began);
-    if (rc == GPUFL_E_IO)
-        logs_say(LOG_ERROR, "sql", "request %s: %s", c->http->id, e.text);
     if (rc)
         fail(c, rc, &e);
     else

@@ -1,6 +1,8 @@
 /* call.c - what handlers do in the same way. */
 #include "server/call.h"
 
+#include "server/logs.h"
+
 void call_json(struct call *c, struct json_out *j)
 {
     (void)c;
@@ -20,6 +22,14 @@ void call_json_send(struct call *c, struct json_out *j, int status)
     http_send(c->http, status, "application/json");
 }
 
+/* Why, for whoever keeps the server: those who asked are not told. */
+static void log_failure(const struct call *c, int status, const char *what, int code,
+                        const struct err *e)
+{
+    logs_say(status == 500 ? LOG_ERROR : LOG_WARN, "request", "request %s: %s: %s", c->http->id,
+             what, e && e->text[0] ? e->text : err_text(code));
+}
+
 void call_fail(struct call *c, int code, const char *what, const struct err *e)
 {
     static const struct {
@@ -34,16 +44,19 @@ void call_fail(struct call *c, int code, const char *what, const struct err *e)
         {GPUFL_E_TIMEOUT, 503, "The %s took too long; try again in a moment."},
         {GPUFL_E_NOMEM, 503, "The server is out of memory; try again later."},
         {GPUFL_E_FULL, 507, "The server has no room for the %s."},
-        {GPUFL_E_UNAVAILABLE, 501, "This server cannot do that with the %s."},
+        {GPUFL_E_UNAVAILABLE, 503, "What keeps the %s is not reached; try again in a moment."},
     };
     for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++)
         if (fits[i].code == code) {
+            if (fits[i].status >= 500)
+                log_failure(c, fits[i].status, what, code, e);
             if (e && e->text[0] && fits[i].status < 500)
                 http_problem(c->http, fits[i].status, "%s.", e->text);
             else
                 http_problem(c->http, fits[i].status, fits[i].sentence, what);
             return;
         }
+    log_failure(c, 500, what, code, e);
     http_problem(c->http, 500, "The server failed; its log says why, under this request's id.");
 }
 

@@ -35,7 +35,8 @@ void call_json_send(struct call *c, struct json_out *j, int status);
 /* True where the client has the document with this tag: it was told so. */
 bool call_unchanged(struct call *c, const char *tag);
 
-/* The problem that fits a code of base/err.h; what: of which thing ("session"). */
+/* The problem that fits a code of base/err.h; what: of which thing ("session"). What is the
+ * server's own failure is logged under the request's id. */
 void call_fail(struct call *c, int code, const char *what, const struct err *e);
 
 #endif

@@ -187,7 +187,7 @@ static int attempt_once(const struct attempt *a, bool *lost, struct err *e)
     struct pool *p = pool_for(a->m, a->write);
     struct meta_tx tx = {a->m, NULL, a->workspace};
     int rc = pool_take(a->m, p, &tx.conn, e);
-    *lost = rc == GPUFL_E_IO;
+    *lost = rc == GPUFL_E_IO || rc == GPUFL_E_UNAVAILABLE;
     if (rc)
         return rc;
     const struct meta_engine *engine = a->m->engine;

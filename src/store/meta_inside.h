@@ -83,7 +83,8 @@ struct meta_engine {
     bool one_writer;                   /* writing connections: one, apart from the readers */
     const char *text, *bytes, *serial; /* for migrations */
 
-    /* sql: the expanded statements, by id; they outlive the connection. IO: cannot be reached. */
+    /* sql: the expanded statements, by id; they outlive the connection. IO, UNAVAILABLE: cannot be
+     * reached. */
     int (*connect)(struct meta_conn **out, const struct meta_config *c, const char *const *sql,
                    bool write, struct err *e);
     void (*disconnect)(struct meta_conn *c);

@@ -337,6 +337,34 @@ class Killed(Pair):
         self.check(folder)
 
 
+    def test_8_without_clickhouse(self):
+        """What cannot be asked now can be asked later; what is acknowledged meanwhile is loaded then."""
+        folder = self.simulate()
+        session = os.path.basename(folder)
+        channels = [Channel(session, name, text, self.key) for name, text in channels_of(folder).items()]
+        for channel in channels:
+            channel.send(self.one, 10000)
+        until(lambda: self.two.ask("GET", f"/api/v1/sessions/{session}/counts", Authorization=self.key).status == 200,
+              "it is not loaded")
+        self.store.stop()
+        try:
+            for part in ("/counts", "/kernels", "/lanes", "/export.ndjson"):
+                for server in self.both:
+                    answer = server.ask("GET", f"/api/v1/sessions/{session}{part}", Authorization=self.key)
+                    self.assertEqual((answer.status, answer.fields["Content-Type"]), (503, "application/problem+json"), answer)
+                    self.assertGreater(int(answer.fields["Retry-After"]), 0)
+                    self.assertTrue(any(answer.json()["request"] in line.get("text", "") and "ClickHouse" in line["text"]
+                                        for line in server.lines()), server.errors()[-2000:])
+            for channel in channels:
+                while not channel.done():
+                    channel.send(self.one, 1 << 20)
+            self.complete(self.one, session)
+            self.assertEqual(self.get(self.two, "/healthz").status, 200)
+        finally:
+            self.assertTrue(self.store.start())
+        self.check(folder)
+
+
 class Once(Pair):
     """What is done by one of them: slower, since it waits for what must not happen."""
 

@@ -167,9 +167,9 @@ static void test_what_cannot_be_reached(void **state)
     static const struct {
         const char *url;
         int code;
-    } bad[] = {{"postgres://gpufl:hunter2@/x?host=/no/such/folder", GPUFL_E_IO},
-               {"postgres://gpufl:hunter2@127.0.0.1:1/x", GPUFL_E_IO},
-               {"postgres://gpufl:hunter2@/x?no_such_key=1", GPUFL_E_IO},
+    } bad[] = {{"postgres://gpufl:hunter2@/x?host=/no/such/folder", GPUFL_E_UNAVAILABLE},
+               {"postgres://gpufl:hunter2@127.0.0.1:1/x", GPUFL_E_UNAVAILABLE},
+               {"postgres://gpufl:hunter2@/x?no_such_key=1", GPUFL_E_UNAVAILABLE},
                {"http://gpufl:hunter2@/x", GPUFL_E_INVAL}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         const struct meta_config c = {.url = bad[i].url, .migrate = true};
@@ -186,7 +186,7 @@ static void test_what_cannot_be_reached(void **state)
     const struct meta_config c = {.url = url, .migrate = true};
     struct meta *m = NULL;
     struct err e = {0};
-    assert_int_equal(meta_open(&m, &c, &e), GPUFL_E_IO);
+    assert_int_equal(meta_open(&m, &c, &e), GPUFL_E_UNAVAILABLE);
     assert_non_null(strstr(e.text, "password authentication failed"));
 }
 

@@ -128,7 +128,7 @@ static int postgres_connect(struct meta_conn **out, const struct meta_config *co
     c->pg = PQconnectdbParams(keys, values, 1);
     int rc = 0;
     if (PQstatus(c->pg) != CONNECTION_OK) {
-        rc = c->pg ? said(e, GPUFL_E_IO, PQerrorMessage(c->pg))
+        rc = c->pg ? said(e, GPUFL_E_UNAVAILABLE, PQerrorMessage(c->pg))
                    : err_set(e, GPUFL_E_NOMEM, "out of memory");
         goto fail;
     }
