@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 
 import clickhouse
 import postgres
@@ -82,7 +83,9 @@ class Pair(unittest.TestCase):
     def setUpClass(cls):
         cls.store = clickhouse.ClickHouse().__enter__()
         cls.addClassCleanup(cls.store.__exit__)
-        options = ("--webhooks", "any", "--meta", postgres.new_database())
+        tables = postgres.new_database()
+        cls.database = urllib.parse.urlsplit(tables).path[1:]
+        options = ("--webhooks", "any", "--meta", tables)
         cls.one, cls.two = (Server(PROGRAM, *options, environment={"GPUFL_SERVER_COLUMNS": cls.store.url})
                             for _ in range(2))
         for server in (cls.one, cls.two):
@@ -362,6 +365,38 @@ class Killed(Pair):
             self.assertEqual(self.get(self.two, "/healthz").status, 200)
         finally:
             self.assertTrue(self.store.start())
+        self.check(folder)
+
+
+    def test_9_without_postgresql(self):
+        """Nobody can be told who asks, and it says so; what was acknowledged before is loaded behind it."""
+        folder = self.simulate()
+        session = os.path.basename(folder)
+        channels = [Channel(session, name, text, self.key) for name, text in channels_of(folder).items()]
+        for channel in channels:
+            channel.send(self.one, 10000)
+        until(lambda: self.two.ask("GET", f"/api/v1/sessions/{session}/counts", Authorization=self.key).status == 200,
+              "it is not loaded")
+        for channel in channels:
+            channel.send(self.one, 1 << 20)
+        try:
+            postgres.sql(f"ALTER DATABASE {self.database} ALLOW_CONNECTIONS false")
+            postgres.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{self.database}'")
+            for server in self.both:
+                until(lambda s=server: s.ask("GET", "/readyz").status == 503, "it is ready without its small tables")
+                self.assertEqual(server.ask("GET", "/healthz").status, 200)
+                for answer in (server.ask("GET", f"/api/v1/sessions/{session}", Authorization=self.key),
+                               server.ask("POST", "/api/v1/events/stream", b"{}", Authorization=self.key)):
+                    self.assertEqual((answer.status, answer.fields["Content-Type"]), (503, "application/problem+json"), answer)
+                    self.assertGreater(int(answer.fields["Retry-After"]), 0)
+        finally:
+            postgres.sql(f"ALTER DATABASE {self.database} ALLOW_CONNECTIONS true")
+        for server in self.both:
+            until(lambda s=server: s.ask("GET", "/readyz").status == 200, "it does not find its small tables again")
+        for channel in channels:
+            while not channel.done():
+                channel.send(self.two, 1 << 20)
+        self.complete(self.two, session)
         self.check(folder)
 
 
