@@ -163,10 +163,22 @@ static int put_usage(struct outcome *o, const struct report *r, struct err *e)
     return meta_usage_put(o->config->meta, o->workspace, o->session, usage, count, e);
 }
 
+/* It has ended meanwhile, as another server knows that has loaded its end: the final report is on its way, or
+ * there, and one of before must not come behind it. */
+static bool has_ended(struct outcome *o)
+{
+    struct meta_session row;
+    return !o->final &&
+           !meta_session_get(o->config->meta, o->workspace, o->session, &o->memory, &row, NULL) &&
+           strcmp(row.state, "ended") == 0;
+}
+
 static int store_outcome(struct outcome *o, const struct report *r, struct err *e)
 {
     const struct analysis_config *c = o->config;
     int64_t bytes = 0;
+    if (has_ended(o))
+        return 0;
     int code = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
     code = code ? code : put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
     code = code ? code : put_usage(o, r, e);
