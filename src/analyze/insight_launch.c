@@ -9,7 +9,7 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-/* Idle time of one cause, and its gaps. */
+/* Idle time of one cause, and its gaps. None where it is more than the run took: its clock jumped. */
 struct idle {
     unsigned devices;
     int64_t time; /* ns of the run: of a device on average */
@@ -22,7 +22,10 @@ static struct idle idle_of(const struct model *m, enum idle_cause c)
     struct idle_sum sums[IDLE_CAUSES];
     int64_t all;
     unsigned devices = sum_idle_total(m, sums, &all);
-    return (struct idle){devices, sum_idle_of_run(m, sums[c].time), sums[c].time, sums[c].gaps};
+    int64_t time = sum_idle_of_run(m, sums[c].time);
+    if (time > sum_facts_duration(m))
+        return (struct idle){.devices = devices};
+    return (struct idle){devices, time, sums[c].time, sums[c].gaps};
 }
 
 /* ---- storms ------------------------------------------------------------------------------ */

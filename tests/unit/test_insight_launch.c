@@ -66,6 +66,12 @@ static void test_late(void **state)
     assert_int_equal(finder_fact(i, "gaps"), 19);
     finder_only("late_launch", "");
     finder_end();
+    finder_begin("a clock that jumps"); /* more idle than the run was long says nothing */
+    finder_gaps(20, 3000000, 2000000);
+    finder.p.now = finder.p.gpu = 10000000;
+    finder_look();
+    assert_null(finder_find("late_launch", ""));
+    finder_end();
     finder_begin("in time");
     finder_gaps(20, 0, 2000000);
     finder_look();
