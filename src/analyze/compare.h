@@ -11,9 +11,9 @@
  *     distribution, and stands one launch that took a second. What it finds is a difference of these
  *     runs; whether the next run has it too, one run cannot tell.
  *
- * Hundreds of kernels are hundreds of tests: q is p corrected for that (stats_false_alarms), kernels and
- * scopes each for themselves. A verdict needs q below alpha, and a ratio that is worth a word (least).
- * Owner's thread; digests must live as long as the comparison. */
+ * Hundreds of kernels are hundreds of tests: q is p corrected for that (stats_false_alarms),
+ * kernels and scopes each for themselves. A verdict needs q below alpha, and a ratio that is worth
+ * a word (least). Owner's thread; digests must live as long as the comparison. */
 #ifndef GPUFL_ANALYZE_COMPARE_H
 #define GPUFL_ANALYZE_COMPARE_H
 
@@ -102,8 +102,8 @@ struct comparison {
     struct compare_total totals[COMPARE_TOTALS];
 };
 
-/* least: the change of a call's duration that is worth a word, 0.02 for 2 %. INVAL where a side is empty or
- * has more than COMPARE_SESSIONS. Close in each case. */
+/* least: the change of a call's duration that is worth a word, 0.02 for 2 %. INVAL where a side is
+ * empty or has more than COMPARE_SESSIONS. Close in each case. */
 int compare_open(struct comparison *c, const struct digest *const *a, size_t na,
                  const struct digest *const *b, size_t nb, double least);
 void compare_close(struct comparison *c);

@@ -74,7 +74,8 @@ int digest_read(struct digest *d, const char *text, size_t len);
  * into the names of anonymous namespaces become zeros. Into out, as long as name, with its NUL. */
 void digest_key(const char *name, char *out);
 
-/* The path of a node of model.scopes, "outer|inner"; the innermost names, where they are longer than size. */
+/* The path of a node of model.scopes, "outer|inner"; the innermost names, where they are longer
+ * than size. */
 void digest_path(const struct model *m, uint32_t node, char *out, size_t size);
 
 #endif

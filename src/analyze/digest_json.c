@@ -95,7 +95,8 @@ static const char *text_of(struct reading *r, struct json_value v)
     return out;
 }
 
-/* Values of an array that begins here, without moving on: they are walked with a reader of their own. */
+/* Values of an array that begins here, without moving on: they are walked with a reader of their
+ * own. */
 static size_t count_values(struct json j)
 {
     size_t n = 0;

@@ -205,8 +205,8 @@ static int judge(struct history_group *g, size_t n)
     return code;
 }
 
-/* Which group each point, in order, belongs to: HISTORY_GROUPS where its name is not known. How many there
- * are. */
+/* Which group each point, in order, belongs to: HISTORY_GROUPS where its name is not known. How
+ * many there are. */
 static size_t name_groups(const struct work *w, bool gpus, struct history_group *g)
 {
     size_t n = 0;

@@ -1,11 +1,11 @@
 /* history.h - one kernel, scope or application over many sessions: when it got slower, and which
  * sessions, hosts and GPUs stand out.
  *
- * Steps first: where the level of the durations changes (stats_steps, on their logarithms, so that a step is a
- * ratio). Then each session against the level it belongs to, robustly: a few bad runs move neither
- * the median nor its spread. Then the sessions of a host, and of a GPU, against all others by ranks.
- * So a session on a slow host after a slow release is no surprise, and one on a good host is.
- * Owner's thread. */
+ * Steps first: where the level of the durations changes (stats_steps, on their logarithms, so that
+ * a step is a ratio). Then each session against the level it belongs to, robustly: a few bad runs
+ * move neither the median nor its spread. Then the sessions of a host, and of a GPU, against all
+ * others by ranks. So a session on a slow host after a slow release is no surprise, and one on a
+ * good host is. Owner's thread. */
 #ifndef GPUFL_ANALYZE_HISTORY_H
 #define GPUFL_ANALYZE_HISTORY_H
 

@@ -134,7 +134,8 @@ void insight_put_heaviest(const struct model *m, const struct insight_heaviest *
 /* A kernel's demangled name, shortened; for 0 that it is not known. */
 void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out);
 
-/* " at train.py:90 in train_step()", " in a library, at …", or what is known of it; nothing for place 0. */
+/* " at train.py:90 in train_step()", " in a library, at …", or what is known of it; nothing for
+ * place 0. */
 void insight_put_where(const struct model *m, uint32_t place, struct buf *out);
 
 #define INSIGHT(id, category, bound, fires, severity, gives_back, next)                            \

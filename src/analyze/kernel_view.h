@@ -43,8 +43,9 @@ const struct kernel_line *kernel_view_line(const struct kernel_view *v,
 
 #define KERNEL_VIEW_ALL "*"
 
-/* Functions whose name, mangled or demangled, has that in it; KERNEL_VIEW_ALL: all of them: *count indices, those with most
- * samples first, to be freed; NULL: out of memory. One that only stands for another is left out. */
+/* Functions whose name, mangled or demangled, has that in it; KERNEL_VIEW_ALL: all of them: *count
+ * indices, those with most samples first, to be freed; NULL: out of memory. One that only stands
+ * for another is left out. */
 uint32_t *kernel_view_find(const struct model *m, const char *name, size_t *count);
 
 #endif

@@ -28,10 +28,10 @@ struct stats_welch {
     double t, df, p;
 };
 
-/* Welch's t test: means of two samples whose variances differ (B. L. Welch, Biometrika 34, 1947; degrees
- * of freedom after Satterthwaite). p is NAN with less than two values on a side. Of durations: give
- * it logarithms, whose difference is a ratio. Values without any spread differ for sure (p 0)
- * or not at all (p 1). */
+/* Welch's t test: means of two samples whose variances differ (B. L. Welch, Biometrika 34, 1947;
+ * degrees of freedom after Satterthwaite). p is NAN with less than two values on a side. Of
+ * durations: give it logarithms, whose difference is a ratio. Values without any spread differ for
+ * sure (p 0) or not at all (p 1). */
 struct stats_welch stats_welch(const double *a, size_t na, const double *b, size_t nb);
 
 /* Values in bins: how many there are in each, bins rising. */
@@ -54,8 +54,8 @@ enum { STATS_RANK_LEAST = 8 /* values on each side below which p is NAN */ };
 struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
                                      const struct stats_bin *b, size_t nb);
 
-/* The same from the ranks of b's values among all, where they have been counted: their sum, and the sum of
- * t^3 - t over ties of t values. */
+/* The same from the ranks of b's values among all, where they have been counted: their sum, and the
+ * sum of t^3 - t over ties of t values. */
 struct stats_rank stats_of_ranks(double sum, uint64_t na, uint64_t nb, double ties);
 
 /* Many tests at once: p-values become q-values, the share of false alarms among those that are at
@@ -73,8 +73,8 @@ double stats_median(double *values, size_t n);
  * values. */
 double stats_spread(double *values, size_t n);
 
-/* What |value - median| / spread must exceed to be an outlier (B. Iglewicz, D. C. Hoaglin, How to Detect
- * and Handle Outliers, 1993: 3.5). */
+/* What |value - median| / spread must exceed to be an outlier (B. Iglewicz, D. C. Hoaglin, How to
+ * Detect and Handle Outliers, 1993: 3.5). */
 #define STATS_OUTLIER 3.5
 
 struct stats_step {

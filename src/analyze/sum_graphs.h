@@ -3,8 +3,9 @@
  *
  * The kernels of one launch share its correlation id and come near to each other: a launch is put
  * together while its kernels come, and is complete when another one needs its place, when its first
- * node comes again (ids repeat, and begin anew behind a window of capture), or at the end. It takes from the start of the first to the end of the last; a copy or fill before or behind
- * them is not in it. Owner's thread. */
+ * node comes again (ids repeat, and begin anew behind a window of capture), or at the end. It takes
+ * from the start of the first to the end of the last; a copy or fill before or behind them is not
+ * in it. Owner's thread. */
 #ifndef GPUFL_ANALYZE_SUM_GRAPHS_H
 #define GPUFL_ANALYZE_SUM_GRAPHS_H
 

@@ -1,7 +1,8 @@
 /* symbolize_ptx.c - the PTX of the device code that was sampled, kept as sources are.
  *
- * A function's has the path NAME.ptx, with its mangled name: a source whose text came out of a cubin instead
- * of a file. After the sources that people wrote, for what a session may keep is bounded. */
+ * A function's has the path NAME.ptx, with its mangled name: a source whose text came out of a
+ * cubin instead of a file. After the sources that people wrote, for what a session may keep is
+ * bounded. */
 #include "analyze/symbolize_inside.h"
 
 #include "base/alloc.h"

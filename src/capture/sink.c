@@ -149,8 +149,9 @@ static void row_thread(struct capture_sink *k, enum record_type type, const int6
         ids_thread(&k->ids, (int32_t)tid, NULL);
 }
 
-/* Samples and counts of instructions have no moment, but a window, whose rows come one after the other: they are a scope's
- * where that covers all of it, or opened the one window of capture in which all of it lies. */
+/* Samples and counts of instructions have no moment, but a window, whose rows come one after the
+ * other: they are a scope's where that covers all of it, or opened the one window of capture in
+ * which all of it lies. */
 static void row_window(struct capture_sink *k, int64_t start, int64_t duration, int64_t *scope)
 {
     if (*scope != CELL_NULL || !k->drain || start <= 0 || duration < 0)
@@ -178,8 +179,8 @@ static void row_repeated(struct capture_sink *k, int64_t *cells)
         cells[COL_counter_scope] = (int64_t)e->scope;
 }
 
-/* Counters of a moment, the metrics of one after the other: a scope's where that covers it, or has opened
- * the one window of capture in which it lies. */
+/* Counters of a moment, the metrics of one after the other: a scope's where that covers it, or has
+ * opened the one window of capture in which it lies. */
 static void row_moment(struct capture_sink *k, int64_t *cells)
 {
     int64_t start = cells[COL_counter_start], duration = cells[COL_counter_duration];

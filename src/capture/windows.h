@@ -1,9 +1,9 @@
 /* windows.h - windows of capture: what the engine brings is of their time alone.
  *
- * A session has windows where one of the options asks for them. Whoever opens one names it:
- * the program (gpufl_window_open), `gpufl ctl`, the clock, a scope, a count of launches. While
- * any is open the engine is on; with the last one the vendor's library is let go of, where the engine allows
- * that.
+ * A session has windows where one of the options asks for them. Whoever opens one names it: the
+ * program (gpufl_window_open), `gpufl ctl`, the clock, a scope, a count of launches. While any is
+ * open the engine is on; with the last one the vendor's library is let go of, where the engine
+ * allows that.
  *
  * What a window keeps is the scope's that opened it, for as long as no other window is open. */
 #ifndef GPUFL_CAPTURE_WINDOWS_H
@@ -21,9 +21,9 @@ bool windows_wanted(const struct options *o);
 /* Launches before the first window are counted. [any] */
 bool windows_counts_launches(const struct options *o);
 
-/* A session begins; lack: why its engine cannot be switched, NULL: it can; let_go: nothing of the engine
- * stays between windows, and it is switched within launches, too. Other engines are switched by the
- * collector, shortly behind the launch that is the last one. [owner] */
+/* A session begins; lack: why its engine cannot be switched, NULL: it can; let_go: nothing of the
+ * engine stays between windows, and it is switched within launches, too. Other engines are switched
+ * by the collector, shortly behind the launch that is the last one. [owner] */
 void windows_begin(const struct options *o, const char *lack, bool let_go);
 
 /* Opens or closes a window of a name, NULL: "". Returns when the engine is on or off:

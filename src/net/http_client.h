@@ -83,10 +83,11 @@ void http_client_close(struct http_client *c);
 /* "https://host:port/prefix": where requests go; for messages. */
 const char *http_client_url(const struct http_client *c);
 
-/* Sends one request and waits for its answer, whatever its status. 0, or UNAVAILABLE (nobody
- * there, the connection broke, it stood still), PERM (the certificate is not trusted), STATE
- * (stopped, no time left), TIMEOUT (the call's deadline), FULL (an answer too long), the code of read or write; *e has the sentence. The answer must
- * be initialized, and is emptied first. Texts with control characters go into no field: INVAL. */
+/* Sends one request and waits for its answer, whatever its status. 0, or UNAVAILABLE (nobody there,
+ * the connection broke, it stood still), PERM (the certificate is not trusted), STATE (stopped, no
+ * time left), TIMEOUT (the call's deadline), FULL (an answer too long), the code of read or write;
+ * *e has the sentence. The answer must be initialized, and is emptied first. Texts with control
+ * characters go into no field: INVAL. */
 int http_client_send(struct http_client *c, const struct http_client_call *call,
                      struct http_client_answer *a, struct err *e);
 

@@ -163,8 +163,8 @@ static int put_usage(struct outcome *o, const struct report *r, struct err *e)
     return meta_usage_put(o->config->meta, o->workspace, o->session, usage, count, e);
 }
 
-/* It has ended meanwhile, as another server knows that has loaded its end: the final report is on its way, or
- * there, and one of before must not come behind it. */
+/* It has ended meanwhile, as another server knows that has loaded its end: the final report is on
+ * its way, or there, and one of before must not come behind it. */
 static bool has_ended(struct outcome *o)
 {
     struct meta_session row;

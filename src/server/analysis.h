@@ -1,16 +1,16 @@
 /* analysis.h - sessions summed up: reports, findings and history, made from columns and stored.
  *
- * One thread of low priority. A session that has ended is analysed at once, and settled
- * (its columns written in their final form); a live one now and then, so that
- * analysing takes at most a twentieth of a core for it; an eighth, without delay and
- * at normal priority, where one person waits for it; and not while much of it waits to be loaded (an upload):
- * the columns cannot let go of memory under a reader. What comes out lies in the
- * small tables: documents ANALYSIS_REPORT (JSON, as `gpufl report --json` writes it),
- * ANALYSIS_FLAME (collapsed stacks) and ANALYSIS_DIGEST (what comparisons need), all gzip; the findings; and rows of kernels
- * for the workspace's history and of use for the fleet's days, when it is final.
+ * One thread of low priority. A session that has ended is analysed at once, and settled (its
+ * columns written in their final form); a live one now and then, so that analysing takes at most a
+ * twentieth of a core for it; an eighth, without delay and at normal priority, where one person
+ * waits for it; and not while much of it waits to be loaded (an upload): the columns cannot let go
+ * of memory under a reader. What comes out lies in the small tables: documents ANALYSIS_REPORT
+ * (JSON, as `gpufl report --json` writes it), ANALYSIS_FLAME (collapsed stacks) and ANALYSIS_DIGEST
+ * (what comparisons need), all gzip; the findings; and rows of kernels for the workspace's history
+ * and of use for the fleet's days, when it is final.
  *
- * A document says by which rules it was made: sessions whose final one is older are
- * analysed again, when nothing else is to be done. Any thread may tell news. */
+ * A document says by which rules it was made: sessions whose final one is older are analysed again,
+ * when nothing else is to be done. Any thread may tell news. */
 #ifndef GPUFL_SERVER_ANALYSIS_H
 #define GPUFL_SERVER_ANALYSIS_H
 

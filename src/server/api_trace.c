@@ -1,8 +1,9 @@
-/* api_trace.c - a session as Chrome's trace events (JSON), which Perfetto and chrome://tracing open.
+/* api_trace.c - a session as Chrome's trace events (JSON), which Perfetto and chrome://tracing
+ * open.
  *
- * Made while it is sent, record by record: memory is that of the names, at most NAMES_MAX bytes, whatever
- * the session's size. A kind of lane is a process there, a stream or thread a thread; times are
- * microseconds since the session's start, exact to the nanosecond. */
+ * Made while it is sent, record by record: memory is that of the names, at most NAMES_MAX bytes,
+ * whatever the session's size. A kind of lane is a process there, a stream or thread a thread;
+ * times are microseconds since the session's start, exact to the nanosecond. */
 #include "server/api.h"
 #include "server/logs.h"
 #include "server/server.h"

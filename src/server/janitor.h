@@ -1,8 +1,8 @@
 /* janitor.h - what has to be put away: deleted sessions, what is too old, what expired.
  *
- * One thread. Where several servers share the small tables a lease says which of them
- * does it; columns that each server has for itself (DuckDB) each frees itself. Deleting is done by handlers in the small tables at once; the columns
- * follow here, so that no request waits for them. */
+ * One thread. Where several servers share the small tables a lease says which of them does it;
+ * columns that each server has for itself (DuckDB) each frees itself. Deleting is done by handlers
+ * in the small tables at once; the columns follow here, so that no request waits for them. */
 #ifndef GPUFL_SERVER_JANITOR_H
 #define GPUFL_SERVER_JANITOR_H
 

@@ -61,8 +61,8 @@ static void discard(struct loading *g)
     g->failures = 0;
 }
 
-/* A lack of room goes by, and so does a store that is not reached; others may have to do with this session
- * alone. */
+/* A lack of room goes by, and so does a store that is not reached; others may have to do with this
+ * session alone. */
 static bool goes_by(int code, const struct err *e)
 {
     return code == GPUFL_E_FULL || code == GPUFL_E_NOMEM || code == GPUFL_E_BUSY ||

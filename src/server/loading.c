@@ -208,8 +208,9 @@ static int keep_frame(struct loading *l, const struct journal_frame *f, const ch
     return code ? code : kept_append(l->kept, f, payload, e);
 }
 
-/* How much of a frame's text another server has loaded, from its own pieces of the same channel: that ends
- * with a line. Where lines were left out of the frame it is not known where, and none is lost. */
+/* How much of a frame's text another server has loaded, from its own pieces of the same channel:
+ * that ends with a line. Where lines were left out of the frame it is not known where, and none is
+ * lost. */
 static size_t loaded_before(const struct loading *l, const struct journal_frame *f,
                             const char *text, const struct store_position *p)
 {
@@ -341,8 +342,8 @@ static void undo(struct loading *l)
     l->complete = l->finished = false;
 }
 
-/* What is committed of a session ends with this frame, or goes on behind its end (NULL). The frame of an
- * end is kept until the end is written: who is killed before finds it at the next start. */
+/* What is committed of a session ends with this frame, or goes on behind its end (NULL). The frame
+ * of an end is kept until the end is written: who is killed before finds it at the next start. */
 static int note_end(struct loading *l, const struct loading_frame *end)
 {
     l->announce_end = end != NULL;

@@ -129,7 +129,8 @@ static int recall_gpus(struct loading *l, const struct wire_visitor *rows, struc
     return code;
 }
 
-/* What a session that goes on has: configurations for the pyramid, GPUs, headers, its end, its counts. */
+/* What a session that goes on has: configurations for the pyramid, GPUs, headers, its end, its
+ * counts. */
 static int recall(struct loading *l, struct err *e)
 {
     const struct store_ops *ops = sessions_config(l->sessions)->ops;

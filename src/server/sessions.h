@@ -1,14 +1,12 @@
-/* sessions.h - the sessions that are being received: what senders and the loader
- * both know of them.
+/* sessions.h - the sessions that are being received: what senders and the loader both know of them.
  *
- * A session is in the table while a body of it comes, a frame of it is not loaded,
- * or it was used a while ago: each of these holds a reference. When it is taken in, what the stores know of it is read
- * once; from then on every frame of it passes here, so that what stands here is the
- * truth: how far each channel is accepted, which windows are there, whose process it is.
+ * A session is in the table while a body of it comes, a frame of it is not loaded, or it was used a
+ * while ago: each of these holds a reference. When it is taken in, what the stores know of it is
+ * read once; from then on every frame of it passes here, so that what stands here is the truth: how
+ * far each channel is accepted, which windows are there, whose process it is.
  *
- * Identities of windows, and the lines of the public client's sessions, of which a
- * decoder must hear all from the start, are kept in a file a session beside the journal
- * (kept.h).
+ * Identities of windows, and the lines of the public client's sessions, of which a decoder must
+ * hear all from the start, are kept in a file a session beside the journal (kept.h).
  *
  * Members that senders and the loader share are guarded by the session's lock. */
 #ifndef GPUFL_SERVER_SESSIONS_H

@@ -485,8 +485,9 @@ int meta_retention_get(struct meta *m, const char *workspace, struct meta_retent
 int meta_retention_put(struct meta *m, const char *workspace, const struct meta_retention *r,
                        struct err *e);
 
-/* Whose turn it is to write a session (store.h), until a time. *mine: the holder has it now; *seized: it was
- * another's, or its own, and was not given back. Else it is next, if it asks again before `ask`. */
+/* Whose turn it is to write a session (store.h), until a time. *mine: the holder has it now;
+ * *seized: it was another's, or its own, and was not given back. Else it is next, if it asks again
+ * before `ask`. */
 int meta_turn_take(struct meta *m, const char *workspace, const char *session, const char *holder,
                    const struct meta_turn_times *at, bool *mine, bool *seized, struct err *e);
 /* *mine: it was still the holder's. */
@@ -519,7 +520,8 @@ int meta_dropped_freed(struct meta *m, const char *workspace, const char *sessio
 /* Forgets firings that ended, and deliveries that were made or given up, before. */
 int meta_alerts_expire(struct meta *m, int64_t before, struct err *e);
 
-/* Takes deliveries whose time has come, those first that were tried least; they come again at `again`, if nobody says how it went. */
+/* Takes deliveries whose time has come, those first that were tried least; they come again at
+ * `again`, if nobody says how it went. */
 int meta_delivery_due(struct meta *m, int64_t now, int64_t again, unsigned limit,
                       struct region *mem, struct meta_due **rows, size_t *count, struct err *e);
 

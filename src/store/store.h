@@ -35,15 +35,15 @@
 
 #define STORE_ID_MAX 64 /* bytes of a workspace's or session's id with its NUL: [0-9A-Za-z_-]+ */
 
-/* Whose turn it is to change what of a session counts, where several processes have the same engine and it
- * cannot tell: taken before, given back behind. [any] */
+/* Whose turn it is to change what of a session counts, where several processes have the same engine
+ * and it cannot tell: taken before, given back behind. [any] */
 struct store_turns {
     void *arg;
-    /* BUSY: another process has it, and this one is next; try again soon. *seized: whoever had it did not
-     * give it back, and its last commit may still come. */
+    /* BUSY: another process has it, and this one is next; try again soon. *seized: whoever had it
+     * did not give it back, and its last commit may still come. */
     int (*take)(void *arg, const char *workspace, const char *session, bool *seized, struct err *e);
-    /* For some time more. BUSY, of both: it was lost meanwhile, or that cannot be told: others may not know of
-     * what was done. */
+    /* For some time more. BUSY, of both: it was lost meanwhile, or that cannot be told: others may
+     * not know of what was done. */
     int (*keep)(void *arg, const char *workspace, const char *session, struct err *e);
     int (*give)(void *arg, const char *workspace, const char *session, struct err *e);
 };
@@ -256,7 +256,8 @@ struct store_ops {
     int (*put_history)(struct store *s, const char *workspace, const char *session,
                        const struct store_chunk *rows, struct err *e);
 
-    /* Writes a session's table as Parquet to path, names as texts; beside it what is needed for that. */
+    /* Writes a session's table as Parquet to path, names as texts; beside it what is needed for
+     * that. */
     int (*parquet)(struct store_session *ss, enum record_type type, const char *path,
                    struct err *e);
 
@@ -281,9 +282,10 @@ struct store_ops {
     int (*walk_history)(struct store *s, const char *workspace,
                         int (*take)(void *arg, const struct page *p), void *arg, struct err *e);
 
-    /* Appends {"columns":[{"name","type"}],"rows":[[…]],"truncated":…} to answer, cut at q's limits. INVAL:
-     * no SELECT, or one that fails; FULL: it needs more memory than it may have; TIMEOUT; IO: what asks
-     * it crashed. NULL, or UNAVAILABLE: this engine, or store_config, has nothing that asks. */
+    /* Appends {"columns":[{"name","type"}],"rows":[[…]],"truncated":…} to answer, cut at q's
+     * limits. INVAL: no SELECT, or one that fails; FULL: it needs more memory than it may have;
+     * TIMEOUT; IO: what asks it crashed. NULL, or UNAVAILABLE: this engine, or store_config, has
+     * nothing that asks. */
     int (*select)(struct store *s, const char *workspace, const struct store_select *q,
                   struct buf *answer, struct err *e);
 };

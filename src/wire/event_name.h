@@ -1,8 +1,8 @@
 /* event_name.h - names of events that no log names: copies by their direction, fills,
  * synchronizations and waits by what is waited for.
  *
- * They are ids like those of names, from EVENT_NAME_FIRST on, where no log has any (a log that does is not
- * believed). Ids are stored in the pyramid: they never change. Pure; any thread. */
+ * They are ids like those of names, from EVENT_NAME_FIRST on, where no log has any (a log that does
+ * is not believed). Ids are stored in the pyramid: they never change. Pure; any thread. */
 #ifndef GPUFL_WIRE_EVENT_NAME_H
 #define GPUFL_WIRE_EVENT_NAME_H
 
@@ -20,8 +20,8 @@ enum event_name_group {
     EVENT_NAME_RUN = 6,   /* code: 0 */
 };
 
-/* Id of an event of a record; code: as above, anything else counts as 0. 0: such events have names of their
- * own, or are none. */
+/* Id of an event of a record; code: as above, anything else counts as 0. 0: such events have names
+ * of their own, or are none. */
 uint32_t event_name_of(enum record_type type, int64_t code);
 
 /* The text of an id; NULL: it is none of these. */

@@ -1,10 +1,12 @@
 /* range.c - the Range Profiler of the fake profiling library: user ranges of one context, in one
- * pass or several, or every kernel that is launched between start and stop, in as many as its metrics take.
+ * pass or several, or every kernel that is launched between start and stop, in as many as its
+ * metrics take.
  *
  * A range's value of its n-th metric is n times the kernels launched in it, so that a session must
  * find its program's launches; a kernel's, n times the x extent of its grid. Behind each user range
- * a kernel of the library's own has run, and a kernel that is repeated has a record without length. At the end of the process the file that FAKE_RANGE_TOTALS names gets
- * the ranges and kernels that were given, and whether the context was given back.
+ * a kernel of the library's own has run, and a kernel that is repeated has a record without length.
+ * At the end of the process the file that FAKE_RANGE_TOTALS names gets the ranges and kernels that
+ * were given, and whether the context was given back.
  *
  * Words of FAKE_CUPTI:
  *   range-privileges  insufficient privileges

@@ -1,11 +1,10 @@
 /* sass.c - instrumented kernels of the fake profiling library.
  *
- * Kernels are not run: each warp of a launch "runs" three instructions. The first counts all of
- * its threads; of the second, a load from global memory, half of the threads are at work and 16
- * sectors are taken where 4 would do; the third is a store to shared memory with conflicts of
- * 8 ways. What a session must find is written at the end of the process to the file that
- * FAKE_SASS_TOTALS names: "warps lost", of launches that were counted and of those that were
- * counted and never taken.
+ * Kernels are not run: each warp of a launch "runs" three instructions. The first counts all of its
+ * threads; of the second, a load from global memory, half of the threads are at work and 16 sectors
+ * are taken where 4 would do; the third is a store to shared memory with conflicts of 8 ways. What
+ * a session must find is written at the end of the process to the file that FAKE_SASS_TOTALS names:
+ * "warps lost", of launches that were counted and of those that were counted and never taken.
  *
  * As the real one (CUDA 13.0, seen on an H200) it
  *   - gives each metric of an instruction as a record by itself, and what came since the last time;

@@ -152,7 +152,8 @@ static void without_kernel_records(void **state)
     run_free(&r);
 }
 
-/* What the planted numbers are: half of the threads at work, 4 of 16 sectors needed, 8-way conflicts. */
+/* What the planted numbers are: half of the threads at work, 4 of 16 sectors needed, 8-way
+ * conflicts. */
 static void findings(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/* test_window_engines.c - windows of the engines that stay attached between them: inside, what each brings
- * is kept, to the last sample and count; outside, nothing is; what a scope's window kept is the
- * scope's; and where an engine cannot be had, the window is refused with the reason, and the program
- * goes on. "relu" is launched in windows, "gemm" outside (windows.c). */
+/* test_window_engines.c - windows of the engines that stay attached between them: inside, what each
+ * brings is kept, to the last sample and count; outside, nothing is; what a scope's window kept is
+ * the scope's; and where an engine cannot be had, the window is refused with the reason, and the
+ * program goes on. "relu" is launched in windows, "gemm" outside (windows.c). */
 #include "tests/fake/runner.h"
 
 #include <setjmp.h>

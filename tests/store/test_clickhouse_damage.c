@@ -373,8 +373,8 @@ static void test_servers_take_turns(void **state)
     ops->close(two);
 }
 
-/* A server hangs in its transaction, another goes on; what the first one did then counts nowhere, even a commit
- * that comes late. */
+/* A server hangs in its transaction, another goes on; what the first one did then counts nowhere,
+ * even a commit that comes late. */
 static void test_a_turn_is_seized(void **state)
 {
     struct held table = {0};

@@ -212,8 +212,8 @@ static void test_public_client(void **state)
     check_folder(source_path("tests/data/peer"));
 }
 
-/* Runs the command line; its output is of no matter. Not by fork(): the allocator of DuckDB's library takes
- * all of its locks before it, more than ThreadSanitizer can follow. */
+/* Runs the command line; its output is of no matter. Not by fork(): the allocator of DuckDB's
+ * library takes all of its locks before it, more than ThreadSanitizer can follow. */
 static void run(const char *const *argv)
 {
     char path[4096];

@@ -1,4 +1,5 @@
-/* test_http_stream.c - answers that come in pieces: events for whoever listens, and what a worker writes. */
+/* test_http_stream.c - answers that come in pieces: events for whoever listens, and what a worker
+ * writes. */
 #include "http_fixture.h"
 
 #include "base/clock.h"

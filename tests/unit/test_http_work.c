@@ -1,4 +1,5 @@
-/* test_http_work.c - requests beside requests that take long, and bodies that are consumed as they come. */
+/* test_http_work.c - requests beside requests that take long, and bodies that are consumed as they
+ * come. */
 #include "http_fixture.h"
 
 #include "base/clock.h"

@@ -161,7 +161,8 @@ struct worker {
     uint32_t *ids; /* NAMES: id per name */
 };
 
-/* Each thread sees all names in an order of its own (7919 and NAMES share no factor) and reads texts meanwhile. */
+/* Each thread sees all names in an order of its own (7919 and NAMES share no factor) and reads
+ * texts meanwhile. */
 static void *work(void *arg)
 {
     struct worker *w = arg;

@@ -581,7 +581,8 @@ static bool has_two_loaded(const struct loader_stats *st)
     return st->kernels == 20;
 }
 
-/* A store that is not reached, or that another server writes to, is waited for: that is no session's fault. */
+/* A store that is not reached, or that another server writes to, is waited for: that is no
+ * session's fault. */
 static void test_away(void **state)
 {
     static const int why[] = {GPUFL_E_UNAVAILABLE, GPUFL_E_BUSY};

@@ -1,4 +1,5 @@
-/* test_nvidia_range_pick.c - the first launches of each kernel, and no more names than there is room for. */
+/* test_nvidia_range_pick.c - the first launches of each kernel, and no more names than there is
+ * room for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* test_region.c - pieces keep their bytes and alignment, the ceiling holds, failures leave all as it was. */
+/* test_region.c - pieces keep their bytes and alignment, the ceiling holds, failures leave all as
+ * it was. */
 #include "base/alloc.h"
 #include "base/region.h"
 

@@ -3,8 +3,8 @@
  * `inside` counts calls, `phase` is the gate. Both are sequentially consistent: either who switches
  * sees the call, and tries again later, or the call sees the gate, and waits. Calls that the switch
  * itself makes pass. The wait has an end, so that a thread of the library's that the switch needs
- * could not hold it up for ever. It is not sass_gate.c's: here calls that wait for the device count, too, and
- * the switch shuts that one itself, context by context. */
+ * could not hold it up for ever. It is not sass_gate.c's: here calls that wait for the device
+ * count, too, and the switch shuts that one itself, context by context. */
 #include "backend/nvidia/deep.h"
 
 #include "backend/nvidia/pc_sampling.h"

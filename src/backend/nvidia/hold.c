@@ -107,8 +107,8 @@ void hold_released(struct trace *t, uint64_t *done, uint64_t *failed)
     *failed = atomic_load(&t->not_finalized);
 }
 
-/* What was launched in windows is complete, as far as CUPTI tells, or has not been so for so long since the
- * last one that the rest is given up. */
+/* What was launched in windows is complete, as far as CUPTI tells, or has not been so for so long
+ * since the last one that the rest is given up. */
 static bool finished(struct trace *t)
 {
     int64_t now = clock_mono();

@@ -22,13 +22,13 @@ int hold_switch(struct trace *t, bool open, struct err *e);
  * [collector] */
 bool hold_away(struct trace *t);
 
-/* Behind a flush: where a window was shut, and its records are complete, as far as CUPTI tells, or have not
- * been so for long, the rest is forced out of CUPTI. A window that opens waits for that: what it
- * launches would be handed over without times. [collector] */
+/* Behind a flush: where a window was shut, and its records are complete, as far as CUPTI tells, or
+ * have not been so for long, the rest is forced out of CUPTI. A window that opens waits for that:
+ * what it launches would be handed over without times. [collector] */
 void hold_flush(struct trace *t);
 
-/* All that was flushed has been decoded. Where that was all of the windows so far, nothing of them is left in CUPTI,
- * and it can go; not where one was opened since, whatever became of it. Where it
+/* All that was flushed has been decoded. Where that was all of the windows so far, nothing of them
+ * is left in CUPTI, and it can go; not where one was opened since, whatever became of it. Where it
  * could not go once, it is not tried again. [collector] */
 void hold_taken(struct trace *t);
 

@@ -47,8 +47,8 @@ struct pc_context {
 int pc_context_enable(struct pc_context *c, const struct pc_library *l, const struct cupti *cupti,
                       const struct pc_setup *setup, struct err *e);
 
-/* Moves what the library has to the tally, or (keep: false) to nowhere. An enum cupti_result; a full hardware buffer is
- * CUPTI_E_OUT_OF_MEMORY and counted. */
+/* Moves what the library has to the tally, or (keep: false) to nowhere. An enum cupti_result; a
+ * full hardware buffer is CUPTI_E_OUT_OF_MEMORY and counted. */
 int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep);
 
 /* Drains, and ends sampling; false: the library refused. The state is the caller's. */

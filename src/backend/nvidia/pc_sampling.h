@@ -39,9 +39,9 @@ void pc_sampling_context_gone(struct trace *t, cuda_context context);
 /* A module is about to be unloaded. [any] */
 void pc_sampling_module_gone(struct trace *t, cuda_context context);
 
-/* In sessions with windows: what is sampled from here on is kept, or thrown away. Sampling itself goes on:
- * it cannot be switched beside a program that launches. GPUFL_E_STATE, _UNAVAILABLE or _VENDOR with a
- * sentence: it is thrown away. [any, not in a launch] */
+/* In sessions with windows: what is sampled from here on is kept, or thrown away. Sampling itself
+ * goes on: it cannot be switched beside a program that launches. GPUFL_E_STATE, _UNAVAILABLE or
+ * _VENDOR with a sentence: it is thrown away. [any, not in a launch] */
 int pc_sampling_window(struct trace *t, bool open, struct err *e);
 
 /* Takes what the library has. [collector] */

@@ -73,8 +73,8 @@ bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out);
 /* The image is read: room for the next drain. An enum cupti_result. */
 int pm_device_clear(struct pm_device *d);
 
-/* No more records until it is resumed; those that came are drained behind it: state PM_PAUSED. Resumed, it is PM_STARTED, or
- * as it was: an enum cupti_result. */
+/* No more records until it is resumed; those that came are drained behind it: state PM_PAUSED.
+ * Resumed, it is PM_STARTED, or as it was: an enum cupti_result. */
 void pm_device_pause(struct pm_device *d);
 int pm_device_resume(struct pm_device *d);
 

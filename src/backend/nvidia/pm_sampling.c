@@ -391,7 +391,8 @@ static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
     }
 }
 
-/* Behind the last window. What the device still has is read, so that the next one begins with nothing. */
+/* Behind the last window. What the device still has is read, so that the next one begins with
+ * nothing. */
 static void pause_device(struct trace *t, struct pm_device *d, uint32_t device)
 {
     pm_device_pause(d);

@@ -2,12 +2,12 @@
  *
  * A device is sampled from the moment at which the program has a context on it to the end of the
  * session, at a fixed interval, whatever runs: no launch, copy or context is touched. The library
- * is called by the collector, and by who opens a window, under the engines' lock; where contexts come, their
- * device is noted and no more.
+ * is called by the collector, and by who opens a window, under the engines' lock; where contexts
+ * come, their device is noted and no more.
  *
  * Counters are the device's: what other processes do there is counted as well, and another tool
- * that holds them keeps this engine from beginning, as this engine does to others until the
- * session ends. One engine a process, in static memory, as the trace (trace.h). */
+ * that holds them keeps this engine from beginning, as this engine does to others until the session
+ * ends. One engine a process, in static memory, as the trace (trace.h). */
 #ifndef GPUFL_BACKEND_NVIDIA_PM_SAMPLING_H
 #define GPUFL_BACKEND_NVIDIA_PM_SAMPLING_H
 
@@ -22,9 +22,9 @@ void pm_sampling_start(struct trace *t);
 /* A context was created: its device is used. [any] */
 void pm_sampling_context(struct trace *t, cuda_context context);
 
-/* In sessions with windows: devices are sampled in them alone. The collector ends it behind one, and who opens the
- * next one begins it again, where it has ended by then. GPUFL_E_STATE, _UNAVAILABLE or _VENDOR with a
- * sentence: nothing is kept. [any, not in a launch] */
+/* In sessions with windows: devices are sampled in them alone. The collector ends it behind one,
+ * and who opens the next one begins it again, where it has ended by then. GPUFL_E_STATE,
+ * _UNAVAILABLE or _VENDOR with a sentence: nothing is kept. [any, not in a launch] */
 int pm_sampling_window(struct trace *t, bool open, struct err *e);
 
 /* Decodes what came. last: ends sampling before. [collector] */

@@ -1,5 +1,5 @@
-/* range_kernels.h - engine RangeProfiler's kernels, counted one by one instead of scopes: what becomes of
- * launches (range_profiler.h). */
+/* range_kernels.h - engine RangeProfiler's kernels, counted one by one instead of scopes: what
+ * becomes of launches (range_profiler.h). */
 #ifndef GPUFL_BACKEND_NVIDIA_RANGE_KERNELS_H
 #define GPUFL_BACKEND_NVIDIA_RANGE_KERNELS_H
 
@@ -16,7 +16,8 @@ extern __thread enum range_launching range_kernels_launching
 void range_kernels_begin(struct trace *t, const char *name);
 void range_kernels_end(struct trace *t, const char *name, uint32_t correlation, bool done);
 
-/* When a kernel that was repeated ran, of which its record does not tell; false: unknown. [collector] */
+/* When a kernel that was repeated ran, of which its record does not tell; false: unknown.
+ * [collector] */
 bool range_kernels_times(uint32_t correlation, int64_t *start, int64_t *duration);
 
 #endif

@@ -340,7 +340,8 @@ static void scope_goes_on(struct trace *t, bool ends)
         range_ends(t);
 }
 
-/* What this thread counted is decoded, as behind a long scope: outside of windows counters stand still. */
+/* What this thread counted is decoded, as behind a long scope: outside of windows counters stand
+ * still. */
 static void settle(struct trace *t)
 {
     if (!unread || !ranges_enter(true))

@@ -26,9 +26,9 @@ int range_profiler_open(struct trace *t, struct err *e);
 /* trace_ops.range. [any] */
 trace_range_fn range_profiler_scope;
 
-/* In sessions with windows: ranges, and kernels, that begin and end inside one are counted. What the calling
- * thread has counted is decoded when one closes; of other threads, with their next scope.
- * GPUFL_E_STATE or _UNAVAILABLE with a sentence. [any, not in a launch] */
+/* In sessions with windows: ranges, and kernels, that begin and end inside one are counted. What
+ * the calling thread has counted is decoded when one closes; of other threads, with their next
+ * scope. GPUFL_E_STATE or _UNAVAILABLE with a sentence. [any, not in a launch] */
 int range_profiler_window(struct trace *t, bool open, struct err *e);
 
 /* A context is about to be destroyed; also between sessions. [any] */

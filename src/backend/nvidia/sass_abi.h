@@ -1,9 +1,9 @@
-/* sass_abi.h - what we need to know of CUPTI's SASS Metrics API, in our own words, as
- * cupti_abi.h has it of the rest.
+/* sass_abi.h - what we need to know of CUPTI's SASS Metrics API, in our own words, as cupti_abi.h
+ * has it of the rest.
  *
- * Only facts that the library's binary interface fixes. Parameter structs carry their size
- * in their first member, as profiler_abi.h has it (PROFILER_SIZE). tests/unit/test_abi_cupti.c checks all of it against the vendor's headers
- * where those are installed (ADR 0001). */
+ * Only facts that the library's binary interface fixes. Parameter structs carry their size in their
+ * first member, as profiler_abi.h has it (PROFILER_SIZE). tests/unit/test_abi_cupti.c checks all of
+ * it against the vendor's headers where those are installed (ADR 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_SASS_ABI_H
 #define GPUFL_BACKEND_NVIDIA_SASS_ABI_H
 

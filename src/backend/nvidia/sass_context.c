@@ -99,8 +99,8 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
     return 0;
 }
 
-/* Takes all records, of n->instances; of fewer the library gives none (error 8), and writes one too many:
- * so there is room for more than were told. */
+/* Takes all records, of n->instances; of fewer the library gives none (error 8), and writes one too
+ * many: so there is room for more than were told. */
 static int take(struct sass_context *c, const struct sass_library *l,
                 const struct sass_extent_params *n, bool keep)
 {

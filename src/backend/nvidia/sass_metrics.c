@@ -287,8 +287,8 @@ bool sass_metrics_start(struct trace *t)
     return counts;
 }
 
-/* With the lock, and the gate shut where any context counts. What was counted before belongs to what was;
- * what the library does not hand over when a window closes is lost with it. */
+/* With the lock, and the gate shut where any context counts. What was counted before belongs to
+ * what was; what the library does not hand over when a window closes is lost with it. */
 static int switch_keeping(bool open, struct err *e)
 {
     for (size_t i = 0; i < CONTEXTS; i++) {

@@ -1,6 +1,7 @@
-/* select_user.c - the users that clients' statements are asked as: one a workspace, made by whoever runs
- * ClickHouse, and looked at before they are used. What a server says of itself decides: a profile that
- * bounds statements and lets nothing be written or set, and no database to be seen but the workspace's. */
+/* select_user.c - the users that clients' statements are asked as: one a workspace, made by whoever
+ * runs ClickHouse, and looked at before they are used. What a server says of itself decides: a
+ * profile that bounds statements and lets nothing be written or set, and no database to be seen but
+ * the workspace's. */
 #include "store/clickhouse/select.h"
 
 #include "base/clock.h"
