@@ -141,7 +141,7 @@ void api_export_ndjson(struct call *c)
 {
     struct subject s;
     struct http_pipe *pipe = NULL;
-    if (!subject_open(c, V(export_ndjson, session)->text, &s))
+    if (!subject_open(c, V(export_ndjson, session)->text, &s) || !subject_answers(c, &s))
         return;
     struct export *x = s.columns ? mem_zalloc(sizeof *x) : NULL;
     if (!x) {

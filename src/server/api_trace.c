@@ -233,7 +233,7 @@ void api_export_trace(struct call *c)
     struct subject s;
     struct http_pipe *pipe = NULL;
     char text[192];
-    if (!subject_open(c, V(export_trace, session)->text, &s))
+    if (!subject_open(c, V(export_trace, session)->text, &s) || !subject_answers(c, &s))
         return;
     struct trace *t = s.columns ? mem_zalloc(sizeof *t) : NULL;
     if (!t) {

@@ -140,6 +140,19 @@ void subject_close(struct call *c, struct subject *s)
     s->columns = NULL;
 }
 
+bool subject_answers(struct call *c, struct subject *s)
+{
+    struct store_position positions[STORE_POSITIONS_MAX];
+    unsigned count = STORE_POSITIONS_MAX;
+    struct err e = {0};
+    int rc = s->columns ? c->server->ops->peek(s->columns, positions, &count, &e) : 0;
+    if (!rc)
+        return true;
+    subject_close(c, s);
+    call_fail(c, rc, "session", &e);
+    return false;
+}
+
 bool subject_unchanged(struct call *c, const struct subject *s, char tag[32])
 {
     char text[256];

@@ -36,6 +36,10 @@ struct subject {
 bool subject_open(struct call *c, const char *session, struct subject *s);
 void subject_close(struct call *c, struct subject *s);
 
+/* Before an answer that is sent while it is made, which a store that is away could only cut short:
+ * asks it for something small. false: the problem is the answer, and s is closed. */
+bool subject_answers(struct call *c, struct subject *s);
+
 /* Whether the client has this already: what it asked is of a session that has ended, and nothing
  * came since. Answers 304 then; else tag gets what to give with the answer, "" for none. */
 bool subject_unchanged(struct call *c, const struct subject *s, char tag[32]);

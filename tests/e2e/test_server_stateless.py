@@ -351,7 +351,7 @@ class Killed(Pair):
               "it is not loaded")
         self.store.stop()
         try:
-            for part in ("/counts", "/kernels", "/lanes", "/export.ndjson"):
+            for part in ("/counts", "/kernels", "/lanes", "/export.ndjson", "/export.trace.json"):
                 for server in self.both:
                     answer = server.ask("GET", f"/api/v1/sessions/{session}{part}", Authorization=self.key)
                     self.assertEqual((answer.status, answer.fields["Content-Type"]), (503, "application/problem+json"), answer)
