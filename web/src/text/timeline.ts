@@ -7,7 +7,7 @@ export const timelineText = {
   kinds: { 1: "kernels", 2: "copies", 3: "synchronizations", 4: "waits", 5: "scopes", 6: "graph launches", 7: "graphs" } as Record<number, string>,
   one: { 1: "Kernel", 2: "Copy or fill", 3: "Synchronization", 4: "Wait", 5: "Scope", 6: "Graph launch", 7: "Graph" } as Record<number, string>,
   thread: (id: number, name?: string) => (name ? `${name} ${id}` : `Thread ${id}`),
-  threadUnknown: "Thread ?",
+  threadUnknown: "Any thread",
   stream: (id: number) => `Stream ${id}`,
   streamOf: (gpu: number, number: number | null) => (number === null ? `GPU ${gpu}` : `GPU ${gpu} · stream ${number}`),
   device: (index: number, name: string) => `GPU ${index}${name ? ` · ${name}` : ""}`,
