@@ -326,7 +326,7 @@ static void counters_that_do_not_begin_again(void **state)
     assert_true(values_of(&r, NULL) > 0);
     run_free(&r);
     run_counters(&r, "FAKE_CUPTI=pm-held", LIST("-e", "PmSampling", "--in-scope", "step"),
-                 "fake/fake_windows", LIST("scopes"));
+                 "fake/fake_windows", LIST("scopes", "slow=40"));
     check_contains(&r, message_of(&r, "pm_sampling.unavailable"), "holds");
     assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
     run_free(&r);
