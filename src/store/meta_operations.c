@@ -175,23 +175,30 @@ static void turn_args(struct meta_args *a, const char *session, const char *hold
     meta_arg_text(a, holder);
 }
 
+static int turn_change(struct meta *m, const char *workspace, enum meta_statement_id statement,
+                       const struct meta_args *a, bool *mine, struct err *e)
+{
+    int64_t changed = 0;
+    int rc = meta_change(m, workspace, statement, a, &changed, e);
+    *mine = rc == 0 && changed > 0;
+    return rc;
+}
+
 int meta_turn_take(struct meta *m, const char *workspace, const char *session, const char *holder,
                    const struct meta_turn_times *at, bool *mine, bool *seized, struct err *e)
 {
     struct meta_args a;
-    int64_t changed = 0;
+    *seized = false;
     turn_args(&a, session, holder);
     meta_arg_int(&a, at->until);
-    int rc = meta_change(m, workspace, META_S_turn_take, &a, &changed, e);
-    *mine = rc == 0 && changed > 0;
-    *seized = false;
+    int rc = turn_change(m, workspace, META_S_turn_take, &a, mine, e);
     if (rc || *mine)
         return rc;
     turn_args(&a, session, holder);
     meta_arg_int(&a, at->now);
     meta_arg_int(&a, at->until);
-    rc = meta_change(m, workspace, META_S_turn_seize, &a, &changed, e);
-    *mine = *seized = rc == 0 && changed > 0;
+    rc = turn_change(m, workspace, META_S_turn_seize, &a, mine, e);
+    *seized = *mine;
     if (rc || *mine)
         return rc;
     turn_args(&a, session, holder);
@@ -204,28 +211,22 @@ int meta_turn_keep(struct meta *m, const char *workspace, const char *session, c
                    int64_t until, bool *mine, struct err *e)
 {
     struct meta_args a;
-    int64_t changed = 0;
     turn_args(&a, session, holder);
     meta_arg_int(&a, until);
-    int rc = meta_change(m, workspace, META_S_turn_keep, &a, &changed, e);
-    *mine = rc == 0 && changed > 0;
-    return rc;
+    return turn_change(m, workspace, META_S_turn_keep, &a, mine, e);
 }
 
 int meta_turn_give(struct meta *m, const char *workspace, const char *session, const char *holder,
                    int64_t now, bool *mine, struct err *e)
 {
     struct meta_args a;
-    int64_t changed = 0;
     turn_args(&a, session, holder);
     meta_arg_int(&a, now);
-    int rc = meta_change(m, workspace, META_S_turn_give, &a, &changed, e);
-    if (rc == 0 && !changed) {
-        turn_args(&a, session, holder);
-        rc = meta_change(m, workspace, META_S_turn_pass, &a, &changed, e);
-    }
-    *mine = rc == 0 && changed > 0;
-    return rc;
+    int rc = turn_change(m, workspace, META_S_turn_give, &a, mine, e);
+    if (rc || *mine)
+        return rc;
+    turn_args(&a, session, holder);
+    return turn_change(m, workspace, META_S_turn_pass, &a, mine, e);
 }
 
 int meta_turn_expire(struct meta *m, int64_t before, struct err *e)

@@ -339,9 +339,8 @@ class Killed(Pair):
         self.start_again(self.one)
         self.check(folder)
 
-
-    def test_8_without_clickhouse(self):
-        """What cannot be asked now can be asked later; what is acknowledged meanwhile is loaded then."""
+    def begun(self):
+        """The beginning of a session is sent to one and known to the other: its folder, id and channels."""
         folder = self.simulate()
         session = os.path.basename(folder)
         channels = [Channel(session, name, text, self.key) for name, text in channels_of(folder).items()]
@@ -349,6 +348,16 @@ class Killed(Pair):
             channel.send(self.one, 10000)
         until(lambda: self.two.ask("GET", f"/api/v1/sessions/{session}/counts", Authorization=self.key).status == 200,
               "it is not loaded")
+        return folder, session, channels
+
+    def send_rest(self, channels, server):
+        for channel in channels:
+            while not channel.done():
+                channel.send(server, 1 << 20)
+
+    def test_8_without_clickhouse(self):
+        """What cannot be asked now can be asked later; what is acknowledged meanwhile is loaded then."""
+        folder, session, channels = self.begun()
         self.store.stop()
         try:
             for part in ("/counts", "/kernels", "/lanes", "/export.ndjson", "/export.trace.json"):
@@ -358,25 +367,16 @@ class Killed(Pair):
                     self.assertGreater(int(answer.fields["Retry-After"]), 0)
                     self.assertTrue(any(answer.json()["request"] in line.get("text", "") and "ClickHouse" in line["text"]
                                         for line in server.lines()), server.errors()[-2000:])
-            for channel in channels:
-                while not channel.done():
-                    channel.send(self.one, 1 << 20)
+            self.send_rest(channels, self.one)
             self.complete(self.one, session)
             self.assertEqual(self.get(self.two, "/healthz").status, 200)
         finally:
             self.assertTrue(self.store.start())
         self.check(folder)
 
-
     def test_9_without_postgresql(self):
         """Nobody can be told who asks, and it says so; what was acknowledged before is loaded behind it."""
-        folder = self.simulate()
-        session = os.path.basename(folder)
-        channels = [Channel(session, name, text, self.key) for name, text in channels_of(folder).items()]
-        for channel in channels:
-            channel.send(self.one, 10000)
-        until(lambda: self.two.ask("GET", f"/api/v1/sessions/{session}/counts", Authorization=self.key).status == 200,
-              "it is not loaded")
+        folder, session, channels = self.begun()
         for channel in channels:
             channel.send(self.one, 1 << 20)
         try:
@@ -393,9 +393,7 @@ class Killed(Pair):
             postgres.sql(f"ALTER DATABASE {self.database} ALLOW_CONNECTIONS true")
         for server in self.both:
             until(lambda s=server: s.ask("GET", "/readyz").status == 200, "it does not find its small tables again")
-        for channel in channels:
-            while not channel.done():
-                channel.send(self.two, 1 << 20)
+        self.send_rest(channels, self.two)
         self.complete(self.two, session)
         self.check(folder)
 

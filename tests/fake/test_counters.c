@@ -3,7 +3,7 @@
  * named; full buffers are counted; and where counters cannot be had, the session says why, what
  * ran instead, and lacks nothing else. */
 #include "backend/nvidia/profiler_abi.h"
-#include "tests/fake/runner.h"
+#include "tests/fake/pm_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,36 +18,16 @@
 
 enum { EXIT_CODE = 5, ERROR = 999, OPTIONS_MOST = 16 };
 
-/* What the library says: samples it gave, and made; drains that found its buffer full, and whether
- * it has its counters back. */
-struct given {
-    long long samples, made, full;
-    int back;
-};
-
 /* A run with engine PmSampling. options: "NAME=VALUE" of `gpufl trace --option`, or NULL. */
-static struct given count(struct run *r, const char *script, const char *const *options,
-                          const char *const *program)
+static struct pm_given count(struct run *r, const char *script, const char *const *options,
+                             const char *const *program)
 {
     const char *all[OPTIONS_MOST + 1] = {"-e", "PmSampling"};
-    char path[] = "/tmp/gpufl-fake-pm-XXXXXX", totals[64];
-    struct given g = {0};
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
     for (size_t n = 2; options && *options && n + 1 < OPTIONS_MOST; options++) {
         all[n++] = "--option";
         all[n++] = *options;
     }
-    snprintf(totals, sizeof totals, "FAKE_PM_TOTALS=%s", path);
-    run_all(r,
-            &(struct run_setup){.env = LIST(script, totals), .options = all, .program = program});
-    FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%lld %lld %lld %d", &g.samples, &g.made, &g.full, &g.back) != 4)
-        g = (struct given){0};
-    if (f)
-        fclose(f);
-    unlink(path);
+    struct pm_given g = pm_run(r, script, (struct run_setup){.options = all, .program = program});
     assert_non_null(r->report);
     return g;
 }
@@ -75,29 +55,12 @@ static const char *ran_as(const struct run *r)
     return last;
 }
 
-static int64_t values_of(const struct run *r, const char *metric, const char *scope)
-{
-    size_t i;
-    json_t *row;
-    int64_t n = 0;
-    json_array_foreach(at(r->report, "counters"), i, row)
-    {
-        json_t *of = json_object_get(row, "scope");
-        const char *text = json_is_string(of) ? json_string_value(of) : "";
-        if (!strcmp(text_at(row, "metric"), metric) && (!scope || !strcmp(text, scope)))
-            n += int_at(row, "values");
-    }
-    return n;
-}
-
-#define BUSY "gr__cycles_active.avg.pct_of_peak_sustained_elapsed"
-
 /* The first one, which has no true begin, too. */
-static void check_samples(const struct run *r, const struct given *g)
+static void check_samples(const struct run *r, const struct pm_given *g)
 {
     assert_true(g->samples > 3);
     assert_true(g->back);
-    assert_int_equal(values_of(r, BUSY, NULL), g->samples);
+    assert_int_equal(pm_values(r, PM_BUSY, NULL), g->samples);
     assert_int_equal(int_at(r->report, "ledger.samples_overflows"), g->full);
 }
 
@@ -112,7 +75,7 @@ static void every_sample_once(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++) {
         struct run r;
-        struct given g =
+        struct pm_given g =
             count(&r, "FAKE_CUPTI=", LIST(intervals[i]), LIST("500", "threads=2", "ms=700"));
         check_program(&r, 0);
         check_samples(&r, &g);
@@ -155,7 +118,7 @@ static void what_does_not_fit_is_left_out(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = count(&r, "FAKE_CUPTI=pm-nolinks", NULL, LIST("100", "ms=300"));
+    struct pm_given g = count(&r, "FAKE_CUPTI=pm-nolinks", NULL, LIST("100", "ms=300"));
     check_program(&r, 0);
     check_samples(&r, &g);
     assert_string_equal(setting(&r, "skipped_metric", 0), "pcie__read_bytes.sum.per_second");
@@ -182,7 +145,7 @@ static void without_kernel_records(void **state)
                                                     "--metrics", "memory", "--interval", "500us"),
                                     .program = LIST("1000", "ms=300", "exit=5")});
     check_program(&r, EXIT_CODE);
-    assert_true(values_of(&r, "dram__bytes_read.sum.per_second", NULL) > 100);
+    assert_true(pm_values(&r, "dram__bytes_read.sum.per_second", NULL) > 100);
     assert_string_equal(setting(&r, "preset", 0), "memory");
     assert_string_equal(setting(&r, "interval_us", 0), "500");
     assert_int_equal(int_at(r.report, "kernels.count"), 0);
@@ -233,7 +196,7 @@ static void on_the_sessions_clock(void **state)
                                 .alone = true,
                                 .program = LIST("500", "threads=1", "counted", "ms=600")});
     check_program(&r, 0);
-    int64_t all = values_of(&r, BUSY, NULL), in = values_of(&r, BUSY, "work");
+    int64_t all = pm_values(&r, PM_BUSY, NULL), in = pm_values(&r, PM_BUSY, "work");
     assert_in_range(all, 200, int_at(r.report, "session.duration_ns") / 1000000 + 1);
     assert_in_range(in, all / 2, all); /* the session is longer by its begin and end */
     assert_true(atoi(setting(&r, "clock_error_us", 0)) < 20000);
@@ -250,7 +213,7 @@ static void sessions_follow_each_other(void **state)
                                     .program = LIST("500", "counted", "sessions=3", "ms=300")});
     check_program(&r, 0);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 3);
-    assert_true(values_of(&r, BUSY, "work") > 3 * 50);
+    assert_true(pm_values(&r, PM_BUSY, "work") > 3 * 50);
     assert_string_equal(ran_as(&r), "PmSampling");
     run_free(&r);
 }
@@ -260,7 +223,7 @@ static void contexts_come_and_go(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = count(&r, "FAKE_CUPTI=", NULL, LIST("300", "contexts=5", "ms=300"));
+    struct pm_given g = count(&r, "FAKE_CUPTI=", NULL, LIST("300", "contexts=5", "ms=300"));
     check_program(&r, 0);
     check_samples(&r, &g);
     run_free(&r);
@@ -273,7 +236,7 @@ static void a_buffer_is_used_again(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = count(
+    struct pm_given g = count(
         &r, "FAKE_CUPTI=", LIST("pm_hardware_buffer_bytes=8192", "pm_sampling_interval_us=20000"),
         LIST("300", "ms=1500"));
     check_program(&r, 0);
@@ -289,7 +252,7 @@ static void a_full_buffer_is_counted(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = count(
+    struct pm_given g = count(
         &r, "FAKE_CUPTI=", LIST("pm_hardware_buffer_bytes=8192", "pm_sampling_interval_us=500"),
         LIST("300", "ms=1000"));
     check_program(&r, 0);
@@ -346,7 +309,7 @@ static void goes_on_with_less(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = count(&r, "FAKE_CUPTI=pm-cycles", NULL, LIST("300", "ms=300"));
+    struct pm_given g = count(&r, "FAKE_CUPTI=pm-cycles", NULL, LIST("300", "ms=300"));
     check_program(&r, 0);
     check_samples(&r, &g);
     assert_string_equal(ran_as(&r), "PmSampling");
@@ -386,7 +349,7 @@ static void survives_fork(void **state)
                                     .options = LIST("-e", "PmSampling"),
                                     .program = LIST("500", "ms=300", "fork=after")});
     check_program(&r, 0);
-    assert_true(values_of(&r, BUSY, NULL) > 50);
+    assert_true(pm_values(&r, PM_BUSY, NULL) > 50);
     run_free(&r);
 }
 

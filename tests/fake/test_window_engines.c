@@ -2,7 +2,7 @@
  * brings is kept, to the last sample and count; outside, nothing is; what a scope's window kept is
  * the scope's; and where an engine cannot be had, the window is refused with the reason, and the
  * program goes on. "relu" is launched in windows, "gemm" outside (windows.c). */
-#include "tests/fake/runner.h"
+#include "tests/fake/pm_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -221,49 +221,13 @@ static void deep_in_windows(void **state)
 
 /* ---- PmSampling ---------------------------------------------------------------------------- */
 
-struct given {
-    long long samples, made, full;
-    int back;
-};
-
-static struct given run_counters(struct run *r, const char *script, const char *const *options,
-                                 const char *binary, const char *const *program)
+static struct pm_given run_counters(struct run *r, const char *script, const char *const *options,
+                                    const char *binary, const char *const *program)
 {
-    char path[] = "/tmp/gpufl-fake-pm-XXXXXX", totals[64];
-    struct given g = {0};
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
-    snprintf(totals, sizeof totals, "FAKE_PM_TOTALS=%s", path);
-    run_all(r, &(struct run_setup){.binary = binary,
-                                   .env = LIST(script, totals),
-                                   .options = options,
-                                   .program = program});
+    struct pm_given g = pm_run(
+        r, script, (struct run_setup){.binary = binary, .options = options, .program = program});
     check_program(r, 0);
-    FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%lld %lld %lld %d", &g.samples, &g.made, &g.full, &g.back) != 4)
-        g = (struct given){0};
-    if (f)
-        fclose(f);
-    unlink(path);
     return g;
-}
-
-static int64_t values_of(const struct run *r, const char *scope)
-{
-    size_t i;
-    json_t *row;
-    int64_t n = 0;
-    json_array_foreach(at(r->report, "counters"), i, row)
-    {
-        json_t *of = json_object_get(row, "scope");
-        const char *text = json_is_string(of) ? json_string_value(of) : "";
-        if (!strcmp(text_at(row, "metric"),
-                    "gr__cycles_active.avg.pct_of_peak_sustained_elapsed") &&
-            (!scope || strstr(text, scope)))
-            n += int_at(row, "values");
-    }
-    return n;
 }
 
 /* Outside of the window the device is not sampled, which is no loss. */
@@ -272,12 +236,12 @@ static void counters_by_the_clock(void **state)
     (void)state;
     for (int none = 0; none < 2; none++) {
         struct run r;
-        struct given g =
+        struct pm_given g =
             run_counters(&r, "FAKE_CUPTI=",
                          LIST("-e", "PmSampling", "--after", "300ms", "--for", "300ms", "--option",
                               none ? "pc_kernel_collect=none" : "pc_kernel_collect=all"),
                          NULL, LIST("10", "ms=1500"));
-        int64_t ns = int_at(r.report, "windows.recorded_ns"), values = values_of(&r, NULL);
+        int64_t ns = int_at(r.report, "windows.recorded_ns"), values = pm_values(&r, PM_BUSY, NULL);
         assert_int_equal(g.back, 1);
         assert_in_range(values, 1,
                         2 * ns / 1000000); /* one a ms; what ran before and behind is much more */
@@ -298,15 +262,15 @@ static void counters_of_scopes(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = run_counters(
+    struct pm_given g = run_counters(
         &r, "FAKE_CUPTI=",
         LIST("-e", "PmSampling", "--in-scope", "step", "--option", "flush_interval_ms=10"),
         "fake/fake_windows", LIST("scopes", "slow=40"));
     check_windows(&r, STEPS);
-    int64_t all = values_of(&r, NULL);
+    int64_t all = pm_values(&r, PM_BUSY, NULL);
     assert_int_equal(g.back, 1);
     assert_true(all > 0);
-    assert_int_equal(values_of(&r, "step"), all);
+    assert_int_equal(pm_values(&r, PM_BUSY, "step"), all);
     assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
     assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.in_windows"));
     run_free(&r);
@@ -316,14 +280,14 @@ static void counters_that_do_not_begin_again(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = run_counters(
+    struct pm_given g = run_counters(
         &r, "FAKE_CUPTI=fail=cuptiPmSamplingStart:2:999",
         LIST("-e", "PmSampling", "--in-scope", "step", "--option", "flush_interval_ms=10"),
         "fake/fake_windows", LIST("scopes", "slow=40"));
     check_contains(&r, message_of(&r, "windows.failed"), "to begin sampling hardware counters");
     assert_int_equal(int_at(r.report, "windows.opened"), STEPS - 1);
     assert_int_equal(g.back, 1);
-    assert_true(values_of(&r, NULL) > 0);
+    assert_true(pm_values(&r, PM_BUSY, NULL) > 0);
     run_free(&r);
     run_counters(&r, "FAKE_CUPTI=pm-held", LIST("-e", "PmSampling", "--in-scope", "step"),
                  "fake/fake_windows", LIST("scopes", "slow=40"));

@@ -4,7 +4,7 @@
 //   node tests/e2e/links.mjs BIN DATA OUT
 import { rest } from "./crawl.mjs";
 import { makeHarness, startBrowser, until } from "./harness.mjs";
-import { ACCOUNT, startServer } from "./server.mjs";
+import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { complete, send, session, simulate } from "./sessions.mjs";
 
 const [bin, data, out] = process.argv.slice(2);
@@ -26,16 +26,8 @@ async function visitor(cookies = []) {
 }
 
 async function begin(page) {
-  await page.goto(await server.printed(/first account at (\S+)/));
-  for (const [name, value] of Object.entries(ACCOUNT)) await page.locator(`input[name=${name}]`).fill(value);
-  await page.getByRole("button", { name: "Make the account" }).click();
-  await page.getByText("No sessions yet").waitFor();
-  const key = await page.evaluate(async () => {
-    const { csrf } = await (await fetch("/api/v1/auth/me")).json();
-    const post = (path, body) => fetch(path, { method: "POST", headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf }, body: JSON.stringify(body) });
-    await post("/api/v1/alerts", { name: "hot", kind: "metric", subject: "host.cpu", threshold: 1 });
-    return (await (await post("/api/v1/keys", { name: "test", scopes: "ingest" })).json()).key;
-  });
+  await firstAccount(page, server);
+  const key = await alertAndKey(page);
   server.upload(key, data);
   simulate(bin, ["--kernels", "20000", "--scopes", "--sample", "100", "--devices", "2", "--engine", "Deep", "--plant", "stall", "--name", "deep"], (folder) => server.upload(key, folder));
   const many = session("links-many", "many");

@@ -6,7 +6,7 @@
 import { crawl, rest } from "./crawl.mjs";
 import { makeHarness, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
-import { ACCOUNT, startServer } from "./server.mjs";
+import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { simulate } from "./sessions.mjs";
 
 const [bin, data, out] = process.argv.slice(2);
@@ -42,16 +42,8 @@ async function visitor(theme) {
 }
 
 async function begin(page) {
-  await page.goto(await server.printed(/first account at (\S+)/));
-  for (const [name, value] of Object.entries(ACCOUNT)) await page.locator(`input[name=${name}]`).fill(value);
-  await page.getByRole("button", { name: "Make the account" }).click();
-  await page.getByText("No sessions yet").waitFor();
-  const key = await page.evaluate(async () => {
-    const { csrf } = await (await fetch("/api/v1/auth/me")).json();
-    const send = (path, body) => fetch(path, { method: "POST", headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf }, body: JSON.stringify(body) });
-    await send("/api/v1/alerts", { name: "hot", kind: "metric", subject: "host.cpu", threshold: 1 });
-    return (await (await send("/api/v1/keys", { name: "test", scopes: "ingest" })).json()).key;
-  });
+  await firstAccount(page, server);
+  const key = await alertAndKey(page);
   server.upload(key, data);
   simulate(bin, ["--kernels", "20000", "--scopes", "--sample", "250", "--engine", "Deep", "--plant", "stall,divergence,uncoalesced,conflicts", "--name", "deep"], (folder) => server.upload(key, folder));
   await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.busy !== null).length === 2);

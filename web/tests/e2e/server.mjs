@@ -59,3 +59,20 @@ export async function startServer(bin) {
     },
   };
 }
+
+/** The owner's account, by the link that the server printed. */
+export async function firstAccount(page, server) {
+  await page.goto(await server.printed(/first account at (\S+)/));
+  for (const [name, value] of Object.entries(ACCOUNT)) await page.locator(`input[name=${name}]`).fill(value);
+  await page.getByRole("button", { name: "Make the account" }).click();
+  await page.getByText("No sessions yet").waitFor();
+}
+
+/** An alert that always fires, and a key for what sends sessions: the key. */
+export const alertAndKey = (page) =>
+  page.evaluate(async () => {
+    const { csrf } = await (await fetch("/api/v1/auth/me")).json();
+    const post = (path, body) => fetch(path, { method: "POST", headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf }, body: JSON.stringify(body) });
+    await post("/api/v1/alerts", { name: "hot", kind: "metric", subject: "host.cpu", threshold: 1 });
+    return (await (await post("/api/v1/keys", { name: "test", scopes: "ingest" })).json()).key;
+  });
