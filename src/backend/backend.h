@@ -154,6 +154,10 @@ struct sink_ops {
     void (*capability)(struct sink *s, const char *feature, bool requested, const char *status,
                        const char *reason);
 
+    /* [any] An engine (enum engine_bit) began: what the vendor's libraries loaded for it has exit
+     * handlers of its own, before which the session has to end. */
+    void (*began)(struct sink *s, unsigned engine);
+
     /* [any] Asks for a drain soon: vendor buffers are filling up. One atomic when already asked. */
     void (*wake)(struct sink *s);
 };

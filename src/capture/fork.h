@@ -14,7 +14,8 @@ enum fork_stage {
     FORK_STARTED,  /* nobody yet */
     FORK_TRACING,  /* the vendor's libraries, when they were loaded */
     FORK_RECORDED, /* the driver, when it came up */
-    FORK_STAGES
+    FORK_ENGINES,  /* the libraries of an engine, when it began: a stage for each enum engine_bit */
+    FORK_STAGES = FORK_ENGINES + 8
 };
 
 /* Puts our exit handler before all that are installed so far: handlers run last in,

@@ -2,6 +2,7 @@
 #include "capture/sink.h"
 
 #include "capture/collector.h"
+#include "capture/fork.h"
 #include "capture/gate.h"
 #include "capture/messages.h"
 #include "capture/scopes.h"
@@ -262,6 +263,12 @@ static void op_wake(struct sink *s)
         collector_wake();
 }
 
+static void op_began(struct sink *s, unsigned engine)
+{
+    (void)s;
+    (void)fork_exit_first(FORK_ENGINES + (enum fork_stage)__builtin_ctz(engine));
+}
+
 static const struct sink_ops ops = {
     .launch = op_launch,
     .kernel = op_kernel,
@@ -280,6 +287,7 @@ static const struct sink_ops ops = {
     .lost = op_lost,
     .message = op_message,
     .capability = op_capability,
+    .began = op_began,
     .wake = op_wake,
 };
 

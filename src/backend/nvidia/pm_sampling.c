@@ -301,7 +301,9 @@ static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
     struct pm_setup setup = {.interval = t->config.pm_interval_us * 1000,
                              .hardware_bytes = (size_t)buffer_bytes(&t->config),
                              .metrics = &metrics};
-    if (pm_device_start(d, &library, t->cupti, ordinal, &setup, &e) == 0)
+    int rc = pm_device_start(d, &library, t->cupti, ordinal, &setup, &e);
+    trace_began(t, ENGINE_PM_SAMPLING);
+    if (rc == 0)
         describe(t, d);
     else
         fail(e.text);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/dl.h"
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,18 @@ static const struct dl_symbol symbols[] = {
 #undef PROFILER_SYMBOL
 };
 
+/* CUPTI loads it with the first counters, on whichever thread asks for them: by then the program may be
+ * at its end, where the handlers that it installs would run before the session's. */
+static void load_host(const struct cupti *c)
+{
+    char path[sizeof c->path + sizeof "/libnvperf_host.so"];
+    const char *slash = strrchr(c->path, '/');
+    if (!slash)
+        return;
+    snprintf(path, sizeof path, "%.*s/libnvperf_host.so", (int)(slash - c->path), c->path);
+    (void)dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* where it is not, CUPTI says what that means */
+}
+
 int profiler_library_open(struct profiler_library *out, const struct cupti *c, struct err *e)
 {
     struct err lacking = {0};
@@ -30,6 +43,7 @@ int profiler_library_open(struct profiler_library *out, const struct cupti *c, s
             e, GPUFL_E_UNAVAILABLE,
             "%s cannot read hardware counters, for which CUDA 12.6 or later is needed: %s", c->path,
             handle ? lacking.text : "it is not loaded");
+    load_host(c);
     return 0;
 }
 

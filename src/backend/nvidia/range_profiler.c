@@ -183,8 +183,10 @@ bool ranges_ready(struct trace *t, const struct range_plan *plan)
         ranges_fail_on(t, result, "to give hardware counters back");
         return false;
     }
-    if (range_context_open(&ranging.at, &ranging.library, t->cupti, current, device,
-                           &ranging.metrics, plan, &e) != 0) {
+    int rc = range_context_open(&ranging.at, &ranging.library, t->cupti, current, device,
+                                &ranging.metrics, plan, &e);
+    trace_began(t, ENGINE_RANGE_PROFILER);
+    if (rc) {
         fail(e.text);
         return false;
     }

@@ -95,6 +95,7 @@ static int enable_all(struct trace *t, cuda_context launching, struct err *e)
         }
     }
     atomic_store_explicit(&pending, young && !rc, memory_order_relaxed);
+    trace_began(t, ENGINE_SASS_METRICS);
     return rc;
 }
 

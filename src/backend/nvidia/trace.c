@@ -46,6 +46,13 @@ bool trace_forked(const struct trace *t)
     return t->process && t->process != getpid();
 }
 
+void trace_began(struct trace *t, unsigned engine)
+{
+    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    if (s)
+        s->ops->began(s, engine);
+}
+
 static void fork_watch(void)
 {
     static bool watching; /* owner's, as all of open */

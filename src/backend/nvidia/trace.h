@@ -85,6 +85,9 @@ extern const struct trace_ops nvidia_trace;
 /* The one of this process. */
 extern struct trace the_trace;
 
+/* An engine (enum engine_bit) began, or failed to: tells the sink of the session that runs. [any] */
+void trace_began(struct trace *t, unsigned engine);
+
 /* True in a child of the process that attached: nothing may call CUPTI there. [any] */
 bool trace_forked(const struct trace *t);
 
