@@ -3,7 +3,8 @@
  * Kernels are not run, so their samples are made from their time: one every SAMPLE_NS,
  * spread over three instructions and four reasons, of which half come in cycles without an
  * issue. What a session must find is written at the end of the process to the file that
- * FAKE_PC_TOTALS names: a line "given total dropped other" a context.
+ * FAKE_PC_TOTALS names: a line "given total dropped other" a context; given are those, too, that were made and
+ * never handed over.
  *
  * Words of FAKE_CUPTI:
  *   pc-apart       a sample counts for its reason or for the _not_issued, not for both
@@ -16,13 +17,15 @@
  *   pc-old         the device cannot be sampled
  *   pc-held        another tool holds the device's counters
  *
- * As the real one it answers out of order with an error, refuses a second context of the
+ * As the real one it hands over what a thread of its own has fetched from the device, which looks
+ * every 100 ms or as often as it is told to; the rest comes when sampling is switched off, or is lost. It answers out of order with an error, refuses a second context of the
  * device, and fills as many reasons an instruction as there are. Where the real one would wait
  * for ever, being switched off beside a thread that launches, this one aborts. One lock. */
 #include "cupti.h"
 
 #include "backend/nvidia/pc_abi.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,7 +35,8 @@
 #include <unistd.h>
 
 enum { SAMPLE_NS = 10, KERNELS = 4096, PLACES = 3, REASONS = 8, WRONG_ORDER = 7 };
-enum { SWITCH_NS = 5000000 }; /* that switching it off takes */
+enum { SWITCH_NS = 5000000 };           /* that switching it off takes */
+static const int64_t LOOKS = 100000000; /* ns between two looks of the library's thread */
 
 static const char *const reasons[REASONS] = {
     "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
@@ -60,7 +64,8 @@ static struct {
 struct kernel {
     char name[128];
     char *shared;     /* its name as it is given, the same one each time, to be kept for ever */
-    uint64_t samples; /* not given yet */
+    uint64_t samples; /* fetched and not given yet */
+    uint64_t fresh;   /* not fetched yet */
 };
 
 struct context {
@@ -70,6 +75,7 @@ struct context {
     size_t count;
     uint64_t given, total, dropped, other;
     int calls;
+    int64_t looks, looked;   /* ns between two, and of the last one */
     _Atomic unsigned queued; /* launches */
 };
 
@@ -103,6 +109,26 @@ static struct context *context_at(cuda_context handle)
     return number < FAKE_CONTEXTS ? &contexts[number] : NULL;
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* The library's thread, as of now. [lock held] */
+static void fetch(struct context *c, bool all)
+{
+    int64_t now = now_ns(), late = now - c->looked;
+    if (!all && late < c->looks)
+        return;
+    c->looked = now - late % c->looks;
+    for (size_t i = 0; i < c->count; i++) {
+        c->kernels[i].samples += c->kernels[i].fresh;
+        c->kernels[i].fresh = 0;
+    }
+}
+
 void pc_kernel(uint32_t context, const char *name, int64_t ns)
 {
     if (!pc_enabled() || context >= FAKE_CONTEXTS)
@@ -111,6 +137,8 @@ void pc_kernel(uint32_t context, const char *name, int64_t ns)
     pthread_mutex_lock(&lock);
     struct context *c = &contexts[context];
     size_t i = 0;
+    if (c->on)
+        fetch(c, false);
     while (c->on && i < c->count && strcmp(c->kernels[i].name, name) != 0)
         i++;
     if (c->on && i == c->count && i < KERNELS) {
@@ -120,7 +148,7 @@ void pc_kernel(uint32_t context, const char *name, int64_t ns)
         c->count++;
     }
     if (c->on && i < KERNELS)
-        c->kernels[i].samples += (uint64_t)(ns / SAMPLE_NS);
+        c->kernels[i].fresh += (uint64_t)(ns / SAMPLE_NS);
     pthread_mutex_unlock(&lock);
 }
 
@@ -207,16 +235,29 @@ static void fill(struct context *c, struct pc_data *d)
 
 static pid_t process; /* that enabled first; guarded by lock */
 
+/* As put_record has it. */
+static uint64_t never_given(const struct context *c)
+{
+    uint64_t never = 0;
+    for (size_t i = 0; c->on && i < c->count; i++)
+        for (size_t k = 0; k < sizeof spread / sizeof *spread; k++)
+            never +=
+                (c->kernels[i].samples + c->kernels[i].fresh) * (uint64_t)spread[k].parts / 100;
+    return never;
+}
+
 /* After the client's own handlers: it was loaded later. */
 __attribute__((destructor)) static void write_totals(void)
 {
     const char *path = process == getpid() ? getenv("FAKE_PC_TOTALS") : NULL;
     FILE *f = path ? fopen(path, "we") : NULL;
-    for (int i = 0; f && i < FAKE_CONTEXTS; i++)
-        if (contexts[i].total)
-            fprintf(f, "%llu %llu %llu %llu\n", (unsigned long long)contexts[i].given,
-                    (unsigned long long)contexts[i].total, (unsigned long long)contexts[i].dropped,
-                    (unsigned long long)contexts[i].other);
+    for (int i = 0; f && i < FAKE_CONTEXTS; i++) {
+        const struct context *c = &contexts[i];
+        uint64_t made = c->given + never_given(c);
+        if (c->total)
+            fprintf(f, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", made, c->total,
+                    c->dropped, c->other);
+    }
     if (f)
         fclose(f);
 }
@@ -245,6 +286,8 @@ static int begin(struct pc_context_params *p)
         process = process ? process : getpid();
         c->on = true;
         c->configured = false;
+        c->looks = LOOKS;
+        c->looked = now_ns();
         atomic_fetch_add(&enabled, 1);
     }
     pthread_mutex_unlock(&lock);
@@ -272,6 +315,7 @@ EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
     pthread_mutex_lock(&lock);
     bool on = c && c->on;
     if (on) {
+        fetch(c, true);
         if (c->configured)
             fill(c, c->left);
         c->on = false;
@@ -337,6 +381,11 @@ EXPORT int cuptiPCSamplingSetConfigurationAttribute(struct pc_configuration *p)
             must(a->value.choice == PC_CONTINUOUS, "kernels would be serialized");
         if (a->attribute == PC_ATTR_HARDWARE_BYTES)
             must(a->value.bytes <= 64 << 20, "the hardware's buffer is too large");
+        if (a->attribute == PC_ATTR_WORKER_SLEEP_MS) {
+            pthread_mutex_lock(&lock);
+            context_at(p->context)->looks = (int64_t)a->value.number * 1000000;
+            pthread_mutex_unlock(&lock);
+        }
         if (a->attribute == PC_ATTR_DATA) {
             pthread_mutex_lock(&lock);
             context_at(p->context)->left = a->value.data;
@@ -361,8 +410,10 @@ EXPORT int cuptiPCSamplingGetData(struct pc_data_params *p)
     struct context *c = context_at(p->context);
     bool on = c && c->on && c->configured;
     bool full = on && ++c->calls == script.full;
-    if (on)
+    if (on) {
+        fetch(c, false);
         fill(c, p->data);
+    }
     if (full) { /* nothing is given of it */
         struct pc_data *d = p->data;
         c->given -= d->total - d->dropped - d->other;

@@ -9,12 +9,14 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum {
     RECORDS_NOW = 4096,      /* of one call; it is repeated while more wait */
     RECORDS_LAST = 16384,    /* of what disabling leaves: instructions since the last drain */
     ROUNDS_MOST = 256,       /* calls of one drain */
     SCRATCH_BYTES = 4 << 20, /* the library's own, for decoding */
+    LOOKS = 4,               /* of its threads, after which all is there: fetched, then decoded */
 };
 
 /* ---- buffers ------------------------------------------------------------------------------ */
@@ -97,6 +99,7 @@ static int configure(struct pc_context *c, const struct pc_library *l, uint32_t 
         {.attribute = PC_ATTR_HARDWARE_BYTES, .value.bytes = c->setup.hardware_bytes},
         {.attribute = PC_ATTR_SCRATCH_BYTES, .value.bytes = SCRATCH_BYTES},
         {.attribute = PC_ATTR_FORMAT, .value.choice = PC_PARSED},
+        {.attribute = PC_ATTR_WORKER_SLEEP_MS, .value.number = c->setup.look_ms},
     };
     enum { ALL = sizeof a / sizeof *a, NEEDED = 3 };
     c->refused = 0;
@@ -182,6 +185,18 @@ int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep
     }
     if (keep)
         kept_until(&c->kept, clock_mono());
+    return result;
+}
+
+/* Nothing tells when the library's threads have looked. */
+int pc_context_drain_all(struct pc_context *c, const struct pc_library *l, bool keep)
+{
+    int64_t look = c->setup.look_ms * 1000000LL, until = clock_mono() + LOOKS * look;
+    int result = pc_context_drain(c, l, keep);
+    while (result == CUPTI_OK && clock_mono() < until) {
+        nanosleep(&(struct timespec){.tv_nsec = look}, NULL);
+        result = pc_context_drain(c, l, keep);
+    }
     return result;
 }
 

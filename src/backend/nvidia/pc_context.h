@@ -18,6 +18,8 @@ enum pc_state {
 struct pc_setup {
     unsigned period; /* a sample every 2^period cycles */
     size_t hardware_bytes;
+    unsigned
+        look_ms; /* from look to look of the library's threads for what the device has sampled */
 };
 
 struct pc_losses { /* that the sink has not been told of */
@@ -47,9 +49,13 @@ struct pc_context {
 int pc_context_enable(struct pc_context *c, const struct pc_library *l, const struct cupti *cupti,
                       const struct pc_setup *setup, struct err *e);
 
-/* Moves what the library has to the tally, or (keep: false) to nowhere. An enum cupti_result; a
- * full hardware buffer is CUPTI_E_OUT_OF_MEMORY and counted. */
+/* Moves what the library has to the tally, or (keep: false) to nowhere: what was sampled until its
+ * threads looked. An enum cupti_result; a full hardware buffer is CUPTI_E_OUT_OF_MEMORY and
+ * counted. */
 int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep);
+
+/* The same with what was sampled until the call: waits until they have, some looks long. */
+int pc_context_drain_all(struct pc_context *c, const struct pc_library *l, bool keep);
 
 /* Drains, and ends sampling; false: the library refused. The state is the caller's. */
 bool pc_context_disable(struct pc_context *c, const struct pc_library *l, bool keep);

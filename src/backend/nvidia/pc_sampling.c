@@ -23,6 +23,8 @@ enum {
     FAILURES_MOST = 3,
     RATE_LOG2 = 18,
     PERIOD_DEFAULT = 20,
+    LOOK_MS = 10, /* CUPTI's own is 100, of which a session's end would have to wait for two */
+    LOOK_WINDOWED_MS = 2, /* the edges of windows wait for some, on the program's thread */
     TEXT = sizeof((struct err *)0)->text
 };
 
@@ -106,10 +108,13 @@ static void context_on(struct trace *t, struct pc_context *c)
     struct pc_setup setup = {
         .period = t->config.pc_period ? t->config.pc_period : device_period(c->device),
         .hardware_bytes = (size_t)t->config.pc_hardware_bytes,
+        .look_ms = t->switched ? LOOK_WINDOWED_MS : LOOK_MS,
     };
     if (claim_device(c->device, &e) == 0) {
         atomic_fetch_add_explicit(&bound, 1, memory_order_relaxed);
-        if (pc_context_enable(c, &library, t->cupti, &setup, &e) == 0)
+        int rc = pc_context_enable(c, &library, t->cupti, &setup, &e);
+        trace_began(t, ENGINE_PC_SAMPLING);
+        if (rc == 0)
             return;
     }
     c->state = PC_OFF;
@@ -176,7 +181,8 @@ static void count_losses(struct sink *s, struct pc_context *c)
 static void context_drain(struct trace *t, struct pc_context *c, bool last)
 {
     struct err e = {0};
-    int result = pc_context_drain(c, &library, keeping);
+    int result =
+        last ? pc_context_drain_all(c, &library, keeping) : pc_context_drain(c, &library, keeping);
     if (result == CUPTI_OK || result == CUPTI_E_OUT_OF_MEMORY) {
         c->failures = 0;
         return;
@@ -248,7 +254,7 @@ void pc_sampling_start(struct trace *t)
     started = true;
     for (size_t i = 0; i < CONTEXTS; i++)
         if (contexts[i].state == PC_ON) {
-            pc_context_drain(&contexts[i], &library, false); /* of the time between sessions */
+            pc_context_drain_all(&contexts[i], &library, false); /* of the time between sessions */
             pc_context_renew(&contexts[i]);
         }
     if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
@@ -265,7 +271,7 @@ static int switch_keeping(struct trace *t, bool open, struct err *e)
         if (contexts[i].state != PC_ON)
             continue;
         any = true;
-        result = pc_context_drain(&contexts[i], &library, keeping);
+        result = pc_context_drain_all(&contexts[i], &library, keeping);
         if (result == CUPTI_E_OUT_OF_MEMORY || !open)
             result = CUPTI_OK; /* counted; closed it is at any rate */
     }
