@@ -50,7 +50,7 @@ void sass_kernel(const struct fake_op *op);
 /* Kernels of some context count. */
 bool sass_enabled(void);
 /* Kernel records are asked for: true where instrumented kernels exclude them. */
-bool sass_refuses_kernels(void);
+bool sass_refuses_kernels(bool serialized);
 /* A launch of this thread begins behind the client's handlers, and ends before them. */
 void sass_launching(uint32_t context, bool begins);
 void sass_context_destroyed(uint32_t context);

@@ -682,7 +682,9 @@ EXPORT int cuptiActivityEnable(int kind)
         return CUPTI_E_PRIVILEGES;
     if (kind <= 0 || kind >= CUPTI_KIND_LIMIT)
         return CUPTI_E_INVALID_KIND;
-    if (kind == CUPTI_KIND_KERNEL && (pc_enabled() || sass_refuses_kernels()))
+    bool serialized = kind == CUPTI_KIND_KERNEL_SERIAL;
+    if ((kind == CUPTI_KIND_KERNEL || serialized) &&
+        (pc_enabled() || sass_refuses_kernels(serialized)))
         return CUPTI_E_NOT_COMPATIBLE;
     atomic_store(&kinds[kind], true);
     connect_driver(true);

@@ -12,7 +12,9 @@
  *   - counts 0 where concurrent kernels were recorded before, and refuses to record them afterwards; and
  *     where program counters are sampled
  *   - counts for the first kernel alone, until its counts are taken, unless kernel records were asked
- *     for, and refused, after counting was enabled; where copies are recorded, not even for that
+ *     for after counting was enabled; where copies are recorded, not even for that
+ *   - gives serialized kernel records, with which a launch stands still, and refuses concurrent ones, after
+ *     which a launch beside a second context that counts does
  *   - takes one configuration of a device a process
  *   - gives nothing where it is asked for fewer records than there are, and writes one too many
  *   - must not be told to count, or not to, while another thread launches in the context
@@ -81,6 +83,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct context contexts[FAKE_CONTEXTS]; /* by number */
 static bool configured, configured_once;
 static bool armed; /* kernel records were asked for while counting was on: every kernel counts */
+static _Atomic bool half_on; /* the same, concurrent ones: refused, and yet prepared for */
 static bool chosen[METRICS];
 static uint64_t given_warps, lost_warps, launches;
 static pid_t process; /* that enabled first */
@@ -104,14 +107,16 @@ bool sass_enabled(void)
     return atomic_load(&enabled) > 0;
 }
 
-bool sass_refuses_kernels(void)
+bool sass_refuses_kernels(bool serialized)
 {
     if (!sass_enabled())
         return false;
     pthread_mutex_lock(&lock);
     armed = true;
     pthread_mutex_unlock(&lock);
-    return true;
+    if (!serialized)
+        atomic_store(&half_on, true);
+    return !serialized;
 }
 
 static struct context *context_at(cuda_context handle)
@@ -133,6 +138,12 @@ void sass_launching(uint32_t context, bool begins)
 {
     if (context >= FAKE_CONTEXTS || begins == (here != 0))
         return;
+    if (begins && sass_enabled()) {
+        must(!activity_enabled(CUPTI_KIND_KERNEL_SERIAL),
+             "a launch with serialized records stands still");
+        must(!atomic_load(&half_on) || atomic_load(&enabled) < 2,
+             "a launch beside a second context stands still");
+    }
     atomic_fetch_add(&launching[begins ? context : here], begins ? 1 : -1);
     here = begins ? context : 0;
 }

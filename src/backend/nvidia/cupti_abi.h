@@ -365,7 +365,7 @@ struct cupti_module_event {
 #define CUPTI_KINDS(X)                                                                             \
     X(MEMCPY, 1, MEMCPY)                                                                           \
     X(MEMSET, 2, MEMSET)                                                                           \
-    X(KERNEL_SERIAL, 3, KERNEL) /* serializes: never enabled, the same record */                   \
+    X(KERNEL_SERIAL, 3, KERNEL) /* serializes: see sass_context.c, the same record */              \
     X(DRIVER, 4, DRIVER)                                                                           \
     X(RUNTIME, 5, RUNTIME)                                                                         \
     X(DEVICE, 8, DEVICE)                                                                           \

@@ -80,9 +80,21 @@ void sass_context_init(struct sass_context *c, cuda_context handle, uint32_t num
 }
 
 /* Enabled alone, the library instruments the first kernel that is launched and no other, and that only
- * until its counts are taken; asked for kernel records afterwards, which it refuses (error 14), it
- * instruments every kernel, for good (CUDA 13.0 on an H200, ADR 11). Should it not refuse,
- * they are switched off again: recorded kernels count 0. */
+ * until its counts are taken; asked for kernel records afterwards it instruments every kernel, for
+ * good (CUDA 13.0 on an H200, ADR 11). Serialized ones it gives, and they are given back at once: with them on
+ * a launch stands still. Concurrent ones it refuses (error 14) and yet prepares for, and the first
+ * launch in a second context stands still: they are asked for where the others are refused. */
+static void instrument_all(const struct cupti *cupti)
+{
+    static const int kinds[] = {CUPTI_KIND_KERNEL_SERIAL, CUPTI_KIND_KERNEL};
+    int result = CUPTI_E_NOT_COMPATIBLE;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && result != CUPTI_OK; i++) {
+        result = cupti->cuptiActivityEnable(kinds[i]);
+        if (result == CUPTI_OK)
+            cupti->cuptiActivityDisable(kinds[i]);
+    }
+}
+
 int sass_context_enable(struct sass_context *c, const struct sass_device *d,
                         const struct sass_library *l, const struct cupti *cupti, struct err *e)
 {
@@ -91,8 +103,7 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
     int result = l->cuptiSassMetricsEnable(&p);
     if (result != CUPTI_OK)
         return cupti_error(cupti, result, "to let kernels count their instructions", e);
-    if (cupti->cuptiActivityEnable(CUPTI_KIND_KERNEL) == CUPTI_OK)
-        cupti->cuptiActivityDisable(CUPTI_KIND_KERNEL);
+    instrument_all(cupti);
     sass_tally_init(&c->tally, d->ids);
     kept_begin(&c->kept, clock_mono());
     c->state = SASS_ON;
