@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ namespace
 {
 
 constexpr int THREADS = 256, CHAIN = 1 << 24, MULTIPROCESSORS = 1024;
+
+// Blocks that one multiprocessor works on in turn where its power lowers clocks, and not all alike: those of a
+// higher clock take more of them, and all end together.
+constexpr int WAVES = 16;
 
 // A chain of loads, each of which has to wait for the one before it.
 __global__ void memory_latency(const unsigned *next, unsigned *out, int steps)
@@ -155,8 +160,8 @@ const Kind kinds[] = {
      [](const Memory &m, int n) { bank_conflicts<<<m.blocks, THREADS>>>(m.out, n); }},
     {"spills", "spills", 32, 1000,
      [](const Memory &m, int n) { spills<<<m.blocks * 4, THREADS>>>(m.out, n); }},
-    {"tensor_pipe", "tensor_pipe", 8, 20000,
-     [](const Memory &m, int n) { tensor_pipe<<<m.blocks, THREADS>>>(m.out, n); }},
+    {"tensor_pipe", "tensor_pipe", 8 * WAVES, 20000 / WAVES,
+     [](const Memory &m, int n) { tensor_pipe<<<m.blocks * WAVES, THREADS>>>(m.out, n); }},
 };
 
 // The clock of each multiprocessor, by its number.
@@ -168,8 +173,13 @@ __global__ void read_clocks(unsigned long long *clocks)
         clocks[number] = clock64();
 }
 
-// Of two readings: the cycles between them, of the multiprocessor in the middle.
-double cycles_between(const unsigned long long *clocks)
+struct Taken {
+    double ms, cycles, least,
+        most; // cycles of a multiprocessor: the mean, and of those at the ends
+};
+
+// Of two readings: the cycles between them.
+void cycles_between(const unsigned long long *clocks, Taken *out)
 {
     std::vector<unsigned long long> both(2 * MULTIPROCESSORS);
     std::vector<double> all;
@@ -177,13 +187,12 @@ double cycles_between(const unsigned long long *clocks)
     for (int i = 0; i < MULTIPROCESSORS; i++)
         if (both[i] && both[i + MULTIPROCESSORS] > both[i])
             all.push_back(double(both[i + MULTIPROCESSORS] - both[i]));
-    std::sort(all.begin(), all.end());
-    return all.empty() ? 0 : all[all.size() / 2];
+    if (all.empty())
+        return;
+    out->least = *std::min_element(all.begin(), all.end());
+    out->most = *std::max_element(all.begin(), all.end());
+    out->cycles = std::accumulate(all.begin(), all.end(), 0.0) / double(all.size());
 }
-
-struct Taken {
-    double ms, cycles;
-};
 
 Taken timed(const Kind &k, const Memory &m, int launches)
 {
@@ -203,7 +212,9 @@ Taken timed(const Kind &k, const Memory &m, int launches)
     CHECK(cudaEventElapsedTime(&ms, begin, end));
     CHECK(cudaEventDestroy(begin));
     CHECK(cudaEventDestroy(end));
-    return {ms, cycles_between(m.clocks)};
+    Taken taken = {ms, 0, 0, 0};
+    cycles_between(m.clocks, &taken);
+    return taken;
 }
 
 __global__ void chain(unsigned *next)
@@ -220,7 +231,7 @@ Memory memory()
     m.blocks = multiprocessors * 4;
     CHECK(cudaMalloc(&m.next, CHAIN * sizeof *m.next));
     CHECK(cudaMalloc(&m.in, CHAIN * sizeof *m.in));
-    CHECK(cudaMalloc(&m.out, (size_t)m.blocks * 4 * THREADS * sizeof *m.out));
+    CHECK(cudaMalloc(&m.out, (size_t)m.blocks * WAVES * THREADS * sizeof *m.out));
     CHECK(cudaMalloc(&m.clocks, 2 * MULTIPROCESSORS * sizeof *m.clocks));
     CHECK(cudaMemset(m.in, 0, CHAIN * sizeof *m.in));
     chain<<<CHAIN / THREADS, THREADS>>>(m.next);
@@ -242,6 +253,8 @@ void run(Total &t, const Memory &m, double ms)
     t.launches += launches + 1;
     t.taken.ms += one.ms + all.ms;
     t.taken.cycles += one.cycles + all.cycles;
+    t.taken.least += one.least + all.least;
+    t.taken.most += one.most + all.most;
 }
 
 } // namespace
@@ -263,16 +276,18 @@ int main(int argc, char **argv)
     std::vector<Total> totals;
     for (const Kind &k : kinds)
         if (wanted.empty() || std::count(wanted.begin(), wanted.end(), k.name))
-            totals.push_back({&k, 0, {0, 0}});
+            totals.push_back({&k, 0, {0, 0, 0, 0}});
     for (int r = 0; r < rounds; r++)
         for (Total &t : totals)
             run(t, m, ms);
     const char *separator = "{";
     for (const Total &t : totals) {
         std::printf("%s\"%s\":{\"kernel\":\"%s\",\"launches\":%d,\"warps\":%d,\"steps\":%d,"
-                    "\"ms\":%.3f,\"cycles\":%.0f,\"clock_reads\":%d}",
+                    "\"ms\":%.3f,\"cycles\":%.0f,\"cycles_least\":%.0f,"
+                    "\"cycles_most\":%.0f,\"clock_reads\":%d}",
                     separator, t.kind->name, t.kind->kernel, t.launches, m.blocks * t.kind->warps,
-                    t.kind->steps, t.taken.ms, t.taken.cycles, 4 * rounds);
+                    t.kind->steps, t.taken.ms, t.taken.cycles, t.taken.least, t.taken.most,
+                    4 * rounds);
         separator = ",";
     }
     std::printf("}\n");
