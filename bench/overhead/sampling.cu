@@ -4,8 +4,10 @@
 //   bench_sampling [--states bare,none,...] [--rounds N] [--seconds S] [--log DIR]
 //
 // States: bare; none, windows and all are PcSampling with that pc_kernel_collect; counters and
-// counters_all are PmSampling with none and all, every ms; trace is engine Trace. Inside one
-// process they take turns, each for S seconds of which the first half second is dropped, in a
+// counters_all are PmSampling with none and all, every ms; trace is engine Trace; between:ENGINE is a
+// session of that engine with windows (--windows), of which one was open for a moment at its begin:
+// what is measured is the time behind it, from 3 s on, when CUPTI has been let go of. Inside one
+// process they take turns, each for S seconds of which the first half second (or those 3) is dropped, in a
 // session of its own. Prints one JSON object: of each state ns per
 // launch of every chunk of 20 000 launches, and of every block how long its beginning took
 // beyond that (start_ms), the resident memory (rss_kib), and what gpufl_init took (init_ms).
@@ -19,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace
@@ -59,6 +62,40 @@ struct Series {
     std::vector<double> launch, start_ms, init_ms, end_ms, rss;
 };
 
+const std::string BETWEEN = "between:";
+
+bool is_between(const std::string &state)
+{
+    return state.compare(0, BETWEEN.size(), BETWEEN) == 0;
+}
+
+gpufl_engine engine_named(const std::string &name)
+{
+    static const std::pair<const char *, gpufl_engine> engines[] = {
+        {"Trace", GPUFL_ENGINE_TRACE},
+        {"PcSampling", GPUFL_ENGINE_PC_SAMPLING},
+        {"SassMetrics", GPUFL_ENGINE_SASS_METRICS},
+        {"RangeProfiler", GPUFL_ENGINE_RANGE_PROFILER},
+        {"PmSampling", GPUFL_ENGINE_PM_SAMPLING},
+    };
+    for (const auto &e : engines)
+        if (name == e.first)
+            return e.second;
+    std::fprintf(stderr, "no such engine: %s\n", name.c_str());
+    std::exit(2);
+}
+
+// One window of a few launches.
+void open_once()
+{
+    if (gpufl_window_open("once") != 0)
+        std::exit(1);
+    for (int i = 0; i < 100; i++)
+        empty<<<1, 1>>>();
+    CHECK(cudaDeviceSynchronize());
+    gpufl_window_close("once");
+}
+
 double begin_session(const std::string &state, const char *log_path)
 {
     if (state == "bare")
@@ -67,6 +104,16 @@ double begin_session(const std::string &state, const char *log_path)
     gpufl_options_init(&o, sizeof o);
     o.app_name = "bench_sampling";
     o.log_path = log_path;
+    if (is_between(state)) {
+        o.profiling_engine = engine_named(state.substr(BETWEEN.size()));
+        setenv("GPUFL_WINDOWS", "true", 1);
+        int64_t begin = now();
+        if (gpufl_init(&o) != 0)
+            std::exit(1);
+        unsetenv("GPUFL_WINDOWS");
+        open_once();
+        return double(now() - begin) * 1e-6;
+    }
     bool counters = state.compare(0, 8, "counters") == 0;
     o.profiling_engine = state == "trace" ? GPUFL_ENGINE_TRACE
                          : counters       ? GPUFL_ENGINE_PM_SAMPLING
@@ -86,10 +133,10 @@ void block(Series &s, double seconds, const char *log_path)
     s.init_ms.push_back(begin_session(s.name, log_path));
     std::vector<double> all;
     double dropped = 0;
-    int64_t begin = now();
+    int64_t begin = now(), drop = is_between(s.name) ? 3000000000 : 500000000;
     for (int64_t at = begin; at - begin < int64_t(seconds * 1e9); at = now()) {
         double ns = chunk();
-        if (at - begin < 500000000)
+        if (at - begin < drop)
             dropped += ns, all.push_back(0);
         else
             s.launch.push_back(ns / CHUNK), all.push_back(ns);

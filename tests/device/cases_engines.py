@@ -176,6 +176,19 @@ def samples_for_an_unprivileged_user(lab):
 
 
 @case
+def the_other_engines_for_an_unprivileged_user(lab):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("needs root and setpriv")
+    os.chmod(lab.work, 0o777)
+    for engine, gave in (("RangeProfiler", "range_counters"), ("Deep", "pc_sampling")):
+        _, _, report = lab.trace(lab.bin / "device_counters", "--ms", 100, options=("-e", engine),
+                                 prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+        ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == engine}
+        status = {c["feature"]: c["status"] for c in report["capabilities"]}
+        expect(ran.get("ran_as") == engine and status.get(gave) == "collected", f"{engine}: {ran}, {status}")
+
+
+@case
 def sampling_beside_a_fault_and_contexts(lab):
     options = ("-e", "PcSampling")
     out, _, report = lab.trace(lab.programs, "fault", code=3, options=options)

@@ -247,7 +247,22 @@ static void a_buffer_is_used_again(void **state)
     run_free(&r);
 }
 
-/* One that was full is full for good: sampling begins anew, and the gap is counted. */
+/* The interval that the session says last, us. */
+static int64_t last_interval(const struct run *r)
+{
+    size_t i;
+    json_t *row;
+    int64_t found = 0;
+    json_array_foreach(at(r->report, "settings"), i, row)
+    {
+        if (!strcmp(text_at(row, "name"), "interval_us"))
+            found = atoll(text_at(row, "value"));
+    }
+    return found;
+}
+
+/* One that was full is full for good: sampling begins anew, and the gap is counted. One after the other is
+ * more than chance: at longer intervals, until they can be read. */
 static void a_full_buffer_is_counted(void **state)
 {
     (void)state;
@@ -261,6 +276,9 @@ static void a_full_buffer_is_counted(void **state)
     assert_true(lost + g.full >= g.made - g.samples);
     assert_int_equal(int_at(r.report, "ledger.samples_overflows"), g.full);
     check_contains(&r, message_of(&r, "pm_sampling.overflow"), "pm_hardware_buffer_bytes");
+    check_contains(&r, message_of(&r, "pm_sampling.slower"), "not every 500");
+    assert_in_range(last_interval(&r), 1000, 64000);
+    assert_true(g.samples > 0); /* 32 of them last for a drain then */
     assert_string_equal(ran_as(&r), "PmSampling");
     run_free(&r);
 }

@@ -13,10 +13,14 @@
 enum {
     IMAGE_LEAST = 32, /* samples of an image: a drain is repeated while more wait */
     IMAGE_MOST = 512,
-    IMAGE_NS = 320000000, /* time that one holds, between those */
-    SYSTEM_MHZ = 1500,    /* of the clock that triggers where time cannot, about */
-    BEGIN_INTERVALS = 4,  /* a record that is longer has no true begin, as the first of all */
+    IMAGE_NS = 320000000,       /* time that one holds, between those */
+    SYSTEM_MHZ = 1500,          /* of the clock that triggers where time cannot, about */
+    BEGIN_INTERVALS = 4,        /* a record that is longer has no true begin, as the first of all */
+    INTERVAL_MOST = 1000000000, /* ns */
 };
+
+static const int64_t CHANCE =
+    10000000000; /* ns between full buffers that have causes of their own */
 
 static struct pm_object_params object_of(const struct pm_device *d)
 {
@@ -188,10 +192,21 @@ static void compare_clocks(struct pm_device *d, int64_t now)
 }
 
 /* Nothing is to be had of a buffer that is full: all since it was last read is missing. */
-static void count_missing(struct pm_device *d, int64_t since)
+static void count_missing(struct pm_device *d, int64_t since, int64_t interval)
 {
-    d->missing += (uint64_t)((clock_mono() - since) / d->setup.interval);
+    d->missing += (uint64_t)((clock_mono() - since) / interval);
     d->last = 0;
+}
+
+/* One full buffer may be chance: the program was stopped, or the machine was busy. */
+static void sample_less(struct pm_device *d)
+{
+    int64_t now = clock_mono(), before = d->gave_up;
+    d->gave_up = now;
+    if (!before || now - before > CHANCE || d->setup.interval > INTERVAL_MOST / 2)
+        return;
+    d->setup.interval *= 2;
+    d->slower = true;
 }
 
 /* Another buffer for the one that is full, and it is switched on. */
@@ -207,10 +222,11 @@ static int begin_anew(struct pm_device *d)
 static int renew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
-    int64_t since = d->read;
+    int64_t since = d->read, interval = d->setup.interval;
     d->library->cuptiPmSamplingStop(&p);
+    sample_less(d);
     int result = begin_anew(d);
-    count_missing(d, since);
+    count_missing(d, since, interval);
     return result;
 }
 
@@ -242,7 +258,7 @@ int pm_device_drain(struct pm_device *d)
         return CUPTI_OK;
     if (d->state == PM_STARTED)
         return renew(d);
-    count_missing(d, d->read);
+    count_missing(d, d->read, d->setup.interval);
     d->read = now;
     return CUPTI_OK;
 }

@@ -4,7 +4,8 @@
  * The device writes a record every interval into a buffer of the driver's, whatever runs on it
  * and in whichever process; a drain decodes what has come into an image, of which samples are
  * read and evaluated one by one, and which frees its room in the buffer. A buffer that is full takes
- * nothing more for good: it is given up, and sampling begins anew. As a ring, in which the newest
+ * nothing more for good: it is given up, and sampling begins anew, at twice the interval where that
+ * happens again within seconds: the device writes more than one thread can decode. As a ring, in which the newest
  * records are kept, the library corrupts the process's heap once it is overrun (ADR 12).
  * Records carry the device's own time. */
 #ifndef GPUFL_BACKEND_NVIDIA_PM_DEVICE_H
@@ -46,6 +47,8 @@ struct pm_device {
     size_t samples;     /* in the image, complete */
     bool more;          /* others may wait behind them */
     bool full;          /* the last drain found the buffer full, which gives nothing more */
+    int64_t gave_up;    /* ns: when one was given up for the last time; 0: never */
+    bool slower;        /* the interval was made longer, and the sink has not been told */
     uint64_t overflows; /* that the sink has not been told of */
     uint64_t missing;   /* samples, the same */
     uint64_t written;   /* samples */

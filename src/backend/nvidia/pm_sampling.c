@@ -38,7 +38,7 @@ static struct metric_list metrics;
 static struct pm_device devices[DEVICES]; /* by ordinal */
 static char failure[TEXT];
 static bool failure_new; /* the sink has not been told */
-static bool overflow_said;
+static bool overflow_said, slower_said;
 static bool opened;
 static bool windowed; /* the session has windows, outside of which nothing is kept */
 static struct pm_span {
@@ -58,7 +58,7 @@ int pm_sampling_open(struct trace *t, struct err *e)
         return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
     atomic_store_explicit(&used, 0, memory_order_relaxed);
     failure[0] = '\0';
-    failure_new = overflow_said = false;
+    failure_new = overflow_said = slower_said = false;
     windowed = t->switched;
     span_count = 0;
     opened = true;
@@ -165,7 +165,7 @@ static void describe(struct trace *t, struct pm_device *d)
 {
     struct sink *s = t->sink;
     uint32_t device = records_device(t->records, d->ordinal);
-    setting_number(s, device, "interval_us", t->config.pm_interval_us);
+    setting_number(s, device, "interval_us", d->setup.interval / 1000);
     if (d->cycles)
         setting(s, device, "trigger", "cycles");
     if (metrics.set[0])
@@ -198,6 +198,23 @@ static void say_news(struct sink *s)
     s->ops->capability(s, "pm_sampling", true, "unavailable", failure);
     s->ops->message(s, SEVERITY_WARNING, "pm_sampling.unavailable",
                     "no hardware counters are sampled: %s", failure);
+}
+
+static void say_slower(struct trace *t, struct pm_device *d)
+{
+    if (!d->slower)
+        return;
+    d->slower = false;
+    setting_number(t->sink, records_device(t->records, d->ordinal), "interval_us",
+                   d->setup.interval / 1000);
+    if (slower_said)
+        return;
+    slower_said = true;
+    t->sink->ops->message(
+        t->sink, SEVERITY_WARNING, "pm_sampling.slower",
+        "the device's buffer of counters fills faster than it can be read: they are sampled every "
+        "%" PRId64 " us from here on, not every %" PRId64 ", and less often where that does not do",
+        d->setup.interval / 1000, t->config.pm_interval_us);
 }
 
 static void say_overflows(struct sink *s, struct pm_device *d)
@@ -411,6 +428,7 @@ static void drain_device(struct trace *t, struct pm_device *d, bool last)
     if (d->state == PM_STARTED && !last && !window_is_open())
         pause_device(t, d, device);
     say_overflows(t->sink, d);
+    say_slower(t, d);
     if (last && d->state == PM_STOPPED)
         conclude(t, d);
 }
@@ -422,7 +440,11 @@ void pm_sampling_drain(struct trace *t, bool last)
         return;
     for (uint32_t i = 0; opened && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
-        if (!last && d->state == PM_UNUSED && (bits >> i & 1))
+        if (d->state == PM_UNUSED && (bits >> i & 1) && last)
+            fail("the program ended before the device's counters were set up, which takes some "
+                 "tenths "
+                 "of a second");
+        else if (d->state == PM_UNUSED && (bits >> i & 1))
             begin(t, d, i);
         if (d->state == PM_STARTED || d->state == PM_STOPPED)
             drain_device(t, d, last);
