@@ -21,6 +21,14 @@ int scripted(const char *function);
             return result_;                                                                        \
     } while (0)
 
+/* What FAKE_CUPTI says of all of the library; constant once it is read. */
+extern struct fake_script {
+    uint32_t version;
+    bool subscribed, shuffle, alien, privileges;
+    int late, drop, hide, notime;
+    int64_t skew;
+} cupti_script;
+
 /* Take a word of the script. [while it is read] */
 void pc_script(const char *word);
 void pm_script(const char *word);
@@ -55,6 +63,18 @@ bool sass_refuses_kernels(bool serialized);
 void sass_launching(uint32_t context, bool begins);
 void sass_context_destroyed(uint32_t context);
 
+/* Records: before the first of them [while the script is read]; of work, of a call that begins; those that
+ * have ended go to the client where many wait; all kinds off, and what was not handed over is gone. */
+void activity_begin(void);
+void activity_op(const struct fake_op *op);
+void activity_call(uint32_t cbid, uint32_t correlation);
+void activity_relieve(void);
+void activity_forget(void);
 bool activity_enabled(int kind);
+
+/* The driver tells the library of its calls and work. */
+void driver_connect(bool on);
+/* A call that attaches the real library again where it was finalized. */
+void life_touched(void);
 
 #endif

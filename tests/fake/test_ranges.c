@@ -199,8 +199,9 @@ static void sessions_follow_each_other(void **state)
     run_free(&r);
 }
 
-/* A scope that is open when its session ends takes the short ones before it with it, which are counted
- * as lost, and keeps none of the next session from being counted. */
+/* A scope that is open when its session ends takes the short ones before it with it, as far as they were
+ * not read (where a scope takes long, on a busy machine), which are counted as lost; and it keeps none of
+ * the next session from being counted. */
 static void sessions_that_leave_a_scope(void **state)
 {
     (void)state;
@@ -208,7 +209,10 @@ static void sessions_that_leave_a_scope(void **state)
     count(&r, "FAKE_CUPTI=", "sm__a.sum",
           LIST("40", "threads=0", "steps=10", "sessions=3", "left", "ranged"));
     check_program(&r, 0);
-    assert_int_equal(int_at(r.report, "ledger.samples_lost"), 3 * (10 + 1));
+    json_t *read = row_of(&r, "sm__a.sum", "step");
+    int64_t lost = int_at(r.report, "ledger.samples_lost");
+    assert_in_range(lost, 3, 3 * (10 + 1)); /* each scope that was left, at least */
+    assert_int_equal(lost + (read ? int_at(read, "values") : 0), 3 * (10 + 1));
     assert_null(setting(&r, "uncounted_beside", 0));
     run_free(&r);
 }
