@@ -7,10 +7,10 @@
 // counters_all are PmSampling with none and all, every ms; trace is engine Trace; between:ENGINE is a
 // session of that engine with windows (--windows), of which one was open for a moment at its begin:
 // what is measured is the time behind it, from 3 s on, when CUPTI has been let go of. Inside one
-// process they take turns, each for S seconds of which the first half second (or those 3) is dropped, in a
-// session of its own. Prints one JSON object: of each state ns per
-// launch of every chunk of 20 000 launches, and of every block how long its beginning took
-// beyond that (start_ms), the resident memory (rss_kib), and what gpufl_init took (init_ms).
+// process they take turns, each for S seconds, of which the first half second (or those 3) is
+// dropped, in a session of its own. Prints one JSON object: of each state ns per launch of every
+// chunk of 20 000 launches, and of every block how long its beginning took beyond that (start_ms),
+// the resident memory (rss_kib), and what gpufl_init took (init_ms).
 
 #include <gpufl/gpufl.h>
 

@@ -441,8 +441,7 @@ static int kernel_collect(struct options *o, const struct options_say *s)
         const char *used = turns ? "none" : "all";
         say(s, SEVERITY_WARNING, turns ? "engine_not_built" : "bad_option_value",
             turns ? "pc_kernel_collect=%.80s is not to be had, since CUPTI makes programs stand "
-                    "still where "
-                    "sampling and kernel records take turns: %s is used"
+                    "still where sampling and kernel records take turns: %s is used"
                   : "pc_kernel_collect: '%.80s' is not possible here: it takes all or none; %s is "
                     "used",
             o->pc_kernel_collect, used);

@@ -261,8 +261,8 @@ static int64_t last_interval(const struct run *r)
     return found;
 }
 
-/* One that was full is full for good: sampling begins anew, and the gap is counted. One after the other is
- * more than chance: at longer intervals, until they can be read. */
+/* One that was full is full for good: sampling begins anew, and the gap is counted. One after the
+ * other is more than chance: at longer intervals, until they can be read. */
 static void a_full_buffer_is_counted(void **state)
 {
     (void)state;

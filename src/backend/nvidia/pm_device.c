@@ -19,8 +19,8 @@ enum {
     INTERVAL_MOST = 1000000000, /* ns */
 };
 
-static const int64_t CHANCE =
-    10000000000; /* ns between full buffers that have causes of their own */
+/* ns: full buffers that are further apart have causes of their own. */
+static const int64_t CHANCE = 10000000000;
 
 static struct pm_object_params object_of(const struct pm_device *d)
 {

@@ -5,8 +5,9 @@
  * and in whichever process; a drain decodes what has come into an image, of which samples are
  * read and evaluated one by one, and which frees its room in the buffer. A buffer that is full takes
  * nothing more for good: it is given up, and sampling begins anew, at twice the interval where that
- * happens again within seconds: the device writes more than one thread can decode. As a ring, in which the newest
- * records are kept, the library corrupts the process's heap once it is overrun (ADR 12).
+ * happens again within seconds: the device writes more than one thread can decode. As a ring, in
+ * which the newest records are kept, the library corrupts the process's heap once it is overrun (ADR
+ * 12).
  * Records carry the device's own time. */
 #ifndef GPUFL_BACKEND_NVIDIA_PM_DEVICE_H
 #define GPUFL_BACKEND_NVIDIA_PM_DEVICE_H

@@ -442,8 +442,7 @@ void pm_sampling_drain(struct trace *t, bool last)
         struct pm_device *d = &devices[i];
         if (d->state == PM_UNUSED && (bits >> i & 1) && last)
             fail("the program ended before the device's counters were set up, which takes some "
-                 "tenths "
-                 "of a second");
+                 "tenths of a second");
         else if (d->state == PM_UNUSED && (bits >> i & 1))
             begin(t, d, i);
         if (d->state == PM_STARTED || d->state == PM_STOPPED)
