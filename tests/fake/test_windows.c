@@ -128,6 +128,19 @@ static void by_scope(void **state)
     run_free(&r);
 }
 
+/* Attached again, the library counts calls from the start: those of the window before are no longer
+ * meant. */
+static void ids_begin_again(void **state)
+{
+    (void)state;
+    struct run r;
+    run_windows(&r, LIST("--windows", "--option", "flush_interval_ms=10"), LIST("again"));
+    assert_int_equal(count_of(&r, kernel), int_at(r.said, "0.in_windows"));
+    assert_int_equal(json_array_size(at(r.report, "scopes")), 1);
+    assert_int_equal(int_at(r.report, "scopes.0.kernels"), 10);
+    run_free(&r);
+}
+
 static void by_launches(void **state)
 {
     (void)state;
@@ -244,10 +257,15 @@ static void not_possible(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(thousand_cycles),   cmocka_unit_test(cycles_with_contexts),
-        cmocka_unit_test(losses_in_windows), cmocka_unit_test(stays_attached),
-        cmocka_unit_test(by_scope),          cmocka_unit_test(by_launches),
-        cmocka_unit_test(by_clock),          cmocka_unit_test(by_ctl),
+        cmocka_unit_test(thousand_cycles),
+        cmocka_unit_test(cycles_with_contexts),
+        cmocka_unit_test(losses_in_windows),
+        cmocka_unit_test(stays_attached),
+        cmocka_unit_test(by_scope),
+        cmocka_unit_test(ids_begin_again),
+        cmocka_unit_test(by_launches),
+        cmocka_unit_test(by_clock),
+        cmocka_unit_test(by_ctl),
         cmocka_unit_test(not_possible),
     };
     return cmocka_run_group_tests_name("fake.windows", tests, NULL, NULL);

@@ -8,6 +8,8 @@
  *     one window; then it waits for a line on stdin, launching on, and opens none
  *   fake_windows scopes
  *     launches in and outside of scopes named "step"
+ *   fake_windows again
+ *     a window in a scope "first", and, when the library has been let go of, one in none
  *   slow=MS, with the first and the last: so long in each window, and behind it
  * Says as one line of JSON what it did in windows, and what became of the library. */
 #include "hooks.h"
@@ -187,6 +189,24 @@ static void scopes(void)
     }
 }
 
+static void again(void)
+{
+    uint64_t first = gpufl_scope_begin("first", NULL);
+    expect(!gpufl_window_open("one"), "a window does not open");
+    for (int i = 0; i < IN_WINDOW; i++)
+        launch(kernel);
+    cuCtxSynchronize();
+    gpufl_window_close("one");
+    gpufl_scope_end(first);
+    await_end(1);
+    expect(!gpufl_window_open("two"), "a window does not open");
+    for (int i = 0; i < 10 * IN_WINDOW; i++)
+        launch(kernel);
+    cuCtxSynchronize();
+    gpufl_window_close("two");
+    in_windows = 11 * IN_WINDOW;
+}
+
 int main(int argc, char **argv)
 {
     int thread_count = 0;
@@ -204,6 +224,8 @@ int main(int argc, char **argv)
         stay();
     else if (argc > 1 && !strcmp(argv[1], "scopes"))
         scopes();
+    else if (argc > 1 && !strcmp(argv[1], "again"))
+        again();
     else
         cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts, kept);
     life(end);

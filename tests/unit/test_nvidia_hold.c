@@ -40,6 +40,16 @@ static int fake_dropped(cuda_context context, uint32_t stream, size_t *dropped)
 static const struct cupti cupti = {.cuptiActivityFlushAll = fake_flush,
                                    .cuptiActivityGetNumDroppedRecords = fake_dropped,
                                    .cuptiFinalize = fake_finalize};
+static int told; /* that calls may be counted from the start */
+
+static void anew(struct sink *s)
+{
+    (void)s;
+    told++;
+}
+
+static const struct sink_ops sink_ops = {.anew = anew};
+static struct sink sink = {&sink_ops};
 static int subscriber;
 static struct trace trace;
 static struct err err;
@@ -50,12 +60,13 @@ static int setup(void **state)
     (void)state;
     memset(&trace, 0, sizeof trace);
     trace.cupti = &cupti;
+    trace.sink = &sink;
     trace.config.windows = trace.held = true;
     trace.config.engines = ENGINE_SYNC;
     trace.subscriber = (cupti_subscriber)&subscriber;
     atomic_store(&trace.pool, buffers_open(NULL, 1 << 16, 1 << 20));
     assert_non_null(atomic_load(&trace.pool));
-    forced = finalized = 0;
+    forced = finalized = told = 0;
     finalize_result = CUPTI_OK;
     while_forced = NULL;
     hold_start(&trace);
@@ -79,7 +90,9 @@ static void goes_at_the_exit_of_a_call(void **state)
     hold_let_go(&trace);
     assert_int_equal(finalized, 0); /* nor decoded */
     assert_int_equal(forced, 1);
+    assert_int_equal(told, 0);
     hold_taken(&trace);
+    assert_int_equal(told, 1);
     assert_true(hold_away(&trace));
     hold_let_go(&trace);
     assert_int_equal(finalized, 1);
@@ -96,6 +109,7 @@ static void not_behind_a_window_that_came_between(void **state)
     hold_taken(&trace);
     hold_let_go(&trace);
     assert_int_equal(finalized, 0);
+    assert_int_equal(told, 0); /* calls of that window are still meant */
     assert_false(hold_away(&trace));
     hold_flush(&trace);
     hold_taken(&trace);

@@ -134,5 +134,6 @@ void hold_taken(struct trace *t)
     int state = HOLD_FLUSHED;
     bool can = !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
                !atomic_load(&t->passing);
-    atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT);
+    if (atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT) && can)
+        t->sink->ops->anew(t->sink); /* attached again, it may count calls from the start */
 }
