@@ -55,6 +55,7 @@ struct http_server {
     pthread_mutex_t lock;      /* of requests */
     pthread_cond_t fewer;      /* requests fell to 0 */
     unsigned requests;         /* in work; guarded by lock */
+    bool over;                 /* none begins any more; guarded by lock */
     atomic_uint_fast64_t next; /* request number; relaxed */
     uint32_t boot;             /* first half of request ids */
     struct http_watch watch;

@@ -112,10 +112,13 @@ void *http_request_line(void *cls, const char *target, struct MHD_Connection *c)
     hide_query(target);
     peer_text(r, c);
     pthread_mutex_lock(&s->lock);
-    s->requests++;
-    t->counted = true;
+    t->counted = !s->over;
+    s->requests += t->counted;
     pthread_mutex_unlock(&s->lock);
-    return r;
+    if (t->counted)
+        return r;
+    request_free(r);
+    return NULL; /* its connection is closed */
 }
 
 /* ---- the header ---------------------------------------------------------------------------- */

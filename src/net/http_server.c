@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+static const int64_t END_NS = 10000000000; /* that a request has which began as the last one */
+
 enum {
     CONNECTION_MEMORY = 64 << 10, /* bytes of a connection's header and read buffer */
     BACKLOG = 512,
@@ -238,12 +240,27 @@ void http_cut(struct http_server *s)
     http_watch_cut(s);
 }
 
+/* One may have begun since the last look, on a connection that was kept; libmicrohttpd ends the
+ * process where a connection is set aside when it is stopped. */
+static void end_requests(struct http_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->over = true;
+    pthread_mutex_unlock(&s->lock);
+    if (http_wait(s, 0))
+        return;
+    http_watch_cut(s);
+    (void)http_wait(s, END_NS);
+}
+
 void http_close(struct http_server *s)
 {
     if (!s)
         return;
-    if (s->daemon)
+    if (s->daemon) {
+        end_requests(s);
         MHD_stop_daemon(s->daemon);
+    }
     if (s->listening >= 0)
         close(s->listening);
     http_watch_close(s);
