@@ -221,18 +221,20 @@ static int mode_reuse_fds(int value)
 {
     char name[32];
     struct stat st;
+    long own[FILES]; /* others may get some of the numbers in between */
     gpu_work();
     for (int fd = 3; fd < FDS; fd++)
         syscall(SYS_close, fd);
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "own-%d", i);
-        if (syscall(SYS_openat, AT_FDCWD, name, O_CREAT | O_RDWR | O_TRUNC, 0600) < 0)
+        own[i] = syscall(SYS_openat, AT_FDCWD, name, O_CREAT | O_RDWR | O_TRUNC, 0600);
+        if (own[i] < 0)
             return 97;
     }
     nanosleep(&(struct timespec){.tv_nsec = OBSERVED_NS}, NULL);
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "own-%d", i);
-        if (stat(name, &st) != 0 || st.st_size != 0 || syscall(SYS_fcntl, 3 + i, F_GETFD) < 0)
+        if (stat(name, &st) != 0 || st.st_size != 0 || syscall(SYS_fcntl, own[i], F_GETFD) < 0)
             return 95;
     }
     return value;
