@@ -18,8 +18,7 @@ enum pc_state {
 struct pc_setup {
     unsigned period; /* a sample every 2^period cycles */
     size_t hardware_bytes;
-    unsigned
-        look_ms; /* from look to look of the library's threads for what the device has sampled */
+    unsigned look_ms; /* from look to look of the library's threads at what the device has */
 };
 
 struct pc_losses { /* that the sink has not been told of */

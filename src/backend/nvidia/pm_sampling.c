@@ -441,7 +441,7 @@ void pm_sampling_drain(struct trace *t, bool last)
     for (uint32_t i = 0; opened && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
         if (d->state == PM_UNUSED && (bits >> i & 1) && last)
-            fail("the program ended before the device's counters were set up, which takes some "
+            fail("the session ended before the device's counters were set up, which takes some "
                  "tenths of a second");
         else if (d->state == PM_UNUSED && (bits >> i & 1))
             begin(t, d, i);
