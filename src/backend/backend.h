@@ -158,10 +158,6 @@ struct sink_ops {
      * handlers of its own, before which the session has to end. */
     void (*began)(struct sink *s, unsigned engine);
 
-    /* [collector] Correlation ids may begin again: all records of calls until now have been
-     * handed in. */
-    void (*anew)(struct sink *s);
-
     /* [any] Asks for a drain soon: vendor buffers are filling up. One atomic when already asked. */
     void (*wake)(struct sink *s);
 };

@@ -4,6 +4,7 @@
 #include "capture/fork.h"
 
 #include "base/err.h"
+#include "base/thread.h"
 #include "capture/collector.h"
 #include "capture/control.h"
 #include "capture/messages.h"
@@ -19,6 +20,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+/* The C library's, behind C++'s thread_local: such destructors run in exit, too, and first of all. */
+extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *module)
+    __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
 
 static void child(void)
 {
@@ -54,4 +61,21 @@ int fork_exit_first(enum fork_stage stage)
         return GPUFL_E_NOMEM;
     atomic_store_explicit(&done[stage], true, memory_order_relaxed);
     return 0;
+}
+
+/* It may also have been pthread_exit, and the process goes on: the session, too. */
+static void first_thread_ends(void *unused)
+{
+    (void)unused;
+    session_leave();
+    if (session_active())
+        (void)atexit(session_exit);
+}
+
+void fork_watch_thread(void)
+{
+    static __thread bool watched;
+    if (watched || thread_id() != (int32_t)getpid() || !__cxa_thread_atexit_impl)
+        return;
+    watched = __cxa_thread_atexit_impl(first_thread_ends, NULL, (void *)&__dso_handle) == 0;
 }

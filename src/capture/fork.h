@@ -24,4 +24,11 @@ enum fork_stage {
  * 0 or GPUFL_E_NOMEM. [any] */
 int fork_exit_first(enum fork_stage stage);
 
+/* Of the calling thread, if it is the process's first, whose return from main is the usual exit: at its
+ * end, before any exit handler runs, waits until the collector is through what it does in the
+ * vendor's libraries, and puts our handler in front. What those install while they work (an engine
+ * that begins takes 0.3 s) would otherwise run below the collector. Where threads have no such
+ * destructors, and where another thread calls exit, handlers run as they were installed. [any] */
+void fork_watch_thread(void);
+
 #endif

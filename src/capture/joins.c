@@ -17,13 +17,6 @@ void joins_fini(struct joins *j)
     joins_init(j);
 }
 
-void joins_anew(struct joins *j)
-{
-    uint64_t lost = j->lost;
-    joins_fini(j);
-    j->lost = lost;
-}
-
 static struct join *joins_at(const struct joins *j, uint32_t correlation)
 {
     return &j->entries[correlation & (j->cap - 1)];

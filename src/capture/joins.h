@@ -28,9 +28,6 @@ struct joins {
 void joins_init(struct joins *j); /* allocates nothing */
 void joins_fini(struct joins *j);
 
-/* Ids begin again: entries of those until now are forgotten, and what was lost stays counted. */
-void joins_anew(struct joins *j);
-
 /* entry.waiting: a record is sure to come (kernel, graph), so losing it is a loss. */
 void joins_put(struct joins *j, const struct join *entry);
 

@@ -244,6 +244,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
     struct session *s = &session;
     int64_t began = steady_ns();
     struct options_say say = {.fn = say_option};
+    fork_watch_thread();
     if (threads_init() || names_open() || fork_watch())
         return GPUFL_E_NOMEM;
     s->collector = (struct collector){0};
@@ -400,6 +401,12 @@ void session_exit(void)
         return;
     stop("exit", over ? &EXIT : &AT_ONCE);
     pthread_mutex_unlock(&lock);
+}
+
+void session_leave(void)
+{
+    if (session_active())
+        (void)collector_flush(&EXIT);
 }
 
 int session_flush(void)

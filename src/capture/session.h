@@ -20,6 +20,10 @@ void session_shutdown(void);
  * it does not. */
 void session_exit(void);
 
+/* The process may be about to exit: waits until the collector is through what it is doing, as long as
+ * session_exit would. [any] */
+void session_leave(void);
+
 /* Writes out what is recorded so far; GPUFL_E_TIMEOUT. [any] */
 int session_flush(void);
 

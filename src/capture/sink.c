@@ -263,12 +263,6 @@ static void op_wake(struct sink *s)
         collector_wake();
 }
 
-static void op_anew(struct sink *s)
-{
-    (void)s;
-    joins_anew(&capture_sink.joins);
-}
-
 static void op_began(struct sink *s, unsigned engine)
 {
     (void)s;
@@ -294,7 +288,6 @@ static const struct sink_ops ops = {
     .message = op_message,
     .capability = op_capability,
     .began = op_began,
-    .anew = op_anew,
     .wake = op_wake,
 };
 

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/thread.h"
 #include "capture/collector.h"
+#include "capture/fork.h"
 #include "capture/windows.h"
 
 #include <pthread.h>
@@ -99,6 +100,7 @@ struct thread_state *threads_enter(void)
         thread_renew(t);
         return t;
     }
+    fork_watch_thread();
     t = thread_make();
     if (!t || pthread_setspecific(key, t)) {
         if (t)

@@ -47,13 +47,13 @@ int64_t driver_now(void)
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* For work that is no call of the program. */
 /* The profiling library counts calls from the start when it is attached again. */
 EXPORT void fake_cuda_correlation_anew(void)
 {
     atomic_store(&last_correlation, 0);
 }
 
+/* For work that is no call of the program. */
 EXPORT uint32_t fake_cuda_correlation(void)
 {
     return atomic_fetch_add(&last_correlation, 1) + 1;

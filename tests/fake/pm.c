@@ -13,6 +13,7 @@
  *   pm-held        another tool holds the device's counters
  *   pm-nolinks     counters of PCIe and NVLink may not be read
  *   pm-cycles      the device knows no trigger by time
+ *   pm-slow=N      it takes N ms to enable sampling
  *
  * A device counts three metrics of its multiprocessors at once and any number of others. One lock. */
 #include "cupti.h"
@@ -20,6 +21,7 @@
 #include "backend/nvidia/profiler_abi.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,8 @@ enum { RECORD_BYTES = 256, METRICS = 32, WRONG_ORDER = 7, AVAILABILITY = 64, IMA
 
 static struct {
     bool privileges, old, held, nolinks, cycles;
-} script; /* constant once it is read */
+    int slow; /* ms */
+} script;     /* constant once it is read */
 
 void pm_script(const char *word)
 {
@@ -39,6 +42,7 @@ void pm_script(const char *word)
     script.held |= !strcmp(word, "pm-held");
     script.nolinks |= !strcmp(word, "pm-nolinks");
     script.cycles |= !strcmp(word, "pm-cycles");
+    (void)sscanf(word, "pm-slow=%d", &script.slow);
 }
 
 #if FAKE_CUPTI_VERSION >= 130000 /* the older copy is one of before CUDA 12.6 */
@@ -241,6 +245,8 @@ EXPORT int cuptiPmSamplingEnable(struct pm_enable_params *p)
     SCRIPTED(cuptiPmSamplingEnable);
     SIZED(p, pm_enable_params, object);
     int result = refused();
+    for (int64_t from = now(); now() - from < script.slow * 1000000ll;)
+        sched_yield();
     pthread_mutex_lock(&lock);
     if (!result && (device.enabled || p->device != 0))
         result = WRONG_ORDER;

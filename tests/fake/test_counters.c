@@ -322,6 +322,19 @@ static void an_older_library(void **state)
     run_free(&r);
 }
 
+/* A program that is through before sampling has begun: the library's exit handlers, installed
+ * meanwhile, would end it under the collector. */
+static void ends_before_it_begins(void **state)
+{
+    (void)state;
+    struct run r;
+    struct pm_given g = count(&r, "FAKE_CUPTI=pm-slow=400", NULL, LIST("10", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    assert_true(g.back);
+    assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+    run_free(&r);
+}
+
 /* A device that is triggered by its own cycles. */
 static void goes_on_with_less(void **state)
 {
@@ -387,6 +400,7 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(an_older_library),
         cmocka_unit_test(goes_on_with_less),
+        cmocka_unit_test(ends_before_it_begins),
         cmocka_unit_test(every_function_fails),
         cmocka_unit_test(survives_fork),
     };

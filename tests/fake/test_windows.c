@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -128,13 +130,47 @@ static void by_scope(void **state)
     run_free(&r);
 }
 
-/* Attached again, the library counts calls from the start: those of the window before are no longer
- * meant. */
+/* Every kernel's id is larger than the one before, in the order of the log; how many there are. */
+static size_t check_ids_count_up(const struct run *r)
+{
+    char pattern[PATH_MAX + 16], line[65536];
+    glob_t found;
+    size_t kernels = 0;
+    json_int_t last = 0;
+    snprintf(pattern, sizeof pattern, "%s/*/device.log", r->logs);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    FILE *f = fopen(found.gl_pathv[0], "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        json_t *row = json_loads(line, 0, NULL), *step;
+        json_int_t id = 0; /* a batch's ids are steps from 0 */
+        size_t i;
+        if (!strcmp(text_at(row, "type"), "kernel"))
+            json_array_foreach(at(row, "correlation"), i, step)
+            {
+                id += json_integer_value(step);
+                assert_true(id > last);
+                last = id;
+                kernels++;
+            }
+        json_decref(row);
+    }
+    (void)fclose(f);
+    globfree(&found);
+    return kernels;
+}
+
+/* Attached again, the library counts calls from the start; a session's ids go on, so that nothing of
+ * one window is taken for something of another. */
 static void ids_begin_again(void **state)
 {
     (void)state;
     struct run r;
-    run_windows(&r, LIST("--windows", "--option", "flush_interval_ms=10"), LIST("again"));
+    run_windows(
+        &r, LIST("--windows", "--option", "flush_interval_ms=10", "--option", "log_compress=false"),
+        LIST("again"));
+    assert_int_equal(check_ids_count_up(&r), int_at(r.said, "0.in_windows"));
     assert_int_equal(count_of(&r, kernel), int_at(r.said, "0.in_windows"));
     assert_int_equal(json_array_size(at(r.report, "scopes")), 1);
     assert_int_equal(int_at(r.report, "scopes.0.kernels"), 10);

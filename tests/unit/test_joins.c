@@ -47,21 +47,6 @@ static void test_found_and_shared(void **state)
     joins_fini(&j);
 }
 
-static void test_ids_begin_again(void **state)
-{
-    (void)state;
-    struct joins j;
-    joins_init(&j);
-    put(&j, 7, 100, true);
-    j.lost = 3;
-    joins_anew(&j);
-    assert_int_equal(scope(&j, 7), 0);
-    assert_int_equal(j.lost, 3);
-    put(&j, 7, 101, true);
-    assert_int_equal(scope(&j, 7), 101);
-    joins_fini(&j);
-}
-
 static void test_a_million_waiting(void **state)
 {
     (void)state;
@@ -126,7 +111,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found_and_shared),
-        cmocka_unit_test(test_ids_begin_again),
         cmocka_unit_test(test_a_million_waiting),
         cmocka_unit_test(test_overwritten_is_counted),
         cmocka_unit_test(test_calls_without_records_do_not_count),

@@ -40,16 +40,6 @@ static int fake_dropped(cuda_context context, uint32_t stream, size_t *dropped)
 static const struct cupti cupti = {.cuptiActivityFlushAll = fake_flush,
                                    .cuptiActivityGetNumDroppedRecords = fake_dropped,
                                    .cuptiFinalize = fake_finalize};
-static int told; /* that calls may be counted from the start */
-
-static void anew(struct sink *s)
-{
-    (void)s;
-    told++;
-}
-
-static const struct sink_ops sink_ops = {.anew = anew};
-static struct sink sink = {&sink_ops};
 static int subscriber;
 static struct trace trace;
 static struct err err;
@@ -60,13 +50,12 @@ static int setup(void **state)
     (void)state;
     memset(&trace, 0, sizeof trace);
     trace.cupti = &cupti;
-    trace.sink = &sink;
     trace.config.windows = trace.held = true;
     trace.config.engines = ENGINE_SYNC;
     trace.subscriber = (cupti_subscriber)&subscriber;
     atomic_store(&trace.pool, buffers_open(NULL, 1 << 16, 1 << 20));
     assert_non_null(atomic_load(&trace.pool));
-    forced = finalized = told = 0;
+    forced = finalized = 0;
     finalize_result = CUPTI_OK;
     while_forced = NULL;
     hold_start(&trace);
@@ -83,20 +72,20 @@ static void goes_at_the_exit_of_a_call(void **state)
 {
     (void)state;
     window();
-    hold_let_go(&trace);
+    hold_let_go(&trace, 7);
     hold_taken(&trace);
     assert_int_equal(finalized, 0); /* nothing was flushed */
     hold_flush(&trace);
-    hold_let_go(&trace);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 0); /* nor decoded */
     assert_int_equal(forced, 1);
-    assert_int_equal(told, 0);
     hold_taken(&trace);
-    assert_int_equal(told, 1);
     assert_true(hold_away(&trace));
-    hold_let_go(&trace);
+    assert_int_equal(trace_id(&trace, 6), 6);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 1);
     assert_null(trace.subscriber);
+    assert_int_equal(trace_id(&trace, 1), 8); /* CUPTI will begin with 1 again */
 }
 
 /* Its records came behind the flush: they would go with CUPTI. */
@@ -107,13 +96,12 @@ static void not_behind_a_window_that_came_between(void **state)
     hold_flush(&trace);
     window();
     hold_taken(&trace);
-    hold_let_go(&trace);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 0);
-    assert_int_equal(told, 0); /* calls of that window are still meant */
     assert_false(hold_away(&trace));
     hold_flush(&trace);
     hold_taken(&trace);
-    hold_let_go(&trace);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 1);
     assert_int_equal(forced, 2);
 }
@@ -125,7 +113,7 @@ static void not_while_one_is_open(void **state)
     hold_flush(&trace);
     hold_taken(&trace);
     assert_int_equal(hold_switch(&trace, true, &err), 0); /* takes the word back */
-    hold_let_go(&trace);
+    hold_let_go(&trace, 7);
     hold_flush(&trace);
     hold_taken(&trace);
     assert_int_equal(finalized, 0);
@@ -177,7 +165,7 @@ static void a_window_waits_for_what_is_forced_out(void **state)
     pthread_join(opener, NULL);
     assert_true(atomic_load(&open_now));
     hold_taken(&trace);
-    hold_let_go(&trace);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 0);
 }
 
@@ -190,12 +178,13 @@ static void stays_where_it_was_refused(void **state)
         window();
         hold_flush(&trace);
         hold_taken(&trace);
-        hold_let_go(&trace);
+        hold_let_go(&trace, 7);
     }
     hold_released(&trace, &done, &failed);
     assert_int_equal(finalized, 1);
     assert_int_equal(done, 0);
     assert_int_equal(failed, 1);
+    assert_int_equal(trace_id(&trace, 8), 8);
     assert_false(hold_away(&trace));
 }
 

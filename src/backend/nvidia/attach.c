@@ -98,7 +98,7 @@ int attach_on(struct trace *t, struct err *e)
     if (!c->cuptiActivityRegisterTimestampCallback ||
         c->cuptiActivityRegisterTimestampCallback(on_clock) != CUPTI_OK)
         offset = clock_offset(c);
-    records_shift(t->records, offset);
+    records_shift(t->records, offset, atomic_load_explicit(&t->ids_before, memory_order_relaxed));
     if (c->cuptiSetThreadIdType)
         c->cuptiSetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
     result = activity_register(t);

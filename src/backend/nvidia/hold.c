@@ -12,7 +12,7 @@
 enum { PAUSES = 2000, PAUSE = 1000000 /* ns */ };
 enum { UNFINISHED_MOST = 2000000000 }; /* ns */
 
-void hold_let_go(struct trace *t)
+void hold_let_go(struct trace *t, uint32_t correlation)
 {
     int state = HOLD_LET_GO;
     if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_LET_GO ||
@@ -22,6 +22,7 @@ void hold_let_go(struct trace *t)
     bool done = t->cupti->cuptiFinalize() == CUPTI_OK;
     if (done) {
         t->subscriber = NULL;
+        atomic_fetch_add_explicit(&t->ids_before, correlation, memory_order_relaxed);
         graphs_forget();
     }
     atomic_fetch_add(done ? &t->finalized : &t->not_finalized, 1);
@@ -134,6 +135,5 @@ void hold_taken(struct trace *t)
     int state = HOLD_FLUSHED;
     bool can = !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
                !atomic_load(&t->passing);
-    if (atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT) && can)
-        t->sink->ops->anew(t->sink); /* attached again, it may count calls from the start */
+    atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT);
 }

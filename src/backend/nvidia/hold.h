@@ -33,8 +33,9 @@ void hold_flush(struct trace *t);
 void hold_taken(struct trace *t);
 
 /* A callback outside of windows, at the exit of a driver's call that succeeded: where it is
- * time and safe, CUPTI is finalized here, as its guide wants it. [hot] */
-void hold_let_go(struct trace *t);
+ * time and safe, CUPTI is finalized here, as its guide wants it. correlation: the call's, behind those of
+ * all that was recorded, for CUPTI will begin again with 1. [hot] */
+void hold_let_go(struct trace *t, uint32_t correlation);
 
 /* How often it was, and could not be. [collector] */
 void hold_released(struct trace *t, uint64_t *done, uint64_t *failed);

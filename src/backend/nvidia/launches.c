@@ -174,7 +174,8 @@ static void passes(struct trace *t, struct sink *s)
 static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
                          const struct cupti_callback *c)
 {
-    struct launch l = {.kind = LAUNCH_KERNEL, .correlation = c->correlation, .kernels = 1};
+    struct launch l = {
+        .kind = LAUNCH_KERNEL, .correlation = trace_id(t, c->correlation), .kernels = 1};
     locals_launch(launch_function(id, c->params), c->symbol);
     uint64_t count = launch_captured(t, id, c) ? 0 : launch_count(id, c);
     uint32_t window = t->config.windows ? window_now(t) : 0;
@@ -214,7 +215,7 @@ static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
     uint32_t window = t->config.windows ? window_now(t) : 0;
     bool outside = t->config.windows && !window;
     struct launch l = {.kind = outside ? LAUNCH_OTHER : LAUNCH_GRAPH,
-                       .correlation = c->correlation,
+                       .correlation = trace_id(t, c->correlation),
                        .kernels = g.kernels,
                        .graph = g.number};
     s->ops->launch(s, &l);
@@ -272,7 +273,7 @@ static void exit_kernel(struct trace *t, struct sink *s, uint32_t id,
     if (__builtin_expect(!failed && !t->config.windows, 1))
         return;
     struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_UNSURE,
-                       .correlation = c->correlation,
+                       .correlation = trace_id(t, c->correlation),
                        .kernels = 1};
     uint64_t entered = *c->data & UINT32_MAX;
     uint32_t window = (uint32_t)(*c->data >> 32);
@@ -302,7 +303,7 @@ static void exit_graph(struct trace *t, struct sink *s, const struct cupti_callb
     struct launch l = {.kind = failed   ? LAUNCH_FAILED
                                : unsure ? LAUNCH_UNSURE
                                         : LAUNCH_GRAPH_END,
-                       .correlation = c->correlation,
+                       .correlation = trace_id(t, c->correlation),
                        .kernels = g.kernels,
                        .graph = g.number};
     if (l.kind == LAUNCH_GRAPH_END) {
@@ -451,7 +452,7 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
     if (exec && id == ID_cuGraphNodeSetEnabled)
         graphs_forget_count(((const struct cuda_graph_exec_params *)c->params)->exec);
     between_exit(t, id, c);
-    hold_let_go(t);
+    hold_let_go(t, c->correlation);
 }
 
 /* ---- the callback ---------------------------------------------------------------------- */
@@ -481,7 +482,7 @@ static inline bool plain(struct trace *t, struct sink *s, uint32_t id,
         return false;
     *c->data = 1;
     locals_launch(launch_function(id, c->params), c->symbol);
-    s->ops->kernel(s, c->correlation);
+    s->ops->kernel(s, trace_id(t, c->correlation));
     return true;
 }
 

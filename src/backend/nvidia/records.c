@@ -53,6 +53,7 @@ struct records {
     const struct cupti *cupti;
     struct sink *sink;
     int64_t time_offset;       /* ns added to every time */
+    uint32_t ids_before;       /* added to every correlation id */
     bool time_said;            /* an impossible one has been told of */
     int64_t earliest, latest;  /* ns: times outside are impossible */
     uint32_t devices[DEVICES]; /* id by the library's number; 0: not asked for yet */
@@ -95,9 +96,14 @@ uint64_t records_own(const struct records *r)
     return r->own;
 }
 
-void records_shift(struct records *r, int64_t time_offset)
+void records_shift(struct records *r, int64_t time_offset, uint32_t ids_before)
 {
     r->time_offset = time_offset;
+    if (r->ids_before == ids_before)
+        return;
+    r->ids_before = ids_before;
+    external_close(r->external); /* by ids of before */
+    r->external = NULL;
 }
 
 void records_close(struct records *r)
@@ -115,6 +121,11 @@ bool records_want_prescan(const struct records *r)
 }
 
 /* ---- what records share ---------------------------------------------------------------- */
+
+static uint32_t id_of(const struct records *r, uint32_t correlation)
+{
+    return r->ids_before + correlation;
+}
 
 static uint32_t mix(uint32_t h, uint32_t v)
 {
@@ -286,7 +297,7 @@ static uint32_t config_id(struct records *r, const struct cupti_kernel *k)
 static void read_kernel(struct records *r, const struct cupti_record *record)
 {
     const struct cupti_kernel *k = (const void *)record;
-    struct kernel_row row = {.correlation = k->correlation};
+    struct kernel_row row = {.correlation = id_of(r, k->correlation)};
     int32_t kind;
     uint64_t id;
     bool node = FILLS(r, KERNEL, cupti_kernel, graph) && k->graph_node;
@@ -315,7 +326,7 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
 static void read_graph_run(struct records *r, const struct cupti_record *record)
 {
     const struct cupti_graph_run *g = (const void *)record;
-    struct graph_run_row row = {.graph = g->graph, .correlation = g->correlation};
+    struct graph_run_row row = {.graph = g->graph, .correlation = id_of(r, g->correlation)};
     if (!times(r, g->start, g->end, &row.start, &row.duration))
         return;
     row.stream = work_stream(r, g->device, g->context, g->stream);
@@ -350,7 +361,7 @@ static void read_memcpy(struct records *r, const struct cupti_record *record)
     struct memcpy_row row;
     if (!copy_begin(r, m, &row))
         return;
-    row.correlation = m->correlation;
+    row.correlation = id_of(r, m->correlation);
     if (FILLS(r, MEMCPY, cupti_memcpy, graph_node))
         row.graph_node = (int64_t)m->graph_node;
     r->sink->ops->row(r->sink, RECORD_memcpy, &row);
@@ -362,7 +373,7 @@ static void read_peer(struct records *r, const struct cupti_record *record)
     struct memcpy_row row;
     if (!copy_begin(r, (const void *)record, &row))
         return;
-    row.correlation = m->correlation;
+    row.correlation = id_of(r, m->correlation);
     row.peer = device_id(r, m->src_device == m->device ? m->dst_device : m->src_device);
     if (FILLS(r, PEER, cupti_peer, graph_node))
         row.graph_node = (int64_t)m->graph_node;
@@ -376,7 +387,7 @@ static void read_memset(struct records *r, const struct cupti_record *record)
         .bytes = (int64_t)m->bytes,
         .value = m->value,
         .memory = m->memory,
-        .correlation = m->correlation,
+        .correlation = id_of(r, m->correlation),
     };
     if (!times(r, m->start, m->end, &row.start, &row.duration))
         return;
@@ -394,7 +405,7 @@ static void read_sync(struct records *r, const struct cupti_record *record)
     struct sync_row row = {
         .kind = y->type,
         .event = y->event == CUPTI_NONE ? 0 : y->event,
-        .correlation = y->correlation,
+        .correlation = id_of(r, y->correlation),
         .thread = CELL_NULL,
     };
     if (!times(r, y->start, y->end, &row.start, &row.duration))
@@ -436,7 +447,7 @@ static void read_memory(struct records *r, const struct cupti_record *record)
         .address = (int64_t)m->address,
         .bytes = (int64_t)m->bytes,
         .device = device_id(r, m->device),
-        .correlation = m->correlation,
+        .correlation = id_of(r, m->correlation),
     };
     int64_t none;
     if (!times(r, m->time, m->time, &row.time, &none))

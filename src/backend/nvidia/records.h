@@ -16,8 +16,9 @@ int records_open(struct records **out, const struct cupti *c, struct sink *s, in
 /* Calls that were recorded, and whether any had an operation id. [collector] */
 uint64_t records_calls(const struct records *r, bool *ids);
 
-/* ns to add to every time from here on. [collector, or before any record] */
-void records_shift(struct records *r, int64_t time_offset);
+/* What to add from here on to every time, in ns, and to every correlation id. [collector, or before any
+ * record] */
+void records_shift(struct records *r, int64_t time_offset, uint32_t ids_before);
 void records_close(struct records *r);
 
 /* The Range Profiler is in use: kernels of its own are told apart, and those that it repeats. */

@@ -54,10 +54,11 @@ struct trace {
     _Atomic int hold;                       /* enum hold */
     _Atomic bool passing;                   /* launches outside of windows are told */
     _Atomic uint64_t finalized, not_finalized;
-    bool kinds_said;        /* that kernels cannot be recorded in windows [who opens them] */
-    bool no_ids;            /* the program pushes no operation ids, it seems [collector] */
-    int64_t shut_since;     /* ns: of the first flush since a window was shut [collector] */
-    uint32_t shut_window;   /* its number; 0: none yet [collector] */
+    _Atomic uint32_t ids_before; /* see trace_id; relaxed: set before CUPTI is attached */
+    bool kinds_said;             /* that kernels cannot be recorded in windows [who opens them] */
+    bool no_ids;                 /* the program pushes no operation ids, it seems [collector] */
+    int64_t shut_since;          /* ns: of the first flush since a window was shut [collector] */
+    uint32_t shut_window;        /* its number; 0: none yet [collector] */
     bool announced;         /* who else wants CUPTI has been said in this session [collector] */
     _Atomic bool announce;  /* statuses changed: drain tells the sink */
     bool flush_failed;      /* has been said in this session [collector] */
@@ -87,6 +88,12 @@ extern struct trace the_trace;
 
 /* An engine (enum engine_bit) began, or failed to: tells the sink of the session that runs. [any] */
 void trace_began(struct trace *t, unsigned engine);
+
+/* The session's correlation id of one of CUPTI's, which begin again when it is attached again. [any] */
+static inline uint32_t trace_id(const struct trace *t, uint32_t correlation)
+{
+    return atomic_load_explicit(&t->ids_before, memory_order_relaxed) + correlation;
+}
 
 /* True in a child of the process that attached: nothing may call CUPTI there. [any] */
 bool trace_forked(const struct trace *t);

@@ -171,7 +171,7 @@ void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupt
 {
     const struct form *f = &forms[id];
     bool on = atomic_load_explicit(&t->waits, memory_order_relaxed);
-    struct launch l = {.kind = LAUNCH_OTHER, .correlation = c->correlation};
+    struct launch l = {.kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation)};
     if (on && f->always)
         l.stack = s->ops->stack(s);
     if (f->recorded && (l.stack || s->ops->in_scope(s)))
@@ -192,12 +192,13 @@ void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupt
     if (now - duration < atomic_load_explicit(&t->since, memory_order_relaxed))
         return; /* entered before this session: the word is anything */
     uint32_t stack = f->always ? (uint32_t)(word >> START_BITS) : s->ops->stack(s);
-    struct launch l = {.kind = LAUNCH_OTHER, .correlation = c->correlation, .stack = stack};
+    struct launch l = {
+        .kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation), .stack = stack};
     if (f->recorded && !f->always && stack)
         s->ops->launch(s, &l);
     struct wait w = {.call = (enum wait_call)f->call,
                      .async = f->async,
-                     .correlation = c->correlation,
+                     .correlation = trace_id(t, c->correlation),
                      .device = device_of(t, c),
                      .context = c->context_uid,
                      .stream = stream_of(t, f, c),
