@@ -180,8 +180,11 @@ def the_other_engines_for_an_unprivileged_user(lab):
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         raise Skipped("needs root and setpriv")
     os.chmod(lab.work, 0o777)
-    for engine, gave in (("RangeProfiler", "range_counters"), ("Deep", "pc_sampling")):
-        _, _, report = lab.trace(lab.bin / "device_counters", "--ms", 100, options=("-e", engine),
+    deep = (lab.bin / "device_stalls", "--ms", 60, "--rounds", 3)
+    for engine, gave, command, options in (
+            ("RangeProfiler", "range_counters", (lab.bin / "device_counters", "--ms", 100), ()),
+            ("Deep", "pc_sampling", deep, ("--option", "deep_sample_ms=700"))):
+        _, _, report = lab.trace(*command, options=("-e", engine, *options),
                                  prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
         ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == engine}
         status = {c["feature"]: c["status"] for c in report["capabilities"]}
