@@ -14,6 +14,7 @@
  * bounded by what the rings held then. Late callbacks find the gate closed. */
 #include "capture/collector.h"
 
+#include "base/aside.h"
 #include "base/clock.h"
 #include "capture/control.h"
 #include "capture/engines.h"
@@ -217,6 +218,7 @@ void closing_run(struct collector *c)
     say_end(c);
     write_end(c);
     writer_close(c->writer);
+    aside_end();
     stacking_end();
     scopes_drain_fini(&c->drain);
     sink_end();

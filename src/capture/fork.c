@@ -3,6 +3,7 @@
  * leaves behind what it cannot free safely. */
 #include "capture/fork.h"
 
+#include "base/aside.h"
 #include "base/err.h"
 #include "base/thread.h"
 #include "capture/collector.h"
@@ -29,6 +30,7 @@ extern void *__dso_handle __attribute__((visibility("hidden")));
 
 static void child(void)
 {
+    aside_forget();
     session_forget();
     threads_forget();
     collector_forget();

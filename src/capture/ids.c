@@ -2,6 +2,7 @@
 #include "capture/ids.h"
 
 #include "base/alloc.h"
+#include "base/aside.h"
 #include "base/file.h"
 #include "capture/occupancy.h"
 
@@ -232,31 +233,37 @@ uint32_t ids_define(struct ids *t, enum record_type type, const int64_t *row)
 
 /* ---- threads ------------------------------------------------------------------------------------ */
 
-static void thread_name(int32_t tid, char *out, size_t size)
+struct thread_name {
+    int32_t tid;
+    char text[32]; /* "": unknown */
+};
+
+static void thread_name(void *arg)
 {
+    struct thread_name *t = arg;
     char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)tid);
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)t->tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : 0;
+    ssize_t n = fd >= 0 ? read(fd, t->text, sizeof t->text - 1) : 0;
     if (fd >= 0)
         close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    out[strcspn(out, "\n")] = '\0';
+    t->text[n > 0 ? n : 0] = '\0';
+    t->text[strcspn(t->text, "\n")] = '\0';
 }
 
 void ids_thread(struct ids *t, int32_t tid, const char *name)
 {
-    char text[32];
+    struct thread_name of = {.tid = tid};
     int64_t cell = tid;
     struct fingerprint key = fingerprint_of(&cell, 1);
     struct id_entry *e = table_find(&t->threads, key);
     if (!e || e->id)
         return;
     table_add(&t->threads, e, key);
-    thread_name(tid, text, sizeof text);
+    aside_run(thread_name, &of);
     struct thread_row row = {
         .id = tid,
-        .name = intern_str(t->names, *text || !name ? text : name),
+        .name = intern_str(t->names, *of.text || !name ? of.text : name),
     };
     (void)writer_define(t->writer, RECORD_thread, (const int64_t *)&row);
 }

@@ -1,9 +1,11 @@
-/* part.c - one channel's file.
+/* part.c - one channel's file. All that touches it is done aside: see aside.h.
  *
  * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills. Our threads block
  * it, but the last flush can run on a thread of the program (exit, shutdown):
  * part_write blocks it for the call and takes back the one it caused. */
 #include "capture/part.h"
+
+#include "base/aside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +97,7 @@ static void part_cut(struct part *p)
     }
 }
 
-int part_write(struct part *p, const void *data, size_t n, bool durable)
+static int append(struct part *p, const void *data, size_t n, bool durable)
 {
     int rc = p->fd < 0 ? part_create(p) : 0;
     if (!rc && !file_is(p->fd, p->id))
@@ -121,7 +123,7 @@ int part_write(struct part *p, const void *data, size_t n, bool durable)
     return 0;
 }
 
-void part_leave(struct part *p)
+static void leave(struct part *p)
 {
     int fd = p->fd;
     if (fd < 0)
@@ -136,7 +138,7 @@ void part_leave(struct part *p)
     memset(p->rows, 0, sizeof p->rows);
 }
 
-int part_finish(struct part *p, char *path)
+static int finish(struct part *p, char *path)
 {
     char active[PATH_MAX];
     int rc = part_path(p, 0, active);
@@ -145,12 +147,79 @@ int part_finish(struct part *p, char *path)
     if (!rc && rename(active, path))
         rc = -errno;
     if (!rc || rc == -ENOENT)
-        part_leave(p);
+        leave(p);
     return rc;
+}
+
+static bool deleted(const struct part *p)
+{
+    struct stat st;
+    return file_is(p->fd, p->id) && fstat(p->fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* ---- aside ------------------------------------------------------------------------------- */
+
+struct work {
+    struct part *part;
+    const void *data;
+    size_t n;
+    bool durable;
+    char *path;
+    int rc;
+};
+
+static void work_append(void *arg)
+{
+    struct work *w = arg;
+    w->rc = append(w->part, w->data, w->n, w->durable);
+}
+
+int part_write(struct part *p, const void *data, size_t n, bool durable)
+{
+    struct work w = {.part = p, .data = data, .n = n, .durable = durable};
+    aside_run(work_append, &w);
+    return w.rc;
+}
+
+static void work_leave(void *arg)
+{
+    leave(arg);
+}
+
+void part_leave(struct part *p)
+{
+    if (p->fd >= 0)
+        aside_run(work_leave, p);
+}
+
+static void work_finish(void *arg)
+{
+    struct work *w = arg;
+    w->rc = finish(w->part, w->path);
+}
+
+int part_finish(struct part *p, char *path)
+{
+    struct work w = {.part = p, .path = path};
+    aside_run(work_finish, &w);
+    return w.rc;
+}
+
+struct look {
+    const struct part *part;
+    bool deleted;
+};
+
+static void work_look(void *arg)
+{
+    struct look *l = arg;
+    l->deleted = deleted(l->part);
 }
 
 bool part_deleted(const struct part *p)
 {
-    struct stat st;
-    return p->fd >= 0 && file_is(p->fd, p->id) && fstat(p->fd, &st) == 0 && st.st_nlink == 0;
+    struct look l = {.part = p};
+    if (p->fd >= 0)
+        aside_run(work_look, &l);
+    return l.deleted;
 }

@@ -5,6 +5,7 @@
  * is closing.c's, on the collector's thread. State lies in static memory. */
 #include "capture/session.h"
 
+#include "base/aside.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -180,6 +181,7 @@ static void undo(struct session *s)
         c->backend->trace->close(c->trace);
     if (c->writer)
         writer_close(c->writer);
+    aside_end();
     sink_end();
     options_free(&s->options);
     *c = (struct collector){0};
@@ -262,6 +264,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
     if (!rc)
         rc = make_dir(s);
     if (!rc) {
+        (void)aside_begin(); /* without it files share the program's descriptors */
         attach(s);
         rc = open_log(s);
     }

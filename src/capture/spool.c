@@ -4,6 +4,7 @@
  * clock may stand still or race. */
 #include "capture/spool.h"
 
+#include "base/aside.h"
 #include "base/file.h"
 
 #include <dirent.h>
@@ -45,26 +46,31 @@ static bool is_counted(const char *dir, const char *name, int64_t *bytes)
     return true;
 }
 
-/* Bytes the directory holds now; -1 when it cannot be read. */
-static int64_t scan_bytes(const char *path)
+struct scan {
+    const char *path;
+    int64_t bytes; /* that the directory holds; -1: it cannot be read */
+};
+
+static void scan(void *arg)
 {
-    DIR *dir = opendir(path);
-    if (!dir)
-        return -1;
-    int64_t total = 0, bytes;
-    for (struct dirent *entry; (entry = readdir(dir));)
-        if (is_counted(path, entry->d_name, &bytes))
-            total += bytes;
-    closedir(dir);
-    return total;
+    struct scan *s = arg;
+    int64_t bytes;
+    DIR *dir = opendir(s->path);
+    s->bytes = dir ? 0 : -1;
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        if (is_counted(s->path, entry->d_name, &bytes))
+            s->bytes += bytes;
+    if (dir)
+        closedir(dir);
 }
 
 static void rescan(struct spool *s)
 {
     pthread_mutex_lock(&s->lock);
-    int64_t bytes = scan_bytes(s->dir);
-    if (bytes >= 0)
-        atomic_store_explicit(&s->bytes, bytes, memory_order_relaxed);
+    struct scan now = {.path = s->dir};
+    aside_run(scan, &now);
+    if (now.bytes >= 0)
+        atomic_store_explicit(&s->bytes, now.bytes, memory_order_relaxed);
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -8,6 +8,7 @@
 #include "capture/writer.h"
 
 #include "base/alloc.h"
+#include "base/aside.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -518,6 +519,25 @@ void writer_close(struct writer *w)
     mem_free(w);
 }
 
+struct keep {
+    const char *path;
+    const void *bytes;
+    size_t size;
+    bool done;
+};
+
+static void keep(void *arg)
+{
+    struct keep *k = arg;
+    int fd = open(k->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    k->done = file_write_all(fd, k->bytes, k->size) == 0;
+    close(fd);
+    if (!k->done)
+        unlink(k->path);
+}
+
 bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t size)
 {
     char path[PATH_MAX];
@@ -530,16 +550,11 @@ bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t s
         (s->limit && used + (int64_t)size > s->limit / 2) ||
         path_join(path, sizeof path, w->dir, file))
         return false;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return false;
-    bool done = file_write_all(fd, bytes, size) == 0;
-    close(fd);
-    if (done)
+    struct keep k = {.path = path, .bytes = bytes, .size = size};
+    aside_run(keep, &k);
+    if (k.done)
         spool_add(&w->spool, SPOOL_ROWS, (int64_t)size);
-    else
-        unlink(path);
-    return done;
+    return k.done;
 }
 
 /* Another thread of the parent may have been anywhere inside: only the descriptors are

@@ -6,6 +6,7 @@
 #include "cli/trace_session.h"
 
 #include "base/alloc.h"
+#include "base/aside.h"
 #include "base/file.h"
 #include "wire/end.h"
 
@@ -118,22 +119,54 @@ bool session_ended(const char *dir)
     return ended;
 }
 
-/* Which process it is is asked of its open files, since the number alone may be another's: it
- * ended, or is of another namespace. */
-bool session_is_written(const struct session *s)
+/* Files below dir among those of /proc/…/fd. */
+static bool has_open_below(const char *fds, const char *dir)
 {
-    char path[64], link[PATH_MAX];
-    size_t n = strlen(s->dir);
+    char link[PATH_MAX];
+    size_t n = strlen(dir);
     bool open = false;
-    snprintf(path, sizeof path, "/proc/%lld/fd", (long long)s->pid);
-    DIR *d = opendir(path);
+    DIR *d = opendir(fds);
     if (!d)
         return false;
     for (struct dirent *f; !open && (f = readdir(d));) {
         ssize_t len = readlinkat(dirfd(d), f->d_name, link, sizeof link);
-        open = len > (ssize_t)n && memcmp(link, s->dir, n) == 0 && link[n] == '/';
+        open = len > (ssize_t)n && memcmp(link, dir, n) == 0 && link[n] == '/';
     }
     closedir(d);
+    return open;
+}
+
+/* A task of the library's that has files of its own: see base/aside.h. */
+static bool is_aside(const char *process, const char *task)
+{
+    char path[PATH_MAX], name[32] = "";
+    snprintf(path, sizeof path, "%s/task/%s/comm", process, task);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    bool is = fgets(name, sizeof name, f) && strcmp(name, ASIDE_THREAD "\n") == 0;
+    (void)fclose(f);
+    return is;
+}
+
+/* Which process it is is asked of its open files, since the number alone may be another's: it
+ * ended, or is of another namespace. */
+bool session_is_written(const struct session *s)
+{
+    char process[64], path[PATH_MAX];
+    snprintf(process, sizeof process, "/proc/%lld", (long long)s->pid);
+    snprintf(path, sizeof path, "%s/fd", process);
+    bool open = has_open_below(path, s->dir);
+    snprintf(path, sizeof path, "%s/task", process);
+    DIR *tasks = open ? NULL : opendir(path);
+    for (struct dirent *f; tasks && !open && (f = readdir(tasks));) {
+        if (!is_aside(process, f->d_name))
+            continue;
+        snprintf(path, sizeof path, "%s/task/%s/fd", process, f->d_name);
+        open = has_open_below(path, s->dir);
+    }
+    if (tasks)
+        closedir(tasks);
     return open;
 }
 

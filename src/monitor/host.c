@@ -1,6 +1,8 @@
 /* host.c - see host.h. */
 #include "monitor/host.h"
 
+#include "base/aside.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,19 +11,32 @@
 
 static const char *const files[HOST_FILES] = {"stat", "meminfo", "self/stat", "self/statm"};
 
-void host_open(struct host *h, const char *proc)
+struct opening {
+    struct host *host;
+    const char *proc;
+};
+
+static void open_files(void *arg)
 {
+    struct opening *o = arg;
+    struct host *h = o->host;
     char path[512];
-    *h = (struct host){0};
     for (int i = 0; i < HOST_FILES; i++) {
-        snprintf(path, sizeof path, "%s/%s", proc, files[i]);
+        snprintf(path, sizeof path, "%s/%s", o->proc, files[i]);
         h->fd[i] = open(path, O_RDONLY | O_CLOEXEC);
         h->id[i] = file_id(h->fd[i]);
     }
 }
 
-void host_close(struct host *h)
+void host_open(struct host *h, const char *proc)
 {
+    *h = (struct host){0};
+    aside_run(open_files, &(struct opening){h, proc});
+}
+
+static void close_files(void *arg)
+{
+    struct host *h = arg;
     for (int i = 0; i < HOST_FILES; i++)
         if (file_is(h->fd[i], h->id[i])) /* the program may have closed and reused it */
             close(h->fd[i]);
@@ -29,9 +44,14 @@ void host_close(struct host *h)
         h->fd[i] = -1;
 }
 
+void host_close(struct host *h)
+{
+    aside_run(close_files, h);
+}
+
 static bool host_read(struct host *h, enum host_file f, char *out, size_t size)
 {
-    ssize_t n = h->fd[f] >= 0 ? pread(h->fd[f], out, size - 1, 0) : -1;
+    ssize_t n = file_is(h->fd[f], h->id[f]) ? pread(h->fd[f], out, size - 1, 0) : -1;
     out[n > 0 ? n : 0] = '\0';
     return n > 0;
 }
@@ -102,15 +122,28 @@ static int64_t host_share(int64_t busy, int64_t total)
     return busy < 0 ? 0 : busy > total ? 10000 : busy * 10000 / total;
 }
 
+struct reading {
+    struct host *host;
+    struct host_ticks ticks;
+    struct host_metric_row *row;
+};
+
+static void read_files(void *arg)
+{
+    struct reading *r = arg;
+    r->ticks.host = read_host_ticks(r->host, &r->ticks);
+    r->ticks.process_known = read_process_ticks(r->host, &r->ticks);
+    sample_memory(r->host, r->row);
+}
+
 bool host_sample(struct host *h, int64_t now, struct host_metric_row *row)
 {
-    struct host_ticks t = {.time = now};
+    struct reading r = {.host = h, .ticks = {.time = now}, .row = row};
     const struct host_ticks *before = &h->before;
     *row =
         (struct host_metric_row){CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL};
-    t.host = read_host_ticks(h, &t);
-    t.process_known = read_process_ticks(h, &t);
-    sample_memory(h, row);
+    aside_run(read_files, &r);
+    struct host_ticks t = r.ticks;
     if (t.host && before->host)
         row->cpu = host_share(t.busy - before->busy, t.total - before->total);
     int64_t ticks_second = sysconf(_SC_CLK_TCK);

@@ -1,0 +1,178 @@
+/* test_aside.c - files that the program cannot reach by their descriptors, and what of the program's
+ * such a thread does not hold. */
+#include "base/aside.h"
+#include "base/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+
+#include <cmocka.h>
+
+enum { LAST = 64, OWN = 8 };
+
+struct file {
+    char path[32];
+    int fd;
+    bool done;
+};
+
+static void create(void *arg)
+{
+    struct file *f = arg;
+    f->fd = open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    f->done = f->fd > STDERR_FILENO;
+}
+
+static void put(void *arg)
+{
+    struct file *f = arg;
+    f->done = file_write_all(f->fd, "ours\n", 5) == 0;
+}
+
+static void drop(void *arg)
+{
+    struct file *f = arg;
+    f->done = close(f->fd) == 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    if (!aside_begin())
+        print_message("no table of our own here: what follows shares the program's\n");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    aside_end();
+    aside_end(); /* again: nothing */
+    return 0;
+}
+
+/* Whether there is a thread with a table of its own: it does not know our descriptors. */
+static bool is_apart(void)
+{
+    struct file f = {.fd = dup(STDOUT_FILENO)};
+    aside_run(drop, &f);
+    return !f.done && close(f.fd) == 0;
+}
+
+static void work_is_done_either_way(void **state)
+{
+    (void)state;
+    struct file f = {.path = "aside-XXXXXX"};
+    close(mkstemp(f.path));
+    aside_run(create, &f);
+    assert_true(f.done);
+    aside_run(put, &f);
+    assert_true(f.done);
+    aside_run(drop, &f);
+    assert_true(f.done);
+    assert_int_equal(file_size(f.path), 5);
+    unlink(f.path);
+}
+
+/* The program closes all that it finds, and gets the numbers for its own. */
+static void a_program_that_closes_all(void **state)
+{
+    (void)state;
+    struct file ours = {.path = "aside-XXXXXX"}, theirs[OWN];
+    if (!is_apart())
+        skip();
+    close(mkstemp(ours.path));
+    aside_run(create, &ours);
+    for (int fd = 3; fd < LAST; fd++)
+        close(fd);
+    for (int i = 0; i < OWN; i++) {
+        strcpy(theirs[i].path, "theirs-XXXXXX");
+        theirs[i].fd = mkstemp(theirs[i].path);
+        assert_true(theirs[i].fd >= 0);
+    }
+    aside_run(put, &ours);
+    assert_true(ours.done);
+    assert_int_equal(file_size(ours.path), 5);
+    for (int i = 0; i < OWN; i++) {
+        assert_int_equal(file_size(theirs[i].path), 0);
+        close(theirs[i].fd);
+        unlink(theirs[i].path);
+    }
+    aside_run(drop, &ours);
+    unlink(ours.path);
+}
+
+/* Whoever reads them sees their end when the program closes them. */
+static void pipes_are_not_held(void **state)
+{
+    (void)state;
+    int ends[2];
+    char c;
+    assert_int_equal(pipe(ends), 0);
+    aside_end();
+    if (!aside_begin())
+        skip();
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &c, 1), 0);
+    close(ends[0]);
+}
+
+static void say(void *arg)
+{
+    bool *said = arg;
+    *said = write(STDOUT_FILENO, "lost\n", 5) == 5 || write(STDERR_FILENO, "lost\n", 5) == 5;
+}
+
+static void messages_get_into_no_file(void **state)
+{
+    (void)state;
+    bool said = true;
+    if (!is_apart())
+        skip();
+    aside_run(say, &said);
+    assert_false(said);
+}
+
+static void count(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static void a_child_goes_on_without(void **state)
+{
+    (void)state;
+    int done = 0, status;
+    aside_run(count, &done);
+    pid_t child = fork();
+    if (!child) {
+        aside_forget();
+        aside_run(count, &done);
+        done += aside_begin();
+        aside_run(count, &done);
+        aside_end();
+        _exit(done);
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), is_apart() ? 4 : 3);
+    assert_true(aside_cpu_ns() > 0 || !is_apart());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_is_done_either_way),
+        cmocka_unit_test_setup_teardown(work_is_done_either_way, begin, end),
+        cmocka_unit_test_setup_teardown(a_program_that_closes_all, begin, end),
+        cmocka_unit_test_setup_teardown(pipes_are_not_held, begin, end),
+        cmocka_unit_test_setup_teardown(messages_get_into_no_file, begin, end),
+        cmocka_unit_test_setup_teardown(a_child_goes_on_without, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
