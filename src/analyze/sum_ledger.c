@@ -102,9 +102,9 @@ static const struct loss_sentence {
     {COL_ledger_waits_lost, "wait", "waits", "not recorded: a thread's ring was full"},
     {COL_ledger_stacks_lost, "stack", "stacks",
      "not captured: no room for more different ones, or no way through the frames"},
-    {COL_ledger_samples_lost, "sample", "samples",
-     "of program counters dropped by the driver or the hardware: shares of stall reasons rest on "
-     "the others"},
+    {COL_ledger_samples_lost, "sample or range", "samples or ranges",
+     "of the hardware not read: dropped by the driver, or there was no time; shares rest on the "
+     "others"},
     {COL_ledger_lost_pool, "buffer", "buffers",
      "refused to the driver: the pool was exhausted (activity_pool_bytes)"},
     {COL_ledger_unknown_records, "record", "records", "of a kind that this version does not read"},

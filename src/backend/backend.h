@@ -237,10 +237,11 @@ struct trace_cost {
     bool graphs_whole; /* graphs have records of whole launches, not of their kernels */
 };
 
-enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS };
+enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS, RANGE_SETTLES };
 
-/* An outermost scope of the calling thread begins, an iteration of it does, or it has ended. repeats,
- * with the begin: so many iterations will be told; 0: it is done once. */
+/* An outermost scope of the calling thread begins, an iteration of it does, or it has ended; or, of no
+ * scope, the thread is about to end, and what it counted is to be read. repeats, with the begin: so many
+ * iterations will be told; 0: it is done once. */
 typedef void trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
                             uint32_t repeats);
 

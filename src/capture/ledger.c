@@ -196,7 +196,8 @@ void ledger_losses(const struct ledger_row *r, char *out, size_t size)
         {r->joins_lost, "launches whose scope or stack is not known"},
         {r->waits_lost, "waits not recorded: they came faster than they could be taken"},
         {r->stacks_lost, "stacks not captured"},
-        {r->samples_lost, "samples dropped by the driver: drain more often or sample less"},
+        {r->samples_lost,
+         "samples or ranges that could not be read: drain more often or sample less"},
         {missing_kernels(r), "kernels launched of which no record came"},
         {missing_graphs(r), "graphs launched of which no record came"},
     };

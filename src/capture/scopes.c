@@ -151,6 +151,11 @@ static inline void tell_range(uint64_t instance, enum range_moment moment, uint3
         atomic_load_explicit(&range_trace, memory_order_relaxed), instance, moment, repeats);
 }
 
+void scopes_settle(void)
+{
+    tell_range(0, RANGE_SETTLES, 0);
+}
+
 /* Ended by other threads: so many, and the last of them. A writer takes a number, then fills
  * its cell: handle, then number + 1, release; acquire. */
 static _Atomic uint64_t afar_count;

@@ -35,6 +35,9 @@ void scopes_leave(uint64_t handle);
  * a session, or none. [owner] */
 void scopes_ranges(trace_range_fn *range, struct trace *t);
 
+/* The calling thread is about to end: see RANGE_SETTLES. */
+void scopes_settle(void);
+
 /* Counts a launch and joins it to the innermost open scope. [hot] */
 void scopes_launch(const struct launch *l);
 /* The same of a kernel alone that no window limits. [hot] */

@@ -408,8 +408,10 @@ void session_exit(void)
 
 void session_leave(void)
 {
-    if (session_active())
-        (void)collector_flush(&EXIT);
+    if (!session_active())
+        return;
+    scopes_settle();
+    (void)collector_flush(&EXIT);
 }
 
 int session_flush(void)

@@ -20,7 +20,7 @@ void session_shutdown(void);
  * it does not. */
 void session_exit(void);
 
-/* The process may be about to exit: waits until the collector is through what it is doing, as long as
+/* The calling thread ends, and perhaps the process: reads what it has counted, and waits until the collector is through what it is doing, as long as
  * session_exit would. [any] */
 void session_leave(void);
 

@@ -141,6 +141,21 @@ static void one_scope(void **state)
     run_free(&r);
 }
 
+/* Scopes that are over soon before the program is are read by the thread that counted them. */
+static void ends_behind_a_short_scope(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){
+                    .options = LIST("-e", "RangeProfiler", "--option", "counter_metrics=sm__a.sum"),
+                    .program = LIST("30", "threads=0", "steps=5", "ranged", "exit=5"),
+                    .linked = true});
+    check_program(&r, 5);
+    check_row(&r, "sm__a.sum", "step", 5, 30);
+    assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
+    run_free(&r);
+}
+
 /* A program's kernel that has the name of one of the profiler's own is the program's. */
 static void namesakes(void **state)
 {
@@ -447,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_scope),
+        cmocka_unit_test(ends_behind_a_short_scope),
         cmocka_unit_test(namesakes),
         cmocka_unit_test(many_scopes),
         cmocka_unit_test(contexts_come_and_go),

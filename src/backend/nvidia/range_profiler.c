@@ -343,7 +343,7 @@ static void scope_goes_on(struct trace *t, bool ends)
 }
 
 /* What this thread counted is decoded, as behind a long scope: outside of windows counters stand
- * still. */
+ * still, and behind its end nobody else may. */
 static void settle(struct trace *t)
 {
     if (!unread || !ranges_enter(true))
@@ -386,6 +386,10 @@ void range_profiler_scope(struct trace *t, uint64_t instance, enum range_moment 
                           uint32_t repeats)
 {
     bool begins = moment == RANGE_BEGINS;
+    if (moment == RANGE_SETTLES) {
+        settle(t);
+        return;
+    }
     if (t->config.range_kernels || (begins && is_ignored(t, instance)))
         return;
     if (begins &&
