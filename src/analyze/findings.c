@@ -110,10 +110,12 @@ static void say_busy(const struct model *m, struct buf *out)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct busy_result r;
     uint32_t only;
-    int64_t duration = sum_facts_duration(m);
+    int64_t duration = sum_windows_time(m);
+    bool any = sum_windows_any(m);
+    const char *inside = any ? " in windows" : "";
     busy_result(&m->devices.compute, &r);
     if (!m->kernels.time.count) {
-        buf_printf(out, "No kernels in %s: %s.\n", units_time(a, duration),
+        buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside,
                    findings_why_none(m, "kernels"));
         return;
     }
@@ -125,12 +127,12 @@ static void say_busy(const struct model *m, struct buf *out)
     bool untold = m->devices.items[0].compute.count > 0 && used > 1;
     if (used > 1 + idle && !untold) {
         say_busy_devices(m, used - idle, duration, out);
-        buf_printf(out, " of %s; at least one ran kernels %s of it", units_time(a, duration),
-                   units_percent(b, (double)r.busy, (double)duration));
+        buf_printf(out, " of %s%s; at least one ran kernels %s of it", units_time(a, duration),
+                   inside, units_percent(b, (double)r.busy, (double)duration));
     } else {
-        buf_printf(out, "GPU busy %s of %s", units_percent(a, (double)r.busy, (double)duration),
-                   units_time(b, duration));
-        if (duration > r.busy)
+        buf_printf(out, "GPU busy %s of %s%s", units_percent(a, (double)r.busy, (double)duration),
+                   units_time(b, duration), inside);
+        if (duration > r.busy && !any)
             buf_printf(out, ", idle %s", units_time(a, duration - r.busy));
     }
     if (idle)
@@ -165,7 +167,7 @@ static void say_waits(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     uint64_t count;
-    int64_t total, duration = sum_facts_duration(m);
+    int64_t total, duration = sum_windows_time(m);
     struct busy_result r;
     sum_waits_blocking(m, &count, &total);
     busy_result(&m->waits.blocked, &r);
@@ -176,7 +178,8 @@ static void say_waits(const struct model *m, struct buf *out)
     buf_printf(out, "The host waited %s in %s synchronization%s", units_time(a, total),
                units_count(b, (int64_t)count), count == 1 ? "" : "s");
     if (duration > 0)
-        buf_printf(out, " (%s of the run%s)", units_percent(c, (double)r.busy, (double)duration),
+        buf_printf(out, " (%s of %s%s)", units_percent(c, (double)r.busy, (double)duration),
+                   sum_windows_whole(m),
                    total > r.busy + r.busy / 100 ? " with at least one thread waiting" : "");
     buf_str(out, ".\n");
 }
@@ -193,6 +196,8 @@ static int64_t remark_edges(const struct model *m, struct buf *out)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct busy_result r;
     int64_t duration = sum_facts_duration(m);
+    if (sum_windows_any(m))
+        return 0;
     busy_result(&m->devices.any, &r);
     int64_t before = r.first - m->facts.start, after = m->facts.end - r.last;
     if (!r.busy || before < 0 || after < 0 || m->facts.sessions > 1 ||
@@ -220,6 +225,8 @@ static int64_t remark_gaps(const struct model *m, struct buf *out)
     struct busy_result r;
     int most = 0;
     int64_t duration = sum_facts_duration(m);
+    if (sum_windows_any(m))
+        return 0; /* gaps between windows are none of the GPU */
     busy_result(&m->devices.any, &r);
     for (int i = 1; i < BUSY_GAP_CLASSES; i++)
         if (r.gaps.total[i] > r.gaps.total[most])

@@ -78,13 +78,13 @@ void insight_fact(struct insight *i, const char *key, int64_t value)
 
 bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t of)
 {
-    int64_t wall = sum_facts_duration(m);
+    int64_t wall = sum_windows_time(m);
     return wall > 0 && (double)ns * (double)of >= (double)limit * (double)wall;
 }
 
 enum insight_severity insight_by_share(const struct model *m, int64_t ns)
 {
-    double share = 100 * cells_share((double)ns, (double)sum_facts_duration(m));
+    double share = 100 * cells_share((double)ns, (double)sum_windows_time(m));
     return share > INSIGHT_severity_high     ? INSIGHT_HIGH
            : share > INSIGHT_severity_medium ? INSIGHT_MEDIUM
                                              : INSIGHT_LOW;
@@ -178,7 +178,7 @@ static void keep_most(struct insights *in, size_t first)
 /* A run cannot get shorter than nothing. */
 static void bound_all(const struct model *m, struct insights *in)
 {
-    int64_t wall = sum_facts_duration(m);
+    int64_t wall = sum_windows_time(m);
     for (size_t i = 0; i < in->count; i++) {
         int64_t *ns = &in->items[i].gives_back;
         *ns = *ns < 0 ? 0 : *ns > wall ? wall : *ns;

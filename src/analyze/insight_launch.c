@@ -23,7 +23,7 @@ static struct idle idle_of(const struct model *m, enum idle_cause c)
     int64_t all;
     unsigned devices = sum_idle_total(m, sums, &all);
     int64_t time = sum_idle_of_run(m, sums[c].time);
-    if (time > sum_facts_duration(m))
+    if (time > sum_windows_time(m))
         return (struct idle){.devices = devices};
     return (struct idle){devices, time, sums[c].time, sums[c].gaps};
 }
@@ -151,10 +151,11 @@ static int add_gaps(const struct model *m, const char *rule, enum idle_cause c, 
     insight_fact(i, "devices", idle.devices);
     buf_printf(&text, "%s", title);
     code = insight_say(&i->title, &text);
-    buf_printf(&text, "The GPU%s sat idle for %s (%s of the run) in %s gap%s: %s",
+    buf_printf(&text, "The GPU%s sat idle for %s (%s of %s) in %s gap%s: %s",
                idle.devices > 1 ? "s" : "", units_time(a, idle.time),
-               units_percent(b, (double)idle.time, (double)sum_facts_duration(m)),
-               units_count(d, (int64_t)idle.gaps), idle.gaps == 1 ? "" : "s", sum_idle_text(c));
+               units_percent(b, (double)idle.time, (double)sum_windows_time(m)),
+               sum_windows_whole(m), units_count(d, (int64_t)idle.gaps), idle.gaps == 1 ? "" : "s",
+               sum_idle_text(c));
     insight_put_heaviest(m, &late, " of it ended with launches", &text);
     buf_str(&text, ".");
     code = code ? code : insight_say(&i->text, &text);

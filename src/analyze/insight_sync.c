@@ -37,7 +37,7 @@ static int64_t gives_back(const struct model *m, const struct sync_line *l, int6
 
 static enum insight_severity severity(const struct model *m, int64_t blocked)
 {
-    double share = 100 * cells_share((double)blocked, (double)sum_facts_duration(m));
+    double share = 100 * cells_share((double)blocked, (double)sum_windows_time(m));
     return share > INSIGHT_sync_high     ? INSIGHT_HIGH
            : share > INSIGHT_sync_medium ? INSIGHT_MEDIUM
                                          : INSIGHT_LOW;
@@ -102,15 +102,15 @@ static const struct {
 static void put_idle(const struct model *m, const struct sync_line *l, struct buf *out)
 {
     struct idle_sum causes[IDLE_CAUSES];
-    int64_t all, wall = sum_facts_duration(m);
+    int64_t all, wall = sum_windows_time(m);
     unsigned devices = sum_idle_total(m, causes, &all);
     char a[UNITS_TEXT];
     int64_t idle = sum_idle_of_run(m, l->idle);
     if (!devices || wall <= 0)
         return;
     if (idle >= wall / 1000)
-        buf_printf(out, " The GPU%s sat idle %s of the run because of it.", devices > 1 ? "s" : "",
-                   units_percent(a, (double)idle, (double)wall));
+        buf_printf(out, " The GPU%s sat idle %s of %s because of it.", devices > 1 ? "s" : "",
+                   units_percent(a, (double)idle, (double)wall), sum_windows_whole(m));
     else
         buf_printf(out, " The GPU%s had work meanwhile.", devices > 1 ? "s" : "");
 }
@@ -158,7 +158,7 @@ static void put_blocked(const struct model *m, const struct sync_line *l, const 
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     uint64_t calls = w->most_calls, others = w->calls - calls;
     buf_printf(out, "%s of %s blocked in %s %s", units_time(a, w->ns),
-               units_time(b, sum_facts_duration(m)), units_count(c, (int64_t)calls),
+               units_time(b, sum_windows_time(m)), units_count(c, (int64_t)calls),
                calls == 1 ? words[w->most].one : words[w->most].several);
     if (others)
         buf_printf(out, " and %s other call%s", units_count(a, (int64_t)others),
@@ -182,8 +182,9 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     add_facts(m, l, w->calls, w->ns, i);
     buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)w->most_calls);
     stacks_put_place(m, l->place, &text);
-    buf_printf(&text, " · %s (%s of session)", units_time(a, w->ns),
-               units_percent(b, (double)w->ns, (double)sum_facts_duration(m)));
+    buf_printf(&text, " · %s (%s of %s)", units_time(a, w->ns),
+               units_percent(b, (double)w->ns, (double)sum_windows_time(m)),
+               sum_windows_any(m) ? sum_windows_whole(m) : "session");
     code = insight_say(&i->title, &text);
     put_blocked(m, l, w, &text);
     buf_str(&text, ".");

@@ -21,6 +21,7 @@ struct report_session {
     int64_t pass;     /* of `gpufl trace --passes`, from 1; 0: none */
     int64_t start;    /* ns since the epoch; 0: unknown */
     int64_t duration; /* ns */
+    int64_t recorded; /* ns of it in windows of capture; all of it where there are none */
     uint64_t kernels;
     int64_t kernel_time; /* ns, summed */
     int64_t busy;        /* ns, union */

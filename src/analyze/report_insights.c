@@ -71,11 +71,12 @@ static void put_insight(struct page *p, const struct insight *i, bool said)
     if (i->place)
         insight_put_where(p->model, i->place, &text);
     if (i->gives_back > 0)
-        buf_printf(&text, ". %s %s (%s of the run)%s",
+        buf_printf(&text, ". %s %s (%s of %s)%s",
                    i->rule->bound == INSIGHT_ESTIMATED ? "Estimate: gives back at most"
                                                        : "Gives back at most",
                    units_time(a, i->gives_back),
-                   units_percent(b, (double)i->gives_back, (double)sum_facts_duration(p->model)),
+                   units_percent(b, (double)i->gives_back, (double)sum_windows_time(p->model)),
+                   sum_windows_whole(p->model),
                    i->rule->bound == INSIGHT_ESTIMATED ? ", if that is what holds it up" : "");
     page_item(p, "  ", &text);
     if (!said)
@@ -105,9 +106,9 @@ static void put_unjudged(struct page *p)
     for (size_t i = 0; i < k->name_count; i++)
         n += !insight_is_share(p->model, k->names[i].time.total, INSIGHT_worth, 1000);
     if (n)
-        page_text(
-            p, "%s kernel%s below 0.1 %% of the run %s not judged by occupancy and local memory.",
-            units_count(a, (int64_t)n), n == 1 ? "" : "s", n == 1 ? "is" : "are");
+        page_text(p, "%s kernel%s below 0.1 %% of %s %s not judged by occupancy and local memory.",
+                  units_count(a, (int64_t)n), n == 1 ? "" : "s", sum_windows_whole(p->model),
+                  n == 1 ? "is" : "are");
 }
 
 void page_insights(struct page *p)
@@ -215,7 +216,7 @@ static void put_line_row(struct page *page, const struct sync_line *l, struct gr
         stacks_put_function(m, p->function, FUNCTION_COLUMNS, &function);
     grid_put(g, "%s", units_count(a, (int64_t)l->count));
     grid_put(g, "%s", units_time(b, blocked));
-    grid_put(g, "%s", units_percent(c, (double)blocked, (double)sum_facts_duration(m)));
+    grid_put(g, "%s", units_percent(c, (double)blocked, (double)sum_windows_time(m)));
     grid_put(g, "%s", sum_sync_call(sum_sync_main_call(l)));
     grid_put(g, "%s", buf_cstr(&place));
     grid_put(g, "%s", buf_cstr(&function));
@@ -315,9 +316,9 @@ static void put_tables(struct page *p, const uint32_t *order, size_t count)
     int64_t blocked = sum_sync_blocked_all(m);
     page_heading(p, "Synchronization by line");
     if (has(m, order, count, false)) {
-        page_text(p, "%s of the run (%s) with at least one thread in a call that waits.",
-                  units_percent(a, (double)blocked, (double)sum_facts_duration(m)),
-                  units_time(b, blocked));
+        page_text(p, "%s of %s (%s) with at least one thread in a call that waits.",
+                  units_percent(a, (double)blocked, (double)sum_windows_time(m)),
+                  sum_windows_whole(m), units_time(b, blocked));
         put_lines(p, order, count, false);
     }
     if (has(m, order, count, true)) {

@@ -74,7 +74,7 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     json_out_text(j, "next", i->next);
     json_out_int(j, "gives_back_ns", i->gives_back);
     json_out_number(j, "gives_back_share",
-                    cells_share((double)i->gives_back, (double)sum_facts_duration(m)));
+                    cells_share((double)i->gives_back, (double)sum_windows_time(m)));
     json_out_text(j, "bound", i->rule->bound == INSIGHT_MEASURED ? "measured" : "estimated");
     if (i->file)
         put_code_place(m, j, i);
@@ -186,7 +186,7 @@ static void put_line(const struct model *m, struct json_out *j, const struct sta
     json_out_bool(j, "blocks_host", !l->apart);
     json_out_count(j, "calls", l->count);
     json_out_int(j, "blocked_ns", blocked);
-    json_out_number(j, "share", cells_share((double)blocked, (double)sum_facts_duration(m)));
+    json_out_number(j, "share", cells_share((double)blocked, (double)sum_windows_time(m)));
     json_out_int(j, "gpu_idle_ns", l->idle);
     json_out_int(j, "threads", l->threads);
     json_out_int(j, "first_ns", sum_sync_first(m, l));

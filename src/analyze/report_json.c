@@ -550,7 +550,7 @@ static void put_windows(struct page_json *p)
     const struct sum_windows *s = &p->model->windows;
     json_out_object(&p->out, "windows");
     json_out_count(&p->out, "opened", s->opened);
-    json_out_int(&p->out, "recorded_ns", s->ns);
+    json_out_int(&p->out, "recorded_ns", s->opened ? sum_windows_time(p->model) : 0);
     json_out_bool(&p->out, "still_open", s->open > 0);
     json_out_close_object(&p->out);
 }

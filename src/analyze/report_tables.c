@@ -35,7 +35,7 @@ static void put_busy(const struct page *p)
 {
     const struct model *m = p->model;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], name[160], doubt[80];
-    int64_t duration = sum_facts_duration(m);
+    int64_t duration = sum_windows_time(m);
     unsigned idle = findings_idle_devices(m);
     for (uint32_t i = 0; i < m->devices.count; i++) {
         struct busy_result k, any;
@@ -50,9 +50,10 @@ static void put_busy(const struct page *p)
         if (k.doubtful)
             snprintf(doubt, sizeof doubt, " (up to %s more: too many gaps to keep apart)",
                      units_time(d, k.doubtful));
-        page_text(p, "%s: kernels ran %s of the time (%s)%s, with copies and fills %s.",
+        page_text(p, "%s: kernels ran %s of the %s (%s)%s, with copies and fills %s.",
                   findings_device(m, i, name, sizeof name),
-                  units_percent(a, (double)k.busy, (double)duration), units_time(b, k.busy), doubt,
+                  units_percent(a, (double)k.busy, (double)duration),
+                  sum_windows_any(m) ? "windows" : "time", units_time(b, k.busy), doubt,
                   units_percent(c, (double)any.busy, (double)duration));
     }
     if (idle)
@@ -415,16 +416,17 @@ static void put_external(struct page *p)
 static void put_windows(struct page *p)
 {
     const struct sum_windows *s = &p->model->windows;
-    int64_t run = sum_facts_duration(p->model);
+    int64_t run = sum_facts_duration(p->model), ns = sum_windows_time(p->model);
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     if (!s->opened)
         return;
     page_heading(p, "Windows of capture");
     page_text(p,
-              "%s opened%s, %s in all, %s of the run. Outside of them nothing was recorded: the "
-              "shares of kernels, scopes and lines among each other are those of windows.",
+              "%s opened%s, %s in all, %s of the run. Outside of them nothing was recorded: "
+              "shares of time are of the windows, and the GPU counts as idle where a gap lies "
+              "inside one.",
               units_count(a, (int64_t)s->opened), s->open ? ", one still open at the end" : "",
-              units_time(b, s->ns), units_percent(c, (double)s->ns, (double)run));
+              units_time(b, ns), units_percent(c, (double)ns, (double)run));
 }
 
 void page_waits(struct page *p)

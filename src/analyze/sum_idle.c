@@ -364,6 +364,8 @@ static int tell_gap(void *arg, const struct idle_span *before, const struct idle
                     .before = before,
                     .after = after};
     g.device = m->idle.telling;
+    if (!sum_windows_cover(m, g.start, g.end))
+        return 0; /* what the GPU did in it is not known */
     if (g.left < IDLE_BACK_TO_BACK) {
         add(&g.device->causes[IDLE_BETWEEN], g.left);
         return 0;
@@ -482,10 +484,10 @@ static int finish_device(struct model *m, struct idle_device *d)
     if (code || !d->spans.count)
         return code;
     d->any = true;
-    d->watched = sum_facts_duration(m);
-    if (d->spans.spans[0].start > f->start)
+    d->watched = sum_windows_time(m);
+    if (d->spans.spans[0].start > f->start && !sum_windows_any(m))
         add(&d->causes[IDLE_BEFORE], d->spans.spans[0].start - f->start);
-    if (d->spans.spans[0].end < f->end)
+    if (d->spans.spans[0].end < f->end && !sum_windows_any(m))
         add(&d->causes[IDLE_AFTER], f->end - d->spans.spans[0].end);
     m->idle.doubtful = cells_sum(m->idle.doubtful, d->spans.doubtful);
     idle_spans_fini(&d->spans);
@@ -576,5 +578,5 @@ int64_t sum_idle_of_run(const struct model *m, int64_t ns)
     double watched = 0;
     for (size_t i = 0; i < m->idle.device_count; i++)
         watched += (double)m->idle.devices[i].watched;
-    return cells_whole((double)ns * cells_share((double)sum_facts_duration(m), watched));
+    return cells_whole((double)ns * cells_share((double)sum_windows_time(m), watched));
 }

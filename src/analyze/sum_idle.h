@@ -1,7 +1,7 @@
 /* sum_idle.h - why the GPU had nothing to do: each idle gap, blamed.
  *
  * Idle is the session's length less the union of kernels, copies and fills of a
- * device. A gap lies between the end of one piece of work and the start of the
+ * device; where the session has windows of capture, the gaps that lie in one. A gap lies between the end of one piece of work and the start of the
  * next, which some thread launched: where its row does not tell which one, it is found
  * by the launches that threads count at each call. What it did in the gap is to blame:
  *   - calls in which it was blocked, for as long as they lie in the gap;

@@ -9,7 +9,7 @@
 static int64_t union_within(const struct model *m, const struct busy *b, int64_t rest)
 {
     struct busy_result r;
-    int64_t wall = sum_facts_duration(m);
+    int64_t wall = sum_windows_time(m);
     busy_result(b, &r);
     int64_t ns = cells_sum(r.busy, rest);
     return ns > wall ? wall : ns;

@@ -57,7 +57,7 @@ static bool fill_finding(const struct report *r, const struct insight *i, struct
     f->severity = i->severity;
     f->measured = i->rule->bound == INSIGHT_MEASURED;
     f->gives_back = i->gives_back;
-    f->share = cells_share((double)i->gives_back, (double)sum_facts_duration(m));
+    f->share = cells_share((double)i->gives_back, (double)sum_windows_time(m));
     f->title = table_text(memory, i->title ? i->title : "");
     f->text = table_text(memory, i->text ? i->text : "");
     f->file = name_text(r, memory, i->file ? i->file : p ? p->file : 0);
@@ -227,7 +227,7 @@ static int history_app(const struct report *r, struct history *h, const char *se
     if (!code)
         history_put(r, h, session, KIND_APP, name_text(r, h->memory, s->app), "",
                     only_device(&r->model), &one,
-                    cells_share((double)s->busy, (double)s->duration));
+                    cells_share((double)s->busy, (double)s->recorded));
     histogram_fini(&one);
     return code;
 }
@@ -386,6 +386,6 @@ int analysis_usage(const struct report *r, struct region *memory, struct meta_us
 double analysis_busy(const struct report *r)
 {
     const struct report_session *s = &r->sessions[0];
-    double part = cells_share((double)s->busy, (double)s->duration);
-    return s->duration <= 0 ? NAN : part > 1 ? 1 : part;
+    double part = cells_share((double)s->busy, (double)s->recorded);
+    return s->recorded <= 0 ? NAN : part > 1 ? 1 : part;
 }

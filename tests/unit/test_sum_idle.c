@@ -333,6 +333,103 @@ static void test_together(void **state)
     model_fini(&one[1]);
 }
 
+static void put_window(struct program *p, bool opens)
+{
+    struct window_row w;
+    MAKE_UNKNOWN(w);
+    w.time = p->now;
+    w.name = program_name(p, "window");
+    w.phase = !opens;
+    w.capture = 1;
+    make_log_rows(&p->log, RECORD_window, &w, 1);
+}
+
+/* A window: 5 kernels of 1 ms with 1 ms of the host's work between them. */
+static int64_t window(struct program *p)
+{
+    int64_t begin = p->now;
+    put_window(p, true);
+    for (int k = 0; k < 5; k++) {
+        program_launch(p, (struct program_kernel){.ns = 1000000});
+        program_work(p, 2000000);
+    }
+    put_window(p, false);
+    return p->now - begin;
+}
+
+/* What lies between windows of capture is not known: neither idle nor part of what shares are of. */
+static void test_windows(void **state)
+{
+    struct program p;
+    struct model m, all;
+    int64_t ns, open = 0, run;
+    (void)state;
+    program_init(&p, "windows");
+    program_work(&p, 300000000);
+    open += window(&p);
+    program_work(&p, 700000000);
+    open += window(&p);
+    program_work(&p, 500000000);
+    program_end(&p);
+    model_init(&m, names);
+    program_read(&p, &m);
+    program_fini(&p);
+    assert_int_equal(sum_idle_total(&m, sums, &ns), 1);
+    assert_int_equal(sums[IDLE_LATE].gaps, 2 * 4);
+    assert_int_equal(ns, sums[IDLE_LATE].time);
+    assert_in_range(ns, 2 * 4 * 900000, 2 * 4 * 1100000);
+    assert_int_equal(m.windows.opened, 2);
+    assert_int_equal(sum_windows_time(&m), open);
+    assert_int_equal(sum_idle_of_run(&m, ns), ns);
+    assert_string_equal(sum_windows_whole(&m), "the windows");
+    assert_true(sum_facts_duration(&m) > 1500000000);
+    /* Beside a session that has none: all of that one, and it is of another time. */
+    model_init(&all, names);
+    assert_int_equal(model_merge(&all, &m), 0);
+    model_fini(&m);
+    program_init(&p, "whole");
+    p.now += 10000000000;
+    for (int k = 0; k < 10; k++) {
+        program_launch(&p, (struct program_kernel){.ns = 1000});
+        program_work(&p, 2000000);
+    }
+    read_program(&p, &m, 0);
+    run = sum_windows_time(&m);
+    assert_int_equal(run, sum_facts_duration(&m));
+    assert_string_equal(sum_windows_whole(&m), "the run");
+    assert_int_equal(model_merge(&all, &m), 0);
+    assert_int_equal(model_settle(&all), 0);
+    assert_in_range(sum_windows_time(&all), run, open + run);
+    model_fini(&m);
+    model_fini(&all);
+}
+
+/* One that is still open at the end goes until then. */
+static void test_open_window(void **state)
+{
+    struct program p;
+    struct model m;
+    int64_t ns;
+    (void)state;
+    program_init(&p, "open");
+    program_work(&p, 300000000);
+    int64_t since = p.now;
+    put_window(&p, true);
+    program_launch(&p, (struct program_kernel){.ns = 1000000});
+    program_work(&p, 5000000);
+    program_launch(&p, (struct program_kernel){.ns = 1000000});
+    program_work(&p, 5000000);
+    program_end(&p);
+    model_init(&m, names);
+    program_read(&p, &m);
+    assert_int_equal(sum_windows_time(&m), m.facts.end - since);
+    sum_idle_total(&m, sums, &ns);
+    assert_int_equal(ns, sums[IDLE_LATE].time);
+    assert_in_range(ns, 3900000, 4100000);
+    program_fini(&p);
+    model_fini(&m);
+}
+
 /* Kernels of one launch long ago, each after a thread's next call: without an end to the search this
  * takes minutes. */
 static void test_far_back(void **state)
@@ -362,13 +459,14 @@ static void test_far_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sync),     cmocka_unit_test(test_short_sync),
-        cmocka_unit_test(test_no_sync),  cmocka_unit_test(test_calls_in_gap),
-        cmocka_unit_test(test_watcher),  cmocka_unit_test(test_two_threads),
-        cmocka_unit_test(test_queued),   cmocka_unit_test(test_back_to_back),
-        cmocka_unit_test(test_bounded),  cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_sums),     cmocka_unit_test(test_together),
-        cmocka_unit_test(test_far_back),
+        cmocka_unit_test(test_sync),        cmocka_unit_test(test_short_sync),
+        cmocka_unit_test(test_no_sync),     cmocka_unit_test(test_calls_in_gap),
+        cmocka_unit_test(test_watcher),     cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_queued),      cmocka_unit_test(test_back_to_back),
+        cmocka_unit_test(test_bounded),     cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_sums),        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_far_back),    cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_open_window),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }
