@@ -110,8 +110,8 @@ static void say_busy(const struct model *m, struct buf *out)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct busy_result r;
     uint32_t only;
-    int64_t duration = sum_windows_time(m);
-    bool any = sum_windows_any(m);
+    int64_t duration = sum_windows_gpu_time(m);
+    bool any = sum_windows_gpu_any(m);
     const char *inside = any ? " in windows" : "";
     busy_result(&m->devices.compute, &r);
     if (!m->kernels.time.count) {
@@ -171,7 +171,8 @@ static void say_waits(const struct model *m, struct buf *out)
     struct busy_result r;
     sum_waits_blocking(m, &count, &total);
     busy_result(&m->waits.blocked, &r);
-    if (!count && m->sync.calls) /* engine Sync: the calls were timed, the driver was not asked */
+    /* Engine Sync: the calls were timed, the driver was not asked, or in windows only. */
+    if ((!count || m->windows.kernels.opened) && m->sync.calls)
         count = m->sync.calls, total = r.busy = sum_sync_blocked_all(m);
     if (!count)
         return;
@@ -196,7 +197,7 @@ static int64_t remark_edges(const struct model *m, struct buf *out)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct busy_result r;
     int64_t duration = sum_facts_duration(m);
-    if (sum_windows_any(m))
+    if (sum_windows_gpu_any(m))
         return 0;
     busy_result(&m->devices.any, &r);
     int64_t before = r.first - m->facts.start, after = m->facts.end - r.last;
@@ -225,7 +226,7 @@ static int64_t remark_gaps(const struct model *m, struct buf *out)
     struct busy_result r;
     int most = 0;
     int64_t duration = sum_facts_duration(m);
-    if (sum_windows_any(m))
+    if (sum_windows_gpu_any(m))
         return 0; /* gaps between windows are none of the GPU */
     busy_result(&m->devices.any, &r);
     for (int i = 1; i < BUSY_GAP_CLASSES; i++)

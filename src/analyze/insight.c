@@ -102,7 +102,8 @@ int64_t insight_of_run(const struct model *m, int64_t kernel_ns)
     }
     double all = (double)m->kernels.time.total;
     return devices && all > 0
-               ? cells_whole((double)kernel_ns * (busy < all ? busy / all : 1) / devices)
+               ? sum_windows_of_whole(
+                     m, cells_whole((double)kernel_ns * (busy < all ? busy / all : 1) / devices))
                : 0;
 }
 

@@ -142,7 +142,8 @@ int insight_pageable_copies(const struct model *m, struct insights *to)
     int64_t alone = any.busy - compute.busy;
     for (uint32_t k = 0; !code && k < TRANSFER_KINDS; k++) {
         const struct transfer_sum *t = &m->transfers.pageable[k];
-        if (t->bytes >= INSIGHT_pageable_bytes && insight_is_share(m, t->time, INSIGHT_worth, 1000))
+        if (t->bytes >= INSIGHT_pageable_bytes &&
+            insight_is_share(m, sum_windows_of_whole(m, t->time), INSIGHT_worth, 1000))
             code = add_pageable(m, k, t, t->time < alone ? t->time : alone, to);
     }
     return code;

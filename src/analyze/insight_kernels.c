@@ -122,7 +122,8 @@ int insight_occupancy(const struct model *m, struct insights *to)
             if (is_low(m, &config->row))
                 add_low(&low, config);
         }
-        if (low.worst && low.time > 0 && insight_is_share(m, low.time, INSIGHT_worth, 1000))
+        if (low.worst && low.time > 0 &&
+            insight_is_share(m, sum_windows_of_whole(m, low.time), INSIGHT_worth, 1000))
             code = add_occupancy(m, k->names[n].name, &low, to);
     }
     return code;
@@ -193,7 +194,8 @@ int insight_spills(const struct model *m, struct insights *to)
             if (config->row.local_per_thread > 0)
                 add_spilling(&spill, config);
         }
-        if (spill.worst && spill.time > 0 && insight_is_share(m, spill.time, INSIGHT_worth, 1000))
+        if (spill.worst && spill.time > 0 &&
+            insight_is_share(m, sum_windows_of_whole(m, spill.time), INSIGHT_worth, 1000))
             code = add_spills(m, k->names[n].name, &spill, to);
     }
     return code;

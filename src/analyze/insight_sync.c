@@ -32,7 +32,8 @@ static int64_t gives_back(const struct model *m, const struct sync_line *l, int6
     int64_t all;
     if (!sum_idle_total(m, causes, &all))
         return blocked;
-    return l->idle < blocked ? l->idle : blocked;
+    int64_t idle = sum_windows_of_whole(m, l->idle);
+    return idle < blocked ? idle : blocked;
 }
 
 static enum insight_severity severity(const struct model *m, int64_t blocked)

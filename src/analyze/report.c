@@ -23,7 +23,7 @@ static void note_session(struct report_session *line, const struct model *m)
     line->pass = f->pass;
     line->start = f->clock.known ? f->start + f->clock.offset : 0;
     line->duration = sum_facts_duration(m);
-    line->recorded = sum_windows_time(m);
+    line->recorded = sum_windows_gpu_time(m);
     line->kernels = m->kernels.time.count;
     line->kernel_time = m->kernels.time.total;
     line->busy = busy.busy;

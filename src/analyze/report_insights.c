@@ -104,7 +104,8 @@ static void put_unjudged(struct page *p)
     char a[UNITS_TEXT];
     size_t n = 0;
     for (size_t i = 0; i < k->name_count; i++)
-        n += !insight_is_share(p->model, k->names[i].time.total, INSIGHT_worth, 1000);
+        n += !insight_is_share(p->model, sum_windows_of_whole(p->model, k->names[i].time.total),
+                               INSIGHT_worth, 1000);
     if (n)
         page_text(p, "%s kernel%s below 0.1 %% of %s %s not judged by occupancy and local memory.",
                   units_count(a, (int64_t)n), n == 1 ? "" : "s", sum_windows_whole(p->model),

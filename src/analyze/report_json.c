@@ -549,9 +549,12 @@ static void put_windows(struct page_json *p)
 {
     const struct sum_windows *s = &p->model->windows;
     json_out_object(&p->out, "windows");
-    json_out_count(&p->out, "opened", s->opened);
-    json_out_int(&p->out, "recorded_ns", s->opened ? sum_windows_time(p->model) : 0);
-    json_out_bool(&p->out, "still_open", s->open > 0);
+    json_out_count(&p->out, "opened", s->capture.opened);
+    json_out_int(&p->out, "recorded_ns", s->capture.opened ? sum_windows_time(p->model) : 0);
+    json_out_bool(&p->out, "still_open", s->capture.open > 0);
+    json_out_count(&p->out, "kernels_opened", s->kernels.opened);
+    json_out_int(&p->out, "kernels_recorded_ns",
+                 s->kernels.opened ? sum_windows_gpu_time(p->model) : 0);
     json_out_close_object(&p->out);
 }
 

@@ -35,7 +35,7 @@ static void put_busy(const struct page *p)
 {
     const struct model *m = p->model;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], name[160], doubt[80];
-    int64_t duration = sum_windows_time(m);
+    int64_t duration = sum_windows_gpu_time(m);
     unsigned idle = findings_idle_devices(m);
     for (uint32_t i = 0; i < m->devices.count; i++) {
         struct busy_result k, any;
@@ -53,7 +53,7 @@ static void put_busy(const struct page *p)
         page_text(p, "%s: kernels ran %s of the %s (%s)%s, with copies and fills %s.",
                   findings_device(m, i, name, sizeof name),
                   units_percent(a, (double)k.busy, (double)duration),
-                  sum_windows_any(m) ? "windows" : "time", units_time(b, k.busy), doubt,
+                  sum_windows_gpu_any(m) ? "windows" : "time", units_time(b, k.busy), doubt,
                   units_percent(c, (double)any.busy, (double)duration));
     }
     if (idle)
@@ -417,16 +417,28 @@ static void put_windows(struct page *p)
 {
     const struct sum_windows *s = &p->model->windows;
     int64_t run = sum_facts_duration(p->model), ns = sum_windows_time(p->model);
+    int64_t of_kernels = sum_windows_gpu_time(p->model);
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    if (!s->opened)
+    if (s->kernels.opened) {
+        page_heading(p, "Windows of kernel records");
+        page_text(p,
+                  "%s, %s in all, %s of the run; program counters were sampled in between "
+                  "(pc_kernel_collect=windows). Counts and times of kernels, copies and fills are "
+                  "those of the windows; idle time of the GPU in them stands for the rest of the "
+                  "run.",
+                  units_count(a, (int64_t)s->kernels.opened), units_time(b, of_kernels),
+                  units_percent(c, (double)of_kernels, (double)run));
+    }
+    if (!s->capture.opened)
         return;
     page_heading(p, "Windows of capture");
     page_text(p,
               "%s opened%s, %s in all, %s of the run. Outside of them nothing was recorded: "
               "shares of time are of the windows, and the GPU counts as idle where a gap lies "
               "inside one.",
-              units_count(a, (int64_t)s->opened), s->open ? ", one still open at the end" : "",
-              units_time(b, ns), units_percent(c, (double)ns, (double)run));
+              units_count(a, (int64_t)s->capture.opened),
+              s->capture.open ? ", one still open at the end" : "", units_time(b, ns),
+              units_percent(c, (double)ns, (double)run));
 }
 
 void page_waits(struct page *p)

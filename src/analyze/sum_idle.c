@@ -484,10 +484,10 @@ static int finish_device(struct model *m, struct idle_device *d)
     if (code || !d->spans.count)
         return code;
     d->any = true;
-    d->watched = sum_windows_time(m);
-    if (d->spans.spans[0].start > f->start && !sum_windows_any(m))
+    d->watched = sum_windows_gpu_time(m);
+    if (d->spans.spans[0].start > f->start && !sum_windows_gpu_any(m))
         add(&d->causes[IDLE_BEFORE], d->spans.spans[0].start - f->start);
-    if (d->spans.spans[0].end < f->end && !sum_windows_any(m))
+    if (d->spans.spans[0].end < f->end && !sum_windows_gpu_any(m))
         add(&d->causes[IDLE_AFTER], f->end - d->spans.spans[0].end);
     m->idle.doubtful = cells_sum(m->idle.doubtful, d->spans.doubtful);
     idle_spans_fini(&d->spans);

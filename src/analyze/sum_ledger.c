@@ -193,7 +193,7 @@ static int64_t say_received(const struct model *m, struct buf *out)
         buf_str(out,
                 ": the capture's time was over while the program went on, and a kernel that had "
                 "been launched but not run by then is counted and has no record.\n");
-    else if (m->windows.opened)
+    else if (sum_windows_gpu_any(m))
         buf_str(out, ": the driver drops records of kernels that are still queued when a window "
                      "closes; wait for the GPU before that.\n");
     else if (known(r->lost_driver) || known(r->lost_pool))

@@ -8,67 +8,100 @@
 
 void sum_windows_init(struct model *m)
 {
-    busy_init(&m->windows.recorded);
+    busy_init(&m->windows.capture.recorded);
+    busy_init(&m->windows.kernels.recorded);
 }
 
 void sum_windows_fini(struct model *m)
 {
-    busy_fini(&m->windows.recorded);
+    busy_fini(&m->windows.capture.recorded);
+    busy_fini(&m->windows.kernels.recorded);
     memset(&m->windows, 0, sizeof m->windows);
     sum_windows_init(m);
 }
 
+static int take(struct windows *w, bool opens, int64_t time)
+{
+    if (opens && w->open++ == 0) {
+        w->opened++;
+        w->since = time;
+    } else if (!opens && w->open > 0 && --w->open == 0 && time > w->since) {
+        return busy_add(&w->recorded, w->since, time);
+    }
+    return 0;
+}
+
 int sum_windows_batch(struct model *m, const struct wire_batch *b)
 {
-    struct sum_windows *s = &m->windows;
+    enum { CAPTURE = 1, KERNELS };
     int code = 0;
     for (size_t i = 0; !code && i < b->rows; i++) {
         int64_t time = cells_get(b, COL_window_time, i);
-        if (cells_or(b, COL_window_capture, i, 0) != 1 || !cells_time_ok(time))
-            continue;
+        int64_t kind = cells_or(b, COL_window_capture, i, 0);
         bool opens = cells_or(b, COL_window_phase, i, 0) == 0;
-        if (opens && s->open++ == 0) {
-            s->opened++;
-            s->since = time;
-        } else if (!opens && s->open > 0 && --s->open == 0 && time > s->since) {
-            code = busy_add(&s->recorded, s->since, time);
-        }
+        if (!cells_time_ok(time) || (kind != CAPTURE && kind != KERNELS))
+            continue;
+        code = take(kind == CAPTURE ? &m->windows.capture : &m->windows.kernels, opens, time);
     }
     return code;
 }
 
+static int merge(struct windows *into, const struct windows *from, int64_t shift)
+{
+    into->opened += from->opened;
+    into->open += from->open;
+    int code = busy_merge(&into->recorded, &from->recorded, shift);
+    return code ? code : busy_settle(&into->recorded);
+}
+
 int sum_windows_merge(struct model *into, const struct model *from, int64_t shift)
 {
-    struct sum_windows *s = &into->windows;
-    s->opened += from->windows.opened;
-    s->open += from->windows.open;
-    int code = busy_merge(&s->recorded, &from->windows.recorded, shift);
-    return code ? code : busy_settle(&s->recorded);
+    int code = merge(&into->windows.capture, &from->windows.capture, shift);
+    return code ? code : merge(&into->windows.kernels, &from->windows.kernels, shift);
+}
+
+static int finish(struct windows *w, const struct sum_facts *f)
+{
+    int64_t since = w->open ? w->since : f->start;
+    int code = 0;
+    if ((w->open || !w->opened) && f->end > since)
+        code = busy_add(&w->recorded, since, f->end);
+    return code ? code : busy_settle(&w->recorded);
 }
 
 int sum_windows_finish(struct model *m)
 {
-    struct sum_windows *s = &m->windows;
-    const struct sum_facts *f = &m->facts;
-    int64_t since = s->open ? s->since : f->start;
-    int code = 0;
-    if ((s->open || !s->opened) && f->end > since)
-        code = busy_add(&s->recorded, since, f->end);
-    return code ? code : busy_settle(&s->recorded);
+    int code = finish(&m->windows.capture, &m->facts);
+    return code ? code : finish(&m->windows.kernels, &m->facts);
 }
+
+/* ---- answers ------------------------------------------------------------------------------- */
 
 bool sum_windows_any(const struct model *m)
 {
-    return m->windows.opened > 0;
+    return m->windows.capture.opened > 0;
+}
+
+bool sum_windows_gpu_any(const struct model *m)
+{
+    return sum_windows_any(m) || m->windows.kernels.opened > 0;
+}
+
+static int64_t time_of(const struct windows *w)
+{
+    struct busy_result r;
+    busy_result(&w->recorded, &r);
+    return r.busy;
 }
 
 int64_t sum_windows_time(const struct model *m)
 {
-    struct busy_result r;
-    if (!sum_windows_any(m))
-        return sum_facts_duration(m);
-    busy_result(&m->windows.recorded, &r);
-    return r.busy;
+    return sum_windows_any(m) ? time_of(&m->windows.capture) : sum_facts_duration(m);
+}
+
+int64_t sum_windows_gpu_time(const struct model *m)
+{
+    return m->windows.kernels.opened ? time_of(&m->windows.kernels) : sum_windows_time(m);
 }
 
 const char *sum_windows_whole(const struct model *m)
@@ -76,11 +109,20 @@ const char *sum_windows_whole(const struct model *m)
     return sum_windows_any(m) ? "the windows" : "the run";
 }
 
+int64_t sum_windows_of_whole(const struct model *m, int64_t gpu_ns)
+{
+    if (!m->windows.kernels.opened)
+        return gpu_ns;
+    return cells_whole((double)gpu_ns *
+                       cells_share((double)sum_windows_time(m), (double)sum_windows_gpu_time(m)));
+}
+
 bool sum_windows_cover(const struct model *m, int64_t start, int64_t end)
 {
-    const struct busy *b = &m->windows.recorded;
+    const struct busy *b =
+        m->windows.kernels.opened ? &m->windows.kernels.recorded : &m->windows.capture.recorded;
     size_t low = 0, high = b->count;
-    if (!sum_windows_any(m))
+    if (!sum_windows_gpu_any(m))
         return true;
     while (low < high) { /* the first that ends at `end` or behind */
         size_t middle = (low + high) / 2;

@@ -202,8 +202,9 @@ const struct engine_pair *engine_conflict(unsigned asks);
 
 /* Kernel records beside samples, of PCs or of counters. */
 enum pc_collect {
-    PC_COLLECT_ALL, /* every kernel, too */
-    PC_COLLECT_NONE /* samples alone */
+    PC_COLLECT_ALL,    /* every kernel, too */
+    PC_COLLECT_NONE,   /* samples alone */
+    PC_COLLECT_WINDOWS /* in turns with them, where trace_ops.turns */
 };
 
 struct trace_config {
@@ -215,9 +216,10 @@ struct trace_config {
     bool waits;        /* report calls that wait (sink_ops.wait) */
     bool yield;        /* leave the profiling interface to another tool */
     enum pc_collect pc_collect;
-    bool windows;       /* nothing is recorded outside of windows: see trace_ops.window */
-    bool passed;        /* until the first one is opened launches are told to sink_ops.passed */
-    unsigned pc_period; /* a sample every 2^period cycles; 0: by the device */
+    bool windows; /* nothing is recorded outside of windows: see trace_ops.window */
+    bool passed;  /* until the first one is opened launches are told to sink_ops.passed */
+    int64_t pc_window_every_ns, pc_window_for_ns; /* of PC_COLLECT_WINDOWS */
+    unsigned pc_period;          /* a sample every 2^period cycles; 0: by the device */
     int64_t pc_hardware_bytes;   /* of the hardware's buffer of samples */
     int64_t deep_sample_ns;      /* with both: sampled for so long, then counted */
     const char *counter_metrics; /* a set, or names with commas between; outlives the trace */
@@ -248,6 +250,7 @@ typedef void trace_range_fn(struct trace *t, uint64_t instance, enum range_momen
 struct trace_ops {
     unsigned engines; /* enum engine_bit: what open can be asked for */
     unsigned alone;   /* the same: beside these there are no records of kernels and copies */
+    bool turns;       /* PC_COLLECT_WINDOWS can be had */
     /* [owner] Attaches. Never initializes the vendor's driver nor creates a
      * context: where the driver is not up yet it arranges to start when it is.
      * GPUFL_E_BUSY, _PERM, _UNAVAILABLE, _NOT_BUILT with a sentence. */

@@ -35,13 +35,23 @@ static bool has_windows(const struct options *o, const struct backend *b, enum g
     return windows_wanted(o) && !engines_windows_lack(o, b, engine);
 }
 
+static bool asks_for_turns(const struct options *o)
+{
+    return strcasecmp(o->pc_kernel_collect, "windows") == 0;
+}
+
 /* Kernel records beside samples would have to stay on outside of windows, too (ADR 10). */
 enum pc_collect engines_collect(const struct options *o, const struct backend *b,
                                 enum gpufl_engine engine)
 {
+    unsigned bits = engines_bits(engine);
     bool none = strcasecmp(o->pc_kernel_collect, "none") == 0;
-    bool alone = (engines_bits(engine) & ENGINE_PC_SAMPLING) && has_windows(o, b, engine);
-    return none || alone ? PC_COLLECT_NONE : PC_COLLECT_ALL;
+    bool alone = (bits & ENGINE_PC_SAMPLING) && has_windows(o, b, engine);
+    bool turns =
+        (bits & ENGINE_PC_SAMPLING) && !(bits & ENGINE_SASS_METRICS) && b->trace && b->trace->turns;
+    if (none || alone || (asks_for_turns(o) && !turns))
+        return PC_COLLECT_NONE;
+    return asks_for_turns(o) ? PC_COLLECT_WINDOWS : PC_COLLECT_ALL;
 }
 
 bool engines_every_kernel(const struct options *o, const struct backend *b,
@@ -50,7 +60,7 @@ bool engines_every_kernel(const struct options *o, const struct backend *b,
     unsigned bits = engines_bits(engine);
     return (bits & ENGINE_TRACE) && !(b->trace && (bits & b->trace->alone)) &&
            (!(bits & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) ||
-            engines_collect(o, b, engine) == PC_COLLECT_ALL);
+            engines_collect(o, b, engine) != PC_COLLECT_NONE);
 }
 
 static bool is_built(enum gpufl_engine engine, const struct backend *b)
@@ -118,7 +128,7 @@ const char *engines_windows_lack(const struct options *o, const struct backend *
                                  enum gpufl_engine engine)
 {
     unsigned bits = engines_bits(engine);
-    bool uncounted = (bits & ENGINE_PM_SAMPLING) && strcasecmp(o->pc_kernel_collect, "none") == 0;
+    bool uncounted = (bits & ENGINE_PM_SAMPLING) && strcasecmp(o->pc_kernel_collect, "all") != 0;
     if (!b->trace || !b->trace->window || !bits)
         return "this engine cannot be switched while the program runs";
     if (uncounted && (o->window_after_launches > 0 || o->window_launches > 0))
@@ -162,6 +172,11 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
     bool windows = has_windows(o, b, engine);
     if (windows)
         say_alone(o, engine);
+    if (asks_for_turns(o) && engines_collect(o, b, engine) != PC_COLLECT_WINDOWS &&
+        (engines_bits(engine) & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)))
+        message_say(SEVERITY_WARNING, "pc_sampling.no_turns",
+                    "pc_kernel_collect=windows is for engine PcSampling on NVIDIA's GPUs, in "
+                    "sessions without windows of capture: none is used");
     struct trace_config c = {
         .engines = engines_bits(engine),
         .waits = o->enable_synchronization || sync,
@@ -176,6 +191,8 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         .windows = windows,
         .passed = windows && windows_counts_launches(o),
         .pc_collect = engines_collect(o, b, engine),
+        .pc_window_every_ns = o->pc_window_every_ms * 1000000,
+        .pc_window_for_ns = o->pc_window_for_ms * 1000000,
         .pc_period = (unsigned)o->pc_sampling_period,
         .pc_hardware_bytes = o->pc_hardware_buffer_bytes,
         .deep_sample_ns = o->deep_sample_ms * 1000000,

@@ -22,7 +22,7 @@ unsigned engines_bits(enum gpufl_engine engine);
 enum pc_collect engines_collect(const struct options *o, const struct backend *b,
                                 enum gpufl_engine engine);
 
-/* True where every kernel, copy and fill is to be recorded. [any] */
+/* True where every kernel, copy and fill is to be recorded, or those of windows are. [any] */
 bool engines_every_kernel(const struct options *o, const struct backend *b,
                           enum gpufl_engine engine);
 

@@ -62,6 +62,8 @@ static const struct {
     {OPT_pc_sampling_period, 0, 31},
     {OPT_pc_hardware_buffer_bytes, 1 << 20, 64 << 20},
     {OPT_deep_sample_ms, 1, 86400000},
+    {OPT_pc_window_every_ms, 1, 86400000},
+    {OPT_pc_window_for_ms, 1, 86400000},
     {OPT_range_kernel_launches, 1, 100000},
     {OPT_pm_sampling_interval_us, 10, 1000000},
     {OPT_pm_hardware_buffer_bytes, 0, 256 << 20},
@@ -435,19 +437,15 @@ static int one_of(struct options *o, enum option_id id, const char *value, const
 
 static int kernel_collect(struct options *o, const struct options_say *s)
 {
-    bool turns = strcasecmp(o->pc_kernel_collect, "windows") == 0;
-    if (strcasecmp(o->pc_kernel_collect, "all") != 0 &&
-        strcasecmp(o->pc_kernel_collect, "none") != 0) {
-        const char *used = turns ? "none" : "all";
-        say(s, SEVERITY_WARNING, turns ? "engine_not_built" : "bad_option_value",
-            turns ? "pc_kernel_collect=%.80s is not to be had, since CUPTI makes programs stand "
-                    "still where sampling and kernel records take turns: %s is used"
-                  : "pc_kernel_collect: '%.80s' is not possible here: it takes all or none; %s is "
-                    "used",
-            o->pc_kernel_collect, used);
-        return option_set(o, OPT_pc_kernel_collect, used, SOURCE_DEFAULT, "pc_kernel_collect", s);
-    }
-    return 0;
+    static const char *const takes[] = {"all", "none", "windows"};
+    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++)
+        if (strcasecmp(o->pc_kernel_collect, takes[i]) == 0)
+            return 0;
+    say(s, SEVERITY_WARNING, "bad_option_value",
+        "pc_kernel_collect: '%.80s' is not possible here: it takes all, none or windows; all is "
+        "used",
+        o->pc_kernel_collect);
+    return option_set(o, OPT_pc_kernel_collect, takes[0], SOURCE_DEFAULT, "pc_kernel_collect", s);
 }
 
 static int options_finish(struct options *o, const struct options_say *s)

@@ -20,7 +20,7 @@ static const char *const stacks[] = {"none", "sync", "launch", NULL};
 
 /* Values of --pc-kernels, which are the library's. */
 enum { PC_KERNELS_NOT_GIVEN = -1 };
-static const char *const pc_kernels[] = {"all", "none", NULL};
+static const char *const pc_kernels[] = {"all", "none", "windows", NULL};
 
 /* Values of --ranges, which are the library's. */
 enum { RANGES_NOT_GIVEN = -1 };
@@ -172,8 +172,9 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Where the program's stacks are captured, C, C++ and Python: none, sync (where it waits "
          "for the GPU) or launch (also at every launch and copy). Default: sync."},
         {"pc-kernels", 0, OPT_CHOICE, &r->pc_kernels, "WHICH", pc_kernels,
-         "With engine PcSampling or PmSampling: record all kernels, too, or none, for production. "
-         "PcSampling then estimates their shares of GPU time from its samples; PmSampling has no "
+         "With engine PcSampling or PmSampling: record all kernels, too, or none, for production, "
+         "or, with PcSampling, those of short windows, in turns with samples (12 s apart). With "
+         "none PcSampling estimates their shares of GPU time from its samples; PmSampling has no "
          "part in the program's calls then, and counts no launches. Default: all."},
         {"metrics", 0, OPT_STRING, &r->metrics, "LIST", NULL,
          "With engine PmSampling or RangeProfiler: which hardware counters, a set (overview, "

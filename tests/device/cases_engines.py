@@ -5,10 +5,12 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 
 import counters
 import counts
 import stalls
+from cases_frameworks import TORCH
 from lab import HERE, Skipped, case, expect, ledger_closes
 
 
@@ -30,6 +32,32 @@ def samples_name_what_holds_a_kernel_up(lab):
         expect(ledger["launches"] == launched, f"{ledger['launches']} launches counted of {launched}")
         expect(ledger["kernels_written"] == (launched if collect == "all" else None), f"kernels: {ledger}")
         expect(ledger["samples_lost"] == 0 and ledger["samples_overflows"] == 0, f"samples were lost: {ledger}")
+
+
+@case
+def samples_and_kernels_take_turns(lab):
+    """pc_kernel_collect=windows: kernels of the windows, all of them, and samples of the time in between."""
+    options = ("-e", "PcSampling", "--pc-kernels", "windows", "--option", "pc_window_every_ms=300")
+    out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 8, options=options)
+    windows, ledger, found = report["windows"], report["ledger"], stalls.samples_of(report)
+    print(f"      {windows['kernels_opened']} windows, {windows['kernels_recorded_ns'] / 1e6:.0f} ms of "
+          f"{report['session']['duration_ns'] / 1e6:.0f}, {ledger['kernels_recorded']} of "
+          f"{stalls.launched(json.loads(out))} kernels, switched in {stalls.settings(report)['kernel_windows_switch_us']} us")
+    expect(windows["kernels_opened"] >= 3, f"{windows}")
+    expect(ledger["verdict"] == "complete", f"{ledger['missing']}")
+    expect(0 < ledger["launches"] == ledger["kernels_recorded"] < stalls.launched(json.loads(out)), f"{ledger}")
+    for kernel, (reasons, _) in stalls.EXPECTED.items():
+        expect(kernel in found, f"{kernel} has no samples")
+        stalled = {reason: n for reason, n in found[kernel][0].items() if reason not in stalls.RUNNING}
+        expect(max(stalled, key=stalled.get) in reasons, f"{kernel}: {stalled}")
+    short = (*options[:-1], "pc_window_every_ms=100", "--option", "pc_window_for_ms=30")
+    for program, code in ((("threads", 8, 50000), 0), (("churn",), 0), (("graphs",), 0), (("many",), 0),
+                          (("abort",), 128 + signal.SIGABRT), (("fault",), 3), (("fork",), 0)):
+        _, _, report = lab.trace(lab.programs, *program, code=code, options=short)
+        print(f"      {program[0]}: {report['windows']['kernels_opened']} windows")
+    _, _, report = lab.trace(sys.executable, "-c", TORCH, options=short)
+    expect(report["samples"]["samples"] > 0 and report["windows"]["kernels_opened"] > 0, f"{report['windows']}")
+    expect(report["ledger"]["verdict"] == "complete", f"{report['ledger']['missing']}")
 
 
 @case

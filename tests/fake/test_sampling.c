@@ -25,9 +25,7 @@ struct given {
     long long samples, total, dropped, other;
 };
 
-/* A run with engine PcSampling. extra: an option of `gpufl trace`, or NULL. */
-static struct given sample(struct run *r, const char *script, const char *extra,
-                           const char *const *program)
+static struct given sample_so(struct run *r, const char *script, struct run_setup s)
 {
     char path[] = "/tmp/gpufl-fake-pc-XXXXXX", totals[64];
     struct given sum = {0}, one;
@@ -35,10 +33,8 @@ static struct given sample(struct run *r, const char *script, const char *extra,
     assert_true(fd >= 0);
     close(fd);
     snprintf(totals, sizeof totals, "FAKE_PC_TOTALS=%s", path);
-    run_all(r, &(struct run_setup){.env = LIST(script, totals),
-                                   .options = extra ? LIST("-e", "PcSampling", "--option", extra)
-                                                    : LIST("-e", "PcSampling"),
-                                   .program = program});
+    s.env = LIST(script, totals);
+    run_all(r, &s);
     FILE *f = fopen(path, "re");
     while (f && fscanf(f, "%lld %lld %lld %lld", &one.samples, &one.total, &one.dropped,
                        &one.other) == 4) {
@@ -52,6 +48,17 @@ static struct given sample(struct run *r, const char *script, const char *extra,
     unlink(path);
     assert_non_null(r->report);
     return sum;
+}
+
+/* A run with engine PcSampling. extra: an option of `gpufl trace`, or NULL. */
+static struct given sample(struct run *r, const char *script, const char *extra,
+                           const char *const *program)
+{
+    return sample_so(r, script,
+                     (struct run_setup){.options = extra
+                                                       ? LIST("-e", "PcSampling", "--option", extra)
+                                                       : LIST("-e", "PcSampling"),
+                                        .program = program});
 }
 
 static void check_setting(const struct run *r, const char *name, const char *value)
@@ -140,16 +147,121 @@ static void without_kernel_records(void **state)
     run_free(&r);
 }
 
-/* Not built yet, which is said; the cheaper one of the others stands in for it. */
-static void windows_are_refused(void **state)
+/* ---- in turns with kernel records ------------------------------------------------------------ */
+
+static int64_t settings_named(const struct run *r, const char *name)
+{
+    size_t i;
+    json_t *row;
+    int64_t n = 0;
+    json_array_foreach(at(r->report, "settings"), i, row) n += !strcmp(text_at(row, "name"), name);
+    return n;
+}
+
+#define TURNS(every, length)                                                                       \
+    LIST("-e", "PcSampling", "--pc-kernels", "windows", "--option", "pc_window_every_ms=" #every,  \
+         "--option", "pc_window_for_ms=" #length)
+
+/* Samples of all the time in between, kernels of all the time in windows; nothing is counted that could not
+ * be recorded. */
+static void takes_turns(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = sample_so(&r, "FAKE_CUPTI=",
+                               (struct run_setup){.options = TURNS(60, 20),
+                                                  .program = LIST("50", "threads=2", "ms=1000")});
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    int64_t opened = int_at(r.report, "windows.kernels_opened");
+    int64_t recorded = int_at(r.report, "ledger.kernels_recorded");
+    assert_in_range(opened, 3, 1000 / 80 + 1);
+    assert_int_equal(int_at(r.report, "windows.opened"), 0);
+    assert_true(int_at(r.report, "windows.kernels_recorded_ns") >= opened * 10000000);
+    assert_true(int_at(r.report, "windows.kernels_recorded_ns") <
+                int_at(r.report, "session.duration_ns") / 2);
+    assert_true(recorded > 0 && recorded < int_at(r.said, "0.launches"));
+    assert_int_equal(int_at(r.report, "ledger.launches"), recorded);
+    assert_int_equal(int_at(r.report, "kernels.count"), recorded);
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+    assert_string_equal(capability_of(&r, "kernels", "status"), "collected");
+    assert_string_equal(capability_of(&r, "pc_sampling", "status"), "collected");
+    check_setting(&r, "ran_as", "PcSampling");
+    assert_int_equal(settings_named(&r, "period_cycles"), 1);
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    run_free(&r);
+}
+
+/* Another thread launches on: it waits while the engines are switched, or they are not. */
+static void takes_turns_beside_a_thread(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g =
+        sample_so(&r, "FAKE_CUPTI=",
+                  (struct run_setup){.options = TURNS(50, 20),
+                                     .program = LIST("20", "ms=900", "beside", "sampled"),
+                                     .linked = true});
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    assert_true(int_at(r.report, "windows.kernels_opened") > 0);
+    /* That thread may be inside a launch when the session ends, in a window. */
+    int64_t launches = int_at(r.report, "ledger.launches");
+    assert_in_range(launches - int_at(r.report, "ledger.kernels_recorded"), 0, 1);
+    run_free(&r);
+}
+
+static void takes_turns_of_contexts(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = sample_so(&r, "FAKE_CUPTI=",
+                               (struct run_setup){.options = TURNS(5, 5),
+                                                  .program = LIST("40", "contexts=40", "graphs=4",
+                                                                  "modules=4", "ms=300")});
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    assert_true(int_at(r.report, "windows.kernels_opened") > 0);
+    run_free(&r);
+}
+
+/* What CUPTI refuses ends the turns, and is said; the program goes on. */
+static void turns_end_where_they_fail(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *says;
+    } cases[] = {
+        {"FAKE_CUPTI=fail=cuptiPCSamplingDisable:1:999", "did not end sampling"},
+        {"FAKE_CUPTI=fail=cuptiPCSamplingEnable:2:999", "every kernel is recorded from here on"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        sample_so(&r, cases[i].script,
+                  (struct run_setup){.options = TURNS(40, 20), .program = LIST("50", "ms=500")});
+        check_program(&r, 0);
+        check_contains(&r, message_of(&r, "pc_sampling.turns"), cases[i].says);
+        if (i)
+            assert_true(int_at(r.report, "windows.kernels_recorded_ns") > 200000000);
+        run_free(&r);
+    }
+}
+
+static void turns_that_cannot_be(void **state)
 {
     (void)state;
     struct run r;
     struct given g = sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=windows", LIST("500"));
     check_program(&r, 0);
     check_samples(&r, &g);
-    check_contains(&r, message_of(&r, "engine_not_built"), "pc_kernel_collect=windows");
+    check_contains(&r, message_of(&r, "pc_sampling.no_window"), "pc_window_every_ms");
     assert_int_equal(int_at(r.report, "kernels.count"), 0);
+    run_free(&r);
+    run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling", "--pc-kernels", "windows",
+                                                    "--after", "10ms"),
+                                    .program = LIST("500", "ms=100")});
+    check_program(&r, 0);
+    check_contains(&r, message_of(&r, "pc_sampling.no_turns"), "without windows of capture");
     run_free(&r);
 }
 
@@ -444,7 +556,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_sample_once),           cmocka_unit_test(reasons_by_name),
-        cmocka_unit_test(without_kernel_records),      cmocka_unit_test(windows_are_refused),
+        cmocka_unit_test(without_kernel_records),      cmocka_unit_test(takes_turns),
+        cmocka_unit_test(takes_turns_beside_a_thread), cmocka_unit_test(takes_turns_of_contexts),
+        cmocka_unit_test(turns_end_where_they_fail),   cmocka_unit_test(turns_that_cannot_be),
         cmocka_unit_test(contexts_take_turns),         cmocka_unit_test(code_is_kept_once),
         cmocka_unit_test(a_full_buffer_is_counted),    cmocka_unit_test(refusals),
         cmocka_unit_test(every_function_fails),        cmocka_unit_test(goes_on_without_tuning),

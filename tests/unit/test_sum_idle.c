@@ -378,7 +378,7 @@ static void test_windows(void **state)
     assert_int_equal(sums[IDLE_LATE].gaps, 2 * 4);
     assert_int_equal(ns, sums[IDLE_LATE].time);
     assert_in_range(ns, 2 * 4 * 900000, 2 * 4 * 1100000);
-    assert_int_equal(m.windows.opened, 2);
+    assert_int_equal(m.windows.capture.opened, 2);
     assert_int_equal(sum_windows_time(&m), open);
     assert_int_equal(sum_idle_of_run(&m, ns), ns);
     assert_string_equal(sum_windows_whole(&m), "the windows");

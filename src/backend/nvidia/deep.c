@@ -1,12 +1,7 @@
-/* deep.c - see deep.h.
- *
- * `inside` counts calls, `phase` is the gate. Both are sequentially consistent: either who switches
- * sees the call, and tries again later, or the call sees the gate, and waits. Calls that the switch
- * itself makes pass. The wait has an end, so that a thread of the library's that the switch needs
- * could not hold it up for ever. It is not sass_gate.c's: here calls that wait for the device
- * count, too, and the switch shuts that one itself, context by context. */
+/* deep.c - see deep.h. Which engine is at work is the phase; they are switched at the driver's gate. */
 #include "backend/nvidia/deep.h"
 
+#include "backend/nvidia/driver_gate.h"
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/profilers.h"
 #include "base/clock.h"
@@ -14,56 +9,40 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 
 enum phase {
     PHASE_SAMPLING,
-    PHASE_SWITCHING,
     PHASE_COUNTING,
     PHASE_STUCK, /* the library would not end sampling */
 };
 
-enum { CONTEXTS = 64, GATE_PAUSES = 20000, GATE_PAUSE = 50000 /* ns */ };
+enum { CONTEXTS = 64 };
 
 static const int64_t RETRY = 2000000; /* ns, where another thread was inside */
 
 static _Atomic int phase;
-static _Atomic int64_t inside; /* calls */
 static _Atomic int64_t first,
     due; /* ns: of the first launch, and of the switch; 0: not yet. Relaxed */
 static _Atomic uint64_t missed;       /* that it was time, and another thread was inside. Relaxed */
-static _Atomic unsigned session;      /* relaxed: set before the first callback of a session */
 static int64_t sample;                /* ns; constant in a session */
 static _Atomic int64_t sampled, took; /* ns; took is written last: release, acquire */
 static bool said;                     /* collector's */
 
-static __thread struct {
-    unsigned session, depth; /* calls that this thread is inside of */
-    bool switches;
-} mine;
-
 void deep_open(int64_t sample_ns)
 {
     sample = sample_ns;
-    atomic_store(&inside, 0);
+    driver_gate_open();
     atomic_store(&first, 0);
     atomic_store(&due, INT64_MAX);
     atomic_store(&missed, 0);
     atomic_store(&took, 0);
     said = false;
-    atomic_fetch_add(&session, 1);
     atomic_store(&phase, PHASE_SAMPLING);
 }
 
 bool deep_sampling(void)
 {
     return atomic_load_explicit(&phase, memory_order_acquire) < PHASE_COUNTING;
-}
-
-static void wait_at_gate(void)
-{
-    for (int i = 0; i < GATE_PAUSES && atomic_load(&phase) == PHASE_SWITCHING; i++)
-        nanosleep(&(struct timespec){.tv_nsec = GATE_PAUSE}, NULL);
 }
 
 static void first_launch(void)
@@ -75,68 +54,44 @@ static void first_launch(void)
 
 void deep_enter(bool launch)
 {
-    unsigned current = atomic_load_explicit(&session, memory_order_relaxed);
-    if (mine.switches || !deep_sampling())
+    if (!deep_sampling())
         return;
-    if (mine.session != current) {
-        mine.session = current;
-        mine.depth = 0;
-    }
     if (launch && !atomic_load_explicit(&first, memory_order_relaxed))
         first_launch();
-    if (mine.depth++)
-        return;
-    atomic_fetch_add(&inside, 1);
-    if (atomic_load(&phase) != PHASE_SWITCHING)
-        return;
-    atomic_fetch_sub(&inside, 1);
-    wait_at_gate();
-    atomic_fetch_add(&inside, 1);
+    driver_gate_enter();
 }
 
 /* From one engine to the other. Nobody is inside the driver but this thread, at the exit of a call. */
-static enum phase switch_engines(struct trace *t)
+static void switch_engines(void *arg)
 {
+    struct trace *t = arg;
     cuda_context contexts[CONTEXTS];
+    int64_t begin = clock_mono();
+    enum phase next = PHASE_STUCK;
     size_t count = pc_sampling_contexts(contexts, CONTEXTS);
     pc_sampling_stop(t, true);
-    if (pc_sampling_binds())
-        return PHASE_STUCK;
-    profilers_count(t, contexts, count);
-    return PHASE_COUNTING;
-}
-
-static void try_to_switch(struct trace *t, int64_t now)
-{
-    int expected = PHASE_SAMPLING;
-    if (atomic_load_explicit(&t->captures, memory_order_relaxed) > 0 ||
-        !atomic_compare_exchange_strong(&phase, &expected, PHASE_SWITCHING))
-        return;
-    if (atomic_load(&inside)) {
-        atomic_fetch_add_explicit(&missed, 1, memory_order_relaxed);
-        atomic_store_explicit(&due, now + RETRY, memory_order_relaxed);
-        atomic_store(&phase, PHASE_SAMPLING);
-        return;
+    if (!pc_sampling_binds()) {
+        profilers_count(t, contexts, count);
+        next = PHASE_COUNTING;
     }
-    mine.switches = true;
-    enum phase next = switch_engines(t);
-    mine.switches = false;
-    atomic_store_explicit(&sampled, now - atomic_load(&first), memory_order_relaxed);
-    atomic_store_explicit(&took, clock_mono() - now, memory_order_release);
+    atomic_store_explicit(&sampled, begin - atomic_load(&first), memory_order_relaxed);
+    atomic_store_explicit(&took, clock_mono() - begin, memory_order_release);
     atomic_store(&phase, (int)next);
 }
 
 void deep_leave(struct trace *t, bool waited)
 {
-    if (mine.switches || !deep_sampling() || !mine.depth ||
-        mine.session != atomic_load_explicit(&session, memory_order_relaxed) || --mine.depth)
-        return;
-    atomic_fetch_sub(&inside, 1);
-    if (!waited || atomic_load_explicit(&due, memory_order_relaxed) == INT64_MAX)
+    if (!deep_sampling() || !driver_gate_leave() || !waited ||
+        atomic_load_explicit(&due, memory_order_relaxed) == INT64_MAX)
         return;
     int64_t now = clock_mono();
-    if (now >= atomic_load_explicit(&due, memory_order_relaxed))
-        try_to_switch(t, now);
+    if (now < atomic_load_explicit(&due, memory_order_relaxed) ||
+        atomic_load_explicit(&t->captures, memory_order_relaxed) > 0)
+        return;
+    if (driver_gate_shut(switch_engines, t))
+        return;
+    atomic_fetch_add_explicit(&missed, 1, memory_order_relaxed);
+    atomic_store_explicit(&due, now + RETRY, memory_order_relaxed);
 }
 
 /* ---- what the session is told --------------------------------------------------------------- */

@@ -39,6 +39,8 @@ enum { CALLS_WITHOUT_IDS = 20000 }; /* after which none are looked for any longe
 
 bool kinds_wanted(const struct trace *t)
 {
+    if (t->turns)
+        return atomic_load(&t->recording);
     return (t->config.engines & ENGINE_TRACE) &&
            !((t->config.engines & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) &&
              t->config.pc_collect == PC_COLLECT_NONE);
@@ -219,7 +221,7 @@ static int enable_or_wait(struct trace *t)
 int kinds_begin(struct trace *t)
 {
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
-    atomic_store_explicit(&t->hears, kinds_wanted(t), memory_order_relaxed);
+    atomic_store_explicit(&t->hears, t->turns || kinds_wanted(t), memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
     int result = enable_or_wait(t);
     if (t->held && result == CUPTI_OK)

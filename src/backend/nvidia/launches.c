@@ -24,6 +24,7 @@
 #include "backend/nvidia/range_kernels.h"
 #include "backend/nvidia/sass_gate.h"
 #include "backend/nvidia/sass_metrics.h"
+#include "backend/nvidia/turns.h"
 #include "backend/nvidia/waits.h"
 #include "base/clock.h"
 
@@ -492,10 +493,14 @@ static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uin
     if (t->deep && c->site == CUPTI_SITE_ENTER)
         deep_enter((roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH) &&
                    (!t->config.windows || window_now(t)));
+    if (t->turns && c->site == CUPTI_SITE_ENTER)
+        turns_enter();
     if (c->site == CUPTI_SITE_ENTER)
         enter(t, s, id, c);
     else
         leave(t, s, id, c);
+    if (t->turns && c->site != CUPTI_SITE_ENTER)
+        turns_leave(t, moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK);
     if (t->sass && !(t->deep && deep_sampling()))
         count_moment(t, id, c);
     if (t->deep && c->site != CUPTI_SITE_ENTER)

@@ -38,6 +38,13 @@ static bool crowded;     /* a context had to wait for another of its device */
 static bool crowded_said;
 static bool overflow_said;
 static bool started;
+static bool paused; /* and these are the contexts to be sampled again */
+static struct pausing {
+    cuda_context handle;
+    bool described; /* the sink was told of the device's reasons */
+    uint32_t reasons[PC_REASONS];
+} pausing[CONTEXTS];
+static size_t pausing_count;
 static bool keeping;      /* samples are wanted: always, or a window is open */
 static _Atomic int bound; /* contexts that it was begun in, or tried in, and not ended. Relaxed */
 static struct pc_totals totals; /* of contexts that are gone */
@@ -158,8 +165,10 @@ void pc_sampling_context(struct trace *t, cuda_context context)
 {
     if (!context || !engine_enter(ENGINE_PATIENCE))
         return;
-    if (started)
+    if (started && !paused)
         context_add(t, context);
+    else if (started && pausing_count < CONTEXTS)
+        pausing[pausing_count++] = (struct pausing){.handle = context};
     engine_leave();
 }
 
@@ -199,6 +208,9 @@ void pc_sampling_context_gone(struct trace *t, cuda_context context)
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     struct pc_context *c = context_find(context);
+    for (size_t i = 0; i < pausing_count; i++)
+        if (pausing[i].handle == context)
+            pausing[i--] = pausing[--pausing_count];
     if (c) {
         if (c->state == PC_ON)
             context_off(c);
@@ -237,6 +249,8 @@ int pc_sampling_open(struct trace *t, struct err *e)
     failure[0] = '\0';
     failure_new = crowded = crowded_said = overflow_said = false;
     keeping = !t->switched;
+    paused = false;
+    pausing_count = 0;
     totals = (struct pc_totals){0};
     relation = PC_RELATION_UNKNOWN;
     cubins_begin();
@@ -322,6 +336,55 @@ void pc_sampling_stop(struct trace *t, bool quiet)
         count_losses(t->sink, c);
     }
     engine_leave();
+}
+
+bool pc_sampling_pause(struct trace *t)
+{
+    if (!engine_enter(ENGINE_PATIENCE))
+        return false;
+    pausing_count = 0;
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct pc_context *c = &contexts[i];
+        if (c->state != PC_ON && c->state != PC_WAITING)
+            continue;
+        struct pausing *p = &pausing[pausing_count++];
+        *p = (struct pausing){.handle = c->handle, .described = c->described};
+        memcpy(p->reasons, c->reasons, sizeof p->reasons);
+        if (c->state == PC_ON) {
+            context_off(c);
+            count_losses(atomic_load_explicit(&t->live, memory_order_acquire), c);
+        } else {
+            pc_context_close(c);
+        }
+    }
+    paused = true;
+    engine_leave();
+    return !pc_sampling_binds();
+}
+
+static void sample_again(struct trace *t, const struct pausing *p)
+{
+    context_add(t, p->handle);
+    struct pc_context *c = context_find(p->handle);
+    if (!c || !p->described)
+        return;
+    memcpy(c->reasons, p->reasons, sizeof c->reasons);
+    c->described = true;
+}
+
+bool pc_sampling_resume(struct trace *t)
+{
+    bool any = false, wanted = pausing_count > 0;
+    if (!engine_enter(ENGINE_PATIENCE))
+        return false;
+    paused = false;
+    for (size_t i = 0; i < pausing_count; i++)
+        sample_again(t, &pausing[i]);
+    pausing_count = 0;
+    for (size_t i = 0; i < CONTEXTS; i++)
+        any |= contexts[i].state == PC_ON;
+    engine_leave();
+    return any || (!wanted && !*failure);
 }
 
 bool pc_sampling_binds(void)

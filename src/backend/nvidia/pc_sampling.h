@@ -44,6 +44,11 @@ void pc_sampling_module_gone(struct trace *t, cuda_context context);
  * _VENDOR with a sentence: it is thrown away. [any, not in a launch] */
 int pc_sampling_window(struct trace *t, bool open, struct err *e);
 
+/* Switched off for a while in every context, and on again in those that are there by then. False: CUPTI
+ * would not, in some, or in any. [any, with nobody in the driver: driver_gate.h] */
+bool pc_sampling_pause(struct trace *t);
+bool pc_sampling_resume(struct trace *t);
+
 /* Takes what the library has. [collector] */
 void pc_sampling_flush(struct trace *t);
 /* Writes what was taken. [collector] */

@@ -8,6 +8,7 @@
 #include "backend/nvidia/range_profiler.h"
 #include "backend/nvidia/records.h"
 #include "backend/nvidia/sass_metrics.h"
+#include "backend/nvidia/turns.h"
 
 #include <stddef.h>
 
@@ -47,6 +48,11 @@ static void prepare_sampling(struct trace *t)
     int rc = pc_sampling_open(t, &t->pc_lacks);
     rc = rc ? rc : resources_enable(t, &t->pc_lacks);
     t->pc = !rc;
+    t->turns = t->pc && t->config.pc_collect == PC_COLLECT_WINDOWS;
+    if (t->turns) {
+        t->config.windows = true; /* launches count in them */
+        turns_open(t->config.pc_window_every_ns, t->config.pc_window_for_ns);
+    }
     if (rc)
         t->sink->ops->message(t->sink, SEVERITY_WARNING, "pc_sampling.unavailable",
                               "no program counters are sampled: %s", t->pc_lacks.text);
@@ -136,6 +142,8 @@ void profilers_count(struct trace *t, const cuda_context *contexts, size_t count
 void profilers_stop(struct trace *t)
 {
     bool quiet = atomic_load_explicit(&t->quiet, memory_order_acquire);
+    if (t->turns)
+        turns_stop(t);
     if (t->pc)
         pc_sampling_stop(t, quiet);
     if (t->ranges)
@@ -278,6 +286,8 @@ void profilers_drain(struct trace *t)
         range_profiler_drain(t);
     if (t->pc)
         pc_sampling_drain(t);
+    if (t->turns)
+        turns_drain(t, t->stopped);
     if (t->pc && t->stopped)
         pc_sampling_totals(t);
     if (t->deep)

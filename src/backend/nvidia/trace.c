@@ -141,7 +141,8 @@ static void say_ignored(const struct cupti *c, struct sink *s)
 static void begin_anew(struct trace *t)
 {
     t->flush_failed = t->dropped_failed = t->kinds_said = false;
-    t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->deep = t->announced = false;
+    t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->deep = t->turns =
+        t->announced = false;
     atomic_store(&t->hold, HOLD_NONE);
     atomic_store(&t->passing, false);
     t->shut_window = 0;
@@ -196,7 +197,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
         trace_close(t);
         return rc;
     }
-    atomic_store(&t->plain, !config->windows && !t->ranges && !t->sass);
+    atomic_store(&t->plain, !config->windows && !t->ranges && !t->sass && !t->turns);
     *out = t;
     return 0;
 }
@@ -305,6 +306,7 @@ const struct trace_ops nvidia_trace = {
     .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING |
                ENGINE_RANGE_PROFILER | ENGINE_SASS_METRICS,
     .alone = ENGINE_SASS_METRICS,
+    .turns = true,
     .range = trace_range,
     .open = trace_open,
     .start = trace_start,

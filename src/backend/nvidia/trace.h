@@ -75,7 +75,8 @@ struct trace {
     bool held;              /* in windows only, between which CUPTI is let go of: hold.h [owner] */
     bool switched;          /* the same, and it is not: profilers_window [owner] */
     struct err sass_lacks;  /* why they are not, known before the first context [owner] */
-    bool deep; /* both: sampled first, then counted [owner; hot: set before callbacks] */
+    bool turns; /* samples and kernel records take turns [owner; hot: set before callbacks] */
+    bool deep;  /* both: sampled first, then counted [owner; hot: set before callbacks] */
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */
     struct queue_node *taken;     /* buffers between take and drain [collector] */
     struct records *records;      /* owned */
