@@ -23,10 +23,15 @@ void driver_gate_open(void)
     atomic_store(&shut, false);
 }
 
-static void await(void)
+/* Until it is open; false: that takes too long. */
+static bool await(void)
 {
-    for (int i = 0; i < PAUSES && atomic_load(&shut); i++)
+    for (int i = 0; i < PAUSES; i++) {
+        if (!atomic_load(&shut))
+            return true;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+    }
+    return false;
 }
 
 void driver_gate_enter(void)
@@ -41,11 +46,13 @@ void driver_gate_enter(void)
     if (mine.depth++)
         return;
     atomic_fetch_add(&inside, 1);
-    if (!atomic_load(&shut))
-        return;
-    atomic_fetch_sub(&inside, 1);
-    await();
-    atomic_fetch_add(&inside, 1);
+    while (atomic_load(&shut)) { /* again where it was shut once more meanwhile */
+        atomic_fetch_sub(&inside, 1);
+        bool open = await();
+        atomic_fetch_add(&inside, 1);
+        if (!open)
+            return;
+    }
 }
 
 bool driver_gate_leave(void)
