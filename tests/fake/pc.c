@@ -251,6 +251,7 @@ __attribute__((destructor)) static void write_totals(void)
 {
     const char *path = process == getpid() ? getenv("FAKE_PC_TOTALS") : NULL;
     FILE *f = path ? fopen(path, "we") : NULL;
+    pthread_mutex_lock(&lock); /* threads may launch on */
     for (int i = 0; f && i < FAKE_CONTEXTS; i++) {
         const struct context *c = &contexts[i];
         uint64_t made = c->given + never_given(c);
@@ -258,6 +259,7 @@ __attribute__((destructor)) static void write_totals(void)
             fprintf(f, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", made, c->total,
                     c->dropped, c->other);
     }
+    pthread_mutex_unlock(&lock);
     if (f)
         fclose(f);
 }
