@@ -203,7 +203,9 @@ static void takes_turns_beside_a_thread(void **state)
                                      .program = LIST("20", "ms=900", "beside", "sampled"),
                                      .linked = true});
     check_program(&r, 0);
-    check_samples(&r, &g);
+    /* It launches on behind the session's last drain. */
+    int64_t samples = int_at(r.report, "ledger.samples_recorded");
+    assert_in_range(samples, g.samples - g.samples / 20, g.samples);
     assert_true(int_at(r.report, "windows.kernels_opened") > 0);
     /* That thread may be inside a launch when the session ends, in a window. */
     int64_t launches = int_at(r.report, "ledger.launches");

@@ -1,6 +1,7 @@
 /* What a session says about metrics that it does not have. */
 #include "session_log.h"
 
+#include "base/aside.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "tmpdir.h"
@@ -23,22 +24,30 @@
 
 static _Atomic bool hold; /* the sampler's thread stays in its first call */
 static sem_t waited_for;  /* posted when somebody waits for its end */
+static pthread_t files;   /* a thread that ends at once where it gets no descriptors of its own */
+static _Atomic bool files_run;
 
 /* Instead of libc's: the first thing that a thread of ours does. */
 int pthread_setname_np(pthread_t thread, const char *name)
 {
     int (*real)(pthread_t, const char *) =
         (int (*)(pthread_t, const char *))dlsym(RTLD_NEXT, "pthread_setname_np");
+    if (!strcmp(name, ASIDE_THREAD)) {
+        files = thread;
+        atomic_store(&files_run, true);
+    }
     if (atomic_load(&hold) && !strcmp(name, "gpufl-sample"))
         sem_wait(&waited_for);
     return real(thread, name);
 }
 
-/* Instead of libc's: the first thread of a session that is waited for is the sampler's. */
+/* Instead of libc's: the first thread of a session that is waited for is the sampler's, but for that. */
 int pthread_join(pthread_t thread, void **result)
 {
     int (*real)(pthread_t, void **) = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
-    if (atomic_exchange(&hold, false))
+    if (atomic_load(&files_run) && pthread_equal(thread, files))
+        atomic_store(&files_run, false);
+    else if (atomic_exchange(&hold, false))
         sem_post(&waited_for);
     return real(thread, result);
 }
