@@ -54,8 +54,8 @@ enum pc_collect engines_collect(const struct options *o, const struct backend *b
     return asks_for_turns(o) ? PC_COLLECT_WINDOWS : PC_COLLECT_ALL;
 }
 
-bool engines_every_kernel(const struct options *o, const struct backend *b,
-                          enum gpufl_engine engine)
+bool engines_record_kernels(const struct options *o, const struct backend *b,
+                            enum gpufl_engine engine)
 {
     unsigned bits = engines_bits(engine);
     return (bits & ENGINE_TRACE) && !(b->trace && (bits & b->trace->alone)) &&

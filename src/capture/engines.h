@@ -23,8 +23,8 @@ enum pc_collect engines_collect(const struct options *o, const struct backend *b
                                 enum gpufl_engine engine);
 
 /* True where every kernel, copy and fill is to be recorded, or those of windows are. [any] */
-bool engines_every_kernel(const struct options *o, const struct backend *b,
-                          enum gpufl_engine engine);
+bool engines_record_kernels(const struct options *o, const struct backend *b,
+                            enum gpufl_engine engine);
 
 /* Why there are no windows: what the options ask for cannot be had with this engine of this backend;
  * NULL: it can. [any] */

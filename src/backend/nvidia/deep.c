@@ -4,11 +4,12 @@
 #include "backend/nvidia/driver_gate.h"
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/profilers.h"
+#include "backend/nvidia/setting.h"
 #include "base/clock.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
-#include <stdio.h>
+
+static const char ENGINE[] = "Deep";
 
 enum phase {
     PHASE_SAMPLING,
@@ -96,17 +97,6 @@ void deep_leave(struct trace *t, bool waited)
 
 /* ---- what the session is told --------------------------------------------------------------- */
 
-static void setting(struct sink *s, const char *name, int64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    struct setting_row row = {.time = clock_mono(),
-                              .engine = s->ops->name(s, "Deep"),
-                              .name = s->ops->name(s, name),
-                              .value = s->ops->name(s, text)};
-    s->ops->row(s, RECORD_setting, &row);
-}
-
 const char *deep_failure(void)
 {
     switch (atomic_load(&phase)) {
@@ -140,8 +130,9 @@ void deep_drain(struct trace *t, bool last)
                         deep_failure());
         return;
     }
-    setting(s, "sampled_ms", atomic_load_explicit(&sampled, memory_order_relaxed) / 1000000);
-    setting(s, "switch_us", switching / 1000);
+    setting_number(s, ENGINE, 0, "sampled_ms",
+                   atomic_load_explicit(&sampled, memory_order_relaxed) / 1000000);
+    setting_number(s, ENGINE, 0, "switch_us", switching / 1000);
     s->ops->message(
         s, SEVERITY_NOTE, "deep.phases",
         "the driver does not let both live: program counters were sampled for the first "

@@ -10,13 +10,15 @@
 #include "backend/nvidia/engine_lock.h"
 #include "backend/nvidia/pc_context.h"
 #include "backend/nvidia/records.h"
+#include "backend/nvidia/setting.h"
 #include "base/clock.h"
 #include "wire/stall_name.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char ENGINE[] = "PcSampling";
 
 enum {
     CONTEXTS = 64,
@@ -435,18 +437,6 @@ void pc_sampling_flush(struct trace *t)
     engine_leave();
 }
 
-static void setting(struct sink *s, uint32_t device, const char *name, uint64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, value);
-    struct setting_row row = {.time = clock_mono(),
-                              .device = device,
-                              .engine = s->ops->name(s, "PcSampling"),
-                              .name = s->ops->name(s, name),
-                              .value = s->ops->name(s, text)};
-    s->ops->row(s, RECORD_setting, &row);
-}
-
 /* What is being written: a context's window. */
 struct writing {
     struct trace *t;
@@ -467,11 +457,11 @@ static void describe(struct writing *w)
                                        .issued = n.issued};
         w->c->reasons[i] = s->ops->define(s, RECORD_stall_reason, &row);
     }
-    setting(s, w->device, "period_cycles", UINT64_C(1) << w->c->setup.period);
-    setting(s, w->device, "hardware_buffer_bytes", w->c->setup.hardware_bytes);
+    setting_number(s, ENGINE, w->device, "period_cycles", UINT64_C(1) << w->c->setup.period);
+    setting_number(s, ENGINE, w->device, "hardware_buffer_bytes", w->c->setup.hardware_bytes);
     if (w->c->refused)
-        setting(s, w->device, "refused_attributes", w->c->refused);
-    setting(s, w->device, "enable_us", (uint64_t)(w->c->enable_ns / 1000));
+        setting_number(s, ENGINE, w->device, "refused_attributes", w->c->refused);
+    setting_number(s, ENGINE, w->device, "enable_us", w->c->enable_ns / 1000);
     w->c->described = true;
 }
 
@@ -573,16 +563,12 @@ void pc_sampling_totals(struct trace *t)
         if (contexts[i].state != PC_FREE)
             add_totals(&n, &contexts[i].tally.totals);
     if (n.total || n.reasons || n.idle) {
-        struct setting_row row = {.time = clock_mono(),
-                                  .engine = s->ops->name(s, "PcSampling"),
-                                  .name = s->ops->name(s, "not_issued"),
-                                  .value = s->ops->name(s, relations[relation])};
-        setting(s, 0, "driver_samples", n.total);
-        setting(s, 0, "driver_dropped", n.dropped);
-        setting(s, 0, "driver_other", n.other);
-        setting(s, 0, "driver_by_reason", n.reasons);
-        setting(s, 0, "driver_not_issued", n.idle);
-        s->ops->row(s, RECORD_setting, &row);
+        setting_number(s, ENGINE, 0, "driver_samples", n.total);
+        setting_number(s, ENGINE, 0, "driver_dropped", n.dropped);
+        setting_number(s, ENGINE, 0, "driver_other", n.other);
+        setting_number(s, ENGINE, 0, "driver_by_reason", n.reasons);
+        setting_number(s, ENGINE, 0, "driver_not_issued", n.idle);
+        setting_text(s, ENGINE, 0, "not_issued", relations[relation]);
     }
     opened = false;
     engine_leave();

@@ -5,6 +5,7 @@
 #include "backend/nvidia/engine_lock.h"
 #include "backend/nvidia/pm_device.h"
 #include "backend/nvidia/records.h"
+#include "backend/nvidia/setting.h"
 #include "base/clock.h"
 #include "wire/decimal.h"
 
@@ -12,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char ENGINE[] = "PmSampling";
 
 enum {
     DEVICES = 32,
@@ -123,23 +126,6 @@ static void fail(const char *text)
 
 /* ---- what the session is told -------------------------------------------------------------- */
 
-static void setting(struct sink *s, uint32_t device, const char *name, const char *value)
-{
-    struct setting_row row = {.time = clock_mono(),
-                              .device = device,
-                              .engine = s->ops->name(s, "PmSampling"),
-                              .name = s->ops->name(s, name),
-                              .value = s->ops->name(s, value)};
-    s->ops->row(s, RECORD_setting, &row);
-}
-
-static void setting_number(struct sink *s, uint32_t device, const char *name, int64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    setting(s, device, name, text);
-}
-
 /* What was left out, by name: a set's metric that the device does not have is no news. */
 static void say_left(struct sink *s, const struct pm_device *d)
 {
@@ -165,19 +151,19 @@ static void describe(struct trace *t, struct pm_device *d)
 {
     struct sink *s = t->sink;
     uint32_t device = records_device(t->records, d->ordinal);
-    setting_number(s, device, "interval_us", d->setup.interval / 1000);
+    setting_number(s, ENGINE, device, "interval_us", d->setup.interval / 1000);
     if (d->cycles)
-        setting(s, device, "trigger", "cycles");
+        setting_text(s, ENGINE, device, "trigger", "cycles");
     if (metrics.set[0])
-        setting(s, device, "preset", metrics.set);
+        setting_text(s, ENGINE, device, "preset", metrics.set);
     for (size_t i = 0; i < d->host.count; i++) {
         name_ids[d->ordinal][i] = s->ops->name(s, d->host.names[i]);
-        setting(s, device, "metric", d->host.names[i]);
+        setting_text(s, ENGINE, device, "metric", d->host.names[i]);
     }
     for (size_t i = 0; i < d->host.left_count; i++)
-        setting(s, device, "skipped_metric", d->host.left[i].name);
-    setting_number(s, device, "hardware_buffer_bytes", (int64_t)d->setup.hardware_bytes);
-    setting_number(s, device, "enable_us", d->enable_ns / 1000);
+        setting_text(s, ENGINE, device, "skipped_metric", d->host.left[i].name);
+    setting_number(s, ENGINE, device, "hardware_buffer_bytes", (int64_t)d->setup.hardware_bytes);
+    setting_number(s, ENGINE, device, "enable_us", d->enable_ns / 1000);
     say_left(s, d);
 }
 
@@ -185,9 +171,9 @@ static void conclude(struct trace *t, const struct pm_device *d)
 {
     uint32_t device = records_device(t->records, d->ordinal);
     int64_t error = pm_clock_error(&d->clock);
-    setting_number(t->sink, device, "samples", (int64_t)d->written);
+    setting_number(t->sink, ENGINE, device, "samples", (int64_t)d->written);
     if (error != INT64_MAX)
-        setting_number(t->sink, device, "clock_error_us", error / 1000);
+        setting_number(t->sink, ENGINE, device, "clock_error_us", error / 1000);
 }
 
 static void say_news(struct sink *s)
@@ -205,7 +191,7 @@ static void say_slower(struct trace *t, struct pm_device *d)
     if (!d->slower)
         return;
     d->slower = false;
-    setting_number(t->sink, records_device(t->records, d->ordinal), "interval_us",
+    setting_number(t->sink, ENGINE, records_device(t->records, d->ordinal), "interval_us",
                    d->setup.interval / 1000);
     if (slower_said)
         return;

@@ -2,12 +2,14 @@
  * passes, before the first value; values; at the end what was not counted. [collector] */
 #include "backend/nvidia/range_inside.h"
 #include "backend/nvidia/records.h"
-#include "base/clock.h"
+#include "backend/nvidia/setting.h"
 #include "wire/decimal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char ENGINE[] = "RangeProfiler";
 
 enum { DIGITS = 6 }; /* of a value */
 
@@ -22,30 +24,13 @@ static const struct {
     [NO_NAME] = {"uncounted_names", "of more kernels than are told apart"},
 };
 
-static void setting(struct sink *s, uint32_t of, const char *name, const char *value)
-{
-    struct setting_row row = {.time = clock_mono(),
-                              .device = of,
-                              .engine = s->ops->name(s, "RangeProfiler"),
-                              .name = s->ops->name(s, name),
-                              .value = s->ops->name(s, value)};
-    s->ops->row(s, RECORD_setting, &row);
-}
-
-static void setting_number(struct sink *s, uint32_t of, const char *name, uint64_t value)
-{
-    char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, value);
-    setting(s, of, name, digits);
-}
-
 static void describe_left(struct trace *t, const struct range_choice *c, uint32_t of)
 {
     struct sink *s = t->sink;
     char left[RANGE_TEXT] = "";
     for (size_t i = 0; i < c->left_count; i++) {
         size_t n = strlen(left);
-        setting(s, of, "skipped_metric", c->left[i]);
+        setting_text(s, ENGINE, of, "skipped_metric", c->left[i]);
         snprintf(left + n, sizeof left - n, "%s%s", n ? ", " : "", c->left[i]);
     }
     if (*left)
@@ -64,13 +49,13 @@ static void describe(struct trace *t, struct range_choice *c, uint32_t of)
     struct sink *s = t->sink;
     c->told = true;
     if (ranging.metrics.set[0])
-        setting(s, of, "preset", ranging.metrics.set);
-    setting(s, of, "counts", ranging.kernels ? "kernels" : "outermost scopes");
-    setting_number(s, of, "passes", c->passes);
+        setting_text(s, ENGINE, of, "preset", ranging.metrics.set);
+    setting_text(s, ENGINE, of, "counts", ranging.kernels ? "kernels" : "outermost scopes");
+    setting_number(s, ENGINE, of, "passes", c->passes);
     if (ranging.kernels)
-        setting_number(s, of, "launches_of_each", ranging.pick.most);
+        setting_number(s, ENGINE, of, "launches_of_each", ranging.pick.most);
     for (size_t i = 0; i < c->count; i++)
-        setting(s, of, "metric", c->names[i]);
+        setting_text(s, ENGINE, of, "metric", c->names[i]);
     describe_left(t, c, of);
     if (ranging.kernels)
         s->ops->message(s, SEVERITY_NOTE, "range_profiler.replay",
@@ -85,10 +70,10 @@ static void describe_repeated(struct trace *t, struct range_choice *c, uint32_t 
     struct sink *s = t->sink;
     char list[METRICS_MOST * METRIC_NAME] = "";
     c->told = true;
-    setting_number(s, of, "passes_of_repeated", c->passes);
+    setting_number(s, ENGINE, of, "passes_of_repeated", c->passes);
     for (size_t i = 0, n = 0; i < c->count && n < sizeof list; i++)
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? "," : "", c->names[i]);
-    setting(s, of, "metrics_of_repeated", list);
+    setting_text(s, ENGINE, of, "metrics_of_repeated", list);
     s->ops->message(s, SEVERITY_NOTE, "range_profiler.repeated",
                     "scopes whose iterations the program tells (GFL_BENCH) are counted in %zu "
                     "passes, one in each of the first iterations, which take some 20 ms longer",
@@ -130,13 +115,13 @@ static void summarize(struct trace *t, uint32_t of)
         uint64_t count = atomic_exchange(&ranging.passed_by[i], 0);
         if (!count)
             continue;
-        setting_number(s, of, passed_by_rows[i].setting, count);
+        setting_number(s, ENGINE, of, passed_by_rows[i].setting, count);
         if (n < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%" PRIu64 " %s", n ? ", " : "",
                                   count, passed_by_rows[i].what);
     }
     if (records_own(t->records))
-        setting_number(s, of, "profiler_kernels", records_own(t->records));
+        setting_number(s, ENGINE, of, "profiler_kernels", records_own(t->records));
     if (*text)
         s->ops->message(s, SEVERITY_NOTE, "range_profiler.uncounted", "%s not counted: %s",
                         ranging.kernels ? "kernels that were" : "scopes that were", text);

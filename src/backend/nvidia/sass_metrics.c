@@ -10,12 +10,15 @@
 #include "backend/nvidia/records.h"
 #include "backend/nvidia/sass_context.h"
 #include "backend/nvidia/sass_gate.h"
+#include "backend/nvidia/setting.h"
 #include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char ENGINE[] = "SassMetrics";
 
 enum {
     CONTEXTS = 64,
@@ -358,23 +361,14 @@ const char *sass_metrics_failure(void)
 
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
-static void setting(struct sink *s, uint32_t device, const char *name, const char *value)
-{
-    struct setting_row row = {.time = clock_mono(),
-                              .device = device,
-                              .engine = s->ops->name(s, "SassMetrics"),
-                              .name = s->ops->name(s, name),
-                              .value = s->ops->name(s, value)};
-    s->ops->row(s, RECORD_setting, &row);
-}
-
 static void describe(struct sink *s, uint32_t id, const struct sass_device *d)
 {
     char text[24];
     for (size_t i = 0; i < SASS_METRICS; i++)
-        setting(s, id, d->ids[i] ? "metric" : "skipped_metric", sass_metric_names[i].name);
+        setting_text(s, ENGINE, id, d->ids[i] ? "metric" : "skipped_metric",
+                     sass_metric_names[i].name);
     snprintf(text, sizeof text, "%" PRId64, d->took / 1000);
-    setting(s, id, "configure_us", text);
+    setting_text(s, ENGINE, id, "configure_us", text);
 }
 
 /* What is being written: a context's window. */

@@ -4,12 +4,13 @@
 #include "backend/nvidia/driver_gate.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/pc_sampling.h"
+#include "backend/nvidia/setting.h"
 #include "base/clock.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
+
+static const char ENGINE[] = "PcSampling";
 
 enum {
     EDGES = 64, /* of windows, between two drains */
@@ -160,21 +161,10 @@ void turns_stop(struct trace *t)
     pthread_mutex_unlock(&lock);
 }
 
-static void setting(struct sink *s, const char *name, int64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    struct setting_row row = {.time = clock_mono(),
-                              .engine = s->ops->name(s, "PcSampling"),
-                              .name = s->ops->name(s, name),
-                              .value = s->ops->name(s, text)};
-    s->ops->row(s, RECORD_setting, &row);
-}
-
 static void conclude(struct sink *s)
 {
-    setting(s, "kernel_windows", (int64_t)windows);
-    setting(s, "kernel_windows_switch_us", switching / 1000);
+    setting_number(s, ENGINE, 0, "kernel_windows", (int64_t)windows);
+    setting_number(s, ENGINE, 0, "kernel_windows_switch_us", switching / 1000);
     if (windows || stuck)
         return;
     s->ops->message(s, SEVERITY_NOTE, "pc_sampling.no_window", "no kernels are recorded: %s",
