@@ -196,6 +196,16 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     return code;
 }
 
+/* What of a line's waits is weighed. Of calls that need not wait, only what the GPU was idle for:
+ * where it was busy its queue was full, and then a launch is held up as well as they. */
+static int64_t weight(const struct model *m, const struct sync_line *l, const struct waiting *w)
+{
+    uint64_t slow = 0;
+    for (int c = 0; c < SYNC_CALLS; c++)
+        slow += l->slow[c].calls;
+    return w->calls > slow ? w->ns : gives_back(m, l, w->ns);
+}
+
 /* A synchronization is told whatever it took; what else waited where it can be seen. */
 int insight_sync_line(const struct model *m, struct insights *to)
 {
@@ -204,7 +214,8 @@ int insight_sync_line(const struct model *m, struct insights *to)
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         struct waiting w = waiting(m, l);
         if (insight_line_told(m, l) &&
-            (explicit_calls(l) || (w.calls && insight_is_share(m, w.ns, INSIGHT_worth, 1000))))
+            (explicit_calls(l) ||
+             (w.calls && insight_is_share(m, weight(m, l, &w), INSIGHT_worth, 1000))))
             code = add_line(m, l, &w, to);
     }
     return code;
