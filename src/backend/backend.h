@@ -78,6 +78,7 @@ enum { SINK_STACK_MOST = 65536 }; /* greatest id that sink_ops.stack returns */
 struct wait {
     enum wait_call call;
     bool async; /* the call's asynchronous form */
+    bool sync;  /* an explicit synchronization, of which no record comes: gives a sync row, too */
     uint32_t correlation;
     uint32_t device;  /* the driver's ordinal */
     uint32_t context; /* the driver's number */
@@ -85,7 +86,8 @@ struct wait {
     uint32_t stack;   /* of sink_ops.stack; 0: none */
     int64_t start;    /* ns */
     int64_t duration; /* ns */
-    int64_t bytes;    /* or CELL_NULL */
+    int64_t bytes;    /* or CELL_NULL; of a synchronization: always that */
+    int64_t event;    /* where sync: a number that tells events apart; 0: none */
 };
 
 struct sink;

@@ -473,6 +473,7 @@ void scopes_wait(const struct wait *w)
     struct wait_packed p = {
         .call = w->call,
         .async = w->async,
+        .sync = w->sync,
         .device = w->device,
         .launches = atomic_load_explicit(&t->counters.launches, memory_order_relaxed) +
                     atomic_load_explicit(&t->counters.graph_launches, memory_order_relaxed)};
@@ -480,5 +481,5 @@ void scopes_wait(const struct wait *w)
     slot_push(t, SLOT_WAIT, w->correlation, depth ? t->open[depth - 1] : 0, (uint64_t)w->start,
               (uint64_t)w->duration);
     slot_push(t, SLOT_WAIT_WHAT, w->stack, (uint64_t)w->context << 32 | w->stream,
-              (uint64_t)w->bytes, wait_pack(p));
+              (uint64_t)(w->sync ? w->event : w->bytes), wait_pack(p));
 }

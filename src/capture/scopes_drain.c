@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "capture/ids.h"
+#include "capture/sink.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
 
@@ -190,28 +191,53 @@ static void afar_resolve(struct scopes_drain *d)
     d->afar_count = 0;
 }
 
+/* The kinds of a sync row are numbered as the calls. */
+_Static_assert(WAIT_EVENT == 1 && WAIT_STREAM_EVENT == 2 && WAIT_STREAM == 3 && WAIT_CONTEXT == 4,
+               "as in schema/records.def");
+
+static void write_sync(const struct wait_row *w, uint32_t stream, int64_t event)
+{
+    struct sync_row row = {
+        .start = w->start,
+        .duration = w->duration,
+        .kind = w->call,
+        .stream = stream,
+        .event = event,
+        .correlation = w->correlation,
+        .scope = w->scope,
+        .thread = w->thread,
+        .stack = w->stack,
+    };
+    sink_put_whole(RECORD_sync, &row);
+}
+
 static void write_wait(struct scopes_drain *d, struct thread_state *t, const struct slot *what)
 {
     const struct slot *w = &t->prefix;
     struct wait_packed p = wait_unpack(what->tag);
-    uint32_t context = (uint32_t)(what->instance >> 32), stream = (uint32_t)what->instance;
+    uint32_t context = (uint32_t)(what->instance >> 32), number = (uint32_t)what->instance;
+    bool known = number != WAIT_NO_STREAM;
+    uint32_t stream = 0;
+    if (known || p.sync) /* a synchronization's stream also tells the device and the context */
+        stream = ids_stream(d->ids, ids_device_at(d->ids, p.device), context,
+                            known ? number : CELL_NULL);
     struct wait_row row = {
         .start = w->time,
         .duration = w->duration,
         .call = p.call,
         .async = p.async,
-        .stream = stream == WAIT_NO_STREAM
-                      ? 0
-                      : ids_stream(d->ids, ids_device_at(d->ids, p.device), context, stream),
+        .stream = known ? stream : 0,
         .correlation = w->id,
         .scope = (int64_t)w->instance,
         .stack = stacking_row(d->writer, what->id),
         .thread = t->tid,
         .launches = (int64_t)p.launches,
-        .bytes = what->time,
+        .bytes = p.sync ? CELL_NULL : what->time,
     };
     d->thread(d->arg, t->tid, t->name);
     writer_row(d->writer, RECORD_wait, (const int64_t *)&row);
+    if (p.sync)
+        write_sync(&row, stream, what->time);
 }
 
 static void take_join(struct scopes_drain *d, const struct thread_state *t, const struct slot *s)

@@ -48,6 +48,9 @@ void sink_end(void); /* frees the tables; calls that come later do nothing. [col
 /* A row of ours goes the same way: counted, its thread defined. [collector] */
 void sink_put(enum record_type type, const void *row);
 
+/* The same of a row that has its scope, stack and (defined) thread already. [collector] */
+void sink_put_whole(enum record_type type, const void *row);
+
 /* In a forked child: forgets tables and writer without freeing them. */
 void sink_forget(void);
 

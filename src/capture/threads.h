@@ -36,7 +36,7 @@ enum slot_kind {
     SLOT_GRAPH_WHAT, /* time: kernels (CELL_NULL unknown), instance: graph */
     SLOT_WAIT,       /* before its WAIT_WHAT; id: correlation, instance, time: start, duration */
     SLOT_LEAVE,      /* a scope of any thread, alone: instance, tick */
-    SLOT_WAIT_WHAT,  /* id: stack, instance: context and stream, time: bytes, tag: wait_pack */
+    SLOT_WAIT_WHAT,  /* id: stack, instance: context, stream, time: bytes or event; wait_pack */
 };
 
 struct slot {
@@ -59,19 +59,22 @@ _Static_assert(sizeof(struct slot) == 32, "two to a cache line");
 
 /* What of a wait has no field of its own in its slots. */
 struct wait_packed {
-    uint32_t call, async, device;
+    uint32_t call, device;
+    bool async, sync;
     uint64_t launches;
 };
 
 static inline uint64_t wait_pack(struct wait_packed p)
 {
-    return p.launches << 24 | (uint64_t)(p.device & 0xff) << 16 | p.async << 8 | p.call;
+    return p.launches << 24 | (uint64_t)(p.device & 0xff) << 16 | (uint64_t)p.sync << 9 |
+           (uint64_t)p.async << 8 | p.call;
 }
 
 static inline struct wait_packed wait_unpack(uint64_t tag)
 {
     return (struct wait_packed){.call = tag & 0xff,
-                                .async = tag >> 8 & 0xff,
+                                .async = tag >> 8 & 1,
+                                .sync = tag >> 9 & 1,
                                 .device = tag >> 16 & 0xff,
                                 .launches = tag >> 24};
 }

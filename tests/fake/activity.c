@@ -26,7 +26,9 @@ static _Atomic(cupti_request_fn) request;
 static _Atomic(cupti_complete_fn) complete;
 static _Atomic(cupti_clock_fn) clock_fn;
 static _Atomic bool kinds[CUPTI_KIND_LIMIT];
-static _Atomic uint64_t managed_kinds; /* bit per enum cupti_managed_kind */
+enum { CALLS = 1024 };
+static _Atomic bool call_recorded[CALLS]; /* by id, beside CUPTI_KIND_DRIVER */
+static _Atomic uint64_t managed_kinds;    /* bit per enum cupti_managed_kind */
 
 /* All below guarded by lock. */
 static size_t dropped;
@@ -194,6 +196,8 @@ void activity_forget(void)
 {
     for (int i = 0; i < CUPTI_KIND_LIMIT; i++)
         atomic_store(&kinds[i], false);
+    for (int i = 0; i < CALLS; i++)
+        atomic_store(&call_recorded[i], false);
     pthread_mutex_lock(&lock); /* what was not handed over is gone */
     pending_count = 0;
     buffer = NULL;
@@ -273,22 +277,6 @@ static void add_fill(const struct fake_op *op, int64_t end)
     add(&r, CUPTI_KIND_MEMSET, end);
 }
 
-static void add_sync(const struct fake_op *op, int64_t end)
-{
-    union {
-        struct cupti_sync sync;
-        struct cupti_kernel room;
-    } r = {.sync = {.kind = CUPTI_KIND_SYNC,
-                    .type = op->kind,
-                    .start = (uint64_t)op->start,
-                    .end = (uint64_t)op->end,
-                    .correlation = op->correlation,
-                    .context = FAKE_CONTEXT_NUMBER,
-                    .stream = op->stream,
-                    .event = op->event}};
-    add(&r, CUPTI_KIND_SYNC, end);
-}
-
 static void add_memory(const struct fake_op *op, int64_t end)
 {
     union {
@@ -355,7 +343,6 @@ void activity_op(const struct fake_op *given)
         [FAKE_KERNEL] = {CUPTI_KIND_KERNEL, add_kernel},
         [FAKE_COPY] = {CUPTI_KIND_MEMCPY, add_copy},
         [FAKE_FILL] = {CUPTI_KIND_MEMSET, add_fill},
-        [FAKE_SYNC] = {CUPTI_KIND_SYNC, add_sync},
         [FAKE_MEMORY] = {CUPTI_KIND_MEMORY, add_memory},
         [FAKE_GRAPH] = {CUPTI_KIND_GRAPH_TRACE, add_graph},
         [FAKE_MANAGED] = {CUPTI_KIND_MANAGED, add_managed},
@@ -409,7 +396,8 @@ void activity_call(uint32_t cbid, uint32_t correlation)
                       .start = (uint64_t)now(),
                       .end = (uint64_t)now(),
                       .correlation = correlation}};
-    if (!atomic_load(&kinds[CUPTI_KIND_DRIVER]))
+    if (!atomic_load(&kinds[CUPTI_KIND_DRIVER]) &&
+        !(cbid < CALLS && atomic_load(&call_recorded[cbid])))
         return;
     for (int32_t k = 1; k < EXTERNAL_KINDS; k++) {
         unsigned depth = external[k].depth;
@@ -454,6 +442,17 @@ EXPORT int cuptiActivityPopExternalCorrelationId(int kind, uint64_t *id)
         *id = at < EXTERNAL_DEPTH ? external[kind].ids[at] : 0;
     return CUPTI_OK;
 }
+
+#if FAKE_CUPTI_VERSION >= 130000
+EXPORT int cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t on)
+{
+    SCRIPTED(cuptiActivityEnableDriverApi);
+    if (cbid >= CALLS)
+        return 1;
+    atomic_store(&call_recorded[cbid], on);
+    return CUPTI_OK;
+}
+#endif
 
 EXPORT int cuptiActivityEnable(int kind)
 {

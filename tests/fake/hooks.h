@@ -11,23 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fake_work {
-    FAKE_KERNEL,
-    FAKE_COPY,
-    FAKE_FILL,
-    FAKE_SYNC,
-    FAKE_MEMORY,
-    FAKE_GRAPH,
-    FAKE_MANAGED
-};
+enum fake_work { FAKE_KERNEL, FAKE_COPY, FAKE_FILL, FAKE_MEMORY, FAKE_GRAPH, FAKE_MANAGED };
 
 struct fake_op {
     enum fake_work work;
     uint32_t correlation;
     uint32_t context;   /* number */
     uint32_t stream;    /* number */
-    uint32_t event;     /* FAKE_SYNC: number */
-    int64_t start, end; /* CLOCK_MONOTONIC ns on the fake GPU (FAKE_SYNC: of the host's wait) */
+    int64_t start, end; /* CLOCK_MONOTONIC ns on the fake GPU */
     const char *name;   /* FAKE_KERNEL */
     unsigned grid[3], block[3];
     unsigned shared, shared_static; /* bytes */
@@ -36,9 +27,9 @@ struct fake_op {
     uint64_t address;               /* FAKE_MEMORY */
     int memory;                     /* FAKE_COPY: kind of the host's memory; FAKE_MEMORY */
     bool async;                     /* FAKE_COPY */
-    int kind;       /* FAKE_COPY: CUPTI copy kind; FAKE_SYNC: type; FAKE_MEMORY: 1 allocate, 2 free;
+    int kind;                       /* FAKE_COPY: CUPTI copy kind; FAKE_MEMORY: 1 allocate, 2 free;
                  FAKE_MANAGED: enum cupti_managed_kind */
-    uint32_t graph; /* 0: not of a graph */
+    uint32_t graph;                 /* 0: not of a graph */
     uint64_t graph_node;
 };
 

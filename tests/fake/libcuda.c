@@ -23,7 +23,7 @@ enum { STREAMS = 64, DEFAULT_STREAM = 7, SHARED_MOST = 232448 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool initialized;
-static _Atomic uint32_t last_correlation, last_event;
+static _Atomic uint32_t last_correlation;
 /* Bit by number. One that was destroyed is another's next, as handles are. */
 static _Atomic uint64_t contexts = 1u << FAKE_CONTEXT_NUMBER;
 static _Thread_local uint32_t current = FAKE_CONTEXT_NUMBER;
@@ -387,17 +387,9 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
 /* ---- waits -------------------------------------------------------------------------------- */
 
 /* Waits in real time for what is queued on the stream, or on all of them. */
-static int synchronize(struct call *c, int type, uint32_t stream, uint32_t event, int64_t until)
+static int synchronize(struct call *c, int64_t until)
 {
-    struct fake_op op = {.work = FAKE_SYNC,
-                         .correlation = c->correlation,
-                         .stream = stream,
-                         .event = event,
-                         .kind = type,
-                         .start = driver_now()};
     wait_until(until);
-    op.end = driver_now();
-    tell_op(&op);
     return call_exit(c, CUDA_OK);
 }
 
@@ -406,20 +398,19 @@ EXPORT int cuStreamSynchronize(cuda_stream stream)
     struct call c;
     call_enter(&c, 126, "cuStreamSynchronize", &stream, NULL);
     uint32_t number = stream_number(stream);
-    return synchronize(&c, 3, number, CUPTI_NONE, stream_end(number));
+    return synchronize(&c, stream_end(number));
 }
 
 EXPORT int cuCtxSynchronize(void)
 {
     struct call c;
     call_enter(&c, 17, "cuCtxSynchronize", NULL, NULL);
-    return synchronize(&c, 4, CUPTI_NONE, CUPTI_NONE, stream_end(CUPTI_NONE));
+    return synchronize(&c, stream_end(CUPTI_NONE));
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
 
 struct event {
-    uint32_t number;
     _Atomic int64_t reached; /* ns, when the work recorded before it ends */
 };
 
@@ -429,7 +420,6 @@ EXPORT int cuEventCreate(struct event **event, unsigned flags)
     *event = calloc(1, sizeof **event);
     if (!*event)
         return 2;
-    (*event)->number = atomic_fetch_add(&last_event, 1) + 1;
     return CUDA_OK;
 }
 
@@ -457,7 +447,7 @@ EXPORT int cuEventSynchronize(struct event *event)
 {
     struct call c;
     call_enter(&c, 121, "cuEventSynchronize", &event, NULL);
-    return synchronize(&c, 1, CUPTI_NONE, event->number, atomic_load(&event->reached));
+    return synchronize(&c, atomic_load(&event->reached));
 }
 
 /* The stream waits, the caller does not. */
@@ -472,5 +462,5 @@ EXPORT int cuStreamWaitEvent(cuda_stream stream, struct event *event, unsigned f
     call_enter(&c, 295, "cuStreamWaitEvent", &p, NULL);
     uint32_t number = stream_number(stream);
     stream_hold(number, atomic_load(&event->reached));
-    return synchronize(&c, 2, number, event->number, 0);
+    return synchronize(&c, 0);
 }

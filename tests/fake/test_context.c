@@ -175,7 +175,8 @@ static void pushed_ids(void **state)
     /* After so many calls without any they are not looked for, unless asked for. */
     run_nvtx(&r, "pushed-late", NULL, NULL);
     assert_int_equal(int_at(r.report, "external_correlation.kernels"), 0);
-    check_contains(&r, capability_of(&r, "external_correlation", "reason"), "first 20 000 calls");
+    check_contains(&r, capability_of(&r, "external_correlation", "reason"),
+                   "first 20 000 launches");
     run_free(&r);
     run_nvtx(&r, "pushed-late", NULL, LIST("--option", "enable_external_correlation=true"));
     assert_int_equal(int_at(r.report, "external_correlation.kernels"), 40);

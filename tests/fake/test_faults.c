@@ -41,8 +41,10 @@ static const struct fault {
     {"cuptiActivityRegisterCallbacks", EVERY_CALL, NO_KERNELS, "trace_unavailable", "our buffers"},
     {"cuptiEnableCallback", EVERY_CALL, NO_KERNELS, "trace_unavailable", "to report launches"},
     {"cuptiActivityEnable", EVERY_CALL, NO_KERNELS, "trace_failed", "to enable kernel records"},
-    {"cuptiActivityEnable", 2, PART, "cupti.enable", "overhead"},
+    {"cuptiActivityEnable", 1, PART, "cupti.enable", "overhead"},
+    {"cuptiActivityEnable", 2, PART, "cupti.enable", "copies"},
     {"cuptiActivityEnable", 3, PART, "cupti.enable", "copies"},
+    {"cuptiActivityEnableDriverApi", EVERY_CALL, PART, "cupti.enable", "external_correlation"},
     {"cuptiActivityGetNextRecord", 1, PART, "cupti.unreadable_buffer", "cannot read on"},
     {"cuptiActivityGetNextRecord", 2, PART, "cupti.unreadable_buffer", "cannot read on"},
     {"cuptiActivityGetNextRecord", 3, PART, "cupti.unreadable_buffer", "cannot read on"},
@@ -124,7 +126,7 @@ static void every_kind_fails(void **state)
 {
     (void)state;
     int without = 0;
-    for (int nth = 4; nth <= 10; nth++) {
+    for (int nth = 4; nth <= 6; nth++) {
         struct run r;
         char script[128];
         snprintf(script, sizeof script, "FAKE_CUPTI=fail=cuptiActivityEnable:%d:%d", nth, ERROR);
@@ -207,7 +209,7 @@ static void driver_comes_up_later(void **state)
     } cases[] = {
         {"FAKE_CUPTI=fail=cuptiActivityEnable:1:15", true},
         {"FAKE_CUPTI=fail=cuptiActivityEnable:0:15", false},
-        {"FAKE_CUPTI=fail=cuptiActivityEnable:1:15,fail=cuptiActivityEnable:11:999", false},
+        {"FAKE_CUPTI=fail=cuptiActivityEnable:1:15,fail=cuptiActivityEnable:7:999", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;

@@ -246,15 +246,6 @@ MEMSET(flags, flags);
 MEMSET(memory, memoryKind);
 MEMSET(graph_node, graphNodeId);
 
-#define SYNC(member, theirs) FIELD(cupti_sync, member, CUpti_ActivitySynchronization, theirs)
-SYNC(type, type);
-SYNC(start, start);
-SYNC(end, end);
-SYNC(correlation, correlationId);
-SYNC(context, contextId);
-SYNC(stream, streamId);
-SYNC(event, cudaEventId);
-
 #define OVERHEAD(member, theirs) FIELD(cupti_overhead, member, CUpti_ActivityOverhead, theirs)
 OVERHEAD(overhead, overheadKind);
 OVERHEAD(object, objectKind);
@@ -281,13 +272,8 @@ MEMORY(device, deviceId);
 MEMORY(context, contextId);
 MEMORY(stream, streamId);
 
-FIELD(cupti_context, context, CUpti_ActivityContext, contextId);
-FIELD(cupti_context, device, CUpti_ActivityContext, deviceId);
-FIELD(cupti_context, null_stream, CUpti_ActivityContext, nullStreamId);
-
 /* The newest records still begin with the same fields. */
 SAME(offsetof(CUpti_ActivityOverhead3, end), offsetof(struct cupti_overhead, end));
-SAME(offsetof(CUpti_ActivitySynchronization2, cudaEventId), offsetof(struct cupti_sync, event));
 SAME(offsetof(CUpti_ActivityMemory4, streamId), offsetof(struct cupti_memory, stream));
 
 /* PC sampling. */

@@ -353,7 +353,6 @@ static void copies_fills_waits_and_allocations(void **state)
                              .stream = 7,
                              .correlation = 12,
                              .memory = 3};
-    struct cupti_sync y = {CUPTI_KIND_SYNC, 4, t, t + 9, 13, 1, CUPTI_NONE, CUPTI_NONE};
     struct cupti_memory a = {.kind = CUPTI_KIND_MEMORY,
                              .operation = 1,
                              .memory = 3,
@@ -370,9 +369,9 @@ static void copies_fills_waits_and_allocations(void **state)
                                .thread = 4321,
                                .start = t,
                                .end = t + 3};
-    PUT(k), PUT(m), PUT(p), PUT(f), PUT(y), PUT(a), PUT(o);
+    PUT(k), PUT(m), PUT(p), PUT(f), PUT(a), PUT(o);
     decode();
-    assert_int_equal(row_count, 7);
+    assert_int_equal(row_count, 6);
     const struct memcpy_row *mr = ROW(1, memcpy), *pr = ROW(2, memcpy);
     assert_int_equal(mr->bytes, 4096);
     assert_int_equal(mr->kind, 1);
@@ -385,32 +384,11 @@ static void copies_fills_waits_and_allocations(void **state)
     assert_int_equal(pr->kind, 10);
     assert_int_equal(ROW(3, memset)->value, 255);
     assert_int_equal(ROW(3, memset)->memory, 3);
-    assert_int_equal(rows[4].type, RECORD_sync);
-    assert_int_equal(ROW(4, sync)->kind, 4);
-    assert_int_equal(ROW(4, sync)->duration, 9);
-    assert_int_equal(ROW(4, sync)->event, 0);
-    assert_int_equal(ROW(4, sync)->thread, CELL_NULL);
-    assert_int_equal(last_stream_number, CELL_NULL);
-    assert_int_equal(ROW(5, alloc)->op, 1);
-    assert_int_equal((uint64_t)ROW(5, alloc)->address, UINT64_C(0xfedcba9876543210));
-    assert_int_equal(ROW(5, alloc)->stream, 0);
-    assert_string_equal(names[ROW(6, overhead)->kind - 1], "instrumentation");
-    assert_int_equal(ROW(6, overhead)->thread, 4321);
-}
-
-/* A number that does not apply is no number of a stream or context. */
-static void a_wait_without_context_has_a_stream_without_one(void **state)
-{
-    (void)state;
-    library(130001);
-    uint64_t t = (uint64_t)now;
-    struct cupti_sync y = {CUPTI_KIND_SYNC, 1, t, t + 9, 13, CUPTI_NONE, CUPTI_NONE, 5};
-    PUT(y);
-    decode();
-    assert_int_equal(row_count, 1);
-    assert_int_equal(ROW(0, sync)->event, 5);
-    assert_int_equal(last_stream_context, CELL_NULL);
-    assert_int_equal(last_stream_number, CELL_NULL);
+    assert_int_equal(ROW(4, alloc)->op, 1);
+    assert_int_equal((uint64_t)ROW(4, alloc)->address, UINT64_C(0xfedcba9876543210));
+    assert_int_equal(ROW(4, alloc)->stream, 0);
+    assert_string_equal(names[ROW(5, overhead)->kind - 1], "instrumentation");
+    assert_int_equal(ROW(5, overhead)->thread, 4321);
 }
 
 static void operation_ids_reach_their_kernels_in_either_order(void **state)
@@ -478,7 +456,6 @@ int main(void)
         TEST(what_is_shared_is_asked_for_once),
         TEST(impossible_times_are_counted_not_written),
         TEST(copies_fills_waits_and_allocations),
-        TEST(a_wait_without_context_has_a_stream_without_one),
         TEST(operation_ids_reach_their_kernels_in_either_order),
         TEST(unknown_records_are_counted_and_passed_over),
         TEST(kernels_can_be_counted_only),

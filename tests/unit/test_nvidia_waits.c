@@ -133,9 +133,34 @@ static void a_synchronization_is_reported_however_short(void **state)
         assert_int_equal(waits[i].bytes, CELL_NULL);
     }
     assert_true(waits[0].duration >= 2 * MS);
-    assert_int_equal(launch_count, 4); /* their activity records get the stack too */
-    assert_int_equal(launches[0].kind, LAUNCH_OTHER);
-    assert_int_equal(launches[0].stack, waits[0].stack);
+    assert_int_equal(launch_count, 0); /* no activity record comes with these */
+}
+
+static void a_synchronization_is_told_in_full_where_it_is_wanted(void **state)
+{
+    (void)state;
+    const cuda_stream stream = (cuda_stream)(uintptr_t)13;
+    const struct {
+        cuda_stream stream;
+        const void *event;
+    } waits_for = {stream, (const void *)(uintptr_t)0x7f0012345678}, none = {stream, NULL};
+    call(cuStreamSynchronize_id, 1, &stream, 0);
+    assert_false(waits[0].sync);
+    atomic_store(&trace.kinds, UINT64_C(1) << CUPTI_KIND_SYNC);
+    call(cuStreamSynchronize_id, 1, &stream, 0);
+    call(cuStreamWaitEvent_id, 1, &waits_for, 0);
+    call(cuEventSynchronize_id, 1, &waits_for.event, 0);
+    call(cuStreamWaitEvent_id, 1, &none, 0);
+    call(cuMemcpyHtoD_v2_id, 1, NULL, 0);
+    assert_int_equal(wait_count, 6);
+    for (int i = 1; i < 5; i++)
+        assert_true(waits[i].sync);
+    assert_int_equal(waits[1].event, 0);
+    assert_true(waits[2].event > 0);
+    assert_int_equal(waits[2].event, waits[3].event);
+    assert_int_not_equal(waits[2].event, 0x7f0012345678);
+    assert_int_equal(waits[4].event, 0);
+    assert_false(waits[5].sync);
 }
 
 static void no_stream_is_the_default_one(void **state)
@@ -259,6 +284,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup(name, setup)
     const struct CMUnitTest tests[] = {
         T(a_synchronization_is_reported_however_short),
+        T(a_synchronization_is_told_in_full_where_it_is_wanted),
         T(no_stream_is_the_default_one),
         T(copies_tell_their_size),
         T(an_asynchronous_copy_is_reported_where_it_waited),

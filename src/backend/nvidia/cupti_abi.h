@@ -469,14 +469,6 @@ struct CUPTI_RECORD cupti_memset {
 
 enum { CUPTI_ASYNC = 1 }; /* in flags of copies and fills */
 
-struct CUPTI_RECORD cupti_sync {
-    int32_t kind;
-    int32_t type; /* 1 event, 2 stream waits for event, 3 stream, 4 context */
-    uint64_t start, end;
-    uint32_t correlation;
-    uint32_t context, stream, event; /* CUPTI_NONE where it does not apply */
-};
-
 struct CUPTI_RECORD cupti_overhead {
     int32_t kind;
     int32_t overhead; /* enum cupti_overhead_kind */
@@ -575,12 +567,6 @@ struct CUPTI_RECORD cupti_managed_config {
 
 enum { CUPTI_MANAGED_ALL_DEVICES = 2 };
 
-struct CUPTI_RECORD cupti_context {
-    int32_t kind;
-    uint32_t context, device;
-    uint16_t api, null_stream; /* number of the context's default stream */
-};
-
 /* Bytes that a library of at least this CUPTI_API_VERSION fills:
  * X(kind, version, bytes, the vendor's struct). Ascending by version. 13 is CUDA
  * 11.0, 19 is 12.0, 130000 is 13.0. */
@@ -663,6 +649,7 @@ enum {
     X(true, int, cuptiActivityFlushAll, (uint32_t flags))                                          \
     X(false, int, cuptiActivityConfigureUnifiedMemoryCounter,                                      \
       (struct cupti_managed_config * configs, uint32_t count))                                     \
+    X(false, int, cuptiActivityEnableDriverApi, (uint32_t id, uint8_t on))                         \
     X(false, int, cuptiActivityFlushPeriod, (uint32_t milliseconds))                               \
     X(false, int, cuptiActivityRegisterTimestampCallback, (cupti_clock_fn clock))                  \
     X(false, int, cuptiActivitySetAttribute, (int attribute, size_t *size, void *value))           \

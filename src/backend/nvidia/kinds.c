@@ -16,15 +16,16 @@ static const struct {
     size_t wanted;       /* offset of the bool in struct trace_config; 0: always */
     bool required;
 } kinds[] = {
-    {CUPTI_KIND_CONTEXT, NULL, 0, false},
     {CUPTI_KIND_OVERHEAD, "overhead", 0, false},
     {CUPTI_KIND_MEMCPY, "copies", 0, false},
     {CUPTI_KIND_PEER, NULL, 0, false},
     {CUPTI_KIND_MEMSET, NULL, 0, false},
+    /* Told by the calls' callbacks, in waits.c, and never enabled: see told_by_calls. */
     {CUPTI_KIND_SYNC, "synchronizations", offsetof(struct trace_config, synchronization), false},
     {CUPTI_KIND_EXTERNAL, "external_correlation",
      offsetof(struct trace_config, external_correlation), false},
-    /* Ids stand before records of the calls that they are pushed around, and nowhere else. */
+    /* Ids stand before records of the calls that they are pushed around, and nowhere else: those of
+     * launches, or of all calls (told_apart). */
     {CUPTI_KIND_DRIVER, NULL, offsetof(struct trace_config, external_correlation), false},
     {CUPTI_KIND_RUNTIME, NULL, offsetof(struct trace_config, external_correlation), false},
     {CUPTI_KIND_MEMORY, "memory", offsetof(struct trace_config, memory), false},
@@ -46,6 +47,14 @@ bool kinds_wanted(const struct trace *t)
              t->config.pc_collect == PC_COLLECT_NONE);
 }
 
+/* Records of launches alone can be had (CUDA 12.5 and later), and given up. Those of all calls, of
+ * which PyTorch makes 24 to a kernel, cost that kernel 7 us, and half of that when they are off
+ * again (docs/benchmarks.md). */
+static bool told_apart(const struct cupti *c)
+{
+    return c->cuptiActivityEnableDriverApi;
+}
+
 static bool kind_wanted(const struct trace *t, unsigned i)
 {
     if (!kinds_wanted(t) || (t->switched && !atomic_load(&t->recording)))
@@ -53,9 +62,12 @@ static bool kind_wanted(const struct trace *t, unsigned i)
     if (t->sass && !atomic_load(&t->kernels_instead))
         return false; /* nothing is recorded beside instrumented kernels: sass_metrics.h */
     bool calls = kinds[i].kind == CUPTI_KIND_DRIVER || kinds[i].kind == CUPTI_KIND_RUNTIME;
-    bool stays =
-        t->config.engines & ENGINE_PC_SAMPLING; /* could not be given up: see kinds_disable */
+    bool apart = told_apart(t->cupti);
+    /* Could not be given up: see kinds_disable and told_apart. */
+    bool stays = (t->config.engines & ENGINE_PC_SAMPLING) || !apart;
     if (calls && (t->no_ids || (stays && !t->config.external_always)))
+        return false;
+    if (kinds[i].kind == CUPTI_KIND_RUNTIME && apart)
         return false;
     if (!kinds[i].wanted)
         return true;
@@ -72,7 +84,8 @@ static void announce_feature(struct trace *t, unsigned i)
     struct err e = {0};
     int first = t->statuses[kinds[i].kind], result = first;
     for (unsigned j = i + 1; j < KINDS && !kinds[j].feature && result == CUPTI_OK; j++)
-        result = t->statuses[kinds[j].kind];
+        if (t->statuses[kinds[j].kind] != NOT_TRIED)
+            result = t->statuses[kinds[j].kind];
     if (first == WAITING)
         return; /* kinds_retry comes back to it, or the program never uses the GPU */
     if (result > CUPTI_OK)
@@ -114,10 +127,40 @@ void kinds_announce(struct trace *t)
 
 /* ---- on and off ------------------------------------------------------------------------ */
 
+/* CUPTI's records of synchronizations cost every launch 2 to 4 us, as much as those of kernels
+ * (docs/benchmarks.md), and say nothing that the callback of the call does not know. Their bit in
+ * trace.kinds is for waits.c. */
+static bool told_by_calls(int kind)
+{
+    return kind == CUPTI_KIND_SYNC;
+}
+
+/* Records of the calls that start kernels; one that CUPTI does not know has none. */
+static int launches_switch(const struct cupti *c, bool on)
+{
+    static const uint16_t ids[] = {
+#define ID(name, id) id,
+        CUPTI_KERNEL_CALLS(ID) CUPTI_GRAPH_CALLS(ID)
+#undef ID
+    };
+    int first = CUPTI_OK;
+    bool any = false;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        int result = c->cuptiActivityEnableDriverApi(ids[i], on);
+        first = first == CUPTI_OK ? result : first;
+        any |= result == CUPTI_OK;
+    }
+    return any ? CUPTI_OK : first;
+}
+
 static void kind_disable(struct trace *t, int kind)
 {
     uint64_t bit = UINT64_C(1) << kind;
-    if (atomic_fetch_and(&t->kinds, ~bit) & bit)
+    if (!(atomic_fetch_and(&t->kinds, ~bit) & bit) || told_by_calls(kind))
+        return;
+    if (kind == CUPTI_KIND_DRIVER && told_apart(t->cupti))
+        launches_switch(t->cupti, false);
+    else
         t->cupti->cuptiActivityDisable(kind);
 }
 
@@ -136,6 +179,10 @@ static int kind_enable(struct trace *t, int kind)
 {
     const struct cupti *c = t->cupti;
     int result = CUPTI_OK;
+    if (told_by_calls(kind))
+        return CUPTI_OK;
+    if (kind == CUPTI_KIND_DRIVER && told_apart(c))
+        return launches_switch(c, true);
     if (kind == CUPTI_KIND_GRAPH_TRACE && !c->filled[kind])
         result = CUPTI_E_INVALID_KIND;
     if (kind == CUPTI_KIND_MANAGED)
@@ -185,8 +232,10 @@ static void await_context(struct trace *t)
 
 void kinds_disable(struct trace *t)
 {
-    if (pc_sampling_binds())
+    if (pc_sampling_binds()) {
+        kind_disable(t, CUPTI_KIND_SYNC);
         return;
+    }
     for (unsigned i = 0; i < KINDS; i++)
         kind_disable(t, kinds[i].kind);
 }
@@ -260,8 +309,6 @@ void kinds_look_for_ids(struct trace *t)
         records_calls(t->records, &ids) < CALLS_WITHOUT_IDS || ids)
         return;
     t->no_ids = true;
-    if (hold_away(t))
-        return;
-    kind_disable(t, CUPTI_KIND_DRIVER);
-    kind_disable(t, CUPTI_KIND_RUNTIME);
+    if (!hold_away(t))
+        kind_disable(t, CUPTI_KIND_DRIVER);
 }

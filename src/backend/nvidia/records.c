@@ -15,7 +15,6 @@
 
 enum {
     DEVICES = 64,
-    CONTEXTS = 256,
     STREAMS = 256,
     CONFIGS = 4096,
     SECOND = 1000000000,
@@ -44,11 +43,6 @@ struct stream_slot {
     uint32_t id;
 };
 
-struct context_slot {
-    uint32_t context, device; /* the library's numbers */
-    bool known;
-};
-
 struct records {
     const struct cupti *cupti;
     struct sink *sink;
@@ -57,7 +51,6 @@ struct records {
     bool time_said;            /* an impossible one has been told of */
     int64_t earliest, latest;  /* ns: times outside are impossible */
     uint32_t devices[DEVICES]; /* id by the library's number; 0: not asked for yet */
-    struct context_slot contexts[CONTEXTS];
     struct stream_slot streams[STREAMS];
     struct config_slot *configs; /* owned; CONFIGS entries */
     struct external *external;   /* owned; NULL until an operation id was seen */
@@ -162,19 +155,6 @@ uint32_t records_device(struct records *r, uint32_t number)
     return device_id(r, number);
 }
 
-static void context_learn(struct records *r, uint32_t context, uint32_t device)
-{
-    struct context_slot *s = &r->contexts[context % CONTEXTS];
-    *s = (struct context_slot){.context = context, .device = device, .known = true};
-}
-
-/* Id of a context's device; 0 where no record has told yet. */
-static uint32_t context_device(struct records *r, uint32_t context)
-{
-    const struct context_slot *s = &r->contexts[context % CONTEXTS];
-    return s->known && s->context == context ? device_id(r, s->device) : 0;
-}
-
 /* A context's or stream's number, or null. */
 static int64_t known(uint32_t number)
 {
@@ -190,13 +170,6 @@ static uint32_t stream_id(struct records *r, uint32_t device, uint32_t context, 
     *s = (struct stream_slot){.context = context, .number = number, .device = device};
     s->id = r->sink->ops->stream(r->sink, device, known(context), known(number));
     return s->id;
-}
-
-/* Id of the stream of work that ran, which also tells where its context is. */
-static uint32_t work_stream(struct records *r, uint32_t device, uint32_t context, uint32_t number)
-{
-    context_learn(r, context, device);
-    return stream_id(r, device_id(r, device), context, number);
 }
 
 /* True where the library fills a record of this kind up to and including a member. */
@@ -311,7 +284,7 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
         !times(r, k->start, k->end, &row.start, &row.duration))
         return;
     row.config = config_id(r, k);
-    row.stream = work_stream(r, k->device, k->context, k->stream);
+    row.stream = stream_id(r, device_id(r, k->device), k->context, k->stream);
     if (node) {
         row.graph = k->graph;
         row.graph_node = (int64_t)k->graph_node;
@@ -329,7 +302,7 @@ static void read_graph_run(struct records *r, const struct cupti_record *record)
     struct graph_run_row row = {.graph = g->graph, .correlation = id_of(r, g->correlation)};
     if (!times(r, g->start, g->end, &row.start, &row.duration))
         return;
-    row.stream = work_stream(r, g->device, g->context, g->stream);
+    row.stream = stream_id(r, device_id(r, g->device), g->context, g->stream);
     r->sink->ops->row(r->sink, RECORD_graph_run, &row);
 }
 
@@ -351,7 +324,7 @@ static bool copy_begin(struct records *r, const struct cupti_memcpy *m, struct m
     };
     if (!times(r, m->start, m->end, &row->start, &row->duration))
         return false;
-    row->stream = work_stream(r, m->device, m->context, m->stream);
+    row->stream = stream_id(r, device_id(r, m->device), m->context, m->stream);
     return true;
 }
 
@@ -391,28 +364,13 @@ static void read_memset(struct records *r, const struct cupti_record *record)
     };
     if (!times(r, m->start, m->end, &row.start, &row.duration))
         return;
-    row.stream = work_stream(r, m->device, m->context, m->stream);
+    row.stream = stream_id(r, device_id(r, m->device), m->context, m->stream);
     if (FILLS(r, MEMSET, cupti_memset, graph_node))
         row.graph_node = (int64_t)m->graph_node;
     r->sink->ops->row(r->sink, RECORD_memset, &row);
 }
 
 /* ---- host side ------------------------------------------------------------------------- */
-
-static void read_sync(struct records *r, const struct cupti_record *record)
-{
-    const struct cupti_sync *y = (const void *)record;
-    struct sync_row row = {
-        .kind = y->type,
-        .event = y->event == CUPTI_NONE ? 0 : y->event,
-        .correlation = id_of(r, y->correlation),
-        .thread = CELL_NULL,
-    };
-    if (!times(r, y->start, y->end, &row.start, &row.duration))
-        return;
-    row.stream = stream_id(r, context_device(r, y->context), y->context, y->stream);
-    r->sink->ops->row(r->sink, RECORD_sync, &row);
-}
 
 static const struct {
     int32_t kind;
@@ -487,12 +445,6 @@ static void read_managed(struct records *r, const struct cupti_record *record)
     r->sink->ops->row(r->sink, RECORD_managed, &row);
 }
 
-static void read_context(struct records *r, const struct cupti_record *record)
-{
-    const struct cupti_context *c = (const void *)record;
-    context_learn(r, c->context, c->device);
-}
-
 uint64_t records_calls(const struct records *r, bool *ids)
 {
     *ids = r->external_seen;
@@ -519,13 +471,12 @@ static void read_external(struct records *r, const struct cupti_record *record)
 /* ---- buffers --------------------------------------------------------------------------- */
 
 static void (*const readers[CUPTI_KIND_LIMIT])(struct records *, const struct cupti_record *) = {
-    [CUPTI_KIND_KERNEL] = read_kernel,     [CUPTI_KIND_KERNEL_SERIAL] = read_kernel,
-    [CUPTI_KIND_MEMCPY] = read_memcpy,     [CUPTI_KIND_PEER] = read_peer,
-    [CUPTI_KIND_MEMSET] = read_memset,     [CUPTI_KIND_SYNC] = read_sync,
-    [CUPTI_KIND_OVERHEAD] = read_overhead, [CUPTI_KIND_MEMORY] = read_memory,
-    [CUPTI_KIND_DRIVER] = read_call,       [CUPTI_KIND_RUNTIME] = read_call,
-    [CUPTI_KIND_CONTEXT] = read_context,   [CUPTI_KIND_EXTERNAL] = read_external,
-    [CUPTI_KIND_MANAGED] = read_managed,   [CUPTI_KIND_GRAPH_TRACE] = read_graph_run,
+    [CUPTI_KIND_KERNEL] = read_kernel,   [CUPTI_KIND_KERNEL_SERIAL] = read_kernel,
+    [CUPTI_KIND_MEMCPY] = read_memcpy,   [CUPTI_KIND_PEER] = read_peer,
+    [CUPTI_KIND_MEMSET] = read_memset,   [CUPTI_KIND_OVERHEAD] = read_overhead,
+    [CUPTI_KIND_MEMORY] = read_memory,   [CUPTI_KIND_EXTERNAL] = read_external,
+    [CUPTI_KIND_DRIVER] = read_call,     [CUPTI_KIND_RUNTIME] = read_call,
+    [CUPTI_KIND_MANAGED] = read_managed, [CUPTI_KIND_GRAPH_TRACE] = read_graph_run,
 };
 
 void records_decode(struct records *r, uint8_t *memory, size_t valid)

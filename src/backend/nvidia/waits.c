@@ -31,6 +31,8 @@ struct form {
     uint8_t bytes_at; /* offset of a size_t; NOT_THERE */
     uint8_t unit;     /* bytes of what is counted there */
     uint8_t stream_at;
+    uint8_t event_at;
+    bool sync; /* an explicit synchronization */
 };
 
 static struct form forms[CALL_IDS];
@@ -39,13 +41,12 @@ static const struct {
     const char *prefix;
     struct form form;
 } patterns[] = {
-    {"cuCtxSynchronize",
-     {WAIT_CONTEXT, .recorded = true, .bytes_at = NOT_THERE, .stream_at = NOT_THERE}},
+    {"cuCtxSynchronize", {WAIT_CONTEXT, .bytes_at = NOT_THERE, .stream_at = NOT_THERE}},
     {"cuEventSynchronize",
-     {WAIT_EVENT, .recorded = true, .bytes_at = NOT_THERE, .stream_at = NOT_THERE}},
-    {"cuStreamSynchronize", {WAIT_STREAM, .recorded = true, .bytes_at = NOT_THERE, .stream_at = 0}},
+     {WAIT_EVENT, .bytes_at = NOT_THERE, .stream_at = NOT_THERE, .event_at = 0}},
+    {"cuStreamSynchronize", {WAIT_STREAM, .bytes_at = NOT_THERE, .stream_at = 0}},
     {"cuStreamWaitEvent",
-     {WAIT_STREAM_EVENT, .recorded = true, .bytes_at = NOT_THERE, .stream_at = 0}},
+     {WAIT_STREAM_EVENT, .bytes_at = NOT_THERE, .stream_at = 0, .event_at = 8}},
     /* destination, source, bytes[, stream] */
     {"cuMemcpyHtoD", {WAIT_COPY, .recorded = true, .bytes_at = 16, .unit = 1, .stream_at = 24}},
     {"cuMemcpyDtoH", {WAIT_COPY, .recorded = true, .bytes_at = 16, .unit = 1, .stream_at = 24}},
@@ -99,6 +100,9 @@ static struct form form_of(const char *name)
         i++;
     struct form f = patterns[i].form;
     f.known = true;
+    f.sync = f.call >= WAIT_EVENT && f.call <= WAIT_CONTEXT;
+    if (f.call != WAIT_EVENT && f.call != WAIT_STREAM_EVENT)
+        f.event_at = NOT_THERE;
     f.async = strstr(name, "Async") != NULL || f.call == WAIT_STREAM_EVENT;
     f.per_thread = strstr(name, "_pts") != NULL; /* _ptsz, _ptds */
     f.always =
@@ -165,6 +169,16 @@ static int64_t bytes_of(const struct form *f, const struct cupti_callback *c)
     return count <= INT64_MAX / 4 ? (int64_t)count * f->unit : CELL_NULL;
 }
 
+/* A number made of the event's handle: the same for the same event, and no address in the log. */
+static int64_t event_of(const struct form *f, const struct cupti_callback *c)
+{
+    uint64_t handle;
+    if (f->event_at == NOT_THERE || !c->params)
+        return 0;
+    memcpy(&handle, (const char *)c->params + f->event_at, sizeof handle);
+    return handle ? (int64_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 33 | 1) : 0;
+}
+
 /* ---- the call ---------------------------------------------------------------------------- */
 
 void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
@@ -196,8 +210,11 @@ void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupt
         .kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation), .stack = stack};
     if (f->recorded && !f->always && stack)
         s->ops->launch(s, &l);
+    bool sync =
+        f->sync && atomic_load_explicit(&t->kinds, memory_order_relaxed) >> CUPTI_KIND_SYNC & 1;
     struct wait w = {.call = (enum wait_call)f->call,
                      .async = f->async,
+                     .sync = sync,
                      .correlation = trace_id(t, c->correlation),
                      .device = device_of(t, c),
                      .context = c->context_uid,
@@ -205,6 +222,7 @@ void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupt
                      .stack = stack,
                      .start = now - duration,
                      .duration = duration,
-                     .bytes = bytes_of(f, c)};
+                     .bytes = bytes_of(f, c),
+                     .event = sync ? event_of(f, c) : 0};
     s->ops->wait(s, &w);
 }
