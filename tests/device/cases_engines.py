@@ -10,8 +10,19 @@ import sys
 import counters
 import counts
 import stalls
-from cases_frameworks import TORCH
 from lab import HERE, Skipped, case, expect, ledger_closes
+
+# A second of work that waits every few milliseconds: windows begin and end where a program waits.
+TORCH_THAT_WAITS = """
+import time
+import torch
+x = torch.randn(1024, 1024, device="cuda")
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    for _ in range(100):
+        x = torch.relu(x @ x) * 1e-3
+    torch.cuda.synchronize()
+"""
 
 
 def sampled(lab, collect, prefix=()):
@@ -55,7 +66,7 @@ def samples_and_kernels_take_turns(lab):
                           (("abort",), 128 + signal.SIGABRT), (("fault",), 3), (("fork",), 0)):
         _, _, report = lab.trace(lab.programs, *program, code=code, options=short)
         print(f"      {program[0]}: {report['windows']['kernels_opened']} windows")
-    _, _, report = lab.trace(sys.executable, "-c", TORCH, options=short)
+    _, _, report = lab.trace(sys.executable, "-c", TORCH_THAT_WAITS, options=short)
     expect(report["samples"]["samples"] > 0 and report["windows"]["kernels_opened"] > 0, f"{report['windows']}")
     expect(report["ledger"]["verdict"] == "complete", f"{report['ledger']['missing']}")
 
