@@ -251,6 +251,7 @@ static void pause_for(int ms)
 static void pushed(void)
 {
     void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    cupti = cupti ? cupti : dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
     int (*push_id)(int, uint64_t) = NULL, (*pop_id)(int, uint64_t *) = NULL;
     uint64_t id;
     expect(cupti != NULL, "CUPTI is not in the process");

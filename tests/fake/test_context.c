@@ -186,6 +186,24 @@ static void pushed_ids(void **state)
     run_free(&r);
 }
 
+/* A library that can record all calls or none has ids where they were asked for by name. */
+static void pushed_ids_of_an_older_library(void **state)
+{
+    (void)state;
+    static const char cuda[] = "FAKE_CUDA_VERSION=12060";
+    char path[PATH_MAX + 32];
+    struct run r;
+    snprintf(path, sizeof path, "GPUFL_CUPTI_PATH=%s", built_file("fake/libcupti.so.12"));
+    run_nvtx(&r, "pushed", LIST(path, cuda), NULL);
+    assert_int_equal(int_at(r.report, "external_correlation.kernels"), 0);
+    check_contains(&r, capability_of(&r, "external_correlation", "reason"), "before CUDA 12.5");
+    run_free(&r);
+    run_nvtx(&r, "pushed", LIST(path, cuda), LIST("--option", "enable_external_correlation=true"));
+    assert_int_equal(int_at(r.report, "external_correlation.kernels"), 40);
+    assert_string_equal(capability_of(&r, "external_correlation", "status"), "collected");
+    run_free(&r);
+}
+
 /* ---- graphs as a whole, managed memory ------------------------------------------------------- */
 
 enum { GRAPHS = 40, GRAPH_NODES = 5 };
@@ -291,6 +309,7 @@ int main(void)
         cmocka_unit_test(switched_off),
         cmocka_unit_test(another_tool),
         cmocka_unit_test(pushed_ids),
+        cmocka_unit_test(pushed_ids_of_an_older_library),
         cmocka_unit_test(graphs_by_node),
         cmocka_unit_test(graphs_as_a_whole),
         cmocka_unit_test(graphs_of_an_old_library),
