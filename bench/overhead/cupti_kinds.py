@@ -38,10 +38,12 @@ class Buffers:
         self.request, self.complete = REQUEST(self.on_request), COMPLETE(self.on_complete)
 
     def on_request(self, buffer, size, most):
-        if not self.free:
+        try:
+            at = self.free.pop()
+        except IndexError:
             self.owned.append(ctypes.create_string_buffer(BUFFER))
-            self.free.append(ctypes.addressof(self.owned[-1]))
-        buffer[0], size[0], most[0] = self.free.pop(), BUFFER, 0
+            at = ctypes.addressof(self.owned[-1])
+        buffer[0], size[0], most[0] = at, BUFFER, 0
 
     def on_complete(self, _context, _stream, buffer, _size, _valid):
         self.free.append(buffer)
@@ -93,13 +95,16 @@ def main():
                                             "kernels+runtime,kernels+driver,kernels+launches")
     parser.add_argument("--cupti", default="libcupti.so.13", help="the library that PyTorch has loaded")
     args = parser.parse_args()
+    states = args.states.split(",")
+    wrong = [s for s in states if s not in ("bare", "profiler") and set(s.split("+")) - {*KINDS, "launches"}]
+    if "bare" not in states or wrong:
+        parser.error(f"unknown: {', '.join(wrong)}" if wrong else "the state bare is what the others are compared with")
     step = pytorch_step.make_step()
     pytorch_step.timed(step, 30)
     kernels = pytorch_step.kernels_of_a_step(step)
     with pytorch_step.TorchProfiler(step):  # gives CUPTI back, which counting has taken
         pass
     cupti, buffers = ctypes.CDLL(args.cupti, mode=os.RTLD_NOLOAD | os.RTLD_LAZY), Buffers()
-    states = args.states.split(",")
     ms = {state: [] for state in states}
     for number in range(args.rounds):
         for state in states[number % len(states):] + states[:number % len(states)]:
@@ -107,12 +112,10 @@ def main():
                   else Kinds(cupti, buffers, state.split("+"))):
                 pytorch_step.timed(step, WARM)
                 ms[state].append(pytorch_step.timed(step, args.steps))
-    result = {"kernels": kernels, "ms": ms}
-    for state in states:
-        result[state] = {"ms": statistics.median(ms[state]),
-                         "us_a_kernel": interval([(a - b) * 1e3 / kernels for a, b in zip(ms[state], ms["bare"])]),
-                         "over_bare": interval([a / b for a, b in zip(ms[state], ms["bare"])])}
-    print(json.dumps(result))
+    result = {state: {"ms": statistics.median(ms[state]),
+                      "us_a_kernel": interval([(a - b) * 1e3 / kernels for a, b in zip(ms[state], ms["bare"])]),
+                      "over_bare": interval([a / b for a, b in zip(ms[state], ms["bare"])])} for state in states}
+    print(json.dumps({"kernels": kernels, "states": result, "rounds": ms}))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ static enum insight_severity severity(const struct model *m, int64_t blocked)
 /* Of a line, the calls that wait for the GPU: allocating and loading code only take time. */
 struct waiting {
     uint64_t calls;
+    uint64_t sure;       /* of these, calls that wait by themselves */
     int64_t ns;          /* blocked in them: at most what the line was blocked */
     enum sync_call most; /* in which most of it was spent */
     uint64_t most_calls;
@@ -76,6 +77,7 @@ static struct waiting waiting(const struct model *m, const struct sync_line *l)
         uint64_t calls = l->calls[c] - (slow ? 0 : l->slow[c].calls);
         int64_t ns = l->time[c] - (slow ? 0 : l->slow[c].time);
         w.calls += calls;
+        w.sure += l->calls[c] - l->slow[c].calls;
         w.ns = cells_sum(w.ns, ns);
         if (calls && ns > most) {
             w.most = c;
@@ -196,14 +198,11 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     return code;
 }
 
-/* What of a line's waits is weighed. Of calls that need not wait, only what the GPU was idle for:
- * where it was busy its queue was full, and then a launch is held up as well as they. */
+/* What of a line's waits is weighed. Where all of its calls need not wait, only what the GPU was idle
+ * for: where it was busy its queue was full, and then a launch is held up as well as they. */
 static int64_t weight(const struct model *m, const struct sync_line *l, const struct waiting *w)
 {
-    uint64_t slow = 0;
-    for (int c = 0; c < SYNC_CALLS; c++)
-        slow += l->slow[c].calls;
-    return w->calls > slow ? w->ns : gives_back(m, l, w->ns);
+    return w->sure ? w->ns : gives_back(m, l, w->ns);
 }
 
 /* A synchronization is told whatever it took; what else waited where it can be seen. */

@@ -37,7 +37,9 @@ enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3 };
 enum launch_kind {
     LAUNCH_KERNEL,
     LAUNCH_GRAPH,
-    LAUNCH_OTHER,     /* copy, fill, sync: scope join only */
+    LAUNCH_OUTSIDE, /* of a kernel or graph outside of windows: no record comes; scope join, and it
+                         counts for what was launched between two waits */
+    LAUNCH_OTHER,   /* copy, fill: scope join only */
     LAUNCH_GRAPH_END, /* a LAUNCH_GRAPH reported at its entry returned: start and duration are
                          set for its graph_launch row; counts nothing */
     LAUNCH_FAILED,    /* a launch reported at its entry failed, same thread and correlation:
@@ -71,7 +73,7 @@ enum wait_call {
     WAIT_MODULE
 };
 
-enum { WAIT_NO_STREAM = UINT32_MAX };
+enum { WAIT_NO_STREAM = UINT32_MAX, WAIT_NO_CONTEXT = UINT32_MAX };
 
 enum { SINK_STACK_MOST = 65536 }; /* greatest id that sink_ops.stack returns */
 
@@ -80,11 +82,12 @@ struct wait {
     bool async; /* the call's asynchronous form */
     bool sync;  /* an explicit synchronization, of which no record comes: gives a sync row, too */
     uint32_t correlation;
-    uint32_t device;  /* the driver's ordinal */
-    uint32_t context; /* the driver's number */
-    uint32_t stream;  /* the driver's number in the context, or WAIT_NO_STREAM */
-    uint32_t stack;   /* of sink_ops.stack; 0: none */
-    int64_t start;    /* ns */
+    uint32_t device; /* the driver's ordinal */
+    uint32_t
+        context;     /* the driver's number, or WAIT_NO_CONTEXT: then neither is the device known */
+    uint32_t stream; /* the driver's number in the context, or WAIT_NO_STREAM */
+    uint32_t stack;  /* of sink_ops.stack; 0: none */
+    int64_t start;   /* ns */
     int64_t duration; /* ns */
     int64_t bytes;    /* or CELL_NULL; of a synchronization: always that */
     int64_t event;    /* where sync: a number that tells events apart; 0: none */
@@ -253,6 +256,7 @@ struct trace_ops {
     unsigned engines; /* enum engine_bit: what open can be asked for */
     unsigned alone;   /* the same: beside these there are no records of kernels and copies */
     bool turns;       /* PC_COLLECT_WINDOWS can be had */
+    bool syncs_told;  /* synchronizations come as waits (wait.sync), not as records */
     /* [owner] Attaches. Never initializes the vendor's driver nor creates a
      * context: where the driver is not up yet it arranges to start when it is.
      * GPUFL_E_BUSY, _PERM, _UNAVAILABLE, _NOT_BUILT with a sentence. */

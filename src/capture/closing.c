@@ -71,7 +71,9 @@ static uint64_t rows_of(enum feature f)
 static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
 {
     const struct ledger_row *l = &c->ledger.row;
-    bool lossy = l->lost_driver || l->lost_pool || l->lost_time || l->lost_spool || l->lost_memory;
+    bool told = f == FEATURE_synchronizations && c->backend->trace && c->backend->trace->syncs_told;
+    bool unrecorded_loss = told ? l->waits_lost : l->lost_driver || l->lost_pool || l->lost_time;
+    bool lossy = unrecorded_loss || l->lost_spool || l->lost_memory;
     bool activity = f == FEATURE_kernels || f == FEATURE_copies || f == FEATURE_memory ||
                     f == FEATURE_external_correlation;
     unsigned bits = engines_bits(c->engine);

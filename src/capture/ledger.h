@@ -17,7 +17,7 @@ struct ledger {
     const struct trace_ops *ops; /* NULL: nothing is traced */
     struct trace *trace;
     const struct tick_curve *curve;   /* of counters in ticks */
-    bool activity;                    /* kernels, copies and synchronizations have records */
+    bool activity;                    /* kernels and copies have records */
     bool samples;                     /* PC samples are taken */
     bool counters;                    /* hardware counters are sampled */
     bool profile;                     /* metrics of instructions or counters are */

@@ -373,6 +373,8 @@ static inline void count_launch(struct thread_counters *c, const struct launch *
         counter_add(&c->launches, 1);
     else if (l->kind == LAUNCH_GRAPH)
         count_graph(c, l, 1);
+    else if (l->kind == LAUNCH_OUTSIDE)
+        counter_add(&c->launches_outside, 1);
     else if (l->kind >= LAUNCH_FAILED && l->graph)
         count_graph(c, l, -1);
     else if (l->kind >= LAUNCH_FAILED)
@@ -389,15 +391,22 @@ static bool push_graph(struct thread_state *t, const struct launch *l, uint64_t 
     return true;
 }
 
+/* Is a record sure to come, so that it is a loss where its scope is not known? */
+static inline bool has_record(const struct launch *l)
+{
+    return l->kind != LAUNCH_OTHER && l->kind != LAUNCH_OUTSIDE;
+}
+
 static bool push_join(struct thread_state *t, const struct launch *l, uint64_t scope,
                       uint32_t stack)
 {
+    uint64_t tag = has_record(l) ? (uint64_t)l->kind : LAUNCH_OTHER;
     if (!threads_ring(t) || !slots_room(t, 1))
         return false;
     if (scope || !atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed))
-        slot_push(t, SLOT_JOIN, l->correlation, scope, stack, l->kind);
+        slot_push(t, SLOT_JOIN, l->correlation, scope, stack, tag);
     else
-        slot_push(t, SLOT_LAUNCH, l->correlation, stack, tick_now(), l->kind);
+        slot_push(t, SLOT_LAUNCH, l->correlation, stack, tick_now(), tag);
     return true;
 }
 
@@ -433,8 +442,7 @@ void scopes_launch(const struct launch *l)
     if (l->kind == LAUNCH_FAILED) { /* no record will come: nothing to join, nothing lost */
         if (threads_ring(t) && slots_room(t, 1))
             slot_push(t, SLOT_JOIN, l->correlation, 0, 0, LAUNCH_OTHER);
-    } else if (!(row ? push_graph(t, l, scope) : push_join(t, l, scope, stack)) &&
-               l->kind != LAUNCH_OTHER)
+    } else if (!(row ? push_graph(t, l, scope) : push_join(t, l, scope, stack)) && has_record(l))
         counter_add(&t->counters.joins_lost, 1);
 }
 
@@ -476,7 +484,8 @@ void scopes_wait(const struct wait *w)
         .sync = w->sync,
         .device = w->device,
         .launches = atomic_load_explicit(&t->counters.launches, memory_order_relaxed) +
-                    atomic_load_explicit(&t->counters.graph_launches, memory_order_relaxed)};
+                    atomic_load_explicit(&t->counters.graph_launches, memory_order_relaxed) +
+                    atomic_load_explicit(&t->counters.launches_outside, memory_order_relaxed)};
     counter_add(&t->counters.waits_recorded, 1);
     slot_push(t, SLOT_WAIT, w->correlation, depth ? t->open[depth - 1] : 0, (uint64_t)w->start,
               (uint64_t)w->duration);

@@ -67,6 +67,8 @@ struct scopes_drain {
     int64_t left;            /* when a scope of a thread that is gone was seen last, ns */
     struct scope_afar *afar; /* owned: ended by other threads, in this round */
     size_t afar_count, afar_cap;
+    struct sync_row *syncs; /* owned: synchronizations outside scopes, in this round */
+    size_t sync_count, sync_cap;
     int64_t known;      /* what scopes did before this time is known, ns */
     struct spans spans; /* that ended of late */
 };

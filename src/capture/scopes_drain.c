@@ -26,6 +26,7 @@
 enum {
     WRITTEN = 2, /* flushes after which an open scope has its row */
     AFAR_MOST = 1 << 20,
+    SYNCS_MOST = 1 << 16,
     GIVE_BACK = 256, /* slots taken before the producer is told of their room */
 };
 
@@ -195,7 +196,9 @@ static void afar_resolve(struct scopes_drain *d)
 _Static_assert(WAIT_EVENT == 1 && WAIT_STREAM_EVENT == 2 && WAIT_STREAM == 3 && WAIT_CONTEXT == 4,
                "as in schema/records.def");
 
-static void write_sync(const struct wait_row *w, uint32_t stream, int64_t event)
+/* Outside any scope of its own it may inherit one, which is known when the round is over. */
+static void write_sync(struct scopes_drain *d, const struct wait_row *w, uint32_t stream,
+                       int64_t event)
 {
     struct sync_row row = {
         .start = w->start,
@@ -208,7 +211,22 @@ static void write_sync(const struct wait_row *w, uint32_t stream, int64_t event)
         .thread = w->thread,
         .stack = w->stack,
     };
-    sink_put_whole(RECORD_sync, &row);
+    if (row.scope || mem_grow(&d->syncs, &d->sync_cap, d->sync_count + 1, sizeof row, SYNCS_MOST))
+        sink_put_whole(RECORD_sync, &row);
+    else
+        d->syncs[d->sync_count++] = row;
+}
+
+/* Launches of the round have inherited what they could. */
+static void syncs_resolve(struct scopes_drain *d)
+{
+    for (size_t i = 0; i < d->sync_count; i++) {
+        struct sync_row *row = &d->syncs[i];
+        const struct join *call = joins_look(d->joins, (uint32_t)row->correlation);
+        row->scope = call ? (int64_t)call->scope : 0;
+        sink_put_whole(RECORD_sync, row);
+    }
+    d->sync_count = 0;
 }
 
 static void write_wait(struct scopes_drain *d, struct thread_state *t, const struct slot *what)
@@ -216,11 +234,11 @@ static void write_wait(struct scopes_drain *d, struct thread_state *t, const str
     const struct slot *w = &t->prefix;
     struct wait_packed p = wait_unpack(what->tag);
     uint32_t context = (uint32_t)(what->instance >> 32), number = (uint32_t)what->instance;
-    bool known = number != WAIT_NO_STREAM;
+    bool known = number != WAIT_NO_STREAM, placed = context != WAIT_NO_CONTEXT;
     uint32_t stream = 0;
     if (known || p.sync) /* a synchronization's stream also tells the device and the context */
-        stream = ids_stream(d->ids, ids_device_at(d->ids, p.device), context,
-                            known ? number : CELL_NULL);
+        stream = ids_stream(d->ids, placed ? ids_device_at(d->ids, p.device) : 0,
+                            placed ? context : CELL_NULL, known ? number : CELL_NULL);
     struct wait_row row = {
         .start = w->time,
         .duration = w->duration,
@@ -237,7 +255,7 @@ static void write_wait(struct scopes_drain *d, struct thread_state *t, const str
     d->thread(d->arg, t->tid, t->name);
     writer_row(d->writer, RECORD_wait, (const int64_t *)&row);
     if (p.sync)
-        write_sync(&row, stream, what->time);
+        write_sync(d, &row, stream, what->time);
 }
 
 static void take_join(struct scopes_drain *d, const struct thread_state *t, const struct slot *s)
@@ -381,6 +399,9 @@ void scopes_drain_fini(struct scopes_drain *d)
     mem_free(d->afar);
     d->afar = NULL;
     d->afar_count = d->afar_cap = 0;
+    mem_free(d->syncs);
+    d->syncs = NULL;
+    d->sync_count = d->sync_cap = 0;
 }
 
 void scopes_drain(struct scopes_drain *d, bool all)
@@ -397,6 +418,7 @@ void scopes_drain(struct scopes_drain *d, bool all)
             ring_drain(d, t);
     afar_resolve(d);
     inherit_resolve(&d->inherit, d->joins);
+    syncs_resolve(d);
     threads_reap(thread_bury, d);
 }
 

@@ -89,6 +89,7 @@ struct name_cached {
 /* Counts of one thread in one session; written by it, summed by the collector. */
 #define THREAD_COUNTERS(C)                                                                         \
     C(launches)                                                                                    \
+    C(launches_outside) /* of windows; not in the ledger */                                        \
     C(graph_launches)                                                                              \
     C(graph_kernels)                                                                               \
     C(graph_unknown)                                                                               \

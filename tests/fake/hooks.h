@@ -27,9 +27,9 @@ struct fake_op {
     uint64_t address;               /* FAKE_MEMORY */
     int memory;                     /* FAKE_COPY: kind of the host's memory; FAKE_MEMORY */
     bool async;                     /* FAKE_COPY */
-    int kind;                       /* FAKE_COPY: CUPTI copy kind; FAKE_MEMORY: 1 allocate, 2 free;
-                 FAKE_MANAGED: enum cupti_managed_kind */
-    uint32_t graph;                 /* 0: not of a graph */
+    int kind; /* FAKE_COPY: CUPTI copy kind; FAKE_MEMORY: 1 allocate, 2 free; FAKE_MANAGED: enum
+                 cupti_managed_kind */
+    uint32_t graph; /* 0: not of a graph */
     uint64_t graph_node;
 };
 

@@ -44,6 +44,7 @@ static const struct fault {
     {"cuptiActivityEnable", 1, PART, "cupti.enable", "overhead"},
     {"cuptiActivityEnable", 2, PART, "cupti.enable", "copies"},
     {"cuptiActivityEnable", 3, PART, "cupti.enable", "copies"},
+    {"cuptiActivityEnableDriverApi", 1, PART, "cupti.enable", "external_correlation"},
     {"cuptiActivityEnableDriverApi", EVERY_CALL, PART, "cupti.enable", "external_correlation"},
     {"cuptiActivityGetNextRecord", 1, PART, "cupti.unreadable_buffer", "cannot read on"},
     {"cuptiActivityGetNextRecord", 2, PART, "cupti.unreadable_buffer", "cannot read on"},

@@ -188,6 +188,10 @@ static void takes_turns(void **state)
     assert_string_equal(capability_of(&r, "pc_sampling", "status"), "collected");
     check_setting(&r, "ran_as", "PcSampling");
     assert_int_equal(settings_named(&r, "period_cycles"), 1);
+    /* Waits are of the whole run, and so is what was launched between them. */
+    json_t *line = at(r.report, "synchronization_lines.lines.0.launches_between.synchronizations");
+    assert_int_equal(int_at(line, "min"), 50);
+    assert_int_equal(int_at(line, "median"), 50);
     assert_int_equal(json_array_size(at(r.report, "messages")), 0);
     run_free(&r);
 }

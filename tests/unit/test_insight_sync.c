@@ -181,6 +181,27 @@ static void test_slow_calls(void **state)
     }
 }
 
+/* A copy that waits by itself is told whatever the GPU did, also with asynchronous ones at its line. */
+static void test_slow_beside_a_copy(void **state)
+{
+    (void)state;
+    for (int slow = 1; slow <= 100; slow += 99) {
+        finder_begin("copies");
+        int64_t stack = finder_python("a.py", "put", 9);
+        for (int k = 0; k < 500; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 14000000, .call = SYNC_COPY, .stack = stack});
+        for (int k = 0; k < slow; k++)
+            program_call(&finder.p,
+                         (struct wait_row){
+                             .duration = 20000, .call = SYNC_COPY, .async = true, .stack = stack});
+        finder_look();
+        assert_non_null(finder_find("sync_line", "a.py:9"));
+        finder_end();
+    }
+}
+
 /* Beside a synchronization of the same line it counts for nothing. */
 static void test_slow_beside(void **state)
 {
@@ -287,7 +308,8 @@ int main(void)
         cmocka_unit_test(test_sync_no_loop),   cmocka_unit_test(test_sync_severity),
         cmocka_unit_test(test_sync_pipelined), cmocka_unit_test(test_sync_no_line),
         cmocka_unit_test(test_other_calls),    cmocka_unit_test(test_first_step),
-        cmocka_unit_test(test_slow_calls),     cmocka_unit_test(test_slow_beside),
-        cmocka_unit_test(test_library),        cmocka_unit_test(test_copy_loop)};
+        cmocka_unit_test(test_slow_calls),     cmocka_unit_test(test_slow_beside_a_copy),
+        cmocka_unit_test(test_slow_beside),    cmocka_unit_test(test_library),
+        cmocka_unit_test(test_copy_loop)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

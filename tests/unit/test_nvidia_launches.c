@@ -225,7 +225,7 @@ static void a_destroyed_graph_is_forgotten(void **state)
     assert_int_equal(seen_count, 0);
 }
 
-static void copies_and_fills_are_joined_in_scopes_only(void **state)
+static void copies_and_waits_are_joined_in_scopes_only(void **state)
 {
     (void)state;
     call(cuMemcpyHtoDAsync_v2_id, 1, NULL, CUDA_OK);
@@ -233,10 +233,10 @@ static void copies_and_fills_are_joined_in_scopes_only(void **state)
     assert_int_equal(seen_count, 0);
     scope_open = true;
     call(cuMemcpyHtoDAsync_v2_id, 3, NULL, CUDA_OK);
-    call(cuMemsetD8Async_id, 4, NULL, CUDA_OK);
-    call(cuStreamSynchronize_id, 5, NULL, 700); /* has no record to be joined */
-    assert_int_equal(seen_count, 2);
-    for (int i = 0; i < 2; i++) {
+    call(cuStreamSynchronize_id, 4, NULL, 700);
+    call(cuMemsetD8Async_id, 5, NULL, CUDA_OK);
+    assert_int_equal(seen_count, 3);
+    for (int i = 0; i < 3; i++) {
         assert_int_equal(seen[i].kind, LAUNCH_OTHER);
         assert_int_equal(seen[i].correlation, 3 + i);
     }
@@ -296,7 +296,7 @@ static void ids_the_library_lacks_are_passed_over(void **state)
     T(a_graph_launch_carries_its_kernels)                                                          \
     T(graph_launches_are_timed_where_asked_for)                                                    \
     T(a_destroyed_graph_is_forgotten)                                                              \
-    T(copies_and_fills_are_joined_in_scopes_only)                                                  \
+    T(copies_and_waits_are_joined_in_scopes_only)                                                  \
     T(ids_the_library_lacks_are_passed_over)
 
 int main(void)

@@ -22,7 +22,6 @@ static struct {
 static int row_count;
 static struct config_row configs[ROWS];
 static int config_count, stream_count, device_count, name_count;
-static int64_t last_stream_number, last_stream_context;
 static char names[NAMES][64];
 static uint64_t lost[LOSS_COUNT];
 static int messages;
@@ -48,9 +47,7 @@ static uint32_t sink_device(struct sink *s, const struct device_row *d)
 
 static uint32_t sink_stream(struct sink *s, uint32_t device, int64_t context, int64_t number)
 {
-    (void)s, (void)device;
-    last_stream_context = context;
-    last_stream_number = number;
+    (void)s, (void)device, (void)context, (void)number;
     return (uint32_t)++stream_count;
 }
 

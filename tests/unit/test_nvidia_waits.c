@@ -133,7 +133,21 @@ static void a_synchronization_is_reported_however_short(void **state)
         assert_int_equal(waits[i].bytes, CELL_NULL);
     }
     assert_true(waits[0].duration >= 2 * MS);
-    assert_int_equal(launch_count, 0); /* no activity record comes with these */
+    assert_int_equal(launch_count, 4); /* to inherit a scope */
+    assert_int_equal(launches[0].kind, LAUNCH_OTHER);
+    assert_int_equal(launches[0].stack, waits[0].stack);
+}
+
+/* An event can be waited for without a context. */
+static void no_context_is_none(void **state)
+{
+    (void)state;
+    const void *event = (const void *)(uintptr_t)16;
+    call(cuEventSynchronize_id, 0, &event, 0);
+    call(cuEventSynchronize_id, 3, &event, 0);
+    assert_int_equal(waits[0].context, WAIT_NO_CONTEXT);
+    assert_int_equal(waits[0].device, 0);
+    assert_int_equal(waits[1].context, 3);
 }
 
 static void a_synchronization_is_told_in_full_where_it_is_wanted(void **state)
@@ -285,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_synchronization_is_reported_however_short),
         T(a_synchronization_is_told_in_full_where_it_is_wanted),
+        T(no_context_is_none),
         T(no_stream_is_the_default_one),
         T(copies_tell_their_size),
         T(an_asynchronous_copy_is_reported_where_it_waited),

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -296,6 +297,107 @@ static void test_records(void **state)
     assert_int_equal(scope_of_sync, scope_b);
 }
 
+/* ---- synchronizations that come with their calls --------------------------------------------------- */
+
+enum { SYNCS = 4 };
+
+static struct sync_row syncs[SYNCS + 1];
+static int64_t sync_waits, sync_streams[SYNCS + 1];
+
+static void on_sync(void *arg, enum record_type type, const int64_t *cells)
+{
+    (void)arg;
+    const struct sync_row *row = (const void *)cells;
+    if (type == RECORD_sync && row->correlation <= SYNCS)
+        syncs[row->correlation] = *row;
+    else if (type == RECORD_wait)
+        sync_waits++;
+}
+
+/* The ids of the streams that the rows should name. [collector] */
+static void find_streams(void)
+{
+    const struct sink_ops *ops = sink->ops;
+    uint32_t device = ops->device(sink, &(struct device_row){.index = 0});
+    sync_streams[1] = sync_streams[2] = ops->stream(sink, device, 2, 7);
+    sync_streams[3] = ops->stream(sink, device, 2, CELL_NULL);
+    sync_streams[4] = ops->stream(sink, 0, CELL_NULL, CELL_NULL);
+}
+
+static void synchronize(uint32_t correlation, struct wait w)
+{
+    launch(LAUNCH_OTHER, correlation, 0, 0);
+    w.correlation = correlation;
+    w.start = 1000 + correlation;
+    w.duration = 10;
+    w.bytes = CELL_NULL;
+    sink->ops->wait(sink, &w);
+}
+
+static void *beside(void *arg)
+{
+    *(pid_t *)arg = gettid();
+    synchronize(3, (struct wait){
+                       .call = WAIT_CONTEXT, .sync = true, .context = 2, .stream = WAIT_NO_STREAM});
+    return NULL;
+}
+
+/* A row beside that of the wait, which has all that the call knows; outside scopes it inherits one. */
+static void test_synchronizations_of_calls(void **state)
+{
+    (void)state;
+    struct session_log log;
+    pthread_t thread;
+    pid_t tid;
+    start();
+    synchronize(1, (struct wait){.call = WAIT_STREAM, .sync = true, .context = 2, .stream = 7});
+    int64_t scope = (int64_t)gpufl_scope_begin("a", NULL);
+    synchronize(2, (struct wait){.call = WAIT_STREAM_EVENT,
+                                 .async = true,
+                                 .sync = true,
+                                 .context = 2,
+                                 .stream = 7,
+                                 .event = 77});
+    pthread_create(&thread, NULL, beside, &tid);
+    pthread_join(thread, NULL);
+    synchronize(4, (struct wait){.call = WAIT_EVENT,
+                                 .sync = true,
+                                 .context = WAIT_NO_CONTEXT,
+                                 .stream = WAIT_NO_STREAM,
+                                 .event = 77});
+    synchronize(5, (struct wait){.call = WAIT_STREAM, .context = 2, .stream = 7}); /* not wanted */
+    gpufl_scope_end((uint64_t)scope);
+    on_drain = find_streams;
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.ledger.syncs_recorded, SYNCS);
+    assert_int_equal(log.ledger.syncs_written, SYNCS);
+    assert_int_equal(log.ledger.waits_written, SYNCS + 1);
+    struct parts p = {.row = on_sync};
+    parts_read(gpufl_session_dir(), "device", &p);
+    parts_read(gpufl_session_dir(), "scope", &p);
+    assert_int_equal(sync_waits, SYNCS + 1);
+    static const struct {
+        int kind;
+        int64_t event;
+        bool scoped;
+    } want[] = {{0, 0, false},
+                {WAIT_STREAM, 0, false},
+                {WAIT_STREAM_EVENT, 77, true},
+                {WAIT_CONTEXT, 0, true},
+                {WAIT_EVENT, 77, true}};
+    for (int i = 1; i <= SYNCS; i++) {
+        print_message("%d\n", i);
+        assert_int_equal(syncs[i].kind, want[i].kind);
+        assert_int_equal(syncs[i].start, 1000 + i);
+        assert_int_equal(syncs[i].duration, 10);
+        assert_int_equal(syncs[i].event, want[i].event);
+        assert_int_equal(syncs[i].scope, want[i].scoped ? scope : 0);
+        assert_int_equal(syncs[i].thread, i == 3 ? tid : gettid());
+        assert_int_equal(syncs[i].stream, sync_streams[i]);
+    }
+}
+
 /* ---- odd moments --------------------------------------------------------------------------------- */
 
 static void test_late_calls_do_nothing(void **state)
@@ -393,6 +495,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_wedged_driver_does_not_hold_up_the_exit), /* first: forks without threads */
         TEST(test_records),
+        TEST(test_synchronizations_of_calls),
         TEST(test_late_calls_do_nothing),
         TEST(test_injection_inside_open),
         TEST(test_trace_that_fails),

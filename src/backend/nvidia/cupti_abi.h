@@ -121,6 +121,8 @@ struct cupti_module_event {
     X(cuLaunchKernelEx, 652)                                                                       \
     X(cuLaunchKernelEx_ptsz, 653)
 
+enum { CUPTI_USUAL_LAUNCH = 307 }; /* cuLaunchKernel */
+
 /* Calls that start a graph. */
 #define CUPTI_GRAPH_CALLS(X)                                                                       \
     X(cuGraphLaunch, 514)                                                                          \
@@ -369,7 +371,6 @@ struct cupti_module_event {
     X(DRIVER, 4, DRIVER)                                                                           \
     X(RUNTIME, 5, RUNTIME)                                                                         \
     X(DEVICE, 8, DEVICE)                                                                           \
-    X(CONTEXT, 9, CONTEXT)                                                                         \
     X(KERNEL, 10, CONCURRENT_KERNEL)                                                               \
     X(OVERHEAD, 17, OVERHEAD)                                                                      \
     X(PEER, 22, MEMCPY2)                                                                           \
@@ -386,7 +387,7 @@ enum cupti_kind {
         CUPTI_KIND_LIMIT = 64, /* above every kind */
 };
 
-/* "Does not apply", in 32-bit stream, context and event numbers. */
+/* "Does not apply", in 32-bit stream and context numbers. */
 #define CUPTI_NONE UINT32_MAX
 
 #define CUPTI_RECORD __attribute__((packed, aligned(8)))
@@ -597,18 +598,13 @@ enum { CUPTI_MANAGED_ALL_DEVICES = 2 };
     X(OVERHEAD, 4, 40, Overhead)                                                                   \
     X(OVERHEAD, 20, 48, Overhead2)                                                                 \
     X(OVERHEAD, 22, 56, Overhead3)                                                                 \
-    X(SYNC, 9, 40, Synchronization)                                                                \
-    X(SYNC, 26, 56, Synchronization2)                                                              \
     X(GRAPH_TRACE, 15, 48, GraphTrace)                                                             \
     X(GRAPH_TRACE, 22, 56, GraphTrace2)                                                            \
     X(MANAGED, 9, 64, UnifiedMemoryCounter2)                                                       \
     X(MANAGED, 130000, 104, UnifiedMemoryCounter3)                                                 \
     X(EXTERNAL, 9, 24, ExternalCorrelation)                                                        \
     X(DRIVER, 5, 40, API)                                                                          \
-    X(RUNTIME, 5, 40, API)                                                                         \
-    X(CONTEXT, 5, 16, Context)                                                                     \
-    X(CONTEXT, 26, 24, Context2)                                                                   \
-    X(CONTEXT, 130000, 32, Context3)
+    X(RUNTIME, 5, 40, API)
 
 /* ---- functions ------------------------------------------------------------------------- */
 

@@ -47,9 +47,9 @@ bool kinds_wanted(const struct trace *t)
              t->config.pc_collect == PC_COLLECT_NONE);
 }
 
-/* Records of launches alone can be had (CUDA 12.5 and later), and given up. Those of all calls, of
- * which PyTorch makes 24 to a kernel, cost that kernel 7 us, and half of that when they are off
- * again (docs/benchmarks.md). */
+/* Records of launches alone can be had (CUDA 12.5 and later), and given up. Those of all calls,
+ * 24 to a kernel in PyTorch, cost that kernel more than its own record does, and half of that when
+ * they are off again (ADR 16). */
 static bool told_apart(const struct cupti *c)
 {
     return c->cuptiActivityEnableDriverApi;
@@ -61,13 +61,14 @@ static bool kind_wanted(const struct trace *t, unsigned i)
         return false;
     if (t->sass && !atomic_load(&t->kernels_instead))
         return false; /* nothing is recorded beside instrumented kernels: sass_metrics.h */
-    bool calls = kinds[i].kind == CUPTI_KIND_DRIVER || kinds[i].kind == CUPTI_KIND_RUNTIME;
+    int kind = kinds[i].kind;
+    bool calls = kind == CUPTI_KIND_DRIVER || kind == CUPTI_KIND_RUNTIME;
     bool apart = told_apart(t->cupti);
     /* Could not be given up: see kinds_disable and told_apart. */
     bool stays = (t->config.engines & ENGINE_PC_SAMPLING) || !apart;
     if (calls && (t->no_ids || (stays && !t->config.external_always)))
         return false;
-    if (kinds[i].kind == CUPTI_KIND_RUNTIME && apart)
+    if (kind == CUPTI_KIND_RUNTIME && apart)
         return false;
     if (!kinds[i].wanted)
         return true;
@@ -127,15 +128,15 @@ void kinds_announce(struct trace *t)
 
 /* ---- on and off ------------------------------------------------------------------------ */
 
-/* CUPTI's records of synchronizations cost every launch 2 to 4 us, as much as those of kernels
- * (docs/benchmarks.md), and say nothing that the callback of the call does not know. Their bit in
- * trace.kinds is for waits.c. */
+/* CUPTI's records of synchronizations cost every call, in PyTorch some 4 us a kernel (ADR 16), and
+ * say nothing that the callback of the call does not know. Their bit in trace.kinds is for waits.c. */
 static bool told_by_calls(int kind)
 {
     return kind == CUPTI_KIND_SYNC;
 }
 
-/* Records of the calls that start kernels; one that CUPTI does not know has none. */
+/* Records of the calls that start kernels. Of those that CUPTI does not know there are none; it
+ * knows the one that nearly all kernels are launched by. */
 static int launches_switch(const struct cupti *c, bool on)
 {
     static const uint16_t ids[] = {
@@ -143,14 +144,10 @@ static int launches_switch(const struct cupti *c, bool on)
         CUPTI_KERNEL_CALLS(ID) CUPTI_GRAPH_CALLS(ID)
 #undef ID
     };
-    int first = CUPTI_OK;
-    bool any = false;
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        int result = c->cuptiActivityEnableDriverApi(ids[i], on);
-        first = first == CUPTI_OK ? result : first;
-        any |= result == CUPTI_OK;
-    }
-    return any ? CUPTI_OK : first;
+    int result = c->cuptiActivityEnableDriverApi(CUPTI_USUAL_LAUNCH, on);
+    for (size_t i = 0; result == CUPTI_OK && i < sizeof ids / sizeof *ids; i++)
+        c->cuptiActivityEnableDriverApi(ids[i], on);
+    return result;
 }
 
 static void kind_disable(struct trace *t, int kind)
@@ -309,6 +306,6 @@ void kinds_look_for_ids(struct trace *t)
         records_calls(t->records, &ids) < CALLS_WITHOUT_IDS || ids)
         return;
     t->no_ids = true;
-    if (!hold_away(t))
+    if (!hold_away(t) && !pc_sampling_binds())
         kind_disable(t, CUPTI_KIND_DRIVER);
 }

@@ -27,7 +27,7 @@ int kinds_up(struct trace *t);
 /* A context is there: enables what was not ready without one. [any] */
 void kinds_retry(struct trace *t);
 
-/* Beside sampling they stay on: its library faults where they are disabled (ADR 10). Nobody hears
+/* Beside sampling CUPTI's stay on: its library faults where they are disabled (ADR 10). Nobody hears
  * them then. [as kinds_enable] */
 void kinds_disable(struct trace *t);
 

@@ -182,7 +182,7 @@ static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
     uint32_t window = t->config.windows ? window_now(t) : 0;
     *c->data = count | (uint64_t)window << 32;
     if (__builtin_expect(t->config.windows && !window, 0)) {
-        l.kind = LAUNCH_OTHER;
+        l.kind = LAUNCH_OUTSIDE;
         passes(t, s);
     }
     for (uint64_t i = 0; i < count; i++)
@@ -215,7 +215,7 @@ static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
     struct graph_info g = graph_of(c);
     uint32_t window = t->config.windows ? window_now(t) : 0;
     bool outside = t->config.windows && !window;
-    struct launch l = {.kind = outside ? LAUNCH_OTHER : LAUNCH_GRAPH,
+    struct launch l = {.kind = outside ? LAUNCH_OUTSIDE : LAUNCH_GRAPH,
                        .correlation = trace_id(t, c->correlation),
                        .kernels = g.kernels,
                        .graph = g.number};

@@ -307,6 +307,7 @@ const struct trace_ops nvidia_trace = {
                ENGINE_RANGE_PROFILER | ENGINE_SASS_METRICS,
     .alone = ENGINE_SASS_METRICS,
     .turns = true,
+    .syncs_told = true,
     .range = trace_range,
     .open = trace_open,
     .start = trace_start,

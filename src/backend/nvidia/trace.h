@@ -47,7 +47,7 @@ struct trace {
     _Atomic int64_t callback_ns;    /* spent in sampled callbacks */
     int64_t clock_ns;               /* that reading the clock takes; set by the first open */
     _Atomic int32_t captures;       /* streams whose launches are being recorded, about */
-    _Atomic uint64_t kinds;         /* bit per activity kind that is enabled */
+    _Atomic uint64_t kinds;         /* bit per activity kind that is on; SYNC: for waits.c */
     _Atomic bool hears;             /* the session wants records: buffers are handed out */
     _Atomic bool recording;         /* switched: a window is open, and kinds may be on */
     _Atomic int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind */

@@ -27,7 +27,8 @@ struct form {
     bool always;  /* reported however short */
     bool async;
     bool per_thread;  /* no stream means the thread's own */
-    bool recorded;    /* an activity record comes with it, to be joined by correlation */
+    bool recorded;    /* a record of it takes its scope by correlation: an activity record, or a
+                         synchronization's row, which may inherit one */
     uint8_t bytes_at; /* offset of a size_t; NOT_THERE */
     uint8_t unit;     /* bytes of what is counted there */
     uint8_t stream_at;
@@ -41,12 +42,13 @@ static const struct {
     const char *prefix;
     struct form form;
 } patterns[] = {
-    {"cuCtxSynchronize", {WAIT_CONTEXT, .bytes_at = NOT_THERE, .stream_at = NOT_THERE}},
+    {"cuCtxSynchronize",
+     {WAIT_CONTEXT, .recorded = true, .bytes_at = NOT_THERE, .stream_at = NOT_THERE}},
     {"cuEventSynchronize",
-     {WAIT_EVENT, .bytes_at = NOT_THERE, .stream_at = NOT_THERE, .event_at = 0}},
-    {"cuStreamSynchronize", {WAIT_STREAM, .bytes_at = NOT_THERE, .stream_at = 0}},
+     {WAIT_EVENT, .recorded = true, .bytes_at = NOT_THERE, .stream_at = NOT_THERE, .event_at = 0}},
+    {"cuStreamSynchronize", {WAIT_STREAM, .recorded = true, .bytes_at = NOT_THERE, .stream_at = 0}},
     {"cuStreamWaitEvent",
-     {WAIT_STREAM_EVENT, .bytes_at = NOT_THERE, .stream_at = 0, .event_at = 8}},
+     {WAIT_STREAM_EVENT, .recorded = true, .bytes_at = NOT_THERE, .stream_at = 0, .event_at = 8}},
     /* destination, source, bytes[, stream] */
     {"cuMemcpyHtoD", {WAIT_COPY, .recorded = true, .bytes_at = 16, .unit = 1, .stream_at = 24}},
     {"cuMemcpyDtoH", {WAIT_COPY, .recorded = true, .bytes_at = 16, .unit = 1, .stream_at = 24}},
@@ -217,7 +219,7 @@ void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupt
                      .sync = sync,
                      .correlation = trace_id(t, c->correlation),
                      .device = device_of(t, c),
-                     .context = c->context_uid,
+                     .context = c->context ? c->context_uid : WAIT_NO_CONTEXT,
                      .stream = stream_of(t, f, c),
                      .stack = stack,
                      .start = now - duration,
