@@ -379,6 +379,8 @@ static inline void count_launch(struct thread_counters *c, const struct launch *
         count_graph(c, l, -1);
     else if (l->kind >= LAUNCH_FAILED)
         counter_add(&c->launches, UINT64_MAX);
+    if (l->kind == LAUNCH_UNSURE)
+        counter_add(&c->launches_outside, 1);
 }
 
 /* A graph launch whose row was asked for: two slots. */

@@ -223,7 +223,7 @@ static void syncs_resolve(struct scopes_drain *d)
     for (size_t i = 0; i < d->sync_count; i++) {
         struct sync_row *row = &d->syncs[i];
         const struct join *call = joins_look(d->joins, (uint32_t)row->correlation);
-        row->scope = call ? (int64_t)call->scope : 0;
+        row->scope = call && call->thread == row->thread ? (int64_t)call->scope : 0;
         sink_put_whole(RECORD_sync, row);
     }
     d->sync_count = 0;

@@ -233,6 +233,7 @@ void sink_put_whole(enum record_type type, const void *row)
     if (!k->writer)
         return;
     k->recorded[type]++;
+    collector_step();
     writer_row(k->writer, type, row);
 }
 

@@ -26,10 +26,12 @@ static void sink_launch(struct sink *s, const struct launch *l)
     launches[launch_count++] = *l;
 }
 
+static bool scope_open;
+
 static bool sink_in_scope(struct sink *s)
 {
     (void)s;
-    return false;
+    return scope_open;
 }
 
 static uint32_t sink_stack(struct sink *s)
@@ -87,6 +89,7 @@ static int setup(void **state)
     atomic_store(&trace.live, &sink);
     atomic_store(&trace.waits, true);
     wait_count = launch_count = stacks_taken = 0;
+    scope_open = false;
     return 0;
 }
 
@@ -133,9 +136,7 @@ static void a_synchronization_is_reported_however_short(void **state)
         assert_int_equal(waits[i].bytes, CELL_NULL);
     }
     assert_true(waits[0].duration >= 2 * MS);
-    assert_int_equal(launch_count, 4); /* to inherit a scope */
-    assert_int_equal(launches[0].kind, LAUNCH_OTHER);
-    assert_int_equal(launches[0].stack, waits[0].stack);
+    assert_int_equal(launch_count, 0); /* no activity record comes with these */
 }
 
 /* An event can be waited for without a context. */
@@ -175,6 +176,22 @@ static void a_synchronization_is_told_in_full_where_it_is_wanted(void **state)
     assert_int_not_equal(waits[2].event, 0x7f0012345678);
     assert_int_equal(waits[4].event, 0);
     assert_false(waits[5].sync);
+    assert_int_equal(launch_count, 1); /* the copy's, which has a stack */
+}
+
+/* Its row may inherit a scope, of which there is one to inherit only where any thread has scopes. */
+static void a_synchronization_beside_scopes_is_joined(void **state)
+{
+    (void)state;
+    const cuda_stream stream = (cuda_stream)(uintptr_t)13;
+    scope_open = true;
+    call(cuStreamSynchronize_id, 1, &stream, 0); /* has no row */
+    assert_int_equal(launch_count, 0);
+    atomic_store(&trace.kinds, UINT64_C(1) << CUPTI_KIND_SYNC);
+    call(cuStreamSynchronize_id, 1, &stream, 0);
+    assert_int_equal(launch_count, 1);
+    assert_int_equal(launches[0].kind, LAUNCH_OTHER);
+    assert_int_equal(launches[0].stack, waits[1].stack);
 }
 
 static void no_stream_is_the_default_one(void **state)
@@ -299,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_synchronization_is_reported_however_short),
         T(a_synchronization_is_told_in_full_where_it_is_wanted),
+        T(a_synchronization_beside_scopes_is_joined),
         T(no_context_is_none),
         T(no_stream_is_the_default_one),
         T(copies_tell_their_size),

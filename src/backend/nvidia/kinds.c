@@ -145,7 +145,7 @@ static int launches_switch(const struct cupti *c, bool on)
 #undef ID
     };
     int result = c->cuptiActivityEnableDriverApi(CUPTI_USUAL_LAUNCH, on);
-    for (size_t i = 0; result == CUPTI_OK && i < sizeof ids / sizeof *ids; i++)
+    for (size_t i = 0; (!on || result == CUPTI_OK) && i < sizeof ids / sizeof *ids; i++)
         c->cuptiActivityEnableDriverApi(ids[i], on);
     return result;
 }

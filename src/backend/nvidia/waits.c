@@ -27,8 +27,7 @@ struct form {
     bool always;  /* reported however short */
     bool async;
     bool per_thread;  /* no stream means the thread's own */
-    bool recorded;    /* a record of it takes its scope by correlation: an activity record, or a
-                         synchronization's row, which may inherit one */
+    bool recorded;    /* an activity record comes with it, to be joined by correlation */
     uint8_t bytes_at; /* offset of a size_t; NOT_THERE */
     uint8_t unit;     /* bytes of what is counted there */
     uint8_t stream_at;
@@ -42,13 +41,12 @@ static const struct {
     const char *prefix;
     struct form form;
 } patterns[] = {
-    {"cuCtxSynchronize",
-     {WAIT_CONTEXT, .recorded = true, .bytes_at = NOT_THERE, .stream_at = NOT_THERE}},
+    {"cuCtxSynchronize", {WAIT_CONTEXT, .bytes_at = NOT_THERE, .stream_at = NOT_THERE}},
     {"cuEventSynchronize",
-     {WAIT_EVENT, .recorded = true, .bytes_at = NOT_THERE, .stream_at = NOT_THERE, .event_at = 0}},
-    {"cuStreamSynchronize", {WAIT_STREAM, .recorded = true, .bytes_at = NOT_THERE, .stream_at = 0}},
+     {WAIT_EVENT, .bytes_at = NOT_THERE, .stream_at = NOT_THERE, .event_at = 0}},
+    {"cuStreamSynchronize", {WAIT_STREAM, .bytes_at = NOT_THERE, .stream_at = 0}},
     {"cuStreamWaitEvent",
-     {WAIT_STREAM_EVENT, .recorded = true, .bytes_at = NOT_THERE, .stream_at = 0, .event_at = 8}},
+     {WAIT_STREAM_EVENT, .bytes_at = NOT_THERE, .stream_at = 0, .event_at = 8}},
     /* destination, source, bytes[, stream] */
     {"cuMemcpyHtoD", {WAIT_COPY, .recorded = true, .bytes_at = 16, .unit = 1, .stream_at = 24}},
     {"cuMemcpyDtoH", {WAIT_COPY, .recorded = true, .bytes_at = 16, .unit = 1, .stream_at = 24}},
@@ -183,6 +181,11 @@ static int64_t event_of(const struct form *f, const struct cupti_callback *c)
 
 /* ---- the call ---------------------------------------------------------------------------- */
 
+static bool syncs_wanted(const struct trace *t)
+{
+    return atomic_load_explicit(&t->kinds, memory_order_relaxed) >> CUPTI_KIND_SYNC & 1;
+}
+
 void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
     const struct form *f = &forms[id];
@@ -190,7 +193,9 @@ void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupt
     struct launch l = {.kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation)};
     if (on && f->always)
         l.stack = s->ops->stack(s);
-    if (f->recorded && (l.stack || s->ops->in_scope(s)))
+    /* The row of a synchronization has all but a scope that is inherited. */
+    bool joined = f->sync ? on && syncs_wanted(t) : f->recorded;
+    if (joined && ((l.stack && !f->sync) || s->ops->in_scope(s)))
         s->ops->launch(s, &l);
     *c->data = on ? (uint64_t)l.stack << START_BITS | ((uint64_t)clock_mono() & START_MASK) : 0;
 }
@@ -212,8 +217,7 @@ void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupt
         .kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation), .stack = stack};
     if (f->recorded && !f->always && stack)
         s->ops->launch(s, &l);
-    bool sync =
-        f->sync && atomic_load_explicit(&t->kinds, memory_order_relaxed) >> CUPTI_KIND_SYNC & 1;
+    bool sync = f->sync && syncs_wanted(t);
     struct wait w = {.call = (enum wait_call)f->call,
                      .async = f->async,
                      .sync = sync,
