@@ -193,10 +193,11 @@ async function trouble(page, key) {
   await page.context().route(/\/(tiles|spans|events)\?/, fail);
   await page.evaluate(() => window.gpuflTimeline.setView({ from: 2e8, to: 2.0001e8 }));
   await page.getByText("The disk is on fire.").waitFor({ timeout: 30_000 });
-  t.check((await filled(page)) > 100, "500: the coarser picture stays");
+  const again = page.getByRole("button", { name: "Try again" });
+  t.check((await filled(page)) > 100 && (await again.count()) === 1, "500: the coarser picture stays, and there is a way to try again");
   await t.picture(page, "odd-500", { wide: false });
   await page.context().unroute(/\/(tiles|spans|events)\?/);
-  await page.getByRole("button", { name: "Try again" }).click();
+  await again.evaluateAll((buttons) => buttons.forEach((button) => button.click())); // unless it has asked again by itself
   await page.getByText("The disk is on fire.").waitFor({ state: "detached" });
   await drawn(page);
 
