@@ -170,17 +170,18 @@ static void samples_that_cannot_be_had(void **state)
     }
 }
 
-/* One that does not open leaves the next ones alone. */
+/* One that does not open leaves the next ones alone. Of two calls in a row one is made where a window
+ * opens; both are, where the first one fails there. */
 static void a_window_that_fails(void **state)
 {
     (void)state;
     struct run r;
     run_windows(
-        &r, LIST("FAKE_CUPTI=fail=cuptiPCSamplingGetData:5:999"),
+        &r, LIST("FAKE_CUPTI=fail=cuptiPCSamplingGetData:5:999,fail=cuptiPCSamplingGetData:6:999"),
         LIST("-e", "PcSampling", "--in-scope", "step", "--option", "flush_interval_ms=10000"),
         LIST("scopes"));
     check_contains(&r, message_of(&r, "windows.failed"), "what was sampled before");
-    assert_int_equal(int_at(r.report, "windows.opened"), STEPS - 1);
+    assert_in_range(int_at(r.report, "windows.opened"), STEPS - 2, STEPS - 1);
     assert_true(samples_of(&r, "fake_relu") > 0);
     assert_int_equal(samples_of(&r, "fake_gemm"), 0);
     run_free(&r);
