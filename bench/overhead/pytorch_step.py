@@ -12,13 +12,16 @@ CUDA activity, and neither; `before` are rounds before either was ever there. `f
 inside one process, rounds under the traced state with rounds in which libgpufl does
 the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engines inside one process, each
 begun before its round and ended after it: bare, Monitor, Sync, Trace, Trace+launch
-(stacks at launches), PcSampling:none (with that pc_kernel_collect); `blocks` does so for seconds at a time. Its step ends by reading the loss, so that there is a wait to name.
+(stacks at launches), PcSampling:none (with that pc_kernel_collect); its step ends by reading the loss, so that
+there is a wait to name. `blocks` does so for seconds at a time, with --apart in a process each.
 Prints one JSON object: ms per step of every round.
 """
 import argparse
 import ctypes
 import json
 import os
+import subprocess
+import sys
 import time
 
 import torch
@@ -183,22 +186,40 @@ def resident_mib() -> float:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
 
 
+def in_turn(args):
+    states = args.states.split(",")
+    for number in range(args.rounds):
+        yield from states[number % len(states):] + states[: number % len(states)]
+
+
+def blocks_apart(args):
+    """The same, each block in a process of its own: what an engine leaves on behind a session (PC sampling, where
+    other threads work with the GPU, ADR 10) is not in the blocks behind it."""
+    result = {state: {} for state in args.states.split(",")}
+    for state in in_turn(args):
+        command = [sys.executable, __file__, "blocks", "--library", args.library, "--states", state, "--rounds", "1",
+                   "--seconds", str(args.seconds), "--steps", str(args.steps)]
+        block = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)[state]
+        for name, values in block.items():
+            result[state].setdefault(name, []).append(values if name == "ms" else values[0])
+    return result
+
+
 def blocks(step, args):
     """Each state for args.seconds at a time, in turn; the first half second is dropped."""
     library = ctypes.CDLL(args.library)
     states = args.states.split(",")
     result = {state: {"ms": [], "rss_mib": [], "first_ms": []} for state in states}
-    for number in range(args.rounds):
-        for state in states[number % len(states):] + states[: number % len(states)]:
-            of = result[state]
-            with Session(library, state):
-                begin = time.perf_counter()
-                of["first_ms"].append(timed(step, 5) * 5)
-                while time.perf_counter() - begin < 0.5:
-                    timed(step, 5)
-                while time.perf_counter() - begin < args.seconds:
-                    of["ms"].append(timed(step, args.steps))
-                of["rss_mib"].append(round(resident_mib(), 1))
+    for state in in_turn(args):
+        of = result[state]
+        with Session(library, state):
+            begin = time.perf_counter()
+            of["first_ms"].append(timed(step, 5) * 5)
+            while time.perf_counter() - begin < 0.5:
+                timed(step, 5)
+            while time.perf_counter() - begin < args.seconds:
+                of["ms"].append(timed(step, args.steps))
+            of["rss_mib"].append(round(resident_mib(), 1))
     return result
 
 
@@ -208,9 +229,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=10, help="steps of a round")
     parser.add_argument("--seconds", type=float, default=5, help="length of a block, for blocks")
+    parser.add_argument("--apart", action="store_true", help="blocks: each in a process of its own, as lists of lists")
     parser.add_argument("--library", help="libgpufl.so, for states and beside")
     parser.add_argument("--states", default="bare,Sync")
     args = parser.parse_args()
+    if args.mode == "blocks" and args.apart:
+        print(json.dumps({"mode": args.mode, "steps": args.steps, **blocks_apart(args)}))
+        return
     step = make_step()
     timed(step, 30)
     result = {"mode": args.mode, "steps": args.steps}

@@ -6,11 +6,12 @@
 // States: bare; none, windows and all are PcSampling with that pc_kernel_collect; counters and
 // counters_all are PmSampling with none and all, every ms; trace is engine Trace; between:ENGINE is a
 // session of that engine with windows (--windows), of which one was open for a moment at its begin:
-// what is measured is the time behind it, from 3 s on, when CUPTI has been let go of. Inside one
-// process they take turns, each for S seconds, of which the first half second (or those 3) is
-// dropped, in a session of its own. Prints one JSON object: of each state ns per launch of every
-// chunk of 20 000 launches, and of every block how long its beginning took beyond that (start_ms),
-// the resident memory (rss_kib), and what gpufl_init took (init_ms).
+// what is measured is the time behind it, from 3 s on, when the engine has given back what it held
+// (window_rest_ms is 1000 unless it is set) and CUPTI has been let go of. Inside one process they
+// take turns, each for S seconds, of which the first half second (or those 3) is dropped, in a
+// session of its own. Prints one JSON object: of each state ns per launch of every chunk of 20 000
+// launches, and of every block how long its beginning took beyond that (start_ms), the resident
+// memory (rss_kib), and what gpufl_init took (init_ms).
 
 #include <gpufl/gpufl.h>
 
@@ -107,6 +108,7 @@ double begin_session(const std::string &state, const char *log_path)
     if (is_between(state)) {
         o.profiling_engine = engine_named(state.substr(BETWEEN.size()));
         setenv("GPUFL_WINDOWS", "true", 1);
+        setenv("GPUFL_WINDOW_REST_MS", "1000", 0);
         int64_t begin = now();
         if (gpufl_init(&o) != 0)
             std::exit(1);

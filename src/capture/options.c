@@ -64,6 +64,7 @@ static const struct {
     {OPT_deep_sample_ms, 1, 86400000},
     {OPT_pc_window_every_ms, 1, 86400000},
     {OPT_pc_window_for_ms, 1, 86400000},
+    {OPT_window_rest_ms, 0, 86400000},
     {OPT_range_kernel_launches, 1, 100000},
     {OPT_pm_sampling_interval_us, 10, 1000000},
     {OPT_pm_hardware_buffer_bytes, 0, 256 << 20},

@@ -365,10 +365,9 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
         return;
     if (t && b->trace->released)
         b->trace->released(t, &done, &stays);
-    if (switched)
+    if (switched && !done && !stays)
         snprintf(text, sizeof text,
-                 "%" PRIu64 " opened; the profiling library stayed attached between them, as this "
-                 "engine needs it",
+                 "%" PRIu64 " opened; the profiling library stayed attached between them",
                  atomic_load(&opened));
     else
         snprintf(text, sizeof text,

@@ -2,10 +2,12 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import counters
 import counts
@@ -321,6 +323,61 @@ def counts_in_windows_only(lab):
         found = counted_of(report, "marked", counts.INST)
         print(f"     {kind}: {program}", flush=True)
         expect(found == each * program["marked"], f"{kind}: {found} instructions of {program['marked']} launches of {each}")
+
+
+# Given back soon behind a window, and the library let go of, before the next one.
+RESTING = ("--option", "flush_interval_ms=10", "--option", "window_rest_ms=5")
+
+
+def let_go(report):
+    reason = next(c["reason"] for c in report["capabilities"] if c["feature"] == "windows")
+    found = re.search(r"let go of (\d+) times", reason)
+    return int(found.group(1)) if found else 0
+
+
+@case
+def engines_give_back_between_windows(lab):
+    """And begin anew: launches cost again what they did, and counts stay exact."""
+    _, report = instructions_counted(lab, lab.context, "ranges")
+    each = counted_of(report, "marked", counts.INST) // 6
+    for engine in ("SassMetrics", "PcSampling", "RangeProfiler", "PmSampling"):
+        for kind in ("plain", "threads", "all"):
+            out, _, report = lab.trace(lab.context, "windows", 20, kind, 60, options=("-e", engine, "--windows", *RESTING))
+            program = json.loads(out)
+            print(f"     {engine} {kind}: let go of {let_go(report)} times, {program}", flush=True)
+            expect(program["cycles"] == 20 and report["windows"]["opened"] == 21, f"{report['windows']}")
+            # Counting rests in programs with one context (ADR 13).
+            expect((let_go(report) > 0) != ((engine, kind) == ("SassMetrics", "all")), f"let go of {let_go(report)} times")
+            if engine != "SassMetrics":
+                continue
+            for kernel in ("marked", "late"):  # the latter ran for the first time while nothing counted
+                found = counted_of(report, kernel, counts.INST)
+                expect(found == each * program[kernel],
+                       f"{kind}: {found} instructions of {program[kernel]} launches of {kernel}, of {each}")
+
+
+@case
+def samples_of_windows_by_hand(lab):
+    """`gpufl ctl` opens and closes; in between the engine has been given back."""
+    out = lab.work / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    command = [lab.gpufl, "trace", "--no-report", "-o", out, "-e", "PcSampling", "--windows", *RESTING, "--", "sh", "-c",
+               'echo $$; exec "$@"', "sh", lab.bin / "device_stalls", "--ms", "60", "--rounds", "14"]
+    program = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    pid = program.stdout.readline().strip()
+    time.sleep(2)
+    for what in ("open", "close") * 3:
+        done = subprocess.run([lab.gpufl, "ctl", pid, "window", what], capture_output=True, text=True, timeout=30)
+        expect(done.returncode == 0, f"{what}: {done.stdout}{done.stderr}")
+        time.sleep(0.7)
+    program.communicate(timeout=120)
+    report = lab.report(out)
+    print(f"     let go of {let_go(report)} times, {report['samples']['samples']} samples, {report['windows']}")
+    expect(program.returncode == 0, f"exit code {program.returncode}")
+    expect(report["windows"]["opened"] == 3 and let_go(report) >= 3, "windows, or the library, did not come and go")
+    sampled = report["samples"]["sampled_ns"]
+    expect(0 < sampled <= report["windows"]["recorded_ns"] * 1.2, f"sampled for {sampled} ns")
+    expect(report["samples"]["samples"] > 100000, "few samples in 2 s")
 
 
 @case

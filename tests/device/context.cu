@@ -4,8 +4,8 @@
 //
 //   device_context ranges           NVTX ranges through NVIDIA's own client
 //   device_context pushed           operation ids pushed to CUPTI, as frameworks do
-//   device_context windows N KIND   N windows, each with launches and a graph, behind each
-//                                   launches for 15 ms; KIND: plain, threads (two more launch
+//   device_context windows N KIND [MS]   N windows, each with launches and a graph, behind each
+//                                   launches for MS (15); KIND: plain, threads (two more launch
 //                                   on and on), all (one of them in a second context)
 
 #include "bench/overhead/cuda_check.hpp"
@@ -103,6 +103,20 @@ int pushed()
     return 0;
 }
 
+// Kernels that run for the first time behind a window, one after the other.
+template <int I> __global__ void late()
+{
+}
+
+using Launch = void (*)();
+template <int I> void launch_late()
+{
+    late<I><<<1, 32>>>();
+}
+const Launch lates[] = {launch_late<0>, launch_late<1>, launch_late<2>,
+                        launch_late<3>, launch_late<4>, launch_late<5>};
+constexpr int LATES = 6;
+
 void launch_on(bool own_context)
 {
     CUcontext context = nullptr;
@@ -151,7 +165,7 @@ cudaGraphExec_t make_graph()
     return exec;
 }
 
-int windows(int count, const char *kind)
+int windows(int count, const char *kind, double pause_ms)
 {
     CHECK(cudaFree(nullptr));
     double before = cost(), open_us = 0, close_us = 0, slowest = 0;
@@ -161,7 +175,7 @@ int windows(int count, const char *kind)
         threads.emplace_back(launch_on, all && i == 1);
     cudaGraphExec_t exec = make_graph();
     auto first = Clock::now();
-    int done = 0;
+    int done = 0, known = 0, in_windows = 0;
     for (; done < count && us_since(first) < 60e6; done++) {
         auto begin = Clock::now();
         if (int rc = gpufl_window_open("cycle")) {
@@ -171,17 +185,22 @@ int windows(int count, const char *kind)
         open_us += us_since(begin);
         for (int i = 0; i < in_window; i++)
             marked<<<1, 32>>>();
+        for (int i = 0; i < known; i++)
+            lates[i]();
+        in_windows += known;
         CHECK(cudaGraphLaunch(exec, nullptr));
         CHECK(cudaStreamSynchronize(nullptr));
         begin = Clock::now();
         gpufl_window_close("cycle");
         close_us += us_since(begin);
-        for (begin = Clock::now(); us_since(begin) < 15e3;) {
+        for (begin = Clock::now(); us_since(begin) < pause_ms * 1e3;) {
             auto one = Clock::now();
             other<<<1, 32>>>();
             double us = us_since(one);
             slowest = us > slowest ? us : slowest;
             CHECK(cudaStreamSynchronize(nullptr));
+            if (known < LATES && us_since(begin) > pause_ms * 1e3 * known / LATES)
+                lates[known++]();
         }
         if (all && done % 10 == 9) {
             CHECK(cudaGraphExecDestroy(exec));
@@ -196,12 +215,13 @@ int windows(int count, const char *kind)
     gpufl_window_open("cost");
     double inside = cost();
     gpufl_window_close("cost");
-    std::printf("{\"cycles\":%d,\"marked\":%d,\"nodes\":%d,\"others\":%ld,\"seconds\":%.1f,\"open_"
+    std::printf("{\"cycles\":%d,\"marked\":%d,\"late\":%d,\"nodes\":%d,\"others\":%ld,\"seconds\":%"
+                ".1f,\"open_"
                 "us\":%.0f,"
                 "\"close_us\":%.0f,\"slowest_launch_us\":%.0f,\"before_us\":%.3f,\"inside_us\":%."
                 "3f,\"after_us\":%.3f}\n",
-                done, done * in_window, done * graph_nodes, others.load(), seconds, open_us / done,
-                close_us / done, slowest, before, inside, after);
+                done, done * in_window, in_windows, done * graph_nodes, others.load(), seconds,
+                open_us / done, close_us / done, slowest, before, inside, after);
     return 0;
 }
 
@@ -215,6 +235,6 @@ int main(int argc, char **argv)
     if (!std::strcmp(what, "pushed"))
         return pushed();
     if (!std::strcmp(what, "windows") && argc > 3)
-        return windows(std::atoi(argv[2]), argv[3]);
+        return windows(std::atoi(argv[2]), argv[3], argc > 4 ? std::atof(argv[4]) : 15);
     return 2;
 }

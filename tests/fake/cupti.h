@@ -57,6 +57,8 @@ void sass_script(const char *word);
 void sass_kernel(const struct fake_op *op);
 /* Kernels of some context count. */
 bool sass_enabled(void);
+bool pm_enabled(void);
+bool range_enabled(void);
 /* Kernel records are asked for: true where instrumented kernels exclude them. */
 bool sass_refuses_kernels(bool serialized);
 /* A launch of this thread begins behind the client's handlers, and ends before them. */

@@ -27,6 +27,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CALLBACK_IDS = 1024 };
@@ -216,9 +217,23 @@ EXPORT void fake_cupti_life(uint64_t life[3])
     life[2] = atomic_load(&touched);
 }
 
+/* Ranges and PM sampling the older copy does not have. */
+static bool engines_held(void)
+{
+    bool held = pc_enabled() || sass_enabled();
+#if FAKE_CUPTI_VERSION >= 130000
+    held = held || pm_enabled() || range_enabled();
+#endif
+    return held;
+}
+
 EXPORT int cuptiFinalize(void)
 {
     SCRIPTED(cuptiFinalize);
+    if (engines_held()) {
+        fprintf(stderr, "fake CUPTI: finalized beside an engine's objects\n");
+        abort();
+    }
     atomic_fetch_add(&outside_exit, !in_exit);
     atomic_store(&attached, false);
     forget_callbacks();

@@ -97,6 +97,14 @@ static void must(bool right, const char *what)
     abort();
 }
 
+bool pm_enabled(void)
+{
+    pthread_mutex_lock(&lock);
+    bool on = device.enabled;
+    pthread_mutex_unlock(&lock);
+    return on;
+}
+
 #define SIZED(p, type, last) must((p)->size == PROFILER_SIZE(type, last), #type ": another size")
 
 /* ---- host ----------------------------------------------------------------------------------- */

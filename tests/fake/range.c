@@ -105,6 +105,14 @@ static uint64_t given_ranges, given_kernels;
 
 #define SIZED(p, type, last) must((p)->size == PROFILER_SIZE(type, last), #type ": another size")
 
+bool range_enabled(void)
+{
+    pthread_mutex_lock(&lock);
+    bool on = profiler.enabled;
+    pthread_mutex_unlock(&lock);
+    return on;
+}
+
 void range_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);

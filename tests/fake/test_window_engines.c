@@ -1,4 +1,4 @@
-/* test_window_engines.c - windows of the engines that stay attached between them: inside, what each
+/* test_window_engines.c - windows of the engines beyond Trace, which stay attached for a while: inside, what each
  * brings is kept, to the last sample and count; outside, nothing is; what a scope's window kept is
  * the scope's; and where an engine cannot be had, the window is refused with the reason, and the
  * program goes on. "relu" is launched in windows, "gemm" outside (windows.c). */
@@ -355,6 +355,106 @@ static void kernels_of_windows(void **state)
     run_free(&r);
 }
 
+/* ---- given back between windows -------------------------------------------------------------- */
+
+static const char LET_GO[] = "the profiling library was let go of 10 times";
+
+/* A window a cycle, behind which the engine's objects are given back and the library finalized, which
+ * the fake one refuses beside any of them. */
+static void run_resting(struct run *r, const char *engine, const char *const *env,
+                        const char *const *program)
+{
+    run_windows(r, env,
+                LIST("-e", engine, "--in-scope", "cycle", "--option", "flush_interval_ms=10",
+                     "--option", "window_rest_ms=10"),
+                program);
+    assert_int_equal(int_at(r->report, "windows.opened"), 10);
+    assert_string_equal(capability_of(r, "windows", "status"), "collected");
+    check_contains(r, capability_of(r, "windows", "reason"), LET_GO);
+    assert_int_equal(int_at(r->said, "0.finalized"), 10);
+    assert_int_equal(int_at(r->said, "0.outside_exit"), 0);
+    assert_int_equal(int_at(r->said, "0.touched"), 0);
+    check_no_loss(r, "samples_lost");
+    check_no_loss(r, "metrics_lost");
+}
+
+static void samples_rest(void **state)
+{
+    (void)state;
+    static const char *const programs[][7] = {
+        {"10", "scope"},
+        {"10", "scope", "slow=20"},
+        {"10", "scope", "threads=3"},
+        {"10", "scope", "threads=3", "contexts"},
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        struct run r;
+        run_resting(&r, "PcSampling", NULL, programs[i]);
+        int64_t launches = int_at(r.said, "0.in_windows");
+        if (i < 3) /* a context that another thread's stood in the way of is sampled later */
+            assert_in_range(samples_of(&r, "fake_relu"), launches * SAMPLES_LEAST,
+                            launches * SAMPLES_MOST);
+        if (i < 2)
+            assert_int_equal(samples_of(&r, "fake_gemm"), 0);
+        assert_true(sum(&r, "samples.scopes", "scope", "cycle", "samples") > 0);
+        run_free(&r);
+    }
+}
+
+static void counts_rest(void **state)
+{
+    (void)state;
+    for (int threads = 0; threads < 2; threads++) {
+        struct run r;
+        run_resting(&r, "SassMetrics", NULL,
+                    threads ? LIST("10", "scope", "threads=3") : LIST("10", "scope"));
+        assert_int_equal(counts_of(&r, "fake_relu"),
+                         int_at(r.said, "0.in_windows") * WARPS * INSTRUCTIONS);
+        run_free(&r);
+    }
+}
+
+/* Sampled from the first launch of each window on, which waits until it is. */
+static void counters_rest(void **state)
+{
+    (void)state;
+    struct run r;
+    run_resting(&r, "PmSampling", NULL, LIST("10", "scope", "threads=2", "slow=30"));
+    int64_t all = pm_values(&r, PM_BUSY, NULL);
+    assert_in_range(all, 10 * 20, INT64_MAX);
+    assert_in_range(pm_values(&r, PM_BUSY, "cycle"), all * 9 / 10,
+                    all); /* it opens before its scope */
+    assert_int_equal(atoll(setting_of(&r, "samples")), all);
+    run_free(&r);
+}
+
+static void ranges_rest(void **state)
+{
+    (void)state;
+    struct run r;
+    double mean = 0;
+    run_resting(&r, "RangeProfiler",
+                LIST("GPUFL_COUNTER_METRICS=gr__cycles_active.avg.pct_of_peak_sustained_elapsed"),
+                LIST("10", "scope", "threads=2"));
+    assert_int_equal(ranges_of(&r, "scope", "cycle", &mean), 10);
+    run_free(&r);
+}
+
+/* The engine cannot be ended, and is not asked again: windows go on. */
+static void sampling_that_does_not_rest(void **state)
+{
+    (void)state;
+    struct run r;
+    run_windows(&r, LIST("FAKE_CUPTI=fail=cuptiPCSamplingDisable:1:999"),
+                LIST("-e", "PcSampling", "--in-scope", "cycle", "--option", "flush_interval_ms=10",
+                     "--option", "window_rest_ms=10"),
+                LIST("5", "scope", "kept", "slow=50"));
+    assert_int_equal(int_at(r.report, "windows.opened"), 5);
+    assert_int_equal(int_at(r.said, "0.finalized"), 0);
+    check_contains(&r, capability_of(&r, "windows", "reason"), "could not be once");
+    run_free(&r);
+}
+
 /* ---- all of them --------------------------------------------------------------------------- */
 
 static const char *const engines[] = {"PcSampling", "SassMetrics", "PmSampling", "RangeProfiler",
@@ -411,6 +511,11 @@ int main(void)
         cmocka_unit_test(counters_that_do_not_begin_again),
         cmocka_unit_test(ranges_of_windows),
         cmocka_unit_test(kernels_of_windows),
+        cmocka_unit_test(samples_rest),
+        cmocka_unit_test(counts_rest),
+        cmocka_unit_test(counters_rest),
+        cmocka_unit_test(ranges_rest),
+        cmocka_unit_test(sampling_that_does_not_rest),
         cmocka_unit_test(windows_by_launches),
         cmocka_unit_test(windows_and_forks),
     };

@@ -3,7 +3,8 @@
  *   fake_windows CYCLES [threads=T] [contexts] [kept]
  *     CYCLES times: a window with 10 launches and a graph; behind it launches until the profiling
  *     library has been let go of. T threads launch on and on meanwhile; contexts: those come and
- *     go, too, and so do graphs. kept: the library is not let go of.
+ *     go, too, and so do graphs. kept: the library is not let go of. scope: windows are opened by a
+ *     scope of the name "cycle".
  *   fake_windows stay
  *     one window; then it waits for a line on stdin, launching on, and opens none
  *   fake_windows scopes
@@ -46,6 +47,7 @@ enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, LIVES = 3, PATIENCE_S = 30, BROK
 static char kernel[] = "_Z9fake_reluPfi", other[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i";
 static _Atomic bool over;
 static int in_windows, graphs, slow_ms;
+static bool by_scope;
 
 static void expect(bool is, const char *what)
 {
@@ -102,7 +104,8 @@ static void *launch_on(void *contexts)
 
 static void window_work(cuda_exec exec)
 {
-    expect(!gpufl_window_open("cycle"), "a window does not open");
+    uint64_t scope = by_scope ? gpufl_scope_begin("cycle", NULL) : 0;
+    expect(by_scope || !gpufl_window_open("cycle"), "a window does not open");
     for (int i = 0; i < IN_WINDOW; i++)
         launch(kernel);
     in_windows += IN_WINDOW;
@@ -110,7 +113,8 @@ static void window_work(cuda_exec exec)
     cuGraphLaunch(exec, NULL);
     graphs++;
     cuCtxSynchronize();
-    expect(!gpufl_window_close("cycle"), "a window does not close");
+    expect(by_scope || !gpufl_window_close("cycle"), "a window does not close");
+    gpufl_scope_end(scope);
 }
 
 /* Launches until the library has been finalized once more. */
@@ -121,6 +125,7 @@ static void await_end(uint64_t times)
     for (life(now); now[0] < times; life(now)) {
         expect(time(NULL) < until, "the library is not let go of");
         launch(other);
+        cuCtxSynchronize(); /* where engines that stay attached give back what they hold */
         pause_ms(1);
     }
 }
@@ -145,6 +150,7 @@ static void cycles(int count, int thread_count, bool contexts, bool kept)
         window_work(exec);
         launch(other);
         take_time(other, &(int){0});
+        cuCtxSynchronize();
         if (!kept)
             await_end((uint64_t)i + 1);
     }
@@ -219,6 +225,7 @@ int main(int argc, char **argv)
         sscanf(argv[i], "slow=%d", &slow_ms);
         contexts |= !strcmp(argv[i], "contexts");
         kept |= !strcmp(argv[i], "kept");
+        by_scope |= !strcmp(argv[i], "scope");
     }
     if (argc > 1 && !strcmp(argv[1], "stay"))
         stay();

@@ -23,6 +23,7 @@ struct copy { /* at the beginning of its mapping */
 static _Atomic uint64_t seen[SEEN]; /* 0: free */
 static struct queue waiting = QUEUE_INIT;
 static _Atomic uint64_t waiting_bytes;
+static _Atomic uint64_t heard;              /* modules */
 static _Atomic uint64_t too_large, no_room; /* cubins that were not copied */
 
 static struct cubin *kept; /* collector's; by checksum */
@@ -69,10 +70,16 @@ static bool first_time(uint64_t hash)
     return false;
 }
 
+uint64_t cubins_heard(void)
+{
+    return atomic_load_explicit(&heard, memory_order_relaxed);
+}
+
 void cubins_loaded(const void *code, size_t size)
 {
     if (!code || !size)
         return;
+    atomic_fetch_add_explicit(&heard, 1, memory_order_relaxed);
     if (size > CUBIN_MOST) {
         atomic_fetch_add_explicit(&too_large, 1, memory_order_relaxed);
         return;

@@ -31,6 +31,9 @@ void cubins_begin(void);
 /* A module is being loaded. [any] */
 void cubins_loaded(const void *code, size_t size);
 
+/* How many modules were loaded in this process while somebody listened. [any] */
+uint64_t cubins_heard(void);
+
 /* Writes what has been copied. checksum: the library's; NULL: it has none. [collector] */
 void cubins_drain(int (*checksum)(struct pc_crc_params *), struct sink *s);
 

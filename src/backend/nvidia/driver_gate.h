@@ -3,8 +3,10 @@
  *
  * Engines are switched then: PC sampling that is switched off beside a thread that launches, and that
  * thread, wait for each other for ever (ADR 10). `inside` counts calls; it and the gate are
- * sequentially consistent: either who shuts it sees the call, and tries again later, or the call sees the
- * gate, and waits. Calls that the switch itself makes pass. The wait has an end, so that a thread of
+ * sequentially consistent: either who shuts it sees the call, or the call sees the
+ * gate, and waits. Those that are inside are waited for, but for a moment only, and seldom where that was for
+ * nothing: launches return in some microseconds, calls that wait for the device may take for ever, and
+ * whoever stands at the gate is kept from work meanwhile. Calls that the switch itself makes pass. The wait has an end, so that a thread of
  * the library's that the switch needs could not hold it up for ever. It is not sass_gate.c's: here
  * calls that wait for the device count, too, and the switch shuts that one itself, context by
  * context. One a process. */
@@ -21,8 +23,11 @@ void driver_gate_open(void);
 void driver_gate_enter(void);
 bool driver_gate_leave(void);
 
-/* Behind a leave that was true: runs fn(arg) while nobody is inside. False: somebody was, or another
- * thread does just that. */
+/* The calling thread is in a call whose begin was told. [hot] */
+bool driver_gate_is_inside(void);
+
+/* On a thread that is in none: runs fn(arg) while nobody is inside. False: somebody was, or another
+ * thread does just that. [any] */
 bool driver_gate_shut(void (*fn)(void *arg), void *arg);
 
 #endif

@@ -29,21 +29,18 @@ void hold_let_go(struct trace *t, uint32_t correlation)
     atomic_store_explicit(&t->hold, done ? HOLD_NONE : HOLD_SHUT, memory_order_release);
 }
 
-/* Somebody is inside CUPTI whom a window has to wait for. */
-static bool is_busy(int state)
+bool hold_is_busy(int state)
 {
-    return state == HOLD_FINALIZING || state == HOLD_FORCING;
+    return state == HOLD_FINALIZING || state == HOLD_FORCING || state == HOLD_RESTING;
 }
 
-/* Makes it `to`, so that nobody finalizes from here on; what it was before. One that is busy, and left
- * so, where that takes for ever. */
-static int hold_take(struct trace *t, int to)
+int hold_take(struct trace *t, int to)
 {
     int state = atomic_load_explicit(&t->hold, memory_order_acquire);
     for (int i = 0; i < PAUSES;) {
-        if (!is_busy(state) && atomic_compare_exchange_weak(&t->hold, &state, to))
+        if (!hold_is_busy(state) && atomic_compare_exchange_weak(&t->hold, &state, to))
             return state;
-        if (!is_busy(state))
+        if (!hold_is_busy(state))
             continue;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
         state = atomic_load_explicit(&t->hold, memory_order_acquire);
@@ -55,7 +52,7 @@ static int hold_take(struct trace *t, int to)
 static int window_open(struct trace *t, struct err *e)
 {
     int state = hold_take(t, HOLD_OPENING);
-    if (is_busy(state))
+    if (hold_is_busy(state))
         return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
     int rc = state == HOLD_NONE ? attach_on(t, e) : 0;
     if (rc) {
@@ -80,15 +77,16 @@ void hold_start(struct trace *t)
 
 void hold_stop(struct trace *t)
 {
-    if (hold_take(t, HOLD_SHUT) == HOLD_NONE)
+    if (hold_take(t, t->held ? HOLD_SHUT : HOLD_OVER) == HOLD_NONE)
         atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
 }
 
 bool hold_away(struct trace *t)
 {
     int hold = atomic_load_explicit(&t->hold, memory_order_acquire);
-    return t->held && (hold == HOLD_NONE || hold == HOLD_OPENING || hold == HOLD_LET_GO ||
-                       hold == HOLD_FINALIZING);
+    return (t->held || atomic_load_explicit(&t->rests, memory_order_relaxed)) &&
+           (hold == HOLD_NONE || hold == HOLD_OPENING || hold == HOLD_LET_GO ||
+            hold == HOLD_FINALIZING || hold == HOLD_RESTING);
 }
 
 int hold_switch(struct trace *t, bool open, struct err *e)

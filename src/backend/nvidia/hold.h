@@ -11,14 +11,21 @@
 
 #include "backend/nvidia/trace.h"
 
-/* Of a session that has windows. No callback finalizes CUPTI behind hold_stop. [owner] */
+/* Of a session that has windows. No callback finalizes CUPTI behind hold_stop, which is of those that
+ * rest, too. [owner] */
 void hold_start(struct trace *t);
 void hold_stop(struct trace *t);
+
+/* Makes the state `to` of enum hold, so that nobody finalizes from here on; what it was before. One in
+ * which somebody is inside CUPTI whom a window has to wait for, and left so, where that takes for
+ * ever. [any, one at a time] */
+int hold_take(struct trace *t, int to);
+bool hold_is_busy(int state);
 
 /* Opens or closes: see trace_ops.window. [any, one at a time] */
 int hold_switch(struct trace *t, bool open, struct err *e);
 
-/* CUPTI is not there, or about to go: nobody may call it. False in sessions without windows.
+/* CUPTI is not there, or about to go: nobody may call it. False in sessions that never let it go.
  * [collector] */
 bool hold_away(struct trace *t);
 

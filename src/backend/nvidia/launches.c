@@ -22,6 +22,7 @@
 #include "backend/nvidia/own_kernels.h"
 #include "backend/nvidia/profilers.h"
 #include "backend/nvidia/range_kernels.h"
+#include "backend/nvidia/rest.h"
 #include "backend/nvidia/sass_gate.h"
 #include "backend/nvidia/sass_metrics.h"
 #include "backend/nvidia/turns.h"
@@ -190,7 +191,7 @@ static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
     if (window && window_now(t) != window)
         *c->data = count; /* this call was one too many: it closed the window, and is not counted */
     if (__builtin_expect(t->ranges, 0))
-        enter_ranges(t, count == 1 ? c->symbol : NULL, c->correlation);
+        enter_ranges(t, count == 1 ? c->symbol : NULL, trace_id(t, c->correlation));
 }
 
 /* An unknown one was instantiated before we came: its kernels stay unknown. */
@@ -221,7 +222,7 @@ static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
                        .graph = g.number};
     s->ops->launch(s, &l);
     if (t->ranges)
-        enter_ranges(t, NULL, c->correlation);
+        enter_ranges(t, NULL, trace_id(t, c->correlation));
     if (outside) {
         passes(t, s);
         return;
@@ -432,11 +433,26 @@ static void left_behind(struct trace *t, uint32_t id, const struct cupti_callbac
         exit_graph(t, t->sink, c);
 }
 
+/* A call has returned, in a session whose engines rest between windows. */
+static void rest_exit(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    bool works = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH || moments[id] == MOMENT_DONE;
+    bool well = call_result(c) == CUDA_OK;
+    rest_leave(t, works && well ? c->context : NULL, moments[id] == MOMENT_DONE && well);
+}
+
+static bool rests(const struct trace *t)
+{
+    return __builtin_expect(atomic_load_explicit(&t->rests, memory_order_relaxed), 0);
+}
+
 static void between(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     bool exec = roles[id] == ROLE_EXEC;
     bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
     if (c->site == CUPTI_SITE_ENTER) {
+        if (rests(t))
+            rest_enter();
         if (launch)
             *c->data = 0;
         if (exec && id == ID_cuGraphExecDestroy)
@@ -444,6 +460,10 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
         return;
     }
     int result = call_result(c);
+    if (rests(t) && gated[id])
+        sass_gate_leaves(); /* it may have begun while the engine still counted */
+    if (rests(t))
+        rest_exit(t, id, c);
     if (launch && atomic_load_explicit(&t->windowed, memory_order_relaxed))
         left_behind(t, id, c);
     if (roles[id] == ROLE_CAPTURE_END)
@@ -466,7 +486,7 @@ static bool sampled(uint32_t correlation)
 static void leave_ranges(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH)
-        range_kernels_end(t, c->symbol, c->correlation, call_result(c) == CUDA_OK);
+        range_kernels_end(t, c->symbol, trace_id(t, c->correlation), call_result(c) == CUDA_OK);
 }
 
 /* A launch as most are, of a kernel in a session of Trace alone: what enter_kernel and exit_kernel do
@@ -495,6 +515,8 @@ static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uin
                    (!t->config.windows || window_now(t)));
     if (t->turns && c->site == CUPTI_SITE_ENTER)
         turns_enter();
+    if (rests(t) && c->site == CUPTI_SITE_ENTER)
+        rest_enter();
     if (c->site == CUPTI_SITE_ENTER)
         enter(t, s, id, c);
     else
@@ -505,6 +527,8 @@ static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uin
         count_moment(t, id, c);
     if (t->deep && c->site != CUPTI_SITE_ENTER)
         deep_leave(t, moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK);
+    if (rests(t) && c->site != CUPTI_SITE_ENTER)
+        rest_exit(t, id, c);
 }
 
 static __attribute__((noinline)) void with_the_time(struct trace *t, struct sink *s, uint32_t id,
@@ -555,7 +579,8 @@ int launches_enable(struct trace *t)
 {
     waits_init();
     for (uint32_t id = 0; id < ROLE_IDS; id++) {
-        if (roles[id] == ROLE_NONE && !(moments[id] && (t->config.engines & ENGINE_SASS_METRICS)))
+        if (roles[id] == ROLE_NONE &&
+            !(moments[id] && (t->switched || (t->config.engines & ENGINE_SASS_METRICS))))
             continue;
         int result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
         for (size_t i = 0; result != CUPTI_OK && i < sizeof required / sizeof *required; i++)
@@ -563,4 +588,11 @@ int launches_enable(struct trace *t)
                 return result;
     }
     return CUPTI_OK;
+}
+
+void launches_disable(struct trace *t)
+{
+    for (uint32_t id = 0; id < ROLE_IDS; id++)
+        if (roles[id] != ROLE_NONE || moments[id])
+            t->cupti->cuptiEnableCallback(0, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
 }

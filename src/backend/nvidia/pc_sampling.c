@@ -43,6 +43,7 @@ static bool started;
 static bool paused; /* and these are the contexts to be sampled again */
 static struct pausing {
     cuda_context handle;
+    uint32_t device;
     bool described; /* the sink was told of the device's reasons */
     uint32_t reasons[PC_REASONS];
 } pausing[CONTEXTS];
@@ -156,11 +157,36 @@ static void context_add(struct trace *t, cuda_context handle)
     context_on(t, c);
 }
 
-static void context_off(struct pc_context *c)
+/* False: the library would not. */
+static bool context_off(struct pc_context *c)
 {
-    if (pc_context_disable(c, &library, keeping))
+    bool ended = pc_context_disable(c, &library, keeping);
+    if (ended)
         atomic_fetch_sub_explicit(&bound, 1, memory_order_relaxed);
     c->state = PC_GONE;
+    return ended;
+}
+
+/* With what is known of it from before it was switched off. */
+static void sample_again(struct trace *t, const struct pausing *p)
+{
+    context_add(t, p->handle);
+    struct pc_context *c = context_find(p->handle);
+    if (!c || !p->described || c->device != p->device)
+        return;
+    memcpy(c->reasons, p->reasons, sizeof c->reasons);
+    c->described = true;
+}
+
+/* Of one that is new nothing is. */
+static const struct pausing *pausing_of(cuda_context handle)
+{
+    static struct pausing unknown;
+    for (size_t i = 0; i < pausing_count; i++)
+        if (pausing[i].handle == handle)
+            return &pausing[i];
+    unknown.handle = handle;
+    return &unknown;
 }
 
 void pc_sampling_context(struct trace *t, cuda_context context)
@@ -168,7 +194,7 @@ void pc_sampling_context(struct trace *t, cuda_context context)
     if (!context || !engine_enter(ENGINE_PATIENCE))
         return;
     if (started && !paused)
-        context_add(t, context);
+        sample_again(t, pausing_of(context));
     else if (started && pausing_count < CONTEXTS)
         pausing[pausing_count++] = (struct pausing){.handle = context};
     engine_leave();
@@ -293,7 +319,7 @@ static int switch_keeping(struct trace *t, bool open, struct err *e)
     }
     if (result != CUPTI_OK)
         return cupti_error(t->cupti, result, "to hand over what was sampled before", e);
-    if (open && !any && *failure)
+    if (open && !any && !pausing_count && *failure) /* one that was sampled may be again: rest.h */
         return err_set(e, GPUFL_E_UNAVAILABLE, "no program counters are sampled: %s", failure);
     for (size_t i = 0; i < CONTEXTS && open; i++)
         if (contexts[i].state == PC_ON)
@@ -340,38 +366,43 @@ void pc_sampling_stop(struct trace *t, bool quiet)
     engine_leave();
 }
 
-bool pc_sampling_pause(struct trace *t)
+/* With the lock. */
+static void pause_all(struct trace *t)
 {
-    if (!engine_enter(ENGINE_PATIENCE))
-        return false;
     pausing_count = 0;
     for (size_t i = 0; i < CONTEXTS; i++) {
         struct pc_context *c = &contexts[i];
         if (c->state != PC_ON && c->state != PC_WAITING)
             continue;
         struct pausing *p = &pausing[pausing_count++];
-        *p = (struct pausing){.handle = c->handle, .described = c->described};
+        *p = (struct pausing){.handle = c->handle, .device = c->device, .described = c->described};
         memcpy(p->reasons, c->reasons, sizeof p->reasons);
         if (c->state == PC_ON) {
-            context_off(c);
+            c->state = context_off(c) ? PC_GONE : PC_ON; /* there it goes on */
             count_losses(atomic_load_explicit(&t->live, memory_order_acquire), c);
         } else {
             pc_context_close(c);
         }
     }
     paused = true;
+}
+
+bool pc_sampling_pause(struct trace *t)
+{
+    if (!engine_enter(ENGINE_PATIENCE))
+        return false;
+    pause_all(t);
     engine_leave();
     return !pc_sampling_binds();
 }
 
-static void sample_again(struct trace *t, const struct pausing *p)
+enum rested pc_sampling_rest(struct trace *t)
 {
-    context_add(t, p->handle);
-    struct pc_context *c = context_find(p->handle);
-    if (!c || !p->described)
-        return;
-    memcpy(c->reasons, p->reasons, sizeof c->reasons);
-    c->described = true;
+    if (!engine_enter(ENGINE_PATIENCE_REST))
+        return REST_LATER;
+    pause_all(t);
+    engine_leave();
+    return pc_sampling_binds() ? REST_REFUSED : REST_DONE;
 }
 
 bool pc_sampling_resume(struct trace *t)
@@ -387,6 +418,14 @@ bool pc_sampling_resume(struct trace *t)
         any |= contexts[i].state == PC_ON;
     engine_leave();
     return any || (!wanted && !*failure);
+}
+
+void pc_sampling_wake(void)
+{
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
+    paused = false;
+    engine_leave();
 }
 
 bool pc_sampling_binds(void)

@@ -5,7 +5,8 @@
  * every time it flushes. Nothing waits for a kernel: that is CUPTI's continuous mode, the
  * only one used here (kernel-serialized mode costs 0.4 ms a launch).
  *
- * A context is sampled from its creation to its destruction; of several on one device one at
+ * A context is sampled from its creation to its destruction, and between windows no longer than
+ * rest.h has it; of several on one device one at
  * a time, as the library wants it. Sampling is switched on and off there, where no other thread is
  * inside the driver with the context, and at the driver's gate (driver_gate.h), and nowhere else. Switched
  * on or off beside a thread that launches, the driver and CUPTI wait for each other for ever
@@ -40,7 +41,7 @@ void pc_sampling_context_gone(struct trace *t, cuda_context context);
 void pc_sampling_module_gone(struct trace *t, cuda_context context);
 
 /* In sessions with windows: what is sampled from here on is kept, or thrown away. Sampling itself
- * goes on: it cannot be switched beside a program that launches. GPUFL_E_STATE, _UNAVAILABLE or
+ * goes on, until it rests: it cannot be switched beside a program that launches. GPUFL_E_STATE, _UNAVAILABLE or
  * _VENDOR with a sentence: it is thrown away. [any, not in a launch] */
 int pc_sampling_window(struct trace *t, bool open, struct err *e);
 
@@ -48,6 +49,11 @@ int pc_sampling_window(struct trace *t, bool open, struct err *e);
  * would not, in some, or in any. [any, with nobody in the driver: driver_gate.h] */
 bool pc_sampling_pause(struct trace *t);
 bool pc_sampling_resume(struct trace *t);
+
+/* Switched off in every context; behind wake those that are told of are sampled again, and those of before
+ * are not, since nobody knows what became of them. [any, the first with nobody in the driver] */
+enum rested pc_sampling_rest(struct trace *t);
+void pc_sampling_wake(void);
 
 /* Takes what the library has. [collector] */
 void pc_sampling_flush(struct trace *t);

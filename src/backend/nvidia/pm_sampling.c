@@ -43,6 +43,12 @@ static char failure[TEXT];
 static bool failure_new; /* the sink has not been told */
 static bool overflow_said, slower_said;
 static bool opened;
+static bool resting;    /* nothing is held between windows */
+static struct pm_told { /* of devices that were given back in between */
+    bool described;
+    uint64_t written;    /* samples */
+    int64_t clock_error; /* ns */
+} told[DEVICES];
 static bool windowed; /* the session has windows, outside of which nothing is kept */
 static struct pm_span {
     int64_t from, to; /* ns; to INT64_MAX: it is open */
@@ -64,6 +70,8 @@ int pm_sampling_open(struct trace *t, struct err *e)
     failure_new = overflow_said = slower_said = false;
     windowed = t->switched;
     span_count = 0;
+    memset(told, 0, sizeof told);
+    resting = false;
     opened = true;
     engine_leave();
     return 0;
@@ -167,11 +175,10 @@ static void describe(struct trace *t, struct pm_device *d)
     say_left(s, d);
 }
 
-static void conclude(struct trace *t, const struct pm_device *d)
+static void conclude(struct trace *t, uint32_t ordinal, uint64_t written, int64_t error)
 {
-    uint32_t device = records_device(t->records, d->ordinal);
-    int64_t error = pm_clock_error(&d->clock);
-    setting_number(t->sink, ENGINE, device, "samples", (int64_t)d->written);
+    uint32_t device = records_device(t->records, ordinal);
+    setting_number(t->sink, ENGINE, device, "samples", (int64_t)written);
     if (error != INT64_MAX)
         setting_number(t->sink, ENGINE, device, "clock_error_us", error / 1000);
 }
@@ -285,6 +292,29 @@ int pm_sampling_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
+bool pm_sampling_rest(void)
+{
+    if (!engine_enter(ENGINE_PATIENCE_REST))
+        return false;
+    bool ready = opened && !window_is_open();
+    for (size_t i = 0; i < DEVICES; i++)
+        ready &=
+            devices[i].state != PM_STARTED; /* the collector stops it, and reads it to its end */
+    for (size_t i = 0; i < DEVICES && ready; i++) {
+        struct pm_device *d = &devices[i];
+        if (d->state == PM_FAILED && told[i].described)
+            d->state = PM_UNUSED; /* to be had again, perhaps: another tool took it meanwhile */
+        if (d->state != PM_PAUSED)
+            continue;
+        told[i].written = d->written;
+        told[i].clock_error = pm_clock_error(&d->clock);
+        pm_device_close(d);
+    }
+    resting |= ready;
+    engine_leave();
+    return ready;
+}
+
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
 /* Room for what comes between two drains, twice. Several metrics of multiprocessors together let a busy
@@ -306,10 +336,41 @@ static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
                              .metrics = &metrics};
     int rc = pm_device_start(d, &library, t->cupti, ordinal, &setup, &e);
     trace_began(t, ENGINE_PM_SAMPLING);
-    if (rc == 0)
-        describe(t, d);
-    else
+    if (rc) {
         fail(e.text);
+        return;
+    }
+    d->written = told[ordinal].written;
+}
+
+/* Devices on which a context was made while nobody told of it. */
+static void note_devices(void)
+{
+    const struct cuda *cuda = cuda_loaded();
+    int count = 0, device, active;
+    unsigned flags;
+    if (!cuda || !cuda->cuDevicePrimaryCtxGetState || cuda->cuDeviceGetCount(&count) != CUDA_OK)
+        return;
+    for (int i = 0; i < count && i < DEVICES; i++)
+        if (cuda->cuDeviceGet(&device, i) == CUDA_OK &&
+            cuda->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_OK && active)
+            atomic_fetch_or_explicit(&used, UINT32_C(1) << i, memory_order_relaxed);
+}
+
+void pm_sampling_wake(struct trace *t)
+{
+    note_devices();
+    uint32_t bits = atomic_load_explicit(&used, memory_order_relaxed);
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
+    for (uint32_t i = 0; opened && resting && i < DEVICES; i++) {
+        if (told[i].described)
+            failure[0] = '\0'; /* it could be had */
+        if (devices[i].state == PM_UNUSED && (bits >> i & 1))
+            begin(t, &devices[i], i);
+    }
+    resting = false;
+    engine_leave();
 }
 
 /* One that fails time and again is let go. */
@@ -410,13 +471,16 @@ static void pause_device(struct trace *t, struct pm_device *d, uint32_t device)
 static void drain_device(struct trace *t, struct pm_device *d, bool last)
 {
     uint32_t device = records_device(t->records, d->ordinal);
+    if (!told[d->ordinal].described)
+        describe(t, d);
+    told[d->ordinal].described = true;
     write_device(t, d, device);
     if (d->state == PM_STARTED && !last && !window_is_open())
         pause_device(t, d, device);
     say_overflows(t->sink, d);
     say_slower(t, d);
     if (last && d->state == PM_STOPPED)
-        conclude(t, d);
+        conclude(t, d->ordinal, d->written, pm_clock_error(&d->clock));
 }
 
 void pm_sampling_drain(struct trace *t, bool last)
@@ -426,10 +490,12 @@ void pm_sampling_drain(struct trace *t, bool last)
         return;
     for (uint32_t i = 0; opened && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
-        if (d->state == PM_UNUSED && (bits >> i & 1) && last)
+        if (d->state == PM_UNUSED && last && told[i].described)
+            conclude(t, i, told[i].written, told[i].clock_error);
+        else if (d->state == PM_UNUSED && (bits >> i & 1) && last)
             fail("the session ended before the device's counters were set up, which takes some "
                  "tenths of a second");
-        else if (d->state == PM_UNUSED && (bits >> i & 1))
+        else if (d->state == PM_UNUSED && (bits >> i & 1) && !resting)
             begin(t, d, i);
         if (d->state == PM_STARTED || d->state == PM_STOPPED)
             drain_device(t, d, last);

@@ -27,6 +27,11 @@ void pm_sampling_context(struct trace *t, cuda_context context);
  * _UNAVAILABLE or _VENDOR with a sentence: nothing is kept. [any, not in a launch] */
 int pm_sampling_window(struct trace *t, bool open, struct err *e);
 
+/* Gives the devices back; false: a window is open, or was a moment ago. wake begins anew, which takes some
+ * 0.2 s a device. [any, the first not waiting for others] */
+bool pm_sampling_rest(void);
+void pm_sampling_wake(struct trace *t);
+
 /* Decodes what came. last: ends sampling before. [collector] */
 void pm_sampling_flush(struct trace *t, bool last);
 

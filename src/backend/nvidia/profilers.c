@@ -7,6 +7,7 @@
 #include "backend/nvidia/pm_sampling.h"
 #include "backend/nvidia/range_profiler.h"
 #include "backend/nvidia/records.h"
+#include "backend/nvidia/rest.h"
 #include "backend/nvidia/sass_metrics.h"
 #include "backend/nvidia/turns.h"
 
@@ -42,6 +43,25 @@ static int resources_enable(struct trace *t, struct err *e)
     return 0;
 }
 
+/* The contexts that come (PmSampling), those that go (RangeProfiler), and both where they are remembered
+ * (rest.h). */
+static int contexts_enable(struct trace *t, struct err *e)
+{
+    const struct {
+        int event;
+        bool wanted;
+    } rows[] = {
+        {CUPTI_RESOURCE_CONTEXT_CREATED, t->switched || t->config.engines & ENGINE_PM_SAMPLING},
+        {CUPTI_RESOURCE_CONTEXT_DESTROY, t->switched || t->config.engines & ENGINE_RANGE_PROFILER},
+    };
+    int result = CUPTI_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && result == CUPTI_OK; i++)
+        if (rows[i].wanted)
+            result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                                   (uint32_t)rows[i].event);
+    return result == CUPTI_OK ? 0 : cupti_error(t->cupti, result, "to report contexts", e);
+}
+
 /* Sampling that cannot be had costs the session nothing else. */
 static void prepare_sampling(struct trace *t)
 {
@@ -61,11 +81,7 @@ static void prepare_sampling(struct trace *t)
 static void prepare_counters(struct trace *t)
 {
     int rc = pm_sampling_open(t, &t->pm_lacks);
-    int result = rc ? CUPTI_OK
-                    : t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
-                                                    CUPTI_RESOURCE_CONTEXT_CREATED);
-    if (result != CUPTI_OK)
-        rc = cupti_error(t->cupti, result, "to report contexts", &t->pm_lacks);
+    rc = rc ? rc : contexts_enable(t, &t->pm_lacks);
     t->pm = !rc;
     if (rc)
         t->sink->ops->message(t->sink, SEVERITY_WARNING, "pm_sampling.unavailable",
@@ -75,11 +91,7 @@ static void prepare_counters(struct trace *t)
 static void prepare_ranges(struct trace *t)
 {
     int rc = range_profiler_open(t, &t->ranges_lack);
-    int result = rc ? CUPTI_OK
-                    : t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
-                                                    CUPTI_RESOURCE_CONTEXT_DESTROY);
-    if (result != CUPTI_OK)
-        rc = cupti_error(t->cupti, result, "to report contexts", &t->ranges_lack);
+    rc = rc ? rc : contexts_enable(t, &t->ranges_lack);
     t->ranges = !rc;
     if (!rc)
         records_ranges(t->records);
@@ -237,10 +249,41 @@ int profilers_window(struct trace *t, bool open, struct err *e)
     return 0;
 }
 
+/* ---- between them ------------------------------------------------------------------------ */
+
+/* Ranges first: only their own thread can. */
+enum rested profilers_rest(struct trace *t)
+{
+    if ((t->ranges && !range_profiler_rest()) || (t->sass && !sass_metrics_rest()) ||
+        (t->pm && !pm_sampling_rest()))
+        return REST_LATER;
+    enum rested result = t->pc ? pc_sampling_rest(t) : REST_DONE;
+    if (result != REST_LATER)
+        kinds_end(t);
+    return result;
+}
+
+int profilers_wake(struct trace *t, bool anew, struct err *e)
+{
+    int rc = !anew ? 0 : t->pc || t->sass ? resources_enable(t, e) : contexts_enable(t, e);
+    if (rc)
+        return rc;
+    if (t->pc)
+        pc_sampling_wake();
+    if (t->sass)
+        sass_metrics_wake();
+    if (t->pm)
+        pm_sampling_wake(t);
+    if (t->ranges)
+        range_profiler_wake();
+    return 0;
+}
+
 /* ---- contexts and modules -------------------------------------------------------------- */
 
 void profilers_context(struct trace *t, cuda_context context)
 {
+    rest_context(t, context);
     if (t->pc)
         pc_sampling_context(t, context);
     if (t->pm)
@@ -257,6 +300,7 @@ void profilers_launch(struct trace *t, bool graph)
 
 void profilers_context_gone(struct trace *t, cuda_context context)
 {
+    rest_context_gone(context);
     pc_sampling_context_gone(t, context);
     range_profiler_context_gone(context);
     sass_metrics_context_gone(t, context);

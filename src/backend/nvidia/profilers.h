@@ -7,7 +7,7 @@
 
 #include "backend/nvidia/trace.h"
 
-/* Nothing but counters: no callback comes with a launch or a wait. [any] */
+/* Nothing but counters: no callback comes with a launch or a wait, but for where they are to rest. [any] */
 bool profilers_counters_alone(const struct trace *t);
 
 /* Prepares those that the session wants; says which cannot be had. Attached. [owner] */
@@ -24,9 +24,16 @@ void profilers_close(struct trace *t);
 /* Some engine outlives the session, and must be told of contexts that go. [owner] */
 bool profilers_last(const struct trace *t);
 
-/* trace_ops.window where the library stays attached: each engine keeps, or does, what is asked for in
+/* trace_ops.window where the library stays attached, or is again (rest.h): each engine keeps, or does, what is asked for in
  * windows alone. Refused where nothing would be recorded in it. [any, one at a time] */
 int profilers_window(struct trace *t, bool open, struct err *e);
+
+/* What the engines hold of the library and the devices is given back, and nothing is recorded any more,
+ * unless it is to be tried again. No window is open, and no thread in the driver. [any] */
+enum rested profilers_rest(struct trace *t);
+/* They may begin again, in contexts that profilers_context tells of. anew: CUPTI was finalized, and
+ * has been attached again. [any] */
+int profilers_wake(struct trace *t, bool anew, struct err *e);
 
 /* A kernel, or a graph, is launched; with engine SassMetrics alone. [hot] */
 void profilers_launch(struct trace *t, bool graph);

@@ -370,6 +370,33 @@ int range_profiler_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
+/* Another thread's context is not touched, nor what it has not read. */
+bool range_profiler_rest(void)
+{
+    const struct cuda *cuda = cuda_loaded();
+    cuda_context current = NULL;
+    if (!ranges_enter(false))
+        return false;
+    bool holds = ranging.at.context != NULL;
+    bool idle = !atomic_load(&ranging.open_instance) && !atomic_load(&ranging.beginning) &&
+                !ranging.at.started;
+    if (holds && idle)
+        idle = cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current == ranging.at.context;
+    if (holds && idle)
+        idle = close_counters() == CUPTI_OK;
+    ranges_leave();
+    return idle;
+}
+
+void range_profiler_wake(void)
+{
+    if (!ranges_enter(true))
+        return;
+    if (ranging.chosen.count)
+        ranging.failed = false; /* it has counted */
+    ranges_leave();
+}
+
 /* The engine is not told of this begin. */
 static bool is_ignored(struct trace *t, uint64_t instance)
 {

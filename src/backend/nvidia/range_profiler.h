@@ -31,6 +31,12 @@ trace_range_fn range_profiler_scope;
  * scope. GPUFL_E_STATE or _UNAVAILABLE with a sentence. [any, not in a launch] */
 int range_profiler_window(struct trace *t, bool open, struct err *e);
 
+/* Gives the counters back, where the calling thread's context is the counted one, and no range is
+ * open or unread; false: not now. The next scope in a window sets them up anew. [any] */
+bool range_profiler_rest(void);
+/* Counters that were lost to another tool meanwhile are asked for again. [any] */
+void range_profiler_wake(void);
+
 /* A context is about to be destroyed; also between sessions. [any] */
 void range_profiler_context_gone(cuda_context context);
 

@@ -100,7 +100,7 @@ static void write_result(struct trace *t, const struct range_result *r, uint32_t
                                   .scope = kernel ? CELL_NULL : (int64_t)r->instance,
                                   .kernel = kernel ? s->ops->name(s, r->kernel) : 0,
                                   .ordinal = (int64_t)ranging.written,
-                                  .correlation = kernel ? trace_id(t, r->launch) : CELL_NULL};
+                                  .correlation = kernel ? r->launch : CELL_NULL};
         s->ops->row(s, RECORD_counter, &row);
     }
     ranging.written++;

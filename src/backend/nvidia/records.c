@@ -274,13 +274,13 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
     int32_t kind;
     uint64_t id;
     bool node = FILLS(r, KERNEL, cupti_kernel, graph) && k->graph_node;
-    if (r->ranges && !node && own_kernels_is(k->name, k->correlation)) {
+    if (r->ranges && !node && own_kernels_is(k->name, (uint32_t)row.correlation)) {
         r->own++;
         return;
     }
     /* of a kernel that was repeated the record has no length */
     if (!(r->ranges && k->end <= k->start &&
-          range_kernels_times(k->correlation, &row.start, &row.duration)) &&
+          range_kernels_times((uint32_t)row.correlation, &row.start, &row.duration)) &&
         !times(r, k->start, k->end, &row.start, &row.duration))
         return;
     row.config = config_id(r, k);

@@ -39,6 +39,7 @@ static uint64_t described;                  /* bit by device: its settings are w
 static char failure[TEXT];
 static bool failure_new; /* the sink has not been told */
 static bool started;
+static bool resting;     /* between windows no context counts */
 static bool keeping;     /* what is counted is wanted: always, or a window is open */
 static bool counted;     /* something other than 0 was written in this session */
 static bool lost_said;   /* the sink has been told of losses */
@@ -140,7 +141,7 @@ bool sass_metrics_context(struct trace *t, cuda_context context)
     bool counts = true;
     if (!opened || !context || !engine_enter(ENGINE_PATIENCE))
         return counts;
-    if (started) {
+    if (started && !resting) {
         context_add(t, context);
         counts = contexts_begin(t, NULL, ENDING_PATIENCE);
     }
@@ -156,7 +157,7 @@ bool sass_metrics_pending(struct trace *t)
     if (!atomic_load_explicit(&pending, memory_order_relaxed) || !opened || !cuda ||
         cuda->cuCtxGetCurrent(&current) != CUDA_OK || !engine_enter(ENGINE_PATIENCE))
         return counts;
-    if (started && atomic_load_explicit(&pending, memory_order_relaxed))
+    if (started && !resting && atomic_load_explicit(&pending, memory_order_relaxed))
         counts = contexts_begin(t, current, ENDING_PATIENCE);
     engine_leave();
     return counts;
@@ -263,6 +264,7 @@ int sass_metrics_open(struct trace *t, struct err *e)
     failure_new = counted = lost_said = beside_said = crowd_said = false;
     keeping = !t->switched;
     described = 0;
+    resting = false;
     beside = crowd = 0;
     atomic_store(&pending, false);
     atomic_store(&launches, 0);
@@ -329,14 +331,10 @@ int sass_metrics_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
-/* Beside launches that do not return contexts go on to count: the library faults otherwise. */
-void sass_metrics_stop(struct trace *t)
+/* With the lock, and the gate shut. alone: beside launches that do not return contexts go on to count, or the
+ * library faults. */
+static void contexts_end(bool alone)
 {
-    (void)t;
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
-        return;
-    started = false;
-    bool alone = sass_gate_shut(PATIENCE);
     for (size_t i = 0; i < CONTEXTS; i++) {
         if (contexts[i].state == SASS_ON && alone)
             sass_context_disable(&contexts[i], &library, keeping);
@@ -345,8 +343,30 @@ void sass_metrics_stop(struct trace *t)
         if (contexts[i].state != SASS_FREE)
             contexts[i].state = SASS_GONE;
     }
+}
+
+void sass_metrics_stop(struct trace *t)
+{
+    (void)t;
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
+        return;
+    started = false;
+    contexts_end(sass_gate_shut(PATIENCE));
     sass_gate_open();
     engine_leave();
+}
+
+bool sass_metrics_rest(void)
+{
+    if (!opened || !engine_enter(ENGINE_PATIENCE_REST))
+        return false;
+    bool alone = sass_gate_shut(0);
+    if (alone)
+        contexts_end(true);
+    resting |= alone;
+    sass_gate_open();
+    engine_leave();
+    return alone;
 }
 
 const char *sass_metrics_failure(void)
@@ -357,6 +377,14 @@ const char *sass_metrics_failure(void)
         engine_leave();
     }
     return text;
+}
+
+void sass_metrics_wake(void)
+{
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
+        return;
+    resting = false;
+    engine_leave();
 }
 
 /* ---- the collector's rounds -------------------------------------------------------------- */

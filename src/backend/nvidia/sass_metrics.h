@@ -9,7 +9,8 @@
  * The counts are taken on a thread of the program where it has just waited for the device and no
  * other thread launches; launches that begin meanwhile wait (sass_gate.h).
  *
- * A context counts from its creation to the session's end or its destruction; one that was there
+ * A context counts from its creation to the session's end or its destruction, and between windows no longer
+ * than rest.h has it; one that was there
  * before from the session's beginning, where it is current in the thread that begins it. What
  * a device counts is told to the library once a process. One engine a process, in static memory,
  * as the trace (trace.h). */
@@ -40,10 +41,16 @@ void sass_metrics_done(void);
 /* Code or a context is about to go: takes all that was counted. [any] */
 void sass_metrics_ending(void);
 
-/* In sessions with windows: what is counted from here on is kept, or thrown away. All kernels count all
- * the time: what first ran while none do would never be counted (ADR 11). GPUFL_E_STATE,
+/* In sessions with windows: what is counted from here on is kept, or thrown away. Until the
+ * engine rests kernels count between windows, too. GPUFL_E_STATE,
  * _UNAVAILABLE or _VENDOR with a sentence: it is thrown away. [any, not in a launch] */
 int sass_metrics_window(struct trace *t, bool open, struct err *e);
+
+/* Kernels count no more, and what they counted is taken; false: threads are in a launch, or the collector is
+ * at it. Behind wake contexts that are told of count again; what devices count the library remembers,
+ * though it be finalized. [any, with nobody in the driver] */
+bool sass_metrics_rest(void);
+void sass_metrics_wake(void);
 
 /* Writes what was taken. [collector] */
 void sass_metrics_drain(struct trace *t);

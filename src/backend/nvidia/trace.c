@@ -23,6 +23,7 @@
 #include "backend/nvidia/profilers.h"
 #include "backend/nvidia/range_profiler.h"
 #include "backend/nvidia/records.h"
+#include "backend/nvidia/rest.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -38,6 +39,7 @@ static void on_fork_child(void)
     atomic_store(&the_trace.live, NULL);
     atomic_store(&the_trace.hold, HOLD_NONE);
     atomic_store(&the_trace.passing, false);
+    atomic_store(&the_trace.rests, false);
     atomic_store(&the_trace.pool, NULL);
 }
 
@@ -67,13 +69,14 @@ static int trace_flush(struct trace *t, bool all)
 {
     if (trace_forked(t))
         return GPUFL_E_STATE;
+    if (atomic_load_explicit(&t->rests, memory_order_relaxed))
+        rest_look(t);
     if (hold_away(t))
         return 0;
     profilers_flush(t);
-    if (t->sass && !atomic_load(&t->kernels_instead))
-        return 0;
-    int rc = activity_flush(t, all);
-    if (t->held && !all)
+    bool recorded = !t->sass || atomic_load(&t->kernels_instead);
+    int rc = recorded ? activity_flush(t, all) : 0;
+    if (!all)
         hold_flush(t);
     return rc;
 }
@@ -95,8 +98,9 @@ static void trace_drain(struct trace *t)
     activity_decode(t);
     kinds_look_for_ids(t);
     profilers_drain(t);
-    if (t->held)
-        hold_taken(t);
+    hold_taken(t);
+    if (t->stopped && atomic_load_explicit(&t->rests, memory_order_relaxed))
+        rest_conclude(t);
 }
 
 /* ---- life ------------------------------------------------------------------------------ */
@@ -144,6 +148,7 @@ static void begin_anew(struct trace *t)
     t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->deep = t->turns =
         t->announced = false;
     atomic_store(&t->hold, HOLD_NONE);
+    atomic_store(&t->rests, false);
     atomic_store(&t->passing, false);
     t->shut_window = 0;
     atomic_store(&t->window, 0);
@@ -222,6 +227,8 @@ static int trace_start(struct trace *t, struct err *e)
         return 0;
     }
     atomic_store_explicit(&t->passing, t->config.passed, memory_order_release);
+    if (t->switched)
+        rest_start(t);
     int result = kinds_begin(t);
     if (result == CUPTI_OK) {
         profilers_start(t);
@@ -235,6 +242,8 @@ static int trace_start(struct trace *t, struct err *e)
 static int trace_stop(struct trace *t)
 {
     bool forked = trace_forked(t);
+    if (!forked && atomic_load_explicit(&t->rests, memory_order_relaxed))
+        hold_stop(t);
     if (!forked)
         profilers_stop(t);
     t->stopped = true;
@@ -269,7 +278,10 @@ static void trace_range(struct trace *t, uint64_t instance, enum range_moment mo
 
 static int trace_window(struct trace *t, bool open, struct err *e)
 {
-    return t->switched && !trace_forked(t) ? profilers_window(t, open, e) : hold_switch(t, open, e);
+    if (!t->switched || trace_forked(t))
+        return hold_switch(t, open, e);
+    return atomic_load_explicit(&t->rests, memory_order_relaxed) ? rest_window(t, open, e)
+                                                                 : profilers_window(t, open, e);
 }
 
 static void trace_quiet(struct trace *t)
@@ -300,6 +312,7 @@ static void trace_close(struct trace *t)
     profilers_close(t);
     records_close(t->records);
     t->records = NULL;
+    atomic_store(&t->rests, false);
 }
 
 const struct trace_ops nvidia_trace = {

@@ -18,14 +18,23 @@ struct records; /* the decoder: records.h */
 
 /* Between a program that CUPTI is attached to and one that it is not, in sessions with windows. */
 enum hold {
-    HOLD_NONE,      /* not attached: outside of windows, and nothing is left of it */
-    HOLD_OPENING,   /* a window is being opened; attached or not */
-    HOLD_OPEN,      /* attached, a window is open */
-    HOLD_SHUT,      /* attached, all is off, records are still to be taken */
-    HOLD_FORCING,   /* the same, and CUPTI is made to hand over those that it holds back */
-    HOLD_FLUSHED,   /* it has, and no window was open meanwhile */
-    HOLD_LET_GO,    /* they are: the next call of the driver that returns finalizes CUPTI */
-    HOLD_FINALIZING /* it does */
+    HOLD_NONE,       /* not attached: outside of windows, and nothing is left of it */
+    HOLD_OPENING,    /* a window is being opened; attached or not */
+    HOLD_OPEN,       /* attached, a window is open; with engines that rest, or was a while ago */
+    HOLD_SHUT,       /* attached, all is off, records are still to be taken */
+    HOLD_FORCING,    /* the same, and CUPTI is made to hand over those that it holds back */
+    HOLD_FLUSHED,    /* it has, and no window was open meanwhile */
+    HOLD_LET_GO,     /* they are: the next call of the driver that returns finalizes CUPTI */
+    HOLD_FINALIZING, /* it does */
+    HOLD_RESTING,    /* engines that stay attached give back what they hold: rest.h */
+    HOLD_OVER        /* the session ends: nobody finalizes any more */
+};
+
+/* What became of it that an engine gives back what it holds between windows: rest.h. */
+enum rested {
+    REST_LATER,   /* something is under way, or this is not the thread that can */
+    REST_REFUSED, /* CUPTI would not end sampling */
+    REST_DONE
 };
 
 struct trace {
@@ -52,7 +61,8 @@ struct trace {
     _Atomic bool recording;         /* switched: a window is open, and kinds may be on */
     _Atomic int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind */
     _Atomic int hold;                       /* enum hold */
-    _Atomic bool passing;                   /* launches outside of windows are told */
+    _Atomic bool rests; /* between windows HOLD_OPEN, too: rest.h. Relaxed: set before callbacks */
+    _Atomic bool passing; /* launches outside of windows are told */
     _Atomic uint64_t finalized, not_finalized;
     _Atomic uint32_t ids_before; /* see trace_id; relaxed: set before CUPTI is attached */
     bool kinds_said;             /* that kernels cannot be recorded in windows [who opens them] */
@@ -73,7 +83,7 @@ struct trace {
     struct err pm_lacks;    /* why they are not, known before the first context [owner] */
     bool sass;              /* instructions are to be counted [owner, collector] */
     bool held;              /* in windows only, between which CUPTI is let go of: hold.h [owner] */
-    bool switched;          /* the same, and it is not: profilers_window [owner] */
+    bool switched;          /* the same, and it is not, or later: profilers_window [owner] */
     struct err sass_lacks;  /* why they are not, known before the first context [owner] */
     bool turns; /* samples and kernel records take turns [owner; hot: set before callbacks] */
     bool deep;  /* both: sampled first, then counted [owner; hot: set before callbacks] */

@@ -1,0 +1,422 @@
+/* rest.c - see rest.h. The state is trace.hold: HOLD_OPEN while the engines work, in windows and for a while
+ * behind them; behind HOLD_RESTING it is as with windows of Trace. */
+#include "backend/nvidia/rest.h"
+
+#include "backend/nvidia/attach.h"
+#include "backend/nvidia/cubins.h"
+#include "backend/nvidia/cuda.h"
+#include "backend/nvidia/driver_gate.h"
+#include "backend/nvidia/functions.h"
+#include "backend/nvidia/hold.h"
+#include "backend/nvidia/launches.h"
+#include "backend/nvidia/profilers.h"
+#include "backend/nvidia/sass_gate.h"
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <time.h>
+
+enum {
+    CONTEXTS = 64,
+    TRIES = 20, /* of who opens a window, to find nobody inside the driver */
+};
+
+/* ns */
+static const int64_t TRY_PAUSE = 1000000;
+static const int64_t UNDER_WAY =
+    5000000; /* a call from before CUPTI was attached has returned by then */
+static const int64_t UNDER_WAY_BESIDE =
+    20000000;                           /* the same, where several threads call the driver */
+static const int64_t RETRY = 250000000; /* where an engine cannot rest yet */
+static const int64_t LATE = 50000000;   /* more than opening a window takes */
+
+static _Atomic bool wanted;      /* that the engines rest. Relaxed, as what follows */
+static _Atomic bool unbegun;     /* they may begin in a context, and have not */
+static _Atomic int64_t earliest; /* ns: nothing of both before */
+static _Atomic bool missed;      /* it was time, and somebody was inside */
+static _Atomic bool busy;        /* and an engine was still at work */
+static _Atomic unsigned session; /* for what threads keep */
+static _Atomic unsigned threads; /* that have called the driver in this session */
+static __thread unsigned called; /* this one, in this session */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows; taken last */
+static struct place {
+    cuda_context handle;
+    bool begun;
+} places[CONTEXTS];
+static size_t place_count;
+static bool again;                 /* the engines have rested: they begin where they have not */
+static _Atomic unsigned forgotten; /* changes where a context is; also read without it */
+static int64_t opened_at;          /* ns: of a window in which they have not begun; 0: they have */
+static uint64_t late_count;        /* windows in which they began late */
+static uint64_t left_out;          /* contexts in which nothing is counted behind a rest */
+static int64_t late_most;          /* ns */
+
+/* [collector] */
+static int64_t idle_since; /* ns; 0: a window is open */
+static uint32_t idle_window;
+static uint64_t idle_heard;
+static _Atomic bool listening; /* calls are told of only so that the engines can rest. Relaxed */
+static uint64_t codeless;      /* before this session */
+static bool concluded;
+
+/* ---- contexts ------------------------------------------------------------------------------ */
+
+static struct place *place_of(cuda_context context)
+{
+    for (size_t i = 0; i < place_count; i++)
+        if (places[i].handle == context)
+            return &places[i];
+    if (place_count == CONTEXTS)
+        return NULL;
+    places[place_count] = (struct place){.handle = context};
+    return &places[place_count++];
+}
+
+/* [hot] A thread works in few contexts, mostly in one, which it looks up once. */
+static void note(cuda_context context)
+{
+    static __thread cuda_context known;
+    static __thread unsigned known_at;
+    unsigned now = atomic_load_explicit(&forgotten, memory_order_relaxed);
+    if (known == context && known_at == now)
+        return;
+    pthread_mutex_lock(&lock);
+    struct place *p = place_of(context);
+    if (p && again && !p->begun)
+        atomic_store_explicit(&unbegun, true, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
+    known = context;
+    known_at = now;
+}
+
+void rest_context(struct trace *t, cuda_context context)
+{
+    if (!context || !atomic_load_explicit(&t->rests, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&lock);
+    struct place *p = place_of(context);
+    if (p)
+        p->begun = true;
+    pthread_mutex_unlock(&lock);
+}
+
+void rest_context_gone(cuda_context context)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < place_count; i++)
+        if (places[i].handle == context)
+            places[i--] = places[--place_count];
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add_explicit(&forgotten, 1, memory_order_relaxed);
+}
+
+static void forget_all(void)
+{
+    pthread_mutex_lock(&lock);
+    place_count = 0;
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add_explicit(&forgotten, 1, memory_order_relaxed);
+}
+
+/* A window opens: in the contexts that are there the engines have not begun. */
+static void begin_in_all(void)
+{
+    pthread_mutex_lock(&lock);
+    again = true;
+    opened_at = clock_mono();
+    for (size_t i = 0; i < place_count; i++)
+        places[i].begun = false;
+    atomic_store_explicit(&unbegun, place_count > 0, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add_explicit(&forgotten, 1,
+                              memory_order_relaxed); /* so that each is noted again */
+}
+
+/* They have begun, or the window is over. */
+static void begun(void)
+{
+    pthread_mutex_lock(&lock);
+    int64_t ns = opened_at ? clock_mono() - opened_at : 0;
+    if (ns > LATE) {
+        late_count++;
+        late_most = ns > late_most ? ns : late_most;
+    }
+    opened_at = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static bool are_to_begin(void)
+{
+    pthread_mutex_lock(&lock);
+    bool yes = opened_at != 0;
+    pthread_mutex_unlock(&lock);
+    return yes;
+}
+
+/* Counting is neither ended nor begun again in several contexts: one program of two stood still (ADR 13). */
+static bool is_crowded(const struct trace *t)
+{
+    pthread_mutex_lock(&lock);
+    bool yes = t->sass && place_count > 1;
+    pthread_mutex_unlock(&lock);
+    return yes;
+}
+
+/* ---- with nobody in the driver --------------------------------------------------------------- */
+
+static void give_back(void *arg)
+{
+    struct trace *t = arg;
+    int state = HOLD_OPEN;
+    if (!atomic_compare_exchange_strong(&t->hold, &state, HOLD_RESTING))
+        return; /* a window opens, or the session ends */
+    bool open = atomic_load(&t->window);
+    enum rested result = open || is_crowded(t) ? REST_LATER : profilers_rest(t);
+    bool rested = result != REST_LATER;
+    if (result == REST_REFUSED)
+        atomic_fetch_add(&t->not_finalized, 1);
+    if (rested || open)
+        atomic_store_explicit(&wanted, false, memory_order_relaxed);
+    else
+        atomic_store_explicit(&earliest, clock_mono() + RETRY, memory_order_relaxed);
+    if (!rested && !open)
+        atomic_store_explicit(&busy, true, memory_order_relaxed);
+    atomic_store_explicit(&t->hold, rested ? HOLD_SHUT : HOLD_OPEN, memory_order_release);
+}
+
+static void begin(void *arg)
+{
+    struct trace *t = arg;
+    cuda_context contexts[CONTEXTS];
+    size_t count = 0;
+    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_OPEN)
+        return;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < place_count; i++)
+        if (!places[i].begun)
+            contexts[count++] = places[i].handle;
+    if (t->sass && place_count > 1 && count) {
+        left_out += place_count > count ? count : count - 1;
+        for (size_t i = 0; i < place_count; i++)
+            places[i].begun = true;
+        count = place_count > count ? 0 : 1; /* the first one counts, or does already */
+    }
+    atomic_store_explicit(&unbegun, false, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
+    for (size_t i = 0; i < count; i++)
+        profilers_context(t, contexts[i]);
+    begun();
+}
+
+/* ---- the program's calls --------------------------------------------------------------------- */
+
+void rest_enter(void)
+{
+    unsigned now = atomic_load_explicit(&session, memory_order_relaxed);
+    if (__builtin_expect(called != now, 0)) {
+        called = now;
+        atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
+    }
+    driver_gate_enter();
+}
+
+/* A stream that is being captured must not be waited for. */
+static bool captures(struct trace *t)
+{
+    return atomic_load_explicit(&t->captures, memory_order_relaxed) > 0;
+}
+
+/* No other thread has called the driver. */
+static bool is_alone(void)
+{
+    unsigned others = atomic_load_explicit(&threads, memory_order_relaxed);
+    return others == (called == atomic_load_explicit(&session, memory_order_relaxed));
+}
+
+static int64_t under_way(void)
+{
+    return clock_mono() + (is_alone() ? UNDER_WAY : UNDER_WAY_BESIDE);
+}
+
+void rest_leave(struct trace *t, cuda_context context, bool waited)
+{
+    if (context)
+        note(context);
+    if (__builtin_expect(!driver_gate_is_inside(), 0)) /* of before: there may be more of them */
+        atomic_store_explicit(&earliest, under_way(), memory_order_relaxed);
+    if (!driver_gate_leave() || !waited)
+        return;
+    bool rests = atomic_load_explicit(&wanted, memory_order_relaxed);
+    if ((!rests && !atomic_load_explicit(&unbegun, memory_order_relaxed)) || captures(t) ||
+        clock_mono() < atomic_load_explicit(&earliest, memory_order_relaxed))
+        return;
+    if (!driver_gate_shut(rests ? give_back : begin, t))
+        atomic_store_explicit(&missed, true, memory_order_relaxed);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* What is launched next is recorded, where others come out of the driver. A thread that is none of the
+ * program's waits for calls that tell of a context. */
+static void begin_here(struct trace *t)
+{
+    const struct cuda *cuda = cuda_loaded();
+    cuda_context current = NULL;
+    if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
+        note(current);
+    int64_t ns = atomic_load_explicit(&earliest, memory_order_relaxed) - clock_mono();
+    if (ns > 0)
+        nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+    for (int i = 0; i < TRIES && are_to_begin() && !captures(t); i++)
+        if (!atomic_load_explicit(&unbegun, memory_order_relaxed) || !driver_gate_shut(begin, t))
+            nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
+}
+
+/* The state is HOLD_OPENING, and was another one than HOLD_OPEN before. Contexts that calls told of before
+ * CUPTI told of those that go may be gone: they are forgotten twice. */
+static int wake(struct trace *t, bool anew, struct err *e)
+{
+    int rc = 0;
+    if (anew) {
+        driver_gate_open(); /* calls whose end nobody told while CUPTI was away */
+        sass_gate_begin();
+        rc = attach_on(t, e);
+    }
+    rc = rc ? rc : profilers_wake(t, anew, e);
+    if (rc)
+        return rc;
+    if (anew)
+        forget_all();
+    atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
+    atomic_store_explicit(&t->live, t->sink, memory_order_release);
+    atomic_store_explicit(&earliest, anew ? under_way() : 0, memory_order_relaxed);
+    return 0;
+}
+
+static int window_open(struct trace *t, struct err *e)
+{
+    atomic_store_explicit(&wanted, false, memory_order_relaxed);
+    int state = hold_take(t, HOLD_OPENING);
+    bool anew = state == HOLD_NONE, rested = state != HOLD_OPEN;
+    if (hold_is_busy(state))
+        return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
+    int rc = rested ? wake(t, anew, e) : 0;
+    if (rc) {
+        if (anew)
+            attach_off(t);
+        atomic_store_explicit(&t->hold, anew ? HOLD_NONE : HOLD_SHUT, memory_order_release);
+        return rc;
+    }
+    if (atomic_exchange(&listening, false) && !anew)
+        launches_disable(t);
+    if (rested)
+        begin_in_all();
+    rc = profilers_window(t, true, e);
+    atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
+    if (rested && !rc && (t->pc || t->sass))
+        begin_here(t);
+    return rc;
+}
+
+int rest_window(struct trace *t, bool open, struct err *e)
+{
+    if (open)
+        return window_open(t, e);
+    if ((t->pc || t->sass) && atomic_load_explicit(&unbegun, memory_order_relaxed))
+        begun(); /* not at all */
+    return profilers_window(t, false, e);
+}
+
+/* ---- the session ------------------------------------------------------------------------------ */
+
+void rest_start(struct trace *t)
+{
+    driver_gate_open();
+    forget_all();
+    again = concluded = false;
+    opened_at = late_most = idle_since = 0;
+    late_count = left_out = 0;
+    codeless = functions_codeless();
+    atomic_store(&wanted, false);
+    atomic_store(&unbegun, false);
+    atomic_store(&missed, false);
+    atomic_store(&busy, false);
+    atomic_store(&listening, false);
+    atomic_store(&earliest, 0);
+    atomic_store(&threads, 0);
+    atomic_fetch_add(&session, 1);
+    if (!t->config.rest_ns || !t->cupti->cuptiFinalize || t->deep || t->turns)
+        return;
+    atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
+    atomic_store_explicit(&t->rests, true, memory_order_release);
+}
+
+/* Code that is loaded while CUPTI is away nobody hears of: while it comes, it is not let go of. */
+void rest_look(struct trace *t)
+{
+    int64_t now = clock_mono();
+    uint32_t last = atomic_load(&t->last_window);
+    uint64_t heard = cubins_heard();
+    bool open = atomic_load(&t->window) || atomic_load(&t->passing);
+    if (t->stopped || open || !idle_since || idle_window != last || idle_heard != heard ||
+        atomic_load(&t->hold) != HOLD_OPEN) {
+        idle_since = open ? 0 : now;
+        idle_window = last;
+        idle_heard = heard;
+        return;
+    }
+    if (now - idle_since < t->config.rest_ns || atomic_load(&wanted) ||
+        atomic_load(&t->not_finalized))
+        return;
+    if (profilers_counters_alone(t) && !atomic_load(&listening)) {
+        driver_gate_open(); /* calls whose begin nobody told */
+        if (launches_enable(t) != CUPTI_OK)
+            return; /* no call would be told of */
+        atomic_store(&listening, true);
+    }
+    atomic_store(&wanted, true);
+}
+
+static void say_never(struct trace *t)
+{
+    t->sink->ops->message(
+        t->sink, SEVERITY_NOTE, "windows.no_rest",
+        "launches stayed up to 0.7 us dearer behind windows, as the engine stayed ready: %s",
+        atomic_load(&busy) ? "it had not come to an end where it could have rested"
+        : atomic_load(&missed)
+            ? "whenever a call that waits for the device returned, another thread "
+              "was inside the driver"
+            : "no call that waits for the device returned");
+}
+
+void rest_conclude(struct trace *t)
+{
+    struct sink *s = t->sink;
+    if (concluded)
+        return;
+    concluded = true;
+    if (atomic_load(&wanted) && !atomic_load(&t->finalized))
+        say_never(t);
+    if (late_count)
+        s->ops->message(s, SEVERITY_WARNING, "windows.begun_late",
+                        "of %" PRIu64 " windows the beginning is missing, %" PRId64 " ms at most: "
+                        "behind a rest the engine begins where a call that waits for the device "
+                        "returns and no other thread is in the driver; window_rest_ms=0 keeps it "
+                        "ready",
+                        late_count, late_most / 1000000);
+    if (left_out) {
+        s->ops->lost(s, LOSS_METRICS, left_out);
+        s->ops->message(s, SEVERITY_WARNING, "windows.contexts",
+                        "instructions were not counted in all contexts: behind a rest one counts "
+                        "(left out %" PRIu64 " times); window_rest_ms=0 keeps the engine ready",
+                        left_out);
+    }
+    if (atomic_load(&t->finalized) && functions_codeless() > codeless)
+        s->ops->message(s, SEVERITY_NOTE, "windows.code",
+                        "%" PRIu64 " functions have no lines, since their code was not seen: code "
+                        "that is loaded while the profiling library is let go of between windows "
+                        "is not kept; window_rest_ms=0 keeps it attached",
+                        functions_codeless() - codeless);
+}
