@@ -440,6 +440,37 @@ static void ranges_rest(void **state)
     run_free(&r);
 }
 
+/* The collector opens it, which works in no context: calls tell it of one. */
+static void windows_by_the_clock_behind_a_rest(void **state)
+{
+    (void)state;
+    static const char *const resting[] = {"PcSampling", "SassMetrics", "PmSampling",
+                                          "RangeProfiler"};
+    for (size_t i = 0; i < sizeof resting / sizeof *resting; i++) {
+        struct run r;
+        run_all(&r,
+                &(struct run_setup){.options = LIST("-e", resting[i], "--after", "400ms", "--for",
+                                                    "300ms", "--option", "flush_interval_ms=10",
+                                                    "--option", "window_rest_ms=20"),
+                                    .program = LIST("200", "threads=2", "ms=1200")});
+        check_program(&r, 0);
+        print_message("%s\n", resting[i]);
+        assert_int_equal(int_at(r.report, "windows.opened"), 1);
+        check_contains(&r, capability_of(&r, "windows", "reason"), "let go of 2 times");
+        assert_string_equal(setting_of(&r, "ran_as"), resting[i]);
+        assert_in_range(int_at(r.report, "ledger.launches"), 1, int_at(r.said, "0.launches") / 2);
+        if (i == 0)
+            assert_true(int_at(r.report, "samples.samples") > 0);
+        else if (i == 1)
+            assert_true(counts_of(&r, "") > 0);
+        else if (i == 2)
+            assert_in_range(pm_values(&r, PM_BUSY, NULL), 100, 310);
+        else
+            assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.launches") / 2);
+        run_free(&r);
+    }
+}
+
 /* The engine cannot be ended, and is not asked again: windows go on. */
 static void sampling_that_does_not_rest(void **state)
 {
@@ -515,6 +546,7 @@ int main(void)
         cmocka_unit_test(counts_rest),
         cmocka_unit_test(counters_rest),
         cmocka_unit_test(ranges_rest),
+        cmocka_unit_test(windows_by_the_clock_behind_a_rest),
         cmocka_unit_test(sampling_that_does_not_rest),
         cmocka_unit_test(windows_by_launches),
         cmocka_unit_test(windows_and_forks),

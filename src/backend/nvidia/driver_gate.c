@@ -11,7 +11,10 @@ enum { PAUSES = 20000, PAUSE = 50000 /* ns */ };
 /* ns: those inside are waited for so long, and after that was for nothing not again for so long. */
 enum { DRAIN = 500000, DRAIN_PAUSE = 10000, AGAIN_LEAST = 50000000, AGAIN_MOST = 1000000000 };
 
-static _Atomic int64_t inside; /* calls */
+/* Calls, by session: who entered in one leaves it there, also where the next begins meanwhile. */
+enum { SESSIONS = 8 };
+static _Atomic int64_t inside[SESSIONS];
+static _Atomic unsigned threads; /* that have ever entered. Relaxed */
 static _Atomic bool shut;
 static _Atomic unsigned session; /* relaxed: set before the first callback of a session */
 
@@ -27,8 +30,10 @@ static __thread struct {
 
 void driver_gate_open(void)
 {
-    atomic_store(&inside, 0);
-    atomic_fetch_add(&session, 1);
+    unsigned next = atomic_load(&session) + 1;
+    next += next == 0; /* 0: a thread that never entered */
+    atomic_store(&inside[next % SESSIONS], 0);
+    atomic_store(&session, next);
     draining.next = draining.again = 0;
     atomic_store(&shut, false);
 }
@@ -50,16 +55,19 @@ void driver_gate_enter(void)
     if (mine.shuts)
         return;
     if (mine.session != current) {
+        if (!mine.session)
+            atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
         mine.session = current;
         mine.depth = 0;
     }
     if (mine.depth++)
         return;
-    atomic_fetch_add(&inside, 1);
+    _Atomic int64_t *calls = &inside[current % SESSIONS];
+    atomic_fetch_add(calls, 1);
     while (atomic_load(&shut)) { /* again where it was shut once more meanwhile */
-        atomic_fetch_sub(&inside, 1);
+        atomic_fetch_sub(calls, 1);
         bool open = await();
-        atomic_fetch_add(&inside, 1);
+        atomic_fetch_add(calls, 1);
         if (!open)
             return;
     }
@@ -70,25 +78,32 @@ bool driver_gate_is_inside(void)
     return mine.depth && mine.session == atomic_load_explicit(&session, memory_order_relaxed);
 }
 
+bool driver_gate_is_own(void)
+{
+    return atomic_load_explicit(&threads, memory_order_relaxed) == (mine.session != 0);
+}
+
 bool driver_gate_leave(void)
 {
-    if (mine.shuts || !mine.depth ||
-        mine.session != atomic_load_explicit(&session, memory_order_relaxed) || --mine.depth)
+    unsigned current = atomic_load_explicit(&session, memory_order_relaxed);
+    if (mine.shuts || !mine.depth || --mine.depth)
         return false;
-    atomic_fetch_sub(&inside, 1);
-    return true;
+    if (current - mine.session < SESSIONS) /* else its place is another's */
+        atomic_fetch_sub(&inside[mine.session % SESSIONS], 1);
+    return mine.session == current;
 }
 
 /* Shut: nobody is inside, or is any more. */
 static bool is_empty(void)
 {
+    _Atomic int64_t *calls = &inside[atomic_load(&session) % SESSIONS];
     int64_t now = clock_mono(), until = now + DRAIN;
-    bool empty = !atomic_load(&inside);
+    bool empty = !atomic_load(calls);
     if (empty || now < draining.next)
         return empty;
     while (!empty && clock_mono() < until) {
         nanosleep(&(struct timespec){.tv_nsec = DRAIN_PAUSE}, NULL);
-        empty = !atomic_load(&inside);
+        empty = !atomic_load(calls);
     }
     if (empty || !draining.again)
         draining.again = AGAIN_LEAST;

@@ -15,13 +15,16 @@
 
 #include <stdbool.h>
 
-/* A session begins: calls that entered before count no more. [owner] */
+/* A session begins, or CUPTI is attached again: calls that entered before count no more. [owner] */
 void driver_gate_open(void);
 
 /* A call begins, or has ended; true: this thread is in none any more. In pairs, but for calls that began
  * before the session. [hot] */
 void driver_gate_enter(void);
 bool driver_gate_leave(void);
+
+/* No other thread has ever entered. [any] */
+bool driver_gate_is_own(void);
 
 /* The calling thread is in a call whose begin was told. [hot] */
 bool driver_gate_is_inside(void);

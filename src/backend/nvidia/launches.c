@@ -166,7 +166,7 @@ static uint32_t window_now(struct trace *t)
     return atomic_load_explicit(&t->window, memory_order_acquire);
 }
 
-/* A launch outside of windows, where the library stays attached. */
+/* A launch outside of windows, where the library is attached. */
 static void passes(struct trace *t, struct sink *s)
 {
     if (atomic_load_explicit(&t->passing, memory_order_acquire))

@@ -13,7 +13,8 @@
  * Kernels that need each other to come to an end cannot be counted so; those of graphs are not.
  *
  * The library is called under one lock by the threads that have scopes; at the end of a session by the
- * collector, where no other thread can be in the driver (trace_ops.quiet). One engine a process, in
+ * collector, where no other thread can be in the driver (trace_ops.quiet), and between windows where
+ * the engine rests (rest.h). One engine a process, in
  * static memory, as the trace (trace.h). */
 #ifndef GPUFL_BACKEND_NVIDIA_RANGE_PROFILER_H
 #define GPUFL_BACKEND_NVIDIA_RANGE_PROFILER_H

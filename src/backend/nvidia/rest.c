@@ -19,6 +19,7 @@
 
 enum {
     CONTEXTS = 64,
+    NOTED = 16,
     TRIES = 20, /* of who opens a window, to find nobody inside the driver */
 };
 
@@ -36,9 +37,6 @@ static _Atomic bool unbegun;     /* they may begin in a context, and have not */
 static _Atomic int64_t earliest; /* ns: nothing of both before */
 static _Atomic bool missed;      /* it was time, and somebody was inside */
 static _Atomic bool busy;        /* and an engine was still at work */
-static _Atomic unsigned session; /* for what threads keep */
-static _Atomic unsigned threads; /* that have called the driver in this session */
-static __thread unsigned called; /* this one, in this session */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows; taken last */
 static struct place {
@@ -46,12 +44,12 @@ static struct place {
     bool begun;
 } places[CONTEXTS];
 static size_t place_count;
-static bool again;                 /* the engines have rested: they begin where they have not */
-static _Atomic unsigned forgotten; /* changes where a context is; also read without it */
-static int64_t opened_at;          /* ns: of a window in which they have not begun; 0: they have */
-static uint64_t late_count;        /* windows in which they began late */
-static uint64_t left_out;          /* contexts in which nothing is counted behind a rest */
-static int64_t late_most;          /* ns */
+static bool again; /* the engines have rested: they begin where they have not */
+static _Atomic(cuda_context) noted[NOTED]; /* some that have a place; also read without it */
+static int64_t opened_at;   /* ns: of a window in which they have not begun; 0: they have */
+static uint64_t late_count; /* windows in which they began late */
+static uint64_t left_out;   /* contexts in which nothing is counted behind a rest */
+static int64_t late_most;   /* ns */
 
 /* [collector] */
 static int64_t idle_since; /* ns; 0: a window is open */
@@ -74,21 +72,30 @@ static struct place *place_of(cuda_context context)
     return &places[place_count++];
 }
 
-/* [hot] A thread works in few contexts, mostly in one, which it looks up once. */
+static _Atomic(cuda_context) *noted_at(cuda_context context)
+{
+    return &noted[((uintptr_t)context >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 60];
+}
+
+/* With the lock: whatever is there, it is looked up again. */
+static void look_again(void)
+{
+    for (size_t i = 0; i < NOTED; i++)
+        atomic_store_explicit(&noted[i], NULL, memory_order_relaxed);
+}
+
+/* [hot] Programs work in few contexts, each of which is looked up once. */
 static void note(cuda_context context)
 {
-    static __thread cuda_context known;
-    static __thread unsigned known_at;
-    unsigned now = atomic_load_explicit(&forgotten, memory_order_relaxed);
-    if (known == context && known_at == now)
+    if (atomic_load_explicit(noted_at(context), memory_order_relaxed) == context)
         return;
     pthread_mutex_lock(&lock);
     struct place *p = place_of(context);
     if (p && again && !p->begun)
         atomic_store_explicit(&unbegun, true, memory_order_relaxed);
+    if (p)
+        atomic_store_explicit(noted_at(context), context, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
-    known = context;
-    known_at = now;
 }
 
 void rest_context(struct trace *t, cuda_context context)
@@ -108,16 +115,16 @@ void rest_context_gone(cuda_context context)
     for (size_t i = 0; i < place_count; i++)
         if (places[i].handle == context)
             places[i--] = places[--place_count];
+    look_again();
     pthread_mutex_unlock(&lock);
-    atomic_fetch_add_explicit(&forgotten, 1, memory_order_relaxed);
 }
 
 static void forget_all(void)
 {
     pthread_mutex_lock(&lock);
     place_count = 0;
+    look_again();
     pthread_mutex_unlock(&lock);
-    atomic_fetch_add_explicit(&forgotten, 1, memory_order_relaxed);
 }
 
 /* A window opens: in the contexts that are there the engines have not begun. */
@@ -129,9 +136,8 @@ static void begin_in_all(void)
     for (size_t i = 0; i < place_count; i++)
         places[i].begun = false;
     atomic_store_explicit(&unbegun, place_count > 0, memory_order_relaxed);
+    look_again();
     pthread_mutex_unlock(&lock);
-    atomic_fetch_add_explicit(&forgotten, 1,
-                              memory_order_relaxed); /* so that each is noted again */
 }
 
 /* They have begun, or the window is over. */
@@ -214,11 +220,6 @@ static void begin(void *arg)
 
 void rest_enter(void)
 {
-    unsigned now = atomic_load_explicit(&session, memory_order_relaxed);
-    if (__builtin_expect(called != now, 0)) {
-        called = now;
-        atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
-    }
     driver_gate_enter();
 }
 
@@ -228,16 +229,9 @@ static bool captures(struct trace *t)
     return atomic_load_explicit(&t->captures, memory_order_relaxed) > 0;
 }
 
-/* No other thread has called the driver. */
-static bool is_alone(void)
-{
-    unsigned others = atomic_load_explicit(&threads, memory_order_relaxed);
-    return others == (called == atomic_load_explicit(&session, memory_order_relaxed));
-}
-
 static int64_t under_way(void)
 {
-    return clock_mono() + (is_alone() ? UNDER_WAY : UNDER_WAY_BESIDE);
+    return clock_mono() + (driver_gate_is_own() ? UNDER_WAY : UNDER_WAY_BESIDE);
 }
 
 void rest_leave(struct trace *t, cuda_context context, bool waited)
@@ -345,8 +339,6 @@ void rest_start(struct trace *t)
     atomic_store(&busy, false);
     atomic_store(&listening, false);
     atomic_store(&earliest, 0);
-    atomic_store(&threads, 0);
-    atomic_fetch_add(&session, 1);
     if (!t->config.rest_ns || !t->cupti->cuptiFinalize || t->deep || t->turns)
         return;
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);

@@ -10,7 +10,10 @@
 
 static const int64_t PATIENCE = 10000000000; /* ns: longer than this no launch is held up */
 
-static _Atomic uint64_t begun, ended; /* calls; sequentially consistent, as shut */
+/* Calls, sequentially consistent, as shut; by session: who entered in one leaves it there, also where the
+ * next begins meanwhile. */
+enum { SESSIONS = 8 };
+static _Atomic uint64_t begun[SESSIONS], ended[SESSIONS];
 static _Atomic bool shut;
 static _Atomic uint64_t session = 1; /* relaxed: set before callbacks come */
 static __thread uint64_t inside;     /* the session in which this thread entered; 0: it has not */
@@ -34,42 +37,45 @@ static bool wait_until(int64_t deadline)
 
 void sass_gate_begin(void)
 {
-    atomic_fetch_add_explicit(&session, 1, memory_order_relaxed);
-    atomic_store(&begun, 0);
-    atomic_store(&ended, 0);
+    uint64_t next = atomic_load(&session) + 1;
+    atomic_store(&begun[next % SESSIONS], 0);
+    atomic_store(&ended[next % SESSIONS], 0);
+    atomic_store(&session, next);
 }
 
-static void wait_outside(int64_t deadline)
+static void wait_outside(uint64_t in, int64_t deadline)
 {
-    atomic_fetch_add(&ended, 1);
+    atomic_fetch_add(&ended[in % SESSIONS], 1);
     tell();
     pthread_mutex_lock(&lock);
     while (atomic_load(&shut) && wait_until(deadline))
         continue;
     pthread_mutex_unlock(&lock);
-    atomic_fetch_add(&begun, 1);
+    atomic_fetch_add(&begun[in % SESSIONS], 1);
 }
 
 void sass_gate_enters(void)
 {
     int64_t deadline = 0;
-    atomic_fetch_add(&begun, 1);
+    uint64_t now_in = atomic_load_explicit(&session, memory_order_relaxed);
+    atomic_fetch_add(&begun[now_in % SESSIONS], 1);
     while (__builtin_expect(atomic_load(&shut), 0)) {
         int64_t now = clock_mono();
         deadline = deadline ? deadline : now + PATIENCE;
         if (now >= deadline)
             break;
-        wait_outside(deadline);
+        wait_outside(now_in, deadline);
     }
-    inside = atomic_load_explicit(&session, memory_order_relaxed);
+    inside = now_in;
 }
 
 void sass_gate_leaves(void)
 {
-    if (inside != atomic_load_explicit(&session, memory_order_relaxed))
-        return;
+    uint64_t in = inside;
     inside = 0;
-    atomic_fetch_add(&ended, 1);
+    if (!in || atomic_load_explicit(&session, memory_order_relaxed) - in >= SESSIONS)
+        return; /* its place is another's */
+    atomic_fetch_add(&ended[in % SESSIONS], 1);
     if (__builtin_expect(atomic_load(&shut), 0))
         tell();
 }
@@ -77,9 +83,8 @@ void sass_gate_leaves(void)
 /* Calls of other threads are under way. Ended first: what returns in between is still counted. */
 static bool busy(void)
 {
-    uint64_t returned = atomic_load(&ended);
-    uint64_t mine = inside == atomic_load_explicit(&session, memory_order_relaxed);
-    return atomic_load(&begun) - returned > mine;
+    uint64_t in = atomic_load(&session), returned = atomic_load(&ended[in % SESSIONS]);
+    return atomic_load(&begun[in % SESSIONS]) - returned > (inside == in);
 }
 
 bool sass_gate_shut(int64_t patience)
