@@ -46,6 +46,7 @@ static struct place {
 static size_t place_count;
 static bool again; /* the engines have rested: they begin where they have not */
 static _Atomic(cuda_context) noted[NOTED]; /* some that have a place; also read without it */
+static bool on;             /* they have, somewhere; also before they have ever rested */
 static int64_t opened_at;   /* ns: of a window in which they have not begun; 0: they have */
 static uint64_t late_count; /* windows in which they began late */
 static uint64_t left_out;   /* contexts in which nothing is counted behind a rest */
@@ -127,12 +128,12 @@ static void forget_all(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* A window opens: in the contexts that are there the engines have not begun. */
+/* The engines have rested: in the contexts that are there they have not begun. */
 static void begin_in_all(void)
 {
     pthread_mutex_lock(&lock);
     again = true;
-    opened_at = clock_mono();
+    on = false;
     for (size_t i = 0; i < place_count; i++)
         places[i].begun = false;
     atomic_store_explicit(&unbegun, place_count > 0, memory_order_relaxed);
@@ -140,23 +141,35 @@ static void begin_in_all(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* They have begun, or the window is over. */
-static void begun(void)
+/* A window opens; true: the engines have still to begin. */
+static bool window_begins(void)
 {
     pthread_mutex_lock(&lock);
-    int64_t ns = opened_at ? clock_mono() - opened_at : 0;
+    opened_at = on ? 0 : clock_mono();
+    bool waits = !on;
+    pthread_mutex_unlock(&lock);
+    return waits;
+}
+
+/* They have begun (yes), or the window is over: late, where something was there to begin in. */
+static void window_goes_on(bool yes)
+{
+    pthread_mutex_lock(&lock);
+    bool waited = yes || atomic_load_explicit(&unbegun, memory_order_relaxed);
+    int64_t ns = opened_at && waited ? clock_mono() - opened_at : 0;
     if (ns > LATE) {
         late_count++;
         late_most = ns > late_most ? ns : late_most;
     }
     opened_at = 0;
+    on |= yes;
     pthread_mutex_unlock(&lock);
 }
 
-static bool are_to_begin(void)
+static bool is_on(void)
 {
     pthread_mutex_lock(&lock);
-    bool yes = opened_at != 0;
+    bool yes = on;
     pthread_mutex_unlock(&lock);
     return yes;
 }
@@ -213,7 +226,7 @@ static void begin(void *arg)
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < count; i++)
         profilers_context(t, contexts[i]);
-    begun();
+    window_goes_on(true);
 }
 
 /* ---- the program's calls --------------------------------------------------------------------- */
@@ -263,7 +276,7 @@ static void begin_here(struct trace *t)
     int64_t ns = atomic_load_explicit(&earliest, memory_order_relaxed) - clock_mono();
     if (ns > 0)
         nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
-    for (int i = 0; i < TRIES && are_to_begin() && !captures(t); i++)
+    for (int i = 0; i < TRIES && !is_on() && !captures(t); i++)
         if (!atomic_load_explicit(&unbegun, memory_order_relaxed) || !driver_gate_shut(begin, t))
             nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
 }
@@ -309,7 +322,7 @@ static int window_open(struct trace *t, struct err *e)
         begin_in_all();
     rc = profilers_window(t, true, e);
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
-    if (rested && !rc && (t->pc || t->sass))
+    if (!rc && (t->pc || t->sass) && window_begins())
         begin_here(t);
     return rc;
 }
@@ -318,8 +331,7 @@ int rest_window(struct trace *t, bool open, struct err *e)
 {
     if (open)
         return window_open(t, e);
-    if ((t->pc || t->sass) && atomic_load_explicit(&unbegun, memory_order_relaxed))
-        begun(); /* not at all */
+    window_goes_on(false);
     return profilers_window(t, false, e);
 }
 
@@ -330,6 +342,7 @@ void rest_start(struct trace *t)
     driver_gate_open();
     forget_all();
     again = concluded = false;
+    on = true;
     opened_at = late_most = idle_since = 0;
     late_count = left_out = 0;
     codeless = functions_codeless();
