@@ -40,9 +40,9 @@ void pc_sampling_context_gone(struct trace *t, cuda_context context);
 /* A module is about to be unloaded. [any] */
 void pc_sampling_module_gone(struct trace *t, cuda_context context);
 
-/* In sessions with windows: what is sampled from here on is kept, or thrown away. Sampling itself
- * goes on, until it rests: it cannot be switched beside a program that launches. GPUFL_E_STATE, _UNAVAILABLE or
- * _VENDOR with a sentence: it is thrown away. [any, not in a launch] */
+/* In sessions with windows: what is sampled from here on is kept, or thrown away. Sampling itself goes
+ * on until it rests: it cannot be switched beside a program that launches. GPUFL_E_STATE,
+ * _UNAVAILABLE or _VENDOR with a sentence: it is thrown away. [any, not in a launch] */
 int pc_sampling_window(struct trace *t, bool open, struct err *e);
 
 /* Switched off for a while in every context, and on again in those that are there by then. False: CUPTI

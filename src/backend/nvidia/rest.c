@@ -23,12 +23,10 @@ enum {
     TRIES = 20, /* of who opens a window, to find nobody inside the driver */
 };
 
-/* ns */
+/* ns. A call from before CUPTI was attached has returned by UNDER_WAY, and where several threads call the
+ * driver by the longer one. */
+static const int64_t UNDER_WAY = 5000000, UNDER_WAY_BESIDE = 20000000;
 static const int64_t TRY_PAUSE = 1000000;
-static const int64_t UNDER_WAY =
-    5000000; /* a call from before CUPTI was attached has returned by then */
-static const int64_t UNDER_WAY_BESIDE =
-    20000000;                           /* the same, where several threads call the driver */
 static const int64_t RETRY = 250000000; /* where an engine cannot rest yet */
 static const int64_t LATE = 50000000;   /* more than opening a window takes */
 

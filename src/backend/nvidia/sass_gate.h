@@ -15,7 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A new session: calls that are under way are not its own. [owner] */
+/* A new session, or CUPTI is attached again: calls that are under way are not its own.
+ * [owner, who opens a window] */
 void sass_gate_begin(void);
 
 /* A call begins on this thread, or has returned. [hot] */
