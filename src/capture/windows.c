@@ -365,7 +365,7 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
         return;
     if (t && b->trace->released)
         b->trace->released(t, &done, &stays);
-    if (switched && !done && !stays)
+    if (!done && !stays)
         snprintf(text, sizeof text,
                  "%" PRIu64 " opened; the profiling library stayed attached between them",
                  atomic_load(&opened));

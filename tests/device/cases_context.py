@@ -1,6 +1,7 @@
 """Ranges, operation ids, graphs as a whole, managed memory, several devices, windows."""
 import gzip
 import json
+import re
 import subprocess
 import sys
 
@@ -50,8 +51,10 @@ def operation_ids_that_a_program_pushes(lab):
 
 
 def windows(lab, count, kind):
-    out, _, report = lab.trace(lab.context, "windows", count, kind,
-                               options=("--windows", "--option", "flush_interval_ms=10"))
+    """Behind a second or so of making what it needs a program is quiet for ten times as long: then CUPTI goes."""
+    out, _, report = lab.trace(lab.context, "windows", count, kind, 25, 8,
+                               options=("--windows", "--option", "flush_interval_ms=10",
+                                        "--option", "window_rest_ms=1"))
     want = json.loads(out)
     print(f"     {kind}: {out.strip()} | {capability(report, 'windows')['reason']}")
     by_name = {n: sum(k["count"] for k in report["kernels"]["by_name"] if n in k["symbol"]) for n in ("marked", "node")}
@@ -59,6 +62,13 @@ def windows(lab, count, kind):
     expect(by_name.get("marked") == want["marked"], f"{by_name} for {want['marked']} launches in windows")
     expect(by_name.get("node") == want["nodes"], f"{by_name} for {want['nodes']} nodes in windows")
     expect(report["windows"]["opened"] == count + 1, str(report["windows"]))
+    reason = capability(report, "windows")["reason"]
+    gone = re.search(r"was let go of (\d+) times", reason)
+    if kind == "churn":
+        expect(not gone, reason)
+        expect(any(m["code"] == "windows.not_quiet" for m in report["messages"]), str(report["messages"]))
+    else:
+        expect(gone and int(gone.group(1)) > 0.9 * count, reason)
     return want
 
 
@@ -164,6 +174,12 @@ def windows_beside_threads_that_launch(lab):
 @case
 def windows_1000_with_graphs_threads_and_two_contexts(lab):
     windows(lab, 1000, "all")
+
+
+@case
+def windows_beside_contexts_and_graphs_that_come_and_go(lab):
+    """CUPTI stays: what it does not survive, as it goes or comes, are ends of contexts and graphs."""
+    windows(lab, 400, "churn")
 
 
 @case

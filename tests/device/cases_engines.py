@@ -342,12 +342,13 @@ def engines_give_back_between_windows(lab):
     each = counted_of(report, "marked", counts.INST) // 6
     for engine in ("SassMetrics", "PcSampling", "RangeProfiler", "PmSampling"):
         for kind in ("plain", "threads", "all"):
-            out, _, report = lab.trace(lab.context, "windows", 20, kind, 60, options=("-e", engine, "--windows", *RESTING))
+            out, _, report = lab.trace(lab.context, "windows", 20, kind, 60, 8, options=("-e", engine, "--windows", *RESTING))
             program = json.loads(out)
             print(f"     {engine} {kind}: let go of {let_go(report)} times, {program}", flush=True)
             expect(program["cycles"] == 20 and report["windows"]["opened"] == 21, f"{report['windows']}")
-            # Counting rests in programs with one context (ADR 13).
-            expect((let_go(report) > 0) != ((engine, kind) == ("SassMetrics", "all")), f"let go of {let_go(report)} times")
+            # Counting rests where one context is known (ADR 13): before the second is made.
+            alone = (engine, kind) != ("SassMetrics", "all")
+            expect(let_go(report) > 2 if alone else let_go(report) <= 2, f"let go of {let_go(report)} times")
             if engine != "SassMetrics":
                 continue
             for kernel in ("marked", "late"):  # the latter ran for the first time while nothing counted
@@ -362,10 +363,10 @@ def samples_of_windows_by_hand(lab):
     out = lab.work / "out"
     shutil.rmtree(out, ignore_errors=True)
     command = [lab.gpufl, "trace", "--no-report", "-o", out, "-e", "PcSampling", "--windows", *RESTING, "--", "sh", "-c",
-               'echo $$; exec "$@"', "sh", lab.bin / "device_stalls", "--ms", "60", "--rounds", "14"]
+               'echo $$; exec "$@"', "sh", lab.bin / "device_stalls", "--ms", "60", "--rounds", "36"]
     program = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     pid = program.stdout.readline().strip()
-    time.sleep(2)
+    time.sleep(9)  # it makes what it needs, and is quiet for ten times as long
     for what in ("open", "close") * 3:
         done = subprocess.run([lab.gpufl, "ctl", pid, "window", what], capture_output=True, text=True, timeout=30)
         expect(done.returncode == 0, f"{what}: {done.stdout}{done.stderr}")

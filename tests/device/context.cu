@@ -4,9 +4,11 @@
 //
 //   device_context ranges           NVTX ranges through NVIDIA's own client
 //   device_context pushed           operation ids pushed to CUPTI, as frameworks do
-//   device_context windows N KIND [MS]   N windows, each with launches and a graph, behind each
-//                                   launches for MS (15); KIND: plain, threads (two more launch
-//                                   on and on), all (one of them in a second context)
+//   device_context windows N KIND [MS [S]]   N windows, each with launches and a graph, behind each
+//                                   launches for MS (15), before the first for S seconds (0);
+//                                   KIND: plain, threads (two more launch on and on), all (one of
+//                                   them in a second context), churn (contexts and graphs come and
+//                                   go in them)
 
 #include "bench/overhead/cuda_check.hpp"
 #include <cuda.h>
@@ -117,11 +119,17 @@ const Launch lates[] = {launch_late<0>, launch_late<1>, launch_late<2>,
                         launch_late<3>, launch_late<4>, launch_late<5>};
 constexpr int LATES = 6;
 
-void launch_on(bool own_context)
+CUcontext own_context()
 {
     CUcontext context = nullptr;
-    if (own_context && cuCtxCreate(&context, nullptr, 0, 0) != CUDA_SUCCESS)
+    if (cuCtxCreate(&context, nullptr, 0, 0) != CUDA_SUCCESS)
         std::exit(5);
+    return context;
+}
+
+void launch_on(bool own)
+{
+    CUcontext context = own ? own_context() : nullptr;
     cudaStream_t stream;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     while (!over) {
@@ -132,6 +140,18 @@ void launch_on(bool own_context)
     CHECK(cudaStreamSynchronize(stream));
     if (context)
         cuCtxDestroy(context);
+}
+
+// A context a turn, and launches in it.
+void make_contexts()
+{
+    while (!over) {
+        CUcontext context = own_context();
+        other<<<1, 32>>>();
+        CHECK(cudaStreamSynchronize(nullptr));
+        others++;
+        cuCtxDestroy(context);
+    }
 }
 
 // The least of some rounds, us a launch.
@@ -165,16 +185,25 @@ cudaGraphExec_t make_graph()
     return exec;
 }
 
-int windows(int count, const char *kind, double pause_ms)
+int windows(int count, const char *kind, double pause_ms, double settle_s)
 {
     CHECK(cudaFree(nullptr));
     double before = cost(), open_us = 0, close_us = 0, slowest = 0;
-    bool all = !std::strcmp(kind, "all");
+    bool all = !std::strcmp(kind, "all"), churn = !std::strcmp(kind, "churn");
     std::vector<std::thread> threads;
-    for (int i = 0; std::strcmp(kind, "plain") && i < 2; i++)
-        threads.emplace_back(launch_on, all && i == 1);
+    for (int i = 0; std::strcmp(kind, "plain") && i < 2; i++) {
+        if (churn)
+            threads.emplace_back(make_contexts);
+        else
+            threads.emplace_back(launch_on, all && i == 1);
+    }
     cudaGraphExec_t exec = make_graph();
     auto first = Clock::now();
+    while (us_since(first) < settle_s * 1e6) {
+        other<<<1, 32>>>();
+        CHECK(cudaStreamSynchronize(nullptr));
+    }
+    first = Clock::now();
     int done = 0, known = 0, in_windows = 0;
     for (; done < count && us_since(first) < 60e6; done++) {
         auto begin = Clock::now();
@@ -202,7 +231,7 @@ int windows(int count, const char *kind, double pause_ms)
             if (known < LATES && us_since(begin) > pause_ms * 1e3 * known / LATES)
                 lates[known++]();
         }
-        if (all && done % 10 == 9) {
+        if (churn && done % 10 == 9) {
             CHECK(cudaGraphExecDestroy(exec));
             exec = make_graph();
         }
@@ -235,6 +264,7 @@ int main(int argc, char **argv)
     if (!std::strcmp(what, "pushed"))
         return pushed();
     if (!std::strcmp(what, "windows") && argc > 3)
-        return windows(std::atoi(argv[2]), argv[3], argc > 4 ? std::atof(argv[4]) : 15);
+        return windows(std::atoi(argv[2]), argv[3], argc > 4 ? std::atof(argv[4]) : 15,
+                       argc > 5 ? std::atof(argv[5]) : 0);
     return 2;
 }

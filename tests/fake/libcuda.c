@@ -311,26 +311,54 @@ static uint32_t context_take(void)
     return bit ? (uint32_t)__builtin_ctzll(bit) : 0;
 }
 
+static _Atomic uint64_t making, made, unheard;
+
+/* Contexts that are being made; how many have been, and how many of them without a profiling library. */
+EXPORT void fake_cuda_contexts(uint64_t out[3])
+{
+    out[0] = atomic_load(&making);
+    out[1] = atomic_load(&made);
+    out[2] = atomic_load(&unheard);
+}
+
+/* FAKE_CONTEXT_MS: a real one takes some 60 to 400. */
+static void make(void)
+{
+    const char *ms = getenv("FAKE_CONTEXT_MS");
+    atomic_fetch_add(&making, 1);
+    if (ms)
+        wait_until(driver_now() + atoi(ms) * 1000000ll);
+    atomic_fetch_sub(&making, 1);
+    atomic_fetch_add(&made, 1);
+}
+
 /* Becomes the thread's current one. */
 EXPORT int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device)
 {
+    struct call c;
     (void)flags;
     uint32_t number = device ? 0 : context_take();
     if (!number)
         return DRIVER_E_VALUE;
+    if (!driver_hooks()->api)
+        atomic_fetch_add(&unheard, 1);
+    call_enter(&c, 235, "cuCtxCreate_v2", NULL, NULL);
+    make();
     current = number;
     *context = FAKE_CONTEXT_OF(current);
     tell_context(CUPTI_RESOURCE_CONTEXT_CREATED, current);
-    return CUDA_OK;
+    return call_exit(&c, CUDA_OK);
 }
 
 /* The primary one becomes the thread's. */
 EXPORT int cuCtxDestroy_v2(cuda_context context)
 {
+    struct call c;
+    call_enter(&c, 322, "cuCtxDestroy_v2", NULL, NULL);
     tell_context(CUPTI_RESOURCE_CONTEXT_DESTROY, FAKE_CONTEXT_AT(context));
     current = FAKE_CONTEXT_NUMBER;
     atomic_fetch_and(&contexts, ~(UINT64_C(1) << FAKE_CONTEXT_AT(context)));
-    return CUDA_OK;
+    return call_exit(&c, CUDA_OK);
 }
 
 void tell_module(uint32_t cbid, const char *image, size_t size)

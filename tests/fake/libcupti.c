@@ -227,11 +227,25 @@ static bool engines_held(void)
     return held;
 }
 
+static bool contexts_making(void)
+{
+    uint64_t contexts[3] = {0};
+    void (*ask)(uint64_t *);
+    *(void **)&ask = dlsym(RTLD_DEFAULT, "fake_cuda_contexts");
+    if (ask)
+        ask(contexts);
+    return contexts[0] > 0;
+}
+
 EXPORT int cuptiFinalize(void)
 {
     SCRIPTED(cuptiFinalize);
     if (engines_held()) {
         fprintf(stderr, "fake CUPTI: finalized beside an engine's objects\n");
+        abort();
+    }
+    if (contexts_making()) {
+        fprintf(stderr, "fake CUPTI: finalized while a context is being made\n");
         abort();
     }
     atomic_fetch_add(&outside_exit, !in_exit);

@@ -385,7 +385,7 @@ static void samples_rest(void **state)
         {"10", "scope"},
         {"10", "scope", "slow=20"},
         {"10", "scope", "threads=3"},
-        {"10", "scope", "threads=3", "contexts"},
+        {"10", "scope", "threads=3", "made"},
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         struct run r;

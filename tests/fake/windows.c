@@ -41,6 +41,7 @@ int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
 int cuGraphExecDestroy(cuda_exec exec);
 int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
 int cuCtxDestroy_v2(cuda_context context);
+void fake_cuda_contexts(uint64_t out[3]);
 
 enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, LIVES = 3, PATIENCE_S = 30, BROKEN_EXIT = 99 };
 
@@ -88,14 +89,21 @@ static void take_time(void *function, int *count)
     }
 }
 
+/* What a thread does beside its launches: contexts come and go, or are made now and then, and stay. */
+enum contexts { CONTEXTS_NONE, CONTEXTS_GO, CONTEXTS_MADE };
+enum { MADE_MOST = 15, MADE_EVERY = 100 };
+
 /* Kernels of another name than those in windows. */
-static void *launch_on(void *contexts)
+static void *launch_on(void *arg)
 {
-    while (!atomic_load(&over)) {
-        cuda_context context;
-        bool made = contexts && !cuCtxCreate_v2(&context, 0, 0);
+    enum contexts contexts = *(const enum contexts *)arg;
+    for (int i = 1, made = 0; !atomic_load(&over); i++) {
+        cuda_context context = NULL;
+        if (contexts == CONTEXTS_GO ||
+            (contexts == CONTEXTS_MADE && made < MADE_MOST && i % MADE_EVERY == 0))
+            made += !cuCtxCreate_v2(&context, 0, 0);
         launch(other);
-        if (made)
+        if (context && contexts == CONTEXTS_GO)
             cuCtxDestroy_v2(context);
         pause_ms(1);
     }
@@ -130,7 +138,7 @@ static void await_end(uint64_t times)
     }
 }
 
-static void cycles(int count, int thread_count, bool contexts, bool kept)
+static void cycles(int count, int thread_count, enum contexts contexts, bool kept)
 {
     pthread_t threads[THREADS];
     cuda_graph graph;
@@ -139,9 +147,9 @@ static void cycles(int count, int thread_count, bool contexts, bool kept)
     cuGraphCreate(&graph, 0);
     fake_graph_add(graph, NODES, 400, NULL);
     for (int i = 0; i < thread_count; i++)
-        pthread_create(&threads[i], NULL, launch_on, contexts ? &over : NULL);
+        pthread_create(&threads[i], NULL, launch_on, &contexts);
     for (int i = 0; i < count; i++) {
-        if (exec && contexts) {
+        if (exec && contexts == CONTEXTS_GO) {
             cuGraphExecDestroy(exec);
             exec = NULL;
         }
@@ -216,14 +224,18 @@ static void again(void)
 int main(int argc, char **argv)
 {
     int thread_count = 0;
-    bool contexts = false, kept = false;
-    uint64_t end[LIVES];
+    enum contexts contexts = CONTEXTS_NONE;
+    bool kept = false;
+    uint64_t end[LIVES], contexts_made[3];
     if (cuInit(0))
         return BROKEN_EXIT;
     for (int i = 2; i < argc; i++) {
         sscanf(argv[i], "threads=%d", &thread_count);
         sscanf(argv[i], "slow=%d", &slow_ms);
-        contexts |= !strcmp(argv[i], "contexts");
+        if (!strcmp(argv[i], "contexts"))
+            contexts = CONTEXTS_GO;
+        if (!strcmp(argv[i], "made"))
+            contexts = CONTEXTS_MADE;
         kept |= !strcmp(argv[i], "kept");
         by_scope |= !strcmp(argv[i], "scope");
     }
@@ -236,8 +248,10 @@ int main(int argc, char **argv)
     else
         cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts, kept);
     life(end);
+    fake_cuda_contexts(contexts_made);
     printf("{\"in_windows\":%d,\"graphs\":%d,\"nodes\":%d,\"finalized\":%d,\"outside_exit\":%d,"
-           "\"touched\":%d}\n",
-           in_windows, graphs, graphs * NODES, (int)end[0], (int)end[1], (int)end[2]);
+           "\"touched\":%d,\"contexts\":%d,\"unheard\":%d}\n",
+           in_windows, graphs, graphs * NODES, (int)end[0], (int)end[1], (int)end[2],
+           (int)contexts_made[1], (int)contexts_made[2]);
     return 0;
 }

@@ -1,6 +1,9 @@
 /* test_nvidia_hold.c - when CUPTI is let go of between windows, and when not. */
 #include "backend/nvidia/hold.h"
 
+#include "backend/nvidia/object_calls.h"
+#include "base/clock.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +13,11 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- a CUPTI that counts --------------------------------------------------------------- */
+
+enum { CREATE = 757 }; /* cuCtxCreate_v4 */
 
 static int forced, finalized, finalize_result;
 static void (*while_forced)(void); /* NULL: nothing happens meanwhile */
@@ -37,10 +43,49 @@ static int fake_dropped(cuda_context context, uint32_t stream, size_t *dropped)
     return CUPTI_OK;
 }
 
+static int subscribed, callbacks;
+static int subscriber;
+
+static int fake_subscribe(cupti_subscriber *out, cupti_callback_fn fn, void *user)
+{
+    (void)fn, (void)user;
+    *out = (cupti_subscriber)&subscriber;
+    subscribed++;
+    return CUPTI_OK;
+}
+
+static int fake_callback(uint32_t on, cupti_subscriber s, int domain, uint32_t id)
+{
+    assert_ptr_equal(s, &subscriber);
+    callbacks += on && domain == CUPTI_DOMAIN_DRIVER && id == CREATE;
+    return CUPTI_OK;
+}
+
+static int woken;
+
+static void wake(struct sink *s)
+{
+    (void)s;
+    woken++;
+}
+
 static const struct cupti cupti = {.cuptiActivityFlushAll = fake_flush,
+                                   .cuptiSubscribe = fake_subscribe,
+                                   .cuptiEnableCallback = fake_callback,
                                    .cuptiActivityGetNumDroppedRecords = fake_dropped,
                                    .cuptiFinalize = fake_finalize};
-static int subscriber;
+static int messages;
+
+static void message(struct sink *s, enum severity severity, const char *code, const char *format,
+                    ...)
+{
+    (void)s, (void)severity, (void)format;
+    assert_string_equal(code, "windows.not_quiet");
+    messages++;
+}
+
+static const struct sink_ops ops = {.wake = wake, .message = message};
+static struct sink sink = {.ops = &ops};
 static struct trace trace;
 static struct err err;
 
@@ -50,15 +95,21 @@ static int setup(void **state)
     (void)state;
     memset(&trace, 0, sizeof trace);
     trace.cupti = &cupti;
+    trace.sink = &sink;
     trace.config.windows = trace.held = true;
+    trace.config.rest_ns = 1;
     trace.config.engines = ENGINE_SYNC;
     trace.subscriber = (cupti_subscriber)&subscriber;
     atomic_store(&trace.pool, buffers_open(NULL, 1 << 16, 1 << 20));
     assert_non_null(atomic_load(&trace.pool));
-    forced = finalized = 0;
+    forced = finalized = subscribed = callbacks = woken = messages = 0;
     finalize_result = CUPTI_OK;
     while_forced = NULL;
     hold_start(&trace);
+    assert_int_equal(atomic_load(&trace.hold), HOLD_NONE);
+    atomic_store(&trace.hold, HOLD_SHUT);
+    object_calls_session();
+    object_calls_begin(&trace);
     return 0;
 }
 
@@ -188,6 +239,121 @@ static void stays_where_it_was_refused(void **state)
     assert_false(hold_away(&trace));
 }
 
+static void a_call(int site, uint32_t correlation)
+{
+    assert_true(object_calls_tell(
+        CREATE, &(struct cupti_callback){.site = site, .correlation = correlation}));
+}
+
+/* A context whose making CUPTI's end cuts in two faults. */
+static void not_while_a_context_is_made(void **state)
+{
+    (void)state;
+    window();
+    hold_flush(&trace);
+    hold_taken(&trace);
+    a_call(CUPTI_SITE_ENTER, 5);
+    a_call(CUPTI_SITE_ENTER, 6);
+    a_call(CUPTI_SITE_EXIT, 4); /* nobody told of its begin */
+    hold_let_go(&trace, 7);
+    a_call(CUPTI_SITE_EXIT, 5);
+    hold_let_go(&trace, 7);
+    assert_int_equal(finalized, 0);
+    a_call(CUPTI_SITE_EXIT, 6);
+    while (!object_calls_quiet(trace.config.rest_ns))
+        continue;
+    hold_let_go(&trace, 7);
+    assert_int_equal(finalized, 1);
+}
+
+/* Of as many at once that there is no place for all, it is not known when they are made. */
+static void not_where_too_many_are_made(void **state)
+{
+    (void)state;
+    for (uint32_t i = 1; i <= 100; i++)
+        a_call(CUPTI_SITE_ENTER, i);
+    for (uint32_t i = 1; i <= 100; i++)
+        a_call(CUPTI_SITE_EXIT, i);
+    struct timespec pause = {.tv_nsec = 20000000};
+    nanosleep(&pause, NULL); /* many times what it took */
+    assert_false(object_calls_quiet(0));
+    object_calls_begin(&trace);
+    while (!object_calls_quiet(0))
+        nanosleep(&pause, NULL);
+}
+
+/* Programs make what they need at the begin; one that makes them over and over is never quiet. */
+static void not_sooner_than_is_usual(void **state)
+{
+    (void)state;
+    const struct timespec pause = {.tv_nsec = 3000000};
+    assert_true(object_calls_quiet(INT64_MAX)); /* there was none at all */
+    a_call(CUPTI_SITE_ENTER, 1);
+    assert_false(object_calls_quiet(0));
+    a_call(CUPTI_SITE_EXIT, 1);
+    assert_false(object_calls_quiet(INT64_MAX));
+    nanosleep(&pause, NULL);
+    int64_t begin = clock_mono();
+    a_call(CUPTI_SITE_ENTER, 2);
+    a_call(CUPTI_SITE_EXIT, 2);
+    while (!object_calls_quiet(0))
+        nanosleep(&pause, NULL);
+    assert_true(clock_mono() - begin >= 10 * (int64_t)pause.tv_nsec);
+}
+
+/* It is said, where it never was. */
+static void not_where_it_is_never_quiet(void **state)
+{
+    (void)state;
+    a_call(CUPTI_SITE_ENTER, 1);
+    window();
+    hold_flush(&trace);
+    hold_taken(&trace);
+    hold_let_go(&trace, 7);
+    assert_int_equal(forced, 0);
+    assert_int_equal(finalized, 0);
+    assert_int_equal(messages, 0);
+    hold_conclude(&trace);
+    hold_conclude(&trace);
+    assert_int_equal(messages, 1);
+}
+
+/* Behind its end CUPTI is subscribed to again, by the collector, and hears of contexts; once. */
+static void comes_back_to_hear_of_contexts(void **state)
+{
+    (void)state;
+    window();
+    hold_flush(&trace);
+    hold_taken(&trace);
+    hold_return(&trace);
+    assert_int_equal(subscribed, 0);
+    hold_let_go(&trace, 7);
+    assert_int_equal(woken, 1);
+    assert_null(trace.subscriber);
+    callbacks = 0;
+    hold_return(&trace);
+    hold_return(&trace);
+    assert_int_equal(subscribed, 1);
+    assert_int_equal(callbacks, 1);
+    assert_ptr_equal(trace.subscriber, &subscriber);
+    assert_true(hold_away(&trace));
+}
+
+static void not_before_it_has_rested(void **state)
+{
+    (void)state;
+    const int64_t rests[] = {3600000000000, 0}; /* an hour; never */
+    for (int i = 0; i < 2; i++) {
+        trace.config.rest_ns = rests[i];
+        window();
+        hold_flush(&trace);
+        hold_taken(&trace);
+        hold_let_go(&trace, 7);
+        assert_int_equal(forced, 0);
+        assert_int_equal(finalized, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +363,12 @@ int main(void)
         cmocka_unit_test_setup(not_before_buffers_are_back, setup),
         cmocka_unit_test_setup(a_window_waits_for_what_is_forced_out, setup),
         cmocka_unit_test_setup(stays_where_it_was_refused, setup),
+        cmocka_unit_test_setup(not_while_a_context_is_made, setup),
+        cmocka_unit_test_setup(not_where_too_many_are_made, setup),
+        cmocka_unit_test_setup(not_sooner_than_is_usual, setup),
+        cmocka_unit_test_setup(not_where_it_is_never_quiet, setup),
+        cmocka_unit_test_setup(comes_back_to_hear_of_contexts, setup),
+        cmocka_unit_test_setup(not_before_it_has_rested, setup),
     };
     return cmocka_run_group_tests_name("nvidia_hold", tests, NULL, NULL);
 }

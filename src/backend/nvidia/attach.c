@@ -5,6 +5,7 @@
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/launches.h"
+#include "backend/nvidia/object_calls.h"
 #include "backend/nvidia/profilers.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
@@ -86,22 +87,33 @@ static int64_t clock_offset(const struct cupti *c)
     return offset;
 }
 
+int attach_watch(struct trace *t, struct err *e)
+{
+    if (t->subscriber)
+        return 0;
+    int result = t->cupti->cuptiSubscribe(&t->subscriber, on_callback, t);
+    if (result != CUPTI_OK) {
+        t->subscriber = NULL;
+        return cupti_error(t->cupti, result, "to subscribe", e);
+    }
+    object_calls_begin(t);
+    return 0;
+}
+
 int attach_on(struct trace *t, struct err *e)
 {
     const struct cupti *c = t->cupti;
     int64_t offset = 0;
-    int result = t->subscriber ? CUPTI_OK : c->cuptiSubscribe(&t->subscriber, on_callback, t);
-    if (result != CUPTI_OK) {
-        t->subscriber = NULL;
-        return cupti_error(c, result, "to subscribe", e);
-    }
+    int rc = attach_watch(t, e);
+    if (rc)
+        return rc;
     if (!c->cuptiActivityRegisterTimestampCallback ||
         c->cuptiActivityRegisterTimestampCallback(on_clock) != CUPTI_OK)
         offset = clock_offset(c);
     records_shift(t->records, offset, atomic_load_explicit(&t->ids_before, memory_order_relaxed));
     if (c->cuptiSetThreadIdType)
         c->cuptiSetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
-    result = activity_register(t);
+    int result = activity_register(t);
     if (result != CUPTI_OK)
         return cupti_error(c, result, "to take our buffers", e);
     result = profilers_counters_alone(t) ? CUPTI_OK : launches_enable(t);

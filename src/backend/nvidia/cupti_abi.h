@@ -322,6 +322,41 @@ enum { CUPTI_USUAL_LAUNCH = 307 }; /* cuLaunchKernel */
     X(cuDevicePrimaryCtxReset_v2, 545)                                                             \
     X(cuLibraryUnload, 680)
 
+/* Calls that make a context or destroy one. */
+#define CUPTI_CONTEXT_CALLS(X)                                                                     \
+    X(cuCtxCreate, 10)                                                                             \
+    X(cuCtxDestroy, 11)                                                                            \
+    X(cuCtxDetach, 13)                                                                             \
+    X(cuCtxCreate_v2, 235)                                                                         \
+    X(cuCtxDestroy_v2, 322)                                                                        \
+    X(cuDevicePrimaryCtxRetain, 386)                                                               \
+    X(cuDevicePrimaryCtxRelease, 387)                                                              \
+    X(cuDevicePrimaryCtxReset, 389)                                                                \
+    X(cuDevicePrimaryCtxRelease_v2, 544)                                                           \
+    X(cuDevicePrimaryCtxReset_v2, 545)                                                             \
+    X(cuCtxCreate_v3, 645)                                                                         \
+    X(cuGreenCtxCreate, 743)                                                                       \
+    X(cuGreenCtxDestroy, 744)                                                                      \
+    X(cuCtxFromGreenCtx, 753)                                                                      \
+    X(cuCtxCreate_v4, 757)
+
+/* Calls that make a stream or destroy one. */
+#define CUPTI_STREAM_CALLS(X)                                                                      \
+    X(cuStreamCreate, 124)                                                                         \
+    X(cuStreamDestroy, 127)                                                                        \
+    X(cuStreamDestroy_v2, 326)                                                                     \
+    X(cuStreamCreateWithPriority, 367)                                                             \
+    X(cuGreenCtxStreamCreate, 758)
+
+/* Calls that make, change or destroy a graph, but for its instantiation. */
+#define CUPTI_GRAPH_OBJECT_CALLS(X)                                                                \
+    X(cuGraphExecDestroy, 516)                                                                     \
+    X(cuGraphDestroy, 517)                                                                         \
+    X(cuGraphDestroyNode, 522)                                                                     \
+    X(cuGraphClone, 523)                                                                           \
+    X(cuGraphExecUpdate, 561)                                                                      \
+    X(cuGraphExecUpdate_v2, 696)
+
 /* Other calls that may wait for the device before they return. */
 #define CUPTI_MAY_WAIT_CALLS(X)                                                                    \
     X(cuCtxDestroy, 11)                                                                            \

@@ -5,6 +5,7 @@
 #include "backend/nvidia/attach.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/kinds.h"
+#include "backend/nvidia/object_calls.h"
 #include "base/clock.h"
 
 #include <time.h>
@@ -17,6 +18,7 @@ void hold_let_go(struct trace *t, uint32_t correlation)
     int state = HOLD_LET_GO;
     if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_LET_GO ||
         atomic_load_explicit(&t->captures, memory_order_relaxed) > 0 ||
+        !object_calls_quiet(t->config.rest_ns) ||
         !atomic_compare_exchange_strong(&t->hold, &state, HOLD_FINALIZING))
         return;
     bool done = t->cupti->cuptiFinalize() == CUPTI_OK;
@@ -26,12 +28,30 @@ void hold_let_go(struct trace *t, uint32_t correlation)
         graphs_forget();
     }
     atomic_fetch_add(done ? &t->finalized : &t->not_finalized, 1);
+    atomic_store(&t->gone, done);
     atomic_store_explicit(&t->hold, done ? HOLD_NONE : HOLD_SHUT, memory_order_release);
+    if (done)
+        t->sink->ops->wake(t->sink);
+}
+
+/* Not on the thread that finalized it, which is still inside its callback. A context takes longer to be made
+ * than the collector to come here. Where another tool has been quicker, the next window says so. */
+void hold_return(struct trace *t)
+{
+    struct err unused;
+    int state = HOLD_NONE;
+    if (t->stopped || !atomic_load(&t->gone) ||
+        !atomic_compare_exchange_strong(&t->hold, &state, HOLD_RETURNING))
+        return;
+    atomic_store(&t->gone, false);
+    (void)attach_watch(t, &unused);
+    atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
 }
 
 bool hold_is_busy(int state)
 {
-    return state == HOLD_FINALIZING || state == HOLD_FORCING || state == HOLD_RESTING;
+    return state == HOLD_FINALIZING || state == HOLD_FORCING || state == HOLD_RESTING ||
+           state == HOLD_RETURNING;
 }
 
 int hold_take(struct trace *t, int to)
@@ -71,7 +91,7 @@ static int window_open(struct trace *t, struct err *e)
 
 void hold_start(struct trace *t)
 {
-    atomic_store_explicit(&t->hold, t->subscriber ? HOLD_SHUT : HOLD_NONE, memory_order_release);
+    atomic_store_explicit(&t->hold, t->config.passed ? HOLD_SHUT : HOLD_NONE, memory_order_release);
     atomic_store_explicit(&t->passing, t->config.passed, memory_order_release);
 }
 
@@ -86,7 +106,7 @@ bool hold_away(struct trace *t)
     int hold = atomic_load_explicit(&t->hold, memory_order_acquire);
     return (t->held || atomic_load_explicit(&t->rests, memory_order_relaxed)) &&
            (hold == HOLD_NONE || hold == HOLD_OPENING || hold == HOLD_LET_GO ||
-            hold == HOLD_FINALIZING || hold == HOLD_RESTING);
+            hold == HOLD_FINALIZING || hold == HOLD_RETURNING || hold == HOLD_RESTING);
 }
 
 int hold_switch(struct trace *t, bool open, struct err *e)
@@ -96,6 +116,7 @@ int hold_switch(struct trace *t, bool open, struct err *e)
     if (open)
         return window_open(t, e);
     kinds_end(t);
+    atomic_store(&t->shut_since, clock_mono());
     atomic_store_explicit(&t->hold, HOLD_SHUT, memory_order_release);
     return 0;
 }
@@ -106,22 +127,25 @@ void hold_released(struct trace *t, uint64_t *done, uint64_t *failed)
     *failed = atomic_load(&t->not_finalized);
 }
 
-/* What was launched in windows is complete, as far as CUPTI tells, or has not been so for so long
- * since the last one that the rest is given up. */
-static bool finished(struct trace *t)
+/* The last window was shut long enough ago (that is also since CUPTI came, so that a context whose making began
+ * unheard of is made by now), and what was launched in windows is complete, as far as CUPTI tells, or
+ * has not been so for so long that the rest is given up. */
+static bool can_go(struct trace *t)
 {
-    int64_t now = clock_mono();
-    uint32_t last = atomic_load(&t->last_window);
-    if (t->shut_window != last)
-        t->shut_since = now;
-    t->shut_window = last;
-    return !activity_unfinished(t) || now - t->shut_since >= UNFINISHED_MOST;
+    int64_t since = clock_mono() - atomic_load(&t->shut_since);
+    if (t->held && (!t->config.rest_ns || since < t->config.rest_ns))
+        return false;
+    if (!object_calls_quiet(t->config.rest_ns)) {
+        t->unquiet = true;
+        return false;
+    }
+    return !activity_unfinished(t) || since >= UNFINISHED_MOST;
 }
 
 void hold_flush(struct trace *t)
 {
     int state = HOLD_SHUT;
-    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_SHUT || !finished(t) ||
+    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_SHUT || !can_go(t) ||
         !atomic_compare_exchange_strong(&t->hold, &state, HOLD_FORCING))
         return;
     (void)activity_flush(t, true);
@@ -134,4 +158,17 @@ void hold_taken(struct trace *t)
     bool can = !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
                !atomic_load(&t->passing);
     atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT);
+}
+
+void hold_conclude(struct trace *t)
+{
+    struct sink *s = t->sink;
+    if (t->unquiet && !atomic_load(&t->finalized))
+        s->ops->message(
+            s, SEVERITY_NOTE, "windows.not_quiet",
+            "launches stayed up to 0.7 us dearer behind windows: the profiling library is let "
+            "go of where no context, code, stream or graph has been made or destroyed "
+            "for ten times as long as the program ever paused between two of them (a "
+            "minute is enough), which did not come about");
+    t->unquiet = false;
 }

@@ -29,10 +29,14 @@ int hold_switch(struct trace *t, bool open, struct err *e);
  * [collector] */
 bool hold_away(struct trace *t);
 
-/* Behind a flush: where a window was shut, and its records are complete, as far as CUPTI tells, or
+/* Behind a flush: where window_rest_ms have gone since a window was shut, and its records are complete, as far as CUPTI tells, or
  * have not been so for long, the rest is forced out of CUPTI. A window that opens waits for that:
  * what it launches would be handed over without times. [collector] */
 void hold_flush(struct trace *t);
+
+/* CUPTI has been finalized: it is subscribed to again at once, so that no context is made unheard of.
+ * [collector] */
+void hold_return(struct trace *t);
 
 /* All that was flushed has been decoded. Where that was all of the windows so far, nothing of them
  * is left in CUPTI, and it can go; not where one was opened since, whatever became of it. Where it
@@ -43,6 +47,9 @@ void hold_taken(struct trace *t);
  * time and safe, CUPTI is finalized here, as its guide wants it. correlation: the call's, behind those of
  * all that was recorded, for CUPTI will begin again with 1. [hot] */
 void hold_let_go(struct trace *t, uint32_t correlation);
+
+/* Says at the end of a session why CUPTI stayed. [collector] */
+void hold_conclude(struct trace *t);
 
 /* How often it was, and could not be. [collector] */
 void hold_released(struct trace *t, uint64_t *done, uint64_t *failed);

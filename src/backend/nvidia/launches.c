@@ -19,6 +19,7 @@
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/locals.h"
+#include "backend/nvidia/object_calls.h"
 #include "backend/nvidia/own_kernels.h"
 #include "backend/nvidia/profilers.h"
 #include "backend/nvidia/range_kernels.h"
@@ -450,6 +451,7 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
 {
     bool exec = roles[id] == ROLE_EXEC;
     bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
+    bool of_object = !launch && object_calls_tell(id, c);
     if (c->site == CUPTI_SITE_ENTER) {
         if (rests(t))
             rest_enter();
@@ -473,7 +475,8 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
     if (exec && id == ID_cuGraphNodeSetEnabled)
         graphs_forget_count(((const struct cuda_graph_exec_params *)c->params)->exec);
     between_exit(t, id, c);
-    hold_let_go(t, c->correlation);
+    if (!of_object)
+        hold_let_go(t, c->correlation);
 }
 
 /* ---- the callback ---------------------------------------------------------------------- */
@@ -510,6 +513,8 @@ static inline bool plain(struct trace *t, struct sink *s, uint32_t id,
 static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uint32_t id,
                                             const struct cupti_callback *c)
 {
+    if (roles[id] != ROLE_KERNEL && roles[id] != ROLE_GRAPH)
+        object_calls_tell(id, c);
     if (t->deep && c->site == CUPTI_SITE_ENTER)
         deep_enter((roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH) &&
                    (!t->config.windows || window_now(t)));
@@ -595,4 +600,5 @@ void launches_disable(struct trace *t)
     for (uint32_t id = 0; id < ROLE_IDS; id++)
         if (roles[id] != ROLE_NONE || moments[id])
             t->cupti->cuptiEnableCallback(0, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
+    object_calls_enable(t);
 }

@@ -9,6 +9,7 @@
 #include "backend/nvidia/functions.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/launches.h"
+#include "backend/nvidia/object_calls.h"
 #include "backend/nvidia/profilers.h"
 #include "backend/nvidia/sass_gate.h"
 #include "base/clock.h"
@@ -200,6 +201,7 @@ static void give_back(void *arg)
         atomic_store_explicit(&earliest, clock_mono() + RETRY, memory_order_relaxed);
     if (!rested && !open)
         atomic_store_explicit(&busy, true, memory_order_relaxed);
+    atomic_store(&t->shut_since, clock_mono());
     atomic_store_explicit(&t->hold, rested ? HOLD_SHUT : HOLD_OPEN, memory_order_release);
 }
 
@@ -373,6 +375,10 @@ void rest_look(struct trace *t)
     if (now - idle_since < t->config.rest_ns || atomic_load(&wanted) ||
         atomic_load(&t->not_finalized))
         return;
+    if (!object_calls_quiet(t->config.rest_ns)) {
+        t->unquiet = true;
+        return;
+    }
     if (profilers_counters_alone(t) && !atomic_load(&listening)) {
         driver_gate_open(); /* calls whose begin nobody told */
         if (launches_enable(t) != CUPTI_OK)

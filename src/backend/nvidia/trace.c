@@ -19,6 +19,7 @@
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/launches.h"
+#include "backend/nvidia/object_calls.h"
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/profilers.h"
 #include "backend/nvidia/range_profiler.h"
@@ -71,6 +72,7 @@ static int trace_flush(struct trace *t, bool all)
         return GPUFL_E_STATE;
     if (atomic_load_explicit(&t->rests, memory_order_relaxed))
         rest_look(t);
+    hold_return(t);
     if (hold_away(t))
         return 0;
     profilers_flush(t);
@@ -99,6 +101,8 @@ static void trace_drain(struct trace *t)
     kinds_look_for_ids(t);
     profilers_drain(t);
     hold_taken(t);
+    if (t->stopped)
+        hold_conclude(t);
     if (t->stopped && atomic_load_explicit(&t->rests, memory_order_relaxed))
         rest_conclude(t);
 }
@@ -122,8 +126,11 @@ static int prepare(struct trace *t, struct err *e)
     if (!pool || records_open(&t->records, t->cupti, t->sink, 0) != 0)
         return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
     atomic_store_explicit(&t->pool, pool, memory_order_release);
-    if (t->held && !t->config.passed)
+    if (t->held && !t->config.passed) {
+        struct err unused;
+        (void)attach_watch(t, &unused); /* windows try again, and say why not */
         return 0;
+    }
     int rc = attach_on(t, e);
     if (!rc)
         profilers_open(t);
@@ -150,7 +157,10 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->hold, HOLD_NONE);
     atomic_store(&t->rests, false);
     atomic_store(&t->passing, false);
-    t->shut_window = 0;
+    atomic_store(&t->gone, false);
+    t->unquiet = false;
+    object_calls_session();
+    atomic_store(&t->shut_since, 0);
     atomic_store(&t->window, 0);
     atomic_store(&t->last_window, 0);
     atomic_store(&t->finalized, 0);

@@ -18,7 +18,7 @@ struct records; /* the decoder: records.h */
 
 /* Between a program that CUPTI is attached to and one that it is not, in sessions with windows. */
 enum hold {
-    HOLD_NONE,       /* not attached: outside of windows, and nothing is left of it */
+    HOLD_NONE,       /* at most subscribed: outside of windows, and nothing is left of them */
     HOLD_OPENING,    /* a window is being opened; attached or not */
     HOLD_OPEN,       /* attached, a window is open; with engines that rest, or was a while ago */
     HOLD_SHUT,       /* attached, all is off, records are still to be taken */
@@ -26,6 +26,7 @@ enum hold {
     HOLD_FLUSHED,    /* it has, and no window was open meanwhile */
     HOLD_LET_GO,     /* they are: the next call of the driver that returns finalizes CUPTI */
     HOLD_FINALIZING, /* it does */
+    HOLD_RETURNING,  /* CUPTI is gone, and subscribed to again */
     HOLD_RESTING,    /* engines that stay attached give back what they hold: rest.h */
     HOLD_OVER        /* the session ends: nobody finalizes any more */
 };
@@ -63,12 +64,13 @@ struct trace {
     _Atomic int hold;                       /* enum hold */
     _Atomic bool rests; /* between windows HOLD_OPEN, too: rest.h. Relaxed: set before callbacks */
     _Atomic bool passing; /* launches outside of windows are told */
+    _Atomic bool gone;    /* CUPTI has been finalized, and nothing subscribed to it since */
     _Atomic uint64_t finalized, not_finalized;
     _Atomic uint32_t ids_before; /* see trace_id; relaxed: set before CUPTI is attached */
+    bool unquiet;                /* CUPTI stayed for that: object_calls_quiet [collector] */
     bool kinds_said;             /* that kernels cannot be recorded in windows [who opens them] */
     bool no_ids;                 /* the program pushes no operation ids, it seems [collector] */
-    int64_t shut_since;          /* ns: of the first flush since a window was shut [collector] */
-    uint32_t shut_window;        /* its number; 0: none yet [collector] */
+    _Atomic int64_t shut_since;  /* ns: when a window was shut, or its engine rested, last */
     bool announced;         /* who else wants CUPTI has been said in this session [collector] */
     _Atomic bool announce;  /* statuses changed: drain tells the sink */
     bool flush_failed;      /* has been said in this session [collector] */

@@ -1,0 +1,88 @@
+/* object_calls.c - see object_calls.h. A call is known by its correlation id, so that an end whose
+ * begin nobody told, of before CUPTI came, changes nothing. */
+#include "backend/nvidia/object_calls.h"
+
+#include "base/clock.h"
+
+enum { PLACES = 64, IDS = 1024, PAUSES = 10 };
+
+static const int64_t ENOUGH = 60000000000; /* ns */
+
+static const bool listed[IDS] = {
+#define ROW(name, id) [id] = true,
+    CUPTI_CONTEXT_CALLS(ROW) CUPTI_CODE_CALLS(ROW) CUPTI_STREAM_CALLS(ROW)
+        CUPTI_CAPTURE_BEGIN_CALLS(ROW) CUPTI_CAPTURE_END_CALLS(ROW) CUPTI_INSTANTIATE_CALLS(ROW)
+            CUPTI_GRAPH_OBJECT_CALLS(ROW)
+#undef ROW
+};
+
+static _Atomic uint32_t inside[PLACES]; /* correlation ids, 0: free. Sequentially consistent */
+static _Atomic bool crowded;            /* there was no place for one: until CUPTI comes again */
+
+/* ns, of the session; relaxed: a moment more or less is nothing to them */
+static _Atomic int64_t last;    /* when one began or ended; 0: none has */
+static _Atomic int64_t longest; /* from one to the next */
+
+void object_calls_session(void)
+{
+    atomic_store(&last, 0);
+    atomic_store(&longest, 0);
+}
+
+void object_calls_begin(struct trace *t)
+{
+    for (size_t i = 0; i < PLACES; i++)
+        atomic_store(&inside[i], 0);
+    atomic_store(&crowded, false);
+    object_calls_enable(t);
+}
+
+void object_calls_enable(struct trace *t)
+{
+    for (uint32_t id = 0; id < IDS; id++)
+        if (listed[id])
+            t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
+}
+
+/* True where a place had the one value, and has the other now. */
+static bool replace(uint32_t from, uint32_t to)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        uint32_t seen = from;
+        if (atomic_compare_exchange_strong(&inside[i], &seen, to))
+            return true;
+    }
+    return false;
+}
+
+static void note_pause(void)
+{
+    int64_t now = clock_mono();
+    int64_t before = atomic_exchange_explicit(&last, now, memory_order_relaxed);
+    if (before && now - before > atomic_load_explicit(&longest, memory_order_relaxed))
+        atomic_store_explicit(&longest, now - before, memory_order_relaxed);
+}
+
+bool object_calls_tell(uint32_t id, const struct cupti_callback *c)
+{
+    if (id >= IDS || !listed[id])
+        return false;
+    note_pause();
+    if (c->site != CUPTI_SITE_ENTER)
+        replace(c->correlation, 0);
+    else if (!replace(0, c->correlation))
+        atomic_store(&crowded, true);
+    return true;
+}
+
+bool object_calls_quiet(int64_t least)
+{
+    int64_t at = atomic_load_explicit(&last, memory_order_relaxed);
+    int64_t needed = atomic_load_explicit(&longest, memory_order_relaxed) * PAUSES;
+    needed = needed < ENOUGH ? needed : ENOUGH;
+    needed = needed > least ? needed : least;
+    bool quiet = !atomic_load(&crowded) && (!at || clock_mono() - at >= needed);
+    for (size_t i = 0; i < PLACES && quiet; i++)
+        quiet = !atomic_load(&inside[i]);
+    return quiet;
+}
