@@ -124,16 +124,21 @@ class Pair(unittest.TestCase):
             if row.status != 200 or row.json()["state"] != "ended" or facts.status != 200 or not facts.json()["final"]:
                 return f"its end: {row} {facts}"
             for part in ("summary", "sync", "ledger"):
-                answer = self.get(server, f"{at}/{part}").json()
+                answer = server.ask("GET", f"{at}/{part}", Authorization=self.key)
+                if answer.status != 200:  # not yet
+                    return f"{part}: {answer}"
+                answer = answer.json()
                 for name in report.keys() & answer.keys() - {"kernels", "log", "sessions"}:
                     if answer[name] != report[name]:
                         return f"{part}.{name}: {answer[name]}, not {report[name]}"
             return None
 
         for server in servers:
-            with contextlib.suppress(AssertionError):
-                until(lambda s=server: not differs(s), "", 2 * PATIENCE)
-            self.assertIsNone(differs(server))
+            found = []  # what differs, last of all
+            try:
+                until(lambda s=server, found=found: found.append(differs(s)) or not found[-1], "", 2 * PATIENCE)
+            except AssertionError:
+                self.fail(found[-1])
         for server in servers:
             kernels = self.get(server, at + "/kernels?limit=10000").json()
             totals = {kernels["mangled"][name]: tuple(rest) for name, *rest in
