@@ -366,9 +366,8 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
     if (t && b->trace->released)
         b->trace->released(t, &done, &stays);
     if (!done && !stays)
-        snprintf(text, sizeof text,
-                 "%" PRIu64 " opened; the profiling library stayed attached between them",
-                 atomic_load(&opened));
+        snprintf(text, sizeof text, "%" PRIu64 " opened%s", atomic_load(&opened),
+                 opened ? "; the profiling library stayed attached between them" : "");
     else
         snprintf(text, sizeof text,
                  "%" PRIu64 " opened; the profiling library was let go of %" PRIu64 " times%s",

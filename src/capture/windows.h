@@ -22,7 +22,7 @@ bool windows_wanted(const struct options *o);
 bool windows_counts_launches(const struct options *o);
 
 /* A session begins; lack: why its engine cannot be switched, NULL: it can; let_go: nothing of the
- * engine stays between windows, and it is switched within launches, too. Other engines are switched
+ * engine stays on between windows, and it is switched within launches, too. Other engines are switched
  * by the collector, shortly behind the launch that is the last one. [owner] */
 void windows_begin(const struct options *o, const char *lack, bool let_go);
 

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { CALLBACK_IDS = 1024 };
 
@@ -40,6 +41,7 @@ static _Atomic bool callback_on[4][CALLBACK_IDS];
 /* The life of the library, for fake_cupti_life. */
 static _Atomic bool attached;
 static _Atomic uint64_t finalized, outside_exit, touched;
+static _Atomic int64_t finalized_at, longest_away; /* ns */
 static _Thread_local bool in_exit;
 
 static void call_back(int domain, uint32_t cbid, const void *data)
@@ -128,11 +130,46 @@ EXPORT int cuptiGetResultString(int result, const char **text)
     return CUPTI_OK;
 }
 
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static void ask_contexts(uint64_t contexts[3])
+{
+    void (*ask)(uint64_t *);
+    memset(contexts, 0, 3 * sizeof *contexts);
+    *(void **)&ask = dlsym(RTLD_DEFAULT, "fake_cuda_contexts");
+    if (ask)
+        ask(contexts);
+}
+
+/* The real one does not survive that a context's making ends while it begins anew. */
+static void come_back(void)
+{
+    uint64_t before[3], after[3];
+    int64_t away = now() - atomic_load(&finalized_at);
+    if (!atomic_load(&finalized) || atomic_load(&attached))
+        return;
+    if (away > atomic_load(&longest_away))
+        atomic_store(&longest_away, away);
+    ask_contexts(before);
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    ask_contexts(after);
+    if (before[0] && after[1] > before[1]) {
+        fprintf(stderr, "fake CUPTI: subscribed to while a context's making ends\n");
+        abort();
+    }
+}
+
 EXPORT int cuptiSubscribe(cupti_subscriber *subscriber, cupti_callback_fn fn, void *user)
 {
     SCRIPTED(cuptiSubscribe);
     if (cupti_script.subscribed || atomic_load(&callback))
         return CUPTI_E_SUBSCRIBED;
+    come_back();
     atomic_store(&callback_user, user);
     atomic_store_explicit(&callback, fn, memory_order_release);
     *subscriber = (cupti_subscriber)(uintptr_t)1;
@@ -208,13 +245,15 @@ void life_touched(void)
 }
 
 /* Not of the real library: how often it was finalized, how often from elsewhere than the exit of a
- * driver's call, and how often it was called while it was not attached, which attaches the real one
- * again. */
-EXPORT void fake_cupti_life(uint64_t life[3])
+ * driver's call, how often it was called while it was not attached, which attaches the real one
+ * again, for how long it was away at most, ns, and whether it is there. */
+EXPORT void fake_cupti_life(uint64_t life[5])
 {
     life[0] = atomic_load(&finalized);
     life[1] = atomic_load(&outside_exit);
     life[2] = atomic_load(&touched);
+    life[3] = (uint64_t)atomic_load(&longest_away);
+    life[4] = atomic_load(&attached);
 }
 
 /* Ranges and PM sampling the older copy does not have. */
@@ -227,16 +266,6 @@ static bool engines_held(void)
     return held;
 }
 
-static bool contexts_making(void)
-{
-    uint64_t contexts[3] = {0};
-    void (*ask)(uint64_t *);
-    *(void **)&ask = dlsym(RTLD_DEFAULT, "fake_cuda_contexts");
-    if (ask)
-        ask(contexts);
-    return contexts[0] > 0;
-}
-
 EXPORT int cuptiFinalize(void)
 {
     SCRIPTED(cuptiFinalize);
@@ -244,11 +273,14 @@ EXPORT int cuptiFinalize(void)
         fprintf(stderr, "fake CUPTI: finalized beside an engine's objects\n");
         abort();
     }
-    if (contexts_making()) {
+    uint64_t contexts[3];
+    ask_contexts(contexts);
+    if (contexts[0]) {
         fprintf(stderr, "fake CUPTI: finalized while a context is being made\n");
         abort();
     }
     atomic_fetch_add(&outside_exit, !in_exit);
+    atomic_store(&finalized_at, now());
     atomic_store(&attached, false);
     forget_callbacks();
     driver_connect(false);

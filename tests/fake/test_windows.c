@@ -116,6 +116,19 @@ static void beside_contexts_in_the_making(void **state)
         40);
 }
 
+/* Behind its end the library is subscribed to at once, not with the next flush. */
+static void comes_back_at_once(void **state)
+{
+    (void)state;
+    struct run r;
+    run_windows(
+        &r, LIST("--windows", "--option", "flush_interval_ms=2000", "--option", "window_rest_ms=1"),
+        LIST("1", "back"));
+    check_life(&r, 1);
+    assert_in_range(int_at(r.said, "0.away_ms"), 0, 1000);
+    run_free(&r);
+}
+
 /* Records that do not come are missed, also where windows are open only now and then. */
 static void losses_in_windows(void **state)
 {
@@ -151,6 +164,7 @@ static void stays_attached(void **state)
     assert_int_equal(int_at(r.said, "1.finalized"), 0);
     assert_int_equal(int_at(r.report, "kernels.count"), 1);
     check_contains(&r, capability_of(&r, "windows", "reason"), "dearer");
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0); /* that alone is why */
     run_free(&r);
 }
 
@@ -328,6 +342,7 @@ int main(void)
         cmocka_unit_test(thousand_cycles),
         cmocka_unit_test(cycles_with_contexts),
         cmocka_unit_test(beside_contexts_in_the_making),
+        cmocka_unit_test(comes_back_at_once),
         cmocka_unit_test(losses_in_windows),
         cmocka_unit_test(stays_attached),
         cmocka_unit_test(by_scope),

@@ -1,10 +1,10 @@
 /* windows.c - a "CUDA program" that opens and closes windows of capture itself, through libgpufl.
  *
- *   fake_windows CYCLES [threads=T] [contexts] [kept]
+ *   fake_windows CYCLES [threads=T] [contexts|made] [kept] [back]
  *     CYCLES times: a window with 10 launches and a graph; behind it launches until the profiling
  *     library has been let go of. T threads launch on and on meanwhile; contexts: those come and
- *     go, too, and so do graphs. kept: the library is not let go of. scope: windows are opened by a
- *     scope of the name "cycle".
+ *     go, too, and so do graphs; made: some are made, and stay. kept: the library is not let go of.
+ *     back: at the end it is waited for. scope: windows are opened by a scope of the name "cycle".
  *   fake_windows stay
  *     one window; then it waits for a line on stdin, launching on, and opens none
  *   fake_windows scopes
@@ -43,7 +43,7 @@ int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
 int cuCtxDestroy_v2(cuda_context context);
 void fake_cuda_contexts(uint64_t out[3]);
 
-enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, LIVES = 3, PATIENCE_S = 30, BROKEN_EXIT = 99 };
+enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, LIVES = 5, PATIENCE_S = 30, BROKEN_EXIT = 99 };
 
 static char kernel[] = "_Z9fake_reluPfi", other[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i";
 static _Atomic bool over;
@@ -138,6 +138,17 @@ static void await_end(uint64_t times)
     }
 }
 
+/* The library is there again, though no window is open. */
+static void await_return(void)
+{
+    uint64_t now[LIVES];
+    time_t until = time(NULL) + PATIENCE_S;
+    for (life(now); !now[4]; life(now)) {
+        expect(time(NULL) < until, "the library does not come back");
+        pause_ms(1);
+    }
+}
+
 static void cycles(int count, int thread_count, enum contexts contexts, bool kept)
 {
     pthread_t threads[THREADS];
@@ -225,7 +236,7 @@ int main(int argc, char **argv)
 {
     int thread_count = 0;
     enum contexts contexts = CONTEXTS_NONE;
-    bool kept = false;
+    bool kept = false, back = false;
     uint64_t end[LIVES], contexts_made[3];
     if (cuInit(0))
         return BROKEN_EXIT;
@@ -237,6 +248,7 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "made"))
             contexts = CONTEXTS_MADE;
         kept |= !strcmp(argv[i], "kept");
+        back |= !strcmp(argv[i], "back");
         by_scope |= !strcmp(argv[i], "scope");
     }
     if (argc > 1 && !strcmp(argv[1], "stay"))
@@ -247,11 +259,14 @@ int main(int argc, char **argv)
         again();
     else
         cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts, kept);
+    if (back)
+        await_return();
     life(end);
     fake_cuda_contexts(contexts_made);
     printf("{\"in_windows\":%d,\"graphs\":%d,\"nodes\":%d,\"finalized\":%d,\"outside_exit\":%d,"
-           "\"touched\":%d,\"contexts\":%d,\"unheard\":%d}\n",
+           "\"touched\":%d,\"contexts\":%d,\"unheard\":%d,"
+           "\"away_ms\":%d}\n",
            in_windows, graphs, graphs * NODES, (int)end[0], (int)end[1], (int)end[2],
-           (int)contexts_made[1], (int)contexts_made[2]);
+           (int)contexts_made[1], (int)contexts_made[2], (int)(end[3] / 1000000));
     return 0;
 }

@@ -270,9 +270,9 @@ static void not_while_a_context_is_made(void **state)
 static void not_where_too_many_are_made(void **state)
 {
     (void)state;
-    for (uint32_t i = 1; i <= 100; i++)
+    for (uint32_t i = 1; i <= 2000; i++)
         a_call(CUPTI_SITE_ENTER, i);
-    for (uint32_t i = 1; i <= 100; i++)
+    for (uint32_t i = 1; i <= 2000; i++)
         a_call(CUPTI_SITE_EXIT, i);
     struct timespec pause = {.tv_nsec = 20000000};
     nanosleep(&pause, NULL); /* many times what it took */

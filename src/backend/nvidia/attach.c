@@ -96,7 +96,8 @@ int attach_watch(struct trace *t, struct err *e)
         t->subscriber = NULL;
         return cupti_error(t->cupti, result, "to subscribe", e);
     }
-    object_calls_begin(t);
+    if (t->held || atomic_load(&t->rests)) /* else CUPTI stays */
+        object_calls_begin(t);
     return 0;
 }
 

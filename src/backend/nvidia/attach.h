@@ -12,7 +12,7 @@
 int attach_on(struct trace *t, struct err *e);
 
 /* Subscribed, and no more: calls that make and destroy contexts are heard of (object_calls.h). What
- * else attach_on does it can do later. [owner, collector] */
+ * else attach_on does it can do later. [owner, collector, or who opens a window] */
 int attach_watch(struct trace *t, struct err *e);
 void attach_off(struct trace *t);
 

@@ -346,16 +346,35 @@ enum { CUPTI_USUAL_LAUNCH = 307 }; /* cuLaunchKernel */
     X(cuStreamDestroy, 127)                                                                        \
     X(cuStreamDestroy_v2, 326)                                                                     \
     X(cuStreamCreateWithPriority, 367)                                                             \
-    X(cuGreenCtxStreamCreate, 758)
+    X(cuGreenCtxStreamCreate, 758)                                                                 \
+    X(cuStreamCreateForCaptureToCig, 783)
 
 /* Calls that make, change or destroy a graph, but for its instantiation. */
 #define CUPTI_GRAPH_OBJECT_CALLS(X)                                                                \
+    X(cuGraphCreate, 501)                                                                          \
+    X(cuGraphAddKernelNode, 502)                                                                   \
+    X(cuGraphAddMemcpyNode, 504)                                                                   \
+    X(cuGraphAddMemsetNode, 506)                                                                   \
     X(cuGraphExecDestroy, 516)                                                                     \
     X(cuGraphDestroy, 517)                                                                         \
     X(cuGraphDestroyNode, 522)                                                                     \
     X(cuGraphClone, 523)                                                                           \
+    X(cuGraphAddChildGraphNode, 525)                                                               \
+    X(cuGraphAddEmptyNode, 526)                                                                    \
+    X(cuGraphAddHostNode, 530)                                                                     \
     X(cuGraphExecUpdate, 561)                                                                      \
-    X(cuGraphExecUpdate_v2, 696)
+    X(cuGraphAddEventRecordNode, 589)                                                              \
+    X(cuGraphAddEventWaitNode, 590)                                                                \
+    X(cuGraphAddExternalSemaphoresSignalNode, 618)                                                 \
+    X(cuGraphAddExternalSemaphoresWaitNode, 621)                                                   \
+    X(cuGraphAddMemAllocNode, 638)                                                                 \
+    X(cuGraphAddMemFreeNode, 639)                                                                  \
+    X(cuGraphAddBatchMemOpNode, 669)                                                               \
+    X(cuGraphAddKernelNode_v2, 689)                                                                \
+    X(cuGraphExecUpdate_v2, 696)                                                                   \
+    X(cuGraphAddNode, 712)                                                                         \
+    X(cuGraphConditionalHandleCreate, 722)                                                         \
+    X(cuGraphAddNode_v2, 723)
 
 /* Other calls that may wait for the device before they return. */
 #define CUPTI_MAY_WAIT_CALLS(X)                                                                    \

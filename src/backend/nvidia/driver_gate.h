@@ -19,7 +19,8 @@
 #include <stdbool.h>
 
 /* A session begins, or CUPTI is attached again: calls that entered before count no more.
- * [owner; who opens a window; collector, while no call is told of] */
+ * [owner; who opens a window; collector, while none is under way that
+ * is told of] */
 void driver_gate_open(void);
 
 /* A call begins, or has ended; true: this thread is in none any more. In pairs, but for calls that began

@@ -84,6 +84,7 @@ static int window_open(struct trace *t, struct err *e)
     int result = kinds_begin(t);
     if (result != CUPTI_OK)
         kinds_end(t);
+    atomic_store(&t->shut_since, clock_mono());
     atomic_store_explicit(&t->hold, result == CUPTI_OK ? HOLD_OPEN : HOLD_SHUT,
                           memory_order_release);
     return result == CUPTI_OK ? 0 : cupti_error(t->cupti, result, "to enable kernel records", e);
@@ -135,10 +136,10 @@ static bool can_go(struct trace *t)
     int64_t since = clock_mono() - atomic_load(&t->shut_since);
     if (t->held && (!t->config.rest_ns || since < t->config.rest_ns))
         return false;
-    if (!object_calls_quiet(t->config.rest_ns)) {
-        t->unquiet = true;
+    bool quiet = object_calls_quiet(t->config.rest_ns);
+    t->unquiet = !quiet && atomic_load(&t->last_window) > 0;
+    if (!quiet)
         return false;
-    }
     return !activity_unfinished(t) || since >= UNFINISHED_MOST;
 }
 
@@ -160,10 +161,16 @@ void hold_taken(struct trace *t)
     atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT);
 }
 
+void hold_look(struct trace *t)
+{
+    if (atomic_load_explicit(&t->hold, memory_order_acquire) == HOLD_LET_GO)
+        t->unquiet = !object_calls_quiet(t->config.rest_ns);
+}
+
 void hold_conclude(struct trace *t)
 {
     struct sink *s = t->sink;
-    if (t->unquiet && !atomic_load(&t->finalized))
+    if (t->unquiet && !atomic_load(&t->finalized) && !atomic_load(&t->not_finalized))
         s->ops->message(
             s, SEVERITY_NOTE, "windows.not_quiet",
             "launches stayed up to 0.7 us dearer behind windows: the profiling library is let "

@@ -35,7 +35,7 @@ bool hold_away(struct trace *t);
 void hold_flush(struct trace *t);
 
 /* CUPTI has been finalized: it is subscribed to again at once, so that no context is made unheard of.
- * [collector] */
+ * Each of its rounds, which the end of CUPTI wakes. [collector] */
 void hold_return(struct trace *t);
 
 /* All that was flushed has been decoded. Where that was all of the windows so far, nothing of them
@@ -48,7 +48,8 @@ void hold_taken(struct trace *t);
  * all that was recorded, for CUPTI will begin again with 1. [hot] */
 void hold_let_go(struct trace *t, uint32_t correlation);
 
-/* Says at the end of a session why CUPTI stayed. [collector] */
+/* Sees whether calls of objects keep CUPTI; says so at the end of a session. [collector] */
+void hold_look(struct trace *t);
 void hold_conclude(struct trace *t);
 
 /* How often it was, and could not be. [collector] */

@@ -104,20 +104,19 @@ static void announce_feature(struct trace *t, unsigned i)
 
 /* CUPTI has one subscriber. Who else in this process will want to be it is told now,
  * before a person wonders why that tool is empty. */
-static void announce_holder(struct trace *t)
+void kinds_announce_holder(struct trace *t)
 {
-    if (dl_find_loaded("libtorch_cpu.so", NULL, 0))
+    if (!t->announced && dl_find_loaded("libtorch_cpu.so", NULL, 0))
         t->sink->ops->message(t->sink, SEVERITY_NOTE, "cupti.held",
                               "gpufl holds CUPTI: torch.profiler records no GPU events in this "
                               "program; GPUFL_YIELD_CUPTI=1 leaves CUPTI to it, and then gpufl "
                               "records no kernels");
+    t->announced = true;
 }
 
 void kinds_announce(struct trace *t)
 {
-    if (!t->announced)
-        announce_holder(t);
-    t->announced = true;
+    kinds_announce_holder(t);
     struct sink *s = t->sink;
     for (unsigned i = 0; i < KINDS; i++)
         if (kinds[i].feature)

@@ -40,6 +40,9 @@ void kinds_keep(struct trace *t, int kind);
 /* Tells the sink what became of each. [collector] */
 void kinds_announce(struct trace *t);
 
+/* Tells who else wants CUPTI, once a session. [collector] */
+void kinds_announce_holder(struct trace *t);
+
 /* Records of launches cost them some 0.1 us, and few programs push ids: where none came with the first
  * ones, these records are given up, unless the ids were asked for by name. [collector] */
 void kinds_look_for_ids(struct trace *t);

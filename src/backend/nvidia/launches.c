@@ -598,7 +598,6 @@ int launches_enable(struct trace *t)
 void launches_disable(struct trace *t)
 {
     for (uint32_t id = 0; id < ROLE_IDS; id++)
-        if (roles[id] != ROLE_NONE || moments[id])
+        if ((roles[id] != ROLE_NONE || moments[id]) && !object_calls_listed(id))
             t->cupti->cuptiEnableCallback(0, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
-    object_calls_enable(t);
 }

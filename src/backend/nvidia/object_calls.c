@@ -4,11 +4,11 @@
 
 #include "base/clock.h"
 
-enum { PLACES = 64, IDS = 1024, PAUSES = 10 };
+enum { PLACES = 1024, IDS = 1024, PAUSES = 10 };
 
 static const int64_t ENOUGH = 60000000000; /* ns */
 
-static const bool listed[IDS] = {
+static const bool counted[IDS] = {
 #define ROW(name, id) [id] = true,
     CUPTI_CONTEXT_CALLS(ROW) CUPTI_CODE_CALLS(ROW) CUPTI_STREAM_CALLS(ROW)
         CUPTI_CAPTURE_BEGIN_CALLS(ROW) CUPTI_CAPTURE_END_CALLS(ROW) CUPTI_INSTANTIATE_CALLS(ROW)
@@ -16,8 +16,15 @@ static const bool listed[IDS] = {
 #undef ROW
 };
 
+/* Heard of, too: what graphs_count_kernels found is no longer so. */
+static const bool changes[IDS] = {
+#define ROW(name, id) [id] = true,
+    CUPTI_EXEC_CALLS(ROW)
+#undef ROW
+};
+
 static _Atomic uint32_t inside[PLACES]; /* correlation ids, 0: free. Sequentially consistent */
-static _Atomic bool crowded;            /* there was no place for one: until CUPTI comes again */
+static _Atomic bool crowded;            /* there was no place for one */
 
 /* ns, of the session; relaxed: a moment more or less is nothing to them */
 static _Atomic int64_t last;    /* when one began or ended; 0: none has */
@@ -29,18 +36,18 @@ void object_calls_session(void)
     atomic_store(&longest, 0);
 }
 
+bool object_calls_listed(uint32_t id)
+{
+    return id < IDS && (counted[id] || changes[id]);
+}
+
 void object_calls_begin(struct trace *t)
 {
     for (size_t i = 0; i < PLACES; i++)
         atomic_store(&inside[i], 0);
     atomic_store(&crowded, false);
-    object_calls_enable(t);
-}
-
-void object_calls_enable(struct trace *t)
-{
     for (uint32_t id = 0; id < IDS; id++)
-        if (listed[id])
+        if (object_calls_listed(id))
             t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
 }
 
@@ -65,7 +72,7 @@ static void note_pause(void)
 
 bool object_calls_tell(uint32_t id, const struct cupti_callback *c)
 {
-    if (id >= IDS || !listed[id])
+    if (id >= IDS || !counted[id])
         return false;
     note_pause();
     if (c->site != CUPTI_SITE_ENTER)
@@ -75,13 +82,14 @@ bool object_calls_tell(uint32_t id, const struct cupti_callback *c)
     return true;
 }
 
+/* Of more than there are places for nobody knows when they are over. */
 bool object_calls_quiet(int64_t least)
 {
     int64_t at = atomic_load_explicit(&last, memory_order_relaxed);
     int64_t needed = atomic_load_explicit(&longest, memory_order_relaxed) * PAUSES;
-    needed = needed < ENOUGH ? needed : ENOUGH;
+    needed = needed > ENOUGH || atomic_load(&crowded) ? ENOUGH : needed;
     needed = needed > least ? needed : least;
-    bool quiet = !atomic_load(&crowded) && (!at || clock_mono() - at >= needed);
+    bool quiet = !at || clock_mono() - at >= needed;
     for (size_t i = 0; i < PLACES && quiet; i++)
         quiet = !atomic_load(&inside[i]);
     return quiet;

@@ -14,11 +14,13 @@
 /* A session begins: nothing is known of what was before. [owner] */
 void object_calls_session(void);
 
-/* CUPTI is subscribed to from here on: none is known to be under way. [owner, or who attaches] */
+/* CUPTI is subscribed to, and they are reported from here on: none is known to be under way.
+ * [owner, or who attaches] */
 void object_calls_begin(struct trace *t);
 
-/* They are reported; also where other callbacks have been switched off. [owner, or who attaches] */
-void object_calls_enable(struct trace *t);
+/* A callback that stays on between windows, where others are switched off: of such a call, or of one that changes
+ * what is known of a graph. [any] */
+bool object_calls_listed(uint32_t id);
 
 /* A callback of the driver's domain; true: it is of such a call. [hot] */
 bool object_calls_tell(uint32_t id, const struct cupti_callback *c);

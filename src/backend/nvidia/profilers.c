@@ -240,7 +240,8 @@ int profilers_window(struct trace *t, bool open, struct err *e)
         atomic_store_explicit(&t->passing, false, memory_order_release);
         kinds_window(t, true);
     }
-    atomic_store_explicit(&t->waits, open && t->config.waits, memory_order_relaxed);
+    atomic_store_explicit(&t->waits, open && t->config.waits && !profilers_counters_alone(t),
+                          memory_order_relaxed);
     atomic_store(&t->window, open ? atomic_fetch_add(&t->last_window, 1) + 1 : 0);
     if (!open) {
         kinds_window(t, false);

@@ -354,6 +354,7 @@ void rest_start(struct trace *t)
     atomic_store(&earliest, 0);
     if (!t->config.rest_ns || !t->cupti->cuptiFinalize || t->deep || t->turns)
         return;
+    object_calls_begin(t);
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
     atomic_store_explicit(&t->rests, true, memory_order_release);
 }
@@ -375,10 +376,9 @@ void rest_look(struct trace *t)
     if (now - idle_since < t->config.rest_ns || atomic_load(&wanted) ||
         atomic_load(&t->not_finalized))
         return;
-    if (!object_calls_quiet(t->config.rest_ns)) {
-        t->unquiet = true;
+    t->unquiet = !object_calls_quiet(t->config.rest_ns);
+    if (t->unquiet)
         return;
-    }
     if (profilers_counters_alone(t) && !atomic_load(&listening)) {
         driver_gate_open(); /* calls whose begin nobody told */
         if (launches_enable(t) != CUPTI_OK)

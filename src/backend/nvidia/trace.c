@@ -72,7 +72,7 @@ static int trace_flush(struct trace *t, bool all)
         return GPUFL_E_STATE;
     if (atomic_load_explicit(&t->rests, memory_order_relaxed))
         rest_look(t);
-    hold_return(t);
+    hold_look(t);
     if (hold_away(t))
         return 0;
     profilers_flush(t);
@@ -86,8 +86,10 @@ static int trace_flush(struct trace *t, bool all)
 /* [collector] */
 static void trace_take(struct trace *t)
 {
-    if (!trace_forked(t))
-        activity_take(t);
+    if (trace_forked(t))
+        return;
+    hold_return(t);
+    activity_take(t);
 }
 
 /* [collector] */
@@ -95,6 +97,8 @@ static void trace_drain(struct trace *t)
 {
     if (trace_forked(t))
         return;
+    if (atomic_exchange(&t->announce_holder, false))
+        kinds_announce_holder(t);
     if (atomic_exchange_explicit(&t->announce, false, memory_order_acquire))
         kinds_announce(t);
     activity_decode(t);
@@ -127,8 +131,8 @@ static int prepare(struct trace *t, struct err *e)
         return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
     atomic_store_explicit(&t->pool, pool, memory_order_release);
     if (t->held && !t->config.passed) {
-        struct err unused;
-        (void)attach_watch(t, &unused); /* windows try again, and say why not */
+        struct err unused; /* windows try again, and say why not */
+        atomic_store(&t->announce_holder, attach_watch(t, &unused) == 0);
         return 0;
     }
     int rc = attach_on(t, e);

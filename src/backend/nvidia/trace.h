@@ -18,13 +18,14 @@ struct records; /* the decoder: records.h */
 
 /* Between a program that CUPTI is attached to and one that it is not, in sessions with windows. */
 enum hold {
-    HOLD_NONE,       /* at most subscribed: outside of windows, and nothing is left of them */
-    HOLD_OPENING,    /* a window is being opened; attached or not */
-    HOLD_OPEN,       /* attached, a window is open; with engines that rest, or was a while ago */
-    HOLD_SHUT,       /* attached, all is off, records are still to be taken */
-    HOLD_FORCING,    /* the same, and CUPTI is made to hand over those that it holds back */
-    HOLD_FLUSHED,    /* it has, and no window was open meanwhile */
-    HOLD_LET_GO,     /* they are: the next call of the driver that returns finalizes CUPTI */
+    HOLD_NONE,    /* at most subscribed: outside of windows, and nothing is left of them */
+    HOLD_OPENING, /* a window is being opened; attached or not */
+    HOLD_OPEN,    /* attached, a window is open; with engines that rest, or was a while ago */
+    HOLD_SHUT,    /* attached, all is off, records are still to be taken */
+    HOLD_FORCING, /* the same, and CUPTI is made to hand over those that it holds back */
+    HOLD_FLUSHED, /* it has, and no window was open meanwhile */
+    HOLD_LET_GO, /* they are: the next call of the driver that returns finalizes CUPTI, where nothing
+                      * is in the way (hold_let_go) */
     HOLD_FINALIZING, /* it does */
     HOLD_RETURNING,  /* CUPTI is gone, and subscribed to again */
     HOLD_RESTING,    /* engines that stay attached give back what they hold: rest.h */
@@ -40,9 +41,11 @@ enum rested {
 
 struct trace {
     const struct cupti *cupti;
-    struct sink *sink;           /* of the session [owner, collector] */
-    struct trace_config config;  /* of the session [owner, collector] */
-    cupti_subscriber subscriber; /* NULL: not subscribed; kept while a context is sampled [owner] */
+    struct sink *sink;          /* of the session [owner, collector] */
+    struct trace_config config; /* of the session [owner, collector] */
+    /* NULL: not subscribed; kept while a context is sampled. Written by the owner, or whoever has one of the
+     * states of `hold` in which nobody else is. */
+    cupti_subscriber subscriber;
     pid_t process;               /* that subscribed [owner] */
     _Atomic(struct sink *) live; /* where callbacks report, NULL: nowhere. Release, acquire */
     _Atomic int64_t since;       /* ns: when `live` was set; entries before are not ours */
@@ -71,22 +74,23 @@ struct trace {
     bool kinds_said;             /* that kernels cannot be recorded in windows [who opens them] */
     bool no_ids;                 /* the program pushes no operation ids, it seems [collector] */
     _Atomic int64_t shut_since;  /* ns: when a window was shut, or its engine rested, last */
-    bool announced;         /* who else wants CUPTI has been said in this session [collector] */
-    _Atomic bool announce;  /* statuses changed: drain tells the sink */
-    bool flush_failed;      /* has been said in this session [collector] */
-    bool dropped_failed;    /* the same of asking for dropped records [collector] */
-    bool stopped;           /* its last drain is the session's last [collector] */
-    _Atomic bool quiet;     /* see trace_ops.quiet; release by the owner, acquire by stop */
-    bool pc;                /* program counters are to be sampled [owner, collector] */
-    struct err pc_lacks;    /* why they are not, known before the first context [owner] */
-    bool pm;                /* hardware counters are to be sampled [owner, collector] */
-    bool ranges;            /* scopes are to be counted [owner, collector] */
-    struct err ranges_lack; /* why they are not, known before the first scope [owner] */
-    struct err pm_lacks;    /* why they are not, known before the first context [owner] */
-    bool sass;              /* instructions are to be counted [owner, collector] */
-    bool held;              /* in windows only, between which CUPTI is let go of: hold.h [owner] */
-    bool switched;          /* the same, and it is not, or later: profilers_window [owner] */
-    struct err sass_lacks;  /* why they are not, known before the first context [owner] */
+    bool announced;        /* who else wants CUPTI has been said in this session [collector] */
+    _Atomic bool announce; /* statuses changed: drain tells the sink */
+    _Atomic bool announce_holder; /* CUPTI is held, before anything of it is used */
+    bool flush_failed;            /* has been said in this session [collector] */
+    bool dropped_failed;          /* the same of asking for dropped records [collector] */
+    bool stopped;                 /* its last drain is the session's last [collector] */
+    _Atomic bool quiet;           /* see trace_ops.quiet; release by the owner, acquire by stop */
+    bool pc;                      /* program counters are to be sampled [owner, collector] */
+    struct err pc_lacks;          /* why they are not, known before the first context [owner] */
+    bool pm;                      /* hardware counters are to be sampled [owner, collector] */
+    bool ranges;                  /* scopes are to be counted [owner, collector] */
+    struct err ranges_lack;       /* why they are not, known before the first scope [owner] */
+    struct err pm_lacks;          /* why they are not, known before the first context [owner] */
+    bool sass;                    /* instructions are to be counted [owner, collector] */
+    bool held;             /* in windows only, between which CUPTI is let go of: hold.h [owner] */
+    bool switched;         /* the same, and it is not, or later: profilers_window [owner] */
+    struct err sass_lacks; /* why they are not, known before the first context [owner] */
     bool turns; /* samples and kernel records take turns [owner; hot: set before callbacks] */
     bool deep;  /* both: sampled first, then counted [owner; hot: set before callbacks] */
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */

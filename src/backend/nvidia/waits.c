@@ -189,7 +189,7 @@ static bool syncs_wanted(const struct trace *t)
 void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
     const struct form *f = &forms[id];
-    bool on = atomic_load_explicit(&t->waits, memory_order_relaxed);
+    bool on = f->known && atomic_load_explicit(&t->waits, memory_order_relaxed);
     struct launch l = {.kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation)};
     if (on && f->always)
         l.stack = s->ops->stack(s);
