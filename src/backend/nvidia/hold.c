@@ -34,8 +34,9 @@ void hold_let_go(struct trace *t, uint32_t correlation)
         t->sink->ops->wake(t->sink);
 }
 
-/* Not on the thread that finalized it, which is still inside its callback. A context takes longer to be made
- * than the collector to come here. Where another tool has been quicker, the next window says so. */
+/* Not on the thread that finalized it, which is still inside CUPTI's frame of its callback: it has a
+ * moment to leave that. A context takes longer to be made than all of this. Where
+ * another tool has been quicker, the next window says so. */
 void hold_return(struct trace *t)
 {
     struct err unused;
@@ -44,6 +45,7 @@ void hold_return(struct trace *t)
         !atomic_compare_exchange_strong(&t->hold, &state, HOLD_RETURNING))
         return;
     atomic_store(&t->gone, false);
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
     (void)attach_watch(t, &unused);
     atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
 }
