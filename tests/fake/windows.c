@@ -91,7 +91,7 @@ static void take_time(void *function, int *count)
 
 /* What a thread does beside its launches: contexts come and go, or are made now and then, and stay. */
 enum contexts { CONTEXTS_NONE, CONTEXTS_GO, CONTEXTS_MADE };
-enum { MADE_MOST = 15, MADE_EVERY = 100 };
+enum { MADE_MOST = 4, MADE_EVERY = 100 };
 
 /* Kernels of another name than those in windows. */
 static void *launch_on(void *arg)
@@ -100,7 +100,7 @@ static void *launch_on(void *arg)
     for (int i = 1, made = 0; !atomic_load(&over); i++) {
         cuda_context context = NULL;
         if (contexts == CONTEXTS_GO ||
-            (contexts == CONTEXTS_MADE && made < MADE_MOST && i % MADE_EVERY == 0))
+            (contexts == CONTEXTS_MADE && made < MADE_MOST && (i == 1 || i % MADE_EVERY == 0)))
             made += !cuCtxCreate_v2(&context, 0, 0);
         launch(other);
         if (context && contexts == CONTEXTS_GO)

@@ -246,6 +246,8 @@ static void a_call(int site, uint32_t correlation)
 }
 
 /* A context whose making CUPTI's end cuts in two faults. */
+static const struct timespec many_times_longer = {.tv_nsec = 50000000};
+
 static void not_while_a_context_is_made(void **state)
 {
     (void)state;
@@ -255,8 +257,10 @@ static void not_while_a_context_is_made(void **state)
     a_call(CUPTI_SITE_ENTER, 5);
     a_call(CUPTI_SITE_ENTER, 6);
     a_call(CUPTI_SITE_EXIT, 4); /* nobody told of its begin */
+    nanosleep(&many_times_longer, NULL);
     hold_let_go(&trace, 7);
     a_call(CUPTI_SITE_EXIT, 5);
+    assert_true(object_calls_under_way());
     hold_let_go(&trace, 7);
     assert_int_equal(finalized, 0);
     a_call(CUPTI_SITE_EXIT, 6);

@@ -10,6 +10,8 @@
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
 
+#include <time.h>
+
 /* ---- callbacks ------------------------------------------------------------------------- */
 
 /* [hot] The driver has come up: what could not be enabled before it can be now. */
@@ -91,6 +93,8 @@ int attach_watch(struct trace *t, struct err *e)
 {
     if (t->subscriber)
         return 0;
+    if (atomic_exchange(&t->gone, false)) /* who finalized it leaves its callback meanwhile */
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     int result = t->cupti->cuptiSubscribe(&t->subscriber, on_callback, t);
     if (result != CUPTI_OK) {
         t->subscriber = NULL;

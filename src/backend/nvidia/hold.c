@@ -6,6 +6,8 @@
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/object_calls.h"
+#include "backend/nvidia/pc_sampling.h"
+#include "backend/nvidia/range_profiler.h"
 #include "base/clock.h"
 
 #include <time.h>
@@ -21,6 +23,7 @@ void hold_let_go(struct trace *t, uint32_t correlation)
         !object_calls_quiet(t->config.rest_ns) ||
         !atomic_compare_exchange_strong(&t->hold, &state, HOLD_FINALIZING))
         return;
+    struct sink *s = t->sink; /* behind HOLD_NONE the session may be another */
     bool done = t->cupti->cuptiFinalize() == CUPTI_OK;
     if (done) {
         t->subscriber = NULL;
@@ -31,12 +34,12 @@ void hold_let_go(struct trace *t, uint32_t correlation)
     atomic_store(&t->gone, done);
     atomic_store_explicit(&t->hold, done ? HOLD_NONE : HOLD_SHUT, memory_order_release);
     if (done)
-        t->sink->ops->wake(t->sink);
+        s->ops->wake(s);
 }
 
-/* Not on the thread that finalized it, which is still inside CUPTI's frame of its callback: it has a
- * moment to leave that. A context takes longer to be made than all of this. Where
- * another tool has been quicker, the next window says so. */
+/* Not on the thread that finalized it, which is still inside CUPTI's frame of its callback. A context usually
+ * takes longer to be made than the collector to come here. Where another tool has been quicker, the
+ * next window says so. */
 void hold_return(struct trace *t)
 {
     struct err unused;
@@ -44,8 +47,6 @@ void hold_return(struct trace *t)
     if (t->stopped || !atomic_load(&t->gone) ||
         !atomic_compare_exchange_strong(&t->hold, &state, HOLD_RETURNING))
         return;
-    atomic_store(&t->gone, false);
-    nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
     (void)attach_watch(t, &unused);
     atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
 }
@@ -79,6 +80,7 @@ static int window_open(struct trace *t, struct err *e)
     int rc = state == HOLD_NONE ? attach_on(t, e) : 0;
     if (rc) {
         attach_off(t);
+        atomic_store(&t->gone, true);
         atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
         return rc;
     }
@@ -130,6 +132,12 @@ void hold_released(struct trace *t, uint64_t *done, uint64_t *failed)
     *failed = atomic_load(&t->not_finalized);
 }
 
+bool hold_unquiet(struct trace *t)
+{
+    return t->cupti->cuptiFinalize && atomic_load(&t->last_window) > 0 &&
+           !object_calls_quiet(t->config.rest_ns);
+}
+
 /* The last window was shut long enough ago (that is also since CUPTI came, so that a context whose making began
  * unheard of is made by now), and what was launched in windows is complete, as far as CUPTI tells, or
  * has not been so for so long that the rest is given up. */
@@ -138,9 +146,8 @@ static bool can_go(struct trace *t)
     int64_t since = clock_mono() - atomic_load(&t->shut_since);
     if (t->held && (!t->config.rest_ns || since < t->config.rest_ns))
         return false;
-    bool quiet = object_calls_quiet(t->config.rest_ns);
-    t->unquiet = !quiet && atomic_load(&t->last_window) > 0;
-    if (!quiet)
+    t->unquiet = hold_unquiet(t);
+    if (!object_calls_quiet(t->config.rest_ns))
         return false;
     return !activity_unfinished(t) || since >= UNFINISHED_MOST;
 }
@@ -158,15 +165,17 @@ void hold_flush(struct trace *t)
 void hold_taken(struct trace *t)
 {
     int state = HOLD_FLUSHED;
+    bool lasts =
+        t->held && (pc_sampling_lasts() || range_profiler_lasts()); /* of a session before */
     bool can = !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
-               !atomic_load(&t->passing);
+               !atomic_load(&t->passing) && !lasts;
     atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT);
 }
 
 void hold_look(struct trace *t)
 {
     if (atomic_load_explicit(&t->hold, memory_order_acquire) == HOLD_LET_GO)
-        t->unquiet = !object_calls_quiet(t->config.rest_ns);
+        t->unquiet = hold_unquiet(t);
 }
 
 void hold_conclude(struct trace *t)

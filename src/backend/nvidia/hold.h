@@ -48,7 +48,10 @@ void hold_taken(struct trace *t);
  * all that was recorded, for CUPTI will begin again with 1. [hot] */
 void hold_let_go(struct trace *t, uint32_t correlation);
 
-/* Sees whether calls of objects keep CUPTI; says so at the end of a session. [collector] */
+/* There were windows, and calls of objects keep CUPTI from going. [collector] */
+bool hold_unquiet(struct trace *t);
+
+/* Sees whether it is so; says at the end of a session where CUPTI never went for that. [collector] */
 void hold_look(struct trace *t);
 void hold_conclude(struct trace *t);
 

@@ -106,12 +106,13 @@ static void announce_feature(struct trace *t, unsigned i)
  * before a person wonders why that tool is empty. */
 void kinds_announce_holder(struct trace *t)
 {
-    if (!t->announced && dl_find_loaded("libtorch_cpu.so", NULL, 0))
-        t->sink->ops->message(t->sink, SEVERITY_NOTE, "cupti.held",
-                              "gpufl holds CUPTI: torch.profiler records no GPU events in this "
-                              "program; GPUFL_YIELD_CUPTI=1 leaves CUPTI to it, and then gpufl "
-                              "records no kernels");
+    if (t->announced || !dl_find_loaded("libtorch_cpu.so", NULL, 0))
+        return;
     t->announced = true;
+    t->sink->ops->message(t->sink, SEVERITY_NOTE, "cupti.held",
+                          "gpufl holds CUPTI: torch.profiler records no GPU events in this "
+                          "program; GPUFL_YIELD_CUPTI=1 leaves CUPTI to it, and then gpufl "
+                          "records no kernels");
 }
 
 void kinds_announce(struct trace *t)

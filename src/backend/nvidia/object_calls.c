@@ -82,6 +82,14 @@ bool object_calls_tell(uint32_t id, const struct cupti_callback *c)
     return true;
 }
 
+bool object_calls_under_way(void)
+{
+    bool any = false;
+    for (size_t i = 0; i < PLACES && !any; i++)
+        any = atomic_load(&inside[i]) != 0;
+    return any;
+}
+
 /* Of more than there are places for nobody knows when they are over. */
 bool object_calls_quiet(int64_t least)
 {
@@ -89,8 +97,5 @@ bool object_calls_quiet(int64_t least)
     int64_t needed = atomic_load_explicit(&longest, memory_order_relaxed) * PAUSES;
     needed = needed > ENOUGH || atomic_load(&crowded) ? ENOUGH : needed;
     needed = needed > least ? needed : least;
-    bool quiet = !at || clock_mono() - at >= needed;
-    for (size_t i = 0; i < PLACES && quiet; i++)
-        quiet = !atomic_load(&inside[i]);
-    return quiet;
+    return (!at || clock_mono() - at >= needed) && !object_calls_under_way();
 }

@@ -25,6 +25,9 @@ bool object_calls_listed(uint32_t id);
 /* A callback of the driver's domain; true: it is of such a call. [hot] */
 bool object_calls_tell(uint32_t id, const struct cupti_callback *c);
 
+/* Some thread is inside one. [any] */
+bool object_calls_under_way(void);
+
 /* No thread is inside one, nor has been for `least` ns, nor for ten times the longest pause between two of them so
  * far; a minute is enough. [any] */
 bool object_calls_quiet(int64_t least);

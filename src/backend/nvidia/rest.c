@@ -191,7 +191,8 @@ static void give_back(void *arg)
     if (!atomic_compare_exchange_strong(&t->hold, &state, HOLD_RESTING))
         return; /* a window opens, or the session ends */
     bool open = atomic_load(&t->window);
-    enum rested result = open || is_crowded(t) ? REST_LATER : profilers_rest(t);
+    bool later = open || is_crowded(t) || object_calls_under_way();
+    enum rested result = later ? REST_LATER : profilers_rest(t);
     bool rested = result != REST_LATER;
     if (result == REST_REFUSED)
         atomic_fetch_add(&t->not_finalized, 1);
@@ -210,7 +211,8 @@ static void begin(void *arg)
     struct trace *t = arg;
     cuda_context contexts[CONTEXTS];
     size_t count = 0;
-    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_OPEN)
+    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_OPEN ||
+        object_calls_under_way()) /* also those that the gate does not count: of before it was anew */
         return;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < place_count; i++)
@@ -277,7 +279,8 @@ static void begin_here(struct trace *t)
     if (ns > 0)
         nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
     for (int i = 0; i < TRIES && !is_on() && !captures(t); i++)
-        if (!atomic_load_explicit(&unbegun, memory_order_relaxed) || !driver_gate_shut(begin, t))
+        if (!atomic_load_explicit(&unbegun, memory_order_relaxed) || !driver_gate_shut(begin, t) ||
+            !is_on())
             nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
 }
 
@@ -311,8 +314,10 @@ static int window_open(struct trace *t, struct err *e)
         return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
     int rc = rested ? wake(t, anew, e) : 0;
     if (rc) {
-        if (anew)
+        if (anew) {
             attach_off(t);
+            atomic_store(&t->gone, true);
+        }
         atomic_store_explicit(&t->hold, anew ? HOLD_NONE : HOLD_SHUT, memory_order_release);
         return rc;
     }
@@ -376,8 +381,8 @@ void rest_look(struct trace *t)
     if (now - idle_since < t->config.rest_ns || atomic_load(&wanted) ||
         atomic_load(&t->not_finalized))
         return;
-    t->unquiet = !object_calls_quiet(t->config.rest_ns);
-    if (t->unquiet)
+    t->unquiet = hold_unquiet(t);
+    if (!object_calls_quiet(t->config.rest_ns))
         return;
     if (profilers_counters_alone(t) && !atomic_load(&listening)) {
         driver_gate_open(); /* calls whose begin nobody told */

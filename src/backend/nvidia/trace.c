@@ -130,12 +130,15 @@ static int prepare(struct trace *t, struct err *e)
     if (!pool || records_open(&t->records, t->cupti, t->sink, 0) != 0)
         return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
     atomic_store_explicit(&t->pool, pool, memory_order_release);
-    if (t->held && !t->config.passed) {
-        struct err unused; /* windows try again, and say why not */
-        atomic_store(&t->announce_holder, attach_watch(t, &unused) == 0);
+    struct err unused; /* windows try again, and say why not */
+    bool waits = t->held && !t->config.passed;
+    int rc = waits ? attach_watch(t, &unused) : attach_on(t, e);
+    if (!rc && t->held)
+        object_calls_begin(t); /* also where a session before has left its subscription */
+    if (waits) {
+        atomic_store(&t->announce_holder, rc == 0);
         return 0;
     }
-    int rc = attach_on(t, e);
     if (!rc)
         profilers_open(t);
     return rc;
