@@ -187,6 +187,6 @@ void hold_conclude(struct trace *t)
             "launches stayed up to 0.7 us dearer behind windows: the profiling library is let "
             "go of where no context, code, stream or graph has been made or destroyed "
             "for ten times as long as the program ever paused between two of them (a "
-            "minute is enough), which did not come about");
+            "minute is enough), where another call returns, which did not come about");
     t->unquiet = false;
 }
