@@ -119,6 +119,16 @@ static void window(void)
     assert_int_equal(hold_switch(&trace, false, &err), 0);
 }
 
+static void stays_behind_a_window(void)
+{
+    window();
+    hold_flush(&trace);
+    hold_taken(&trace);
+    hold_let_go(&trace, 7);
+    assert_int_equal(forced, 0);
+    assert_int_equal(finalized, 0);
+}
+
 static void goes_at_the_exit_of_a_call(void **state)
 {
     (void)state;
@@ -245,9 +255,9 @@ static void a_call(int site, uint32_t correlation)
         CREATE, &(struct cupti_callback){.site = site, .correlation = correlation}));
 }
 
-/* A context whose making CUPTI's end cuts in two faults. */
 static const struct timespec many_times_longer = {.tv_nsec = 50000000};
 
+/* A context whose making CUPTI's end cuts in two faults. */
 static void not_while_a_context_is_made(void **state)
 {
     (void)state;
@@ -310,12 +320,7 @@ static void not_where_it_is_never_quiet(void **state)
 {
     (void)state;
     a_call(CUPTI_SITE_ENTER, 1);
-    window();
-    hold_flush(&trace);
-    hold_taken(&trace);
-    hold_let_go(&trace, 7);
-    assert_int_equal(forced, 0);
-    assert_int_equal(finalized, 0);
+    stays_behind_a_window();
     assert_int_equal(messages, 0);
     hold_conclude(&trace);
     hold_conclude(&trace);
@@ -349,12 +354,7 @@ static void not_before_it_has_rested(void **state)
     const int64_t rests[] = {3600000000000, 0}; /* an hour; never */
     for (int i = 0; i < 2; i++) {
         trace.config.rest_ns = rests[i];
-        window();
-        hold_flush(&trace);
-        hold_taken(&trace);
-        hold_let_go(&trace, 7);
-        assert_int_equal(forced, 0);
-        assert_int_equal(finalized, 0);
+        stays_behind_a_window();
     }
 }
 
