@@ -341,14 +341,14 @@ def engines_give_back_between_windows(lab):
     _, report = instructions_counted(lab, lab.context, "ranges")
     each = counted_of(report, "marked", counts.INST) // 6
     for engine in ("SassMetrics", "PcSampling", "RangeProfiler", "PmSampling"):
-        for kind in ("plain", "threads", "all"):
+        for kind in ("plain", "threads", "all", "own"):
             out, _, report = lab.trace(lab.context, "windows", 20, kind, 60, 8, options=("-e", engine, "--windows", *RESTING))
             program = json.loads(out)
             print(f"     {engine} {kind}: let go of {let_go(report)} times, {program}", flush=True)
             expect(program["cycles"] == 20 and report["windows"]["opened"] == 21, f"{report['windows']}")
-            # Counting rests where one context is known (ADR 13): before the second is made.
-            alone = (engine, kind) != ("SassMetrics", "all")
-            expect(let_go(report) > 2 if alone else let_go(report) <= 2, f"let go of {let_go(report)} times")
+            # Beside PM sampling records of kernels come late, and CUPTI waits for them.
+            least = 2 if engine == "PmSampling" else 15
+            expect(let_go(report) >= least, f"let go of {let_go(report)} times")
             if engine != "SassMetrics":
                 continue
             for kernel in ("marked", "late"):  # the latter ran for the first time while nothing counted

@@ -7,8 +7,8 @@
 //   device_context windows N KIND [MS [S]]   N windows, each with launches and a graph, behind each
 //                                   launches for MS (15), before the first for S seconds (0);
 //                                   KIND: plain, threads (two more launch on and on), all (one of
-//                                   them in a second context), churn (contexts and graphs come and
-//                                   go in them)
+//                                   them in a second context), own (each in its own), churn
+//                                   (contexts and graphs come and go in them)
 
 #include "bench/overhead/cuda_check.hpp"
 #include <cuda.h>
@@ -189,13 +189,14 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
 {
     CHECK(cudaFree(nullptr));
     double before = cost(), open_us = 0, close_us = 0, slowest = 0;
-    bool all = !std::strcmp(kind, "all"), churn = !std::strcmp(kind, "churn");
+    bool all = !std::strcmp(kind, "all"), own = !std::strcmp(kind, "own");
+    bool churn = !std::strcmp(kind, "churn");
     std::vector<std::thread> threads;
     for (int i = 0; std::strcmp(kind, "plain") && i < 2; i++) {
         if (churn)
             threads.emplace_back(make_contexts);
         else
-            threads.emplace_back(launch_on, all && i == 1);
+            threads.emplace_back(launch_on, own || (all && i == 1));
     }
     cudaGraphExec_t exec = make_graph();
     auto first = Clock::now();

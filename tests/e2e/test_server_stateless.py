@@ -106,7 +106,8 @@ class Pair(unittest.TestCase):
 
     def get(self, server, target):
         answer = server.ask("GET", target, Authorization=self.key)
-        self.assertEqual(answer.status, 200, (target, answer))
+        if answer.status != 200:
+            self.fail(f"{target}: {answer}; the server's last lines:\n{server.errors()[-3000:]}")
         return answer
 
     def complete(self, server, session):

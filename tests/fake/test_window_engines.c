@@ -404,12 +404,38 @@ static void samples_rest(void **state)
 static void counts_rest(void **state)
 {
     (void)state;
-    for (int threads = 0; threads < 2; threads++) {
+    static const char *const programs[][5] = {
+        {"10", "scope"},
+        {"10", "scope", "threads=3"},
+        {"10", "scope", "threads=3", "made"},
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         struct run r;
-        run_resting(&r, "SassMetrics", NULL,
-                    threads ? LIST("10", "scope", "threads=3") : LIST("10", "scope"));
+        run_resting(&r, "SassMetrics", NULL, programs[i]);
         assert_int_equal(counts_of(&r, "fake_relu"),
                          int_at(r.said, "0.in_windows") * WARPS * INSTRUCTIONS);
+        run_free(&r);
+    }
+}
+
+/* In a context that nobody worked in since the library came back it begins where somebody waits: what
+ * ran there before is missing, which is said. */
+static void a_context_begins_late(void **state)
+{
+    (void)state;
+    static const char *const late[] = {"SassMetrics", "PcSampling"};
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
+        struct run r;
+        run_windows(&r, NULL,
+                    LIST("-e", late[i], "--windows", "--option", "flush_interval_ms=10", "--option",
+                         "window_rest_ms=10"),
+                    LIST("elsewhere"));
+        assert_int_equal(int_at(r.report, "windows.opened"), 2);
+        check_contains(&r, message_of(&r, "windows.begun_late"),
+                       "of 1 windows the beginning is missing in some context");
+        if (i == 0)
+            assert_int_equal(counts_of(&r, "fake_relu"), 2 * WARPS * INSTRUCTIONS);
+        assert_int_equal(counts_of(&r, "fake_gemm"), 0);
         run_free(&r);
     }
 }
@@ -545,6 +571,7 @@ int main(void)
         cmocka_unit_test(kernels_of_windows),
         cmocka_unit_test(samples_rest),
         cmocka_unit_test(counts_rest),
+        cmocka_unit_test(a_context_begins_late),
         cmocka_unit_test(counters_rest),
         cmocka_unit_test(ranges_rest),
         cmocka_unit_test(windows_by_the_clock_behind_a_rest),

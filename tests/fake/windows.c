@@ -11,6 +11,9 @@
  *     launches in and outside of scopes named "step"
  *   fake_windows again
  *     a window in a scope "first", and, when the library has been let go of, one in none
+ *   fake_windows elsewhere
+ *     behind a rest a thread launches in a context of its own in a window that another one opened,
+ *     and nobody waits for the device for a while
  *   slow=MS, with the first and the last: so long in each window, and behind it
  * Says as one line of JSON what it did in windows, and what became of the library. */
 #include "hooks.h"
@@ -232,6 +235,46 @@ static void again(void)
     in_windows = 11 * IN_WINDOW;
 }
 
+/* ---- a context that is worked in late -------------------------------------------------------- */
+
+enum { ELSEWHERE_MS = 150 };
+static pthread_barrier_t turn;
+
+static void *launch_elsewhere(void *arg)
+{
+    cuda_context context;
+    (void)arg;
+    expect(!cuCtxCreate_v2(&context, 0, 0), "no context");
+    launch(other);
+    pthread_barrier_wait(&turn); /* made and known */
+    pthread_barrier_wait(&turn); /* the second window is open */
+    launch(other);
+    pthread_barrier_wait(&turn);
+    return NULL;
+}
+
+static void elsewhere(void)
+{
+    pthread_t thread;
+    pthread_barrier_init(&turn, NULL, 2);
+    pthread_create(&thread, NULL, launch_elsewhere, NULL);
+    pthread_barrier_wait(&turn);
+    expect(!gpufl_window_open("one"), "a window does not open");
+    launch(kernel);
+    cuCtxSynchronize();
+    gpufl_window_close("one");
+    await_end(1);
+    expect(!gpufl_window_open("two"), "a window does not open");
+    launch(kernel);
+    pthread_barrier_wait(&turn);
+    pthread_barrier_wait(&turn);
+    pause_ms(ELSEWHERE_MS);
+    cuCtxSynchronize();
+    gpufl_window_close("two");
+    pthread_join(thread, NULL);
+    in_windows = 2;
+}
+
 int main(int argc, char **argv)
 {
     int thread_count = 0;
@@ -257,6 +300,8 @@ int main(int argc, char **argv)
         scopes();
     else if (argc > 1 && !strcmp(argv[1], "again"))
         again();
+    else if (argc > 1 && !strcmp(argv[1], "elsewhere"))
+        elsewhere();
     else
         cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts, kept);
     if (back)

@@ -40,15 +40,16 @@ static _Atomic bool busy;        /* and an engine was still at work */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows; taken last */
 static struct place {
     cuda_context handle;
+    int64_t since; /* ns: of the first call that told of it */
     bool begun;
 } places[CONTEXTS];
 static size_t place_count;
 static bool again; /* the engines have rested: they begin where they have not */
 static _Atomic(cuda_context) noted[NOTED]; /* some that have a place; also read without it */
 static bool on;             /* they have, somewhere; also before they have ever rested */
-static int64_t opened_at;   /* ns: of a window in which they have not begun; 0: they have */
-static uint64_t late_count; /* windows in which they began late */
-static uint64_t left_out;   /* contexts in which nothing is counted behind a rest */
+static int64_t opened_at;   /* ns: of the window that is open, behind a rest; 0: none is */
+static int64_t late_here;   /* ns: by so much they began late in it, in some context */
+static uint64_t late_count; /* windows in which they did */
 static int64_t late_most;   /* ns */
 
 /* [collector] */
@@ -68,7 +69,7 @@ static struct place *place_of(cuda_context context)
             return &places[i];
     if (place_count == CONTEXTS)
         return NULL;
-    places[place_count] = (struct place){.handle = context};
+    places[place_count] = (struct place){.handle = context, .since = clock_mono()};
     return &places[place_count++];
 }
 
@@ -144,24 +145,29 @@ static void begin_in_all(void)
 static bool window_begins(void)
 {
     pthread_mutex_lock(&lock);
-    opened_at = on ? 0 : clock_mono();
+    opened_at = again ? clock_mono() : 0;
+    late_here = 0;
     bool waits = !on;
     pthread_mutex_unlock(&lock);
     return waits;
 }
 
-/* They have begun (yes), or the window is over: late, where something was there to begin in. */
-static void window_goes_on(bool yes)
+/* With the lock. They have not begun in a context so far: what its calls did in the window is missing. */
+static void note_late(const struct place *p)
+{
+    int64_t from = p->since > opened_at ? p->since : opened_at;
+    int64_t ns = opened_at && !p->begun ? clock_mono() - from : 0;
+    late_here = ns > late_here ? ns : late_here;
+}
+
+static void window_ends(void)
 {
     pthread_mutex_lock(&lock);
-    bool waited = yes || atomic_load_explicit(&unbegun, memory_order_relaxed);
-    int64_t ns = opened_at && waited ? clock_mono() - opened_at : 0;
-    if (ns > LATE) {
-        late_count++;
-        late_most = ns > late_most ? ns : late_most;
-    }
-    opened_at = 0;
-    on |= yes;
+    for (size_t i = 0; i < place_count && again; i++)
+        note_late(&places[i]);
+    late_count += late_here > LATE;
+    late_most = late_here > LATE && late_here > late_most ? late_here : late_most;
+    opened_at = late_here = 0;
     pthread_mutex_unlock(&lock);
 }
 
@@ -169,15 +175,6 @@ static bool is_on(void)
 {
     pthread_mutex_lock(&lock);
     bool yes = on;
-    pthread_mutex_unlock(&lock);
-    return yes;
-}
-
-/* Counting is neither ended nor begun again in several contexts: one program of two stood still (ADR 13). */
-static bool is_crowded(const struct trace *t)
-{
-    pthread_mutex_lock(&lock);
-    bool yes = t->sass && place_count > 1;
     pthread_mutex_unlock(&lock);
     return yes;
 }
@@ -191,7 +188,7 @@ static void give_back(void *arg)
     if (!atomic_compare_exchange_strong(&t->hold, &state, HOLD_RESTING))
         return; /* a window opens, or the session ends */
     bool open = atomic_load(&t->window);
-    bool later = open || is_crowded(t) || object_calls_under_way();
+    bool later = open || object_calls_under_way();
     enum rested result = later ? REST_LATER : profilers_rest(t);
     bool rested = result != REST_LATER;
     if (result == REST_REFUSED)
@@ -216,19 +213,17 @@ static void begin(void *arg)
         return;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < place_count; i++)
-        if (!places[i].begun)
+        if (!places[i].begun) {
+            note_late(&places[i]);
             contexts[count++] = places[i].handle;
-    if (t->sass && place_count > 1 && count) {
-        left_out += place_count > count ? count : count - 1;
-        for (size_t i = 0; i < place_count; i++)
-            places[i].begun = true;
-        count = place_count > count ? 0 : 1; /* the first one counts, or does already */
-    }
+        }
     atomic_store_explicit(&unbegun, false, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < count; i++)
         profilers_context(t, contexts[i]);
-    window_goes_on(true);
+    pthread_mutex_lock(&lock);
+    on = true;
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- the program's calls --------------------------------------------------------------------- */
@@ -267,14 +262,19 @@ void rest_leave(struct trace *t, cuda_context context, bool waited)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* What is launched next is recorded, where others come out of the driver. A thread that is none of the
- * program's waits for calls that tell of a context. */
-static void begin_here(struct trace *t)
+/* Whoever begins the engines does so in the context of who opens the window, too. */
+static void note_own(void)
 {
     const struct cuda *cuda = cuda_loaded();
     cuda_context current = NULL;
     if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
         note(current);
+}
+
+/* What is launched next is recorded, where others come out of the driver. A thread that is none of the
+ * program's waits for calls that tell of a context. */
+static void begin_here(struct trace *t)
+{
     int64_t ns = atomic_load_explicit(&earliest, memory_order_relaxed) - clock_mono();
     if (ns > 0)
         nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
@@ -325,6 +325,8 @@ static int window_open(struct trace *t, struct err *e)
         launches_disable(t);
     if (rested)
         begin_in_all();
+    if (t->pc || t->sass)
+        note_own();
     rc = profilers_window(t, true, e);
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
     if (!rc && (t->pc || t->sass) && window_begins())
@@ -336,7 +338,7 @@ int rest_window(struct trace *t, bool open, struct err *e)
 {
     if (open)
         return window_open(t, e);
-    window_goes_on(false);
+    window_ends();
     return profilers_window(t, false, e);
 }
 
@@ -348,8 +350,8 @@ void rest_start(struct trace *t)
     forget_all();
     again = concluded = false;
     on = true;
-    opened_at = late_most = idle_since = 0;
-    late_count = left_out = 0;
+    opened_at = late_here = late_most = idle_since = 0;
+    late_count = 0;
     codeless = functions_codeless();
     atomic_store(&wanted, false);
     atomic_store(&unbegun, false);
@@ -415,18 +417,11 @@ void rest_conclude(struct trace *t)
         say_never(t);
     if (late_count)
         s->ops->message(s, SEVERITY_WARNING, "windows.begun_late",
-                        "of %" PRIu64 " windows the beginning is missing, %" PRId64 " ms at most: "
-                        "behind a rest the engine begins where a call that waits for the device "
-                        "returns and no other thread is in the driver; window_rest_ms=0 keeps it "
-                        "ready",
+                        "of %" PRIu64 " windows the beginning is missing in some context, "
+                        "%" PRId64 " ms at most: behind a rest the engine begins where a call that "
+                        "waits for the device returns and no other thread is in the driver; "
+                        "window_rest_ms=0 keeps it ready",
                         late_count, late_most / 1000000);
-    if (left_out) {
-        s->ops->lost(s, LOSS_METRICS, left_out);
-        s->ops->message(s, SEVERITY_WARNING, "windows.contexts",
-                        "instructions were not counted in all contexts: behind a rest one counts "
-                        "(left out %" PRIu64 " times); window_rest_ms=0 keeps the engine ready",
-                        left_out);
-    }
     if (atomic_load(&t->finalized) && functions_codeless() > codeless)
         s->ops->message(s, SEVERITY_NOTE, "windows.code",
                         "%" PRIu64 " functions have no lines, since their code was not seen: code "
