@@ -4,13 +4,15 @@
 //   bench_cupti_life [--runs N] [--jobs J] [CASE...]      24 runs, 4 at a time, all cases
 //
 // Each run of a case is a process of its own: it ends well, by a signal (a fault or an abort inside
-// CUPTI), or is ended after a minute. Prints one JSON object a case.
+// CUPTI), or is ended after a minute (stuck); waited: CUPTI waited for a kernel that ran; failed: a
+// call did not succeed, so that nothing is known. Prints one JSON object a case.
 
 #include "backend/nvidia/cupti_abi.h"
-#include "bench/overhead/cuda_check.hpp"
+#include "bench/overhead/cuda_check.hpp" // now()
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -29,13 +31,14 @@ namespace
 
 constexpr int CONTEXTS = 10, FINALIZES = 60, PATIENCE_S = 60;
 constexpr int FAILED = 3; // exit code: a call that must succeed did not
+constexpr int WAITED = 4; // CUPTI waited for a kernel of another stream
 
 __global__ void kernel()
 {
 }
 
 // Each is launched once: a program's code is loaded kernel by kernel, where that is first launched.
-constexpr int FIRSTS = 400;
+constexpr int FIRSTS_EACH = 6, FIRSTS = FINALIZES * FIRSTS_EACH;
 template <int I> __global__ void first()
 {
 }
@@ -65,6 +68,23 @@ void must(CUresult result, const char *doing)
     std::_Exit(FAILED);
 }
 
+void must_rt(cudaError_t result, const char *doing)
+{
+    if (result == cudaSuccess)
+        return;
+    std::fprintf(stderr, "%s: %s\n", doing, cudaGetErrorString(result));
+    std::_Exit(FAILED); // other threads are inside CUDA: no handlers of the exit
+}
+
+// What CUPTI answers.
+void must_cupti(int result, const char *doing)
+{
+    if (result == CUPTI_OK)
+        return;
+    std::fprintf(stderr, "%s: error %d of CUPTI\n", doing, result);
+    std::_Exit(FAILED);
+}
+
 // ---- CUPTI -----------------------------------------------------------------------------------
 
 struct Cupti {
@@ -82,9 +102,11 @@ void open_cupti()
         std::_Exit(FAILED);
     }
 #define MEMBER(required, result, name, arguments)                                                  \
-    *reinterpret_cast<void **>(&cupti.name) = dlsym(library, #name);
+    *reinterpret_cast<void **>(&cupti.name) = dlsym(library, #name);                               \
+    must_cupti(required && !cupti.name, #name);
     CUPTI_FUNCTIONS(MEMBER)
     MEMBER(true, int, cuptiEnableDomain, )
+    must_cupti(!cupti.cuptiFinalize, "cuptiFinalize");
 #undef MEMBER
 }
 
@@ -100,7 +122,7 @@ void give(cuda_context, uint32_t, uint8_t *buffer, size_t, size_t)
     std::free(buffer);
 }
 
-enum Where { NOWHERE, AT_EXIT, AT_ENTRY_OF_DESTROY };
+enum Where { NOWHERE, AT_EXIT, AT_ENTRY_OF_DESTROY, APART };
 
 cupti_subscriber subscriber;
 std::atomic<int> wanted{NOWHERE}; // where CUPTI is to be finalized
@@ -112,7 +134,7 @@ thread_local unsigned entered;
 
 void finalize()
 {
-    cupti.cuptiFinalize();
+    must_cupti(cupti.cuptiFinalize(), "cuptiFinalize");
     held = false;
     wanted = NOWHERE;
 }
@@ -167,22 +189,23 @@ void subscribe()
 {
     attachment++;
     inside = 0;
-    cupti.cuptiSubscribe(&subscriber, on_call, nullptr);
-    cupti.cuptiEnableDomain(1, subscriber, CUPTI_DOMAIN_DRIVER);
-    for (int event : {CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_RESOURCE_CONTEXT_DESTROY})
-        cupti.cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, event);
+    must_cupti(cupti.cuptiSubscribe(&subscriber, on_call, nullptr), "cuptiSubscribe");
+    must_cupti(cupti.cuptiEnableDomain(1, subscriber, CUPTI_DOMAIN_DRIVER), "cuptiEnableDomain");
+    for (uint32_t event : {CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_RESOURCE_CONTEXT_DESTROY})
+        must_cupti(cupti.cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, event),
+                   "cuptiEnableCallback");
 }
 
 void record()
 {
-    cupti.cuptiActivityRegisterCallbacks(take, give);
-    cupti.cuptiActivityEnable(CUPTI_KIND_KERNEL);
+    must_cupti(cupti.cuptiActivityRegisterCallbacks(take, give), "cuptiActivityRegisterCallbacks");
+    must_cupti(cupti.cuptiActivityEnable(CUPTI_KIND_KERNEL), "cuptiActivityEnable");
 }
 
 void stop_recording()
 {
-    cupti.cuptiActivityDisable(CUPTI_KIND_KERNEL);
-    cupti.cuptiActivityFlushAll(1);
+    must_cupti(cupti.cuptiActivityDisable(CUPTI_KIND_KERNEL), "cuptiActivityDisable");
+    must_cupti(cupti.cuptiActivityFlushAll(1), "cuptiActivityFlushAll");
 }
 
 // At the exit of a call of this thread, as CUPTI's guide has it.
@@ -190,11 +213,20 @@ void let_go(cudaStream_t stream)
 {
     stop_recording();
     wanted = AT_EXIT;
-    for (int64_t begin = now(); wanted != NOWHERE && now() - begin < 3000000000;) {
+    for (int64_t begin = now(); wanted != NOWHERE;) {
+        if (now() - begin > 10000000000)
+            must_cupti(CUPTI_E_UNKNOWN, "no moment to finalize in 10 s");
         kernel<<<1, 32, 0, stream>>>();
-        CHECK(cudaStreamSynchronize(stream));
+        must_rt(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     }
-    wanted = NOWHERE;
+}
+
+// By a thread that is inside no call.
+void let_go_apart()
+{
+    stop_recording();
+    wanted = APART;
+    finalize();
 }
 
 // ---- beside the making of contexts -------------------------------------------------------------
@@ -231,7 +263,7 @@ void one_context(Coming coming, CUdevice device, double after_ms)
         state = 1;
         must(cuCtxCreate(&c, nullptr, 0, device), "cuCtxCreate");
         kernel<<<1, 32>>>();
-        CHECK(cudaStreamSynchronize(nullptr));
+        must_rt(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
         state = 2;
         while (!over)
             pause_ms(0.1);
@@ -267,17 +299,19 @@ void contexts(Coming coming, unsigned seed)
     CUdevice device;
     CUcontext own;
     std::minstd_rand random(seed);
-    CHECK(cudaFree(nullptr));
+    must_rt(cudaFree(nullptr), "cudaFree");
     must(cuDeviceGet(&device, 0), "cuDeviceGet");
     must(cuCtxGetCurrent(&own), "cuCtxGetCurrent");
     kernel<<<1, 32>>>();
-    CHECK(cudaDeviceSynchronize());
+    must_rt(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     std::uniform_real_distribution<double> within(0, context_ms(device, own));
     for (int i = 0; i < CONTEXTS; i++)
         one_context(coming, device, within(random));
 }
 
 // ---- beside other calls ------------------------------------------------------------------------
+
+std::atomic<bool> over;
 
 // What another thread does over and over meanwhile. i: how often it has.
 using Work = void (*)(cudaStream_t stream, int i);
@@ -286,63 +320,69 @@ void launches(cudaStream_t stream, int)
 {
     for (int i = 0; i < 20; i++)
         kernel<<<1, 32, 0, stream>>>();
-    CHECK(cudaStreamSynchronize(stream));
+    must_rt(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
+// Each time CUPTI goes, some of them.
 void first_launches(cudaStream_t stream, int i)
 {
-    if (i < FIRSTS)
-        firsts[i](stream);
-    CHECK(cudaStreamSynchronize(stream));
-    pause_ms(1.5); // that they last
+    while (wanted == NOWHERE && !over)
+        std::this_thread::yield();
+    for (int k = 0; k < FIRSTS_EACH && !over; k++)
+        firsts[i * FIRSTS_EACH + k](stream);
+    must_rt(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    while (wanted != NOWHERE && !over)
+        std::this_thread::yield();
 }
 
 void graphs(cudaStream_t stream, int)
 {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    must_rt(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+            "cudaStreamBeginCapture");
     for (int i = 0; i < 5; i++)
         kernel<<<1, 32, 0, stream>>>();
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    CHECK(cudaGraphDestroy(graph));
+    must_rt(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+    must_rt(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
+    must_rt(cudaGraphDestroy(graph), "cudaGraphDestroy");
     for (int i = 0; i < 3; i++)
-        CHECK(cudaGraphLaunch(exec, stream));
-    CHECK(cudaStreamSynchronize(stream));
-    CHECK(cudaGraphExecDestroy(exec));
+        must_rt(cudaGraphLaunch(exec, stream), "cudaGraphLaunch");
+    must_rt(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    must_rt(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
 }
 
 void streams(cudaStream_t, int)
 {
     cudaStream_t s;
-    CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+    must_rt(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     kernel<<<1, 32, 0, s>>>();
-    CHECK(cudaStreamSynchronize(s));
-    CHECK(cudaStreamDestroy(s));
+    must_rt(cudaStreamSynchronize(s), "cudaStreamSynchronize");
+    must_rt(cudaStreamDestroy(s), "cudaStreamDestroy");
 }
 
 void events(cudaStream_t stream, int)
 {
     cudaEvent_t e;
-    CHECK(cudaEventCreate(&e));
-    CHECK(cudaEventRecord(e, stream));
-    CHECK(cudaEventSynchronize(e));
-    CHECK(cudaEventDestroy(e));
+    must_rt(cudaEventCreate(&e), "cudaEventCreate");
+    must_rt(cudaEventRecord(e, stream), "cudaEventRecord");
+    must_rt(cudaEventSynchronize(e), "cudaEventSynchronize");
+    must_rt(cudaEventDestroy(e), "cudaEventDestroy");
 }
 
 void memory(cudaStream_t stream, int)
 {
     void *device, *pooled, *pinned;
-    CHECK(cudaMalloc(&device, 1 << 20));
-    CHECK(cudaMallocHost(&pinned, 1 << 16));
-    CHECK(cudaMallocAsync(&pooled, 1 << 16, stream));
-    CHECK(cudaMemcpyAsync(device, pinned, 1 << 16, cudaMemcpyHostToDevice, stream));
-    CHECK(cudaMemsetAsync(pooled, 0, 1 << 16, stream));
-    CHECK(cudaFreeAsync(pooled, stream));
-    CHECK(cudaStreamSynchronize(stream));
-    CHECK(cudaFreeHost(pinned));
-    CHECK(cudaFree(device));
+    must_rt(cudaMalloc(&device, 1 << 20), "cudaMalloc");
+    must_rt(cudaMallocHost(&pinned, 1 << 16), "cudaMallocHost");
+    must_rt(cudaMallocAsync(&pooled, 1 << 16, stream), "cudaMallocAsync");
+    must_rt(cudaMemcpyAsync(device, pinned, 1 << 16, cudaMemcpyHostToDevice, stream),
+            "cudaMemcpyAsync");
+    must_rt(cudaMemsetAsync(pooled, 0, 1 << 16, stream), "cudaMemsetAsync");
+    must_rt(cudaFreeAsync(pooled, stream), "cudaFreeAsync");
+    must_rt(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    must_rt(cudaFreeHost(pinned), "cudaFreeHost");
+    must_rt(cudaFree(device), "cudaFree");
 }
 
 void code(cudaStream_t, int)
@@ -359,33 +399,134 @@ void code(cudaStream_t, int)
     must(cuModuleUnload(module), "cuModuleUnload");
 }
 
-void beside(Work work, unsigned seed)
+void beside(Work work, unsigned seed, bool apart)
 {
-    std::atomic<bool> over{false};
     std::minstd_rand random(seed);
     cudaStream_t stream;
     std::vector<std::thread> threads;
-    CHECK(cudaFree(nullptr));
-    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    must_rt(cudaFree(nullptr), "cudaFree");
+    must_rt(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    std::atomic<int> ready{0};
     for (Work w : {work, Work(launches)})
-        threads.emplace_back([w, &over] {
+        threads.emplace_back([w, &ready] {
             cudaStream_t s;
-            CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+            must_rt(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking),
+                    "cudaStreamCreateWithFlags");
+            launches(s, 0);
+            ready++;
             for (int i = 0; !over; i++)
                 w(s, i);
         });
+    while (ready < 2) // what they make at their begin is none of the case
+        pause_ms(1);
     ends = true;
     for (int i = 0; i < FINALIZES; i++) {
         subscribe();
         record();
         launches(stream, i);
         pause_ms(random() % 8);
-        let_go(stream);
+        if (apart)
+            let_go_apart();
+        else
+            let_go(stream);
         pause_ms(random() % 5);
     }
     over = true;
     for (auto &t : threads)
         t.join();
+}
+
+// ---- beside a kernel that runs -----------------------------------------------------------------
+
+__global__ void spin(volatile int *told)
+{
+    while (!*told)
+        continue;
+}
+
+constexpr int SPIN_MS = 1000;
+
+void said(const char *what, int64_t since)
+{
+    std::fprintf(stderr, "%s: %.1f ms\n", what, double(now() - since) * 1e-6);
+}
+
+enum Running { SAME_CONTEXT, OWN_CONTEXT, GOING_APART };
+
+// One that ends when it is told to, by a thread that needs nobody, while CUPTI comes and goes. What a
+// third thread is held up by that is said, too.
+void running(unsigned, int how)
+{
+    int *told = nullptr;
+    std::atomic<int> turn{0};
+    std::atomic<int64_t> longest{0};
+    cudaStream_t stream;
+    ends = true;
+    must_rt(cudaFree(nullptr), "cudaFree");
+    must_rt(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    must_rt(cudaHostAlloc(&told, sizeof *told, cudaHostAllocPortable), "cudaHostAlloc");
+    launches(stream, 0);
+    std::thread other([&] {
+        CUcontext context;
+        cudaStream_t s;
+        if (how == OWN_CONTEXT)
+            must(cuCtxCreate(&context, nullptr, 0, 0), "cuCtxCreate");
+        must_rt(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+        launches(s, 0);
+        for (int i = 1; i <= 2; i++) {
+            *static_cast<volatile int *>(told) = 0;
+            spin<<<1, 1, 0, s>>>(told);
+            turn = 2 * i - 1;
+            pause_ms(SPIN_MS);
+            *static_cast<volatile int *>(told) = 1;
+            must_rt(cudaStreamSynchronize(s), "cudaStreamSynchronize");
+            while (turn != 2 * i)
+                pause_ms(1);
+        }
+    });
+    std::thread third([&] {
+        cudaStream_t s;
+        must_rt(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+        while (!over) {
+            int64_t begin = now();
+            kernel<<<1, 32, 0, s>>>();
+            must_rt(cudaStreamSynchronize(s), "cudaStreamSynchronize");
+            longest = std::max(longest.load(), now() - begin);
+        }
+    });
+    while (turn != 1)
+        pause_ms(1);
+    pause_ms(50);
+    longest = 0;
+    int64_t begin = now();
+    subscribe();
+    said("subscribed", begin);
+    begin = now();
+    record();
+    said("records enabled", begin);
+    begin = now();
+    launches(stream, 0);
+    said("launches and a wait", begin);
+    std::fprintf(stderr, "another thread meanwhile, at most: %.1f ms\n", double(longest) * 1e-6);
+    turn = 2;
+    while (turn != 3)
+        pause_ms(1);
+    pause_ms(50);
+    longest = 0;
+    begin = now();
+    if (how == GOING_APART)
+        let_go_apart();
+    else
+        let_go(stream);
+    said("finalized", begin);
+    bool waited = now() - begin > SPIN_MS * 500000ll;
+    std::fprintf(stderr, "another thread meanwhile, at most: %.1f ms\n", double(longest) * 1e-6);
+    turn = 4;
+    other.join();
+    over = true;
+    third.join();
+    if (waited)
+        std::_Exit(WAITED);
 }
 
 // ---- cases -------------------------------------------------------------------------------------
@@ -401,13 +542,18 @@ enum Beside { LAUNCHES, FIRST_LAUNCHES, GRAPHS, STREAMS, EVENTS, MEMORY, CODE };
 
 void beside_work(unsigned seed, int work)
 {
-    beside(works[work], seed);
+    beside(works[work], seed, false);
+}
+
+void beside_apart(unsigned seed, int work)
+{
+    beside(works[work], seed, true);
 }
 
 void beside_held(unsigned seed, int work)
 {
     holds = true;
-    beside(works[work], seed);
+    beside(works[work], seed, false);
 }
 
 const struct Case {
@@ -423,6 +569,10 @@ const struct Case {
     {"behind", "attached to behind it", in_contexts, SUBSCRIBED_BEHIND},
     {"entry", "finalized at the entry of the context's end", in_contexts, ENDS_AT_ENTRY},
     {"launches", "finalized 60 times beside threads that launch and wait", beside_work, LAUNCHES},
+    {"apart", "the same, finalized by a thread that is inside no call", beside_apart, LAUNCHES},
+    {"apart-firsts", "so, beside one that launches kernels for the first time", beside_apart,
+     FIRST_LAUNCHES},
+    {"apart-graphs", "so, beside one that makes graphs", beside_apart, GRAPHS},
     {"held", "the same, others being held up in callbacks", beside_held, LAUNCHES},
     {"firsts", "finalized 60 times beside one that launches kernels for the first time",
      beside_work, FIRST_LAUNCHES},
@@ -430,11 +580,14 @@ const struct Case {
     {"streams", "beside one that makes and destroys streams", beside_work, STREAMS},
     {"events", "beside one that makes and destroys events", beside_work, EVENTS},
     {"memory", "beside one that takes memory, copies, and gives it back", beside_work, MEMORY},
+    {"running", "finalized beside a kernel that runs for a second", running, SAME_CONTEXT},
+    {"elsewhere", "the same, in another context", running, OWN_CONTEXT},
+    {"running-apart", "so, by a thread that is inside no call", running, GOING_APART},
     {"code", "beside one that loads code, launches and unloads it", beside_work, CODE},
 };
 
 struct Ends {
-    int well, faults, aborts, stuck, failed;
+    int well, waited, faults, aborts, stuck, failed;
 };
 
 void count_end(Ends &e, int status)
@@ -442,18 +595,20 @@ void count_end(Ends &e, int status)
     int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     e.stuck += signal == SIGALRM;
     e.aborts += signal == SIGABRT;
-    e.faults += signal && signal != SIGALRM && signal != SIGABRT;
+    e.faults += signal && signal != SIGALRM && signal != SIGABRT && signal != SIGKILL;
     e.well += !signal && WEXITSTATUS(status) == 0;
-    e.failed += !signal && WEXITSTATUS(status) != 0;
+    e.waited += !signal && WEXITSTATUS(status) == WAITED;
+    e.failed +=
+        signal == SIGKILL || (!signal && WEXITSTATUS(status) && WEXITSTATUS(status) != WAITED);
 }
 
 // In processes that have not touched CUDA before: this one never does.
 Ends run_case(const Case &c, int runs, int jobs)
 {
     Ends ended = {};
-    int running = 0, status;
-    for (int i = 0; i < runs || running;) {
-        if (i < runs && running < jobs) {
+    int alive = 0, status;
+    for (int i = 0; i < runs || alive;) {
+        if (i < runs && alive < jobs) {
             pid_t child = fork();
             if (!child) {
                 alarm(PATIENCE_S);
@@ -461,22 +616,29 @@ Ends run_case(const Case &c, int runs, int jobs)
                 c.run(unsigned(i + 1), c.which);
                 std::_Exit(0);
             }
-            running += child > 0;
+            if (child < 0) {
+                std::perror("fork");
+                std::exit(1);
+            }
+            alive++;
             i++;
         } else if (wait(&status) > 0) {
             count_end(ended, status);
-            running--;
+            alive--;
         }
     }
     return ended;
 }
 
-bool is_chosen(const Case &c, const std::vector<const char *> &names)
+const Case *case_of(const char *name)
 {
-    for (const char *name : names)
+    for (const Case &c : cases)
         if (!std::strcmp(name, c.name))
-            return true;
-    return names.empty();
+            return &c;
+    std::fprintf(stderr, "no case %s; there are:\n", name);
+    for (const Case &c : cases)
+        std::fprintf(stderr, "  %-10s %s\n", c.name, c.what);
+    std::exit(2);
 }
 
 } // namespace
@@ -484,23 +646,23 @@ bool is_chosen(const Case &c, const std::vector<const char *> &names)
 int main(int argc, char **argv)
 {
     int runs = 24, jobs = 4;
-    std::vector<const char *> names;
+    std::vector<const Case *> chosen;
     for (int i = 1; i < argc; i++) {
         if (!std::strcmp(argv[i], "--runs") && i + 1 < argc)
             runs = std::atoi(argv[++i]);
         else if (!std::strcmp(argv[i], "--jobs") && i + 1 < argc)
-            jobs = std::atoi(argv[++i]);
+            jobs = std::max(1, std::atoi(argv[++i]));
         else
-            names.push_back(argv[i]);
+            chosen.push_back(case_of(argv[i]));
     }
     for (const Case &c : cases) {
-        if (!is_chosen(c, names))
+        if (!chosen.empty() && std::find(chosen.begin(), chosen.end(), &c) == chosen.end())
             continue;
         Ends e = run_case(c, runs, jobs);
         std::printf(
-            "{\"case\":\"%s\",\"what\":\"%s\",\"runs\":%d,\"well\":%d,\"faults\":%d,\"aborts\":%d,"
-            "\"stuck\":%d,\"failed\":%d}\n",
-            c.name, c.what, runs, e.well, e.faults, e.aborts, e.stuck, e.failed);
+            "{\"case\":\"%s\",\"what\":\"%s\",\"runs\":%d,\"well\":%d,\"waited\":%d,\"faults\":%d,"
+            "\"aborts\":%d,\"stuck\":%d,\"failed\":%d}\n",
+            c.name, c.what, runs, e.well, e.waited, e.faults, e.aborts, e.stuck, e.failed);
         std::fflush(stdout);
     }
     return 0;

@@ -50,11 +50,14 @@ def operation_ids_that_a_program_pushes(lab):
     expect(inner["kind"] == "custom0" and inner["kernels"] == 100, str(inner))
 
 
-def windows(lab, count, kind):
+BESIDE = ("--option", "window_rest_beside=true")
+
+
+def windows(lab, count, kind, beside=BESIDE):
     """Behind a second or so of making what it needs a program is quiet for ten times as long: then CUPTI goes."""
     out, _, report = lab.trace(lab.context, "windows", count, kind, 25, 8,
                                options=("--windows", "--option", "flush_interval_ms=10",
-                                        "--option", "window_rest_ms=1"))
+                                        "--option", "window_rest_ms=1", *beside))
     want = json.loads(out)
     print(f"     {kind}: {out.strip()} | {capability(report, 'windows')['reason']}")
     by_name = {n: sum(k["count"] for k in report["kernels"]["by_name"] if n in k["symbol"]) for n in ("marked", "node")}
@@ -64,7 +67,7 @@ def windows(lab, count, kind):
     expect(report["windows"]["opened"] == count + 1, str(report["windows"]))
     reason = capability(report, "windows")["reason"]
     gone = re.search(r"was let go of (\d+) times", reason)
-    if kind == "churn":
+    if kind == "churn" or (kind == "threads" and not beside):
         expect(not gone, reason)
         expect(any(m["code"] == "windows.not_quiet" for m in report["messages"]), str(report["messages"]))
     else:
@@ -169,6 +172,27 @@ def windows_attach_and_finalize(lab):
 @case
 def windows_beside_threads_that_launch(lab):
     windows(lab, 100, "threads")
+
+
+@case
+def windows_of_one_thread_and_of_several(lab):
+    """By default CUPTI goes where one thread alone calls the driver, and stays beside others."""
+    windows(lab, 50, "alone", beside=())
+    windows(lab, 50, "threads", beside=())
+
+
+@case
+def windows_beside_a_kernel_that_runs(lab):
+    """Nothing of the program waits for it, by default: CUPTI stays."""
+    for kind in ("same", "own"):
+        out, _, report = lab.trace(lab.context, "running", 6, kind, 4,
+                                   options=("--windows", "--option", "flush_interval_ms=10",
+                                            "--option", "window_rest_ms=1"))
+        want = json.loads(out)
+        print(f"     {kind}: {out.strip()} | {capability(report, 'windows')['reason']}")
+        expect(max(want[m] for m in ("settling_ms", "open_ms", "inside_ms", "close_ms", "outside_ms")) < 300, out)
+        found = sum(k["count"] for k in report["kernels"]["by_name"] if "marked" in k["symbol"])
+        expect(found == want["marked"], f"{found} of {want['marked']} launches in windows")
 
 
 @case

@@ -326,7 +326,7 @@ def counts_in_windows_only(lab):
 
 
 # Given back soon behind a window, and the library let go of, before the next one.
-RESTING = ("--option", "flush_interval_ms=10", "--option", "window_rest_ms=5")
+RESTING = ("--option", "flush_interval_ms=10", "--option", "window_rest_ms=5", "--option", "window_rest_beside=true")
 
 
 def let_go(report):
@@ -355,6 +355,8 @@ def engines_give_back_between_windows(lab):
                 found = counted_of(report, kernel, counts.INST)
                 expect(found == each * program[kernel],
                        f"{kind}: {found} instructions of {program[kernel]} launches of {kernel}, of {each}")
+            if kind in ("all", "own"):  # launched in contexts of their own, and in windows by chance
+                expect(counted_of(report, "theirs", counts.INST) > 0, f"{kind}: nothing was counted in another context")
 
 
 @case

@@ -6,9 +6,13 @@
 //   device_context pushed           operation ids pushed to CUPTI, as frameworks do
 //   device_context windows N KIND [MS [S]]   N windows, each with launches and a graph, behind each
 //                                   launches for MS (15), before the first for S seconds (0);
-//                                   KIND: plain, threads (two more launch on and on), all (one of
+//                                   KIND: plain, alone (the same, without kernels that run for the
+//                                   first time), threads (two more launch on and on), all (one of
 //                                   them in a second context), own (each in its own), churn
 //                                   (contexts and graphs come and go in them)
+//   device_context running N KIND [S]   N windows beside a kernel that runs for a second, again and
+//                                   again; KIND: same (in this context), own (in another). Says how
+//                                   long the thread that opens them was held up
 
 #include "bench/overhead/cuda_check.hpp"
 #include <cuda.h>
@@ -32,6 +36,17 @@ using Clock = std::chrono::steady_clock;
 
 __global__ void marked()
 {
+}
+
+// In threads that have a context of their own.
+__global__ void theirs()
+{
+}
+
+__global__ void spin(volatile int *told)
+{
+    while (!*told)
+        continue;
 }
 
 __global__ void other()
@@ -133,7 +148,10 @@ void launch_on(bool own)
     cudaStream_t stream;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     while (!over) {
-        other<<<1, 32, 0, stream>>>();
+        if (own)
+            theirs<<<1, 32, 0, stream>>>();
+        else
+            other<<<1, 32, 0, stream>>>();
         if (++others % 64 == 0)
             CHECK(cudaStreamSynchronize(stream));
     }
@@ -190,19 +208,24 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
     CHECK(cudaFree(nullptr));
     double before = cost(), open_us = 0, close_us = 0, slowest = 0;
     bool all = !std::strcmp(kind, "all"), own = !std::strcmp(kind, "own");
-    bool churn = !std::strcmp(kind, "churn");
+    bool churn = !std::strcmp(kind, "churn"), alone = !std::strcmp(kind, "alone");
     std::vector<std::thread> threads;
-    for (int i = 0; std::strcmp(kind, "plain") && i < 2; i++) {
+    for (int i = 0; std::strcmp(kind, "plain") && !alone && i < 2; i++) {
         if (churn)
             threads.emplace_back(make_contexts);
         else
             threads.emplace_back(launch_on, own || (all && i == 1));
     }
     cudaGraphExec_t exec = make_graph();
+    if (alone) { // whatever is in windows has run before
+        marked<<<1, 32>>>();
+        CHECK(cudaGraphLaunch(exec, nullptr));
+        CHECK(cudaDeviceSynchronize());
+    }
     auto first = Clock::now();
     while (us_since(first) < settle_s * 1e6) {
         other<<<1, 32>>>();
-        CHECK(cudaStreamSynchronize(nullptr));
+        CHECK(alone ? cudaDeviceSynchronize() : cudaStreamSynchronize(nullptr));
     }
     first = Clock::now();
     int done = 0, known = 0, in_windows = 0;
@@ -228,8 +251,8 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
             other<<<1, 32>>>();
             double us = us_since(one);
             slowest = us > slowest ? us : slowest;
-            CHECK(cudaStreamSynchronize(nullptr));
-            if (known < LATES && us_since(begin) > pause_ms * 1e3 * known / LATES)
+            CHECK(alone ? cudaDeviceSynchronize() : cudaStreamSynchronize(nullptr));
+            if (!alone && known < LATES && us_since(begin) > pause_ms * 1e3 * known / LATES)
                 lates[known++]();
         }
         if (churn && done % 10 == 9) {
@@ -255,6 +278,79 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
     return 0;
 }
 
+// A kernel that ends when it is told to, by the thread that launched it.
+void spin_on(bool own, int *told)
+{
+    CUcontext context = own ? own_context() : nullptr;
+    cudaStream_t stream;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    while (!over) {
+        *static_cast<volatile int *>(told) = 0;
+        spin<<<1, 1, 0, stream>>>(told);
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        *static_cast<volatile int *>(told) = 1;
+        CHECK(cudaStreamSynchronize(stream));
+    }
+    if (context)
+        cuCtxDestroy(context);
+}
+
+void note_longest(double &longest, Clock::time_point since)
+{
+    double us = us_since(since);
+    longest = us > longest ? us : longest;
+}
+
+int running(int count, bool own, double settle_s)
+{
+    int *told = nullptr;
+    cudaStream_t stream;
+    double open_us = 0, inside_us = 0, close_us = 0, outside_us = 0;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaHostAlloc(&told, sizeof *told, cudaHostAllocPortable));
+    marked<<<1, 32, 0, stream>>>();
+    CHECK(cudaStreamSynchronize(stream));
+    std::thread thread(spin_on, own, told);
+    for (auto first = Clock::now(); us_since(first) < settle_s * 1e6;) {
+        auto one = Clock::now();
+        other<<<1, 32, 0, stream>>>();
+        CHECK(cudaStreamSynchronize(stream));
+        note_longest(outside_us, one);
+    }
+    double settling_us = outside_us;
+    outside_us = 0;
+    for (int i = 0; i < count; i++) {
+        auto begin = Clock::now();
+        if (int rc = gpufl_window_open("cycle")) {
+            std::printf("{\"failed\":\"%s\"}\n", gpufl_error_text(rc));
+            return 6;
+        }
+        note_longest(open_us, begin);
+        begin = Clock::now();
+        for (int k = 0; k < in_window; k++)
+            marked<<<1, 32, 0, stream>>>();
+        CHECK(cudaStreamSynchronize(stream));
+        note_longest(inside_us, begin);
+        begin = Clock::now();
+        gpufl_window_close("cycle");
+        note_longest(close_us, begin);
+        for (begin = Clock::now(); us_since(begin) < 150e3;) {
+            auto one = Clock::now();
+            other<<<1, 32, 0, stream>>>();
+            CHECK(cudaStreamSynchronize(stream));
+            note_longest(outside_us, one);
+        }
+    }
+    over = true;
+    thread.join();
+    std::printf(
+        "{\"cycles\":%d,\"marked\":%d,\"settling_ms\":%.1f,\"open_ms\":%.1f,\"inside_ms\":%.1f,"
+        "\"close_ms\":%.1f,\"outside_ms\":%.1f}\n",
+        count, count * in_window, settling_us / 1e3, open_us / 1e3, inside_us / 1e3, close_us / 1e3,
+        outside_us / 1e3);
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -264,6 +360,9 @@ int main(int argc, char **argv)
         return ranges();
     if (!std::strcmp(what, "pushed"))
         return pushed();
+    if (!std::strcmp(what, "running") && argc > 3)
+        return running(std::atoi(argv[2]), !std::strcmp(argv[3], "own"),
+                       argc > 4 ? std::atof(argv[4]) : 0);
     if (!std::strcmp(what, "windows") && argc > 3)
         return windows(std::atoi(argv[2]), argv[3], argc > 4 ? std::atof(argv[4]) : 15,
                        argc > 5 ? std::atof(argv[5]) : 0);

@@ -366,7 +366,7 @@ static void run_resting(struct run *r, const char *engine, const char *const *en
 {
     run_windows(r, env,
                 LIST("-e", engine, "--in-scope", "cycle", "--option", "flush_interval_ms=10",
-                     "--option", "window_rest_ms=10"),
+                     "--option", "window_rest_ms=10", "--option", "window_rest_beside=true"),
                 program);
     assert_int_equal(int_at(r->report, "windows.opened"), 10);
     assert_string_equal(capability_of(r, "windows", "status"), "collected");
@@ -404,14 +404,20 @@ static void samples_rest(void **state)
 static void counts_rest(void **state)
 {
     (void)state;
-    static const char *const programs[][5] = {
+    static const char *const programs[][6] = {
         {"10", "scope"},
         {"10", "scope", "threads=3"},
-        {"10", "scope", "threads=3", "made"},
+        {"10", "scope", "threads=3", "made", "slow=20"}, /* each in contexts of its own */
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         struct run r;
         run_resting(&r, "SassMetrics", NULL, programs[i]);
+        if (i == 0) {
+            assert_null(message_of(&r, "windows.begun_late"));
+            assert_int_equal(counts_of(&r, "fake_gemm"), 0);
+        } else if (i == 2) {
+            assert_true(counts_of(&r, "fake_gemm") > 0);
+        }
         assert_int_equal(counts_of(&r, "fake_relu"),
                          int_at(r.said, "0.in_windows") * WARPS * INSTRUCTIONS);
         run_free(&r);
@@ -419,23 +425,35 @@ static void counts_rest(void **state)
 }
 
 /* In a context that nobody worked in since the library came back it begins where somebody waits: what
- * ran there before is missing, which is said. */
+ * ran there before is missing, which is said, also where that never comes. Of one device one
+ * context is sampled, and the other one is not late. */
 static void a_context_begins_late(void **state)
 {
     (void)state;
-    static const char *const late[] = {"SassMetrics", "PcSampling"};
-    for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
+    static const struct {
+        const char *engine, *program[3];
+        bool late;
+    } cases[] = {
+        {"SassMetrics", {"elsewhere"}, true},
+        {"SassMetrics", {"elsewhere", "kept"}, true},
+        {"PcSampling", {"elsewhere"}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
         run_windows(&r, NULL,
-                    LIST("-e", late[i], "--windows", "--option", "flush_interval_ms=10", "--option",
-                         "window_rest_ms=10"),
-                    LIST("elsewhere"));
+                    LIST("-e", cases[i].engine, "--windows", "--option", "flush_interval_ms=10",
+                         "--option", "window_rest_ms=10", "--option", "window_rest_beside=true"),
+                    cases[i].program);
         assert_int_equal(int_at(r.report, "windows.opened"), 2);
-        check_contains(&r, message_of(&r, "windows.begun_late"),
-                       "of 1 windows the beginning is missing in some context");
-        if (i == 0)
+        if (cases[i].late) {
+            check_contains(&r, message_of(&r, "windows.begun_late"),
+                           "of 1 windows the beginning is missing in some context");
             assert_int_equal(counts_of(&r, "fake_relu"), 2 * WARPS * INSTRUCTIONS);
-        assert_int_equal(counts_of(&r, "fake_gemm"), 0);
+            assert_int_equal(counts_of(&r, "fake_gemm"), 0);
+        } else {
+            assert_null(message_of(&r, "windows.begun_late"));
+            assert_in_range(samples_of(&r, "fake_relu"), 2 * SAMPLES_LEAST, 2 * SAMPLES_MOST);
+        }
         run_free(&r);
     }
 }
@@ -474,11 +492,11 @@ static void windows_by_the_clock_behind_a_rest(void **state)
                                           "RangeProfiler"};
     for (size_t i = 0; i < sizeof resting / sizeof *resting; i++) {
         struct run r;
-        run_all(&r,
-                &(struct run_setup){.options = LIST("-e", resting[i], "--after", "400ms", "--for",
-                                                    "300ms", "--option", "flush_interval_ms=10",
-                                                    "--option", "window_rest_ms=20"),
-                                    .program = LIST("200", "threads=2", "ms=1200")});
+        run_all(&r, &(struct run_setup){
+                        .options = LIST("-e", resting[i], "--after", "400ms", "--for", "300ms",
+                                        "--option", "flush_interval_ms=10", "--option",
+                                        "window_rest_ms=20", "--option", "window_rest_beside=true"),
+                        .program = LIST("200", "threads=2", "ms=1200")});
         check_program(&r, 0);
         print_message("%s\n", resting[i]);
         assert_int_equal(int_at(r.report, "windows.opened"), 1);
@@ -498,6 +516,28 @@ static void windows_by_the_clock_behind_a_rest(void **state)
     }
 }
 
+/* As long as one thread alone calls the driver; beside others the engine stays ready. */
+static void alone_and_in_company(void **state)
+{
+    (void)state;
+    static const char *const resting[] = {"PcSampling", "SassMetrics", "PmSampling",
+                                          "RangeProfiler"};
+    for (size_t i = 0; i < 2 * sizeof resting / sizeof *resting; i++) {
+        struct run r;
+        const char *engine = resting[i / 2];
+        print_message("%s %s\n", engine, i % 2 ? "in company" : "alone");
+        run_windows(&r, NULL,
+                    LIST("-e", engine, "--in-scope", "cycle", "--option", "flush_interval_ms=10",
+                         "--option", "window_rest_ms=20"),
+                    i % 2 ? LIST("3", "scope", "kept", "threads=2", "slow=60")
+                          : LIST("3", "scope", "slow=10"));
+        assert_int_equal(int_at(r.said, "0.finalized"), i % 2 ? 0 : 3);
+        if (i % 2)
+            check_contains(&r, message_of(&r, "windows.no_rest"), "on a thread that alone");
+        run_free(&r);
+    }
+}
+
 /* The engine cannot be ended, and is not asked again: windows go on. */
 static void sampling_that_does_not_rest(void **state)
 {
@@ -505,7 +545,7 @@ static void sampling_that_does_not_rest(void **state)
     struct run r;
     run_windows(&r, LIST("FAKE_CUPTI=fail=cuptiPCSamplingDisable:1:999"),
                 LIST("-e", "PcSampling", "--in-scope", "cycle", "--option", "flush_interval_ms=10",
-                     "--option", "window_rest_ms=10"),
+                     "--option", "window_rest_ms=10", "--option", "window_rest_beside=true"),
                 LIST("5", "scope", "kept", "slow=50"));
     assert_int_equal(int_at(r.report, "windows.opened"), 5);
     assert_int_equal(int_at(r.said, "0.finalized"), 0);
@@ -575,6 +615,7 @@ int main(void)
         cmocka_unit_test(counters_rest),
         cmocka_unit_test(ranges_rest),
         cmocka_unit_test(windows_by_the_clock_behind_a_rest),
+        cmocka_unit_test(alone_and_in_company),
         cmocka_unit_test(sampling_that_does_not_rest),
         cmocka_unit_test(windows_by_launches),
         cmocka_unit_test(windows_and_forks),

@@ -39,7 +39,9 @@ static void run_windows(struct run *r, const char *const *options, const char *c
 }
 
 /* The library is let go of as soon as it can be. */
-#define AT_ONCE "--windows", "--option", "flush_interval_ms=10", "--option", "window_rest_ms=1"
+#define BESIDE "--option", "window_rest_beside=true"
+#define AT_ONCE                                                                                    \
+    "--windows", BESIDE, "--option", "flush_interval_ms=10", "--option", "window_rest_ms=1"
 
 static void check_life(const struct run *r, int64_t finalized)
 {
@@ -113,9 +115,30 @@ static void beside_contexts_in_the_making(void **state)
         &(struct run_setup){.binary = "fake/fake_windows",
                             .env = LIST("FAKE_CONTEXT_MS=300"),
                             .options = LIST("--windows", "--option", "flush_interval_ms=10",
-                                            "--option", "window_rest_ms=50"),
+                                            "--option", "window_rest_ms=50", BESIDE),
                             .program = LIST("40", "threads=1", "made")},
         40);
+}
+
+/* As long as one thread alone calls the driver the library goes where the context has nothing to do; beside others it
+ * stays, and the session says so. */
+static void alone_and_in_company(void **state)
+{
+    (void)state;
+    struct run r;
+    run_windows(
+        &r, LIST("--windows", "--option", "flush_interval_ms=10", "--option", "window_rest_ms=5"),
+        LIST("10"));
+    check_life(&r, 10);
+    assert_null(message_of(&r, "windows.not_quiet"));
+    run_free(&r);
+    run_windows(
+        &r, LIST("--windows", "--option", "flush_interval_ms=10", "--option", "window_rest_ms=20"),
+        LIST("4", "kept", "threads=2", "slow=60"));
+    assert_int_equal(int_at(r.said, "0.finalized"), 0);
+    check_contains(&r, capability_of(&r, "windows", "reason"), "stayed attached");
+    check_contains(&r, message_of(&r, "windows.not_quiet"), "on a thread that alone");
+    run_free(&r);
 }
 
 /* Behind its end the library is subscribed to at once, not with the next flush. */
@@ -123,9 +146,10 @@ static void comes_back_at_once(void **state)
 {
     (void)state;
     struct run r;
-    run_windows(
-        &r, LIST("--windows", "--option", "flush_interval_ms=2000", "--option", "window_rest_ms=1"),
-        LIST("1", "back"));
+    run_windows(&r,
+                LIST("--windows", "--option", "flush_interval_ms=2000", "--option",
+                     "window_rest_ms=1", BESIDE),
+                LIST("1", "back"));
     check_life(&r, 1);
     assert_in_range(int_at(r.said, "0.away_ms"), 0, 1000);
     run_free(&r);
@@ -344,6 +368,7 @@ int main(void)
         cmocka_unit_test(thousand_cycles),
         cmocka_unit_test(cycles_with_contexts),
         cmocka_unit_test(beside_contexts_in_the_making),
+        cmocka_unit_test(alone_and_in_company),
         cmocka_unit_test(comes_back_at_once),
         cmocka_unit_test(losses_in_windows),
         cmocka_unit_test(stays_attached),

@@ -11,9 +11,9 @@
  *     launches in and outside of scopes named "step"
  *   fake_windows again
  *     a window in a scope "first", and, when the library has been let go of, one in none
- *   fake_windows elsewhere
+ *   fake_windows elsewhere [kept]
  *     behind a rest a thread launches in a context of its own in a window that another one opened,
- *     and nobody waits for the device for a while
+ *     and nobody waits for the device for a while; kept: nor ever, and the window stays open
  *   slow=MS, with the first and the last: so long in each window, and behind it
  * Says as one line of JSON what it did in windows, and what became of the library. */
 #include "hooks.h"
@@ -253,7 +253,7 @@ static void *launch_elsewhere(void *arg)
     return NULL;
 }
 
-static void elsewhere(void)
+static void elsewhere(bool kept)
 {
     pthread_t thread;
     pthread_barrier_init(&turn, NULL, 2);
@@ -269,8 +269,10 @@ static void elsewhere(void)
     pthread_barrier_wait(&turn);
     pthread_barrier_wait(&turn);
     pause_ms(ELSEWHERE_MS);
-    cuCtxSynchronize();
-    gpufl_window_close("two");
+    if (!kept) {
+        cuCtxSynchronize();
+        gpufl_window_close("two");
+    }
     pthread_join(thread, NULL);
     in_windows = 2;
 }
@@ -301,7 +303,7 @@ int main(int argc, char **argv)
     else if (argc > 1 && !strcmp(argv[1], "again"))
         again();
     else if (argc > 1 && !strcmp(argv[1], "elsewhere"))
-        elsewhere();
+        elsewhere(kept);
     else
         cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts, kept);
     if (back)

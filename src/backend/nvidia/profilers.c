@@ -301,7 +301,7 @@ void profilers_launch(struct trace *t, bool graph)
 
 void profilers_context_gone(struct trace *t, cuda_context context)
 {
-    rest_context_gone(context);
+    rest_context_gone(t, context);
     pc_sampling_context_gone(t, context);
     range_profiler_context_gone(context);
     sass_metrics_context_gone(t, context);

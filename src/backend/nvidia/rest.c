@@ -29,7 +29,7 @@ enum {
 static const int64_t UNDER_WAY = 5000000, UNDER_WAY_BESIDE = 20000000;
 static const int64_t TRY_PAUSE = 1000000;
 static const int64_t RETRY = 250000000; /* where an engine cannot rest yet */
-static const int64_t LATE = 50000000;   /* more than opening a window takes */
+static const int64_t LATE = 50000000;   /* of a window that goes on: worth telling */
 
 static _Atomic bool wanted;      /* that the engines rest. Relaxed, as what follows */
 static _Atomic bool unbegun;     /* they may begin in a context, and have not */
@@ -40,7 +40,7 @@ static _Atomic bool busy;        /* and an engine was still at work */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows; taken last */
 static struct place {
     cuda_context handle;
-    int64_t since; /* ns: of the first call that told of it */
+    int64_t worked; /* ns: of the first launch there in this window, behind its opening; 0: none */
     bool begun;
 } places[CONTEXTS];
 static size_t place_count;
@@ -69,7 +69,7 @@ static struct place *place_of(cuda_context context)
             return &places[i];
     if (place_count == CONTEXTS)
         return NULL;
-    places[place_count] = (struct place){.handle = context, .since = clock_mono()};
+    places[place_count] = (struct place){.handle = context};
     return &places[place_count++];
 }
 
@@ -85,18 +85,31 @@ static void look_again(void)
         atomic_store_explicit(&noted[i], NULL, memory_order_relaxed);
 }
 
-/* [hot] Programs work in few contexts, each of which is looked up once. */
-static void note(cuda_context context)
+/* [hot] Programs work in few contexts, each of which is looked up once, and at each launch in a window in
+ * which the engines have not begun there. */
+static void note(cuda_context context, bool launched)
 {
     if (atomic_load_explicit(noted_at(context), memory_order_relaxed) == context)
         return;
     pthread_mutex_lock(&lock);
     struct place *p = place_of(context);
-    if (p && again && !p->begun)
+    bool waits = p && again && !p->begun;
+    if (waits)
         atomic_store_explicit(&unbegun, true, memory_order_relaxed);
-    if (p)
+    if (waits && launched && opened_at && !p->worked)
+        p->worked = clock_mono();
+    if (p && (!waits || p->worked))
         atomic_store_explicit(noted_at(context), context, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
+}
+
+/* With the lock: the engines begin in a context now, or will not in this window. What was launched there
+ * so far in the window is missing. Where it is sampled, that of one context a device may be. */
+static void note_late(const struct trace *t, const struct place *p, bool never)
+{
+    int64_t ns = p->worked && !p->begun && (t->sass || !on) ? clock_mono() - p->worked : 0;
+    if (ns > (never ? 0 : LATE) && ns > late_here)
+        late_here = ns;
 }
 
 void rest_context(struct trace *t, cuda_context context)
@@ -110,12 +123,14 @@ void rest_context(struct trace *t, cuda_context context)
     pthread_mutex_unlock(&lock);
 }
 
-void rest_context_gone(cuda_context context)
+void rest_context_gone(struct trace *t, cuda_context context)
 {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < place_count; i++)
-        if (places[i].handle == context)
+        if (places[i].handle == context) {
+            note_late(t, &places[i], true);
             places[i--] = places[--place_count];
+        }
     look_again();
     pthread_mutex_unlock(&lock);
 }
@@ -141,32 +156,26 @@ static void begin_in_all(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* A window opens; true: the engines have still to begin. */
-static bool window_begins(void)
+/* A window is open: what is launched from here on is to be in it. */
+static void window_begins(void)
 {
     pthread_mutex_lock(&lock);
-    opened_at = again ? clock_mono() : 0;
+    opened_at = clock_mono();
     late_here = 0;
-    bool waits = !on;
+    for (size_t i = 0; i < place_count; i++)
+        places[i].worked = 0;
+    look_again();
     pthread_mutex_unlock(&lock);
-    return waits;
 }
 
-/* With the lock. They have not begun in a context so far: what its calls did in the window is missing. */
-static void note_late(const struct place *p)
-{
-    int64_t from = p->since > opened_at ? p->since : opened_at;
-    int64_t ns = opened_at && !p->begun ? clock_mono() - from : 0;
-    late_here = ns > late_here ? ns : late_here;
-}
-
-static void window_ends(void)
+/* Or the session, with it. */
+static void window_ends(const struct trace *t)
 {
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < place_count && again; i++)
-        note_late(&places[i]);
-    late_count += late_here > LATE;
-    late_most = late_here > LATE && late_here > late_most ? late_here : late_most;
+    for (size_t i = 0; i < place_count && opened_at; i++)
+        note_late(t, &places[i], true);
+    late_count += late_here > 0;
+    late_most = late_here > late_most ? late_here : late_most;
     opened_at = late_here = 0;
     pthread_mutex_unlock(&lock);
 }
@@ -214,7 +223,7 @@ static void begin(void *arg)
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < place_count; i++)
         if (!places[i].begun) {
-            note_late(&places[i]);
+            note_late(t, &places[i], false);
             contexts[count++] = places[i].handle;
         }
     atomic_store_explicit(&unbegun, false, memory_order_relaxed);
@@ -228,11 +237,6 @@ static void begin(void *arg)
 
 /* ---- the program's calls --------------------------------------------------------------------- */
 
-void rest_enter(void)
-{
-    driver_gate_enter();
-}
-
 /* A stream that is being captured must not be waited for. */
 static bool captures(struct trace *t)
 {
@@ -244,10 +248,10 @@ static int64_t under_way(void)
     return clock_mono() + (driver_gate_is_own() ? UNDER_WAY : UNDER_WAY_BESIDE);
 }
 
-void rest_leave(struct trace *t, cuda_context context, bool waited)
+void rest_leave(struct trace *t, cuda_context context, bool waited, bool idle)
 {
     if (context)
-        note(context);
+        note(context, !waited);
     if (__builtin_expect(!driver_gate_is_inside(), 0)) /* of before: there may be more of them */
         atomic_store_explicit(&earliest, under_way(), memory_order_relaxed);
     if (!driver_gate_leave() || !waited)
@@ -256,7 +260,7 @@ void rest_leave(struct trace *t, cuda_context context, bool waited)
     if ((!rests && !atomic_load_explicit(&unbegun, memory_order_relaxed)) || captures(t) ||
         clock_mono() < atomic_load_explicit(&earliest, memory_order_relaxed))
         return;
-    if (!driver_gate_shut(rests ? give_back : begin, t))
+    if ((rests && !hold_may(t, idle)) || !driver_gate_shut(rests ? give_back : begin, t))
         atomic_store_explicit(&missed, true, memory_order_relaxed);
 }
 
@@ -268,7 +272,7 @@ static void note_own(void)
     const struct cuda *cuda = cuda_loaded();
     cuda_context current = NULL;
     if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
-        note(current);
+        note(current, false);
 }
 
 /* What is launched next is recorded, where others come out of the driver. A thread that is none of the
@@ -325,12 +329,15 @@ static int window_open(struct trace *t, struct err *e)
         launches_disable(t);
     if (rested)
         begin_in_all();
-    if (t->pc || t->sass)
+    if (rested && (t->pc || t->sass))
         note_own();
     rc = profilers_window(t, true, e);
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
-    if (!rc && (t->pc || t->sass) && window_begins())
-        begin_here(t);
+    if (!rc && (t->pc || t->sass)) {
+        if (!is_on())
+            begin_here(t);
+        window_begins();
+    }
     return rc;
 }
 
@@ -338,7 +345,7 @@ int rest_window(struct trace *t, bool open, struct err *e)
 {
     if (open)
         return window_open(t, e);
-    window_ends();
+    window_ends(t);
     return profilers_window(t, false, e);
 }
 
@@ -364,6 +371,7 @@ void rest_start(struct trace *t)
     object_calls_begin(t);
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
     atomic_store_explicit(&t->rests, true, memory_order_release);
+    atomic_store_explicit(&t->gated, true, memory_order_release);
 }
 
 /* Code that is loaded while CUPTI is away nobody hears of: while it comes, it is not let go of. */
@@ -400,11 +408,13 @@ static void say_never(struct trace *t)
     t->sink->ops->message(
         t->sink, SEVERITY_NOTE, "windows.no_rest",
         "launches stayed up to 0.7 us dearer behind windows, as the engine stayed ready: %s",
-        atomic_load(&busy) ? "it had not come to an end where it could have rested"
-        : atomic_load(&missed)
+        atomic_load(&busy)      ? "it had not come to an end where it could have rested"
+        : !atomic_load(&missed) ? "no call that waits for the device returned"
+        : t->config.rest_beside
             ? "whenever a call that waits for the device returned, another thread "
               "was inside the driver"
-            : "no call that waits for the device returned");
+            : "cuCtxSynchronize (cudaDeviceSynchronize) did not return on a thread "
+              "that alone had called the driver for window_rest_ms");
 }
 
 void rest_conclude(struct trace *t)
@@ -413,15 +423,16 @@ void rest_conclude(struct trace *t)
     if (concluded)
         return;
     concluded = true;
+    window_ends(t); /* one that is still open */
     if (atomic_load(&wanted) && !atomic_load(&t->finalized))
         say_never(t);
     if (late_count)
         s->ops->message(s, SEVERITY_WARNING, "windows.begun_late",
-                        "of %" PRIu64 " windows the beginning is missing in some context, "
-                        "%" PRId64 " ms at most: behind a rest the engine begins where a call that "
-                        "waits for the device returns and no other thread is in the driver; "
-                        "window_rest_ms=0 keeps it ready",
-                        late_count, late_most / 1000000);
+                        "of %" PRIu64 " windows the beginning is missing in some context, or all "
+                        "of it, %" PRId64 " ms at most: behind a rest the engine begins where a "
+                        "call that waits for the device returns and no other thread is in the "
+                        "driver; window_rest_ms=0 keeps it ready",
+                        late_count, (late_most + 999999) / 1000000);
     if (atomic_load(&t->finalized) && functions_codeless() > codeless)
         s->ops->message(s, SEVERITY_NOTE, "windows.code",
                         "%" PRIu64 " functions have no lines, since their code was not seen: code "
