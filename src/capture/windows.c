@@ -367,7 +367,9 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
         b->trace->released(t, &done, &stays);
     if (!done && !stays)
         snprintf(text, sizeof text, "%" PRIu64 " opened%s", atomic_load(&opened),
-                 opened ? "; the profiling library stayed attached between them" : "");
+                 opened ? "; the profiling library stayed attached between them, and launches up "
+                          "to 0.7 us dearer"
+                        : "");
     else
         snprintf(text, sizeof text,
                  "%" PRIu64 " opened; the profiling library was let go of %" PRIu64 " times%s",

@@ -50,14 +50,14 @@ def operation_ids_that_a_program_pushes(lab):
     expect(inner["kind"] == "custom0" and inner["kernels"] == 100, str(inner))
 
 
-BESIDE = ("--option", "window_rest_beside=true")
+LET_GO = ("--option", "window_let_go=true")
 
 
-def windows(lab, count, kind, beside=BESIDE):
+def windows(lab, count, kind, let_go=LET_GO):
     """Behind a second or so of making what it needs a program is quiet for ten times as long: then CUPTI goes."""
     out, _, report = lab.trace(lab.context, "windows", count, kind, 25, 8,
                                options=("--windows", "--option", "flush_interval_ms=10",
-                                        "--option", "window_rest_ms=1", *beside))
+                                        "--option", "window_rest_ms=1", *let_go))
     want = json.loads(out)
     print(f"     {kind}: {out.strip()} | {capability(report, 'windows')['reason']}")
     by_name = {n: sum(k["count"] for k in report["kernels"]["by_name"] if n in k["symbol"]) for n in ("marked", "node")}
@@ -67,9 +67,10 @@ def windows(lab, count, kind, beside=BESIDE):
     expect(report["windows"]["opened"] == count + 1, str(report["windows"]))
     reason = capability(report, "windows")["reason"]
     gone = re.search(r"was let go of (\d+) times", reason)
-    if kind == "churn" or (kind == "threads" and not beside):
+    if kind == "churn" or not let_go:
         expect(not gone, reason)
-        expect(any(m["code"] == "windows.not_quiet" for m in report["messages"]), str(report["messages"]))
+        said = any(m["code"] == "windows.not_quiet" for m in report["messages"])
+        expect(said == bool(let_go), str(report["messages"]))
     else:
         expect(gone and int(gone.group(1)) > 0.9 * count, reason)
     return want
@@ -175,10 +176,8 @@ def windows_beside_threads_that_launch(lab):
 
 
 @case
-def windows_of_one_thread_and_of_several(lab):
-    """By default CUPTI goes where one thread alone calls the driver, and stays beside others."""
-    windows(lab, 50, "alone", beside=())
-    windows(lab, 50, "threads", beside=())
+def windows_keep_cupti_by_default(lab):
+    windows(lab, 50, "threads", let_go=())
 
 
 @case

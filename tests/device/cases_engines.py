@@ -326,7 +326,7 @@ def counts_in_windows_only(lab):
 
 
 # Given back soon behind a window, and the library let go of, before the next one.
-RESTING = ("--option", "flush_interval_ms=10", "--option", "window_rest_ms=5", "--option", "window_rest_beside=true")
+RESTING = ("--option", "flush_interval_ms=10", "--option", "window_rest_ms=5", "--option", "window_let_go=true")
 
 
 def let_go(report):

@@ -6,8 +6,7 @@
 //   device_context pushed           operation ids pushed to CUPTI, as frameworks do
 //   device_context windows N KIND [MS [S]]   N windows, each with launches and a graph, behind each
 //                                   launches for MS (15), before the first for S seconds (0);
-//                                   KIND: plain, alone (the same, without kernels that run for the
-//                                   first time), threads (two more launch on and on), all (one of
+//                                   KIND: plain, threads (two more launch on and on), all (one of
 //                                   them in a second context), own (each in its own), churn
 //                                   (contexts and graphs come and go in them)
 //   device_context running N KIND [S]   N windows beside a kernel that runs for a second, again and
@@ -208,24 +207,19 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
     CHECK(cudaFree(nullptr));
     double before = cost(), open_us = 0, close_us = 0, slowest = 0;
     bool all = !std::strcmp(kind, "all"), own = !std::strcmp(kind, "own");
-    bool churn = !std::strcmp(kind, "churn"), alone = !std::strcmp(kind, "alone");
+    bool churn = !std::strcmp(kind, "churn");
     std::vector<std::thread> threads;
-    for (int i = 0; std::strcmp(kind, "plain") && !alone && i < 2; i++) {
+    for (int i = 0; std::strcmp(kind, "plain") && i < 2; i++) {
         if (churn)
             threads.emplace_back(make_contexts);
         else
             threads.emplace_back(launch_on, own || (all && i == 1));
     }
     cudaGraphExec_t exec = make_graph();
-    if (alone) { // whatever is in windows has run before
-        marked<<<1, 32>>>();
-        CHECK(cudaGraphLaunch(exec, nullptr));
-        CHECK(cudaDeviceSynchronize());
-    }
     auto first = Clock::now();
     while (us_since(first) < settle_s * 1e6) {
         other<<<1, 32>>>();
-        CHECK(alone ? cudaDeviceSynchronize() : cudaStreamSynchronize(nullptr));
+        CHECK(cudaStreamSynchronize(nullptr));
     }
     first = Clock::now();
     int done = 0, known = 0, in_windows = 0;
@@ -251,8 +245,8 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
             other<<<1, 32>>>();
             double us = us_since(one);
             slowest = us > slowest ? us : slowest;
-            CHECK(alone ? cudaDeviceSynchronize() : cudaStreamSynchronize(nullptr));
-            if (!alone && known < LATES && us_since(begin) > pause_ms * 1e3 * known / LATES)
+            CHECK(cudaStreamSynchronize(nullptr));
+            if (known < LATES && us_since(begin) > pause_ms * 1e3 * known / LATES)
                 lates[known++]();
         }
         if (churn && done % 10 == 9) {

@@ -39,9 +39,9 @@ static void run_windows(struct run *r, const char *const *options, const char *c
 }
 
 /* The library is let go of as soon as it can be. */
-#define BESIDE "--option", "window_rest_beside=true"
+#define LET_GO "--option", "window_let_go=true"
 #define AT_ONCE                                                                                    \
-    "--windows", BESIDE, "--option", "flush_interval_ms=10", "--option", "window_rest_ms=1"
+    "--windows", LET_GO, "--option", "flush_interval_ms=10", "--option", "window_rest_ms=1"
 
 static void check_life(const struct run *r, int64_t finalized)
 {
@@ -115,30 +115,28 @@ static void beside_contexts_in_the_making(void **state)
         &(struct run_setup){.binary = "fake/fake_windows",
                             .env = LIST("FAKE_CONTEXT_MS=300"),
                             .options = LIST("--windows", "--option", "flush_interval_ms=10",
-                                            "--option", "window_rest_ms=50", BESIDE),
+                                            "--option", "window_rest_ms=50", LET_GO),
                             .program = LIST("40", "threads=1", "made")},
         40);
 }
 
-/* As long as one thread alone calls the driver the library goes where the context has nothing to do; beside others it
- * stays, and the session says so. */
-static void alone_and_in_company(void **state)
+/* It waits for kernels that run, as it goes and comes: only where the user wants that. */
+static void stays_unless_it_is_let_go(void **state)
 {
     (void)state;
-    struct run r;
-    run_windows(
-        &r, LIST("--windows", "--option", "flush_interval_ms=10", "--option", "window_rest_ms=5"),
-        LIST("10"));
-    check_life(&r, 10);
-    assert_null(message_of(&r, "windows.not_quiet"));
-    run_free(&r);
-    run_windows(
-        &r, LIST("--windows", "--option", "flush_interval_ms=10", "--option", "window_rest_ms=20"),
-        LIST("4", "kept", "threads=2", "slow=60"));
-    assert_int_equal(int_at(r.said, "0.finalized"), 0);
-    check_contains(&r, capability_of(&r, "windows", "reason"), "stayed attached");
-    check_contains(&r, message_of(&r, "windows.not_quiet"), "on a thread that alone");
-    run_free(&r);
+    static const char *const programs[][5] = {{"4", "kept", "slow=60"},
+                                              {"4", "kept", "threads=2", "slow=60"}};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        struct run r;
+        run_windows(
+            &r,
+            LIST("--windows", "--option", "flush_interval_ms=10", "--option", "window_rest_ms=5"),
+            programs[i]);
+        assert_int_equal(int_at(r.said, "0.finalized"), 0);
+        assert_int_equal(count_of(&r, kernel), int_at(r.said, "0.in_windows"));
+        check_contains(&r, capability_of(&r, "windows", "reason"), "stayed attached");
+        run_free(&r);
+    }
 }
 
 /* Behind its end the library is subscribed to at once, not with the next flush. */
@@ -148,7 +146,7 @@ static void comes_back_at_once(void **state)
     struct run r;
     run_windows(&r,
                 LIST("--windows", "--option", "flush_interval_ms=2000", "--option",
-                     "window_rest_ms=1", BESIDE),
+                     "window_rest_ms=1", LET_GO),
                 LIST("1", "back"));
     check_life(&r, 1);
     assert_in_range(int_at(r.said, "0.away_ms"), 0, 1000);
@@ -368,7 +366,7 @@ int main(void)
         cmocka_unit_test(thousand_cycles),
         cmocka_unit_test(cycles_with_contexts),
         cmocka_unit_test(beside_contexts_in_the_making),
-        cmocka_unit_test(alone_and_in_company),
+        cmocka_unit_test(stays_unless_it_is_let_go),
         cmocka_unit_test(comes_back_at_once),
         cmocka_unit_test(losses_in_windows),
         cmocka_unit_test(stays_attached),

@@ -1,7 +1,6 @@
 /* test_nvidia_hold.c - when CUPTI is let go of between windows, and when not. */
 #include "backend/nvidia/hold.h"
 
-#include "backend/nvidia/driver_gate.h"
 #include "backend/nvidia/object_calls.h"
 #include "base/clock.h"
 
@@ -99,7 +98,7 @@ static int setup(void **state)
     trace.sink = &sink;
     trace.config.windows = trace.held = true;
     trace.config.rest_ns = 1;
-    trace.config.rest_beside = true;
+    trace.config.let_go = true;
     trace.config.engines = ENGINE_SYNC;
     trace.subscriber = (cupti_subscriber)&subscriber;
     atomic_store(&trace.pool, buffers_open(NULL, 1 << 16, 1 << 20));
@@ -126,7 +125,7 @@ static void stays_behind_a_window(void)
     window();
     hold_flush(&trace);
     hold_taken(&trace);
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     assert_int_equal(forced, 0);
     assert_int_equal(finalized, 0);
 }
@@ -135,17 +134,17 @@ static void goes_at_the_exit_of_a_call(void **state)
 {
     (void)state;
     window();
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     hold_taken(&trace);
     assert_int_equal(finalized, 0); /* nothing was flushed */
     hold_flush(&trace);
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 0); /* nor decoded */
     assert_int_equal(forced, 1);
     hold_taken(&trace);
     assert_true(hold_away(&trace));
     assert_int_equal(trace_id(&trace, 6), 6);
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 1);
     assert_null(trace.subscriber);
     assert_int_equal(trace_id(&trace, 1), 8); /* CUPTI will begin with 1 again */
@@ -159,12 +158,12 @@ static void not_behind_a_window_that_came_between(void **state)
     hold_flush(&trace);
     window();
     hold_taken(&trace);
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 0);
     assert_false(hold_away(&trace));
     hold_flush(&trace);
     hold_taken(&trace);
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 1);
     assert_int_equal(forced, 2);
 }
@@ -176,7 +175,7 @@ static void not_while_one_is_open(void **state)
     hold_flush(&trace);
     hold_taken(&trace);
     assert_int_equal(hold_switch(&trace, true, &err), 0); /* takes the word back */
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     hold_flush(&trace);
     hold_taken(&trace);
     assert_int_equal(finalized, 0);
@@ -228,7 +227,7 @@ static void a_window_waits_for_what_is_forced_out(void **state)
     pthread_join(opener, NULL);
     assert_true(atomic_load(&open_now));
     hold_taken(&trace);
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 0);
 }
 
@@ -241,7 +240,7 @@ static void stays_where_it_was_refused(void **state)
         window();
         hold_flush(&trace);
         hold_taken(&trace);
-        hold_let_go(&trace, false, 7);
+        hold_let_go(&trace, 7);
     }
     hold_released(&trace, &done, &failed);
     assert_int_equal(finalized, 1);
@@ -270,15 +269,15 @@ static void not_while_a_context_is_made(void **state)
     a_call(CUPTI_SITE_ENTER, 6);
     a_call(CUPTI_SITE_EXIT, 4); /* nobody told of its begin */
     nanosleep(&many_times_longer, NULL);
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     a_call(CUPTI_SITE_EXIT, 5);
     assert_true(object_calls_under_way());
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 0);
     a_call(CUPTI_SITE_EXIT, 6);
     while (!object_calls_quiet(trace.config.rest_ns))
         continue;
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     assert_int_equal(finalized, 1);
 }
 
@@ -338,7 +337,7 @@ static void comes_back_to_hear_of_contexts(void **state)
     hold_taken(&trace);
     hold_return(&trace);
     assert_int_equal(subscribed, 0);
-    hold_let_go(&trace, false, 7);
+    hold_let_go(&trace, 7);
     assert_int_equal(woken, 1);
     assert_null(trace.subscriber);
     callbacks = 0;
@@ -360,40 +359,6 @@ static void not_before_it_has_rested(void **state)
     }
 }
 
-static void *one_call(void *arg)
-{
-    driver_gate_enter();
-    driver_gate_leave();
-    return arg;
-}
-
-/* Where the user does not take a risk on: one thread alone has called the driver for long, and waited for all. */
-static void goes_where_one_thread_calls(void **state)
-{
-    (void)state;
-    trace.config.rest_beside = false;
-    trace.config.rest_ns = 2000000;
-    driver_gate_open();
-    window();
-    driver_gate_enter();
-    driver_gate_leave();
-    assert_false(hold_may(&trace, true)); /* for how long is not known yet */
-    nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
-    assert_true(hold_may(&trace, true));
-    assert_false(hold_may(&trace, false));
-    pthread_t thread;
-    pthread_create(&thread, NULL, one_call, NULL);
-    pthread_join(thread, NULL);
-    assert_false(hold_may(&trace, true));
-    driver_gate_enter();
-    driver_gate_leave();
-    assert_false(hold_may(&trace, true));
-    nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
-    assert_true(hold_may(&trace, true));
-    trace.config.rest_beside = true;
-    assert_true(hold_may(&trace, false));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,7 +374,6 @@ int main(void)
         cmocka_unit_test_setup(not_where_it_is_never_quiet, setup),
         cmocka_unit_test_setup(comes_back_to_hear_of_contexts, setup),
         cmocka_unit_test_setup(not_before_it_has_rested, setup),
-        cmocka_unit_test_setup(goes_where_one_thread_calls, setup),
     };
     return cmocka_run_group_tests_name("nvidia_hold", tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@
 
 #include "backend/nvidia/activity.h"
 #include "backend/nvidia/cubins.h"
-#include "backend/nvidia/driver_gate.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/object_calls.h"
@@ -110,8 +109,6 @@ int attach_on(struct trace *t, struct err *e)
 {
     const struct cupti *c = t->cupti;
     int64_t offset = 0;
-    if (t->held)
-        driver_gate_open(); /* calls whose begin nobody told */
     int rc = attach_watch(t, e);
     if (rc)
         return rc;

@@ -198,22 +198,6 @@ enum { CUPTI_USUAL_LAUNCH = 307 }; /* cuLaunchKernel */
     X(cuLibraryLoadFromFile, 679)                                                                  \
     X(cuLibraryUnload, 680)
 
-/* Calls that find a function in code: with the first launch of it, where it is loaded lazily, it is brought to the
- * device. */
-#define CUPTI_FUNCTION_CALLS(X)                                                                    \
-    X(cuModuleGetFunction, 23)                                                                     \
-    X(cuLibraryGetKernel, 681)                                                                     \
-    X(cuLibraryGetModule, 682)                                                                     \
-    X(cuKernelGetFunction, 683)                                                                    \
-    X(cuModuleEnumerateFunctions, 738)                                                             \
-    X(cuLibraryEnumerateKernels, 740)                                                              \
-    X(cuFuncLoad, 742)
-
-/* Calls that wait for all that the context has to do. */
-#define CUPTI_IDLE_CALLS(X)                                                                        \
-    X(cuCtxSynchronize, 17)                                                                        \
-    X(cuCtxSynchronize_v2, 800)
-
 /* Of all these, calls after which what the program had asked for is done, and calls that take code away
  * or a context. */
 #define CUPTI_DONE_CALLS(X)                                                                        \

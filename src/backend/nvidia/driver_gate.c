@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
@@ -18,10 +17,6 @@ static _Atomic int64_t inside[SESSIONS];
 static _Atomic unsigned threads; /* that have ever entered. Relaxed */
 static _Atomic bool shut;
 static _Atomic unsigned session; /* relaxed: set before the first callback of a session */
-
-/* Who called last, and since when nobody else did, ns. Relaxed: a moment more or less is nothing to them */
-static _Atomic uintptr_t caller; /* pthread_self; 0: nobody yet */
-static _Atomic int64_t since;
 
 static struct {    /* of who shuts it */
     int64_t next;  /* ns: when those inside may be waited for */
@@ -39,18 +34,8 @@ void driver_gate_open(void)
     next += next == 0; /* 0: a thread that never entered */
     atomic_store(&inside[next % SESSIONS], 0);
     atomic_store(&session, next);
-    atomic_store(&caller, 0);
     draining.next = draining.again = 0;
     atomic_store(&shut, false);
-}
-
-static void note_caller(void)
-{
-    uintptr_t self = (uintptr_t)pthread_self();
-    if (__builtin_expect(atomic_load_explicit(&caller, memory_order_relaxed) == self, 1))
-        return;
-    atomic_store_explicit(&since, clock_mono(), memory_order_relaxed);
-    atomic_store_explicit(&caller, self, memory_order_relaxed);
 }
 
 /* Until it is open; false: that takes too long. */
@@ -77,7 +62,6 @@ void driver_gate_enter(void)
     }
     if (mine.depth++)
         return;
-    note_caller();
     _Atomic int64_t *calls = &inside[current % SESSIONS];
     atomic_fetch_add(calls, 1);
     while (atomic_load(&shut)) { /* again where it was shut once more meanwhile */
@@ -102,21 +86,11 @@ bool driver_gate_is_own(void)
 bool driver_gate_leave(void)
 {
     unsigned current = atomic_load_explicit(&session, memory_order_relaxed);
-    note_caller(); /* also of a call whose begin nobody told */
     if (mine.shuts || !mine.depth || --mine.depth)
         return false;
     if (current - mine.session < SESSIONS) /* else its place is another's */
         atomic_fetch_sub(&inside[mine.session % SESSIONS], 1);
     return mine.session == current;
-}
-
-int64_t driver_gate_alone(void)
-{
-    unsigned current = atomic_load_explicit(&session, memory_order_relaxed);
-    if (atomic_load_explicit(&caller, memory_order_relaxed) != (uintptr_t)pthread_self() ||
-        atomic_load(&inside[current % SESSIONS]))
-        return 0;
-    return clock_mono() - atomic_load_explicit(&since, memory_order_relaxed);
 }
 
 /* Shut: nobody is inside, or is any more. */

@@ -17,7 +17,6 @@
 #define GPUFL_BACKEND_NVIDIA_DRIVER_GATE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* A session begins, or CUPTI is attached again: calls that entered before count no more.
  * [owner; who opens a window; collector, while none is under way that
@@ -34,10 +33,6 @@ bool driver_gate_is_own(void);
 
 /* The calling thread is in a call whose begin was told. [hot] */
 bool driver_gate_is_inside(void);
-
-/* How long no other thread has begun or ended a call, ns; 0 while one is inside. On a thread that is in
- * none. [hot] */
-int64_t driver_gate_alone(void);
 
 /* On a thread that is in none: runs fn(arg) while nobody is inside. False: somebody was, or another
  * thread does just that. [any] */

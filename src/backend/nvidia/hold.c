@@ -3,7 +3,6 @@
 
 #include "backend/nvidia/activity.h"
 #include "backend/nvidia/attach.h"
-#include "backend/nvidia/driver_gate.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/object_calls.h"
@@ -16,15 +15,10 @@
 enum { PAUSES = 2000, PAUSE = 1000000 /* ns */ };
 enum { UNFINISHED_MOST = 2000000000 }; /* ns */
 
-bool hold_may(const struct trace *t, bool idle)
-{
-    return t->config.rest_beside || (idle && driver_gate_alone() >= t->config.rest_ns);
-}
-
-void hold_let_go(struct trace *t, bool idle, uint32_t correlation)
+void hold_let_go(struct trace *t, uint32_t correlation)
 {
     int state = HOLD_LET_GO;
-    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_LET_GO || !hold_may(t, idle) ||
+    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_LET_GO ||
         atomic_load_explicit(&t->captures, memory_order_relaxed) > 0 ||
         !object_calls_quiet(t->config.rest_ns) ||
         !atomic_compare_exchange_strong(&t->hold, &state, HOLD_FINALIZING))
@@ -104,8 +98,6 @@ void hold_start(struct trace *t)
 {
     atomic_store_explicit(&t->hold, t->config.passed ? HOLD_SHUT : HOLD_NONE, memory_order_release);
     atomic_store_explicit(&t->passing, t->config.passed, memory_order_release);
-    driver_gate_open();
-    atomic_store_explicit(&t->gated, true, memory_order_release);
 }
 
 void hold_stop(struct trace *t)
@@ -140,9 +132,14 @@ void hold_released(struct trace *t, uint64_t *done, uint64_t *failed)
     *failed = atomic_load(&t->not_finalized);
 }
 
+bool hold_goes(const struct trace *t)
+{
+    return t->config.let_go || t->sass;
+}
+
 bool hold_unquiet(struct trace *t)
 {
-    return t->cupti->cuptiFinalize && atomic_load(&t->last_window) > 0 &&
+    return hold_goes(t) && t->cupti->cuptiFinalize && atomic_load(&t->last_window) > 0 &&
            !object_calls_quiet(t->config.rest_ns);
 }
 
@@ -152,6 +149,8 @@ bool hold_unquiet(struct trace *t)
 static bool can_go(struct trace *t)
 {
     int64_t since = clock_mono() - atomic_load(&t->shut_since);
+    if (!hold_goes(t))
+        return false;
     if (t->held && (!t->config.rest_ns || since < t->config.rest_ns))
         return false;
     t->unquiet = hold_unquiet(t);
@@ -183,7 +182,7 @@ void hold_taken(struct trace *t)
 void hold_look(struct trace *t)
 {
     if (atomic_load_explicit(&t->hold, memory_order_acquire) == HOLD_LET_GO)
-        t->unquiet = true;
+        t->unquiet = hold_unquiet(t);
 }
 
 void hold_conclude(struct trace *t)
@@ -195,10 +194,6 @@ void hold_conclude(struct trace *t)
             "launches stayed up to 0.7 us dearer behind windows: the profiling library is let "
             "go of where no context, code, stream or graph has been made or destroyed "
             "for ten times as long as the program ever paused between two of them (a "
-            "minute is enough), %s, which did not come about",
-            t->config.rest_beside
-                ? "where another call returns"
-                : "and where cuCtxSynchronize (cudaDeviceSynchronize) returns on a thread that "
-                  "alone has called the driver for window_rest_ms");
+            "minute is enough), where another call returns, which did not come about");
     t->unquiet = false;
 }

@@ -43,17 +43,10 @@ void hold_return(struct trace *t);
  * could not go once, it is not tried again. [collector] */
 void hold_taken(struct trace *t);
 
-/* At the exit of a call that succeeded, on its thread, which is in none any more; idle: it waited for all
- * that its context had to do. Whether CUPTI, or an engine, may be ended here: both wait for what the device has
- * to do, and keep other threads from launching meanwhile, for ever where a kernel waits for what one of them does
- * next (ADR 13). So one thread alone has called the driver for long, or the user takes that on
- * (window_rest_beside). [hot] */
-bool hold_may(const struct trace *t, bool idle);
-
 /* A callback outside of windows, at the exit of a driver's call that succeeded: where it is
  * time and safe, CUPTI is finalized here, as its guide wants it. correlation: the call's, behind those of
  * all that was recorded, for CUPTI will begin again with 1. [hot] */
-void hold_let_go(struct trace *t, bool idle, uint32_t correlation);
+void hold_let_go(struct trace *t, uint32_t correlation);
 
 /* There were windows, and calls of objects keep CUPTI from going. [collector] */
 bool hold_unquiet(struct trace *t);
@@ -61,6 +54,10 @@ bool hold_unquiet(struct trace *t);
 /* Sees whether it is so; says at the end of a session where CUPTI never went for that. [collector] */
 void hold_look(struct trace *t);
 void hold_conclude(struct trace *t);
+
+/* Whether it is in this session: where the user takes on that CUPTI, as it goes and comes, waits for kernels that run
+ * and keeps threads from launching meanwhile (ADR 13), and where edges of windows do so anyway. [any] */
+bool hold_goes(const struct trace *t);
 
 /* How often it was, and could not be. [collector] */
 void hold_released(struct trace *t, uint64_t *done, uint64_t *failed);

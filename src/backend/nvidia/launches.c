@@ -16,7 +16,6 @@
 
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/deep.h"
-#include "backend/nvidia/driver_gate.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/locals.h"
@@ -435,40 +434,17 @@ static void left_behind(struct trace *t, uint32_t id, const struct cupti_callbac
         exit_graph(t, t->sink, c);
 }
 
-/* The context has nothing to do behind it. */
-static bool is_idle(uint32_t id)
-{
-#define ROW(name, value) || id == (value)
-    return false CUPTI_IDLE_CALLS(ROW);
-#undef ROW
-}
-
 /* A call has returned, in a session whose engines rest between windows. */
 static void rest_exit(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     bool works = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH || moments[id] == MOMENT_DONE;
     bool well = call_result(c) == CUDA_OK;
-    rest_leave(t, works && well ? c->context : NULL, moments[id] == MOMENT_DONE && well,
-               is_idle(id) && well);
+    rest_leave(t, works && well ? c->context : NULL, moments[id] == MOMENT_DONE && well);
 }
 
 static bool rests(const struct trace *t)
 {
     return __builtin_expect(atomic_load_explicit(&t->rests, memory_order_relaxed), 0);
-}
-
-/* Calls are told to the gate. */
-static bool is_gated(const struct trace *t)
-{
-    return __builtin_expect(atomic_load_explicit(&t->gated, memory_order_relaxed), 0);
-}
-
-static void gate_exit(struct trace *t, uint32_t id, const struct cupti_callback *c)
-{
-    if (rests(t))
-        rest_exit(t, id, c);
-    else
-        driver_gate_leave();
 }
 
 static void between(struct trace *t, uint32_t id, const struct cupti_callback *c)
@@ -477,8 +453,8 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
     bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
     bool of_object = !launch && object_calls_tell(id, c);
     if (c->site == CUPTI_SITE_ENTER) {
-        if (is_gated(t))
-            driver_gate_enter();
+        if (rests(t))
+            rest_enter();
         if (launch)
             *c->data = 0;
         if (exec && id == ID_cuGraphExecDestroy)
@@ -488,8 +464,8 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
     int result = call_result(c);
     if (rests(t) && gated[id])
         sass_gate_leaves(); /* it may have begun while the engine still counted */
-    if (is_gated(t))
-        gate_exit(t, id, c);
+    if (rests(t))
+        rest_exit(t, id, c);
     if (launch && atomic_load_explicit(&t->windowed, memory_order_relaxed))
         left_behind(t, id, c);
     if (roles[id] == ROLE_CAPTURE_END)
@@ -500,7 +476,7 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
         graphs_forget_count(((const struct cuda_graph_exec_params *)c->params)->exec);
     between_exit(t, id, c);
     if (!of_object)
-        hold_let_go(t, is_idle(id), c->correlation);
+        hold_let_go(t, c->correlation);
 }
 
 /* ---- the callback ---------------------------------------------------------------------- */
@@ -544,8 +520,8 @@ static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uin
                    (!t->config.windows || window_now(t)));
     if (t->turns && c->site == CUPTI_SITE_ENTER)
         turns_enter();
-    if (is_gated(t) && c->site == CUPTI_SITE_ENTER)
-        driver_gate_enter();
+    if (rests(t) && c->site == CUPTI_SITE_ENTER)
+        rest_enter();
     if (c->site == CUPTI_SITE_ENTER)
         enter(t, s, id, c);
     else
@@ -556,8 +532,8 @@ static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uin
         count_moment(t, id, c);
     if (t->deep && c->site != CUPTI_SITE_ENTER)
         deep_leave(t, moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK);
-    if (is_gated(t) && c->site != CUPTI_SITE_ENTER)
-        gate_exit(t, id, c);
+    if (rests(t) && c->site != CUPTI_SITE_ENTER)
+        rest_exit(t, id, c);
 }
 
 static __attribute__((noinline)) void with_the_time(struct trace *t, struct sink *s, uint32_t id,

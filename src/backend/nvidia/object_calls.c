@@ -10,16 +10,9 @@ static const int64_t ENOUGH = 60000000000; /* ns */
 
 static const bool counted[IDS] = {
 #define ROW(name, id) [id] = true,
-    CUPTI_CONTEXT_CALLS(ROW) CUPTI_CODE_CALLS(ROW) CUPTI_FUNCTION_CALLS(ROW) CUPTI_STREAM_CALLS(ROW)
+    CUPTI_CONTEXT_CALLS(ROW) CUPTI_CODE_CALLS(ROW) CUPTI_STREAM_CALLS(ROW)
         CUPTI_CAPTURE_BEGIN_CALLS(ROW) CUPTI_CAPTURE_END_CALLS(ROW) CUPTI_INSTANTIATE_CALLS(ROW)
             CUPTI_GRAPH_OBJECT_CALLS(ROW)
-#undef ROW
-};
-
-/* Of these, where CUPTI goes beside nothing else either. */
-static const bool functions[IDS] = {
-#define ROW(name, id) [id] = true,
-    CUPTI_FUNCTION_CALLS(ROW)
 #undef ROW
 };
 
@@ -54,7 +47,7 @@ void object_calls_begin(struct trace *t)
         atomic_store(&inside[i], 0);
     atomic_store(&crowded, false);
     for (uint32_t id = 0; id < IDS; id++)
-        if (object_calls_listed(id) && !(functions[id] && t->config.rest_beside))
+        if (object_calls_listed(id))
             t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
 }
 

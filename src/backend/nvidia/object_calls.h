@@ -1,5 +1,5 @@
 /* object_calls.h - calls of the driver that make or destroy what CUPTI keeps book of: contexts, code,
- * functions of it, streams and graphs. In sessions that let CUPTI go they are heard of from the first subscription on, also
+ * streams and graphs. In sessions that let CUPTI go they are heard of from the first subscription on, also
  * between windows.
  *
  * CUPTI must neither go nor come beside one: a context whose making is cut in two faults, and the end of a

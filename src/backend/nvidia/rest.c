@@ -98,7 +98,7 @@ static void note(cuda_context context, bool launched)
         atomic_store_explicit(&unbegun, true, memory_order_relaxed);
     if (waits && launched && opened_at && !p->worked)
         p->worked = clock_mono();
-    if (p && (!waits || p->worked))
+    if (p && (!waits || !opened_at || p->worked))
         atomic_store_explicit(noted_at(context), context, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
 }
@@ -107,7 +107,8 @@ static void note(cuda_context context, bool launched)
  * so far in the window is missing. Where it is sampled, that of one context a device may be. */
 static void note_late(const struct trace *t, const struct place *p, bool never)
 {
-    int64_t ns = p->worked && !p->begun && (t->sass || !on) ? clock_mono() - p->worked : 0;
+    bool counts = opened_at && p->worked && !p->begun && (t->sass || !on);
+    int64_t ns = counts ? clock_mono() - p->worked : 0;
     if (ns > (never ? 0 : LATE) && ns > late_here)
         late_here = ns;
 }
@@ -172,7 +173,7 @@ static void window_begins(void)
 static void window_ends(const struct trace *t)
 {
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < place_count && opened_at; i++)
+    for (size_t i = 0; i < place_count; i++)
         note_late(t, &places[i], true);
     late_count += late_here > 0;
     late_most = late_here > late_most ? late_here : late_most;
@@ -237,6 +238,11 @@ static void begin(void *arg)
 
 /* ---- the program's calls --------------------------------------------------------------------- */
 
+void rest_enter(void)
+{
+    driver_gate_enter();
+}
+
 /* A stream that is being captured must not be waited for. */
 static bool captures(struct trace *t)
 {
@@ -248,7 +254,17 @@ static int64_t under_way(void)
     return clock_mono() + (driver_gate_is_own() ? UNDER_WAY : UNDER_WAY_BESIDE);
 }
 
-void rest_leave(struct trace *t, cuda_context context, bool waited, bool idle)
+/* Sampling is worth ending also where CUPTI stays: where it takes turns with kernel records it is, too (ADR 10). In
+ * several contexts a kernel that runs may wait for what this thread launches next in another. */
+static bool may_rest(const struct trace *t)
+{
+    pthread_mutex_lock(&lock);
+    bool yes = hold_goes(t) || place_count <= 1;
+    pthread_mutex_unlock(&lock);
+    return yes;
+}
+
+void rest_leave(struct trace *t, cuda_context context, bool waited)
 {
     if (context)
         note(context, !waited);
@@ -260,7 +276,7 @@ void rest_leave(struct trace *t, cuda_context context, bool waited, bool idle)
     if ((!rests && !atomic_load_explicit(&unbegun, memory_order_relaxed)) || captures(t) ||
         clock_mono() < atomic_load_explicit(&earliest, memory_order_relaxed))
         return;
-    if ((rests && !hold_may(t, idle)) || !driver_gate_shut(rests ? give_back : begin, t))
+    if ((rests && !may_rest(t)) || !driver_gate_shut(rests ? give_back : begin, t))
         atomic_store_explicit(&missed, true, memory_order_relaxed);
 }
 
@@ -371,7 +387,6 @@ void rest_start(struct trace *t)
     object_calls_begin(t);
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
     atomic_store_explicit(&t->rests, true, memory_order_release);
-    atomic_store_explicit(&t->gated, true, memory_order_release);
 }
 
 /* Code that is loaded while CUPTI is away nobody hears of: while it comes, it is not let go of. */
@@ -389,7 +404,7 @@ void rest_look(struct trace *t)
         return;
     }
     if (now - idle_since < t->config.rest_ns || atomic_load(&wanted) ||
-        atomic_load(&t->not_finalized))
+        atomic_load(&t->not_finalized) || !(t->pc || hold_goes(t)))
         return;
     t->unquiet = hold_unquiet(t);
     if (!object_calls_quiet(t->config.rest_ns))
@@ -408,13 +423,12 @@ static void say_never(struct trace *t)
     t->sink->ops->message(
         t->sink, SEVERITY_NOTE, "windows.no_rest",
         "launches stayed up to 0.7 us dearer behind windows, as the engine stayed ready: %s",
-        atomic_load(&busy)      ? "it had not come to an end where it could have rested"
-        : !atomic_load(&missed) ? "no call that waits for the device returned"
-        : t->config.rest_beside
+        atomic_load(&busy) ? "it had not come to an end where it could have rested"
+        : atomic_load(&missed)
             ? "whenever a call that waits for the device returned, another thread "
-              "was inside the driver"
-            : "cuCtxSynchronize (cudaDeviceSynchronize) did not return on a thread "
-              "that alone had called the driver for window_rest_ms");
+              "was inside the driver, or the program worked in several contexts "
+              "(see window_let_go)"
+            : "no call that waits for the device returned");
 }
 
 void rest_conclude(struct trace *t)

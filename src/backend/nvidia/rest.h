@@ -27,10 +27,10 @@ int rest_window(struct trace *t, bool open, struct err *e);
 void rest_context(struct trace *t, cuda_context context);
 void rest_context_gone(struct trace *t, cuda_context context);
 
-/* A call of the driver that is reported has ended; it has been told to driver_gate.h when it began. context: it
- * worked there, and that lives; NULL: who knows. waited: what was asked of the device before is done;
- * idle: in the whole context. [hot] */
-void rest_leave(struct trace *t, cuda_context context, bool waited, bool idle);
+/* A call of the driver that is reported begins, or has ended. context: it worked there, and that lives;
+ * NULL: who knows. waited: what was asked of the device before is done. [hot] */
+void rest_enter(void);
+void rest_leave(struct trace *t, cuda_context context, bool waited);
 
 /* Whether it is time; says at the end of a session that the moment never came. [collector] */
 void rest_look(struct trace *t);

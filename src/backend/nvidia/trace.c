@@ -41,7 +41,6 @@ static void on_fork_child(void)
     atomic_store(&the_trace.hold, HOLD_NONE);
     atomic_store(&the_trace.passing, false);
     atomic_store(&the_trace.rests, false);
-    atomic_store(&the_trace.gated, false);
     atomic_store(&the_trace.pool, NULL);
 }
 
@@ -164,7 +163,6 @@ static void begin_anew(struct trace *t)
         t->announced = false;
     atomic_store(&t->hold, HOLD_NONE);
     atomic_store(&t->rests, false);
-    atomic_store(&t->gated, false);
     atomic_store(&t->passing, false);
     atomic_store(&t->gone, false);
     t->unquiet = false;
@@ -332,7 +330,6 @@ static void trace_close(struct trace *t)
     records_close(t->records);
     t->records = NULL;
     atomic_store(&t->rests, false);
-    atomic_store(&t->gated, false);
 }
 
 const struct trace_ops nvidia_trace = {

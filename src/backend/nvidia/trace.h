@@ -18,13 +18,14 @@ struct records; /* the decoder: records.h */
 
 /* Between a program that CUPTI is attached to and one that it is not, in sessions with windows. */
 enum hold {
-    HOLD_NONE,       /* at most subscribed: outside of windows, and nothing is left of them */
-    HOLD_OPENING,    /* a window is being opened; attached or not */
-    HOLD_OPEN,       /* attached, a window is open; with engines that rest, or was a while ago */
-    HOLD_SHUT,       /* attached, all is off, records are still to be taken */
-    HOLD_FORCING,    /* the same, and CUPTI is made to hand over those that it holds back */
-    HOLD_FLUSHED,    /* it has, and no window was open meanwhile */
-    HOLD_LET_GO,     /* they are: the next call of the driver that may (hold_may) finalizes CUPTI */
+    HOLD_NONE,    /* at most subscribed: outside of windows, and nothing is left of them */
+    HOLD_OPENING, /* a window is being opened; attached or not */
+    HOLD_OPEN,    /* attached, a window is open; with engines that rest, or was a while ago */
+    HOLD_SHUT,    /* attached, all is off, records are still to be taken */
+    HOLD_FORCING, /* the same, and CUPTI is made to hand over those that it holds back */
+    HOLD_FLUSHED, /* it has, and no window was open meanwhile */
+    HOLD_LET_GO, /* they are: the next call of the driver that returns finalizes CUPTI, where nothing
+                      * is in the way (hold_let_go) */
     HOLD_FINALIZING, /* it does */
     HOLD_RETURNING,  /* CUPTI is gone, and subscribed to again */
     HOLD_RESTING,    /* engines that stay attached give back what they hold: rest.h */
@@ -64,7 +65,6 @@ struct trace {
     _Atomic bool recording;         /* switched: a window is open, and kinds may be on */
     _Atomic int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind */
     _Atomic int hold;                       /* enum hold */
-    _Atomic bool gated; /* held or rests: calls are told to driver_gate.h. Relaxed, as that */
     _Atomic bool rests; /* between windows HOLD_OPEN, too: rest.h. Relaxed: set before callbacks */
     _Atomic bool passing; /* launches outside of windows are told */
     _Atomic bool gone;    /* CUPTI has been finalized, and nothing subscribed to it since */
