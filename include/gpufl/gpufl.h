@@ -191,8 +191,8 @@ GPUFL_API int gpufl_system_start(const char *name);
 GPUFL_API int gpufl_system_stop(const char *name);
 
 /* Opens and closes a named window of capture, in a session that has windows (an option: windows,
- * window_after_ms, …; gpufl trace --windows): outside of all windows nothing is recorded, and the
- * vendor's library is let go of after a while (window_rest_ms). Windows of different names may overlap,
+ * window_after_ms, …; gpufl trace --windows): outside of all windows nothing is recorded; after
+ * a while engines rest, and the vendor's library is let go of (window_rest_ms, window_let_go). Windows of different names may overlap,
  * one name may be open several times; NULL counts as "". Open returns when the engine is on: what
  * this thread launches then is recorded; the first takes some ms. GPUFL_E_STATE where no session
  * runs or it has no windows, GPUFL_E_INVAL for a close without its open, GPUFL_E_FULL beyond 64

@@ -280,7 +280,7 @@ struct trace_ops {
     void (*cost)(struct trace *t, struct trace_cost *out); /* [any] */
     /* Optional: opens or closes the one window, while the program runs; several may stand for one
      * in the caller. Closed, nothing is kept, and once its records are taken the vendor's library
-     * is let go of where the engine allows that, and it is safe. The caller lets one in at a time,
+     * is let go of where that is wanted (let_go) and safe. The caller lets one in at a time,
      * and not beside start, stop and close. An error leaves it closed. [any] */
     int (*window)(struct trace *t, bool open, struct err *e);
     /* [collector] Optional: how often the library was let go of, and could not be. */

@@ -31,7 +31,7 @@ bool engines_record_kernels(const struct options *o, const struct backend *b,
 const char *engines_windows_lack(const struct options *o, const struct backend *b,
                                  enum gpufl_engine engine);
 
-/* The vendor's library is let go of between windows of this engine. [any] */
+/* Nothing of this engine stays on between windows. [any] */
 bool engines_let_go(enum gpufl_engine engine);
 
 /* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */

@@ -2,8 +2,8 @@
  *
  * A session has windows where one of the options asks for them. Whoever opens one names it: the
  * program (gpufl_window_open), `gpufl ctl`, the clock, a scope, a count of launches. While any is
- * open the engine is on; with the last one the vendor's library is let go of, where the engine
- * allows that.
+ * open the engine is on; with the last one it is off, and the vendor's library is let go of where that is
+ * wanted (window_let_go).
  *
  * What a window keeps is the scope's that opened it, for as long as no other window is open. */
 #ifndef GPUFL_CAPTURE_WINDOWS_H

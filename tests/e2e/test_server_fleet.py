@@ -11,7 +11,7 @@ import time
 import unittest
 
 from fleet_sender import Sender
-from served import PATIENCE, SLOW, Server
+from served import PATIENCE, SLOW, Server, until
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 PEER = os.path.join(SOURCE, "tests", "data", "peer", "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34")
@@ -166,7 +166,13 @@ class Fleet(unittest.TestCase):
             self.assertEqual(app["session"], os.path.basename(session))
         day = int(self.get(f"sessions/{os.path.basename(session)}")["started"]) // DAY
         self.assertEqual([r["name"] for r in self.get(f"fleet?by=app&from={day}&to={day + 1}")["rows"]], ["days"])
-        gpus = {r["name"]: r for r in self.get(f"fleet?by=gpu&from={day}&to={day + 1}")["rows"]}
+
+        def sampled():
+            """A final report is made again where metrics are loaded behind it."""
+            rows = {r["name"]: r for r in self.get(f"fleet?by=gpu&from={day}&to={day + 1}")["rows"]}
+            return rows if all(rows[d["uuid"]]["utilization"] is not None for d in used) else None
+
+        gpus = until(sampled, "the metrics are not there")
         for device in used:
             row = gpus[device["uuid"]]
             self.assertEqual(row["kernels"], device["kernels"])

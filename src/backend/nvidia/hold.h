@@ -1,5 +1,5 @@
-/* hold.h - holding CUPTI in windows of capture: it is attached, finalized and attached again while the
- * program runs (ADR 13).
+/* hold.h - holding CUPTI in windows of capture: it is attached, and where that is wanted (hold_goes) finalized and
+ * attached again while the program runs (ADR 13).
  *
  * Finalizing frees what callbacks of other threads may stand in, so CUPTI's guide has it done at
  * the exit of a call of the driver; it waits for the GPU and for those threads. Before that all

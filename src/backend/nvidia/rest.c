@@ -254,16 +254,6 @@ static int64_t under_way(void)
     return clock_mono() + (driver_gate_is_own() ? UNDER_WAY : UNDER_WAY_BESIDE);
 }
 
-/* Sampling is worth ending also where CUPTI stays: where it takes turns with kernel records it is, too (ADR 10). In
- * several contexts a kernel that runs may wait for what this thread launches next in another. */
-static bool may_rest(const struct trace *t)
-{
-    pthread_mutex_lock(&lock);
-    bool yes = hold_goes(t) || place_count <= 1;
-    pthread_mutex_unlock(&lock);
-    return yes;
-}
-
 void rest_leave(struct trace *t, cuda_context context, bool waited)
 {
     if (context)
@@ -276,7 +266,7 @@ void rest_leave(struct trace *t, cuda_context context, bool waited)
     if ((!rests && !atomic_load_explicit(&unbegun, memory_order_relaxed)) || captures(t) ||
         clock_mono() < atomic_load_explicit(&earliest, memory_order_relaxed))
         return;
-    if ((rests && !may_rest(t)) || !driver_gate_shut(rests ? give_back : begin, t))
+    if (!driver_gate_shut(rests ? give_back : begin, t))
         atomic_store_explicit(&missed, true, memory_order_relaxed);
 }
 
@@ -382,7 +372,7 @@ void rest_start(struct trace *t)
     atomic_store(&busy, false);
     atomic_store(&listening, false);
     atomic_store(&earliest, 0);
-    if (!t->config.rest_ns || !t->cupti->cuptiFinalize || t->deep || t->turns)
+    if (!hold_goes(t) || !t->config.rest_ns || !t->cupti->cuptiFinalize || t->deep || t->turns)
         return;
     object_calls_begin(t);
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
@@ -404,7 +394,7 @@ void rest_look(struct trace *t)
         return;
     }
     if (now - idle_since < t->config.rest_ns || atomic_load(&wanted) ||
-        atomic_load(&t->not_finalized) || !(t->pc || hold_goes(t)))
+        atomic_load(&t->not_finalized))
         return;
     t->unquiet = hold_unquiet(t);
     if (!object_calls_quiet(t->config.rest_ns))
@@ -426,8 +416,7 @@ static void say_never(struct trace *t)
         atomic_load(&busy) ? "it had not come to an end where it could have rested"
         : atomic_load(&missed)
             ? "whenever a call that waits for the device returned, another thread "
-              "was inside the driver, or the program worked in several contexts "
-              "(see window_let_go)"
+              "was inside the driver"
             : "no call that waits for the device returned");
 }
 
