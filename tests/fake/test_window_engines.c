@@ -542,6 +542,16 @@ static void the_library_stays(void **state)
                             int_at(r.said, "0.in_windows") * SAMPLES_MOST);
         run_free(&r);
     }
+    /* In several contexts counting does not rest, either; once it may have, before the second was made. */
+    struct run r;
+    run_windows(&r, NULL,
+                LIST("-e", "SassMetrics", "--in-scope", "cycle", "--option", "flush_interval_ms=10",
+                     "--option", "window_rest_ms=10"),
+                LIST("3", "scope", "kept", "threads=2", "made", "slow=60"));
+    assert_in_range(int_at(r.said, "0.finalized"), 0, 1);
+    assert_int_equal(counts_of(&r, "fake_relu"),
+                     int_at(r.said, "0.in_windows") * WARPS * INSTRUCTIONS);
+    run_free(&r);
 }
 
 /* The engine cannot be ended, and is not asked again: windows go on. */

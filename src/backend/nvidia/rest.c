@@ -189,6 +189,16 @@ static bool is_on(void)
     return yes;
 }
 
+/* To rest waits for the kernels of all contexts, and those of another may wait for what this thread launches next: in
+ * several contexts only where the user takes that on. */
+static bool is_crowded(const struct trace *t)
+{
+    pthread_mutex_lock(&lock);
+    bool yes = !t->config.let_go && place_count > 1;
+    pthread_mutex_unlock(&lock);
+    return yes;
+}
+
 /* ---- with nobody in the driver --------------------------------------------------------------- */
 
 static void give_back(void *arg)
@@ -198,7 +208,7 @@ static void give_back(void *arg)
     if (!atomic_compare_exchange_strong(&t->hold, &state, HOLD_RESTING))
         return; /* a window opens, or the session ends */
     bool open = atomic_load(&t->window);
-    bool later = open || object_calls_under_way();
+    bool later = open || is_crowded(t) || object_calls_under_way();
     enum rested result = later ? REST_LATER : profilers_rest(t);
     bool rested = result != REST_LATER;
     if (result == REST_REFUSED)
@@ -413,7 +423,8 @@ static void say_never(struct trace *t)
     t->sink->ops->message(
         t->sink, SEVERITY_NOTE, "windows.no_rest",
         "launches stayed up to 0.7 us dearer behind windows, as the engine stayed ready: %s",
-        atomic_load(&busy) ? "it had not come to an end where it could have rested"
+        atomic_load(&busy) ? "it had not come to an end where it could have rested, or the program "
+                             "worked in several contexts (window_let_go)"
         : atomic_load(&missed)
             ? "whenever a call that waits for the device returned, another thread "
               "was inside the driver"
