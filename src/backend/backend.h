@@ -224,9 +224,9 @@ struct trace_config {
     bool windows; /* nothing is recorded outside of windows: see trace_ops.window */
     bool passed;  /* until the first one is opened launches are told to sink_ops.passed */
     int64_t pc_window_every_ns, pc_window_for_ns; /* of PC_COLLECT_WINDOWS */
-    int64_t rest_ns;    /* behind a window the vendor's library is let go of; 0: never */
-    bool let_go;        /* whatever runs meanwhile; else only where it is worse that it stays */
-    unsigned pc_period; /* a sample every 2^period cycles; 0: by the device */
+    int64_t rest_ns;             /* behind a window engines rest, and the library goes; 0: never */
+    bool let_go;                 /* they do; else only where windows wait for kernels anyway */
+    unsigned pc_period;          /* a sample every 2^period cycles; 0: by the device */
     int64_t pc_hardware_bytes;   /* of the hardware's buffer of samples */
     int64_t deep_sample_ns;      /* with both: sampled for so long, then counted */
     const char *counter_metrics; /* a set, or names with commas between; outlives the trace */

@@ -55,7 +55,7 @@ bool hold_unquiet(struct trace *t);
 void hold_look(struct trace *t);
 void hold_conclude(struct trace *t);
 
-/* Whether it is in this session: where the user takes on that CUPTI, as it goes and comes, waits for kernels that run
+/* Whether it is in this session, window_rest_ms behind a window: where the user takes on that CUPTI, as it goes and comes, waits for kernels that run
  * and keeps threads from launching meanwhile (ADR 13), and where edges of windows do so anyway. [any] */
 bool hold_goes(const struct trace *t);
 
