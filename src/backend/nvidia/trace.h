@@ -88,8 +88,8 @@ struct trace {
     struct err ranges_lack;       /* why they are not, known before the first scope [owner] */
     struct err pm_lacks;          /* why they are not, known before the first context [owner] */
     bool sass;                    /* instructions are to be counted [owner, collector] */
-    bool held;             /* in windows only, between which CUPTI can be let go of: hold.h [owner] */
-    bool switched;         /* the same, and it is not, or later: profilers_window [owner] */
+    bool held;     /* in windows only, between which CUPTI can be let go of: hold.h [owner] */
+    bool switched; /* the same, and it is not, or later: profilers_window [owner] */
     struct err sass_lacks; /* why they are not, known before the first context [owner] */
     bool turns; /* samples and kernel records take turns [owner; hot: set before callbacks] */
     bool deep;  /* both: sampled first, then counted [owner; hot: set before callbacks] */
