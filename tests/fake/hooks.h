@@ -47,7 +47,7 @@ struct fake_hooks {
 typedef _Atomic(const struct fake_hooks *) fake_hooks_slot;
 
 /* At a time; as many as the bits of a number. */
-enum { FAKE_CONTEXTS = 64 };
+enum { FAKE_CONTEXTS = 72 };
 
 /* The device's primary context, which every thread has, is number 1; programs create others. */
 #define FAKE_CONTEXT_OF(number) ((cuda_context)(uintptr_t)(0xc0ffe0 + 16 * (number)))

@@ -24,8 +24,8 @@ enum { STREAMS = 64, DEFAULT_STREAM = 7, SHARED_MOST = 232448 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool initialized;
 static _Atomic uint32_t last_correlation;
-/* Bit by number. One that was destroyed is another's next, as handles are. */
-static _Atomic uint64_t contexts = 1u << FAKE_CONTEXT_NUMBER;
+/* By number, from 1 on. One that was destroyed is another's next, as handles are. */
+static atomic_bool contexts[FAKE_CONTEXTS] = {[FAKE_CONTEXT_NUMBER] = true};
 static _Thread_local uint32_t current = FAKE_CONTEXT_NUMBER;
 static int64_t stream_ends[STREAMS]; /* guarded by lock: when the work queued so far ends */
 /* guarded by lock; numbers up to the default stream's are taken */
@@ -288,7 +288,7 @@ EXPORT int cuDevicePrimaryCtxRetain(cuda_context *context, int device)
 EXPORT int cuCtxSetCurrent(cuda_context context)
 {
     uint32_t number = FAKE_CONTEXT_AT(context);
-    if (number >= FAKE_CONTEXTS || !(atomic_load(&contexts) >> number & 1))
+    if (number >= FAKE_CONTEXTS || !atomic_load(&contexts[number]))
         return DRIVER_E_VALUE;
     current = number;
     return CUDA_OK;
@@ -304,11 +304,10 @@ static void tell_context(uint32_t cbid, uint32_t number)
 /* 0: there are too many. */
 static uint32_t context_take(void)
 {
-    uint64_t seen = atomic_load(&contexts), bit;
-    do {
-        bit = ~(seen | 1) & ((seen | 1) + 1); /* the lowest that is free, but for 0 */
-    } while (bit && !atomic_compare_exchange_weak(&contexts, &seen, seen | bit));
-    return bit ? (uint32_t)__builtin_ctzll(bit) : 0;
+    for (uint32_t i = 1; i < FAKE_CONTEXTS; i++)
+        if (!atomic_exchange(&contexts[i], true))
+            return i;
+    return 0;
 }
 
 static _Atomic uint64_t making, made, unheard;
@@ -357,7 +356,7 @@ EXPORT int cuCtxDestroy_v2(cuda_context context)
     call_enter(&c, 322, "cuCtxDestroy_v2", NULL, NULL);
     tell_context(CUPTI_RESOURCE_CONTEXT_DESTROY, FAKE_CONTEXT_AT(context));
     current = FAKE_CONTEXT_NUMBER;
-    atomic_fetch_and(&contexts, ~(UINT64_C(1) << FAKE_CONTEXT_AT(context)));
+    atomic_store(&contexts[FAKE_CONTEXT_AT(context)], false);
     return call_exit(&c, CUDA_OK);
 }
 

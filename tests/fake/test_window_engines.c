@@ -458,6 +458,20 @@ static void a_context_begins_late(void **state)
     }
 }
 
+/* Behind a rest it begins in as many as are remembered, and says that there were more. */
+static void more_contexts_than_remembered(void **state)
+{
+    (void)state;
+    struct run r;
+    run_windows(&r, NULL,
+                LIST("-e", "SassMetrics", "--windows", "--option", "flush_interval_ms=10",
+                     "--option", "window_rest_ms=10", "--option", "window_let_go=true"),
+                LIST("crowd"));
+    check_contains(&r, message_of(&r, "windows.contexts"), "more than 64 contexts");
+    assert_true(counts_of(&r, "fake_relu") < int_at(r.said, "0.in_windows") * WARPS * INSTRUCTIONS);
+    run_free(&r);
+}
+
 /* Sampled from the first launch of each window on, which waits until it is. */
 static void counters_rest(void **state)
 {
@@ -628,6 +642,7 @@ int main(void)
         cmocka_unit_test(samples_rest),
         cmocka_unit_test(counts_rest),
         cmocka_unit_test(a_context_begins_late),
+        cmocka_unit_test(more_contexts_than_remembered),
         cmocka_unit_test(counters_rest),
         cmocka_unit_test(ranges_rest),
         cmocka_unit_test(windows_by_the_clock_behind_a_rest),

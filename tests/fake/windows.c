@@ -14,6 +14,8 @@
  *   fake_windows elsewhere [kept]
  *     behind a rest a thread launches in a context of its own in a window that another one opened,
  *     and nobody waits for the device for a while; kept: nor ever, and the window stays open
+ *   fake_windows crowd
+ *     behind a rest CROWD contexts are made, and one launch is made in each of them in a window
  *   slow=MS, with the first and the last: so long in each window, and behind it
  * Says as one line of JSON what it did in windows, and what became of the library. */
 #include "hooks.h"
@@ -43,6 +45,7 @@ int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long
 int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
 int cuGraphExecDestroy(cuda_exec exec);
 int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
+int cuCtxSetCurrent(cuda_context context);
 int cuCtxDestroy_v2(cuda_context context);
 void fake_cuda_contexts(uint64_t out[3]);
 
@@ -253,17 +256,23 @@ static void *launch_elsewhere(void *arg)
     return NULL;
 }
 
+static void first_window(void)
+{
+    expect(!gpufl_window_open("one"), "a window does not open");
+    launch(kernel);
+    cuCtxSynchronize();
+    gpufl_window_close("one");
+    await_end(1);
+    in_windows++;
+}
+
 static void elsewhere(bool kept)
 {
     pthread_t thread;
     pthread_barrier_init(&turn, NULL, 2);
     pthread_create(&thread, NULL, launch_elsewhere, NULL);
     pthread_barrier_wait(&turn);
-    expect(!gpufl_window_open("one"), "a window does not open");
-    launch(kernel);
-    cuCtxSynchronize();
-    gpufl_window_close("one");
-    await_end(1);
+    first_window();
     expect(!gpufl_window_open("two"), "a window does not open");
     launch(kernel);
     pthread_barrier_wait(&turn);
@@ -274,7 +283,26 @@ static void elsewhere(bool kept)
         gpufl_window_close("two");
     }
     pthread_join(thread, NULL);
-    in_windows = 2;
+    in_windows++;
+}
+
+/* ---- more contexts than the library remembers ------------------------------------------------- */
+
+static void crowd(void)
+{
+    enum { CROWD = 66 };
+    cuda_context context[CROWD];
+    first_window();
+    for (int i = 0; i < CROWD; i++)
+        expect(!cuCtxCreate_v2(&context[i], 0, 0), "no context");
+    expect(!gpufl_window_open("two"), "a window does not open");
+    for (int i = 0; i < CROWD; i++) {
+        cuCtxSetCurrent(context[i]);
+        launch(kernel);
+    }
+    cuCtxSynchronize();
+    gpufl_window_close("two");
+    in_windows += CROWD;
 }
 
 int main(int argc, char **argv)
@@ -304,6 +332,8 @@ int main(int argc, char **argv)
         again();
     else if (argc > 1 && !strcmp(argv[1], "elsewhere"))
         elsewhere(kept);
+    else if (argc > 1 && !strcmp(argv[1], "crowd"))
+        crowd();
     else
         cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts, kept);
     if (back)

@@ -1,5 +1,5 @@
-/* hold.h - holding CUPTI in windows of capture: it is attached, and where that is wanted (hold_goes) finalized and
- * attached again while the program runs (ADR 13).
+/* hold.h - holding CUPTI in windows of capture: it is attached, and where that is wanted (hold_goes)
+ * finalized and attached again while the program runs (ADR 13).
  *
  * Finalizing frees what callbacks of other threads may stand in, so CUPTI's guide has it done at
  * the exit of a call of the driver; it waits for the GPU and for those threads. Before that all
@@ -29,9 +29,9 @@ int hold_switch(struct trace *t, bool open, struct err *e);
  * [collector] */
 bool hold_away(struct trace *t);
 
-/* Behind a flush: where window_rest_ms have gone since a window was shut, and its records are complete, as far as CUPTI tells, or
- * have not been so for long, the rest is forced out of CUPTI. A window that opens waits for that:
- * what it launches would be handed over without times. [collector] */
+/* Behind a flush: where window_rest_ms have gone since a window was shut, and its records are complete, as
+ * far as CUPTI tells, or have not been so for long, the rest is forced out of CUPTI. A window that
+ * opens waits for that: what it launches would be handed over without times. [collector] */
 void hold_flush(struct trace *t);
 
 /* CUPTI has been finalized: it is subscribed to again at once, so that no context is made unheard of.
@@ -55,8 +55,9 @@ bool hold_unquiet(struct trace *t);
 void hold_look(struct trace *t);
 void hold_conclude(struct trace *t);
 
-/* Whether it is in this session, window_rest_ms behind a window: where the user takes on that CUPTI, as it goes and comes, waits for kernels that run
- * and keeps threads from launching meanwhile (ADR 13), and where edges of windows do so anyway. [any] */
+/* Whether it is in this session, window_rest_ms behind a window: where the user takes on that CUPTI, as it
+ * goes and comes, waits for kernels that run and keeps threads from launching meanwhile (ADR 13), and
+ * where edges of windows do so anyway. [any] */
 bool hold_goes(const struct trace *t);
 
 /* How often it was, and could not be. [collector] */

@@ -13,8 +13,8 @@ bool kinds_wanted(const struct trace *t);
 int kinds_begin(struct trace *t);
 void kinds_end(struct trace *t);
 
-/* Of a session that stays attached between windows, or rests later (rest.h): what is wanted is on inside them alone. What cannot
- * be is said once, and the window goes on without. [who opens or closes] */
+/* Of a session that stays attached between windows, or rests later (rest.h): what is wanted is on inside
+ * them alone. What cannot be is said once, and the window goes on without. [who opens or closes] */
 void kinds_window(struct trace *t, bool open);
 
 /* Enables what is wanted and off. Returns an enum cupti_result: of the first required kind that

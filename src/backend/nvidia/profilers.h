@@ -24,8 +24,8 @@ void profilers_close(struct trace *t);
 /* Some engine outlives the session, and must be told of contexts that go. [owner] */
 bool profilers_last(const struct trace *t);
 
-/* trace_ops.window where the library stays attached, or is again (rest.h): each engine keeps, or does, what is asked for in
- * windows alone. Refused where nothing would be recorded in it. [any, one at a time] */
+/* trace_ops.window where the library stays attached, or is again (rest.h): each engine keeps, or does, what
+ * is asked for in windows alone. Refused where nothing would be recorded in it. [any, one at a time] */
 int profilers_window(struct trace *t, bool open, struct err *e);
 
 /* What the engines hold of the library and the devices is given back, and nothing is recorded any more,

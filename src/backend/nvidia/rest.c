@@ -46,7 +46,8 @@ static struct place {
 static size_t place_count;
 static bool again; /* the engines have rested: they begin where they have not */
 static _Atomic(cuda_context) noted[NOTED]; /* some that have a place; also read without it */
-static bool on;             /* they have, somewhere; also before they have ever rested */
+static bool on;       /* they have, somewhere; also before they have ever rested */
+static bool unplaced; /* a window's launch in a context without a place: there they do not begin */
 static int64_t opened_at;   /* ns: of the window that is open, behind a rest; 0: none is */
 static int64_t late_here;   /* ns: by so much they began late in it, in some context */
 static uint64_t late_count; /* windows in which they did */
@@ -98,6 +99,7 @@ static void note(cuda_context context, bool launched)
         atomic_store_explicit(&unbegun, true, memory_order_relaxed);
     if (waits && launched && opened_at && !p->worked)
         p->worked = clock_mono();
+    unplaced |= !p && again && launched && opened_at;
     if (p && (!waits || !opened_at || p->worked))
         atomic_store_explicit(noted_at(context), context, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
@@ -189,12 +191,13 @@ static bool is_on(void)
     return yes;
 }
 
-/* To rest waits for the kernels of all contexts, and those of another may wait for what this thread launches next: in
- * several contexts only where the user takes that on. */
+/* To rest waits for the kernels of all contexts, and those of another may wait for what this thread launches
+ * next: in several contexts only where the user takes that on. Never where some have no place: the engines
+ * would not begin there again. */
 static bool is_crowded(const struct trace *t)
 {
     pthread_mutex_lock(&lock);
-    bool yes = !t->config.let_go && place_count > 1;
+    bool yes = place_count == CONTEXTS || (!t->config.let_go && place_count > 1);
     pthread_mutex_unlock(&lock);
     return yes;
 }
@@ -273,7 +276,9 @@ void rest_leave(struct trace *t, cuda_context context, bool waited)
     if (!driver_gate_leave() || !waited)
         return;
     bool rests = atomic_load_explicit(&wanted, memory_order_relaxed);
-    if ((!rests && !atomic_load_explicit(&unbegun, memory_order_relaxed)) || captures(t) ||
+    bool begins = atomic_load_explicit(&unbegun, memory_order_relaxed) &&
+                  atomic_load_explicit(&t->hold, memory_order_acquire) == HOLD_OPEN;
+    if ((!rests && !begins) || captures(t) ||
         clock_mono() < atomic_load_explicit(&earliest, memory_order_relaxed))
         return;
     if (!driver_gate_shut(rests ? give_back : begin, t))
@@ -371,7 +376,7 @@ void rest_start(struct trace *t)
 {
     driver_gate_open();
     forget_all();
-    again = concluded = false;
+    again = concluded = unplaced = false;
     on = true;
     opened_at = late_here = late_most = idle_since = 0;
     late_count = 0;
@@ -447,6 +452,11 @@ void rest_conclude(struct trace *t)
                         "call that waits for the device returns and no other thread is in the "
                         "driver; window_rest_ms=0 keeps it ready",
                         late_count, (late_most + 999999) / 1000000);
+    if (unplaced)
+        s->ops->message(s, SEVERITY_WARNING, "windows.contexts",
+                        "the program works in more than %d contexts: behind a rest the engine does "
+                        "not begin in those beyond; window_rest_ms=0 keeps it ready",
+                        CONTEXTS);
     if (atomic_load(&t->finalized) && functions_codeless() > codeless)
         s->ops->message(s, SEVERITY_NOTE, "windows.code",
                         "%" PRIu64 " functions have no lines, since their code was not seen: code "

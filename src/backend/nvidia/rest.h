@@ -1,7 +1,7 @@
 /* rest.h - engines that stay attached between windows (profilers.h) give back what they hold of CUPTI and
- * the devices where no window has been open for a while and CUPTI goes (hold_goes), so that CUPTI can be let go of as behind
- * windows of Trace (hold.h), and launches cost what they did; with the next window they begin
- * anew (ADR 13).
+ * the devices where no window has been open for a while and CUPTI goes (hold_goes), so that it can be let go
+ * of as behind windows of Trace (hold.h), and launches cost what they did; with the next window they
+ * begin anew (ADR 13).
  *
  * What is sampled or counted cannot be ended, or begun, beside a thread in the driver (ADR 10, 11). So
  * it is given back on a thread of the program, at the exit of a call that waits for the device, while
