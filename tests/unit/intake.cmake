@@ -1,12 +1,15 @@
 # From what a sender says to committed columns, and from columns to the report.
 gpufl_test(tiles DEPS analyze)
-gpufl_test(journal DEPS intake)
+gpufl_test(journal SOURCES journal_fixture.c DEPS intake)
+gpufl_test(journal_damage SOURCES journal_fixture.c DEPS intake)
 if(TARGET gpufl-intake)
   # The test holds the disk up.
-  target_link_options(test-unit-journal PRIVATE -Wl,--wrap=fdatasync,--wrap=pread)
-  # The test lets the disk fail.
+  target_link_options(test-unit-journal PRIVATE -Wl,--wrap=fdatasync)
+  # These let it fail.
   gpufl_test(kept DEPS intake)
-  target_link_options(test-unit-kept PRIVATE -Wl,--wrap=pread)
+  foreach(name journal_damage kept)
+    target_link_options(test-unit-${name} PRIVATE -Wl,--wrap=pread)
+  endforeach()
   foreach(name ingest loader)
     gpufl_test(${name} SOURCES intake_fixture.c DEPS intake)
   endforeach()

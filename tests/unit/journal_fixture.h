@@ -1,0 +1,41 @@
+/* journal_fixture.h - frames of a journal that say which they are, and what it handed out. */
+#ifndef GPUFL_TESTS_JOURNAL_FIXTURE_H
+#define GPUFL_TESTS_JOURNAL_FIXTURE_H
+
+#include "server/frame.h"
+#include "server/journal.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { JOURNAL_MOST = 20000 };
+
+struct seen {
+    pthread_mutex_t lock;
+    struct journal_frame frames[JOURNAL_MOST];
+    struct journal_place places[JOURNAL_MOST];
+    size_t count;
+};
+
+/* The caller frees it. */
+struct seen *seen_new(void);
+
+/* journal_config.durable; arg: a struct seen. */
+void take_frame(void *arg, const struct journal_frame *f, struct journal_place p);
+
+/* In the folder "journal" of the test's directory. */
+struct journal *open_journal(struct seen *s, int64_t segment_bytes, int64_t most_bytes);
+
+/* The i-th frame; its payload is in `payload` until the next. */
+extern char payload[1 << 20];
+struct journal_frame make_frame(unsigned i);
+void append(struct journal *j, unsigned i);
+
+/* What was seen at that place is the i-th frame, and is read back as such. */
+void check_frame(struct journal_reader *r, const struct seen *s, size_t at, unsigned i);
+
+/* Of the journal's folder. */
+unsigned files_ending(const char *suffix);
+
+#endif
