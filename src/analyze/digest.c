@@ -245,7 +245,7 @@ static int put_devices(struct digest *d, const struct model *m)
     int code = 0;
     for (uint32_t i = 0; i < m->devices.count && !code; i++) {
         const struct device_sum *s = &m->devices.items[i];
-        if (!s->named || !s->kernels)
+        if (!s->named || !s->compute.count)
             continue;
         used++;
         code = put_fact(d, "GPU", model_text(m, (uint32_t)known(s->row.name)), NAN);

@@ -114,7 +114,7 @@ static void say_busy(const struct model *m, struct buf *out)
     bool any = sum_windows_gpu_any(m);
     const char *inside = any ? " in windows" : "";
     busy_result(&m->devices.compute, &r);
-    if (!m->kernels.time.count) {
+    if (!m->kernels.time.count && !m->graphs.whole) {
         buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside,
                    findings_why_none(m, "kernels"));
         return;

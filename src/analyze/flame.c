@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "symbol/demangle.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { FRAME_COLUMNS = 120, LINE_MAX_BYTES = 1 << 22 };
@@ -109,6 +110,8 @@ static int put_work(const struct model *m, struct buf *line, FILE *out)
         code = put_stack(m, w->stack, line);
         if (w->kind == WORK_KERNEL)
             demangle_put(&name, w->name ? model_text(m, w->name) : "(kernel not known)");
+        else if (w->kind == WORK_GRAPH)
+            buf_printf(&name, "CUDA graph %" PRIu32, w->name);
         else
             buf_printf(&name, "copy %s", sum_transfers_kind((int)w->kind));
         code = code ? code : buf_error(&name);

@@ -245,9 +245,14 @@ static void put_configs(struct page *p)
 
 void page_kernels(struct page *p)
 {
+    const struct model *m = p->model;
     page_heading(p, "Kernels");
-    if (!p->model->kernels.time.count) {
-        page_text(p, "none: %s.", findings_why_none(p->model, "kernels"));
+    if (!m->kernels.time.count) {
+        page_text(p, "none: %s.",
+                  m->graphs.whole
+                      ? "what ran was launched in CUDA graphs, which were recorded as a "
+                        "whole (cuda_graph_activity=nodes records their kernels)"
+                      : findings_why_none(m, "kernels"));
         return;
     }
     put_summary(p);

@@ -101,6 +101,23 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
     return code;
 }
 
+static int take_graphs(struct model *m, const struct wire_batch *b)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < b->rows; i++) {
+        int64_t end;
+        uint32_t at;
+        struct work one = {.stack = id_cell(b, COL_graph_run_stack, i),
+                           .kind = WORK_GRAPH,
+                           .name = id_cell(b, COL_graph_run_graph, i),
+                           .count = 1,
+                           .time = cells_get(b, COL_graph_run_duration, i)};
+        if (one.stack && cells_interval(cells_get(b, COL_graph_run_start, i), one.time, &end))
+            code = put(&m->work.rows, &one, &at);
+    }
+    return code;
+}
+
 static int take_copy(struct sum_work *s, const struct wire_batch *b, size_t i)
 {
     int64_t end, kind = cells_or(b, COL_memcpy_kind, i, 0),
@@ -130,6 +147,8 @@ int sum_work_batch(struct model *m, const struct wire_batch *b)
     int code = 0;
     if (b->type == RECORD_kernel)
         return take_kernels(m, b);
+    if (b->type == RECORD_graph_run)
+        return take_graphs(m, b);
     for (size_t i = 0; !code && i < b->rows; i++)
         code = take_copy(&m->work, b, i);
     return code;

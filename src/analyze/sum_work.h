@@ -1,8 +1,8 @@
 /* sum_work.h - what the GPU did, by the stack that asked for it.
  *
- * Kernels by stack and name, where their launches have stacks. Copies by stack and
- * direction: where the row of a copy has none, the call that blocked for it may
- * (`wait` rows of the same correlation id). Owner's thread. */
+ * Kernels by stack and name, and CUDA graphs that were recorded as a whole by stack and id, where their
+ * launches have stacks. Copies by stack and direction: where the row of a copy has none, the call that
+ * blocked for it may (`wait` rows of the same correlation id). Owner's thread. */
 #ifndef GPUFL_ANALYZE_SUM_WORK_H
 #define GPUFL_ANALYZE_SUM_WORK_H
 
@@ -12,14 +12,15 @@
 struct model;
 struct wire_batch;
 
-#define SUM_WORK_TAKES (MODEL_TAKES(kernel) | MODEL_TAKES(memcpy))
+#define SUM_WORK_TAKES (MODEL_TAKES(kernel) | MODEL_TAKES(graph_run) | MODEL_TAKES(memcpy))
 
-enum { WORK_KERNEL = TRANSFER_KINDS }; /* kind of a kernel; below it memcpy.kind */
+/* Kinds of work; below them memcpy.kind. */
+enum { WORK_KERNEL = TRANSFER_KINDS, WORK_GRAPH };
 
 struct work {
     uint32_t stack; /* id of the log; after finish: node in model.stacks; 0: none */
-    uint32_t kind;  /* memcpy.kind, or WORK_KERNEL */
-    uint32_t name;  /* of a kernel */
+    uint32_t kind;  /* memcpy.kind, or WORK_… */
+    uint32_t name;  /* of a kernel; of a graph its id in the log */
     /* not of the key: */
     uint32_t place; /* of the stack, after finish */
     uint64_t count;

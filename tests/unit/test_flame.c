@@ -156,6 +156,42 @@ static void test_json(void **state)
     free(text);
 }
 
+/* Launches of CUDA graphs that were recorded as a whole, and no kernel row. */
+static void test_graphs_as_a_whole(void **state)
+{
+    enum { RUNS = 4 };
+    struct program p;
+    int code;
+    (void)state;
+    program_init(&p, "graphs");
+    int64_t step = program_python(&p, 0, "/srv/app/train.py", "train_step", 90);
+    for (int i = 0; i < RUNS; i++) {
+        struct graph_run_row row = {.start = p.now + 5000,
+                                    .duration = 1000000,
+                                    .graph = 7 + i % 2,
+                                    .stream = 1,
+                                    .correlation = ++p.correlation,
+                                    .stack = i ? step : 0};
+        make_log_rows(&p.log, RECORD_graph_run, &row, 1);
+        program_work(&p, 2000000);
+    }
+    program_end(&p);
+    make_log_write(&p.log, tmpdir, "device.log");
+    program_fini(&p);
+
+    char *text = report("graphs", GPUFL_REPORT_FLAME, false, &code);
+    assert_int_equal(code, 0);
+    assert_string_equal(text, "GPU;train_step() (train.py:90);CUDA graph 8 2000000\n"
+                              "GPU;train_step() (train.py:90);CUDA graph 7 1000000\n");
+    free(text);
+    text = report("graphs", GPUFL_REPORT_TEXT, false, &code);
+    assert_int_equal(code, 0);
+    assert_null(strstr(text, "No kernels"));
+    assert_non_null(strstr(text, "GPU busy 40.0 % of 10.0 ms, idle 6.00 ms."));
+    assert_non_null(strstr(text, "none: what ran was launched in CUDA graphs"));
+    free(text);
+}
+
 static void test_no_memory(void **state)
 {
     static const enum gpufl_report_format formats[] = {GPUFL_REPORT_TEXT, GPUFL_REPORT_JSON,
@@ -178,8 +214,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_collapsed), cmocka_unit_test(test_no_stacks),
-        cmocka_unit_test(test_text),      cmocka_unit_test(test_json),
+        cmocka_unit_test(test_collapsed),
+        cmocka_unit_test(test_no_stacks),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_graphs_as_a_whole),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
