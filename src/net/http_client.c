@@ -1,4 +1,4 @@
-/* http_client.c - see http_client.h. One easy handle, kept for its connection.
+/* http_client.c - see http_client.h. One easy handle, kept for its connection until a request fails.
  *
  * libcurl brings thirty libraries along; linked, each start of `gpufl` would load them
  * (measured: 5 ms became 40), and a machine without it could not even trace. So it
@@ -70,7 +70,7 @@ static int open_curl(struct err *e)
 }
 
 struct http_client {
-    CURL *easy; /* owned */
+    CURL *easy; /* owned; NULL: the next request gets a new one */
     char url[URL_MAX];
     char *authorization; /* owned: the header line, wiped */
     struct http_client_config config;
@@ -159,12 +159,25 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
+static int open_handle(struct http_client *c, struct err *e)
+{
+    if (!c->easy)
+        c->easy = curl.easy_init();
+    return c->easy ? 0 : err_set(e, GPUFL_E_NOMEM, "libcurl could not be set up");
+}
+
+static void close_handle(struct http_client *c)
+{
+    if (c->easy)
+        curl.easy_cleanup(c->easy);
+    c->easy = NULL;
+}
+
 void http_client_close(struct http_client *c)
 {
     if (!c)
         return;
-    if (c->easy)
-        curl.easy_cleanup(c->easy);
+    close_handle(c);
     if (c->authorization)
         explicit_bzero(c->authorization, strlen(c->authorization));
     mem_free(c->authorization);
@@ -202,8 +215,8 @@ int http_client_open(struct http_client **out, const struct http_client_config *
         code = make_authorization(c, config->key, e);
     if (!code)
         code = open_curl(e);
-    if (!code && !(c->easy = curl.easy_init()))
-        code = err_set(e, GPUFL_E_NOMEM, "libcurl could not be set up");
+    if (!code)
+        code = open_handle(c, e);
     if (code) {
         http_client_close(c);
         return code;
@@ -386,6 +399,9 @@ int http_client_send(struct http_client *c, const struct http_client_call *call,
     a->status = 0;
     a->retry_after = -1;
     a->sent = 0;
+    int result = open_handle(c, e);
+    if (result)
+        return result;
     buf_init(&url, 2 * (size_t)URL_MAX);
     buf_printf(&url, "%s%s", c->url, call->path);
     struct curl_slist *fields = make_fields(c, call, &ok);
@@ -402,8 +418,13 @@ int http_client_send(struct http_client *c, const struct http_client_call *call,
     curl.easy_setopt(c->easy, CURLOPT_HTTPHEADER, fields);
     CURLcode code = curl.easy_perform(c->easy);
     take_answer(&f);
-    int result = answered(&f, code) ? 0 : explain(&f, code, e);
+    result = answered(&f, code) ? 0 : explain(&f, code, e);
     curl.easy_setopt(c->easy, CURLOPT_HTTPHEADER, NULL);
+    /* What the handle knows of a request that failed outlives curl_easy_reset: where a kept connection
+     * died under a body and no other could be had, libcurl 7.88 fails the next request that connects,
+     * for the rewind that it owes the one before. */
+    if (code)
+        close_handle(c);
     curl.slist_free_all(fields);
     buf_fini(&url);
     return result;

@@ -1,11 +1,19 @@
-/* Addresses of servers as people write them, and requests that must not go out. */
+/* Addresses of servers as people write them, requests that must not go out, and a server that goes
+ * away and comes back. */
 #include "net/http_client.h"
 
+#include "base/thread.h"
+
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -91,6 +99,118 @@ static void test_keys_that_are_none(void **state)
     assert_null(client);
 }
 
+/* ---- a server that goes away and comes back -------------------------------------------------- */
+
+static const char body[] = "a body";
+
+/* Takes one connection and answers one request on it. The next one is taken, too, and the server
+ * goes without an answer, its listener first: whoever asks again finds nobody. */
+struct server {
+    int held; /* bound and nothing else, so that the port stays its own */
+    int listener;
+    struct thread thread;
+};
+
+static int bound(struct sockaddr_in *at)
+{
+    socklen_t len = sizeof *at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
+        bind(fd, (struct sockaddr *)at, len) || getsockname(fd, (struct sockaddr *)at, &len))
+        abort();
+    return fd;
+}
+
+/* Up to the end of its body, which nothing else in it looks like. False: there is none. */
+static bool take_request(int fd)
+{
+    char text[4096];
+    size_t len = 0;
+    ssize_t n;
+    while (len < sizeof text - 1 && (n = read(fd, text + len, sizeof text - 1 - len)) > 0) {
+        len += (size_t)n;
+        text[len] = '\0';
+        if (strstr(text, body))
+            return true;
+    }
+    return false;
+}
+
+static void *serve(void *arg)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    struct server *s = arg;
+    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (take_request(fd) && send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL) > 0)
+        take_request(fd);
+    close(s->listener);
+    close(fd);
+    return NULL;
+}
+
+static void start(struct server *s, struct sockaddr_in at)
+{
+    s->listener = bound(&at);
+    if (listen(s->listener, 1) || thread_start(&s->thread, "server", 0, serve, s))
+        abort();
+}
+
+static int64_t read_body(void *arg, char *out, size_t size)
+{
+    size_t *sent = arg, rest = sizeof body - 1 - *sent, n = rest < size ? rest : size;
+    memcpy(out, body + *sent, n);
+    *sent += n;
+    return (int64_t)n;
+}
+
+static int post(struct http_client *client, struct http_client_answer *a, struct err *e)
+{
+    size_t sent = 0;
+    const struct http_client_call call = {.method = "POST",
+                                          .path = "/",
+                                          .read = read_body,
+                                          .body_size = sizeof body - 1,
+                                          .arg = &sent};
+    return http_client_send(client, &call, a, e);
+}
+
+/* A request that dies with the server fails; the first one when it is back does not. */
+static void test_a_server_that_comes_back(void **state)
+{
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct server server = {.held = bound(&at)};
+    char url[64];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(at.sin_port));
+    const struct http_client_config c = {.url = url, .agent = "test", .direct = true};
+    struct http_client *client;
+    struct http_client_answer a;
+    struct err e = {0};
+    int code = http_client_open(&client, &c, &e);
+    if (code == GPUFL_E_NOT_BUILT) {
+        close(server.held);
+        skip();
+    }
+    assert_int_equal(code, 0);
+    http_client_answer_init(&a);
+    start(&server, at);
+    assert_int_equal(post(client, &a, &e), 0);
+    assert_int_equal(a.status, 200);
+    assert_int_equal(post(client, &a, &e), GPUFL_E_UNAVAILABLE); /* on the connection it kept */
+    thread_join(&server.thread);
+    assert_int_equal(post(client, &a, &e), GPUFL_E_UNAVAILABLE); /* nobody is there */
+    start(&server, at);
+    code = post(client, &a, &e);
+    if (code)
+        fail_msg("%s", e.text);
+    assert_int_equal(a.status, 200);
+    assert_int_equal(a.body.len, 2);
+    http_client_close(client);
+    http_client_answer_fini(&a);
+    thread_join(&server.thread);
+    close(server.held);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +218,7 @@ int main(void)
         cmocka_unit_test(test_what_can_be_read_on_the_way),
         cmocka_unit_test(test_no_field_is_smuggled_in),
         cmocka_unit_test(test_keys_that_are_none),
+        cmocka_unit_test(test_a_server_that_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
