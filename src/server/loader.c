@@ -74,7 +74,14 @@ void loader_take(void *arg, const struct journal_frame *f, struct journal_place 
     }
     atomic_fetch_add_explicit(&l->frames, 1, memory_order_relaxed);
     queue_push(&l->threads[s->thread % l->thread_count],
-               &(struct item){ITEM_FRAME, s, {f->number, f->kind, f->body, clock_mono(), p}});
+               &(struct item){ITEM_FRAME,
+                              s,
+                              {.number = f->number,
+                               .kind = f->kind,
+                               .body = f->body,
+                               .queued = clock_mono(),
+                               .place = p,
+                               .lines = f->lines + f->damaged}});
 }
 
 void loader_abandon(void *arg, struct intake_session *s, uint64_t body)

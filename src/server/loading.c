@@ -223,7 +223,8 @@ static size_t loaded_before(const struct loading *l, const struct journal_frame 
     return whole ? n : 0;
 }
 
-/* The lines of one frame. A frame that cannot be read any more is lost: counted, and said. */
+/* The lines of one frame. A frame that cannot be read any more is lost: counted, of the session, too, and
+ * said. */
 static int load_payload(struct loading *l, const struct loading_frame *f, struct err *e)
 {
     struct journal_frame frame;
@@ -233,6 +234,7 @@ static int load_payload(struct loading *l, const struct loading_frame *f, struct
     if (code == GPUFL_E_CORRUPT || (code == GPUFL_E_IO && e->vendor == 0)) {
         log_error("%s: its rows are lost", e->text);
         atomic_fetch_add_explicit(&l->totals->lost_frames, 1, memory_order_relaxed);
+        l->counts.rejected += f->lines;
         return 0;
     }
     if (code)

@@ -24,6 +24,7 @@ struct loading_frame {
     uint64_t body;
     int64_t queued; /* CLOCK_MONOTONIC ns */
     struct journal_place place;
+    uint32_t lines; /* of the sender, in it and left out */
 };
 
 struct loading_list {

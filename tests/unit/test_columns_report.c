@@ -1,5 +1,6 @@
 /* test_columns_report.c - a session that was sent in gives the report that its files give: every
- * session of the examples and of the tests' data, of both formats, and simulated ones. */
+ * session of the examples and of the tests' data, of both formats, and simulated ones; what could not be
+ * loaded of it is said. */
 #include "analyze/discover.h"
 #include "analyze/report.h"
 #include "base/file.h"
@@ -9,6 +10,7 @@
 #include "tmpdir.h"
 #include "wire/encode.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <setjmp.h>
@@ -262,14 +264,75 @@ static void test_simulated(void **state)
     }
 }
 
+/* ---- what was accepted, and cannot be read any more --------------------------------------------------- */
+
+static _Atomic bool away;
+
+static int begin_unless_away(struct store_session *ss, struct err *e)
+{
+    return away ? err_set(e, GPUFL_E_UNAVAILABLE, "nobody is there") : store_duckdb.begin(ss, e);
+}
+
+/* Of the session's only segment. */
+static void damage_last_frame(void)
+{
+    char path[PATH_MAX];
+    DIR *d = opendir(tmpdir_path("journal"));
+    const struct dirent *e;
+    *path = '\0';
+    assert_non_null(d);
+    while ((e = readdir(d)))
+        if (strstr(e->d_name, ".journal"))
+            snprintf(path, sizeof path, "%s/%s", tmpdir_path("journal"), e->d_name);
+    closedir(d);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, "damaged", 7, lseek(fd, 0, SEEK_END) - 20), 7);
+    close(fd);
+}
+
+/* Its lines are missing in the session's account, and the others are there. */
+static void test_a_lost_frame(void **state)
+{
+    struct store_ops ops = store_duckdb;
+    struct ingest_answer a;
+    struct loader_stats st;
+    size_t n;
+    (void)state;
+    ops.begin = begin_unless_away;
+    fix.config.ops = &ops;
+    fix.config.retry_ns = 20000;
+    fixture_up(&fix, tmpdir);
+    away = true;
+    struct ingest_request r = fixture_request("s", "device", 0);
+    for (int i = 0; i < 2; i++) {
+        char *text = fixture_lines("s", 20 * i, 2, i == 0, &n);
+        fixture_send(&fix, &r, text, n, 0, &a);
+        assert_int_equal(a.status, 200);
+        r.offset = a.offset;
+        free(text);
+    }
+    damage_last_frame();
+    away = false;
+    fixture_drain(&fix);
+    loader_stats(fix.intake.loader, &st);
+    assert_int_equal(st.lost_frames, 1);
+    char *text = report_of_columns("s", &n);
+    json_t *report = json_loadb(text, n, 0, NULL), *log = json_object_get(report, "log");
+    assert_int_equal(json_integer_value(json_object_get(log, "damaged_lines")), 2);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(report, "kernels"), "count")), 20);
+    json_decref(report);
+    free(text);
+    fixture_down(&fix);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        T(test_examples),
-        T(test_recorded),
-        T(test_public_client),
-        T(test_simulated),
+        T(test_examples),  T(test_recorded),     T(test_public_client),
+        T(test_simulated), T(test_a_lost_frame),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
