@@ -65,18 +65,6 @@ static int find(struct sum_devices *d, const struct device_row *row, uint32_t ho
     return code;
 }
 
-/* A later description may know more, or less. */
-static void add_knowledge(struct device_row *known, const struct device_row *row)
-{
-    int64_t *to = (int64_t *)known;
-    const int64_t *from = (const int64_t *)row;
-    for (unsigned c = 0; c < COL_device_COUNT; c++) {
-        bool name = records[RECORD_device].columns[c].ref == RECORD_name;
-        if (from[c] != CELL_NULL && !(name && from[c] == 0))
-            to[c] = from[c];
-    }
-}
-
 /* Name cells become ids of model.names; unknown ones 0. */
 static void read_row(const struct model *m, const struct wire_batch *b, size_t i, int64_t *row)
 {
@@ -105,17 +93,18 @@ int sum_devices_expect(struct model *m, int64_t id, uint32_t *at)
     return model_ref_put(&m->refs.devices, &m->refs.device_count, &m->refs.device_cap, id, *at);
 }
 
-/* What was expected under this id is this one. */
+/* What was expected under this id, or told of without a UUID, is this one; and what comes without one
+ * is what has this id. */
 static bool fulfil(struct model *m, int64_t id, const struct device_row *row)
 {
     uint32_t at = model_device_cell(m, id);
     struct device_sum *s = at ? &m->devices.items[at] : NULL;
-    if (!s || s->named)
+    if (!s || (s->row.uuid && row->uuid && s->row.uuid != row->uuid))
         return false;
     for (uint32_t i = 1; i < m->devices.count; i++)
-        if (row->uuid && m->devices.items[i].row.uuid == row->uuid)
+        if (i != at && row->uuid && m->devices.items[i].row.uuid == row->uuid)
             return false;
-    s->row = *row;
+    record_complete(RECORD_device, (int64_t *)&s->row, (const int64_t *)row);
     s->host = m->facts.host;
     s->named = true;
     return true;
@@ -133,8 +122,9 @@ static int take_devices(struct model *m, const struct wire_batch *b)
         if (fulfil(m, id, &row))
             continue;
         code = find(&m->devices, &row, m->facts.host, &at);
-        if (!code && at)
-            add_knowledge(&m->devices.items[at].row, &row);
+        if (!code && at) /* a later description may know more, or less */
+            record_complete(RECORD_device, (int64_t *)&m->devices.items[at].row,
+                            (const int64_t *)&row);
         if (!code)
             code =
                 model_ref_put(&m->refs.devices, &m->refs.device_count, &m->refs.device_cap, id, at);

@@ -174,10 +174,10 @@ static int take_kernels(struct corr_set *s, const struct wire_batch *b)
 static int take_thread(struct model *m, const struct wire_batch *b, size_t i)
 {
     uint32_t id = id_cell(b, COL_thread_id, i), at;
+    uint32_t name = model_name_cell(m, cells_get(b, COL_thread_name, i));
     int code = id ? keyed_put(&m->sync.threads, &id, &at, NULL) : 0;
-    if (!code && id && at)
-        ((struct thread_name *)keyed_at(&m->sync.threads, at))->name =
-            model_name_cell(m, cells_get(b, COL_thread_name, i));
+    if (!code && id && at && name)
+        ((struct thread_name *)keyed_at(&m->sync.threads, at))->name = name;
     return code;
 }
 

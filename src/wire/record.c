@@ -38,3 +38,22 @@ int record_column(const struct record *r, const char *name, size_t len)
             return (int)i;
     return -1;
 }
+
+bool record_is_completed(int type)
+{
+    return type == RECORD_device || type == RECORD_thread;
+}
+
+bool record_complete(enum record_type type, int64_t *known, const int64_t *row)
+{
+    const struct record *r = &records[type];
+    bool changed = false;
+    for (unsigned c = 1; c < r->column_count; c++) {
+        bool none = r->columns[c].ref == RECORD_name && row[c] == 0;
+        if (row[c] == CELL_NULL || none || row[c] == known[c])
+            continue;
+        known[c] = row[c];
+        changed = true;
+    }
+    return changed;
+}

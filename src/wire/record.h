@@ -10,6 +10,7 @@
 #ifndef GPUFL_WIRE_RECORD_H
 #define GPUFL_WIRE_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,13 @@ int record_find(const char *name, size_t len);
 
 /* Column index of a name in a record, or -1. [any] */
 int record_column(const struct record *r, const char *name, size_t len);
+
+/* Dictionaries whose rows come again with more (docs/format.md): devices, threads. [any] */
+bool record_is_completed(int type);
+
+/* Adds to a row of such a dictionary what a later one of its id knows; what that leaves unknown (of a
+ * name 0 as well) stays. Whether anything has changed. [any] */
+bool record_complete(enum record_type type, int64_t *known, const int64_t *row);
 
 #include "wire/rows.h"
 #endif

@@ -239,6 +239,42 @@ static void test_merge_is_single_pass(void **state)
     model_fini(&all);
 }
 
+/* A GPU told of by its index alone is the one of which a later row of its id knows more. */
+static void test_device_becomes_known(void **state)
+{
+    struct make_log l;
+    struct load_stats stats;
+    struct device_row bare;
+    uint32_t only;
+    (void)state;
+    MAKE_UNKNOWN(bare);
+    bare.id = 1;
+    bare.index = 0;
+    bare.memory_total = 5;
+    bare.name = bare.uuid = bare.vendor = bare.pci = bare.arch = bare.driver = 0;
+    make_log_init(&l, "known");
+    make_log_header(&l, "device", 1);
+    make_log_names(&l, "NVIDIA Test", "GPU-1", "gemm", NULL);
+    make_log_rows(&l, RECORD_device, &bare, 1);
+    make_log_rows(&l, RECORD_stream, &(struct stream_row){1, 1, 1, 7}, 1);
+    make_log_config(&l, 1, 3);
+    make_log_kernel(&l, 2000, 1000, 1, 0);
+    make_log_device(&l);
+    make_log_rows(&l, RECORD_device, &bare, 1); /* knows less, and takes nothing away */
+    make_log_kernel(&l, 3000, 1000, 1, 0);
+    make_log_write(&l, tmpdir, "device.log");
+    make_log_fini(&l);
+    struct model *m = load(tmpdir_path("known"), &stats, 0);
+    assert_int_equal(sum_devices_used(m, &only), 1);
+    const struct device_sum *d = &m->devices.items[only];
+    assert_string_equal(model_text(m, (uint32_t)d->row.uuid), "GPU-1");
+    assert_string_equal(model_text(m, (uint32_t)d->row.name), "NVIDIA Test");
+    assert_int_equal(d->row.sm_count, 4);
+    assert_int_equal(d->row.memory_total, 5);
+    assert_int_equal(d->kernels, 2);
+    model_fini(m);
+}
+
 static void test_best_clock(void **state)
 {
     struct make_log l;
@@ -282,10 +318,15 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),      cmocka_unit_test(test_unclean),
-        cmocka_unit_test(test_damage),     cmocka_unit_test(test_nothing_to_read),
-        cmocka_unit_test(test_merge),      cmocka_unit_test(test_merge_is_single_pass),
-        cmocka_unit_test(test_best_clock), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_unclean),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_nothing_to_read),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_merge_is_single_pass),
+        cmocka_unit_test(test_best_clock),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_device_becomes_known),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -36,6 +36,24 @@ static void test_lookup(void **state)
     assert_int_equal(record_column(&records[RECORD_kernel], "", 0), -1);
 }
 
+static void test_later_rows_complete(void **state)
+{
+    struct thread_row thread = {7, 3};
+    struct device_row known = {.id = 1, .index = 0, .name = 5, .sm_count = CELL_NULL};
+    struct device_row later = {.id = 1, .index = CELL_NULL, .name = 0, .sm_count = 4};
+    (void)state;
+    later.warp_size = known.warp_size = 32;
+    for (int i = 0; i < RECORD_COUNT; i++)
+        assert_true(!record_is_completed(i) || records[i].kind == RECORD_KIND_DICT);
+    assert_true(record_complete(RECORD_device, (int64_t *)&known, (const int64_t *)&later));
+    assert_int_equal(known.index, 0);
+    assert_int_equal(known.name, 5);
+    assert_int_equal(known.sm_count, 4);
+    assert_false(record_complete(RECORD_device, (int64_t *)&known, (const int64_t *)&later));
+    assert_true(record_complete(RECORD_thread, (int64_t *)&thread, (const int64_t[]){7, 4}));
+    assert_int_equal(thread.name, 4);
+}
+
 /* Type names must not collide with the two lines that are not rows. */
 static void test_names_are_sound(void **state)
 {
@@ -70,9 +88,8 @@ static void test_refs_point_at_dictionaries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structs_are_arrays),
-        cmocka_unit_test(test_lookup),
-        cmocka_unit_test(test_names_are_sound),
+        cmocka_unit_test(test_structs_are_arrays),         cmocka_unit_test(test_lookup),
+        cmocka_unit_test(test_later_rows_complete),        cmocka_unit_test(test_names_are_sound),
         cmocka_unit_test(test_refs_point_at_dictionaries),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);
