@@ -23,6 +23,7 @@ void append_init(struct append *a, const struct append_engine *engine, struct st
     a->engine = engine;
     a->session = ss;
     ids_init(&a->ids);
+    completed_init(a);
     kernel_sums_init(&a->kernels);
     lane_sums_init(&a->lanes);
     buf_init(&a->text, CLEAN_MAX);
@@ -31,6 +32,7 @@ void append_init(struct append *a, const struct append_engine *engine, struct st
 void append_fini(struct append *a)
 {
     ids_fini(&a->ids);
+    completed_fini(a);
     kernel_sums_fini(&a->kernels);
     rowset_fini(&a->lanes);
     buf_fini(&a->text);
@@ -56,7 +58,7 @@ static int take_ids(void *arg, const struct page *p)
 static int load_ids(struct append *a, unsigned table, int64_t dictionary, struct err *e)
 {
     struct known k = {&a->ids, dictionary};
-    return a->engine->ids(a->session, table, take_ids, &k, e);
+    return a->engine->dictionary(a->session, table, 1, take_ids, &k, e);
 }
 
 static int take_rest(void *arg, const struct page *p)
@@ -73,13 +75,20 @@ int append_load(struct append *a, struct err *e)
     rowset_clear(&a->lanes);
     int code = load_ids(a, TABLE_names, RECORD_name, e);
     for (unsigned i = 0; !code && i < RECORD_COUNT; i++)
-        if (records[i].kind == RECORD_KIND_DICT)
+        if (records[i].kind == RECORD_KIND_DICT && !record_is_completed((int)i))
             code = load_ids(a, i, i, e);
+    code = code ? code : completed_load(a, e);
     code = code ? code : a->engine->slices(a->session, &a->slices, &a->summed, e);
     code = code ? code : a->engine->rest(a->session, a->summed, take_rest, &a->kernels, e);
     ids_commit(&a->ids);
     a->loaded = !code;
     return code == GPUFL_E_NOMEM ? no_memory(e) : code;
+}
+
+int append_finish(struct append *a, struct err *e)
+{
+    int code = completed_put(a, e);
+    return code ? code : append_lanes(a, e);
 }
 
 void append_commit(struct append *a)
@@ -143,6 +152,8 @@ int append_batch(struct append *a, const struct wire_batch *b, struct err *e)
         return not_begun(e);
     if (!b->rows)
         return 0;
+    if (record_is_completed(b->type))
+        return completed_add(a, b, e);
     if (records[b->type].kind == RECORD_KIND_DICT)
         return put_dictionary(a, b, e);
     int code = a->engine->columns(a->session, b->type, b->col, b->rows, e);

@@ -1,7 +1,7 @@
 /* append.h - what a writer is given, made rows of tables: the same for every engine.
  *
- * Dictionary rows are kept once by id, texts made clean, kernels summed up by slice and lanes by
- * transaction. Where the rows go is the engine's: it says how a row gets into a table, and what a
+ * Dictionary rows are kept once by id, and what later rows of an id add to one goes with the commit;
+ * texts are made clean, kernels summed up by slice and lanes by transaction. Where the rows go is the engine's: it says how a row gets into a table, and what a
  * session has already. What is remembered here fits the session's last commit; an engine that is
  * not sure of that forgets it, and the next transaction loads it again.
  *
@@ -15,6 +15,8 @@
 
 struct append;
 
+enum { APPEND_COMPLETED = 2 /* dictionaries of record_is_completed */ };
+
 struct append_engine {
     /* A row: for each column of the table its cell (of a real its bits), or its text. Columns of
      * texts have no cell, and texts is NULL where the table has none. */
@@ -23,17 +25,31 @@ struct append_engine {
     /* n rows of a table of integers, an array a column; NULL: unknown. */
     int (*columns)(struct store_session *ss, unsigned table, const int64_t *const *columns,
                    size_t n, struct err *e);
-    /* What the session has already: ids of a dictionary; how many slices there are and the rows in
-     * them, and the kernels behind those (start, duration, config, stream). */
-    int (*ids)(struct store_session *ss, unsigned table, ask_take take, void *arg, struct err *e);
+    /* The row of a completed dictionary that stands at a place (from 0, as `dictionary` gave them)
+     * since an earlier commit, anew: with the commit these are its cells, and the place is the same. */
+    int (*amend)(struct store_session *ss, unsigned table, int64_t place, const int64_t *cells,
+                 struct err *e);
+    /* What the session has already: of a dictionary's rows the first so many columns, of a completed
+     * one in order; how many slices there are and the rows in them, and the kernels behind those
+     * (start, duration, config, stream). */
+    int (*dictionary)(struct store_session *ss, unsigned table, unsigned columns, ask_take take,
+                      void *arg, struct err *e);
     int (*slices)(struct store_session *ss, int64_t *slices, int64_t *summed, struct err *e);
     int (*rest)(struct store_session *ss, int64_t summed, ask_take take, void *arg, struct err *e);
+};
+
+/* Rows of a completed dictionary as they will be with the commit, in order: its columns, then what
+ * the commit has to do with them. */
+struct completed {
+    struct rowset rows;
+    bool any; /* something */
 };
 
 struct append {
     const struct append_engine *engine;
     struct store_session *session;
-    struct ids ids;             /* dictionary rows that are there */
+    struct ids ids; /* rows that are there, of the other dictionaries */
+    struct completed completed[APPEND_COMPLETED];
     struct kernel_sums kernels; /* of kernel rows behind the last slice */
     struct rowset lanes;        /* struct lane_sum: of this transaction */
     int64_t slices, summed;     /* slices there are, kernel rows in them */
@@ -44,10 +60,10 @@ struct append {
 void append_init(struct append *a, const struct append_engine *engine, struct store_session *ss);
 void append_fini(struct append *a);
 
-/* What a transaction begins and ends with. Loads what is not known; sums that go with a commit, before
+/* What a transaction begins and ends with. Loads what is not known; adds what goes with a commit, before
  * its rows are handed over; what came of it. */
 int append_load(struct append *a, struct err *e);
-int append_sums(struct append *a, struct err *e);
+int append_finish(struct append *a, struct err *e);
 void append_commit(struct append *a);
 void append_rollback(struct append *a);
 
@@ -65,5 +81,19 @@ int append_unknown(struct append *a, const char *channel, const char *line, size
 
 /* Sums up kernels; every KERNEL_SLICE of them become rows. */
 int append_kernels(struct append *a, const struct wire_batch *b, struct err *e);
+
+/* Sums of lanes, which go with the commit. */
+int append_lanes(struct append *a, struct err *e);
+
+/* ---- append_completed.c --------------------------------------------------------------------- */
+
+void completed_init(struct append *a);
+void completed_fini(struct append *a);
+
+int completed_load(struct append *a, struct err *e);
+int completed_add(struct append *a, const struct wire_batch *b, struct err *e);
+
+/* Rows that are new or know more, which go with the commit. */
+int completed_put(struct append *a, struct err *e);
 
 #endif

@@ -70,7 +70,7 @@ int append_kernels(struct append *a, const struct wire_batch *b, struct err *e)
     return code;
 }
 
-int append_sums(struct append *a, struct err *e)
+int append_lanes(struct append *a, struct err *e)
 {
     const struct rowset *s = &a->lanes;
     int code = 0;

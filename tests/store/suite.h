@@ -94,8 +94,14 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(copied_and_back)                                                                             \
     X(copies_of_others_are_refused)
 
+#define SUITE_DICTIONARIES(X)                                                                      \
+    X(devices_become_known)                                                                        \
+    X(threads_change_names)                                                                        \
+    X(others_stay_as_they_are)
+
 #define SUITE_ALL(X)                                                                               \
     SUITE_ROWS(X)                                                                                  \
+    SUITE_DICTIONARIES(X)                                                                          \
     SUITE_KERNELS(X) SUITE_TIMELINE(X) SUITE_REST(X) SUITE_FILES(X) SUITE_COPIES(X)
 
 #define SUITE_DECLARE(name) void suite_##name(void **state);

@@ -101,7 +101,7 @@ static void put_where(struct ask *a, unsigned table)
     }
     if (place_levelled(place_of(table)))
         buf_printf(&a->text, "level = %d AND ", place_level(table));
-    state_where(&a->text, c->session, &c->state);
+    state_where_last(&a->text, c->session, &c->state, table);
     buf_str(&a->text, " AND");
 }
 

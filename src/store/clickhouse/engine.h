@@ -65,6 +65,8 @@ unsigned place_of(unsigned table);
 const char *place_name(unsigned place);
 bool place_numbered(unsigned place); /* its rows have run and rowid */
 bool place_levelled(unsigned place); /* its rows have a level */
+/* Its rows come again with more: under the same rowid, and what the last commit has of one counts. */
+bool place_completed(unsigned place);
 int place_level(unsigned table);
 
 uint64_t place_key(const char *session);
@@ -122,8 +124,12 @@ int state_count(struct state *t, int64_t number);
 /* A number that no commit of the session had, begun or done, in this process or another. */
 int64_t state_number(const struct state *t);
 
-/* "session = … AND commit BETWEEN …": which rows count. */
+/* "session = … AND commit BETWEEN …": which rows are of commits that count. */
 void state_where(struct buf *b, const struct store_session *ss, const struct state *t);
+
+/* The same for whoever reads a table: without rows that came again since. */
+void state_where_last(struct buf *b, const struct store_session *ss, const struct state *t,
+                      unsigned table);
 
 /* ---- turn.c: several processes ---------------------------------------------------------------- */
 

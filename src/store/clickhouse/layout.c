@@ -55,6 +55,11 @@ bool place_levelled(unsigned place)
     return place == TABLE_tile_0 || place == TABLE_span_0;
 }
 
+bool place_completed(unsigned place)
+{
+    return record_is_completed((int)place);
+}
+
 /* FNV-1a. Stands in tables: it never changes. */
 uint64_t place_key(const char *session)
 {

@@ -14,28 +14,28 @@ void click_rows_init(struct rows *r, unsigned place)
     r->table = store_table(place);
     for (unsigned i = 0; i < RECORD_MAX_COLUMNS; i++)
         buf_init(&r->columns[i], COLUMN_MAX);
-    buf_init(&r->levels, COLUMN_MAX);
+    buf_init(&r->marks, COLUMN_MAX);
 }
 
 void click_rows_fini(struct rows *r)
 {
     for (unsigned i = 0; i < RECORD_MAX_COLUMNS; i++)
         buf_fini(&r->columns[i]);
-    buf_fini(&r->levels);
+    buf_fini(&r->marks);
 }
 
 void click_rows_clear(struct rows *r, int64_t first)
 {
     for (unsigned i = 0; i < r->table->column_count; i++)
         buf_clear(&r->columns[i]);
-    buf_clear(&r->levels);
+    buf_clear(&r->marks);
     r->count = 0;
     r->first = first;
 }
 
 size_t click_rows_bytes(const struct rows *r)
 {
-    size_t bytes = r->levels.len + r->count * 32;
+    size_t bytes = r->marks.len + r->count * 32;
     for (unsigned i = 0; i < r->table->column_count; i++)
         bytes += r->columns[i].len;
     return bytes;
@@ -46,7 +46,7 @@ static int check(const struct rows *r)
     for (unsigned i = 0; i < r->table->column_count; i++)
         if (buf_error(&r->columns[i]))
             return GPUFL_E_NOMEM;
-    return buf_error(&r->levels) ? GPUFL_E_NOMEM : 0;
+    return buf_error(&r->marks) ? GPUFL_E_NOMEM : 0;
 }
 
 static void put_cells(struct buf *b, int64_t cell, size_t n)
@@ -80,11 +80,10 @@ void click_rows_text(struct rows *r, unsigned column, const char *at, size_t len
     native_text(&r->columns[column], at, len);
 }
 
-int click_rows_end(struct rows *r, int level)
+int click_rows_end(struct rows *r, int64_t mark)
 {
-    const int64_t cell = level;
-    if (place_levelled(r->place))
-        buf_put(&r->levels, &cell, sizeof cell);
+    if (place_levelled(r->place) || place_completed(r->place))
+        buf_put(&r->marks, &mark, sizeof mark);
     r->count++;
     return r->count % 1024 ? 0 : check(r);
 }
@@ -113,6 +112,20 @@ static void put_numbers(struct buf *body, const char *name, int64_t first, unsig
     body->len += n * sizeof first;
 }
 
+/* Run and rowid of rows that stand where their marks say. */
+static void put_marked(struct buf *body, const struct buf *marks, size_t n)
+{
+    native_column(body, "run", "Int64");
+    for (size_t i = 0; i < n; i++) {
+        int64_t rowid;
+        memcpy(&rowid, marks->data + i * sizeof rowid, sizeof rowid);
+        rowid >>= RUN_SHIFT;
+        buf_put(body, &rowid, sizeof rowid);
+    }
+    native_column(body, "rowid", "Int64");
+    buf_put(body, marks->data, marks->len);
+}
+
 static void put_block(struct rows *r, const struct store_session *ss, int64_t commit,
                       struct buf *body)
 {
@@ -128,9 +141,11 @@ static void put_block(struct rows *r, const struct store_session *ss, int64_t co
     put_same(body, "commit", "Int64", commit, r->count);
     if (levelled) {
         native_column(body, "level", "Int64");
-        buf_put(body, r->levels.data, r->levels.len);
+        buf_put(body, r->marks.data, r->marks.len);
     }
-    if (numbered) {
+    if (place_completed(r->place)) {
+        put_marked(body, &r->marks, r->count);
+    } else if (numbered) {
         put_numbers(body, "run", r->first, RUN_SHIFT, r->count);
         put_numbers(body, "rowid", r->first, 0, r->count);
     }

@@ -13,7 +13,7 @@ struct rows {
     unsigned place;
     const struct table *table;
     struct buf columns[RECORD_MAX_COLUMNS]; /* owned: cells as they are sent */
-    struct buf levels;                      /* of a place with levels */
+    struct buf marks; /* of a place with levels the level, of a completed one the rowid */
     size_t count;
     int64_t first; /* rowid of the first one */
 };
@@ -30,7 +30,7 @@ int click_rows_put_columns(struct rows *r, const int64_t *const *columns, size_t
 /* One row cell by cell: all its columns (of a real its bits), then end. */
 void click_rows_int(struct rows *r, unsigned column, int64_t v);
 void click_rows_text(struct rows *r, unsigned column, const char *at, size_t len);
-int click_rows_end(struct rows *r, int level);
+int click_rows_end(struct rows *r, int64_t mark);
 
 /* Sends them under a commit's number; body: room for the block. */
 int click_rows_send(struct rows *r, const struct store_session *ss, int64_t commit,

@@ -29,7 +29,7 @@ static int scan_piece(const struct store_session *ss, const struct state *t, uns
     buf_str(&text, " FROM ");
     place_put(&text, ss->store, ss->workspace->name, place_name(place));
     buf_str(&text, " WHERE ");
-    state_where(&text, ss, t);
+    state_where_last(&text, ss, t, place);
     buf_printf(&text,
                " AND run = %" PRId64 " AND rowid BETWEEN %" PRId64 " AND %" PRId64
                "%s ORDER BY rowid FORMAT Native",

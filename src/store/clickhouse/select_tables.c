@@ -64,7 +64,7 @@ static void put_rows(struct buf *b, const struct select_tables *t, size_t sessio
     if (t->states[session].rows[table]) {
         put_place(b, t, table);
         buf_str(b, " WHERE ");
-        state_where(b, t->q->sessions[session].columns, &t->states[session]);
+        state_where_last(b, t->q->sessions[session].columns, &t->states[session], table);
         buf_char(b, ')');
         return;
     }

@@ -82,6 +82,20 @@ void state_where(struct buf *b, const struct store_session *ss, const struct sta
                    t->ranges[i].first, t->ranges[i].last, i && i + 1 == t->range_count ? ")" : "");
 }
 
+/* The inner table is each server's own: a session's rows stand on one. */
+void state_where_last(struct buf *b, const struct store_session *ss, const struct state *t,
+                      unsigned table)
+{
+    state_where(b, ss, t);
+    if (!place_completed(table))
+        return;
+    buf_str(b, " AND (rowid, commit) IN (SELECT rowid, max(commit) FROM ");
+    place_put(b, ss->store, ss->workspace->name, place_name(table));
+    buf_str(b, " WHERE ");
+    state_where(b, ss, t);
+    buf_str(b, " GROUP BY rowid)");
+}
+
 /* ---- as text --------------------------------------------------------------------------------- */
 
 static void put_counts(struct buf *b, const struct state *t)

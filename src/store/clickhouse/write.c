@@ -12,6 +12,7 @@
 #include "store/clickhouse/write.h"
 
 #include "base/alloc.h"
+#include "store/clickhouse/literal.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static int make_room(struct store_session *ss, struct err *e)
     return send_place(ss, largest, e);
 }
 
-/* Where rows of a table go; counts n of them. */
+/* Where n rows of a table go. */
 static int place_rows(struct store_session *ss, unsigned table, size_t n, struct rows **out,
                       struct err *e)
 {
@@ -101,7 +102,6 @@ static int place_rows(struct store_session *ss, unsigned table, size_t n, struct
     w->gathered += n * (r->table->column_count + 4) * sizeof(int64_t);
     if (!code && w->gathered >= GATHER_MAX)
         code = make_room(ss, e);
-    w->next.rows[table] += (int64_t)n;
     *out = r;
     return code;
 }
@@ -119,8 +119,9 @@ static void drop_rows(struct writer *w)
 
 /* ---- rows, and what the server has already ----------------------------------------------------- */
 
-static int put_row(struct store_session *ss, unsigned table, const int64_t *cells,
-                   const struct store_text *texts, struct err *e)
+/* mark: of click_rows_end. */
+static int put_marked(struct store_session *ss, unsigned table, const int64_t *cells,
+                      const struct store_text *texts, int64_t mark, struct err *e)
 {
     struct rows *r;
     int code = place_rows(ss, table, 1, &r, e);
@@ -135,7 +136,24 @@ static int put_row(struct store_session *ss, unsigned table, const int64_t *cell
             click_rows_int(r, c, cells[c]);
         }
     }
-    return click_rows_end(r, place_level(table)) ? no_memory(e) : 0;
+    return click_rows_end(r, mark) ? no_memory(e) : 0;
+}
+
+static int put_row(struct store_session *ss, unsigned table, const int64_t *cells,
+                   const struct store_text *texts, struct err *e)
+{
+    int64_t *rows = &ss->writer->next.rows[table];
+    int code =
+        put_marked(ss, table, cells, texts, place_completed(table) ? *rows : place_level(table), e);
+    ++*rows;
+    return code;
+}
+
+static int amend_row(struct store_session *ss, unsigned table, int64_t place, const int64_t *cells,
+                     struct err *e)
+{
+    static const struct store_text none[1]; /* its columns are numbers */
+    return put_marked(ss, table, cells, none, place, e);
 }
 
 static int put_columns(struct store_session *ss, unsigned table, const int64_t *const *columns,
@@ -150,14 +168,15 @@ static int put_columns(struct store_session *ss, unsigned table, const int64_t *
         int code = place_rows(ss, table, step, &r, e);
         if (code)
             return code;
+        ss->writer->next.rows[table] += (int64_t)step;
         if (click_rows_put_columns(r, from, step))
             return no_memory(e);
     }
     return 0;
 }
 
-/* Columns of rows that count, of runs from one on. */
-static int read_columns(struct store_session *ss, unsigned table, const char *columns, int64_t run,
+/* The first columns of a table, of rows that count, of runs from one on. */
+static int read_columns(struct store_session *ss, unsigned table, unsigned columns, int64_t run,
                         ask_take take, void *arg, struct err *e)
 {
     const struct state *t = &ss->writer->state;
@@ -165,13 +184,17 @@ static int read_columns(struct store_session *ss, unsigned table, const char *co
     if (!t->rows[table])
         return 0;
     buf_init(&text, 256 << 10);
-    buf_printf(&text, "SELECT %s FROM ", columns);
+    for (unsigned i = 0; i < columns; i++) {
+        buf_str(&text, i ? ", " : "SELECT ");
+        literal_name(&text, store_table(table)->columns[i].name);
+    }
+    buf_str(&text, " FROM ");
     place_put(&text, ss->store, ss->workspace->name, place_name(table));
     buf_str(&text, " WHERE ");
-    state_where(&text, ss, t);
+    state_where_last(&text, ss, t, table);
     if (run)
         buf_printf(&text, " AND run >= %" PRId64, run);
-    buf_str(&text, " FORMAT Native");
+    buf_str(&text, place_completed(table) ? " ORDER BY rowid FORMAT Native" : " FORMAT Native");
     int code = buf_error(&text)
                    ? no_memory(e)
                    : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
@@ -179,10 +202,10 @@ static int read_columns(struct store_session *ss, unsigned table, const char *co
     return code;
 }
 
-static int read_ids(struct store_session *ss, unsigned table, ask_take take, void *arg,
-                    struct err *e)
+static int read_dictionary(struct store_session *ss, unsigned table, unsigned columns,
+                           ask_take take, void *arg, struct err *e)
 {
-    return read_columns(ss, table, "id", 0, take, arg, e);
+    return read_columns(ss, table, columns, 0, take, arg, e);
 }
 
 _Static_assert((int)KERNEL_SLICE == (int)RUN_ROWS, "a slice is a run");
@@ -198,12 +221,14 @@ static int read_slices(struct store_session *ss, int64_t *slices, int64_t *summe
 static int read_rest(struct store_session *ss, int64_t summed, ask_take take, void *arg,
                      struct err *e)
 {
-    return read_columns(ss, RECORD_kernel, "start, duration, config, stream", summed >> RUN_SHIFT,
-                        take, arg, e);
+    _Static_assert(COL_kernel_start == 0 && COL_kernel_duration == 1 && COL_kernel_config == 2 &&
+                       COL_kernel_stream == 3,
+                   "the first columns are what is summed up");
+    return read_columns(ss, RECORD_kernel, 4, summed >> RUN_SHIFT, take, arg, e);
 }
 
-static const struct append_engine appending = {put_row, put_columns, read_ids, read_slices,
-                                               read_rest};
+static const struct append_engine appending = {put_row,         put_columns, amend_row,
+                                               read_dictionary, read_slices, read_rest};
 
 /* ---- begin, commit, roll back ------------------------------------------------------------------ */
 
@@ -328,7 +353,7 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
         return GPUFL_E_STATE;
     int code =
         ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id) : 0;
-    code = code ? code : append_sums(&w->append, e);
+    code = code ? code : append_finish(&w->append, e);
     code = code ? code : send_all(ss, e);
     if (n > STORE_POSITIONS_MAX)
         n = STORE_POSITIONS_MAX;

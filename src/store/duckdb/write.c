@@ -127,16 +127,45 @@ static int ask(struct store_session *ss, const struct sql_arg *args, size_t n, a
     return more < 0 ? more : code;
 }
 
-static int read_ids(struct store_session *ss, unsigned table, ask_take take, void *arg,
-                    struct err *e)
+static int read_dictionary(struct store_session *ss, unsigned table, unsigned columns,
+                           ask_take take, void *arg, struct err *e)
 {
     struct buf *text = &ss->writer->text;
     if (!ss->have[table])
         return 0;
     buf_clear(text);
-    buf_str(text, "SELECT \"id\" FROM ");
+    for (unsigned i = 0; i < columns; i++) {
+        buf_str(text, i ? ", " : "SELECT ");
+        sql_name(text, store_table(table)->columns[i].name);
+    }
+    buf_str(text, " FROM ");
     session_name(text, ss, table);
     return ask(ss, NULL, 0, take, arg, e);
+}
+
+/* Rows stay where they are in their table when their cells change. */
+static int amend_row(struct store_session *ss, unsigned table, int64_t place, const int64_t *cells,
+                     struct err *e)
+{
+    struct writer *w = ss->writer;
+    const struct table *t = store_table(table);
+    struct sql_arg args[RECORD_MAX_COLUMNS];
+    (void)place;
+    buf_clear(&w->text);
+    buf_str(&w->text, "UPDATE ");
+    session_name(&w->text, ss, table);
+    for (unsigned i = 0; i < t->column_count; i++) {
+        args[i] = SQL_INT(cells[i]);
+        args[i].value.null = cells[i] == CELL_NULL;
+        if (i == 0)
+            continue;
+        buf_str(&w->text, i > 1 ? ", " : " SET ");
+        sql_name(&w->text, t->columns[i].name);
+        buf_printf(&w->text, " = $%u", i + 1);
+    }
+    buf_str(&w->text, " WHERE \"id\" = $1");
+    return sql_run_with(ss->store->duck, w->connection->handle, buf_cstr(&w->text), args,
+                        t->column_count, e);
 }
 
 struct slices {
@@ -179,8 +208,8 @@ static int read_rest(struct store_session *ss, int64_t summed, ask_take take, vo
     return ask(ss, from, 1, take, arg, e);
 }
 
-static const struct append_engine appending = {put_row, put_columns, read_ids, read_slices,
-                                               read_rest};
+static const struct append_engine appending = {put_row,         put_columns, amend_row,
+                                               read_dictionary, read_slices, read_rest};
 
 /* ---- begin, commit, rollback ------------------------------------------------------------------ */
 
@@ -309,7 +338,7 @@ int write_commit(struct store_session *ss, const struct store_position *p, unsig
         return GPUFL_E_STATE;
     int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id)
                            : put_positions(ss, p, n, e);
-    code = code ? code : append_sums(&w->append, e);
+    code = code ? code : append_finish(&w->append, e);
     code = code ? code : flush_all(w, e);
     code = code ? code : sql_run(ss->store->duck, w->connection->handle, "COMMIT", e);
     if (code) {
