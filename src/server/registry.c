@@ -99,32 +99,59 @@ static void cut_text(char *out, size_t size, const char *text)
     printable_copy(out, size, text, strlen(text));
 }
 
-static void fill_gpu(struct registry *r, const struct wire_batch *b, size_t i, int64_t id,
-                     const char *uuid)
+static bool tell_text(char *out, size_t size, const char *text)
 {
+    char now[REGISTRY_TEXT];
+    cut_text(now, size, text);
+    if (!*now || strcmp(now, out) == 0)
+        return false;
+    memcpy(out, now, size);
+    return true;
+}
+
+static bool tell_number(int64_t *out, const struct wire_batch *b, unsigned column, size_t i)
+{
+    int64_t now = b->col[column] ? b->col[column][i] : CELL_NULL;
+    if (now == CELL_NULL || now == *out)
+        return false;
+    *out = now;
+    return true;
+}
+
+/* What a row tells of a GPU: a later one may know more. Whether something is new. */
+static bool tell_gpu(const struct registry *r, struct registry_gpu *g, const struct wire_batch *b,
+                     size_t i)
+{
+    bool told = tell_number(&g->index, b, COL_device_index, i);
+    told |= tell_number(&g->memory, b, COL_device_memory_total, i);
+    told |= tell_text(g->name, sizeof g->name, name_of(r, b, COL_device_name, i));
+    told |= tell_text(g->vendor, sizeof g->vendor, name_of(r, b, COL_device_vendor, i));
+    told |= tell_text(g->driver, sizeof g->driver, name_of(r, b, COL_device_driver, i));
+    return told;
+}
+
+/* The GPU of a row; NULL: it has no UUID yet, or there are too many. */
+static struct registry_gpu *gpu_of(struct registry *r, int64_t id, const char *uuid)
+{
+    for (unsigned k = 0; id > 0 && k < r->gpu_count; k++)
+        if (r->gpus[k].id == id || strcmp(r->gpus[k].uuid, uuid) == 0)
+            return &r->gpus[k];
+    if (id <= 0 || !*uuid || r->gpu_count == REGISTRY_GPUS)
+        return NULL;
     struct registry_gpu *g = &r->gpus[r->gpu_count++];
-    const int64_t *index = b->col[COL_device_index], *memory = b->col[COL_device_memory_total];
-    g->id = id;
-    g->index = index ? index[i] : CELL_NULL;
-    g->memory = memory ? memory[i] : CELL_NULL;
+    *g = (struct registry_gpu){.id = id, .index = CELL_NULL, .memory = CELL_NULL};
     cut_text(g->uuid, sizeof g->uuid, uuid);
-    cut_text(g->name, sizeof g->name, name_of(r, b, COL_device_name, i));
-    cut_text(g->vendor, sizeof g->vendor, name_of(r, b, COL_device_vendor, i));
-    cut_text(g->driver, sizeof g->driver, name_of(r, b, COL_device_driver, i));
+    r->changed = true;
+    return g;
 }
 
 static void take_devices(struct registry *r, const struct wire_batch *b)
 {
     for (size_t i = 0; i < b->rows; i++) {
         int64_t id = b->col[COL_device_id] ? b->col[COL_device_id][i] : 0;
-        const char *uuid = name_of(r, b, COL_device_uuid, i);
-        bool seen = id <= 0;
-        for (unsigned k = 0; k < r->gpu_count && !seen; k++)
-            seen = r->gpus[k].id == id || strcmp(r->gpus[k].uuid, uuid) == 0;
-        if (seen || !*uuid || r->gpu_count == REGISTRY_GPUS)
-            continue;
-        fill_gpu(r, b, i, id, uuid);
-        r->changed = true;
+        struct registry_gpu *g = gpu_of(r, id, name_of(r, b, COL_device_uuid, i));
+        if (g && tell_gpu(r, g, b, i))
+            r->changed = true;
     }
 }
 

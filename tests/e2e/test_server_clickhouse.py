@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 import urllib.error
+import uuid
 
 import clickhouse
 from served import PATIENCE, SLOW, Server, until
@@ -154,6 +155,7 @@ class WithClickHouse(unittest.TestCase):
         self.store.readers(place)
         until(lambda: self.sql("SELECT 1").status == 200, "its user is not read")
         self.check_sql()
+        self.check_devices()
         self.refuse_sql()
         self.check_other_workspace(place)
 
@@ -204,6 +206,40 @@ class WithClickHouse(unittest.TestCase):
             self.assertEqual(ours, theirs, name)
         cut = self.sql("SELECT start FROM kernels", rows=3).json()
         self.assertEqual((len(cut["rows"]), cut["truncated"]), (3, True))
+
+    def check_devices(self):
+        """A GPU whose rows come again with more, load by load, is one with all of it, in files and in ClickHouse."""
+        session = str(uuid.uuid4())
+        header = {"type": "header", "format": 1, "session": session, "channel": "device", "part": 1, "base": 0, "app": "a",
+                  "host": "h", "clock_monotonic": 1, "clock_real": 1770000000000000000}
+        pieces = ([header, {"type": "device", "rows": 2, "id": [1, 2], "index": [0, 1], "memory_total": 7}],
+                  [{"type": "names", "rows": 2, "id": [1, 2], "text": ["Known GPU", "GPU-1"]},
+                   {"type": "device", "rows": 1, "id": 1, "index": 0, "name": 1, "uuid": 2},
+                   {"type": "stream", "rows": 1, "id": 1, "device": 1, "number": 7},
+                   {"type": "config", "rows": 1, "id": 1, "name": 1, "device": 1},
+                   {"type": "kernel", "rows": 1, "start": [5], "duration": 3, "config": 1, "stream": 1}],
+                  [{"type": "device", "rows": 1, "id": 1, "index": 0, "sm_count": 132},
+                   {"type": "kernel", "rows": 1, "start": [9], "duration": 3, "config": 1, "stream": 1}])
+        for server, key in ((self.server, self.key), (self.beside, self.beside_key)):
+            def rows(sql, server=server, key=key):
+                answer = server.ask("POST", "/api/v1/sql", {"sql": sql, "sessions": session, "milliseconds": 20000}, Authorization=key)
+                return answer.json()["rows"] if answer.status == 200 else None
+            for kernels, piece in enumerate(pieces):
+                body = "".join(json.dumps(line) + "\n" for line in piece).encode()
+                answer = server.ask("POST", "/api/v1/events/stream", body, Authorization=key, X_GpuFlight_Session_Id=session,
+                                    Content_Type="application/x-ndjson")
+                self.assertEqual(answer.status, 200, answer)
+                until(lambda n=kernels, ask=rows: ask("SELECT count(*) FROM kernel") == [[n]], "it is not loaded")
+            self.assertEqual(rows("SELECT id, name, uuid, memory_total, sm_count FROM device ORDER BY id"),
+                             [[1, "Known GPU", "GPU-1", 7, 132], [2, None, None, 7, None]])
+            self.assertEqual(rows("SELECT start, device FROM kernels ORDER BY start"), [[5, "Known GPU"], [9, "Known GPU"]])
+            server.complete(key, session)
+            exported = server.ask("GET", f"/api/v1/sessions/{session}/export.ndjson", Authorization=key)
+            self.assertEqual(exported.status, 200)
+            devices = [line for line in map(json.loads, exported.body.splitlines()) if line["type"] == "device"]
+            self.assertEqual([d["rows"] for d in devices], [2])
+            self.assertEqual(devices[0]["sm_count"], [132, None])
+            self.assertEqual(server.as_user("DELETE", f"/api/v1/sessions/{session}").status, 204)
 
     def refuse_sql(self):
         base = self.store.ask("SELECT DISTINCT database FROM system.tables WHERE name = 'commits'")[0][0]

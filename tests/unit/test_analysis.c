@@ -6,6 +6,7 @@
 #include "server/analysis.h"
 #include "server/columns_report.h"
 #include "tmpdir.h"
+#include "wire/encode.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -236,6 +237,97 @@ static bool await_report(const char *session, struct meta_analysis_head *head)
     return there;
 }
 
+static void put_device(struct buf *b, bool known, int64_t sm_count)
+{
+    struct device_row d;
+    for (unsigned c = 0; c < COL_device_COUNT; c++)
+        ((int64_t *)&d)[c] = records[RECORD_device].columns[c].ref == RECORD_name ? 0 : CELL_NULL;
+    d.id = 1;
+    d.index = 0;
+    d.name = known ? 2 : 0;
+    d.uuid = known ? 3 : 0;
+    d.sm_count = sm_count;
+    encode_rows(b, RECORD_device, (const int64_t *)&d, 1);
+}
+
+/* Sends what stands in b behind what was sent, and has it loaded. */
+static void send_more(const char *session, struct buf *b, int64_t *offset)
+{
+    struct ingest_answer a;
+    struct ingest_request r = fixture_request(session, "device", *offset);
+    fixture_send(&fix, &r, b->data, b->len, 0, &a);
+    assert_int_equal(a.status, 200);
+    *offset += (int64_t)b->len;
+    buf_clear(b);
+    fixture_drain(&fix);
+}
+
+static int take_device(void *arg, const struct wire_batch *b)
+{
+    struct device_row *d = arg;
+    assert_int_equal(b->rows, 1);
+    assert_int_equal(d->id, 0); /* once */
+    for (unsigned c = 0; c < COL_device_COUNT; c++)
+        ((int64_t *)d)[c] = b->col[c][0];
+    return 0;
+}
+
+/* A GPU whose rows come again with more, load by load: what is known in the end is what counts. */
+static void test_device_becomes_known(void **state)
+{
+    const struct config_row config = {.id = 1, .name = 1, .device = 1};
+    const struct stream_row stream = {.id = 1, .device = 1, .context = 1, .number = 7};
+    struct device_row stored = {0};
+    struct meta_usage_sum *days;
+    struct meta_session entry;
+    struct meta_page page = {0};
+    struct store_session *ss;
+    struct ingest_answer a;
+    struct region mem;
+    struct buf b;
+    size_t len, count;
+    int64_t offset = 0;
+    (void)state;
+    start(0, EVERY_NS);
+    buf_init(&b, 1 << 20);
+    char *kernels = fixture_lines("known", 0, 5, true, &len);
+    const char *behind = memchr(kernels, '\n', len);
+    buf_put(&b, kernels, (size_t)(behind + 1 - kernels)); /* the header */
+    put_device(&b, false, CELL_NULL);
+    encode_rows(&b, RECORD_stream, (const int64_t *)&stream, 1);
+    send_more("known", &b, &offset);
+    encode_names(&b, (const uint32_t[]){1, 2, 3}, (const char *const[]){"k", "Test GPU", "GPU-7"},
+                 (const size_t[]){1, 8, 5}, 3);
+    encode_rows(&b, RECORD_config, (const int64_t *)&config, 1);
+    put_device(&b, true, CELL_NULL);
+    buf_put(&b, behind + 1, len - (size_t)(behind + 1 - kernels));
+    send_more("known", &b, &offset);
+    put_device(&b, false, 132);
+    send_more("known", &b, &offset);
+    ingest_complete(fix.intake.ingest, "w", "known", &a);
+    fixture_drain(&fix);
+    assert_true(analysis_wait(analysis, 30000000000));
+    check_report("known");
+    assert_int_equal(store_duckdb.get(fix.store, "w", "known", false, &ss, NULL), 0);
+    const struct wire_visitor rows = {.arg = &stored, .batch = take_device};
+    assert_int_equal(store_duckdb.scan(ss, RECORD_device, INT64_MIN, INT64_MAX, &rows, NULL), 0);
+    store_duckdb.put(ss);
+    assert_int_equal(stored.name, 2);
+    assert_int_equal(stored.uuid, 3);
+    assert_int_equal(stored.sm_count, 132);
+    region_init(&mem, 1 << 20);
+    assert_int_equal(
+        meta_usage_days(fix.meta, "w", META_BY_GPU, 0, 100000, &page, &mem, &days, &count, NULL),
+        0);
+    assert_int_equal(count, 1);
+    assert_int_equal(days[0].kernels, 50);
+    assert_int_equal(meta_session_get(fix.meta, "w", "known", &mem, &entry, NULL), 0);
+    assert_non_null(strstr(entry.gpus, "GPU-7"));
+    region_fini(&mem);
+    buf_fini(&b);
+    free(kernels);
+}
+
 /* While it runs there is a report that is not final. */
 static void test_live(void **state)
 {
@@ -315,7 +407,8 @@ static void test_missing(void **state)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {T(test_final), T(test_live), T(test_turns), T(test_behind),
-                                       T(test_missing)};
+    const struct CMUnitTest tests[] = {T(test_final),   T(test_live),
+                                       T(test_turns),   T(test_behind),
+                                       T(test_missing), T(test_device_becomes_known)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
