@@ -24,13 +24,13 @@ static const struct {
     const char *name, *keys;
 } SECTIONS[] = {
     {"summary", "simulated summary session run sessions idle kernels-by_name copies fills memory "
-                "graphs devices host"},
-    {"ledger", "ledger log capabilities options messages vendor_overhead"},
+                "managed_memory graphs devices host windows"},
+    {"ledger", "ledger log settings capabilities options messages vendor_overhead windows"},
     {"sync", "synchronization_lines synchronizations"},
     {"scopes", "scope_paths scopes outside_scopes"},
     {"insights", "insights insights_left_out"},
     {"kernels", "kernels devices"},
-    {"profile", "samples instructions counters code code_left_out"},
+    {"profile", "samples instructions counters code code_left_out external_correlation"},
 };
 
 /* ---- documents ------------------------------------------------------------------------------- */

@@ -137,6 +137,17 @@ class Loaded(unittest.TestCase):
         self.assertEqual(len(self.rows(AT + "/findings")["rows"]), len(report["insights"]))
         self.assertNotIn("by_name", self.rows(AT + "/summary")["kernels"])
 
+    def test_sections_have_all_of_the_report(self):
+        report = report_of(FOLDER)
+        served = {}
+        for section in ("summary", "ledger", "sync", "scopes", "insights", "kernel-report", "profile"):
+            served.update({(section, key): value for key, value in self.rows(f"{AT}/{section}").items()})
+        keys = {key for _, key in served}
+        self.assertEqual(set(report) - keys - {"format", "gpufl", "groups"}, set())
+        for section, key in (("summary", "managed_memory"), ("summary", "windows"), ("ledger", "windows"),
+                             ("ledger", "settings"), ("profile", "external_correlation")):
+            self.assertEqual(served[section, key], report[key], key)
+
     def test_times_count_from_the_start(self):
         launches = self.rows(AT + "/launches?limit=100000")
         report = report_of(FOLDER)
