@@ -19,20 +19,25 @@ static void put_sum(struct json_out *j, const struct sample_count *n)
     json_out_int(j, "not_issued", n->told ? (int64_t)n->idle : CELL_NULL);
 }
 
+/* Its name for people, and the one that other parts know it by. */
+static void put_function_names(const struct model *m, struct json_out *j, uint32_t function)
+{
+    const struct code_function *f = device_code_at(&m->code, function);
+    json_out_text_or_null(j, "kernel", f ? model_text(m, f->shown) : "");
+    json_out_text_or_null(j, "symbol", f ? model_text(m, f->name) : "");
+}
+
 static void put_groups(const struct model *m, struct json_out *j, const char *key,
                        const struct keyed *groups, bool scopes)
 {
     json_out_array(j, key);
     for (size_t i = 1; i < groups->count; i++) {
         const struct sample_group *g = sum_samples_group(groups, i);
-        const struct code_function *f = scopes ? NULL : device_code_at(&m->code, g->owner);
         json_out_object(j, NULL);
         if (scopes)
             json_out_text(j, "scope", model_text(m, g->owner));
-        else {
-            json_out_text_or_null(j, "kernel", f ? model_text(m, f->shown) : "");
-            json_out_text_or_null(j, "symbol", f ? model_text(m, f->name) : "");
-        }
+        else
+            put_function_names(m, j, g->owner);
         json_out_text_or_null(j, "reason", reason_name(m, g->reason));
         put_sum(j, &g->count);
         json_out_close_object(j);
@@ -74,7 +79,7 @@ static void put_instructions(const struct model *m, struct json_out *j)
     for (size_t i = 1; i < s->groups.count; i++) {
         const struct sass_group *g = sum_sass_group(s, i);
         json_out_object(j, NULL);
-        json_out_text_or_null(j, "kernel", model_text(m, profile_kernel(m, g->function)));
+        put_function_names(m, j, g->function);
         json_out_text_or_null(j, "scope", model_text(m, g->scope));
         put_values(j, &g->values);
         json_out_close_object(j);
@@ -84,7 +89,7 @@ static void put_instructions(const struct model *m, struct json_out *j)
     for (size_t i = 1; i < s->others.count; i++) {
         const struct sass_other *o = keyed_at(&s->others, i);
         json_out_object(j, NULL);
-        json_out_text_or_null(j, "kernel", model_text(m, profile_kernel(m, o->function)));
+        put_function_names(m, j, o->function);
         json_out_text(j, "metric", model_text(m, o->metric));
         json_out_int(j, "value", o->value);
         json_out_close_object(j);

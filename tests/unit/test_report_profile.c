@@ -138,6 +138,12 @@ static void test_json(void **state)
     assert_int_equal(json_integer_value(json_object_get(first, "samples")), 3500);
     assert_string_equal(json_string_value(json_object_get(first, "top_reason")), "long_scoreboard");
     assert_true(json_is_null(json_object_get(first, "smsp__sass_sectors_mem_global")));
+    for (int i = 0; i < 2; i++) {
+        static const char *const lists[] = {"kernels", "other_metrics"};
+        json_t *list = json_object_get(json_object_get(root, "instructions"), lists[i]);
+        assert_string_equal(json_string_value(json_object_get(json_array_get(list, 0), "symbol")),
+                            "gather");
+    }
     insight = json_array_get(json_object_get(root, "insights"), 0);
     assert_string_equal(json_string_value(json_object_get(insight, "place")), "gather.cu:12");
     assert_int_equal(json_array_size(json_object_get(root, "counters")), 1);

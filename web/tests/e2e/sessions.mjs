@@ -11,12 +11,12 @@ export const REAL = 1_735_689_600_000_000_000n;
 /** Times and ids stand as differences. */
 export const deltas = (values) => values.map((value, at) => value - (at ? values[at - 1] : 0));
 
-/** host, gpu: where it ran; real: when, ns since the Unix epoch. */
+/** host, gpu: where it ran; real: when, ns since the Unix epoch; engine: what recorded it, Trace where it is not told. */
 const AT = { host: "made", gpu: "GPU-1", real: REAL };
 
-export function header(id, channel, app, { host, real } = AT) {
+export function header(id, channel, app, { host, real, engine = "Trace" } = AT) {
   return {
-    type: "header", format: 1, session: id, channel, part: 1, offset: 0, app, pid: 1, host, run: "", command: app, engine: "Trace", backend: "sim", simulated: true,
+    type: "header", format: 1, session: id, channel, part: 1, offset: 0, app, pid: 1, host, run: "", command: app, engine, backend: "sim", simulated: true,
     version: "0.1.0", system: "Linux", start: BEGIN, clock_monotonic: BEGIN, clock_real: `${real}`, clock_uncertainty: 0,
   };
 }
@@ -70,6 +70,23 @@ export const session = (id, app, at = AT) => ({
     return [
       { type: "names", rows: 1, id: [900], text: [name] },
       { type: "counter", rows: values.length, start: deltas(values.map((_, at) => BEGIN + at * 10_000_000)), duration: values.map(() => 10_000_000), source: 1, device: 1, metric: 900, value: values, exponent: 0, scope: deltas(values.map(() => 0)), kernel: 0, range: 0, ordinal: deltas(values.map((_, at) => at)) },
+    ]
+      .map(lineOf)
+      .join("");
+  },
+  /** Lines behind those of kernels(): hardware counters of ranges and kernels, [metric, value in thousandths, name of the
+   * range, number of the kernel's name from 0; null: of the whole range]. */
+  ranges(list) {
+    const texts = [...new Set(list.flatMap(([metric, , range]) => [metric, range]))];
+    const idOf = (text) => 910 + texts.indexOf(text);
+    const column = (of) => list.map(of);
+    return [
+      { type: "names", rows: texts.length, id: texts.map(idOf), text: texts },
+      {
+        type: "counter", rows: list.length, start: deltas(column((_, at) => BEGIN + at * 1_000_000)), duration: column(() => 1_000_000), source: column(([, , , kernel]) => (kernel === null ? 2 : 3)), device: 1,
+        metric: column(([metric]) => idOf(metric)), value: column(([, value]) => value), exponent: -3, scope: deltas(column(() => 0)), kernel: column(([, , , kernel]) => (kernel === null ? 0 : kernel + 10)),
+        range: column(([, , range]) => idOf(range)), ordinal: deltas(column((_, at) => at)),
+      },
     ]
       .map(lineOf)
       .join("");

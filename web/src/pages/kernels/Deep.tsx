@@ -13,6 +13,7 @@ import { Meter, Panel, ProblemView } from "../../ui/parts";
 import { keptPath, textOf } from "../insights/source";
 import { codeOf, configsOf, heat, hotFirst, leftOut, ptxPath, stallsOf, type Config, type Line, type Stall } from "./deep";
 import type { OfKernel } from "./Launches";
+import { ProfileOfKernel } from "./Profile";
 import "./deep.css";
 
 const SHOWN_CONFIGS = 4;
@@ -242,6 +243,7 @@ export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
           </Panel>
         )}
       </div>
+      {profile.data !== undefined && <ProfileOfKernel part={profile.data} symbol={symbol} />}
       {configs && configs.length > 0 && (
         <Panel title={en.kernels.configs}>
           <Listing label={en.kernels.configs} columns={configColumns} rows={configs} keyOf={(config) => config.id} />

@@ -17,7 +17,8 @@ import "./deep.css";
 import { BYS, groupNamer, linesOf, openOf, orderOf, toggled, type By, type Figures, type Group, type Line } from "./groups";
 import { kernelsOf, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
-import { reportedBySymbol, sampled } from "./report";
+import { Profile } from "./Profile";
+import { profiled, reportedBySymbol } from "./report";
 
 const LIMIT = 10000;
 const LIVE_MS = 5000;
@@ -159,11 +160,11 @@ const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean;
  * this page. */
 function useReported(session: RowSession) {
   const configs = useApi("configs", { session: session.id, limit: 100_000 }, session.state === "live" ? LIVE_MS : 0);
-  const profile = useApi("section_profile", sampled(session.engine) ? { session: session.id } : null, { every: 0, on: onSession(session.id) });
+  const profile = useApi("section_profile", profiled(session.engine) ? { session: session.id } : null, { every: 0, on: onSession(session.id) });
   const reported = useMemo(() => reportedBySymbol(configs.data, profile.data), [configs.data, profile.data]);
   // Columns that come late would move the others under somebody's eyes.
-  const settled = [configs, ...(sampled(session.engine) ? [profile] : [])].every((asked) => asked.data || asked.problem);
-  return { reported, settled };
+  const settled = [configs, ...(profiled(session.engine) ? [profile] : [])].every((asked) => asked.data || asked.problem);
+  return { reported, settled, profile: profile.data };
 }
 
 function Grouping({ by, onBy, patterns, onPatterns }: { by: By; onBy: (by: By) => void; patterns: string; onPatterns: (text: string) => void }) {
@@ -184,8 +185,12 @@ export function KernelsTab({ session }: TabProps) {
   const [opened, setOpened] = useQuery("open");
   const by = BYS.find((one) => one === wanted) ?? "";
   const asked = useApi("kernels", { session: session.id, limit: LIMIT, ...(search ? { pattern: search } : {}) }, session.state === "live" ? LIVE_MS : 0);
-  const { reported, settled } = useReported(session);
+  const { reported, settled, profile } = useReported(session);
   const kernels = useMemo(() => (asked.data ? kernelsOf(asked.data, reported) : []), [asked.data, reported]);
+  // What engines counted is of all kernels, whatever is searched for.
+  const everything = useApi("kernels", search && profile !== undefined ? { session: session.id, limit: LIMIT } : null);
+  const named = search ? everything.data : asked.data;
+  const known = useMemo(() => new Map((named ? kernelsOf(named) : []).map((kernel) => [kernel.mangled, kernel])), [named]);
   const nameOf = useMemo(() => (by ? groupNamer(by, patterns) : null), [by, patterns]);
   const open = useMemo(() => openOf(opened), [opened]);
   const order = useMemo(() => orderOf(query.get("sort"), query.get("ascending") !== "true"), [query]);
@@ -233,6 +238,7 @@ export function KernelsTab({ session }: TabProps) {
           <Launches session={session.id} name={peeked.id} />
         </section>
       )}
+      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} />}
     </div>
   );
 }

@@ -3,6 +3,7 @@
 import { nameOf, rowsOf, type Row } from "../../api/columns";
 import type { AnswerConfigs, AnswerKernelConfigs } from "../../api/schema";
 import { list, number, raw, word, type Raw } from "../../format/raw";
+import { idealSectors } from "./profile";
 
 const ratio = (a: number | null, b: number | null): number | null => (a !== null && b !== null && b > 0 ? a / b : null);
 
@@ -116,7 +117,7 @@ function instructionOf(row: Raw): Instruction {
     reasonSamples: number(row.top_samples) ?? 0,
     executed: value("inst_executed"),
     threads: ratio(value("thread_inst_executed"), value("inst_executed")),
-    coalescing: ratio(value("sectors_mem_global_ideal"), value("sectors_mem_global")),
+    coalescing: ratio(idealSectors(value), value("sectors_mem_global")),
     conflicts: ratio(value("l1tex_pipe_lsu_wavefronts_mem_shared"), value("l1tex_pipe_lsu_wavefronts_mem_shared_ideal")),
   };
 }

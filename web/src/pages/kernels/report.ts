@@ -4,6 +4,7 @@ import { mangledOf, nameOf, rowsOf } from "../../api/columns";
 import type { AnswerConfigs } from "../../api/schema";
 import { list, number, raw, word } from "../../format/raw";
 import { occupancyOf } from "./deep";
+import { PICKED } from "./profile";
 
 export interface Reported {
   occupancy: number | null; // 0 to 1; the least of its launch shapes
@@ -30,9 +31,6 @@ function shapesBySymbol(configs: AnswerConfigs): Map<string, Reported> {
   return found;
 }
 
-/** Warps that are picked wait for nothing. */
-const NO_STALL = new Set(["selected"]);
-
 /** profile: the report's samples, where there are any. */
 export function reportedBySymbol(configs: AnswerConfigs | undefined, profile: unknown): Map<string, Reported> {
   const found = configs ? shapesBySymbol(configs) : new Map<string, Reported>();
@@ -43,12 +41,12 @@ export function reportedBySymbol(configs: AnswerConfigs | undefined, profile: un
     const n = number(row.samples) ?? 0;
     const sum = samples.get(symbol) ?? { all: 0, most: 0, reason: "" };
     sum.all += n;
-    if (n > sum.most && !NO_STALL.has(reason)) [sum.most, sum.reason] = [n, reason];
+    if (n > sum.most && !PICKED.has(reason)) [sum.most, sum.reason] = [n, reason];
     samples.set(symbol, sum);
   }
   for (const [symbol, { all, most, reason }] of samples) if (reason) found.set(symbol, { ...(found.get(symbol) ?? NONE), stall: most / all, reason });
   return found;
 }
 
-/** Engines that take samples of warps. */
-export const sampled = (engine: string): boolean => /PcSampling|Deep/.test(engine);
+/** Engines that take samples of warps, count instructions, or read hardware counters. */
+export const profiled = (engine: string): boolean => /PcSampling|SassMetrics|Deep|RangeProfiler|PmSampling/.test(engine);

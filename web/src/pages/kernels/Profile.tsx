@@ -1,0 +1,279 @@
+// Profile.tsx - what engines beside Trace counted, below the table of kernels: hardware counters by scope
+// and kernel, counted instructions, samples by scope. Of a session without any of it there is nothing here.
+import type { ColumnDef, SortingState } from "@tanstack/react-table";
+import { useMemo, type ReactNode } from "react";
+import { count, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
+import { counterMetric } from "../../format/metrics";
+import { Link } from "../../router/Link";
+import { href, useQuery } from "../../router/router";
+import { profile as text } from "../../text/profile";
+import { Choices } from "../../ui/forms";
+import { countColumn, Listing, type Column } from "../../ui/Listing";
+import { Meter, Panel, Stats } from "../../ui/parts";
+import { Table } from "../../ui/Table";
+import { countersOf, countersOfKernel, instructionsOf, sampledScopesOf, type Counted, type CountedMetric, type Executed, type SampledScope } from "./profile";
+
+const FIGURES = ["mean", "least", "most"] as const;
+type Figure = (typeof FIGURES)[number];
+
+/** A metric's value with its unit, as the driver's name says it. */
+export const shown = (metric: string, value: number | null): string => counterMetric({ device: 0, id: 0, name: metric }).show(value);
+const labelOf = (metric: string): string => text.metrics[metric] ?? metric;
+const times = (value: number | null): string => (value === null ? UNKNOWN : value.toFixed(1));
+
+/** Kernels that have a page, by their names in the program. */
+export type Known = ReadonlyMap<string, { id: number; name: string }>;
+
+/** The order of a table, in the address: a column, with "-" before it where it ascends. */
+function useOrder(key: string, usual: string): [SortingState, (sorting: SortingState) => void] {
+  const [order, setOrder] = useQuery(key, usual);
+  const ascends = order.startsWith("-");
+  return [[{ id: ascends ? order.slice(1) : order, desc: !ascends }], ([first]) => first && setOrder(`${first.desc ? "" : "-"}${first.id}`)];
+}
+
+function Kernel({ session, known, symbol, name }: { session: string; known: Known; symbol: string; name: string }) {
+  const found = known.get(symbol);
+  const whole = found?.name ?? (name || symbol || text.unknownKernel);
+  return found ? (
+    <Link className="mono" href={href("kernel", { session, name: found.id })} title={whole}>
+      {shortKernel(whole)}
+    </Link>
+  ) : (
+    <span className="mono" title={whole}>
+      {shortKernel(whole)}
+    </span>
+  );
+}
+
+// ---- hardware counters -------------------------------------------------------------------------------
+
+function subjectOf(row: Counted, known: Known): string {
+  const kernel = row.symbol && shortKernel(known.get(row.symbol)?.name ?? row.symbol);
+  if (row.run) return row.device === null ? text.run : text.runOf(row.device);
+  const what = kernel ? (row.place ? text.inScope(kernel, row.place) : kernel) : row.place || text.outside;
+  return row.device === null ? what : text.onDevice(what, row.device);
+}
+
+function Subject({ row, session, known }: { row: Counted; session: string; known: Known }) {
+  const what = subjectOf(row, known);
+  const kernel = known.get(row.symbol);
+  return kernel ? (
+    <Link className="mono" href={href("kernel", { session, name: kernel.id })} title={`${kernel.name}${row.place ? `\n${row.place}` : ""}`}>
+      {what}
+    </Link>
+  ) : (
+    <span className={row.run ? "" : "mono"} title={what}>
+      {what}
+    </span>
+  );
+}
+
+const metricColumn = (metric: string, figure: Figure): ColumnDef<Counted> => ({
+  id: metric.replaceAll(".", "+"), // a dot would lead into an object
+  accessorFn: (row) => row.metrics.get(metric)?.[figure] ?? undefined,
+  sortUndefined: "last",
+  header: () => <span title={metric}>{labelOf(metric)}</span>,
+  meta: { width: text.metrics[metric] ? "132px" : "330px", right: true, label: labelOf(metric) },
+  cell: ({ row: { original } }) => {
+    const value = original.metrics.get(metric);
+    return value ? <span title={text.cell(shown(metric, value.mean), shown(metric, value.least), shown(metric, value.most), count(value.values))}>{shown(metric, value[figure])}</span> : UNKNOWN;
+  },
+});
+
+function Counters({ session, part, known }: { session: string; part: unknown; known: Known }) {
+  const counters = useMemo(() => countersOf(part), [part]);
+  const [wanted, setFigure] = useQuery("figure", "mean");
+  const figure = FIGURES.find((one) => one === wanted) ?? "mean";
+  const [sorting, onSort] = useOrder("counters", "");
+  const columns = useMemo(
+    (): ColumnDef<Counted>[] => [
+      { id: "of", accessorFn: (row) => subjectOf(row, known), header: text.of, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Subject row={original} session={session} known={known} /> },
+      { id: "values", accessorFn: (row) => row.values, header: text.values, meta: { width: "84px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.values)}>{count(original.values)}</span> },
+      ...counters.metrics.map((metric) => metricColumn(metric, figure)),
+    ],
+    [counters, figure, known, session],
+  );
+  if (counters.rows.length === 0) return null;
+  return (
+    <Part title={text.counters} about={text.countersText}>
+      <div className="row">
+        <Choices label={text.figure} value={figure} options={FIGURES.map((value) => ({ value, label: text.figures[value]! }))} onChange={setFigure} />
+      </div>
+      <Table caption={text.counters} rows={counters.rows} columns={columns} sorting={sorting[0]!.id ? sorting : []} onSort={onSort} sortHere />
+      <details className="small">
+        <summary>{text.columns}</summary>
+        <dl className="metric-names">
+          {counters.metrics.map((metric) => (
+            <div key={metric}>
+              <dt>{labelOf(metric)}</dt>
+              <dd className="mono wrap quiet">{metric}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+    </Part>
+  );
+}
+
+const counterColumns = (places: boolean): Column<CountedMetric>[] => [
+  {
+    label: text.metric,
+    className: "wrap",
+    show: (row) => (
+      <>
+        {labelOf(row.metric)}
+        {text.metrics[row.metric] && <small className="mono quiet block">{row.metric}</small>}
+      </>
+    ),
+  },
+  ...(places ? [{ label: text.place, className: "mono wrap", show: (row: CountedMetric) => row.place || text.outside }] : []),
+  countColumn(text.values, (row) => row.values),
+  ...FIGURES.map((figure): Column<CountedMetric> => ({ label: text.figures[figure]!, right: true, show: (row) => shown(row.metric, row[figure]), title: (row) => exact(row[figure]) })),
+];
+
+// ---- counted instructions ----------------------------------------------------------------------------
+
+const figuresOf = (row: Executed) => ({
+  threads: <span className={row.threads !== null && row.threads < 0.75 ? "wrong" : undefined}>{percent(row.threads)}</span>,
+  needed: <span className={row.needed !== null && row.needed < 0.7 ? "wrong" : undefined}>{percent(row.needed)}</span>,
+  conflicts: <span className={row.conflicts !== null && row.conflicts > 1.2 ? "wrong" : undefined}>{times(row.conflicts)}</span>,
+});
+
+const head = text.executedColumns;
+const figureColumn = (id: "threads" | "needed" | "conflicts"): ColumnDef<Executed> => ({
+  id,
+  accessorFn: (row) => row[id] ?? undefined,
+  sortUndefined: "last",
+  header: head[id],
+  meta: { width: "150px", right: true },
+  cell: ({ row: { original } }) => figuresOf(original)[id],
+});
+
+function Instructions({ session, part, known }: { session: string; part: unknown; known: Known }) {
+  const all = useMemo(() => instructionsOf(part), [part]);
+  const [per, setPer] = useQuery("per");
+  const [sorting, onSort] = useOrder("executed", "executed");
+  const scoped = all.some((row) => row.scope);
+  const byScope = per === "scope" && scoped;
+  const rows = useMemo(() => all.filter((row) => Boolean(row.scope) === byScope), [all, byScope]);
+  const columns = useMemo(
+    (): ColumnDef<Executed>[] => [
+      { id: "kernel", accessorFn: (row) => row.name, header: head.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} symbol={original.symbol} name={original.name} /> },
+      ...(byScope ? [{ id: "scope", accessorFn: (row: Executed) => row.scope, header: head.scope, sortDescFirst: false, meta: { width: "minmax(200px, 1fr)" }, cell: ({ row: { original } }: { row: { original: Executed } }) => <span className="mono" title={original.scope}>{original.scope}</span> }] : []),
+      { id: "executed", accessorFn: (row) => row.executed ?? undefined, sortUndefined: "last", header: head.executed, meta: { width: "110px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.executed)}>{count(original.executed)}</span> },
+      figureColumn("threads"),
+      figureColumn("needed"),
+      figureColumn("conflicts"),
+    ],
+    [byScope, known, session],
+  );
+  if (all.length === 0) return null;
+  return (
+    <Part title={text.instructions} about={text.instructionsText}>
+      {scoped && (
+        <div className="row">
+          <Choices label={text.per} value={byScope ? "scope" : ""} options={Object.entries(text.pers).map(([value, label]) => ({ value, label }))} onChange={setPer} />
+        </div>
+      )}
+      <Table caption={text.instructions} rows={rows} columns={columns} sorting={sorting} onSort={onSort} sortHere />
+    </Part>
+  );
+}
+
+// ---- samples by scope --------------------------------------------------------------------------------
+
+const REASONS = 3;
+const scopeHead = text.scopeColumns;
+const scopeColumns: ColumnDef<SampledScope>[] = [
+  { id: "scope", accessorFn: (row) => row.scope, header: scopeHead.scope, sortDescFirst: false, meta: { width: "minmax(260px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <span className="mono" title={original.scope}>{original.scope || text.outside}</span> },
+  {
+    id: "share",
+    accessorFn: (row) => row.share,
+    header: scopeHead.share,
+    meta: { width: "130px", right: true },
+    cell: ({ row: { original } }) => (
+      <>
+        {percent(original.share)}
+        <span className="part part-short">
+          <Meter part={original.share} />
+        </span>
+      </>
+    ),
+  },
+  { id: "samples", accessorFn: (row) => row.samples, header: scopeHead.samples, meta: { width: "100px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.samples)}>{count(original.samples)}</span> },
+  { id: "issued", accessorFn: (row) => row.issued, header: scopeHead.issued, meta: { width: "90px", right: true }, cell: ({ row: { original } }) => percent(original.issued) },
+  {
+    id: "reasons",
+    header: scopeHead.reasons,
+    enableSorting: false,
+    meta: { width: "minmax(300px, 2fr)" },
+    cell: ({ row: { original } }) => {
+      const all = original.reasons.map(({ reason, part }) => text.reason(reason, percent(part)));
+      return <span title={all.join("\n")}>{all.slice(0, REASONS).join(", ")}</span>;
+    },
+  },
+];
+
+function SampledScopes({ part }: { part: unknown }) {
+  const rows = useMemo(() => sampledScopesOf(part), [part]);
+  const [sorting, onSort] = useOrder("sampled", "samples");
+  if (rows.length === 0) return null;
+  return (
+    <Part title={text.scopes} about={text.scopesText}>
+      <Table caption={text.scopes} rows={rows} columns={scopeColumns} sorting={sorting} onSort={onSort} sortHere />
+    </Part>
+  );
+}
+
+// ---- together ----------------------------------------------------------------------------------------
+
+function Part({ title, about, children }: { title: string; about: string; children: ReactNode }) {
+  return (
+    <section className="stack" aria-label={title}>
+      <div className="row">
+        <h2>{title}</h2>
+        <span className="quiet small">{about}</span>
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** part: the report's part `profile`. */
+export function Profile({ session, part, known }: { session: string; part: unknown; known: Known }) {
+  return (
+    <>
+      <Counters session={session} part={part} known={known} />
+      <Instructions session={session} part={part} known={known} />
+      <SampledScopes part={part} />
+    </>
+  );
+}
+
+/** What was counted of one kernel, where anything was. */
+export function ProfileOfKernel({ part, symbol }: { part: unknown; symbol: string }) {
+  const counters = useMemo(() => countersOfKernel(part, symbol), [part, symbol]);
+  const executed = useMemo(() => instructionsOf(part).find((row) => row.symbol === symbol && !row.scope), [part, symbol]);
+  const figures = executed && figuresOf(executed);
+  return (
+    <>
+      {executed && figures && (
+        <Panel title={text.instructions} aside={text.instructionsText}>
+          <Stats
+            items={[
+              { label: head.executed, value: count(executed.executed), exact: exact(executed.executed) },
+              { label: head.threads, value: figures.threads, exact: exact(executed.threads) },
+              { label: head.needed, value: figures.needed, exact: exact(executed.needed) },
+              { label: head.conflicts, value: figures.conflicts, exact: exact(executed.conflicts) },
+            ]}
+          />
+        </Panel>
+      )}
+      {counters.length > 0 && (
+        <Panel title={text.counters} aside={text.ofKernel}>
+          <Listing label={text.counters} columns={counterColumns(counters.some((row) => row.place))} rows={counters} keyOf={(_, at) => at} />
+        </Panel>
+      )}
+    </>
+  );
+}

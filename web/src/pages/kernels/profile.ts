@@ -1,0 +1,159 @@
+// profile.ts - what engines beside Trace counted, of the report's part (docs/report.md): hardware counters
+// by scope and kernel, counted instructions, samples by scope. Unknown stays null.
+import { list, number, raw, word, type Raw } from "../../format/raw";
+
+const ratio = (a: number | null, b: number | null): number | null => (a !== null && b !== null && b > 0 ? a / b : null);
+
+// ---- hardware counters -------------------------------------------------------------------------------
+
+export interface Value {
+  values: number; // how many
+  mean: number | null;
+  least: number | null;
+  most: number | null;
+}
+
+/** What metrics were counted for: a kernel in its scope, a range, a scope, or the run. */
+export interface Counted {
+  symbol: string; // of a kernel; "": none
+  place: string; // range or scope; "": none
+  run: boolean; // all that was sampled over time
+  device: number | null; // the driver's ordinal, where the session has several
+  values: number; // the most that a metric has
+  metrics: ReadonlyMap<string, Value>; // by the driver's name
+}
+
+export interface Counters {
+  metrics: string[]; // in the order of the report
+  rows: Counted[];
+}
+
+const valueOf = (row: Raw): Value => ({ values: number(row.values) ?? 0, mean: number(row.mean), least: number(row.least), most: number(row.most) });
+
+const either = (a: number | null, b: number | null, pick: (a: number, b: number) => number): number | null => (a === null ? b : b === null ? a : pick(a, b));
+
+/** Two sums of one metric; means weigh by their values. */
+function added(a: Value, b: Value): Value {
+  const values = a.values + b.values;
+  const mean = a.mean !== null && b.mean !== null && values > 0 ? (a.mean * a.values + b.mean * b.values) / values : (a.mean ?? b.mean);
+  return { values, mean, least: either(a.least, b.least, Math.min), most: either(a.most, b.most, Math.max) };
+}
+
+/** A row for each thing that was counted, in the report's order; before the scopes of what was sampled over
+ * time stands the run. */
+export function countersOf(part: unknown): Counters {
+  const all = list(raw(part).counters);
+  const several = new Set(all.map((row) => number(row.device))).size > 1;
+  const metrics = new Set<string>();
+  const rows = new Map<string, Omit<Counted, "metrics"> & { metrics: Map<string, Value> }>();
+  const put = (row: Raw, of: { symbol: string; place: string; run: boolean }): void => {
+    const device = several ? number(row.device) : null;
+    const key = JSON.stringify([of.run, row.source, device, of.symbol, of.place]);
+    const made = rows.get(key) ?? { ...of, device, values: 0, metrics: new Map<string, Value>() };
+    const metric = word(row.metric);
+    const before = made.metrics.get(metric);
+    const value = before ? added(before, valueOf(row)) : valueOf(row);
+    made.metrics.set(metric, value);
+    made.values = Math.max(made.values, value.values);
+    metrics.add(metric);
+    rows.set(key, made);
+  };
+  const sampled = all.filter((row) => row.source === "sampled");
+  for (const row of sampled) put(row, { symbol: "", place: "", run: true });
+  for (const row of sampled) if (word(row.scope)) put(row, { symbol: "", place: word(row.scope), run: false });
+  for (const row of all) if (row.source !== "sampled") put(row, { symbol: word(row.kernel_symbol), place: word(row.range) || word(row.scope), run: false });
+  return { metrics: [...metrics], rows: [...rows.values()] };
+}
+
+export interface CountedMetric extends Value {
+  metric: string;
+  place: string;
+  device: number | null;
+}
+
+/** What was counted of one kernel. */
+export const countersOfKernel = (part: unknown, symbol: string): CountedMetric[] =>
+  countersOf(part)
+    .rows.filter((row) => row.symbol === symbol && symbol !== "")
+    .flatMap((row) => [...row.metrics].map(([metric, value]) => ({ metric, place: row.place, device: row.device, ...value })));
+
+// ---- counted instructions ----------------------------------------------------------------------------
+
+export interface Executed {
+  name: string;
+  symbol: string; // "": of a report that does not tell
+  scope: string; // "": all of them
+  executed: number | null;
+  threads: number | null; // of a warp's, at work; 0 to 1
+  needed: number | null; // of the sectors of global memory, 0 to 1
+  conflicts: number | null; // wavefronts of shared memory for each that would do
+}
+
+const M = "smsp__sass_";
+
+/** Sectors that would do; some drivers tell loads and stores apart. */
+export function idealSectors(value: (name: string) => number | null): number | null {
+  const all = value("sectors_mem_global_ideal");
+  if (all !== null && all > 0) return all;
+  const [loads, stores] = [value("sectors_mem_global_op_ld_ideal"), value("sectors_mem_global_op_st_ideal")];
+  return loads === null && stores === null ? all : (loads ?? 0) + (stores ?? 0);
+}
+
+/** By kernel, and by kernel and scope; most instructions first. */
+export function instructionsOf(part: unknown): Executed[] {
+  const from = raw(raw(part).instructions);
+  const warp = number(from.warp_size);
+  return list(from.kernels)
+    .map((row) => {
+      const value = (name: string) => number(row[`${M}${name}`]);
+      const executed = value("inst_executed");
+      const sectors = value("sectors_mem_global");
+      const needed = idealSectors(value);
+      const ideal = value("l1tex_pipe_lsu_wavefronts_mem_shared_ideal");
+      const wavefronts = value("l1tex_pipe_lsu_wavefronts_mem_shared");
+      return {
+        name: word(row.kernel),
+        symbol: word(row.symbol),
+        scope: word(row.scope),
+        executed,
+        threads: ratio(value("thread_inst_executed"), executed !== null && warp !== null ? executed * warp : null),
+        needed: needed ? ratio(needed, sectors) : null,
+        conflicts: wavefronts ? ratio(wavefronts, ideal) : null,
+      };
+    })
+    .sort((a, b) => (b.executed ?? 0) - (a.executed ?? 0));
+}
+
+// ---- samples by scope --------------------------------------------------------------------------------
+
+export interface SampledScope {
+  scope: string;
+  samples: number;
+  share: number; // of all samples, also those outside scopes
+  issued: number; // part of its samples whose warps were picked
+  reasons: { reason: string; part: number }[]; // most first
+}
+
+/** Warps that are picked wait for nothing. */
+export const PICKED: ReadonlySet<string> = new Set(["selected", "none"]);
+
+export function sampledScopesOf(part: unknown): SampledScope[] {
+  const samples = raw(raw(part).samples);
+  const whole = number(samples.samples) ?? 0;
+  const scopes = new Map<string, Map<string, number>>();
+  for (const row of list(samples.scopes)) {
+    const name = word(row.scope);
+    const reasons = scopes.get(name) ?? new Map<string, number>();
+    const reason = word(row.reason);
+    reasons.set(reason, (reasons.get(reason) ?? 0) + (number(row.samples) ?? 0));
+    scopes.set(name, reasons);
+  }
+  return [...scopes]
+    .map(([scope, reasons]) => {
+      const all = [...reasons.values()].reduce((sum, n) => sum + n, 0);
+      const waits = [...reasons].filter(([reason]) => reason && !PICKED.has(reason)).sort((a, b) => b[1] - a[1]);
+      const picked = [...PICKED].reduce((sum, reason) => sum + (reasons.get(reason) ?? 0), 0);
+      return { scope, samples: all, share: whole ? all / whole : 0, issued: all ? picked / all : 0, reasons: waits.map(([reason, n]) => ({ reason, part: all ? n / all : 0 })) };
+    })
+    .sort((a, b) => b.samples - a.samples);
+}

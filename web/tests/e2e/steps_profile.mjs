@@ -1,0 +1,82 @@
+// steps_profile.mjs - what engines beside Trace counted: hardware counters of ranges and kernels, counted
+// instructions, samples by scope.
+import { complete, send, session, simulate } from "./sessions.mjs";
+import { keyOf } from "./steps_views.mjs";
+import { until } from "./harness.mjs";
+
+const GEMM = "_Z4gemmPf";
+const BUSY = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
+const READ = "dram__bytes_read.sum.per_second";
+const OWN = "smsp__cycles_stalled.sum";
+
+/** Until the server has analysed the session. */
+export const analysed = (page, id) => until(page, async (wanted) => (await (await fetch(`/api/v1/sessions/${wanted}/ledger`)).json()).final === true, id);
+const plain = (text) => text.replaceAll("\u202f", "").replace(/\s+/g, " ");
+
+async function ranged({ page, server, see, check, picture }, key) {
+  const made = session("profile-ranges", "counts ranges", { host: "made", gpu: "GPU-1", real: 1_735_689_600_000_000_000n, engine: "RangeProfiler" });
+  const of = (metric, values, range, kernel = null) => values.map((value) => [metric, value, range, kernel]);
+  const counted = made.ranges([...of(BUSY, [20_000, 60_000], "epoch"), ...of(READ, [2_048_000, 2_048_000], "epoch"), ...of(BUSY, [90_500], "epoch", 0), ...of(OWN, [7_000], "epoch", 0)]);
+  await send(server.origin, key, made, "device", made.kernels([[0, 4e8, 1, 0], [5e8, 1e8, 1, 1]], { streams: 1, names: [GEMM, "_Z4reluPf"] }) + counted);
+  await send(server.origin, key, made, "system", made.end(1e9));
+  await complete(server.origin, key, made);
+  await analysed(page, made.id);
+  await page.goto(`${server.origin}/sessions/${made.id}/kernels`);
+  const table = page.getByRole("region", { name: "Hardware counters" }).and(page.locator(".table"));
+  await table.getByRole("link", { name: /gemm/ }).waitFor();
+  const rows = (await table.locator("tbody tr").allInnerTexts()).map(plain);
+  check(rows.some((row) => row === "epoch 2 40 % 2.00 KiB/s –"), `counters: means of a scope with their units: ${rows.join(" | ")}`);
+  check(rows.some((row) => /^gemm.* in epoch 1 90.5 % – 7$/.test(row)), `counters: a kernel in its scope: ${rows.join(" | ")}`);
+  await page.getByRole("button", { name: "Most", exact: true }).click();
+  await table.getByText("60 %").waitFor();
+  check(new URL(page.url()).searchParams.get("figure") === "most", "counters: which figure is in the address");
+  await table.getByRole("button", { name: "SMs active" }).click();
+  check((await table.locator("tbody tr").first().innerText()).includes("gemm"), "counters: sorted by a metric");
+  await page.getByText("What the columns are").click();
+  await see(page, BUSY);
+  await picture(page, "counters");
+  await table.getByRole("link", { name: /gemm/ }).click();
+  await see(page, "Of this kernel's launches");
+  const kernel = await page.getByRole("region", { name: "Hardware counters" }).innerText();
+  check(plain(kernel).includes("epoch 1 90.5 % 90.5 % 90.5 %"), `counters: on the kernel's page: ${plain(kernel)}`);
+  await picture(page, "counters-kernel", { wide: false });
+}
+
+async function deep({ page, server, check, picture, bin }, key) {
+  simulate(bin, ["--kernels", "20000", "--scopes", "--engine", "Deep", "--plant", "stall,divergence,uncoalesced,conflicts", "--name", "counts-deep"], (folder) => server.upload(key, folder));
+  await page.goto(`${server.origin}/sessions?text=counts-deep`);
+  await page.getByRole("link", { name: "counts-deep" }).first().click();
+  await page.waitForURL(/sessions\/[^/?]+\//);
+  const id = page.url().split("/")[4];
+  await analysed(page, id);
+  const table = page.getByRole("region", { name: "Counted instructions" }).and(page.locator(".table"));
+  const first = table.locator("tbody tr").first();
+  // What was planted comes first in the order of its column; the order is in the address.
+  for (const [order, kernel, figure] of [["-threads", "fused_dropout", /8\d %/], ["-needed", "scatter_add", /22 %/], ["conflicts", "transpose", /16\.\d/]]) {
+    await page.goto(`${server.origin}/sessions/${id}/kernels?executed=${order}`);
+    await first.waitFor();
+    const told = plain(await first.innerText());
+    check(told.includes(kernel) && figure.test(told), `instructions by ${order}: ${told}`);
+  }
+  check((await first.locator(".wrong").count()) === 1, "instructions: bank conflicts stand out");
+  await page.getByRole("button", { name: "By kernel and scope" }).click();
+  await table.getByRole("columnheader", { name: "Scope" }).waitFor();
+  await table.scrollIntoViewIfNeeded();
+  await picture(page, "instructions");
+  const scopes = page.getByRole("region", { name: "Samples by scope" }).and(page.locator(".table"));
+  const epoch = plain(await scopes.locator("tbody tr").first().innerText());
+  check(/^epoch \d+ % .*long_scoreboard \d+ %/.test(epoch), `samples by scope: ${epoch}`);
+  await scopes.scrollIntoViewIfNeeded();
+  await picture(page, "samples-scopes", { wide: false });
+  await first.getByRole("link").click();
+  await page.getByRole("heading", { name: "Counted instructions" }).waitFor();
+  await page.getByRole("heading", { name: "Counted instructions" }).scrollIntoViewIfNeeded();
+  await picture(page, "instructions-kernel", { wide: false });
+}
+
+export async function counters(world) {
+  await world.page.goto(world.server.origin);
+  const key = await keyOf(world.page);
+  await ranged(world, key);
+  await deep(world, key);
+}

@@ -1,0 +1,64 @@
+// What engines beside Trace counted: hardware counters, instructions, samples by scope.
+import { describe, expect, it } from "vitest";
+import { countersOf, countersOfKernel, instructionsOf, sampledScopesOf } from "../src/pages/kernels/profile";
+import { shown } from "../src/pages/kernels/Profile";
+
+const counter = (metric: string, more: object) => ({ metric, source: "range", device: 0, scope: null, range: null, kernel_symbol: null, values: 1, mean: 1, least: 1, most: 1, ...more });
+
+describe("hardware counters", () => {
+  const part = {
+    counters: [
+      counter("a", { range: "step", values: 2, mean: 40, least: 20, most: 60 }),
+      counter("b", { range: "step", mean: 7 }),
+      counter("a", { source: "kernel", range: "step", kernel_symbol: "_f", mean: 90 }),
+      counter("a", { source: "kernel", kernel_symbol: "_f" }),
+    ],
+  };
+  it("a row for each scope and kernel, a column for each metric", () => {
+    const { metrics, rows } = countersOf(part);
+    expect(metrics).toEqual(["a", "b"]);
+    expect(rows.map(({ symbol, place, values }) => [symbol, place, values])).toEqual([["", "step", 2], ["_f", "step", 1], ["_f", "", 1]]);
+    expect(rows[0]!.metrics.get("a")).toEqual({ values: 2, mean: 40, least: 20, most: 60 });
+    expect(rows[1]!.metrics.get("b")).toBeUndefined();
+    expect(rows.every(({ device }) => device === null)).toBe(true);
+  });
+  it("over time the run stands before its scopes, means weighed", () => {
+    const over = (more: object) => counter("a", { source: "sampled", ...more });
+    const { rows } = countersOf({ counters: [over({ scope: "x", values: 3, mean: 10, least: 4, most: 12 }), over({ values: 1, mean: 50, least: 50, most: 50 })] });
+    expect(rows.map(({ run, place }) => [run, place])).toEqual([[true, ""], [false, "x"]]);
+    expect(rows[0]!.metrics.get("a")).toEqual({ values: 4, mean: 20, least: 4, most: 50 });
+  });
+  it("devices stand apart where there are several", () => expect(countersOf({ counters: [counter("a", { scope: "x" }), counter("a", { scope: "x", device: 1 })] }).rows.map(({ device }) => device)).toEqual([0, 1]));
+  it("those of one kernel, by scope", () => expect(countersOfKernel(part, "_f").map(({ metric, place, mean }) => [metric, place, mean])).toEqual([["a", "step", 90], ["a", "", 1]]));
+  it("nothing is nothing", () => {
+    for (const odd of [undefined, null, {}, { counters: "x" }]) expect(countersOf(odd)).toEqual({ metrics: [], rows: [] });
+    expect(countersOfKernel({ counters: [counter("a", { scope: "x" })] }, "")).toEqual([]);
+  });
+  it("units are as the driver's names say", () => expect([shown("l1tex__t_sector_hit_rate.pct", 80.126), shown("dram__bytes_read.sum.per_second", 2048), shown("a.sum", null)]).toEqual(["80.1 %", "2.00 KiB/s", "–"]));
+});
+
+describe("counted instructions", () => {
+  const M = "smsp__sass_";
+  const row = (kernel: string, more: object) => ({ kernel, symbol: `_${kernel}`, scope: null, ...more });
+  const of = (...kernels: object[]) => instructionsOf({ instructions: { warp_size: 32, kernels } });
+  it("efficiencies as the report has them, most instructions first", () => {
+    const found = of(row("f", { [`${M}inst_executed`]: 10, [`${M}thread_inst_executed`]: 80 }), row("g", { [`${M}inst_executed`]: 100, [`${M}sectors_mem_global`]: 400, [`${M}sectors_mem_global_ideal`]: 100, [`${M}l1tex_pipe_lsu_wavefronts_mem_shared`]: 64, [`${M}l1tex_pipe_lsu_wavefronts_mem_shared_ideal`]: 2 }));
+    expect(found).toEqual([
+      { name: "g", symbol: "_g", scope: "", executed: 100, threads: null, needed: 0.25, conflicts: 32 },
+      { name: "f", symbol: "_f", scope: "", executed: 10, threads: 0.25, needed: null, conflicts: null },
+    ]);
+  });
+  it("loads and stores may be told apart; none is not known", () => {
+    expect(of(row("f", { [`${M}sectors_mem_global`]: 80, [`${M}sectors_mem_global_op_ld_ideal`]: 10, [`${M}sectors_mem_global_op_st_ideal`]: 30 }))[0]!.needed).toBe(0.5);
+    expect(of(row("f", { [`${M}sectors_mem_global`]: 80, [`${M}sectors_mem_global_ideal`]: 0 }))[0]!.needed).toBeNull();
+  });
+});
+
+it("samples by scope: shares are of all samples, reasons of the scope's own; those that are picked do not wait", () => {
+  const row = (scope: string, reason: string, samples: number) => ({ scope, reason, samples });
+  const found = sampledScopesOf({ samples: { samples: 200, scopes: [row("a", "wait", 10), row("b", "selected", 20), row("b", "branch", 20), row("b", "wait", 60)] } });
+  expect(found).toEqual([
+    { scope: "b", samples: 100, share: 0.5, issued: 0.2, reasons: [{ reason: "wait", part: 0.6 }, { reason: "branch", part: 0.2 }] },
+    { scope: "a", samples: 10, share: 0.05, issued: 0, reasons: [{ reason: "wait", part: 1 }] },
+  ]);
+});
