@@ -86,10 +86,12 @@ export function loopLaunches(line: SyncLine): number | null {
   return line.calls >= 3 && median !== null && median >= 3 ? median : null;
 }
 
-/** Kernels that were launched, those of graphs included, and those that are in the log; null: not told. */
+/** Kernels that were launched, and those that are in the log; null: not told. Those of graphs are among them
+ * unless graphs were recorded as a whole: then their kernels have no rows. */
 export function launchedOf(part: unknown): { launched: number | null; written: number | null } {
   const ledger = (part as { ledger?: Record<string, unknown> }).ledger ?? {};
   const number = (key: string) => (typeof ledger[key] === "number" ? ledger[key] : null);
   const launches = number("launches");
-  return { launched: launches === null ? null : launches + (number("graph_kernels") ?? 0), written: number("kernels_written") };
+  const whole = number("graphs_recorded") !== null;
+  return { launched: launches === null ? null : launches + (whole ? 0 : (number("graph_kernels") ?? 0)), written: number("kernels_written") };
 }

@@ -3,7 +3,7 @@
 //   node tests/e2e/odd.mjs BIN OUT
 import { makeHarness, MARKUP, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
-import { complete, send, session } from "./sessions.mjs";
+import { BEGIN, complete, send, session } from "./sessions.mjs";
 import { clocks, everyExpired, everyProblem, everyTab, everyWait, expired, gone, longNames, metricsOnly, missing, samplesOnly } from "./steps_odd.mjs";
 
 const [bin, out] = process.argv.slice(2);
@@ -134,6 +134,28 @@ async function graphs(page, key) {
   await page.mouse.click(place.x, place.y);
   await page.locator(".tl-below").getByText("800001").waitFor();
   await t.picture(page, "odd-graphs", { wide: false });
+  await graphsAlone(page, key);
+}
+
+/** Only graphs as a whole: nothing is missing, and no page says that nothing ran. */
+async function graphsAlone(page, key) {
+  const made = session("odd-graphs-alone", "graphs alone");
+  const ledger = { type: "ledger", rows: 1, time: BEGIN + 2e7, final: 1, launches: 0, graph_launches: 3, graph_kernels: 600, graph_unknown: 0, kernels_recorded: 0, kernels_written: 0, graphs_recorded: 3, graphs_written: 3 };
+  await send(origin, key, made, "device", made.kernels([], { streams: 1, names: [] }) + made.graphs([[2e6, 5e6, 1], [8e6, 5e6, 1], [14e6, 50e3, 1]]));
+  await send(origin, key, made, "system", made.end(2e7, { more: [ledger] }));
+  await complete(origin, key, made);
+  await until(page, async (id) => (await (await fetch(`/api/v1/sessions/${id}/ledger`)).json()).final === true, made.id);
+  await open(page, made, "kernels");
+  await page.getByText("3 runs of graphs were recorded").waitFor();
+  await t.picture(page, "odd-graphs-kernels", { wide: false });
+  await open(page, made, "insights");
+  await page.locator(".captured-good").waitFor();
+  const header = await page.locator(".captured").innerText();
+  t.check(!header.includes("%"), `graphs alone: all of it was captured: ${header}`);
+  await page.locator("main .state, main .finding").first().waitFor();
+  const said = await page.locator("main").innerText();
+  t.check(!said.includes("No kernels were recorded"), `graphs alone: ${said.slice(-300)}`);
+  await t.picture(page, "odd-graphs-insights", { wide: false });
 }
 
 async function names(page, key) {

@@ -102,12 +102,13 @@ export const session = (id, app, at = AT) => ({
       .map(lineOf)
       .join("");
   },
-  /** The whole system channel: it ends after `length` ns. */
-  end(length) {
+  /** The whole system channel: it ends after `length` ns. names: of what `more` refers to, from 501 on. */
+  end(length, { names = [], more = [] } = {}) {
     return [
       header(id, "system", app, at),
       { type: "clock", rows: 1, monotonic: BEGIN, real: `${at.real}`, uncertainty: 0 },
-      { type: "names", rows: 1, id: [500], text: ["shutdown"] },
+      { type: "names", rows: 1 + names.length, id: [500, ...names.map((_, at) => at + 501)], text: ["shutdown", ...names] },
+      ...more,
       { type: "end", rows: 1, time: BEGIN + length, reason: 500 },
     ]
       .map(lineOf)

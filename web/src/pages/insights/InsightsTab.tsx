@@ -5,11 +5,12 @@ import { onSession, useApi } from "../../api/use";
 import { casesOf, type Case } from "../../api/report";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
-import { baseName, duration, exact, percent, sentence, shortKernel } from "../../format/format";
+import { baseName, count, duration, exact, percent, sentence, shortKernel } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { Dialog, Empty, Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
+import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
 import { factsOf, longestOf } from "./evidence";
 import { excerpt, inOrder, keptPath, onTimeline, textOf } from "./source";
@@ -128,6 +129,13 @@ function Finding({ finding: f, next, onLine }: { finding: RowFinding; next: stri
   );
 }
 
+/** No finding: why, as far as what was recorded tells. */
+function Nothing({ session }: TabProps) {
+  const runs = useGraphRuns(session, true);
+  if (runs === undefined) return <Skeleton rows={3} />;
+  return <Empty title={text.none} text={runs ? text.noneGraphs(count(runs)) : session.kernels ? text.noneText : text.noneWithout} />;
+}
+
 export function InsightsTab({ session }: TabProps) {
   const pending = session.state === "live" || session.busy === null;
   const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id) });
@@ -147,8 +155,7 @@ export function InsightsTab({ session }: TabProps) {
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data || (!pending && !report.data && !report.problem)) return <Skeleton rows={9} />;
   const rows = inOrder(asked.data.rows);
-  if (rows.length === 0)
-    return session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Empty title={text.none} text={session.kernels ? text.noneText : text.noneWithout} />;
+  if (rows.length === 0) return session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Nothing session={session} />;
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   return (
     <Panel title={text.heading} aside={text.doNotAdd}>

@@ -12,6 +12,7 @@ import { kernel as deep } from "../../text/kernel";
 import { Choices } from "../../ui/forms";
 import { Empty, Meter, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
+import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
 import "./deep.css";
 import { BYS, groupNamer, linesOf, openOf, orderOf, toggled, type By, type Figures, type Group, type Line } from "./groups";
@@ -190,6 +191,7 @@ export function KernelsTab({ session }: TabProps) {
   // What engines counted is of all kernels, whatever is searched for.
   const everything = useApi("kernels", search && profile !== undefined ? { session: session.id, limit: LIMIT } : null);
   const named = search ? everything.data : asked.data;
+  const runs = useGraphRuns(session, asked.data !== undefined && kernels.length === 0);
   const known = useMemo(() => new Map((named ? kernelsOf(named) : []).map((kernel) => [kernel.mangled, kernel])), [named]);
   const nameOf = useMemo(() => (by ? groupNamer(by, patterns) : null), [by, patterns]);
   const open = useMemo(() => openOf(opened), [opened]);
@@ -219,7 +221,7 @@ export function KernelsTab({ session }: TabProps) {
       {!asked.data || !settled ? (
         <Skeleton rows={10} />
       ) : kernels.length === 0 ? (
-        <Empty title={en.kernels.none} text={en.kernels.noneText} />
+        <Empty title={en.kernels.none} text={runs ? en.kernels.noneGraphs(count(runs)) : en.kernels.noneText} />
       ) : (
         <Table caption={en.kernels.caption} rows={lines} columns={columns} sorting={sorting} onSort={sort} />
       )}
