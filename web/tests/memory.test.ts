@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { allocationRows, heldOf } from "../src/format/held";
 import { countersOf } from "../src/api/columns";
 import { counterMetric } from "../src/format/metrics";
-import { bandwidth, pageable, sizesOf } from "../src/pages/memory/memory";
+import { bandwidth, managedOf, pageable, sizesOf } from "../src/pages/memory/memory";
 import { tracksOf } from "../src/timeline/lanes";
 import { greatest, within } from "../src/timeline/series";
 import { windowOf } from "../src/pages/system/window";
@@ -29,6 +29,17 @@ describe("transfers", () => {
     expect(rows.map(({ kind, bin }) => [kind, bin])).toEqual([[1, -1], [1, 3], [1, 22], [2, 20]]);
     expect(rows[1]!.best).toBe(rows[2]!.bandwidth);
   });
+});
+
+describe("managed memory", () => {
+  const row = (count: number, bytes: number, faults: number, total_ns: number) => ({ count, bytes, faults, total_ns });
+  it("kinds that there were; what they have none of is not 0", () =>
+    expect(managedOf({ managed_memory: { to_host: row(2, 8192, 0, 500), to_device: row(1, 4096, 0, 100), device_faults: row(3, 0, 9, 0), mapped: row(0, 0, 0, 0) } })).toEqual([
+      { kind: "to_device", calls: 1, bytes: 4096, faults: null, total: 100 },
+      { kind: "to_host", calls: 2, bytes: 8192, faults: null, total: 500 },
+      { kind: "device_faults", calls: 3, bytes: null, faults: 9, total: null },
+    ]));
+  it("an older report has none", () => expect(managedOf({})).toEqual([]));
 });
 
 describe("what is held", () => {

@@ -146,7 +146,7 @@ async function graphsAlone(page, key) {
   await complete(origin, key, made);
   await until(page, async (id) => (await (await fetch(`/api/v1/sessions/${id}/ledger`)).json()).final === true, made.id);
   await open(page, made, "kernels");
-  await page.getByText("3 runs of graphs were recorded").waitFor();
+  await page.getByText("3 runs of graphs recorded").waitFor();
   await t.picture(page, "odd-graphs-kernels", { wide: false });
   await open(page, made, "insights");
   await page.locator(".captured-good").waitFor();

@@ -65,6 +65,11 @@ export const session = (id, app, at = AT) => ({
       address: column(2).map((address) => address.toString(16)), bytes: column(1).map(Math.abs), device: 1, stream: 0, correlation: deltas(list.map((_, at) => at + 900_001)),
     });
   },
+  /** Lines behind those of kernels(): managed memory, [time, duration (null: a moment), kind, bytes, faults]. */
+  managed(list) {
+    const column = (at) => list.map((row) => row[at]);
+    return lineOf({ type: "managed", rows: list.length, start: deltas(column(0).map((time) => BEGIN + time)), duration: column(1), kind: column(2), bytes: column(3), faults: column(4), address: list.map(() => "7f00"), device: 1, peer: 0, cause: 1 });
+  },
   /** Lines behind those of kernels(): samples of a hardware counter every 10 ms. */
   counters(name, values) {
     return [

@@ -1,5 +1,5 @@
 // steps_profile.mjs - what engines beside Trace counted: hardware counters of ranges and kernels, counted
-// instructions, samples by scope.
+// instructions, samples by scope. And managed memory, which has nothing but the report.
 import { complete, send, session, simulate } from "./sessions.mjs";
 import { keyOf } from "./steps_views.mjs";
 import { until } from "./harness.mjs";
@@ -79,4 +79,19 @@ export async function counters(world) {
   const key = await keyOf(world.page);
   await ranged(world, key);
   await deep(world, key);
+}
+
+export async function managed({ page, server, see, check, picture }) {
+  await page.goto(server.origin);
+  const key = await keyOf(page);
+  const made = session("memory-managed", "managed alone");
+  await send(server.origin, key, made, "device", made.kernels([[0, 4e8, 1, 0]], { streams: 1, names: [GEMM] }) + made.managed([[1e6, 1e6, 1, 2 * 2 ** 20, null], [3e6, 1e6, 1, 2 * 2 ** 20, null], [5e6, 2e6, 2, 2 ** 20, null], [7e6, null, 3, null, 12]]));
+  await send(server.origin, key, made, "system", made.end(1e9));
+  await complete(server.origin, key, made);
+  await analysed(page, made.id);
+  await page.goto(`${server.origin}/sessions/${made.id}/memory`);
+  await see(page, "Migrated to devices");
+  const rows = (await page.getByRole("region", { name: "Managed memory" }).locator("tbody tr").allInnerTexts()).map(plain);
+  check(rows.join(" | ") === "Migrated to devices 2 4.00 MiB 2.00 MiB – 2.00 ms 1.95 GiB/s | Migrated to the host 1 1.00 MiB 1.00 MiB – 2.00 ms 500 MiB/s | Page faults of the host 1 – – 12 – –", `memory: managed: ${rows.join(" | ")}`);
+  await picture(page, "memory-managed");
 }

@@ -1,5 +1,5 @@
-// MemoryTab.tsx - what was moved between host and GPUs, by kind and size and how fast, and what the
-// program held on each GPU over time.
+// MemoryTab.tsx - what was moved between host and GPUs, by kind and size and how fast, by copies and of
+// managed memory, and what the program held on each GPU over time.
 import { useMemo } from "react";
 import { rowsOf } from "../../api/columns";
 import { onSession, useApi, type Freshness } from "../../api/use";
@@ -14,7 +14,7 @@ import { gpusOf } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 import { DevicePlot, WindowBar } from "../system/plots";
 import { useWindow, type Window } from "../system/window";
-import { bandwidth, pageable, sizesOf, type Copies, type SizeRow } from "./memory";
+import { bandwidth, managedOf, pageable, sizesOf, type Copies, type Managed, type SizeRow } from "./memory";
 
 const head = text.columns;
 const USED = DEVICE.find((metric) => metric.name === "memory_used")!;
@@ -94,6 +94,30 @@ function Sizes({ rows }: { rows: SizeRow[] }) {
   );
 }
 
+const managedHead = text.managedColumns;
+const managedColumns: Column<Managed>[] = [
+  { label: managedHead.kind, show: (row) => text.managedKinds[row.kind] },
+  countColumn(managedHead.calls, (row) => row.calls),
+  bytesColumn(managedHead.bytes, (row) => row.bytes),
+  bytesColumn(managedHead.mean, (row) => (row.bytes === null ? null : Math.round(row.bytes / row.calls))),
+  countColumn(managedHead.faults, (row) => row.faults),
+  timeColumn(managedHead.total, (row) => row.total),
+  { label: managedHead.bandwidth, right: true, show: (row) => rate(bandwidth(row)), title: (row) => exact(bandwidth(row), "bytes/s") },
+];
+
+/** The report sums it up, so that it is there after the analysis. */
+function ManagedMemory({ session }: { session: string }) {
+  const asked = useApi("section_summary", { session }, { every: 0, on: onSession(session) });
+  const rows = useMemo(() => (asked.data ? managedOf(asked.data) : []), [asked.data]);
+  const pending = asked.problem?.status === 404 || (asked.data !== undefined && rows.length === 0);
+  if (asked.problem && !asked.data && !pending) return <ProblemView problem={asked.problem} again={asked.again} />;
+  return (
+    <Panel title={text.managed} aside={text.managedText}>
+      {rows.length > 0 ? <Listing label={text.managed} columns={managedColumns} rows={rows} keyOf={(row) => row.kind} /> : pending ? <p className="panel-body quiet">{text.managedPending}</p> : <div className="skeleton skeleton-block" />}
+    </Panel>
+  );
+}
+
 interface DeviceProps {
   session: string;
   device: number; // from 0
@@ -152,11 +176,13 @@ export function MemoryTab({ session: s }: TabProps) {
   const has = (record: string): boolean => rowsOf(counts.data!).some((row) => row.record === record && (row.rows ?? 0) > 0);
   const allocated = has("alloc");
   const sampled = has("device_metric");
-  if (copies.length === 0 && !allocated && !sampled) return <Empty title={text.none} text={text.noneText} />;
+  const managed = has("managed");
+  if (copies.length === 0 && !allocated && !sampled && !managed) return <Empty title={text.none} text={text.noneText} />;
   return (
     <div className="stack">
       <Transfers rows={copies} />
       {bySize.length > 0 && <Sizes rows={bySize} />}
+      {managed && <ManagedMemory session={s.id} />}
       {(allocated || sampled) && <WindowBar session={s.id} window={window} onWhole={() => choose()} />}
       {!allocated && <p className="quiet small">{text.allocationsNone}</p>}
       {gpus.map((name, device) => (

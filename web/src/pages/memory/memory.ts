@@ -1,4 +1,5 @@
-// memory.ts - what rows of copies say: bandwidth and sizes.
+// memory.ts - what rows of copies say: bandwidth and sizes; and the report of managed memory.
+import { number, raw } from "../../format/raw";
 
 /** Kinds of memory that go through a staging buffer; src_memory and dst_memory of record memcpy. */
 const PAGEABLE = 1;
@@ -37,4 +38,25 @@ export function sizesOf(rows: readonly { kind: number | null; bin: number | null
     best.set(row.kind, Math.max(best.get(row.kind) ?? 0, row.bandwidth ?? 0));
   }
   return made.map((row) => ({ ...row, best: best.get(row.kind)! })).sort((a, b) => time.get(b.kind)! - time.get(a.kind)! || a.kind - b.kind || a.bin - b.bin);
+}
+
+/** Kinds of records of managed memory, as the report names and orders them (docs/report.md). */
+export const MANAGED = ["to_device", "to_host", "between_devices", "host_faults", "device_faults", "thrashing", "throttling", "mapped", "unknown"] as const;
+
+export interface Managed {
+  kind: (typeof MANAGED)[number];
+  calls: number;
+  bytes: number | null; // null: of such there are none
+  faults: number | null;
+  total: number | null; // ns
+}
+
+/** part: the report's, with managed_memory. Kinds that there were. */
+export function managedOf(part: unknown): Managed[] {
+  const from = raw(raw(part).managed_memory);
+  return MANAGED.flatMap((kind) => {
+    const row = raw(from[kind]);
+    const calls = number(row.count) ?? 0;
+    return calls > 0 ? [{ kind, calls, bytes: number(row.bytes) || null, faults: number(row.faults) || null, total: number(row.total_ns) || null }] : [];
+  });
 }
