@@ -1,5 +1,6 @@
 // report.ts - the parts of a session's report that the server hands over as they are. docs/report.md
 // describes them; these are the members that pages use. A part that is not as described is a Problem.
+import { list, number as numberOf, raw, word } from "../format/raw";
 import { Problem } from "./client";
 
 export interface Between {
@@ -70,6 +71,69 @@ export interface Capability {
   feature: string;
   status: string;
   reason: string | null;
+}
+
+export interface Message {
+  severity: string; // error, warning or note
+  text: string;
+  count: number;
+}
+
+const SEVERITIES = ["error", "warning", "note"];
+
+/** What a person should know, worst first. */
+export const messagesOf = (part: unknown): Message[] =>
+  list(raw(part).messages)
+    .map((row) => ({ severity: SEVERITIES.includes(word(row.severity)) ? word(row.severity) : "note", text: word(row.text) || word(row.code), count: numberOf(row.count) ?? 1 }))
+    .sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity));
+
+export interface Option {
+  name: string;
+  value: string;
+  source: string; // "": of a log that does not tell
+}
+
+export const optionsOf = (part: unknown): Option[] => list(raw(part).options).map((row) => ({ name: word(row.name), value: word(row.value), source: word(row.source) }));
+
+/** Set by somebody: not at its default. */
+export const isSet = (option: Option): boolean => option.source !== "" && option.source !== "default";
+
+export interface Engine {
+  name: string;
+  ranAs: string; // "": not told
+  why: string; // another one stood in for it
+  settings: { name: string; values: string[] }[]; // what was set several times stands once
+}
+
+/** How engines were set, and what ran. */
+export function enginesOf(part: unknown): Engine[] {
+  const engines = new Map<string, Map<string, string[]>>();
+  for (const row of list(raw(part).settings)) {
+    const settings = engines.get(word(row.engine)) ?? new Map<string, string[]>();
+    const values = settings.get(word(row.name)) ?? [];
+    if (!values.includes(word(row.value))) values.push(word(row.value)); // of each device the same
+    settings.set(word(row.name), values);
+    engines.set(word(row.engine), settings);
+  }
+  return [...engines].map(([name, settings]) => {
+    const [ranAs, why] = ["ran_as", "why"].map((key) => (settings.get(key) ?? []).join(", "));
+    return { name, ranAs: ranAs!, why: why!, settings: [...settings].filter(([key]) => key !== "ran_as" && key !== "why").map(([key, values]) => ({ name: key, values })) };
+  });
+}
+
+export interface Windows {
+  opened: number;
+  recorded: number | null; // ns
+  stillOpen: boolean;
+  kernelsOpened: number; // of kernel records, in turns with samples
+  kernelsRecorded: number | null; // ns
+}
+
+/** null: the session is recorded as a whole. */
+export function windowsOf(part: unknown): Windows | null {
+  const from = raw(raw(part).windows);
+  const windows = { opened: numberOf(from.opened) ?? 0, recorded: numberOf(from.recorded_ns), stillOpen: from.still_open === true, kernelsOpened: numberOf(from.kernels_opened) ?? 0, kernelsRecorded: numberOf(from.kernels_recorded_ns) };
+  return windows.opened > 0 || windows.kernelsOpened > 0 ? windows : null;
 }
 
 export const capabilitiesOf = (part: unknown): Capability[] => listAt(part, "capabilities") as Capability[];

@@ -3,7 +3,7 @@ export const memory = {
   transfers: "Transfers by kind",
   transfersText: "Bandwidth: bytes by the time that the copies themselves took.",
   managed: "Managed memory",
-  managedText: "What the driver moved between host and GPUs because it was touched there, and the page faults that said so.",
+  managedText: "What the driver moved between host and GPUs, since it was touched or asked for there; and page faults.",
   managedKinds: {
     to_device: "Migrated to devices",
     to_host: "Migrated to the host",

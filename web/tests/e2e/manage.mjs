@@ -6,7 +6,7 @@ import { makeHarness, MARKUP, startBrowser } from "./harness.mjs";
 import { settings } from "./steps_settings.mjs";
 import { alerts, fleet, kernel, sessions } from "./steps_sessions.mjs";
 import { host, kernels, memory, trends } from "./steps_views.mjs";
-import { counters, managed } from "./steps_profile.mjs";
+import { asked, counters, managed } from "./steps_profile.mjs";
 import { upload } from "./steps_upload.mjs";
 
 const [bin, data, out] = process.argv.slice(2);
@@ -35,7 +35,7 @@ try {
   await world.see(page, "No sessions yet");
   await page.locator(".dot-live").waitFor(); // the worker's own policy lets it ask the server
   const only = process.env.GPUFL_WEB_ONLY?.split(",");
-  for (const [name, step] of Object.entries({ settings, upload, fleet, sessions, memory, trends, host, kernels, kernel, counters, managed, alerts })) if (!only || only.includes(name)) await step(world);
+  for (const [name, step] of Object.entries({ settings, upload, fleet, sessions, memory, trends, host, kernels, kernel, counters, managed, asked, alerts })) if (!only || only.includes(name)) await step(world);
 } catch (error) {
   await world.page?.screenshot({ path: `${out}/failed.png` }).catch(() => undefined);
   t.wrong.push(String(error?.stack ?? error));

@@ -1,6 +1,7 @@
 // steps_profile.mjs - what engines beside Trace counted: hardware counters of ranges and kernels, counted
-// instructions, samples by scope. And managed memory, which has nothing but the report.
-import { complete, send, session, simulate } from "./sessions.mjs";
+// instructions, samples by scope. And managed memory, which has nothing but the report;
+// what was asked for and what ran, messages and windows.
+import { BEGIN, complete, send, session, simulate } from "./sessions.mjs";
 import { keyOf } from "./steps_views.mjs";
 import { until } from "./harness.mjs";
 
@@ -94,4 +95,38 @@ export async function managed({ page, server, see, check, picture }) {
   const rows = (await page.getByRole("region", { name: "Managed memory" }).locator("tbody tr").allInnerTexts()).map(plain);
   check(rows.join(" | ") === "Migrated to devices 2 4.00 MiB 2.00 MiB – 2.00 ms 1.95 GiB/s | Migrated to the host 1 1.00 MiB 1.00 MiB – 2.00 ms 500 MiB/s | Page faults of the host 1 – – 12 – –", `memory: managed: ${rows.join(" | ")}`);
   await picture(page, "memory-managed");
+}
+
+export async function asked({ page, server, see, check, picture }) {
+  await page.goto(server.origin);
+  const key = await keyOf(page);
+  const made = session("asked-and-ran", "asked and ran", { host: "made", gpu: "GPU-1", real: 1_735_689_600_000_000_000n, engine: "Deep" });
+  const names = ["Deep", "ran_as", "PcSampling", "why", "another tool holds the counters", "period_cycles", "4096", "kernel_sample_rate", "250", "environment", "flush_ms", "100", "default", "code.a", "The log's limit is near.", "code.b", "Counters cannot be had.", "code.c", "Sampling began late.", "trace", "window"];
+  const of = (name) => names.indexOf(name) + 501;
+  const more = [
+    { type: "setting", rows: 3, time: [BEGIN, 0, 0], device: 0, engine: [of("Deep"), of("Deep"), of("PcSampling")], name: [of("ran_as"), of("why"), of("period_cycles")], value: [of("PcSampling"), of("another tool holds the counters"), of("4096")] },
+    { type: "option", rows: 2, name: [of("kernel_sample_rate"), of("flush_ms")], value: [of("250"), of("100")], source: [of("environment"), of("default")] },
+    { type: "message", rows: 4, time: [BEGIN + 1, 1, 1, 1], severity: [1, 2, 2, 3], code: [of("code.c"), of("code.a"), of("code.a"), of("code.b")], text: [of("Sampling began late."), of("The log's limit is near."), of("The log's limit is near."), of("Counters cannot be had.")] },
+    { type: "window", rows: 4, time: [BEGIN + 1e8, 2e8, 1e8, 1e8], name: of("window"), phase: [0, 1, 0, 1], capture: 1 },
+    { type: "ledger", rows: 1, time: BEGIN + 9e8, final: 1, launches: 1, graph_launches: 0, graph_kernels: 0, kernels_recorded: 1, kernels_written: 1 },
+  ];
+  await send(server.origin, key, made, "device", made.kernels([[1.5e8, 1e8, 1, 0]], { streams: 1, names: [GEMM] }));
+  await send(server.origin, key, made, "system", made.end(1e9, { names, more }));
+  await complete(server.origin, key, made);
+  await analysed(page, made.id);
+  await page.goto(`${server.origin}/sessions/${made.id}/insights`);
+  await see(page, "2 opened, 300 ms in all, 30 % of the run. Outside of them nothing was recorded");
+  check((await page.locator(".captured").innerText()).includes("1 error, 1 warning"), `captured: ${await page.locator(".captured").innerText()}`);
+  await picture(page, "asked-windows");
+  await page.locator(".captured").click();
+  await see(page, "Deep was asked for, PcSampling ran in its stead");
+  const said = plain(await page.locator("main").innerText());
+  for (const words of ["ERROR: Counters cannot be had.", "WARNING: The log's limit is near. (2 times)", "another tool holds the counters", "period_cycles 4096", "kernel_sample_rate 250 environment", "1 option at its default"]) check(said.includes(words), `raw: ${words}`);
+  check(!(await page.getByText("Sampling began late.").isVisible()), "raw: notes are folded");
+  await page.getByText("1 note", { exact: true }).click();
+  await see(page, "Sampling began late.");
+  await page.waitForFunction(() => new URLSearchParams(location.search).get("notes") === "1");
+  await picture(page, "asked-raw");
+  await page.reload();
+  await see(page, "Sampling began late.");
 }

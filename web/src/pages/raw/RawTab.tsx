@@ -1,4 +1,4 @@
-// RawTab.tsx - what was received, as it is: counts by record, the session's own row, the source files
+// RawTab.tsx - what was asked for and what came of it, and what was received, as it is: counts by record, the session's own row, the source files
 // that came along, and the addresses where programs get the same.
 import { client } from "../../api/client";
 import { rowsOf } from "../../api/columns";
@@ -86,7 +86,11 @@ export function RawTab({ session }: TabProps) {
   const links = [client.urlOf("session", id), client.urlOf("session_findings", id), client.urlOf("kernels", { ...id, limit: 10000 }), client.urlOf("counts", id), client.urlOf("lanes", id)];
   return (
     <div className="ways">
-      <Counts session={session.id} />
+      <div className="stack">
+        <Captured session={session.id}>
+          <Counts session={session.id} />
+        </Captured>
+      </div>
       <div className="stack">
         <Panel title={text.identity}>
           <table className="simple">
@@ -101,7 +105,6 @@ export function RawTab({ session }: TabProps) {
           </table>
         </Panel>
         <Exports session={session} />
-        <Captured session={session.id} />
         <Sources session={session.id} />
         <Panel title={text.answers} aside={text.answersText}>
           <ul className="panel-body links">

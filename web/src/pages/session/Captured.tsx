@@ -1,24 +1,26 @@
 // Captured.tsx - the ledger in a few words, for the header: whether anything is lost, and how much of
 // what was launched is here. The whole of it stands in the raw records.
-import { launchedOf, ledgerOf } from "../../api/report";
+import { launchedOf, ledgerOf, messagesOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
-import { onSession, useApi } from "../../api/use";
 import { exact, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
+import { captured as told } from "../../text/captured";
 import { sessions as text } from "../../text/sessions";
 
-export function Captured({ session: s }: { session: RowSession }) {
-  const asked = useApi("section_ledger", s.busy === null ? null : { session: s.id }, { every: 0, on: onSession(s.id) });
-  if (!asked.data)
+/** ledger: the report's part; undefined: not there yet. */
+export function Captured({ session: s, ledger }: { session: RowSession; ledger: unknown }) {
+  if (ledger === undefined)
     return (
       <>
         {UNKNOWN}
         <small>{text.ledgerPending}</small>
       </>
     );
-  const { verdict, missing } = ledgerOf(asked.data);
-  const { launched, written } = launchedOf(asked.data);
+  const { verdict, missing } = ledgerOf(ledger);
+  const { launched, written } = launchedOf(ledger);
+  const messages = messagesOf(ledger);
+  const worse = told.told(...(["error", "warning"].map((severity) => messages.filter((message) => message.severity === severity).length) as [number, number]));
   const whole = verdict === "complete" || verdict === "uncounted";
   const part = launched && written !== null ? Math.min(1, written / launched) : null;
   return (
@@ -26,6 +28,7 @@ export function Captured({ session: s }: { session: RowSession }) {
       <span className={whole ? "captured-good" : "captured-lost"}>{text.ledgers[verdict] ?? verdict}</span>
       {part !== null && part < 1 && <small title={`${exact(written)} / ${exact(launched)}`}>{text.ledgerSome(percent(part))}</small>}
       {!whole && missing[0] && <small>{missing[0]}</small>}
+      {worse && <small className="captured-lost">{worse}</small>}
     </Link>
   );
 }

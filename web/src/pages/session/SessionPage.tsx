@@ -21,6 +21,7 @@ import { Captured } from "./Captured";
 import { gpuNames, labelsOf, runOf } from "./facts";
 import { leave, viewFrom } from "./left";
 import { TABS } from "./tabs";
+import { Windows } from "./Windows";
 
 const LIVE_MS = 3000;
 /** What can be done with the session, by those who may. */
@@ -47,6 +48,7 @@ function Actions({ session: s }: { session: RowSession }) {
 
 function Header({ session: s }: { session: RowSession }) {
   const ran = between(s.started, s.ended ?? s.received);
+  const ledger = useApi("section_ledger", s.busy === null ? null : { session: s.id }, { every: 0, on: onSession(s.id) });
   return (
     <header className="stack">
       <div className="row">
@@ -77,11 +79,12 @@ function Header({ session: s }: { session: RowSession }) {
           },
           { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels) },
           { label: en.session.records, value: count(s.records), exact: exact(s.records), note: en.session.recordsText },
-          { label: texts.ledger, value: <Captured session={s} /> },
+          { label: texts.ledger, value: <Captured session={s} ledger={ledger.data} /> },
           { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
           { label: en.session.engine, value: s.engine || UNKNOWN },
         ]}
       />
+      <Windows session={s} part={ledger.data} />
       {s.simulated && <p className="quiet">{en.session.simulated}</p>}
       {s.state === "aborted" && <p className="quiet">{en.session.aborted}</p>}
     </header>
