@@ -110,8 +110,10 @@ static int put_work(const struct model *m, struct buf *line, FILE *out)
         code = put_stack(m, w->stack, line);
         if (w->kind == WORK_KERNEL)
             demangle_put(&name, w->name ? model_text(m, w->name) : "(kernel not known)");
-        else if (w->kind == WORK_GRAPH)
+        else if (w->kind == WORK_GRAPH && w->name)
             buf_printf(&name, "CUDA graph %" PRIu32, w->name);
+        else if (w->kind == WORK_GRAPH)
+            buf_str(&name, "CUDA graphs");
         else
             buf_printf(&name, "copy %s", sum_transfers_kind((int)w->kind));
         code = code ? code : buf_error(&name);

@@ -3,6 +3,7 @@
 
 #include "analyze/cells.h"
 #include "analyze/model.h"
+#include "analyze/sum_graphs.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -101,6 +102,13 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
     return code;
 }
 
+/* Ids begin with small numbers. A program that instantiates anew for each launch has no use for them. */
+static uint32_t graph_cell(const struct wire_batch *b, size_t i)
+{
+    uint32_t id = id_cell(b, COL_graph_run_graph, i);
+    return id < GRAPHS_MOST ? id : 0;
+}
+
 static int take_graphs(struct model *m, const struct wire_batch *b)
 {
     int code = 0;
@@ -109,7 +117,7 @@ static int take_graphs(struct model *m, const struct wire_batch *b)
         uint32_t at;
         struct work one = {.stack = id_cell(b, COL_graph_run_stack, i),
                            .kind = WORK_GRAPH,
-                           .name = id_cell(b, COL_graph_run_graph, i),
+                           .name = graph_cell(b, i),
                            .count = 1,
                            .time = cells_get(b, COL_graph_run_duration, i)};
         if (one.stack && cells_interval(cells_get(b, COL_graph_run_start, i), one.time, &end))
@@ -244,6 +252,8 @@ int sum_work_merge(struct model *into, const struct model *from, int64_t shift)
     for (size_t i = 1; !code && i < from->work.items.count; i++) {
         struct work one = *sum_work_item(&from->work, i);
         one.stack = into->stacks.merged[one.stack];
+        if (one.kind == WORK_GRAPH)
+            one.name = 0; /* the same id is another graph in each session */
         code = put_item(into, one);
     }
     return code;

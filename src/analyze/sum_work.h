@@ -20,7 +20,7 @@ enum { WORK_KERNEL = TRANSFER_KINDS, WORK_GRAPH };
 struct work {
     uint32_t stack; /* id of the log; after finish: node in model.stacks; 0: none */
     uint32_t kind;  /* memcpy.kind, or WORK_… */
-    uint32_t name;  /* of a kernel; of a graph its id in the log */
+    uint32_t name;  /* of a kernel; of a graph its id in the log; 0: some */
     /* not of the key: */
     uint32_t place; /* of the stack, after finish */
     uint64_t count;

@@ -119,13 +119,21 @@ static int recall_entry(struct loading *l, struct err *e)
     return code == GPUFL_E_NOENT ? 0 : code;
 }
 
-/* Samples name a GPU by the id that a row of before gave it. */
+/* Samples name a GPU by the id that a row of before gave it. Rows first: they tell which names are
+ * wanted, of what may be very many. Each time, since another server may have learned more. */
 static int recall_gpus(struct loading *l, const struct wire_visitor *rows, struct err *e)
 {
-    const struct store_ops *ops = sessions_config(l->sessions)->ops;
-    int code = sessions_config(l->sessions)->meta ? ops->scan_names(l->s->columns, rows, e) : 0;
-    code = code ? code : ops->scan(l->s->columns, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
-    registry_fini(&l->registry); /* the names */
+    const struct sessions_config *c = sessions_config(l->sessions);
+    struct store_session *ss = l->s->columns;
+    int code = registry_keep(&l->registry);
+    if (code)
+        return err_set(e, code, "%s", err_text(code));
+    code = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
+    if (!code && c->meta && l->registry.untold)
+        code = c->ops->scan_names(ss, rows, e);
+    if (!code && c->meta)
+        code = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
+    registry_forget(&l->registry);
     return code;
 }
 
@@ -141,7 +149,7 @@ static int recall(struct loading *l, struct err *e)
     l->registry.records = l->registry.kernels = 0;
     int code = ops->scan(ss, RECORD_config, INT64_MIN, INT64_MAX, &configs, e);
     code = code ? code : ops->scan(ss, RECORD_end, INT64_MIN, INT64_MAX, &rows, e);
-    code = code || l->registry.gpu_count ? code : recall_gpus(l, &rows, e);
+    code = code ? code : recall_gpus(l, &rows, e);
     code = code ? code : ops->scan_unknown(ss, &(struct store_visitor){l, recall_lines}, e);
     code = code ? code : recall_entry(l, e);
     return code ? code

@@ -23,10 +23,24 @@ void registry_init(struct registry *r)
     r->first = INT64_MAX;
 }
 
-void registry_fini(struct registry *r)
+void registry_forget(struct registry *r)
 {
     mem_free(r->names);
     r->names = NULL;
+}
+
+void registry_fini(struct registry *r)
+{
+    registry_forget(r);
+    mem_free(r->kept);
+    r->kept = NULL;
+    r->kept_count = r->untold = 0;
+}
+
+int registry_keep(struct registry *r)
+{
+    r->kept = r->kept ? r->kept : mem_array(REGISTRY_KEPT, sizeof *r->kept);
+    return r->kept ? 0 : GPUFL_E_NOMEM;
 }
 
 /* ---- what is said ------------------------------------------------------------------------------ */
@@ -70,28 +84,68 @@ void registry_header(struct registry *r, const struct wire_header *h)
         r->start = h->start;
 }
 
+static struct registry_name *kept_name(const struct registry *r, uint32_t id)
+{
+    for (unsigned i = 0; i < r->kept_count; i++)
+        if (r->kept[i].id == id)
+            return &r->kept[i];
+    return NULL;
+}
+
+static void tell_kept(struct registry *r, struct registry_name *n, const char *text, size_t len)
+{
+    if (*n->text || !len)
+        return;
+    printable_copy(n->text, sizeof n->text, text, len);
+    r->untold--;
+}
+
 int registry_name(struct registry *r, uint32_t id, const char *text, size_t len)
 {
     if (len >= REGISTRY_TEXT)
         return 0;
-    if (!r->names && !(r->names = mem_array(REGISTRY_NAMES, sizeof *r->names)))
+    if (!r->names && !(r->names = mem_array((size_t)2 * REGISTRY_NAMES, sizeof *r->names)))
         return GPUFL_E_NOMEM;
-    struct registry_name *n = &r->names[id % REGISTRY_NAMES];
-    if (n->id && n->id < id)
-        return 0; /* those of devices come first */
-    n->id = id;
-    printable_copy(n->text, sizeof n->text, text, len);
+    if (registry_keep(r))
+        return GPUFL_E_NOMEM;
+    struct registry_name *kept = r->untold ? kept_name(r, id) : NULL;
+    if (kept)
+        tell_kept(r, kept, text, len);
+    struct registry_name *first = &r->names[id % REGISTRY_NAMES], *last = first + REGISTRY_NAMES;
+    last->id = id;
+    printable_copy(last->text, sizeof last->text, text, len);
+    if (!first->id || first->id > id)
+        *first = *last;
     return 0;
 }
 
-static const char *name_of(const struct registry *r, const struct wire_batch *b, unsigned column,
+static const char *told_name(const struct registry *r, uint32_t id)
+{
+    const struct registry_name *first = r->names ? &r->names[id % REGISTRY_NAMES] : NULL;
+    return !first                           ? ""
+           : first->id == id                ? first->text
+           : first[REGISTRY_NAMES].id == id ? first[REGISTRY_NAMES].text
+                                            : "";
+}
+
+/* Of a GPU's row: kept from here on, also where nobody has told it yet. */
+static const char *name_of(struct registry *r, const struct wire_batch *b, unsigned column,
                            size_t i)
 {
     int64_t id = b->col[column] ? b->col[column][i] : 0;
-    if (id <= 0 || id > UINT32_MAX || !r->names)
+    if (id <= 0 || id > UINT32_MAX)
         return "";
-    const struct registry_name *n = &r->names[id % REGISTRY_NAMES];
-    return n->id == id ? n->text : "";
+    const char *text = told_name(r, (uint32_t)id);
+    struct registry_name *kept = kept_name(r, (uint32_t)id);
+    if (!kept && (!r->kept || r->kept_count == REGISTRY_KEPT))
+        return text;
+    if (!kept) {
+        kept = &r->kept[r->kept_count++];
+        *kept = (struct registry_name){.id = (uint32_t)id};
+        r->untold++;
+    }
+    tell_kept(r, kept, text, strlen(text));
+    return kept->text;
 }
 
 static void cut_text(char *out, size_t size, const char *text)
@@ -119,7 +173,7 @@ static bool tell_number(int64_t *out, const struct wire_batch *b, unsigned colum
 }
 
 /* What a row tells of a GPU: a later one may know more. Whether something is new. */
-static bool tell_gpu(const struct registry *r, struct registry_gpu *g, const struct wire_batch *b,
+static bool tell_gpu(struct registry *r, struct registry_gpu *g, const struct wire_batch *b,
                      size_t i)
 {
     bool told = tell_number(&g->index, b, COL_device_index, i);
@@ -199,7 +253,7 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
 {
     struct meta_pair gpus[REGISTRY_GPUS];
     int64_t first = r->first == INT64_MAX ? META_NONE : r->first;
-    registry_fini(r); /* names of devices stand right before their rows */
+    registry_forget(r); /* names of devices stand right before their rows, or are kept */
     if (!m || (r->put && !r->changed))
         return 0;
     struct meta_session s = {.id = session,

@@ -13,7 +13,8 @@
 
 enum {
     REGISTRY_TEXT = 256,  /* bytes of a text */
-    REGISTRY_NAMES = 256, /* names that are remembered for the rows that refer to them */
+    REGISTRY_NAMES = 256, /* of a commit's first names, and of its last ones: see registry_name */
+    REGISTRY_KEPT = 128,  /* names that rows of GPUs have, for good: a log writes each once */
     REGISTRY_GPUS = 64,
 };
 
@@ -42,7 +43,9 @@ struct registry {
     char run[64];                /* of `gpufl trace --passes`; "" where the command ran once */
     int64_t pass, passes;        /* which it is, of how many */
     bool labelled;               /* its labels say so */
-    struct registry_name *names; /* owned: REGISTRY_NAMES, by id modulo that; NULL: none yet */
+    struct registry_name *names; /* owned: first and last ones, by id; NULL: none yet */
+    struct registry_name *kept;  /* owned: REGISTRY_KEPT; text "": nobody has told it yet */
+    unsigned kept_count, untold; /* untold: of kept */
     struct registry_gpu gpus[REGISTRY_GPUS];
     unsigned gpu_count;
     bool ended; /* an `end` row was seen */
@@ -54,8 +57,16 @@ struct registry {
 void registry_init(struct registry *r);
 void registry_fini(struct registry *r);
 
+/* Room for the names of GPUs that are recalled: 0 or NOMEM. Where rows have been given and some are
+ * untold, the names, and then the rows again, complete them. */
+int registry_keep(struct registry *r);
+/* Names but for those of GPUs. */
+void registry_forget(struct registry *r);
+
 void registry_header(struct registry *r, const struct wire_header *h);
-int registry_name(struct registry *r, uint32_t id, const char *text, size_t len); /* 0 or NOMEM */
+/* Names of GPUs stand before all others at a log's begin, and else right before their rows: the first
+ * ones are remembered, and the last ones. 0 or NOMEM. */
+int registry_name(struct registry *r, uint32_t id, const char *text, size_t len);
 void registry_batch(struct registry *r, const struct wire_batch *b);
 
 /* ns since the epoch of a time of the session's rows; 0: unknown. */

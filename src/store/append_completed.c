@@ -11,6 +11,9 @@
 /* What the commit has to do with a row: the cell behind its columns. */
 enum { ROW_STANDS, ROW_NEW, ROW_AMENDED };
 
+/* Of a session each is a statement that looks at all rows: those that came first alone can be amended. */
+enum { AMENDED_MOST = 1 << 16 };
+
 /* Rows there can be: of devices far more than a host has, of threads as many as Linux gives ids. What
  * is beyond is left out. */
 static const struct {
@@ -69,6 +72,11 @@ int completed_load(struct append *a, struct err *e)
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
+static bool is_late(const struct rowset *rows, const int64_t *row)
+{
+    return row - rows->rows >= (ptrdiff_t)AMENDED_MOST * rows->width;
+}
+
 int completed_add(struct append *a, const struct wire_batch *b, struct err *e)
 {
     int at = b->type == kept[0].type ? 0 : 1;
@@ -88,7 +96,8 @@ int completed_add(struct append *a, const struct wire_batch *b, struct err *e)
         if (added) {
             memcpy(row, cells, columns * sizeof *row);
             row[columns] = ROW_NEW;
-        } else if (!record_complete(b->type, row, cells)) {
+        } else if ((row[columns] == ROW_STANDS && is_late(&d->rows, row)) ||
+                   !record_complete(b->type, row, cells)) {
             continue;
         } else if (row[columns] == ROW_STANDS) {
             row[columns] = ROW_AMENDED;

@@ -19,13 +19,13 @@ PATIENCE = 30 * SLOW  # s
 
 
 def until(what, said, patience=2 * PATIENCE):
-    """Asks again until it is so, as pages do: what it then was."""
+    """Asks again until it is so, as pages do: what it then was. said: of what never came, or how to tell it then."""
     deadline = time.monotonic() + patience
     while True:
         got = what()
         if got:
             return got
-        assert time.monotonic() < deadline, said
+        assert time.monotonic() < deadline, said() if callable(said) else said
         time.sleep(0.05)
 
 

@@ -151,13 +151,21 @@ class WithClickHouse(unittest.TestCase):
         self.assertIn(f"no user reader_{place}", answer.json()["detail"])
         for wrong, word in (({"confined": False}, "sees database"), ({"profile": "default"}, "readonly 1")):
             self.store.readers(place, **wrong)
-            until(lambda w=word: w in self.sql("SELECT 1").json().get("detail", ""), word)
+            self.refused_for(word)
         self.store.readers(place)
         until(lambda: self.sql("SELECT 1").status == 200, "its user is not read")
         self.check_sql()
         self.check_devices()
         self.refuse_sql()
         self.check_other_workspace(place)
+
+    def refused_for(self, word):
+        """ClickHouse reads its users again in its own time."""
+        answer = {}
+        def refused():
+            answer.update(self.sql("SELECT 1").json())
+            return word in answer.get("detail", "")
+        until(refused, lambda: f"not refused for {word}: {answer}")
 
     def check_sql(self):
         reports = [report_of(f) for f in self.folders]

@@ -168,7 +168,7 @@ static void test_graphs_as_a_whole(void **state)
     for (int i = 0; i < RUNS; i++) {
         struct graph_run_row row = {.start = p.now + 5000,
                                     .duration = 1000000,
-                                    .graph = 7 + i % 2,
+                                    .graph = i == 3 ? 1 << 20 : 7 + i % 2,
                                     .stream = 1,
                                     .correlation = ++p.correlation,
                                     .stack = i ? step : 0};
@@ -181,8 +181,9 @@ static void test_graphs_as_a_whole(void **state)
 
     char *text = report("graphs", GPUFL_REPORT_FLAME, false, &code);
     assert_int_equal(code, 0);
-    assert_string_equal(text, "GPU;train_step() (train.py:90);CUDA graph 8 2000000\n"
-                              "GPU;train_step() (train.py:90);CUDA graph 7 1000000\n");
+    assert_string_equal(text, "GPU;train_step() (train.py:90);CUDA graph 8 1000000\n"
+                              "GPU;train_step() (train.py:90);CUDA graph 7 1000000\n"
+                              "GPU;train_step() (train.py:90);CUDA graphs 1000000\n");
     free(text);
     text = report("graphs", GPUFL_REPORT_TEXT, false, &code);
     assert_int_equal(code, 0);

@@ -265,6 +265,62 @@ static void test_registered(void **state)
     fixture_down(&fix);
 }
 
+/* One GPU, whose model others share and whose UUID has a name of its own. */
+static void send_gpu(int64_t id, const char *header, const uint32_t *names,
+                     const char *const *texts, size_t n, int64_t *offset)
+{
+    struct device_row d;
+    struct ingest_answer a;
+    size_t lens[4];
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    buf_str(&b, header);
+    for (size_t i = 0; i < n; i++)
+        lens[i] = strlen(texts[i]);
+    encode_names(&b, names, texts, lens, n);
+    for (unsigned c = 0; c < COL_device_COUNT; c++)
+        ((int64_t *)&d)[c] = records[RECORD_device].columns[c].ref == RECORD_name ? 0 : CELL_NULL;
+    d.id = id;
+    d.index = id - 1;
+    d.name = 2;
+    d.uuid = names[n - 1];
+    encode_rows(&b, RECORD_device, (const int64_t *)&d, 1);
+    struct ingest_request r = fixture_request("g", "device", *offset);
+    fixture_send(&fix, &r, b.data, b.len, 0, &a);
+    assert_int_equal(a.status, 200);
+    *offset = a.offset;
+    buf_fini(&b);
+    fixture_drain(&fix);
+}
+
+/* GPUs that are told of one by one, with names of which a log writes each once: in a commit of before, or
+ * before a restart, and behind more names than are remembered for rows to come. */
+static void test_gpus_one_by_one(void **state)
+{
+#define GPU(uuid) "{\"uuid\":\"" uuid "\",\"name\":\"H\"}"
+    struct region mem;
+    int64_t offset = 0;
+    size_t n;
+    (void)state;
+    char *header = fixture_lines("g", 0, 1, true, &n);
+    header[strcspn(header, "\n") + 1] = '\0';
+    fixture_up(&fix, tmpdir);
+    send_gpu(1, header, (const uint32_t[]){2, 144, 400}, (const char *const[]){"H", "other", "U-1"},
+             3, &offset);
+    send_gpu(2, "", (const uint32_t[]){401}, (const char *const[]){"U-2"}, 1, &offset);
+    struct meta_session row = entry("g", &mem);
+    assert_string_equal(row.gpus, "[" GPU("U-1") "," GPU("U-2") "]");
+    region_fini(&mem);
+    fixture_down(&fix);
+    fixture_up(&fix, tmpdir);
+    send_gpu(3, "", (const uint32_t[]){402}, (const char *const[]){"U-3"}, 1, &offset);
+    row = entry("g", &mem);
+    assert_string_equal(row.gpus, "[" GPU("U-1") "," GPU("U-2") "," GPU("U-3") "]");
+    region_fini(&mem);
+    fixture_down(&fix);
+    free(header);
+}
+
 /* An `end` row and then quiet; silence; and what comes late is still taken, over restarts. */
 static void test_ends(void **state)
 {
@@ -620,6 +676,7 @@ int main(int argc, char **argv)
         T(test_killed),
         T(test_pyramid),
         T(test_registered),
+        T(test_gpus_one_by_one),
         T(test_ends),
         T(test_retry),
         T(test_breaks_later),

@@ -1,6 +1,6 @@
 // What engines beside Trace counted: hardware counters, instructions, samples by scope.
 import { describe, expect, it } from "vitest";
-import { countersOf, countersOfKernel, instructionsOf, sampledScopesOf } from "../src/pages/kernels/profile";
+import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, sampledScopesOf } from "../src/pages/kernels/profile";
 import { shown } from "../src/pages/kernels/Profile";
 
 const counter = (metric: string, more: object) => ({ metric, source: "range", device: 0, scope: null, range: null, kernel_symbol: null, values: 1, mean: 1, least: 1, most: 1, ...more });
@@ -47,6 +47,12 @@ describe("counted instructions", () => {
       { name: "g", symbol: "_g", scope: "", executed: 100, threads: null, needed: 0.25, conflicts: 32 },
       { name: "f", symbol: "_f", scope: "", executed: 10, threads: 0.25, needed: null, conflicts: null },
     ]);
+  });
+  it("a kernel that several code objects have is one", () => {
+    const half = (executed: number, threads: number) => row("f", { [`${M}inst_executed`]: executed, [`${M}thread_inst_executed`]: threads });
+    const part = { instructions: { warp_size: 32, kernels: [half(10, 80), half(30, 240), row("f", { scope: "x", [`${M}inst_executed`]: 5 })] } };
+    expect(instructionsOfKernel(part, "_f")).toEqual({ name: "f", symbol: "_f", scope: "", executed: 40, threads: 0.25, needed: null, conflicts: null });
+    expect(instructionsOfKernel(part, "_g")).toBeUndefined();
   });
   it("loads and stores may be told apart; none is not known", () => {
     expect(of(row("f", { [`${M}sectors_mem_global`]: 80, [`${M}sectors_mem_global_op_ld_ideal`]: 10, [`${M}sectors_mem_global_op_st_ideal`]: 30 }))[0]!.needed).toBe(0.5);

@@ -429,7 +429,7 @@ static void say_never(struct trace *t)
         t->sink, SEVERITY_NOTE, "windows.no_rest",
         "launches stayed up to 0.7 us dearer behind windows, as the engine stayed ready: %s",
         atomic_load(&busy) ? "it had not come to an end where it could have rested, or the program "
-                             "worked in several contexts (window_let_go)"
+                             "worked in several contexts (window_let_go), or in 64"
         : atomic_load(&missed)
             ? "whenever a call that waits for the device returned, another thread "
               "was inside the driver"

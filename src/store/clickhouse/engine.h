@@ -127,6 +127,9 @@ int64_t state_number(const struct state *t);
 /* "session = … AND commit BETWEEN …": which rows are of commits that count. */
 void state_where(struct buf *b, const struct store_session *ss, const struct state *t);
 
+/* Bytes of a statement with it, or, of a completed table, with both of them. */
+enum { STATE_STATEMENT_MAX = 1 << 20 };
+
 /* The same for whoever reads a table: without rows that came again since. */
 void state_where_last(struct buf *b, const struct store_session *ss, const struct state *t,
                       unsigned table);

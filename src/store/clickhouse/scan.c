@@ -24,7 +24,7 @@ static int scan_piece(const struct store_session *ss, const struct state *t, uns
                       int64_t first, const char *bounds, ask_take take, void *arg, struct err *e)
 {
     struct buf text;
-    buf_init(&text, 256 << 10);
+    buf_init(&text, STATE_STATEMENT_MAX);
     put_columns(&text, place);
     buf_str(&text, " FROM ");
     place_put(&text, ss->store, ss->workspace->name, place_name(place));
@@ -91,7 +91,7 @@ static int scan_whole(const struct store_session *ss, const struct state *t, uns
 {
     unsigned place = place_of(table);
     struct buf text;
-    buf_init(&text, 256 << 10);
+    buf_init(&text, STATE_STATEMENT_MAX);
     put_columns(&text, place);
     buf_str(&text, " FROM ");
     place_put(&text, ss->store, ss->workspace->name, place_name(place));

@@ -183,7 +183,7 @@ static int read_columns(struct store_session *ss, unsigned table, unsigned colum
     struct buf text;
     if (!t->rows[table])
         return 0;
-    buf_init(&text, 256 << 10);
+    buf_init(&text, STATE_STATEMENT_MAX);
     for (unsigned i = 0; i < columns; i++) {
         buf_str(&text, i ? ", " : "SELECT ");
         literal_name(&text, store_table(table)->columns[i].name);

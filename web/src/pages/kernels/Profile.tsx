@@ -11,7 +11,7 @@ import { Choices } from "../../ui/forms";
 import { countColumn, Listing, type Column } from "../../ui/Listing";
 import { Meter, Panel, Stats } from "../../ui/parts";
 import { Table } from "../../ui/Table";
-import { countersOf, countersOfKernel, instructionsOf, sampledScopesOf, type Counted, type CountedMetric, type Executed, type SampledScope } from "./profile";
+import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, sampledScopesOf, type Counted, type CountedMetric, type Executed, type SampledScope } from "./profile";
 
 const FIGURES = ["mean", "least", "most"] as const;
 type Figure = (typeof FIGURES)[number];
@@ -253,7 +253,7 @@ export function Profile({ session, part, known }: { session: string; part: unkno
 /** What was counted of one kernel, where anything was. */
 export function ProfileOfKernel({ part, symbol }: { part: unknown; symbol: string }) {
   const counters = useMemo(() => countersOfKernel(part, symbol), [part, symbol]);
-  const executed = useMemo(() => instructionsOf(part).find((row) => row.symbol === symbol && !row.scope), [part, symbol]);
+  const executed = useMemo(() => instructionsOfKernel(part, symbol), [part, symbol]);
   const figures = executed && figuresOf(executed);
   return (
     <>

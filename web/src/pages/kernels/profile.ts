@@ -99,29 +99,39 @@ export function idealSectors(value: (name: string) => number | null): number | n
   return loads === null && stores === null ? all : (loads ?? 0) + (stores ?? 0);
 }
 
+type Row = ReturnType<typeof list>[number];
+
+function executedOf(rows: readonly Row[], warp: number | null): Executed {
+  const value = (name: string) => rows.map((row) => number(row[`${M}${name}`])).reduce((sum, one) => (sum === null || one === null ? (sum ?? one) : sum + one), null);
+  const executed = value("inst_executed");
+  const sectors = value("sectors_mem_global");
+  const needed = idealSectors(value);
+  const ideal = value("l1tex_pipe_lsu_wavefronts_mem_shared_ideal");
+  const wavefronts = value("l1tex_pipe_lsu_wavefronts_mem_shared");
+  return {
+    name: word(rows[0]!.kernel),
+    symbol: word(rows[0]!.symbol),
+    scope: word(rows[0]!.scope),
+    executed,
+    threads: ratio(value("thread_inst_executed"), executed !== null && warp !== null ? executed * warp : null),
+    needed: needed ? ratio(needed, sectors) : null,
+    conflicts: wavefronts ? ratio(wavefronts, ideal) : null,
+  };
+}
+
 /** By kernel, and by kernel and scope; most instructions first. */
 export function instructionsOf(part: unknown): Executed[] {
   const from = raw(raw(part).instructions);
-  const warp = number(from.warp_size);
   return list(from.kernels)
-    .map((row) => {
-      const value = (name: string) => number(row[`${M}${name}`]);
-      const executed = value("inst_executed");
-      const sectors = value("sectors_mem_global");
-      const needed = idealSectors(value);
-      const ideal = value("l1tex_pipe_lsu_wavefronts_mem_shared_ideal");
-      const wavefronts = value("l1tex_pipe_lsu_wavefronts_mem_shared");
-      return {
-        name: word(row.kernel),
-        symbol: word(row.symbol),
-        scope: word(row.scope),
-        executed,
-        threads: ratio(value("thread_inst_executed"), executed !== null && warp !== null ? executed * warp : null),
-        needed: needed ? ratio(needed, sectors) : null,
-        conflicts: wavefronts ? ratio(wavefronts, ideal) : null,
-      };
-    })
+    .map((row) => executedOf([row], number(from.warp_size)))
     .sort((a, b) => (b.executed ?? 0) - (a.executed ?? 0));
+}
+
+/** Of one kernel, in all code objects that have it together. */
+export function instructionsOfKernel(part: unknown, symbol: string): Executed | undefined {
+  const from = raw(raw(part).instructions);
+  const rows = list(from.kernels).filter((row) => symbol !== "" && word(row.symbol) === symbol && !word(row.scope));
+  return rows.length > 0 ? executedOf(rows, number(from.warp_size)) : undefined;
 }
 
 // ---- samples by scope --------------------------------------------------------------------------------
