@@ -258,7 +258,8 @@ static void counters_by_the_clock(void **state)
     }
 }
 
-/* Many windows: each is sampled, and all of that is its scope's. */
+/* Many windows: each is sampled, and that is its scope's, but for what is sampled before that begins: it
+ * opens the window first. */
 static void counters_of_scopes(void **state)
 {
     (void)state;
@@ -271,7 +272,7 @@ static void counters_of_scopes(void **state)
     int64_t all = pm_values(&r, PM_BUSY, NULL);
     assert_int_equal(g.back, 1);
     assert_true(all > 0);
-    assert_int_equal(pm_values(&r, PM_BUSY, "step"), all);
+    assert_in_range(pm_values(&r, PM_BUSY, "step"), all * 9 / 10, all);
     assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
     assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.in_windows"));
     run_free(&r);
