@@ -191,6 +191,14 @@ static bool is_on(void)
     return yes;
 }
 
+static bool is_unplaced(void)
+{
+    pthread_mutex_lock(&lock);
+    bool yes = unplaced;
+    pthread_mutex_unlock(&lock);
+    return yes;
+}
+
 /* To rest waits for the kernels of all contexts, and those of another may wait for what this thread launches
  * next: in several contexts only where the user takes that on. Never where some have no place: the engines
  * would not begin there again. */
@@ -452,7 +460,7 @@ void rest_conclude(struct trace *t)
                         "call that waits for the device returns and no other thread is in the "
                         "driver; window_rest_ms=0 keeps it ready",
                         late_count, (late_most + 999999) / 1000000);
-    if (unplaced)
+    if (is_unplaced())
         s->ops->message(s, SEVERITY_WARNING, "windows.contexts",
                         "the program works in more than %d contexts: behind a rest the engine does "
                         "not begin in those beyond; window_rest_ms=0 keeps it ready",
