@@ -1,9 +1,10 @@
 /* append.h - what a writer is given, made rows of tables: the same for every engine.
  *
  * Dictionary rows are kept once by id, and what later rows of an id add to one goes with the commit;
- * texts are made clean, kernels summed up by slice and lanes by transaction. Where the rows go is the engine's: it says how a row gets into a table, and what a
- * session has already. What is remembered here fits the session's last commit; an engine that is
- * not sure of that forgets it, and the next transaction loads it again.
+ * texts are made clean, kernels summed up by slice and lanes by transaction. Where the rows go is the
+ * engine's: it says how a row gets into a table, and what a session has already. What is remembered
+ * here fits the session's last commit; an engine that is not sure of that forgets it, and the next
+ * transaction loads it again.
  *
  * A function's `a` is NULL where no transaction has begun, which is an error. [the session's writer] */
 #ifndef GPUFL_STORE_APPEND_H

@@ -11,7 +11,8 @@
 /* What the commit has to do with a row: the cell behind its columns. */
 enum { ROW_STANDS, ROW_NEW, ROW_AMENDED };
 
-/* Of a session each is a statement that looks at all rows: those that came first alone can be amended. */
+/* In DuckDB each row that is amended is a statement that looks at all of them, so a sender could keep the
+ * loader busy for hours: only those that came first are; the others stay as they were written. */
 enum { AMENDED_MOST = 1 << 16 };
 
 /* Rows there can be: of devices far more than a host has, of threads as many as Linux gives ids. What

@@ -97,6 +97,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
 #define SUITE_DICTIONARIES(X)                                                                      \
     X(devices_become_known)                                                                        \
     X(threads_change_names)                                                                        \
+    X(very_many_threads)                                                                           \
     X(others_stay_as_they_are)
 
 #define SUITE_ALL(X)                                                                               \

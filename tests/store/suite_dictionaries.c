@@ -139,6 +139,51 @@ void suite_threads_change_names(void **state)
     OPS->put(ss);
 }
 
+enum { COMPLETED_MOST = 1 << 16, VERY_MANY = COMPLETED_MOST + 1 };
+
+/* By place: the last one alone has kept the name it came with. */
+static int check_threads(void *arg, const struct wire_batch *b)
+{
+    size_t *next = arg;
+    for (size_t i = 0; i < b->rows; i++, ++*next) {
+        assert_int_equal(b->col[COL_thread_id][i], *next + 1);
+        assert_int_equal(b->col[COL_thread_name][i], *next < COMPLETED_MOST ? 2 : 1);
+    }
+    return 0;
+}
+
+/* Those behind the first 65 536 are there, and not completed. */
+void suite_very_many_threads(void **state)
+{
+    static const int64_t firsts[] = {1, COMPLETED_MOST, VERY_MANY};
+    struct wire_batch b = {
+        .type = RECORD_thread, .record = &records[RECORD_thread], .rows = VERY_MANY};
+    int64_t *ids = calloc(VERY_MANY, sizeof *ids), *names = calloc(VERY_MANY, sizeof *names);
+    struct store_session *ss;
+    size_t next = 0;
+    (void)state;
+    for (int i = 0; i < VERY_MANY; i++)
+        ids[i] = i + 1, names[i] = i == 0 || i >= COMPLETED_MOST - 1 ? 1 : 2;
+    b.col[COL_thread_id] = ids;
+    b.col[COL_thread_name] = names;
+    OK(OPS->get(suite.store, "w", "many", true, &ss, e));
+    OK(OPS->begin(ss, e));
+    OK(OPS->append(ss, &b, e));
+    OK(OPS->commit(ss, NULL, 0, e));
+    OK(OPS->begin(ss, e));
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
+        const struct thread_row again = {firsts[i], 2};
+        append(ss, RECORD_thread, (const int64_t *)&again);
+    }
+    OK(OPS->commit(ss, NULL, 0, e));
+    OK(OPS->scan(ss, RECORD_thread, INT64_MIN, INT64_MAX,
+                 &(struct wire_visitor){.arg = &next, .batch = check_threads}, e));
+    assert_int_equal(next, VERY_MANY);
+    OPS->put(ss);
+    free(ids);
+    free(names);
+}
+
 void suite_others_stay_as_they_are(void **state)
 {
     struct store_session *ss;
