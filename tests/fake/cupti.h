@@ -74,6 +74,9 @@ void activity_relieve(void);
 void activity_forget(void);
 bool activity_enabled(int kind);
 
+/* Aborts where a client gives the library a context that is not there. */
+void context_must_live(cuda_context context);
+
 /* The driver tells the library of its calls and work. */
 void driver_connect(bool on);
 /* A call that attaches the real library again where it was finalized. */

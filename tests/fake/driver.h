@@ -11,7 +11,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { DRIVER_E_VALUE = 1, DRIVER_E_HANDLE = 400, DRIVER_E_NOT_FOUND = 500 };
+enum {
+    DRIVER_E_VALUE = 1,
+    DRIVER_E_CONTEXT = 201,
+    DRIVER_E_HANDLE = 400,
+    DRIVER_E_NOT_FOUND = 500
+};
 
 /* A kernel of a loaded module, as the comment before its code describes it. */
 struct fake_kernel {

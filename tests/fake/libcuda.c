@@ -189,6 +189,19 @@ EXPORT int cuCtxGetCurrent(cuda_context *context)
     return atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
 }
 
+EXPORT bool fake_cuda_context_lives(cuda_context context)
+{
+    uint32_t number = FAKE_CONTEXT_AT(context);
+    return number < FAKE_CONTEXTS && atomic_load(&contexts[number]);
+}
+
+/* A context that another thread has destroyed stays the current one of those that worked in it. */
+EXPORT int cuCtxGetApiVersion(cuda_context context, unsigned *version)
+{
+    *version = 3020;
+    return fake_cuda_context_lives(context) ? CUDA_OK : DRIVER_E_CONTEXT;
+}
+
 EXPORT int cuDeviceGetCount(int *count)
 {
     *count = 1;

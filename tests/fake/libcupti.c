@@ -239,6 +239,17 @@ EXPORT int cuptiGetContextId(cuda_context context, uint32_t *number)
     return CUPTI_OK;
 }
 
+/* The real library would read what has been freed. */
+void context_must_live(cuda_context context)
+{
+    bool (*lives)(cuda_context);
+    *(void **)&lives = dlsym(RTLD_DEFAULT, "fake_cuda_context_lives");
+    if (!lives || lives(context))
+        return;
+    fprintf(stderr, "fake CUPTI: it is given a context that has been destroyed\n");
+    abort();
+}
+
 void life_touched(void)
 {
     atomic_fetch_add(&touched, !atomic_load(&attached));

@@ -281,6 +281,7 @@ static int begin(struct pc_context_params *p)
     if (script.held)
         return CUPTI_E_HARDWARE_BUSY;
     must(p->size == sizeof *p, "enable is given another size");
+    context_must_live(p->context);
     pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
     bool free = c && !pc_enabled();

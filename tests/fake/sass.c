@@ -270,6 +270,7 @@ EXPORT int cuptiSassMetricsEnable(struct sass_enable_params *p)
     SCRIPTED(cuptiSassMetricsEnable);
     must(p->size == PROFILER_SIZE(sass_enable_params, lazy) && p->lazy,
          "all of a program's kernels would be instrumented");
+    context_must_live(p->context);
     must_be_quiet(p->context);
     bool overlaid = script.zero || activity_enabled(CUPTI_KIND_KERNEL) || pc_enabled();
     pthread_mutex_lock(&lock);

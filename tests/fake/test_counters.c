@@ -335,6 +335,18 @@ static void ends_before_it_begins(void **state)
     run_free(&r);
 }
 
+/* What was not sampled is no time without work. */
+static void begins_late(void **state)
+{
+    (void)state;
+    struct run r;
+    struct pm_given g = count(&r, "FAKE_CUPTI=pm-slow=100", NULL, LIST("300", "ms=300"));
+    check_program(&r, 0);
+    check_samples(&r, &g);
+    check_contains(&r, message_of(&r, "pm_sampling.late"), "sampled for the last");
+    run_free(&r);
+}
+
 /* A device that is triggered by its own cycles. */
 static void goes_on_with_less(void **state)
 {
@@ -401,6 +413,7 @@ int main(void)
         cmocka_unit_test(an_older_library),
         cmocka_unit_test(goes_on_with_less),
         cmocka_unit_test(ends_before_it_begins),
+        cmocka_unit_test(begins_late),
         cmocka_unit_test(every_function_fails),
         cmocka_unit_test(survives_fork),
     };

@@ -473,6 +473,26 @@ static void more_contexts_than_remembered(void **state)
     run_free(&r);
 }
 
+/* The driver goes on to name it as the thread's. */
+static void a_context_that_another_thread_destroyed(void **state)
+{
+    static const char *const engines[] = {"PcSampling", "SassMetrics"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct run r;
+        run_windows(&r, NULL,
+                    LIST("-e", engines[i], "--windows", "--option", "flush_interval_ms=10",
+                         "--option", "window_rest_ms=10", "--option", "window_let_go=true"),
+                    LIST("gone"));
+        assert_int_equal(int_at(r.report, "windows.opened"), 2);
+        if (i)
+            assert_int_equal(counts_of(&r, "fake_relu"), 2 * WARPS * INSTRUCTIONS);
+        else
+            assert_in_range(samples_of(&r, "fake_relu"), 1, INT64_MAX);
+        run_free(&r);
+    }
+}
+
 /* Sampled from the first launch of each window on, which waits until it is. */
 static void counters_rest(void **state)
 {
@@ -644,6 +664,7 @@ int main(void)
         cmocka_unit_test(counts_rest),
         cmocka_unit_test(a_context_begins_late),
         cmocka_unit_test(more_contexts_than_remembered),
+        cmocka_unit_test(a_context_that_another_thread_destroyed),
         cmocka_unit_test(counters_rest),
         cmocka_unit_test(ranges_rest),
         cmocka_unit_test(windows_by_the_clock_behind_a_rest),

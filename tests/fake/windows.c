@@ -16,6 +16,8 @@
  *     and nobody waits for the device for a while; kept: nor ever, and the window stays open
  *   fake_windows crowd
  *     behind a rest CROWD contexts are made, and one launch is made in each of them in a window
+ *   fake_windows gone
+ *     behind a rest a window is opened by a thread whose context another one has destroyed
  *   slow=MS, with the first and the last: so long in each window, and behind it
  * Says as one line of JSON what it did in windows, and what became of the library. */
 #include "hooks.h"
@@ -47,6 +49,7 @@ int cuGraphExecDestroy(cuda_exec exec);
 int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
 int cuCtxSetCurrent(cuda_context context);
 int cuCtxDestroy_v2(cuda_context context);
+int cuDevicePrimaryCtxRetain(cuda_context *context, int device);
 void fake_cuda_contexts(uint64_t out[3]);
 
 enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, LIVES = 5, PATIENCE_S = 30, BROKEN_EXIT = 99 };
@@ -305,6 +308,32 @@ static void crowd(void)
     in_windows += CROWD;
 }
 
+/* ---- a context that another thread destroys ---------------------------------------------------- */
+
+static void *destroy(void *context)
+{
+    cuCtxDestroy_v2(context);
+    return NULL;
+}
+
+static void gone(void)
+{
+    cuda_context primary, own;
+    pthread_t thread;
+    expect(!cuDevicePrimaryCtxRetain(&primary, 0) && !cuCtxCreate_v2(&own, 0, 0), "no context");
+    first_window();
+    pthread_create(&thread, NULL, destroy, own);
+    pthread_join(thread, NULL);
+    expect(!gpufl_window_open("two"), "a window does not open");
+    cuCtxSetCurrent(primary);
+    launch(other);
+    cuCtxSynchronize(); /* the engine begins */
+    launch(kernel);
+    cuCtxSynchronize();
+    gpufl_window_close("two");
+    in_windows += 2;
+}
+
 int main(int argc, char **argv)
 {
     int thread_count = 0;
@@ -334,6 +363,8 @@ int main(int argc, char **argv)
         elsewhere(kept);
     else if (argc > 1 && !strcmp(argv[1], "crowd"))
         crowd();
+    else if (argc > 1 && !strcmp(argv[1], "gone"))
+        gone();
     else
         cycles(argc > 1 ? atoi(argv[1]) : 1, thread_count, contexts, kept);
     if (back)

@@ -77,6 +77,17 @@ bool cuda_initialized(void)
     return result != CUDA_E_NOT_INITIALIZED && result != CUDA_E_DEINITIALIZED;
 }
 
+cuda_context cuda_current(void)
+{
+    const struct cuda *c = cuda_loaded();
+    cuda_context current = NULL;
+    unsigned version;
+    if (!c || c->cuCtxGetCurrent(&current) != CUDA_OK || !current)
+        return NULL;
+    bool lives = !c->cuCtxGetApiVersion || c->cuCtxGetApiVersion(current, &version) == CUDA_OK;
+    return lives ? current : NULL;
+}
+
 int cuda_version(const struct cuda *c)
 {
     int version = 0;

@@ -27,6 +27,10 @@ const struct cuda *cuda_load(struct err *e);
 /* True once the program has initialized the driver. */
 bool cuda_initialized(void);
 
+/* The calling thread's context; NULL: it has none, or another thread has destroyed it, after which the
+ * driver still names it (seen with driver 580), and CUPTI must not be given it. */
+cuda_context cuda_current(void);
+
 /* Highest CUDA version of the driver, 1000 x major + 10 x minor; 0: not known. */
 int cuda_version(const struct cuda *c);
 

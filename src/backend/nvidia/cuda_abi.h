@@ -127,6 +127,7 @@ struct cuda_graph_exec_params { /* the prefix of calls that change or destroy on
     X(true, int, cuDeviceGetAttribute, (int *value, int attribute, int device))                    \
     X(true, int, cuDeviceGetName, (char *name, int size, int device))                              \
     X(true, int, cuDeviceTotalMem_v2, (size_t * bytes, int device))                                \
+    X(false, int, cuCtxGetApiVersion, (cuda_context context, unsigned *version))                   \
     X(false, int, cuDeviceGetUuid, (struct cuda_uuid * uuid, int device))                          \
     X(false, int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))          \
     X(false, int, cuStreamIsCapturing, (cuda_stream stream, int *state))                           \

@@ -289,8 +289,7 @@ int pc_sampling_open(struct trace *t, struct err *e)
 
 void pc_sampling_start(struct trace *t)
 {
-    const struct cuda *cuda = cuda_loaded();
-    cuda_context current = NULL;
+    cuda_context current = cuda_current();
     if (!opened || !engine_enter(ENGINE_PATIENCE))
         return;
     started = true;
@@ -299,7 +298,7 @@ void pc_sampling_start(struct trace *t)
             pc_context_drain_all(&contexts[i], &library, false); /* of the time between sessions */
             pc_context_renew(&contexts[i]);
         }
-    if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
+    if (current)
         context_add(t, current);
     engine_leave();
 }

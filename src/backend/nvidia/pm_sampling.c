@@ -20,7 +20,8 @@ enum {
     DEVICES = 32,
     SPANS = 64,
     FAILURES_MOST = 3,
-    DIGITS = 6, /* of a value */
+    DIGITS = 6,     /* of a value */
+    LATE_PART = 10, /* one in these of the run without samples is told of */
     /* As options.c has the collector drain, and the size of a record on a large device. */
     RECORDS_A_DRAIN = 100,
     DRAIN_LEAST_US = 20000,
@@ -33,7 +34,8 @@ enum {
 
 static const int64_t DRAIN_MOST = 200000000; /* ns of a drain: the collector has other work, too */
 
-static _Atomic uint32_t used; /* devices of contexts, bit by ordinal */
+static _Atomic uint32_t used;          /* devices of contexts, bit by ordinal */
+static _Atomic int64_t first[DEVICES]; /* ns, that CUPTI told of one; 0: not yet */
 
 /* Guarded by the engines' lock. */
 static struct profiler_library library;
@@ -48,6 +50,7 @@ static struct pm_told { /* of devices that were given back in between */
     bool described;
     uint64_t written;    /* samples */
     int64_t clock_error; /* ns */
+    int64_t begun;       /* ns; 0: not yet */
 } told[DEVICES];
 static bool windowed; /* the session has windows, outside of which nothing is kept */
 static struct pm_span {
@@ -66,6 +69,8 @@ int pm_sampling_open(struct trace *t, struct err *e)
     if (rc || !engine_enter(ENGINE_PATIENCE))
         return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
     atomic_store_explicit(&used, 0, memory_order_relaxed);
+    for (size_t i = 0; i < DEVICES; i++)
+        atomic_store_explicit(&first[i], 0, memory_order_relaxed);
     failure[0] = '\0';
     failure_new = overflow_said = slower_said = false;
     windowed = t->switched;
@@ -87,15 +92,17 @@ void pm_sampling_context(struct trace *t, cuda_context context)
         return;
     uint32_t before = atomic_fetch_or_explicit(&used, UINT32_C(1) << device, memory_order_relaxed);
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
-    if (s && !(before >> device & 1))
+    if (before >> device & 1)
+        return;
+    atomic_store_explicit(&first[device], clock_mono(), memory_order_relaxed);
+    if (s)
         s->ops->wake(s);
 }
 
 void pm_sampling_start(struct trace *t)
 {
-    const struct cuda *cuda = cuda_loaded();
-    cuda_context current = NULL;
-    if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
+    cuda_context current = cuda_current();
+    if (current)
         pm_sampling_context(t, current);
 }
 
@@ -175,9 +182,23 @@ static void describe(struct trace *t, struct pm_device *d)
     say_left(s, d);
 }
 
+/* Of a program that ends soon the most is over by then. */
+static void say_late(struct sink *s, uint32_t ordinal)
+{
+    int64_t from = atomic_load_explicit(&first[ordinal], memory_order_relaxed);
+    int64_t late = told[ordinal].begun - from, all = clock_mono() - from;
+    if (windowed || !from || !told[ordinal].begun || late < all / LATE_PART)
+        return;
+    s->ops->message(s, SEVERITY_NOTE, "pm_sampling.late",
+                    "hardware counters are sampled for the last %" PRId64 " ms of %" PRId64
+                    " since the program had the device: to set them up takes the rest",
+                    (all - late) / 1000000, all / 1000000);
+}
+
 static void conclude(struct trace *t, uint32_t ordinal, uint64_t written, int64_t error)
 {
     uint32_t device = records_device(t->records, ordinal);
+    say_late(t->sink, ordinal);
     setting_number(t->sink, ENGINE, device, "samples", (int64_t)written);
     if (error != INT64_MAX)
         setting_number(t->sink, ENGINE, device, "clock_error_us", error / 1000);
@@ -341,6 +362,7 @@ static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
         return;
     }
     d->written = told[ordinal].written;
+    told[ordinal].begun = told[ordinal].begun ? told[ordinal].begun : clock_mono();
 }
 
 /* Devices on which a context was made while nobody told of it. */

@@ -146,10 +146,9 @@ static void choose(struct range_choice *c)
 /* The context of this thread, where it may be counted; NULL: it may not. */
 static cuda_context countable(struct trace *t, uint32_t *device)
 {
-    const struct cuda *cuda = cuda_loaded();
-    cuda_context current = NULL;
+    cuda_context current = cuda_current();
     *device = 0;
-    if (!cuda || cuda->cuCtxGetCurrent(&current) != CUDA_OK || !current)
+    if (!current)
         return NULL;
     if (atomic_load_explicit(&t->captures, memory_order_relaxed) > 0) {
         ranges_pass_by(CAPTURING); /* the device is waited for, which would end the capture */
@@ -373,15 +372,13 @@ int range_profiler_window(struct trace *t, bool open, struct err *e)
 /* Another thread's context is not touched, nor what it has not read. */
 bool range_profiler_rest(void)
 {
-    const struct cuda *cuda = cuda_loaded();
-    cuda_context current = NULL;
     if (!ranges_enter(false))
         return false;
     bool holds = ranging.at.context != NULL;
     bool idle = !atomic_load(&ranging.open_instance) && !atomic_load(&ranging.beginning) &&
                 !ranging.at.started;
     if (holds && idle)
-        idle = cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current == ranging.at.context;
+        idle = cuda_current() == ranging.at.context;
     if (holds && idle)
         idle = close_counters() == CUPTI_OK;
     ranges_leave();

@@ -298,9 +298,8 @@ void rest_leave(struct trace *t, cuda_context context, bool waited)
 /* Whoever begins the engines does so in the context of who opens the window, too. */
 static void note_own(void)
 {
-    const struct cuda *cuda = cuda_loaded();
-    cuda_context current = NULL;
-    if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current)
+    cuda_context current = cuda_current();
+    if (current)
         note(current, false);
 }
 

@@ -151,11 +151,11 @@ bool sass_metrics_context(struct trace *t, cuda_context context)
 
 bool sass_metrics_pending(struct trace *t)
 {
-    const struct cuda *cuda = cuda_loaded();
-    cuda_context current = NULL;
     bool counts = true;
-    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !opened || !cuda ||
-        cuda->cuCtxGetCurrent(&current) != CUDA_OK || !engine_enter(ENGINE_PATIENCE))
+    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !opened)
+        return counts;
+    cuda_context current = cuda_current();
+    if (!current || !engine_enter(ENGINE_PATIENCE))
         return counts;
     if (started && !resting && atomic_load_explicit(&pending, memory_order_relaxed))
         counts = contexts_begin(t, current, ENDING_PATIENCE);
@@ -216,11 +216,8 @@ static int64_t next_due(void)
  * next. With the lock. */
 static void take_own(int64_t time)
 {
-    const struct cuda *cuda = cuda_loaded();
-    cuda_context current = NULL;
-    if (!cuda || cuda->cuCtxGetCurrent(&current) != CUDA_OK || !current)
-        return;
-    struct sass_context *c = context_find(current);
+    cuda_context current = cuda_current();
+    struct sass_context *c = current ? context_find(current) : NULL;
     if (!c || c->state != SASS_ON || time < c->due)
         return;
     if (sass_gate_shut(0))
@@ -279,13 +276,12 @@ int sass_metrics_open(struct trace *t, struct err *e)
 
 bool sass_metrics_start(struct trace *t)
 {
-    const struct cuda *cuda = cuda_loaded();
-    cuda_context current = NULL;
+    cuda_context current = cuda_current();
     bool counts = true;
     if (!opened || !engine_enter(ENGINE_PATIENCE))
         return counts;
     started = true;
-    if (cuda && cuda->cuCtxGetCurrent(&current) == CUDA_OK && current) {
+    if (current) {
         context_add(t, current);
         counts = contexts_begin(t, NULL, PATIENCE);
     }
