@@ -70,7 +70,43 @@ const char *findings_why_none(const struct model *m, const char *feature)
     return "the log holds none";
 }
 
+static bool collects(const struct model *m, const char *feature)
+{
+    const struct sum_facts *f = &m->facts;
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const char *status = model_text(m, f->capabilities[i].status);
+        if (!strcmp(model_text(m, f->capabilities[i].feature), feature))
+            return !strcmp(status, "collected") || !strcmp(status, "partial");
+    }
+    return false;
+}
+
+bool findings_slowed(const struct model *m)
+{
+    const char *engine = model_text(m, m->facts.engine);
+    if (m->facts.simulated)
+        return false;
+    if (!strcmp(engine, "SassMetrics") || !strcmp(engine, "Deep"))
+        return collects(m, "sass_metrics");
+    uint32_t mode = sum_facts_option(m, "range_mode");
+    return !strcmp(engine, "RangeProfiler") && mode && !strcmp(model_text(m, mode), "kernels") &&
+           collects(m, "range_counters");
+}
+
 /* ---- sentences ------------------------------------------------------------------------- */
+
+static void say_slowed(const struct model *m, struct buf *out)
+{
+    const char *engine = model_text(m, m->facts.engine);
+    if (findings_slowed(m))
+        buf_printf(
+            out,
+            "Waits and idle time are not the program's own: engine %s %s. Engine Trace tells "
+            "them.\n",
+            engine,
+            strcmp(engine, "RangeProfiler") ? "makes kernels take many times as long"
+                                            : "runs each kernel several times");
+}
 
 enum { LISTED = 4 }; /* devices named one by one; of more, the least and the most busy */
 
@@ -285,6 +321,7 @@ static void say_largest_remark(const struct model *m, struct buf *out)
 
 void findings_put(const struct model *m, struct buf *out)
 {
+    say_slowed(m, out);
     say_busy(m, out);
     say_top_kernel(m, out);
     say_waits(m, out);

@@ -5,7 +5,7 @@
 #include "analyze/model.h"
 #include "base/buf.h"
 
-/* Appends one to four sentences, a line (LF) each, most important first. */
+/* Appends one to five sentences, a line (LF) each, most important first. */
 void findings_put(const struct model *m, struct buf *out);
 
 /* Why there is nothing of a feature: "engine Monitor records none", … Static or in m. */
@@ -19,5 +19,9 @@ unsigned findings_idle_devices(const struct model *m);
 
 /* The product's name of a device: "GPU 0 NVIDIA H200". */
 const char *findings_device(const struct model *m, uint32_t device, char *text, size_t size);
+
+/* The engine made kernels slower: instruments them, or runs them several times. What the program waited
+ * for, and what was idle, is then not its own. */
+bool findings_slowed(const struct model *m);
 
 #endif

@@ -2,6 +2,7 @@
 #include "analyze/insight.h"
 
 #include "analyze/cells.h"
+#include "analyze/findings.h"
 #include "analyze/units.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -176,22 +177,36 @@ static void keep_most(struct insights *in, size_t first)
         drop(&in->items[--in->count]);
 }
 
-/* A run cannot get shorter than nothing. */
+/* A run cannot get shorter than nothing, and what the profiler took cannot be given back. */
 static void bound_all(const struct model *m, struct insights *in)
 {
     int64_t wall = sum_windows_time(m);
+    bool slowed = findings_slowed(m);
     for (size_t i = 0; i < in->count; i++) {
         int64_t *ns = &in->items[i].gives_back;
         *ns = *ns < 0 ? 0 : *ns > wall ? wall : *ns;
+        if (slowed && in->items[i].rule->bound == INSIGHT_MEASURED) {
+            in->items[i].severity = INSIGHT_LOW;
+            *ns = 0;
+        }
     }
+}
+
+/* Where no wait is to blame: in a run that the profiler slows it is the profiler's. */
+static bool is_of_idle(const struct insight_rule *r)
+{
+    return r->category == INSIGHT_IDLE || r->category == INSIGHT_LAUNCH;
 }
 
 int insights_find(const struct model *m, struct insights *out)
 {
     int code = 0;
+    bool slowed = findings_slowed(m);
     memset(out, 0, sizeof *out);
     for (size_t r = 0; !code && r < insight_rule_count; r++) {
         size_t first = out->count;
+        if (slowed && is_of_idle(&insight_rules[r]))
+            continue;
         code = insight_rules[r].find(m, out);
         for (size_t i = first; !code && i < out->count; i++)
             if (!out->items[i].title || !out->items[i].text)

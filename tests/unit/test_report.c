@@ -63,6 +63,47 @@ static void test_golden(void **state)
     free(text);
 }
 
+static json_t *parse(char *text);
+
+/* What engines make the program wait for is not the program's. */
+static void test_slowed(void **state)
+{
+    static const struct {
+        const char *run;
+        bool slowed;
+    } cases[] = {
+        {"train_loop_engines/3-SassMetrics", true},
+        {"train_loop_kernels", true},
+        {"train_loop_engines/4-RangeProfiler", false},
+        {"train_loop_engines", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[PATH_MAX];
+        size_t at, waits = 0;
+        json_t *item;
+        int64_t back = 0;
+        snprintf(path, sizeof path, "%s/examples/data/%s", getenv("GPUFL_SOURCE_DIR"),
+                 cases[i].run);
+        json_t *root = parse(report_ok(path, GPUFL_REPORT_JSON, 0, false));
+        const char *said = json_string_value(json_array_get(json_object_get(root, "summary"), 0));
+        assert_int_equal(said && strstr(said, "not the program's own") != NULL, cases[i].slowed);
+        json_array_foreach(json_object_get(root, "insights"), at, item)
+        {
+            const char *category = json_string_value(json_object_get(item, "category"));
+            bool idle = !strcmp(category, "IDLE") || !strcmp(category, "LAUNCH");
+            bool sync = !strcmp(category, "SYNCHRONIZATION");
+            assert_false(cases[i].slowed && idle);
+            waits += sync;
+            if (sync || idle)
+                back += json_integer_value(json_object_get(item, "gives_back_ns"));
+        }
+        assert_true(waits > 0);
+        assert_int_equal(back > 0, !cases[i].slowed);
+        json_decref(root);
+    }
+}
+
 static json_t *parse(char *text)
 {
     json_error_t error;
@@ -577,21 +618,14 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_simulated_and_unclean),
-        cmocka_unit_test(test_cut_short),
-        cmocka_unit_test(test_scope_kernels),
-        cmocka_unit_test(test_their_stacks),
-        cmocka_unit_test(test_idle_device),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_several),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_one_part),
-        cmocka_unit_test(test_export),
-        cmocka_unit_test(test_export_failures),
+        cmocka_unit_test(test_golden),        cmocka_unit_test(test_slowed),
+        cmocka_unit_test(test_json),          cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_simulated_and_unclean),
+        cmocka_unit_test(test_cut_short),     cmocka_unit_test(test_scope_kernels),
+        cmocka_unit_test(test_their_stacks),  cmocka_unit_test(test_idle_device),
+        cmocka_unit_test(test_empty),         cmocka_unit_test(test_several),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_one_part),
+        cmocka_unit_test(test_export),        cmocka_unit_test(test_export_failures),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
