@@ -178,10 +178,9 @@ static void keep_most(struct insights *in, size_t first)
 }
 
 /* A run cannot get shorter than nothing, and what the profiler took cannot be given back. */
-static void bound_all(const struct model *m, struct insights *in)
+static void bound_all(const struct model *m, bool slowed, struct insights *in)
 {
     int64_t wall = sum_windows_time(m);
-    bool slowed = findings_slowed(m);
     for (size_t i = 0; i < in->count; i++) {
         int64_t *ns = &in->items[i].gives_back;
         *ns = *ns < 0 ? 0 : *ns > wall ? wall : *ns;
@@ -218,7 +217,7 @@ int insights_find(const struct model *m, struct insights *out)
         insights_fini(out);
         return GPUFL_E_NOMEM;
     }
-    bound_all(m, out);
+    bound_all(m, slowed, out);
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, compare);
     return 0;

@@ -63,7 +63,16 @@ static void test_golden(void **state)
     free(text);
 }
 
-static json_t *parse(char *text);
+static json_t *parse(char *text)
+{
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        print_message("%s at %d\n%s\n", error.text, error.position, text);
+    assert_non_null(root);
+    free(text);
+    return root;
+}
 
 /* What engines make the program wait for is not the program's. */
 static void test_slowed(void **state)
@@ -102,17 +111,6 @@ static void test_slowed(void **state)
         assert_int_equal(back > 0, !cases[i].slowed);
         json_decref(root);
     }
-}
-
-static json_t *parse(char *text)
-{
-    json_error_t error;
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!root)
-        print_message("%s at %d\n%s\n", error.text, error.position, text);
-    assert_non_null(root);
-    free(text);
-    return root;
 }
 
 /* The integer at a path of keys, '/' between them; digits are places in an array. */
