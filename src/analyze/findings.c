@@ -108,6 +108,27 @@ static void say_slowed(const struct model *m, struct buf *out)
                                             : "runs each kernel several times");
 }
 
+/* ns of the run that the GPU was idle because an engine kept the program. */
+static int64_t idle_of_engine(const struct model *m)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    return sum_idle_total(m, sums, &all) ? sum_idle_of_run(m, sums[IDLE_ENGINE].time) : 0;
+}
+
+/* Where it is more than a twentieth: in long runs it is not. */
+static void say_engine(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    int64_t ns = idle_of_engine(m), wall = sum_windows_time(m);
+    if (wall > 0 && ns >= wall / 20)
+        buf_printf(out,
+                   "The GPU was idle %s (%s of %s) while engine %s was set up, read or given back: "
+                   "that is not the program's own, and mostly comes once a run.\n",
+                   units_time(a, ns), units_percent(b, (double)ns, (double)wall),
+                   sum_windows_whole(m), model_text(m, m->facts.engine));
+}
+
 enum { LISTED = 4 }; /* devices named one by one; of more, the least and the most busy */
 
 static void say_busy_devices(const struct model *m, unsigned used, int64_t duration,
@@ -238,7 +259,7 @@ static int64_t remark_edges(const struct model *m, struct buf *out)
     busy_result(&m->devices.any, &r);
     int64_t before = r.first - m->facts.start, after = m->facts.end - r.last;
     if (!r.busy || before < 0 || after < 0 || m->facts.sessions > 1 ||
-        before + after < duration / 5)
+        before + after < duration / 5 || idle_of_engine(m) > (before + after) / 2)
         return 0;
     if (out)
         buf_printf(
@@ -268,7 +289,8 @@ static int64_t remark_gaps(const struct model *m, struct buf *out)
     for (int i = 1; i < BUSY_GAP_CLASSES; i++)
         if (r.gaps.total[i] > r.gaps.total[most])
             most = i;
-    if (r.last <= r.first || r.idle < (r.last - r.first) / 5 || !r.gaps.total[most])
+    if (r.last <= r.first || r.idle < (r.last - r.first) / 5 || !r.gaps.total[most] ||
+        idle_of_engine(m) > r.idle / 2)
         return 0;
     /* Between sessions that ran one after the other nothing was to be done. */
     if (m->facts.sessions > 1 && r.last - r.first > duration + duration / 20)
@@ -322,8 +344,10 @@ static void say_largest_remark(const struct model *m, struct buf *out)
 void findings_put(const struct model *m, struct buf *out)
 {
     say_slowed(m, out);
+    say_engine(m, out);
     say_busy(m, out);
     say_top_kernel(m, out);
     say_waits(m, out);
-    say_largest_remark(m, out);
+    if (!findings_slowed(m))
+        say_largest_remark(m, out);
 }

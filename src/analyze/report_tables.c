@@ -394,7 +394,7 @@ static void put_overheads(struct page *p)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     if (!w->overhead_count)
         return;
-    page_heading(p, "The vendor's profiling library, by its own records");
+    page_heading(p, "What profiling took, by the vendor library's own records and as measured");
     for (unsigned i = 0; i < w->overhead_count; i++) {
         char kind[64];
         snprintf(kind, sizeof kind, "%s",

@@ -29,6 +29,7 @@ static const struct {
     [IDLE_NOTHING] = {"nothing_submitted", "nothing was submitted for more than 10 ms"},
     [IDLE_BEFORE] = {"before_first", "before the first work"},
     [IDLE_AFTER] = {"after_last", "after the last work"},
+    [IDLE_ENGINE] = {"engine", "an engine of the profiler was set up, read or given back"},
 };
 
 const char *sum_idle_key(enum idle_cause c)
@@ -82,6 +83,7 @@ void sum_idle_fini(struct model *m)
     for (size_t i = 0; i < s->device_count; i++)
         idle_spans_fini(&s->devices[i].spans);
     drop_threads(s);
+    idle_engines_fini(&s->engines);
     mem_free(s->devices);
     keyed_fini(&s->calls);
     keyed_fini(&s->by_stack);
@@ -182,7 +184,8 @@ struct gap {
     struct idle_device *device;
     const struct sync_list *list;
     int64_t start, end;
-    int64_t left; /* ns not blamed yet */
+    int64_t left;    /* ns not blamed yet */
+    uint32_t thread; /* that launched what ended it; 0: unknown */
     const struct idle_span *before, *after;
     bool queued;   /* the work that ended it had been launched before it began */
     uint32_t seen; /* causes that have a part in it: bits */
@@ -244,11 +247,24 @@ static void blame_call(struct gap *g, const struct sync_wait *w, int64_t ns)
     g->code = g->code ? g->code : note(&g->m->idle.calls, w->stack, w->call, ns);
 }
 
+/* What of a call is its own: an engine may be set up inside of it. */
+static int64_t call_within(const struct gap *g, const struct sync_wait *w, int64_t start,
+                           int64_t end)
+{
+    if (end <= start)
+        return 0;
+    return end - start - idle_engines_within(&g->m->idle.engines, w->thread, start, end);
+}
+
+static int64_t call_time(const struct gap *g, const struct sync_wait *w)
+{
+    return call_within(g, w, w->start, w->end);
+}
+
 static int64_t overlap(const struct gap *g, const struct sync_wait *w)
 {
-    int64_t start = w->start > g->start ? w->start : g->start,
-            end = w->end < g->end ? w->end : g->end;
-    return end > start ? end - start : 0;
+    return call_within(g, w, w->start > g->start ? w->start : g->start,
+                       w->end < g->end ? w->end : g->end);
 }
 
 /* Was the work that ended the gap launched before this call? */
@@ -282,7 +298,7 @@ static void blame_thread(struct gap *g, struct idle_thread *h)
         if (w->start > g->start)
             continue;
         if (!g->queued && nothing_since(g, w))
-            blame_call(g, w, w->end - w->start - inside);
+            blame_call(g, w, call_time(g, w) - inside);
         break;
     }
 }
@@ -354,6 +370,14 @@ static void blame_host(struct gap *g)
         g->code = note(&g->m->idle.by_stack, g->after->stack, (uint32_t)c, g->left);
 }
 
+static void blame_engines(struct gap *g)
+{
+    int64_t ns = idle_engines_within(&g->m->idle.engines, g->thread, g->start, g->end);
+    if (ns > 0)
+        add_part(g, IDLE_ENGINE, ns);
+    g->left -= ns;
+}
+
 static int tell_gap(void *arg, const struct idle_span *before, const struct idle_span *after)
 {
     struct model *m = arg;
@@ -374,13 +398,15 @@ static int tell_gap(void *arg, const struct idle_span *before, const struct idle
     if (g.code)
         return g.code;
     struct idle_thread *h = launcher(&g);
+    g.thread = after->thread ? after->thread : h ? h->id : 0;
+    blame_engines(&g);
     int64_t all = g.left;
     if (h)
         blame_thread(&g, h);
     if (g.left == all && !g.queued) {
         const struct sync_wait *w = find_other(&g);
         if (w)
-            blame_call(&g, w, w->end - w->start);
+            blame_call(&g, w, call_time(&g, w));
     }
     if (g.left > 0)
         blame_host(&g);
@@ -412,6 +438,22 @@ static uint32_t id_cell(const struct wire_batch *b, int column, size_t i)
     return v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
 }
 
+/* Those that the vendor's library tells of itself are not taken: they lie in calls of the program, and
+ * some, as that of its compiler, are there without a profiler, too. */
+static int take_overhead(struct model *m, const struct wire_batch *b)
+{
+    int code = 0;
+    int64_t end;
+    for (size_t i = 0; !code && i < b->rows; i++) {
+        uint32_t kind = model_name_cell(m, cells_get(b, COL_overhead_kind, i));
+        if (kind && strcmp(model_text(m, kind), OVERHEAD_ENGINE) == 0 &&
+            cells_interval(b->col[0][i], b->col[1][i], &end))
+            code = idle_engines_add(&m->idle.engines, b->col[0][i], end,
+                                    id_cell(b, COL_overhead_thread, i));
+    }
+    return code;
+}
+
 int sum_idle_batch(struct model *m, const struct wire_batch *b)
 {
     static const struct columns kernel = {COL_kernel_stream, COL_kernel_correlation,
@@ -428,6 +470,8 @@ int sum_idle_batch(struct model *m, const struct wire_batch *b)
     int code = 0;
     if (!b->col[0] || !b->col[1])
         return 0;
+    if (b->type == RECORD_overhead)
+        return take_overhead(m, b);
     for (size_t i = 0; !code && i < b->rows; i++) {
         struct idle_span a = {.start = b->col[0][i]};
         uint32_t device = model_stream_device(m, cells_get(b, c->stream, i));
@@ -476,6 +520,17 @@ static int give_to_only(struct model *m)
     return code;
 }
 
+/* Before the first work of the session, or after its last. */
+static void tell_edge(struct model *m, struct idle_device *d, enum idle_cause c, uint32_t thread,
+                      int64_t start, int64_t end)
+{
+    int64_t ns = idle_engines_within(&m->idle.engines, thread, start, end);
+    if (ns > 0)
+        add(&d->causes[IDLE_ENGINE], ns);
+    if (end - start > ns)
+        add(&d->causes[c], end - start - ns);
+}
+
 static int finish_device(struct model *m, struct idle_device *d)
 {
     const struct sum_facts *f = &m->facts;
@@ -486,9 +541,9 @@ static int finish_device(struct model *m, struct idle_device *d)
     d->any = true;
     d->watched = sum_windows_gpu_time(m);
     if (d->spans.spans[0].start > f->start && !sum_windows_gpu_any(m))
-        add(&d->causes[IDLE_BEFORE], d->spans.spans[0].start - f->start);
+        tell_edge(m, d, IDLE_BEFORE, d->spans.spans[0].thread, f->start, d->spans.spans[0].start);
     if (d->spans.spans[0].end < f->end && !sum_windows_gpu_any(m))
-        add(&d->causes[IDLE_AFTER], f->end - d->spans.spans[0].end);
+        tell_edge(m, d, IDLE_AFTER, 0, d->spans.spans[0].end, f->end);
     m->idle.doubtful = cells_sum(m->idle.doubtful, d->spans.doubtful);
     idle_spans_fini(&d->spans);
     return 0;
@@ -524,6 +579,7 @@ int sum_idle_finish(struct model *m)
         code = add_launch(m, stacks_node_of(&m->stacks, b->stack), b->what, b->gaps, b->time);
     }
     drop_threads(s);
+    idle_engines_fini(&s->engines);
     keyed_fini(&s->calls);
     keyed_fini(&s->by_stack);
     return code;

@@ -9,6 +9,8 @@
  *     launched since, also for what follows its return, up to its own length: that
  *     much earlier could the thread have launched without it;
  *   - for the rest the thread itself, which launched late.
+ * Before all of these come stretches in which an engine of the profiler kept the thread
+ * (idle_engines.h): they are in no other part.
  * Where it may have been one of several, or it was in no such call, a call of another thread
  * in which the gap began and which returned in it stands in. The parts of a gap
  * always sum up to it, and so do the shares of all causes to the idle time.
@@ -16,6 +18,7 @@
 #ifndef GPUFL_ANALYZE_SUM_IDLE_H
 #define GPUFL_ANALYZE_SUM_IDLE_H
 
+#include "analyze/idle_engines.h"
 #include "analyze/idle_spans.h"
 #include "analyze/keyed.h"
 #include "analyze/sum_devices.h"
@@ -24,7 +27,8 @@ struct model;
 struct wire_batch;
 
 #define SUM_IDLE_TAKES                                                                             \
-    (MODEL_TAKES(kernel) | MODEL_TAKES(graph_run) | MODEL_TAKES(memcpy) | MODEL_TAKES(memset))
+    (MODEL_TAKES(kernel) | MODEL_TAKES(graph_run) | MODEL_TAKES(memcpy) | MODEL_TAKES(memset) |    \
+     MODEL_TAKES(overhead))
 
 #define IDLE_BACK_TO_BACK 4000ll     /* ns: what the GPU itself needs between two kernels */
 #define IDLE_LAUNCHES     100000ll   /* ns: a host that does nothing but launch is not slower */
@@ -42,6 +46,7 @@ enum idle_cause {
     IDLE_NOTHING, /* nothing was submitted for long */
     IDLE_BEFORE,  /* before the first work */
     IDLE_AFTER,   /* after the last work */
+    IDLE_ENGINE,  /* an engine of the profiler kept the host: wherever that was */
     IDLE_CAUSES,
 };
 
@@ -70,6 +75,7 @@ struct sum_idle {
     struct idle_device *devices; /* owned; by index in model.devices */
     size_t device_count, device_cap;
     size_t max_spans;            /* of a device */
+    struct idle_engines engines; /* while the session is read */
     struct keyed calls;          /* ns by stack of the log and call, until model_finish ends */
     struct keyed by_stack;       /* the same of launches, by stack of the log and cause */
     struct keyed launches;       /* struct idle_launch; after finish */

@@ -148,6 +148,10 @@ struct sink_ops {
      * memcpy and memset rows are filled by the sink from the correlation. */
     void (*row)(struct sink *s, enum record_type type, const void *row);
 
+    /* [collector] An engine kept a thread (its kernel id) from start for so many ns: a row of overhead,
+     * which is none of the vendor's own account. */
+    void (*engine_time)(struct sink *s, int64_t start, int64_t duration, int64_t thread);
+
     /* [any] Counts losses. */
     void (*lost)(struct sink *s, enum loss cause, uint64_t n);
 

@@ -29,6 +29,13 @@ struct start {
 /* initial-exec: one load instead of a call into the dynamic linker per use. */
 static __thread int32_t cached_id __attribute__((tls_model("initial-exec")));
 
+static __thread bool ours;
+
+bool thread_is_ours(void)
+{
+    return ours;
+}
+
 int32_t thread_id(void)
 {
     if (__builtin_expect(cached_id == 0, 0))
@@ -55,6 +62,7 @@ static void *thread_main(void *p)
 {
     struct start start = *(struct start *)p;
     mem_free(p);
+    ours = true;
     pthread_setname_np(pthread_self(), start.name);
     if (start.nice > 0)
         thread_be_nice(start.nice);

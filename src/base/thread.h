@@ -21,6 +21,9 @@ void thread_join(struct thread *t);
 /* Kernel id of the calling thread, cached per thread. [hot] */
 int32_t thread_id(void);
 
+/* True on a thread that was started here, false on the program's. [hot] */
+bool thread_is_ours(void);
+
 /* Drops the calling thread's cached id: call it in the child after fork. */
 void thread_id_forget(void);
 

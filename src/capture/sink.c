@@ -220,8 +220,6 @@ void sink_put(enum record_type type, const void *row)
     row_thread(k, type, cells);
     if (type == RECORD_kernel && cells[COL_kernel_external_kind] > 0)
         k->external++;
-    if (type == RECORD_overhead && cells[COL_overhead_duration] > 0)
-        k->vendor_ns += cells[COL_overhead_duration];
     if (type == RECORD_pc_sample && cells[COL_pc_sample_samples] > 0)
         k->samples += cells[COL_pc_sample_samples];
     writer_row(k->writer, type, cells);
@@ -239,8 +237,20 @@ void sink_put_whole(enum record_type type, const void *row)
 
 static void op_row(struct sink *s, enum record_type type, const void *row)
 {
-    (void)s;
+    struct capture_sink *k = (struct capture_sink *)s;
+    const struct overhead_row *o = row;
+    if (type == RECORD_overhead && k->writer && o->duration > 0)
+        k->vendor_ns += o->duration;
     sink_put(type, row);
+}
+
+static void op_engine_time(struct sink *s, int64_t start, int64_t duration, int64_t thread)
+{
+    struct overhead_row row = {.start = start,
+                               .duration = duration,
+                               .kind = s->ops->name(s, OVERHEAD_ENGINE),
+                               .thread = thread};
+    sink_put(RECORD_overhead, &row);
 }
 
 static void op_lost(struct sink *s, enum loss cause, uint64_t n)
@@ -294,6 +304,7 @@ static const struct sink_ops ops = {
     .define = op_define,
     .keep = op_keep,
     .row = op_row,
+    .engine_time = op_engine_time,
     .lost = op_lost,
     .message = op_message,
     .capability = op_capability,

@@ -24,7 +24,7 @@ struct capture_sink {
     struct joins joins;
     uint64_t recorded[RECORD_COUNT];  /* rows received */
     uint64_t external;                /* kernel rows with a framework's operation */
-    int64_t vendor_ns;                /* sum of overhead rows */
+    int64_t vendor_ns;                /* sum of overhead rows by its own account */
     int64_t samples;                  /* PC samples in pc_sample rows */
     const struct scopes_drain *drain; /* which scopes are open; NULL: not known */
     struct {

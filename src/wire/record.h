@@ -50,6 +50,9 @@ struct record {
 
 #define RECORD_MAX_COLUMNS 48
 
+/* kind of those rows of overhead that gpufl has measured itself */
+#define OVERHEAD_ENGINE "engine"
+
 /* Indexed by enum record_type; RECORD_COUNT entries. */
 extern const struct record records[];
 

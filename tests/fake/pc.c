@@ -15,6 +15,7 @@
  *   pc-privileges  enabling: insufficient privileges
  *   pc-few         the sizes of buffers cannot be set
  *   pc-old         the device cannot be sampled
+ *   pc-slow=N      it takes N ms to enable sampling, and so does the first kernel behind that
  *   pc-held        another tool holds the device's counters
  *
  * As the real one it hands over what a thread of its own has fetched from the device, which looks
@@ -27,6 +28,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +61,8 @@ static const struct {
 static struct {
     bool apart, privileges, old, held, few;
     int room, full, drop, other;
-} script; /* constant once it is read */
+    int slow; /* ms */
+} script;     /* constant once it is read */
 
 struct kernel {
     char name[128];
@@ -77,6 +80,7 @@ struct context {
     int calls;
     int64_t looks, looked;   /* ns between two, and of the last one */
     _Atomic unsigned queued; /* launches */
+    _Atomic bool fresh;      /* nothing was launched since sampling is on */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -89,7 +93,8 @@ void pc_script(const char *word)
     if (sscanf(word, "pc-room=%d", &script.room) == 1 ||
         sscanf(word, "pc-full=%d", &script.full) == 1 ||
         sscanf(word, "pc-drop=%d", &script.drop) == 1 ||
-        sscanf(word, "pc-other=%d", &script.other) == 1)
+        sscanf(word, "pc-other=%d", &script.other) == 1 ||
+        sscanf(word, "pc-slow=%d", &script.slow) == 1)
         return;
     script.apart |= !strcmp(word, "pc-apart");
     script.privileges |= !strcmp(word, "pc-privileges");
@@ -129,10 +134,18 @@ static void fetch(struct context *c, bool all)
     }
 }
 
+static void be_slow(void)
+{
+    for (int64_t from = now_ns(); now_ns() - from < script.slow * 1000000LL;)
+        sched_yield();
+}
+
 void pc_kernel(uint32_t context, const char *name, int64_t ns)
 {
     if (!pc_enabled() || context >= FAKE_CONTEXTS)
         return;
+    if (atomic_exchange(&contexts[context].fresh, false))
+        be_slow();
     atomic_fetch_add(&contexts[context].queued, 1);
     pthread_mutex_lock(&lock);
     struct context *c = &contexts[context];
@@ -302,6 +315,9 @@ EXPORT int cuptiPCSamplingEnable(struct pc_context_params *p)
     int result = scripted("cuptiPCSamplingEnable");
     if (result == CUPTI_OK)
         result = begin(p);
+    be_slow();
+    if (result == CUPTI_OK)
+        atomic_store(&context_at(p->context)->fresh, true);
     if (result != CUPTI_OK)
         atomic_store(&refused, true);
     return result;

@@ -11,6 +11,7 @@
  * Words of FAKE_CUPTI:
  *   range-privileges  insufficient privileges
  *   range-old         the device cannot be profiled
+ *   range-slow=N      it takes N ms to begin counting
  *   range-held        another tool holds the device's counters
  *
  * As the real one it answers out of order with an error; what a client must not do ends it. */
@@ -19,20 +20,24 @@
 #include "backend/nvidia/profiler_abi.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct {
     bool privileges, old, held;
-} script; /* constant once it is read */
+    int slow; /* ms */
+} script;     /* constant once it is read */
 
 void range_script(const char *word)
 {
     script.privileges |= !strcmp(word, "range-privileges");
     script.old |= !strcmp(word, "range-old");
     script.held |= !strcmp(word, "range-held");
+    (void)sscanf(word, "range-slow=%d", &script.slow);
 }
 
 enum { IMAGE_MARK = 0x4a9e, WRONG_ORDER = 7, NAME = 32 };
@@ -133,9 +138,19 @@ __attribute__((destructor)) static void write_totals(void)
     fclose(f);
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
 EXPORT int cuptiRangeProfilerEnable(struct range_enable_params *p)
 {
     SCRIPTED(cuptiRangeProfilerEnable);
+    int64_t from = now_ns();
+    while (now_ns() - from < script.slow * 1000000LL)
+        sched_yield();
     SIZED(p, range_enable_params, object);
     if (script.privileges || script.old || script.held)
         return script.privileges ? CUPTI_E_PRIVILEGES

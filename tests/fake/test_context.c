@@ -261,6 +261,22 @@ static void graphs_of_an_old_library(void **state)
     run_free(&r);
 }
 
+/* In a session with windows CUPTI would end the program: by node, which the session says. */
+static void graphs_in_windows(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("GPUFL_CUDA_GRAPH_ACTIVITY=launches"),
+                                    .options = LIST("--after", "0ms", "--for", "60s"),
+                                    .program = LIST("100", "graphs=40")});
+    check_program(&r, 0);
+    assert_string_equal(capability_of(&r, "graph_runs", "status"), "unavailable");
+    check_contains(&r, capability_of(&r, "graph_runs", "reason"), "this session has windows");
+    if (int_at(r.report, "windows.opened"))
+        assert_string_equal(text_at(r.report, "graphs.activity"), "nodes");
+    run_free(&r);
+}
+
 static void managed_memory(void **state)
 {
     (void)state;
@@ -313,6 +329,7 @@ int main(void)
         cmocka_unit_test(graphs_by_node),
         cmocka_unit_test(graphs_as_a_whole),
         cmocka_unit_test(graphs_of_an_old_library),
+        cmocka_unit_test(graphs_in_windows),
         cmocka_unit_test(managed_memory),
     };
     return cmocka_run_group_tests_name("fake.context", tests, NULL, NULL);

@@ -386,6 +386,27 @@ static void kernels_of_sessions(void **state)
 
 /* ---- refusals ------------------------------------------------------------------------------ */
 
+/* What it takes to begin is none of the program's idle time. */
+static void its_begin_is_its_own(void **state)
+{
+    (void)state;
+    struct run r;
+    count(&r, "FAKE_CUPTI=range-slow=150", "sm__a.sum",
+          LIST("40", "threads=0", "steps=5", "ranged"));
+    size_t i;
+    int64_t engine = 0;
+    json_t *row;
+    json_array_foreach(at(r.report, "idle.causes"), i, row)
+    {
+        if (!strcmp(text_at(row, "cause"), "engine"))
+            engine = int_at(row, "idle_ns");
+        else
+            assert_in_range(int_at(row, "idle_ns"), 0, 100000000);
+    }
+    assert_true(engine >= 150000000);
+    run_free(&r);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -476,6 +497,7 @@ int main(void)
         cmocka_unit_test(kernels_beside_threads_and_graphs),
         cmocka_unit_test(kernels_of_another_context),
         cmocka_unit_test(kernels_of_sessions),
+        cmocka_unit_test(its_begin_is_its_own),
         cmocka_unit_test(refusals),
         cmocka_unit_test(every_function_fails),
         cmocka_unit_test(every_function_fails_for_kernels),

@@ -82,6 +82,43 @@ static void check_samples(const struct run *r, const struct given *g)
     assert_int_equal(int_at(r->report, "ledger.samples_other"), g->other);
 }
 
+/* What sampling takes from the program at its begin is none of the program's idle time, and part of what
+ * it cost. */
+static void its_begin_is_its_own(void **state)
+{
+    (void)state;
+    struct run r;
+    struct given g = sample(&r, "FAKE_CUPTI=pc-slow=120", NULL, LIST("500"));
+    check_samples(&r, &g);
+    int64_t engine = 0, taken = 0, count = 0;
+    size_t i;
+    json_t *row;
+    json_array_foreach(at(r.report, "idle.causes"), i, row)
+    {
+        if (!strcmp(text_at(row, "cause"), "engine"))
+            engine = int_at(row, "idle_ns");
+        else
+            assert_in_range(int_at(row, "idle_ns"), 0, 100000000);
+    }
+    json_array_foreach(at(r.report, "vendor_overhead"), i, row)
+    {
+        if (!strcmp(text_at(row, "kind"), "engine")) {
+            taken = int_at(row, "total_ns");
+            count = int_at(row, "count");
+        }
+    }
+    assert_in_range(engine, 240000000, taken);
+    assert_in_range(taken, 240000000, int_at(r.report, "ledger.cost_callbacks"));
+    assert_int_equal(count, 2);
+    bool said = false;
+    json_array_foreach(at(r.report, "summary"), i, row)
+    {
+        said |= strstr(json_string_value(row), "while engine PcSampling was set up") != NULL;
+    }
+    assert_true(said);
+    run_free(&r);
+}
+
 /* ---- samples ------------------------------------------------------------------------------- */
 
 /* Each sample counts once, whether the library counts one without an issue under its reason as
@@ -561,16 +598,27 @@ static int remove_claim(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_sample_once),           cmocka_unit_test(reasons_by_name),
-        cmocka_unit_test(without_kernel_records),      cmocka_unit_test(takes_turns),
-        cmocka_unit_test(takes_turns_beside_a_thread), cmocka_unit_test(takes_turns_of_contexts),
-        cmocka_unit_test(turns_end_where_they_fail),   cmocka_unit_test(turns_that_cannot_be),
-        cmocka_unit_test(contexts_take_turns),         cmocka_unit_test(code_is_kept_once),
-        cmocka_unit_test(a_full_buffer_is_counted),    cmocka_unit_test(refusals),
-        cmocka_unit_test(every_function_fails),        cmocka_unit_test(goes_on_without_tuning),
-        cmocka_unit_test(sampling_outlives_a_session), cmocka_unit_test(launching_at_exit),
-        cmocka_unit_test(scopes_that_cover_a_window),  cmocka_unit_test(sessions_follow_each_other),
-        cmocka_unit_test(one_process_at_a_time),       cmocka_unit_test(survives_fork),
+        cmocka_unit_test(its_begin_is_its_own),
+        cmocka_unit_test(every_sample_once),
+        cmocka_unit_test(reasons_by_name),
+        cmocka_unit_test(without_kernel_records),
+        cmocka_unit_test(takes_turns),
+        cmocka_unit_test(takes_turns_beside_a_thread),
+        cmocka_unit_test(takes_turns_of_contexts),
+        cmocka_unit_test(turns_end_where_they_fail),
+        cmocka_unit_test(turns_that_cannot_be),
+        cmocka_unit_test(contexts_take_turns),
+        cmocka_unit_test(code_is_kept_once),
+        cmocka_unit_test(a_full_buffer_is_counted),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(every_function_fails),
+        cmocka_unit_test(goes_on_without_tuning),
+        cmocka_unit_test(sampling_outlives_a_session),
+        cmocka_unit_test(launching_at_exit),
+        cmocka_unit_test(scopes_that_cover_a_window),
+        cmocka_unit_test(sessions_follow_each_other),
+        cmocka_unit_test(one_process_at_a_time),
+        cmocka_unit_test(survives_fork),
     };
     return cmocka_run_group_tests_name("sampling", tests, NULL, remove_claim);
 }

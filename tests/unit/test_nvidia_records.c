@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "backend/nvidia/cuts.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
 
@@ -261,6 +262,61 @@ static void older_libraries_fill_less(void **state)
     }
 }
 
+/* Nodes of graphs that were at work as records were switched off: CUPTI makes their ends up. Kernels
+ * that are launched one by one, and what was done before or began after, are as it tells. */
+static void graphs_end_with_the_records(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t start, end;
+        bool node;
+        int64_t duration;
+    } cases[] = {
+        {-9000, -5000, true, 4000}, /* done before */
+        {-3000, 900000, true, 3000},
+        {-3000, 900000, false, 903000},
+        {2000, 900000, true, 0},       /* launched as they were on, and began later */
+        {20000, 23000, true, 3000},    /* on again */
+        {49000, 90000000, true, 1000}, /* off once more */
+        {70000, 90000000, false, 89930000},
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    library(130001);
+    records_close(reader);
+    assert_int_equal(records_open(&reader, &cupti, &sink, 0), 0);
+    now -= 500000000;
+    cuts_open();
+    assert_int_equal(cuts_duration(now, 77), 77);
+    cuts_off(now);
+    cuts_on(now + 10000);
+    cuts_on(now + 12000);
+    cuts_off(now + 50000);
+    for (int i = 0; i < CASES; i++) {
+        struct cupti_kernel k = kernel("k", (uint32_t)i + 1);
+        k.start = (uint64_t)(now + cases[i].start);
+        k.end = (uint64_t)(now + cases[i].end);
+        if (!cases[i].node)
+            k.graph_node = k.graph = 0;
+        PUT(k);
+    }
+    struct cupti_memset f = {.kind = CUPTI_KIND_MEMSET,
+                             .start = (uint64_t)(now + 48000),
+                             .end = (uint64_t)(now + 90000000),
+                             .device = 1,
+                             .context = 1,
+                             .graph_node = 9};
+    PUT(f);
+    decode();
+    assert_int_equal(row_count, CASES + 1);
+    for (int i = 0; i < CASES; i++)
+        assert_int_equal(ROW(i, kernel)->duration, cases[i].duration);
+    assert_int_equal(ROW(CASES, memset)->duration, 2000);
+    assert_int_equal(cuts_count(), 4);
+    cuts_open();
+    assert_int_equal(cuts_count(), 0);
+    assert_int_equal(cuts_duration(now, 900000), 900000);
+}
+
 static void what_is_shared_is_asked_for_once(void **state)
 {
     (void)state;
@@ -450,6 +506,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_kernel_of_the_newest_library),
         TEST(older_libraries_fill_less),
+        TEST(graphs_end_with_the_records),
         TEST(what_is_shared_is_asked_for_once),
         TEST(impossible_times_are_counted_not_written),
         TEST(copies_fills_waits_and_allocations),

@@ -333,6 +333,54 @@ static void test_together(void **state)
     model_fini(&one[1]);
 }
 
+/* The library, or an engine, keeps a thread. */
+static void keep(struct program *p, const char *kind, int64_t thread, int64_t ns)
+{
+    struct overhead_row o = {.start = p->now,
+                             .duration = ns,
+                             .kind = program_name(p, kind),
+                             .thread = thread ? thread : CELL_NULL};
+    make_log_rows(&p->log, RECORD_overhead, &o, 1);
+}
+
+/* What an engine takes is its own, inside a call and outside, told before the kernels or after them;
+ * that of another thread is not the launching one's, nor what the library says of itself. */
+static void test_engine(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    for (unsigned seed = 0; seed < 4; seed++) {
+        program_init(&p, "engine");
+        p.told = true;
+        int64_t stack = program_python(&p, 0, "a.py", "f", 5);
+        keep(&p, "engine", 1, 3000000); /* before the first work */
+        program_work(&p, 5000000);
+        program_launch(&p, (struct program_kernel){.ns = 10000});
+        program_work(&p, 8000); /* until it is done */
+        program_work(&p, 5000);
+        keep(&p, "engine", 1, 200000000);
+        keep(&p, "engine", 1, 150000000); /* at the same time */
+        program_work(&p, 200000000);
+        keep(&p, "engine", 2, 30000);
+        keep(&p, "resource", 1, 30000);
+        program_work(&p, 50000);
+        p.now += 100000;
+        keep(&p, "engine", 1, 400000); /* the call below is longer */
+        p.now -= 100000;
+        program_call(&p, (struct wait_row){.duration = 900000, .call = SYNC_ALLOC, .stack = stack});
+        program_launch(&p, (struct program_kernel){.ns = 10000});
+        read_program(&p, &m, seed);
+        assert_int_equal(sums[IDLE_ENGINE].time, 3000000 + 200000000 + 400000);
+        assert_int_equal(sums[IDLE_ENGINE].gaps, 2);
+        assert_int_equal(sums[IDLE_MEMORY].time, 500000);
+        assert_int_equal(sums[IDLE_SLOW].time, 50000 + 5000 + 5000 - 5000);
+        assert_int_equal(sums[IDLE_NOTHING].time, 0);
+        assert_int_equal(blamed(&m), 500000);
+        model_fini(&m);
+    }
+}
+
 static void put_window(struct program *p, bool opens)
 {
     struct window_row w;
@@ -466,7 +514,7 @@ int main(void)
         cmocka_unit_test(test_bounded),     cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_sums),        cmocka_unit_test(test_together),
         cmocka_unit_test(test_far_back),    cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_open_window),
+        cmocka_unit_test(test_open_window), cmocka_unit_test(test_engine),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

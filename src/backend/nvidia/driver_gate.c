@@ -1,6 +1,7 @@
 /* driver_gate.c - see driver_gate.h. */
 #include "backend/nvidia/driver_gate.h"
 
+#include "backend/nvidia/engine_time.h"
 #include "base/clock.h"
 
 #include <stdatomic.h>
@@ -39,7 +40,7 @@ void driver_gate_open(void)
 }
 
 /* Until it is open; false: that takes too long. */
-static bool await(void)
+static bool wait_for_open(void)
 {
     for (int i = 0; i < PAUSES; i++) {
         if (!atomic_load(&shut))
@@ -66,7 +67,9 @@ void driver_gate_enter(void)
     atomic_fetch_add(calls, 1);
     while (atomic_load(&shut)) { /* again where it was shut once more meanwhile */
         atomic_fetch_sub(calls, 1);
-        bool open = await();
+        int64_t begin = engine_time_begin();
+        bool open = wait_for_open();
+        engine_time_end(begin);
         atomic_fetch_add(calls, 1);
         if (!open)
             return;
@@ -120,9 +123,11 @@ bool driver_gate_shut(void (*fn)(void *arg), void *arg)
         return false;
     bool alone = is_empty();
     if (alone) {
+        int64_t begin = engine_time_begin();
         mine.shuts = true;
         fn(arg);
         mine.shuts = false;
+        engine_time_end(begin);
     }
     atomic_store(&shut, false);
     return alone;

@@ -1,6 +1,7 @@
 /* kinds.c - see kinds.h. */
 #include "backend/nvidia/kinds.h"
 
+#include "backend/nvidia/cuts.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/records.h"
@@ -91,6 +92,10 @@ static void announce_feature(struct trace *t, unsigned i)
         return; /* kinds_retry comes back to it, or the program never uses the GPU */
     if (result > CUPTI_OK)
         cupti_error(t->cupti, result, "to enable all records of this kind", &e);
+    if (result > CUPTI_OK && kinds[i].kind == CUPTI_KIND_GRAPH_TRACE && t->config.windows)
+        err_set(&e, result,
+                "this session has windows, and behind one CUPTI would end the program where it "
+                "launches a graph: graphs are recorded kernel by kernel");
     s->ops->capability(s, kinds[i].feature, kind_wanted(t, i),
                        first == NOT_TRIED   ? "not_requested"
                        : result == CUPTI_OK ? "collected"
@@ -180,8 +185,8 @@ static int kind_enable(struct trace *t, int kind)
         return CUPTI_OK;
     if (kind == CUPTI_KIND_DRIVER && told_apart(c))
         return launches_switch(c, true);
-    if (kind == CUPTI_KIND_GRAPH_TRACE && !c->filled[kind])
-        result = CUPTI_E_INVALID_KIND;
+    if (kind == CUPTI_KIND_GRAPH_TRACE && (!c->filled[kind] || t->config.windows))
+        result = CUPTI_E_INVALID_KIND; /* behind windows CUPTI ends the program: ADR 13 */
     if (kind == CUPTI_KIND_MANAGED)
         result = managed_configure(c);
     return result == CUPTI_OK ? c->cuptiActivityEnable(kind) : result;
@@ -208,6 +213,8 @@ int kinds_enable(struct trace *t)
         else if (kinds[i].required || result == CUPTI_E_NOT_INITIALIZED)
             failed = result;
     }
+    if (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1)
+        cuts_on(clock_mono());
     return failed;
 }
 
@@ -233,6 +240,8 @@ void kinds_disable(struct trace *t)
         kind_disable(t, CUPTI_KIND_SYNC);
         return;
     }
+    if (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1)
+        cuts_off(clock_mono());
     for (unsigned i = 0; i < KINDS; i++)
         kind_disable(t, kinds[i].kind);
 }

@@ -16,6 +16,7 @@
 
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/deep.h"
+#include "backend/nvidia/engine_time.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/locals.h"
@@ -452,6 +453,8 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
     bool exec = roles[id] == ROLE_EXEC;
     bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
     bool of_object = !launch && object_calls_tell(id, c);
+    if (launch && c->site != CUPTI_SITE_ENTER && engine_time_awaits())
+        engine_time_launched(c->context);
     if (c->site == CUPTI_SITE_ENTER) {
         if (rests(t))
             rest_enter();
@@ -498,7 +501,7 @@ static inline bool plain(struct trace *t, struct sink *s, uint32_t id,
                          const struct cupti_callback *c)
 {
     if (roles[id] != ROLE_KERNEL || id == ID_cuLaunchCooperativeKernelMultiDevice ||
-        !atomic_load_explicit(&t->plain, memory_order_relaxed))
+        !atomic_load_explicit(&t->plain, memory_order_relaxed) || engine_time_awaits())
         return false;
     if (c->site != CUPTI_SITE_ENTER)
         return call_result(c) == CUDA_OK;
@@ -513,11 +516,16 @@ static inline bool plain(struct trace *t, struct sink *s, uint32_t id,
 static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uint32_t id,
                                             const struct cupti_callback *c)
 {
-    if (roles[id] != ROLE_KERNEL && roles[id] != ROLE_GRAPH)
+    bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
+    if (!launch)
         object_calls_tell(id, c);
+    bool first = launch && engine_time_awaits();
+    if (first && c->site == CUPTI_SITE_ENTER) /* to ask for its function may load its code */
+        engine_time_launch(c->context);
+    else if (first)
+        engine_time_launched(c->context);
     if (t->deep && c->site == CUPTI_SITE_ENTER)
-        deep_enter((roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH) &&
-                   (!t->config.windows || window_now(t)));
+        deep_enter(launch && (!t->config.windows || window_now(t)));
     if (t->turns && c->site == CUPTI_SITE_ENTER)
         turns_enter();
     if (rests(t) && c->site == CUPTI_SITE_ENTER)
@@ -539,11 +547,13 @@ static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uin
 static __attribute__((noinline)) void with_the_time(struct trace *t, struct sink *s, uint32_t id,
                                                     const struct cupti_callback *c)
 {
-    int64_t begin = clock_mono();
+    bool apart = engine_time_awaits();
+    int64_t engines = engine_time_total(), begin = clock_mono();
     if (!plain(t, s, id, c))
         other(t, s, id, c);
-    atomic_fetch_add_explicit(&t->callback_ns, clock_mono() - begin - t->clock_ns,
-                              memory_order_relaxed);
+    int64_t ns = clock_mono() - begin - t->clock_ns;
+    if (!apart && engine_time_total() == engines) /* that is known: nothing to extrapolate from */
+        atomic_fetch_add_explicit(&t->callback_ns, ns, memory_order_relaxed);
 }
 
 void launches_callback(void *user, int domain, uint32_t id, const void *data)
@@ -566,7 +576,7 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
 int64_t launches_cost(struct trace *t)
 {
     int64_t ns = atomic_load_explicit(&t->callback_ns, memory_order_relaxed);
-    return ns > 0 ? ns * SAMPLED_1_IN : 0;
+    return (ns > 0 ? ns * SAMPLED_1_IN : 0) + engine_time_total();
 }
 
 int64_t launches_clock_cost(void)

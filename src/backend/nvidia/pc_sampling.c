@@ -8,6 +8,7 @@
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/engine_lock.h"
+#include "backend/nvidia/engine_time.h"
 #include "backend/nvidia/pc_context.h"
 #include "backend/nvidia/records.h"
 #include "backend/nvidia/setting.h"
@@ -124,8 +125,10 @@ static void context_on(struct trace *t, struct pc_context *c)
         atomic_fetch_add_explicit(&bound, 1, memory_order_relaxed);
         int rc = pc_context_enable(c, &library, t->cupti, &setup, &e);
         trace_began(t, ENGINE_PC_SAMPLING);
-        if (rc == 0)
+        if (rc == 0) {
+            engine_time_await(c->handle);
             return;
+        }
     }
     c->state = PC_OFF;
     fail(e.text);

@@ -2,6 +2,7 @@
 #include "backend/nvidia/profilers.h"
 
 #include "backend/nvidia/deep.h"
+#include "backend/nvidia/engine_time.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/pm_sampling.h"
@@ -118,6 +119,7 @@ static void prepare_counting(struct trace *t)
 
 void profilers_open(struct trace *t)
 {
+    engine_time_open();
     static const struct {
         unsigned bit;
         void (*prepare)(struct trace *t);
@@ -136,12 +138,14 @@ void profilers_open(struct trace *t)
 
 void profilers_start(struct trace *t)
 {
+    int64_t begin = engine_time_begin();
     if (t->pc)
         pc_sampling_start(t);
     if (t->pm)
         pm_sampling_start(t);
     if (t->sass && !t->deep)
         counting_begins(t, sass_metrics_start(t));
+    engine_time_end(begin);
 }
 
 void profilers_count(struct trace *t, const cuda_context *contexts, size_t count)
@@ -231,7 +235,7 @@ static int open_engines(struct trace *t, struct err *e)
     return any ? 0 : lacks;
 }
 
-int profilers_window(struct trace *t, bool open, struct err *e)
+static int switch_window(struct trace *t, bool open, struct err *e)
 {
     int rc = open ? open_engines(t, e) : 0;
     if (rc)
@@ -248,6 +252,14 @@ int profilers_window(struct trace *t, bool open, struct err *e)
         close_engines(t, WINDOWED);
     }
     return 0;
+}
+
+int profilers_window(struct trace *t, bool open, struct err *e)
+{
+    int64_t begin = engine_time_begin();
+    int rc = switch_window(t, open, e);
+    engine_time_end(begin);
+    return rc;
 }
 
 /* ---- between them ------------------------------------------------------------------------ */
@@ -284,6 +296,7 @@ int profilers_wake(struct trace *t, bool anew, struct err *e)
 
 void profilers_context(struct trace *t, cuda_context context)
 {
+    int64_t begin = engine_time_begin();
     rest_context(t, context);
     if (t->pc)
         pc_sampling_context(t, context);
@@ -291,6 +304,7 @@ void profilers_context(struct trace *t, cuda_context context)
         pm_sampling_context(t, context);
     if (t->sass)
         counting_begins(t, sass_metrics_context(t, context));
+    engine_time_end(begin);
 }
 
 void profilers_launch(struct trace *t, bool graph)
@@ -301,6 +315,7 @@ void profilers_launch(struct trace *t, bool graph)
 
 void profilers_context_gone(struct trace *t, cuda_context context)
 {
+    engine_time_forget(context);
     rest_context_gone(t, context);
     pc_sampling_context_gone(t, context);
     range_profiler_context_gone(context);
@@ -325,6 +340,7 @@ void profilers_flush(struct trace *t)
 
 void profilers_drain(struct trace *t)
 {
+    engine_time_drain(t->sink);
     if (t->pm)
         pm_sampling_drain(t, t->stopped);
     if (t->ranges)

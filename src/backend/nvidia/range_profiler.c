@@ -4,6 +4,7 @@
 #include "backend/nvidia/range_profiler.h"
 
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/engine_time.h"
 #include "backend/nvidia/range_inside.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -348,10 +349,12 @@ static void settle(struct trace *t)
     if (!unread || !ranges_enter(true))
         return;
     unread = false;
+    int64_t begin = engine_time_begin();
     int result = ranging.at.started && !ranging.open_instance ? collect() : CUPTI_OK;
     if (result != CUPTI_OK)
         ranges_fail_on(t, result, "to count ranges");
     ranges_leave();
+    engine_time_end(begin);
 }
 
 int range_profiler_window(struct trace *t, bool open, struct err *e)
@@ -423,6 +426,7 @@ void range_profiler_scope(struct trace *t, uint64_t instance, enum range_moment 
     }
     if (!begins && atomic_load(&ranging.open_instance) != instance)
         return;
+    int64_t since = engine_time_begin();
     if (ranges_enter(true)) {
         if (begins && ranging.opened && !atomic_load(&ranging.open_instance))
             range_begins(t, instance, repeats);
@@ -431,6 +435,7 @@ void range_profiler_scope(struct trace *t, uint64_t instance, enum range_moment 
             scope_goes_on(t, moment == RANGE_ENDS);
         ranges_leave();
     }
+    engine_time_end(since);
     if (begins)
         atomic_store(&ranging.beginning, false);
 }

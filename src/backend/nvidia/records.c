@@ -2,6 +2,7 @@
 #include "backend/nvidia/records.h"
 
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/cuts.h"
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/external.h"
 #include "backend/nvidia/locals.h"
@@ -286,6 +287,7 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
     row.config = config_id(r, k);
     row.stream = stream_id(r, device_id(r, k->device), k->context, k->stream);
     if (node) {
+        row.duration = cuts_duration(row.start, row.duration);
         row.graph = k->graph;
         row.graph_node = (int64_t)k->graph_node;
     }
@@ -302,6 +304,7 @@ static void read_graph_run(struct records *r, const struct cupti_record *record)
     struct graph_run_row row = {.graph = g->graph, .correlation = id_of(r, g->correlation)};
     if (!times(r, g->start, g->end, &row.start, &row.duration))
         return;
+    row.duration = cuts_duration(row.start, row.duration);
     row.stream = stream_id(r, device_id(r, g->device), g->context, g->stream);
     r->sink->ops->row(r->sink, RECORD_graph_run, &row);
 }
@@ -337,6 +340,8 @@ static void read_memcpy(struct records *r, const struct cupti_record *record)
     row.correlation = id_of(r, m->correlation);
     if (FILLS(r, MEMCPY, cupti_memcpy, graph_node))
         row.graph_node = (int64_t)m->graph_node;
+    if (row.graph_node)
+        row.duration = cuts_duration(row.start, row.duration);
     r->sink->ops->row(r->sink, RECORD_memcpy, &row);
 }
 
@@ -350,6 +355,8 @@ static void read_peer(struct records *r, const struct cupti_record *record)
     row.peer = device_id(r, m->src_device == m->device ? m->dst_device : m->src_device);
     if (FILLS(r, PEER, cupti_peer, graph_node))
         row.graph_node = (int64_t)m->graph_node;
+    if (row.graph_node)
+        row.duration = cuts_duration(row.start, row.duration);
     r->sink->ops->row(r->sink, RECORD_memcpy, &row);
 }
 
@@ -367,6 +374,8 @@ static void read_memset(struct records *r, const struct cupti_record *record)
     row.stream = stream_id(r, device_id(r, m->device), m->context, m->stream);
     if (FILLS(r, MEMSET, cupti_memset, graph_node))
         row.graph_node = (int64_t)m->graph_node;
+    if (row.graph_node)
+        row.duration = cuts_duration(row.start, row.duration);
     r->sink->ops->row(r->sink, RECORD_memset, &row);
 }
 

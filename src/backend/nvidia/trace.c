@@ -16,6 +16,7 @@
 
 #include "backend/nvidia/activity.h"
 #include "backend/nvidia/attach.h"
+#include "backend/nvidia/cuts.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/launches.h"
@@ -26,6 +27,7 @@
 #include "backend/nvidia/records.h"
 #include "backend/nvidia/rest.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -93,6 +95,17 @@ static void trace_take(struct trace *t)
 }
 
 /* [collector] */
+static void say_cuts(struct sink *s)
+{
+    if (cuts_count())
+        s->ops->message(
+            s, SEVERITY_NOTE, "windows.cut",
+            "%" PRIu64 " kernels, copies and fills of graphs were at work as a window "
+            "closed, or the session ended: CUPTI does not tell when they ended, so that "
+            "they are told up to that moment",
+            cuts_count());
+}
+
 static void trace_drain(struct trace *t)
 {
     if (trace_forked(t))
@@ -107,6 +120,9 @@ static void trace_drain(struct trace *t)
     hold_taken(t);
     if (t->stopped)
         hold_conclude(t);
+    if (t->stopped && !t->cuts_said)
+        say_cuts(t->sink);
+    t->cuts_said = t->stopped;
     if (t->stopped && atomic_load_explicit(&t->rests, memory_order_relaxed))
         rest_conclude(t);
 }
@@ -183,6 +199,8 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->recording, false);
     atomic_store(&t->windowed, t->config.windows);
     atomic_store(&t->plain, false);
+    t->cuts_said = false;
+    cuts_open();
 }
 
 static void trace_close(struct trace *t);

@@ -72,10 +72,11 @@ struct trace {
     _Atomic uint32_t ids_before; /* see trace_id; relaxed: set before CUPTI is attached */
     bool unquiet;                /* CUPTI stayed for that: object_calls_quiet [collector] */
     bool kinds_said;             /* that kernels cannot be recorded in windows [who opens them] */
-    bool no_ids;                 /* the program pushes no operation ids, it seems [collector] */
-    _Atomic int64_t shut_since;  /* ns: when a window was shut, or its engine rested, last */
-    bool announced;        /* who else wants CUPTI has been said in this session [collector] */
-    _Atomic bool announce; /* statuses changed: drain tells the sink */
+    bool cuts_said;             /* the session was told of graphs that were cut short [collector] */
+    bool no_ids;                /* the program pushes no operation ids, it seems [collector] */
+    _Atomic int64_t shut_since; /* ns: when a window was shut, or its engine rested, last */
+    bool announced;             /* who else wants CUPTI has been said in this session [collector] */
+    _Atomic bool announce;      /* statuses changed: drain tells the sink */
     _Atomic bool announce_holder; /* CUPTI is held, before anything of it is used */
     bool flush_failed;            /* has been said in this session [collector] */
     bool dropped_failed;          /* the same of asking for dropped records [collector] */
