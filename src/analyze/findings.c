@@ -341,10 +341,15 @@ static void say_largest_remark(const struct model *m, struct buf *out)
         largest(m, out);
 }
 
-void findings_put(const struct model *m, struct buf *out)
+void findings_caveats(const struct model *m, struct buf *out)
 {
     say_slowed(m, out);
     say_engine(m, out);
+}
+
+void findings_put(const struct model *m, struct buf *out)
+{
+    findings_caveats(m, out);
     say_busy(m, out);
     say_top_kernel(m, out);
     say_waits(m, out);

@@ -8,6 +8,9 @@
 /* Appends one to five sentences, a line (LF) each, most important first. */
 void findings_put(const struct model *m, struct buf *out);
 
+/* Those of them that say what of the waits and the idle time is not the program's own; none: it all is. */
+void findings_caveats(const struct model *m, struct buf *out);
+
 /* Why there is nothing of a feature: "engine Monitor records none", … Static or in m. */
 const char *findings_why_none(const struct model *m, const char *feature);
 

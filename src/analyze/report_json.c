@@ -558,12 +558,13 @@ static void put_windows(struct page_json *p)
     json_out_close_object(&p->out);
 }
 
-static void put_summary(struct page_json *p)
+static void put_sentences(struct page_json *p, const char *key,
+                          void (*put)(const struct model *m, struct buf *out))
 {
     struct buf text;
     buf_init(&text, 1 << 20); /* names are shortened in it */
-    findings_put(p->model, &text);
-    put_lines(p, "summary", &text);
+    put(p->model, &text);
+    put_lines(p, key, &text);
     buf_fini(&text);
 }
 
@@ -575,7 +576,8 @@ int report_json(const struct report *r, FILE *out)
     json_out_int(&p.out, "format", JSON_FORMAT);
     json_out_text(&p.out, "gpufl", GPUFL_VERSION);
     json_out_bool(&p.out, "simulated", p.model->facts.simulated);
-    put_summary(&p);
+    put_sentences(&p, "summary", findings_put);
+    put_sentences(&p, "caveats", findings_caveats);
     if (json_insights(r, &p.out) || json_profile(r, &p.out))
         p.code = GPUFL_E_NOMEM;
     put_facts(&p);

@@ -28,7 +28,7 @@ static const struct {
     {"ledger", "ledger log settings capabilities options messages vendor_overhead windows"},
     {"sync", "synchronization_lines synchronizations"},
     {"scopes", "scope_paths scopes outside_scopes"},
-    {"insights", "insights insights_left_out"},
+    {"insights", "caveats insights insights_left_out"},
     {"kernels", "kernels devices"},
     {"profile", "samples instructions counters code code_left_out external_correlation"},
 };

@@ -115,6 +115,8 @@ static void test_slowed(void **state)
         const char *said = json_string_value(json_array_get(json_object_get(root, "summary"), 0));
         assert_int_equal(said && strstr(said, "time are not the program's own"), cases[i].slowed);
         assert_int_equal(engine_is_told(root, cases[i].engine), cases[i].engine != NULL);
+        assert_int_equal(json_array_size(json_object_get(root, "caveats")),
+                         cases[i].slowed + (cases[i].engine != NULL));
         json_array_foreach(json_object_get(root, "insights"), at, item)
         {
             const char *category = json_string_value(json_object_get(item, "category"));

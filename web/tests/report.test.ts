@@ -1,6 +1,6 @@
 // The parts of the report that say what was captured.
 import { expect, it } from "vitest";
-import { enginesOf, isSet, launchedOf, messagesOf, optionsOf, windowsOf } from "../src/api/report";
+import { caveatsOf, enginesOf, isSet, launchedOf, messagesOf, optionsOf, windowsOf } from "../src/api/report";
 
 it("kernels of graphs were launched, too; of graphs as a whole no kernels are recorded", () => {
   const ledger = { launches: 10, graph_kernels: 90, kernels_written: 100, graphs_recorded: null };
@@ -18,6 +18,12 @@ it("messages: the worst first, what is not known is a note", () =>
     { severity: "note", text: "n", count: 1 },
     { severity: "note", text: "c", count: 1 },
   ]));
+
+it("caveats: those there are; a report of before has none", () => {
+  expect(caveatsOf({ caveats: ["a", 1, "b"] })).toEqual(["a", "b"]);
+  expect(caveatsOf({})).toEqual([]);
+  expect(caveatsOf(undefined)).toEqual([]);
+});
 
 it("options that somebody set", () => {
   const options = optionsOf({ options: [{ name: "a", value: "1", source: "default" }, { name: "b", value: "2", source: "environment" }, { name: "c", value: "3" }] });

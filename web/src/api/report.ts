@@ -57,6 +57,12 @@ export interface Case {
   evidence: Record<string, number | null>;
 }
 
+/** What of the waits and the idle time is not the program's own, in sentences; an older report has none. */
+export function caveatsOf(part: unknown): string[] {
+  const told = typeof part === "object" && part !== null ? (part as Record<string, unknown>).caveats : undefined;
+  return Array.isArray(told) ? told.filter((line) => typeof line === "string") : [];
+}
+
 /** In the order of the findings. */
 export const casesOf = (part: unknown): Case[] => listAt(part, "insights") as Case[];
 export const syncLines = (part: unknown): SyncLine[] => listAt(part, "synchronization_lines", "lines") as SyncLine[];

@@ -186,6 +186,28 @@ try {
   await page.goto(`${server.origin}/nowhere/at/all/really`);
   await see("There is no such page");
 
+  // The engines' own sessions: passes of one run, each with what it tells and what is not the program's.
+  server.upload(key, `${data}_engines`);
+  const passes = await page.evaluate(async () => {
+    const made = {};
+    for (;;) {
+      const rows = (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.filter((row) => row.labels?.run);
+      for (const row of rows) if (row.busy !== null) made[row.engine] = row.id;
+      if (Object.keys(made).length === 4) return made;
+      await new Promise((done) => setTimeout(done, 200));
+    }
+  });
+  for (const [engine, text] of [["PcSampling", "while engine PcSampling was set up"], ["SassMetrics", "engine SassMetrics makes kernels take many times as long"], ["RangeProfiler", "while engine RangeProfiler was set up"]]) {
+    await page.goto(`${server.origin}/sessions/${passes[engine]}/insights`);
+    await see(text);
+    await page.goto(`${server.origin}/sessions/${passes[engine]}/kernels`);
+    await see("matmul");
+    await picture(page, `kernels-${engine}`);
+  }
+  await page.goto(`${server.origin}/sessions/${passes.Trace}/insights`);
+  await see("What stands in the way");
+  check((await page.getByText("not the program's own").count()) === 0, "insights: of Trace all is the program's");
+
   // A phone.
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(`${server.origin}/sessions/${session}/insights`);

@@ -2,7 +2,7 @@
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
 import { Fragment, useEffect, useMemo } from "react";
 import { onSession, useApi } from "../../api/use";
-import { casesOf, type Case } from "../../api/report";
+import { casesOf, caveatsOf, type Case } from "../../api/report";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
 import { baseName, count, duration, exact, percent, sentence, shortKernel } from "../../format/format";
@@ -141,6 +141,7 @@ export function InsightsTab({ session }: TabProps) {
   const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id) });
   const report = useApi("section_insights", pending ? null : { session: session.id });
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
+  const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
   // The analysis came between the two questions: what is shown is older than the session's row.
   const { again } = asked;
   useEffect(() => {
@@ -159,6 +160,11 @@ export function InsightsTab({ session }: TabProps) {
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   return (
     <Panel title={text.heading} aside={text.doNotAdd}>
+      {caveats.map((line) => (
+        <p key={line} className="panel-body">
+          {sentence(line)}
+        </p>
+      ))}
       {rows.map((f, at) => (
         <Fragment key={`${f.rule} ${f.number}`}>
           {f.measured !== rows[at - 1]?.measured && (
