@@ -48,12 +48,14 @@ int64_t engine_time_begin(void)
     return clock_mono();
 }
 
-static void note(int64_t begin)
+/* costs: nobody else counts it. */
+static void note(int64_t begin, bool costs)
 {
     int64_t ns = clock_mono() - begin;
     if (ns < LEAST || thread_is_ours())
         return;
-    atomic_fetch_add_explicit(&total, ns, memory_order_relaxed);
+    if (costs)
+        atomic_fetch_add_explicit(&total, ns, memory_order_relaxed);
     pthread_mutex_lock(&lock);
     if (stretch_count < STRETCHES)
         stretches[stretch_count++] = (struct stretch){begin, ns, thread_id()};
@@ -63,7 +65,13 @@ static void note(int64_t begin)
 void engine_time_end(int64_t begin)
 {
     if (!--depth)
-        note(begin);
+        note(begin, true);
+}
+
+void engine_time_end_start(int64_t begin)
+{
+    if (!--depth)
+        note(begin, false);
 }
 
 /* ---- first launches --------------------------------------------------------------------------- */
@@ -132,7 +140,7 @@ void engine_time_launched(cuda_context context)
     }
     pthread_mutex_unlock(&lock);
     if (begin)
-        note(begin);
+        note(begin, true);
 }
 
 /* ---- what is told ------------------------------------------------------------------------------- */

@@ -145,7 +145,7 @@ void profilers_start(struct trace *t)
         pm_sampling_start(t);
     if (t->sass && !t->deep)
         counting_begins(t, sass_metrics_start(t));
-    engine_time_end(begin);
+    engine_time_end_start(begin);
 }
 
 void profilers_count(struct trace *t, const cuda_context *contexts, size_t count)
