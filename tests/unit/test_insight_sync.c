@@ -1,4 +1,5 @@
 /* test_insight_sync.c - waits: which line is told, how severe, and what is no wait. */
+#include "analyze/findings.h"
 #include "finder.h"
 
 #include <setjmp.h>
@@ -301,6 +302,63 @@ static void test_copy_loop(void **state)
     finder_end();
 }
 
+/* A session of the engine, which collects the feature or does not. */
+static void begin_as(const char *engine, const char *feature, const char *status, bool simulated)
+{
+    struct program *p = &finder.p;
+    finder_begin("slowed");
+    buf_fini(&p->log.lines);
+    buf_init(&p->log.lines, 1u << 30);
+    p->log.engine = engine;
+    p->log.simulated = simulated;
+    make_log_header(&p->log, "device", 1);
+    p->names = 0;
+    program_name(p, "H200");
+    program_name(p, "GPU-0");
+    make_log_device(&p->log);
+    struct capability_row c = {
+        .feature = program_name(p, feature), .requested = 1, .status = program_name(p, status)};
+    make_log_rows(&p->log, RECORD_capability, &c, 1);
+}
+
+/* Waits that an engine makes long have nothing to give back, and its idle time is nobody's; where it
+ * counts nothing after all they are the program's. */
+static void test_slowed(void **state)
+{
+    static const struct {
+        const char *engine, *feature, *status, *mode;
+        bool simulated, slowed;
+    } cases[] = {
+        {"Deep", "sass_metrics", "collected", "scopes", false, true},
+        {"Deep", "sass_metrics", "unavailable", "scopes", false, false},
+        {"SassMetrics", "sass_metrics", "partial", "scopes", false, true},
+        {"SassMetrics", "sass_metrics", "collected", "scopes", true, false},
+        {"RangeProfiler", "range_counters", "collected", "kernels", false, true},
+        {"RangeProfiler", "range_counters", "collected", "scopes", false, false},
+        {"PcSampling", "pc_sampling", "collected", "kernels", false, false},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct buf said;
+        buf_init(&said, 4096);
+        begin_as(cases[k].engine, cases[k].feature, cases[k].status, cases[k].simulated);
+        struct option_row o = {.name = program_name(&finder.p, "range_mode"),
+                               .value = program_name(&finder.p, cases[k].mode),
+                               .source = program_name(&finder.p, "trace")};
+        make_log_rows(&finder.p.log, RECORD_option, &o, 1);
+        finder_steps(50, 4, finder_python("/srv/app/train.py", "train_step", 90), true);
+        finder_look();
+        findings_caveats(&finder.m, &said);
+        const struct insight *i = finder_find("sync_loop", "train.py:90");
+        assert_non_null(i);
+        assert_int_equal(strstr(buf_cstr(&said), cases[k].engine) != NULL, cases[k].slowed);
+        assert_int_equal(i->severity, cases[k].slowed ? INSIGHT_LOW : INSIGHT_HIGH);
+        assert_int_equal(i->gives_back > 0, !cases[k].slowed);
+        finder_end();
+        buf_fini(&said);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +368,6 @@ int main(void)
         cmocka_unit_test(test_other_calls),    cmocka_unit_test(test_first_step),
         cmocka_unit_test(test_slow_calls),     cmocka_unit_test(test_slow_beside_a_copy),
         cmocka_unit_test(test_slow_beside),    cmocka_unit_test(test_library),
-        cmocka_unit_test(test_copy_loop)};
+        cmocka_unit_test(test_copy_loop),      cmocka_unit_test(test_slowed)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
