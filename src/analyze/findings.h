@@ -5,7 +5,7 @@
 #include "analyze/model.h"
 #include "base/buf.h"
 
-/* Appends one to five sentences, a line (LF) each, most important first. */
+/* Appends one to six sentences, a line (LF) each, most important first. */
 void findings_put(const struct model *m, struct buf *out);
 
 /* Those of them that say what of the waits and the idle time is not the program's own; none: it all is. */

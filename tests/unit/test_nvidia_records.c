@@ -282,8 +282,6 @@ static void graphs_end_with_the_records(void **state)
     };
     enum { CASES = sizeof cases / sizeof *cases };
     library(130001);
-    records_close(reader);
-    assert_int_equal(records_open(&reader, &cupti, &sink, 0), 0);
     now -= 500000000;
     cuts_open();
     assert_int_equal(cuts_duration(now, 77), 77);
