@@ -216,18 +216,20 @@ static size_t check_ids_count_up(const struct run *r)
     FILE *f = fopen(found.gl_pathv[0], "re");
     assert_non_null(f);
     while (fgets(line, sizeof line, f)) {
-        json_t *row = json_loads(line, 0, NULL), *step;
-        json_int_t id = 0; /* a batch's ids are steps from 0 */
-        size_t i;
-        if (!strcmp(text_at(row, "type"), "kernel"))
-            json_array_foreach(at(row, "correlation"), i, step)
-            {
-                id += json_integer_value(step);
-                assert_true(id > last);
-                last = id;
-                kernels++;
-            }
-        json_decref(row);
+        json_t *batch = json_loads(line, 0, NULL);
+        json_int_t id = 0;
+        bool is_kernel = !strcmp(text_at(batch, "type"), "kernel");
+        json_t *steps = is_kernel ? at(batch, "correlation") : NULL;
+        size_t rows = is_kernel ? (size_t)int_at(batch, "rows") : 0;
+        for (size_t i = 0; i < rows; i++) {
+            /* An array has steps from 0; a number, as in a batch of one row, is the id itself. */
+            id = json_is_array(steps) ? id + json_integer_value(json_array_get(steps, i))
+                                      : json_integer_value(steps);
+            assert_true(id > last);
+            last = id;
+        }
+        kernels += rows;
+        json_decref(batch);
     }
     (void)fclose(f);
     globfree(&found);
