@@ -39,10 +39,11 @@ COUNTERS = {
 
 
 def number(text):
+    """None of what is not one: a name, or a metric that ncu has no value of."""
     try:
         return float(text.replace(",", ""))
     except ValueError:
-        return 0.0
+        return None
 
 
 def under_ncu(program, kernel, metrics):
@@ -53,7 +54,8 @@ def under_ncu(program, kernel, metrics):
     rows = list(csv.reader(io.StringIO("\n".join(line for line in done.stdout.splitlines() if line.startswith('"')))))
     if done.returncode or len(rows) < 3:
         sys.exit(f"ncu gave nothing of {kernel} (exit {done.returncode}): {(done.stdout + done.stderr)[-500:]}")
-    return {name: number(value) for name, value in zip(rows[0], rows[2])}  # the second row has the units
+    numbers = ((name, number(value)) for name, value in zip(rows[0], rows[2]))  # the second row has the units
+    return {name: value for name, value in numbers if value is not None}
 
 
 def under_gpufl(gpufl, program, kernel, metrics):
