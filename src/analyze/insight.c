@@ -93,15 +93,8 @@ enum insight_severity insight_by_share(const struct model *m, int64_t ns)
 
 int64_t insight_of_run(const struct model *m, int64_t kernel_ns)
 {
-    double busy = 0;
-    unsigned devices = 0;
-    for (size_t i = 0; i < m->devices.count; i++) {
-        struct busy_result r;
-        busy_result(&m->devices.items[i].compute, &r);
-        busy += (double)r.busy;
-        devices += r.busy > 0;
-    }
-    double all = (double)m->kernels.time.total;
+    double busy = (double)m->devices.compute_ns, all = (double)m->kernels.time.total;
+    unsigned devices = m->devices.computing;
     return devices && all > 0
                ? sum_windows_of_whole(
                      m, cells_whole((double)kernel_ns * (busy < all ? busy / all : 1) / devices))

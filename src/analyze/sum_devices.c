@@ -231,12 +231,17 @@ int sum_devices_finish(struct model *m)
     struct sum_devices *d = &m->devices;
     int code = ensure_unknown(d);
     code = code ? code : give_to_only(m);
+    d->compute_ns = d->computing = 0;
     for (size_t i = 0; !code && i < d->count; i++) {
         struct device_sum *s = &d->items[i];
         code = busy_settle(&s->compute);
         code = code ? code : busy_settle(&s->any);
         code = code ? code : busy_merge(&d->compute, &s->compute, 0);
         code = code ? code : busy_merge(&d->any, &s->any, 0);
+        struct busy_result r;
+        busy_result(&s->compute, &r);
+        d->compute_ns = cells_sum(d->compute_ns, r.busy);
+        d->computing += r.busy > 0;
     }
     return code;
 }

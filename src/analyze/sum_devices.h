@@ -33,6 +33,8 @@ struct sum_devices {
     struct device_sum *items; /* owned; [0] is the unknown device */
     size_t count, cap;
     struct busy compute, any;     /* of all devices together; after finish */
+    int64_t compute_ns;           /* in which kernels ran, over all devices; after finish */
+    unsigned computing;           /* devices on which any ran; after finish */
     uint32_t merged[DEVICES_MAX]; /* during a merge: index of the other model's device here */
 };
 

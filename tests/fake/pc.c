@@ -36,7 +36,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SAMPLE_NS = 10, KERNELS = 4096, PLACES = 3, REASONS = 8, WRONG_ORDER = 7 };
+enum { SAMPLE_NS = 10, KERNELS = 1 << 17, PLACES = 3, REASONS = 8, WRONG_ORDER = 7 };
+enum { SLOTS = 2 * KERNELS };           /* of the table of names */
 enum { SWITCH_NS = 5000000 };           /* that switching it off takes */
 static const int64_t LOOKS = 100000000; /* ns between two looks of the library's thread */
 
@@ -75,7 +76,9 @@ struct context {
     bool on, configured;
     struct pc_data *left; /* the client's, filled by disabling */
     struct kernel *kernels;
+    uint32_t *slots; /* by name: the kernel's place, from 1 on */
     size_t count;
+    size_t next; /* whose turn it is to be given */
     uint64_t given, total, dropped, other;
     int calls;
     int64_t looks, looked;   /* ns between two, and of the last one */
@@ -140,6 +143,27 @@ static void be_slow(void)
         sched_yield();
 }
 
+/* The kernel of that name, which may be a new one; NULL where there is no room. [lock held] */
+static struct kernel *kernel_named(struct context *c, const char *name)
+{
+    uint32_t at = 2166136261u; /* FNV-1a */
+    for (const char *p = name; *p; p++)
+        at = (at ^ (unsigned char)*p) * 16777619u;
+    if (!c->kernels) {
+        c->kernels = calloc(KERNELS, sizeof *c->kernels);
+        c->slots = calloc(SLOTS, sizeof *c->slots);
+    }
+    for (at %= SLOTS; c->slots[at]; at = (at + 1) % SLOTS)
+        if (!strcmp(c->kernels[c->slots[at] - 1].name, name))
+            return &c->kernels[c->slots[at] - 1];
+    if (c->count == KERNELS)
+        return NULL;
+    struct kernel *k = &c->kernels[c->count];
+    snprintf(k->name, sizeof k->name, "%s", name);
+    c->slots[at] = (uint32_t)++c->count;
+    return k;
+}
+
 void pc_kernel(uint32_t context, const char *name, int64_t ns)
 {
     if (!pc_enabled() || context >= FAKE_CONTEXTS)
@@ -149,19 +173,12 @@ void pc_kernel(uint32_t context, const char *name, int64_t ns)
     atomic_fetch_add(&contexts[context].queued, 1);
     pthread_mutex_lock(&lock);
     struct context *c = &contexts[context];
-    size_t i = 0;
-    if (c->on)
+    if (c->on) {
         fetch(c, false);
-    while (c->on && i < c->count && strcmp(c->kernels[i].name, name) != 0)
-        i++;
-    if (c->on && i == c->count && i < KERNELS) {
-        if (!c->kernels)
-            c->kernels = calloc(KERNELS, sizeof *c->kernels);
-        snprintf(c->kernels[i].name, sizeof c->kernels[i].name, "%s", name);
-        c->count++;
+        struct kernel *k = kernel_named(c, name);
+        if (k)
+            k->fresh += (uint64_t)(ns / SAMPLE_NS);
     }
-    if (c->on && i < KERNELS)
-        c->kernels[i].fresh += (uint64_t)(ns / SAMPLE_NS);
     pthread_mutex_unlock(&lock);
 }
 
@@ -221,23 +238,19 @@ static void fill(struct context *c, struct pc_data *d)
     d->total = d->dropped = d->other = 0;
     d->full = 0;
     for (; done < c->count && d->count + PLACES <= room; done++) {
+        size_t number = (c->next + done) % c->count;
+        struct kernel *k = &c->kernels[number];
         uint64_t given = 0;
-        for (int place = 0; place < PLACES && c->kernels[done].samples; place++)
-            given += put_record(&d->records[d->count++], &c->kernels[done], done, place);
-        c->kernels[done].samples = 0;
+        for (int place = 0; place < PLACES && k->samples; place++)
+            given += put_record(&d->records[d->count++], k, number, place);
+        k->samples = 0;
         c->given += given;
         d->total += given;
     }
+    c->next = c->count ? (c->next + done) % c->count : 0;
     d->remaining = 0;
-    for (size_t i = done; i < c->count; i++)
+    for (size_t i = 0; i < c->count; i++)
         d->remaining += c->kernels[i].samples ? PLACES : 0;
-    if (d->remaining) { /* what was given moves to the end */
-        struct kernel *rest = calloc(KERNELS, sizeof *rest);
-        memcpy(rest, c->kernels + done, (c->count - done) * sizeof *rest);
-        memcpy(rest + (c->count - done), c->kernels, done * sizeof *rest);
-        memcpy(c->kernels, rest, c->count * sizeof *rest);
-        free(rest);
-    }
     d->dropped = (uint64_t)script.drop;
     d->other = (uint64_t)script.other;
     d->total += d->dropped + d->other;

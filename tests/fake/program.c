@@ -18,6 +18,7 @@
  *     preload=LIB  has LIB loaded before the first CUDA call, as PyTorch has libcupti
  *     fork=before  forks before cuInit: both processes do all of this
  *     fork=after   forks when all is done, and the child launches KERNELS more
+ *     distinct     every launch of a thread is of a kernel of its own name
  *     namesake     half of the kernels have the name of one of the profiling library's own
  *     storm=S      S threads launch on and on, also while the process ends
  *     wait         when all is done, says so in a line and waits for a line on stdin
@@ -72,7 +73,8 @@ static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int contexts, modules, milliseconds, rounds, steps, benches, managed;
-static bool early, left, wait_input, init_late, sampled, counted, ranged, instrumented, beside;
+static bool distinct, early, left, wait_input, init_late, sampled, counted, ranged, instrumented,
+    beside;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -143,11 +145,18 @@ static void capture_end(void)
 
 /* ---- work -------------------------------------------------------------------------------- */
 
+/* A kernel's handle, which to the fake driver is its name; those of one launch stay, as functions do. */
+static char *kernel_at(int i)
+{
+    char name[32];
+    snprintf(name, sizeof name, "kernel_%06d", i);
+    return distinct ? strdup(name) : i % 2 ? gemm : even;
+}
+
 static void launch_all(cuda_stream s)
 {
     for (int i = 0; i < kernels; i++)
-        if (cuLaunchKernel(i % 2 ? gemm : even, 1 + (unsigned)i % 4, 1, 1, 128, 1, 1, 0, s, NULL,
-                           NULL))
+        if (cuLaunchKernel(kernel_at(i), 1 + (unsigned)i % 4, 1, 1, 128, 1, 1, 0, s, NULL, NULL))
             exit(BROKEN_EXIT);
     for (int i = 0; i < failures; i++)
         if (!cuLaunchKernel(gemm, 1, 1, 1, 128, 1, 1, 1 << 20, s, NULL, NULL))
@@ -361,6 +370,8 @@ static void parse(int argc, char **argv)
             wait_input = true;
         else if (!strcmp(argv[i], "beside"))
             beside = true;
+        else if (!strcmp(argv[i], "distinct"))
+            distinct = true;
         else if (!strcmp(argv[i], "left"))
             left = true;
         else if (!strcmp(argv[i], "early"))

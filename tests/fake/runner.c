@@ -43,6 +43,7 @@ void run_start(struct run *r, const struct run_setup *s)
     const char *argv[ARGS_MOST + 1], *env[ARGS_MOST + 1];
     memset(r, 0, sizeof *r);
     world_open(&r->w);
+    r->top = s->top ? s->top : "0";
     snprintf(r->logs, sizeof r->logs, "%.4000s/logs", r->w.dir);
     snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", built_file("fake"));
     /* Not left to the search: a toolkit of this machine would come first. */
@@ -90,7 +91,7 @@ json_t *run_report(const struct run *r)
     struct stat st;
     if (stat(r->logs, &st))
         return NULL;
-    const char *const argv[] = {path_gpufl(), "report", "--json", r->logs, NULL};
+    const char *const argv[] = {path_gpufl(), "report", "--json", "--top", r->top, r->logs, NULL};
     child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv});
     int code = child_end(&c);
     json_t *report = code == 0 ? json_loads(c.text[CHILD_OUT].data, 0, &e) : NULL;

@@ -17,12 +17,14 @@ struct run_setup {
     const char *binary;         /* below the build directory; NULL: fake_program or, linked: */
     bool linked;                /* the program that calls libgpufl itself */
     bool alone;                 /* without `gpufl trace` */
+    const char *top;            /* rows of the report's tables of kernels and scopes; NULL: all */
 };
 
 struct run {
     struct world w;
     struct child c;
     char logs[PATH_MAX];
+    const char *top;
     int code;       /* exit code */
     json_t *said;   /* what the program printed, an array of its lines */
     json_t *report; /* owned; NULL where there is no session */
