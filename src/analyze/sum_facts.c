@@ -98,17 +98,27 @@ static int add_capability(struct sum_facts *f, struct facts_capability c)
     return code;
 }
 
-/* A setting of which there may be several: each is listed. */
-static bool repeats(const struct model *m, uint32_t name)
+static bool is_one_of(const char *text, const char *const *names)
 {
-    const char *text = model_text(m, name);
-    return strcmp(text, "metric") == 0 || strcmp(text, "skipped_metric") == 0;
+    while (*names && strcmp(text, *names) != 0)
+        names++;
+    return *names != NULL;
 }
 
-static int add_setting(struct model *m, struct facts_setting g)
+/* A setting of which a session may have several, or several sessions may: each is listed. */
+static bool repeats(const struct model *m, uint32_t name, bool sessions)
+{
+    static const char *const of_one[] = {"metric", "skipped_metric", NULL};
+    static const char *const of_several[] = {"ran_as", "why", NULL};
+    const char *text = model_text(m, name);
+    return is_one_of(text, of_one) || (sessions && is_one_of(text, of_several));
+}
+
+/* sessions: it is another session's. */
+static int add_setting(struct model *m, struct facts_setting g, bool sessions)
 {
     struct sum_facts *f = &m->facts;
-    bool many = repeats(m, g.name);
+    bool many = repeats(m, g.name, sessions);
     for (size_t i = 0; i < f->setting_count; i++) {
         struct facts_setting *s = &f->settings[i];
         if (s->engine != g.engine || s->name != g.name || (many && s->value != g.value))
@@ -192,7 +202,8 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
     case RECORD_setting:
         return add_setting(m,
                            (struct facts_setting){NAME(COL_setting_engine), NAME(COL_setting_name),
-                                                  NAME(COL_setting_value)});
+                                                  NAME(COL_setting_value)},
+                           false);
     case RECORD_message: {
         int64_t severity = cells_or(b, COL_message_severity, i, 1);
         return add_message(f, (struct facts_message){cells_or(b, COL_message_time, i, 0),
@@ -328,7 +339,7 @@ static int merge_said(struct model *into, const struct sum_facts *o, int64_t shi
     struct sum_facts *f = &into->facts;
     int code = 0;
     for (size_t i = 0; !code && i < o->setting_count; i++)
-        code = add_setting(into, o->settings[i]);
+        code = add_setting(into, o->settings[i], true);
     for (size_t i = 0; !code && i < o->message_count; i++) {
         struct facts_message g = o->messages[i];
         g.time = cells_sum(g.time, shift);

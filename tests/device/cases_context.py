@@ -1,6 +1,7 @@
 """Ranges, operation ids, graphs as a whole, managed memory, several devices, windows."""
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -145,24 +146,41 @@ def peer_copies_and_kernels_of_two_devices(lab):
     expect([busy.get(0), busy.get(1)] == want["devices"], f"kernels by device: {busy}")
 
 
+def torchrun(lab, *options, env=None):
+    """Two processes under torchrun, bare and traced: a session each, and the same result."""
+    program = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+               HERE / "distributed.py"]
+    bare = subprocess.run(program, capture_output=True, text=True, timeout=200, env={**os.environ, **(env or {})})
+    if bare.returncode:
+        raise Skipped(f"does not run here without us either: {bare.stderr[-300:]}")
+    out, err, report = lab.trace(*program, options=options, env=env)
+    result = lambda text: sorted(line for line in text.splitlines() if line.startswith("rank"))
+    expect(result(out) == result(bare.stdout) and len(result(out)) == 2, f"{result(out)} for {result(bare.stdout)}")
+    print(f"      {' '.join(options)} {len(report['sessions'])} sessions, {report['kernels']['count']} kernels, "
+          f"{report['ledger']['verdict']}: {report['ledger']['missing']}")
+    expect(len(report["sessions"]) >= 2, f"{len(report['sessions'])} sessions")
+    return report
+
+
 @case
 def torchrun_two_processes(lab):
     """torch.distributed over NCCL, a process a device: a session each, nothing lost, the same result as bare."""
     two_devices(lab)
-    program = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
-               HERE / "distributed.py"]
-    bare = subprocess.run(program, capture_output=True, text=True, timeout=200)
-    if bare.returncode:
-        raise Skipped(f"does not run here without us either: {bare.stderr[-300:]}")
-    out, err, report = lab.trace(*program)
-    result = lambda text: sorted(line for line in text.splitlines() if line.startswith("rank"))
-    expect(result(out) == result(bare.stdout) and len(result(out)) == 2, f"{result(out)} for {result(bare.stdout)}")
-    print(f"      {len(report['sessions'])} sessions, {report['kernels']['count']} kernels, "
-          f"{report['ledger']['verdict']}: {report['ledger']['missing']}")
-    expect(len(report["sessions"]) >= 2, f"{len(report['sessions'])} sessions")
+    report = torchrun(lab)
     ledger_closes(report)
     expect(any("nccl" in k["symbol"].lower() for k in report["kernels"]["by_name"]), "no kernel of NCCL")
     expect(sum(d["kernels"] > 0 for d in report["devices"]) == 2, "kernels on one device only")
+
+
+@case
+def torchrun_two_processes_on_one_device(lab):
+    """The same over gloo, both on the first device; with engine PcSampling one of them is sampled (ADR 10)."""
+    first = {"CUDA_VISIBLE_DEVICES": "0"}
+    ledger_closes(torchrun(lab, env=first))
+    report = torchrun(lab, "-e", "PcSampling", env=first)
+    ledger_closes(report)
+    ran = sorted(s["value"] for s in report["settings"] if s["name"] == "ran_as")
+    expect(ran == ["PcSampling", "Trace"], f"ran as {ran}")
 
 
 @case

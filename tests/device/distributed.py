@@ -1,5 +1,5 @@
-"""One process of two: a model on its own device, gradients averaged over NCCL. Started by torchrun;
-prints its rank and what the model came to, which all ranks have in common."""
+"""One process of two: a model on its own device, gradients averaged over NCCL; on a device that both
+share, over gloo. Started by torchrun; prints its rank and what the model came to, which all ranks have in common."""
 import os
 
 import torch
@@ -10,8 +10,9 @@ STEPS = 20
 
 def main():
     rank = int(os.environ["LOCAL_RANK"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl")
+    devices = torch.cuda.device_count()
+    torch.cuda.set_device(rank % devices)
+    dist.init_process_group("nccl" if devices >= int(os.environ["WORLD_SIZE"]) else "gloo")
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 16)).cuda()
     torch.manual_seed(2 + rank)

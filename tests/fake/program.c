@@ -67,7 +67,7 @@ int cuModuleLoadData(void **module, const void *image);
 int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuModuleUnload(void *module);
 
-enum { REPEATS = 5, THREADS = 64, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
+enum { REPEATS = 5, THREADS = 64, NAMES = 100000, NO_DEVICE_EXIT = 4, BROKEN_EXIT = 99 };
 
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static char namesake[] = "WaitNs", *even = relu;
@@ -145,12 +145,18 @@ static void capture_end(void)
 
 /* ---- work -------------------------------------------------------------------------------- */
 
-/* A kernel's handle, which to the fake driver is its name; those of one launch stay, as functions do. */
+static char names[NAMES][16]; /* of distinct kernels; written before there are threads */
+
+static void name_kernels(void)
+{
+    for (int i = 0; i < NAMES; i++)
+        snprintf(names[i], sizeof names[i], "kernel_%06d", i);
+}
+
+/* A kernel's handle, which to the fake driver is its name. */
 static char *kernel_at(int i)
 {
-    char name[32];
-    snprintf(name, sizeof name, "kernel_%06d", i);
-    return distinct ? strdup(name) : i % 2 ? gemm : even;
+    return distinct ? names[i % NAMES] : i % 2 ? gemm : even;
 }
 
 static void launch_all(cuda_stream s)
@@ -410,6 +416,7 @@ int main(int argc, char **argv)
     pid_t child = 0;
     pthread_t stormers[THREADS];
     parse(argc, argv);
+    name_kernels();
     if (preload && !dlopen(preload, RTLD_NOW))
         fprintf(stderr, "fake_program: %s\n", dlerror());
     bool before = !strcmp(fork_when, "before");

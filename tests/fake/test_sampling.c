@@ -564,7 +564,8 @@ static void sessions_follow_each_other(void **state)
     run_free(&r);
 }
 
-/* Another process has the device: the program is traced as far as that goes, and told who has it. */
+/* Another process has the device: the program is traced as far as that goes, and told who has it. A report of
+ * both says what each of them ran as. */
 static void one_process_at_a_time(void **state)
 {
     (void)state;
@@ -581,12 +582,17 @@ static void one_process_at_a_time(void **state)
     check_setting(&r, "ran_as", "Trace");
     assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
     assert_int_equal(int_at(r.report, "ledger.samples_recorded"), 0);
-    run_free(&r);
     close(fd);
 
-    run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling"), .program = LIST("500")});
-    check_program(&r, 0);
+    struct run next; /* beside it on disk */
+    run_all(&next, &(struct run_setup){.options = LIST("-e", "PcSampling", "-o", r.logs),
+                                       .program = LIST("500")});
+    json_decref(r.report);
+    r.report = run_report(&r);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
     assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
+    assert_int_equal(settings_named(&r, "ran_as"), 2);
+    run_free(&next);
     run_free(&r);
 }
 
