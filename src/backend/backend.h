@@ -258,6 +258,10 @@ enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS, RANGE_SETTLES };
 typedef void trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
                             uint32_t repeats);
 
+/* ns: trace_ops.stop returns by then, whoever stands in the vendor's library and does not come back. A program
+ * that ends waits longer for a collector that stands still: else the session's end is not written. */
+#define TRACE_STOP_MOST INT64_C(5000000000)
+
 struct trace_ops {
     unsigned engines; /* enum engine_bit: what open can be asked for */
     unsigned alone;   /* the same: beside these there are no records of kernels and copies */
@@ -268,7 +272,7 @@ struct trace_ops {
      * GPUFL_E_BUSY, _PERM, _UNAVAILABLE, _NOT_BUILT with a sentence. */
     int (*open)(struct trace **out, const struct trace_config *c, struct sink *sink, struct err *e);
     int (*start)(struct trace *t, struct err *e); /* [owner] */
-    int (*stop)(struct trace *t);                 /* [owner] no new records after it */
+    int (*stop)(struct trace *t); /* [owner] no new records after it; see TRACE_STOP_MOST */
     /* [owner] Optional: the calling thread, the only one that works with the GPU, waits from here
      * until close: stop may do what must not be done beside running calls of the driver. */
     void (*quiet)(struct trace *t);

@@ -11,11 +11,13 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 EXPORT fake_hooks_slot fake_cuda_hooks; /* release by its writer, acquire here */
 
@@ -382,6 +384,30 @@ void tell_module(uint32_t cbid, const char *image, size_t size)
 
 /* ---- kernels ------------------------------------------------------------------------------ */
 
+static sem_t stuck;
+static pthread_once_t stuck_once = PTHREAD_ONCE_INIT;
+
+static void stuck_init(void)
+{
+    sem_init(&stuck, 0, 0);
+}
+
+/* Until a thread is inside of a launch of "stuck", which never returns. */
+EXPORT void fake_cuda_await_stuck(void)
+{
+    pthread_once(&stuck_once, stuck_init);
+    while (sem_wait(&stuck))
+        continue;
+}
+
+static __attribute__((noreturn)) void stay_stuck(void)
+{
+    pthread_once(&stuck_once, stuck_init);
+    sem_post(&stuck);
+    for (;;)
+        pause();
+}
+
 /* function: of a module, or the kernel's mangled name, standing in for a handle. shared over
  * the device's limit fails, as a real launch would. */
 EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -394,6 +420,8 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     struct cuda_launch_params p = {function, {gx, gy, gz}, {bx, by, bz}, shared, stream, arguments};
     struct call c;
     call_enter(&c, 307, "cuLaunchKernel", &p, name);
+    if (!strcmp(name, "stuck"))
+        stay_stuck();
     if (shared > SHARED_MOST)
         return call_exit(&c, DRIVER_E_VALUE);
     struct fake_op op = {.work = FAKE_KERNEL,

@@ -21,6 +21,7 @@
  *     distinct     every launch of a thread is of a kernel of its own name
  *     namesake     half of the kernels have the name of one of the profiling library's own
  *     storm=S      S threads launch on and on, also while the process ends
+ *     stuck        a thread is inside of a launch that never returns while the process ends
  *     wait         when all is done, says so in a line and waits for a line on stdin
  *
  * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init before cuInit (or
@@ -61,6 +62,7 @@ int cuGraphInstantiateWithFlags(cuda_exec *exec, cuda_graph graph, unsigned long
 int cuGraphLaunch(cuda_exec exec, cuda_stream stream);
 int cuGraphExecDestroy(cuda_exec exec);
 void fake_managed(int kind, uint64_t value);
+void fake_cuda_await_stuck(void);
 int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
 int cuCtxDestroy_v2(cuda_context context);
 int cuModuleLoadData(void **module, const void *image);
@@ -74,7 +76,7 @@ static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int contexts, modules, milliseconds, rounds, steps, benches, managed;
 static bool distinct, early, left, wait_input, init_late, sampled, counted, ranged, instrumented,
-    beside;
+    beside, stuck;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -189,6 +191,12 @@ static void *work_on(void *unused)
     for (;;)
         if (cuLaunchKernel(relu, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
             return unused;
+}
+
+static void *work_stuck(void *unused)
+{
+    cuLaunchKernel("stuck", 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL);
+    return unused;
 }
 
 /* The first launch is told to *begun. */
@@ -376,6 +384,8 @@ static void parse(int argc, char **argv)
             wait_input = true;
         else if (!strcmp(argv[i], "beside"))
             beside = true;
+        else if (!strcmp(argv[i], "stuck"))
+            stuck = true;
         else if (!strcmp(argv[i], "distinct"))
             distinct = true;
         else if (!strcmp(argv[i], "left"))
@@ -456,6 +466,10 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < storm; i++)
         pthread_create(&stormers[i], NULL, work_on, NULL);
+    if (stuck) {
+        pthread_create(&stormers[0], NULL, work_stuck, NULL);
+        fake_cuda_await_stuck();
+    }
     if (wait_input)
         wait_for_line();
     return exit_code;

@@ -174,6 +174,26 @@ static void launching_at_exit(void **state)
     }
 }
 
+/* A thread stands in the driver and never comes back: no engine waits for it so long that the session's end is
+ * not written. In windows none counts at the end, and there is nobody to wait for. */
+static void a_launch_that_never_returns(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"Trace",         "PcSampling", "SassMetrics",
+                                          "RangeProfiler", "PmSampling", "Deep"};
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0"),
+                                        .options = LIST("-e", engines[i]),
+                                        .program = LIST("300", "stuck", "exit=5")});
+        check_program(&r, 5);
+        if (!json_is_true(at(r.report, "session.clean_end")))
+            fail_msg("%s: no end is written", engines[i]);
+        assert_true(json_is_true(at(r.report, "ledger.final")));
+        run_free(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +205,7 @@ int main(void)
         cmocka_unit_test(killed),
         cmocka_unit_test(duration),
         cmocka_unit_test(launching_at_exit),
+        cmocka_unit_test(a_launch_that_never_returns),
     };
     return cmocka_run_group_tests_name("fake.processes", tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #include <time.h>
 
-enum { PAUSES = 2000, PAUSE = 1000000 /* ns */ };
+enum { PAUSES = HOLD_PATIENCE / 1000000, PAUSE = 1000000 /* ns */ };
 enum { UNFINISHED_MOST = 2000000000 }; /* ns */
 
 void hold_let_go(struct trace *t, uint32_t correlation)

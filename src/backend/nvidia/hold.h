@@ -11,6 +11,9 @@
 
 #include "backend/nvidia/trace.h"
 
+/* ns: so long a window, and a session's end, wait for who is inside CUPTI. */
+#define HOLD_PATIENCE INT64_C(2000000000)
+
 /* Of a session that has windows. No callback finalizes CUPTI behind hold_stop, which is of those that
  * rest, too. [owner] */
 void hold_start(struct trace *t);

@@ -7,6 +7,7 @@
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/engine_lock.h"
+#include "backend/nvidia/hold.h"
 #include "backend/nvidia/records.h"
 #include "backend/nvidia/sass_context.h"
 #include "backend/nvidia/sass_gate.h"
@@ -29,6 +30,9 @@ enum {
 static const int64_t PERIOD = 1000000000; /* ns from one taking to the next */
 /* For launches to return, ns. Where a context or code goes, a launch may wait for that. */
 static const int64_t PATIENCE = 2000000000, ENDING_PATIENCE = 100000000;
+#define STOP_PATIENCE INT64_C(1000000000)
+_Static_assert(HOLD_PATIENCE + ENGINE_PATIENCE + STOP_PATIENCE <= TRACE_STOP_MOST,
+               "one after the other");
 
 /* All guarded by the engines' lock, but for what is said otherwise. */
 static struct sass_library library; /* constant once it is filled */
@@ -61,6 +65,15 @@ static struct sass_context *context_find(cuda_context handle)
             contexts[i].handle == handle)
             return &contexts[i];
     return NULL;
+}
+
+/* With the lock: launches have to be kept out where counts are taken. */
+static bool counts_somewhere(void)
+{
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (contexts[i].state == SASS_ON)
+            return true;
+    return false;
 }
 
 static struct sass_context *context_room(void)
@@ -309,12 +322,11 @@ static int switch_keeping(bool open, struct err *e)
 
 int sass_metrics_window(struct trace *t, bool open, struct err *e)
 {
-    bool counts = false, alone = true;
+    bool alone = true;
     (void)t;
     if (!opened || !engine_enter(ENGINE_PATIENCE))
         return err_set(e, GPUFL_E_STATE, "counts are being handed over: try again");
-    for (size_t i = 0; i < CONTEXTS; i++)
-        counts |= contexts[i].state == SASS_ON;
+    bool counts = counts_somewhere();
     if (counts)
         alone = sass_gate_shut(PATIENCE);
     int rc = *failure && open
@@ -347,8 +359,12 @@ void sass_metrics_stop(struct trace *t)
     if (!opened || !engine_enter(ENGINE_PATIENCE))
         return;
     started = false;
-    contexts_end(sass_gate_shut(PATIENCE));
-    sass_gate_open();
+    if (counts_somewhere()) {
+        contexts_end(sass_gate_shut(STOP_PATIENCE));
+        sass_gate_open();
+    } else { /* calls whose end nobody told while CUPTI was away would be waited for */
+        contexts_end(true);
+    }
     engine_leave();
 }
 
