@@ -170,6 +170,10 @@ def torchrun_two_processes(lab):
     ledger_closes(report)
     expect(any("nccl" in k["symbol"].lower() for k in report["kernels"]["by_name"]), "no kernel of NCCL")
     expect(sum(d["kernels"] > 0 for d in report["devices"]) == 2, "kernels on one device only")
+    report = torchrun(lab, "-e", "PcSampling", "--pc-kernels", "none")
+    ran = [s["value"] for s in report["settings"] if s["name"] == "ran_as"]
+    expect(ran == ["PcSampling"], f"ran as {ran}, which is told once where it is the same of all")
+    expect(report["samples"]["samples"] > 0, "no samples")
 
 
 @case

@@ -150,6 +150,62 @@ def every_sample_is_read_or_counted(lab, options):
     expect(0.95 * sampled_ms <= (sum(values.values()) + lost) / 100 <= 1.05 * sampled_ms, "samples neither read nor counted")
 
 
+def on_two_devices(lab, engine, *options, ms=60):
+    """device_stalls on two devices beside each other: what it printed, and the report."""
+    out, err, report = lab.trace("sh", "-c", '"$@"; rc=$?; [ $rc = 7 ] || exit $rc', "sh",
+                                 lab.bin / "device_stalls", "--ms", ms, "--devices", 2, options=("-e", engine, *options))
+    if not out:
+        raise Skipped("one GPU")
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == engine}
+    expect(ran.get("ran_as") == engine, f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    return json.loads(out), report
+
+
+@case
+def samples_of_two_devices(lab):
+    for collect in ("none", "all"):
+        program, report = on_two_devices(lab, "PcSampling", "--pc-kernels", collect, ms=300)
+        stalls.check(program, report)
+        launched = stalls.launched(program, devices=2)
+        expect(report["ledger"]["launches"] == launched, f"{report['ledger']['launches']} launches of {launched}")
+        if collect == "all":
+            ledger_closes(report, launched)
+            busy = {d["index"]: d["kernels"] for d in report["devices"]}
+            print(f"      kernels by device: {busy}")
+            expect(busy.get(0, 0) > 0 and busy.get(1, 0) > 0, "kernels on one device only")
+
+
+@case
+def counts_of_two_devices(lab):
+    program, report = on_two_devices(lab, "SassMetrics", ms=20)
+    counts.check(program, report)
+    launched = stalls.launched(program, devices=2)
+    expect(report["ledger"]["launches"] == launched, f"{report['ledger']['launches']} launches of {launched}")
+    expect(report["ledger"]["metrics_lost"] == 0, f"{report['ledger']}")
+
+
+def values_by_device(report):
+    values = {}
+    for c in report["counters"]:
+        values[c["device"]] = values.get(c["device"], 0) + c["values"]
+    return values
+
+
+@case
+def counters_of_two_devices(lab):
+    """PmSampling samples both; RangeProfiler counts one context, and says that there was another (ADR 12)."""
+    program, report = on_two_devices(lab, "PmSampling", ms=100)
+    values = values_by_device(report)
+    print(f"      PmSampling: values by device {values}")
+    expect(set(values) == {0, 1} and min(values.values()) > 0.5 * max(values.values()), f"counters of {values}")
+    ledger_closes(report, stalls.launched(program, devices=2))
+    program, report = on_two_devices(lab, "RangeProfiler", "--ranges", "kernels", ms=100)
+    values, said = values_by_device(report), [m["text"] for m in report["messages"] if m["code"] == "range_profiler.uncounted"]
+    print(f"      RangeProfiler: values by device {values}; {said}")
+    expect(len(values) == 1 and said and "of another context" in said[0], f"counters of {values}, {said}")
+    ledger_closes(report, stalls.launched(program, devices=2))
+
+
 @case
 def counters_begin_and_end_beside_launches(lab):
     done = subprocess.run([lab.bin / "device_counters", "--threads", "3"], capture_output=True, text=True,

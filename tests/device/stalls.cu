@@ -2,7 +2,10 @@
 // engines must recognise (run.py). All of them fill the device, so that a kernel's share of
 // the samples is its share of the multiprocessors' cycles.
 //
-//   device_stalls [--ms T] [--rounds R] [KIND...]     each kind for about T ms (300), all of them R times (1)
+//   device_stalls [--ms T] [--rounds R] [--devices D] [KIND...]
+//
+// Each kind for about T ms (300), all of them R times (1), on D devices (1) beside each other, a thread each,
+// of which what is printed is the sum; exit 7 where there are fewer.
 //
 // Prints one JSON object: of each kind its kernel, launches, warps of a launch, steps of a warp, GPU
 // time in ms by events, the cycles of a multiprocessor meanwhile (the device lowers its clock where
@@ -19,6 +22,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace
@@ -223,11 +227,11 @@ __global__ void chain(unsigned *next)
     next[i] = (i * 1664525u + 1013904223u) % CHAIN; // of full period
 }
 
-Memory memory()
+Memory memory(int device)
 {
     Memory m;
     int multiprocessors;
-    CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
     m.blocks = multiprocessors * 4;
     CHECK(cudaMalloc(&m.next, CHAIN * sizeof *m.next));
     CHECK(cudaMalloc(&m.in, CHAIN * sizeof *m.in));
@@ -257,37 +261,71 @@ void run(Total &t, const Memory &m, double ms)
     t.taken.most += one.most + all.most;
 }
 
+void run_all(int device, std::vector<Total> &totals, double ms, int rounds, int *blocks)
+{
+    CHECK(cudaSetDevice(device));
+    Memory m = memory(device);
+    for (int r = 0; r < rounds; r++)
+        for (Total &t : totals)
+            run(t, m, ms);
+    *blocks = m.blocks;
+}
+
+// All devices are of one kind, so that a launch has as many warps on each.
+void run_on(int devices, std::vector<Total> &totals, double ms, int rounds, int *blocks)
+{
+    std::vector<std::vector<Total>> each(devices, totals);
+    std::vector<int> blocks_of(devices);
+    std::vector<std::thread> threads;
+    for (int d = 1; d < devices; d++)
+        threads.emplace_back(run_all, d, std::ref(each[d]), ms, rounds, &blocks_of[d]);
+    run_all(0, each[0], ms, rounds, &blocks_of[0]);
+    for (std::thread &t : threads)
+        t.join();
+    *blocks = blocks_of[0];
+    for (size_t i = 0; i < totals.size(); i++)
+        for (const std::vector<Total> &of : each) {
+            totals[i].launches += of[i].launches;
+            totals[i].taken.ms += of[i].taken.ms;
+            totals[i].taken.cycles += of[i].taken.cycles;
+            totals[i].taken.least += of[i].taken.least;
+            totals[i].taken.most += of[i].taken.most;
+        }
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
     double ms = 300;
-    int rounds = 1;
+    int rounds = 1, devices = 1, there = 0, blocks = 0;
     std::vector<std::string> wanted;
     for (int i = 1; i < argc; i++) {
         if (!std::strcmp(argv[i], "--ms") && i + 1 < argc)
             ms = std::atof(argv[++i]);
         else if (!std::strcmp(argv[i], "--rounds") && i + 1 < argc)
             rounds = std::atoi(argv[++i]);
+        else if (!std::strcmp(argv[i], "--devices") && i + 1 < argc)
+            devices = std::atoi(argv[++i]);
         else
             wanted.push_back(argv[i]);
     }
-    Memory m = memory();
+    CHECK(cudaGetDeviceCount(&there));
+    if (there < devices)
+        return 7;
     std::vector<Total> totals;
     for (const Kind &k : kinds)
         if (wanted.empty() || std::count(wanted.begin(), wanted.end(), k.name))
             totals.push_back({&k, 0, {0, 0, 0, 0}});
-    for (int r = 0; r < rounds; r++)
-        for (Total &t : totals)
-            run(t, m, ms);
+    run_on(devices, totals, ms, rounds, &blocks);
     const char *separator = "{";
     for (const Total &t : totals) {
         std::printf("%s\"%s\":{\"kernel\":\"%s\",\"launches\":%d,\"warps\":%d,\"steps\":%d,"
                     "\"ms\":%.3f,\"cycles\":%.0f,\"cycles_least\":%.0f,"
                     "\"cycles_most\":%.0f,\"clock_reads\":%d}",
-                    separator, t.kind->name, t.kind->kernel, t.launches, m.blocks * t.kind->warps,
+                    separator, t.kind->name, t.kind->kernel, t.launches, blocks * t.kind->warps,
                     t.kind->steps, t.taken.ms, t.taken.cycles, t.taken.least, t.taken.most,
-                    4 * rounds);
+                    4 * rounds * devices);
         separator = ",";
     }
     std::printf("}\n");
