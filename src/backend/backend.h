@@ -258,9 +258,9 @@ enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS, RANGE_SETTLES };
 typedef void trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
                             uint32_t repeats);
 
-/* ns: trace_ops.stop returns by then, whoever stands in the vendor's library and does not come back. A program
- * that ends waits longer for a collector that stands still: else the session's end is not written. */
-#define TRACE_STOP_MOST INT64_C(5000000000)
+/* ns: trace_ops.stop returns by then, whoever stands in the vendor's library and does not come back: a program
+ * that ends waits for it so long. */
+#define TRACE_STOP_MOST INT64_C(6000000000)
 
 struct trace_ops {
     unsigned engines; /* enum engine_bit: what open can be asked for */

@@ -203,8 +203,10 @@ void closing_run(struct collector *c)
 {
     c->ledger.stop_asked = steady_ns();
     control_close();
+    collector_expect(TRACE_STOP_MOST);
     if (c->trace_started)
         (void)c->backend->trace->stop(c->trace);
+    collector_expect(0);
     atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
     collector_cycle(c, true, true);
     (void)writer_flush(c->writer);

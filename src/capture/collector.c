@@ -30,6 +30,7 @@ static _Atomic bool running;
 static _Atomic uint64_t flush_asked, flush_done;
 static _Atomic(const char *) end_reason; /* NULL: goes on */
 static _Atomic uint64_t steps;           /* of work done; relaxed: only its changing counts */
+static _Atomic int64_t expected;         /* ns that the next step may take; relaxed */
 static struct wakeup flushed, ended;
 static bool prepared; /* the wake-ups above are initialized */
 static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER; /* owner's calls of the trace ops */
@@ -53,6 +54,12 @@ void collector_step(void)
     counter_add(&steps, 1);
 }
 
+void collector_expect(int64_t ns)
+{
+    atomic_store_explicit(&expected, ns, memory_order_relaxed);
+    collector_step();
+}
+
 /* w is signalled when done may have become true. */
 static bool wait_for(struct wakeup *w, bool (*done)(uint64_t), uint64_t arg,
                      const struct patience *p)
@@ -65,7 +72,8 @@ static bool wait_for(struct wakeup *w, bool (*done)(uint64_t), uint64_t arg,
         if (step != seen)
             moved = now;
         seen = step;
-        if (now - moved >= p->still_ns || now - began >= p->most_ns)
+        int64_t still = p->still_ns + atomic_load_explicit(&expected, memory_order_relaxed);
+        if (now - moved >= still || now - began >= p->most_ns)
             return false;
         wakeup_wait(w, p->still_ns / LOOKS);
     }
@@ -325,6 +333,7 @@ int collector_start(const struct collector *c)
     atomic_store_explicit(&end_reason, NULL, memory_order_relaxed);
     atomic_store_explicit(&flush_asked, 0, memory_order_relaxed);
     atomic_store_explicit(&flush_done, 0, memory_order_relaxed);
+    atomic_store_explicit(&expected, 0, memory_order_relaxed);
     atomic_store_explicit(&running, true, memory_order_release);
     (void)windows_clock(
         steady_ns()); /* one that opens at once does so before the program goes on */

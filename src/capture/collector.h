@@ -75,6 +75,9 @@ void collector_forget(void); /* in a forked child */
 /* A step of work is done: who waits sees that it gets on. [collector] */
 void collector_step(void);
 
+/* The next step may take so long, ns, beyond what who waits has patience for: it ends by itself. [collector] */
+void collector_expect(int64_t ns);
+
 /* ---- for closing.c ---------------------------------------------------------------------------- */
 
 void collector_cycle(struct collector *c, bool flush, bool all); /* [collector] */

@@ -29,10 +29,10 @@ enum {
 
 static const int64_t PERIOD = 1000000000; /* ns from one taking to the next */
 /* For launches to return, ns. Where a context or code goes, a launch may wait for that. */
-static const int64_t PATIENCE = 2000000000, ENDING_PATIENCE = 100000000;
-#define STOP_PATIENCE INT64_C(1000000000)
-_Static_assert(HOLD_PATIENCE + ENGINE_PATIENCE + STOP_PATIENCE <= TRACE_STOP_MOST,
-               "one after the other");
+#define PATIENCE INT64_C(2000000000)
+static const int64_t ENDING_PATIENCE = 100000000;
+_Static_assert(HOLD_PATIENCE + ENGINE_PATIENCE + PATIENCE <= TRACE_STOP_MOST,
+               "a session's end may wait for all of them");
 
 /* All guarded by the engines' lock, but for what is said otherwise. */
 static struct sass_library library; /* constant once it is filled */
@@ -360,7 +360,7 @@ void sass_metrics_stop(struct trace *t)
         return;
     started = false;
     if (counts_somewhere()) {
-        contexts_end(sass_gate_shut(STOP_PATIENCE));
+        contexts_end(sass_gate_shut(PATIENCE));
         sass_gate_open();
     } else { /* calls whose end nobody told while CUPTI was away would be waited for */
         contexts_end(true);
