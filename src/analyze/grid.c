@@ -116,19 +116,19 @@ static void fit(struct buf *shown, const char *text, size_t width)
         buf_str(shown, "..");
 }
 
+/* blanks: before the next cell that has text, so that no row ends in some. */
 static void print_cell(FILE *out, const struct grid *g, unsigned c, const char *text, size_t len,
-                       size_t width)
+                       size_t width, size_t *blanks)
 {
     size_t used = columns_of(text, len), pad = width > used ? width - used : 0;
-    bool right = g->columns[c].kind == GRID_RIGHT, last = c + 1 == g->count;
-    if (last && !len)
+    bool right = g->columns[c].kind == GRID_RIGHT;
+    *blanks += c ? GAP : INDENT;
+    *blanks += right || !len ? pad : 0;
+    if (!len)
         return;
-    fprintf(out, "%*s", c ? GAP : INDENT, "");
-    if (right)
-        fprintf(out, "%*s", (int)pad, "");
+    fprintf(out, "%*s", (int)*blanks, "");
     fwrite(text, 1, len, out);
-    if (!right && !last)
-        fprintf(out, "%*s", (int)pad, "");
+    *blanks = right ? 0 : pad;
 }
 
 int grid_print(const struct grid *g, FILE *out, int width, bool color)
@@ -146,19 +146,21 @@ int grid_print(const struct grid *g, FILE *out, int width, bool color)
     for (unsigned c = 0; c < g->count && !code; c++)
         if (g->columns[c].kind == GRID_NAME)
             code = shorten_column(g, c, widths[c], &names);
+    size_t blanks = 0;
     fputs(color ? "\033[2m" : "", out);
     for (unsigned c = 0; c < g->count; c++)
-        print_cell(out, g, c, g->columns[c].title, strlen(g->columns[c].title), widths[c]);
+        print_cell(out, g, c, g->columns[c].title, strlen(g->columns[c].title), widths[c], &blanks);
     fputs(color ? "\033[0m\n" : "\n", out);
     const char *at = g->text.data, *name = names.data;
     for (size_t i = 0; !code && i < g->cells && !buf_error(&shown); i++, at += strlen(at) + 1) {
         unsigned c = (unsigned)(i % g->count);
+        blanks = c ? blanks : 0;
         if (g->columns[c].kind == GRID_NAME) {
-            print_cell(out, g, c, name, strlen(name), widths[c]);
+            print_cell(out, g, c, name, strlen(name), widths[c], &blanks);
             name += strlen(name) + 1;
         } else {
             fit(&shown, at, widths[c]);
-            print_cell(out, g, c, shown.len ? shown.data : "", shown.len, widths[c]);
+            print_cell(out, g, c, shown.len ? shown.data : "", shown.len, widths[c], &blanks);
         }
         if (c + 1 == g->count)
             fputc('\n', out);

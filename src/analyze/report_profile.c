@@ -126,6 +126,7 @@ static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *
     }
     grid_put(g, "%s",
              units_percent(a, (double)rows[0].of_kernel, (double)p->model->samples.total.all));
+    grid_put(g, "%.1f", 100 * sum_samples_margin(p->model, rows[0].of_kernel));
     put_count(g, (int64_t)rows[0].of_kernel);
     grid_put(g, "%s", units_percent(a, (double)running, (double)rows[0].of_kernel));
     grid_put(g, "%s", text);
@@ -135,25 +136,26 @@ static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *
 
 static void page_samples(struct page *p)
 {
-    static const struct grid_column columns[] = {{"share", GRID_RIGHT},
-                                                 {"samples", GRID_RIGHT},
-                                                 {"issued", GRID_RIGHT},
-                                                 {"stalled", GRID_LEFT},
-                                                 {"kernel", GRID_NAME}};
+    static const struct grid_column columns[] = {{"share", GRID_RIGHT},   {"+-", GRID_RIGHT},
+                                                 {"samples", GRID_RIGHT}, {"issued", GRID_RIGHT},
+                                                 {"stalled", GRID_LEFT},  {"kernel", GRID_NAME}};
     const struct sum_samples *s = &p->model->samples;
     size_t count, shown = 0;
     struct sampled *rows = list_rows(p->model, &count);
     struct grid g;
     char a[UNITS_TEXT];
     page_heading(p, "Samples by kernel");
-    grid_init(&g, columns, 5);
+    grid_init(&g, columns, 6);
     for (size_t i = 0; rows && i < count && shown < report_top(p->report); shown++)
         i += put_sampled(p, &g, rows + i, count - i);
     if (!rows)
         p->code = GPUFL_E_NOMEM;
     print_grid(p, &g);
     mem_free(rows);
-    page_text(p, "%s samples in all; --kernel NAME shows the instructions of one.",
+    page_text(p,
+              "%s samples in all; --kernel NAME shows the instructions of one. A kernel's share of "
+              "them estimates its share of the time in which multiprocessors had work, to so many "
+              "points at 95 %%.",
               units_count(a, (int64_t)s->total.all));
     page_of_pass(p, MODEL_SAMPLES);
     if (s->places.refused)
@@ -233,12 +235,41 @@ static void put_subject(struct grid *g, const struct model *m, const struct coun
     }
 }
 
+static void put_value(struct grid *g, double value)
+{
+    const double long_from = 10000, exact_to = 1e15;
+    char a[UNITS_TEXT];
+    if (value >= long_from && value < exact_to)
+        grid_put(g, "%s", units_count(a, (int64_t)(value + 0.5)));
+    else
+        grid_put(g, "%.4g", value);
+}
+
 static void put_values(struct grid *g, const struct counter_sum *c)
 {
     put_count(g, (int64_t)c->count);
-    grid_put(g, "%.4g", c->sum / (double)c->count);
-    grid_put(g, "%.4g", c->least);
-    grid_put(g, "%.4g", c->most);
+    put_value(g, c->sum / (double)c->count);
+    put_value(g, c->least);
+    put_value(g, c->most);
+}
+
+/* The table says what the driver's names leave out. */
+static void note_counters(struct page *p)
+{
+    const struct model *m = p->model;
+    bool times = false, beyond = false;
+    for (size_t i = 1; i < m->counters.items.count; i++) {
+        const struct counter_sum *c = sum_counters_at(&m->counters, i);
+        const char *metric = model_text(m, c->metric);
+        times |= strncmp(metric, "gpu__time_duration", strlen("gpu__time_duration")) == 0;
+        beyond |= c->source != COUNTER_SAMPLED && strstr(metric, ".pct") && c->most > 100.5;
+    }
+    if (times)
+        page_text(p, "gpu__time_duration is in ns.");
+    if (beyond)
+        page_text(p,
+                  "What is above 100 %% was divided by what was counted in another pass, in which "
+                  "the kernel did not do the same to a sector: of few sectors it says little.");
 }
 
 /* Series over time as a whole: one of each metric and device. How many there are, SERIES_MOST at
@@ -266,36 +297,36 @@ static size_t whole_series(const struct model *m, struct counter_sum series[SERI
     return count;
 }
 
-/* Rows of a metric's series, or, series NULL, of what is none. At most `rows`. */
-static size_t put_counters(struct grid *g, const struct model *m, const struct counter_sum *series,
-                           size_t rows)
+/* Rows of a metric's series by scope. At most `rows`. */
+static size_t put_series(struct grid *g, const struct model *m, const struct counter_sum *series,
+                         size_t rows)
 {
     size_t shown = 0;
     for (size_t i = 1; shown < rows && i < m->counters.items.count; i++) {
         const struct counter_sum *c = sum_counters_at(&m->counters, i);
-        bool sampled = c->source == COUNTER_SAMPLED;
-        if (sampled != (series != NULL) ||
-            (series && (c->metric != series->metric || c->device != series->device || !c->scope)))
+        if (c->source != COUNTER_SAMPLED || c->metric != series->metric ||
+            c->device != series->device || !c->scope)
             continue;
-        grid_put(g, "%s", series ? "" : model_text(m, c->metric));
-        put_subject(g, m, c);
+        grid_put(g, "%s", "");
+        grid_put(g, "%s", model_text(m, c->scope));
         put_values(g, c);
         shown++;
     }
     return shown;
 }
 
-static void page_counters(struct page *p)
+/* What was sampled over time: of the run, and by scope. How many rows of `left`. */
+static size_t page_series(struct page *p, size_t left)
 {
     static const struct grid_column columns[] = {{"metric", GRID_LEFT},  {"of", GRID_TEXT},
                                                  {"values", GRID_RIGHT}, {"mean", GRID_RIGHT},
                                                  {"least", GRID_RIGHT},  {"most", GRID_RIGHT}};
     const struct model *m = p->model;
     struct counter_sum series[SERIES_MOST];
-    size_t count = whole_series(m, series);
-    size_t left = p->report->options.top > 0 ? report_top(p->report) * 4 : SIZE_MAX;
+    size_t count = whole_series(m, series), all = left;
     struct grid g;
-    page_heading(p, "Hardware counters");
+    if (!count)
+        return 0;
     grid_init(&g, columns, 6);
     for (size_t i = 0; left && i < count; i++, left--) {
         grid_put(&g, "%s", model_text(m, series[i].metric));
@@ -304,10 +335,56 @@ static void page_counters(struct page *p)
         else
             grid_put(&g, "(the run)");
         put_values(&g, &series[i]);
-        left -= put_counters(&g, m, &series[i], left - 1);
+        left -= put_series(&g, m, &series[i], left - 1);
     }
-    put_counters(&g, m, NULL, left);
     print_grid(p, &g);
+    return all - left;
+}
+
+static bool same_subject(const struct counter_sum *a, const struct counter_sum *b)
+{
+    return a && a->kernel == b->kernel && a->range == b->range && a->scope == b->scope;
+}
+
+/* What was counted once or a few times: by kernel or scope, which is named above its metrics. */
+static void page_counted(struct page *p, size_t left)
+{
+    static const struct grid_column columns[] = {{"kernel or scope", GRID_LEFT},
+                                                 {"values", GRID_RIGHT},
+                                                 {"mean", GRID_RIGHT},
+                                                 {"least", GRID_RIGHT},
+                                                 {"most", GRID_RIGHT}};
+    const struct model *m = p->model;
+    const struct counter_sum *before = NULL;
+    struct grid g;
+    grid_init(&g, columns, 5);
+    for (size_t i = 1; left && i < m->counters.items.count; i++) {
+        const struct counter_sum *c = sum_counters_at(&m->counters, i);
+        if (c->source == COUNTER_SAMPLED)
+            continue;
+        if (!same_subject(before, c)) {
+            put_subject(&g, m, c);
+            for (int empty = 0; empty < 4; empty++)
+                grid_put(&g, "%s", "");
+        }
+        grid_put(&g, "  %s", model_text(m, c->metric));
+        put_values(&g, c);
+        before = c;
+        left--;
+    }
+    if (before)
+        print_grid(p, &g);
+    else
+        grid_fini(&g);
+}
+
+static void page_counters(struct page *p)
+{
+    size_t left = p->report->options.top > 0 ? report_top(p->report) * 4 : SIZE_MAX;
+    page_heading(p, "Hardware counters");
+    left -= page_series(p, left);
+    page_counted(p, left);
+    note_counters(p);
     page_of_pass(p, MODEL_COUNTERS);
 }
 

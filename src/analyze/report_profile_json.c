@@ -45,6 +45,31 @@ static void put_groups(const struct model *m, struct json_out *j, const char *ke
     json_out_close_array(j);
 }
 
+/* Of each kernel as people know it, its share of all samples. */
+static void put_shares(const struct model *m, struct json_out *j)
+{
+    const struct keyed *k = &m->code.functions;
+    uint64_t all = m->samples.total.all;
+    struct keyed seen;
+    keyed_init(&seen, sizeof(uint32_t), sizeof(uint32_t), SIZE_MAX / 64);
+    json_out_array(j, "shares");
+    for (size_t i = 1; all && i < k->count; i++) {
+        const struct code_function *f = keyed_at(k, i);
+        uint32_t index;
+        bool is_new;
+        if (!f->samples || keyed_put(&seen, &f->shown, &index, &is_new) || !is_new)
+            continue;
+        json_out_object(j, NULL);
+        json_out_text_or_null(j, "kernel", model_text(m, f->shown));
+        json_out_count(j, "samples", f->samples);
+        json_out_number(j, "share", (double)f->samples / (double)all);
+        json_out_number(j, "margin", sum_samples_margin(m, f->samples));
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    keyed_fini(&seen);
+}
+
 static void put_samples(const struct model *m, struct json_out *j)
 {
     struct busy_result r;
@@ -55,6 +80,7 @@ static void put_samples(const struct model *m, struct json_out *j)
     json_out_count(j, "invalid", m->samples.invalid);
     json_out_count(j, "rows_only_counted", m->samples.places.refused);
     put_groups(m, j, "kernels", &m->samples.functions, false);
+    put_shares(m, j);
     put_groups(m, j, "scopes", &m->samples.scopes, true);
     json_out_close_object(j);
 }

@@ -263,3 +263,13 @@ double sample_margin(double share, uint64_t n)
     return z / (1 + z * z / count) *
            sqrt(share * (1 - share) / count + z * z / (4 * count * count));
 }
+
+double sum_samples_margin(const struct model *m, uint64_t samples)
+{
+    uint64_t all = m->samples.total.all;
+    int64_t at_once = 1;
+    for (size_t i = 0; i < m->devices.count; i++)
+        if (m->devices.items[i].row.sm_count > at_once)
+            at_once = m->devices.items[i].row.sm_count;
+    return all ? sample_margin((double)samples / (double)all, all / (uint64_t)at_once) : 1;
+}

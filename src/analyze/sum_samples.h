@@ -96,4 +96,9 @@ static inline void sample_count_add(struct sample_count *a, const struct sample_
 /* Half the width of the 95 % interval (Wilson's) of a share of n samples, as a share. */
 double sample_margin(double share, uint64_t n);
 
+/* The same of what a kernel with so many samples has of all of the session: its share of the time in which
+ * multiprocessors had work. Those of a device are sampled at the same moments as far as anybody knows, and a kernel
+ * mostly runs on all of them: so all their samples of a moment count as one. After sum_samples_finish. */
+double sum_samples_margin(const struct model *m, uint64_t samples);
+
 #endif

@@ -91,8 +91,8 @@ static void test_tables(void **state)
     char *text = report(NULL, GPUFL_REPORT_TEXT, 0);
     (void)state;
     has(text, "Samples by kernel\n"
-              "    share  samples  issued  stalled                              kernel\n"
-              "  100.0 %    4,000  12.5 %  long_scoreboard 75.0 %, wait 12.5 %  gather\n");
+              "    share   +-  samples  issued  stalled                              kernel\n"
+              "  100.0 %  0.2    4,000  12.5 %  long_scoreboard 75.0 %, wait 12.5 %  gather\n");
     has(text, "Counted instructions by kernel\n"
               "  executed  threads  needed  conflicts  kernel\n"
               "     5,000   50.0 %       -          -  gather\n");
@@ -131,6 +131,13 @@ static void test_json(void **state)
     assert_int_equal(json_integer_value(json_object_get(samples, "samples")), 4000);
     assert_int_equal(json_integer_value(json_object_get(samples, "not_issued")), 3500);
     assert_int_equal(json_array_size(json_object_get(samples, "kernels")), 3);
+    /* The 4 multiprocessors that the session names count as one: 1.96^2 / 2000, over 1 + 1.96^2 / 1000. */
+    first = json_array_get(json_object_get(samples, "shares"), 0);
+    assert_string_equal(json_string_value(json_object_get(first, "kernel")), "gather");
+    assert_int_equal(json_integer_value(json_object_get(first, "samples")), 4000);
+    assert_true(json_number_value(json_object_get(first, "share")) == 1);
+    assert_int_equal(1e6 * json_number_value(json_object_get(first, "margin")) + 0.5, 1913);
+    assert_int_equal(json_array_size(json_object_get(samples, "shares")), 1);
     code = json_array_get(json_object_get(root, "code"), 0);
     first = json_array_get(json_object_get(code, "instructions"), 2);
     assert_int_equal(json_integer_value(json_object_get(first, "offset")), 32);
