@@ -52,6 +52,7 @@ unsigned findings_idle_devices(const struct model *m)
 const char *findings_why_none(const struct model *m, const char *feature)
 {
     const struct sum_facts *f = &m->facts;
+    const char *engine = model_text(m, f->engine);
     for (size_t i = 0; i < f->capability_count; i++) {
         const struct facts_capability *c = &f->capabilities[i];
         const char *status = model_text(m, c->status), *reason = model_text(m, c->reason);
@@ -59,12 +60,13 @@ const char *findings_why_none(const struct model *m, const char *feature)
             continue;
         if (*reason)
             return reason;
+        if (!strcmp(status, "not_requested") && !strcmp(engine, "SassMetrics"))
+            return "engine SassMetrics counts instructions and records none; run with engine Trace";
         if (!strcmp(status, "enabled_no_data") || !strcmp(status, "collected"))
             return "the program did none while it was captured";
         if (*status)
             return findings_status(status);
     }
-    const char *engine = model_text(m, f->engine);
     if (!strcmp(engine, "Monitor"))
         return "engine Monitor records none; run with engine Trace";
     return "the log holds none";

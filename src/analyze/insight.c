@@ -141,6 +141,10 @@ void insight_put_heaviest(const struct model *m, const struct insight_heaviest *
 static int compare(const void *a, const void *b)
 {
     const struct insight *x = a, *y = b;
+    bool x_idle = !x->gives_back && x->severity == INSIGHT_LOW;
+    bool y_idle = !y->gives_back && y->severity == INSIGHT_LOW;
+    if (x_idle != y_idle)
+        return x_idle ? 1 : -1; /* as waits are that the profiler made long */
     if (x->rule->bound != y->rule->bound)
         return x->rule->bound < y->rule->bound ? -1 : 1;
     if (x->gives_back != y->gives_back)

@@ -92,9 +92,8 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
             : engines_bits(c->engine) & ENGINE_PC_SAMPLING
                 ? "beside PC sampling they are looked for with enable_external_correlation=true "
                   "only"
-                : "none came with the first 20 000 launches, after which (before CUDA 12.5: at "
-                  "all) they are not looked for: enable_external_correlation=true does that all "
-                  "the time");
+                : "none came; they are looked for with the first 20 000 launches only (before "
+                  "CUDA 12.5: not at all) unless enable_external_correlation=true");
     else if (rows == 0)
         feature_conclude(f, true, "enabled_no_data",
                          writer_stopped(c->writer) == WRITER_RUNS

@@ -123,11 +123,18 @@ static void test_slowed(void **state)
             bool idle = !strcmp(category, "IDLE") || !strcmp(category, "LAUNCH");
             bool sync = !strcmp(category, "SYNCHRONIZATION");
             assert_false(cases[i].slowed && idle);
+            bool low = !strcmp(json_string_value(json_object_get(item, "severity")), "LOW");
+            assert_false(cases[i].slowed && waits &&
+                         !low); /* what counts stands before the waits */
             waits += sync;
             if (sync || idle)
                 back += json_integer_value(json_object_get(item, "gives_back_ns"));
         }
         assert_true(waits > 0);
+        if (strstr(cases[i].run, "3-SassMetrics"))
+            assert_non_null(
+                strstr(json_string_value(json_array_get(json_object_get(root, "summary"), 1)),
+                       "engine SassMetrics counts instructions and records none"));
         assert_int_equal(back > 0, !cases[i].slowed);
         json_decref(root);
     }
