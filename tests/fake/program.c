@@ -6,6 +6,7 @@
  *     threads=T    T threads launch KERNELS each
  *     graphs=G     launches G graphs of 3 kernels and a child graph of 2
  *     managed=N    N times 64 KiB of managed memory go to the device and 4 KiB back, after a fault each
+ *     allocate=A   A allocations of 4 KiB, 8 KiB, ... of the device, of which every third is kept
  *     fail=F       F launches by every thread that the driver refuses
  *     contexts=C   C contexts one after the other, each with KERNELS launches, and destroyed
  *     modules=M    M modules are loaded, run a kernel and are unloaded
@@ -53,6 +54,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    void **extra);
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream stream);
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, cuda_stream stream);
+int cuMemAlloc_v2(uint64_t *address, size_t bytes);
+int cuMemFree_v2(uint64_t address);
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, cuda_stream stream);
 int cuStreamSynchronize(cuda_stream stream);
 int cuCtxSynchronize(void);
@@ -74,7 +77,10 @@ enum { REPEATS = 5, THREADS = 64, NAMES = 100000, NO_DEVICE_EXIT = 4, BROKEN_EXI
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
-static int contexts, modules, milliseconds, rounds, steps, benches, managed;
+static int contexts, modules, milliseconds, rounds, steps, benches, managed, allocations;
+static struct {
+    long long count, bytes, frees, freed, peak;
+} allocated;
 static bool distinct, early, left, wait_input, init_late, sampled, counted, ranged, instrumented,
     beside, stuck;
 static int sessions = 1;
@@ -255,6 +261,26 @@ static void work_context(void)
     cuCtxDestroy_v2(context);
 }
 
+static void work_allocations(void)
+{
+    for (int i = 0; i < allocations; i++) {
+        uint64_t address;
+        size_t bytes = 4096 * (size_t)(i + 1);
+        if (cuMemAlloc_v2(&address, bytes))
+            exit(BROKEN_EXIT);
+        allocated.count++;
+        allocated.bytes += (long long)bytes;
+        if (allocated.bytes - allocated.freed > allocated.peak)
+            allocated.peak = allocated.bytes - allocated.freed;
+        if (i % 3 == 0)
+            continue;
+        if (cuMemFree_v2(address))
+            exit(BROKEN_EXIT);
+        allocated.frees++;
+        allocated.freed += (long long)bytes;
+    }
+}
+
 static int64_t now_ms(void)
 {
     struct timespec t;
@@ -283,6 +309,7 @@ static void work_all(void)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < graphs; i++)
         work_graph();
+    work_allocations();
     for (int i = 0; i < managed; i++) {
         fake_managed(4, 3);
         fake_managed(1, 65536);
@@ -345,10 +372,12 @@ static void say(void)
     int cupti_count = mapped("libcupti.so", cupti, sizeof cupti);
     int launches = kernels * (thread_count + 1 + contexts + rounds) + modules;
     printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d,\"copies\":%d,"
-           "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d}\n",
+           "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d,"
+           "\"allocations\":%lld,\"allocated\":%lld,\"frees\":%lld,\"freed\":%lld,\"peak\":%lld}\n",
            launches, graphs, graphs * 5, thread_count << 20, thread_count * 3, cupti_count, cupti,
            mapped("libnvidia-ml.so", other, sizeof other),
-           mapped("libgpufl.so", other, sizeof other));
+           mapped("libgpufl.so", other, sizeof other), allocated.count, allocated.bytes,
+           allocated.frees, allocated.freed, allocated.peak);
     fflush(stdout);
 }
 
@@ -367,6 +396,7 @@ static void parse(int argc, char **argv)
         if (sscanf(argv[i], "threads=%d", &thread_count) == 1 ||
             sscanf(argv[i], "graphs=%d", &graphs) == 1 ||
             sscanf(argv[i], "managed=%d", &managed) == 1 ||
+            sscanf(argv[i], "allocate=%d", &allocations) == 1 ||
             sscanf(argv[i], "fail=%d", &failures) == 1 ||
             sscanf(argv[i], "steps=%d", &steps) == 1 ||
             sscanf(argv[i], "benches=%d", &benches) == 1 ||

@@ -1,5 +1,6 @@
 /* test_context.c - what programs and frameworks say of their work beside scopes: NVTX ranges,
- * and ids of operations. */
+ * and ids of operations; and records that are had for the asking: graphs as a whole, managed memory,
+ * allocations. */
 #include "tests/fake/runner.h"
 
 #include <setjmp.h>
@@ -314,6 +315,61 @@ static void managed_memory(void **state)
     run_free(&r);
 }
 
+/* What the report says of allocations is what the program did. */
+static void check_allocations(const struct run *r)
+{
+    static const char *const same[][2] = {{"memory.allocations", "0.allocations"},
+                                          {"memory.allocated_bytes", "0.allocated"},
+                                          {"memory.frees", "0.frees"},
+                                          {"memory.freed_bytes", "0.freed"},
+                                          {"memory.peak_bytes", "0.peak"}};
+    check_program(r, 0);
+    check_complete(r);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        assert_int_equal(int_at(r->report, same[i][0]), int_at(r->said, same[i][1]));
+    assert_int_equal(int_at(r->report, "memory.allocations"), 100);
+    assert_int_equal(int_at(r->report, "memory.frees"), 66);
+    assert_string_equal(capability_of(r, "memory", "status"), "collected");
+    assert_int_equal(json_array_size(at(r->report, "messages")), 0);
+}
+
+static void allocations(void **state)
+{
+    (void)state;
+    static const char *const on[] = {"--option", "enable_memory_tracking=true", NULL};
+    struct run r;
+    char older[PATH_MAX + 32];
+    run_all(&r, &(struct run_setup){.options = on, .program = LIST("100", "allocate=100")});
+    check_allocations(&r);
+    run_free(&r);
+    snprintf(older, sizeof older, "GPUFL_CUPTI_PATH=%s", built_file("fake/libcupti.so.12"));
+    run_all(&r, &(struct run_setup){.env = LIST(older, "FAKE_CUDA_VERSION=12060"),
+                                    .options = on,
+                                    .program = LIST("100", "allocate=100")});
+    check_allocations(&r);
+    run_free(&r);
+}
+
+/* None where nobody asks for them; and who asks, and has none, is told so. */
+static void no_allocations(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.program = LIST("100", "allocate=100")});
+    check_program(&r, 0);
+    check_complete(&r);
+    assert_int_equal(int_at(r.report, "memory.allocations"), 0);
+    assert_string_equal(capability_of(&r, "memory", "status"), "not_requested");
+    run_free(&r);
+    run_all(&r, &(struct run_setup){.options = LIST("--option", "enable_memory_tracking=true"),
+                                    .program = LIST("100")});
+    check_program(&r, 0);
+    check_complete(&r);
+    assert_int_equal(int_at(r.report, "memory.allocations"), 0);
+    assert_string_equal(capability_of(&r, "memory", "status"), "enabled_no_data");
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +387,8 @@ int main(void)
         cmocka_unit_test(graphs_of_an_old_library),
         cmocka_unit_test(graphs_in_windows),
         cmocka_unit_test(managed_memory),
+        cmocka_unit_test(allocations),
+        cmocka_unit_test(no_allocations),
     };
     return cmocka_run_group_tests_name("fake.context", tests, NULL, NULL);
 }
