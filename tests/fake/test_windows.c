@@ -8,11 +8,18 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <glob.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { CYCLES = 1000 };
@@ -298,20 +305,29 @@ static int ctl(const struct run *r, const char *const *env, const char *pid, con
     return code;
 }
 
+enum { PID_SIZE = 16 };
+
+/* A program that waits, with one window behind it, for a line on stdin; its number is pid. */
+static void stay_start(struct run *r, const char *const *env, char pid[PID_SIZE])
+{
+    json_error_t e;
+    run_start(r, &(struct run_setup){.binary = "fake/fake_windows",
+                                     .env = env,
+                                     .options = LIST(AT_ONCE),
+                                     .program = LIST("stay")});
+    child_expect(&r->c, CHILD_OUT, "\n");
+    json_t *said = json_loads(r->c.text[CHILD_OUT].data, JSON_DISABLE_EOF_CHECK, &e);
+    snprintf(pid, PID_SIZE, "%d", (int)int_at(said, "pid"));
+    json_decref(said);
+}
+
 static void by_ctl(void **state)
 {
     (void)state;
     struct run r;
     json_t *answer;
-    char pid[32], runtime[PATH_MAX + 64];
-    run_start(&r, &(struct run_setup){.binary = "fake/fake_windows",
-                                      .options = LIST(AT_ONCE),
-                                      .program = LIST("stay")});
-    child_expect(&r.c, CHILD_OUT, "\n");
-    json_error_t e;
-    json_t *said = json_loads(r.c.text[CHILD_OUT].data, JSON_DISABLE_EOF_CHECK, &e);
-    snprintf(pid, sizeof pid, "%d", (int)int_at(said, "pid"));
-    json_decref(said);
+    char pid[PID_SIZE], runtime[PATH_MAX + 64];
+    stay_start(&r, NULL, pid);
     snprintf(runtime, sizeof runtime, "/tmp/gpufl-%u/%s.sock", (unsigned)geteuid(), pid);
     struct stat st;
     assert_int_equal(stat(runtime, &st), 0);
@@ -339,6 +355,79 @@ static void by_ctl(void **state)
     assert_int_equal(int_at(r.report, "windows.opened"), 2);
     assert_int_equal(int_at(r.said, "1.outside_exit"), 0);
     run_free(&r);
+}
+
+/* What comes of a request of another user: the session hangs up, answers, cannot be reached; or this
+ * process cannot become that user. */
+enum { HUNG_UP = 10, ANSWERED, NOT_REACHED, NOT_THAT_USER };
+
+static int asks(uid_t user, const char *path, const char *request)
+{
+    const struct timeval most = {.tv_sec = 10};
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    char line[16];
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
+    if (setgroups(0, NULL) || setgid(user) || setuid(user))
+        return NOT_THAT_USER;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) ||
+        connect(fd, (const struct sockaddr *)&to, sizeof to))
+        return NOT_REACHED;
+    (void)!send(fd, request, strlen(request), MSG_NOSIGNAL); /* it may have hung up */
+    ssize_t got = recv(fd, line, sizeof line, 0);
+    if (got > 0)
+        return ANSWERED;
+    return got == 0 || errno == ECONNRESET ? HUNG_UP : NOT_REACHED;
+}
+
+static int asked_by(uid_t user, const char *path, const char *request)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(asks(user, path, request));
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* Also where directories and socket let everybody in: the kernel says who has connected. */
+static void by_another_user(void **state)
+{
+    (void)state;
+    enum { NOBODY = 65534 };
+    struct run r;
+    json_t *answer;
+    char runtime[64] = "/tmp/gpufl-ctl-XXXXXX", below[80], path[112], variable[96], pid[PID_SIZE];
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(runtime));
+    snprintf(variable, sizeof variable, "XDG_RUNTIME_DIR=%s", runtime);
+    const char *const env[] = {variable, NULL};
+    stay_start(&r, env, pid);
+    snprintf(below, sizeof below, "%s/gpufl", runtime);
+    snprintf(path, sizeof path, "%s/%s.sock", below, pid);
+    int kept_out = asked_by(NOBODY, path, "window open outside\n");
+    assert_true(kept_out == NOT_REACHED || kept_out == NOT_THAT_USER);
+    assert_int_equal(chmod(runtime, 0711) | chmod(below, 0711) | chmod(path, 0666), 0);
+    assert_int_equal(asked_by(0, path, "window status\n"), ANSWERED);
+    if (kept_out == NOT_REACHED)
+        assert_int_equal(asked_by(NOBODY, path, "window open outside\n"), HUNG_UP);
+    assert_int_equal(chmod(runtime, 0700), 0);
+    /* no window of theirs is open, and its own user is served as before */
+    assert_int_equal(ctl(&r, env, pid, "status", NULL, &answer), 0);
+    assert_int_equal(int_at(answer, "status.open"), 0);
+    assert_int_equal(int_at(answer, "status.opened"), 1);
+    json_decref(answer);
+    child_send(&r.c, "go\n", 3);
+    run_end(&r);
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "windows.opened"), 1);
+    run_free(&r);
+    assert_int_equal(rmdir(below) | rmdir(runtime), 0);
+    if (kept_out == NOT_THAT_USER)
+        skip();
 }
 
 /* Without windows there is no socket, and who cannot have them is told why. */
@@ -377,6 +466,7 @@ int main(void)
         cmocka_unit_test(by_launches),
         cmocka_unit_test(by_clock),
         cmocka_unit_test(by_ctl),
+        cmocka_unit_test(by_another_user),
         cmocka_unit_test(not_possible),
     };
     return cmocka_run_group_tests_name("fake.windows", tests, NULL, NULL);
