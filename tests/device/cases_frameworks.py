@@ -1,9 +1,13 @@
-"""PyTorch, JAX, CuPy and Numba programs."""
+"""PyTorch, JAX, CuPy, Numba and Triton programs."""
+import importlib.util
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 
-from lab import HERE, case, expect, ledger_closes
+import stalls
+from lab import HERE, Skipped, case, expect, ledger_closes
 
 
 TORCH = """
@@ -52,7 +56,7 @@ print(sum(float((b[0].cuda() ** 2).sum()) for b in data) > 0)
 
 
 @case
-def torch_compile_and_cuda_graphs(lab):
+def cuda_graphs_of_torch(lab):
     program = """
 import torch
 x = torch.randn(512, 512, device="cuda")
@@ -129,3 +133,166 @@ def jax_cupy_numba(lab):
         ledger_closes(report)
         if "# waits" in text:
             waits_stand_at_their_line(report, program, text)
+
+
+# ---- code that is compiled while the program runs ----
+
+TRITON = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def weigh(x, n, STEPS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + at, mask=at < n, other=0.0)
+    for _ in range(STEPS):
+        v = v * 0.9999 + 0.5  # works
+    tl.store(x + at, v, mask=at < n)
+
+x = torch.ones(1 << 20, device="cuda")
+for _ in range(200):
+    weigh[(1024,)](x, x.numel(), STEPS=20000, BLOCK=1024)
+torch.cuda.synchronize()
+print(float(x.double().sum()))
+"""
+
+# Each element by itself: however the compiler divides the work, the result is the same.
+COMPILED = """
+import torch
+
+@torch.compile(mode=MODE)
+def weigh(x):
+    return torch.relu(torch.sin(x) * 1.5 + x)
+
+x = torch.linspace(-3, 3, 1 << 24, device="cuda")
+for _ in range(500):
+    y = weigh(x)
+torch.cuda.synchronize()
+print(float(y.double().sum()))
+"""
+
+NUMBA = """
+import numpy as n
+n.row_stack = n.vstack
+from numba import cuda
+@cuda.jit(lineinfo=True)
+def weigh(a, steps):
+    i = cuda.grid(1)
+    v = a[i]
+    for _ in range(steps):
+        v = v * 0.9999 + 0.5  # works
+    a[i] = v
+a = cuda.to_device(n.ones(1024 * 256))
+for _ in range(50):
+    weigh[1024, 256](a, 20000)
+cuda.synchronize()
+print(a.copy_to_host().sum())
+"""
+
+
+def caches(lab, name):
+    """Nothing is compiled yet."""
+    return {"TRITON_CACHE_DIR": str(lab.work / name / "triton"),
+            "TORCHINDUCTOR_CACHE_DIR": str(lab.work / name / "inductor")}
+
+
+def traced_like_bare(lab, name, text, options=()):
+    """The program by itself, then traced, compiled anew each time: it prints the same. Its path, and the report."""
+    program = lab.work / name
+    program.write_text(text)
+    bare = subprocess.run(["python3", program], capture_output=True, text=True, cwd=lab.work, timeout=300,
+                          env={**os.environ, **caches(lab, "bare")})
+    if bare.returncode:
+        raise Skipped(f"{name} does not run here without us either: {bare.stderr[-300:]}")
+    out, _, report = lab.trace("python3", program, options=options, env=caches(lab, "traced"))
+    expect(out == bare.stdout, f"it printed {out!r}, by itself {bare.stdout!r}")
+    ledger_closes(report)
+    return program, report
+
+
+def kernels_named(report, name):
+    return sum(k["count"] for k in report["kernels"]["by_name"] if name in k["symbol"])
+
+
+def sampled_compiled(lab, name, text, kernel, launched):
+    """Samples of the kernel by its name, and of no fewer launches than the program made."""
+    program, report = traced_like_bare(lab, name, text, ("-e", "PcSampling"))
+    ran = stalls.settings(report)
+    if ran.get("ran_as") != "PcSampling":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    found = sum(group["samples"] for group in report["samples"]["kernels"] if kernel in (group["symbol"] or ""))
+    kernels = kernels_named(report, kernel)
+    print(f"      {name}: {found} samples of {report['samples']['samples']} in {kernels} launches")
+    expect(kernels >= launched, f"{kernels} launches of {kernel}, the program made {launched}")
+    expect(found > 100, f"{found} samples of {kernel}")
+    expect(report["ledger"]["samples_lost"] == 0, f"samples were lost: {report['ledger']}")
+    return program, report
+
+
+def nvdisasm():
+    """The one that Triton brings, where there is no other."""
+    triton = importlib.util.find_spec("triton")
+    if shutil.which("nvdisasm") or not triton:
+        return {}
+    path = pathlib.Path(triton.origin).parent / "backends/nvidia/bin/nvdisasm"
+    return {"GPUFL_NVDISASM": str(path)} if path.exists() else {}
+
+
+def sampled_lines(lab, kernel):
+    """Samples by file and line; None where there are no instructions."""
+    done = subprocess.run([lab.gpufl, "report", "--json", "--kernel", kernel, lab.work / "out"], capture_output=True,
+                          text=True, check=True, env={**os.environ, **nvdisasm()})
+    code, lines = [i for function in json.loads(done.stdout)["code"] for i in function["instructions"]], {}
+    for i in code:
+        if i["file"] and i["line"]:
+            at = pathlib.Path(i["file"]).name, i["line"]
+            lines[at] = lines.get(at, 0) + i["samples"]
+    return lines if any(i["text"] for i in code) else None
+
+
+def samples_stand_at_the_marked_line(lab, program, kernel):
+    """More than a tenth of them at the line that does the work."""
+    lines = sampled_lines(lab, kernel)
+    if lines is None:
+        print("      no instructions: nvdisasm is not there", flush=True)
+        return
+    marked = next(i for i, line in enumerate(program.read_text().splitlines(), 1) if line.endswith("# works"))
+    at = lines.get((program.name, marked), 0)
+    print(f"      {at} samples of {sum(lines.values())} at {program.name}:{marked}")
+    expect(at > 0.1 * sum(lines.values()) > 0, f"{program.name}:{marked} is not named: {lines}")
+
+
+@case
+def samples_of_a_triton_kernel(lab):
+    program, report = sampled_compiled(lab, "with_triton.py", TRITON, "weigh", 200)
+    expect(kernels_named(report, "weigh") == 200, "launches that the program did not make")
+    samples_stand_at_the_marked_line(lab, program, "weigh")
+
+
+@case
+def samples_of_torch_compile(lab):
+    """Its kernels are Triton's, with the lines of the file that the compiler wrote."""
+    sampled_compiled(lab, "with_compile.py", COMPILED.replace("MODE", "None"), "triton_", 500)
+    lines = sampled_lines(lab, "triton_")
+    if lines is None:
+        print("      no instructions: nvdisasm is not there", flush=True)
+        return
+    expect(any(file.endswith(".py") and n > 0 for (file, _), n in lines.items()), f"no line of its code: {lines}")
+
+
+@case
+def torch_compile_with_cuda_graphs(lab):
+    """reduce-overhead: the compiled code runs in graphs."""
+    _, report = traced_like_bare(lab, "with_graphs.py", COMPILED.replace("MODE", '"reduce-overhead"'))
+    kernels, launches = kernels_named(report, "triton_"), report["ledger"]["graph_launches"]
+    print(f"      {kernels} kernels of compiled code, {launches} graph launches")
+    expect(kernels >= 500, f"{kernels} kernels of the compiled code, which was called 500 times")
+    expect(launches > 400, f"{launches} graph launches")
+
+
+@case
+def samples_of_a_numba_kernel(lab):
+    program, report = sampled_compiled(lab, "with_numba.py", NUMBA, "weigh", 50)
+    expect(kernels_named(report, "weigh") == 50, "launches that the program did not make")
+    samples_stand_at_the_marked_line(lab, program, "weigh")
