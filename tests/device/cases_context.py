@@ -1,4 +1,4 @@
-"""Ranges, operation ids, graphs as a whole, managed memory, several devices, windows."""
+"""Ranges, operation ids, graphs as a whole, managed memory, allocations, several devices, windows."""
 import gzip
 import json
 import os
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import stalls
 from lab import HERE, Skipped, case, expect, ledger_closes
 
 
@@ -109,6 +110,18 @@ def managed_memory_that_moves(lab):
     expect(got["to_host"]["bytes"] >= want["bytes"], f"{got['to_host']['bytes']} bytes to the host")
     expect(got["device_faults"]["faults"] > 0 and got["host_faults"]["faults"] > 0, f"faults: {got}")
     ledger_closes(report, want["kernels"])
+
+
+@case
+def allocations_and_frees(lab):
+    """Of cudaMalloc, and of cudaMallocAsync in the order of a stream: as many, and as much, as the program says."""
+    out, _, report = lab.trace(lab.programs, "allocations", options=("--option", "enable_memory_tracking=true"))
+    want, got = json.loads(out), report["memory"]
+    state = capability(report, "memory")
+    expect(state["status"] == "collected", f"{state}")
+    expect(got == want, f"the report has {got}, the program did {want}")
+    _, _, report = lab.trace(lab.programs, "allocations")
+    expect(report["memory"]["allocations"] == 0, "allocations that nobody asked for")
 
 
 def two_devices(lab):
@@ -233,3 +246,19 @@ def windows_by_scope_count_and_clock(lab):
     expect(report["kernels"]["count"] == 3, f"{report['kernels']['count']} kernels in the range, 3 launched")
     _, _, report = lab.trace(lab.context, "pushed", options=("--after-launches", 50, "--launches", 20), code=0)
     expect(report["kernels"]["count"] == 20, f"{report['kernels']['count']} kernels recorded, 20 asked for")
+    for options, least, most in (((), 1.4, 2.0), (("--after", "1s"), 0.45, 0.9)):
+        window_by_the_clock(lab, options, least, most)
+
+
+def window_by_the_clock(lab, after, least_s, most_s):
+    """Of 3.4 s of work, and what it takes to begin: 1.5 s from the first use of the device on, or half a second later."""
+    lasts = "500ms" if after else "1500ms"
+    out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 8, options=(*after, "--for", lasts))
+    recorded_s, whole_s = report["windows"]["recorded_ns"] / 1e9, report["session"]["duration_ns"] / 1e9
+    kernels, launched = report["kernels"]["count"], stalls.launched(json.loads(out))
+    print(f"     {' '.join(after)} --for {lasts}: {recorded_s:.2f} s of {whole_s:.2f}, {kernels} kernels of {launched}")
+    expect(report["windows"]["opened"] == 1 and not report["windows"]["still_open"], f"{report['windows']}")
+    expect(least_s <= recorded_s <= most_s, f"recorded for {recorded_s} s")
+    expect(whole_s > recorded_s + 1, f"the session ended with its window: {whole_s} s")
+    expect(0 < kernels < launched, f"{kernels} kernels recorded of {launched} launched")
+    expect(report["ledger"]["verdict"] == "complete", f"{report['ledger']['missing']}")

@@ -15,7 +15,8 @@
 //   device_programs managed MIB      managed memory: written by the host, by the device, read by the host
 //   device_programs peers            copies between two devices and kernels on both; 1 device: exit 7
 //   device_programs many             2 contexts, 3000 distinct streams' worth of launches
-//   device_programs unload           code that is compiled, run and unloaded, three times
+//   device_programs unload [STEPS]   code that is compiled, run and unloaded, three times; a thread counts to STEPS (0)
+//   device_programs allocations      allocates and frees memory of the device, also in the order of a stream
 
 #include "bench/overhead/cuda_check.hpp"
 #include <cuda.h>
@@ -259,28 +260,38 @@ int many()
     return 0;
 }
 
-// Each thread writes its word: 4 sectors a warp.
+// Each thread takes steps that nobody can foretell, then writes its word: 4 sectors a warp.
 const char *const stored = R"(.version 8.0
 .target sm_80
 .address_size 64
-.visible .entry stored(.param .u64 to) {
-    .reg .u32 r1;
+.visible .entry stored(.param .u64 to, .param .u32 steps) {
+    .reg .pred none;
+    .reg .u32 r<4>;
     .reg .u64 d<3>;
     ld.param.u64 d1, [to];
+    ld.param.u32 r2, [steps];
     cvta.to.global.u64 d1, d1;
     mov.u32 r1, %tid.x;
+    mov.u32 r3, r1;
+again:
+    setp.eq.u32 none, r2, 0;
+    @none bra over;
+    mad.lo.u32 r3, r3, 1664525, 1013904223;
+    sub.u32 r2, r2, 1;
+    bra again;
+over:
     mul.wide.u32 d2, r1, 4;
     add.u64 d1, d1, d2;
-    st.global.u32 [d1], r1;
+    st.global.u32 [d1], r3;
     ret;
 })";
 
-int unload()
+int unload(unsigned steps)
 {
     constexpr int rounds = 3, launches = 10, blocks = 3, warps = 2;
     int *to;
     CHECK(cudaMalloc(&to, 32 * warps * sizeof *to));
-    void *arguments[] = {&to};
+    void *arguments[] = {&to, &steps};
     for (int i = 0; i < rounds; i++) {
         CUmodule module;
         CUfunction function;
@@ -315,6 +326,30 @@ int managed(int mib)
         sum += p[i];
     CHECK(cudaFree(p));
     std::printf("{\"bytes\":%zu,\"kernels\":1,\"sum\":%d}\n", bytes, sum);
+    return 0;
+}
+
+// 10 of 1 MiB, of which 3 are kept; then 5 of 2 MiB, all at once.
+int allocations()
+{
+    constexpr int plain = 10, kept = 3, ordered = 5;
+    constexpr size_t small = 1 << 20, large = 2 << 20;
+    void *at[plain];
+    cudaStream_t s;
+    CHECK(cudaStreamCreate(&s));
+    for (void *&p : at)
+        CHECK(cudaMalloc(&p, small));
+    for (int i = kept; i < plain; i++)
+        CHECK(cudaFree(at[i]));
+    for (int i = 0; i < ordered; i++)
+        CHECK(cudaMallocAsync(&at[i], large, s));
+    for (int i = 0; i < ordered; i++)
+        CHECK(cudaFreeAsync(at[i], s));
+    CHECK(cudaStreamSynchronize(s));
+    std::printf("{\"allocations\":%d,\"allocated_bytes\":%zu,\"frees\":%d,\"freed_bytes\":%zu,"
+                "\"peak_bytes\":%zu}\n",
+                plain + ordered, plain * small + ordered * large, plain - kept + ordered,
+                (plain - kept) * small + ordered * large, kept * small + ordered * large);
     return 0;
 }
 
@@ -380,7 +415,9 @@ int main(int argc, char **argv)
     if (what == "many")
         return many();
     if (what == "unload")
-        return unload();
+        return unload(argc > 2 ? (unsigned)std::atoi(argv[2]) : 0);
+    if (what == "allocations")
+        return allocations();
     if (what == "exit" || what == "abort") {
         for (int i = 0; i < 1000; i++)
             quick<<<1, 1>>>();
@@ -392,6 +429,7 @@ int main(int argc, char **argv)
     std::fprintf(
         stderr,
         "usage: device_programs threads T "
-        "N|copies|graphs|steady|fault|exit|abort|late|fork|many|churn|unload|managed MIB|peers\n");
+        "N|copies|graphs|steady|fault|exit|abort|late|fork|many|churn|unload [STEPS]|allocations|"
+        "managed MIB|peers\n");
     return 2;
 }
