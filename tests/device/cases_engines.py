@@ -2,11 +2,13 @@
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import counters
@@ -252,6 +254,61 @@ def counters_of_kernels(lab):
     ledger_closes(report)
 
 
+def metrics_of_kernels():
+    """The metrics of each named set that are counted of kernels, by the engine's own table."""
+    sets, table = {}, HERE.parent.parent / "src/backend/nvidia/metric_sets.def"
+    for line in table.read_text().splitlines():
+        begins, metric = re.match(r"S\((\w+),", line), re.match(r'M\("([^"]+)", (.*)\)', line)
+        if begins:
+            of = sets.setdefault(begins.group(1), [])
+        elif metric and "RANGED" in metric.group(2):
+            of.append(metric.group(1))
+    return sets
+
+
+FLOATS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_second"
+# Of each set what tells that it counted: metric, phase, the least of its mean.
+TELLING = {
+    "overview": ("sm__pipe_tensor_cycles_active" + counters.PCT, "tensor", 30),
+    "memory": ("dram__bytes_read.sum.per_second", "copy", 5e11),
+    "compute": ("sm__pipe_fma_cycles_active" + counters.PCT, "arithmetic", 20),
+    "roofline": (FLOATS.format("ffma"), "arithmetic", 1e12),
+}
+
+
+def counters_of_a_set(lab, name, metrics):
+    """Each metric has values in each phase; in a phase that has nothing to divide by, a rate has none."""
+    _, _, report = lab.trace(lab.bin / "device_counters", "--ms", 100,
+                             options=("-e", "RangeProfiler", "--ranges", "kernels", "--metrics", name))
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "RangeProfiler"}
+    if ran.get("ran_as") != "RangeProfiler":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    found = counters.means(report, "kernel")
+    unknown = {s["value"] for s in report["settings"] if s["name"] == "skipped_metric"}
+    print(f"      {name}: {len(metrics)} metrics in {ran.get('passes')} passes, this device does not know {sorted(unknown)}")
+    for metric in set(metrics) - unknown:
+        for phase in counters.PHASES if "_rate" not in metric else ("copy",):
+            expect((metric, phase) in found, f"{name}: {metric} has no values in {phase}")
+    metric, phase, least = TELLING[name]
+    expect(metric not in unknown and found[metric, phase]["mean"] >= least, f"{metric} in {phase}: {found.get((metric, phase))}")
+    ledger_closes(report)
+    return found
+
+
+@case
+def counters_of_kernels_of_every_set(lab):
+    sets = metrics_of_kernels()
+    expect(set(sets) == set(TELLING), f"sets of the table: {sorted(sets)}")
+    found = {name: counters_of_a_set(lab, name, metrics) for name, metrics in sets.items()}["roofline"]
+    operations = ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma")
+    without = [op for op in operations if (FLOATS.format(op), "arithmetic") not in found]
+    expect(not without, f"the roofline has no {without}")
+    floats = {op: found[FLOATS.format(op), "arithmetic"]["mean"] for op in operations}
+    print(f"      arithmetic, operations a second: {floats}")
+    expect(sum(floats[op] for op in ("dadd", "dmul", "dfma")) == 0, f"double precision, which it does not use: {floats}")
+    expect(found[FLOATS.format("ffma"), "copy"]["mean"] < 0.01 * floats["ffma"], "a copy that multiplies and adds")
+
+
 @case
 def counted_kernels_change_nothing(lab):
     out, err, report = lab.trace(lab.bin / "device_counters", "--mixed", 1, "--ms", 4000,
@@ -310,6 +367,110 @@ def sampling_beside_a_fault_and_contexts(lab):
     expect(report["ledger"]["kernels_written"] >= 100, "the kernels before the fault are missing")
     out, _, report = lab.trace(lab.programs, "many", options=options)
     ledger_closes(report, json.loads(out)["kernels"])
+
+
+@case
+def counters_beside_a_fault(lab):
+    """Counted over time, by scopes, and of kernels, which are repeated: the program's error and its end are its own."""
+    for engine, *options in (("PmSampling",), ("RangeProfiler",), ("RangeProfiler", "--ranges", "kernels")):
+        out, _, report = lab.trace(lab.programs, "fault", code=3, options=("-e", engine, *options))
+        ledger = report["ledger"]
+        print(f"      {engine} {' '.join(options)}: {ledger['launches']} launches, {ledger['kernels_written']} written, "
+              f"{ledger['verdict']}: {ledger['missing']}")
+        expect("illegal" in json.loads(out)["error"], out)
+        expect(report["session"]["end_reason"] == "exit", f"{engine}: the end: {report['session']}")
+        expect(ledger["launches"] >= 100, f"{engine}: {ledger['launches']} launches")
+        complete = ledger["kernels_written"] == ledger["launches"]
+        expect(complete or ledger["missing"], f"{engine}: kernels are missing, and nothing says so: {ledger}")
+        if engine != "PmSampling":  # beside which records come late
+            expect(ledger["kernels_written"] >= 100, f"{engine}: the kernels before the fault are missing")
+
+
+@case
+def samples_of_code_that_was_unloaded(lab):
+    out, _, report = lab.trace(lab.programs, "unload", 1000000, options=("-e", "PcSampling"))
+    ran = stalls.settings(report)
+    if ran.get("ran_as") != "PcSampling":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    found = sum(group["samples"] for group in report["samples"]["kernels"] if "stored" in (group["symbol"] or ""))
+    print(f"      {found} samples of {report['samples']['samples']}")
+    expect(found > 0, "no samples of the code that was unloaded")
+    expect(report["ledger"]["samples_lost"] == 0, f"samples were lost: {report['ledger']}")
+    ledger_closes(report, json.loads(out)["kernels"])
+
+
+class Ncu:
+    """ncu, which counts launch after launch of device_stalls, each many times over, until it is told to end."""
+
+    def __init__(self, lab):
+        self.terminal, theirs = pty.openpty()  # there it says at once what it does
+        self.process = subprocess.Popen(["ncu", "--set", "full", "--clock-control", "none", lab.bin / "device_stalls",
+                                         "--ms", "1000", "--rounds", "1000", "memory_latency"], cwd=lab.work,
+                                        stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        self.said, self.heard = b"", threading.Event()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        """All that it says, lest it wait for a reader."""
+        try:
+            while data := os.read(self.terminal, 4096):
+                self.said += data
+                if b"==PROF== Profiling" in self.said:
+                    self.heard.set()
+        except OSError:  # nobody writes any more
+            pass
+        self.heard.set()
+
+    def counts(self):
+        """Waits until it counts a launch."""
+        self.heard.wait(120)
+        return b"==PROF== Profiling" in self.said and self.process.poll() is None
+
+    def end(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, number)
+                self.process.wait(20)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                continue
+        self.reader.join(20)
+        os.close(self.terminal)
+
+
+BROUGHT = {"PcSampling": "pc_sampling", "SassMetrics": "sass_metrics", "PmSampling": "pm_sampling",
+           "RangeProfiler": "range_counters"}
+
+
+def ran_or_said_why_not(report, engine):
+    ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == engine}
+    state = next((c for c in report["capabilities"] if c["feature"] == BROUGHT[engine]), {"status": "", "reason": ""})
+    why = ran.get("why") or state["reason"]
+    print(f"      {engine}: ran as {ran.get('ran_as')}, {state['status']}; {why}", flush=True)
+    expect(ran.get("ran_as"), f"{engine}: nothing says what it ran as")
+    if ran["ran_as"] == engine and state["status"] in ("collected", "partial"):
+        return
+    expect(why, f"{engine} gave nothing, and nothing says why: {ran}, {state}, {report['messages']}")
+
+
+@case
+def counters_that_another_tool_holds(lab):
+    """The program runs to its own end beside ncu; the engine runs, or the session says why it did not."""
+    if not shutil.which("ncu"):
+        raise Skipped("ncu is not there")
+    ncu = Ncu(lab)
+    try:
+        if not ncu.counts():
+            raise Skipped(f"ncu does not count here: {ncu.said[-500:]}")
+        for engine in BROUGHT:
+            ranges = ("--ranges", "kernels") if engine == "RangeProfiler" else ()
+            out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 20, options=("-e", engine, *ranges), timeout=120)
+            expect(set(json.loads(out)) == set(stalls.EXPECTED), f"{engine}: {out}")
+            ran_or_said_why_not(report, engine)
+            expect(ncu.process.poll() is None, f"ncu has ended meanwhile: {ncu.said[-500:]}")
+    finally:
+        ncu.end()
 
 
 @case

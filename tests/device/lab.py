@@ -40,13 +40,13 @@ class Lab:
         self.context = self.bin / "device_context"
         self.work = work
 
-    def trace(self, *command, options=(), code=0, env=None, prefix=()):
+    def trace(self, *command, options=(), code=0, env=None, prefix=(), timeout=300):
         """Runs a command traced; returns (stdout, stderr, report or None)."""
         out = self.work / "out"
         shutil.rmtree(out, ignore_errors=True)
         done = subprocess.run([*map(str, prefix), str(self.gpufl), "trace", "-o", str(out), *map(str, options), "--",
                                *map(str, command)], capture_output=True, text=True, cwd=self.work,
-                              env={**os.environ, **(env or {})}, timeout=300)
+                              env={**os.environ, **(env or {})}, timeout=timeout)
         expect(done.returncode == code, f"exit code {done.returncode}, expected {code}: {done.stderr[-1500:]}")
         return done.stdout, done.stderr, self.report(out)
 
