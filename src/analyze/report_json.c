@@ -507,15 +507,22 @@ static void put_managed(struct page_json *p)
     json_out_close_object(j);
 }
 
+static void put_memory_use(struct json_out *j, const struct memory_use *u)
+{
+    json_out_count(j, "allocations", u->allocs);
+    json_out_int(j, "allocated_bytes", u->alloc_bytes);
+    json_out_count(j, "frees", u->frees);
+    json_out_int(j, "freed_bytes", u->free_bytes);
+    json_out_int(j, "peak_bytes", u->peak);
+}
+
 static void put_memory(struct page_json *p)
 {
-    const struct sum_memory *s = &p->model->memory;
     json_out_object(&p->out, "memory");
-    json_out_count(&p->out, "allocations", s->allocs);
-    json_out_int(&p->out, "allocated_bytes", s->alloc_bytes);
-    json_out_count(&p->out, "frees", s->frees);
-    json_out_int(&p->out, "freed_bytes", s->free_bytes);
-    json_out_int(&p->out, "peak_bytes", s->peak);
+    put_memory_use(&p->out, &p->model->memory.gpu);
+    json_out_object(&p->out, "host");
+    put_memory_use(&p->out, &p->model->memory.host);
+    json_out_close_object(&p->out);
     json_out_close_object(&p->out);
 }
 

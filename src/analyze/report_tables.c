@@ -446,11 +446,23 @@ static void put_windows(struct page *p)
               units_percent(c, (double)ns, (double)run));
 }
 
+static void put_memory(struct page *p, const char *heading, const struct memory_use *u)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (!u->allocs && !u->frees)
+        return;
+    page_heading(p, heading);
+    page_text(p, "%s allocations of %s", units_count(a, (int64_t)u->allocs),
+              units_bytes(b, u->alloc_bytes));
+    page_text(p, "%s frees; %s at most in use at once", units_count(a, (int64_t)u->frees),
+              units_bytes(b, u->peak));
+}
+
 void page_waits(struct page *p)
 {
     const struct model *m = p->model;
     const struct sum_waits *w = &m->waits;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    char a[UNITS_TEXT];
     uint64_t rows = 0;
     for (int i = 0; i < WAIT_KINDS; i++)
         rows += w->kinds[i].count;
@@ -464,13 +476,8 @@ void page_waits(struct page *p)
         page_text(p, "none: %s.", findings_why_none(m, "synchronizations"));
     if (w->graph_launches || m->graphs.all.launches)
         put_graphs(p);
-    if (m->memory.allocs || m->memory.frees) {
-        page_heading(p, "GPU memory");
-        page_text(p, "%s allocations of %s", units_count(a, (int64_t)m->memory.allocs),
-                  units_bytes(b, m->memory.alloc_bytes));
-        page_text(p, "%s frees; %s at most in use at once",
-                  units_count(a, (int64_t)m->memory.frees), units_bytes(b, m->memory.peak));
-    }
+    put_memory(p, "GPU memory", &m->memory.gpu);
+    put_memory(p, "Memory of the host that the GPU reaches", &m->memory.host);
     put_managed(p);
     put_external(p);
     put_windows(p);

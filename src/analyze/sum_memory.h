@@ -1,4 +1,4 @@
-/* sum_memory.h - allocations and frees of GPU memory. Owner's thread. */
+/* sum_memory.h - allocations and frees: of GPU memory, and of the host's that the GPU may reach. Owner's thread. */
 #ifndef GPUFL_ANALYZE_SUM_MEMORY_H
 #define GPUFL_ANALYZE_SUM_MEMORY_H
 
@@ -9,11 +9,16 @@ struct wire_batch;
 
 #define SUM_MEMORY_TAKES MODEL_TAKES(alloc)
 
-struct sum_memory {
+struct memory_use {
     uint64_t allocs, frees;
     int64_t alloc_bytes, free_bytes; /* of rows that tell */
     int64_t live,
         peak; /* bytes allocated and not freed: now, and at most; merged: peak is of one */
+};
+
+struct sum_memory {
+    struct memory_use gpu; /* managed memory, too, and what is of no known kind */
+    struct memory_use host;
 };
 
 void sum_memory_init(struct model *m);
