@@ -1,5 +1,5 @@
 # Reading sessions.
-foreach(name stats history histogram busy units grid)
+foreach(name sum_memory stats history histogram busy units grid)
   gpufl_test(${name} DEPS analyze)
 endforeach()
 foreach(name sum_scopes sum_ledger sum_metrics sum_graphs)
