@@ -188,11 +188,11 @@ enum engine_bit { /* what of the ladder the session wants */
 
 /* A row of schema/engines.def. */
 struct engine_row {
-    const char *name, *feature, *brings, *needs, *windows; /* as there; "": nothing to say */
-    enum gpufl_engine next;                                /* stands in for it; itself: none does */
-    unsigned asks;                                         /* enum engine_bit */
-    unsigned compute;                                      /* 10 x major + minor; 0: any */
-    bool counters, early;
+    const char *name, *feature, *brings, *needs, *windows, *late; /* as there; "": nothing to say */
+    enum gpufl_engine next; /* stands in for it; itself: none does */
+    unsigned asks;          /* enum engine_bit */
+    unsigned compute;       /* 10 x major + minor; 0: any */
+    bool counters;
 };
 
 enum engine_rule { ENGINES_FIRST, ENGINES_NEVER };
@@ -347,6 +347,10 @@ struct backend {
     const struct device_ops *devices; /* NULL: no device metrics */
     /* [any] Optional, a cheaper answer than probe's: there is a GPU and a driver. */
     bool (*usable)(void);
+    /* [any] Optional: the program has used the GPU already, as far as can be told from the calling
+     * thread: a context is there. Wakes no driver and makes none. Not from inside the driver's
+     * initialization. */
+    bool (*in_use)(void);
 };
 
 /* In the order in which Auto tries them; NULL-terminated. */

@@ -4,9 +4,9 @@
 #include <stddef.h>
 
 const struct engine_row engine_table[] = {
-#define E(id, name, asks, next, counters, compute, early, feature, brings, needs, windows)         \
-    [GPUFL_ENGINE_##id] = {name, feature, brings,   needs, windows, GPUFL_ENGINE_##next,           \
-                           asks, compute, counters, early},
+#define E(id, name, asks, next, counters, compute, feature, brings, needs, windows, late)          \
+    [GPUFL_ENGINE_##id] = {name, feature, brings,  needs, windows, late, GPUFL_ENGINE_##next,      \
+                           asks, compute, counters},
 #include "schema/engines.def"
     {0},
 };

@@ -215,6 +215,24 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
     return NULL;
 }
 
+/* A later session of the same engines knows what came since the first: it says nothing where that one
+ * was in time. Where it was not, what was missed then is still missing; what ran before a later
+ * session need not be told. */
+void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected)
+{
+    static unsigned in_time; /* engine bits of sessions that were */
+    static bool again;       /* a session of this process has traced before */
+    const struct engine_row *r = &engine_table[engine];
+    bool late = !injected && b->in_use && b->in_use();
+    if (!late)
+        in_time |= r->asks;
+    if (*r->late && (r->asks & ~in_time))
+        message_say(SEVERITY_NOTE, "engine.late",
+                    "the program had used the GPU before %s began: %s%s", r->name,
+                    again ? "" : "what ran until then is not in this session; ", r->late);
+    again = true;
+}
+
 bool engines_start(const struct options *o, const struct backend *b, struct trace *t)
 {
     struct err e = {0};

@@ -38,6 +38,10 @@ bool engines_let_go(enum gpufl_engine engine);
 struct trace *engines_attach(const struct options *o, const struct backend *b,
                              enum gpufl_engine engine);
 
+/* Says what is missing where the program has used the GPU before the session. injected: it begins inside
+ * the driver's initialization, or before. */
+void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected);
+
 /* Starts what is attached; false: it does not, with a sentence. */
 bool engines_start(const struct options *o, const struct backend *b, struct trace *t);
 

@@ -140,13 +140,15 @@ static int open_log(struct session *s)
 }
 
 /* The backend, the engine in effect, and the engines attached. */
-static void attach(struct session *s)
+static void attach(struct session *s, bool injected)
 {
     struct collector *c = &s->collector;
     c->backend = engines_backend(&s->options);
     c->engine = engines_effective(&s->options, c->backend);
     c->trace = engines_attach(&s->options, c->backend, c->engine);
-    if (!c->trace)
+    if (c->trace)
+        engines_say_late(c->backend, c->engine, injected);
+    else
         c->engine = GPUFL_ENGINE_MONITOR;
 }
 
@@ -265,7 +267,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
         rc = make_dir(s);
     if (!rc) {
         (void)aside_begin(); /* without it files share the program's descriptors */
-        attach(s);
+        attach(s, injected);
         rc = open_log(s);
     }
     if (!rc)

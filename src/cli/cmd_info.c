@@ -200,12 +200,8 @@ static void put_needs(struct buf *b, const struct engine_row *r)
         buf_printf(b, "%spermission for hardware counters", separator);
         separator = "; ";
     }
-    if (r->compute) {
+    if (r->compute)
         buf_printf(b, "%scompute capability %u.%u", separator, r->compute / 10, r->compute % 10);
-        separator = "; ";
-    }
-    if (r->early)
-        buf_printf(b, "%sto be there before the program's first kernel", separator);
 }
 
 static void put_engines_text(struct buf *b, const struct look *look)
@@ -219,6 +215,8 @@ static void put_engines_text(struct buf *b, const struct look *look)
             buf_str(&line, ". Needs ");
             put_needs(&line, r);
             buf_printf(&line, ". In windows: %s", r->windows);
+            if (*r->late)
+                buf_printf(&line, ". Begun when the program has used the GPU already: %s", r->late);
             buf_printf(&line, ". Else %s", engine_table[r->next].name);
         }
         buf_printf(b, "      %-*s ", NAME_COLUMNS, r->name);
@@ -246,8 +244,10 @@ static void put_engines_json(struct buf *b)
         buf_json_str(b, r->needs);
         buf_str(b, ",\"windows\":");
         buf_json_str(b, r->windows);
+        buf_str(b, ",\"late\":");
+        buf_json_str(b, r->late);
         buf_printf(b, ",\"counters\":%s,\"compute\":%u,\"early\":%s,\"else\":\"%s\"}",
-                   r->counters ? "true" : "false", r->compute, r->early ? "true" : "false",
+                   r->counters ? "true" : "false", r->compute, *r->late ? "true" : "false",
                    engine_table[r->next].name);
     }
     buf_str(b, "],\"engine_pairs\":[");

@@ -187,7 +187,7 @@ EXPORT int cuDriverGetVersion(int *version)
 
 EXPORT int cuCtxGetCurrent(cuda_context *context)
 {
-    *context = atomic_load(&initialized) ? FAKE_CONTEXT_OF(current) : NULL;
+    *context = atomic_load(&initialized) && current ? FAKE_CONTEXT_OF(current) : NULL;
     return atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
 }
 
@@ -300,10 +300,18 @@ EXPORT int cuDevicePrimaryCtxRetain(cuda_context *context, int device)
     return device == 0 ? CUDA_OK : DRIVER_E_VALUE;
 }
 
+EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+    *flags = 0;
+    *active = device == 0 && atomic_load(&initialized);
+    return atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
+}
+
+/* NULL: the thread has none from here on. */
 EXPORT int cuCtxSetCurrent(cuda_context context)
 {
-    uint32_t number = FAKE_CONTEXT_AT(context);
-    if (number >= FAKE_CONTEXTS || !atomic_load(&contexts[number]))
+    uint32_t number = context ? FAKE_CONTEXT_AT(context) : 0;
+    if (number >= FAKE_CONTEXTS || (number && !atomic_load(&contexts[number])))
         return DRIVER_E_VALUE;
     current = number;
     return CUDA_OK;

@@ -26,7 +26,7 @@
  *     wait         when all is done, says so in a line and waits for a line on stdin
  *
  * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init before cuInit (or
- * after it: init-late), a scope around its work, shutdown; with engine PcSampling (sampled),
+ * after it: init-late; and where its thread has no context: apart), a scope around its work, shutdown; with engine PcSampling (sampled),
  * PmSampling (counted), RangeProfiler (ranged) or SassMetrics (instrumented) instead of Trace,
  * sessions=S times; alone-first: the first without kernel records; beside: a thread that launches
  * on. */
@@ -68,6 +68,8 @@ void fake_managed(int kind, uint64_t value);
 void fake_cuda_await_stuck(void);
 int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
 int cuCtxDestroy_v2(cuda_context context);
+int cuCtxGetCurrent(cuda_context *context);
+int cuCtxSetCurrent(cuda_context context);
 int cuModuleLoadData(void **module, const void *image);
 int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuModuleUnload(void *module);
@@ -82,7 +84,7 @@ static struct {
     long long count, bytes, frees, freed, peak;
 } allocated;
 static bool distinct, early, left, wait_input, init_late, sampled, counted, ranged, instrumented,
-    beside, stuck;
+    beside, stuck, apart;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -436,6 +438,8 @@ static void parse(int argc, char **argv)
             ranged = true;
         else if (!strcmp(argv[i], "init-late"))
             init_late = true;
+        else if (!strcmp(argv[i], "apart"))
+            apart = true;
         else
             kernels = atoi(argv[i]);
     }
@@ -468,7 +472,12 @@ int main(int argc, char **argv)
         printf("{\"error\":%d}\n", result);
         return NO_DEVICE_EXIT;
     }
+    cuda_context current = NULL;
+    if (apart && (cuCtxGetCurrent(&current) || cuCtxSetCurrent(NULL)))
+        return BROKEN_EXIT;
     capture_begin(true);
+    if (apart && cuCtxSetCurrent(current))
+        return BROKEN_EXIT;
     static sem_t begun;
     if (beside) {
         sem_init(&begun, 0, 0);

@@ -67,6 +67,76 @@ static void linked_alone(void **state)
     }
 }
 
+/* The messages of that code whose text has this in it. */
+static int64_t messages_with(const struct run *r, const char *code, const char *text)
+{
+    size_t i;
+    json_t *message;
+    int64_t count = 0;
+    json_array_foreach(at(r->report, "messages"), i, message)
+    {
+        if (!strcmp(text_at(message, "code"), code) && strstr(text_at(message, "text"), text))
+            count += int_at(message, "count");
+    }
+    return count;
+}
+
+/* Begun behind the driver's start a session says what its engine misses, where that is more than what ran
+ * before it: every such session, but that there was something before the first only. */
+static void begun_late(void **state)
+{
+    (void)state;
+    static const char before[] = "what ran until then is not in this session";
+    const struct {
+        const char *engine, *lacks; /* of program.c; of the message */
+        const char *order, *more;   /* of program.c */
+        int said, first;            /* messages; of which tell of the time before */
+    } cases[] = {
+        {"100", "", "init-late", "100", 0, 0}, /* Trace has all from there on */
+        {"ranged", "", "init-late", "100", 0, 0},
+        {"sampled", "is sampled", "init-late", "100", 1, 1},
+        {"sampled", "is sampled", "init-late", "apart", 1, 1},
+        {"counted", "of the devices", "init-late", "100", 1, 1},
+        {"instrumented", "kernels of graphs", "init-late", "100", 1, 1},
+        {"instrumented", "kernels of graphs", "init-late", "sessions=3", 3, 1},
+        {"sampled", "", "100", "sessions=2", 0, 0}, /* the first was in time */
+        {"instrumented", "", "100", "sessions=2", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){
+                        .env = LIST("GPUFL_LOG_PATH=logs"),
+                        .program = LIST("100", cases[i].engine, cases[i].order, cases[i].more),
+                        .linked = true,
+                        .alone = true});
+        check_program(&r, 0);
+        assert_non_null(r.report);
+        if (messages_with(&r, "engine.late", cases[i].lacks) != cases[i].said ||
+            messages_with(&r, "engine.late", "") != cases[i].said ||
+            messages_with(&r, "engine.late", before) != cases[i].first)
+            fail_msg("%s %s %s: %s", cases[i].engine, cases[i].order, cases[i].more,
+                     message_of(&r, "engine.late"));
+        run_free(&r);
+    }
+}
+
+/* `gpufl trace` is there before the driver, whenever the program asks. */
+static void injected_is_in_time(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"PcSampling", "SassMetrics", "Deep", "PmSampling"};
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        for (int linked = 0; linked < 2; linked++) {
+            struct run r;
+            run_all(&r, &(struct run_setup){.options = LIST("-e", engines[i]),
+                                            .program = LIST("100", "init-late"),
+                                            .linked = linked});
+            check_program(&r, 0);
+            assert_null(message_of(&r, "engine.late"));
+            run_free(&r);
+        }
+}
+
 /* ---- fork ---------------------------------------------------------------------------------- */
 
 /* Before the driver is up: two processes, two sessions of one run, each complete. */
@@ -200,6 +270,8 @@ int main(void)
         cmocka_unit_test(linked_and_injected),
         cmocka_unit_test(two_copies),
         cmocka_unit_test(linked_alone),
+        cmocka_unit_test(begun_late),
+        cmocka_unit_test(injected_is_in_time),
         cmocka_unit_test(fork_before_init),
         cmocka_unit_test(fork_after_init),
         cmocka_unit_test(killed),

@@ -88,6 +88,29 @@ cuda_context cuda_current(void)
     return lives ? current : NULL;
 }
 
+bool cuda_primary_lives(const struct cuda *c, int ordinal)
+{
+    int device, active = 0;
+    unsigned flags;
+    return c->cuDevicePrimaryCtxGetState && c->cuDeviceGet(&device, ordinal) == CUDA_OK &&
+           c->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_OK && active;
+}
+
+/* A driver that is up and has no context has run nothing: who only counts devices is not late. */
+bool cuda_in_use(void)
+{
+    const struct cuda *c = cuda_loaded();
+    int count = 0;
+    if (!c || cuda_current())
+        return c != NULL;
+    if (c->cuDeviceGetCount(&count) != CUDA_OK)
+        return false;
+    for (int i = 0; i < count; i++)
+        if (cuda_primary_lives(c, i))
+            return true;
+    return false;
+}
+
 int cuda_version(const struct cuda *c)
 {
     int version = 0;

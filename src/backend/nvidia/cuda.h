@@ -31,6 +31,13 @@ bool cuda_initialized(void);
  * driver still names it (seen with driver 580), and CUPTI must not be given it. */
 cuda_context cuda_current(void);
 
+/* True where the device of the driver's ordinal has a living primary context; false also where an old
+ * driver cannot tell. Makes none. */
+bool cuda_primary_lives(const struct cuda *c, int ordinal);
+
+/* The program works with a device: this thread has a context, or a device its primary one. */
+bool cuda_in_use(void);
+
 /* Highest CUDA version of the driver, 1000 x major + 10 x minor; 0: not known. */
 int cuda_version(const struct cuda *c);
 

@@ -1,5 +1,6 @@
 /* nvidia.c - the NVIDIA backend: CUPTI for tracing, NVML for metrics. */
 #include "backend/backend.h"
+#include "backend/nvidia/cuda.h"
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/probe.h"
 #include "backend/nvidia/trace.h"
@@ -10,4 +11,5 @@ const struct backend backend_nvidia = {
     .trace = &nvidia_trace,
     .devices = &nvidia_devices,
     .usable = nvidia_usable,
+    .in_use = cuda_in_use,
 };

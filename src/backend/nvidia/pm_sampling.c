@@ -369,13 +369,11 @@ static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
 static void note_devices(void)
 {
     const struct cuda *cuda = cuda_loaded();
-    int count = 0, device, active;
-    unsigned flags;
-    if (!cuda || !cuda->cuDevicePrimaryCtxGetState || cuda->cuDeviceGetCount(&count) != CUDA_OK)
+    int count = 0;
+    if (!cuda || cuda->cuDeviceGetCount(&count) != CUDA_OK)
         return;
     for (int i = 0; i < count && i < DEVICES; i++)
-        if (cuda->cuDeviceGet(&device, i) == CUDA_OK &&
-            cuda->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_OK && active)
+        if (cuda_primary_lives(cuda, i))
             atomic_fetch_or_explicit(&used, UINT32_C(1) << i, memory_order_relaxed);
 }
 

@@ -236,7 +236,9 @@ static void probe_engine(struct probe *p, const struct engine_row *r, const stru
     snprintf(name, sizeof name, "engine %s", r->name);
     struct probe_fact *f = fact_add(p, name, !lacks);
     value(f, "%s%s", lacks ? lacks : "works",
-          !lacks && r->early ? "; has to be there before the program's first kernel" : "");
+          !lacks && *r->late
+              ? "; all of it where the session begins before the program uses the GPU"
+              : "");
     if (!lacks)
         return;
     if (*r->feature && (r->asks & ~nvidia_trace.engines))
