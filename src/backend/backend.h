@@ -195,7 +195,7 @@ struct engine_row {
     bool counters;
 };
 
-enum engine_rule { ENGINES_FIRST, ENGINES_NEVER };
+enum engine_rule { ENGINES_FIRST, ENGINES_NEVER, ENGINES_TURNS, ENGINES_OFF };
 
 struct engine_pair {
     const char *why;
@@ -206,7 +206,8 @@ struct engine_pair {
 extern const struct engine_row engine_table[];  /* by enum gpufl_engine; ends with a name of NULL */
 extern const struct engine_pair engine_pairs[]; /* ends with a why of NULL */
 
-/* The pair that keeps these from running in one session; NULL: none does. [any] */
+/* The pair that keeps these from running in one session; NULL: none does. A session runs one row of the
+ * table, and a test holds every row to this: the capture need not ask. [any] */
 const struct engine_pair *engine_conflict(unsigned asks);
 
 /* Kernel records beside samples, of PCs or of counters. */

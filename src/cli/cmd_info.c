@@ -180,6 +180,16 @@ static void put_backend(struct buf *b, const struct backend *backend, const stru
 
 /* ---- engines ----------------------------------------------------------------------------- */
 
+/* What stands between the two engines of a pair, for people and in JSON. */
+static const struct {
+    const char *text, *name;
+} rules[] = {
+    [ENGINES_FIRST] = {"after", "first"},
+    [ENGINES_NEVER] = {"excludes", "never"},
+    [ENGINES_TURNS] = {"in turns with", "turns"},
+    [ENGINES_OFF] = {"records nothing beside", "off"},
+};
+
 static const char *engine_of(unsigned bit)
 {
     for (const struct engine_row *r = engine_table; r->name; r++)
@@ -226,8 +236,8 @@ static void put_engines_text(struct buf *b, const struct look *look)
     for (const struct engine_pair *p = engine_pairs; p->why; p++) {
         struct buf line;
         buf_init(&line, OUTPUT_MAX);
-        buf_printf(&line, "%s %s %s: %s", engine_of(p->a),
-                   p->rule == ENGINES_NEVER ? "excludes" : "after", engine_of(p->b), p->why);
+        buf_printf(&line, "%s %s %s: %s", engine_of(p->a), rules[p->rule].text, engine_of(p->b),
+                   p->why);
         buf_str(b, "      ");
         cmd_wrap(b, buf_cstr(&line), DOC_INDENT, look->width);
         buf_fini(&line);
@@ -254,7 +264,7 @@ static void put_engines_json(struct buf *b)
     for (const struct engine_pair *p = engine_pairs; p->why; p++) {
         buf_printf(b, "%s{\"a\":\"%s\",\"b\":\"%s\",\"rule\":\"%s\",\"why\":",
                    p == engine_pairs ? "" : ",", engine_of(p->a), engine_of(p->b),
-                   p->rule == ENGINES_NEVER ? "never" : "first");
+                   rules[p->rule].name);
         buf_json_str(b, p->why);
         buf_char(b, '}');
     }

@@ -165,6 +165,9 @@ static void output_is_plain(void **state)
     assert_non_null(strstr(c.text[CHILD_OUT].data, "libgpufl.so"));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "compute capability 7.0"));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "PcSampling after Trace"));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "PcSampling in turns with SassMetrics"));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "Trace records nothing beside SassMetrics"));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "RangeProfiler excludes PmSampling"));
     child_free(&c);
     const char *const argv[] = {"/bin/sh", "-c", "\"$0\" info > /dev/full", path_gpufl(), NULL};
     child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv});

@@ -104,6 +104,14 @@ static void engines_fall_back_to_less(void **state)
     assert_string_equal(engine_table[GPUFL_ENGINE_SYNC].name, "Sync");
 }
 
+static const struct engine_pair *pair_of(unsigned a, unsigned b)
+{
+    for (const struct engine_pair *p = engine_pairs; p->why; p++)
+        if ((p->a == a && p->b == b) || (p->a == b && p->b == a))
+            return p;
+    return NULL;
+}
+
 /* No row asks for two engines that cannot live together. */
 static void engines_do_not_exclude_themselves(void **state)
 {
@@ -114,6 +122,40 @@ static void engines_do_not_exclude_themselves(void **state)
     assert_non_null(p);
     assert_true(*p->why);
     assert_null(engine_conflict(ENGINE_TRACE | ENGINE_PC_SAMPLING)); /* an order, no exclusion */
+}
+
+/* What uses a device's counters is told of against each of its kind: left out is not "goes well". */
+static void every_pair_that_counts_is_told(void **state)
+{
+    (void)state;
+    static const unsigned bits[] = {ENGINE_PC_SAMPLING, ENGINE_SASS_METRICS, ENGINE_RANGE_PROFILER,
+                                    ENGINE_PM_SAMPLING};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!pair_of(bits[i], bits[k]))
+                fail_msg("0x%x and 0x%x", bits[i], bits[k]);
+}
+
+/* What the table tells of records and of turns is what the backend and the ladder do. */
+static void pairs_are_as_they_run(void **state)
+{
+    (void)state;
+    for (const struct engine_pair *p = engine_pairs; p->why; p++) {
+        bool together = false;
+        for (const struct engine_row *r = engine_table; r->name; r++)
+            together |= (r->asks & p->a) && (r->asks & p->b);
+        assert_int_equal(together, p->rule != ENGINES_NEVER);
+        if (p->a == ENGINE_TRACE)
+            assert_int_equal(p->rule, ENGINES_OFF);
+        if (p->rule == ENGINES_OFF)
+            assert_true(backend_nvidia.trace->alone & p->b);
+    }
+    const struct engine_pair *off = pair_of(ENGINE_TRACE, ENGINE_SASS_METRICS);
+    const struct engine_pair *turns = pair_of(ENGINE_PC_SAMPLING, ENGINE_SASS_METRICS);
+    assert_non_null(off);
+    assert_int_equal(off->rule, ENGINES_OFF);
+    assert_non_null(turns);
+    assert_int_equal(turns->rule, ENGINES_TURNS);
 }
 
 int main(void)
@@ -127,6 +169,8 @@ int main(void)
         cmocka_unit_test(the_simulated_gpu_names_its_engines),
         cmocka_unit_test(engines_fall_back_to_less),
         cmocka_unit_test(engines_do_not_exclude_themselves),
+        cmocka_unit_test(every_pair_that_counts_is_told),
+        cmocka_unit_test(pairs_are_as_they_run),
     };
     return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
 }
