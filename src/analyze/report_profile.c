@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/printable.h"
-#include "symbol/demangle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -347,23 +346,8 @@ static bool same_subject(const struct counter_sum *a, const struct counter_sum *
     return a && a->kernel == b->kernel && a->range == b->range && a->scope == b->scope;
 }
 
-/* A kernel's name that has `named` in it, mangled or demangled; NULL: any subject. */
-static bool is_named(const struct model *m, uint32_t kernel, const char *named)
-{
-    if (!named)
-        return true;
-    const char *symbol = kernel ? model_text(m, kernel) : "";
-    struct buf shown;
-    buf_init(&shown, TEXT_MAX);
-    demangle_put(&shown, symbol);
-    bool is = *symbol && (strstr(symbol, named) || strstr(buf_cstr(&shown), named));
-    buf_fini(&shown);
-    return is;
-}
-
-/* What was counted once or a few times: by kernel or scope, which is named above its metrics. named: of such
- * kernels alone. False: there is nothing. */
-static bool page_counted(struct page *p, size_t left, const char *named)
+/* What was counted once or a few times: by kernel or scope, which is named above its metrics. */
+static void page_counted(struct page *p, size_t left)
 {
     static const struct grid_column columns[] = {{"kernel or scope", GRID_LEFT},
                                                  {"values", GRID_RIGHT},
@@ -376,10 +360,8 @@ static bool page_counted(struct page *p, size_t left, const char *named)
     grid_init(&g, columns, 5);
     for (size_t i = 1; left && i < m->counters.items.count; i++) {
         const struct counter_sum *c = sum_counters_at(&m->counters, i);
-        if (c->source == COUNTER_SAMPLED || !is_named(m, c->kernel, named))
+        if (c->source == COUNTER_SAMPLED)
             continue;
-        if (!before && named)
-            page_heading(p, "Hardware counters");
         if (!same_subject(before, c)) {
             put_subject(&g, m, c);
             for (int empty = 0; empty < 4; empty++)
@@ -394,7 +376,6 @@ static bool page_counted(struct page *p, size_t left, const char *named)
         print_grid(p, &g);
     else
         grid_fini(&g);
-    return before != NULL;
 }
 
 static void page_counters(struct page *p)
@@ -402,7 +383,7 @@ static void page_counters(struct page *p)
     size_t left = p->report->options.top > 0 ? report_top(p->report) * 4 : SIZE_MAX;
     page_heading(p, "Hardware counters");
     left -= page_series(p, left);
-    (void)page_counted(p, left, NULL);
+    page_counted(p, left);
     note_counters(p);
     page_of_pass(p, MODEL_COUNTERS);
 }
@@ -524,47 +505,23 @@ static void put_line_row(struct page *p, struct grid *g, const struct kernel_vie
     buf_fini(&text);
 }
 
-/* Why no instruction of a function has a text; NULL: some has. */
-static const char *why_no_text(const struct page *p, const struct kernel_view *v)
-{
-    const char *note = p->report->stats.symbols.note;
-    for (size_t i = 0; i < v->count; i++)
-        if (v->items[i].line && v->items[i].line->text)
-            return NULL;
-    return strstr(note, "nvdisasm")
-               ? note
-               : "the session has neither their text nor the code to read it from, which is kept "
-                 "beside the log as the program runs";
-}
-
-/* Where no text is known, offsets of what was sampled or counted are all there is to say. */
-static bool is_shown(const struct kernel_instruction *at, const char *no_text)
-{
-    return !no_text || at->samples || at->values;
-}
-
 static void put_listing(struct page *p, const struct kernel_view *v)
 {
     struct grid_column columns[GRID_COLUMNS];
     struct shown shown = shown_of(v);
     const struct kernel_line *last = NULL;
-    const char *no_text = why_no_text(p, v);
     struct source source = {.path = 0};
     struct grid g;
-    if (no_text)
-        page_text(p, "Instructions by their offsets alone: %s.", no_text);
     buf_init(&source.text, SOURCE_MAX);
     grid_init(&g, columns, put_columns(&shown, columns));
     for (size_t i = 0; i < v->count; i++) {
         const struct kernel_instruction *at = &v->items[i];
         const struct kernel_line *l = kernel_view_line(v, at);
-        if (!is_shown(at, no_text))
-            continue;
         if (l && l != last)
             put_line_row(p, &g, v, l, &source);
         last = l ? l : last;
         put_numbers(p, &g, v, at);
-        grid_put(&g, no_text ? "  %05llx" : "  %05llx  %s", (unsigned long long)at->offset,
+        grid_put(&g, "  %05llx  %s", (unsigned long long)at->offset,
                  at->line && at->line->text ? model_text(p->model, at->line->text) : "-");
     }
     print_grid(p, &g);
@@ -625,9 +582,5 @@ int report_kernel(const struct report *r, FILE *out)
         page_text(&p, "… and %zu more functions with %s in their names (--top 0: all)",
                   count - report_top(r), r->options.kernel);
     mem_free(functions);
-    bool all = strcmp(r->options.kernel, KERNEL_VIEW_ALL) == 0;
-    bool counters = page_counted(&p, SIZE_MAX, all ? "" : r->options.kernel);
-    if (counters)
-        note_counters(&p);
-    return p.code ? p.code : !count && !counters ? GPUFL_E_NOENT : ferror(out) ? GPUFL_E_IO : 0;
+    return p.code ? p.code : !count ? GPUFL_E_NOENT : ferror(out) ? GPUFL_E_IO : 0;
 }

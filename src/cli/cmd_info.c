@@ -9,10 +9,8 @@
 #include "base/buf.h"
 #include "capture/options.h"
 #include "cli/trace_place.h"
-#include "symbol/disassemble.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -273,36 +271,6 @@ static void put_engines_json(struct buf *b)
     buf_char(b, ']');
 }
 
-/* ---- what sessions are read with ----------------------------------------------------------- */
-
-/* Instructions of sampled and counted kernels come from NVIDIA's disassembler, after the program. */
-static void find_disassembler(struct probe *p)
-{
-    char path[PATH_MAX];
-    struct err e = {0};
-    struct probe_fact *f = &p->facts[p->fact_count++];
-    snprintf(f->name, sizeof f->name, "nvdisasm");
-    f->works = disassemble_find(path, sizeof path, &e) == 0;
-    snprintf(f->value, sizeof f->value, "%.*s", (int)sizeof f->value - 1,
-             f->works ? path : "not found");
-    if (!f->works)
-        snprintf(f->advice, sizeof f->advice, "%.*s", (int)sizeof f->advice - 1, e.text);
-}
-
-static void put_reading(struct buf *b, const struct look *look)
-{
-    struct probe p = {0};
-    find_disassembler(&p);
-    if (look) {
-        buf_str(b, "\nreading sessions\n");
-        put_facts_text(b, &p, look);
-    } else {
-        buf_str(b, ",\"reading\":[");
-        put_facts_json(b, &p);
-        buf_char(b, ']');
-    }
-}
-
 static void put_info_text(struct buf *b, const struct look *look)
 {
     struct place place = {0};
@@ -314,7 +282,6 @@ static void put_info_text(struct buf *b, const struct look *look)
     buf_printf(b, "backend that Auto picks here: %s\n", chosen ? chosen->name : "none");
     for (const struct backend *const *at = backends; *at; at++)
         put_backend(b, *at, look);
-    put_reading(b, look);
     put_engines_text(b, look);
 }
 
@@ -335,7 +302,6 @@ static void put_info_json(struct buf *b)
         put_backend(b, *at, NULL);
     }
     buf_char(b, ']');
-    put_reading(b, NULL);
     put_engines_json(b);
     buf_str(b, "}\n");
 }

@@ -15,8 +15,6 @@
 
 #include <cmocka.h>
 
-static const char *session = "profile"; /* that is reported */
-
 static char *report(const char *kernel, enum gpufl_report_format format, int want)
 {
     struct gpufl_report_options o;
@@ -28,7 +26,7 @@ static char *report(const char *kernel, enum gpufl_report_format format, int wan
     o.format = format;
     o.kernel = kernel;
     o.width = 120;
-    snprintf(path, sizeof path, "%s/%s", tmpdir, session);
+    snprintf(path, sizeof path, "%s/profile", tmpdir);
     assert_int_equal(gpufl_report(path, &o, out, error, sizeof error), want);
     assert_int_equal(want == 0, *error == '\0');
     fclose(out);
@@ -58,30 +56,6 @@ static void put_counter(struct program *p, const char *metric, int64_t value)
     make_log_rows(&p->log, RECORD_counter, &c, 1);
 }
 
-/* A function that was sampled, and of whose code nothing is known. */
-static void put_bare(struct program *p)
-{
-    struct function_row f = {
-        .id = ++p->ids, .object = 0, .name = program_name(p, "bare"), .index = CELL_NULL};
-    make_log_rows(&p->log, RECORD_function, &f, 1);
-    profile_sample(p, f.id, 3, "long_scoreboard", 0, 40);
-    profile_sample(p, f.id, 5, "wait", 0, 2);
-}
-
-/* Counted where it was launched, and nothing else is known of it. */
-static void put_counted(struct program *p, const char *kernel)
-{
-    struct counter_row c = {.start = p->now,
-                            .source = 3,
-                            .device = 1,
-                            .metric = program_name(p, "lts__t_sector_hit_rate.pct"),
-                            .value = 118,
-                            .kernel = program_name(p, kernel),
-                            .scope = CELL_NULL,
-                            .correlation = CELL_NULL};
-    make_log_rows(&p->log, RECORD_counter, &c, 1);
-}
-
 /* gather stalls on memory; axpy\x1b has nothing but a name that must not reach a terminal. */
 static int write_session(void **state)
 {
@@ -100,12 +74,6 @@ static int write_session(void **state)
     put_source(&p, "/src/gather.cu", "1\n2\n3\n4\n5\n6\n7\n8\n9\nten\neleven\n  x = in[i];\n13");
     put_counter(&p, "sm__warps_active.avg", 125);
     put_counter(&p, "sm__warps_active.avg", 375);
-    program_end(&p);
-    make_log_write(&p.log, tmpdir, "device.log");
-    program_fini(&p);
-    program_init(&p, "bare");
-    put_bare(&p);
-    put_counted(&p, "_Z6replayPf");
     program_end(&p);
     make_log_write(&p.log, tmpdir, "device.log");
     program_fini(&p);
@@ -152,24 +120,6 @@ static void test_kernel(void **state)
     free(report("no such kernel", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
 }
 
-/* What has no text is listed by its offsets, with the reason; what has counters alone is shown, too. */
-static void test_little_known(void **state)
-{
-    (void)state;
-    session = "bare";
-    char *text = report("bare", GPUFL_REPORT_TEXT, 0);
-    has(text, "Instructions by their offsets alone: the session has neither their text");
-    has(text, "     40  95.2 %  long_scoreboard    00030\n");
-    assert_null(strstr(text, " -\n"));
-    free(text);
-    text = report("replay", GPUFL_REPORT_TEXT, 0);
-    has(text, "  replay\n    lts__t_sector_hit_rate.pct       1   118    118   118\n");
-    has(text, "above 100 %");
-    free(text);
-    free(report("gather", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
-    session = "profile";
-}
-
 static void test_json(void **state)
 {
     json_error_t error;
@@ -213,7 +163,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_kernel),
-        cmocka_unit_test(test_little_known),
         cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests_name("report_profile", tests, write_session, tmpdir_close);
