@@ -9,8 +9,10 @@
 #include "base/buf.h"
 #include "capture/options.h"
 #include "cli/trace_place.h"
+#include "symbol/disassemble.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -178,6 +180,35 @@ static void put_backend(struct buf *b, const struct backend *backend, const stru
     put_facts_text(b, &p, look);
 }
 
+/* ---- tools -------------------------------------------------------------------------------- */
+
+/* Programs that reports run, as facts like those of a backend: found as reports find them. */
+static void probe_tools(struct probe *p)
+{
+    struct probe_fact *f = &p->facts[p->fact_count++];
+    char path[PATH_MAX];
+    struct err e = {0};
+    snprintf(f->name, sizeof f->name, "nvdisasm");
+    f->works = disassemble_find(path, sizeof path, &e) == GPUFL_OK;
+    snprintf(f->value, sizeof f->value, "%.*s", (int)sizeof f->value - 1,
+             f->works ? path : "cannot be run: samples and counts have no instructions and lines");
+    if (!f->works)
+        snprintf(f->advice, sizeof f->advice, "%.*s", (int)sizeof f->advice - 1, e.text);
+}
+
+static void put_tools(struct buf *b, const struct look *look)
+{
+    struct probe p = {0};
+    probe_tools(&p);
+    buf_str(b, look ? "\ntools\n" : ",\"tools\":[");
+    if (look) {
+        put_facts_text(b, &p, look);
+        return;
+    }
+    put_facts_json(b, &p);
+    buf_char(b, ']');
+}
+
 /* ---- engines ----------------------------------------------------------------------------- */
 
 /* What stands between the two engines of a pair, for people and in JSON. */
@@ -282,6 +313,7 @@ static void put_info_text(struct buf *b, const struct look *look)
     buf_printf(b, "backend that Auto picks here: %s\n", chosen ? chosen->name : "none");
     for (const struct backend *const *at = backends; *at; at++)
         put_backend(b, *at, look);
+    put_tools(b, look);
     put_engines_text(b, look);
 }
 
@@ -302,6 +334,7 @@ static void put_info_json(struct buf *b)
         put_backend(b, *at, NULL);
     }
     buf_char(b, ']');
+    put_tools(b, NULL);
     put_engines_json(b);
     buf_str(b, "}\n");
 }

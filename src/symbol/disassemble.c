@@ -66,14 +66,17 @@ int disassemble_find(char *path, size_t size, struct err *e)
         int n = snprintf(path, size, "%s", chosen);
         if (n > 0 && (size_t)n < size && access(path, X_OK) == 0)
             return 0;
-        return err_set(e, GPUFL_E_NOENT, "GPUFL_NVDISASM=%.200s cannot be run", chosen);
+        return err_set(e, GPUFL_E_NOENT,
+                       "GPUFL_NVDISASM=%.200s cannot be run: set it to the path of nvdisasm, or "
+                       "unset it",
+                       chosen);
     }
     if (find_in_path(path, size) || find_in_toolkits(path, size))
         return 0;
     return err_set(
         e, GPUFL_E_NOENT,
         "nvdisasm was not found, so that samples have no instructions and lines: install "
-        "the CUDA toolkit (cuda-nvdisasm), or set GPUFL_NVDISASM");
+        "the CUDA toolkit (cuda-nvdisasm), or set GPUFL_NVDISASM to the path of nvdisasm");
 }
 
 /* ---- running ----------------------------------------------------------------------------- */

@@ -177,6 +177,36 @@ static void output_is_plain(void **state)
     world_close(&w);
 }
 
+/* Whether nvdisasm can be run, where it is, or what to do. */
+static void nvdisasm_is_told(void **state)
+{
+    static const struct {
+        const char *setting, *text, *json;
+    } cases[] = {
+        {"GPUFL_NVDISASM=/bin/true", "ok  nvdisasm               /bin/true\n",
+         "\"tools\":[{\"name\":\"nvdisasm\",\"works\":true,\"value\":\"/bin/"
+         "true\",\"advice\":\"\"}]"},
+        {"GPUFL_NVDISASM=/nowhere", "GPUFL_NVDISASM=/nowhere cannot be run: set it to the path",
+         "\"works\":false,\"value\":\"cannot be run: "},
+        {"GPUFL_NVDISASM=", "nvdisasm", "{\"name\":\"nvdisasm\",\"works\":"},
+    };
+    struct world w;
+    struct child c;
+    (void)state;
+    world_open(&w);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const env[] = {cases[i].setting, NULL};
+        assert_int_equal(
+            gpufl_run(&w, &c, env, NULL, (const char *const[]){"info", "--json", NULL}), 0);
+        assert_non_null(strstr(c.text[CHILD_OUT].data, cases[i].json));
+        child_free(&c);
+        assert_int_equal(gpufl_run(&w, &c, env, NULL, (const char *const[]){"info", NULL}), 0);
+        assert_non_null(strstr(c.text[CHILD_OUT].data, cases[i].text));
+        child_free(&c);
+    }
+    world_close(&w);
+}
+
 /* Colours on a terminal, none with NO_COLOR. */
 static void colours_follow_the_terminal(void **state)
 {
@@ -239,11 +269,9 @@ static void bash_completes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_and_pages_agree),
-        cmocka_unit_test(version_is_told),
-        cmocka_unit_test(bash_completes),
-        cmocka_unit_test(output_is_plain),
-        cmocka_unit_test(colours_follow_the_terminal),
+        cmocka_unit_test(help_and_pages_agree), cmocka_unit_test(version_is_told),
+        cmocka_unit_test(bash_completes),       cmocka_unit_test(output_is_plain),
+        cmocka_unit_test(nvdisasm_is_told),     cmocka_unit_test(colours_follow_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
