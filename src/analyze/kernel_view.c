@@ -122,6 +122,14 @@ int kernel_view_open(const struct model *m, uint32_t function, struct kernel_vie
     return code;
 }
 
+bool kernel_view_has_text(const struct kernel_view *v)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (v->items[i].line && v->items[i].line->text)
+            return true;
+    return false;
+}
+
 void kernel_view_close(struct kernel_view *v)
 {
     mem_free(v->items);

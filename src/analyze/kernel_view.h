@@ -41,6 +41,9 @@ void kernel_view_close(struct kernel_view *v);
 const struct kernel_line *kernel_view_line(const struct kernel_view *v,
                                            const struct kernel_instruction *at);
 
+/* Some instruction of it has its text. */
+bool kernel_view_has_text(const struct kernel_view *v);
+
 #define KERNEL_VIEW_ALL "*"
 
 /* Functions whose name, mangled or demangled, has that in it; KERNEL_VIEW_ALL: all of them: *count

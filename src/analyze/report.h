@@ -70,6 +70,13 @@ static inline size_t report_top(const struct report *r)
     return r->options.top > 0 ? (size_t)r->options.top : SIZE_MAX;
 }
 
+/* Why instructions have no text, as the end of a sentence. Of several sessions, the first reason. */
+static inline const char *report_no_text(const struct report *r)
+{
+    const char *note = r->stats.symbols.code_note;
+    return *note ? note : "the session does not hold them";
+}
+
 enum { PAGE_WIDE = 100 /* columns with room for everything */ };
 
 /* The sections of the text, in report_tables.c and report_scopes.c. */
@@ -117,9 +124,14 @@ int json_scopes(const struct report *r, struct json_out *j);
 /* The members samples, instructions and counters, and code where a kernel is asked for. 0 or
  * GPUFL_E_NOMEM. */
 int json_profile(const struct report *r, struct json_out *j);
-/* SASS beside source of the functions that options.kernel names. GPUFL_E_NOENT where there is
- * none. */
+/* SASS beside source of the functions that options.kernel names, and the hardware counters of the
+ * kernels of that name. GPUFL_E_NOENT where there are neither. */
 int report_kernel(const struct report *r, FILE *out);
+/* In report_kernel_counters.c: hardware counters of the kernels that options.kernel names; how many
+ * they are, also those that --top leaves out. */
+size_t page_kernel_counters(struct page *p);
+/* The member kernel_counters. 0 or GPUFL_E_NOMEM. */
+int json_kernel_counters(const struct report *r, struct json_out *j);
 /* The member groups, where there are some. */
 void json_passes(const struct report *r, struct json_out *j);
 /* The member passes of a finding: numbers of those that it rests on, where there are some. */

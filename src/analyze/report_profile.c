@@ -472,8 +472,10 @@ static void put_numbers(struct page *p, struct grid *g, const struct kernel_view
         put_waves(g, at->values);
 }
 
-/* The last column is never cut: a listing may be wider than the page. */
-static unsigned put_columns(const struct shown *shown, struct grid_column columns[GRID_COLUMNS])
+/* The last column is never cut: a listing may be wider than the page. text: instructions have
+ * theirs. */
+static unsigned put_columns(const struct shown *shown, bool text,
+                            struct grid_column columns[GRID_COLUMNS])
 {
     static const struct grid_column all[] = {
         {"samples", GRID_RIGHT},  {"share", GRID_RIGHT},         {"stall", GRID_LEFT},
@@ -485,6 +487,8 @@ static unsigned put_columns(const struct shown *shown, struct grid_column column
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         if (there[i])
             columns[n++] = all[i];
+    if (!text)
+        columns[n - 1].title = "offset";
     return n;
 }
 
@@ -505,7 +509,14 @@ static void put_line_row(struct page *p, struct grid *g, const struct kernel_vie
     buf_fini(&text);
 }
 
-static void put_listing(struct page *p, const struct kernel_view *v)
+/* Without its text an instruction is worth a row where it was sampled, or else counted: where the
+ * time goes is an answer, an offset alone is none. */
+static bool is_row(const struct kernel_view *v, const struct kernel_instruction *at, bool text)
+{
+    return text || (v->samples ? at->samples != 0 : at->values != NULL);
+}
+
+static void put_listing(struct page *p, const struct kernel_view *v, bool text)
 {
     struct grid_column columns[GRID_COLUMNS];
     struct shown shown = shown_of(v);
@@ -513,16 +524,21 @@ static void put_listing(struct page *p, const struct kernel_view *v)
     struct source source = {.path = 0};
     struct grid g;
     buf_init(&source.text, SOURCE_MAX);
-    grid_init(&g, columns, put_columns(&shown, columns));
+    grid_init(&g, columns, put_columns(&shown, text, columns));
     for (size_t i = 0; i < v->count; i++) {
         const struct kernel_instruction *at = &v->items[i];
         const struct kernel_line *l = kernel_view_line(v, at);
+        if (!is_row(v, at, text))
+            continue;
         if (l && l != last)
             put_line_row(p, &g, v, l, &source);
         last = l ? l : last;
         put_numbers(p, &g, v, at);
-        grid_put(&g, "  %05llx  %s", (unsigned long long)at->offset,
-                 at->line && at->line->text ? model_text(p->model, at->line->text) : "-");
+        if (text)
+            grid_put(&g, "  %05llx  %s", (unsigned long long)at->offset,
+                     at->line && at->line->text ? model_text(p->model, at->line->text) : "-");
+        else
+            grid_put(&g, "  %05llx", (unsigned long long)at->offset);
     }
     print_grid(p, &g);
     buf_fini(&source.text);
@@ -561,10 +577,13 @@ static void put_function(struct page *p, uint32_t function)
         page_of_pass(p, MODEL_SAMPLES);
     if (v.values.known)
         page_of_pass(p, MODEL_INSTRUCTIONS);
-    if (v.count)
-        put_listing(p, &v);
-    else
-        page_text(p, "No instruction of it is in the session.");
+    bool text = kernel_view_has_text(&v);
+    if (!v.count)
+        page_text(p, "No instruction of it is in the session: %s.", report_no_text(p->report));
+    else if (!text)
+        page_text(p, "Its instructions have no text, only offsets: %s.", report_no_text(p->report));
+    if (v.samples || v.values.known || text)
+        put_listing(p, &v, text);
     kernel_view_close(&v);
 }
 
@@ -582,5 +601,6 @@ int report_kernel(const struct report *r, FILE *out)
         page_text(&p, "… and %zu more functions with %s in their names (--top 0: all)",
                   count - report_top(r), r->options.kernel);
     mem_free(functions);
+    count += page_kernel_counters(&p);
     return p.code ? p.code : !count ? GPUFL_E_NOENT : ferror(out) ? GPUFL_E_IO : 0;
 }

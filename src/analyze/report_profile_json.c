@@ -164,8 +164,9 @@ static void put_instruction(const struct model *m, struct json_out *j,
     json_out_close_object(j);
 }
 
-static int put_function(const struct model *m, struct json_out *j, uint32_t function, size_t *put)
+static int put_function(const struct report *r, struct json_out *j, uint32_t function, size_t *put)
 {
+    const struct model *m = &r->model;
     const struct code_function *f = device_code_at(&m->code, function);
     struct kernel_view v;
     if (kernel_view_open(m, function, &v))
@@ -175,6 +176,7 @@ static int put_function(const struct model *m, struct json_out *j, uint32_t func
     json_out_text(j, "symbol", model_text(m, f->name));
     json_out_text_or_null(j, "arch", model_text(m, f->arch));
     json_out_count(j, "samples", v.samples);
+    json_out_text_or_null(j, "no_text", kernel_view_has_text(&v) ? "" : report_no_text(r));
     json_out_array(j, "instructions");
     for (size_t i = 0; i < v.count; i++)
         put_instruction(m, j, &v.items[i]);
@@ -202,11 +204,12 @@ static int put_code(const struct report *r, struct json_out *j)
     size_t i = 0, put = 0;
     json_out_array(j, "code");
     for (; !code && i < count && !(all && put >= CODE_INSTRUCTIONS); i++)
-        code = put_function(&r->model, j, functions[i], &put);
+        code = put_function(r, j, functions[i], &put);
     json_out_close_array(j);
     json_out_count(j, "code_left_out", count - i);
     mem_free(functions);
-    return code;
+    /* Of all kernels, the member counters has them. */
+    return code || all ? code : json_kernel_counters(r, j);
 }
 
 int json_profile(const struct report *r, struct json_out *j)

@@ -329,6 +329,8 @@ void symbolize_stats_add(struct symbolize_stats *a, const struct symbolize_stats
     a->sources += b->sources;
     a->unwritten |= b->unwritten;
     note(a, b->note);
+    if (!*a->code_note)
+        memcpy(a->code_note, b->code_note, sizeof a->code_note);
 }
 
 int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const struct buf **lines)
@@ -341,8 +343,8 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
     if (*lacks) /* these lines stay unwritten: names in them have to be put again */
         for (size_t i = 0; i < z->text_count; i++)
             z->text[i].written = false;
-    if (!code && here && z->over)
-        code = symbolize_code(z, code_lacks);
+    if (!code)
+        code = symbolize_code(z, here, code_lacks);
     symbolize_end_batch(z, true);
     if (!code && here && z->sources)
         code = symbolize_sources(z);

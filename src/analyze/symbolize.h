@@ -35,6 +35,8 @@ struct symbolize_stats {
     bool unwritten;     /* something that was found is not in the session */
     char note[384];     /* why there are no lines, or why nothing was written; "": no reason to say
                            anything */
+    /* Why functions of device code have no instructions; "": all have them, or there are none. */
+    char code_note[384];
 };
 
 /* b into a. */

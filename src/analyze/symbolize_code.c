@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,28 +174,77 @@ static int run_object(struct run *r, const char *program, int64_t deadline, stru
     return rc ? rc : e->code;
 }
 
-/* Some function may still get its instructions. */
-static bool anything(const struct symbolize *z)
+/* Functions that have no instructions, and those of them whose code was kept. */
+struct lacking {
+    size_t all, kept;
+};
+
+static struct lacking count_lacking(const struct symbolize *z)
 {
+    struct lacking n = {0};
     for (uint32_t i = 0; i < z->functions.row_count; i++) {
         const int64_t *f = z->functions.rows + (size_t)i * z->functions.width;
         const int64_t *o = rowset_find(&z->objects, &f[COL_function_object]);
-        if (o && o[COL_code_object_file] > 0 && !rowset_find(&z->apart, f))
-            return true;
+        if (rowset_find(&z->apart, f))
+            continue;
+        n.all++;
+        n.kept += o && o[COL_code_object_file] > 0;
     }
-    return false;
+    return n;
 }
 
-int symbolize_code(struct symbolize *z, char *lacks)
+/* Notes why instructions are missing; the first reason stays. */
+static void lack(struct symbolize *z, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void lack(struct symbolize *z, const char *fmt, ...)
+{
+    va_list args;
+    if (*z->stats.code_note)
+        return;
+    va_start(args, fmt);
+    vsnprintf(z->stats.code_note, sizeof z->stats.code_note, fmt, args);
+    va_end(args);
+}
+
+/* What stands in the way before any code is looked at; true: nothing does. */
+static bool may_take_apart(struct symbolize *z, bool here)
+{
+    struct lacking n = count_lacking(z);
+    if (!n.all)
+        return false;
+    if (!n.kept)
+        lack(z, "none of their code was kept in the session");
+    else if (!z->over)
+        lack(z, "the session has not ended, and code is taken apart after that");
+    else if (!here)
+        lack(z,
+             "the session was written on another host (%.64s), and code is taken apart on that "
+             "one: run gpufl report there, with nvdisasm installed",
+             z->has_header ? z->header.host : "not known");
+    return n.kept && z->over && here;
+}
+
+/* Files that a session named and that lie beside its log no more. */
+static void note_missing(struct symbolize *z, const int64_t *object)
+{
+    char path[PATH_MAX];
+    if (object[COL_code_object_file] > 0 &&
+        !(symbolize_cubin(z, object, path, sizeof path) && file_exists(path)))
+        lack(z, "the code that was kept is not in the session's directory any more: %.64s",
+             symbolize_text(z, symbolize_name_number(z, object[COL_code_object_file])));
+}
+
+int symbolize_code(struct symbolize *z, bool here, char *lacks)
 {
     char program[PATH_MAX];
     struct err e = {0};
     struct run r = {.z = z};
     int64_t deadline = clock_mono() + TIME_MOST_MS * INT64_C(1000000);
-    if (!anything(z))
+    if (!may_take_apart(z, here))
         return 0;
     if (disassemble_find(program, sizeof program, &e)) {
         snprintf(lacks, sizeof z->stats.note, "%s", e.text);
+        lack(z, "%s", e.text);
         return 0;
     }
     r.rows = mem_array(GROUP_ROWS, sizeof *r.rows);
@@ -203,8 +253,13 @@ int symbolize_code(struct symbolize *z, char *lacks)
     for (uint32_t i = 0; i < z->objects.row_count && clock_mono() < deadline; i++) {
         e = (struct err){0};
         r.object = z->objects.rows + (size_t)i * z->objects.width;
-        if (run_object(&r, program, deadline, &e) && !*lacks)
+        if (!run_object(&r, program, deadline, &e)) {
+            note_missing(z, r.object);
+            continue;
+        }
+        if (!*lacks)
             snprintf(lacks, sizeof z->stats.note, "some device code has no lines: %.300s", e.text);
+        lack(z, "%.300s", e.text);
     }
     mem_free(r.rows);
     return 0;

@@ -82,8 +82,10 @@ int symbolize_show(struct symbolize *z);
  * lines on this machine, "" where there are. 0, GPUFL_E_NOMEM or _FULL. */
 int symbolize_frames(struct symbolize *z, char *lacks);
 
-/* Takes the device code apart that has no instructions. lacks: as above. 0 or GPUFL_E_NOMEM. */
-int symbolize_code(struct symbolize *z, char *lacks);
+/* Takes the device code apart that has no instructions, where the program is over and this is the
+ * host that wrote its session (here). lacks: as above; stats.code_note has more reasons: also those
+ * that no lookup could change. 0 or GPUFL_E_NOMEM. */
+int symbolize_code(struct symbolize *z, bool here, char *lacks);
 
 /* Path of a kept cubin; false: its name is none of ours. */
 bool symbolize_cubin(const struct symbolize *z, const int64_t *object, char *path, size_t size);

@@ -15,7 +15,8 @@
 
 #include <cmocka.h>
 
-static char *report(const char *kernel, enum gpufl_report_format format, int want)
+static char *report_of(const char *session, const char *kernel, enum gpufl_report_format format,
+                       int want)
 {
     struct gpufl_report_options o;
     char *text = NULL, error[512] = "", path[128];
@@ -26,11 +27,16 @@ static char *report(const char *kernel, enum gpufl_report_format format, int wan
     o.format = format;
     o.kernel = kernel;
     o.width = 120;
-    snprintf(path, sizeof path, "%s/profile", tmpdir);
+    snprintf(path, sizeof path, "%s/%s", tmpdir, session);
     assert_int_equal(gpufl_report(path, &o, out, error, sizeof error), want);
     assert_int_equal(want == 0, *error == '\0');
     fclose(out);
     return text;
+}
+
+static char *report(const char *kernel, enum gpufl_report_format format, int want)
+{
+    return report_of("profile", kernel, format, want);
 }
 
 static void put_source(struct program *p, const char *path, const char *text)
@@ -56,6 +62,44 @@ static void put_counter(struct program *p, const char *metric, int64_t value)
     make_log_rows(&p->log, RECORD_counter, &c, 1);
 }
 
+static void put_kernel_counter(struct program *p, const char *kernel, int64_t scope, int64_t value)
+{
+    struct counter_row c = {.start = p->now,
+                            .source = 3,
+                            .device = 1,
+                            .metric = program_name(p, "gpu__time_duration.sum"),
+                            .value = value,
+                            .scope = scope,
+                            .kernel = program_name(p, kernel),
+                            .correlation = CELL_NULL};
+    make_log_rows(&p->log, RECORD_counter, &c, 1);
+}
+
+/* A function that was sampled, and whose instructions nobody knows; and kernels of which there is
+ * nothing but counters. */
+static void write_bare(void)
+{
+    struct program p;
+    program_init(&p, "bare");
+    struct code_object_row o = {.id = ++p.ids, .crc = 1, .size = CELL_NULL};
+    make_log_rows(&p.log, RECORD_code_object, &o, 1);
+    struct function_row f = {.object = o.id, .index = CELL_NULL};
+    f.name = program_name(&p, "bare");
+    f.id = ++p.ids;
+    make_log_rows(&p.log, RECORD_function, &f, 1);
+    profile_sample(&p, f.id, 2, "long_scoreboard", 0, 300);
+    profile_sample(&p, f.id, 5, "wait", 0, 100);
+    profile_metric(&p, f.id, 3, "smsp__sass_inst_executed", 5000, 0);
+    int64_t scope = profile_scope(&p, "forward");
+    put_kernel_counter(&p, "_Z7countedPf", scope, 10);
+    put_kernel_counter(&p, "other", 0, 70);
+    put_kernel_counter(&p, "_Z7countedPf", scope, 40480);
+    put_kernel_counter(&p, "_Z7countedPf", 0, 5);
+    program_end(&p);
+    make_log_write(&p.log, tmpdir, "device.log");
+    program_fini(&p);
+}
+
 /* gather stalls on memory; axpy\x1b has nothing but a name that must not reach a terminal. */
 static int write_session(void **state)
 {
@@ -77,6 +121,7 @@ static int write_session(void **state)
     program_end(&p);
     make_log_write(&p.log, tmpdir, "device.log");
     program_fini(&p);
+    write_bare();
     return 0;
 }
 
@@ -120,6 +165,64 @@ static void test_kernel(void **state)
     free(report("no such kernel", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
 }
 
+/* Why there is no text, and then what there is: offsets that were sampled. */
+static void test_no_text(void **state)
+{
+    json_error_t error;
+    char *text = report_of("bare", "bare", GPUFL_REPORT_TEXT, 0);
+    (void)state;
+    has(text, "Its instructions have no text, only offsets: none of their code was kept in the "
+              "session.\n"
+              "  samples   share  stall            executed  threads  offset\n"
+              "      300  75.0 %  long_scoreboard         -        -    00020\n"
+              "      100  25.0 %  wait                    -        -    00050\n");
+    assert_null(strstr(text, "00030"));
+    free(text);
+    text = report_of("bare", "bare", GPUFL_REPORT_JSON, 0);
+    json_t *root = json_loads(text, 0, &error);
+    json_t *code = json_array_get(json_object_get(root, "code"), 0);
+    assert_string_equal(json_string_value(json_object_get(code, "no_text")),
+                        "none of their code was kept in the session");
+    assert_int_equal(json_array_size(json_object_get(code, "instructions")), 3);
+    json_decref(root);
+    free(text);
+    text = report("gather", GPUFL_REPORT_JSON, 0);
+    has(text, "\"no_text\":null");
+    free(text);
+}
+
+/* A kernel of which there are hardware counters alone is an answer, too. */
+static void test_kernel_counters(void **state)
+{
+    json_error_t error;
+    char *text = report_of("bare", "counted(", GPUFL_REPORT_TEXT, 0);
+    (void)state;
+    assert_int_equal(strncmp(text, "counted(float*)\n", 16), 0);
+    has(text, "  Counters of its launches in forward:\n"
+              "  metric                  values   mean  least   most\n"
+              "  gpu__time_duration.sum       2  20245     10  40480\n");
+    has(text, "  Counters of its launches outside scopes:\n"
+              "  metric                  values  mean  least  most\n"
+              "  gpu__time_duration.sum       1     5      5     5\n");
+    assert_null(strstr(text, "other"));
+    free(text);
+    text = report_of("bare", "_Z7counted", GPUFL_REPORT_JSON, 0);
+    json_t *root = json_loads(text, 0, &error);
+    json_t *kernels = json_object_get(root, "kernel_counters"),
+           *kernel = json_array_get(kernels, 0);
+    json_t *counters = json_object_get(kernel, "counters"), *scoped = json_array_get(counters, 1);
+    assert_int_equal(json_array_size(kernels), 1);
+    assert_int_equal(json_array_size(counters), 2);
+    assert_string_equal(json_string_value(json_object_get(kernel, "kernel")), "counted(float*)");
+    assert_string_equal(json_string_value(json_object_get(kernel, "symbol")), "_Z7countedPf");
+    assert_string_equal(json_string_value(json_object_get(scoped, "scope")), "forward");
+    assert_int_equal(json_integer_value(json_object_get(scoped, "values")), 2);
+    assert_true(json_number_value(json_object_get(scoped, "most")) == 40480);
+    json_decref(root);
+    free(text);
+    free(report_of("bare", "no such kernel", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
+}
+
 static void test_json(void **state)
 {
     json_error_t error;
@@ -161,8 +264,8 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_tables),  cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_no_text), cmocka_unit_test(test_kernel_counters),
         cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests_name("report_profile", tests, write_session, tmpdir_close);

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAME_FUNCTION = 50, NAME_CUBIN, NAME_ARCH };
@@ -157,6 +159,45 @@ static void test_failing(void **state)
     runs();
 }
 
+/* Why the report of the function has no instructions is in it. */
+static void check_why(const char *why)
+{
+    struct gpufl_report_options o;
+    char *text = NULL, error[512] = "", path[PATH_MAX], expected[512];
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    gpufl_report_options_init(&o, sizeof o);
+    o.kernel = "work";
+    o.width = 1000;
+    snprintf(path, sizeof path, "%s/" SESSION, tmpdir);
+    snprintf(expected, sizeof expected, "No instruction of it is in the session: %s", why);
+    assert_int_equal(gpufl_report(path, &o, out, error, sizeof error), 0);
+    fclose(out);
+    if (!strstr(text, expected))
+        fail_msg("no '%s' in:\n%s", expected, text);
+    free(text);
+}
+
+static void test_why(void **state)
+{
+    (void)state;
+    write_session(&(struct how){0});
+    write_sampled("0000000000000abc.cubin");
+    setenv("GPUFL_NVDISASM", "/nowhere", 1);
+    check_why("GPUFL_NVDISASM=/nowhere cannot be run: set it to the path of nvdisasm");
+    set_program("exit 1");
+    check_why("nvdisasm cannot read 0000000000000abc.cubin.");
+    remove(in_session("0000000000000abc.cubin"));
+    check_why("the code that was kept is not in the session's directory any more: 0");
+    write_session(&(struct how){.running = true});
+    write_sampled("0000000000000abc.cubin");
+    check_why("the session has not ended");
+    write_session(&(struct how){.host = "elsewhere"});
+    check_why("the session was written on another host (elsewhere)");
+    runs();
+}
+
 /* A function whose symbol has no number, or 0, is looked up by its name; one that has one is not. */
 static void test_by_name(void **state)
 {
@@ -219,9 +260,9 @@ static void test_running(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_once),    cmocka_unit_test(test_failing),
-        cmocka_unit_test(test_by_name), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_running),
+        cmocka_unit_test(test_once),  cmocka_unit_test(test_failing),
+        cmocka_unit_test(test_why),   cmocka_unit_test(test_by_name),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_running),
     };
     return cmocka_run_group_tests_name("symbolize_code", tests, set_up, tear_down);
 }
