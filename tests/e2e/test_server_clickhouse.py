@@ -16,6 +16,7 @@ import urllib.error
 import uuid
 
 import clickhouse
+from between import Between
 from served import PATIENCE, SLOW, Server, until
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
@@ -144,20 +145,39 @@ class WithClickHouse(unittest.TestCase):
         """A workspace's SELECT is asked as a user of its own, who sees nothing but it."""
         self.assertEqual(self.server.stop(), 0)
         self.server.environment["GPUFL_SERVER_COLUMNS_SQL"] = "reader:read"
-        self.server.start()
-        place = self.server.as_user("GET", "/api/v1/auth/me").json()["workspaces"][0]["workspace"]
-        answer = self.sql("SELECT 1")
-        self.assertEqual(answer.status, 501, answer)
-        self.assertIn(f"no user reader_{place}", answer.json()["detail"])
-        for wrong, word in (({"confined": False}, "sees database"), ({"profile": "default"}, "readonly 1")):
-            self.store.readers(place, **wrong)
-            self.refused_for(word)
+        place = self.check_refusals()
         self.store.readers(place)
         until(lambda: self.sql("SELECT 1").status == 200, "its user is not read")
         self.check_sql()
         self.check_devices()
         self.refuse_sql()
         self.check_other_workspace(place)
+
+    def check_refusals(self):
+        """Rights that are not enough, and those that become others between the looks at them: what was seen of both
+        does not make a user good."""
+        with Between(self.store.port) as between:
+            self.server.environment["GPUFL_SERVER_COLUMNS"] = self.store.url.replace(str(self.store.port), str(between.port))
+            self.server.start()
+            place = self.server.as_user("GET", "/api/v1/auth/me").json()["workspaces"][0]["workspace"]
+            answer = self.sql("SELECT 1")
+            self.assertEqual(answer.status, 501, answer)
+            self.assertIn(f"no user reader_{place}", answer.json()["detail"])
+            self.store.readers(place, confined=False)
+            self.refused_for("sees database")
+            def loosen():
+                self.store.readers(place, profile="default")
+                until(lambda: self.store.ask("SELECT value FROM system.settings WHERE name = 'readonly'",
+                                             f"reader_{place}", "read") == [["0"]], "its user is not read")
+            between.before(b"system.databases", loosen)
+            answer = self.sql("SELECT 1")
+            self.assertEqual((answer.status, between.word), (501, None), answer)
+            self.assertIn("was changed while it was looked at", answer.json()["detail"])
+            self.refused_for("readonly 1")
+            self.assertEqual(self.server.stop(), 0)
+        self.server.environment["GPUFL_SERVER_COLUMNS"] = self.store.url
+        self.server.start()
+        return place
 
     def refused_for(self, word):
         """ClickHouse reads its users again in its own time."""

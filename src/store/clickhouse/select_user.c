@@ -81,24 +81,38 @@ static int judge(const struct seen *s, const char *user, struct err *e)
     return 0;
 }
 
+/* Rights may be changed between two questions: what was seen is of one moment only where the settings are the
+ * same before and behind the databases. */
+static bool is_changed(const struct seen *a, const struct seen *b)
+{
+    return a->readonly != b->readonly || a->time != b->time || a->memory != b->memory ||
+           a->rows != b->rows || a->cut != b->cut;
+}
+
 static int look(struct store *s, const char *workspace, unsigned host, int64_t *rows, struct err *e)
 {
     static const char settings[] =
         "SELECT name, value FROM system.settings WHERE name IN ('readonly', 'max_execution_time', "
         "'max_memory_usage', 'max_result_rows', 'result_overflow_mode') FORMAT Native";
     static const char databases[] = "SELECT name FROM system.databases FORMAT Native";
-    struct seen seen = {.store = s, .workspace = workspace};
+    struct seen seen = {.store = s, .workspace = workspace}, behind = seen;
     char name[2 * STORE_ID_MAX + 2];
     const struct link_login who = select_login(s, workspace, name);
     struct err why = {0};
     int code = link_ask_as(&s->links, host, &who, settings, take_settings, &seen, &why);
     code = code ? code : link_ask_as(&s->links, host, &who, databases, take_databases, &seen, &why);
+    code = code ? code : link_ask_as(&s->links, host, &who, settings, take_settings, &behind, &why);
     *rows = seen.rows;
     if (code == GPUFL_E_PERM)
         return err_set(
             e, GPUFL_E_UNAVAILABLE,
             "ClickHouse has no user %s, or another password for it: whoever runs it makes "
             "one for this workspace (docs/server.md)",
+            name);
+    if (!code && is_changed(&seen, &behind))
+        return err_set(
+            e, GPUFL_E_UNAVAILABLE,
+            "the profile of user %s of ClickHouse was changed while it was looked at: ask again",
             name);
     return code ? err_set(e, code, "%s", why.text) : judge(&seen, name, e);
 }
