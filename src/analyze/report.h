@@ -116,6 +116,14 @@ void page_insights(struct page *p);
 void page_idle(struct page *p);
 void page_sync_lines(struct page *p);
 
+struct grid;
+
+/* How many values a counter has, their mean, the least and the greatest: four cells. */
+void report_put_values(struct grid *g, const struct counter_sum *c);
+
+/* Says below a table of counters what the driver's names of them leave out. kernel: of its alone; 0: of all. */
+void page_counters_note(struct page *p, uint32_t kernel);
+
 struct json_out;
 /* The members insights, idle and synchronization_lines. 0 or GPUFL_E_NOMEM. */
 int json_insights(const struct report *r, struct json_out *j);

@@ -8,7 +8,6 @@
 #include "analyze/json_out.h"
 #include "analyze/kernel_view.h"
 #include "analyze/report.h"
-#include "analyze/units.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/printable.h"
@@ -107,7 +106,7 @@ static size_t put_rows(struct page *p, const struct counter_sum *const *items, s
     const struct counter_sum *first = items[0];
     size_t n = 0;
     struct grid g;
-    char a[UNITS_TEXT], device[32] = "";
+    char device[32] = "";
     if (first->device && m->devices.count > 2)
         snprintf(device, sizeof device, " on GPU %d",
                  (int)m->devices.items[first->device].row.index);
@@ -117,10 +116,7 @@ static size_t put_rows(struct page *p, const struct counter_sum *const *items, s
     for (; n < count && items[n]->scope == first->scope && items[n]->device == first->device; n++) {
         const struct counter_sum *c = items[n];
         grid_put(&g, "%s", model_text(m, c->metric));
-        grid_put(&g, "%s", units_count(a, (int64_t)c->count));
-        grid_put(&g, "%.6g", c->sum / (double)c->count);
-        grid_put(&g, "%.6g", c->least);
-        grid_put(&g, "%.6g", c->most);
+        report_put_values(&g, c);
     }
     int code = grid_print(&g, p->out, p->width, p->color);
     p->code = p->code ? p->code : code;
@@ -147,6 +143,7 @@ size_t page_kernel_counters(struct page *p)
         page_heading(p, buf_cstr(&shown));
         for (size_t k = 0; k < n;)
             k += put_rows(p, f.items + i + k, n - k);
+        page_counters_note(p, f.items[i]->kernel);
         page_of_pass(p, MODEL_COUNTERS);
     }
     if (!p->code && !code && kernels > report_top(p->report))

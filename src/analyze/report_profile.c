@@ -245,7 +245,7 @@ static void put_value(struct grid *g, double value)
         grid_put(g, "%.4g", value);
 }
 
-static void put_values(struct grid *g, const struct counter_sum *c)
+void report_put_values(struct grid *g, const struct counter_sum *c)
 {
     put_count(g, (int64_t)c->count);
     put_value(g, c->sum / (double)c->count);
@@ -253,14 +253,15 @@ static void put_values(struct grid *g, const struct counter_sum *c)
     put_value(g, c->most);
 }
 
-/* The table says what the driver's names leave out. */
-static void note_counters(struct page *p)
+void page_counters_note(struct page *p, uint32_t kernel)
 {
     const struct model *m = p->model;
     bool times = false, beyond = false;
     for (size_t i = 1; i < m->counters.items.count; i++) {
         const struct counter_sum *c = sum_counters_at(&m->counters, i);
         const char *metric = model_text(m, c->metric);
+        if (kernel && c->kernel != kernel)
+            continue;
         times |= strncmp(metric, "gpu__time_duration", strlen("gpu__time_duration")) == 0;
         beyond |= c->source != COUNTER_SAMPLED && strstr(metric, ".pct") && c->most > 100.5;
     }
@@ -309,7 +310,7 @@ static size_t put_series(struct grid *g, const struct model *m, const struct cou
             continue;
         grid_put(g, "%s", "");
         grid_put(g, "%s", model_text(m, c->scope));
-        put_values(g, c);
+        report_put_values(g, c);
         shown++;
     }
     return shown;
@@ -334,7 +335,7 @@ static size_t page_series(struct page *p, size_t left)
             grid_put(&g, "(the run, GPU %d)", (int)m->devices.items[series[i].device].row.index);
         else
             grid_put(&g, "(the run)");
-        put_values(&g, &series[i]);
+        report_put_values(&g, &series[i]);
         left -= put_series(&g, m, &series[i], left - 1);
     }
     print_grid(p, &g);
@@ -368,7 +369,7 @@ static void page_counted(struct page *p, size_t left)
                 grid_put(&g, "%s", "");
         }
         grid_put(&g, "  %s", model_text(m, c->metric));
-        put_values(&g, c);
+        report_put_values(&g, c);
         before = c;
         left--;
     }
@@ -384,7 +385,7 @@ static void page_counters(struct page *p)
     page_heading(p, "Hardware counters");
     left -= page_series(p, left);
     page_counted(p, left);
-    note_counters(p);
+    page_counters_note(p, 0);
     page_of_pass(p, MODEL_COUNTERS);
 }
 

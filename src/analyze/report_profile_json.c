@@ -46,18 +46,20 @@ static void put_groups(const struct model *m, struct json_out *j, const char *ke
 }
 
 /* Of each kernel as people know it, its share of all samples. */
-static void put_shares(const struct model *m, struct json_out *j)
+static int put_shares(const struct model *m, struct json_out *j)
 {
+    int code = 0;
     const struct keyed *k = &m->code.functions;
     uint64_t all = m->samples.total.all;
     struct keyed seen;
     keyed_init(&seen, sizeof(uint32_t), sizeof(uint32_t), SIZE_MAX / 64);
     json_out_array(j, "shares");
-    for (size_t i = 1; all && i < k->count; i++) {
+    for (size_t i = 1; !code && all && i < k->count; i++) {
         const struct code_function *f = keyed_at(k, i);
         uint32_t index;
-        bool is_new;
-        if (!f->samples || keyed_put(&seen, &f->shown, &index, &is_new) || !is_new)
+        bool is_new = false;
+        code = f->samples ? keyed_put(&seen, &f->shown, &index, &is_new) : 0;
+        if (!is_new)
             continue;
         json_out_object(j, NULL);
         json_out_text_or_null(j, "kernel", model_text(m, f->shown));
@@ -68,9 +70,10 @@ static void put_shares(const struct model *m, struct json_out *j)
     }
     json_out_close_array(j);
     keyed_fini(&seen);
+    return code;
 }
 
-static void put_samples(const struct model *m, struct json_out *j)
+static int put_samples(const struct model *m, struct json_out *j)
 {
     struct busy_result r;
     busy_result(&m->samples.windows, &r);
@@ -80,9 +83,10 @@ static void put_samples(const struct model *m, struct json_out *j)
     json_out_count(j, "invalid", m->samples.invalid);
     json_out_count(j, "rows_only_counted", m->samples.places.refused);
     put_groups(m, j, "kernels", &m->samples.functions, false);
-    put_shares(m, j);
+    int code = put_shares(m, j);
     put_groups(m, j, "scopes", &m->samples.scopes, true);
     json_out_close_object(j);
+    return code;
 }
 
 /* The known metrics as members, the others are null. */
@@ -214,8 +218,8 @@ static int put_code(const struct report *r, struct json_out *j)
 
 int json_profile(const struct report *r, struct json_out *j)
 {
-    put_samples(&r->model, j);
+    int code = put_samples(&r->model, j);
     put_instructions(&r->model, j);
     put_counters(&r->model, j);
-    return put_code(r, j);
+    return code ? code : put_code(r, j);
 }

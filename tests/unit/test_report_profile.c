@@ -199,8 +199,9 @@ static void test_kernel_counters(void **state)
     (void)state;
     assert_int_equal(strncmp(text, "counted(float*)\n", 16), 0);
     has(text, "  Counters of its launches in forward:\n"
-              "  metric                  values   mean  least   most\n"
-              "  gpu__time_duration.sum       2  20245     10  40480\n");
+              "  metric                  values    mean  least    most\n"
+              "  gpu__time_duration.sum       2  20,245     10  40,480\n");
+    has(text, "gpu__time_duration is in ns.");
     has(text, "  Counters of its launches outside scopes:\n"
               "  metric                  values  mean  least  most\n"
               "  gpu__time_duration.sum       1     5      5     5\n");
