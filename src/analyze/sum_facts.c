@@ -315,6 +315,15 @@ uint32_t sum_facts_option(const struct model *m, const char *name)
     return 0;
 }
 
+bool sum_facts_said(const struct model *m, const char *code)
+{
+    const struct sum_facts *f = &m->facts;
+    for (size_t i = 0; i < f->message_count; i++)
+        if (strcmp(model_text(m, f->messages[i].code), code) == 0)
+            return true;
+    return false;
+}
+
 /* Texts that differ between the merged sessions are dropped. */
 static void merge_texts(struct sum_facts *f, const struct sum_facts *o)
 {

@@ -84,6 +84,9 @@ int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t s
 /* The value of an option as the session records it; 0: not recorded. */
 uint32_t sum_facts_option(const struct model *m, const char *name);
 
+/* A session said so: some message has that code. */
+bool sum_facts_said(const struct model *m, const char *code);
+
 /* What to add to the session's times to get ns since the Unix epoch; 0: unknown. */
 int64_t sum_facts_epoch(const struct model *m);
 

@@ -172,6 +172,12 @@ static bool say_graphs(const struct ledger_row *r, struct buf *out)
     return true;
 }
 
+/* Nothing of the GPU was captured from there on. */
+static bool ended_itself(const struct model *m)
+{
+    return sum_facts_said(m, "cupti.ended");
+}
+
 /* Launched, received from the driver. Returns the number that is missing without a count. */
 static int64_t say_received(const struct model *m, struct buf *out)
 {
@@ -193,15 +199,30 @@ static int64_t say_received(const struct model *m, struct buf *out)
         buf_str(out,
                 ": the capture's time was over while the program went on, and a kernel that had "
                 "been launched but not run by then is counted and has no record.\n");
+    else if (ended_itself(m))
+        buf_str(out,
+                ": their records were still with the driver's library when it ended itself.\n");
     else if (sum_windows_gpu_any(m))
         buf_str(out, ": the driver drops records of kernels that are still queued when a window "
                      "closes; wait for the GPU before that.\n");
     else if (known(r->lost_driver) || known(r->lost_pool))
         buf_str(out, ": see what the driver dropped below.\n");
+    else if (known(r->lost_time) >= missing)
+        buf_str(out, ": see the records with impossible timestamps below, which a kernel leaves "
+                     "that faults or never ends.\n");
     else
         buf_str(out, ", and the driver gives no reason (launches that failed, or that ran "
                      "before or after the capture, are among the usual ones).\n");
     return missing;
+}
+
+static bool say_ended(const struct model *m, struct buf *out)
+{
+    if (!ended_itself(m))
+        return false;
+    buf_str(out, "The driver's profiling library ended itself while the program went on: what it "
+                 "launched afterwards is neither recorded nor counted (see the messages).\n");
+    return true;
 }
 
 /* Written by the ledger's word against rows that are here. */
@@ -261,6 +282,7 @@ enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
         return LEDGER_ABSENT;
     bool lost = say_received(m, out) > 0;
     lost |= say_graphs(&l->row, out);
+    lost |= say_ended(m, out);
     lost |= say_losses(l, out);
     lost |= say_written(m, out);
     int64_t unknown = unknown_graphs(&l->row);

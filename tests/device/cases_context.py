@@ -116,9 +116,11 @@ def managed_memory_that_moves(lab):
 def allocations_and_frees(lab):
     """Of cudaMalloc, and of cudaMallocAsync in the order of a stream: as many, and as much, as the program says."""
     out, _, report = lab.trace(lab.programs, "allocations", options=("--option", "enable_memory_tracking=true"))
-    want, got = json.loads(out), report["memory"]
+    want, got = json.loads(out), dict(report["memory"])
     state = capability(report, "memory")
     expect(state["status"] == "collected", f"{state}")
+    host = got.pop("host")
+    expect(not any(host.values()), f"pinned memory that the program never asked for: {host}")
     expect(got == want, f"the report has {got}, the program did {want}")
     _, _, report = lab.trace(lab.programs, "allocations")
     expect(report["memory"]["allocations"] == 0, "allocations that nobody asked for")

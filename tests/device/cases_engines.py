@@ -459,18 +459,25 @@ def counters_that_another_tool_holds(lab):
     """The program runs to its own end beside ncu; the engine runs, or the session says why it did not."""
     if not shutil.which("ncu"):
         raise Skipped("ncu is not there")
-    ncu = Ncu(lab)
-    try:
-        if not ncu.counts():
-            raise Skipped(f"ncu does not count here: {ncu.said[-500:]}")
-        for engine in BROUGHT:
+    for engine in BROUGHT:
+        ncu = Ncu(lab)
+        try:
+            if not ncu.counts():
+                raise Skipped(f"ncu does not count here: {ncu.said[-500:]}")
             ranges = ("--ranges", "kernels") if engine == "RangeProfiler" else ()
             out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 20, options=("-e", engine, *ranges), timeout=120)
-            expect(set(json.loads(out)) == set(stalls.EXPECTED), f"{engine}: {out}")
-            ran_or_said_why_not(report, engine)
-            expect(ncu.process.poll() is None, f"ncu has ended meanwhile: {ncu.said[-500:]}")
-    finally:
-        ncu.end()
+            ended = ncu.process.poll() is not None
+        finally:
+            ncu.end()
+        kinds = json.loads(out)
+        expect(set(kinds) == set(stalls.EXPECTED), f"{engine}: {out}")
+        ran_or_said_why_not(report, engine)
+        launched = 1 + sum(k["launches"] + k["clock_reads"] for k in kinds.values())
+        told, ledger = any(m["code"] == "cupti.ended" for m in report["messages"]), report["ledger"]
+        print(f"        {ledger['launches']} launches of {launched}{', then CUPTI ended itself' * told}", flush=True)
+        expect(told or ledger["launches"] == launched, f"{engine}: {ledger['launches']} launches, {launched} made")
+        expect(not told or ledger["verdict"] == "incomplete", f"{engine}: {ledger['verdict']}, and CUPTI had ended itself")
+        print(f"        ncu {'gave up: ' + ncu.said.decode(errors='replace')[-300:] if ended else 'goes on'}", flush=True)
 
 
 @case

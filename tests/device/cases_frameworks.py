@@ -180,8 +180,8 @@ from numba import cuda
 def weigh(a, steps):
     i = cuda.grid(1)
     v = a[i]
-    for _ in range(steps):
-        v = v * 0.9999 + 0.5  # works
+    for _ in range(steps):  # its 64-bit counter takes more instructions than one step
+        v = (((v * 0.9999 + 0.5) * 0.9999 + 0.5) * 0.9999 + 0.5) * 0.9999 + 0.5  # works
     a[i] = v
 a = cuda.to_device(n.ones(1024 * 256))
 for _ in range(50):

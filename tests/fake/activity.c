@@ -330,6 +330,8 @@ static void add_managed(const struct fake_op *op, int64_t end)
 void activity_op(const struct fake_op *given)
 {
     struct fake_op op = *given;
+    if (library_over())
+        return;
     if (given->work == FAKE_KERNEL) {
         pc_kernel(given->context, given->name, given->end - given->start);
         sass_kernel(given);
@@ -540,6 +542,8 @@ EXPORT int cuptiActivityFlushAll(uint32_t flags)
 {
     SCRIPTED(cuptiActivityFlushAll);
     life_touched();
+    if (library_over())
+        return CUPTI_OK;
     pump(flags & CUPTI_FLUSH_FORCED);
     pthread_mutex_lock(&lock);
     uint8_t *b = buffer;

@@ -24,10 +24,13 @@ int scripted(const char *function);
 /* What FAKE_CUPTI says of all of the library; constant once it is read. */
 extern struct fake_script {
     uint32_t version;
-    bool subscribed, shuffle, alien, privileges;
-    int late, drop, hide, notime;
+    bool subscribed, shuffle, alien, privileges, deaf;
+    int late, drop, hide, notime, ends, fatal;
     int64_t skew;
 } cupti_script;
+
+/* The library has ended itself. */
+bool library_over(void);
 
 /* Take a word of the script. [while it is read] */
 void pc_script(const char *word);

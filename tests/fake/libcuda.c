@@ -206,8 +206,10 @@ EXPORT int cuCtxGetApiVersion(cuda_context context, unsigned *version)
 
 EXPORT int cuDeviceGetCount(int *count)
 {
+    struct call c;
     *count = 1;
-    return atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
+    call_enter(&c, CUPTI_HARMLESS_CALL, "cuDeviceGetCount", NULL, NULL);
+    return call_exit(&c, atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED);
 }
 
 EXPORT int cuDeviceGet(int *device, int ordinal)

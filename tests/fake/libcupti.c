@@ -12,6 +12,10 @@
  *   notime=N         every N-th kernel record has start and end 0
  *   alien            a record of an unknown kind stands before every 100th kernel
  *   privileges       enabling an activity: insufficient privileges
+ *   ends=N           inside the N-th launch it ends itself, without a word: nothing is called back or
+ *                    recorded any more, and samples are not handed over
+ *   deaf             then it still takes orders for callbacks
+ *   fatal=N          the same, and it says before that it has met a fatal error
  *   pc-…             of PC sampling: see pc.c
  *   pm-…             of hardware counters: see pm.c
  *   range-…          of counted scopes: see range.c
@@ -31,12 +35,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { CALLBACK_IDS = 1024 };
+enum { CALLBACK_IDS = 1024, DOMAINS = CUPTI_DOMAIN_STATE + 1 };
 
 /* What the client registered. Release by its calls, acquire where they are used. */
 static _Atomic(cupti_callback_fn) callback;
 static _Atomic(void *) callback_user; /* written before callback */
-static _Atomic bool callback_on[4][CALLBACK_IDS];
+static _Atomic bool callback_on[DOMAINS][CALLBACK_IDS];
 
 /* The life of the library, for fake_cupti_life. */
 static _Atomic bool attached;
@@ -51,6 +55,30 @@ static void call_back(int domain, uint32_t cbid, const void *data)
         fn(atomic_load(&callback_user), domain, cbid, data);
 }
 
+/* ---- its own end ----------------------------------------------------------------------------- */
+
+static _Atomic bool over;
+static _Atomic int launched;
+
+bool library_over(void)
+{
+    return atomic_load(&over);
+}
+
+/* A launch has begun. */
+static void come_to_an_end(void)
+{
+    int n = atomic_fetch_add(&launched, 1) + 1;
+    if (n == cupti_script.fatal) {
+        struct cupti_state_event e = {.result = CUPTI_E_HARDWARE, .message = "the fake's heart"};
+        call_back(CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL, &e);
+    }
+    if (n == cupti_script.ends || n == cupti_script.fatal)
+        atomic_store(&over, true);
+}
+
+/* ---- what the driver tells --------------------------------------------------------------------- */
+
 static void on_api(uint32_t cbid, int site, const char *function, const void *params, int *result,
                    uint32_t correlation, uint64_t *data, const char *symbol, uint32_t context)
 {
@@ -63,6 +91,8 @@ static void on_api(uint32_t cbid, int site, const char *function, const void *pa
                                .context_uid = context,
                                .data = data,
                                .correlation = correlation};
+    if (library_over())
+        return;
     if (site == CUPTI_SITE_ENTER)
         activity_call(cbid, correlation);
     bool launches = strstr(function, "Launch") != NULL;
@@ -70,8 +100,10 @@ static void on_api(uint32_t cbid, int site, const char *function, const void *pa
     if (launches && in_exit)
         sass_launching(context, false);
     call_back(CUPTI_DOMAIN_DRIVER, cbid, &d);
-    if (launches && !in_exit)
+    if (launches && !in_exit) {
         sass_launching(context, true);
+        come_to_an_end();
+    }
     in_exit = false;
     if (site == CUPTI_SITE_EXIT)
         activity_relieve();
@@ -87,6 +119,8 @@ static void on_graph_exec(uint32_t cbid, cuda_graph graph, cuda_exec exec)
 static void on_context(uint32_t cbid, uint32_t context)
 {
     struct cupti_resource_event r = {.context = context ? FAKE_CONTEXT_OF(context) : NULL};
+    if (library_over())
+        return;
     call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY) {
         pc_context_destroyed(context);
@@ -181,7 +215,7 @@ EXPORT int cuptiSubscribe(cupti_subscriber *subscriber, cupti_callback_fn fn, vo
 static void forget_callbacks(void)
 {
     atomic_store_explicit(&callback, NULL, memory_order_release);
-    for (int d = 0; d < 4; d++)
+    for (int d = 0; d < DOMAINS; d++)
         for (int i = 0; i < CALLBACK_IDS; i++)
             atomic_store(&callback_on[d][i], false);
 }
@@ -198,7 +232,8 @@ EXPORT int cuptiEnableCallback(uint32_t on, cupti_subscriber subscriber, int dom
 {
     (void)subscriber;
     SCRIPTED(cuptiEnableCallback);
-    if (domain < 0 || domain > 3 || id >= CALLBACK_IDS)
+    if (domain < 0 || domain >= DOMAINS || id >= CALLBACK_IDS ||
+        (library_over() && !cupti_script.deaf))
         return CUPTI_E_INVALID_PARAMETER;
     atomic_store(&callback_on[domain][id], on != 0);
     return CUPTI_OK;

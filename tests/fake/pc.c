@@ -339,6 +339,8 @@ EXPORT int cuptiPCSamplingEnable(struct pc_context_params *p)
 EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
 {
     SCRIPTED(cuptiPCSamplingDisable);
+    if (library_over())
+        return CUPTI_E_UNKNOWN;
     struct context *c = context_at(p->context);
     unsigned before = c ? atomic_load(&c->queued) : 0;
     nanosleep(&(struct timespec){.tv_nsec = SWITCH_NS}, NULL);
@@ -438,6 +440,8 @@ EXPORT int cuptiPCSamplingGetConfigurationAttribute(struct pc_configuration *p)
 EXPORT int cuptiPCSamplingGetData(struct pc_data_params *p)
 {
     SCRIPTED(cuptiPCSamplingGetData);
+    if (library_over())
+        return CUPTI_E_UNKNOWN;
     pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
     bool on = c && c->on && c->configured;

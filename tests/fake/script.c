@@ -53,9 +53,12 @@ static void read_script(void)
                    sscanf(word, "drop=%d", &cupti_script.drop) != 1 &&
                    sscanf(word, "hide=%d", &cupti_script.hide) != 1 &&
                    sscanf(word, "notime=%d", &cupti_script.notime) != 1 &&
+                   sscanf(word, "ends=%d", &cupti_script.ends) != 1 &&
+                   sscanf(word, "fatal=%d", &cupti_script.fatal) != 1 &&
                    sscanf(word, "skew=%" SCNd64, &cupti_script.skew) != 1) {
             cupti_script.subscribed |= !strcmp(word, "subscribed");
             cupti_script.shuffle |= !strcmp(word, "shuffle");
+            cupti_script.deaf |= !strcmp(word, "deaf");
             cupti_script.alien |= !strcmp(word, "alien");
             cupti_script.privileges |= !strcmp(word, "privileges");
             pc_script(word);

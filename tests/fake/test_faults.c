@@ -200,6 +200,87 @@ static void refused(void **state)
     }
 }
 
+/* ---- it ends itself -------------------------------------------------------------------------- */
+
+static void check_ended(const struct run *r, const char *why)
+{
+    check_program(r, EXIT_CODE);
+    assert_string_equal(text_at(r->report, "session.end_reason"), "exit");
+    check_contains(r, message_of(r, "cupti.ended"), why);
+    check_contains(r, message_of(r, "cupti.ended"), "missing from here on");
+    check_contains(r, r->c.text[CHILD_ERR].data, why);
+    assert_string_equal(text_at(r->report, "ledger.verdict"), "incomplete");
+    check_contains(r, r->c.text[CHILD_ERR].data, "neither recorded nor counted");
+    assert_true(int_at(r->report, "ledger.launches") < int_at(r->said, "0.launches"));
+}
+
+/* Whatever the engine: the program goes on, and nobody is told that it launched no more. */
+static void the_library_ends_itself(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *engine, *collect, *feature, *why;
+    } cases[] = {
+        {"fatal=100", "Trace", "all", "kernels", "a fatal error"},
+        {"fatal=100", "PcSampling", "all", "pc_sampling", "the fake's heart"},
+        {"fatal=100", "SassMetrics", "all", "sass_metrics", "the fake's heart"},
+        {"fatal=100", "PmSampling", "all", "pm_sampling", "the fake's heart"},
+        {"fatal=100", "RangeProfiler", "all", "range_counters", "the fake's heart"},
+        {"ends=100", "PcSampling", "all", "pc_sampling", "answers no more"},
+        {"ends=1", "PcSampling", "all", "kernels", "answers no more"},
+        {"ends=100,deaf", "PcSampling", "all", "pc_sampling", "answers no more"},
+        {"ends=100", "PcSampling", "none", "pc_sampling", "answers no more"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        char script[64], collect[64];
+        snprintf(script, sizeof script, "FAKE_CUPTI=%s", cases[i].script);
+        snprintf(collect, sizeof collect, "pc_kernel_collect=%s", cases[i].collect);
+        print_message("%s %s %s\n", script, cases[i].engine, collect);
+        run_all(&r, &(struct run_setup){.env = LIST(script),
+                                        .options = LIST("-e", cases[i].engine, "--option", collect),
+                                        .program = LIST("300", "ms=300", "exit=5")});
+        check_ended(&r, cases[i].why);
+        assert_string_equal(capability_of(&r, cases[i].feature, "status"), "partial");
+        check_contains(&r, capability_of(&r, cases[i].feature, "reason"), cases[i].why);
+        run_free(&r);
+    }
+}
+
+/* The next session of the process says it, too, and begins nothing. */
+static void a_session_behind_its_end(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=fatal=100"),
+                                    .program = LIST("300", "sessions=2"),
+                                    .linked = true,
+                                    .alone = true});
+    check_program(&r, 0);
+    check_contains(&r, r.c.text[CHILD_ERR].data, "no kernels are recorded: CUPTI has met");
+    run_free(&r);
+}
+
+/* An engine that is refused is no reason to say so: kernels are recorded on. */
+static void trouble_is_no_end(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {
+        "FAKE_CUPTI=pc-held",
+        "FAKE_CUPTI=fail=cuptiPCSamplingGetData:0:999",
+    };
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.env = LIST(scripts[i]),
+                                        .options = LIST("-e", "PcSampling"),
+                                        .program = LIST("300", "ms=900", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        assert_null(message_of(&r, "cupti.ended"));
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        run_free(&r);
+    }
+}
+
 /* A library that wants an initialized driver: enabling waits until it is up. */
 static void driver_comes_up_later(void **state)
 {
@@ -315,6 +396,9 @@ int main(void)
         cmocka_unit_test(every_kind_fails),
         cmocka_unit_test(refused),
         cmocka_unit_test(yielded),
+        cmocka_unit_test(the_library_ends_itself),
+        cmocka_unit_test(a_session_behind_its_end),
+        cmocka_unit_test(trouble_is_no_end),
         cmocka_unit_test(driver_comes_up_later),
         cmocka_unit_test(no_device),
         cmocka_unit_test(nvml_fails),

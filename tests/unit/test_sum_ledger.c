@@ -78,13 +78,15 @@ static void test_missing_at_duration(void **state)
 {
     static const struct {
         const char *reason;
-        int64_t missing, dropped;
+        int64_t missing, dropped, untimed;
         const char *sentence;
     } cases[] = {
-        {"duration", 1, 0, "1 kernel of 101 launched never reached the log: the capture's time"},
-        {"exit", 1, 0, "the driver gives no reason"},
-        {"duration", 100000, 0, "the driver gives no reason"},
-        {"duration", 1, 1, "see what the driver dropped"},
+        {"duration", 1, 0, 0, "1 kernel of 101 launched never reached the log: the capture's time"},
+        {"exit", 1, 0, 0, "the driver gives no reason"},
+        {"duration", 100000, 0, 0, "the driver gives no reason"},
+        {"duration", 1, 1, 0, "see what the driver dropped"},
+        {"exit", 1, 0, 1, "impossible timestamps below, which a kernel leaves that faults"},
+        {"exit", 2, 0, 1, "the driver gives no reason"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -95,6 +97,7 @@ static void test_missing_at_duration(void **state)
         r.launches = 100 + cases[i].missing;
         r.graph_kernels = 0;
         r.lost_driver = cases[i].dropped;
+        r.lost_time = cases[i].untimed;
         make(&m, r, true);
         m.facts.end_reason = intern_str(names, cases[i].reason);
         assert_int_equal(sum_ledger_judge(&m, &text), LEDGER_INCOMPLETE);

@@ -3,6 +3,7 @@
 
 #include "backend/nvidia/activity.h"
 #include "backend/nvidia/cubins.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/object_calls.h"
@@ -52,14 +53,16 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
 
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
+    struct trace *t = user;
+    if (domain == CUPTI_DOMAIN_STATE)
+        ended_state(t, id, data);
     if (domain != CUPTI_DOMAIN_RESOURCE) {
         launches_callback(user, domain, id, data);
         return;
     }
-    struct trace *t = user;
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     const struct cupti_resource_event *r = data;
-    if (id == CUPTI_RESOURCE_CONTEXT_DESTROY && !trace_forked(t))
+    if (id == CUPTI_RESOURCE_CONTEXT_DESTROY && !trace_mute(t))
         profilers_context_gone(t, r->context); /* also between sessions */
     if (s)
         on_resource(t, s, id, data);
@@ -100,6 +103,7 @@ int attach_watch(struct trace *t, struct err *e)
         t->subscriber = NULL;
         return cupti_error(t->cupti, result, "to subscribe", e);
     }
+    ended_watch(t);
     if (t->held || atomic_load(&t->rests)) /* else CUPTI stays */
         object_calls_begin(t);
     return 0;

@@ -57,6 +57,7 @@ enum cupti_domain {
     CUPTI_DOMAIN_DRIVER = 1,   /* calls of the driver API */
     CUPTI_DOMAIN_RUNTIME = 2,  /* calls of the runtime API: never counted, the driver's are */
     CUPTI_DOMAIN_RESOURCE = 3, /* contexts, modules, graphs come and go */
+    CUPTI_DOMAIN_STATE = 6,    /* of the library itself */
 };
 
 enum cupti_site { CUPTI_SITE_ENTER = 0, CUPTI_SITE_EXIT = 1 };
@@ -72,6 +73,9 @@ enum cupti_resource {
     CUPTI_RESOURCE_GRAPHEXEC_CREATED = 18,
     CUPTI_RESOURCE_GRAPHEXEC_DESTROY = 19,
 };
+
+/* Callback ids of the domain of states. */
+enum cupti_state { CUPTI_STATE_FATAL = 1 }; /* after which the library finalizes itself */
 
 /* What a callback of the driver or runtime domain is shown. */
 struct cupti_callback {
@@ -91,6 +95,11 @@ struct cupti_resource_event {
     cuda_context context;
     void *handle; /* a stream, where one is meant */
     void *detail; /* struct cupti_graph_event and the like */
+};
+
+struct cupti_state_event {
+    int result;          /* enum cupti_result */
+    const char *message; /* NULL: none */
 };
 
 struct cupti_graph_event {

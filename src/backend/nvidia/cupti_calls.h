@@ -18,6 +18,8 @@
 
 enum { CUPTI_USUAL_LAUNCH = 307 }; /* cuLaunchKernel */
 
+enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and changes nothing */
+
 /* Calls that start a graph. */
 #define CUPTI_GRAPH_CALLS(X)                                                                       \
     X(cuGraphLaunch, 514)                                                                          \

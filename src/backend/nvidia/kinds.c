@@ -131,6 +131,18 @@ void kinds_announce(struct trace *t)
                        t->config.graph_launches ? "collected" : "not_requested", "");
 }
 
+void kinds_announce_end(struct trace *t, const char *why)
+{
+    static const char briefly[] = "CUPTI has ended itself: see the messages";
+    struct sink *s = t->sink;
+    for (unsigned i = 0; i < KINDS; i++)
+        if (kinds[i].feature && kind_wanted(t, i))
+            s->ops->capability(s, kinds[i].feature, true, "partial",
+                               kinds[i].required ? why : briefly);
+    if (t->config.graph_launches)
+        s->ops->capability(s, "graphs", true, "partial", briefly);
+}
+
 /* ---- on and off ------------------------------------------------------------------------ */
 
 /* CUPTI's records of synchronizations cost every call, in PyTorch some 4 us a kernel (ADR 16), and

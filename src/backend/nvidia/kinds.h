@@ -40,6 +40,9 @@ void kinds_keep(struct trace *t, int kind);
 /* Tells the sink what became of each. [collector] */
 void kinds_announce(struct trace *t);
 
+/* None of them is recorded any more, for that reason: ended.h. [collector] */
+void kinds_announce_end(struct trace *t, const char *why);
+
 /* Tells who else wants CUPTI, once a session. [collector] */
 void kinds_announce_holder(struct trace *t);
 

@@ -16,6 +16,7 @@
 
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/deep.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/engine_time.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/hold.h"
@@ -450,6 +451,8 @@ static bool rests(const struct trace *t)
 
 static void between(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
+    if (ended_answers(t, id))
+        return;
     bool exec = roles[id] == ROLE_EXEC;
     bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
     bool of_object = !launch && object_calls_tell(id, c);
@@ -516,6 +519,8 @@ static inline bool plain(struct trace *t, struct sink *s, uint32_t id,
 static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uint32_t id,
                                             const struct cupti_callback *c)
 {
+    if (ended_answers(t, id))
+        return;
     bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
     if (!launch)
         object_calls_tell(id, c);

@@ -2,6 +2,7 @@
 #include "backend/nvidia/profilers.h"
 
 #include "backend/nvidia/deep.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/engine_time.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/pc_sampling.h"
@@ -338,6 +339,12 @@ void profilers_flush(struct trace *t)
         pm_sampling_flush(t, t->stopped);
 }
 
+bool profilers_troubled(struct trace *t)
+{
+    return (t->pc && pc_sampling_troubled()) || (t->pm && *pm_sampling_failure()) ||
+           (t->ranges && *range_profiler_failure()) || (t->sass && *sass_metrics_failure());
+}
+
 void profilers_drain(struct trace *t)
 {
     engine_time_drain(t->sink);
@@ -373,7 +380,9 @@ static unsigned sampling_lacks(struct trace *t, const char **why)
 unsigned profilers_running(struct trace *t, const char **why)
 {
     unsigned bits = t->config.engines, lacks = 0;
-    *why = "";
+    *why = ended_why(t);
+    if (**why)
+        return ENGINE_SYNC;
     if (bits & ENGINE_PM_SAMPLING) {
         *why = t->pm ? pm_sampling_failure() : t->pm_lacks.text;
         if (**why && profilers_counters_alone(t))

@@ -17,6 +17,7 @@
 #include "backend/nvidia/activity.h"
 #include "backend/nvidia/attach.h"
 #include "backend/nvidia/cuts.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/launches.h"
@@ -51,6 +52,11 @@ bool trace_forked(const struct trace *t)
     return t->process && t->process != getpid();
 }
 
+bool trace_mute(const struct trace *t)
+{
+    return trace_forked(t) || ended(t);
+}
+
 void trace_began(struct trace *t, unsigned engine)
 {
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
@@ -70,14 +76,18 @@ static void fork_watch(void)
 /* [collector] */
 static int trace_flush(struct trace *t, bool all)
 {
-    if (trace_forked(t))
-        return GPUFL_E_STATE;
+    if (trace_mute(t))
+        return trace_forked(t) ? GPUFL_E_STATE : GPUFL_E_VENDOR;
     if (atomic_load_explicit(&t->rests, memory_order_relaxed))
         rest_look(t);
     hold_look(t);
     if (hold_away(t))
         return 0;
     profilers_flush(t);
+    if (profilers_troubled(t))
+        ended_look(t);
+    if (ended(t))
+        return GPUFL_E_VENDOR;
     bool recorded = !t->sass || atomic_load(&t->kernels_instead);
     int rc = recorded ? activity_flush(t, all) : 0;
     if (!all)
@@ -90,7 +100,8 @@ static void trace_take(struct trace *t)
 {
     if (trace_forked(t))
         return;
-    hold_return(t);
+    if (!ended(t))
+        hold_return(t);
     activity_take(t);
 }
 
@@ -115,6 +126,7 @@ static void trace_drain(struct trace *t)
     if (atomic_exchange_explicit(&t->announce, false, memory_order_acquire))
         kinds_announce(t);
     activity_decode(t);
+    ended_tell(t);
     kinds_look_for_ids(t);
     profilers_drain(t);
     hold_taken(t);
@@ -181,7 +193,8 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->rests, false);
     atomic_store(&t->passing, false);
     atomic_store(&t->gone, false);
-    t->unquiet = false;
+    t->unquiet = t->ended_said = false;
+    t->looks = 0;
     object_calls_session();
     atomic_store(&t->shut_since, 0);
     atomic_store(&t->window, 0);
@@ -217,6 +230,8 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
         return err_set(e, GPUFL_E_STATE,
                        "this process was forked from one that CUPTI was attached to, and cannot be "
                        "traced: start it with gpufl trace, or call init in the children only");
+    if (ended(t))
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%s", ended_why(t));
     fork_watch();
     if (t->records)
         return err_set(e, GPUFL_E_STATE, "tracing is already open in this process");
@@ -276,16 +291,19 @@ static int trace_start(struct trace *t, struct err *e)
 /* Kinds first: of a launch in between, counted is better than unheard of. */
 static int trace_stop(struct trace *t)
 {
-    bool forked = trace_forked(t);
-    if (!forked && atomic_load_explicit(&t->rests, memory_order_relaxed))
+    bool mute = trace_mute(t);
+    if (!mute && atomic_load_explicit(&t->rests, memory_order_relaxed))
         hold_stop(t);
-    if (!forked)
+    if (!mute)
         profilers_stop(t);
+    if (!mute && profilers_troubled(t))
+        ended_look(t);
+    mute = trace_mute(t);
     t->stopped = true;
-    if (t->held && !forked)
+    if (t->held && !mute)
         hold_stop(t);
     atomic_store_explicit(&t->passing, false, memory_order_release);
-    if (!forked)
+    if (!mute)
         kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
     return 0;
@@ -294,7 +312,7 @@ static int trace_stop(struct trace *t)
 /* What is complete belongs to the mode before: it is flushed under its flag. */
 static int trace_floor(struct trace *t, bool on)
 {
-    if (trace_forked(t) || !(atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1))
+    if (trace_mute(t) || !(atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1))
         return GPUFL_E_STATE;
     t->cupti->cuptiActivityFlushAll(0);
     atomic_store_explicit(&t->floor, on, memory_order_relaxed);
@@ -307,12 +325,14 @@ static int trace_floor(struct trace *t, bool on)
 static void trace_range(struct trace *t, uint64_t instance, enum range_moment moment,
                         uint32_t repeats)
 {
-    if (t->ranges && !trace_forked(t))
+    if (t->ranges && !trace_mute(t))
         range_profiler_scope(t, instance, moment, repeats);
 }
 
 static int trace_window(struct trace *t, bool open, struct err *e)
 {
+    if (ended(t))
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%s", ended_why(t));
     if (!t->switched || trace_forked(t))
         return hold_switch(t, open, e);
     return atomic_load_explicit(&t->rests, memory_order_relaxed) ? rest_window(t, open, e)
@@ -338,13 +358,14 @@ static void trace_close(struct trace *t)
         return;
     trace_stop(t);
     atomic_store_explicit(&t->hears, false, memory_order_relaxed);
-    if (!profilers_last(t))
+    if (!ended(t) && !profilers_last(t))
         attach_off(t);
     if (t->records)
         trace_drain(t); /* taken but not decoded: nothing, where drain was called */
     if (pool)
         buffers_trim(pool);
-    profilers_close(t);
+    if (!ended(t))
+        profilers_close(t);
     records_close(t->records);
     t->records = NULL;
     atomic_store(&t->rests, false);

@@ -39,6 +39,9 @@ enum rested {
     REST_DONE
 };
 
+/* Whether CUPTI has ended itself (ended.h): from ENDED_TOLD on the reason can be read. Never back. */
+enum ended { ENDED_NOT, ENDED_NOW, ENDED_TOLD };
+
 struct trace {
     const struct cupti *cupti;
     struct sink *sink;          /* of the session [owner, collector] */
@@ -70,8 +73,13 @@ struct trace {
     _Atomic bool gone;    /* CUPTI has been finalized, and nothing subscribed to it since */
     _Atomic uint64_t finalized, not_finalized;
     _Atomic uint32_t ids_before; /* see trace_id; relaxed: set before CUPTI is attached */
-    bool unquiet;                /* CUPTI stayed for that: object_calls_quiet [collector] */
-    bool kinds_said;             /* that kernels cannot be recorded in windows [who opens them] */
+    _Atomic int ended;           /* enum ended; lasts as long as the process. Release, acquire */
+    char ended_why[sizeof((struct err *)0)->text];
+    _Atomic bool answered;      /* to ended_look */
+    int looks;                  /* of it in this session [collector, or the owner behind it] */
+    bool ended_said;            /* the session was told [collector] */
+    bool unquiet;               /* CUPTI stayed for that: object_calls_quiet [collector] */
+    bool kinds_said;            /* that kernels cannot be recorded in windows [who opens them] */
     bool cuts_said;             /* the session was told of graphs that were cut short [collector] */
     bool no_ids;                /* the program pushes no operation ids, it seems [collector] */
     _Atomic int64_t shut_since; /* ns: when a window was shut, or its engine rested, last */
@@ -115,5 +123,8 @@ static inline uint32_t trace_id(const struct trace *t, uint32_t correlation)
 
 /* True in a child of the process that attached: nothing may call CUPTI there. [any] */
 bool trace_forked(const struct trace *t);
+
+/* The same, or where CUPTI has ended itself. [any] */
+bool trace_mute(const struct trace *t);
 
 #endif
