@@ -24,7 +24,7 @@ add_test(NAME unit.abi_profiler COMMAND test-unit-abi_profiler)
 set_tests_properties(unit.abi_profiler PROPERTIES TIMEOUT 60 LABELS unit SKIP_RETURN_CODE 77)
 
 foreach(name registry nvidia_buffers nvidia_cubins nvidia_devices nvidia_driver_gate nvidia_graphs nvidia_hold nvidia_launches nvidia_locals
-        nvidia_nvml nvidia_metric_sets nvidia_own_kernels nvidia_range_pick nvidia_pc_tally nvidia_pm_clock nvidia_records nvidia_sass_gate
+        nvidia_nvml nvidia_metric_sets nvidia_own_kernels nvidia_range_pick nvidia_pc_tally nvidia_pm_clock nvidia_pm_device nvidia_records nvidia_sass_gate
         nvidia_sass_tally nvidia_search
         nvidia_waits)
   gpufl_test(${name} DEPS backend)

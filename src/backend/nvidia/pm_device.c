@@ -178,8 +178,10 @@ static int times_of(const struct pm_device *d, size_t i, uint64_t *begin, uint64
     return result;
 }
 
-/* What a drain says of the clocks. The first record has no true begin; its end has to do. */
-static void compare_clocks(struct pm_device *d, int64_t now)
+/* What a drain says of the clocks: its records had ended when it returned. When it was called would be the closer
+ * bound and can be false by any time: a thread that is held up in between reads what came meanwhile. The
+ * first record has no true begin; its end has to do. */
+static void compare_clocks(struct pm_device *d, int64_t returned)
 {
     int64_t wall = clock_real() - clock_mono();
     uint64_t begin, end;
@@ -188,7 +190,7 @@ static void compare_clocks(struct pm_device *d, int64_t now)
     if (!d->clock.lower && times_of(d, 0, &begin, &end) == CUPTI_OK)
         pm_clock_after(&d->clock, d->began, end, wall);
     if (times_of(d, d->samples - 1, &begin, &end) == CUPTI_OK)
-        pm_clock_before(&d->clock, now, end, wall);
+        pm_clock_before(&d->clock, returned, end, wall);
 }
 
 /* Nothing is to be had of a buffer that is full: all since it was last read is missing. */
@@ -238,6 +240,7 @@ int pm_device_drain(struct pm_device *d)
                                  .bytes = d->image_bytes};
     int64_t now = clock_mono(); /* what is there is read, not what comes meanwhile */
     int result = d->library->cuptiPmSamplingDecodeData(&p);
+    int64_t returned = clock_mono();
     bool full = p.overflow || result == CUPTI_E_OUT_OF_MEMORY;
     d->more = false;
     if (result != CUPTI_OK && !full)
@@ -251,7 +254,7 @@ int pm_device_drain(struct pm_device *d)
     d->samples = i.completed;
     d->read = i.completed ? now : d->read;
     d->more = i.completed && (p.stop == PM_STOP_IMAGE_FULL || i.completed >= d->room);
-    compare_clocks(d, now);
+    compare_clocks(d, returned);
     d->overflows += full;
     d->full = full;
     if (!full || d->samples)

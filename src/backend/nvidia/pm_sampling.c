@@ -465,7 +465,8 @@ static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
 {
     int64_t until = clock_mono() + DRAIN_MOST;
     while (d->samples) {
-        bool more = d->more && (d->state != PM_STARTED || clock_mono() < until);
+        bool more = (d->more && (d->state != PM_STARTED || clock_mono() < until)) || !d->shortly;
+        d->shortly |= !d->more;
         if (!write_image(t, d, device)) {
             fail("CUPTI does not take back what it sampled");
             pm_device_close(d);
