@@ -118,7 +118,7 @@ def counters_tell_phases_apart(lab):
     for options in ((), ("--pc-kernels", "none")):
         program, report, ran = sampled_counters(lab, options=options)
         counters.check(report, counts=(240, 330))
-        expect(int(ran["clock_error_us"]) < 5000, f"the device's clock is known to {ran['clock_error_us']} us")
+        expect(int(ran["clock_error_us"]) < 25000, f"the device's clock is known to {ran['clock_error_us']} us")
         expect(report["ledger"]["samples_overflows"] == 0, "the buffer was full")
         if not options:
             ledger_closes(report)
@@ -580,7 +580,7 @@ def engines_give_back_between_windows(lab):
     each = counted_of(report, "marked", counts.INST) // 6
     for engine in ("SassMetrics", "PcSampling", "RangeProfiler", "PmSampling"):
         # Beside PM sampling records of kernels come late, and CUPTI waits for them: 2 s at most.
-        count, pause, least = (4, 2600, 4) if engine == "PmSampling" else (20, 60, 15)
+        count, pause, least = (4, 2600, 4) if engine == "PmSampling" else (20, 60, 10)
         for kind in ("plain", "threads", "all", "own"):
             out, _, report = lab.trace(lab.context, "windows", count, kind, pause, 8,
                                        options=("-e", engine, "--windows", *RESTING))

@@ -1,6 +1,8 @@
 /* pm_clock.c - see pm_clock.h. */
 #include "backend/nvidia/pm_clock.h"
 
+#include <stdlib.h>
+
 enum {
     DRIFT_PER_MILLION = 50, /* of two clocks against each other */
     WALL_SLACK = 1000000,   /* ns by which the wall clock may lie outside the bounds */
@@ -21,15 +23,17 @@ static void loosen(struct pm_clock *c, int64_t now)
     if (!c->lower && !c->upper)
         return;
     c->least -= drift;
+    c->likely -= drift;
     c->most += drift;
 }
 
-static int64_t within(const struct pm_clock *c, int64_t offset)
+/* The bounds, where what was read had just ended. */
+static int64_t lowest(const struct pm_clock *c)
 {
-    return offset < c->least ? c->least : offset > c->most ? c->most : offset;
+    return c->likely > c->least && c->likely <= c->most ? c->likely : c->least;
 }
 
-static void settle(struct pm_clock *c, int64_t wall, bool first)
+static void settle(struct pm_clock *c, int64_t wall)
 {
     if (!c->lower || !c->upper) {
         c->offset = c->lower ? c->least : c->most;
@@ -37,34 +41,38 @@ static void settle(struct pm_clock *c, int64_t wall, bool first)
     }
     if (c->least > c->most) /* a record without a true time: the newer bound counts */
         c->least = c->most;
-    bool agrees = -wall >= c->least - WALL_SLACK && -wall <= c->most + WALL_SLACK;
-    if (agrees)
+    int64_t least = lowest(c);
+    bool agrees = -wall >= least - WALL_SLACK && -wall <= c->most + WALL_SLACK;
+    bool anew = c->settled && llabs(c->offset + wall) > WALL_SLACK; /* it was set, and had agreed */
+    if (agrees && !c->apart)
         c->offset = -wall;
-    else if (first)
-        c->offset = c->least + (c->most - c->least) / 2;
-    c->offset = within(c, c->offset);
+    else if (!c->apart && !anew)
+        c->offset = least + (c->most - least) / 2;
+    c->settled = true;
+    c->apart |= !agrees;
+    c->offset = c->offset < least ? least : c->offset > c->most ? c->most : c->offset;
 }
 
 void pm_clock_after(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t wall)
 {
     int64_t bound = difference(ours, theirs);
-    bool first = !c->lower;
     loosen(c, ours);
-    if (first || bound > c->least)
+    if (!c->lower || bound > c->least)
         c->least = bound;
     c->lower = true;
-    settle(c, wall, first);
+    settle(c, wall);
 }
 
-void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t wall)
+void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t fresh, int64_t wall)
 {
     int64_t bound = difference(ours, theirs);
-    bool first = !c->upper;
     loosen(c, ours);
-    if (first || bound < c->most)
+    if (!c->upper || bound < c->most) {
         c->most = bound;
+        c->likely = bound - fresh;
+    }
     c->upper = true;
-    settle(c, wall, first);
+    settle(c, wall);
 }
 
 int64_t pm_clock_ours(const struct pm_clock *c, uint64_t theirs)

@@ -17,6 +17,7 @@ enum {
     SYSTEM_MHZ = 1500,          /* of the clock that triggers where time cannot, about */
     BEGIN_INTERVALS = 4,        /* a record that is longer has no true begin, as the first of all */
     INTERVAL_MOST = 1000000000, /* ns */
+    FRESH = 2000000,            /* ns that a record may take from its end until it can be read */
 };
 
 /* ns: full buffers that are further apart have causes of their own. */
@@ -181,8 +182,9 @@ static int times_of(const struct pm_device *d, size_t i, uint64_t *begin, uint64
 /* What a drain says of the clocks: its records had ended when it returned. When it was called would be the closer
  * bound and can be false by any time: a thread that is held up in between reads what came meanwhile. The
  * first record has no true begin; its end has to do. */
-static void compare_clocks(struct pm_device *d, int64_t returned)
+static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned)
 {
+    int64_t fresh = returned - called + 2 * d->setup.interval + FRESH;
     int64_t wall = clock_real() - clock_mono();
     uint64_t begin, end;
     if (!d->samples)
@@ -190,7 +192,7 @@ static void compare_clocks(struct pm_device *d, int64_t returned)
     if (!d->clock.lower && times_of(d, 0, &begin, &end) == CUPTI_OK)
         pm_clock_after(&d->clock, d->began, end, wall);
     if (times_of(d, d->samples - 1, &begin, &end) == CUPTI_OK)
-        pm_clock_before(&d->clock, returned, end, wall);
+        pm_clock_before(&d->clock, returned, end, fresh, wall);
 }
 
 /* Nothing is to be had of a buffer that is full: all since it was last read is missing. */
@@ -254,7 +256,7 @@ int pm_device_drain(struct pm_device *d)
     d->samples = i.completed;
     d->read = i.completed ? now : d->read;
     d->more = i.completed && (p.stop == PM_STOP_IMAGE_FULL || i.completed >= d->room);
-    compare_clocks(d, returned);
+    compare_clocks(d, now, returned);
     d->overflows += full;
     d->full = full;
     if (!full || d->samples)

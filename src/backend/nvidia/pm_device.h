@@ -47,8 +47,7 @@ struct pm_device {
     uint64_t last;      /* end of the newest sample that was read, the device's time; 0: none */
     size_t samples;     /* in the image, complete */
     bool more;          /* others may wait behind them */
-    bool shortly;       /* a drain of the few that came during another has been tried: it bounds the
-                         * device's clock closer */
+    bool compared;      /* a short drain has bounded its clock */
     bool full;          /* the last drain found the buffer full, which gives nothing more */
     int64_t gave_up;    /* ns: when one was given up for the last time; 0: never */
     bool slower;        /* the interval was made longer, and the sink has not been told */

@@ -464,17 +464,19 @@ static bool write_image(struct trace *t, struct pm_device *d, uint32_t device)
 static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
 {
     int64_t until = clock_mono() + DRAIN_MOST;
+    bool shortly = !d->compared || d->clock.apart; /* then the few that came meanwhile */
     while (d->samples) {
-        bool more = (d->more && (d->state != PM_STARTED || clock_mono() < until)) || !d->shortly;
-        d->shortly |= !d->more;
+        bool more = d->more && (d->state != PM_STARTED || clock_mono() < until);
         if (!write_image(t, d, device)) {
             fail("CUPTI does not take back what it sampled");
             pm_device_close(d);
             d->state = PM_FAILED;
             return;
         }
-        if (more)
+        if (more || shortly)
             drain(t, d);
+        d->compared |= !more && shortly;
+        shortly = shortly && more;
     }
 }
 
