@@ -171,7 +171,9 @@ static void say_busy(const struct model *m, struct buf *out)
     uint32_t only;
     int64_t duration = sum_windows_gpu_time(m);
     bool any = sum_windows_gpu_any(m);
-    const char *inside = any ? " in windows" : "";
+    const char *inside = any                          ? " in windows"
+                         : m->windows.kernels.without ? " in which kernels were recorded"
+                                                      : "";
     busy_result(&m->devices.compute, &r);
     if (!m->kernels.time.count && !m->graphs.whole) {
         buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside,

@@ -46,10 +46,21 @@ int sum_windows_batch(struct model *m, const struct wire_batch *b)
     return code;
 }
 
+/* The engine records none, and no window of them came. */
+static bool without_kernels(const struct model *m)
+{
+    const struct sum_facts *f = &m->facts;
+    for (size_t i = 0; i < f->capability_count; i++)
+        if (!strcmp(model_text(m, f->capabilities[i].feature), "kernels"))
+            return !strcmp(model_text(m, f->capabilities[i].status), "not_requested");
+    return false;
+}
+
 static int merge(struct windows *into, const struct windows *from, int64_t shift)
 {
     into->opened += from->opened;
     into->open += from->open;
+    into->without |= from->without;
     int code = busy_merge(&into->recorded, &from->recorded, shift);
     return code ? code : busy_settle(&into->recorded);
 }
@@ -72,7 +83,8 @@ static int finish(struct windows *w, const struct sum_facts *f)
 int sum_windows_finish(struct model *m)
 {
     int code = finish(&m->windows.capture, &m->facts);
-    return code ? code : finish(&m->windows.kernels, &m->facts);
+    m->windows.kernels.without = !m->windows.kernels.opened && without_kernels(m);
+    return code || m->windows.kernels.without ? code : finish(&m->windows.kernels, &m->facts);
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -101,7 +113,9 @@ int64_t sum_windows_time(const struct model *m)
 
 int64_t sum_windows_gpu_time(const struct model *m)
 {
-    return m->windows.kernels.opened ? time_of(&m->windows.kernels) : sum_windows_time(m);
+    const struct windows *w = &m->windows.kernels;
+    int64_t known = w->opened || (w->without && !sum_windows_any(m)) ? time_of(w) : 0;
+    return known || w->opened ? known : sum_windows_time(m);
 }
 
 const char *sum_windows_whole(const struct model *m)

@@ -22,7 +22,10 @@ struct sum_windows {
         uint64_t opened; /* from none to one */
         int64_t since;   /* ns: the open one's begin */
         uint64_t open;
-        struct busy recorded; /* windows; of a session without any, all of it, from its finish on */
+        struct busy
+            recorded; /* windows; of a session without any, all of it, from its finish on, but
+                               * nothing of one without */
+        bool without; /* a session's engine records no kernels, nor any window */
     } capture, kernels;
 };
 

@@ -452,6 +452,43 @@ static void test_windows(void **state)
     model_fini(&all);
 }
 
+/* A session whose engine records no kernels says nothing of how much of the time they ran. */
+static void test_beside_a_session_without_kernels(void **state)
+{
+    struct program p;
+    struct model m, all;
+    (void)state;
+    model_init(&all, names);
+    program_init(&p, "kernels");
+    for (int k = 0; k < 10; k++) {
+        program_launch(&p, (struct program_kernel){.ns = 1000000});
+        program_work(&p, 2000000);
+    }
+    read_program(&p, &m, 0);
+    int64_t run = sum_windows_gpu_time(&m);
+    assert_int_equal(run, sum_facts_duration(&m));
+    assert_int_equal(model_merge(&all, &m), 0);
+    model_fini(&m);
+    program_init(&p, "samples");
+    p.now += 10000000000;
+    program_work(&p, 5000000000);
+    struct capability_row c = {.feature = program_name(&p, "kernels"),
+                               .status = program_name(&p, "not_requested"),
+                               .reason = program_name(&p, "")};
+    make_log_rows(&p.log, RECORD_capability, &c, 1);
+    program_end(&p);
+    model_init(&m, names);
+    program_read(&p, &m);
+    program_fini(&p);
+    assert_int_equal(sum_windows_gpu_time(&m), sum_facts_duration(&m)); /* of what there is */
+    assert_int_equal(model_merge(&all, &m), 0);
+    assert_int_equal(model_settle(&all), 0);
+    assert_int_equal(sum_windows_gpu_time(&all), run);
+    assert_true(sum_windows_time(&all) > run + 5000000000);
+    model_fini(&m);
+    model_fini(&all);
+}
+
 /* One that is still open at the end goes until then. */
 static void test_open_window(void **state)
 {
@@ -507,14 +544,23 @@ static void test_far_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sync),        cmocka_unit_test(test_short_sync),
-        cmocka_unit_test(test_no_sync),     cmocka_unit_test(test_calls_in_gap),
-        cmocka_unit_test(test_watcher),     cmocka_unit_test(test_two_threads),
-        cmocka_unit_test(test_queued),      cmocka_unit_test(test_back_to_back),
-        cmocka_unit_test(test_bounded),     cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_sums),        cmocka_unit_test(test_together),
-        cmocka_unit_test(test_far_back),    cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_open_window), cmocka_unit_test(test_engine),
+        cmocka_unit_test(test_sync),
+        cmocka_unit_test(test_short_sync),
+        cmocka_unit_test(test_no_sync),
+        cmocka_unit_test(test_calls_in_gap),
+        cmocka_unit_test(test_watcher),
+        cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_queued),
+        cmocka_unit_test(test_back_to_back),
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_far_back),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_beside_a_session_without_kernels),
+        cmocka_unit_test(test_open_window),
+        cmocka_unit_test(test_engine),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }
