@@ -166,11 +166,19 @@ static int run_object(struct run *r, const char *program, int64_t deadline, stru
     if (!symbolize_cubin(r->z, r->object, path, sizeof path) || !file_exists(path))
         return 0;
     r->looked = false;
+    int64_t before = r->total;
+    bool asked = false;
     for (gather(r, path, &at, e); r->count && !rc; gather(r, path, &at, e)) {
+        asked = true;
         rc = disassemble(program, path, r->numbers, r->count, deadline, take_instruction, r, e);
         put_rows(r);
     }
     cubin_symbols_close(&r->symbols);
+    if (!rc && !e->code && asked && r->total == before)
+        return err_set(e, GPUFL_E_CORRUPT,
+                       "nvdisasm knows no instruction of %.200s: it is damaged, or of a device "
+                       "that this nvdisasm does not know",
+                       path_base(path));
     return rc ? rc : e->code;
 }
 

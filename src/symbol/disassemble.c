@@ -149,7 +149,10 @@ static int ended(struct spawned *p, int rc, int64_t deadline, const char *cubin,
     if (rc)
         return err_set(e, rc, "the output of nvdisasm cannot be read");
     if (status)
-        return err_set(e, GPUFL_E_CORRUPT, "nvdisasm cannot read %.200s", path_base(cubin));
+        return err_set(
+            e, GPUFL_E_CORRUPT,
+            "nvdisasm cannot read %.200s: it is damaged, or of a newer device than nvdisasm knows",
+            path_base(cubin));
     return 0;
 }
 

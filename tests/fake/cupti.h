@@ -31,6 +31,10 @@ extern struct fake_script {
 
 /* The library has ended itself. */
 bool library_over(void);
+/* A kernel has faulted: what needs its context fails. */
+bool driver_faulted(void);
+/* A module was loaded: the kernels that it describes are of its code. */
+void pc_module(const char *image, size_t size);
 
 /* Take a word of the script. [while it is read] */
 void pc_script(const char *word);

@@ -15,7 +15,8 @@ enum {
     DRIVER_E_VALUE = 1,
     DRIVER_E_CONTEXT = 201,
     DRIVER_E_HANDLE = 400,
-    DRIVER_E_NOT_FOUND = 500
+    DRIVER_E_NOT_FOUND = 500,
+    DRIVER_E_FAULT = 700 /* an illegal address */
 };
 
 /* A kernel of a loaded module, as the comment before its code describes it. */

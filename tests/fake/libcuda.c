@@ -71,8 +71,18 @@ void call_enter(struct call *c, uint32_t cbid, const char *function, const void 
                current);
 }
 
+/* A kernel has faulted: the context answers nothing else any more. */
+static atomic_bool faulted;
+
+EXPORT bool fake_cuda_faulted(void)
+{
+    return atomic_load(&faulted);
+}
+
 int call_exit(struct call *c, int result)
 {
+    if (atomic_load(&faulted) && c->cbid != CUPTI_HARMLESS_CALL)
+        result = DRIVER_E_FAULT;
     const struct fake_hooks *h = driver_hooks();
     if (h->api)
         h->api(c->cbid, CUPTI_SITE_EXIT, c->function, c->params, &result, c->correlation, &c->data,
@@ -418,6 +428,18 @@ static __attribute__((noreturn)) void stay_stuck(void)
         pause();
 }
 
+/* Launched well; what was before it ends, and it has a record without times. */
+static int launch_fault(struct call *c, struct fake_op *op)
+{
+    op->context = current;
+    wait_until(stream_end(CUPTI_NONE));
+    if (!atomic_load(&faulted))
+        tell_op(op);
+    int result = call_exit(c, CUDA_OK);
+    atomic_store(&faulted, true);
+    return result;
+}
+
 /* function: of a module, or the kernel's mangled name, standing in for a handle. shared over
  * the device's limit fails, as a real launch would. */
 EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -432,7 +454,7 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     call_enter(&c, 307, "cuLaunchKernel", &p, name);
     if (!strcmp(name, "stuck"))
         stay_stuck();
-    if (shared > SHARED_MOST)
+    if (shared > SHARED_MOST || atomic_load(&faulted))
         return call_exit(&c, DRIVER_E_VALUE);
     struct fake_op op = {.work = FAKE_KERNEL,
                          .correlation = c.correlation,
@@ -446,6 +468,8 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     int64_t ns = 500 + (int64_t)gx * 10;
     if (k)
         ns = k->ns ? k->ns : *(const int64_t *)arguments[0];
+    if (!strcmp(name, "fault"))
+        return launch_fault(&c, &op);
     queue_op(&op, ns);
     return call_exit(&c, CUDA_OK);
 }

@@ -134,8 +134,17 @@ static void on_context(uint32_t cbid, uint32_t context)
 static void on_module(uint32_t cbid, uint32_t context, const char *image, size_t size)
 {
     struct cupti_module_event m = {.module = 1, .cubin_size = size, .cubin = image};
+    if (cbid == CUPTI_RESOURCE_MODULE_LOADED)
+        pc_module(image, size);
     struct cupti_resource_event r = {.context = FAKE_CONTEXT_OF(context), .detail = &m};
     call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
+}
+
+bool driver_faulted(void)
+{
+    bool (*ask)(void);
+    *(void **)&ask = dlsym(RTLD_DEFAULT, "fake_cuda_faulted");
+    return ask && ask();
 }
 
 void driver_connect(bool on)

@@ -3,7 +3,9 @@
  * The same text runs on a real driver, which compiles the code. Here the code is not read,
  * but a comment that describes a kernel:
  *   // fake: NAME registers=R local=L shared=S ns=T
- * ns=0: the first argument, 64 bits, is the time. */
+ * ns=0: the first argument, 64 bits, is the time. Where a comment says
+ *   // fake-mib: N
+ * the profiling library is shown N MiB of code, that text and zeros. */
 #include "driver.h"
 
 #include "backend/nvidia/cupti_abi.h"
@@ -12,11 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { KERNELS = 256 };
 
 struct module {
     char *text;
+    size_t size, mapped;
 };
 
 /* Handles of functions point into it: one that has been given stays as it is. */
@@ -44,6 +48,23 @@ const struct fake_kernel *launched_kernel(const void *handle)
     return k ? k : module_kernel(handle);
 }
 
+static bool copy_image(struct module *m, const char *image)
+{
+    const char *large = strstr(image, "// fake-mib: ");
+    m->size = strlen(image);
+    if (!large || sscanf(large, "// fake-mib: %zu", &m->mapped) != 1) {
+        m->text = strdup(image);
+        return m->text;
+    }
+    m->size = m->mapped <<= 20;
+    m->text = mmap(NULL, m->mapped, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m->text == MAP_FAILED)
+        return false;
+    strcpy(m->text, image);
+    return true;
+}
+
 EXPORT int cuModuleLoadData(struct module **module, const void *image)
 {
     const struct {
@@ -53,19 +74,21 @@ EXPORT int cuModuleLoadData(struct module **module, const void *image)
     struct call c;
     call_enter(&c, 19, "cuModuleLoadData", &p, NULL);
     *module = calloc(1, sizeof **module);
-    if (*module)
-        (*module)->text = strdup(image);
-    if (*module && (*module)->text)
-        tell_module(CUPTI_RESOURCE_MODULE_LOADED, (*module)->text, strlen((*module)->text));
-    return call_exit(&c, *module && (*module)->text ? CUDA_OK : 2);
+    bool loaded = *module && copy_image(*module, image);
+    if (loaded)
+        tell_module(CUPTI_RESOURCE_MODULE_LOADED, (*module)->text, (*module)->size);
+    return call_exit(&c, loaded ? CUDA_OK : 2);
 }
 
 EXPORT int cuModuleUnload(struct module *module)
 {
     struct call c;
     call_enter(&c, 22, "cuModuleUnload", &module, NULL);
-    tell_module(CUPTI_RESOURCE_MODULE_UNLOAD, module->text, strlen(module->text));
-    free(module->text);
+    tell_module(CUPTI_RESOURCE_MODULE_UNLOAD, module->text, module->size);
+    if (module->mapped)
+        munmap(module->text, module->mapped);
+    else
+        free(module->text);
     free(module);
     return call_exit(&c, CUDA_OK);
 }

@@ -193,6 +193,50 @@ static void must(bool right, const char *what)
     abort();
 }
 
+/* ---- code ----------------------------------------------------------------------------------- */
+
+enum { MODULES = 64, BUILT_IN = 0xabc, SUMMED_MOST = 1 << 20 };
+
+static struct {
+    char kernel[64];
+    uint64_t crc;
+} modules[MODULES]; /* guarded by lock */
+static size_t module_count;
+
+/* The sum of the bytes stands in for a checksum. */
+static uint64_t sum_of(const void *bytes, size_t size)
+{
+    uint64_t sum = BUILT_IN;
+    for (size_t i = 0; i < size; i++)
+        sum = sum * 31 + ((const unsigned char *)bytes)[i];
+    return sum;
+}
+
+void pc_module(const char *image, size_t size)
+{
+    char kernel[sizeof modules[0].kernel];
+    if (size > SUMMED_MOST || sscanf(image, "// fake: %63s", kernel) != 1)
+        return;
+    uint64_t crc = sum_of(image, size);
+    pthread_mutex_lock(&lock);
+    if (module_count < MODULES) {
+        snprintf(modules[module_count].kernel, sizeof kernel, "%s", kernel);
+        modules[module_count++].crc = crc;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* [lock held] */
+static uint64_t code_of(const char *kernel)
+{
+    for (size_t i = 0; i < module_count; i++)
+        if (!strcmp(modules[i].kernel, kernel))
+            return modules[i].crc;
+    return BUILT_IN;
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
 static void put_reason(struct pc_record *r, int reason, uint64_t samples)
 {
     r->reasons[r->reason_count].index = (uint32_t)reason;
@@ -206,7 +250,7 @@ static uint64_t put_record(struct pc_record *r, struct kernel *k, size_t number,
     uint64_t given = 0;
     must(r->size == sizeof *r && r->reasons, "a record is not prepared");
     memset(r->reasons, 0, REASONS * sizeof *r->reasons); /* room for all of them */
-    r->crc = 0xabc;
+    r->crc = code_of(k->name);
     r->offset = offsets[place];
     r->function = (uint32_t)number;
     if (!k->shared)
@@ -339,7 +383,7 @@ EXPORT int cuptiPCSamplingEnable(struct pc_context_params *p)
 EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
 {
     SCRIPTED(cuptiPCSamplingDisable);
-    if (library_over())
+    if (library_over() || driver_faulted())
         return CUPTI_E_UNKNOWN;
     struct context *c = context_at(p->context);
     unsigned before = c ? atomic_load(&c->queued) : 0;
@@ -464,13 +508,9 @@ EXPORT int cuptiPCSamplingGetData(struct pc_data_params *p)
     return !on ? WRONG_ORDER : full ? CUPTI_E_OUT_OF_MEMORY : CUPTI_OK;
 }
 
-/* The sum of the bytes stands in for a checksum. */
 EXPORT int cuptiGetCubinCrc(struct pc_crc_params *p)
 {
     SCRIPTED(cuptiGetCubinCrc);
-    uint64_t sum = 0xabc;
-    for (size_t i = 0; i < p->bytes; i++)
-        sum = sum * 31 + ((const unsigned char *)p->cubin)[i];
-    p->crc = sum;
+    p->crc = sum_of(p->cubin, p->bytes);
     return CUPTI_OK;
 }

@@ -9,6 +9,8 @@
  *     allocate=A   A allocations of 4 KiB, 8 KiB, ... of the device, of which every third is kept
  *     fail=F       F launches by every thread that the driver refuses
  *     contexts=C   C contexts one after the other, each with KERNELS launches, and destroyed
+ *     huge=MIB     a module of that size is loaded, runs a kernel and is unloaded
+ *     fault        a kernel faults when all else is done; said as "error", the number
  *     modules=M    M modules are loaded, run a kernel and are unloaded
  *     steps=S      S scopes with KERNELS launches each, one after the other (and one around the work
  *                  of each context) instead of one around everything
@@ -79,12 +81,13 @@ enum { REPEATS = 5, THREADS = 64, NAMES = 100000, NO_DEVICE_EXIT = 4, BROKEN_EXI
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
+static int huge, error;
 static int contexts, modules, milliseconds, rounds, steps, benches, managed, allocations;
 static struct {
     long long count, bytes, frees, freed, peak;
 } allocated;
 static bool distinct, early, left, wait_input, init_late, sampled, counted, ranged, instrumented,
-    beside, stuck, apart;
+    beside, stuck, apart, faults;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -251,6 +254,29 @@ static void work_module(int number)
     cuModuleUnload(module);
 }
 
+static void work_huge(void)
+{
+    char image[128];
+    void *module, *function;
+    snprintf(image, sizeof image,
+             "// fake: kernel_huge registers=16 local=0 shared=0 ns=5000\n// fake-mib: %d", huge);
+    if (cuModuleLoadData(&module, image) || cuModuleGetFunction(&function, module, "kernel_huge") ||
+        cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
+        exit(BROKEN_EXIT);
+    cuCtxSynchronize();
+    cuModuleUnload(module);
+}
+
+/* As real programs meet it: the launch goes well, and every call behind it does not. */
+static void work_fault(void)
+{
+    if (cuLaunchKernel("fault", 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
+        exit(BROKEN_EXIT);
+    error = cuCtxSynchronize();
+    if (!error || cuLaunchKernel(relu, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL) != error)
+        exit(BROKEN_EXIT);
+}
+
 static void work_context(void)
 {
     cuda_context context;
@@ -322,6 +348,8 @@ static void work_all(void)
         work_context();
     for (int i = 0; i < modules; i++)
         work_module(i);
+    if (huge)
+        work_huge();
     for (int64_t end = now_ms() + milliseconds; now_ms() < end; rounds++) {
         launch_all(NULL);
         cuCtxSynchronize();
@@ -336,6 +364,8 @@ static void work_all(void)
         work_bench();
     launch_all(NULL);
     cuCtxSynchronize();
+    if (faults)
+        work_fault();
     scope_end(scope);
     if (left)
         scope_begin("left");
@@ -372,14 +402,15 @@ static void say(void)
 {
     char cupti[512], other[512];
     int cupti_count = mapped("libcupti.so", cupti, sizeof cupti);
-    int launches = kernels * (thread_count + 1 + contexts + rounds) + modules;
+    int launches = kernels * (thread_count + 1 + contexts + rounds) + modules + !!huge + faults;
     printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d,\"copies\":%d,"
            "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d,"
-           "\"allocations\":%lld,\"allocated\":%lld,\"frees\":%lld,\"freed\":%lld,\"peak\":%lld}\n",
+           "\"allocations\":%lld,\"allocated\":%lld,\"frees\":%lld,\"freed\":%lld,\"peak\":%lld,"
+           "\"error\":%d}\n",
            launches, graphs, graphs * 5, thread_count << 20, thread_count * 3, cupti_count, cupti,
            mapped("libnvidia-ml.so", other, sizeof other),
            mapped("libgpufl.so", other, sizeof other), allocated.count, allocated.bytes,
-           allocated.frees, allocated.freed, allocated.peak);
+           allocated.frees, allocated.freed, allocated.peak, error);
     fflush(stdout);
 }
 
@@ -404,6 +435,7 @@ static void parse(int argc, char **argv)
             sscanf(argv[i], "benches=%d", &benches) == 1 ||
             sscanf(argv[i], "contexts=%d", &contexts) == 1 ||
             sscanf(argv[i], "modules=%d", &modules) == 1 ||
+            sscanf(argv[i], "huge=%d", &huge) == 1 ||
             sscanf(argv[i], "ms=%d", &milliseconds) == 1 ||
             sscanf(argv[i], "sessions=%d", &sessions) == 1 ||
             sscanf(argv[i], "storm=%d", &storm) == 1 || sscanf(argv[i], "exit=%d", &exit_code) == 1)
@@ -416,6 +448,8 @@ static void parse(int argc, char **argv)
             wait_input = true;
         else if (!strcmp(argv[i], "beside"))
             beside = true;
+        else if (!strcmp(argv[i], "fault"))
+            faults = true;
         else if (!strcmp(argv[i], "stuck"))
             stuck = true;
         else if (!strcmp(argv[i], "distinct"))

@@ -238,6 +238,8 @@ EXPORT int cuptiRangeProfilerStart(struct range_object_params *p)
 EXPORT int cuptiRangeProfilerPushRange(struct range_push_params *p)
 {
     SCRIPTED(cuptiRangeProfilerPushRange);
+    if (driver_faulted())
+        return CUPTI_E_UNKNOWN;
     SIZED(p, range_push_params, name);
     pthread_mutex_lock(&lock);
     must(profiler.started && !profiler.kernels && !profiler.open, "a range is pushed out of order");
@@ -254,6 +256,8 @@ EXPORT int cuptiRangeProfilerPushRange(struct range_push_params *p)
 EXPORT int cuptiRangeProfilerPopRange(struct range_object_params *p)
 {
     SCRIPTED(cuptiRangeProfilerPopRange);
+    if (driver_faulted())
+        return CUPTI_E_UNKNOWN;
     SIZED(p, range_object_params, object);
     pthread_mutex_lock(&lock);
     must(profiler.open, "no range is open that could be popped");
@@ -266,6 +270,8 @@ EXPORT int cuptiRangeProfilerPopRange(struct range_object_params *p)
 EXPORT int cuptiRangeProfilerStop(struct range_stop_params *p)
 {
     SCRIPTED(cuptiRangeProfilerStop);
+    if (driver_faulted())
+        return CUPTI_E_UNKNOWN;
     SIZED(p, range_stop_params, done);
     pthread_mutex_lock(&lock);
     must(profiler.started && !profiler.open, "ranges are stopped out of order");
@@ -278,6 +284,8 @@ EXPORT int cuptiRangeProfilerStop(struct range_stop_params *p)
 EXPORT int cuptiRangeProfilerDecodeData(struct range_decode_params *p)
 {
     SCRIPTED(cuptiRangeProfilerDecodeData);
+    if (driver_faulted())
+        return CUPTI_E_UNKNOWN;
     SIZED(p, range_decode_params, dropped);
     pthread_mutex_lock(&lock);
     must(!profiler.started, "ranges are decoded while they are counted");

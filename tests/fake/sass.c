@@ -256,6 +256,8 @@ EXPORT int cuptiSassMetricsSetConfig(struct sass_config_params *p)
 EXPORT int cuptiSassMetricsUnsetConfig(struct sass_unset_params *p)
 {
     SCRIPTED(cuptiSassMetricsUnsetConfig);
+    if (driver_faulted())
+        return CUPTI_E_UNKNOWN;
     (void)p;
     pthread_mutex_lock(&lock);
     int result = configured && !sass_enabled() ? CUPTI_OK : WRONG_ORDER;
@@ -354,6 +356,8 @@ static size_t give(const struct context *c, size_t number, struct sass_record *t
 EXPORT int cuptiSassMetricsFlushData(struct sass_flush_params *p)
 {
     SCRIPTED(cuptiSassMetricsFlushData);
+    if (driver_faulted())
+        return CUPTI_E_UNKNOWN;
     must(p->size == PROFILER_SIZE(sass_flush_params, instances) && p->data,
          "the data is not prepared");
     pthread_mutex_lock(&lock);

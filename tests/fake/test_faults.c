@@ -200,6 +200,60 @@ static void refused(void **state)
     }
 }
 
+/* ---- the program's own ------------------------------------------------------------------------ */
+
+/* Its error and its end are its own, whatever the engine; of the kernel that faulted there is a record
+ * without times, or none. */
+static void a_kernel_that_faults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *engine, *extra;
+        int missing;
+    } cases[] = {
+        {"Trace", "flush_interval_ms=50", 1},       {"Sync", "flush_interval_ms=50", 0},
+        {"PcSampling", "pc_kernel_collect=all", 1}, {"PcSampling", "pc_kernel_collect=none", 0},
+        {"PmSampling", "flush_interval_ms=50", 1},  {"RangeProfiler", "range_mode=scopes", 1},
+        {"RangeProfiler", "range_mode=kernels", 0}, {"SassMetrics", "flush_interval_ms=50", 0},
+        {"Deep", "deep_sample_ms=50", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        print_message("%s %s\n", cases[i].engine, cases[i].extra);
+        run_all(&r, &(struct run_setup){.options =
+                                            LIST("-e", cases[i].engine, "--option", cases[i].extra),
+                                        .program = LIST("100", "ms=200", "fault", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        assert_int_equal(int_at(r.said, "0.error"), 700);
+        assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+        check_contains(&r, message_of(&r, "program.fault"),
+                       "CUDA_ERROR_ILLEGAL_ADDRESS (error 700)");
+        check_contains(&r, message_of(&r, "program.fault"), "first returned by cuCtxSynchronize");
+        if (cases[i].missing) {
+            assert_int_equal(int_at(r.report, "ledger.lost_time"), 1);
+            assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches") - 1);
+            check_contains(&r, r.c.text[CHILD_ERR].data, "which a kernel leaves that faults");
+        }
+        if (!strcmp(cases[i].engine, "SassMetrics"))
+            check_contains(&r, message_of(&r, "sass_metrics.nothing"), "in which a kernel faulted");
+        run_free(&r);
+    }
+}
+
+/* What is too large to be kept is not, and costs its size nowhere; nobody reads it. */
+static void a_module_of_2_gib(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling"),
+                                    .program = LIST("100", "huge=2048", "ms=300", "exit=5")});
+    check_program(&r, EXIT_CODE);
+    check_complete(&r);
+    check_contains(&r, message_of(&r, "code.not_kept"), "1 module too large");
+    assert_true(int_at(r.report, "host.process_rss.max") < 1 << 29);
+    run_free(&r);
+}
+
 /* ---- it ends itself -------------------------------------------------------------------------- */
 
 static void check_ended(const struct run *r, const char *why)
@@ -396,6 +450,8 @@ int main(void)
         cmocka_unit_test(every_kind_fails),
         cmocka_unit_test(refused),
         cmocka_unit_test(yielded),
+        cmocka_unit_test(a_kernel_that_faults),
+        cmocka_unit_test(a_module_of_2_gib),
         cmocka_unit_test(the_library_ends_itself),
         cmocka_unit_test(a_session_behind_its_end),
         cmocka_unit_test(trouble_is_no_end),

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_CODE = 5, ERROR = 999 };
@@ -382,6 +383,48 @@ static void code_is_kept_once(void **state)
     run_free(&r);
 }
 
+/* What nvdisasm says of a file that is no ELF, as the fake's code is none. */
+static const char REFUSES[] = "#!/bin/sh\n"
+                              "echo \"nvdisasm fatal   : Input file is not in 'elf' format\" >&2\n"
+                              "exit 255\n";
+
+static void check_no_text(const struct run *r, const char *nvdisasm, const char *why)
+{
+    struct child c;
+    json_error_t e;
+    char env[PATH_MAX + 32];
+    snprintf(env, sizeof env, "GPUFL_NVDISASM=%s", nvdisasm);
+    const char *const argv[] = {path_gpufl(), "report", "--json", "--kernel",
+                                "kernel_0",   r->logs,  NULL};
+    child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv, .env = LIST(env)});
+    assert_int_equal(child_end(&c), 0);
+    json_t *report = json_loads(c.text[CHILD_OUT].data, 0, &e);
+    assert_non_null(report);
+    check_contains(r, text_at(report, "code.0.no_text"), why);
+    assert_int_equal(json_array_size(at(report, "code.0.instructions")), 3); /* by offset */
+    assert_true(int_at(report, "code.0.samples") > 0);
+    json_decref(report);
+    child_free(&c);
+}
+
+/* Code that is damaged: its samples stay, by offset, and the report says why they have no lines. */
+static void damaged_code(void **state)
+{
+    (void)state;
+    struct run r;
+    char stub[PATH_MAX + 16];
+    sample(&r, "FAKE_CUPTI=", NULL, LIST("100", "modules=4", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    assert_int_equal(count_files(r.logs, ".cubin"), 2);
+    snprintf(stub, sizeof stub, "%s/nvdisasm", r.w.dir);
+    FILE *f = fopen(stub, "we");
+    assert_true(f && fputs(REFUSES, f) >= 0 && fclose(f) == 0 && chmod(stub, 0700) == 0);
+    check_no_text(&r, stub, "nvdisasm cannot read");
+    check_no_text(&r, "/bin/true", "knows no instruction of");
+    check_no_text(&r, "/nowhere/nvdisasm", "/nowhere/nvdisasm");
+    run_free(&r);
+}
+
 /* ---- losses, refusals ---------------------------------------------------------------------- */
 
 static void a_full_buffer_is_counted(void **state)
@@ -623,17 +666,29 @@ static int remove_claim(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_begin_is_its_own),        cmocka_unit_test(every_sample_once),
-        cmocka_unit_test(kernels_without_number),      cmocka_unit_test(reasons_by_name),
-        cmocka_unit_test(without_kernel_records),      cmocka_unit_test(takes_turns),
-        cmocka_unit_test(takes_turns_beside_a_thread), cmocka_unit_test(takes_turns_of_contexts),
-        cmocka_unit_test(turns_end_where_they_fail),   cmocka_unit_test(turns_that_cannot_be),
-        cmocka_unit_test(contexts_take_turns),         cmocka_unit_test(code_is_kept_once),
-        cmocka_unit_test(a_full_buffer_is_counted),    cmocka_unit_test(refusals),
-        cmocka_unit_test(every_function_fails),        cmocka_unit_test(goes_on_without_tuning),
-        cmocka_unit_test(sampling_outlives_a_session), cmocka_unit_test(launching_at_exit),
-        cmocka_unit_test(scopes_that_cover_a_window),  cmocka_unit_test(sessions_follow_each_other),
-        cmocka_unit_test(one_process_at_a_time),       cmocka_unit_test(survives_fork),
+        cmocka_unit_test(its_begin_is_its_own),
+        cmocka_unit_test(every_sample_once),
+        cmocka_unit_test(kernels_without_number),
+        cmocka_unit_test(reasons_by_name),
+        cmocka_unit_test(without_kernel_records),
+        cmocka_unit_test(takes_turns),
+        cmocka_unit_test(takes_turns_beside_a_thread),
+        cmocka_unit_test(takes_turns_of_contexts),
+        cmocka_unit_test(turns_end_where_they_fail),
+        cmocka_unit_test(turns_that_cannot_be),
+        cmocka_unit_test(contexts_take_turns),
+        cmocka_unit_test(code_is_kept_once),
+        cmocka_unit_test(damaged_code),
+        cmocka_unit_test(a_full_buffer_is_counted),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(every_function_fails),
+        cmocka_unit_test(goes_on_without_tuning),
+        cmocka_unit_test(sampling_outlives_a_session),
+        cmocka_unit_test(launching_at_exit),
+        cmocka_unit_test(scopes_that_cover_a_window),
+        cmocka_unit_test(sessions_follow_each_other),
+        cmocka_unit_test(one_process_at_a_time),
+        cmocka_unit_test(survives_fork),
     };
     return cmocka_run_group_tests_name("sampling", tests, NULL, remove_claim);
 }

@@ -92,7 +92,7 @@ static void too_large(void **state)
     cubins_drain(crc, &sink);
     assert_int_equal(kept_files, 0);
     assert_int_equal(messages, 1);
-    assert_non_null(strstr(last_text, "1 modules too large"));
+    assert_non_null(strstr(last_text, "1 module too large"));
     cubins_loaded("x", (size_t)2 << 30);
     cubins_drain(crc, &sink);
     assert_int_equal(messages, 1); /* once is enough */
@@ -111,7 +111,7 @@ static void no_room(void **state)
     free(code);
     cubins_drain(crc, &sink);
     assert_int_equal(kept_files, 1);
-    assert_non_null(strstr(last_text, "2 for want of room"));
+    assert_non_null(strstr(last_text, "2 modules for want of room"));
 }
 
 static void cannot_be_written_or_read(void **state)
@@ -126,7 +126,7 @@ static void cannot_be_written_or_read(void **state)
     cubins_drain(crc, &sink);
     assert_int_equal(kept_files, 0);
     assert_int_equal(messages, 1);
-    assert_non_null(strstr(last_text, "1 that could not be written or read"));
+    assert_non_null(strstr(last_text, "1 module that could not be written or read"));
 }
 
 int main(void)

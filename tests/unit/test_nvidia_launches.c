@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "backend/nvidia/faults.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/waits.h"
@@ -41,8 +42,26 @@ static bool sink_in_scope(struct sink *s)
     return scope_open;
 }
 
-static const struct sink_ops sink_ops = {
-    .launch = sink_launch, .kernel = sink_kernel, .in_scope = sink_in_scope};
+static char told[256];
+static int told_count;
+
+static void sink_message(struct sink *s, enum severity severity, const char *code, const char *fmt,
+                         ...)
+{
+    va_list args;
+    (void)s;
+    assert_int_equal(severity, SEVERITY_WARNING);
+    assert_string_equal(code, "program.fault");
+    va_start(args, fmt);
+    vsnprintf(told, sizeof told, fmt, args);
+    va_end(args);
+    told_count++;
+}
+
+static const struct sink_ops sink_ops = {.launch = sink_launch,
+                                         .kernel = sink_kernel,
+                                         .in_scope = sink_in_scope,
+                                         .message = sink_message};
 static struct sink sink = {&sink_ops};
 
 /* ---- a CUPTI that remembers what was enabled ------------------------------------------- */
@@ -70,6 +89,8 @@ static int setup(void **state)
     memset(enabled, 0, sizeof enabled);
     trace.cupti = &cupti;
     waits_init();
+    faults_open();
+    told_count = 0;
     atomic_store(&trace.live, &sink);
     seen_count = 0;
     scope_open = false;
@@ -142,6 +163,22 @@ static void a_failed_launch_is_taken_back(void **state)
     assert_int_equal(seen[1].kind, LAUNCH_FAILED);
     assert_int_equal(seen[1].correlation, 5);
     assert_int_equal(seen[1].graph, 0);
+}
+
+/* The first call that answers with a fault of a kernel is told, of other errors none. */
+static void a_fault_is_told_once(void **state)
+{
+    (void)state;
+    struct cuda_launch_params params = {.stream = NULL};
+    call(cuLaunchKernel_id, 1, &params, CUDA_OK);
+    call(cuLaunchKernel_id, 2, &params, 1);
+    assert_int_equal(told_count, 0);
+    assert_false(faults_seen());
+    call(cuLaunchKernel_id, 3, &params, 716);
+    call(cuLaunchKernel_id, 4, &params, 716);
+    assert_int_equal(told_count, 1);
+    assert_true(faults_seen());
+    assert_non_null(strstr(told, "CUDA_ERROR_MISALIGNED_ADDRESS (error 716), first returned by"));
 }
 
 /* The word that CUPTI keeps from entry to exit holds anything where a session starts in between. */
@@ -289,6 +326,7 @@ static void ids_the_library_lacks_are_passed_over(void **state)
 #define KERNEL_TESTS(T)                                                                            \
     T(every_launch_call_counts_once)                                                               \
     T(a_failed_launch_is_taken_back)                                                               \
+    T(a_fault_is_told_once)                                                                        \
     T(a_failed_launch_that_began_before_us_takes_nothing_back)                                     \
     T(nothing_is_reported_when_not_live)                                                           \
     T(cost_is_sampled_and_extrapolated)

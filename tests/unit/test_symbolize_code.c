@@ -187,7 +187,7 @@ static void test_why(void **state)
     setenv("GPUFL_NVDISASM", "/nowhere", 1);
     check_why("GPUFL_NVDISASM=/nowhere cannot be run: set it to the path of nvdisasm");
     set_program("exit 1");
-    check_why("nvdisasm cannot read 0000000000000abc.cubin.");
+    check_why("nvdisasm cannot read 0000000000000abc.cubin: it is damaged");
     remove(in_session("0000000000000abc.cubin"));
     check_why("the code that was kept is not in the session's directory any more: 0");
     write_session(&(struct how){.running = true});

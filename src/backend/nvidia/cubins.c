@@ -176,11 +176,21 @@ static void say_missing(struct sink *s)
     if (said || !(large + room + unkept))
         return;
     said = 1;
+    const struct {
+        uint64_t count;
+        const char *why;
+    } reasons[] = {{large, "too large"},
+                   {room, "for want of room"},
+                   {unkept, "that could not be written or read"}};
+    char text[160] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].count)
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s%" PRIu64 " module%s %s",
+                                    len ? ", " : "", reasons[i].count,
+                                    reasons[i].count == 1 ? "" : "s", reasons[i].why);
     s->ops->message(s, SEVERITY_NOTE, "code.not_kept",
-                    "device code was not kept, so that its samples have no lines: %" PRIu64
-                    " modules too large, %" PRIu64 " for want of room, %" PRIu64
-                    " that could not be written or read",
-                    large, room, unkept);
+                    "device code was not kept, so that its samples have no lines: %s", text);
 }
 
 void cubins_drain(int (*checksum)(struct pc_crc_params *), struct sink *s)

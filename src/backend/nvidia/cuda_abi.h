@@ -18,6 +18,18 @@ enum {
     CUDA_E_NO_DEVICE = 100,
 };
 
+/* Results of a context in which a kernel has faulted: X(name, value). */
+#define CUDA_FAULTS(X)                                                                             \
+    X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                             \
+    X(CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                              \
+    X(CUDA_ERROR_ASSERT, 710)                                                                      \
+    X(CUDA_ERROR_HARDWARE_STACK_ERROR, 714)                                                        \
+    X(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715)                                                         \
+    X(CUDA_ERROR_MISALIGNED_ADDRESS, 716)                                                          \
+    X(CUDA_ERROR_INVALID_ADDRESS_SPACE, 717)                                                       \
+    X(CUDA_ERROR_INVALID_PC, 718)                                                                  \
+    X(CUDA_ERROR_LAUNCH_FAILED, 719)
+
 /* Opaque handles are plain pointers in the interface. */
 typedef struct cuda_context_handle *cuda_context;
 typedef struct cuda_stream_handle *cuda_stream;

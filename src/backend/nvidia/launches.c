@@ -18,6 +18,7 @@
 #include "backend/nvidia/deep.h"
 #include "backend/nvidia/ended.h"
 #include "backend/nvidia/engine_time.h"
+#include "backend/nvidia/faults.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/locals.h"
@@ -337,6 +338,8 @@ static void exit_instantiate(const struct cupti_callback *c)
 
 static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
+    if (__builtin_expect(call_result(c) != CUDA_OK, 0))
+        faults_look(s, call_result(c), c->function);
     switch ((enum role)roles[id]) {
     case ROLE_KERNEL:
         exit_kernel(t, s, id, c);

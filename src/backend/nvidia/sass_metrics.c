@@ -7,6 +7,7 @@
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/engine_lock.h"
+#include "backend/nvidia/faults.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/records.h"
 #include "backend/nvidia/sass_context.h"
@@ -516,7 +517,13 @@ void sass_metrics_close(struct trace *t)
     uint64_t all = atomic_load_explicit(&launches, memory_order_relaxed);
     uint64_t of_graphs = atomic_load_explicit(&graphs, memory_order_relaxed);
     struct sink *s = t->sink;
-    if (opened && all && !counted && !*failure && !t->switched)
+    if (opened && all && !counted && !*failure && faults_seen())
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
+                        "what was counted of %" PRIu64
+                        " launches is lost with the context, in which a "
+                        "kernel faulted",
+                        all);
+    else if (opened && all && !counted && !*failure && !t->switched)
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
                         "CUPTI counted no instruction of %" PRIu64
                         " launches: use another version of it (GPUFL_CUPTI_PATH), and end "

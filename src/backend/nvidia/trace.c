@@ -18,6 +18,7 @@
 #include "backend/nvidia/attach.h"
 #include "backend/nvidia/cuts.h"
 #include "backend/nvidia/ended.h"
+#include "backend/nvidia/faults.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/launches.h"
@@ -195,6 +196,7 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->gone, false);
     t->unquiet = t->ended_said = false;
     t->looks = 0;
+    faults_open();
     object_calls_session();
     atomic_store(&t->shut_since, 0);
     atomic_store(&t->window, 0);
