@@ -81,10 +81,6 @@ static int add_to_line(struct kernel_view *v, const struct kernel_instruction *a
         return code;
     l = keyed_at(&v->lines, index);
     l->samples += at->samples;
-    if (at->top > l->top) {
-        l->top = at->top;
-        l->top_reason = at->top_reason;
-    }
     if (at->values)
         sass_values_add(&l->values, at->values);
     return 0;
@@ -98,6 +94,47 @@ const struct kernel_line *kernel_view_line(const struct kernel_view *v,
     struct kernel_line key = line_key(at->line);
     uint32_t index = keyed_find(&v->lines, &key);
     return index ? keyed_at(&v->lines, index) : NULL;
+}
+
+/* Samples of a line for one reason. */
+struct line_reason {
+    uint32_t line, reason;
+    /* not of the key: */
+    uint64_t samples;
+};
+
+/* What holds a line up most: a reason's samples at all of its instructions. */
+static int add_reasons(const struct model *m, struct kernel_view *v)
+{
+    struct keyed sums;
+    int code = 0;
+    keyed_init(&sums, sizeof(struct line_reason), offsetof(struct line_reason, samples),
+               SIZE_MAX / 256);
+    for (size_t i = 1; !code && i < m->samples.places.count; i++) {
+        const struct sample_place *p = sum_samples_place(&m->samples, i);
+        struct kernel_instruction key = {.offset = p->offset};
+        uint32_t index;
+        if (p->function != v->function || profile_stall(m, p->reason)->class == STALL_RUNNING)
+            continue;
+        const struct kernel_line *line =
+            kernel_view_line(v, bsearch(&key, v->items, v->count, sizeof key, compare_offsets));
+        if (!line)
+            continue;
+        struct line_reason sum = {.line = (uint32_t)keyed_index(&v->lines, line),
+                                  .reason = p->reason};
+        code = keyed_put(&sums, &sum, &index, NULL);
+        if (code || !index)
+            continue;
+        struct line_reason *s = keyed_at(&sums, index);
+        struct kernel_line *l = keyed_at(&v->lines, s->line);
+        s->samples += p->count.all;
+        if (s->samples > l->top) {
+            l->top = s->samples;
+            l->top_reason = s->reason;
+        }
+    }
+    keyed_fini(&sums);
+    return code;
 }
 
 int kernel_view_open(const struct model *m, uint32_t function, struct kernel_view *v)
@@ -117,9 +154,35 @@ int kernel_view_open(const struct model *m, uint32_t function, struct kernel_vie
             sass_values_add(&v->values, &p->values);
         code = add_to_line(v, at);
     }
+    code = code ? code : add_reasons(m, v);
     if (code)
         kernel_view_close(v);
     return code;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct kernel_line *x = *(const struct kernel_line *const *)a;
+    const struct kernel_line *y = *(const struct kernel_line *const *)b;
+    int64_t m = x->values.value[SASS_INST], n = y->values.value[SASS_INST];
+    if (x->samples != y->samples)
+        return x->samples < y->samples ? 1 : -1;
+    return m != n ? (m < n ? 1 : -1) : (x > y) - (x < y);
+}
+
+const struct kernel_line **kernel_view_lines(const struct kernel_view *v, size_t *count)
+{
+    const struct kernel_line **lines =
+        mem_array(v->lines.count ? v->lines.count : 1, sizeof *lines);
+    *count = 0;
+    for (size_t i = 1; lines && i < v->lines.count; i++) {
+        const struct kernel_line *l = keyed_at(&v->lines, i);
+        if (l->samples || l->values.known)
+            lines[(*count)++] = l;
+    }
+    if (lines)
+        qsort(lines, *count, sizeof *lines, compare_lines);
+    return lines;
 }
 
 bool kernel_view_has_text(const struct kernel_view *v)

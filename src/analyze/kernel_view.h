@@ -19,7 +19,7 @@ struct kernel_line {
     uint32_t file, spare;
     int64_t line;
     /* not of the key: */
-    uint64_t samples, top;
+    uint64_t samples, top; /* top: of the reason that has most at all instructions of the line */
     uint32_t top_reason;
     struct sass_values values;
 };
@@ -40,6 +40,10 @@ void kernel_view_close(struct kernel_view *v);
 /* The sums of the line that an instruction stands on; NULL: its line is not known. */
 const struct kernel_line *kernel_view_line(const struct kernel_view *v,
                                            const struct kernel_instruction *at);
+
+/* The lines that were sampled or counted, those with most samples, else with most instructions executed, first:
+ * *count of them, to be freed; NULL: out of memory. They stay the view's. */
+const struct kernel_line **kernel_view_lines(const struct kernel_view *v, size_t *count);
 
 /* Some instruction of it has its text. */
 bool kernel_view_has_text(const struct kernel_view *v);

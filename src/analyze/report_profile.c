@@ -13,7 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 1 << 20, SOURCE_MAX = 64 << 20, REASONS_SHOWN = 3, SERIES_MOST = 128 };
+enum {
+    TEXT_MAX = 1 << 20,
+    SOURCE_MAX = 64 << 20,
+    REASONS_SHOWN = 3,
+    SERIES_MOST = 128,
+    LINES_MOST = 10
+};
 
 static void print_grid(struct page *p, struct grid *g)
 {
@@ -494,7 +500,7 @@ static unsigned put_columns(const struct shown *shown, bool text,
 }
 
 static void put_line_row(struct page *p, struct grid *g, const struct kernel_view *v,
-                         const struct kernel_line *l, struct source *s)
+                         const struct kernel_line *l, struct source *s, const char *mark)
 {
     const char *file = model_text(p->model, l->file), *slash = strrchr(file, '/');
     const struct kernel_instruction sum = {
@@ -505,7 +511,7 @@ static void put_line_row(struct page *p, struct grid *g, const struct kernel_vie
         p->code = GPUFL_E_NOMEM;
     put_source_line(s, l->line, &text);
     put_numbers(p, g, v, &sum);
-    grid_put(g, "> %s:%lld%s", slash ? slash + 1 : file, (long long)l->line, buf_cstr(&text));
+    grid_put(g, "%s%s:%lld%s", mark, slash ? slash + 1 : file, (long long)l->line, buf_cstr(&text));
     p->code = p->code ? p->code : buf_error(&text) ? GPUFL_E_NOMEM : 0;
     buf_fini(&text);
 }
@@ -517,6 +523,45 @@ static bool is_row(const struct kernel_view *v, const struct kernel_instruction 
     return text || (v->samples ? at->samples != 0 : at->values != NULL);
 }
 
+static void put_lines(struct page *p, const struct kernel_view *v)
+{
+    struct grid_column columns[GRID_COLUMNS];
+    struct shown shown = shown_of(v);
+    struct source source = {.path = 0};
+    struct grid g;
+    size_t count;
+    const struct kernel_line **lines = kernel_view_lines(v, &count);
+    if (!lines)
+        p->code = GPUFL_E_NOMEM;
+    if (!lines || count < 2) {
+        mem_free(lines);
+        return;
+    }
+    buf_init(&source.text, SOURCE_MAX);
+    unsigned n = put_columns(&shown, true, columns);
+    columns[n - 1].title = "line";
+    grid_init(&g, columns, n);
+    for (size_t i = 0; i < count && i < LINES_MOST; i++)
+        put_line_row(p, &g, v, lines[i], &source, "");
+    print_grid(p, &g);
+    if (count > LINES_MOST)
+        page_text(p, "… and %zu more lines, in the listing.", count - LINES_MOST);
+    fputc('\n', p->out);
+    buf_fini(&source.text);
+    mem_free(source.starts);
+    mem_free(lines);
+}
+
+/* Where a line comes again its numbers, which are of all its instructions, do not. */
+static void put_line_again(struct page *p, struct grid *g, unsigned columns,
+                           const struct kernel_line *l)
+{
+    const char *file = model_text(p->model, l->file), *slash = strrchr(file, '/');
+    for (unsigned i = 1; i < columns; i++)
+        grid_put(g, "%s", "");
+    grid_put(g, "> %s:%lld", slash ? slash + 1 : file, (long long)l->line);
+}
+
 static void put_listing(struct page *p, const struct kernel_view *v, bool text)
 {
     struct grid_column columns[GRID_COLUMNS];
@@ -524,15 +569,25 @@ static void put_listing(struct page *p, const struct kernel_view *v, bool text)
     const struct kernel_line *last = NULL;
     struct source source = {.path = 0};
     struct grid g;
+    bool *put = mem_zalloc(v->lines.count + 1);
+    unsigned n = put_columns(&shown, text, columns);
+    if (!put) {
+        p->code = GPUFL_E_NOMEM;
+        return;
+    }
     buf_init(&source.text, SOURCE_MAX);
-    grid_init(&g, columns, put_columns(&shown, text, columns));
+    grid_init(&g, columns, n);
     for (size_t i = 0; i < v->count; i++) {
         const struct kernel_instruction *at = &v->items[i];
         const struct kernel_line *l = kernel_view_line(v, at);
         if (!is_row(v, at, text))
             continue;
-        if (l && l != last)
-            put_line_row(p, &g, v, l, &source);
+        size_t place = l ? keyed_index(&v->lines, l) : 0;
+        if (l && l != last && put[place])
+            put_line_again(p, &g, n, l);
+        else if (l && l != last)
+            put_line_row(p, &g, v, l, &source, "> ");
+        put[place] = true;
         last = l ? l : last;
         put_numbers(p, &g, v, at);
         if (text)
@@ -544,6 +599,7 @@ static void put_listing(struct page *p, const struct kernel_view *v, bool text)
     print_grid(p, &g);
     buf_fini(&source.text);
     mem_free(source.starts);
+    mem_free(put);
 }
 
 /* A kernel's whole name as a heading. */
@@ -583,6 +639,8 @@ static void put_function(struct page *p, uint32_t function)
         page_text(p, "No instruction of it is in the session: %s.", report_no_text(p->report));
     else if (!text)
         page_text(p, "Its instructions have no text, only offsets: %s.", report_no_text(p->report));
+    if (v.samples || v.values.known)
+        put_lines(p, &v);
     if (v.samples || v.values.known || text)
         put_listing(p, &v, text);
     kernel_view_close(&v);

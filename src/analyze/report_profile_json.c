@@ -168,6 +168,27 @@ static void put_instruction(const struct model *m, struct json_out *j,
     json_out_close_object(j);
 }
 
+static int put_lines(const struct model *m, struct json_out *j, const struct kernel_view *v)
+{
+    size_t count;
+    const struct kernel_line **lines = kernel_view_lines(v, &count);
+    json_out_array(j, "lines");
+    for (size_t i = 0; lines && i < count; i++) {
+        const struct kernel_line *l = lines[i];
+        json_out_object(j, NULL);
+        json_out_text_or_null(j, "file", model_text(m, l->file));
+        json_out_int(j, "line", l->line);
+        json_out_count(j, "samples", l->samples);
+        json_out_text_or_null(j, "top_reason", reason_name(m, l->top_reason));
+        json_out_count(j, "top_samples", l->top);
+        put_values(j, &l->values);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    mem_free(lines);
+    return lines ? 0 : GPUFL_E_NOMEM;
+}
+
 static int put_function(const struct report *r, struct json_out *j, uint32_t function, size_t *put)
 {
     const struct model *m = &r->model;
@@ -181,6 +202,7 @@ static int put_function(const struct report *r, struct json_out *j, uint32_t fun
     json_out_text_or_null(j, "arch", model_text(m, f->arch));
     json_out_count(j, "samples", v.samples);
     json_out_text_or_null(j, "no_text", kernel_view_has_text(&v) ? "" : report_no_text(r));
+    int code = put_lines(m, j, &v);
     json_out_array(j, "instructions");
     for (size_t i = 0; i < v.count; i++)
         put_instruction(m, j, &v.items[i]);
@@ -188,7 +210,7 @@ static int put_function(const struct report *r, struct json_out *j, uint32_t fun
     json_out_close_object(j);
     *put += v.count;
     kernel_view_close(&v);
-    return 0;
+    return code;
 }
 
 /* Of functions that nobody named, those with most samples, up to a size that readers can take. */

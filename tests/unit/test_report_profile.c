@@ -100,6 +100,36 @@ static void write_bare(void)
     program_fini(&p);
 }
 
+/* Of lines 5, 6, 5, 5: what holds line 5 up is no reason that any of its instructions has most of. */
+static void write_loop(void)
+{
+    static const int64_t lines[] = {5, 6, 5, 5};
+    struct program p;
+    program_init(&p, "loop");
+    struct code_object_row o = {.id = ++p.ids, .crc = 2, .size = CELL_NULL};
+    make_log_rows(&p.log, RECORD_code_object, &o, 1);
+    struct function_row f = {.object = o.id, .index = CELL_NULL, .name = program_name(&p, "loop")};
+    f.id = ++p.ids;
+    make_log_rows(&p.log, RECORD_function, &f, 1);
+    for (int i = 0; i < 4; i++) {
+        struct instruction_row r = {.function = f.id,
+                                    .offset = i * 16,
+                                    .text = program_name(&p, "FADD ;"),
+                                    .file = program_name(&p, "/src/loop.cu"),
+                                    .line = lines[i]};
+        make_log_rows(&p.log, RECORD_instruction, &r, 1);
+    }
+    profile_sample(&p, f.id, 0, "barrier", 0, 70);
+    profile_sample(&p, f.id, 0, "wait", 0, 60);
+    profile_sample(&p, f.id, 2, "long_scoreboard", 0, 70);
+    profile_sample(&p, f.id, 2, "wait", 0, 60);
+    profile_sample(&p, f.id, 3, "wait", 0, 40);
+    profile_sample(&p, f.id, 1, "wait", 0, 100);
+    program_end(&p);
+    make_log_write(&p.log, tmpdir, "device.log");
+    program_fini(&p);
+}
+
 /* gather stalls on memory; axpy\x1b has nothing but a name that must not reach a terminal. */
 static int write_session(void **state)
 {
@@ -122,6 +152,7 @@ static int write_session(void **state)
     make_log_write(&p.log, tmpdir, "device.log");
     program_fini(&p);
     write_bare();
+    write_loop();
     return 0;
 }
 
@@ -224,6 +255,35 @@ static void test_kernel_counters(void **state)
     free(report_of("bare", "no such kernel", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
 }
 
+/* Lines first, those with most samples before others; in the listing a line's numbers stand once. */
+static void test_lines(void **state)
+{
+    json_error_t error;
+    char *text = report_of("loop", "loop", GPUFL_REPORT_TEXT, 0);
+    (void)state;
+    has(text, "  samples   share  stall  line\n"
+              "      300  75.0 %  wait   loop.cu:5\n"
+              "      100  25.0 %  wait   loop.cu:6\n");
+    has(text, "      300  75.0 %  wait             > loop.cu:5\n"
+              "      130  32.5 %  barrier            00000  FADD ;\n"
+              "      100  25.0 %  wait             > loop.cu:6\n"
+              "      100  25.0 %  wait               00010  FADD ;\n"
+              "                                    > loop.cu:5\n"
+              "      130  32.5 %  long_scoreboard    00020  FADD ;\n");
+    free(text);
+    text = report_of("loop", "loop", GPUFL_REPORT_JSON, 0);
+    json_t *root = json_loads(text, 0, &error);
+    json_t *lines = json_object_get(json_array_get(json_object_get(root, "code"), 0), "lines");
+    assert_int_equal(json_array_size(lines), 2);
+    json_t *first = json_array_get(lines, 0);
+    assert_int_equal(json_integer_value(json_object_get(first, "line")), 5);
+    assert_int_equal(json_integer_value(json_object_get(first, "samples")), 300);
+    assert_string_equal(json_string_value(json_object_get(first, "top_reason")), "wait");
+    assert_int_equal(json_integer_value(json_object_get(first, "top_samples")), 160);
+    json_decref(root);
+    free(text);
+}
+
 static void test_json(void **state)
 {
     json_error_t error;
@@ -267,7 +327,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),  cmocka_unit_test(test_kernel),
         cmocka_unit_test(test_no_text), cmocka_unit_test(test_kernel_counters),
-        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_json),    cmocka_unit_test(test_lines),
     };
     return cmocka_run_group_tests_name("report_profile", tests, write_session, tmpdir_close);
 }
