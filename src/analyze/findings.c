@@ -164,6 +164,40 @@ static void say_busy_devices(const struct model *m, unsigned used, int64_t durat
                    units_percent(b, (double)most.busy, (double)duration), most.index);
 }
 
+static void put_kernel(const struct model *m, uint32_t name, struct buf *out)
+{
+    struct buf full;
+    buf_init(&full, DEMANGLE_ROOM);
+    demangle_put(&full, name ? model_text(m, name) : "(kernel not known)");
+    if (full.len)
+        printable_clean(full.data, full.len); /* a line break would begin another sentence */
+    shorten_put(out, buf_cstr(&full), NAME_COLUMNS);
+    if (buf_error(&full))
+        out->error = buf_error(&full);
+    buf_fini(&full);
+}
+
+/* Of kernels that were sampled and not recorded their shares are known. False: none was. */
+static bool say_sampled(const struct model *m, struct buf *out)
+{
+    const struct code_function *most = NULL;
+    double all = (double)m->samples.total.all;
+    char a[UNITS_TEXT];
+    for (size_t i = 1; i < m->code.functions.count; i++) {
+        const struct code_function *f = device_code_at(&m->code, (uint32_t)i);
+        if (f->samples && (!most || f->samples > most->samples))
+            most = f;
+    }
+    if (!most)
+        return false;
+    buf_str(out, "Top kernel by samples, for kernels were not recorded: ");
+    put_kernel(m, most->shown, out);
+    buf_printf(
+        out, ", %s (+- %.1f points at 95 %%) of the time in which multiprocessors had work.\n",
+        units_percent(a, (double)most->samples, all), 100 * sum_samples_margin(m, most->samples));
+    return true;
+}
+
 static void say_busy(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -171,11 +205,13 @@ static void say_busy(const struct model *m, struct buf *out)
     uint32_t only;
     int64_t duration = sum_windows_gpu_time(m);
     bool any = sum_windows_gpu_any(m);
-    const char *inside = any                          ? " in windows"
-                         : m->windows.kernels.without ? " in which kernels were recorded"
-                                                      : "";
+    const char *inside = any                     ? " in windows"
+                         : sum_windows_partly(m) ? " in which kernels were recorded"
+                                                 : "";
     busy_result(&m->devices.compute, &r);
     if (!m->kernels.time.count && !m->graphs.whole) {
+        if (say_sampled(m, out))
+            return;
         buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside,
                    findings_why_none(m, "kernels"));
         return;
@@ -205,23 +241,15 @@ static void say_top_kernel(const struct model *m, struct buf *out)
 {
     const struct sum_kernels *k = &m->kernels;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    struct buf full;
     if (!k->name_count || k->time.total <= 0)
         return;
     const struct kernel_name *n = &k->names[0];
-    buf_init(&full, DEMANGLE_ROOM);
-    demangle_put(&full, n->name ? model_text(m, n->name) : "(kernel not known)");
-    if (full.len)
-        printable_clean(full.data, full.len); /* a line break would begin another sentence */
     buf_str(out, "Top kernel: ");
-    shorten_put(out, buf_cstr(&full), NAME_COLUMNS);
+    put_kernel(m, n->name, out);
     buf_printf(out, ", %s of the kernel time in %s call%s of %s on average.\n",
                units_percent(a, (double)n->time.total, (double)k->time.total),
                units_count(b, (int64_t)n->time.count), n->time.count == 1 ? "" : "s",
                units_time(c, histogram_mean(&n->time)));
-    if (buf_error(&full))
-        out->error = buf_error(&full);
-    buf_fini(&full);
 }
 
 static void say_waits(const struct model *m, struct buf *out)

@@ -53,9 +53,9 @@ static void put_busy(const struct page *p)
         page_text(p, "%s: kernels ran %s of the %s (%s)%s, with copies and fills %s.",
                   findings_device(m, i, name, sizeof name),
                   units_percent(a, (double)k.busy, (double)duration),
-                  sum_windows_gpu_any(m)       ? "windows"
-                  : m->windows.kernels.without ? "time in which they were recorded"
-                                               : "time",
+                  sum_windows_gpu_any(m)  ? "windows"
+                  : sum_windows_partly(m) ? "time in which they were recorded"
+                                          : "time",
                   units_time(b, k.busy), doubt,
                   units_percent(c, (double)any.busy, (double)duration));
     }

@@ -287,8 +287,9 @@ static void put_sessions(struct page *p)
         grid_put(&g, "%lld", (long long)s->pid);
         grid_put(&g, "%s", s->start ? units_epoch(a, s->start) : "-");
         grid_put(&g, "%s", units_time(b, s->duration));
-        grid_put(&g, "%s", units_count(c, (int64_t)s->kernels));
-        grid_put(&g, "%s", units_percent(d, (double)s->busy, (double)s->recorded));
+        grid_put(&g, "%s", s->unrecorded ? "-" : units_count(c, (int64_t)s->kernels));
+        grid_put(&g, "%s",
+                 s->unrecorded ? "-" : units_percent(d, (double)s->busy, (double)s->recorded));
         grid_put(&g, "%s%s%s%s", s->failure ? "left out " : "", s->unclean ? "unclean " : "",
                  s->cut_short ? "cut short " : "", s->simulated ? "simulated" : "");
     }

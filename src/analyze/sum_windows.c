@@ -106,6 +106,12 @@ static int64_t time_of(const struct windows *w)
     return r.busy;
 }
 
+bool sum_windows_partly(const struct model *m)
+{
+    const struct windows *w = &m->windows.kernels;
+    return w->without && !sum_windows_gpu_any(m) && time_of(w) > 0;
+}
+
 int64_t sum_windows_time(const struct model *m)
 {
     return sum_windows_any(m) ? time_of(&m->windows.capture) : sum_facts_duration(m);
@@ -114,8 +120,7 @@ int64_t sum_windows_time(const struct model *m)
 int64_t sum_windows_gpu_time(const struct model *m)
 {
     const struct windows *w = &m->windows.kernels;
-    int64_t known = w->opened || (w->without && !sum_windows_any(m)) ? time_of(w) : 0;
-    return known || w->opened ? known : sum_windows_time(m);
+    return w->opened || sum_windows_partly(m) ? time_of(w) : sum_windows_time(m);
 }
 
 const char *sum_windows_whole(const struct model *m)

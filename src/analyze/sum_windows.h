@@ -39,6 +39,9 @@ int sum_windows_finish(struct model *m);
 bool sum_windows_any(const struct model *m);
 bool sum_windows_gpu_any(const struct model *m);
 
+/* Sessions that record kernels are with others that do not, and no window is: the GPU's time is of the former. */
+bool sum_windows_partly(const struct model *m);
+
 /* What shares of time are of: ns of windows of capture, or of the run where there are none; and what those
  * of the GPU's time are of. After finish. */
 int64_t sum_windows_time(const struct model *m);

@@ -271,6 +271,10 @@ static void test_lines(void **state)
               "                                    > loop.cu:5\n"
               "      130  32.5 %  long_scoreboard    00020  FADD ;\n");
     free(text);
+    text = report_of("loop", NULL, GPUFL_REPORT_TEXT, 0);
+    has(text, "Top kernel by samples, for kernels were not recorded: loop, 100.0 % (+- 1.8 points");
+    assert_null(strstr(text, "No kernels"));
+    free(text);
     text = report_of("loop", "loop", GPUFL_REPORT_JSON, 0);
     json_t *root = json_loads(text, 0, &error);
     json_t *lines = json_object_get(json_array_get(json_object_get(root, "code"), 0), "lines");

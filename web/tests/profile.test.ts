@@ -1,6 +1,6 @@
 // What engines beside Trace counted: hardware counters, instructions, samples by scope.
 import { describe, expect, it } from "vitest";
-import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, sampledScopesOf } from "../src/pages/kernels/profile";
+import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, sampledKernelsOf, sampledScopesOf } from "../src/pages/kernels/profile";
 import { shown } from "../src/pages/kernels/Profile";
 
 const counter = (metric: string, more: object) => ({ metric, source: "range", device: 0, scope: null, range: null, kernel_symbol: null, values: 1, mean: 1, least: 1, most: 1, ...more });
@@ -58,6 +58,16 @@ describe("counted instructions", () => {
     expect(of(row("f", { [`${M}sectors_mem_global`]: 80, [`${M}sectors_mem_global_op_ld_ideal`]: 10, [`${M}sectors_mem_global_op_st_ideal`]: 30 }))[0]!.needed).toBe(0.5);
     expect(of(row("f", { [`${M}sectors_mem_global`]: 80, [`${M}sectors_mem_global_ideal`]: 0 }))[0]!.needed).toBeNull();
   });
+});
+
+it("samples by kernel: functions of one name together, with the report's margin", () => {
+  const row = (kernel: string, symbol: string, reason: string, samples: number) => ({ kernel, symbol, reason, samples });
+  const part = { samples: { samples: 200, kernels: [row("f", "_f1", "wait", 10), row("f", "_f2", "wait", 30), row("f", "_f2", "selected", 10), row("g", "_g", "barrier", 150)], shares: [{ kernel: "g", samples: 150, share: 0.75, margin: 0.06 }] } };
+  expect(sampledKernelsOf(part)).toEqual([
+    { name: "g", symbol: "_g", margin: 0.06, samples: 150, share: 0.75, issued: 0, reasons: [{ reason: "barrier", part: 1 }] },
+    { name: "f", symbol: "_f2", margin: null, samples: 50, share: 0.25, issued: 0.2, reasons: [{ reason: "wait", part: 0.8 }] },
+  ]);
+  for (const odd of [undefined, null, {}, { samples: { kernels: 3 } }]) expect(sampledKernelsOf(odd)).toEqual([]);
 });
 
 it("samples by scope: shares are of all samples, reasons of the scope's own; those that are picked do not wait", () => {

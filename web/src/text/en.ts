@@ -118,6 +118,7 @@ export const en = {
     columns: { name: "Kernel", total: "Time", share: "Share", calls: "Calls", mean: "Mean", p50: "P50", p90: "P90", p99: "P99", longest: "Longest", configs: "Shapes", streams: "Streams", occupancy: "Occupancy, least", registers: "Registers", spills: "Spills", stall: "Waits most for" },
     none: "No kernels",
     noneText: "The session recorded none, or none matches the search.",
+    noneSampled: "Kernels were sampled and not recorded one by one: their shares of the time are known, and where they wait.",
     noneGraphs: (runs: string) => `${runs} ${runs === "1" ? "run" : "runs"} of graphs recorded, each as a whole: the timeline shows them. With cuda_graph_activity=nodes their kernels are recorded, too.`,
     unnamed: "(no name recorded)",
     launchesNone: "No single launch of it is kept.",

@@ -1,4 +1,4 @@
-// profile.ts - texts of what engines beside Trace counted: hardware counters, instructions, samples by scope.
+// profile.ts - texts of what engines beside Trace counted: hardware counters, instructions, samples by kernel and scope.
 export const profile = {
   counters: "Hardware counters",
   countersText: "By scope or kernel, as the engine was asked; the driver's names of the columns are below.",
@@ -52,6 +52,12 @@ export const profile = {
   pers: { "": "By kernel", scope: "By kernel and scope" } as Record<string, string>,
   executedColumns: { kernel: "Kernel", scope: "Scope", executed: "Executed", threads: "Threads at work", needed: "Needed traffic", conflicts: "Bank conflicts" },
   unknownKernel: "(not known)",
+  sampled: "Samples by kernel",
+  sampledText: "Shares of the time in which multiprocessors had work, with their error at 95 %: also of kernels that are not recorded.",
+  sampledColumns: { kernel: "Kernel", share: "Share", samples: "Samples", issued: "Issued", reasons: "Waits most for" },
+  margin: (share: string, points: string) => `${share} ± ${points}`,
+  lines: "Lines",
+  linesOf: (kernel: string) => `Lines and instructions of ${kernel}`,
   scopes: "Samples by scope",
   scopesText: "Why warps waited while each scope was open; samples of windows that several scopes share are in none.",
   scopeColumns: { scope: "Scope", share: "Share", samples: "Samples", issued: "Issued", reasons: "Waits most for" },

@@ -137,10 +137,10 @@ export async function complete(origin, key, made) {
 }
 
 /** A session of `gpufl sim`, there as long as `use` runs. */
-export function simulate(bin, options, use) {
+export function simulate(bin, options, use, settings = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-sim-"));
   try {
-    const made = spawnSync(path.join(bin, "gpufl"), ["sim", ...options, "-o", path.join(folder, "run")], { encoding: "utf8" });
+    const made = spawnSync(path.join(bin, "gpufl"), ["sim", ...options, "-o", path.join(folder, "run")], { encoding: "utf8", env: { ...process.env, ...settings } });
     if (made.status !== 0) throw new Error(`gpufl sim ended with ${made.status}: ${made.stderr}`);
     use(path.join(folder, "run"));
   } finally {

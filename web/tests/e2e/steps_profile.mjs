@@ -75,11 +75,35 @@ async function deep({ page, server, check, picture, bin }, key) {
   await picture(page, "instructions-kernel", { wide: false });
 }
 
+/** Kernels that were sampled and not recorded, as in production: their shares, and their lines. */
+async function sampled({ page, server, see, check, picture, bin }, key) {
+  simulate(bin, ["--kernels", "20000", "--engine", "PcSampling", "--plant", "stall", "--name", "sampled-none"], (folder) => server.upload(key, folder), { GPUFL_PC_KERNEL_COLLECT: "none" });
+  await page.goto(`${server.origin}/sessions?text=sampled-none`);
+  await page.getByRole("link", { name: "sampled-none" }).first().click();
+  await page.waitForURL(/sessions\/[^/?]+\//);
+  const id = page.url().split("/")[4];
+  await analysed(page, id);
+  await page.goto(`${server.origin}/sessions/${id}/kernels`);
+  await see(page, "Kernels were sampled and not recorded one by one");
+  const table = page.getByRole("region", { name: "Samples by kernel" }).and(page.locator(".table"));
+  const row = table.locator("tbody tr").filter({ hasText: "flash_backward_dq" });
+  await row.waitFor();
+  const told = plain(await row.innerText());
+  check(/flash_backward_dq.* \d+(\.\d)? % ± 0\.\d .*long_scoreboard [67]\d %/.test(told), `samples by kernel: ${told}`);
+  await row.getByRole("button", { name: /Lines/ }).click();
+  const code = page.getByRole("region", { name: "Code" }).first();
+  await code.waitFor();
+  await see(page, "train.cu:24");
+  check(new URL(page.url()).searchParams.get("lines")?.includes("flash_backward_dq") === true, "samples by kernel: whose lines is in the address");
+  await picture(page, "samples-kernels");
+}
+
 export async function counters(world) {
   await world.page.goto(world.server.origin);
   const key = await keyOf(world.page);
   await ranged(world, key);
   await deep(world, key);
+  await sampled(world, key);
 }
 
 export async function managed({ page, server, see, check, picture }) {

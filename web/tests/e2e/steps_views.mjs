@@ -199,7 +199,7 @@ export async function kernels({ page, server, see, check, picture, bin }) {
   const session = page.url().split("/")[4];
   await page.goto(`${server.origin}/sessions/${session}/kernels`);
   const row = (name) => page.getByRole("row").filter({ hasText: name });
-  await page.getByRole("columnheader", { name: "Waits most for" }).waitFor();
+  await page.getByRole("columnheader", { name: "Waits most for" }).first().waitFor();
   const planted = await row("flash_backward_dq").first().innerText();
   check(planted.includes("long_scoreboard") && /regs/.test(planted), `kernels: occupancy's limit and the planted stall: ${planted.replace(/\s+/g, " ")}`);
   await page.getByRole("button", { name: "Registers" }).click();
@@ -207,10 +207,11 @@ export async function kernels({ page, server, see, check, picture, bin }) {
   await picture(page, "kernels-all");
   const each = Number(await page.locator(".table table").first().getAttribute("aria-rowcount"));
   await page.getByRole("button", { name: "Without template arguments" }).click();
-  await page.getByRole("button", { name: /gemm_kernel/ }).waitFor();
+  const group = page.locator(".table").first().getByRole("button", { name: /gemm_kernel/ });
+  await group.waitFor();
   const closed = Number(await page.locator(".table table").first().getAttribute("aria-rowcount"));
   check(closed < each, `kernels: ${closed - 1} groups of ${each - 1}`);
-  await page.getByRole("button", { name: /gemm_kernel/ }).click();
+  await group.click();
   await page.locator(".kernel-inner").first().waitFor();
   await picture(page, "kernels-groups");
   check(/^\d+$/.test(new URL(page.url()).searchParams.get("open") ?? ""), "kernels: the open group is in the address");

@@ -219,6 +219,13 @@ function useConfigs({ session, name }: OfKernel) {
   return { configs, failed };
 }
 
+/** A kernel's lines and instructions alone, as where it has no records. part: the report's part `profile`. */
+export function CodeAlone({ session, part, symbol }: { session: string; part: unknown; symbol: string }) {
+  const ptx = usePtx(session, symbol);
+  const lines = useMemo(() => codeOf(part, symbol), [part, symbol]);
+  return <Panel title={text.code}>{lines || ptx ? <Code session={session} lines={lines} ptx={ptx} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : text.codeNone}</p>}</Panel>;
+}
+
 export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
   const { configs, failed } = useConfigs({ session, name });
   const profile = useApi("section_profile", { session }, { every: 0, on: onSession(session) });

@@ -15,10 +15,12 @@ import { Table } from "../../ui/Table";
 import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
 import "./deep.css";
+import { CodeAlone } from "./Deep";
 import { BYS, groupNamer, linesOf, openOf, orderOf, toggled, type By, type Figures, type Group, type Line } from "./groups";
 import { kernelsOf, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
 import { Profile } from "./Profile";
+import { sampledKernelsOf } from "./profile";
 import { profiled, reportedBySymbol } from "./report";
 
 const LIMIT = 10000;
@@ -209,6 +211,7 @@ export function KernelsTab({ session }: TabProps) {
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   const sorting: SortingState = [{ id: order.by, desc: order.descending }];
   const sort = ([first]: SortingState) => first && go(withQuery(location.pathname, query, { sort: first.id, ascending: first.desc ? "" : "true" }), true);
+  const sampled = !search && sampledKernelsOf(profile).length > 0;
   const peeked = kernels.find((kernel) => String(kernel.id) === peek);
   return (
     <div className="stack">
@@ -220,6 +223,8 @@ export function KernelsTab({ session }: TabProps) {
       </div>
       {!asked.data || !settled ? (
         <Skeleton rows={10} />
+      ) : kernels.length === 0 && sampled && !runs ? (
+        <p className="quiet">{en.kernels.noneSampled}</p>
       ) : kernels.length === 0 ? (
         <Empty title={en.kernels.none} text={runs ? en.kernels.noneGraphs(count(runs)) : en.kernels.noneText} />
       ) : (
@@ -240,7 +245,7 @@ export function KernelsTab({ session }: TabProps) {
           <Launches session={session.id} name={peeked.id} />
         </section>
       )}
-      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} />}
+      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} />} />}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 // Profile.tsx - what engines beside Trace counted, below the table of kernels: hardware counters by scope
-// and kernel, counted instructions, samples by scope. Of a session without any of it there is nothing here.
+// and kernel, counted instructions, samples by kernel and scope. Of a session without any of it there is nothing here.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useMemo, type ReactNode } from "react";
 import { count, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
@@ -11,7 +11,7 @@ import { Choices } from "../../ui/forms";
 import { countColumn, Listing, type Column } from "../../ui/Listing";
 import { Meter, Panel, Stats } from "../../ui/parts";
 import { Table } from "../../ui/Table";
-import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, sampledScopesOf, type Counted, type CountedMetric, type Executed, type SampledScope } from "./profile";
+import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, sampledKernelsOf, sampledScopesOf, type Counted, type CountedMetric, type Executed, type SampledKernel, type SampledScope } from "./profile";
 
 const FIGURES = ["mean", "least", "most"] as const;
 type Figure = (typeof FIGURES)[number];
@@ -180,9 +180,65 @@ function Instructions({ session, part, known }: { session: string; part: unknown
   );
 }
 
-// ---- samples by scope --------------------------------------------------------------------------------
+// ---- samples by kernel -------------------------------------------------------------------------------
 
 const REASONS = 3;
+const reasonsOf = (reasons: SampledKernel["reasons"]): ReactNode => {
+  const all = reasons.map(({ reason, part }) => text.reason(reason, percent(part)));
+  return <span title={all.join("\n")}>{all.slice(0, REASONS).join(", ")}</span>;
+};
+const shareOf = (share: number, margin: number | null): ReactNode => (
+  <>
+    {margin === null ? percent(share) : text.margin(percent(share), (100 * margin).toFixed(1))}
+    <span className="part part-short">
+      <Meter part={share} />
+    </span>
+  </>
+);
+
+function SampledKernels({ session, part, known, codeOf }: { session: string; part: unknown; known: Known; codeOf: (symbol: string) => ReactNode }) {
+  const rows = useMemo(() => sampledKernelsOf(part), [part]);
+  const [sorting, onSort] = useOrder("kernels", "samples");
+  const [opened, setOpened] = useQuery("lines");
+  const of = text.sampledColumns;
+  const columns = useMemo(
+    (): ColumnDef<SampledKernel>[] => [
+      { id: "kernel", accessorFn: (row) => row.name, header: of.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} symbol={original.symbol} name={original.name} /> },
+      { id: "share", accessorFn: (row) => row.share, header: of.share, meta: { width: "170px", right: true }, cell: ({ row: { original } }) => shareOf(original.share, original.margin) },
+      { id: "samples", accessorFn: (row) => row.samples, header: of.samples, meta: { width: "100px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.samples)}>{count(original.samples)}</span> },
+      { id: "issued", accessorFn: (row) => row.issued, header: of.issued, meta: { width: "90px", right: true }, cell: ({ row: { original } }) => percent(original.issued) },
+      { id: "reasons", header: of.reasons, enableSorting: false, meta: { width: "minmax(300px, 2fr)" }, cell: ({ row: { original } }) => reasonsOf(original.reasons) },
+      {
+        id: "lines",
+        header: text.lines,
+        enableSorting: false,
+        meta: { width: "90px" },
+        cell: ({ row: { original } }) => (
+          <button type="button" className="button small" aria-expanded={opened === original.symbol} aria-label={text.linesOf(shortKernel(original.name).slice(0, 200))} onClick={() => setOpened(opened === original.symbol ? "" : original.symbol)}>
+            {text.lines}
+          </button>
+        ),
+      },
+    ],
+    [known, of, opened, session, setOpened],
+  );
+  if (rows.length === 0) return null;
+  const shown = rows.find((row) => row.symbol === opened && opened !== "");
+  return (
+    <Part title={text.sampled} about={text.sampledText}>
+      <Table caption={text.sampled} rows={rows} columns={columns} sorting={sorting} onSort={onSort} sortHere />
+      {shown && (
+        <section className="stack" aria-label={text.linesOf(shortKernel(shown.name).slice(0, 200))}>
+          <h3 className="mono ellipsis">{shortKernel(shown.name)}</h3>
+          {codeOf(shown.symbol)}
+        </section>
+      )}
+    </Part>
+  );
+}
+
+// ---- samples by scope --------------------------------------------------------------------------------
+
 const scopeHead = text.scopeColumns;
 const scopeColumns: ColumnDef<SampledScope>[] = [
   { id: "scope", accessorFn: (row) => row.scope, header: scopeHead.scope, sortDescFirst: false, meta: { width: "minmax(260px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <span className="mono" title={original.scope}>{original.scope || text.outside}</span> },
@@ -191,14 +247,7 @@ const scopeColumns: ColumnDef<SampledScope>[] = [
     accessorFn: (row) => row.share,
     header: scopeHead.share,
     meta: { width: "130px", right: true },
-    cell: ({ row: { original } }) => (
-      <>
-        {percent(original.share)}
-        <span className="part part-short">
-          <Meter part={original.share} />
-        </span>
-      </>
-    ),
+    cell: ({ row: { original } }) => shareOf(original.share, null),
   },
   { id: "samples", accessorFn: (row) => row.samples, header: scopeHead.samples, meta: { width: "100px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.samples)}>{count(original.samples)}</span> },
   { id: "issued", accessorFn: (row) => row.issued, header: scopeHead.issued, meta: { width: "90px", right: true }, cell: ({ row: { original } }) => percent(original.issued) },
@@ -207,10 +256,7 @@ const scopeColumns: ColumnDef<SampledScope>[] = [
     header: scopeHead.reasons,
     enableSorting: false,
     meta: { width: "minmax(300px, 2fr)" },
-    cell: ({ row: { original } }) => {
-      const all = original.reasons.map(({ reason, part }) => text.reason(reason, percent(part)));
-      return <span title={all.join("\n")}>{all.slice(0, REASONS).join(", ")}</span>;
-    },
+    cell: ({ row: { original } }) => reasonsOf(original.reasons),
   },
 ];
 
@@ -239,12 +285,13 @@ function Part({ title, about, children }: { title: string; about: string; childr
   );
 }
 
-/** part: the report's part `profile`. */
-export function Profile({ session, part, known }: { session: string; part: unknown; known: Known }) {
+/** part: the report's part `profile`. codeOf: draws a kernel's lines and instructions. */
+export function Profile({ session, part, known, codeOf }: { session: string; part: unknown; known: Known; codeOf: (symbol: string) => ReactNode }) {
   return (
     <>
       <Counters session={session} part={part} known={known} />
       <Instructions session={session} part={part} known={known} />
+      <SampledKernels session={session} part={part} known={known} codeOf={codeOf} />
       <SampledScopes part={part} />
     </>
   );

@@ -134,14 +134,53 @@ export function instructionsOfKernel(part: unknown, symbol: string): Executed | 
   return rows.length > 0 ? executedOf(rows, number(from.warp_size)) : undefined;
 }
 
-// ---- samples by scope --------------------------------------------------------------------------------
+// ---- samples by kernel -------------------------------------------------------------------------------
 
-export interface SampledScope {
-  scope: string;
+interface Sampled {
   samples: number;
-  share: number; // of all samples, also those outside scopes
+  share: number; // of all samples
   issued: number; // part of its samples whose warps were picked
   reasons: { reason: string; part: number }[]; // most first
+}
+
+export interface SampledKernel extends Sampled {
+  name: string;
+  symbol: string; // of the function with most of them, where several have the name
+  margin: number | null; // of the share, at 95 %
+}
+
+/** Samples by reason, of whatever they are of. */
+function sampledOf(reasons: ReadonlyMap<string, number>, whole: number): Sampled {
+  const all = [...reasons.values()].reduce((sum, n) => sum + n, 0);
+  const waits = [...reasons].filter(([reason]) => reason && !PICKED.has(reason)).sort((a, b) => b[1] - a[1]);
+  const picked = [...PICKED].reduce((sum, reason) => sum + (reasons.get(reason) ?? 0), 0);
+  return { samples: all, share: whole ? all / whole : 0, issued: all ? picked / all : 0, reasons: waits.map(([reason, n]) => ({ reason, part: all ? n / all : 0 })) };
+}
+
+/** Kernels' shares of the time in which multiprocessors had work: all that is known of it where kernels are not recorded. */
+export function sampledKernelsOf(part: unknown): SampledKernel[] {
+  const samples = raw(raw(part).samples);
+  const whole = number(samples.samples) ?? 0;
+  const margins = new Map(list(samples.shares).map((row) => [word(row.kernel), number(row.margin)]));
+  const kernels = new Map<string, { reasons: Map<string, number>; symbols: Map<string, number> }>();
+  for (const row of list(samples.kernels)) {
+    const name = word(row.kernel) || word(row.symbol);
+    const n = number(row.samples) ?? 0;
+    const kernel = kernels.get(name) ?? { reasons: new Map<string, number>(), symbols: new Map<string, number>() };
+    const count = (sums: Map<string, number>, key: string): void => void sums.set(key, (sums.get(key) ?? 0) + n);
+    count(kernel.reasons, word(row.reason));
+    count(kernel.symbols, word(row.symbol));
+    kernels.set(name, kernel);
+  }
+  return [...kernels]
+    .map(([name, { reasons, symbols }]) => ({ name, symbol: [...symbols].sort((a, b) => b[1] - a[1])[0]![0], margin: margins.get(name) ?? null, ...sampledOf(reasons, whole) }))
+    .sort((a, b) => b.samples - a.samples);
+}
+
+// ---- samples by scope --------------------------------------------------------------------------------
+
+export interface SampledScope extends Sampled {
+  scope: string;
 }
 
 /** Warps that are picked wait for nothing. */
@@ -159,11 +198,6 @@ export function sampledScopesOf(part: unknown): SampledScope[] {
     scopes.set(name, reasons);
   }
   return [...scopes]
-    .map(([scope, reasons]) => {
-      const all = [...reasons.values()].reduce((sum, n) => sum + n, 0);
-      const waits = [...reasons].filter(([reason]) => reason && !PICKED.has(reason)).sort((a, b) => b[1] - a[1]);
-      const picked = [...PICKED].reduce((sum, reason) => sum + (reasons.get(reason) ?? 0), 0);
-      return { scope, samples: all, share: whole ? all / whole : 0, issued: all ? picked / all : 0, reasons: waits.map(([reason, n]) => ({ reason, part: all ? n / all : 0 })) };
-    })
+    .map(([scope, reasons]) => ({ scope, ...sampledOf(reasons, whole) }))
     .sort((a, b) => b.samples - a.samples);
 }
