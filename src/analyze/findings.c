@@ -198,6 +198,21 @@ static bool say_sampled(const struct model *m, struct buf *out)
     return true;
 }
 
+/* What there is of the GPU is of the time before. */
+static void say_ended(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT];
+    int64_t ended = sum_facts_ended(m);
+    if (ended == INT64_MAX)
+        return;
+    if (m->facts.sessions == 1 && ended > m->facts.start)
+        buf_printf(out, "Nothing of the GPU was captured behind the first %s: ",
+                   units_time(a, ended - m->facts.start));
+    else
+        buf_str(out, "Nothing of the GPU was captured to the end of every session: ");
+    buf_str(out, "the driver's profiling library ended itself (see the messages).\n");
+}
+
 static void say_busy(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -210,10 +225,10 @@ static void say_busy(const struct model *m, struct buf *out)
                                                  : "";
     busy_result(&m->devices.compute, &r);
     if (!m->kernels.time.count && !m->graphs.whole) {
-        if (say_sampled(m, out))
+        const char *why = findings_why_none(m, "kernels");
+        if (say_sampled(m, out) && !strcmp(why, findings_status("not_requested")))
             return;
-        buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside,
-                   findings_why_none(m, "kernels"));
+        buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside, why);
         return;
     }
     if (duration <= 0) {
@@ -286,7 +301,7 @@ static int64_t remark_edges(const struct model *m, struct buf *out)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct busy_result r;
     int64_t duration = sum_facts_duration(m);
-    if (sum_windows_gpu_any(m))
+    if (sum_windows_gpu_any(m) || m->windows.kernels.cut)
         return 0;
     busy_result(&m->devices.any, &r);
     int64_t before = r.first - m->facts.start, after = m->facts.end - r.last;
@@ -382,6 +397,7 @@ void findings_caveats(const struct model *m, struct buf *out)
 void findings_put(const struct model *m, struct buf *out)
 {
     findings_caveats(m, out);
+    say_ended(m, out);
     say_busy(m, out);
     say_top_kernel(m, out);
     say_waits(m, out);

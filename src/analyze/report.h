@@ -27,7 +27,7 @@ struct report_session {
     int64_t busy;        /* ns, union */
     bool simulated, unclean, cut_short;
     bool unrecorded; /* the engine records no kernels */
-    char *failure; /* owned: why it is left out; NULL: it is in */
+    char *failure;   /* owned: why it is left out; NULL: it is in */
 };
 
 struct report {

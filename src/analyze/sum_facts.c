@@ -315,13 +315,24 @@ uint32_t sum_facts_option(const struct model *m, const char *name)
     return 0;
 }
 
-bool sum_facts_said(const struct model *m, const char *code)
+static const struct facts_message *find_message(const struct model *m, const char *code)
 {
     const struct sum_facts *f = &m->facts;
     for (size_t i = 0; i < f->message_count; i++)
         if (strcmp(model_text(m, f->messages[i].code), code) == 0)
-            return true;
-    return false;
+            return &f->messages[i];
+    return NULL;
+}
+
+bool sum_facts_said(const struct model *m, const char *code)
+{
+    return find_message(m, code) != NULL;
+}
+
+int64_t sum_facts_ended(const struct model *m)
+{
+    const struct facts_message *found = find_message(m, "cupti.ended");
+    return found ? found->time : INT64_MAX;
 }
 
 /* Texts that differ between the merged sessions are dropped. */

@@ -87,6 +87,9 @@ uint32_t sum_facts_option(const struct model *m, const char *name);
 /* A session said so: some message has that code. */
 bool sum_facts_said(const struct model *m, const char *code);
 
+/* When the driver's profiling library ended itself (message cupti.ended), of one session; INT64_MAX: it did not. */
+int64_t sum_facts_ended(const struct model *m);
+
 /* What to add to the session's times to get ns since the Unix epoch; 0: unknown. */
 int64_t sum_facts_epoch(const struct model *m);
 

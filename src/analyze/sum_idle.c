@@ -542,7 +542,7 @@ static int finish_device(struct model *m, struct idle_device *d)
     d->watched = sum_windows_gpu_time(m);
     if (d->spans.spans[0].start > f->start && !sum_windows_gpu_any(m))
         tell_edge(m, d, IDLE_BEFORE, d->spans.spans[0].thread, f->start, d->spans.spans[0].start);
-    if (d->spans.spans[0].end < f->end && !sum_windows_gpu_any(m))
+    if (d->spans.spans[0].end < f->end && !sum_windows_gpu_any(m) && !m->windows.kernels.cut)
         tell_edge(m, d, IDLE_AFTER, 0, d->spans.spans[0].end, f->end);
     m->idle.doubtful = cells_sum(m->idle.doubtful, d->spans.doubtful);
     idle_spans_fini(&d->spans);

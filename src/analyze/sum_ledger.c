@@ -199,7 +199,7 @@ static int64_t say_received(const struct model *m, struct buf *out)
         buf_str(out,
                 ": the capture's time was over while the program went on, and a kernel that had "
                 "been launched but not run by then is counted and has no record.\n");
-    else if (ended_itself(m))
+    else if (ended_itself(m) && m->facts.sessions == 1 && !known(r->lost_pool))
         buf_str(out,
                 ": their records were still with the driver's library when it ended itself.\n");
     else if (sum_windows_gpu_any(m))

@@ -61,6 +61,7 @@ static int merge(struct windows *into, const struct windows *from, int64_t shift
     into->opened += from->opened;
     into->open += from->open;
     into->without |= from->without;
+    into->cut |= from->cut;
     int code = busy_merge(&into->recorded, &from->recorded, shift);
     return code ? code : busy_settle(&into->recorded);
 }
@@ -71,20 +72,31 @@ int sum_windows_merge(struct model *into, const struct model *from, int64_t shif
     return code ? code : merge(&into->windows.kernels, &from->windows.kernels, shift);
 }
 
-static int finish(struct windows *w, const struct sum_facts *f)
+/* until: where the session ends. */
+static int finish(struct windows *w, const struct sum_facts *f, int64_t until)
 {
     int64_t since = w->open ? w->since : f->start;
-    int code = 0;
-    if ((w->open || !w->opened) && f->end > since)
-        code = busy_add(&w->recorded, since, f->end);
-    return code ? code : busy_settle(&w->recorded);
+    if ((w->open || !w->opened) && until > since)
+        return busy_add(&w->recorded, since, until);
+    return 0;
+}
+
+/* Of one session; those that were merged have been finished. */
+static int finish_session(struct model *m)
+{
+    struct windows *k = &m->windows.kernels;
+    int64_t end = m->facts.end, ended = sum_facts_ended(m);
+    int code = finish(&m->windows.capture, &m->facts, end);
+    k->without = !k->opened && without_kernels(m);
+    k->cut = ended < end;
+    return code || k->without ? code : finish(k, &m->facts, ended < end ? ended : end);
 }
 
 int sum_windows_finish(struct model *m)
 {
-    int code = finish(&m->windows.capture, &m->facts);
-    m->windows.kernels.without = !m->windows.kernels.opened && without_kernels(m);
-    return code || m->windows.kernels.without ? code : finish(&m->windows.kernels, &m->facts);
+    int code = m->facts.sessions > 1 ? 0 : finish_session(m);
+    code = code ? code : busy_settle(&m->windows.capture.recorded);
+    return code ? code : busy_settle(&m->windows.kernels.recorded);
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -109,7 +121,7 @@ static int64_t time_of(const struct windows *w)
 bool sum_windows_partly(const struct model *m)
 {
     const struct windows *w = &m->windows.kernels;
-    return w->without && !sum_windows_gpu_any(m) && time_of(w) > 0;
+    return (w->without || w->cut) && !sum_windows_gpu_any(m) && time_of(w) > 0;
 }
 
 int64_t sum_windows_time(const struct model *m)

@@ -22,10 +22,10 @@ struct sum_windows {
         uint64_t opened; /* from none to one */
         int64_t since;   /* ns: the open one's begin */
         uint64_t open;
-        struct busy
-            recorded; /* windows; of a session without any, all of it, from its finish on, but
-                               * nothing of one without */
+        /* windows; of a session that has none all of it, from its finish on, or nothing where it is without */
+        struct busy recorded;
         bool without; /* a session's engine records no kernels, nor any window */
+        bool cut;     /* a session's records end before it does */
     } capture, kernels;
 };
 
@@ -39,7 +39,8 @@ int sum_windows_finish(struct model *m);
 bool sum_windows_any(const struct model *m);
 bool sum_windows_gpu_any(const struct model *m);
 
-/* Sessions that record kernels are with others that do not, and no window is: the GPU's time is of the former. */
+/* Sessions that record kernels are with others that do not, or recorded none to their end, and no window is: the GPU's
+ * time is of what was recorded. */
 bool sum_windows_partly(const struct model *m);
 
 /* What shares of time are of: ns of windows of capture, or of the run where there are none; and what those

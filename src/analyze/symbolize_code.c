@@ -37,6 +37,7 @@ struct run {
     int64_t (*rows)[COL_instruction_COUNT]; /* owned: GROUP_ROWS */
     size_t row_count;
     int64_t total; /* of the session */
+    int64_t told;  /* by nvdisasm, of the object */
 };
 
 static const char *function_name(const struct symbolize *z, const int64_t *function)
@@ -98,7 +99,10 @@ static void take_instruction(void *arg, const struct disassembled *d)
     struct symbolize *z = r->z;
     const int64_t *function = wanted(r, d->function);
     size_t levels = d->place_count ? d->place_count : 1;
-    if (!function || z->code || r->total + (int64_t)levels > ROWS_MOST)
+    if (!function || z->code)
+        return;
+    r->told++;
+    if (r->total + (int64_t)levels > ROWS_MOST)
         return;
     if (r->row_count + levels > GROUP_ROWS)
         put_rows(r);
@@ -158,6 +162,18 @@ static void gather(struct run *r, const char *path, uint32_t *at, struct err *e)
     }
 }
 
+/* Some function of the object has its instructions. */
+static bool any_apart(const struct run *r)
+{
+    const struct symbolize *z = r->z;
+    for (uint32_t i = 0; i < z->functions.row_count; i++) {
+        const int64_t *f = z->functions.rows + (size_t)i * z->functions.width;
+        if (f[COL_function_object] == r->object[0] && rowset_find(&z->apart, f))
+            return true;
+    }
+    return false;
+}
+
 static int run_object(struct run *r, const char *program, int64_t deadline, struct err *e)
 {
     char path[PATH_MAX];
@@ -166,15 +182,15 @@ static int run_object(struct run *r, const char *program, int64_t deadline, stru
     if (!symbolize_cubin(r->z, r->object, path, sizeof path) || !file_exists(path))
         return 0;
     r->looked = false;
-    int64_t before = r->total;
     bool asked = false;
+    r->told = 0;
     for (gather(r, path, &at, e); r->count && !rc; gather(r, path, &at, e)) {
         asked = true;
         rc = disassemble(program, path, r->numbers, r->count, deadline, take_instruction, r, e);
         put_rows(r);
     }
     cubin_symbols_close(&r->symbols);
-    if (!rc && !e->code && asked && r->total == before)
+    if (!rc && !e->code && asked && !r->told && !any_apart(r))
         return err_set(e, GPUFL_E_CORRUPT,
                        "nvdisasm knows no instruction of %.200s: it is damaged, or of a device "
                        "that this nvdisasm does not know",

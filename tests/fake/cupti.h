@@ -31,6 +31,8 @@ extern struct fake_script {
 
 /* The library has ended itself. */
 bool library_over(void);
+/* A function is called: aborts where none may be any more. */
+void library_called(const char *function);
 /* A kernel has faulted: what needs its context fails. */
 bool driver_faulted(void);
 /* A module was loaded: the kernels that it describes are of its code. */

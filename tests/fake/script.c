@@ -102,6 +102,7 @@ int scripted(const char *function)
 {
     int result = CUPTI_OK;
     pthread_once(&once, read_script);
+    library_called(function);
     counters_called(function);
     pthread_mutex_lock(&lock);
     for (int i = 0; i < failure_count; i++)

@@ -228,7 +228,8 @@ static void a_kernel_that_faults(void **state)
         assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
         check_contains(&r, message_of(&r, "program.fault"),
                        "CUDA_ERROR_ILLEGAL_ADDRESS (error 700)");
-        check_contains(&r, message_of(&r, "program.fault"), "first returned by cuCtxSynchronize");
+        check_contains(&r, message_of(&r, "program.fault"),
+                       "seen first as cuCtxSynchronize returned");
         if (cases[i].missing) {
             assert_int_equal(int_at(r.report, "ledger.lost_time"), 1);
             assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches") - 1);
@@ -293,10 +294,53 @@ static void the_library_ends_itself(void **state)
         print_message("%s %s %s\n", script, cases[i].engine, collect);
         run_all(&r, &(struct run_setup){.env = LIST(script),
                                         .options = LIST("-e", cases[i].engine, "--option", collect),
-                                        .program = LIST("300", "ms=300", "exit=5")});
+                                        .program = LIST("300", "ms=900", "exit=5")});
         check_ended(&r, cases[i].why);
         assert_string_equal(capability_of(&r, cases[i].feature, "status"), "partial");
         check_contains(&r, capability_of(&r, cases[i].feature, "reason"), cases[i].why);
+        run_free(&r);
+    }
+}
+
+/* An engine that was refused, or failed once before, keeps nobody from finding out; what was never had is not told
+ * as had in part. */
+static void it_ends_later(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {
+        "FAKE_CUPTI=fail=cuptiPCSamplingGetData:1:999,ends=30000",
+        "FAKE_CUPTI=pc-held,fatal=30000",
+    };
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){
+                        .env = LIST(scripts[i]),
+                        .options = LIST("-e", "PcSampling", "--option", "flush_interval_ms=50"),
+                        .program = LIST("300", "ms=1500", "exit=5")});
+        check_ended(&r, i ? "the fake's heart" : "answers no more");
+        assert_string_equal(capability_of(&r, "kernels", "status"), "partial");
+        assert_string_equal(capability_of(&r, "pc_sampling", "status"),
+                            i ? "unavailable" : "partial");
+        check_contains(&r, r.c.text[CHILD_ERR].data, "Nothing of the GPU was captured behind");
+        assert_null(strstr(r.c.text[CHILD_ERR].data, "before the end"));
+        run_free(&r);
+    }
+}
+
+/* A window closes all the same. */
+static void it_ends_in_a_window(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"Trace", "PcSampling"};
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=fatal=100"),
+                                        .options = LIST("-e", engines[i], "--for", "300ms"),
+                                        .program = LIST("300", "ms=1500", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        check_contains(&r, message_of(&r, "cupti.ended"), "the fake's heart");
+        assert_true(json_is_false(at(r.report, "windows.still_open")));
+        assert_in_range(int_at(r.report, "windows.recorded_ns"), 200000000, 900000000);
         run_free(&r);
     }
 }
@@ -453,6 +497,8 @@ int main(void)
         cmocka_unit_test(a_kernel_that_faults),
         cmocka_unit_test(a_module_of_2_gib),
         cmocka_unit_test(the_library_ends_itself),
+        cmocka_unit_test(it_ends_later),
+        cmocka_unit_test(it_ends_in_a_window),
         cmocka_unit_test(a_session_behind_its_end),
         cmocka_unit_test(trouble_is_no_end),
         cmocka_unit_test(driver_comes_up_later),

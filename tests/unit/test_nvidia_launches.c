@@ -178,7 +178,7 @@ static void a_fault_is_told_once(void **state)
     call(cuLaunchKernel_id, 4, &params, 716);
     assert_int_equal(told_count, 1);
     assert_true(faults_seen());
-    assert_non_null(strstr(told, "CUDA_ERROR_MISALIGNED_ADDRESS (error 716), first returned by"));
+    assert_non_null(strstr(told, "CUDA_ERROR_MISALIGNED_ADDRESS (error 716), seen first as "));
 }
 
 /* The word that CUPTI keeps from entry to exit holds anything where a session starts in between. */

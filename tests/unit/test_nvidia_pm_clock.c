@@ -17,7 +17,7 @@ static const uint64_t AHEAD = UINT64_C(1700000000000000000);
 
 enum { NO_WALL = 0 }; /* no wall clock is anywhere near */
 
-static const int64_t STALE = 100000 * MS; /* nothing is known of when the record ended */
+static const int64_t STALE = PM_CLOCK_STALE;
 
 static void between_the_bounds(void **state)
 {
@@ -94,6 +94,20 @@ static void a_wall_clock_that_is(void **state)
     assert_int_equal(c.offset, -wall);
 }
 
+/* Nothing follows from a record that was read long after its end; the wall clock stays the device's. */
+static void a_first_read_that_is_late(void **state)
+{
+    struct pm_clock c = {.since = 0};
+    int64_t wall = (int64_t)AHEAD;
+    (void)state;
+    pm_clock_after(&c, 0, AHEAD + MS, wall);
+    pm_clock_before(&c, 600 * MS, AHEAD + 320 * MS, STALE, wall);
+    assert_int_equal(c.offset, -wall);
+    pm_clock_before(&c, 602 * MS, AHEAD + 601 * MS, 4 * MS, wall);
+    assert_int_equal(c.offset, -wall);
+    assert_false(c.apart);
+}
+
 /* 20 millionths for an hour are 72 ms. */
 static void drift(void **state)
 {
@@ -116,6 +130,7 @@ int main(void)
         cmocka_unit_test(the_wall_clock),
         cmocka_unit_test(a_wall_clock_that_is_not_the_devices),
         cmocka_unit_test(a_wall_clock_that_is),
+        cmocka_unit_test(a_first_read_that_is_late),
         cmocka_unit_test(drift),
     };
     return cmocka_run_group_tests_name("nvidia_pm_clock", tests, NULL, NULL);

@@ -125,6 +125,10 @@ static void write_loop(void)
     profile_sample(&p, f.id, 2, "wait", 0, 60);
     profile_sample(&p, f.id, 3, "wait", 0, 40);
     profile_sample(&p, f.id, 1, "wait", 0, 100);
+    struct capability_row c = {.feature = program_name(&p, "kernels"),
+                               .status = program_name(&p, "not_requested"),
+                               .reason = program_name(&p, "")};
+    make_log_rows(&p.log, RECORD_capability, &c, 1);
     program_end(&p);
     make_log_write(&p.log, tmpdir, "device.log");
     program_fini(&p);

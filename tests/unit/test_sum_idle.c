@@ -452,41 +452,83 @@ static void test_windows(void **state)
     model_fini(&all);
 }
 
-/* A session whose engine records no kernels says nothing of how much of the time they ran. */
+static void put_kernels_status(struct program *p, const char *status)
+{
+    struct capability_row c = {.feature = program_name(p, "kernels"),
+                               .status = program_name(p, status),
+                               .reason = program_name(p, "")};
+    make_log_rows(&p->log, RECORD_capability, &c, 1);
+}
+
+/* A session whose engine records no kernels says nothing of how much of the time they ran, whichever is merged
+ * first. */
 static void test_beside_a_session_without_kernels(void **state)
 {
-    struct program p;
-    struct model m, all;
     (void)state;
-    model_init(&all, names);
-    program_init(&p, "kernels");
+    for (int sampled_first = 0; sampled_first < 2; sampled_first++) {
+        struct program p;
+        struct model of[2], all;
+        program_init(&p, "kernels");
+        for (int k = 0; k < 10; k++) {
+            program_launch(&p, (struct program_kernel){.ns = 1000000});
+            program_work(&p, 2000000);
+        }
+        put_kernels_status(&p, "collected");
+        read_program(&p, &of[0], 0);
+        int64_t run = sum_windows_gpu_time(&of[0]);
+        assert_int_equal(run, sum_facts_duration(&of[0]));
+        program_init(&p, "samples");
+        p.now += 10000000000;
+        program_work(&p, 5000000000);
+        put_kernels_status(&p, "not_requested");
+        program_end(&p);
+        model_init(&of[1], names);
+        program_read(&p, &of[1]);
+        program_fini(&p);
+        assert_int_equal(sum_windows_gpu_time(&of[1]),
+                         sum_facts_duration(&of[1])); /* of what there is */
+        model_init(&all, names);
+        assert_int_equal(model_merge(&all, &of[sampled_first]), 0);
+        assert_int_equal(model_merge(&all, &of[!sampled_first]), 0);
+        assert_int_equal(model_settle(&all), 0);
+        assert_int_equal(sum_windows_gpu_time(&all), run);
+        assert_true(sum_windows_time(&all) > run + 5000000000);
+        model_fini(&of[0]);
+        model_fini(&of[1]);
+        model_fini(&all);
+    }
+}
+
+/* What the GPU did behind the end of the driver's library nobody knows: no time of it is idle. */
+static void test_ended(void **state)
+{
+    struct program p;
+    struct model m;
+    (void)state;
+    program_init(&p, "ended");
     for (int k = 0; k < 10; k++) {
         program_launch(&p, (struct program_kernel){.ns = 1000000});
         program_work(&p, 2000000);
     }
-    read_program(&p, &m, 0);
-    int64_t run = sum_windows_gpu_time(&m);
-    assert_int_equal(run, sum_facts_duration(&m));
-    assert_int_equal(model_merge(&all, &m), 0);
-    model_fini(&m);
-    program_init(&p, "samples");
-    p.now += 10000000000;
+    int64_t until = p.now;
+    struct message_row message = {.time = until,
+                                  .severity = 3,
+                                  .code = program_name(&p, "cupti.ended"),
+                                  .text = program_name(&p, "it has")};
+    make_log_rows(&p.log, RECORD_message, &message, 1);
+    put_kernels_status(&p, "partial");
     program_work(&p, 5000000000);
-    struct capability_row c = {.feature = program_name(&p, "kernels"),
-                               .status = program_name(&p, "not_requested"),
-                               .reason = program_name(&p, "")};
-    make_log_rows(&p.log, RECORD_capability, &c, 1);
     program_end(&p);
     model_init(&m, names);
     program_read(&p, &m);
     program_fini(&p);
-    assert_int_equal(sum_windows_gpu_time(&m), sum_facts_duration(&m)); /* of what there is */
-    assert_int_equal(model_merge(&all, &m), 0);
-    assert_int_equal(model_settle(&all), 0);
-    assert_int_equal(sum_windows_gpu_time(&all), run);
-    assert_true(sum_windows_time(&all) > run + 5000000000);
+    assert_int_equal(sum_windows_gpu_time(&m), until - m.facts.start);
+    assert_true(sum_facts_duration(&m) > 5000000000);
+    int64_t all;
+    sum_idle_total(&m, sums, &all);
+    assert_true(all < until - m.facts.start);
+    assert_int_equal(sums[IDLE_AFTER].time, 0);
     model_fini(&m);
-    model_fini(&all);
 }
 
 /* One that is still open at the end goes until then. */
@@ -559,6 +601,7 @@ int main(void)
         cmocka_unit_test(test_far_back),
         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_beside_a_session_without_kernels),
+        cmocka_unit_test(test_ended),
         cmocka_unit_test(test_open_window),
         cmocka_unit_test(test_engine),
     };

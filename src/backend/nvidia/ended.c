@@ -2,13 +2,16 @@
 #include "backend/nvidia/ended.h"
 
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/hold.h"
 #include "backend/nvidia/kinds.h"
+#include "backend/nvidia/profilers.h"
 #include "base/clock.h"
 
 #include <stddef.h>
 #include <stdio.h>
 
-enum { LOOKS_MOST = 3 };
+static _Atomic unsigned suspicions;
+static unsigned looked; /* at so many of them [collector, or the owner behind it] */
 
 static const char SILENT[] =
     "CUPTI has ended itself in this program, which goes on, and answers no more: most likely "
@@ -34,7 +37,7 @@ static void end(struct trace *t, const char *why, const char *more)
         return;
     snprintf(t->ended_why, sizeof t->ended_why, "%s%s", why, more);
     atomic_store_explicit(&t->ended, ENDED_TOLD, memory_order_release);
-    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    struct sink *s = atomic_exchange(&t->live, NULL); /* callbacks under way find nothing to do */
     if (s)
         s->ops->wake(s);
 }
@@ -80,36 +83,52 @@ static bool silent(struct trace *t)
     return called && !atomic_load(&t->answered);
 }
 
+/* Where CUPTI may be let go of between windows, what becomes of this subscription is another thread's. */
+static bool goes_and_comes(struct trace *t)
+{
+    return (t->held || atomic_load_explicit(&t->rests, memory_order_relaxed)) && hold_goes(t);
+}
+
+void ended_session(void)
+{
+    looked = atomic_load(&suspicions);
+}
+
+void ended_suspect(void)
+{
+    atomic_fetch_add(&suspicions, 1);
+}
+
 void ended_look(struct trace *t)
 {
-    if (ended(t) || !t->subscriber || t->looks >= LOOKS_MOST)
+    unsigned now = atomic_load(&suspicions);
+    if (ended(t) || !t->subscriber || now == looked || goes_and_comes(t))
         return;
-    t->looks++;
+    looked = now;
     if (silent(t))
         end(t, SILENT, "");
+}
+
+int ended_window(struct trace *t, bool open, struct err *e)
+{
+    if (open)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%s", ended_why(t));
+    atomic_store(&t->window, 0);
+    atomic_store(&t->recording, false);
+    atomic_store_explicit(&t->waits, false, memory_order_relaxed);
+    return 0;
 }
 
 /* ---- the session is told ---------------------------------------------------------------------- */
 
 void ended_tell(struct trace *t)
 {
-    static const struct {
-        enum engine_bit bit;
-        const char *feature;
-    } engines[] = {
-        {ENGINE_PC_SAMPLING, "pc_sampling"},
-        {ENGINE_SASS_METRICS, "sass_metrics"},
-        {ENGINE_PM_SAMPLING, "pm_sampling"},
-        {ENGINE_RANGE_PROFILER, "range_counters"},
-    };
     struct sink *s = t->sink;
     if (!ended(t) || t->ended_said)
         return;
     t->ended_said = true;
     kinds_announce_end(t, t->ended_why);
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
-        if (t->config.engines & engines[i].bit)
-            s->ops->capability(s, engines[i].feature, true, "partial", t->ended_why);
+    profilers_announce_end(t, t->ended_why);
     s->ops->message(s, SEVERITY_ERROR, "cupti.ended",
                     "launches, kernels, copies, waits and counters are missing from here on: %s",
                     t->ended_why);

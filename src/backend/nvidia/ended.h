@@ -27,9 +27,19 @@ void ended_state(struct trace *t, uint32_t id, const struct cupti_state_event *e
 /* A callback of the driver's domain; true: it answers ended_look. [hot] */
 bool ended_answers(struct trace *t, uint32_t id);
 
-/* An engine is in trouble: asks CUPTI for a callback, a few times in a session.
+/* A session begins: nothing is suspected. [owner] */
+void ended_session(void);
+
+/* A call of CUPTI's failed that should not. [any] */
+void ended_suspect(void);
+
+/* Where one did since the last look: asks CUPTI for a callback. Not where CUPTI is let go of between windows, which is
+ * another thread's: there it shows when the next window cannot be opened.
  * [collector, or the owner at the end] */
 void ended_look(struct trace *t);
+
+/* A window opens, which it cannot, or closes, for which nothing has to be done. [who opens them] */
+int ended_window(struct trace *t, bool open, struct err *e);
 
 /* Tells the session, once. [collector] */
 void ended_tell(struct trace *t);

@@ -33,9 +33,9 @@ void faults_look(struct sink *s, int result, const char *function)
         i++;
     if (i == sizeof faults / sizeof *faults || faults_seen() || atomic_exchange(&seen, true))
         return;
-    s->ops->message(
-        s, SEVERITY_WARNING, "program.fault",
-        "a kernel of the program has faulted: %s (error %d), first returned by %s. No call of its "
-        "context works any more, and what was not read of it is lost",
-        faults[i].name, result, function ? function : "a call");
+    s->ops->message(s, SEVERITY_WARNING, "program.fault",
+                    "a kernel of the program has faulted: %s (error %d), seen first as %s "
+                    "returned. No call of its "
+                    "context works any more, and what was not read of it is lost",
+                    faults[i].name, result, function ? function : "a call");
 }

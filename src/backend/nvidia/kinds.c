@@ -136,7 +136,7 @@ void kinds_announce_end(struct trace *t, const char *why)
     static const char briefly[] = "CUPTI has ended itself: see the messages";
     struct sink *s = t->sink;
     for (unsigned i = 0; i < KINDS; i++)
-        if (kinds[i].feature && kind_wanted(t, i))
+        if (kinds[i].feature && t->statuses[kinds[i].kind] == CUPTI_OK)
             s->ops->capability(s, kinds[i].feature, true, "partial",
                                kinds[i].required ? why : briefly);
     if (t->config.graph_launches)

@@ -454,7 +454,7 @@ static bool rests(const struct trace *t)
 
 static void between(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
-    if (ended_answers(t, id))
+    if (ended(t) || ended_answers(t, id))
         return;
     bool exec = roles[id] == ROLE_EXEC;
     bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
@@ -479,6 +479,8 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
         left_behind(t, id, c);
     if (roles[id] == ROLE_CAPTURE_END)
         exit_capture_end(t, result);
+    if (result != CUDA_OK && atomic_load_explicit(&t->windowed, memory_order_relaxed))
+        faults_look(t->sink, result, c->function);
     if (result != CUDA_OK)
         return;
     if (exec && id == ID_cuGraphNodeSetEnabled)

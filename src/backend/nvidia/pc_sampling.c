@@ -7,6 +7,7 @@
 #include "backend/nvidia/claim.h"
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/engine_lock.h"
 #include "backend/nvidia/engine_time.h"
 #include "backend/nvidia/pc_context.h"
@@ -36,9 +37,8 @@ static struct pc_library library; /* constant once it is filled */
 static bool opened;               /* owner's */
 static struct pc_context contexts[CONTEXTS];
 static char failure[TEXT];
-static bool failure_new;      /* the sink has not been told */
-static _Atomic bool troubled; /* see pc_sampling_troubled. Relaxed */
-static bool crowded;          /* a context had to wait for another of its device */
+static bool failure_new; /* the sink has not been told */
+static bool crowded;     /* a context had to wait for another of its device */
 static bool crowded_said;
 static bool overflow_said;
 static bool started;
@@ -112,7 +112,7 @@ static void fail(const char *text)
         return; /* the first reason counts */
     snprintf(failure, sizeof failure, "%s", text);
     failure_new = true;
-    atomic_store_explicit(&troubled, true, memory_order_relaxed);
+    ended_suspect();
 }
 
 static void context_on(struct trace *t, struct pc_context *c)
@@ -229,7 +229,7 @@ static void context_drain(struct trace *t, struct pc_context *c, bool last)
         c->failures = 0;
         return;
     }
-    atomic_store_explicit(&troubled, true, memory_order_relaxed);
+    ended_suspect();
     if (++c->failures < FAILURES_MOST && !last)
         return;
     cupti_error(t->cupti, result, "to hand over samples", &e);
@@ -281,7 +281,6 @@ int pc_sampling_open(struct trace *t, struct err *e)
         else
             pc_context_close(&contexts[i]);
     failure[0] = '\0';
-    atomic_store_explicit(&troubled, false, memory_order_relaxed);
     failure_new = crowded = crowded_said = overflow_said = false;
     keeping = !t->switched;
     paused = false;
@@ -458,11 +457,6 @@ const char *pc_sampling_failure(void)
         engine_leave();
     }
     return text;
-}
-
-bool pc_sampling_troubled(void)
-{
-    return atomic_load_explicit(&troubled, memory_order_relaxed);
 }
 
 /* ---- the collector's rounds -------------------------------------------------------------- */

@@ -57,9 +57,6 @@ void pc_sampling_wake(void);
 
 /* Takes what the library has. [collector] */
 void pc_sampling_flush(struct trace *t);
-
-/* The library failed to hand over samples the last time, or the engine could not be had. [any] */
-bool pc_sampling_troubled(void);
 /* Writes what was taken. [collector] */
 void pc_sampling_drain(struct trace *t);
 

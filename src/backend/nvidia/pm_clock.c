@@ -30,7 +30,7 @@ static void loosen(struct pm_clock *c, int64_t now)
 /* The bounds, where what was read had just ended. */
 static int64_t lowest(const struct pm_clock *c)
 {
-    return c->likely > c->least && c->likely <= c->most ? c->likely : c->least;
+    return c->told && c->likely > c->least && c->likely <= c->most ? c->likely : c->least;
 }
 
 static void settle(struct pm_clock *c, int64_t wall)
@@ -67,10 +67,12 @@ void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t 
 {
     int64_t bound = difference(ours, theirs);
     loosen(c, ours);
-    if (!c->upper || bound < c->most) {
+    bool closer = !c->upper || bound < c->most;
+    if (closer)
         c->most = bound;
+    if (closer && fresh >= 0)
         c->likely = bound - fresh;
-    }
+    c->told |= closer && fresh >= 0;
     c->upper = true;
     settle(c, wall);
 }

@@ -23,6 +23,7 @@ struct pm_clock {        /* ns to add to the device's time, which wraps in no se
     int64_t offset;      /* that is used */
     int64_t since;       /* our time at which the bounds were true */
     bool lower, upper;   /* there is one */
+    bool told;           /* likely is known */
     bool settled;        /* there were both, and offset is of them */
     bool apart;          /* the device's clock is not the wall clock */
 };
@@ -30,7 +31,10 @@ struct pm_clock {        /* ns to add to the device's time, which wraps in no se
 /* A record that ended at `theirs` ended after `ours`. wall: the wall clock less ours, ns. */
 void pm_clock_after(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t wall);
 
-/* A record that ended at `theirs` was there at `ours`, and most likely had ended no more than `fresh` ns before. */
+enum { PM_CLOCK_STALE = -1 };
+
+/* A record that ended at `theirs` was there at `ours`, and most likely had ended no more than `fresh` ns before;
+ * PM_CLOCK_STALE: at any time before. */
 void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t fresh,
                      int64_t wall);
 

@@ -180,11 +180,11 @@ static int times_of(const struct pm_device *d, size_t i, uint64_t *begin, uint64
 }
 
 /* What a drain says of the clocks: its records had ended when it returned. When it was called would be the closer
- * bound and can be false by any time: a thread that is held up in between reads what came meanwhile. The
- * first record has no true begin; its end has to do. */
-static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned)
+ * bound and can be false by any time: a thread that is held up in between reads what came meanwhile. all: none
+ * waits behind them, so that the last one has just ended. The first record has no true begin; its end has to do. */
+static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned, bool all)
 {
-    int64_t fresh = returned - called + 2 * d->setup.interval + FRESH;
+    int64_t fresh = all ? returned - called + 2 * d->setup.interval + FRESH : PM_CLOCK_STALE;
     int64_t wall = clock_real() - clock_mono();
     uint64_t begin, end;
     if (!d->samples)
@@ -256,7 +256,7 @@ int pm_device_drain(struct pm_device *d)
     d->samples = i.completed;
     d->read = i.completed ? now : d->read;
     d->more = i.completed && (p.stop == PM_STOP_IMAGE_FULL || i.completed >= d->room);
-    compare_clocks(d, now, returned);
+    compare_clocks(d, now, returned, !d->more && !full);
     d->overflows += full;
     d->full = full;
     if (!full || d->samples)

@@ -44,10 +44,11 @@ struct pm_device {
     int64_t began; /* ns: just before it was switched on */
     int64_t read;  /* ns: of what was recorded until then, all is read or given up */
     struct pm_clock clock;
-    uint64_t last;      /* end of the newest sample that was read, the device's time; 0: none */
-    size_t samples;     /* in the image, complete */
-    bool more;          /* others may wait behind them */
-    bool compared;      /* a short drain has bounded its clock */
+    uint64_t last;  /* end of the newest sample that was read, the device's time; 0: none */
+    size_t samples; /* in the image, complete */
+    bool more;      /* others may wait behind them */
+    unsigned
+        shorts; /* short drains so far: of the few samples that came during another, to bound its clock */
     bool full;          /* the last drain found the buffer full, which gives nothing more */
     int64_t gave_up;    /* ns: when one was given up for the last time; 0: never */
     bool slower;        /* the interval was made longer, and the sink has not been told */

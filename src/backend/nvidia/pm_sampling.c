@@ -2,6 +2,7 @@
 #include "backend/nvidia/pm_sampling.h"
 
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/engine_lock.h"
 #include "backend/nvidia/pm_device.h"
 #include "backend/nvidia/records.h"
@@ -22,6 +23,7 @@ enum {
     FAILURES_MOST = 3,
     DIGITS = 6,     /* of a value */
     LATE_PART = 10, /* one in these of the run without samples is told of */
+    SHORTS = 3,     /* short drains of a device whose clock is the wall clock */
     /* As options.c has the collector drain, and the size of a record on a large device. */
     RECORDS_A_DRAIN = 100,
     DRAIN_LEAST_US = 20000,
@@ -137,6 +139,7 @@ static void fail(const char *text)
         return; /* the first reason counts */
     snprintf(failure, sizeof failure, "%s", text);
     failure_new = true;
+    ended_suspect();
 }
 
 /* ---- what the session is told -------------------------------------------------------------- */
@@ -464,7 +467,7 @@ static bool write_image(struct trace *t, struct pm_device *d, uint32_t device)
 static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
 {
     int64_t until = clock_mono() + DRAIN_MOST;
-    bool shortly = !d->compared || d->clock.apart; /* then the few that came meanwhile */
+    bool shortly = d->shorts < SHORTS || d->clock.apart; /* then the few that came meanwhile */
     while (d->samples) {
         bool more = d->more && (d->state != PM_STARTED || clock_mono() < until);
         if (!write_image(t, d, device)) {
@@ -475,7 +478,7 @@ static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
         }
         if (more || shortly)
             drain(t, d);
-        d->compared |= !more && shortly;
+        d->shorts += !more && shortly;
         shortly = shortly && more;
     }
 }
@@ -506,12 +509,27 @@ static void drain_device(struct trace *t, struct pm_device *d, bool last)
         conclude(t, d->ordinal, d->written, pm_clock_error(&d->clock));
 }
 
+/* CUPTI is called no more: what it had decoded is lost, and what there was is told. */
+static void drain_ended(struct trace *t, bool last)
+{
+    for (uint32_t i = 0; opened && i < DEVICES; i++) {
+        struct pm_device *d = &devices[i];
+        if (d->samples)
+            t->sink->ops->lost(t->sink, LOSS_SAMPLES, d->samples);
+        d->samples = 0;
+        if (last && told[i].described)
+            conclude(t, i, d->written, pm_clock_error(&d->clock));
+    }
+}
+
 void pm_sampling_drain(struct trace *t, bool last)
 {
     uint32_t bits = atomic_load_explicit(&used, memory_order_relaxed);
     if (!engine_enter(ENGINE_PATIENCE))
         return;
-    for (uint32_t i = 0; opened && i < DEVICES; i++) {
+    if (ended(t))
+        drain_ended(t, last);
+    for (uint32_t i = 0; opened && !ended(t) && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
         if (d->state == PM_UNUSED && last && told[i].described)
             conclude(t, i, told[i].written, told[i].clock_error);
@@ -525,7 +543,7 @@ void pm_sampling_drain(struct trace *t, bool last)
     }
     if (opened)
         say_news(t->sink);
-    if (last)
+    if (last && !ended(t))
         close_devices();
     engine_leave();
 }

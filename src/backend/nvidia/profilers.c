@@ -339,12 +339,6 @@ void profilers_flush(struct trace *t)
         pm_sampling_flush(t, t->stopped);
 }
 
-bool profilers_troubled(struct trace *t)
-{
-    return (t->pc && pc_sampling_troubled()) || (t->pm && *pm_sampling_failure()) ||
-           (t->ranges && *range_profiler_failure()) || (t->sass && *sass_metrics_failure());
-}
-
 void profilers_drain(struct trace *t)
 {
     engine_time_drain(t->sink);
@@ -375,6 +369,22 @@ static unsigned sampling_lacks(struct trace *t, const char **why)
     *why = text;
     return ENGINE_PC_SAMPLING |
            (t->config.pc_collect == PC_COLLECT_NONE && !t->sass ? ENGINE_TRACE : 0);
+}
+
+void profilers_announce_end(struct trace *t, const char *why)
+{
+    const struct {
+        bool ran;
+        const char *feature, *failure;
+    } rows[] = {
+        {t->pc, "pc_sampling", t->pc ? pc_sampling_failure() : ""},
+        {t->sass, "sass_metrics", t->sass ? sass_metrics_failure() : ""},
+        {t->pm, "pm_sampling", t->pm ? pm_sampling_failure() : ""},
+        {t->ranges, "range_counters", t->ranges ? range_profiler_failure() : ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].ran && !*rows[i].failure)
+            t->sink->ops->capability(t->sink, rows[i].feature, true, "partial", why);
 }
 
 unsigned profilers_running(struct trace *t, const char **why)

@@ -48,8 +48,8 @@ void profilers_module_gone(struct trace *t, cuda_context context);
 void profilers_flush(struct trace *t);
 void profilers_drain(struct trace *t);
 
-/* One of them could not be had, or has failed: see ended.h. [collector] */
-bool profilers_troubled(struct trace *t);
+/* What the engines that ran bring ends here, for that reason: ended.h. [collector] */
+void profilers_announce_end(struct trace *t, const char *why);
 
 /* See trace_ops.running. [collector] */
 unsigned profilers_running(struct trace *t, const char **why);

@@ -4,6 +4,7 @@
 #include "backend/nvidia/range_profiler.h"
 
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/engine_time.h"
 #include "backend/nvidia/range_inside.h"
 #include "base/alloc.h"
@@ -62,6 +63,7 @@ static void fail(const char *text)
         return;
     snprintf(ranging.failure, sizeof ranging.failure, "%s", text);
     ranging.failure_new = true;
+    ended_suspect();
 }
 
 void ranges_fail_on(struct trace *t, int result, const char *doing)

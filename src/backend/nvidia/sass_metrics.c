@@ -6,6 +6,7 @@
 
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/engine_lock.h"
 #include "backend/nvidia/faults.h"
 #include "backend/nvidia/hold.h"
@@ -91,6 +92,7 @@ static void fail(const char *text)
         return; /* the first reason counts */
     snprintf(failure, sizeof failure, "%s", text);
     failure_new = true;
+    ended_suspect();
 }
 
 /* Contexts that are idle count from here; one in whose creation that was too early, from the first
@@ -517,7 +519,7 @@ void sass_metrics_close(struct trace *t)
     uint64_t all = atomic_load_explicit(&launches, memory_order_relaxed);
     uint64_t of_graphs = atomic_load_explicit(&graphs, memory_order_relaxed);
     struct sink *s = t->sink;
-    if (opened && all && !counted && !*failure && faults_seen())
+    if (opened && all && !counted && !*failure && !t->switched && faults_seen())
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
                         "what was counted of %" PRIu64
                         " launches is lost with the context, in which a "

@@ -85,8 +85,7 @@ static int trace_flush(struct trace *t, bool all)
     if (hold_away(t))
         return 0;
     profilers_flush(t);
-    if (profilers_troubled(t))
-        ended_look(t);
+    ended_look(t);
     if (ended(t))
         return GPUFL_E_VENDOR;
     bool recorded = !t->sass || atomic_load(&t->kernels_instead);
@@ -128,7 +127,8 @@ static void trace_drain(struct trace *t)
         kinds_announce(t);
     activity_decode(t);
     ended_tell(t);
-    kinds_look_for_ids(t);
+    if (!ended(t))
+        kinds_look_for_ids(t);
     profilers_drain(t);
     hold_taken(t);
     if (t->stopped)
@@ -195,7 +195,7 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->passing, false);
     atomic_store(&t->gone, false);
     t->unquiet = t->ended_said = false;
-    t->looks = 0;
+    ended_session();
     faults_open();
     object_calls_session();
     atomic_store(&t->shut_since, 0);
@@ -298,7 +298,7 @@ static int trace_stop(struct trace *t)
         hold_stop(t);
     if (!mute)
         profilers_stop(t);
-    if (!mute && profilers_troubled(t))
+    if (!mute)
         ended_look(t);
     mute = trace_mute(t);
     t->stopped = true;
@@ -334,7 +334,7 @@ static void trace_range(struct trace *t, uint64_t instance, enum range_moment mo
 static int trace_window(struct trace *t, bool open, struct err *e)
 {
     if (ended(t))
-        return err_set(e, GPUFL_E_UNAVAILABLE, "%s", ended_why(t));
+        return ended_window(t, open, e);
     if (!t->switched || trace_forked(t))
         return hold_switch(t, open, e);
     return atomic_load_explicit(&t->rests, memory_order_relaxed) ? rest_window(t, open, e)

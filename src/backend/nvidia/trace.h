@@ -76,7 +76,6 @@ struct trace {
     _Atomic int ended;           /* enum ended; lasts as long as the process. Release, acquire */
     char ended_why[sizeof((struct err *)0)->text];
     _Atomic bool answered;      /* to ended_look */
-    int looks;                  /* of it in this session [collector, or the owner behind it] */
     bool ended_said;            /* the session was told [collector] */
     bool unquiet;               /* CUPTI stayed for that: object_calls_quiet [collector] */
     bool kinds_said;            /* that kernels cannot be recorded in windows [who opens them] */
