@@ -98,6 +98,13 @@ static int add_capability(struct sum_facts *f, struct facts_capability c)
     return code;
 }
 
+static void library_ends(struct sum_facts *f, int64_t time)
+{
+    if (!f->library_ended || time < f->library_end)
+        f->library_end = time;
+    f->library_ended = true;
+}
+
 static bool is_one_of(const char *text, const char *const *names)
 {
     while (*names && strcmp(text, *names) != 0)
@@ -206,6 +213,8 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
                            false);
     case RECORD_message: {
         int64_t severity = cells_or(b, COL_message_severity, i, 1);
+        if (!strcmp(model_text(m, NAME(COL_message_code)), "cupti.ended"))
+            library_ends(f, cells_or(b, COL_message_time, i, 0));
         return add_message(f, (struct facts_message){cells_or(b, COL_message_time, i, 0),
                                                      severity < 1   ? 1
                                                      : severity > 3 ? 3
@@ -315,24 +324,9 @@ uint32_t sum_facts_option(const struct model *m, const char *name)
     return 0;
 }
 
-static const struct facts_message *find_message(const struct model *m, const char *code)
-{
-    const struct sum_facts *f = &m->facts;
-    for (size_t i = 0; i < f->message_count; i++)
-        if (strcmp(model_text(m, f->messages[i].code), code) == 0)
-            return &f->messages[i];
-    return NULL;
-}
-
-bool sum_facts_said(const struct model *m, const char *code)
-{
-    return find_message(m, code) != NULL;
-}
-
 int64_t sum_facts_ended(const struct model *m)
 {
-    const struct facts_message *found = find_message(m, "cupti.ended");
-    return found ? found->time : INT64_MAX;
+    return m->facts.library_ended ? m->facts.library_end : INT64_MAX;
 }
 
 /* Texts that differ between the merged sessions are dropped. */
@@ -423,6 +417,8 @@ int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
         widen(f, cells_sum(o->first, shift), cells_sum(o->last, shift));
     for (size_t i = 0; i < sizeof f->rows / sizeof *f->rows; i++)
         f->rows[i] += o->rows[i];
+    if (o->library_ended)
+        library_ends(f, cells_sum(o->library_end, shift));
     int code = busy_add(&f->covered, start, end);
     return code ? code : merge_lists(into, o, shift);
 }

@@ -68,6 +68,8 @@ struct sum_facts {
     struct facts_message *messages; /* owned; FACTS_MESSAGES at most */
     size_t message_count, message_cap;
     uint64_t messages_dropped; /* different ones beyond that */
+    bool library_ended;  /* the driver's profiling library did, by itself (message cupti.ended) */
+    int64_t library_end; /* ns, then */
 };
 
 void sum_facts_init(struct model *m);
@@ -84,10 +86,8 @@ int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t s
 /* The value of an option as the session records it; 0: not recorded. */
 uint32_t sum_facts_option(const struct model *m, const char *name);
 
-/* A session said so: some message has that code. */
-bool sum_facts_said(const struct model *m, const char *code);
-
-/* When the driver's profiling library ended itself (message cupti.ended), of one session; INT64_MAX: it did not. */
+/* When the driver's profiling library ended itself, in the session that tells the times, or the first of merged ones; INT64_MAX:
+ * it did not. */
 int64_t sum_facts_ended(const struct model *m);
 
 /* What to add to the session's times to get ns since the Unix epoch; 0: unknown. */

@@ -175,7 +175,7 @@ static bool say_graphs(const struct ledger_row *r, struct buf *out)
 /* Nothing of the GPU was captured from there on. */
 static bool ended_itself(const struct model *m)
 {
-    return sum_facts_said(m, "cupti.ended");
+    return sum_facts_ended(m) != INT64_MAX;
 }
 
 /* Launched, received from the driver. Returns the number that is missing without a count. */

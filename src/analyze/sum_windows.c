@@ -35,6 +35,7 @@ int sum_windows_batch(struct model *m, const struct wire_batch *b)
 {
     enum { CAPTURE = 1, KERNELS };
     int code = 0;
+    m->windows.finished = false;
     for (size_t i = 0; !code && i < b->rows; i++) {
         int64_t time = cells_get(b, COL_window_time, i);
         int64_t kind = cells_or(b, COL_window_capture, i, 0);
@@ -68,6 +69,7 @@ static int merge(struct windows *into, const struct windows *from, int64_t shift
 
 int sum_windows_merge(struct model *into, const struct model *from, int64_t shift)
 {
+    into->windows.finished = true;
     int code = merge(&into->windows.capture, &from->windows.capture, shift);
     return code ? code : merge(&into->windows.kernels, &from->windows.kernels, shift);
 }
@@ -81,20 +83,35 @@ static int finish(struct windows *w, const struct sum_facts *f, int64_t until)
     return 0;
 }
 
+/* What was captured of the GPU, up to then. */
+static int add_until(struct busy *to, const struct busy *from, int64_t until)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < from->count && from->spans[i].start < until; i++)
+        code = busy_add(to, from->spans[i].start,
+                        from->spans[i].end < until ? from->spans[i].end : until);
+    return code;
+}
+
 /* Of one session; those that were merged have been finished. */
 static int finish_session(struct model *m)
 {
-    struct windows *k = &m->windows.kernels;
-    int64_t end = m->facts.end, ended = sum_facts_ended(m);
-    int code = finish(&m->windows.capture, &m->facts, end);
+    struct windows *c = &m->windows.capture, *k = &m->windows.kernels;
+    int64_t end = m->facts.end, ended = sum_facts_ended(m), until = ended < end ? ended : end;
+    int code = finish(c, &m->facts, end);
+    code = code ? code : busy_settle(&c->recorded);
     k->without = !k->opened && without_kernels(m);
     k->cut = ended < end;
-    return code || k->without ? code : finish(k, &m->facts, ended < end ? ended : end);
+    m->windows.finished = true;
+    if (code || k->without)
+        return code;
+    return c->opened && !k->opened ? add_until(&k->recorded, &c->recorded, until)
+                                   : finish(k, &m->facts, until);
 }
 
 int sum_windows_finish(struct model *m)
 {
-    int code = m->facts.sessions > 1 ? 0 : finish_session(m);
+    int code = m->windows.finished ? 0 : finish_session(m);
     code = code ? code : busy_settle(&m->windows.capture.recorded);
     return code ? code : busy_settle(&m->windows.kernels.recorded);
 }
@@ -132,7 +149,7 @@ int64_t sum_windows_time(const struct model *m)
 int64_t sum_windows_gpu_time(const struct model *m)
 {
     const struct windows *w = &m->windows.kernels;
-    return w->opened || sum_windows_partly(m) ? time_of(w) : sum_windows_time(m);
+    return w->opened || w->cut || sum_windows_partly(m) ? time_of(w) : sum_windows_time(m);
 }
 
 const char *sum_windows_whole(const struct model *m)
@@ -150,10 +167,11 @@ int64_t sum_windows_of_whole(const struct model *m, int64_t gpu_ns)
 
 bool sum_windows_cover(const struct model *m, int64_t start, int64_t end)
 {
-    const struct busy *b =
-        m->windows.kernels.opened ? &m->windows.kernels.recorded : &m->windows.capture.recorded;
+    const struct busy *b = m->windows.kernels.opened || m->windows.kernels.cut
+                               ? &m->windows.kernels.recorded
+                               : &m->windows.capture.recorded;
     size_t low = 0, high = b->count;
-    if (!sum_windows_gpu_any(m))
+    if (!sum_windows_gpu_any(m) && !m->windows.kernels.cut)
         return true;
     while (low < high) { /* the first that ends at `end` or behind */
         size_t middle = (low + high) / 2;

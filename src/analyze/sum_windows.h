@@ -27,6 +27,7 @@ struct sum_windows {
         bool without; /* a session's engine records no kernels, nor any window */
         bool cut;     /* a session's records end before it does */
     } capture, kernels;
+    bool finished; /* what is open is in; also of merged ones */
 };
 
 void sum_windows_init(struct model *m);

@@ -90,7 +90,7 @@ static void come_to_an_end(void)
 /* It has said so: but for what needs no more than memory, and calls that were under way, nobody may call it. */
 void library_called(const char *function)
 {
-    enum { UNDER_WAY = 300000000 }; /* ns */
+    enum { UNDER_WAY = 1000000000 }; /* ns */
     static const char *const harmless[] = {"cuptiActivityGetNextRecord", "cuptiGetResultString",
                                            "cuptiGetCubinCrc"};
     if (!cupti_script.fatal || !library_over() || now() - atomic_load(&over_at) < UNDER_WAY)

@@ -294,7 +294,7 @@ static void the_library_ends_itself(void **state)
         print_message("%s %s %s\n", script, cases[i].engine, collect);
         run_all(&r, &(struct run_setup){.env = LIST(script),
                                         .options = LIST("-e", cases[i].engine, "--option", collect),
-                                        .program = LIST("300", "ms=900", "exit=5")});
+                                        .program = LIST("300", "ms=2000", "exit=5")});
         check_ended(&r, cases[i].why);
         assert_string_equal(capability_of(&r, cases[i].feature, "status"), "partial");
         check_contains(&r, capability_of(&r, cases[i].feature, "reason"), cases[i].why);
@@ -327,7 +327,38 @@ static void it_ends_later(void **state)
     }
 }
 
-/* A window closes all the same. */
+/* CUPTI ends inside of a launch that is counted, of which no end is told: threads that wait for it go on. */
+static void it_ends_beside_threads_that_wait(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=fatal=4000"),
+                                    .options = LIST("-e", "RangeProfiler", "--option",
+                                                    "range_mode=kernels", "--option",
+                                                    "range_kernel_launches=100000"),
+                                    .program = LIST("20000", "threads=16", "exit=5")});
+    check_ended(&r, "the fake's heart");
+    run_free(&r);
+}
+
+/* Where CUPTI is let go of between windows that shows at the session's end. */
+static void it_ends_where_it_goes_and_comes(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"PcSampling", "SassMetrics"};
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=ends=100"),
+                                        .options = LIST("-e", engines[i], "--for", "600ms",
+                                                        "--option", "window_let_go=true"),
+                                        .program = LIST("300", "ms=1200", "exit=5")});
+        print_message("%s\n", engines[i]);
+        check_ended(&r, "answers no more");
+        run_free(&r);
+    }
+}
+
+/* A window closes all the same, and shares are of what was captured of it. */
 static void it_ends_in_a_window(void **state)
 {
     (void)state;
@@ -341,6 +372,7 @@ static void it_ends_in_a_window(void **state)
         check_contains(&r, message_of(&r, "cupti.ended"), "the fake's heart");
         assert_true(json_is_false(at(r.report, "windows.still_open")));
         assert_in_range(int_at(r.report, "windows.recorded_ns"), 200000000, 900000000);
+        assert_string_equal(capability_of(&r, "memory", "status"), "not_requested");
         run_free(&r);
     }
 }
@@ -499,6 +531,8 @@ int main(void)
         cmocka_unit_test(the_library_ends_itself),
         cmocka_unit_test(it_ends_later),
         cmocka_unit_test(it_ends_in_a_window),
+        cmocka_unit_test(it_ends_where_it_goes_and_comes),
+        cmocka_unit_test(it_ends_beside_threads_that_wait),
         cmocka_unit_test(a_session_behind_its_end),
         cmocka_unit_test(trouble_is_no_end),
         cmocka_unit_test(driver_comes_up_later),

@@ -550,6 +550,12 @@ static void test_open_window(void **state)
     model_init(&m, names);
     program_read(&p, &m);
     assert_int_equal(sum_windows_time(&m), m.facts.end - since);
+    struct model all; /* alone in a merged one it is no longer */
+    model_init(&all, names);
+    assert_int_equal(model_merge(&all, &m), 0);
+    assert_int_equal(model_settle(&all), 0);
+    assert_int_equal(sum_windows_time(&all), m.facts.end - since);
+    model_fini(&all);
     sum_idle_total(&m, sums, &ns);
     assert_int_equal(ns, sums[IDLE_LATE].time);
     assert_in_range(ns, 3900000, 4100000);

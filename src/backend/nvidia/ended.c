@@ -102,7 +102,7 @@ void ended_suspect(void)
 void ended_look(struct trace *t)
 {
     unsigned now = atomic_load(&suspicions);
-    if (ended(t) || !t->subscriber || now == looked || goes_and_comes(t))
+    if (ended(t) || !t->subscriber || now == looked || (goes_and_comes(t) && !t->stopped))
         return;
     looked = now;
     if (silent(t))

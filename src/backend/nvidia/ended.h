@@ -33,8 +33,8 @@ void ended_session(void);
 /* A call of CUPTI's failed that should not. [any] */
 void ended_suspect(void);
 
-/* Where one did since the last look: asks CUPTI for a callback. Not where CUPTI is let go of between windows, which is
- * another thread's: there it shows when the next window cannot be opened.
+/* Where one did since the last look: asks CUPTI for a callback. Where CUPTI is let go of between windows, which is
+ * another thread's, at the session's end only.
  * [collector, or the owner at the end] */
 void ended_look(struct trace *t);
 

@@ -2,6 +2,7 @@
 #include "backend/nvidia/kinds.h"
 
 #include "backend/nvidia/cuts.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/records.h"
@@ -74,6 +75,12 @@ static bool kind_wanted(const struct trace *t, unsigned i)
     if (!kinds[i].wanted)
         return true;
     return *(const bool *)((const char *)&t->config + kinds[i].wanted);
+}
+
+void kinds_session(struct trace *t)
+{
+    for (unsigned i = 0; i < KINDS; i++)
+        t->statuses[kinds[i].kind] = NOT_TRIED;
 }
 
 /* ---- what became of them --------------------------------------------------------------- */
@@ -290,7 +297,9 @@ int kinds_begin(struct trace *t)
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
     atomic_store_explicit(&t->hears, t->turns || kinds_wanted(t), memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
-    int result = enable_or_wait(t);
+    if (ended(t)) /* just now */
+        atomic_store_explicit(&t->live, NULL, memory_order_release);
+    int result = ended(t) ? CUPTI_E_UNKNOWN : enable_or_wait(t);
     if (t->held && result == CUPTI_OK)
         atomic_store(&t->window, atomic_fetch_add(&t->last_window, 1) + 1);
     return result;

@@ -37,6 +37,9 @@ bool kinds_graphs_whole(const struct trace *t);
 /* All but one go, for whoever counts that one. [as kinds_enable] */
 void kinds_keep(struct trace *t, int kind);
 
+/* A session begins: none was tried. [owner] */
+void kinds_session(struct trace *t);
+
 /* Tells the sink what became of each. [collector] */
 void kinds_announce(struct trace *t);
 

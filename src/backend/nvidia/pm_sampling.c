@@ -142,6 +142,29 @@ static void fail(const char *text)
     ended_suspect();
 }
 
+/* Before it is closed: what is to be concluded of it. */
+static void keep_told(const struct pm_device *d)
+{
+    told[d->ordinal].written = d->written;
+    told[d->ordinal].clock_error = pm_clock_error(&d->clock);
+}
+
+static bool is_held(const struct pm_device *d)
+{
+    return d->state == PM_STARTED || d->state == PM_PAUSED || d->state == PM_STOPPED;
+}
+
+bool pm_sampling_any(void)
+{
+    bool any = false;
+    if (!engine_enter(ENGINE_PATIENCE))
+        return false;
+    for (uint32_t i = 0; i < DEVICES; i++)
+        any |= told[i].written || (is_held(&devices[i]) && devices[i].written);
+    engine_leave();
+    return any;
+}
+
 /* ---- what the session is told -------------------------------------------------------------- */
 
 /* What was left out, by name: a set's metric that the device does not have is no news. */
@@ -330,8 +353,7 @@ bool pm_sampling_rest(void)
             d->state = PM_UNUSED; /* to be had again, perhaps: another tool took it meanwhile */
         if (d->state != PM_PAUSED)
             continue;
-        told[i].written = d->written;
-        told[i].clock_error = pm_clock_error(&d->clock);
+        keep_told(d);
         pm_device_close(d);
     }
     resting |= ready;
@@ -411,6 +433,7 @@ static void drain(struct trace *t, struct pm_device *d)
         return;
     cupti_error(t->cupti, result, "to hand over hardware counters", &e);
     fail(e.text);
+    keep_told(d);
     pm_device_close(d);
     d->state = PM_FAILED;
 }
@@ -469,16 +492,17 @@ static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
     int64_t until = clock_mono() + DRAIN_MOST;
     bool shortly = d->shorts < SHORTS || d->clock.apart; /* then the few that came meanwhile */
     while (d->samples) {
-        bool more = d->more && (d->state != PM_STARTED || clock_mono() < until);
+        bool all = !d->more, more = !all && (d->state != PM_STARTED || clock_mono() < until);
         if (!write_image(t, d, device)) {
             fail("CUPTI does not take back what it sampled");
+            keep_told(d);
             pm_device_close(d);
             d->state = PM_FAILED;
             return;
         }
         if (more || shortly)
             drain(t, d);
-        d->shorts += !more && shortly;
+        d->shorts += all && shortly;
         shortly = shortly && more;
     }
 }
@@ -517,8 +541,12 @@ static void drain_ended(struct trace *t, bool last)
         if (d->samples)
             t->sink->ops->lost(t->sink, LOSS_SAMPLES, d->samples);
         d->samples = 0;
+        if (is_held(d)) {
+            say_overflows(t->sink, d);
+            keep_told(d);
+        }
         if (last && told[i].described)
-            conclude(t, i, d->written, pm_clock_error(&d->clock));
+            conclude(t, i, told[i].written, told[i].clock_error);
     }
 }
 

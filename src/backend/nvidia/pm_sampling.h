@@ -46,4 +46,7 @@ void pm_sampling_close(void);
 /* Why nothing is sampled; "": it is, or nobody has tried yet. [collector] */
 const char *pm_sampling_failure(void);
 
+/* Something was sampled in this session. [collector] */
+bool pm_sampling_any(void);
+
 #endif

@@ -379,7 +379,7 @@ void profilers_announce_end(struct trace *t, const char *why)
     } rows[] = {
         {t->pc, "pc_sampling", t->pc ? pc_sampling_failure() : ""},
         {t->sass, "sass_metrics", t->sass ? sass_metrics_failure() : ""},
-        {t->pm, "pm_sampling", t->pm ? pm_sampling_failure() : ""},
+        {t->pm, "pm_sampling", t->pm && !pm_sampling_any() ? pm_sampling_failure() : ""},
         {t->ranges, "range_counters", t->ranges ? range_profiler_failure() : ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -1,11 +1,14 @@
 /* range_kernels.c - see range_kernels.h. */
 #include "backend/nvidia/range_kernels.h"
 
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/range_inside.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 
 static const struct range_plan plan_kernels = {RANGE_KERNELS, REPLAY_KERNEL, RANGE_PASSES_MOST, 1};
 
@@ -80,15 +83,29 @@ static void repeat_ends(struct trace *t, const char *name, uint32_t correlation,
     ranges_leave();
 }
 
+/* Who holds it is not told to leave where CUPTI ends in the meantime, so nobody waits for longer than that. */
+static bool lock(struct trace *t, bool alone)
+{
+    int rc = ETIMEDOUT;
+    while (rc == ETIMEDOUT && !ended(t)) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        rc = alone ? pthread_rwlock_timedwrlock(&launches, &until)
+                   : pthread_rwlock_timedrdlock(&launches, &until);
+        if (rc == ETIMEDOUT)
+            ended_suspect();
+    }
+    return rc == 0;
+}
+
 void range_kernels_begin(struct trace *t, const char *name)
 {
     if (range_kernels_launching != LAUNCH_NONE)
         return; /* the library repeats it */
     bool counts = wanted(t, name);
-    if (counts)
-        pthread_rwlock_wrlock(&launches);
-    else
-        pthread_rwlock_rdlock(&launches);
+    if (!lock(t, counts))
+        return;
     range_kernels_launching = counts ? LAUNCH_COUNTED : LAUNCH_BESIDE;
     if (counts)
         repeat_begins(t);
@@ -96,7 +113,7 @@ void range_kernels_begin(struct trace *t, const char *name)
 
 void range_kernels_end(struct trace *t, const char *name, uint32_t correlation, bool done)
 {
-    if (range_kernels_launching == LAUNCH_COUNTED)
+    if (range_kernels_launching == LAUNCH_COUNTED && !ended(t))
         repeat_ends(t, name, correlation, done);
     range_kernels_launching = LAUNCH_NONE;
     pthread_rwlock_unlock(&launches);

@@ -6,6 +6,7 @@
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/driver_gate.h"
+#include "backend/nvidia/ended.h"
 #include "backend/nvidia/functions.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/launches.h"
@@ -333,6 +334,8 @@ static int wake(struct trace *t, bool anew, struct err *e)
         forget_all();
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
+    if (ended(t)) /* just now */
+        atomic_store_explicit(&t->live, NULL, memory_order_release);
     atomic_store_explicit(&earliest, anew ? under_way() : 0, memory_order_relaxed);
     return 0;
 }

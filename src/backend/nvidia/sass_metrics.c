@@ -336,6 +336,8 @@ int sass_metrics_window(struct trace *t, bool open, struct err *e)
                  ? err_set(e, GPUFL_E_UNAVAILABLE, "no instructions are counted: %s", failure)
                  : switch_keeping(open, e);
     beside += !rc && !alone;
+    if (!alone) /* a launch that does not return may be one whose end CUPTI did not tell */
+        ended_suspect();
     if (counts)
         sass_gate_open();
     engine_leave();
@@ -363,8 +365,11 @@ void sass_metrics_stop(struct trace *t)
         return;
     started = false;
     if (counts_somewhere()) {
-        contexts_end(sass_gate_shut(PATIENCE));
+        bool alone = sass_gate_shut(PATIENCE);
+        contexts_end(alone);
         sass_gate_open();
+        if (!alone)
+            ended_suspect();
     } else { /* calls whose end nobody told while CUPTI was away would be waited for */
         contexts_end(true);
     }
@@ -519,13 +524,14 @@ void sass_metrics_close(struct trace *t)
     uint64_t all = atomic_load_explicit(&launches, memory_order_relaxed);
     uint64_t of_graphs = atomic_load_explicit(&graphs, memory_order_relaxed);
     struct sink *s = t->sink;
-    if (opened && all && !counted && !*failure && !t->switched && faults_seen())
+    bool nothing = opened && all && !counted && !*failure && !t->switched && !ended(t);
+    if (nothing && faults_seen())
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
                         "what was counted of %" PRIu64
                         " launches is lost with the context, in which a "
                         "kernel faulted",
                         all);
-    else if (opened && all && !counted && !*failure && !t->switched)
+    else if (nothing)
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
                         "CUPTI counted no instruction of %" PRIu64
                         " launches: use another version of it (GPUFL_CUPTI_PATH), and end "

@@ -196,6 +196,7 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->gone, false);
     t->unquiet = t->ended_said = false;
     ended_session();
+    kinds_session(t);
     faults_open();
     object_calls_session();
     atomic_store(&t->shut_since, 0);
@@ -298,14 +299,13 @@ static int trace_stop(struct trace *t)
         hold_stop(t);
     if (!mute)
         profilers_stop(t);
-    if (!mute)
-        ended_look(t);
-    mute = trace_mute(t);
     t->stopped = true;
     if (t->held && !mute)
         hold_stop(t);
-    atomic_store_explicit(&t->passing, false, memory_order_release);
     if (!mute)
+        ended_look(t);
+    atomic_store_explicit(&t->passing, false, memory_order_release);
+    if (!trace_mute(t))
         kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
     return 0;
