@@ -73,18 +73,17 @@ bool library_over(void)
     return atomic_load(&over);
 }
 
-/* A launch has begun. */
+/* A launch has begun. It is over before it is told: what other threads launch meanwhile is no more of it. */
 static void come_to_an_end(void)
 {
     int n = atomic_fetch_add(&launched, 1) + 1;
-    if (n == cupti_script.fatal) {
-        struct cupti_state_event e = {.result = CUPTI_E_HARDWARE, .message = "the fake's heart"};
+    if (n != cupti_script.ends && n != cupti_script.fatal)
+        return;
+    atomic_store(&over_at, now());
+    atomic_store(&over, true);
+    struct cupti_state_event e = {.result = CUPTI_E_HARDWARE, .message = "the fake's heart"};
+    if (n == cupti_script.fatal)
         call_back(CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL, &e);
-    }
-    if (n == cupti_script.ends || n == cupti_script.fatal) {
-        atomic_store(&over_at, now());
-        atomic_store(&over, true);
-    }
 }
 
 /* It has said so: but for what needs no more than memory, and calls that were under way, nobody may call it. */

@@ -75,21 +75,28 @@ static void put_kernel_counter(struct program *p, const char *kernel, int64_t sc
     make_log_rows(&p->log, RECORD_counter, &c, 1);
 }
 
+/* A function of device code of its own; its id. */
+static int64_t put_function(struct program *p, const char *name)
+{
+    struct code_object_row o = {.id = ++p->ids, .crc = 1, .size = CELL_NULL};
+    make_log_rows(&p->log, RECORD_code_object, &o, 1);
+    struct function_row f = {.object = o.id, .index = CELL_NULL};
+    f.name = program_name(p, name);
+    f.id = ++p->ids;
+    make_log_rows(&p->log, RECORD_function, &f, 1);
+    return f.id;
+}
+
 /* A function that was sampled, and whose instructions nobody knows; and kernels of which there is
  * nothing but counters. */
 static void write_bare(void)
 {
     struct program p;
     program_init(&p, "bare");
-    struct code_object_row o = {.id = ++p.ids, .crc = 1, .size = CELL_NULL};
-    make_log_rows(&p.log, RECORD_code_object, &o, 1);
-    struct function_row f = {.object = o.id, .index = CELL_NULL};
-    f.name = program_name(&p, "bare");
-    f.id = ++p.ids;
-    make_log_rows(&p.log, RECORD_function, &f, 1);
-    profile_sample(&p, f.id, 2, "long_scoreboard", 0, 300);
-    profile_sample(&p, f.id, 5, "wait", 0, 100);
-    profile_metric(&p, f.id, 3, "smsp__sass_inst_executed", 5000, 0);
+    int64_t bare = put_function(&p, "bare");
+    profile_sample(&p, bare, 2, "long_scoreboard", 0, 300);
+    profile_sample(&p, bare, 5, "wait", 0, 100);
+    profile_metric(&p, bare, 3, "smsp__sass_inst_executed", 5000, 0);
     int64_t scope = profile_scope(&p, "forward");
     put_kernel_counter(&p, "_Z7countedPf", scope, 10);
     put_kernel_counter(&p, "other", 0, 70);
@@ -106,25 +113,21 @@ static void write_loop(void)
     static const int64_t lines[] = {5, 6, 5, 5};
     struct program p;
     program_init(&p, "loop");
-    struct code_object_row o = {.id = ++p.ids, .crc = 2, .size = CELL_NULL};
-    make_log_rows(&p.log, RECORD_code_object, &o, 1);
-    struct function_row f = {.object = o.id, .index = CELL_NULL, .name = program_name(&p, "loop")};
-    f.id = ++p.ids;
-    make_log_rows(&p.log, RECORD_function, &f, 1);
+    int64_t loop = put_function(&p, "loop");
     for (int i = 0; i < 4; i++) {
-        struct instruction_row r = {.function = f.id,
+        struct instruction_row r = {.function = loop,
                                     .offset = i * 16,
                                     .text = program_name(&p, "FADD ;"),
                                     .file = program_name(&p, "/src/loop.cu"),
                                     .line = lines[i]};
         make_log_rows(&p.log, RECORD_instruction, &r, 1);
     }
-    profile_sample(&p, f.id, 0, "barrier", 0, 70);
-    profile_sample(&p, f.id, 0, "wait", 0, 60);
-    profile_sample(&p, f.id, 2, "long_scoreboard", 0, 70);
-    profile_sample(&p, f.id, 2, "wait", 0, 60);
-    profile_sample(&p, f.id, 3, "wait", 0, 40);
-    profile_sample(&p, f.id, 1, "wait", 0, 100);
+    profile_sample(&p, loop, 0, "barrier", 0, 70);
+    profile_sample(&p, loop, 0, "wait", 0, 60);
+    profile_sample(&p, loop, 2, "long_scoreboard", 0, 70);
+    profile_sample(&p, loop, 2, "wait", 0, 60);
+    profile_sample(&p, loop, 3, "wait", 0, 40);
+    profile_sample(&p, loop, 1, "wait", 0, 100);
     struct capability_row c = {.feature = program_name(&p, "kernels"),
                                .status = program_name(&p, "not_requested"),
                                .reason = program_name(&p, "")};

@@ -5,7 +5,6 @@
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/profilers.h"
-#include "base/clock.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -16,8 +15,7 @@ static unsigned looked; /* at so many of them [collector, or the owner behind it
 static const char SILENT[] =
     "CUPTI has ended itself in this program, which goes on, and answers no more: most likely "
     "another process or tool holds the GPU's profiling hardware (ncu, or DCGM's profiling "
-    "metrics). "
-    "End that, or use engine Trace";
+    "metrics). End that, or use engine Trace";
 
 bool ended(const struct trace *t)
 {

@@ -48,7 +48,7 @@ static bool failure_new; /* the sink has not been told */
 static bool overflow_said, slower_said;
 static bool opened;
 static bool resting;    /* nothing is held between windows */
-static struct pm_told { /* of devices that were given back in between */
+static struct pm_told { /* of devices, also when they have been given back, or have failed */
     bool described;
     uint64_t written;    /* samples */
     int64_t clock_error; /* ns */
