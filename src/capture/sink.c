@@ -1,6 +1,7 @@
 /* sink.c - see sink.h. */
 #include "capture/sink.h"
 
+#include "base/clock.h"
 #include "capture/collector.h"
 #include "capture/fork.h"
 #include "capture/gate.h"
@@ -190,6 +191,9 @@ static void row_moment(struct capture_sink *k, int64_t *cells)
         return;
     if (k->window.start != start) {
         k->window.start = start;
+        /* Read behind them in this round: what scopes did meanwhile is known then. */
+        if (start + duration > k->drain->known && start + duration <= clock_mono())
+            scopes_drain(k->drain, false);
         int64_t cover = scopes_span(k->drain, start, start + duration);
         int64_t opener = (int64_t)windows_scope_of(start, start + duration);
         k->window.scope = opener && cover < opener ? opener : cover; /* CELL_NULL is the least */

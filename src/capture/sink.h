@@ -22,11 +22,11 @@ struct capture_sink {
     struct intern *names;
     struct ids ids;
     struct joins joins;
-    uint64_t recorded[RECORD_COUNT];  /* rows received */
-    uint64_t external;                /* kernel rows with a framework's operation */
-    int64_t vendor_ns;                /* sum of overhead rows by its own account */
-    int64_t samples;                  /* PC samples in pc_sample rows */
-    const struct scopes_drain *drain; /* which scopes are open; NULL: not known */
+    uint64_t recorded[RECORD_COUNT]; /* rows received */
+    uint64_t external;               /* kernel rows with a framework's operation */
+    int64_t vendor_ns;               /* sum of overhead rows by its own account */
+    int64_t samples;                 /* PC samples in pc_sample rows */
+    struct scopes_drain *drain;      /* which scopes are open; NULL: not known */
     struct {
         int64_t start, end; /* of a window of samples, ns; 0: none */
         int64_t scope;      /* that covers it, or CELL_NULL */

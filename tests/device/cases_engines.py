@@ -97,11 +97,14 @@ def samples_stand_at_their_line(lab):
                           capture_output=True, text=True, check=True)
     if "LDG" not in done.stdout:
         raise Skipped("no instructions: nvdisasm is not there")
-    lines = [line for line in done.stdout.splitlines() if "> stalls.cu:" in line]
-    top = max(lines, key=lambda line: int(line.split()[0].replace(",", "").replace("-", "0")))
+    lines = done.stdout.splitlines()
+    top = lines[next(i for i, line in enumerate(lines) if line.split() == ["samples", "share", "stall", "line"]) + 1]
     source = (HERE / "stalls.cu").read_text().splitlines()
     where = next(i for i, line in enumerate(source, 1) if "at = next[at];" in line)
+    print("     ", top)
     expect(f"stalls.cu:{where}" in top.split() and "long_scoreboard" in top, top)
+    beside = [line.split()[0] for line in lines if f"> stalls.cu:{where} " in line]
+    expect(top.split()[0] in beside, f"{top}; beside the instructions: {beside}")
 
 
 def sampled_counters(lab, *arguments, options=(), prefix=()):
@@ -117,7 +120,7 @@ def sampled_counters(lab, *arguments, options=(), prefix=()):
 def counters_tell_phases_apart(lab):
     for options in ((), ("--pc-kernels", "none")):
         program, report, ran = sampled_counters(lab, options=options)
-        counters.check(report, counts=(240, 330))
+        counters.check(report, counts=(270, 345))
         expect(int(ran["clock_error_us"]) < 25000, f"the device's clock is known to {ran['clock_error_us']} us")
         expect(report["ledger"]["samples_overflows"] == 0, "the buffer was full")
         if not options:
@@ -131,25 +134,29 @@ def counters_of_every_set_and_interval(lab):
         expect(len(counters.means(report)) >= 3 * 4, f"{name}: {counters.names(report)}")
     light = ("--metrics", "gr__cycles_active.avg.pct_of_peak_sustained_elapsed,"
              "dram__read_throughput.avg.pct_of_peak_sustained_elapsed")  # what is decoded as fast as it comes
-    for interval, least, options in (("100us", 900, ()), ("20ms", 3, ())):
-        _, report, ran = sampled_counters(lab, "--ms", 100, options=("--interval", interval, *options))
-        values = max((c["values"] for c in report["counters"] if c["scope"] == "copy"), default=0)
-        print(f"      {interval}: {values} samples in 100 ms, overflows {report['ledger']['samples_overflows']}")
-        expect(values >= least, f"{interval}: {values} samples")
-    every_sample_is_read_or_counted(lab, light)
+    _, report, ran = sampled_counters(lab, "--ms", 100, options=("--interval", "20ms"))
+    values = max((c["values"] for c in report["counters"] if c["scope"] == "copy"), default=0)
+    print(f"      20ms: {values} samples in 100 ms, overflows {report['ledger']['samples_overflows']}")
+    expect(values >= 3, f"20ms: {values} samples")
+    every_sample_is_read_or_counted(lab, 100, (), 2000)
+    every_sample_is_read_or_counted(lab, 10, light, 1000)
 
 
-def every_sample_is_read_or_counted(lab, options):
-    """At 10 us the decoder is too slow (ADR 12), and which phase that strikes is chance: what is not read is counted."""
-    _, report, ran = sampled_counters(lab, "--ms", 100, options=("--interval", "10us", *options))
+def every_sample_is_read_or_counted(lab, interval_us, options, least):
+    """At 10 us the decoder is too slow (ADR 12), on a busy machine at 100, too, and which phase that strikes is
+    chance: what is not read is counted."""
+    _, report, ran = sampled_counters(lab, "--ms", 100, options=("--interval", f"{interval_us}us", *options))
     metric = report["counters"][0]["metric"]
     values = {c["scope"]: c["values"] for c in report["counters"] if c["metric"] == metric}
     lost = report["ledger"]["samples_lost"]
     told = next(m["text"] for m in report["messages"] if "hardware counters are sampled for the last" in m["text"])
     sampled_ms = int(told.split("for the last ")[1].split()[0])
-    print(f"      10us: {values} read, {lost} lost, of {sampled_ms} ms")
-    expect(sum(values.get(phase, 0) for phase in ("idle", *counters.PHASES)) >= 1000, f"10us: {values} samples")
-    expect(0.95 * sampled_ms <= (sum(values.values()) + lost) / 100 <= 1.05 * sampled_ms, "samples neither read nor counted")
+    print(f"      {interval_us}us: {values} read, {lost} lost, of {sampled_ms} ms")
+    expect(sum(values.get(phase, 0) for phase in ("idle", *counters.PHASES)) >= least, f"{interval_us}us: {values} samples")
+    there = (sum(values.values()) + lost) * interval_us / 1000
+    expect(0.95 * sampled_ms <= there <= 1.05 * sampled_ms, f"{there:.0f} ms read and counted of {sampled_ms}")
+    if interval_us >= 100:  # at 10 us the program is over for some tenths of a second before sampling is
+        expect(values.get(None, 0) <= 0.1 * sum(values.values()), f"of no scope that is known: {values}")
 
 
 def on_two_devices(lab, engine, *options, ms=60):

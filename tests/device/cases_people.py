@@ -46,8 +46,8 @@ print("libnvidia-ml" in maps)
                            lab.bin / "train_loop", "--steps", "1"], capture_output=True)
     expect(bare.returncode == 0, "train_loop failed under Monitor")
     expect("True" in out, "NVML is not loaded")
-    device = report["devices"][0]
-    expect(device["metrics"]["gpu_util"]["max"] > 0, f"no utilisation: {device}")
+    busiest = max(d["metrics"]["gpu_util"]["max"] for d in report["devices"])  # all of the machine are watched
+    expect(busiest > 0, f"no utilisation: {report['devices']}")
     expect(report["ledger"]["kernels_written"] == 0, "kernels under Monitor")
 
 

@@ -85,27 +85,37 @@ struct Device {
     int blocks;
 };
 
-template <typename Work> void phase(const char *name, int ms, bool last, Work work)
+/* Two batches are queued at any time: the device has work also while this thread has no core. */
+template <typename Work> void phase(const char *name, int ms, int batch, bool last, Work work)
 {
+    cudaEvent_t done[2];
+    for (auto &event : done)
+        CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     int64_t begin = now();
     uint64_t scope = gpufl_scope_begin(name, "");
-    while (now() - begin < int64_t(ms) * 1000000) {
-        work();
-        CHECK(cudaDeviceSynchronize());
+    for (int i = 0; now() - begin < int64_t(ms) * 1000000; i++) {
+        for (int k = 0; k < batch; k++)
+            work();
+        CHECK(cudaEventRecord(done[i % 2]));
+        CHECK(cudaEventSynchronize(done[(i + 1) % 2])); /* nothing, where it was not recorded yet */
     }
+    CHECK(cudaDeviceSynchronize());
     gpufl_scope_end(scope);
     std::printf("\"%s\":[%lld,%lld]%s", name, (long long)begin, (long long)now(), last ? "" : ",");
+    for (auto &event : done)
+        CHECK(cudaEventDestroy(event));
 }
 
 void all(const Device &d, int ms)
 {
     std::printf("{");
-    phase("begin", BEGIN_MS, false, [] { usleep(5000); }); /* it takes a while to begin */
-    phase("idle", ms, false, [] { usleep(5000); });
-    phase("copy", ms, false,
+    phase("begin", BEGIN_MS, 1, false, [] { usleep(5000); }); /* it takes a while to begin */
+    phase("idle", ms, 1, false, [] { usleep(5000); });
+    phase("copy", ms, 20, false,
           [&] { copy<<<d.blocks * 4, THREADS>>>(d.to, d.from, BYTES / sizeof(float4)); });
-    phase("arithmetic", ms, false, [&] { arithmetic<<<d.blocks * 8, THREADS>>>(d.out, 200000); });
-    phase("tensor", ms, true, [&] { tensor<<<d.blocks * 4, THREADS>>>(d.out, 20000); });
+    phase("arithmetic", ms, 8, false,
+          [&] { arithmetic<<<d.blocks * 8, THREADS>>>(d.out, 200000); });
+    phase("tensor", ms, 4, true, [&] { tensor<<<d.blocks * 4, THREADS>>>(d.out, 20000); });
     std::printf("}\n");
 }
 

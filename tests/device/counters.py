@@ -40,6 +40,7 @@ RANGES = {
 KERNELS = {**RANGES, ("gpu__time_duration.sum", "copy"): (4e5, 1e6)}
 EXPECTATIONS = {"sampled": EXPECTED, "range": RANGES, "kernel": KERNELS}
 PHASES = ("copy", "arithmetic", "tensor")
+BUSY = "gr__cycles_active" + PCT
 
 
 class Wrong(Exception):
@@ -60,6 +61,17 @@ def names(report):
     return sorted({f"{metric} in {scope}" for metric, scope in means(report)})
 
 
+def beside_kernels(report, found):
+    """How busy the device was in a phase, by its counters and by the records of its kernels: [what differs]."""
+    wrong = []
+    for scope in report["scopes"] if report["ledger"]["kernels_written"] else ():
+        if scope["name"] in PHASES:
+            counted, recorded = found[BUSY, scope["name"]]["mean"], 100 * scope["gpu_ns"] / scope["wall_ns"]
+            if abs(counted - recorded) > 2:
+                wrong.append(f"{scope['name']}: busy {counted:.2f} %, by its kernels {recorded:.2f} %")
+    return wrong
+
+
 def check(report, show=print, counts=None, source="sampled"):
     found, wrong = means(report, source), []
     show("| metric | scope | values | mean | least | most |")
@@ -73,6 +85,7 @@ def check(report, show=print, counts=None, source="sampled"):
             wrong.append(f"{key[0]} in {key[1]}: {found[key]['mean']:.4g} is not within {least} to {most}")
         elif counts and not counts[0] <= found[key]["values"] <= counts[1]:
             wrong.append(f"{key[0]} in {key[1]}: {found[key]['values']} samples, {counts} expected")
+    wrong += beside_kernels(report, found) if source == "sampled" and not wrong else []
     if wrong:
         raise Wrong("; ".join(wrong))
 

@@ -14,6 +14,9 @@
  *   pm-nolinks     counters of PCIe and NVLink may not be read
  *   pm-cycles      the device knows no trigger by time
  *   pm-slow=N      it takes N ms to enable sampling
+ *   pm-short=N     a drain gives N records at most, and does not say that others wait
+ *   pm-cut=N       behind the first N records none comes
+ *   pm-odd=A:N     N records from the Ath of all have no times
  *
  * A device counts three metrics of its multiprocessors at once and any number of others. One lock. */
 #include "cupti.h"
@@ -33,7 +36,8 @@ enum { RECORD_BYTES = 256, METRICS = 32, WRONG_ORDER = 7, AVAILABILITY = 64, IMA
 static struct {
     bool privileges, old, held, nolinks, cycles;
     int slow; /* ms */
-} script;     /* constant once it is read */
+    unsigned shortly, cut, odd, odds;
+} script; /* constant once it is read */
 
 void pm_script(const char *word)
 {
@@ -43,6 +47,9 @@ void pm_script(const char *word)
     script.nolinks |= !strcmp(word, "pm-nolinks");
     script.cycles |= !strcmp(word, "pm-cycles");
     (void)sscanf(word, "pm-slow=%d", &script.slow);
+    (void)sscanf(word, "pm-short=%u", &script.shortly);
+    (void)sscanf(word, "pm-cut=%u", &script.cut);
+    (void)sscanf(word, "pm-odd=%u:%u", &script.odd, &script.odds);
 }
 
 #if FAKE_CUPTI_VERSION >= 130000 /* the older copy is one of before CUDA 12.6 */
@@ -362,18 +369,25 @@ EXPORT int cuptiPmSamplingDecodeData(struct pm_decode_params *p)
     pthread_mutex_lock(&lock);
     must(p->object == &device && device.enabled, "what is not enabled is decoded");
     uint64_t made = records_made(), waiting = made - device.given;
+    if (script.cut && made > script.cut)
+        waiting = device.given < script.cut ? script.cut - device.given : 0;
     device.stuck |= waiting > device.capacity;
     device.full += device.stuck;
     if (device.stuck)
         waiting = 0;
-    for (; waiting && image->count < image->room; waiting--) {
+    size_t room = image->room;
+    if (script.shortly && room > image->count + script.shortly)
+        room = image->count + script.shortly;
+    for (; waiting && image->count < room; waiting--) {
         uint64_t at = (uint64_t)device.began + AHEAD + device.given * (uint64_t)device.interval;
         image->records[image->count++] =
             (struct record){device.total ? at : 0, at + (uint64_t)device.interval, device.total};
         device.given++;
         device.total++;
     }
-    p->stop = waiting ? PM_STOP_IMAGE_FULL : PM_STOP_END;
+    p->stop = !waiting                     ? PM_STOP_END
+              : image->count < image->room ? PM_STOP_OTHER
+                                           : PM_STOP_IMAGE_FULL;
     p->overflow = device.stuck;
     int result = p->overflow ? CUPTI_E_OUT_OF_MEMORY : CUPTI_OK;
     pthread_mutex_unlock(&lock);
@@ -396,8 +410,10 @@ EXPORT int cuptiPmSamplingCounterDataGetSampleInfo(struct pm_sample_params *p)
     SCRIPTED(cuptiPmSamplingCounterDataGetSampleInfo);
     SIZED(p, pm_sample_params, end);
     must(p->index < image->count, "there is no such sample");
-    p->start = image->records[p->index].start;
-    p->end = image->records[p->index].end;
+    const struct record *r = &image->records[p->index];
+    bool odd = r->number >= script.odd && r->number < script.odd + script.odds;
+    p->start = odd ? 0 : r->start;
+    p->end = odd ? 0 : r->end;
     return CUPTI_OK;
 }
 

@@ -203,6 +203,27 @@ static void on_the_sessions_clock(void **state)
     run_free(&r);
 }
 
+/* Also those that were read behind the others of a round: of a long scope hardly one is left out but at its
+ * edges, where the clock's error is. */
+static void samples_of_a_scope_are_its_own(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_FLUSH_INTERVAL_MS=20",
+                                                "GPUFL_PM_SAMPLING_INTERVAL_US=200"),
+                                    .linked = true,
+                                    .alone = true,
+                                    .program = LIST("500", "threads=1", "counted", "ms=600")});
+    check_program(&r, 0);
+    int64_t in = pm_values(&r, PM_BUSY, "work");
+    int64_t error_us = atoll(setting(&r, "clock_error_us", 0));
+    assert_string_equal(text_at(r.report, "scopes.0.name"), "work");
+    int64_t work_us = int_at(r.report, "scopes.0.wall_ns") / 1000;
+    assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
+    assert_in_range(in, (work_us - 2 * error_us) / 200 * 19 / 20, work_us / 200 + 1);
+    run_free(&r);
+}
+
 static void sessions_follow_each_other(void **state)
 {
     (void)state;
@@ -244,6 +265,50 @@ static void a_buffer_is_used_again(void **state)
     assert_true(g.samples > 32);
     assert_int_equal(g.full, 0);
     assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
+    run_free(&r);
+}
+
+/* A drain may give less than there is: at the end it is asked until it gives nothing. */
+static void drains_that_stop_short(void **state)
+{
+    static const char *const scripts[] = {"FAKE_CUPTI=pm-short=40", "FAKE_CUPTI=pm-short=3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        struct pm_given g = count(&r, scripts[i], NULL, LIST("300", "ms=900"));
+        check_program(&r, 0);
+        check_samples(&r, &g);
+        assert_int_equal(g.samples, g.made);
+        assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
+        run_free(&r);
+    }
+}
+
+/* What never comes is missing, as far as the clock's error lets that be told. */
+static void an_end_that_never_comes(void **state)
+{
+    (void)state;
+    struct run r;
+    struct pm_given g = count(&r, "FAKE_CUPTI=pm-cut=400", NULL, LIST("300", "ms=900"));
+    check_program(&r, 0);
+    assert_int_equal(g.samples, 400);
+    assert_int_equal(pm_values(&r, PM_BUSY, NULL), g.samples);
+    int64_t lost = int_at(r.report, "ledger.samples_lost"), cut = g.made - g.samples;
+    assert_in_range(lost, cut - atoll(setting(&r, "clock_error_us", 0)) / 1000 - 1, cut + 1);
+    assert_true(lost > 100);
+    check_contains(&r, message_of(&r, "losses"), "could not be read");
+    run_free(&r);
+}
+
+/* Counted once: as what could not be read, or as the gap that it leaves. */
+static void samples_without_times(void **state)
+{
+    (void)state;
+    struct run r;
+    struct pm_given g = count(&r, "FAKE_CUPTI=pm-odd=200:50", NULL, LIST("300", "ms=900"));
+    check_program(&r, 0);
+    assert_int_equal(pm_values(&r, PM_BUSY, NULL), g.samples - 50);
+    assert_int_equal(int_at(r.report, "ledger.samples_lost"), 50);
     run_free(&r);
 }
 
@@ -405,9 +470,13 @@ int main(void)
         cmocka_unit_test(without_kernel_records),
         cmocka_unit_test(a_list_of_nothing),
         cmocka_unit_test(on_the_sessions_clock),
+        cmocka_unit_test(samples_of_a_scope_are_its_own),
         cmocka_unit_test(sessions_follow_each_other),
         cmocka_unit_test(contexts_come_and_go),
         cmocka_unit_test(a_buffer_is_used_again),
+        cmocka_unit_test(drains_that_stop_short),
+        cmocka_unit_test(an_end_that_never_comes),
+        cmocka_unit_test(samples_without_times),
         cmocka_unit_test(a_full_buffer_is_counted),
         cmocka_unit_test(refusals),
         cmocka_unit_test(an_older_library),

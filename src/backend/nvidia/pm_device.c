@@ -195,10 +195,17 @@ static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned
         pm_clock_before(&d->clock, returned, end, fresh, wall);
 }
 
+/* Of a time without samples: those that were there and could not be read are missing already. */
+static void count_gap(struct pm_device *d, uint64_t samples)
+{
+    d->missing += samples > d->unread ? samples - d->unread : 0;
+    d->unread = 0;
+}
+
 /* Nothing is to be had of a buffer that is full: all since it was last read is missing. */
 static void count_missing(struct pm_device *d, int64_t since, int64_t interval)
 {
-    d->missing += (uint64_t)((clock_mono() - since) / interval);
+    count_gap(d, (uint64_t)((clock_mono() - since) / interval));
     d->last = 0;
 }
 
@@ -259,21 +266,15 @@ int pm_device_drain(struct pm_device *d)
     compare_clocks(d, now, returned, !d->more && !full);
     d->overflows += full;
     d->full = full;
-    if (!full || d->samples)
-        return CUPTI_OK;
-    if (d->state == PM_STARTED)
-        return renew(d);
-    count_missing(d, d->read, d->setup.interval);
-    d->read = now;
-    return CUPTI_OK;
+    return full && !d->samples && d->state == PM_STARTED ? renew(d) : CUPTI_OK;
 }
 
 /* Samples follow each other. */
 static void look_for_gap(struct pm_device *d, uint64_t begin, uint64_t end)
 {
     uint64_t interval = (uint64_t)d->setup.interval;
-    if (d->last && begin > d->last + interval / 2)
-        d->missing += (begin - d->last + interval / 2) / interval;
+    bool gap = d->last && begin > d->last + interval / 2;
+    count_gap(d, gap ? (begin - d->last + interval / 2) / interval : 0);
     d->last = end;
 }
 
@@ -281,8 +282,11 @@ bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out)
 {
     uint64_t begin, end;
     if (times_of(d, i, &begin, &end) != CUPTI_OK || end <= begin ||
-        profiler_host_evaluate(&d->host, d->image, d->image_bytes, i, out->values) != CUPTI_OK)
+        profiler_host_evaluate(&d->host, d->image, d->image_bytes, i, out->values) != CUPTI_OK) {
+        d->missing++;
+        d->unread++;
         return false;
+    }
     if (end - begin > BEGIN_INTERVALS * (uint64_t)d->setup.interval)
         begin = end - (uint64_t)d->setup.interval;
     look_for_gap(d, begin, end);
@@ -291,11 +295,21 @@ bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out)
     return true;
 }
 
+void pm_device_count_rest(struct pm_device *d, int64_t to)
+{
+    int64_t error = pm_clock_error(&d->clock), from = d->full ? d->read : to;
+    if (d->last && error != INT64_MAX)
+        from = pm_clock_ours(&d->clock, d->last) + error;
+    count_gap(d, to > from ? (uint64_t)((to - from) / d->setup.interval) : 0);
+    d->last = 0;
+}
+
 /* ---- windows ------------------------------------------------------------------------------ */
 
 void pm_device_pause(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
+    d->stopped = clock_mono();
     d->library->cuptiPmSamplingStop(&p);
     d->state = PM_PAUSED;
     d->full = false;
@@ -305,7 +319,7 @@ void pm_device_pause(struct pm_device *d)
 int pm_device_resume(struct pm_device *d)
 {
     int result = d->full || !d->object ? begin_anew(d) : switch_on(d);
-    d->last = 0;
+    d->last = d->unread = 0;
     if (result == CUPTI_OK)
         d->state = PM_STARTED;
     return result;
@@ -318,6 +332,8 @@ void pm_device_stop(struct pm_device *d)
     struct pm_object_params p = object_of(d);
     if (d->state != PM_STARTED && d->state != PM_PAUSED)
         return;
+    if (d->state == PM_STARTED)
+        d->stopped = clock_mono();
     if (d->object && d->state == PM_STARTED)
         d->library->cuptiPmSamplingStop(&p);
     d->state = PM_STOPPED;

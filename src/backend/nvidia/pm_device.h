@@ -39,10 +39,11 @@ struct pm_device {
     struct pm_object *object;
     uint8_t *image; /* owned */
     size_t image_bytes;
-    bool cycles;   /* interval counts the device's cycles: it knows no time trigger */
-    uint32_t room; /* samples that fit in the image */
-    int64_t began; /* ns: just before it was switched on */
-    int64_t read;  /* ns: of what was recorded until then, all is read or given up */
+    bool cycles;     /* interval counts the device's cycles: it knows no time trigger */
+    uint32_t room;   /* samples that fit in the image */
+    int64_t began;   /* ns: just before it was switched on */
+    int64_t read;    /* ns: of what was recorded until then, all is read or given up */
+    int64_t stopped; /* ns: just before it was switched off, for a pause or for good */
     struct pm_clock clock;
     uint64_t last;  /* end of the newest sample that was read, the device's time; 0: none */
     size_t samples; /* in the image, complete */
@@ -54,6 +55,7 @@ struct pm_device {
     bool slower;        /* the interval was made longer, and the sink has not been told */
     uint64_t overflows; /* that the sink has not been told of */
     uint64_t missing;   /* samples, the same */
+    uint64_t unread;    /* of these, behind the newest that was read: there, and not to be read */
     uint64_t written;   /* samples */
     unsigned failures;  /* of drains, one after the other */
     int64_t enable_ns;  /* that it took */
@@ -73,7 +75,7 @@ int pm_device_start(struct pm_device *d, const struct profiler_library *l, const
  * drain before were read. An enum cupti_result. */
 int pm_device_drain(struct pm_device *d);
 
-/* Sample i of the last drain. False: it is none. */
+/* Sample i of the last drain. False: it cannot be read, and is counted as missing. */
 bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out);
 
 /* The image is read: room for the next drain. An enum cupti_result. */
@@ -83,6 +85,10 @@ int pm_device_clear(struct pm_device *d);
  * Resumed, it is PM_STARTED, or as it was: an enum cupti_result. */
 void pm_device_pause(struct pm_device *d);
 int pm_device_resume(struct pm_device *d);
+
+/* Nothing more comes of what was sampled until `to` (ns): what it lacks behind the newest sample is missing,
+ * as far as the clock's error lets that be told. */
+void pm_device_count_rest(struct pm_device *d, int64_t to);
 
 /* No more records; those that came are still to be drained. */
 void pm_device_stop(struct pm_device *d);

@@ -34,7 +34,8 @@ enum {
     TEXT = sizeof((struct err *)0)->text
 };
 
-static const int64_t DRAIN_MOST = 200000000; /* ns of a drain: the collector has other work, too */
+/* ns of a drain: the collector has other work, too; and of the last: a full buffer takes some tenths of a second. */
+static const int64_t DRAIN_MOST = 200000000, END_MOST = 1000000000;
 
 static _Atomic uint32_t used;          /* devices of contexts, bit by ordinal */
 static _Atomic int64_t first[DEVICES]; /* ns, that CUPTI told of one; 0: not yet */
@@ -208,11 +209,11 @@ static void describe(struct trace *t, struct pm_device *d)
     say_left(s, d);
 }
 
-/* Of a program that ends soon the most is over by then. */
-static void say_late(struct sink *s, uint32_t ordinal)
+/* Of a program that ends soon the most is over by then. until: sampling ended, ns. */
+static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
 {
     int64_t from = atomic_load_explicit(&first[ordinal], memory_order_relaxed);
-    int64_t late = told[ordinal].begun - from, all = clock_mono() - from;
+    int64_t late = told[ordinal].begun - from, all = until - from;
     if (windowed || !from || !told[ordinal].begun || late < all / LATE_PART)
         return;
     s->ops->message(s, SEVERITY_NOTE, "pm_sampling.late",
@@ -221,10 +222,11 @@ static void say_late(struct sink *s, uint32_t ordinal)
                     (all - late) / 1000000, all / 1000000);
 }
 
-static void conclude(struct trace *t, uint32_t ordinal, uint64_t written, int64_t error)
+static void conclude(struct trace *t, uint32_t ordinal, uint64_t written, int64_t error,
+                     int64_t until)
 {
     uint32_t device = records_device(t->records, ordinal);
-    say_late(t->sink, ordinal);
+    say_late(t->sink, ordinal, until);
     setting_number(t->sink, ENGINE, device, "samples", (int64_t)written);
     if (error != INT64_MAX)
         setting_number(t->sink, ENGINE, device, "clock_error_us", error / 1000);
@@ -280,6 +282,13 @@ static void say_overflows(struct sink *s, struct pm_device *d)
 static bool window_is_open(void)
 {
     return !windowed || (span_count && spans[(span_count - 1) % SPANS].to == INT64_MAX);
+}
+
+/* Until when samples are wanted of a device that was stopped then. */
+static int64_t window_end(int64_t stopped)
+{
+    int64_t to = span_count ? spans[(span_count - 1) % SPANS].to : 0;
+    return windowed && to < stopped ? to : stopped;
 }
 
 /* All of it, of a time that a window took. */
@@ -418,6 +427,15 @@ void pm_sampling_wake(struct trace *t)
     engine_leave();
 }
 
+static void give_up(struct trace *t, struct pm_device *d, const char *why)
+{
+    fail(why);
+    say_overflows(t->sink, d);
+    keep_told(d);
+    pm_device_close(d);
+    d->state = PM_FAILED;
+}
+
 /* One that fails time and again is let go. */
 static void drain(struct trace *t, struct pm_device *d)
 {
@@ -432,10 +450,7 @@ static void drain(struct trace *t, struct pm_device *d)
     if (++d->failures < FAILURES_MOST)
         return;
     cupti_error(t->cupti, result, "to hand over hardware counters", &e);
-    fail(e.text);
-    keep_told(d);
-    pm_device_close(d);
-    d->state = PM_FAILED;
+    give_up(t, d, e.text);
 }
 
 void pm_sampling_flush(struct trace *t, bool last)
@@ -479,25 +494,23 @@ static bool write_image(struct trace *t, struct pm_device *d, uint32_t device)
 {
     for (size_t i = 0; i < d->samples; i++) {
         struct pm_sample sample;
-        if (!pm_device_sample(d, i, &sample))
-            t->sink->ops->lost(t->sink, LOSS_SAMPLES, 1);
-        else if (wanted(&sample))
+        if (pm_device_sample(d, i, &sample) && wanted(&sample))
             write_sample(t, d, device, &sample);
     }
     return pm_device_clear(d) == CUPTI_OK;
 }
 
+/* Of a device that is sampled no more, until nothing comes: a read can end before what there is does (ADR 12). */
 static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
 {
-    int64_t until = clock_mono() + DRAIN_MOST;
-    bool shortly = d->shorts < SHORTS || d->clock.apart; /* then the few that came meanwhile */
+    bool on = d->state == PM_STARTED;
+    int64_t until = clock_mono() + (on ? DRAIN_MOST : END_MOST);
+    bool shortly = on && (d->shorts < SHORTS || d->clock.apart); /* the few that came meanwhile */
     while (d->samples) {
-        bool all = !d->more, more = !all && (d->state != PM_STARTED || clock_mono() < until);
+        bool all = on ? !d->more : d->full,
+             more = !all && (clock_mono() < until || d->state == PM_PAUSED);
         if (!write_image(t, d, device)) {
-            fail("CUPTI does not take back what it sampled");
-            keep_told(d);
-            pm_device_close(d);
-            d->state = PM_FAILED;
+            give_up(t, d, "CUPTI does not take back what it sampled");
             return;
         }
         if (more || shortly)
@@ -512,10 +525,9 @@ static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
 static void pause_device(struct trace *t, struct pm_device *d, uint32_t device)
 {
     pm_device_pause(d);
-    do {
-        drain(t, d);
-        write_device(t, d, device);
-    } while (d->state == PM_PAUSED && d->more);
+    drain(t, d);
+    write_device(t, d, device);
+    pm_device_count_rest(d, window_end(d->stopped));
 }
 
 static void drain_device(struct trace *t, struct pm_device *d, bool last)
@@ -525,12 +537,14 @@ static void drain_device(struct trace *t, struct pm_device *d, bool last)
         describe(t, d);
     told[d->ordinal].described = true;
     write_device(t, d, device);
+    if (last && d->state == PM_STOPPED)
+        pm_device_count_rest(d, window_end(d->stopped));
     if (d->state == PM_STARTED && !last && !window_is_open())
         pause_device(t, d, device);
     say_overflows(t->sink, d);
     say_slower(t, d);
     if (last && d->state == PM_STOPPED)
-        conclude(t, d->ordinal, d->written, pm_clock_error(&d->clock));
+        conclude(t, d->ordinal, d->written, pm_clock_error(&d->clock), d->stopped);
 }
 
 /* CUPTI is called no more: what it had decoded is lost, and what there was is told. */
@@ -546,7 +560,7 @@ static void drain_ended(struct trace *t, bool last)
             keep_told(d);
         }
         if (last && told[i].described)
-            conclude(t, i, told[i].written, told[i].clock_error);
+            conclude(t, i, told[i].written, told[i].clock_error, clock_mono());
     }
 }
 
@@ -560,7 +574,7 @@ void pm_sampling_drain(struct trace *t, bool last)
     for (uint32_t i = 0; opened && !ended(t) && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
         if (d->state == PM_UNUSED && last && told[i].described)
-            conclude(t, i, told[i].written, told[i].clock_error);
+            conclude(t, i, told[i].written, told[i].clock_error, clock_mono());
         else if (d->state == PM_UNUSED && (bits >> i & 1) && last)
             fail("the session ended before the device's counters were set up, which takes some "
                  "tenths of a second");
