@@ -366,6 +366,7 @@ EXPORT int cuptiPmSamplingDecodeData(struct pm_decode_params *p)
     SCRIPTED(cuptiPmSamplingDecodeData);
     SIZED(p, pm_decode_params, overflow);
     must(image->mark == IMAGE_MARK, "the image is not initialized");
+    must(p->object == &device, "nothing is decoded");
     pthread_mutex_lock(&lock);
     must(p->object == &device && device.enabled, "what is not enabled is decoded");
     uint64_t made = records_made(), waiting = made - device.given;

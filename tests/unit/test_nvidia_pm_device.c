@@ -81,12 +81,15 @@ static const struct profiler_library library = {
 /* The image holds less than had come by the first drain, and the device's clock is the wall clock. */
 static void a_first_drain_that_is_late(void **state)
 {
-    struct pm_device d = {
-        .state = PM_STARTED, .library = &library, .setup.interval = MS, .room = 20};
+    struct pm_device d = {.state = PM_STARTED,
+                          .object = (struct pm_object *)&device,
+                          .library = &library,
+                          .setup.interval = MS,
+                          .room = 20};
     (void)state;
     device.room = 20;
     device.ahead = (uint64_t)(clock_real() - clock_mono());
-    device.began = device.read = d.began = d.read = clock_mono();
+    device.began = device.read = d.began = d.counted = clock_mono();
     hold(60 * MS);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(pm_device_drain(&d), CUPTI_OK);
@@ -100,13 +103,16 @@ static void a_first_drain_that_is_late(void **state)
 
 static void a_thread_that_is_held_up(void **state)
 {
-    struct pm_device d = {
-        .state = PM_STARTED, .library = &library, .setup.interval = MS, .room = 1000};
+    struct pm_device d = {.state = PM_STARTED,
+                          .object = (struct pm_object *)&device,
+                          .library = &library,
+                          .setup.interval = MS,
+                          .room = 1000};
     (void)state;
     device.room = 1000;
     device.ahead = AHEAD;
     device.held_before = device.held_behind = 0;
-    device.began = device.read = d.began = d.read = clock_mono();
+    device.began = device.read = d.began = d.counted = clock_mono();
     drained(&d, 0, 0);
     drained(&d, 40 * MS, 0); /* as it asks: what came meanwhile is read */
     drained(&d, 0, 40 * MS);

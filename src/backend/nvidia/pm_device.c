@@ -18,6 +18,7 @@ enum {
     BEGIN_INTERVALS = 4,        /* a record that is longer has no true begin, as the first of all */
     INTERVAL_MOST = 1000000000, /* ns */
     FRESH = 2000000,            /* ns that a record may take from its end until it can be read */
+    REST_LEAST = 2, /* intervals and FRESH: no more is missing behind the newest sample */
 };
 
 /* ns: full buffers that are further apart have causes of their own. */
@@ -97,8 +98,10 @@ static int image_open(struct pm_device *d)
 static int switch_on(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
-    d->began = d->read = clock_mono();
-    return d->library->cuptiPmSamplingStart(&p);
+    d->began = clock_mono();
+    int result = d->library->cuptiPmSamplingStart(&p);
+    d->counted = clock_mono();
+    return result;
 }
 
 static int enable(struct pm_device *d, const char **doing)
@@ -189,24 +192,41 @@ static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned
     uint64_t begin, end;
     if (!d->samples)
         return;
-    if (!d->clock.lower && times_of(d, 0, &begin, &end) == CUPTI_OK)
+    if (!d->clock.lower && times_of(d, 0, &begin, &end) == CUPTI_OK && end > begin)
         pm_clock_after(&d->clock, d->began, end, wall);
-    if (times_of(d, d->samples - 1, &begin, &end) == CUPTI_OK)
+    if (times_of(d, d->samples - 1, &begin, &end) == CUPTI_OK && end > begin)
         pm_clock_before(&d->clock, returned, end, fresh, wall);
 }
 
-/* Of a time without samples: those that were there and could not be read are missing already. */
+/* The clock's upper bound says when the newest sample had ended at the latest; the lower one is as wide as it took to
+ * begin. */
+int64_t pm_device_known(const struct pm_device *d)
+{
+    if (!d->last)
+        return d->counted;
+    return d->clock.upper ? (int64_t)(d->last + (uint64_t)d->clock.most)
+                          : pm_clock_ours(&d->clock, d->last);
+}
+
+/* Behind the newest sample; of these, those that were there and could not be read are missing already. */
 static void count_gap(struct pm_device *d, uint64_t samples)
 {
     d->missing += samples > d->unread ? samples - d->unread : 0;
     d->unread = 0;
 }
 
-/* Nothing is to be had of a buffer that is full: all since it was last read is missing. */
-static void count_missing(struct pm_device *d, int64_t since, int64_t interval)
+static void count_until(struct pm_device *d, int64_t from, int64_t to, int64_t interval)
 {
-    count_gap(d, (uint64_t)((clock_mono() - since) / interval));
+    count_gap(d, to > from ? (uint64_t)((to - from) / interval) : 0);
     d->last = 0;
+    d->counted = d->counted > to ? d->counted : to;
+}
+
+void pm_device_count_rest(struct pm_device *d, int64_t from, int64_t to)
+{
+    int64_t known = pm_device_known(d), interval = d->last ? d->last_interval : d->setup.interval;
+    from = from > known ? from : known;
+    count_until(d, to - from > FRESH + REST_LEAST * interval ? from : to, to, interval);
 }
 
 /* One full buffer may be chance: the program was stopped, or the machine was busy. */
@@ -220,24 +240,35 @@ static void sample_less(struct pm_device *d)
     d->slower = true;
 }
 
-/* Another buffer for the one that is full, and it is switched on. */
+/* Another buffer for the one that is full, and it is switched on; or the device has none. */
 static int begin_anew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
     const char *doing;
     int result = d->object ? d->library->cuptiPmSamplingDisable(&p) : CUPTI_OK;
     d->object = NULL;
-    return result == CUPTI_OK ? enable(d, &doing) : result;
+    if (result == CUPTI_OK)
+        result = enable(d, &doing);
+    if (result != CUPTI_OK && d->object) {
+        p = object_of(d);
+        d->library->cuptiPmSamplingDisable(&p);
+        d->object = NULL;
+    }
+    return result;
 }
 
+/* What the buffer still has goes with it: a gap behind the newest sample, which the next one tells. */
 static int renew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
-    int64_t since = d->read, interval = d->setup.interval;
-    d->library->cuptiPmSamplingStop(&p);
-    sample_less(d);
+    int64_t from = d->counted, interval = d->setup.interval;
+    if (d->object) {
+        d->library->cuptiPmSamplingStop(&p);
+        sample_less(d);
+    }
     int result = begin_anew(d);
-    count_missing(d, since, interval);
+    if (!d->last)
+        count_until(d, from, clock_mono(), interval);
     return result;
 }
 
@@ -247,11 +278,13 @@ int pm_device_drain(struct pm_device *d)
                                  .object = d->object,
                                  .image = d->image,
                                  .bytes = d->image_bytes};
-    int64_t now = clock_mono(); /* what is there is read, not what comes meanwhile */
+    d->more = false;
+    if (!d->object)
+        return d->state == PM_STARTED ? renew(d) : CUPTI_OK;
+    int64_t now = clock_mono();
     int result = d->library->cuptiPmSamplingDecodeData(&p);
     int64_t returned = clock_mono();
     bool full = p.overflow || result == CUPTI_E_OUT_OF_MEMORY;
-    d->more = false;
     if (result != CUPTI_OK && !full)
         return result;
     struct pm_info_params i = {.size = PROFILER_SIZE(pm_info_params, completed),
@@ -261,7 +294,6 @@ int pm_device_drain(struct pm_device *d)
     if (result != CUPTI_OK)
         return result;
     d->samples = i.completed;
-    d->read = i.completed ? now : d->read;
     d->more = i.completed && (p.stop == PM_STOP_IMAGE_FULL || i.completed >= d->room);
     compare_clocks(d, now, returned, !d->more && !full);
     d->overflows += full;
@@ -272,10 +304,11 @@ int pm_device_drain(struct pm_device *d)
 /* Samples follow each other. */
 static void look_for_gap(struct pm_device *d, uint64_t begin, uint64_t end)
 {
-    uint64_t interval = (uint64_t)d->setup.interval;
+    uint64_t interval = (uint64_t)(d->last ? d->last_interval : d->setup.interval);
     bool gap = d->last && begin > d->last + interval / 2;
     count_gap(d, gap ? (begin - d->last + interval / 2) / interval : 0);
     d->last = end;
+    d->last_interval = d->setup.interval;
 }
 
 bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out)
@@ -293,15 +326,6 @@ bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out)
     out->start = pm_clock_ours(&d->clock, begin);
     out->end = pm_clock_ours(&d->clock, end);
     return true;
-}
-
-void pm_device_count_rest(struct pm_device *d, int64_t to)
-{
-    int64_t error = pm_clock_error(&d->clock), from = d->full ? d->read : to;
-    if (d->last && error != INT64_MAX)
-        from = pm_clock_ours(&d->clock, d->last) + error;
-    count_gap(d, to > from ? (uint64_t)((to - from) / d->setup.interval) : 0);
-    d->last = 0;
 }
 
 /* ---- windows ------------------------------------------------------------------------------ */

@@ -42,12 +42,13 @@ struct pm_device {
     bool cycles;     /* interval counts the device's cycles: it knows no time trigger */
     uint32_t room;   /* samples that fit in the image */
     int64_t began;   /* ns: just before it was switched on */
-    int64_t read;    /* ns: of what was recorded until then, all is read or given up */
+    int64_t counted; /* ns: what was to come until then is counted, where none was read since */
     int64_t stopped; /* ns: just before it was switched off, for a pause or for good */
     struct pm_clock clock;
-    uint64_t last;  /* end of the newest sample that was read, the device's time; 0: none */
-    size_t samples; /* in the image, complete */
-    bool more;      /* others may wait behind them */
+    uint64_t last;         /* end of the newest sample that was read, the device's time; 0: none */
+    int64_t last_interval; /* ns: it was taken at */
+    size_t samples;        /* in the image, complete */
+    bool more;             /* others may wait behind them */
     unsigned
         shorts; /* short drains so far: of the few samples that came during another, to bound its clock */
     bool full;          /* the last drain found the buffer full, which gives nothing more */
@@ -86,9 +87,12 @@ int pm_device_clear(struct pm_device *d);
 void pm_device_pause(struct pm_device *d);
 int pm_device_resume(struct pm_device *d);
 
-/* Nothing more comes of what was sampled until `to` (ns): what it lacks behind the newest sample is missing,
- * as far as the clock's error lets that be told. */
-void pm_device_count_rest(struct pm_device *d, int64_t to);
+/* ns: of what was recorded until then, all is read or counted as missing. */
+int64_t pm_device_known(const struct pm_device *d);
+
+/* Nothing more comes of what was sampled between from and to (ns): what it lacks is missing, but for what may not
+ * have been ready at the end. */
+void pm_device_count_rest(struct pm_device *d, int64_t from, int64_t to);
 
 /* No more records; those that came are still to be drained. */
 void pm_device_stop(struct pm_device *d);

@@ -209,12 +209,12 @@ static void describe(struct trace *t, struct pm_device *d)
     say_left(s, d);
 }
 
-/* Of a program that ends soon the most is over by then. until: sampling ended, ns. */
+/* Of a program that ends soon the most is over by then. until: sampling ended, ns; 0: before the session did. */
 static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
 {
     int64_t from = atomic_load_explicit(&first[ordinal], memory_order_relaxed);
     int64_t late = told[ordinal].begun - from, all = until - from;
-    if (windowed || !from || !told[ordinal].begun || late < all / LATE_PART)
+    if (windowed || !until || !from || !told[ordinal].begun || late < all / LATE_PART)
         return;
     s->ops->message(s, SEVERITY_NOTE, "pm_sampling.late",
                     "hardware counters are sampled for the last %" PRId64 " ms of %" PRId64
@@ -284,11 +284,14 @@ static bool window_is_open(void)
     return !windowed || (span_count && spans[(span_count - 1) % SPANS].to == INT64_MAX);
 }
 
-/* Until when samples are wanted of a device that was stopped then. */
-static int64_t window_end(int64_t stopped)
+/* Of a device that was stopped then (ns), in what is wanted of it. */
+static void count_rest(struct pm_device *d, int64_t stopped)
 {
-    int64_t to = span_count ? spans[(span_count - 1) % SPANS].to : 0;
-    return windowed && to < stopped ? to : stopped;
+    struct pm_span none = {0, 0}, all = {INT64_MIN, INT64_MAX};
+    const struct pm_span *p = !windowed    ? &all
+                              : span_count ? &spans[(span_count - 1) % SPANS]
+                                           : &none;
+    pm_device_count_rest(d, p->from, p->to < stopped ? p->to : stopped);
 }
 
 /* All of it, of a time that a window took. */
@@ -307,7 +310,7 @@ static void forget_span(const struct pm_span *p)
 {
     for (size_t i = 0; i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
-        int64_t from = p->from > d->read ? p->from : d->read;
+        int64_t known = pm_device_known(d), from = p->from > known ? p->from : known;
         if ((d->state == PM_STARTED || d->state == PM_PAUSED) && p->to > from)
             d->missing += (uint64_t)((p->to - from) / d->setup.interval);
     }
@@ -430,24 +433,27 @@ void pm_sampling_wake(struct trace *t)
 static void give_up(struct trace *t, struct pm_device *d, const char *why)
 {
     fail(why);
+    count_rest(d, d->state == PM_STARTED ? clock_mono() : d->stopped);
     say_overflows(t->sink, d);
     keep_told(d);
     pm_device_close(d);
     d->state = PM_FAILED;
 }
 
-/* One that fails time and again is let go. */
+/* One that fails time and again is let go; where nothing more comes, at once. */
 static void drain(struct trace *t, struct pm_device *d)
 {
     struct err e = {0};
-    int result = pm_device_drain(d);
-    if (result == CUPTI_OK) {
-        d->failures = 0;
+    int result;
+    do {
+        result = pm_device_drain(d);
+        d->failures = result == CUPTI_OK ? 0 : d->failures + 1;
+    } while (d->failures && d->failures < FAILURES_MOST && d->state != PM_STARTED);
+    if (result == CUPTI_OK)
         return;
-    }
     d->samples = 0;
     d->more = false;
-    if (++d->failures < FAILURES_MOST)
+    if (d->failures < FAILURES_MOST)
         return;
     cupti_error(t->cupti, result, "to hand over hardware counters", &e);
     give_up(t, d, e.text);
@@ -459,9 +465,10 @@ void pm_sampling_flush(struct trace *t, bool last)
         return;
     for (uint32_t i = 0; opened && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
+        bool there = d->state == PM_STARTED; /* one that is paused has been read to its end */
         if (last)
             pm_device_stop(d);
-        if (d->state == PM_STARTED || d->state == PM_STOPPED)
+        if (there)
             drain(t, d);
     }
     engine_leave();
@@ -489,62 +496,87 @@ static void write_sample(struct trace *t, struct pm_device *d, uint32_t device,
     d->written++;
 }
 
-/* An image's samples; false: the image cannot be used again. */
-static bool write_image(struct trace *t, struct pm_device *d, uint32_t device)
+/* How many samples the image had; 0 also where the device was given up. */
+static size_t write_image(struct trace *t, struct pm_device *d)
 {
-    for (size_t i = 0; i < d->samples; i++) {
+    uint32_t device = records_device(t->records, d->ordinal);
+    size_t had = d->samples;
+    for (size_t i = 0; i < had; i++) {
         struct pm_sample sample;
         if (pm_device_sample(d, i, &sample) && wanted(&sample))
             write_sample(t, d, device, &sample);
     }
-    return pm_device_clear(d) == CUPTI_OK;
+    if (!had || pm_device_clear(d) == CUPTI_OK)
+        return had;
+    give_up(t, d, "CUPTI does not take back what it sampled");
+    return 0;
 }
 
-/* Of a device that is sampled no more, until nothing comes: a read can end before what there is does (ADR 12). */
-static void write_device(struct trace *t, struct pm_device *d, uint32_t device)
+/* What waits behind an image of that many samples. Of a device that is sampled no more, until nothing comes: a read
+ * can end before what there is does (ADR 12). end: ns, of a session's last. */
+static void read_on(struct trace *t, struct pm_device *d, size_t had, int64_t end)
 {
     bool on = d->state == PM_STARTED;
-    int64_t until = clock_mono() + (on ? DRAIN_MOST : END_MOST);
+    int64_t until = on ? clock_mono() + DRAIN_MOST : end;
     bool shortly = on && (d->shorts < SHORTS || d->clock.apart); /* the few that came meanwhile */
-    while (d->samples) {
-        bool all = on ? !d->more : d->full,
-             more = !all && (clock_mono() < until || d->state == PM_PAUSED);
-        if (!write_image(t, d, device)) {
-            give_up(t, d, "CUPTI does not take back what it sampled");
+    while (had) {
+        bool all = on ? !d->more : d->full, more = !all && clock_mono() < until;
+        if (!more && !shortly)
             return;
-        }
-        if (more || shortly)
-            drain(t, d);
         d->shorts += all && shortly;
         shortly = shortly && more;
+        drain(t, d);
+        had = write_image(t, d);
     }
 }
 
 /* Behind the last window. What the device still has is read, so that the next one begins with
  * nothing. */
-static void pause_device(struct trace *t, struct pm_device *d, uint32_t device)
+static void pause_device(struct trace *t, struct pm_device *d)
 {
     pm_device_pause(d);
     drain(t, d);
-    write_device(t, d, device);
-    pm_device_count_rest(d, window_end(d->stopped));
+    read_on(t, d, write_image(t, d), INT64_MAX);
+    count_rest(d, d->stopped);
 }
 
-static void drain_device(struct trace *t, struct pm_device *d, bool last)
+static void begin_drain(struct trace *t, struct pm_device *d)
 {
-    uint32_t device = records_device(t->records, d->ordinal);
     if (!told[d->ordinal].described)
         describe(t, d);
     told[d->ordinal].described = true;
-    write_device(t, d, device);
+}
+
+static void end_drain(struct trace *t, struct pm_device *d, bool last)
+{
     if (last && d->state == PM_STOPPED)
-        pm_device_count_rest(d, window_end(d->stopped));
+        count_rest(d, d->stopped);
     if (d->state == PM_STARTED && !last && !window_is_open())
-        pause_device(t, d, device);
+        pause_device(t, d);
     say_overflows(t->sink, d);
     say_slower(t, d);
     if (last && d->state == PM_STOPPED)
         conclude(t, d->ordinal, d->written, pm_clock_error(&d->clock), d->stopped);
+}
+
+/* What all have before what came meanwhile: what scopes did is known for so long back, and no longer. */
+static void drain_devices(struct trace *t, bool last)
+{
+    int64_t end = clock_mono() + END_MOST;
+    size_t had[DEVICES] = {0};
+    for (uint32_t i = 0; i < DEVICES; i++)
+        if (devices[i].state == PM_STARTED || devices[i].state == PM_STOPPED) {
+            begin_drain(t, &devices[i]);
+            had[i] = write_image(t, &devices[i]);
+        }
+    for (uint32_t i = 0; i < DEVICES; i++)
+        if (devices[i].state == PM_STARTED || devices[i].state == PM_STOPPED) {
+            read_on(t, &devices[i], had[i], end);
+            end_drain(t, &devices[i], last);
+        }
+    for (uint32_t i = 0; last && i < DEVICES; i++)
+        if (told[i].described && devices[i].state != PM_STOPPED)
+            conclude(t, i, told[i].written, told[i].clock_error, 0);
 }
 
 /* CUPTI is called no more: what it had decoded is lost, and what there was is told. */
@@ -560,7 +592,7 @@ static void drain_ended(struct trace *t, bool last)
             keep_told(d);
         }
         if (last && told[i].described)
-            conclude(t, i, told[i].written, told[i].clock_error, clock_mono());
+            conclude(t, i, told[i].written, told[i].clock_error, 0);
     }
 }
 
@@ -572,17 +604,16 @@ void pm_sampling_drain(struct trace *t, bool last)
     if (ended(t))
         drain_ended(t, last);
     for (uint32_t i = 0; opened && !ended(t) && i < DEVICES; i++) {
-        struct pm_device *d = &devices[i];
-        if (d->state == PM_UNUSED && last && told[i].described)
-            conclude(t, i, told[i].written, told[i].clock_error, clock_mono());
-        else if (d->state == PM_UNUSED && (bits >> i & 1) && last)
+        if (devices[i].state != PM_UNUSED || !(bits >> i & 1))
+            continue;
+        if (!last && !resting)
+            begin(t, &devices[i], i);
+        else if (last && !told[i].described)
             fail("the session ended before the device's counters were set up, which takes some "
                  "tenths of a second");
-        else if (d->state == PM_UNUSED && (bits >> i & 1) && !resting)
-            begin(t, d, i);
-        if (d->state == PM_STARTED || d->state == PM_STOPPED)
-            drain_device(t, d, last);
     }
+    if (opened && !ended(t))
+        drain_devices(t, last);
     if (opened)
         say_news(t->sink);
     if (last && !ended(t))
