@@ -123,6 +123,7 @@ def counters_tell_phases_apart(lab):
         counters.check(report, counts=(270, 345))
         expect(int(ran["clock_error_us"]) < 25000, f"the device's clock is known to {ran['clock_error_us']} us")
         expect(report["ledger"]["samples_overflows"] == 0, "the buffer was full")
+        print(f"      {report['ledger']['samples_lost']} samples lost, the clock known to {ran['clock_error_us']} us")
         if not options:
             ledger_closes(report)
 
