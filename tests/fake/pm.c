@@ -309,6 +309,7 @@ EXPORT int cuptiPmSamplingStart(struct pm_object_params *p)
     SCRIPTED(cuptiPmSamplingStart);
     SIZED(p, pm_object_params, object);
     pthread_mutex_lock(&lock);
+    must(p->object == &device && device.enabled, "what is not enabled is started");
     bool right = device.configured && !device.running;
     if (right) {
         device.running = true;
@@ -329,6 +330,7 @@ EXPORT int cuptiPmSamplingStop(struct pm_object_params *p)
     SCRIPTED(cuptiPmSamplingStop);
     SIZED(p, pm_object_params, object);
     pthread_mutex_lock(&lock);
+    must(p->object == &device && device.enabled, "what is not enabled is stopped");
     bool right = device.running;
     if (right) {
         device.made = records_made();

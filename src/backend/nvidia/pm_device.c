@@ -226,6 +226,7 @@ void pm_device_count_rest(struct pm_device *d, int64_t from, int64_t to)
 {
     int64_t known = pm_device_known(d), interval = d->last ? d->last_interval : d->setup.interval;
     from = from > known ? from : known;
+    d->counted = known;
     count_until(d, to - from > FRESH + REST_LEAST * interval ? from : to, to, interval);
 }
 
@@ -267,6 +268,7 @@ static int renew(struct pm_device *d)
         sample_less(d);
     }
     int result = begin_anew(d);
+    d->full = false;
     if (!d->last)
         count_until(d, from, clock_mono(), interval);
     return result;
@@ -279,8 +281,9 @@ int pm_device_drain(struct pm_device *d)
                                  .image = d->image,
                                  .bytes = d->image_bytes};
     d->more = false;
+    bool on = d->state == PM_STARTED && !d->idle;
     if (!d->object)
-        return d->state == PM_STARTED ? renew(d) : CUPTI_OK;
+        return on ? renew(d) : CUPTI_OK;
     int64_t now = clock_mono();
     int result = d->library->cuptiPmSamplingDecodeData(&p);
     int64_t returned = clock_mono();
@@ -298,7 +301,7 @@ int pm_device_drain(struct pm_device *d)
     compare_clocks(d, now, returned, !d->more && !full);
     d->overflows += full;
     d->full = full;
-    return full && !d->samples && d->state == PM_STARTED ? renew(d) : CUPTI_OK;
+    return full && !d->samples && on ? renew(d) : CUPTI_OK;
 }
 
 /* Samples follow each other. */
@@ -334,9 +337,9 @@ void pm_device_pause(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
     d->stopped = clock_mono();
-    d->library->cuptiPmSamplingStop(&p);
+    if (d->object)
+        d->library->cuptiPmSamplingStop(&p);
     d->state = PM_PAUSED;
-    d->full = false;
 }
 
 /* What was not sampled meanwhile is not missing. */

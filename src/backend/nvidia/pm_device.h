@@ -52,6 +52,7 @@ struct pm_device {
     unsigned
         shorts; /* short drains so far: of the few samples that came during another, to bound its clock */
     bool full;          /* the last drain found the buffer full, which gives nothing more */
+    bool idle;          /* nothing is wanted of it now: no other buffer for one that is full */
     int64_t gave_up;    /* ns: when one was given up for the last time; 0: never */
     bool slower;        /* the interval was made longer, and the sink has not been told */
     uint64_t overflows; /* that the sink has not been told of */

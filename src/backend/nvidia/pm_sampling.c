@@ -39,6 +39,7 @@ static const int64_t DRAIN_MOST = 200000000, END_MOST = 1000000000;
 
 static _Atomic uint32_t used;          /* devices of contexts, bit by ordinal */
 static _Atomic int64_t first[DEVICES]; /* ns, that CUPTI told of one; 0: not yet */
+static _Atomic int64_t close_asked;    /* ns, that the window be closed; 0: no, or it is */
 
 /* Guarded by the engines' lock. */
 static struct profiler_library library;
@@ -52,7 +53,7 @@ static bool resting;    /* nothing is held between windows */
 static struct pm_told { /* of devices, also when they have been given back, or have failed */
     bool described;
     uint64_t written;    /* samples */
-    int64_t clock_error; /* ns */
+    int64_t clock_error; /* ns, the largest; 0: not known */
     int64_t begun;       /* ns; 0: not yet */
 } told[DEVICES];
 static bool windowed; /* the session has windows, outside of which nothing is kept */
@@ -72,6 +73,7 @@ int pm_sampling_open(struct trace *t, struct err *e)
     if (rc || !engine_enter(ENGINE_PATIENCE))
         return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
     atomic_store_explicit(&used, 0, memory_order_relaxed);
+    atomic_store_explicit(&close_asked, 0, memory_order_relaxed);
     for (size_t i = 0; i < DEVICES; i++)
         atomic_store_explicit(&first[i], 0, memory_order_relaxed);
     failure[0] = '\0';
@@ -146,8 +148,10 @@ static void fail(const char *text)
 /* Before it is closed: what is to be concluded of it. */
 static void keep_told(const struct pm_device *d)
 {
+    int64_t error = pm_clock_error(&d->clock), before = told[d->ordinal].clock_error;
     told[d->ordinal].written = d->written;
-    told[d->ordinal].clock_error = pm_clock_error(&d->clock);
+    if (error != INT64_MAX && error > before)
+        told[d->ordinal].clock_error = error;
 }
 
 static bool is_held(const struct pm_device *d)
@@ -222,14 +226,13 @@ static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
                     (all - late) / 1000000, all / 1000000);
 }
 
-static void conclude(struct trace *t, uint32_t ordinal, uint64_t written, int64_t error,
-                     int64_t until)
+static void conclude(struct trace *t, uint32_t ordinal, int64_t until)
 {
     uint32_t device = records_device(t->records, ordinal);
     say_late(t->sink, ordinal, until);
-    setting_number(t->sink, ENGINE, device, "samples", (int64_t)written);
-    if (error != INT64_MAX)
-        setting_number(t->sink, ENGINE, device, "clock_error_us", error / 1000);
+    setting_number(t->sink, ENGINE, device, "samples", (int64_t)told[ordinal].written);
+    if (told[ordinal].clock_error)
+        setting_number(t->sink, ENGINE, device, "clock_error_us", told[ordinal].clock_error / 1000);
 }
 
 static void say_news(struct sink *s)
@@ -287,11 +290,12 @@ static bool window_is_open(void)
 /* Of a device that was stopped then (ns), in what is wanted of it. */
 static void count_rest(struct pm_device *d, int64_t stopped)
 {
-    struct pm_span none = {0, 0}, all = {INT64_MIN, INT64_MAX};
-    const struct pm_span *p = !windowed    ? &all
-                              : span_count ? &spans[(span_count - 1) % SPANS]
-                                           : &none;
-    pm_device_count_rest(d, p->from, p->to < stopped ? p->to : stopped);
+    if (!windowed)
+        pm_device_count_rest(d, INT64_MIN, stopped);
+    for (uint64_t i = span_count > SPANS ? span_count - SPANS : 0; i < span_count; i++) {
+        const struct pm_span *p = &spans[i % SPANS];
+        pm_device_count_rest(d, p->from, p->to < stopped ? p->to : stopped);
+    }
 }
 
 /* All of it, of a time that a window took. */
@@ -312,14 +316,23 @@ static void forget_span(const struct pm_span *p)
         struct pm_device *d = &devices[i];
         int64_t known = pm_device_known(d), from = p->from > known ? p->from : known;
         if ((d->state == PM_STARTED || d->state == PM_PAUSED) && p->to > from)
-            d->missing += (uint64_t)((p->to - from) / d->setup.interval);
+            pm_device_count_rest(d, from, p->to);
     }
+}
+
+/* With the lock: as it was asked, also where that one had no time to wait for the lock. */
+static void end_window(void)
+{
+    int64_t at = atomic_exchange_explicit(&close_asked, 0, memory_order_acq_rel);
+    if (at && windowed && window_is_open())
+        spans[(span_count - 1) % SPANS].to = at;
 }
 
 /* With the lock. */
 static int begin_window(struct trace *t, struct err *e)
 {
     bool any = false;
+    end_window();
     for (size_t i = 0; i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
         int result = d->state == PM_PAUSED ? pm_device_resume(d) : CUPTI_OK;
@@ -339,14 +352,16 @@ static int begin_window(struct trace *t, struct err *e)
 int pm_sampling_window(struct trace *t, bool open, struct err *e)
 {
     int rc = 0;
+    if (!open)
+        atomic_store_explicit(&close_asked, clock_mono(), memory_order_release);
     if (!engine_enter(ENGINE_PATIENCE))
         return err_set(e, GPUFL_E_STATE, "hardware counters are being read: try again");
     if (!opened)
         rc = err_set(e, GPUFL_E_STATE, "no hardware counters are sampled in this session");
     else if (open)
         rc = begin_window(t, e);
-    else if (window_is_open())
-        spans[(span_count - 1) % SPANS].to = clock_mono();
+    else
+        end_window();
     engine_leave();
     return rc;
 }
@@ -445,6 +460,7 @@ static void drain(struct trace *t, struct pm_device *d)
 {
     struct err e = {0};
     int result;
+    d->idle = !window_is_open();
     do {
         result = pm_device_drain(d);
         d->failures = result == CUPTI_OK ? 0 : d->failures + 1;
@@ -459,16 +475,25 @@ static void drain(struct trace *t, struct pm_device *d)
     give_up(t, d, e.text);
 }
 
+/* One that is paused has been read to its end. */
+static void stop(struct trace *t, struct pm_device *d)
+{
+    bool there = d->state == PM_STARTED;
+    pm_device_stop(d);
+    if (there)
+        drain(t, d);
+}
+
 void pm_sampling_flush(struct trace *t, bool last)
 {
     if (!engine_enter(ENGINE_PATIENCE))
         return;
+    end_window();
     for (uint32_t i = 0; opened && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
-        bool there = d->state == PM_STARTED; /* one that is paused has been read to its end */
         if (last)
-            pm_device_stop(d);
-        if (there)
+            stop(t, d);
+        else if (d->state == PM_STARTED)
             drain(t, d);
     }
     engine_leave();
@@ -499,14 +524,16 @@ static void write_sample(struct trace *t, struct pm_device *d, uint32_t device,
 /* How many samples the image had; 0 also where the device was given up. */
 static size_t write_image(struct trace *t, struct pm_device *d)
 {
-    uint32_t device = records_device(t->records, d->ordinal);
     size_t had = d->samples;
+    if (!had)
+        return 0;
+    uint32_t device = records_device(t->records, d->ordinal);
     for (size_t i = 0; i < had; i++) {
         struct pm_sample sample;
         if (pm_device_sample(d, i, &sample) && wanted(&sample))
             write_sample(t, d, device, &sample);
     }
-    if (!had || pm_device_clear(d) == CUPTI_OK)
+    if (pm_device_clear(d) == CUPTI_OK)
         return had;
     give_up(t, d, "CUPTI does not take back what it sampled");
     return 0;
@@ -535,9 +562,12 @@ static void read_on(struct trace *t, struct pm_device *d, size_t had, int64_t en
 static void pause_device(struct trace *t, struct pm_device *d)
 {
     pm_device_pause(d);
-    drain(t, d);
-    read_on(t, d, write_image(t, d), INT64_MAX);
-    count_rest(d, d->stopped);
+    if (!d->full) {
+        drain(t, d);
+        read_on(t, d, write_image(t, d), INT64_MAX);
+    }
+    if (d->state == PM_PAUSED)
+        count_rest(d, d->stopped);
 }
 
 static void begin_drain(struct trace *t, struct pm_device *d)
@@ -555,8 +585,10 @@ static void end_drain(struct trace *t, struct pm_device *d, bool last)
         pause_device(t, d);
     say_overflows(t->sink, d);
     say_slower(t, d);
-    if (last && d->state == PM_STOPPED)
-        conclude(t, d->ordinal, d->written, pm_clock_error(&d->clock), d->stopped);
+    if (!last || d->state != PM_STOPPED)
+        return;
+    keep_told(d);
+    conclude(t, d->ordinal, d->stopped);
 }
 
 /* What all have before what came meanwhile: what scopes did is known for so long back, and no longer. */
@@ -564,6 +596,8 @@ static void drain_devices(struct trace *t, bool last)
 {
     int64_t end = clock_mono() + END_MOST;
     size_t had[DEVICES] = {0};
+    for (uint32_t i = 0; last && i < DEVICES; i++)
+        stop(t, &devices[i]); /* the flush had no time to */
     for (uint32_t i = 0; i < DEVICES; i++)
         if (devices[i].state == PM_STARTED || devices[i].state == PM_STOPPED) {
             begin_drain(t, &devices[i]);
@@ -576,7 +610,7 @@ static void drain_devices(struct trace *t, bool last)
         }
     for (uint32_t i = 0; last && i < DEVICES; i++)
         if (told[i].described && devices[i].state != PM_STOPPED)
-            conclude(t, i, told[i].written, told[i].clock_error, 0);
+            conclude(t, i, 0);
 }
 
 /* CUPTI is called no more: what it had decoded is lost, and what there was is told. */
@@ -584,15 +618,18 @@ static void drain_ended(struct trace *t, bool last)
 {
     for (uint32_t i = 0; opened && i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
-        if (d->samples)
-            t->sink->ops->lost(t->sink, LOSS_SAMPLES, d->samples);
+        d->missing += d->samples;
+        d->unread += d->samples;
         d->samples = 0;
         if (is_held(d)) {
+            d->stopped = d->state == PM_STARTED ? clock_mono() : d->stopped;
+            d->state = PM_STOPPED;
+            count_rest(d, d->stopped);
             say_overflows(t->sink, d);
             keep_told(d);
         }
         if (last && told[i].described)
-            conclude(t, i, told[i].written, told[i].clock_error, 0);
+            conclude(t, i, 0);
     }
 }
 
