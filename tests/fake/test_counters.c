@@ -286,7 +286,7 @@ static void drains_that_stop_short(void **state)
     }
 }
 
-/* What never comes is missing, as far as the clock's error lets that be told. */
+/* What never comes is missing, but for what may not have been ready at the end. */
 static void an_end_that_never_comes(void **state)
 {
     (void)state;

@@ -18,7 +18,7 @@ enum {
     BEGIN_INTERVALS = 4,        /* a record that is longer has no true begin, as the first of all */
     INTERVAL_MOST = 1000000000, /* ns */
     FRESH = 2000000,            /* ns that a record may take from its end until it can be read */
-    REST_LEAST = 2, /* intervals and FRESH: no more is missing behind the newest sample */
+    REST_LEAST = 2, /* intervals, and FRESH: a rest that is shorter may not have been ready */
 };
 
 /* ns: full buffers that are further apart have causes of their own. */

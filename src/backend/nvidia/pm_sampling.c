@@ -314,9 +314,8 @@ static void forget_span(const struct pm_span *p)
 {
     for (size_t i = 0; i < DEVICES; i++) {
         struct pm_device *d = &devices[i];
-        int64_t known = pm_device_known(d), from = p->from > known ? p->from : known;
-        if ((d->state == PM_STARTED || d->state == PM_PAUSED) && p->to > from)
-            pm_device_count_rest(d, from, p->to);
+        if ((d->state == PM_STARTED || d->state == PM_PAUSED) && p->to > pm_device_known(d))
+            pm_device_count_rest(d, p->from, p->to);
     }
 }
 
