@@ -13,14 +13,16 @@ inside one process, rounds under the traced state with rounds in which libgpufl 
 the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engines inside one process, each
 begun before its round and ended after it: bare, Monitor, Sync, Trace, Trace+launch
 (stacks at launches), PcSampling:none (with that pc_kernel_collect); its step ends by reading the loss, so that
-there is a wait to name. `blocks` does so for seconds at a time, with --apart in a process each.
+there is a wait to name. `blocks` does so for seconds at a time, with --apart in a process each, injected as
+`gpufl trace` does.
 Prints one JSON object: ms per step of every round.
 """
 import argparse
 import ctypes
 import json
 import os
-import subprocess
+import random
+import statistics
 import sys
 import time
 
@@ -92,6 +94,14 @@ def kernels_of_a_step(step) -> int:
     return sum(e.device_type == torch.autograd.DeviceType.CUDA for e in profile.events())
 
 
+def session_options(state: str) -> dict:
+    """The environment that a state stands for."""
+    engine, _, launch = state.partition("+")
+    engine, _, collect = engine.partition(":")
+    return {"GPUFL_PC_KERNEL_COLLECT": collect or "all", "GPUFL_PROFILING_ENGINE": engine,
+            "GPUFL_ENABLE_STACK_TRACE": "true", "GPUFL_LAUNCH_STACKS": "true" if launch else "false"}
+
+
 class Session:
     """A session of libgpufl in this process, by the environment; "bare": none."""
 
@@ -101,11 +111,7 @@ class Session:
     def __enter__(self):
         if self.state == "bare":
             return
-        engine, _, launch = self.state.partition("+")
-        engine, _, collect = engine.partition(":")
-        os.environ["GPUFL_PC_KERNEL_COLLECT"] = collect or "all"
-        os.environ.update(GPUFL_PROFILING_ENGINE=engine, GPUFL_ENABLE_STACK_TRACE="true",
-                          GPUFL_LAUNCH_STACKS="true" if launch else "false")
+        os.environ.update(session_options(self.state))
         if self.library.gpufl_init(None) != 0:
             raise SystemExit(f"no {self.state} session")
 
@@ -192,17 +198,77 @@ def in_turn(args):
         yield from states[number % len(states):] + states[: number % len(states)]
 
 
+def block_apart(args, state: str) -> dict:
+    """In a process of its own that has not touched CUDA: as a program that `gpufl trace` starts."""
+    if state != "bare":
+        os.environ.update(session_options(state), CUDA_INJECTION64_PATH=os.path.abspath(args.library))
+    times = [time.perf_counter()]
+    torch.zeros(1, device="cuda")
+    torch.cuda.synchronize()
+    times.append(time.perf_counter())
+    step = make_step()
+    torch.cuda.synchronize()
+    times.append(time.perf_counter())
+    first = timed(step, 1)
+    timed(step, 30)
+    begin, ms = time.perf_counter(), []
+    while time.perf_counter() - begin < args.seconds:
+        ms.append(timed(step, args.steps))
+    return {"ms": ms, "rss_mib": round(resident_mib(), 1), "context_ms": (times[1] - times[0]) * 1e3,
+            "model_ms": (times[2] - times[1]) * 1e3, "first_ms": first}
+
+
 def blocks_apart(args):
-    """The same, each block in a process of its own: what an engine leaves on behind a session (PC sampling, where
-    other threads work with the GPU, ADR 10) is not in the blocks behind it."""
+    """Each state for args.seconds at a time, in turn, each in a process of its own: what an engine leaves on behind a
+    session (PC sampling, ADR 10) is not in the blocks behind it. All are forked from this process, which has imported
+    what they need and never touches the GPU: they have one layout of memory, in which processes of Python differ by
+    10 % otherwise, and nothing to import."""
+    import torch._dynamo  # noqa: F401 -- what the making of an optimizer imports, some seconds
     result = {state: {} for state in args.states.split(",")}
     for state in in_turn(args):
-        command = [sys.executable, __file__, "blocks", "--library", args.library, "--states", state, "--rounds", "1",
-                   "--seconds", str(args.seconds), "--steps", str(args.steps)]
-        block = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)[state]
-        for name, values in block.items():
-            result[state].setdefault(name, []).append(values if name == "ms" else values[0])
+        source, sink = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(source)
+            block = block_apart(args, state)
+            with os.fdopen(sink, "w") as out:
+                json.dump(block, out)
+            sys.exit(0)  # not os._exit: the session ends at the process's exit
+        os.close(sink)
+        with os.fdopen(source) as answer:
+            block = answer.read()
+        if os.waitpid(child, 0)[1]:
+            raise SystemExit(f"the process of {state} failed")
+        for name, values in json.loads(block).items():
+            result[state].setdefault(name, []).append(values)
+    result["over"] = {f"{state} over {base}": compared(result[state], result[base])
+                      for base, *others in [args.states.split(",")] for state in others}
     return result
+
+
+def compared(ours, base):
+    """Ratios of the steps, and what it takes longer to begin, ms: median over the pairs of processes that followed
+    each other, with its 95 % interval; of the means, that of all steps of one side to those of the other."""
+    from run import interval
+    def pairs(value, of):
+        return interval([of(value(o), value(b)) for o, b in zip(ours["ms"], base["ms"])])
+    def later(*names):
+        sums = [[sum(side[name][i] for name in names) for i in range(len(side["ms"]))] for side in (ours, base)]
+        return interval([o - b for o, b in zip(*sums)])
+    return {"ratio_of_means": bootstrap_of_means(ours["ms"], base["ms"]),
+            "ratio_of_medians": pairs(statistics.median, lambda o, b: o / b),
+            "context_ms": later("context_ms"), "first_step_ms": later("first_ms"),
+            "begin_ms": later("context_ms", "first_ms")}
+
+
+def bootstrap_of_means(ours, base, resamples=4000):
+    """Ratio of the means and its 95 % interval over resampled pairs of processes."""
+    means = [(statistics.mean(o), statistics.mean(b)) for o, b in zip(ours, base)]
+    rng = random.Random(1)
+    def ratio(chosen):
+        return sum(o for o, _ in chosen) / sum(b for _, b in chosen)
+    ratios = sorted(ratio(rng.choices(means, k=len(means))) for _ in range(resamples))
+    return ratio(means), ratios[int(0.025 * resamples)], ratios[int(0.975 * resamples)]
 
 
 def blocks(step, args):
@@ -229,7 +295,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=10, help="steps of a round")
     parser.add_argument("--seconds", type=float, default=5, help="length of a block, for blocks")
-    parser.add_argument("--apart", action="store_true", help="blocks: each in a process of its own, as lists of lists")
+    parser.add_argument("--apart", action="store_true", help="blocks: each in a process of its own, injected; what each process measured as a list, and ratios")
     parser.add_argument("--library", help="libgpufl.so, for states and beside")
     parser.add_argument("--states", default="bare,Sync")
     args = parser.parse_args()
