@@ -520,6 +520,29 @@ static void deep_that_ends_before(void **state)
     run_free(&r);
 }
 
+/* Nothing can be sampled: every kernel is recorded, from the first launch on. */
+static void deep_without_samples(void **state)
+{
+    static const char *const scripts[] = {"FAKE_CUPTI=pc-privileges", "FAKE_CUPTI=pc-old",
+                                          "FAKE_CUPTI=pc-held", "FAKE_CUPTI=pc-held,sass-old"};
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        count_deep(&r, scripts[i], "Deep", "GPUFL_DEEP_SAMPLE_MS=50",
+                   LIST("2000", "contexts=2", "threads=2", "ms=300", "exit=5"));
+        check_program(&r, EXIT_CODE);
+        assert_string_equal(setting_of(&r, "Deep", "ran_as"), "Trace");
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        assert_string_equal(capability_of(&r, "kernels", "status"), "collected");
+        assert_non_null(message_of(&r, "pc_sampling.unavailable"));
+        check_contains(&r, message_of(&r, "deep.recorded"), "-e SassMetrics");
+        assert_null(message_of(&r, "deep.sampled_only"));
+        assert_null(message_of(&r, "sass_metrics.nothing"));
+        run_free(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,6 +570,7 @@ int main(void)
         cmocka_unit_test(deep_with_contexts_and_modules),
         cmocka_unit_test(deep_beside_a_storm),
         cmocka_unit_test(deep_that_ends_before),
+        cmocka_unit_test(deep_without_samples),
     };
     return cmocka_run_group_tests_name("counting", tests, NULL, NULL);
 }

@@ -310,6 +310,55 @@ static void turns_end_where_they_fail(void **state)
     }
 }
 
+/* Nothing can be sampled: there is nothing to take turns with, and every kernel is recorded. */
+static void turns_without_samples(void **state)
+{
+    static const char *const scripts[] = {"FAKE_CUPTI=pc-privileges", "FAKE_CUPTI=pc-old",
+                                          "FAKE_CUPTI=pc-held"};
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        sample_so(&r, scripts[i],
+                  (struct run_setup){.options = TURNS(40, 20),
+                                     .program = LIST("50", "contexts=2", "ms=300")});
+        check_program(&r, 0);
+        check_setting(&r, "ran_as", "Trace");
+        check_contains(&r, message_of(&r, "pc_sampling.turns"), "every kernel is recorded");
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        run_free(&r);
+    }
+}
+
+/* Deep, where nothing can be counted: sampled to the end, both before and behind the switch that failed, and
+ * kernels of half a session are not recorded. */
+static void deep_without_counts(void **state)
+{
+    static const char *const scripts[] = {"FAKE_CUPTI=fail=cuptiProfilerInitialize:0:35",
+                                          "FAKE_CUPTI=sass-old",
+                                          "FAKE_CUPTI=fail=cuptiSassMetricsEnable:0:26"};
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        struct given g = sample_so(
+            &r, scripts[i],
+            (struct run_setup){.options = LIST("-e", "Deep", "--option", "deep_sample_ms=100"),
+                               .program = LIST("200", "threads=2", "ms=800", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        check_samples(&r, &g);
+        assert_int_equal(settings_named(&r, "enable_us"), 1);
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        assert_int_equal(int_at(r.report, "kernels.count"), 0);
+        assert_non_null(message_of(&r, "sass_metrics.unavailable"));
+        assert_non_null(message_of(&r, "deep.sampled_only"));
+        assert_null(strstr(message_of(&r, "deep.sampled_only"), "-e SassMetrics"));
+        assert_null(message_of(&r, "deep.phases"));
+        assert_null(message_of(&r, "sass_metrics.nothing"));
+        run_free(&r);
+    }
+}
+
 static void turns_that_cannot_be(void **state)
 {
     (void)state;
@@ -675,6 +724,8 @@ int main(void)
         cmocka_unit_test(takes_turns_beside_a_thread),
         cmocka_unit_test(takes_turns_of_contexts),
         cmocka_unit_test(turns_end_where_they_fail),
+        cmocka_unit_test(turns_without_samples),
+        cmocka_unit_test(deep_without_counts),
         cmocka_unit_test(turns_that_cannot_be),
         cmocka_unit_test(contexts_take_turns),
         cmocka_unit_test(code_is_kept_once),

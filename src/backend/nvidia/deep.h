@@ -25,6 +25,9 @@ void deep_enter(bool launch);
  * [hot] */
 void deep_leave(struct trace *t, bool waited);
 
+/* Nothing is sampled in any context, since that was refused: every kernel is recorded. [any, not in a launch] */
+void deep_unsampled(struct trace *t);
+
 /* Says what became of it; last: the session is over. [collector] */
 void deep_drain(struct trace *t, bool last);
 

@@ -50,8 +50,9 @@ static struct pausing {
     uint32_t reasons[PC_REASONS];
 } pausing[CONTEXTS];
 static size_t pausing_count;
-static bool keeping;      /* samples are wanted: always, or a window is open */
-static _Atomic int bound; /* contexts that it was begun in, or tried in, and not ended. Relaxed */
+static bool keeping;            /* samples are wanted: always, or a window is open */
+static _Atomic int begun;       /* contexts that it was begun in, and not ended. Relaxed */
+static _Atomic int refused;     /* contexts in which it could not be. Relaxed */
 static struct pc_totals totals; /* of contexts that are gone */
 static enum pc_relation relation;
 
@@ -124,8 +125,8 @@ static void context_on(struct trace *t, struct pc_context *c)
         .look_ms = t->switched ? LOOK_WINDOWED_MS : LOOK_MS,
     };
     if (claim_device(c->device, &e) == 0) {
-        atomic_fetch_add_explicit(&bound, 1, memory_order_relaxed);
         int rc = pc_context_enable(c, &library, t->cupti, &setup, &e);
+        atomic_fetch_add_explicit(rc ? &refused : &begun, 1, memory_order_relaxed);
         trace_began(t, ENGINE_PC_SAMPLING);
         if (rc == 0) {
             engine_time_await(c->handle);
@@ -167,7 +168,7 @@ static bool context_off(struct pc_context *c)
 {
     bool ended = pc_context_disable(c, &library, keeping);
     if (ended)
-        atomic_fetch_sub_explicit(&bound, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&begun, 1, memory_order_relaxed);
     c->state = PC_GONE;
     return ended;
 }
@@ -309,6 +310,20 @@ void pc_sampling_start(struct trace *t)
     engine_leave();
 }
 
+static bool begun_anywhere(void)
+{
+    return atomic_load_explicit(&begun, memory_order_relaxed) > 0;
+}
+
+bool pc_sampling_refused(void)
+{
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
+        return false;
+    bool none = started && !paused && *failure && !begun_anywhere();
+    engine_leave();
+    return none;
+}
+
 /* With the lock. What was sampled before belongs to what was. */
 static int switch_keeping(struct trace *t, bool open, struct err *e)
 {
@@ -398,7 +413,7 @@ bool pc_sampling_pause(struct trace *t)
         return false;
     pause_all(t);
     engine_leave();
-    return !pc_sampling_binds();
+    return !begun_anywhere();
 }
 
 enum rested pc_sampling_rest(struct trace *t)
@@ -435,7 +450,7 @@ void pc_sampling_wake(void)
 
 bool pc_sampling_binds(void)
 {
-    return atomic_load_explicit(&bound, memory_order_relaxed) > 0;
+    return begun_anywhere() || atomic_load_explicit(&refused, memory_order_relaxed) > 0;
 }
 
 bool pc_sampling_lasts(void)

@@ -73,6 +73,9 @@ bool pc_sampling_binds(void);
 /* Some context is still sampled: the library must be able to tell of its end. [owner] */
 bool pc_sampling_lasts(void);
 
+/* Nothing is, in any context, and pc_sampling_failure says why: other engines need not make way for it. [any] */
+bool pc_sampling_refused(void);
+
 /* Why nothing is sampled; "": it is, or nobody has tried yet. [collector] */
 const char *pc_sampling_failure(void);
 

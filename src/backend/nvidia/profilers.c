@@ -22,13 +22,30 @@ bool profilers_counters_alone(const struct trace *t)
 
 /* ---- what each needs ------------------------------------------------------------------- */
 
-/* A context counts its instructions, or cannot: kernels are then recorded after all. */
-static void counting_begins(struct trace *t, bool counts)
+void profilers_record(struct trace *t)
 {
-    if (counts || atomic_exchange(&t->kernels_instead, true))
+    if (atomic_exchange(&t->kernels_instead, true))
         return;
     kinds_enable(t);
     atomic_store_explicit(&t->announce, true, memory_order_release);
+}
+
+/* A context counts its instructions, or cannot: kernels are then recorded after all. */
+static void counting_begins(struct trace *t, bool counts)
+{
+    if (!counts)
+        profilers_record(t);
+}
+
+/* Nothing could be sampled: those that wait for it begin without it. */
+static void without_samples(struct trace *t)
+{
+    if (!t->pc || !(t->deep || t->turns) || !pc_sampling_refused())
+        return;
+    if (t->deep)
+        deep_unsampled(t);
+    else
+        turns_unsampled(t);
 }
 
 /* What engines beyond Trace have to hear of. */
@@ -146,14 +163,16 @@ void profilers_start(struct trace *t)
         pm_sampling_start(t);
     if (t->sass && !t->deep)
         counting_begins(t, sass_metrics_start(t));
+    without_samples(t);
     engine_time_end_start(begin);
 }
 
-void profilers_count(struct trace *t, const cuda_context *contexts, size_t count)
+bool profilers_count(struct trace *t, const cuda_context *contexts, size_t count)
 {
-    counting_begins(t, sass_metrics_start(t));
+    sass_metrics_start(t);
     for (size_t i = 0; i < count; i++)
-        counting_begins(t, sass_metrics_context(t, contexts[i]));
+        sass_metrics_context(t, contexts[i]);
+    return !sass_metrics_refused();
 }
 
 void profilers_stop(struct trace *t)
@@ -303,6 +322,7 @@ void profilers_context(struct trace *t, cuda_context context)
         pc_sampling_context(t, context);
     if (t->pm)
         pm_sampling_context(t, context);
+    without_samples(t);
     if (t->sass)
         counting_begins(t, sass_metrics_context(t, context));
     engine_time_end(begin);

@@ -389,6 +389,15 @@ bool sass_metrics_rest(void)
     return alone;
 }
 
+bool sass_metrics_refused(void)
+{
+    if (!opened || !engine_enter(ENGINE_PATIENCE))
+        return false;
+    bool none = *failure && !counts_somewhere();
+    engine_leave();
+    return none;
+}
+
 const char *sass_metrics_failure(void)
 {
     static char text[TEXT]; /* collector's */

@@ -112,6 +112,16 @@ static int64_t to_samples(struct trace *t)
         "no program counters are sampled any more, so that every kernel is recorded from here on");
 }
 
+void turns_unsampled(struct trace *t)
+{
+    pthread_mutex_lock(&lock);
+    if (!stopped && !stuck && !recording && window_begins(t)) {
+        windows++;
+        stay("no program counters are sampled, so that every kernel is recorded");
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 static void take_turns(void *arg)
 {
     struct trace *t = arg;

@@ -22,6 +22,9 @@ void turns_open(int64_t every, int64_t length);
 void turns_enter(void);
 void turns_leave(struct trace *t, bool waited);
 
+/* Nothing is sampled in any context, since that was refused: every kernel is recorded. [any, not in a launch] */
+void turns_unsampled(struct trace *t);
+
 /* The session ends: it is switched no more, and a window that is open is over. [owner, collector] */
 void turns_stop(struct trace *t);
 
