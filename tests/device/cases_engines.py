@@ -318,6 +318,78 @@ def counters_of_kernels_of_every_set(lab):
     expect(found[FLOATS.format("ffma"), "copy"]["mean"] < 0.01 * floats["ffma"], "a copy that multiplies and adds")
 
 
+def ranged(lab, *arguments, name):
+    """device_counters with a set counted by scopes: the report, and what the engine says of itself."""
+    _, _, report = lab.trace(lab.bin / "device_counters", *arguments,
+                             options=("-e", "RangeProfiler", "--ranges", "scopes", "--metrics", name))
+    ran = {}
+    for s in report["settings"]:
+        if s["engine"] == "RangeProfiler":
+            ran.setdefault(s["name"], []).append(s["value"])
+    if ran.get("ran_as") != ["RangeProfiler"]:
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    return report, ran
+
+
+def of_what_is_there(metric, scopes):
+    """A rate has no value where there is nothing to divide by: only a copy reads through the caches for sure."""
+    return [scope for scope in scopes if "_rate" not in metric or scope in ("copy", "once", "bench")]
+
+
+def counted_and_left(name, metrics, report, ran):
+    """Each metric of the set is counted in the one pass of a scope, or told to be left out; how many of each."""
+    counted, left = set(ran.get("metric", ())), set(ran.get("skipped_metric", ()))
+    expect(ran.get("passes") == ["1"], f"{name}: passes of a scope: {ran.get('passes')}")
+    expect(ran.get("counts") == ["outermost scopes"] and ran.get("preset") == [name], f"{name}: {ran}")
+    expect(counted and counted | left == set(metrics) and not counted & left,
+           f"{name}: counted {sorted(counted)}, left out {sorted(left)}, of {sorted(metrics)}")
+    told = [m["text"] for m in report["messages"] if m["code"] == "range_profiler.passes"]
+    expect(bool(left) == bool(told) and (not left or any(metric in told[0] for metric in left)), f"{name}: left out {left}, told {told}")
+    values = {c["metric"] for c in report["counters"] if c["source"] == "range"}
+    expect(not values & (left - set(",".join(ran.get("metrics_of_repeated", ())).split(","))), f"{name}: values of {left}")
+    return counted, left
+
+
+@case
+def counters_of_scopes_of_every_set(lab):
+    """In one pass, since the program does not say that its scopes can be repeated."""
+    for name, metrics in metrics_of_kernels().items():
+        report, ran = ranged(lab, "--ms", 100, name=name)
+        counted, left = counted_and_left(name, metrics, report, ran)
+        found = counters.means(report, "range")
+        print(f"      {name}: {len(counted)} metrics in one pass, without {sorted(left)}", flush=True)
+        expect("passes_of_repeated" not in ran, f"{name}: repeated what is not: {ran}")
+        for metric in counted:
+            for scope in of_what_is_there(metric, counters.PHASES):
+                c = found.get((metric, scope))
+                expect(c and c["values"] == 1, f"{name}: {metric} in {scope}: {c}")
+        metric, scope, least = TELLING[name]
+        expect(metric in left or found[metric, scope]["mean"] >= least, f"{metric} in {scope}: {found.get((metric, scope))}")
+        ledger_closes(report)
+
+
+@case
+def counters_of_repeated_scopes_of_every_set(lab):
+    """What takes more passes is counted where the scope is repeated, and only there."""
+    for name, metrics in metrics_of_kernels().items():
+        report, ran = ranged(lab, "--bench", 1, name=name)
+        counted, left = counted_and_left(name, metrics, report, ran)
+        found = counters.means(report, "range")
+        more = set(",".join(ran.get("metrics_of_repeated", ())).split(",")) - {""}
+        passes = int(ran.get("passes_of_repeated", ["1"])[0])
+        print(f"      {name}: once {len(counted)} metrics, repeated {len(more)} in {passes} passes, which adds "
+              f"{sorted(more - counted)}; never {sorted(left - more)}", flush=True)
+        expect(not more or (1 < passes <= 5 and counted <= more <= counted | left), f"{name}: repeated {sorted(more)}")
+        expect(bool(more) == any(m["code"] == "range_profiler.repeated" for m in report["messages"]), f"{name}: not told")
+        expect(name != "overview" or "lts__t_sector_hit_rate.pct" in more, f"{name}: nothing takes a second pass: {ran}")
+        for metric in counted | more:
+            for scope, has in (("once", metric in counted), ("bench", metric in (more or counted))):
+                values = found.get((metric, scope), {"values": 0})["values"]
+                expect(values == 2 * has or "_rate" in metric and values <= 2 * has,
+                       f"{name}: {metric} in {scope}: {values} values, {2 * has} expected")
+        ledger_closes(report)
+
+
 @case
 def counted_kernels_change_nothing(lab):
     out, err, report = lab.trace(lab.bin / "device_counters", "--mixed", 1, "--ms", 4000,
@@ -366,6 +438,57 @@ def the_other_engines_for_an_unprivileged_user(lab):
         ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == engine}
         status = {c["feature"]: c["status"] for c in report["capabilities"]}
         expect(ran.get("ran_as") == engine and status.get(gave) == "collected", f"{engine}: {ran}, {status}")
+
+
+@case
+def sync_and_monitor_for_an_unprivileged_user(lab):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("needs root and setpriv")
+    os.chmod(lab.work, 0o777)
+    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    for engine in ("Sync", "Monitor"):
+        out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 300, options=("-e", engine), prefix=nobody)
+        ledger, lines = report["ledger"], report["synchronization_lines"]
+        status = {c["feature"]: c["status"] for c in report["capabilities"]}
+        loads = [(d["metrics"] or {}).get("gpu_util") or {} for d in report["devices"]]
+        busiest = max((load.get("max") or 0 for load in loads), default=0)
+        print(f"      {engine}: {lines['calls']} calls wait for {lines['blocked_ns'] / 1e6:.0f} ms, busy to {busiest} %; {status}",
+              flush=True)
+        expect(set(json.loads(out)) == set(stalls.EXPECTED), out)
+        expect(report["session"]["engine"] == engine, f"{engine}: ran as {report['session']['engine']}")
+        expect(busiest > 0, f"{engine}: no utilisation of the device: {report['devices']}")
+        expect(ledger["kernels_written"] in (0, None), f"{engine}: kernels: {ledger}")
+        at_least_ms = sum(kind["ms"] for kind in json.loads(out).values()) / 2
+        waited = lines["blocked_ns"] / 1e6
+        expect(waited >= at_least_ms if engine == "Sync" else not lines["calls"], f"{engine}: waited {waited} ms")
+
+
+@case
+def samples_of_scopes_while_it_runs(lab):
+    """A scope has the samples of the rounds that it covers (a quarter of a second each, and what is read late): the
+    most of them, where it takes a second, of its one kernel, in whose share of the time it is."""
+    options = ("-e", "PcSampling", "--option", "pc_kernel_collect=all")
+    out, _, report = lab.trace(lab.bin / "device_counters", "--ms", 1000, options=options)
+    ran = stalls.settings(report)
+    if ran.get("ran_as") != "PcSampling":
+        raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
+    took, of_kernels, of_scopes = json.loads(out), {}, {}
+    for group in report["samples"]["kernels"]:
+        kernel = next((k for k in counters.PHASES if k in (group["symbol"] or "")), "other")
+        of_kernels[kernel] = of_kernels.get(kernel, 0) + group["samples"]
+    for group in report["samples"]["scopes"]:
+        of_scopes[group["scope"]] = of_scopes.get(group["scope"], 0) + group["samples"]
+    for phase in counters.PHASES:
+        begin, end = took[phase]
+        print(f"      {phase}: {(end - begin) / 1e6:.0f} ms, {of_kernels.get(phase, 0)} samples, {of_scopes.get(phase, 0)} "
+              f"of them in its scope", flush=True)
+    print(f"      scopes {of_scopes}, other code {of_kernels.get('other', 0)}", flush=True)
+    for phase in counters.PHASES:
+        of_kernel, of_scope = of_kernels.get(phase, 0), of_scopes.get(phase, 0)
+        expect(0.35 * of_kernel <= of_scope <= 1.01 * of_kernel, f"{phase}: {of_scope} samples in its scope of {of_kernel}")
+    expect(of_scopes.get("idle", 0) <= 0.01 * sum(of_scopes.values()), f"samples of a scope without kernels: {of_scopes}")
+    expect(report["ledger"]["samples_lost"] == 0, f"samples were lost: {report['ledger']}")
+    ledger_closes(report)
 
 
 @case
