@@ -21,7 +21,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-PATIENCE = 180  # seconds a program may take
+PATIENCE = 300  # seconds a program may take
+WINDOW_EVERY_MS, WINDOW_DEFAULT_MS = 1500, 24000  # pc_window_every_ms: as measured here, as it is by default
 
 
 def interval(samples, resamples=4000):
@@ -37,6 +38,25 @@ def versus(ours, base):
     ratio = interval([a / b for a, b in zip(ours, base)])
     return {"base": statistics.median(base), "ours": statistics.median(ours), "rounds": len(base),
             "difference": difference, "ratio": ratio}
+
+
+def unpaired(ours, base, of, resamples=2000):
+    """The same of series that have no pairs: a figure (`of`) of ours against that of base, each side resampled by
+    itself. Chunks of one block are alike, so that the interval is narrower than that over blocks would be."""
+    rng = random.Random(1)
+    pairs = [(of(rng.choices(ours, k=len(ours))), of(rng.choices(base, k=len(base)))) for _ in range(resamples)]
+
+    def with_interval(compare):
+        values = sorted(compare(a, b) for a, b in pairs)
+        return compare(of(ours), of(base)), values[int(0.025 * resamples)], values[int(0.975 * resamples)]
+    return {"base": of(base), "ours": of(ours), "rounds": len(base), "difference": with_interval(lambda a, b: a - b),
+            "ratio": with_interval(lambda a, b: a / b)}
+
+
+def aimed(row, of, most, upper_end=False):
+    """A row with its target of docs/benchmarks.md, for the figure or for the upper end of its interval."""
+    value = row[of][2 if upper_end else 0] if isinstance(row[of], tuple) else row[of]
+    return {**row, "target": {"of": of, "most": most, "upper_end": upper_end, "met": value <= most}}
 
 
 class Bench:
@@ -204,6 +224,83 @@ class Bench:
                                      "compressed": compressed / kernels, "kernels": kernels}}
 
 
+    # -- the engines -------------------------------------------------------------------
+
+    def blocks(self, base, ours, rounds, seconds, **extra):
+        """Blocks of two states of bench_sampling in turn, inside one process."""
+        return self.run([self.bin / "bench_sampling", "--states", f"{base},{ours}", "--rounds", rounds, "--seconds",
+                         seconds, "--log", self.work / "sampling"], **extra)
+
+    def launches(self, base, ours, rounds, seconds, target, figure="ratio"):
+        """Empty launches under one state over another, by the means and by the medians of chunks; target: of both."""
+        r = self.blocks(base, ours, rounds, seconds)
+        return {f"{ours} over {base}, {name}, ns": aimed(unpaired(r[ours]["ns"], r[base]["ns"], of), figure, target)
+                for name, of in (("means", statistics.mean), ("medians", statistics.median))}, r
+
+    def sampling(self):
+        """Empty launch: PcSampling without kernel records over bare, with them over Trace."""
+        rounds, seconds = (1, 1) if self.quick else (5, 5)
+        result, r = self.launches("bare", "none", rounds, seconds, 300, "difference")
+        # Of the first blocks: later ones of either side are in a process that has sampled before.
+        begin = r["none"]["init_ms"][0] + r["none"]["start_ms"][0]
+        more = (r["none"]["rss_kib"][0] - r["bare"]["rss_kib"][0]) / 1024
+        result["none, start-up in a new process, ms"] = aimed({"ours": begin}, "ours", 400)
+        result["none over bare, MiB resident"] = aimed({"ours": more}, "ours", 200)
+        return {**result, **self.launches("trace", "all", rounds, seconds, 1.10)[0]}
+
+    def counters(self):
+        """Empty launch: PmSampling without kernel records over bare."""
+        return self.launches("bare", "counters", *((1, 1) if self.quick else (5, 5)), 1.01)[0]
+
+    def between(self):
+        """Empty launch behind a window of PcSampling, when CUPTI has been let go of, over bare."""
+        return self.launches("bare", "between:PcSampling", *((1, 4) if self.quick else (4, 8)), 1.01)[0]
+
+    def windows(self):
+        """Empty launch: PcSampling with windows of kernel records over without; what that is by the default."""
+        rounds, seconds = (1, 3) if self.quick else (3, 9)
+        r = self.blocks("none", "windows", rounds, seconds, GPUFL_PC_WINDOW_EVERY_MS=str(WINDOW_EVERY_MS))
+        row = unpaired(r["windows"]["ns"], r["none"]["ns"], statistics.mean)
+        share = (row["ratio"][0] - 1) * WINDOW_EVERY_MS / WINDOW_DEFAULT_MS
+        return {f"windows every {WINDOW_EVERY_MS / 1000} s over none, means, ns": row,
+                f"the same every {WINDOW_DEFAULT_MS / 1000:.0f} s, %": aimed({"ours": round(100 * share, 3)}, "ours", 1)}
+
+    def pytorch_sampling(self):
+        """Training step: PcSampling without kernel records over bare, each block in a process of its own."""
+        rounds, seconds, ours = *((1, 2) if self.quick else (8, 5)), "PcSampling:none"
+        r = self.run(["python3", HERE / "pytorch_step.py", "blocks", "--apart", "--library",
+                      self.bin.parent / "lib" / "libgpufl.so", "--states", f"bare,{ours}", "--rounds", rounds,
+                      "--seconds", seconds, "--steps", 5], GPUFL_LOG_PATH=str(self.work / "pytorch-sampling"))
+
+        def over(of):
+            return versus([of(block) for block in r[ours]["ms"]], [of(block) for block in r["bare"]["ms"]])
+        begin = {"ours": tuple(r["over"][f"{ours} over bare"]["begin_ms"])}
+        return {f"{ours} over bare, means, ms a step": aimed(over(statistics.mean), "ratio", 1.08, upper_end=True),
+                f"{ours} over bare, medians, ms a step": aimed(over(statistics.median), "ratio", 1.08, upper_end=True),
+                f"{ours}, context and first step over bare, ms": aimed(begin, "ours", 400),
+                f"{ours} over bare, MiB resident": versus(r[ours]["rss_mib"], r["bare"]["rss_mib"])}
+
+    def counting(self):
+        """A heavy kernel: SassMetrics over CUPTI's SASS Metrics API alone, and over bare, alternating processes."""
+        rounds, ms = (1, 1500) if self.quick else (4, 5500)
+        of = {side: [] for side in ("bare", "cupti", "gpufl")}
+        for number in range(rounds):
+            for side in list(of)[number % 3:] + list(of)[:number % 3]:
+                of[side].append(self.run([self.bin / "bench_counting", side, "--ms", ms, "--log",
+                                          self.work / "counting"]))
+
+        def over(base, figure):
+            return versus([figure(r) for r in of["gpufl"]], [figure(r) for r in of[base]])
+
+        def steady(middle):  # chunks of some 100 ms: the first half second is dropped
+            return lambda r: middle(r["ms"][5:])
+        result = {f"SassMetrics over the API alone, {name}, ms": aimed(over("cupti", steady(middle)), "ratio", 1.10)
+                  for name, middle in (("means", statistics.mean), ("medians", statistics.median))}
+        for figure, name in (("first_ms", "first launch"), ("begin_ms", "to begin"), ("end_ms", "to end")):
+            result[f"{name}, SassMetrics over the API alone, ms"] = over("cupti", lambda r, figure=figure: r[figure])
+        return {**result, "SassMetrics over bare, medians, ms": over("bare", steady(statistics.median))}
+
+
 def machine():
     def output(*command):
         try:
@@ -215,17 +312,25 @@ def machine():
             "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d")}
 
 
+def show_target(target):
+    """What is aimed at, and whether it was reached."""
+    most = {"difference": "{:+g}", "ratio": "x{:g}"}.get(target["of"], "{:g}").format(target["most"])
+    return f"   {'upper end' if target['upper_end'] else 'target'} <= {most}: {'met' if target['met'] else 'missed'}"
+
+
 def show(name, value):
+    aim = show_target(value["target"]) if "target" in value else ""
     if "difference" in value:
         d, r = value["difference"], value["ratio"]
         return (f"{name:<52} {value['base']:>10.3f} {value['ours']:>10.3f}   {d[0]:+.3f} [{d[1]:+.3f}, {d[2]:+.3f}]"
-                f"   x{r[0]:.4f} [{r[1]:.4f}, {r[2]:.4f}]   {value['rounds']} rounds")
-    return f"{name:<52} " + json.dumps(value)
+                f"   x{r[0]:.4f} [{r[1]:.4f}, {r[2]:.4f}]   {value['rounds']} rounds{aim}")
+    return f"{name:<52} " + json.dumps({k: v for k, v in value.items() if k != "target"}
+                                       if isinstance(value, dict) else value) + aim
 
 
 def main():
     names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "profiler", "stacks", "graph",
-             "graph_modes", "soak"]
+             "graph_modes", "soak", "sampling", "pytorch_sampling", "counters", "counting", "between", "windows"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=HERE.parent.parent / "build")
     parser.add_argument("--json", help="write the results to this file")
@@ -243,7 +348,7 @@ def main():
             for row, value in results[name].items():
                 if row != "rounds":  # for the JSON
                     print(show(row, value), flush=True)
-        except (RuntimeError, subprocess.SubprocessError, KeyError, ValueError) as error:
+        except (RuntimeError, subprocess.SubprocessError, OSError, LookupError, ArithmeticError, ValueError) as error:
             failed = True
             results[name] = {"error": str(error)}
             print(f"{name}: {error}", file=sys.stderr, flush=True)
