@@ -188,7 +188,8 @@ enum engine_bit { /* what of the ladder the session wants */
 
 /* A row of schema/engines.def. */
 struct engine_row {
-    const char *name, *feature, *brings, *needs, *windows, *late; /* as there; "": nothing to say */
+    /* As there; "": nothing to say. */
+    const char *name, *feature, *brings, *needs, *costs, *windows, *late;
     enum gpufl_engine next; /* stands in for it; itself: none does */
     unsigned asks;          /* enum engine_bit */
     unsigned compute;       /* 10 x major + minor; 0: any */

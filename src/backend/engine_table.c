@@ -4,9 +4,10 @@
 #include <stddef.h>
 
 const struct engine_row engine_table[] = {
-#define E(id, name, asks, next, counters, compute, feature, brings, needs, windows, late)          \
-    [GPUFL_ENGINE_##id] = {name, feature, brings,  needs, windows, late, GPUFL_ENGINE_##next,      \
-                           asks, compute, counters},
+#define E(id, name, asks, next, counters, compute, feature, brings, needs, costs, windows, late)   \
+    [GPUFL_ENGINE_##                                                                               \
+        id] = {name, feature, brings,  needs, costs, windows, late, GPUFL_ENGINE_##next,           \
+               asks, compute, counters},
 #include "schema/engines.def"
     {0},
 };

@@ -36,7 +36,7 @@ const struct option option_table[OPT_COUNT] = {
 };
 
 const char *const option_engines[] = {
-#define E(id, name, asks, next, counters, compute, feature, brings, needs, windows, late)          \
+#define E(id, name, asks, next, counters, compute, feature, brings, needs, costs, windows, late)   \
     [GPUFL_ENGINE_##id] = name,
 #include "schema/engines.def"
     [GPUFL_ENGINE_SYNC + 1] = NULL,

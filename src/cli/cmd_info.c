@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "base/buf.h"
 #include "capture/options.h"
+#include "cli/info_engines.h"
 #include "cli/trace_place.h"
 #include "symbol/disassemble.h"
 
@@ -23,7 +24,8 @@ static const struct cmd_text text = {
     .name = "info",
     .synopsis = "[--json] [--options]\n",
     .about = "Shows which GPUs, driver and libraries are here, which engines can capture on\n"
-             "this machine and, where one cannot, why and what to do.\n",
+             "this machine and, where one cannot, why and what to do; then what each\n"
+             "engine needs, excludes and costs.\n",
     .more = "Examples:\n"
             "  gpufl info             devices, driver, CUPTI, NVML, engines\n"
             "  gpufl info --json      the same for a program\n"
@@ -209,99 +211,6 @@ static void put_tools(struct buf *b, const struct look *look)
     buf_char(b, ']');
 }
 
-/* ---- engines ----------------------------------------------------------------------------- */
-
-/* What stands between the two engines of a pair, for people and in JSON. */
-static const struct {
-    const char *text, *name;
-} rules[] = {
-    [ENGINES_FIRST] = {"after", "first"},
-    [ENGINES_NEVER] = {"excludes", "never"},
-    [ENGINES_TURNS] = {"in turns with", "turns"},
-    [ENGINES_OFF] = {"records nothing beside", "off"},
-};
-
-static const char *engine_of(unsigned bit)
-{
-    for (const struct engine_row *r = engine_table; r->name; r++)
-        if (r->asks == bit || r->asks == (bit | ENGINE_TRACE))
-            return r->name;
-    return "";
-}
-
-/* What an engine needs, as one list. */
-static void put_needs(struct buf *b, const struct engine_row *r)
-{
-    const char *separator = "";
-    if (*r->needs) {
-        buf_str(b, r->needs);
-        separator = "; ";
-    }
-    if (r->counters) {
-        buf_printf(b, "%spermission for hardware counters", separator);
-        separator = "; ";
-    }
-    if (r->compute)
-        buf_printf(b, "%scompute capability %u.%u", separator, r->compute / 10, r->compute % 10);
-}
-
-static void put_engines_text(struct buf *b, const struct look *look)
-{
-    buf_str(b, "\nengines\n");
-    for (const struct engine_row *r = engine_table; r->name; r++) {
-        struct buf line;
-        buf_init(&line, OUTPUT_MAX);
-        buf_str(&line, r->brings);
-        if (r->asks) {
-            buf_str(&line, ". Needs ");
-            put_needs(&line, r);
-            buf_printf(&line, ". In windows: %s", r->windows);
-            if (*r->late)
-                buf_printf(&line, ". Begun when the program has used the GPU already: %s", r->late);
-            buf_printf(&line, ". Else %s", engine_table[r->next].name);
-        }
-        buf_printf(b, "      %-*s ", NAME_COLUMNS, r->name);
-        cmd_wrap(b, buf_cstr(&line), DOC_INDENT + NAME_COLUMNS + 1, look->width);
-        buf_fini(&line);
-    }
-    for (const struct engine_pair *p = engine_pairs; p->why; p++) {
-        struct buf line;
-        buf_init(&line, OUTPUT_MAX);
-        buf_printf(&line, "%s %s %s: %s", engine_of(p->a), rules[p->rule].text, engine_of(p->b),
-                   p->why);
-        buf_str(b, "      ");
-        cmd_wrap(b, buf_cstr(&line), DOC_INDENT, look->width);
-        buf_fini(&line);
-    }
-}
-
-static void put_engines_json(struct buf *b)
-{
-    buf_str(b, ",\"engines\":[");
-    for (const struct engine_row *r = engine_table; r->name; r++) {
-        buf_printf(b, "%s{\"name\":\"%s\",\"brings\":", r == engine_table ? "" : ",", r->name);
-        buf_json_str(b, r->brings);
-        buf_str(b, ",\"needs\":");
-        buf_json_str(b, r->needs);
-        buf_str(b, ",\"windows\":");
-        buf_json_str(b, r->windows);
-        buf_str(b, ",\"late\":");
-        buf_json_str(b, r->late);
-        buf_printf(b, ",\"counters\":%s,\"compute\":%u,\"early\":%s,\"else\":\"%s\"}",
-                   r->counters ? "true" : "false", r->compute, *r->late ? "true" : "false",
-                   engine_table[r->next].name);
-    }
-    buf_str(b, "],\"engine_pairs\":[");
-    for (const struct engine_pair *p = engine_pairs; p->why; p++) {
-        buf_printf(b, "%s{\"a\":\"%s\",\"b\":\"%s\",\"rule\":\"%s\",\"why\":",
-                   p == engine_pairs ? "" : ",", engine_of(p->a), engine_of(p->b),
-                   rules[p->rule].name);
-        buf_json_str(b, p->why);
-        buf_char(b, '}');
-    }
-    buf_char(b, ']');
-}
-
 static void put_info_text(struct buf *b, const struct look *look)
 {
     struct place place = {0};
@@ -314,7 +223,7 @@ static void put_info_text(struct buf *b, const struct look *look)
     for (const struct backend *const *at = backends; *at; at++)
         put_backend(b, *at, look);
     put_tools(b, look);
-    put_engines_text(b, look);
+    info_engines_text(b, look->width);
 }
 
 static void put_info_json(struct buf *b)
@@ -335,7 +244,7 @@ static void put_info_json(struct buf *b)
     }
     buf_char(b, ']');
     put_tools(b, NULL);
-    put_engines_json(b);
+    info_engines_json(b);
     buf_str(b, "}\n");
 }
 

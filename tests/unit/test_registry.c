@@ -61,8 +61,8 @@ static void every_backend_explains_itself(void **state)
     }
 }
 
-/* The simulated GPU can be had everywhere: info names each engine that it runs, and no other. */
-static void the_simulated_gpu_names_its_engines(void **state)
+/* The simulated GPU can be had everywhere: info tells of each engine whether it runs there, and else why. */
+static void the_simulated_gpu_tells_of_every_engine(void **state)
 {
     (void)state;
     static struct probe p;
@@ -70,11 +70,13 @@ static void the_simulated_gpu_names_its_engines(void **state)
     assert_non_null(sim);
     sim->probe(&p);
     for (const struct engine_row *r = engine_table; r->name; r++) {
-        bool told = false, runs = !(r->asks & ~sim->trace->engines);
+        const struct probe_fact *told = NULL;
         for (int i = 0; i < p.fact_count; i++)
-            told |= strncmp(p.facts[i].name, "engine ", 7) == 0 &&
-                    strcmp(p.facts[i].name + 7, r->name) == 0;
-        if (told != runs)
+            if (strncmp(p.facts[i].name, "engine ", 7) == 0 &&
+                strcmp(p.facts[i].name + 7, r->name) == 0)
+                told = &p.facts[i];
+        bool runs = !(r->asks & ~sim->trace->engines);
+        if (!told || told->works != runs || runs != !*told->advice)
             fail_msg("engine %s", r->name);
     }
 }
@@ -90,6 +92,7 @@ static void engines_fall_back_to_less(void **state)
         unsigned asks = r->asks, steps = 0;
         assert_true(*r->brings);
         assert_true(!asks == !*r->needs);
+        assert_true(!asks == !*r->costs);
         assert_true(!asks == !*r->windows);
         for (const struct engine_row *at = r; at != &engine_table[at->next]; steps++) {
             at = &engine_table[at->next];
@@ -166,7 +169,7 @@ int main(void)
         cmocka_unit_test(amd_says_that_it_is_not_built),
         cmocka_unit_test(unknown_ones_are_refused),
         cmocka_unit_test(every_backend_explains_itself),
-        cmocka_unit_test(the_simulated_gpu_names_its_engines),
+        cmocka_unit_test(the_simulated_gpu_tells_of_every_engine),
         cmocka_unit_test(engines_fall_back_to_less),
         cmocka_unit_test(engines_do_not_exclude_themselves),
         cmocka_unit_test(every_pair_that_counts_is_told),

@@ -33,8 +33,14 @@ static void sim_probe(struct probe *out)
     for (const struct engine_row *r = engine_table; r->name; r++) {
         char name[sizeof out->facts[0].name];
         snprintf(name, sizeof name, "engine %s", r->name);
-        if (!(r->asks & ~sim_trace_ops.engines))
-            fact(out, name, "simulated");
+        bool runs = !(r->asks & ~sim_trace_ops.engines);
+        struct probe_fact *f = fact(out, name, runs ? "simulated" : "not simulated");
+        f->works = runs;
+        if (!runs)
+            snprintf(
+                f->advice, sizeof f->advice,
+                "the simulated GPU has no hardware counters; a session that asks for it runs %s",
+                engine_table[r->next].name);
     }
 }
 
