@@ -63,7 +63,7 @@ bool engines_record_kernels(const struct options *o, const struct backend *b,
             engines_collect(o, b, engine) != PC_COLLECT_NONE);
 }
 
-static bool is_built(enum gpufl_engine engine, const struct backend *b)
+static bool has_engine(enum gpufl_engine engine, const struct backend *b)
 {
     const struct engine_row *r = &engine_table[engine];
     unsigned have = b->trace ? b->trace->engines : 0;
@@ -85,18 +85,28 @@ const struct backend *engines_backend(const struct options *o)
     return b;
 }
 
+/* Why a backend has no such engine. */
+static void say_not_had(const struct backend *b, const struct engine_row *r)
+{
+    char reason[96];
+    snprintf(reason, sizeof reason,
+             b->simulated ? "the simulated GPU has no engine %s"
+             : b->trace   ? "no engine %s can be had on this GPU"
+                          : "there is no engine %s without a GPU",
+             r->name);
+    feature_set(r->feature, true, "unavailable", reason);
+    why_set("%s", reason);
+    message_say(SEVERITY_WARNING, "engine_unavailable", "%s: %s is used instead", reason,
+                engine_table[r->next].name);
+}
+
 enum gpufl_engine engines_effective(const struct options *o, const struct backend *b)
 {
     enum gpufl_engine e = o->profiling_engine;
     why[0] = '\0';
-    while (!is_built(e, b)) {
-        const struct engine_row *r = &engine_table[e];
-        feature_set(r->feature, true, "not_built", "comes with a later release");
-        why_set("engine %s is not built yet", r->name);
-        message_say(SEVERITY_WARNING, "engine_not_built",
-                    "engine %s is not built yet: %s is used instead", r->name,
-                    engine_table[r->next].name);
-        e = r->next;
+    while (!has_engine(e, b)) {
+        say_not_had(b, &engine_table[e]);
+        e = engine_table[e].next;
     }
     return e;
 }

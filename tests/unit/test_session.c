@@ -148,10 +148,38 @@ static void test_engines_fall_back(void **state)
     assert_int_equal(gpufl_init(&o), 0);
     gpufl_shutdown();
     assert_int_equal(lines_said, 2);
-    assert_non_null(strstr(last_said, "PcSampling is not built yet: Trace"));
+    assert_non_null(strstr(last_said, "no engine PcSampling without a GPU: Trace"));
     struct session_log log;
     session_log_read(gpufl_session_dir(), &log);
     assert_int_equal(log.parts.rows[RECORD_capability], 12);
+}
+
+/* What the simulated GPU has not is not promised for later. */
+static void test_simulated_gpu_says_what_it_has_not(void **state)
+{
+    (void)state;
+    static const enum gpufl_engine engines[] = {GPUFL_ENGINE_PM_SAMPLING,
+                                                GPUFL_ENGINE_RANGE_PROFILER};
+    static const char *const said[] = {
+        "the simulated GPU has no engine PmSampling: Trace is used instead",
+        "the simulated GPU has no engine RangeProfiler: Trace is used instead"};
+    for (int i = 0; i < 2; i++) {
+        struct gpufl_options o = session_options(tmpdir_path("logs"));
+        char path[PATH_MAX], *data;
+        size_t len;
+        o.backend = GPUFL_BACKEND_SIM;
+        o.profiling_engine = engines[i];
+        lines_said = 0;
+        assert_int_equal(gpufl_init(&o), 0);
+        gpufl_shutdown();
+        assert_int_equal(lines_said, 1);
+        assert_non_null(strstr(last_said, said[i]));
+        snprintf(path, sizeof path, "%s/system.log", gpufl_session_dir());
+        assert_int_equal(file_read_all(path, 1 << 20, &data, &len, NULL), 0);
+        assert_non_null(strstr(data, "\"unavailable\""));
+        assert_null(strstr(data, "not_built"));
+        free(data);
+    }
 }
 
 static void test_window_starts_sampling(void **state)
@@ -333,6 +361,7 @@ int main(void)
         TEST(test_disabled),
         TEST(test_directory_that_cannot_be_made),
         TEST(test_engines_fall_back),
+        TEST(test_simulated_gpu_says_what_it_has_not),
         TEST(test_window_starts_sampling),
         TEST(test_duration_ends_the_capture),
         TEST(test_spool_limit_ends_the_capture),
