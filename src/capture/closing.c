@@ -28,6 +28,7 @@
 #include "monitor/steady.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* What the options asked for beside kernels and copies, which every trace has. */
 static bool wanted(const struct collector *c, enum feature f)
@@ -105,6 +106,18 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
         feature_conclude(f, true, "collected", "");
 }
 
+/* Why nothing was counted though RangeProfiler ran. */
+static const char *why_uncounted(const struct collector *c)
+{
+    if (strcasecmp(c->options->range_mode, "kernels") == 0)
+        return "no kernel was counted: see the messages";
+    if (c->ledger.row.scopes_opened > 0)
+        return "no outermost scope was counted: see the messages; --ranges kernels "
+               "(range_mode=kernels) counts kernels instead";
+    return "it counts scopes, and the program had none: mark scopes (NVTX ranges are scopes, too), "
+           "or count kernels with --ranges kernels (range_mode=kernels)";
+}
+
 /* What the engine in effect brought above Trace. */
 static void conclude_profile(const struct collector *c)
 {
@@ -127,7 +140,8 @@ static void conclude_profile(const struct collector *c)
         if (!c->trace_started || !(running & brought[i].bit))
             continue;
         if (!capture_sink.recorded[brought[i].type])
-            feature_set(brought[i].feature, true, "enabled_no_data", "");
+            feature_set(brought[i].feature, true, "enabled_no_data",
+                        brought[i].bit == ENGINE_RANGE_PROFILER ? why_uncounted(c) : "");
         else if (sampled && (c->ledger.row.samples_lost > 0 || c->ledger.row.samples_overflows > 0))
             feature_set(brought[i].feature, true, "partial", "samples were lost: see the ledger");
         else if (!sampled && c->ledger.row.metrics_lost > 0)

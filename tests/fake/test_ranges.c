@@ -141,6 +141,21 @@ static void one_scope(void **state)
     run_free(&r);
 }
 
+/* A program without scopes has nothing to count, and is told what would. */
+static void without_scopes(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){
+                    .options = LIST("-e", "RangeProfiler", "--option", "counter_metrics=sm__a.sum"),
+                    .program = LIST("40", "threads=0")});
+    check_program(&r, 0);
+    assert_string_equal(capability_of(&r, "range_counters", "status"), "enabled_no_data");
+    check_contains(&r, capability_of(&r, "range_counters", "reason"), "the program had none");
+    check_contains(&r, capability_of(&r, "range_counters", "reason"), "--ranges kernels");
+    run_free(&r);
+}
+
 /* Scopes that are over soon before the program is are read by the thread that counted them. */
 static void ends_behind_a_short_scope(void **state)
 {
@@ -352,6 +367,7 @@ static void kernels_beside_threads_and_graphs(void **state)
                                    LIST("1000", "threads=4", "graphs=20", "fail=3", "ranged"));
     check_program(&r, 0);
     assert_int_equal(g.ranges, 2 * 200);
+    check_contains(&r, message_of(&r, "range_profiler.replay"), "repeated, 1 pass each,");
     assert_int_equal(int_at(r.report, "kernels.count"),
                      int_at(r.said, "0.launches") + int_at(r.said, "0.graph_kernels"));
     run_free(&r);
@@ -481,6 +497,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_scope),
+        cmocka_unit_test(without_scopes),
         cmocka_unit_test(ends_behind_a_short_scope),
         cmocka_unit_test(namesakes),
         cmocka_unit_test(many_scopes),

@@ -59,9 +59,9 @@ static void describe(struct trace *t, struct range_choice *c, uint32_t of)
     describe_left(t, c, of);
     if (ranging.kernels)
         s->ops->message(s, SEVERITY_NOTE, "range_profiler.replay",
-                        "the first %u launches of each kernel are repeated, %zu passes each, while "
+                        "the first %u launches of each kernel are repeated, %zu pass%s each, while "
                         "the program waits: fewer with range_kernel_launches, or fewer metrics",
-                        ranging.pick.most, c->passes);
+                        ranging.pick.most, c->passes, c->passes == 1 ? "" : "es");
 }
 
 /* The same of scopes that are repeated, which come later if at all. */
