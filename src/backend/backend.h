@@ -32,7 +32,9 @@ enum loss {
     LOSS_COUNT
 };
 
-enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3 };
+/* As in message.severity, and: a note of the log that stderr hears at once, too, since it is wanted while
+ * the program runs. */
+enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3, SEVERITY_NOTE_ALOUD };
 
 enum launch_kind {
     LAUNCH_KERNEL,

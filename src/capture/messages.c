@@ -36,16 +36,24 @@ static const char *const feature_names[] = {
 #undef F
 };
 
+/* What stderr hears. */
+static void say_aloud(enum severity severity, const char *text)
+{
+    static const enum log_level levels[] = {[SEVERITY_NOTE] = LOG_DEBUG,
+                                            [SEVERITY_WARNING] = LOG_WARN,
+                                            [SEVERITY_ERROR] = LOG_ERROR,
+                                            [SEVERITY_NOTE_ALOUD] = LOG_NOTE};
+    if (levels[severity] != LOG_DEBUG || log_debug_on())
+        log_say(levels[severity], (uintptr_t)intern_hash(text, strlen(text)), text);
+}
+
 void message_vsay(enum severity severity, const char *code, const char *fmt, va_list args)
 {
-    struct message m = {.time = clock_mono(), .severity = severity};
+    bool note = severity == SEVERITY_NOTE_ALOUD;
+    struct message m = {.time = clock_mono(), .severity = note ? SEVERITY_NOTE : severity};
     snprintf(m.code, sizeof m.code, "%s", code);
     vsnprintf(m.text, sizeof m.text, fmt, args);
-    uintptr_t place = (uintptr_t)intern_hash(m.text, strlen(m.text));
-    if (severity != SEVERITY_NOTE)
-        log_say(severity == SEVERITY_ERROR ? LOG_ERROR : LOG_WARN, place, m.text);
-    else if (log_debug_on())
-        log_say(LOG_DEBUG, place, m.text);
+    say_aloud(severity, m.text);
     pthread_mutex_lock(&lock);
     if (queued < QUEUE_MAX)
         queue[queued++] = m;

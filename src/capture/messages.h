@@ -1,6 +1,6 @@
 /* messages.h - what a person should know, from any thread to the log.
  *
- * A bounded queue under a mutex; stderr hears warnings and errors at once. Also
+ * A bounded queue under a mutex; stderr hears warnings, errors and notes aloud at once. Also
  * keeps what became of each feature: a backend may say so from any thread. */
 #ifndef GPUFL_CAPTURE_MESSAGES_H
 #define GPUFL_CAPTURE_MESSAGES_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 /* Queues a message of the session and says it on stderr: notes only where debug output
- * is on. [any] */
+ * is on, or aloud. [any] */
 void message_say(enum severity severity, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void message_vsay(enum severity severity, const char *code, const char *fmt, va_list args)

@@ -77,6 +77,16 @@ static const char *setting(const struct run *r, const char *name, int nth)
     return NULL;
 }
 
+/* stderr has heard it, without a warning's tone. */
+static void check_said(const struct run *r, const char *text)
+{
+    const char *said = strstr(r->c.text[CHILD_ERR].data, text);
+    check_contains(r, r->c.text[CHILD_ERR].data, text);
+    while (said > r->c.text[CHILD_ERR].data && said[-1] != '\n')
+        said--;
+    assert_int_equal(strncmp(said, "gpufl: RangeProfiler: ", 22), 0);
+}
+
 static const char *ran_as(const struct run *r)
 {
     const char *last = NULL, *text;
@@ -138,6 +148,8 @@ static void one_scope(void **state)
     assert_string_equal(setting(&r, "counts", 0), "outermost scopes");
     assert_string_equal(setting(&r, "passes", 0), "1");
     assert_string_equal(setting(&r, "profiler_kernels", 0), "1");
+    check_said(&r, "gpufl: RangeProfiler: outermost scopes are counted in 1 pass, ");
+    check_contains(&r, message_of(&r, "range_profiler.scopes"), "metrics 2, left out 0");
     run_free(&r);
 }
 
@@ -166,6 +178,7 @@ static void ends_behind_a_short_scope(void **state)
                     .program = LIST("30", "threads=0", "steps=5", "ranged", "exit=5"),
                     .linked = true});
     check_program(&r, 5);
+    check_said(&r, "gpufl: RangeProfiler: outermost scopes are counted in 1 pass, ");
     check_row(&r, "sm__a.sum", "step", 5, 30);
     assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
     run_free(&r);
@@ -258,6 +271,7 @@ static void one_pass(void **state)
     assert_string_equal(setting(&r, "skipped_metric", 0), "sm__d.sum");
     assert_string_equal(setting(&r, "skipped_metric", 1), "no__such.sum");
     check_contains(&r, message_of(&r, "range_profiler.passes"), "sm__d.sum, no__such.sum");
+    check_contains(&r, message_of(&r, "range_profiler.scopes"), "metrics 3, left out 2");
     check_row(&r, "sm__c.sum", "work", 1, 3 * 40);
     run_free(&r);
 }
@@ -282,6 +296,7 @@ static void repeated_scopes(void **state)
     assert_string_equal(setting(&r, "metrics_of_repeated", 0),
                         "sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum");
     check_contains(&r, message_of(&r, "range_profiler.repeated"), "2 passes");
+    check_said(&r, "scopes whose iterations the program tells (GFL_BENCH) are counted in 2 passes");
     assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
     assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
     run_free(&r);
@@ -347,6 +362,7 @@ static void kernels_one_by_one(void **state)
     assert_string_equal(setting(&r, "passes", 0), "2");
     assert_null(setting(&r, "skipped_metric", 0));
     check_contains(&r, message_of(&r, "range_profiler.replay"), "3 launches of each kernel");
+    check_said(&r, "the first 3 launches of each kernel are repeated, 2 passes each");
     check_kernel(&r, "sm__a.sum", relu, 3, 2, 6);
     check_kernel(&r, "sm__d.sum", gemm, 3, 10, 20);
     check_kernel(&r, "gpu__time_duration.sum", gemm, 3, 2, 4);

@@ -43,6 +43,24 @@ static void describe_left(struct trace *t, const struct range_choice *c, uint32_
             c->chip, left);
 }
 
+/* How many passes that takes, while there is time to choose otherwise: the session's log is read
+ * behind the program. */
+static void say_passes(struct sink *s, const struct range_choice *c)
+{
+    const char *es = c->passes == 1 ? "" : "es";
+    if (ranging.kernels)
+        s->ops->message(s, SEVERITY_NOTE_ALOUD, "range_profiler.replay",
+                        "RangeProfiler: the first %u launches of each "
+                        "kernel are repeated, %zu pass%s each, while the program waits: fewer with "
+                        "range_kernel_launches, or fewer metrics",
+                        ranging.pick.most, c->passes, es);
+    else
+        s->ops->message(s, SEVERITY_NOTE_ALOUD, "range_profiler.scopes",
+                        "RangeProfiler: outermost scopes are counted in %zu pass%s, and nothing is "
+                        "repeated: metrics %zu, left out %zu",
+                        c->passes, es, c->count, c->left_count);
+}
+
 /* What is counted, and in how many passes: before the first count is there. */
 static void describe(struct trace *t, struct range_choice *c, uint32_t of)
 {
@@ -57,11 +75,7 @@ static void describe(struct trace *t, struct range_choice *c, uint32_t of)
     for (size_t i = 0; i < c->count; i++)
         setting_text(s, ENGINE, of, "metric", c->names[i]);
     describe_left(t, c, of);
-    if (ranging.kernels)
-        s->ops->message(s, SEVERITY_NOTE, "range_profiler.replay",
-                        "the first %u launches of each kernel are repeated, %zu pass%s each, while "
-                        "the program waits: fewer with range_kernel_launches, or fewer metrics",
-                        ranging.pick.most, c->passes, c->passes == 1 ? "" : "es");
+    say_passes(s, c);
 }
 
 /* The same of scopes that are repeated, which come later if at all. */
@@ -74,10 +88,11 @@ static void describe_repeated(struct trace *t, struct range_choice *c, uint32_t 
     for (size_t i = 0, n = 0; i < c->count && n < sizeof list; i++)
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? "," : "", c->names[i]);
     setting_text(s, ENGINE, of, "metrics_of_repeated", list);
-    s->ops->message(s, SEVERITY_NOTE, "range_profiler.repeated",
-                    "scopes whose iterations the program tells (GFL_BENCH) are counted in %zu "
-                    "passes, one in each of the first iterations, which take some 20 ms longer",
-                    c->passes);
+    s->ops->message(
+        s, SEVERITY_NOTE_ALOUD, "range_profiler.repeated",
+        "RangeProfiler: scopes whose iterations the program tells (GFL_BENCH) are counted in %zu "
+        "passes, one in each of the first iterations, which take some 20 ms longer",
+        c->passes);
 }
 
 static void write_result(struct trace *t, const struct range_result *r, uint32_t of)
