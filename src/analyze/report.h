@@ -150,7 +150,8 @@ void json_evidence(const struct report *r, struct json_out *j, const struct insi
 int report_flame(const struct report *r, FILE *out);
 void page_scopes(struct page *p);
 void page_metrics(struct page *p);
-void page_profile(struct page *p); /* in report_profile.c */
+void page_profile(struct page *p);       /* in report_profile.c */
+void page_scope_samples(struct page *p); /* in report_scope_samples.c */
 
 /* Columns of the page. */
 int report_width(const struct report *r);

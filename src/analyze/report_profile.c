@@ -397,8 +397,10 @@ static void page_counters(struct page *p)
 
 void page_profile(struct page *p)
 {
-    if (p->model->samples.total.all)
+    if (p->model->samples.total.all) {
         page_samples(p);
+        page_scope_samples(p);
+    }
     if (p->model->sass.groups.count > 1)
         page_instructions(p);
     if (p->model->counters.items.count > 1)

@@ -27,20 +27,49 @@ static void put_function_names(const struct model *m, struct json_out *j, uint32
     json_out_text_or_null(j, "symbol", f ? model_text(m, f->name) : "");
 }
 
-static void put_groups(const struct model *m, struct json_out *j, const char *key,
-                       const struct keyed *groups, bool scopes)
+static void put_functions(const struct model *m, struct json_out *j)
 {
-    json_out_array(j, key);
+    const struct keyed *groups = &m->samples.functions;
+    json_out_array(j, "kernels");
     for (size_t i = 1; i < groups->count; i++) {
         const struct sample_group *g = sum_samples_group(groups, i);
         json_out_object(j, NULL);
-        if (scopes)
-            json_out_text(j, "scope", model_text(m, g->owner));
-        else
-            put_function_names(m, j, g->owner);
+        put_function_names(m, j, g->owner);
         json_out_text_or_null(j, "reason", reason_name(m, g->reason));
         put_sum(j, &g->count);
         json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+static void put_scope(const struct model *m, struct json_out *j, const uint32_t key[2],
+                      const struct sample_count *measured, double estimated)
+{
+    json_out_object(j, NULL);
+    json_out_text(j, "scope", model_text(m, key[0]));
+    json_out_text_or_null(j, "reason", reason_name(m, key[1]));
+    put_sum(j, measured);
+    json_out_int(j, "estimated", m->samples.estimated ? (int64_t)(estimated + 0.5) : CELL_NULL);
+    json_out_close_object(j);
+}
+
+/* What was measured, and with it what is estimated; then what is estimated alone. */
+static void put_scopes(const struct model *m, struct json_out *j)
+{
+    const struct sum_samples *s = &m->samples;
+    json_out_int(j, "estimated_of", s->estimated ? (int64_t)s->shared : CELL_NULL);
+    json_out_array(j, "scopes");
+    for (size_t i = 1; i < s->scopes.count; i++) {
+        const struct sample_group *g = sum_samples_group(&s->scopes, i);
+        const uint32_t key[2] = {g->owner, g->reason};
+        uint32_t index = keyed_find(&s->estimates, key);
+        put_scope(m, j, key, &g->count, index ? sum_samples_estimate(s, index)->samples : 0);
+    }
+    for (size_t i = 1; i < s->estimates.count; i++) {
+        const struct sample_estimate *e = sum_samples_estimate(s, i);
+        const uint32_t key[2] = {e->scope, e->reason};
+        if (!keyed_find(&s->scopes, key) && e->samples >= 0.5)
+            put_scope(m, j, key, &(struct sample_count){0}, e->samples);
     }
     json_out_close_array(j);
 }
@@ -82,9 +111,9 @@ static int put_samples(const struct model *m, struct json_out *j)
     json_out_int(j, "sampled_ns", r.busy);
     json_out_count(j, "invalid", m->samples.invalid);
     json_out_count(j, "rows_only_counted", m->samples.places.refused);
-    put_groups(m, j, "kernels", &m->samples.functions, false);
+    put_functions(m, j);
     int code = put_shares(m, j);
-    put_groups(m, j, "scopes", &m->samples.scopes, true);
+    put_scopes(m, j);
     json_out_close_object(j);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "analyze/cells.h"
 #include "analyze/model.h"
 #include "analyze/scope_path.h"
+#include "analyze/scope_samples.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -26,6 +27,9 @@ void sum_samples_init(struct model *m)
     keyed_init(&s->scopes, sizeof(struct sample_group), 2 * sizeof(uint32_t), SAMPLES_GROUPS);
     keyed_init(&s->places, sizeof(struct sample_place), offsetof(struct sample_place, count),
                SAMPLES_PLACES);
+    keyed_init(&s->pools, sizeof(struct sample_pool), offsetof(struct sample_pool, samples),
+               SAMPLES_GROUPS);
+    keyed_init(&s->estimates, sizeof(struct sample_estimate), 2 * sizeof(uint32_t), SAMPLES_GROUPS);
     busy_init(&s->windows);
 }
 
@@ -36,6 +40,8 @@ void sum_samples_fini(struct model *m)
     keyed_fini(&s->functions);
     keyed_fini(&s->scopes);
     keyed_fini(&s->places);
+    keyed_fini(&s->pools);
+    keyed_fini(&s->estimates);
     busy_fini(&s->windows);
     mem_free(s->ids);
     memset(s, 0, sizeof *s);
@@ -83,6 +89,37 @@ static int add_group(struct keyed *k, uint32_t owner, uint32_t reason, const str
     return code;
 }
 
+int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more)
+{
+    uint32_t index;
+    int code = keyed_put(&m->samples.estimates, more, &index, NULL);
+    if (!code && index)
+        ((struct sample_estimate *)keyed_at(&m->samples.estimates, index))->samples +=
+            more->samples;
+    return code;
+}
+
+/* Into the sums of a scope, where one is told, and into the function's pool. */
+static int add_scope(struct model *m, const struct sample_place *p, int64_t instance)
+{
+    struct sum_samples *s = &m->samples;
+    struct sample_pool pool;
+    uint32_t index;
+    int code = 0;
+    memset(&pool, 0, sizeof pool);
+    pool.scope = instance >= 0 ? 0 : SAMPLES_NO_SCOPE;
+    pool.function = p->function;
+    pool.reason = p->reason;
+    if (instance > 0)
+        code = scope_path_handle(m, instance, &pool.scope);
+    if (!code && instance > 0 && pool.scope)
+        code = add_group(&s->scopes, pool.scope, p->reason, &p->count);
+    code = code ? code : keyed_put(&s->pools, &pool, &index, NULL);
+    if (!code && index)
+        ((struct sample_pool *)keyed_at(&s->pools, index))->samples += p->count.all;
+    return code;
+}
+
 static int add_place(struct sum_samples *s, const struct sample_place *p)
 {
     uint32_t index;
@@ -96,7 +133,6 @@ static int take_sample(struct model *m, const struct wire_batch *b, size_t i)
 {
     struct sum_samples *s = &m->samples;
     int64_t n = cells_get(b, COL_pc_sample_samples, i), id = cells_get(b, COL_pc_sample_reason, i);
-    int64_t scope = cells_get(b, COL_pc_sample_scope, i);
     struct sample_place p;
     memset(&p, 0, sizeof p);
     if (n <= 0 || n > INT32_MAX) { /* a drain has not got that many */
@@ -115,13 +151,7 @@ static int take_sample(struct model *m, const struct wire_batch *b, size_t i)
     int code = add_group(&s->functions, p.function, p.reason, &p.count);
     if (!code && p.function && p.offset >= 0)
         code = add_place(s, &p);
-    if (!code && scope > 0) {
-        uint32_t handle;
-        code = scope_path_handle(m, scope, &handle);
-        if (!code && handle)
-            code = add_group(&s->scopes, handle, p.reason, &p.count);
-    }
-    return code;
+    return code ? code : add_scope(m, &p, cells_get(b, COL_pc_sample_scope, i));
 }
 
 /* The windows of a batch: the rows of one drain have the same. */
@@ -193,6 +223,13 @@ int sum_samples_merge(struct model *into, const struct model *from, int64_t shif
         if (!code && p.function)
             code = add_place(s, &p);
     }
+    s->estimated |= o->estimated;
+    s->shared += o->shared;
+    for (size_t i = 1; !code && i < o->estimates.count; i++) {
+        struct sample_estimate e = *sum_samples_estimate(o, i);
+        code = twin_reason(into, o, e.reason, &e.reason);
+        code = code ? code : sum_samples_add_estimate(into, &e);
+    }
     return code;
 }
 
@@ -245,6 +282,9 @@ int sum_samples_finish(struct model *m)
 {
     struct sum_samples *s = &m->samples;
     int code = busy_settle(&s->windows);
+    if (!code && s->reading)
+        code = scope_samples_estimate(m);
+    keyed_fini(&s->pools);
     if (!code && s->reading)
         code = name_scopes(m);
     code = code ? code : sum_kernels(m);

@@ -1,7 +1,8 @@
 /* sum_samples.h - PC samples by function, instruction and stall reason.
  *
  * Sums by function and reason, and by scope and reason, hold all samples; those by
- * instruction are bounded, and what has no room there is only counted. Samples of
+ * instruction are bounded, and what has no room there is only counted. What was measured to
+ * be of a scope and what is estimated (scope_samples.h) stand apart. Samples of
  * cycles in which the scheduler issued and in which it issued nothing are kept
  * apart where the log does: only the latter are time that could be had back.
  * Owner's thread. */
@@ -21,6 +22,8 @@ struct wire_batch;
 #define SUM_SAMPLES_TAKES (MODEL_TAKES(stall_reason) | MODEL_TAKES(pc_sample))
 
 enum { SAMPLES_PLACES = 1 << 21, SAMPLES_GROUPS = 1 << 20 };
+
+#define SAMPLES_NO_SCOPE UINT32_MAX /* of a pool: nothing is known of its scope */
 
 /* A reason as all sessions share it. */
 struct sample_reason {
@@ -50,11 +53,31 @@ struct sample_place {
     struct sample_count count;
 };
 
+/* Samples of a function by what was measured of their scope. */
+struct sample_pool {
+    uint32_t scope; /* handle of one; 0: outside all; SAMPLES_NO_SCOPE */
+    uint32_t function, reason, spare;
+    /* not of the key: */
+    uint64_t samples;
+};
+
+/* What a scope itself, without those inside it, is estimated to have of a reason. */
+struct sample_estimate {
+    uint32_t scope; /* name of its path */
+    uint32_t reason;
+    /* not of the key: */
+    double samples;
+};
+
 struct sum_samples {
     struct keyed reasons;   /* [0]: not told */
     struct keyed functions; /* struct sample_group */
     struct keyed scopes;    /* the same; by handle of a scope until finish */
     struct keyed places;
+    struct keyed pools;        /* struct sample_pool; until finish */
+    struct keyed estimates;    /* struct sample_estimate; after finish */
+    bool estimated;            /* scopes and records of kernels allow it, in a session at least */
+    uint64_t shared;           /* samples whose kernel has records, in these sessions */
     struct sample_source *ids; /* owned: the log's id of a reason; until the end of finish */
     size_t id_count, id_cap;
     struct busy windows; /* in which samples were taken, where the log tells */
@@ -68,6 +91,15 @@ void sum_samples_fini(struct model *m);
 int sum_samples_batch(struct model *m, const struct wire_batch *b);
 int sum_samples_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_samples_finish(struct model *m);
+
+/* More of a scope and reason. 0 or GPUFL_E_NOMEM. */
+int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more);
+
+static inline const struct sample_estimate *sum_samples_estimate(const struct sum_samples *s,
+                                                                 size_t i)
+{
+    return (const struct sample_estimate *)keyed_at(&s->estimates, i);
+}
 
 static inline const struct sample_reason *sum_samples_reason(const struct sum_samples *s,
                                                              uint32_t reason)

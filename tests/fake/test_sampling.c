@@ -637,6 +637,45 @@ static void scopes_that_cover_a_window(void **state)
     run_free(&r);
 }
 
+/* Scopes that end before samples are drained twice: none is measured to be theirs, and they have their
+ * share through their kernels, where these have records. */
+static void short_scopes(void **state)
+{
+    static const char *const collects[] = {"all", "none"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct run r;
+        char env[64];
+        int64_t measured = 0, estimated = 0;
+        size_t row;
+        json_t *scope;
+        snprintf(env, sizeof env, "GPUFL_PC_KERNEL_COLLECT=%s", collects[i]);
+        run_all(&r,
+                &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", env),
+                                    .linked = true,
+                                    .alone = true,
+                                    .program = LIST("500", "threads=1", "sampled", "steps=20")});
+        check_program(&r, 0);
+        json_array_foreach(at(r.report, "samples.scopes"), row, scope)
+        {
+            assert_string_equal(text_at(scope, "scope"), "step");
+            measured += int_at(scope, "samples");
+            estimated += int_at(scope, "estimated");
+        }
+        assert_int_equal(measured, 0);
+        if (i ==
+            0) { /* all but the launches before and after, 500 each, and less than one a reason */
+            int64_t all = int_at(r.report, "samples.samples");
+            assert_int_equal(int_at(r.report, "samples.estimated_of"), all);
+            assert_in_range(estimated, all * 20 / 22 - all / 50, all * 20 / 22 + all / 50);
+        } else {
+            assert_int_equal(estimated, 0);
+            assert_true(json_is_null(at(r.report, "samples.estimated_of")));
+        }
+        run_free(&r);
+    }
+}
+
 /* Each session has its own samples, and none those between them. */
 static void sessions_follow_each_other(void **state)
 {
@@ -737,6 +776,7 @@ int main(void)
         cmocka_unit_test(sampling_outlives_a_session),
         cmocka_unit_test(launching_at_exit),
         cmocka_unit_test(scopes_that_cover_a_window),
+        cmocka_unit_test(short_scopes),
         cmocka_unit_test(sessions_follow_each_other),
         cmocka_unit_test(one_process_at_a_time),
         cmocka_unit_test(survives_fork),

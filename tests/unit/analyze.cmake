@@ -2,7 +2,7 @@
 foreach(name sum_memory stats history histogram busy units grid)
   gpufl_test(${name} DEPS analyze)
 endforeach()
-foreach(name sum_scopes sum_ledger sum_metrics sum_graphs)
+foreach(name sum_scopes sum_ledger sum_metrics sum_graphs scope_samples)
   gpufl_test(${name} SOURCES rows.c DEPS analyze)
 endforeach()
 foreach(name discover feed load)

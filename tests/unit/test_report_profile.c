@@ -137,6 +137,27 @@ static void write_loop(void)
     program_fini(&p);
 }
 
+/* 300 of 400 ns of a kernel in a scope that has half of its samples measured; and, without records,
+ * measured ones alone. */
+static void write_scoped(const char *session, bool recorded)
+{
+    struct program p;
+    program_init(&p, session);
+    int64_t k = profile_kernel_of(&p, "step_kernel", 0), step = profile_scope(&p, "step");
+    make_log_config(&p.log, ++p.ids, program_name(&p, "step_kernel"));
+    if (recorded) {
+        make_log_kernel(&p.log, p.now, 300, p.ids, step);
+        make_log_kernel(&p.log, p.now + 300, 100, p.ids, 0);
+    }
+    profile_sample_in(&p, k, 2, "long_scoreboard", 80, step);
+    profile_sample_in(&p, k, 2, "selected", 20, step);
+    profile_sample(&p, k, 2, "long_scoreboard", CELL_NULL, 80);
+    profile_sample(&p, k, 2, "wait", CELL_NULL, 20);
+    program_end(&p);
+    make_log_write(&p.log, tmpdir, "device.log");
+    program_fini(&p);
+}
+
 /* gather stalls on memory; axpy\x1b has nothing but a name that must not reach a terminal. */
 static int write_session(void **state)
 {
@@ -160,6 +181,8 @@ static int write_session(void **state)
     program_fini(&p);
     write_bare();
     write_loop();
+    write_scoped("scoped", true);
+    write_scoped("unrecorded", false);
     return 0;
 }
 
@@ -295,6 +318,44 @@ static void test_lines(void **state)
     free(text);
 }
 
+/* Of 200 samples 150 are due to the scope: 100 are measured there, half of the others it lacks. */
+static void test_scopes(void **state)
+{
+    static const struct {
+        const char *reason;
+        int samples, estimated;
+    } rows[] = {{"long_scoreboard", 80, 120}, {"selected", 20, 20}, {"wait", 0, 10}};
+    json_error_t error;
+    char *text = report_of("scoped", NULL, GPUFL_REPORT_TEXT, 0);
+    (void)state;
+    has(text, "Samples by scope\n"
+              "   share  estimate  measured  stalled most            scope\n"
+              "  75.0 %       150       100  long_scoreboard 80.0 %  step\n");
+    has(text, "100.0 % of all samples are of kernels whose time is known.");
+    free(text);
+    text = report_of("scoped", NULL, GPUFL_REPORT_JSON, 0);
+    json_t *root = json_loads(text, 0, &error), *samples = json_object_get(root, "samples");
+    json_t *scopes = json_object_get(samples, "scopes");
+    assert_int_equal(json_integer_value(json_object_get(samples, "estimated_of")), 200);
+    assert_int_equal(json_array_size(scopes), 3);
+    for (size_t i = 0; i < 3; i++) {
+        json_t *row = json_array_get(scopes, i);
+        assert_string_equal(json_string_value(json_object_get(row, "reason")), rows[i].reason);
+        assert_int_equal(json_integer_value(json_object_get(row, "samples")), rows[i].samples);
+        assert_int_equal(json_integer_value(json_object_get(row, "estimated")), rows[i].estimated);
+    }
+    json_decref(root);
+    free(text);
+    text = report_of("unrecorded", NULL, GPUFL_REPORT_TEXT, 0);
+    has(text, "   share  measured  stalled most            scope\n"
+              "  50.0 %       100  long_scoreboard 80.0 %  step\n");
+    has(text, "No estimate through kernels");
+    free(text);
+    text = report_of("unrecorded", NULL, GPUFL_REPORT_JSON, 0);
+    has(text, "\"estimated_of\":null");
+    free(text);
+}
+
 static void test_json(void **state)
 {
     json_error_t error;
@@ -339,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_tables),  cmocka_unit_test(test_kernel),
         cmocka_unit_test(test_no_text), cmocka_unit_test(test_kernel_counters),
         cmocka_unit_test(test_json),    cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_scopes),
     };
     return cmocka_run_group_tests_name("report_profile", tests, write_session, tmpdir_close);
 }

@@ -72,7 +72,7 @@ it("samples by kernel: functions of one name together, with the report's margin"
 
 it("samples by scope: shares are of all samples, reasons of the scope's own; those that are picked do not wait", () => {
   const row = (scope: string, reason: string, samples: number) => ({ scope, reason, samples });
-  const found = sampledScopesOf({ samples: { samples: 200, scopes: [row("a", "wait", 10), row("b", "selected", 20), row("b", "branch", 20), row("b", "wait", 60)] } });
+  const found = sampledScopesOf({ samples: { samples: 200, scopes: [row("a", "wait", 10), row("b", "selected", 20), row("b", "branch", 20), row("b", "wait", 60), row("c", "wait", 0)] } });
   expect(found).toEqual([
     { scope: "b", samples: 100, share: 0.5, issued: 0.2, reasons: [{ reason: "wait", part: 0.6 }, { reason: "branch", part: 0.2 }] },
     { scope: "a", samples: 10, share: 0.05, issued: 0, reasons: [{ reason: "wait", part: 1 }] },

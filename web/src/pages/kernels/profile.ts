@@ -191,6 +191,7 @@ export function sampledScopesOf(part: unknown): SampledScope[] {
   const whole = number(samples.samples) ?? 0;
   const scopes = new Map<string, Map<string, number>>();
   for (const row of list(samples.scopes)) {
+    if (!number(row.samples)) continue; // estimated alone
     const name = word(row.scope);
     const reasons = scopes.get(name) ?? new Map<string, number>();
     const reason = word(row.reason);

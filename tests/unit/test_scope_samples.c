@@ -1,0 +1,225 @@
+/* test_scope_samples.c - samples shared out among scopes against shares worked out by hand. */
+#include "analyze/model.h"
+#include "analyze/sum_samples.h"
+
+#include "rows.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum name { OUTER = 1, INNER, OTHER, KERNEL, BARE, WAIT, BARRIER, NAME_COUNT };
+
+/* Instances of scopes: outer with inner in it, and other. */
+enum { IN_OUTER = 1, IN_INNER, IN_OTHER };
+
+static void put_scope(struct model *m, int64_t instance, int64_t parent, int64_t name)
+{
+    struct scope_row s = {.start = 10,
+                          .duration = 100,
+                          .instance = instance,
+                          .parent = parent,
+                          .name = name,
+                          .thread = CELL_NULL};
+    rows_put(m, RECORD_scope, &s);
+}
+
+static void put_kernel(struct model *m, int64_t ns, int64_t scope)
+{
+    struct kernel_row k = {.start = 10, .duration = ns, .config = 1, .scope = scope};
+    rows_put(m, RECORD_kernel, &k);
+}
+
+/* name: KERNEL or BARE; reason: WAIT or BARRIER; scope: an instance, 0 or CELL_NULL. */
+static void put_samples(struct model *m, int64_t name, int64_t reason, int64_t scope, int64_t n)
+{
+    struct pc_sample_row s = {.start = 10,
+                              .duration = 100,
+                              .device = 1,
+                              .function = name,
+                              .reason = reason,
+                              .samples = n,
+                              .scope = scope,
+                              .correlation = CELL_NULL};
+    rows_put(m, RECORD_pc_sample, &s);
+}
+
+static void begin(struct model *m)
+{
+    static const char *const texts[NAME_COUNT] = {
+        [OUTER] = "outer", [INNER] = "inner", [OTHER] = "other",    [KERNEL] = "kernel",
+        [BARE] = "bare",   [WAIT] = "wait",   [BARRIER] = "barrier"};
+    model_init(m, names);
+    for (uint32_t i = 1; i < NAME_COUNT; i++)
+        assert_int_equal(model_name(m, i, texts[i], strlen(texts[i])), 0);
+    struct config_row c = {.id = 1, .name = KERNEL};
+    rows_put(m, RECORD_config, &c);
+    for (int64_t i = KERNEL; i <= BARE; i++) {
+        struct function_row f = {.id = i, .name = i, .index = CELL_NULL};
+        rows_put(m, RECORD_function, &f);
+    }
+    for (int64_t i = WAIT; i <= BARRIER; i++) {
+        struct stall_reason_row r = {.id = i, .name = i, .index = CELL_NULL, .issued = CELL_NULL};
+        rows_put(m, RECORD_stall_reason, &r);
+    }
+    put_scope(m, IN_INNER, IN_OUTER, INNER);
+    put_scope(m, IN_OUTER, 0, OUTER);
+    put_scope(m, IN_OTHER, 0, OTHER);
+}
+
+/* 600 ns in inner, 200 in outer itself, 100 in other, 100 outside. */
+static void put_kernels(struct model *m)
+{
+    put_kernel(m, 600, IN_INNER);
+    put_kernel(m, 200, IN_OUTER);
+    put_kernel(m, 100, IN_OTHER);
+    put_kernel(m, 100, 0);
+}
+
+static double estimate(const struct model *m, const char *scope, const char *reason)
+{
+    const struct sum_samples *s = &m->samples;
+    for (size_t i = 1; i < s->estimates.count; i++) {
+        const struct sample_estimate *e = sum_samples_estimate(s, i);
+        uint32_t name = sum_samples_reason(s, e->reason)->name;
+        if (!strcmp(model_text(m, e->scope), scope) && !strcmp(model_text(m, name), reason))
+            return e->samples;
+    }
+    return 0;
+}
+
+static void near(double is, double should)
+{
+    if (fabs(is - should) > 1e-6)
+        fail_msg("%g is not %g", is, should);
+}
+
+/* Nothing was measured: by time alone. What was launched outside keeps its part, 1/10. */
+static void test_by_time(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_kernels(&m);
+    put_samples(&m, KERNEL, WAIT, CELL_NULL, 1000);
+    put_samples(&m, KERNEL, BARRIER, CELL_NULL, 10);
+    assert_int_equal(model_finish(&m), 0);
+    assert_true(m.samples.estimated);
+    assert_int_equal(m.samples.shared, 1010);
+    near(estimate(&m, "outer|inner", "wait"), 600);
+    near(estimate(&m, "outer|inner", "barrier"), 6);
+    near(estimate(&m, "outer", "wait"), 200);
+    near(estimate(&m, "other", "wait"), 100);
+    near(estimate(&m, "other", "barrier"), 1);
+    assert_int_equal(m.samples.scopes.count, 0); /* none is measured */
+    model_fini(&m);
+}
+
+/* 900 were measured in outer: they are of outer and inner, 200 : 600. Of the other 100 these two
+ * have no more to come; other and what is outside lack 100 each. */
+static void test_measured(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_samples(&m, KERNEL, WAIT, IN_OUTER, 900);
+    put_samples(&m, KERNEL, WAIT, CELL_NULL, 100);
+    put_kernels(&m);
+    assert_int_equal(model_finish(&m), 0);
+    near(estimate(&m, "outer", "wait"), 225);
+    near(estimate(&m, "outer|inner", "wait"), 675);
+    near(estimate(&m, "other", "wait"), 50);
+    const struct sample_group *g = sum_samples_group(&m.samples.scopes, 1);
+    assert_int_equal(m.samples.scopes.count, 2);
+    assert_string_equal(model_text(&m, g->owner), "outer");
+    assert_int_equal(g->count.all, 900);
+    model_fini(&m);
+}
+
+/* Samples that are told to be of no scope are given to none, and have had what is outside its
+ * part; those of a function without records stay where they were measured. */
+static void test_kept(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_kernels(&m);
+    put_samples(&m, KERNEL, WAIT, 0, 100);
+    put_samples(&m, KERNEL, WAIT, CELL_NULL, 900);
+    put_samples(&m, BARE, WAIT, IN_OTHER, 40);
+    put_samples(&m, BARE, WAIT, CELL_NULL, 60);
+    assert_int_equal(model_finish(&m), 0);
+    near(estimate(&m, "outer|inner", "wait"), 600);
+    near(estimate(&m, "outer", "wait"), 200);
+    near(estimate(&m, "other", "wait"), 140);
+    assert_int_equal(m.samples.shared, 1000);
+    model_fini(&m);
+}
+
+/* Measured where the kernel was never launched: it ran on from before. */
+static void test_elsewhere(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_kernel(&m, 50, IN_OTHER);
+    put_samples(&m, KERNEL, WAIT, IN_INNER, 10);
+    put_samples(&m, KERNEL, WAIT, CELL_NULL, 30);
+    assert_int_equal(model_finish(&m), 0);
+    near(estimate(&m, "outer|inner", "wait"), 10);
+    near(estimate(&m, "other", "wait"), 30);
+    near(estimate(&m, "outer", "wait"), 0);
+    model_fini(&m);
+}
+
+static void test_without_kernels(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_samples(&m, KERNEL, WAIT, IN_OUTER, 900);
+    assert_int_equal(model_finish(&m), 0);
+    assert_false(m.samples.estimated);
+    assert_int_equal(m.samples.estimates.count, 0);
+    model_fini(&m);
+}
+
+/* Of several sessions each has its own shares: 600 of 1000, and all of 10. */
+static void test_merged(void **state)
+{
+    struct model a, b, all;
+    (void)state;
+    begin(&a);
+    put_kernels(&a);
+    put_samples(&a, KERNEL, WAIT, CELL_NULL, 1000);
+    begin(&b);
+    put_kernel(&b, 5, IN_INNER);
+    put_samples(&b, KERNEL, WAIT, CELL_NULL, 10);
+    assert_int_equal(model_finish(&a) | model_finish(&b), 0);
+    model_init(&all, names);
+    assert_int_equal(model_merge(&all, &a) | model_merge(&all, &b), 0);
+    assert_int_equal(model_settle(&all), 0);
+    near(estimate(&all, "outer|inner", "wait"), 610);
+    near(estimate(&all, "outer", "wait"), 200);
+    assert_int_equal(all.samples.shared, 1010);
+    model_fini(&a);
+    model_fini(&b);
+    model_fini(&all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_time),
+        cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_elsewhere),
+        cmocka_unit_test(test_without_kernels),
+        cmocka_unit_test(test_merged),
+    };
+    return cmocka_run_group_tests_name("scope_samples", tests, rows_set_up, rows_tear_down);
+}
