@@ -79,7 +79,8 @@ static void put_waves(struct grid *g, const struct sass_values *v)
 /* Samples of a kernel by reason. */
 struct sampled {
     uint32_t kernel, reason;
-    uint64_t samples, of_kernel;
+    uint64_t of_kernel;
+    struct sample_count samples;
     bool running;
 };
 
@@ -92,8 +93,8 @@ static int compare_rows(const void *a, const void *b)
         return x->kernel < y->kernel ? -1 : 1;
     if (x->running != y->running)
         return x->running ? 1 : -1;
-    if (x->samples != y->samples)
-        return x->samples > y->samples ? -1 : 1;
+    if (x->samples.all != y->samples.all)
+        return x->samples.all > y->samples.all ? -1 : 1;
     return (x->reason > y->reason) - (x->reason < y->reason);
 }
 
@@ -106,7 +107,7 @@ static struct sampled *list_rows(const struct model *m, size_t *count)
         const struct sample_group *g = sum_samples_group(k, i);
         const struct code_function *f = device_code_at(&m->code, g->owner);
         list[(*count)++] =
-            (struct sampled){f ? f->shown : 0, g->reason, g->count.all, f ? f->samples : 0,
+            (struct sampled){f ? f->shown : 0, g->reason, f ? f->samples : 0, g->count,
                              profile_stall(m, g->reason)->class == STALL_RUNNING};
     }
     if (list && *count)
@@ -119,22 +120,25 @@ static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *
 {
     char a[UNITS_TEXT], text[256] = "";
     size_t n = 1, at = 0;
-    uint64_t running = 0;
+    struct sample_count all = {0};
+    uint64_t selected = 0;
     while (n < count && rows[n].kernel == rows[0].kernel && rows[n].of_kernel == rows[0].of_kernel)
         n++;
     for (size_t i = 0; i < n; i++) {
-        running += rows[i].running ? rows[i].samples : 0;
+        sample_count_add(&all, &rows[i].samples);
+        selected += rows[i].running ? rows[i].samples.all : 0;
         if (i < REASONS_SHOWN && !rows[i].running && at < sizeof text - 80)
             at += (size_t)snprintf(
                 text + at, sizeof text - at, "%s%.32s %s", at ? ", " : "",
                 reason_name(p->model, rows[i].reason),
-                units_percent(a, (double)rows[i].samples, (double)rows[0].of_kernel));
+                units_percent(a, (double)rows[i].samples.all, (double)rows[0].of_kernel));
     }
     grid_put(g, "%s",
              units_percent(a, (double)rows[0].of_kernel, (double)p->model->samples.total.all));
     grid_put(g, "%.1f", 100 * sum_samples_margin(p->model, rows[0].of_kernel));
     put_count(g, (int64_t)rows[0].of_kernel);
-    grid_put(g, "%s", units_percent(a, (double)running, (double)rows[0].of_kernel));
+    grid_put(g, "%s", units_percent(a, (double)selected, (double)rows[0].of_kernel));
+    grid_put(g, "%s", all.told ? units_percent(a, (double)all.idle, (double)all.told) : "-");
     grid_put(g, "%s", text);
     grid_put(g, "%s", rows[0].kernel ? model_text(p->model, rows[0].kernel) : "(not known)");
     return n;
@@ -142,16 +146,17 @@ static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *
 
 static void page_samples(struct page *p)
 {
-    static const struct grid_column columns[] = {{"share", GRID_RIGHT},   {"+-", GRID_RIGHT},
-                                                 {"samples", GRID_RIGHT}, {"issued", GRID_RIGHT},
-                                                 {"stalled", GRID_LEFT},  {"kernel", GRID_NAME}};
+    static const struct grid_column columns[] = {{"share", GRID_RIGHT},    {"+-", GRID_RIGHT},
+                                                 {"samples", GRID_RIGHT},  {"selected", GRID_RIGHT},
+                                                 {"no issue", GRID_RIGHT}, {"stalled", GRID_LEFT},
+                                                 {"kernel", GRID_NAME}};
     const struct sum_samples *s = &p->model->samples;
     size_t count, shown = 0;
     struct sampled *rows = list_rows(p->model, &count);
     struct grid g;
     char a[UNITS_TEXT];
     page_heading(p, "Samples by kernel");
-    grid_init(&g, columns, 6);
+    grid_init(&g, columns, 7);
     for (size_t i = 0; rows && i < count && shown < report_top(p->report); shown++)
         i += put_sampled(p, &g, rows + i, count - i);
     if (!rows)
@@ -163,6 +168,10 @@ static void page_samples(struct page *p)
               "them estimates its share of the time in which multiprocessors had work, to so many "
               "points at 95 %%.",
               units_count(a, (int64_t)s->total.all));
+    page_text(
+        p,
+        "selected: the warp itself issued an instruction; no issue: its scheduler issued none in "
+        "that cycle, of any warp, which alone is time to be had back.");
     page_of_pass(p, MODEL_SAMPLES);
     if (s->places.refused)
         page_text(p, "%s of their rows are of instructions beyond those kept one by one.",

@@ -197,8 +197,12 @@ static void test_tables(void **state)
     char *text = report(NULL, GPUFL_REPORT_TEXT, 0);
     (void)state;
     has(text, "Samples by kernel\n"
-              "    share   +-  samples  issued  stalled                              kernel\n"
-              "  100.0 %  0.2    4,000  12.5 %  long_scoreboard 75.0 %, wait 12.5 %  gather\n");
+              "    share   +-  samples  selected  no issue  stalled                              "
+              "kernel\n"
+              "  100.0 %  0.2    4,000    12.5 %    87.5 %  long_scoreboard 75.0 %, wait 12.5 %  "
+              "gather\n");
+    has(text,
+        "selected: the warp itself issued an instruction; no issue: its scheduler issued none");
     has(text, "Counted instructions by kernel\n"
               "  executed  threads  needed  conflicts  kernel\n"
               "     5,000   50.0 %       -          -  gather\n");
