@@ -99,6 +99,9 @@ static void put_sessions(struct page_json *p)
         json_out_text_or_null(j, "host", text_of(p, s->host));
         json_out_text_or_null(j, "run", text_of(p, s->run));
         json_out_text_or_null(j, "engine", text_of(p, s->engine));
+        json_out_text_or_null(j, "asked", text_of(p, s->stand_in.asked));
+        json_out_text_or_null(j, "ran_as", text_of(p, s->stand_in.ran));
+        json_out_text_or_null(j, "why", text_of(p, s->stand_in.why));
         json_out_text_or_null(j, "backend", text_of(p, s->backend));
         json_out_int(j, "pid", s->pid > 0 ? s->pid : CELL_NULL);
         json_out_int(j, "pass", s->pass ? s->pass : CELL_NULL);

@@ -206,6 +206,31 @@ static void put_end(const struct page *p)
         put_fact(p, "end", "clean%s%s", f->end_reason ? ": " : "", sum_facts_end_text(p->model));
 }
 
+/* "Deep, ran as PcSampling: why"; nothing where the engine that was asked for ran. */
+static void put_stand_in(const struct page *p, const char *name, const struct facts_stand_in *s)
+{
+    if (s->ran)
+        put_fact(p, name, "%s, ran as %s%s%s", model_text(p->model, s->asked),
+                 model_text(p->model, s->ran), s->why ? ": " : "", model_text(p->model, s->why));
+}
+
+static void put_engine(const struct page *p)
+{
+    const struct model *m = p->model;
+    const struct sum_facts *f = &m->facts;
+    struct facts_stand_in s = {0};
+    if (f->sessions == 1)
+        s = sum_facts_stand_in(m);
+    put_stand_in(p, "engine", &s);
+    if (s.ran && f->backend)
+        put_fact(p, "backend", "%s%s%s", model_text(m, f->backend), f->version ? ", gpufl " : "",
+                 model_text(m, f->version));
+    else if (!s.ran && (f->engine || f->backend))
+        put_fact(p, "engine", "%s%s%s%s%s", f->engine ? model_text(m, f->engine) : "?",
+                 f->backend ? ", backend " : "", model_text(m, f->backend),
+                 f->version ? ", gpufl " : "", model_text(m, f->version));
+}
+
 static void put_summary(struct page *p)
 {
     const struct model *m = p->model;
@@ -230,10 +255,7 @@ static void put_summary(struct page *p)
     put_fact(p, "time", "%s long%s%s", units_time(a, sum_facts_duration(m)),
              start > 0 ? ", from " : "", start > 0 ? units_epoch(b, start) : "");
     put_end(p);
-    if (f->engine || f->backend)
-        put_fact(p, "engine", "%s%s%s%s%s", f->engine ? model_text(m, f->engine) : "?",
-                 f->backend ? ", backend " : "", model_text(m, f->backend),
-                 f->version ? ", gpufl " : "", model_text(m, f->version));
+    put_engine(p);
     put_devices(p);
     if (f->system)
         put_fact(p, "system", "%s", model_text(m, f->system));
@@ -266,6 +288,13 @@ static bool is_told(const struct report *r)
     return g && !r->failed && r->count == g->count;
 }
 
+/* What a session is called in the list. */
+static const char *session_name(const struct page *p, const struct report_session *s)
+{
+    const char *slash = strrchr(s->dir, '/');
+    return s->session ? model_text(p->model, s->session) : slash ? slash + 1 : s->dir;
+}
+
 static void put_sessions(struct page *p)
 {
     static const struct grid_column columns[] = {
@@ -278,11 +307,7 @@ static void put_sessions(struct page *p)
     grid_init(&g, columns, 8);
     for (size_t i = 0; i < r->count && i < LIST_MAX; i++) {
         const struct report_session *s = &r->sessions[i];
-        const char *slash = strrchr(s->dir, '/');
-        grid_put(&g, "%.8s",
-                 s->session ? model_text(p->model, s->session)
-                 : slash    ? slash + 1
-                            : s->dir);
+        grid_put(&g, "%.8s", session_name(p, s));
         grid_put(&g, "%s", s->failure ? s->failure : model_text(p->model, s->app));
         grid_put(&g, "%lld", (long long)s->pid);
         grid_put(&g, "%s", s->start ? units_epoch(a, s->start) : "-");
@@ -298,6 +323,11 @@ static void put_sessions(struct page *p)
     p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
     if (r->count > LIST_MAX)
         page_text(p, "… and %zu more", r->count - LIST_MAX);
+    for (size_t i = 0; i < r->count && i < LIST_MAX; i++) {
+        char name[9];
+        snprintf(name, sizeof name, "%.8s", session_name(p, &r->sessions[i]));
+        put_stand_in(p, name, &r->sessions[i].stand_in);
+    }
     grid_fini(&g);
 }
 

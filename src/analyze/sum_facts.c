@@ -324,6 +324,23 @@ uint32_t sum_facts_option(const struct model *m, const char *name)
     return 0;
 }
 
+struct facts_stand_in sum_facts_stand_in(const struct model *m)
+{
+    const struct sum_facts *f = &m->facts;
+    uint32_t asked = sum_facts_option(m, "profiling_engine");
+    struct facts_stand_in s = {.asked = asked ? asked : f->engine};
+    for (size_t i = 0; i < f->setting_count; i++) {
+        const struct facts_setting *g = &f->settings[i];
+        if (g->engine != s.asked) /* of another pass */
+            continue;
+        if (strcmp(model_text(m, g->name), "ran_as") == 0)
+            s.ran = g->value;
+        else if (strcmp(model_text(m, g->name), "why") == 0)
+            s.why = g->value;
+    }
+    return s.ran != s.asked ? s : (struct facts_stand_in){.asked = s.asked};
+}
+
 int64_t sum_facts_ended(const struct model *m)
 {
     return m->facts.library_ended ? m->facts.library_end : INT64_MAX;

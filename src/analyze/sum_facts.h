@@ -26,6 +26,12 @@ struct facts_setting {
     uint32_t engine, name, value; /* as in setting */
 };
 
+/* What stood in for the engine that was asked for. Names. */
+struct facts_stand_in {
+    uint32_t asked, ran; /* ran 0: the engine asked for, or the log does not tell */
+    uint32_t why;        /* 0: the log does not tell */
+};
+
 struct facts_message {
     int64_t time; /* ns on the model's clock */
     int severity; /* 1 note, 2 warning, 3 error */
@@ -85,6 +91,9 @@ int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t s
 
 /* The value of an option as the session records it; 0: not recorded. */
 uint32_t sum_facts_option(const struct model *m, const char *name);
+
+/* Of one session. */
+struct facts_stand_in sum_facts_stand_in(const struct model *m);
 
 /* When the driver's profiling library ended itself, in the session that tells the times, or the first of merged ones; INT64_MAX:
  * it did not. */

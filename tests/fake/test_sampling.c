@@ -723,6 +723,10 @@ static void one_process_at_a_time(void **state)
     assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
     assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
     assert_int_equal(settings_named(&r, "ran_as"), 2);
+    assert_string_equal(text_at(r.report, "sessions.0.asked"), "PcSampling");
+    assert_string_equal(text_at(r.report, "sessions.0.ran_as"), "Trace");
+    check_contains(&r, text_at(r.report, "sessions.0.why"), holder);
+    assert_true(json_is_null(at(r.report, "sessions.1.ran_as")));
     run_free(&next);
     run_free(&r);
 }

@@ -495,6 +495,63 @@ static void test_empty(void **state)
     json_decref(parse(report_ok(tmpdir_path("monitor"), GPUFL_REPORT_JSON, 100, false)));
 }
 
+static void put_setting(struct make_log *l, int64_t name, int64_t value)
+{
+    struct setting_row s = {.engine = 2, .name = name, .value = value};
+    make_log_rows(l, RECORD_setting, &s, 1);
+}
+
+/* A session whose engine is asked to be Deep. ran: name of what it ran as, why: of the reason, 0: none. */
+static void make_asked(const char *id, int64_t ran, int64_t why)
+{
+    struct make_log l;
+    make_log_init(&l, id);
+    l.engine = "Trace";
+    make_log_header(&l, "system", 1);
+    make_log_names(&l, "profiling_engine", "Deep", "ran_as", "why", "Trace", "the device is taken",
+                   NULL);
+    make_log_rows(&l, RECORD_option, &(struct option_row){1, 2, 0}, 1);
+    put_setting(&l, 3, ran);
+    if (why)
+        put_setting(&l, 4, why);
+    make_log_write(&l, tmpdir, "system.log");
+    make_log_fini(&l);
+}
+
+/* Where another engine stood in it is said, of each session. */
+static void test_stand_in(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(tmpdir_path("asked"), 0777), 0);
+    make_asked("instead", 5, 6);
+    make_asked("itself", 2, 0);
+    char *text = report_ok(tmpdir_path("instead"), GPUFL_REPORT_TEXT, 100, false);
+    assert_non_null(strstr(text, "  engine    Deep, ran as Trace: the device is taken\n"
+                                 "  backend   "));
+    free(text);
+    text = report_ok(tmpdir_path("itself"), GPUFL_REPORT_TEXT, 100, false);
+    assert_null(strstr(text, "ran as"));
+    free(text);
+    assert_int_equal(rename(tmpdir_path("instead"), tmpdir_path("asked/instead")), 0);
+    assert_int_equal(rename(tmpdir_path("itself"), tmpdir_path("asked/itself")), 0);
+    text = report_ok(tmpdir_path("asked"), GPUFL_REPORT_TEXT, 100, false);
+    assert_non_null(strstr(text, "  instead   Deep, ran as Trace: the device is taken\n"));
+    assert_null(strstr(text, "  itself    Deep"));
+    free(text);
+    json_t *root = parse(report_ok(tmpdir_path("asked"), GPUFL_REPORT_JSON, 100, false)), *one;
+    size_t i;
+    int others = 0;
+    json_array_foreach(json_object_get(root, "sessions"), i, one)
+    {
+        const char *ran = json_string_value(json_object_get(one, "ran_as"));
+        assert_string_equal(json_string_value(json_object_get(one, "asked")), "Deep");
+        others += ran && !strcmp(ran, "Trace");
+        assert_int_equal(ran != NULL, json_is_string(json_object_get(one, "why")));
+    }
+    assert_int_equal(others, 1);
+    json_decref(root);
+}
+
 static void test_several(void **state)
 {
     char dir[PATH_MAX];
@@ -651,7 +708,7 @@ int main(void)
         cmocka_unit_test(test_empty),         cmocka_unit_test(test_several),
         cmocka_unit_test(test_errors),        cmocka_unit_test(test_one_part),
         cmocka_unit_test(test_export),        cmocka_unit_test(test_export_failures),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_stand_in),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
