@@ -1,4 +1,5 @@
 /* analysis.c - the public functions of libgpufl-analysis.so. */
+#include "analyze/kernel_view.h"
 #include "analyze/report.h"
 #include "analyze/symbolize.h"
 
@@ -20,6 +21,22 @@ static int fail(const struct err *e, char *error, size_t error_size)
     if (error && error_size)
         snprintf(error, error_size, "%s", *e->text ? e->text : err_text(e->code));
     return e->code;
+}
+
+/* Of the kernels that were asked for nothing is there. */
+static void err_no_kernel(struct err *e, const char *path, const char *kernel)
+{
+    if (strcmp(kernel, KERNEL_VIEW_ALL) == 0)
+        err_set(
+            e, GPUFL_E_NOENT,
+            "%s: no kernel was sampled, counted or disassembled in it: gpufl trace -e PcSampling "
+            "samples what their instructions wait for, -e SassMetrics counts these, and "
+            "-e RangeProfiler --ranges kernels counts in hardware, kernel by kernel",
+            path);
+    else
+        err_set(e, GPUFL_E_NOENT,
+                "%s: no kernel with '%s' in its name was sampled, counted or disassembled in it",
+                path, kernel);
 }
 
 int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *out, char *error,
@@ -49,9 +66,7 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     if (code == GPUFL_E_IO)
         err_set(&e, code, "the report could not be written: %s", strerror(error_number));
     else if (code == GPUFL_E_NOENT && options.format != GPUFL_REPORT_FLAME)
-        err_set(&e, code,
-                "%s: no kernel with '%s' in its name was sampled, counted or disassembled in it",
-                path, options.kernel);
+        err_no_kernel(&e, path, options.kernel);
     else if (code == GPUFL_E_NOENT)
         err_set(&e, code,
                 "%s: nothing in it has a stack: gpufl trace captures them where the program waits, "

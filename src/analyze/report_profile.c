@@ -17,6 +17,8 @@ enum {
     TEXT_MAX = 1 << 20,
     SOURCE_MAX = 64 << 20,
     REASONS_SHOWN = 3,
+    REASONS_NARROW = 2, /* on a page of less than WIDTH_REASONS columns */
+    WIDTH_REASONS = 120,
     SERIES_MOST = 128,
     LINES_MOST = 10
 };
@@ -119,7 +121,7 @@ static struct sampled *list_rows(const struct model *m, size_t *count)
 static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *rows, size_t count)
 {
     char a[UNITS_TEXT], text[256] = "";
-    size_t n = 1, at = 0;
+    size_t n = 1, at = 0, most = p->width < WIDTH_REASONS ? REASONS_NARROW : REASONS_SHOWN;
     struct sample_count all = {0};
     uint64_t selected = 0;
     while (n < count && rows[n].kernel == rows[0].kernel && rows[n].of_kernel == rows[0].of_kernel)
@@ -127,7 +129,7 @@ static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *
     for (size_t i = 0; i < n; i++) {
         sample_count_add(&all, &rows[i].samples);
         selected += rows[i].running ? rows[i].samples.all : 0;
-        if (i < REASONS_SHOWN && !rows[i].running && at < sizeof text - 80)
+        if (i < most && !rows[i].running && at < sizeof text - 80)
             at += (size_t)snprintf(
                 text + at, sizeof text - at, "%s%.32s %s", at ? ", " : "",
                 reason_name(p->model, rows[i].reason),
@@ -613,6 +615,45 @@ static void put_listing(struct page *p, const struct kernel_view *v, bool text)
     mem_free(put);
 }
 
+/* What the columns of the listings above are. */
+static void put_columns_legend(const struct page *p, const struct shown *shown)
+{
+    if (shown->counted)
+        page_text(p, "executed: how often warps ran it; threads: of a warp's, at work.");
+    if (shown->sectors)
+        page_text(p, "needed: of the sectors of global memory, those that coalesced accesses would "
+                     "take; -: it accesses none.");
+    if (shown->waves)
+        page_text(p, "confl.: wavefronts of shared memory for each that would do without bank "
+                     "conflicts.");
+}
+
+/* Where a function's PTX is, which is a source of its own (docs/format.md). */
+static void put_ptx(struct page *p, uint32_t name)
+{
+    const struct model *m = p->model;
+    char a[UNITS_TEXT];
+    struct buf path, text;
+    buf_init(&path, TEXT_MAX);
+    buf_init(&text, SOURCE_MAX);
+    buf_printf(&path, "%s.ptx", model_text(m, name));
+    uint32_t source = buf_error(&path) ? 0 : intern_find(m->names, path.data, path.len);
+    if (source && device_code_source(m, source, &text)) {
+        int64_t lines = 0;
+        for (size_t i = 0; i < text.len; i++)
+            lines += text.data[i] == '\n' || i + 1 == text.len;
+        page_text(p, "Its PTX, %s lines, is in the session; gpufl view shows it beside the SASS.",
+                  units_count(a, lines));
+    } else {
+        page_text(p, "Its PTX is not in the session: code carries it where it was built with line "
+                     "information (-lineinfo or -G).");
+    }
+    if (buf_error(&path) || buf_error(&text) == GPUFL_E_NOMEM)
+        p->code = GPUFL_E_NOMEM;
+    buf_fini(&path);
+    buf_fini(&text);
+}
+
 /* A kernel's whole name as a heading. */
 static void put_name(struct page *p, uint32_t name)
 {
@@ -626,7 +667,8 @@ static void put_name(struct page *p, uint32_t name)
     mem_free(text);
 }
 
-static void put_function(struct page *p, uint32_t function)
+/* seen: columns that the page has had so far. */
+static void put_function(struct page *p, uint32_t function, struct shown *seen)
 {
     const struct code_function *f = device_code_at(&p->model->code, function);
     struct kernel_view v;
@@ -654,6 +696,12 @@ static void put_function(struct page *p, uint32_t function)
         put_lines(p, &v);
     if (v.samples || v.values.known || text)
         put_listing(p, &v, text);
+    if (text)
+        put_ptx(p, f->name);
+    struct shown shown = shown_of(&v);
+    seen->counted |= shown.counted;
+    seen->sectors |= shown.sectors;
+    seen->waves |= shown.waves;
     kernel_view_close(&v);
 }
 
@@ -664,9 +712,11 @@ int report_kernel(const struct report *r, FILE *out)
     uint32_t *functions = kernel_view_find(&r->model, r->options.kernel, &count);
     if (!functions)
         return GPUFL_E_NOMEM;
+    struct shown seen = {0};
     p.width = report_width(r);
     for (size_t i = 0; i < count && i < report_top(r); i++)
-        put_function(&p, functions[i]);
+        put_function(&p, functions[i], &seen);
+    put_columns_legend(&p, &seen);
     if (count > report_top(r))
         page_text(&p, "… and %zu more functions with %s in their names (--top 0: all)",
                   count - report_top(r), r->options.kernel);

@@ -137,6 +137,15 @@ static void write_loop(void)
     program_fini(&p);
 }
 
+static void write_nothing(void)
+{
+    struct program p;
+    program_init(&p, "nothing");
+    program_end(&p);
+    make_log_write(&p.log, tmpdir, "device.log");
+    program_fini(&p);
+}
+
 /* 300 of 400 ns of a kernel in a scope that has half of its samples measured; and, without records,
  * measured ones alone. */
 static void write_scoped(const char *session, bool recorded)
@@ -174,6 +183,7 @@ static int write_session(void **state)
     profile_metric(&p, k, 2, "smsp__sass_thread_inst_executed", 80000, 0);
     profile_metric(&p, k, 2, "smsp__sass_inst_executed_op_ldgsts", 7, 0);
     put_source(&p, "/src/gather.cu", "1\n2\n3\n4\n5\n6\n7\n8\n9\nten\neleven\n  x = in[i];\n13");
+    put_source(&p, "gather.ptx", ".visible .entry gather(\n)\n{\nret;\n}");
     put_counter(&p, "sm__warps_active.avg", 125);
     put_counter(&p, "sm__warps_active.avg", 375);
     program_end(&p);
@@ -181,6 +191,7 @@ static int write_session(void **state)
     program_fini(&p);
     write_bare();
     write_loop();
+    write_nothing();
     write_scoped("scoped", true);
     write_scoped("unrecorded", false);
     return 0;
@@ -211,6 +222,21 @@ static void test_tables(void **state)
     free(text);
 }
 
+/* All kernels of a session that has nothing of any: the engines that give it are named. */
+static void test_none_at_all(void)
+{
+    struct gpufl_report_options o;
+    char error[512] = "", path[128];
+    gpufl_report_options_init(&o, sizeof o);
+    o.kernel = "*";
+    snprintf(path, sizeof path, "%s/nothing", tmpdir);
+    assert_int_equal(gpufl_report(path, &o, stderr, error, sizeof error), GPUFL_E_NOENT);
+    has(error, "no kernel was sampled, counted or disassembled in it");
+    has(error, "-e PcSampling");
+    has(error, "-e SassMetrics");
+    has(error, "-e RangeProfiler");
+}
+
 static void test_kernel(void **state)
 {
     char *text = report("gath", GPUFL_REPORT_TEXT, 0);
@@ -221,13 +247,18 @@ static void test_kernel(void **state)
     has(text, "3,500  87.5 %  long_scoreboard     5,000   50.0 %    00020  NOP ;\n");
     has(text, "-        -  > gather.cu:14\n"); /* the source has no such line */
     assert_null(strstr(text, "needed"));       /* nothing to say there */
+    has(text, "Its PTX, 5 lines, is in the session; gpufl view shows it beside the SASS.\n");
+    has(text, "executed: how often warps ran it; threads: of a warp's, at work.\n");
     assert_null(strstr(text, "Session"));
     free(text);
     text = report("axpy", GPUFL_REPORT_TEXT, 0);
     assert_null(strchr(text, '\033'));
     has(text, "00070  NOP ;");
+    has(text, "Its PTX is not in the session");
+    assert_null(strstr(text, "executed:"));
     free(text);
     free(report("no such kernel", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
+    test_none_at_all();
 }
 
 /* Why there is no text, and then what there is: offsets that were sampled. */
