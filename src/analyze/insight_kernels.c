@@ -1,6 +1,6 @@
 /* insight_kernels.c - what launch configurations say of kernels: occupancy and spills. */
 #include "analyze/cells.h"
-#include "analyze/insight.h"
+#include "analyze/insight_profile.h"
 #include "analyze/units.h"
 #include "base/alloc.h"
 #include "base/printable.h"
@@ -183,10 +183,19 @@ static int add_spills(const struct model *m, uint32_t name, const struct spill *
     return code;
 }
 
+/* What was counted says where, and how much. */
+static bool was_counted(const struct insights *to, size_t from, uint32_t name)
+{
+    while (from < to->count && to->items[from].kernel != name)
+        from++;
+    return from < to->count;
+}
+
 int insight_spills(const struct model *m, struct insights *to)
 {
     const struct sum_kernels *k = &m->kernels;
-    int code = 0;
+    size_t from = to->count;
+    int code = profile_spills(m, to);
     for (size_t n = 0; !code && n < k->name_count; n++) {
         struct spill spill = {0};
         for (uint32_t c = 0; c < k->names[n].configs; c++) {
@@ -194,7 +203,7 @@ int insight_spills(const struct model *m, struct insights *to)
             if (config->row.local_per_thread > 0)
                 add_spilling(&spill, config);
         }
-        if (spill.worst && spill.time > 0 &&
+        if (spill.worst && spill.time > 0 && !was_counted(to, from, k->names[n].name) &&
             insight_is_share(m, sum_windows_of_whole(m, spill.time), INSIGHT_worth, 1000))
             code = add_spills(m, k->names[n].name, &spill, to);
     }

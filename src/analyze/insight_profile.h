@@ -57,6 +57,10 @@ void profile_put_line(const struct model *m, const struct profile_line *l, struc
 void profile_place(const struct model *m, struct insight *i, uint32_t function,
                    const struct profile_line *l);
 
+/* In insight_sass.c: kernels with sectors of local memory that were counted, of the rule spills. 0 or
+ * GPUFL_E_NOMEM. */
+int profile_spills(const struct model *m, struct insights *to);
+
 /* Threads of a warp of the session's devices. */
 int64_t profile_warp(const struct model *m);
 

@@ -1,8 +1,9 @@
 /* insight_sass.c - what counted instructions say of a kernel: divergence, uncoalesced access,
- * bank conflicts.
+ * bank conflicts, spills.
  *
- * Each rests on a pair of metrics; only instructions that tell both take part, so that
- * a metric that was not collected, or whose rows are lost, is never taken for 0. The
+ * Each but the last rests on a pair of metrics; only instructions that tell both take part, so that
+ * a metric that was not collected, or whose rows are lost, is never taken for 0. Sectors of
+ * local memory stand beside those of global memory, which other instructions took. The
  * counts are exact, not sampled: there is no error to tell, only a least amount. */
 #include "analyze/cells.h"
 #include "analyze/insight_profile.h"
@@ -16,13 +17,14 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* What was done and what would have been needed (or could have been), of one kernel. */
+/* What was done and what would have been needed (or could have been), of one kernel; of local memory:
+ * its sectors and those of global memory. */
 struct pair {
     uint32_t kernel, function;
     int64_t done, ideal;
 };
 
-enum pair_kind { PAIR_THREADS, PAIR_SECTORS, PAIR_WAVEFRONTS };
+enum pair_kind { PAIR_THREADS, PAIR_SECTORS, PAIR_WAVEFRONTS, PAIR_LOCAL };
 
 /* False where values do not tell the pair. */
 static bool read_pair(const struct sass_values *v, enum pair_kind kind, int64_t warp, int64_t *done,
@@ -33,11 +35,25 @@ static bool read_pair(const struct sass_values *v, enum pair_kind kind, int64_t 
         *ideal = cells_whole((double)v->value[SASS_INST] * (double)warp);
         return sass_has(v, SASS_INST) && sass_has(v, SASS_THREADS);
     }
+    if (kind == PAIR_LOCAL) {
+        *done = v->value[SASS_SECTORS_LOCAL];
+        *ideal = v->value[SASS_SECTORS];
+        return sass_has(v, SASS_SECTORS_LOCAL) || sass_has(v, SASS_SECTORS);
+    }
     *done = v->value[kind == PAIR_SECTORS ? SASS_SECTORS : SASS_WAVEFRONTS];
     *ideal = kind == PAIR_SECTORS ? sass_ideal_sectors(v) : v->value[SASS_WAVEFRONTS_IDEAL];
     return kind == PAIR_SECTORS
                ? sass_has(v, SASS_SECTORS) && *ideal > 0
                : sass_has(v, SASS_WAVEFRONTS) && sass_has(v, SASS_WAVEFRONTS_IDEAL) && *ideal > 0;
+}
+
+/* What is too much. */
+static double waste_of(enum pair_kind kind, const struct pair *p)
+{
+    if (kind == PAIR_LOCAL)
+        return (double)p->done;
+    double more = (double)p->done - (double)p->ideal;
+    return kind == PAIR_THREADS ? -more : more;
 }
 
 static int compare_pairs(const void *a, const void *b)
@@ -61,9 +77,7 @@ static struct pair *list_pairs(const struct model *m, enum pair_kind kind,
         if (!read_pair(&p->values, kind, warp, &x.done, &x.ideal) || !x.kernel)
             continue;
         list[n++] = x;
-        double waste = kind == PAIR_THREADS ? (double)x.ideal - (double)x.done
-                                            : (double)x.done - (double)x.ideal;
-        code = profile_lines_add(m, lines, p->function, p->offset, 0, waste);
+        code = profile_lines_add(m, lines, p->function, p->offset, 0, waste_of(kind, &x));
     }
     if (!list || code || profile_lines_finish(lines)) {
         mem_free(list);
@@ -271,8 +285,44 @@ static int add_memory(const struct model *m, enum pair_kind kind, const struct p
     return code;
 }
 
+static int add_local(const struct model *m, const struct pair *p, const struct profile_line *line,
+                     struct insights *to)
+{
+    double share = cells_share((double)p->done, (double)p->done + (double)p->ideal);
+    double wait = waiting(m, p, STALL_MEMORY);
+    bool global = sum_sass_counted(&m->sass, SASS_SECTORS);
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    struct insight *i;
+    struct buf text;
+    int code = begin_finding(m, "spills", p, line, wait < share ? wait : share, to, &i);
+    if (code)
+        return code;
+    buf_init(&text, TEXT_MAX);
+    insight_fact(i, "local_sectors", p->done);
+    insight_fact(i, "global_sectors", global ? p->ideal : CELL_NULL);
+    units_percent(a, share, 1);
+    units_count(b, p->done);
+    units_count(c, p->ideal);
+    buf_printf(&text, "Local memory: %s%s", global ? a : b,
+               global ? " of the traffic" : " sectors");
+    code = insight_say(&i->title, &text);
+    insight_put_kernel(m, device_code_at(&m->code, p->function)->name, &text);
+    buf_printf(&text, ": its accesses to local memory took %s sectors", b);
+    if (global)
+        buf_printf(&text, " beside %s of global memory", c);
+    buf_str(&text, ": spilled registers, or arrays that did not fit");
+    put_most(m, line, &text);
+    code = code ? code : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return code;
+}
+
 static bool is_wasteful(enum pair_kind kind, const struct pair *p)
 {
+    if (kind == PAIR_LOCAL)
+        return p->done >= INSIGHT_sass_least &&
+               100 * cells_share((double)p->done, (double)p->done + (double)p->ideal) >=
+                   INSIGHT_local;
     double needed = 100 * cells_share((double)p->ideal, (double)p->done);
     return p->done >= INSIGHT_sass_least &&
            (kind == PAIR_SECTORS ? needed < INSIGHT_coalesced : 100 - needed >= INSIGHT_conflicts);
@@ -290,7 +340,8 @@ static int find_memory(const struct model *m, enum pair_kind kind, struct insigh
     for (size_t i = 0; !code && i < count; i++) {
         struct profile_line line = profile_lines_best(&lines, list[i].kernel, 0);
         if (is_wasteful(kind, &list[i]) && profile_worth(m, list[i].function))
-            code = add_memory(m, kind, &list[i], &line, to);
+            code = kind == PAIR_LOCAL ? add_local(m, &list[i], &line, to)
+                                      : add_memory(m, kind, &list[i], &line, to);
     }
     mem_free(list);
     profile_lines_fini(&lines);
@@ -305,4 +356,9 @@ int insight_uncoalesced(const struct model *m, struct insights *to)
 int insight_bank_conflicts(const struct model *m, struct insights *to)
 {
     return find_memory(m, PAIR_WAVEFRONTS, to);
+}
+
+int profile_spills(const struct model *m, struct insights *to)
+{
+    return find_memory(m, PAIR_LOCAL, to);
 }

@@ -227,20 +227,30 @@ static bool was_sampled(const struct model *m, uint32_t kernel)
     return false;
 }
 
+static bool rests_on(const struct insight *i, const char *fact)
+{
+    unsigned n = 0;
+    while (fact && n < i->fact_count && strcmp(i->facts[n].key, fact) != 0)
+        n++;
+    return !fact || n < i->fact_count;
+}
+
 /* The kinds of data that a finding rests on. */
 static unsigned kinds_of(const struct model *m, const struct insight *i)
 {
     static const struct {
         const char *rule;
         unsigned kinds, sampled; /* sampled: also samples, where the kernel has some */
+        const char *fact;        /* only findings that rest on it; NULL: all */
     } rules[] = {
-        {"stall", MODEL_SAMPLES, 0},
-        {"divergence", MODEL_INSTRUCTIONS, 0},
-        {"uncoalesced", MODEL_INSTRUCTIONS, MODEL_SAMPLES},
-        {"bank_conflicts", MODEL_INSTRUCTIONS, MODEL_SAMPLES},
+        {"stall", MODEL_SAMPLES, 0, NULL},
+        {"divergence", MODEL_INSTRUCTIONS, 0, NULL},
+        {"uncoalesced", MODEL_INSTRUCTIONS, MODEL_SAMPLES, NULL},
+        {"bank_conflicts", MODEL_INSTRUCTIONS, MODEL_SAMPLES, NULL},
+        {"spills", MODEL_INSTRUCTIONS, MODEL_SAMPLES, "local_sectors"},
     };
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
-        if (strcmp(rules[r].rule, i->rule->id) == 0)
+        if (strcmp(rules[r].rule, i->rule->id) == 0 && rests_on(i, rules[r].fact))
             return PASS_TIMES | rules[r].kinds | (was_sampled(m, i->kernel) ? rules[r].sampled : 0);
     return PASS_TIMES;
 }

@@ -194,14 +194,57 @@ static int compare_metrics(const void *a, const void *b)
     return i != j ? (i > j ? -1 : 1) : (x->function > y->function) - (x->function < y->function);
 }
 
+/* Sectors of local memory; 0 is a number, too. */
+static void put_local(struct grid *g, const struct sass_values *v)
+{
+    char a[UNITS_TEXT];
+    bool known = sass_has(v, SASS_SECTORS_LOCAL);
+    grid_put(g, "%s", known ? units_count(a, v->value[SASS_SECTORS_LOCAL]) : "-");
+}
+
+static void put_branches(struct grid *g, const struct sass_values *v)
+{
+    double apart = (double)v->value[SASS_BRANCH_DIVERGENT];
+    put_share(g, v, SASS_BRANCH_DIVERGENT, apart, SASS_BRANCH_UNIFORM,
+              apart + (double)v->value[SASS_BRANCH_UNIFORM]);
+}
+
+/* Columns of metrics that the session does not have are left out. */
+static unsigned instruction_columns(bool local, bool branches,
+                                    struct grid_column columns[GRID_COLUMNS])
+{
+    static const struct grid_column all[] = {{"executed", GRID_RIGHT},  {"threads", GRID_RIGHT},
+                                             {"diverged", GRID_RIGHT},  {"needed", GRID_RIGHT},
+                                             {"conflicts", GRID_RIGHT}, {"spills", GRID_RIGHT},
+                                             {"kernel", GRID_NAME}};
+    const bool there[] = {true, true, branches, true, true, local, true};
+    unsigned n = 0;
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        if (there[i])
+            columns[n++] = all[i];
+    return n;
+}
+
+static void put_instructions_legend(const struct page *p, bool local, bool branches)
+{
+    page_text(
+        p,
+        "threads: of a warp's, at work;%s needed: of the sectors of global memory; conflicts: "
+        "wavefronts of shared memory for each that would do%s.",
+        branches ? " diverged: of the branches, those at which a warp's threads went different "
+                   "ways;"
+                 : "",
+        local ? "; spills: sectors of local memory, which holds spilled registers and arrays "
+                "that did not fit"
+              : "");
+}
+
 static void page_instructions(struct page *p)
 {
-    static const struct grid_column columns[] = {{"executed", GRID_RIGHT},
-                                                 {"threads", GRID_RIGHT},
-                                                 {"needed", GRID_RIGHT},
-                                                 {"conflicts", GRID_RIGHT},
-                                                 {"kernel", GRID_NAME}};
+    struct grid_column columns[GRID_COLUMNS];
     const struct model *m = p->model;
+    bool local = sum_sass_counted(&m->sass, SASS_SECTORS_LOCAL),
+         branches = sum_sass_counted(&m->sass, SASS_BRANCH_DIVERGENT);
     const struct keyed *k = &m->sass.groups;
     struct metric_row *rows = mem_array(k->count + 1, sizeof *rows);
     size_t n = 0;
@@ -216,19 +259,21 @@ static void page_instructions(struct page *p)
     if (n)
         qsort(rows, n, sizeof *rows, compare_metrics);
     page_heading(p, "Counted instructions by kernel");
-    grid_init(&g, columns, 5);
+    grid_init(&g, columns, instruction_columns(local, branches, columns));
     for (size_t i = 0; i < n && i < report_top(p->report); i++) {
         put_count(&g, rows[i].values->value[SASS_INST]);
         put_threads(&g, rows[i].values, profile_warp(m));
+        if (branches)
+            put_branches(&g, rows[i].values);
         put_sectors(&g, rows[i].values);
         put_waves(&g, rows[i].values);
+        if (local)
+            put_local(&g, rows[i].values);
         grid_put(&g, "%s", model_text(m, profile_kernel(m, rows[i].function)));
     }
     print_grid(p, &g);
     mem_free(rows);
-    page_text(p,
-              "threads: of a warp's, at work; needed: of the sectors of global memory; conflicts: "
-              "wavefronts of shared memory for each that would do.");
+    put_instructions_legend(p, local, branches);
     page_of_pass(p, MODEL_INSTRUCTIONS);
 }
 

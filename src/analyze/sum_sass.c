@@ -39,6 +39,14 @@ void sass_values_add(struct sass_values *a, const struct sass_values *b)
     a->known |= b->known;
 }
 
+bool sum_sass_counted(const struct sum_sass *s, enum sass_metric a)
+{
+    for (size_t i = 1; i < s->groups.count; i++)
+        if (sass_has(&sum_sass_group(s, i)->values, a))
+            return true;
+    return false;
+}
+
 int64_t sass_ideal_sectors(const struct sass_values *v)
 {
     if (sass_has(v, SASS_SECTORS_IDEAL) && v->value[SASS_SECTORS_IDEAL] > 0)

@@ -31,7 +31,8 @@ enum { SASS_PLACES = 1 << 19, SASS_GROUPS = 1 << 18, SASS_OTHERS = 1 << 18 };
     M(WAVEFRONTS, "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared")                               \
     M(WAVEFRONTS_IDEAL, "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal")                   \
     M(BRANCH_DIVERGENT, "smsp__sass_branch_targets_threads_divergent")                             \
-    M(BRANCH_UNIFORM, "smsp__sass_branch_targets_threads_uniform")
+    M(BRANCH_UNIFORM, "smsp__sass_branch_targets_threads_uniform")                                 \
+    M(SECTORS_LOCAL, "smsp__sass_sectors_mem_local")
 
 enum sass_metric {
 #define SASS_ENUM(id, name) SASS_##id,
@@ -85,6 +86,9 @@ static inline bool sass_has(const struct sass_values *v, enum sass_metric a)
 {
     return v->known >> a & 1;
 }
+
+/* The session has it, of any instruction: what is not there of others is 0. */
+bool sum_sass_counted(const struct sum_sass *s, enum sass_metric a);
 
 /* Sectors that coalesced accesses would take; CELL_NULL: not known. */
 int64_t sass_ideal_sectors(const struct sass_values *v);

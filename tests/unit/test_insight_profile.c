@@ -301,6 +301,57 @@ static void test_uncoalesced(void **state)
     }
 }
 
+/* Local memory that was counted: with its line, and once, also where the launch tells of it. Below
+ * 5 % of the traffic it is hardly used. */
+static void test_spills(void **state)
+{
+    (void)state;
+    for (int faulty = 0; faulty < 2; faulty++) {
+        finder_begin("spills");
+        int64_t k = profile_kernel_of(P, "spilling", 80);
+        profile_metric(P, k, 1, "smsp__sass_sectors_mem_global", 30000, 0);
+        profile_metric(P, k, 1, "smsp__sass_sectors_mem_local", 0, 0);
+        profile_metric(P, k, 4, "smsp__sass_sectors_mem_local", faulty ? 8000 : 1200, 0);
+        profile_metric(P, k, 5, "smsp__sass_sectors_mem_local", faulty ? 2000 : 300, 0);
+        finder_look();
+        const struct insight *i = find("spills");
+        assert_int_equal(i != NULL, faulty);
+        if (i) {
+            assert_string_equal(i->title, "Local memory: 25.0 % of the traffic");
+            assert_string_equal(
+                i->text, "spilling: its accesses to local memory took 10,000 sectors beside 30,000 "
+                         "of global memory: spilled registers, or arrays that did not fit; most of "
+                         "it at spilling.cu:14.");
+            assert_int_equal(i->line, 14);
+            assert_in_range(i->gives_back, 19900000, 20000000);
+        }
+        finder_only("spills", "");
+        finder_end();
+    }
+}
+
+/* The launch tells of local memory, too: one finding, of what was counted. Global memory was not
+ * counted: nothing is said of it. */
+static void test_spills_of_launch(void **state)
+{
+    (void)state;
+    finder_begin("both");
+    struct config_row c = {.occ_warps = 64, .occ_max_warps = 64, .local_per_thread = 64};
+    int64_t k = profile_kernel_of(P, "_Z4gemmPf", 0);
+    finder_kernels(c, 0);
+    profile_metric(P, k, 4, "smsp__sass_sectors_mem_local", 2000, 0);
+    finder_look();
+    const struct insight *i = find("spills");
+    assert_non_null(i);
+    assert_string_equal(i->title, "Local memory: 2,000 sectors");
+    assert_int_equal(finder_fact(i, "local_sectors"), 2000);
+    size_t n = 0;
+    for (size_t at = 0; at < finder.found.count; at++)
+        n += !strcmp(finder.found.items[at].rule->id, "spills");
+    assert_int_equal(n, 1);
+    finder_end();
+}
+
 static void test_bank_conflicts(void **state)
 {
     (void)state;
@@ -434,6 +485,8 @@ int main(void)
         cmocka_unit_test(test_divergence_in_scope),
         cmocka_unit_test(test_uncoalesced),
         cmocka_unit_test(test_bank_conflicts),
+        cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_spills_of_launch),
         cmocka_unit_test(test_loaded_twice),
         cmocka_unit_test(test_merged),
         cmocka_unit_test(test_no_memory),

@@ -158,6 +158,10 @@ static void write_scoped(const char *session, bool recorded)
         make_log_kernel(&p.log, p.now, 300, p.ids, step);
         make_log_kernel(&p.log, p.now + 300, 100, p.ids, 0);
     }
+    profile_metric(&p, k, 2, "smsp__sass_inst_executed", 5000, 0);
+    profile_metric(&p, k, 2, "smsp__sass_sectors_mem_local", 70, 0);
+    profile_metric(&p, k, 3, "smsp__sass_branch_targets_threads_divergent", 25, 0);
+    profile_metric(&p, k, 3, "smsp__sass_branch_targets_threads_uniform", 75, 0);
     profile_sample_in(&p, k, 2, "long_scoreboard", 80, step);
     profile_sample_in(&p, k, 2, "selected", 20, step);
     profile_sample(&p, k, 2, "long_scoreboard", CELL_NULL, 80);
@@ -367,6 +371,8 @@ static void test_scopes(void **state)
               "   share  estimate  measured  stalled most            scope\n"
               "  75.0 %       150       100  long_scoreboard 80.0 %  step\n");
     has(text, "100.0 % of all samples are of kernels whose time is known.");
+    has(text, "  executed  threads  diverged  needed  conflicts  spills  kernel\n"
+              "     5,000        -    25.0 %       -          -      70  step_kernel\n");
     free(text);
     text = report_of("scoped", NULL, GPUFL_REPORT_JSON, 0);
     json_t *root = json_loads(text, 0, &error), *samples = json_object_get(root, "samples");
