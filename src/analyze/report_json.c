@@ -190,6 +190,7 @@ static void put_lists(struct page_json *p)
         json_out_bool(j, "requested", f->capabilities[i].requested);
         json_out_text(j, "status", text_of(p, f->capabilities[i].status));
         json_out_text_or_null(j, "reason", text_of(p, f->capabilities[i].reason));
+        json_out_int(j, "pass", f->capabilities[i].pass ? f->capabilities[i].pass : CELL_NULL);
         json_out_close_object(j);
     }
     json_out_close_array(j);

@@ -406,30 +406,50 @@ static void put_counts(struct page *p)
     grid_fini(&g);
 }
 
+/* " (pass 2)"; nothing of the session that the ledger is of. */
+static const char *put_pass(int64_t pass, char text[32])
+{
+    *text = '\0';
+    if (pass)
+        snprintf(text, 32, " (pass %lld)", (long long)pass);
+    return text;
+}
+
+/* What was collected, in a line: by the session that the ledger is of, or by other passes. */
+static void put_collected(const struct page *p, bool others)
+{
+    const struct model *m = p->model;
+    const struct sum_facts *f = &m->facts;
+    char list[1024] = "", pass[32];
+    size_t at = 0;
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const struct facts_capability *c = &f->capabilities[i];
+        const char *status = model_text(m, c->status);
+        if (strcmp(status, "collected") != 0 || others != (c->pass != 0) || at + 96 > sizeof list)
+            continue;
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%.48s%s", at ? ", " : "",
+                               model_text(m, c->feature), put_pass(c->pass, pass));
+    }
+    if (at)
+        put_fact(p, others ? "others" : "collected", "%s%s", others ? "collected " : "", list);
+}
+
 /* What was asked for: in one line what was collected, in a line each what was not. */
 static void put_capabilities(const struct page *p)
 {
     const struct model *m = p->model;
     const struct sum_facts *f = &m->facts;
-    char list[1024] = "";
-    size_t at = 0;
-    for (size_t i = 0; i < f->capability_count; i++) {
-        const struct facts_capability *c = &f->capabilities[i];
-        const char *status = model_text(m, c->status);
-        if (strcmp(status, "collected") != 0 || at + 64 > sizeof list)
-            continue;
-        at += (size_t)snprintf(list + at, sizeof list - at, "%s%.48s", at ? ", " : "",
-                               model_text(m, c->feature));
-    }
-    if (at)
-        put_fact(p, "collected", "%s", list);
+    char pass[32];
+    put_collected(p, false);
+    put_collected(p, true);
     for (size_t i = 0; i < f->capability_count; i++) {
         const struct facts_capability *c = &f->capabilities[i];
         const char *status = model_text(m, c->status), *reason = model_text(m, c->reason);
         if (!strcmp(status, "collected") || (!c->requested && !*reason))
             continue;
-        put_fact(p, c->requested ? "asked for" : "not asked", "%s: %s%s%s",
-                 model_text(m, c->feature), findings_status(status), *reason ? ": " : "", reason);
+        put_fact(p, c->requested ? "asked for" : "not asked", "%s%s: %s%s%s",
+                 model_text(m, c->feature), put_pass(c->pass, pass), findings_status(status),
+                 *reason ? ": " : "", reason);
     }
 }
 

@@ -202,10 +202,12 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
         return add_option(f, (struct facts_option){NAME(COL_option_name), NAME(COL_option_value),
                                                    NAME(COL_option_source)});
     case RECORD_capability:
-        return add_capability(
-            f, (struct facts_capability){NAME(COL_capability_feature), NAME(COL_capability_status),
-                                         NAME(COL_capability_reason),
-                                         cells_or(b, COL_capability_requested, i, 0) == 1});
+        return add_capability(f,
+                              (struct facts_capability){
+                                  .feature = NAME(COL_capability_feature),
+                                  .status = NAME(COL_capability_status),
+                                  .reason = NAME(COL_capability_reason),
+                                  .requested = cells_or(b, COL_capability_requested, i, 0) == 1});
     case RECORD_setting:
         return add_setting(m,
                            (struct facts_setting){NAME(COL_setting_engine), NAME(COL_setting_name),
@@ -407,9 +409,12 @@ int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t s
     const struct sum_facts *o = &from->facts;
     int code = 0;
     f->simulated |= o->simulated;
-    for (size_t i = 0; !code && i < o->capability_count; i++)
-        if (o->capabilities[i].requested && not_requested(into, o->capabilities[i].feature))
-            code = add_capability(f, o->capabilities[i]);
+    for (size_t i = 0; !code && i < o->capability_count; i++) {
+        struct facts_capability c = o->capabilities[i];
+        c.pass = o->pass;
+        if (c.requested && not_requested(into, c.feature))
+            code = add_capability(f, c);
+    }
     return code ? code : merge_said(into, o, shift);
 }
 

@@ -20,6 +20,7 @@ struct facts_option {
 struct facts_capability {
     uint32_t feature, status, reason;
     bool requested;
+    int64_t pass; /* of another pass than the one that tells the times: which; 0: of that */
 };
 
 struct facts_setting {

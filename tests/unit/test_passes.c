@@ -104,9 +104,13 @@ static void write_pass(const struct pass_log *l, const char *run)
     for (int64_t i = 1; !l->bare && i < l->launches; i++)
         program_launch(&p, (struct program_kernel){.ns = l->ms * 1000000, .config = config});
     profile_kernel_of(&p, "axpy", l->bare ? 0 : 10);
-    if (l->instrumented)
+    put_capability(&p, "kernels", l->bare ? "unavailable" : "collected", "");
+    if (l->instrumented) {
         put_profile(&p, l, gather);
-    else if (strcmp(l->asked, l->ran) != 0)
+        put_capability(&p, !strcmp(l->asked, "PcSampling") ? "pc_sampling" : "range_counters",
+                       "collected", "");
+    }
+    if (strcmp(l->asked, l->ran) != 0)
         put_capability(&p, "pc_sampling", "unavailable", "no permission for counters");
     put_ledger(&p, l);
     program_end(&p);
@@ -222,6 +226,8 @@ static void test_alike(void **state)
     says(text, "Evidence: times of pass 1 (Trace), samples of pass 2 (PcSampling).");
     has(text, "  Of pass 2 (PcSampling).\n");
     has(text, "  Of pass 3 (RangeProfiler).\n");
+    has(text, "  collected kernels\n"
+              "  others    collected pc_sampling (pass 2), range_counters (pass 3)\n");
     assert_null(strstr(text, "NOT ALIKE"));
     free(text);
 
@@ -330,6 +336,7 @@ static void test_nothing(void **state)
     write_pass(&(struct pass_log){2, "PcSampling", "Trace", 40, 2, 3, false, false}, "none");
     char *text = text_of("none", NULL);
     has(text, "  pass 2 (PcSampling) gave nothing; it ran as Trace: no permission for counters.\n");
+    has(text, "  asked for pc_sampling (pass 2): ");
     free(text);
     json_t *root = json_of("none");
     assert_int_equal(number(root, "kernels", "count"), 3);
