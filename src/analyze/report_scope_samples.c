@@ -1,8 +1,7 @@
 /* report_scope_samples.c - samples by scope, for people: what was measured and what is
  * estimated through kernels, apart. */
-#include "analyze/grid.h"
 #include "analyze/insight_profile.h"
-#include "analyze/report.h"
+#include "analyze/report_cells.h"
 #include "analyze/scope_tree.h"
 #include "analyze/units.h"
 #include "base/alloc.h"
@@ -82,7 +81,7 @@ static void put_scope(struct page *p, struct grid *g, const struct scope_samples
         grid_put(g, "%s", units_count(a, (int64_t)(s->estimated + 0.5)));
     grid_put(g, "%s", s->measured ? units_count(a, (int64_t)s->measured) : "-");
     if (s->reason)
-        grid_put(g, "%s %s", model_text(p->model, sum_samples_reason(all, s->reason)->name),
+        grid_put(g, "%s %s", report_cells_reason(p->model, s->reason),
                  units_percent(a, s->worst, of));
     else
         grid_put(g, "-");
@@ -105,9 +104,7 @@ static void put_table(struct page *p, const struct scope_samples *list, size_t c
     grid_init(&g, both ? estimated : measured, both ? 5 : 4);
     for (size_t i = 0; i < count && i < report_top(p->report); i++)
         put_scope(p, &g, &list[i]);
-    int code = grid_print(&g, p->out, p->width, p->color);
-    p->code = p->code ? p->code : code;
-    grid_fini(&g);
+    report_cells_print(p, &g);
 }
 
 static void put_legend(const struct page *p)
