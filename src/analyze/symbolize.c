@@ -147,9 +147,11 @@ static int take_apart(struct symbolize *z, const struct wire_batch *b, size_t i)
     int64_t function = cells_get(b, COL_instruction_function, i);
     bool added;
     symbolize_want(z, symbolize_name_number(z, cells_get(b, COL_instruction_file, i)), FOLD_NATIVE);
-    if (function <= 0 || z->apart.row_count >= ROWS_MAX)
+    if (function <= 0 || z->lined.row_count >= ROWS_MAX)
         return 0;
-    return rowset_put(&z->apart, &function, &added) ? 0 : GPUFL_E_NOMEM;
+    if (cells_or(b, COL_instruction_text, i, 0) > 0 && !rowset_put(&z->apart, &function, &added))
+        return GPUFL_E_NOMEM;
+    return rowset_put(&z->lined, &function, &added) ? 0 : GPUFL_E_NOMEM;
 }
 
 static void take_source(struct symbolize *z, const struct wire_batch *b, size_t i)
@@ -460,6 +462,7 @@ int symbolize_open(struct symbolize **out, const struct discover_session *s, boo
     rowset_init(&z->objects, 1, COL_code_object_COUNT);
     rowset_init(&z->functions, 1, COL_function_COUNT);
     rowset_init(&z->apart, 1, 1);
+    rowset_init(&z->lined, 1, 1);
     buf_init(&z->lines, LINES_MAX);
     int code = intern_open(&z->texts, TEXTS_MAX, TEXTS_BYTES);
     if (code) {
@@ -485,6 +488,7 @@ void symbolize_close(struct symbolize *z)
     rowset_fini(&z->objects);
     rowset_fini(&z->functions);
     rowset_fini(&z->apart);
+    rowset_fini(&z->lined);
     buf_fini(&z->lines);
     mem_free(z->ends);
     mem_free(z->number_of);

@@ -1,13 +1,15 @@
 /* symbolize_code.c - instructions and lines for the device code that was sampled.
  *
  * The traced program kept its cubins beside the log. Of those the functions that have
- * samples are taken apart (symbol/disassemble.h), each once: a function that has instruction
- * rows is not looked at again. Files of the session's own directory only, by plain names. */
+ * samples are taken apart (symbol/disassemble.h), each once: a function whose instructions have
+ * text is not looked at again. Where nvdisasm is missing or fails they get their lines at least, from the
+ * code's own table (symbol/cubin_lines.h). Files of the session's own directory only, by plain names. */
 #include "analyze/symbolize_inside.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "symbol/cubin_lines.h"
 #include "symbol/cubin_symbols.h"
 #include "symbol/disassemble.h"
 
@@ -99,9 +101,12 @@ static void take_instruction(void *arg, const struct disassembled *d)
     struct symbolize *z = r->z;
     const int64_t *function = wanted(r, d->function);
     size_t levels = d->place_count ? d->place_count : 1;
+    bool added;
     if (!function || z->code)
         return;
     r->told++;
+    if (!rowset_put(&z->lined, &function[COL_function_id], &added))
+        z->code = GPUFL_E_NOMEM;
     if (r->total + (int64_t)levels > ROWS_MOST)
         return;
     if (r->row_count + levels > GROUP_ROWS)
@@ -146,14 +151,15 @@ static uint32_t symbol_number(struct run *r, const char *path, const int64_t *fu
     return cubin_symbols_find(&r->symbols, function_name(r->z, function));
 }
 
-/* The next functions of an object that have no instructions, from the one at *at on. */
-static void gather(struct run *r, const char *path, uint32_t *at, struct err *e)
+/* The next functions of an object that are not among those that have what is wanted, from the one at *at on. */
+static void gather(struct run *r, const struct rowset *have, const char *path, uint32_t *at,
+                   struct err *e)
 {
     struct symbolize *z = r->z;
     r->count = 0;
     for (; *at < z->functions.row_count && r->count < FUNCTIONS_AT_ONCE; ++*at) {
         const int64_t *f = z->functions.rows + (size_t)*at * z->functions.width;
-        bool wants = f[COL_function_object] == r->object[0] && !rowset_find(&z->apart, f);
+        bool wants = f[COL_function_object] == r->object[0] && !rowset_find(have, f);
         uint32_t number = wants ? symbol_number(r, path, f, e) : 0;
         if (!number)
             continue;
@@ -174,28 +180,55 @@ static bool any_apart(const struct run *r)
     return false;
 }
 
-static int run_object(struct run *r, const char *program, int64_t deadline, struct err *e)
+/* Instructions with their text and lines. */
+static int take_apart(struct run *r, const char *program, const char *path, int64_t deadline,
+                      struct err *e)
 {
-    char path[PATH_MAX];
     uint32_t at = 0;
-    int rc = 0;
-    if (!symbolize_cubin(r->z, r->object, path, sizeof path) || !file_exists(path))
-        return 0;
-    r->looked = false;
     bool asked = false;
+    int rc = 0;
     r->told = 0;
-    for (gather(r, path, &at, e); r->count && !rc; gather(r, path, &at, e)) {
+    for (gather(r, &r->z->apart, path, &at, e); r->count && !rc;
+         gather(r, &r->z->apart, path, &at, e)) {
         asked = true;
         rc = disassemble(program, path, r->numbers, r->count, deadline, take_instruction, r, e);
         put_rows(r);
     }
-    cubin_symbols_close(&r->symbols);
     if (!rc && !e->code && asked && !r->told && !any_apart(r))
         return err_set(e, GPUFL_E_CORRUPT,
                        "nvdisasm knows no instruction of %.200s: it is damaged, or of a device "
                        "that this nvdisasm does not know",
                        path_base(path));
     return rc ? rc : e->code;
+}
+
+/* Lines of those that have nothing yet. */
+static int take_lines(struct run *r, const char *path, struct err *e)
+{
+    uint32_t at = 0;
+    int rc = 0;
+    for (gather(r, &r->z->lined, path, &at, e); r->count && !rc;
+         gather(r, &r->z->lined, path, &at, e)) {
+        rc = cubin_lines(path, r->numbers, r->count, take_instruction, r, e);
+        put_rows(r);
+    }
+    return rc ? rc : e->code;
+}
+
+/* program: nvdisasm; NULL: there is none. The first thing that fails is told. */
+static int run_object(struct run *r, const char *program, int64_t deadline, struct err *e)
+{
+    char path[PATH_MAX];
+    struct err unread = {0};
+    int rc = 0;
+    if (!symbolize_cubin(r->z, r->object, path, sizeof path) || !file_exists(path))
+        return 0;
+    r->looked = false;
+    if (program)
+        rc = take_apart(r, program, path, deadline, e);
+    int lines = take_lines(r, path, rc ? &unread : e);
+    cubin_symbols_close(&r->symbols);
+    return rc ? rc : lines;
 }
 
 /* Functions that have no instructions, and those of them whose code was kept. */
@@ -266,10 +299,10 @@ int symbolize_code(struct symbolize *z, bool here, char *lacks)
     int64_t deadline = clock_mono() + TIME_MOST_MS * INT64_C(1000000);
     if (!may_take_apart(z, here))
         return 0;
-    if (disassemble_find(program, sizeof program, &e)) {
+    bool have = disassemble_find(program, sizeof program, &e) == 0;
+    if (!have) {
         snprintf(lacks, sizeof z->stats.note, "%s", e.text);
         lack(z, "%s", e.text);
-        return 0;
     }
     r.rows = mem_array(GROUP_ROWS, sizeof *r.rows);
     if (!r.rows)
@@ -277,12 +310,13 @@ int symbolize_code(struct symbolize *z, bool here, char *lacks)
     for (uint32_t i = 0; i < z->objects.row_count && clock_mono() < deadline; i++) {
         e = (struct err){0};
         r.object = z->objects.rows + (size_t)i * z->objects.width;
-        if (!run_object(&r, program, deadline, &e)) {
+        if (!run_object(&r, have ? program : NULL, deadline, &e)) {
             note_missing(z, r.object);
             continue;
         }
         if (!*lacks)
-            snprintf(lacks, sizeof z->stats.note, "some device code has no lines: %.300s", e.text);
+            snprintf(lacks, sizeof z->stats.note, "some device code has no instructions: %.300s",
+                     e.text);
         lack(z, "%.300s", e.text);
     }
     mem_free(r.rows);

@@ -41,7 +41,8 @@ struct symbolize {
     struct rowset stacks;             /* rows of stack, by id */
     struct rowset levels;             /* by frame and level */
     struct rowset objects, functions; /* of device code: rows of these records, by id */
-    struct rowset apart;              /* ids of functions that have instructions */
+    struct rowset apart;              /* ids of functions whose instructions have text */
+    struct rowset lined;              /* ids of functions that have instructions, lines at least */
     uint64_t source_bytes;            /* kept in the session */
     bool sources;                     /* are wanted */
     struct buf lines;

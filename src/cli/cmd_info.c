@@ -193,7 +193,7 @@ static void probe_tools(struct probe *p)
     snprintf(f->name, sizeof f->name, "nvdisasm");
     f->works = disassemble_find(path, sizeof path, &e) == GPUFL_OK;
     snprintf(f->value, sizeof f->value, "%.*s", (int)sizeof f->value - 1,
-             f->works ? path : "cannot be run: samples and counts have no instructions and lines");
+             f->works ? path : "cannot be run: samples and counts have lines, but no instructions");
     if (!f->works)
         snprintf(f->advice, sizeof f->advice, "%.*s", (int)sizeof f->advice - 1, e.text);
 }

@@ -75,7 +75,8 @@ int disassemble_find(char *path, size_t size, struct err *e)
         return 0;
     return err_set(
         e, GPUFL_E_NOENT,
-        "nvdisasm was not found, so that samples have no instructions and lines: install "
+        "nvdisasm was not found, so that device code has lines at most, and no instructions: "
+        "install "
         "the CUDA toolkit (cuda-nvdisasm), or set GPUFL_NVDISASM to the path of nvdisasm");
 }
 

@@ -209,8 +209,8 @@ static void test_by_name(void **state)
         {0, 0, "3", ""},
         {CELL_NULL, 0, "3", ""},
         {12, 0, "12", ""},
-        {0, 64, NULL, ""},                               /* without its symbols' names */
-        {0, 340, NULL, "some device code has no lines"}, /* without half of its header */
+        {0, 64, NULL, ""},                                      /* without its symbols' names */
+        {0, 340, NULL, "some device code has no instructions"}, /* without half of its header */
     };
     char body[512];
     (void)state;
