@@ -2,6 +2,9 @@
 #include "analyze/model.h"
 #include "analyze/sum_samples.h"
 
+#include "base/alloc.h"
+#include "base/err.h"
+
 #include "rows.h"
 
 #include <math.h>
@@ -211,6 +214,26 @@ static void test_merged(void **state)
     model_fini(&all);
 }
 
+/* Whichever allocation fails, it is told. */
+static void test_no_memory(void **state)
+{
+    bool done = false;
+    (void)state;
+    for (int64_t fail = 0; !done; fail++) {
+        struct model m;
+        begin(&m);
+        put_kernels(&m);
+        put_samples(&m, KERNEL, WAIT, IN_OUTER, 900);
+        put_samples(&m, KERNEL, BARRIER, CELL_NULL, 100);
+        mem_fail_at(fail);
+        int code = model_finish(&m);
+        done = mem_count() <= fail;
+        mem_fail_at(-1);
+        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        model_fini(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_elsewhere),
         cmocka_unit_test(test_without_kernels),
         cmocka_unit_test(test_merged),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests_name("scope_samples", tests, rows_set_up, rows_tear_down);
 }
