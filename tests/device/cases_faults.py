@@ -162,7 +162,9 @@ def a_program_that_loads_damaged_code(lab):
 def session_with_code(lab, engine):
     """A session whose code has not been taken apart: a copy of it each time, for whoever does."""
     command = (lab.bin / "device_stalls", "--ms", 20, "uncoalesced")
-    _, _, report = lab.trace(*command, options=("--no-report", "-e", engine), env=NO_NVDISASM)
+    os.environ.update(NO_NVDISASM)  # for the report that looks at it, too
+    _, _, report = lab.trace(*command, options=("--no-report", "-e", engine))
+    os.environ.pop("GPUFL_NVDISASM")
     runs(report, engine)
     expect(kept(lab), f"{engine}: no code was kept: {messages(report, 'code.not_kept')}")
     (lab.work / engine).mkdir()
@@ -208,6 +210,16 @@ def says_why(lab, engine, what, path, env, why, prefix=()):
     print(f"      {engine}, {what}: {told[0]}", flush=True)
     expect(any(why in t for t in told), f"{engine}, {what}: '{why}' is not told: {told}")
     expect(why in text, f"{engine}, {what}: '{why}' is not in the text: {text[-600:]}")
+    return code
+
+
+def lines_are_told(engine, what, code):
+    """By the code's own table: nvdisasm told none."""
+    measured = [i for c in code for i in c["instructions"]
+                if (i["samples"] if engine == "PcSampling" else i.get(counts.INST))]
+    lined = [i for i in measured if i["file"] and i["file"].endswith("stalls.cu") and i["line"]]
+    print(f"      {engine}, {what}: {len(lined)} of {len(measured)} instructions have lines", flush=True)
+    expect(len(lined) >= 0.9 * len(measured), f"{engine}, {what}: no lines: {measured[:2]}")
 
 
 @case
@@ -218,7 +230,8 @@ def nvdisasm_is_missing_or_fails(lab):
              "is killed": ("kill -9 $$", "nvdisasm cannot read")}
     for engine in ("PcSampling", "SassMetrics"):
         again = session_with_code(lab, engine)
-        says_why(lab, engine, "not there", again(), NO_NVDISASM, "/nowhere/nvdisasm cannot be run")
+        lines_are_told(engine, "not there", says_why(lab, engine, "not there", again(), NO_NVDISASM,
+                                                     "/nowhere/nvdisasm cannot be run"))
         prefix = without_nvdisasm(lab)
         if prefix:
             says_why(lab, engine, "not found", again(), {"GPUFL_NVDISASM": ""}, "nvdisasm was not found", prefix)
@@ -228,7 +241,7 @@ def nvdisasm_is_missing_or_fails(lab):
             stub = lab.work / "nvdisasm"
             stub.write_text(f"#!/bin/sh\n{script}\n")
             stub.chmod(0o755)
-            says_why(lab, engine, what, again(), {"GPUFL_NVDISASM": str(stub)}, why)
+            lines_are_told(engine, what, says_why(lab, engine, what, again(), {"GPUFL_NVDISASM": str(stub)}, why))
 
 
 def flip(code):
