@@ -714,12 +714,14 @@ def engines_give_back_between_windows(lab):
         # Beside PM sampling records of kernels come late, and CUPTI waits for them: 2 s at most.
         count, pause, least = (4, 2600, 4) if engine == "PmSampling" else (20, 60, 10)
         for kind in ("plain", "threads", "all", "own"):
+            # Beside threads that never pause the moment comes by chance: from 9 to 21 times in 20 cycles.
+            often = least if kind == "plain" or engine == "PmSampling" else least // 2
             out, _, report = lab.trace(lab.context, "windows", count, kind, pause, 8,
                                        options=("-e", engine, "--windows", *RESTING))
             program = json.loads(out)
             print(f"     {engine} {kind}: let go of {let_go(report)} times, {program}", flush=True)
             expect(program["cycles"] == count and report["windows"]["opened"] == count + 1, f"{report['windows']}")
-            expect(let_go(report) >= least, f"let go of {let_go(report)} times")
+            expect(let_go(report) >= often, f"let go of {let_go(report)} times")
             if engine != "SassMetrics":
                 continue
             for kernel in ("marked", "late"):  # the latter ran for the first time while nothing counted

@@ -11,9 +11,8 @@ import counts
 import modules
 import stalls
 from cases_engines import BROUGHT, ran_or_said_why_not
-from lab import Skipped, case, expect, ledger_closes
+from lab import NO_NVDISASM, Skipped, case, expect, ledger_closes, nobody_takes_code_apart
 
-NO_NVDISASM = {"GPUFL_NVDISASM": "/nowhere/nvdisasm"}  # code is not taken apart: that is another case's matter
 NO_JIT_CACHE = {"CUDA_CACHE_DISABLE": "1"}
 
 
@@ -162,9 +161,8 @@ def a_program_that_loads_damaged_code(lab):
 def session_with_code(lab, engine):
     """A session whose code has not been taken apart: a copy of it each time, for whoever does."""
     command = (lab.bin / "device_stalls", "--ms", 20, "uncoalesced")
-    os.environ.update(NO_NVDISASM)  # for the report that looks at it, too
-    _, _, report = lab.trace(*command, options=("--no-report", "-e", engine))
-    os.environ.pop("GPUFL_NVDISASM")
+    with nobody_takes_code_apart():
+        _, _, report = lab.trace(*command, options=("--no-report", "-e", engine))
     runs(report, engine)
     expect(kept(lab), f"{engine}: no code was kept: {messages(report, 'code.not_kept')}")
     (lab.work / engine).mkdir()

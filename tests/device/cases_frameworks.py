@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import stalls
-from lab import HERE, Skipped, case, expect, ledger_closes
+from lab import HERE, NO_NVDISASM, Skipped, case, expect, ledger_closes, nobody_takes_code_apart
 
 
 TORCH = """
@@ -217,7 +217,8 @@ def kernels_named(report, name):
 
 def sampled_compiled(lab, name, text, kernel, launched):
     """Samples of the kernel by its name, and of no fewer launches than the program made."""
-    program, report = traced_like_bare(lab, name, text, ("-e", "PcSampling"))
+    with nobody_takes_code_apart():
+        program, report = traced_like_bare(lab, name, text, ("-e", "PcSampling"))
     ran = stalls.settings(report)
     if ran.get("ran_as") != "PcSampling":
         raise Skipped(f"ran as {ran.get('ran_as')}: {ran.get('why')}")
@@ -239,24 +240,31 @@ def nvdisasm():
     return {"GPUFL_NVDISASM": str(path)} if path.exists() else {}
 
 
-def sampled_lines(lab, kernel):
-    """Samples by file and line; None where there are no instructions."""
+def lines_of(lab, kernel, env):
+    """Samples by file and line, and whether instructions have text."""
     done = subprocess.run([lab.gpufl, "report", "--json", "--kernel", kernel, lab.work / "out"], capture_output=True,
-                          text=True, check=True, env={**os.environ, **nvdisasm()})
+                          text=True, check=True, env={**os.environ, **env})
     code, lines = [i for function in json.loads(done.stdout)["code"] for i in function["instructions"]], {}
     for i in code:
         if i["file"] and i["line"]:
             at = pathlib.Path(i["file"]).name, i["line"]
             lines[at] = lines.get(at, 0) + i["samples"]
-    return lines if any(i["text"] for i in code) else None
+    return lines, any(i["text"] for i in code)
+
+
+def sampled_lines(lab, kernel):
+    """Samples by file and line: by the code's own table, and by nvdisasm, where it is there, the same."""
+    ours, text = lines_of(lab, kernel, NO_NVDISASM)
+    expect(not text, "the session has instructions that nobody took apart")
+    theirs, text = lines_of(lab, kernel, nvdisasm())
+    print(f"      {len(ours)} lines by the code's own table" + (", the same by nvdisasm" if text else ""), flush=True)
+    expect(not text or ours == theirs, f"lines by the table {ours}, by nvdisasm {theirs}")
+    return ours
 
 
 def samples_stand_at_the_marked_line(lab, program, kernel):
     """More than a tenth of them at the line that does the work."""
     lines = sampled_lines(lab, kernel)
-    if lines is None:
-        print("      no instructions: nvdisasm is not there", flush=True)
-        return
     marked = next(i for i, line in enumerate(program.read_text().splitlines(), 1) if line.endswith("# works"))
     at = lines.get((program.name, marked), 0)
     print(f"      {at} samples of {sum(lines.values())} at {program.name}:{marked}")
@@ -275,9 +283,6 @@ def samples_of_torch_compile(lab):
     """Its kernels are Triton's, with the lines of the file that the compiler wrote."""
     sampled_compiled(lab, "with_compile.py", COMPILED.replace("MODE", "None"), "triton_", 500)
     lines = sampled_lines(lab, "triton_")
-    if lines is None:
-        print("      no instructions: nvdisasm is not there", flush=True)
-        return
     expect(any(file.endswith(".py") and n > 0 for (file, _), n in lines.items()), f"no line of its code: {lines}")
 
 

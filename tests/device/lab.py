@@ -1,4 +1,5 @@
 """What the cases of run.py share: how a program is traced, and what a report must say."""
+import contextlib
 import json
 import os
 import pathlib
@@ -28,6 +29,19 @@ def case(function):
 def expect(condition, text):
     if not condition:
         raise Failed(text)
+
+
+NO_NVDISASM = {"GPUFL_NVDISASM": "/nowhere/nvdisasm"}
+
+
+@contextlib.contextmanager
+def nobody_takes_code_apart():
+    """Nor does a report that looks at the session meanwhile."""
+    os.environ.update(NO_NVDISASM)
+    try:
+        yield
+    finally:
+        os.environ.pop("GPUFL_NVDISASM")
 
 
 class Lab:
