@@ -110,7 +110,9 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
 static const char *why_uncounted(const struct collector *c)
 {
     if (strcasecmp(c->options->range_mode, "kernels") == 0)
-        return "no kernel was counted: see the messages";
+        return c->ledger.row.launches + c->ledger.row.graph_launches > 0
+                   ? "no kernel was counted: see the messages"
+                   : "it counts kernels, and the program launched none";
     if (c->ledger.row.scopes_opened > 0)
         return "no outermost scope was counted: see the messages; --ranges kernels "
                "(range_mode=kernels) counts kernels instead";

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -16,6 +17,7 @@ enum {
     ROWS_MOST = 1 << 22,      /* of a sequence */
     FILES_MOST = 1 << 16,     /* of a unit, and its directories */
     INSTRUCTION_BYTES = 16,   /* from compute capability 7.0 on, as is sampled and counted */
+    LOOKS = 8,                /* at an instruction: one to a sequence that covers it */
     INLINED_CALL = 0x90,      /* NVIDIA's: the row of the call, the function's name in .debug_str */
 };
 
@@ -33,15 +35,27 @@ struct file {
     uint64_t dir;
 };
 
+struct function {
+    uint32_t section;
+    uint64_t at, size; /* in the section; checked */
+    const char *name;
+};
+
 struct table {
-    char *lines, *symbols, *names, *relocations; /* owned */
-    size_t lines_len, symbol_count, names_len, relocation_count;
-    size_t relocation; /* the last that was found */
-    const uint32_t *functions;
+    char *lines, *names; /* owned */
+    size_t lines_len, names_len;
+    Elf64_Sym *symbols; /* owned */
+    size_t symbol_count;
+    Elf64_Rela *relocations; /* owned: by offset */
+    size_t relocation_count;
+    struct function *functions; /* owned: all, by section and place */
     size_t function_count;
+    struct function *wanted; /* owned: so, too */
+    size_t wanted_count;
+    uint64_t budget; /* instructions that may be looked at yet: a few times as many as there are */
     void (*fn)(void *arg, const struct disassembled *d);
     void *arg;
-    struct elf_file *elf;
+    const struct elf_file *elf;
     struct row *rows; /* owned: of the sequence */
     size_t row_count, row_cap;
     const char **dirs; /* owned: of the unit, from 1 on */
@@ -107,24 +121,79 @@ static const char *take_text(struct reader *r)
 
 /* ---- symbols ------------------------------------------------------------------------------- */
 
-static bool symbol_at(const struct table *t, uint64_t number, Elf64_Sym *out)
+/* False: the symbol is no function, or not within its section. */
+static bool function_of(const struct table *t, uint64_t number, struct function *out)
 {
-    if (number >= t->symbol_count)
+    const Elf64_Sym *s = number < t->symbol_count ? &t->symbols[number] : NULL;
+    if (!s || ELF64_ST_TYPE(s->st_info) != STT_FUNC || s->st_name >= t->names_len || !s->st_shndx ||
+        s->st_shndx >= t->elf->section_count)
         return false;
-    memcpy(out, t->symbols + number * sizeof *out, sizeof *out);
-    return out->st_name < t->names_len;
+    uint64_t whole = t->elf->sections[s->st_shndx].sh_size;
+    if (whole > (uint64_t)t->elf->size || s->st_value > whole || s->st_size > whole - s->st_value)
+        return false;
+    /* The first of a section has what the compiler put behind it, too. */
+    *out = (struct function){.section = s->st_shndx,
+                             .at = s->st_value,
+                             .size = s->st_value ? s->st_size : whole,
+                             .name = t->names + s->st_name};
+    return true;
 }
 
-/* What is put at an offset of .debug_line. They are looked through from the last one on: they come in order. */
-static bool relocated(struct table *t, uint64_t offset, Elf64_Rela *out)
+static int compare_functions(const void *a, const void *b)
 {
-    for (size_t tries = 0; tries < t->relocation_count; tries++) {
-        t->relocation = (t->relocation + 1) % t->relocation_count;
-        memcpy(out, t->relocations + t->relocation * sizeof *out, sizeof *out);
-        if (out->r_offset == offset)
-            return true;
+    const struct function *x = a, *y = b;
+    if (x->section != y->section)
+        return x->section < y->section ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* The first that stands at this place or behind it. */
+static size_t find_function(const struct function *list, size_t count, uint32_t section,
+                            uint64_t at)
+{
+    const struct function key = {.section = section, .at = at};
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (compare_functions(&list[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return false;
+    return low;
+}
+
+static int compare_relocations(const void *a, const void *b)
+{
+    const Elf64_Rela *x = a, *y = b;
+    return (x->r_offset > y->r_offset) - (x->r_offset < y->r_offset);
+}
+
+/* What is put at an offset of .debug_line; NULL: nothing. */
+static const Elf64_Rela *relocation_at(const struct table *t, uint64_t offset)
+{
+    const Elf64_Rela key = {.r_offset = offset};
+    return t->relocation_count
+               ? bsearch(&key, t->relocations, t->relocation_count, sizeof key, compare_relocations)
+               : NULL;
+}
+
+static int list_functions(struct table *t, const uint32_t *wanted, size_t count)
+{
+    t->functions = mem_array(t->symbol_count + 1, sizeof *t->functions);
+    t->wanted = mem_array(count + 1, sizeof *t->wanted);
+    if (!t->functions || !t->wanted)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 1; i < t->symbol_count; i++)
+        t->function_count += function_of(t, i, &t->functions[t->function_count]);
+    for (size_t i = 0; i < count; i++)
+        t->wanted_count += function_of(t, wanted[i], &t->wanted[t->wanted_count]);
+    qsort(t->functions, t->function_count, sizeof *t->functions, compare_functions);
+    qsort(t->wanted, t->wanted_count, sizeof *t->wanted, compare_functions);
+    t->budget = 4096;
+    for (size_t i = 0; i < t->wanted_count; i++)
+        t->budget += t->wanted[i].size / INSTRUCTION_BYTES * LOOKS;
+    return 0;
 }
 
 /* ---- telling ------------------------------------------------------------------------------- */
@@ -144,7 +213,8 @@ static void tell(const struct table *t, const char *function, uint64_t offset, s
 {
     static char paths[DISASSEMBLE_LEVELS][PATH_MAX];
     struct disassembled d = {.function = function, .offset = offset, .text = ""};
-    for (size_t at = row + 1; at && d.place_count < DISASSEMBLE_LEVELS;) {
+    size_t at = row + 1;
+    for (int level = 0; at && level < DISASSEMBLE_LEVELS; level++) {
         const struct row *r = &t->rows[at - 1];
         if (r->line) {
             put_path(t, r->file, paths[d.place_count], sizeof *paths);
@@ -157,51 +227,42 @@ static void tell(const struct table *t, const char *function, uint64_t offset, s
         t->fn(t->arg, &d);
 }
 
-/* Where the next function of a section begins, behind `at`. */
-static uint64_t next_function(const struct table *t, unsigned section, uint64_t at)
-{
-    uint64_t next = UINT64_MAX;
-    Elf64_Sym s;
-    for (size_t i = 1; i < t->symbol_count; i++)
-        if (symbol_at(t, i, &s) && ELF64_ST_TYPE(s.st_info) == STT_FUNC && s.st_shndx == section &&
-            s.st_value > at && s.st_value < next)
-            next = s.st_value;
-    return next;
-}
-
-/* A function of the sequence's section; from, to: of the sequence, there. A row is not of a function that begins
+/* A function within a sequence, which is [from, to) of its section. A row is not of a function that begins
  * behind it: routines that the compiler puts behind a kernel have no lines of their own. */
-static void tell_function(const struct table *t, const Elf64_Sym *s, uint64_t from, uint64_t to)
+static void tell_function(struct table *t, const struct function *f, uint64_t from, uint64_t to)
 {
-    uint64_t size = s->st_value ? s->st_size : t->elf->sections[s->st_shndx].sh_size;
-    uint64_t begin = s->st_value, next = next_function(t, s->st_shndx, begin);
-    size_t row = 0;
-    size = size < (uint64_t)t->elf->size ? size : (uint64_t)t->elf->size;
-    to = to < s->st_value + size ? to : s->st_value + size;
-    for (uint64_t at = s->st_value; at < to; at += INSTRUCTION_BYTES) {
-        while (at >= next) {
-            begin = next;
-            next = next_function(t, s->st_shndx, begin);
-        }
-        while (row + 1 < t->row_count && from + t->rows[row + 1].address <= at)
+    uint64_t end = f->at + f->size < to ? f->at + f->size : to;
+    uint64_t at = f->at;
+    if (at < from) /* its first instruction there */
+        at += (from - at + INSTRUCTION_BYTES - 1) / INSTRUCTION_BYTES * INSTRUCTION_BYTES;
+    size_t row = 0, next = find_function(t->functions, t->function_count, f->section, at + 1);
+    uint64_t begin = next ? t->functions[next - 1].at : f->at; /* of the innermost function */
+    for (; at < end && t->budget; at += INSTRUCTION_BYTES) {
+        t->budget--;
+        for (; next < t->function_count && t->functions[next].section == f->section &&
+               t->functions[next].at <= at;
+             next++)
+            begin = t->functions[next].at;
+        while (row + 1 < t->row_count && t->rows[row + 1].address <= at - from)
             row++;
-        uint64_t of = from + t->rows[row].address;
-        if (of <= at && of >= begin)
-            tell(t, t->names + s->st_name, at - s->st_value, row);
+        uint64_t address = t->rows[row].address;
+        if (address <= at - from && from + address >= begin)
+            tell(t, f->name, at - f->at, row);
     }
 }
 
 /* The sequence is complete; it ends at an address of its own. */
-static void tell_sequence(const struct table *t, const Elf64_Rela *place, uint64_t end)
+static void tell_sequence(struct table *t, const Elf64_Rela *place, uint64_t end)
 {
-    Elf64_Sym of, s;
-    if (!t->row_count || !symbol_at(t, ELF64_R_SYM(place->r_info), &of))
+    struct function of;
+    if (!t->row_count || !function_of(t, ELF64_R_SYM(place->r_info), &of))
         return;
-    uint64_t from = of.st_value + (uint64_t)place->r_addend;
-    for (size_t i = 0; i < t->function_count; i++)
-        if (symbol_at(t, t->functions[i], &s) && ELF64_ST_TYPE(s.st_info) == STT_FUNC &&
-            s.st_shndx == of.st_shndx && s.st_shndx < t->elf->section_count)
-            tell_function(t, &s, from, from + end);
+    uint64_t whole = t->elf->sections[of.section].sh_size, addend = (uint64_t)place->r_addend;
+    uint64_t from = addend <= whole - of.at ? of.at + addend : whole;
+    uint64_t to = end < whole - from ? from + end : whole;
+    for (size_t i = find_function(t->wanted, t->wanted_count, of.section, 0);
+         i < t->wanted_count && t->wanted[i].section == of.section; i++)
+        tell_function(t, &t->wanted[i], from, to);
 }
 
 /* ---- units --------------------------------------------------------------------------------- */
@@ -215,8 +276,7 @@ struct unit {
 
 struct state {
     struct row now;
-    Elf64_Rela place; /* of the sequence */
-    bool placed;
+    const Elf64_Rela *place; /* of the sequence; NULL: unknown */
 };
 
 static int take_names(struct table *t, struct reader *r)
@@ -258,13 +318,13 @@ static void run_extended(struct table *t, struct reader *r, struct state *s)
     r->at += len;
     switch (take(&one, 1)) {
     case END_SEQUENCE:
-        if (s->placed)
-            tell_sequence(t, &s->place, s->now.address);
+        if (s->place)
+            tell_sequence(t, s->place, s->now.address);
         t->row_count = 0;
         *s = START;
         break;
     case SET_ADDRESS:
-        s->placed = relocated(t, (uint64_t)((const char *)one.at - t->lines), &s->place);
+        s->place = relocation_at(t, (uint64_t)((const char *)one.at - t->lines));
         s->now.address = 0;
         break;
     case INLINED_CALL:
@@ -285,7 +345,7 @@ static int run_standard(struct table *t, const struct unit *u, struct reader *r,
         s->now.address += take_uleb(r) * u->least;
         return 0;
     case ADVANCE_LINE:
-        s->now.line = (uint32_t)((int64_t)s->now.line + take_sleb(r));
+        s->now.line += (uint32_t)take_sleb(r);
         return 0;
     case SET_FILE:
         s->now.file = (uint32_t)take_uleb(r);
@@ -366,46 +426,56 @@ static int run_table(struct table *t, const char *cubin, struct err *e)
         r.bad |= unit.bad;
     }
     if (code)
-        return err_set(e, code, "out of memory for the lines of %.200s", path_base(cubin));
-    return r.bad ? err_set(e, GPUFL_E_CORRUPT, "the line table of %.200s is damaged",
-                           path_base(cubin))
-                 : 0;
+        return err_set(e, code, "the lines of %.200s are too many for the memory they may take",
+                       path_base(cubin));
+    if (r.bad || !t->budget)
+        return err_set(e, GPUFL_E_CORRUPT, "the line table of %.200s is damaged", path_base(cubin));
+    return 0;
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */
 
-static char *read_section(const struct elf_file *f, const Elf64_Shdr *s, size_t *len)
+static void *read_section(const struct elf_file *f, const Elf64_Shdr *s, size_t *len)
 {
     *len = 0;
     return s ? elf_file_read(f, s, SECTION_MOST, len) : NULL;
+}
+
+/* False: something that is needed is not there. */
+static bool read_all(struct table *t)
+{
+    const struct elf_file *f = t->elf;
+    const Elf64_Shdr *symbols = elf_file_section(f, ".symtab");
+    size_t symbols_len, relocations_len;
+    t->lines = read_section(f, elf_file_section(f, ".debug_line"), &t->lines_len);
+    t->relocations = read_section(f, elf_file_section(f, ".rela.debug_line"), &relocations_len);
+    t->symbols = read_section(f, symbols, &symbols_len);
+    if (symbols && symbols->sh_link < f->section_count)
+        t->names = read_section(f, &f->sections[symbols->sh_link], &t->names_len);
+    t->relocation_count = relocations_len / sizeof *t->relocations;
+    t->symbol_count = symbols_len / sizeof *t->symbols;
+    if (t->relocation_count)
+        qsort(t->relocations, t->relocation_count, sizeof *t->relocations, compare_relocations);
+    return t->lines && t->relocations && t->symbols && t->names;
 }
 
 int cubin_lines(const char *cubin, const uint32_t *functions, size_t count,
                 void (*fn)(void *arg, const struct disassembled *d), void *arg, struct err *e)
 {
     struct elf_file f;
-    struct table t = {
-        .functions = functions, .function_count = count, .fn = fn, .arg = arg, .elf = &f};
+    struct table t = {.fn = fn, .arg = arg, .elf = &f};
     int code = elf_file_open(&f, cubin, e);
     if (code)
         return code;
-    const Elf64_Shdr *symbols = elf_file_section(&f, ".symtab");
-    size_t symbols_len, relocations_len;
-    t.lines = read_section(&f, elf_file_section(&f, ".debug_line"), &t.lines_len);
-    t.relocations = read_section(&f, elf_file_section(&f, ".rela.debug_line"), &relocations_len);
-    t.symbols = read_section(&f, symbols, &symbols_len);
-    if (symbols && symbols->sh_link < f.section_count)
-        t.names = read_section(&f, &f.sections[symbols->sh_link], &t.names_len);
-    t.relocation_count = relocations_len / sizeof(Elf64_Rela);
-    t.symbol_count = t.names ? symbols_len / sizeof(Elf64_Sym) : 0;
-    if (t.lines && t.relocations && t.symbols && t.names)
-        code = run_table(&t, cubin, e);
-    char *const owned[] = {t.lines, t.relocations, t.symbols, t.names};
+    if (read_all(&t)) {
+        code = list_functions(&t, functions, count);
+        code = code ? err_set(e, code, "out of memory for the lines of %.200s", path_base(cubin))
+                    : run_table(&t, cubin, e);
+    }
+    void *const owned[] = {t.lines,  t.relocations, t.symbols, t.names, t.functions,
+                           t.wanted, t.rows,        t.dirs,    t.files};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         mem_free(owned[i]);
-    mem_free(t.rows);
-    mem_free(t.dirs);
-    mem_free(t.files);
     elf_file_close(&f);
     return code;
 }

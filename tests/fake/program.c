@@ -30,8 +30,8 @@
  * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init before cuInit (or
  * after it: init-late; and where its thread has no context: apart), a scope around its work, shutdown; with engine PcSampling (sampled),
  * PmSampling (counted), RangeProfiler (ranged) or SassMetrics (instrumented) instead of Trace,
- * sessions=S times; alone-first: the first without kernel records; beside: a thread that launches
- * on. */
+ * sessions=S times; alone-first: the first without kernel records; windows-then: the others with
+ * windows of them; beside: a thread that launches on. */
 #include "hooks.h"
 
 #ifdef FAKE_LINKED
@@ -86,8 +86,8 @@ static int contexts, modules, milliseconds, rounds, steps, benches, managed, all
 static struct {
     long long count, bytes, frees, freed, peak;
 } allocated;
-static bool distinct, early, left, wait_input, init_late, sampled, counted, ranged, instrumented,
-    beside, stuck, apart, faults;
+static bool alone_first, windows_then, distinct, early, left, wait_input, init_late, sampled,
+    counted, ranged, instrumented, beside, stuck, apart, faults;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -467,7 +467,9 @@ static void parse(int argc, char **argv)
         else if (!strcmp(argv[i], "instrumented"))
             instrumented = true;
         else if (!strcmp(argv[i], "alone-first"))
-            setenv("GPUFL_PC_KERNEL_COLLECT", "none", 1);
+            alone_first = setenv("GPUFL_PC_KERNEL_COLLECT", "none", 1) == 0;
+        else if (!strcmp(argv[i], "windows-then"))
+            windows_then = true;
         else if (!strcmp(argv[i], "ranged"))
             ranged = true;
         else if (!strcmp(argv[i], "init-late"))
@@ -521,7 +523,10 @@ int main(int argc, char **argv)
     }
     work_all();
     for (int i = 1; i < sessions; i++) {
-        unsetenv("GPUFL_PC_KERNEL_COLLECT");
+        if (windows_then)
+            setenv("GPUFL_PC_KERNEL_COLLECT", "windows", 1);
+        if (alone_first)
+            unsetenv("GPUFL_PC_KERNEL_COLLECT");
         capture_begin(init_late);
         work_all();
     }

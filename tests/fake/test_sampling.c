@@ -331,6 +331,39 @@ static void turns_without_samples(void **state)
     }
 }
 
+/* Kernel records that are on since a session before cannot be switched off behind a window: where sampling goes on
+ * since then, and where it could not begin. */
+static void turns_after_a_session(void **state)
+{
+    static const struct {
+        const char *script, *first; /* what the first session collects */
+    } cases[] = {
+        {"FAKE_CUPTI=fail=cuptiPCSamplingEnable:1:999", "GPUFL_PC_KERNEL_COLLECT=windows"},
+        {"FAKE_CUPTI=fail=cuptiPCSamplingEnable:1:999", "GPUFL_PC_KERNEL_COLLECT=none"},
+        {"FAKE_CUPTI=", "GPUFL_PC_KERNEL_COLLECT=all"},
+        {"FAKE_CUPTI=", "GPUFL_PC_KERNEL_COLLECT=none"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        print_message("%s %s\n", cases[i].script, cases[i].first);
+        run_all(&r, &(struct run_setup){
+                        .env = LIST("GPUFL_LOG_PATH=logs", cases[i].script, cases[i].first,
+                                    "GPUFL_PC_WINDOW_EVERY_MS=20", "GPUFL_PC_WINDOW_FOR_MS=10"),
+                        .linked = true,
+                        .alone = true,
+                        .program = LIST("50", "sampled", "sessions=2", "ms=300", "windows-then")});
+        check_program(&r, 0);
+        assert_non_null(r.report);
+        assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
+        assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
+        json_t *recorded = at(r.report, "ledger.kernels_recorded"); /* null: a session had none */
+        assert_true(json_integer_value(recorded) <= int_at(r.report, "ledger.launches"));
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        run_free(&r);
+    }
+}
+
 /* Deep, where nothing can be counted: sampled to the end, both before and behind the switch that failed, and
  * kernels of half a session are not recorded. */
 static void deep_without_counts(void **state)
@@ -768,6 +801,7 @@ int main(void)
         cmocka_unit_test(takes_turns_of_contexts),
         cmocka_unit_test(turns_end_where_they_fail),
         cmocka_unit_test(turns_without_samples),
+        cmocka_unit_test(turns_after_a_session),
         cmocka_unit_test(deep_without_counts),
         cmocka_unit_test(turns_that_cannot_be),
         cmocka_unit_test(contexts_take_turns),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <elf.h>
 #include <glob.h>
 
 #define IN_FILE "_ZN42_GLOBAL__N__0867aadc_13_train_loop_cu_main"
@@ -135,11 +136,82 @@ static void test_damaged(void **state)
     free(bytes);
 }
 
+/* ---- written to take for ever -------------------------------------------------------------------- */
+
+static Elf64_Shdr *section_of(char *bytes, const char *name)
+{
+    Elf64_Ehdr head;
+    memcpy(&head, bytes, sizeof head);
+    Elf64_Shdr *sections = (Elf64_Shdr *)(bytes + head.e_shoff); /* 8-aligned there */
+    const char *texts = bytes + sections[head.e_shstrndx].sh_offset;
+    for (size_t i = 0; i < head.e_shnum; i++)
+        if (!strcmp(texts + sections[i].sh_name, name))
+            return &sections[i];
+    fail_msg("no section %s", name);
+    return NULL;
+}
+
+/* Functions that stand at the end of the address space. */
+static void test_far_symbols(void **state)
+{
+    char *bytes = malloc(cubin_size);
+    struct told t = {0};
+    (void)state;
+    assert_non_null(bytes);
+    memcpy(bytes, cubin, cubin_size);
+    const Elf64_Shdr *s = section_of(bytes, ".symtab");
+    Elf64_Sym *symbols = (Elf64_Sym *)(bytes + s->sh_offset);
+    for (size_t i = 0; i < s->sh_size / sizeof *symbols; i++) {
+        symbols[i].st_value = UINT64_MAX - 15;
+        symbols[i].st_size = 15;
+    }
+    assert_int_equal(lines_of(bytes, cubin_size, &t), 0);
+    assert_int_equal(t.all, 0);
+    free(bytes);
+}
+
+/* Very many sequences, each of which covers all of a function. */
+static void test_many_sequences(void **state)
+{
+    enum { SEQUENCES = 50000, HEADER = 164, ONE = 11 + 1 + 6 + 3 };
+    static const unsigned char end[] = {1 /* copy */, 2, 0xff, 0xff, 0xff, 0xff, 0xf, 0, 1, 1};
+    size_t lines = HEADER + (size_t)SEQUENCES * ONE, relocations = SEQUENCES * sizeof(Elf64_Rela);
+    size_t at = (cubin_size + 15) / 16 * 16, place = at + (lines + 15) / 16 * 16;
+    char *bytes = calloc(1, place + relocations);
+    struct told t = {0};
+    (void)state;
+    assert_non_null(bytes);
+    memcpy(bytes, cubin, cubin_size);
+    Elf64_Shdr *table = section_of(bytes, ".debug_line");
+    Elf64_Shdr *relocated = section_of(bytes, ".rela.debug_line");
+    const Elf64_Rela first = *(const Elf64_Rela *)(bytes + relocated->sh_offset);
+    memcpy(bytes + at, cubin + table->sh_offset, HEADER); /* its directories and files */
+    uint32_t length = (uint32_t)lines - 4;
+    memcpy(bytes + at, &length, sizeof length);
+    for (size_t i = 0; i < SEQUENCES; i++) {
+        char *p = bytes + at + HEADER + i * ONE;
+        memcpy(p, "\0\11\2", 3); /* set address */
+        memcpy(p + 11, end, sizeof end);
+        Elf64_Rela r = first;
+        r.r_offset = HEADER + i * ONE + 3;
+        memcpy(bytes + place + i * sizeof r, &r, sizeof r);
+    }
+    table->sh_offset = at;
+    table->sh_size = lines;
+    relocated->sh_offset = place;
+    relocated->sh_size = relocations;
+    assert_int_equal(lines_of(bytes, place + relocations, &t), GPUFL_E_CORRUPT);
+    assert_in_range(t.all, 1, 100000);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_far_symbols),
+        cmocka_unit_test(test_many_sequences),
     };
     return cmocka_run_group_tests_name("cubin_lines", tests, read_cubin, let_go);
 }

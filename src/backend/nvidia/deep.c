@@ -130,6 +130,14 @@ void deep_leave(struct trace *t, bool waited)
 
 /* ---- what the session is told --------------------------------------------------------------- */
 
+static const char *why_uncounted(void)
+{
+    const char *refused = sass_metrics_failure();
+    if (atomic_load_explicit(&unsampled, memory_order_relaxed))
+        return "no program counters are sampled, and what samples is tried first";
+    return *refused ? refused : "CUPTI was busy when the time of sampling was over";
+}
+
 const char *deep_failure(void)
 {
     switch (atomic_load(&phase)) {
@@ -138,9 +146,7 @@ const char *deep_failure(void)
     case PHASE_STUCK:
         return "CUPTI did not end sampling, and counts nothing beside it";
     case PHASE_UNCOUNTED:
-        return atomic_load_explicit(&unsampled, memory_order_relaxed)
-                   ? "no program counters are sampled, and what samples is tried first"
-                   : sass_metrics_failure();
+        return why_uncounted();
     default:
         return atomic_load_explicit(&missed, memory_order_relaxed)
                    ? "whenever a call that waits for the device returned, another thread was "

@@ -448,9 +448,14 @@ void pc_sampling_wake(void)
     engine_leave();
 }
 
+bool pc_sampling_failed(void)
+{
+    return atomic_load_explicit(&refused, memory_order_relaxed) > 0;
+}
+
 bool pc_sampling_binds(void)
 {
-    return begun_anywhere() || atomic_load_explicit(&refused, memory_order_relaxed) > 0;
+    return begun_anywhere() || pc_sampling_failed();
 }
 
 bool pc_sampling_lasts(void)

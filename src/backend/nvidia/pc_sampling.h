@@ -73,6 +73,9 @@ bool pc_sampling_binds(void);
 /* Some context is still sampled: the library must be able to tell of its end. [owner] */
 bool pc_sampling_lasts(void);
 
+/* It could not begin in some context of this process: there activity kinds must not be disabled (ADR 10). [any] */
+bool pc_sampling_failed(void);
+
 /* Nothing is, in any context, and pc_sampling_failure says why: other engines need not make way for it. [any] */
 bool pc_sampling_refused(void);
 

@@ -81,13 +81,25 @@ static int contexts_enable(struct trace *t, struct err *e)
     return result == CUPTI_OK ? 0 : cupti_error(t->cupti, result, "to report contexts", e);
 }
 
+/* Kernel records are on since an earlier session, and cannot be switched off: no turns are taken, and every kernel
+ * is recorded. */
+static bool kernels_stay(struct trace *t)
+{
+    bool stay = (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1) && pc_sampling_binds();
+    if (stay)
+        t->sink->ops->message(t->sink, SEVERITY_NOTE, "pc_sampling.turns",
+                              "kernel records are on since an earlier session of the process and "
+                              "cannot be switched off, so that every kernel is recorded");
+    return stay;
+}
+
 /* Sampling that cannot be had costs the session nothing else. */
 static void prepare_sampling(struct trace *t)
 {
     int rc = pc_sampling_open(t, &t->pc_lacks);
     rc = rc ? rc : resources_enable(t, &t->pc_lacks);
     t->pc = !rc;
-    t->turns = t->pc && t->config.pc_collect == PC_COLLECT_WINDOWS;
+    t->turns = t->pc && t->config.pc_collect == PC_COLLECT_WINDOWS && !kernels_stay(t);
     if (t->turns) {
         t->config.windows = true; /* launches count in them */
         turns_open(t->config.pc_window_every_ns, t->config.pc_window_for_ns);
@@ -172,7 +184,7 @@ bool profilers_count(struct trace *t, const cuda_context *contexts, size_t count
     sass_metrics_start(t);
     for (size_t i = 0; i < count; i++)
         sass_metrics_context(t, contexts[i]);
-    return !sass_metrics_refused();
+    return sass_metrics_counts();
 }
 
 void profilers_stop(struct trace *t)

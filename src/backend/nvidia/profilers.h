@@ -15,7 +15,7 @@ void profilers_open(struct trace *t);
 /* After the kinds: samples refuse those that come later. [owner] */
 void profilers_start(struct trace *t);
 /* Instructions count from here on, in the calling thread's context, in these, and in those that come:
- * no other thread is inside the driver. False: in none, as that was refused. [any] */
+ * no other thread is inside the driver. False: in none of them. [any] */
 bool profilers_count(struct trace *t, const cuda_context *contexts, size_t count);
 /* Kernels are recorded from here on, since nothing counts or samples them. [any] */
 void profilers_record(struct trace *t);

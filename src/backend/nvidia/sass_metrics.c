@@ -389,13 +389,13 @@ bool sass_metrics_rest(void)
     return alone;
 }
 
-bool sass_metrics_refused(void)
+bool sass_metrics_counts(void)
 {
     if (!opened || !engine_enter(ENGINE_PATIENCE))
         return false;
-    bool none = *failure && !counts_somewhere();
+    bool counts = started && (!*failure || counts_somewhere());
     engine_leave();
-    return none;
+    return counts;
 }
 
 const char *sass_metrics_failure(void)

@@ -60,8 +60,8 @@ void sass_metrics_stop(struct trace *t);
 /* The session's last drain is over. [collector] */
 void sass_metrics_close(struct trace *t);
 
-/* Nothing is, in any context, and sass_metrics_failure says why. [any] */
-bool sass_metrics_refused(void);
+/* Contexts count, or will: it was refused in none, or not in all. [any] */
+bool sass_metrics_counts(void);
 
 /* Why nothing is counted; "": it is, or nobody has tried yet. [collector] */
 const char *sass_metrics_failure(void);

@@ -89,9 +89,24 @@ static int64_t stay(const char *why)
     return INT64_MAX;
 }
 
+/* Nothing can be sampled: nor is it tried in contexts that come. */
+static int64_t record_all(struct trace *t)
+{
+    pc_sampling_stop(t, true);
+    if (!window_begins(t))
+        return stay("CUPTI did not begin kernel records, and no program counters are sampled");
+    windows++;
+    return stay("no program counters are sampled, so that every kernel is recorded");
+}
+
 /* When to switch again. */
 static int64_t to_records(struct trace *t)
 {
+    if (pc_sampling_refused())
+        return record_all(t);
+    if (pc_sampling_failed()) /* kinds_disable would leave them on */
+        return stay("sampling could not begin in some context, after which CUPTI must not be told "
+                    "to give up kernel records: the program is sampled only");
     if (!pc_sampling_pause(t))
         return stay("CUPTI did not end sampling, so that no more kernels are recorded");
     if (!window_begins(t)) {
@@ -114,23 +129,24 @@ static int64_t to_samples(struct trace *t)
 
 void turns_unsampled(struct trace *t)
 {
-    pthread_mutex_lock(&lock);
-    if (!stopped && !stuck && !recording && window_begins(t)) {
-        windows++;
-        stay("no program counters are sampled, so that every kernel is recorded");
-    }
+    atomic_store_explicit(&due, 1,
+                          memory_order_relaxed); /* at the next call that waits, else here */
+    if (pthread_mutex_trylock(&lock))
+        return;
+    if (!stopped && !stuck && !recording)
+        atomic_store_explicit(&due, record_all(t), memory_order_relaxed);
     pthread_mutex_unlock(&lock);
 }
 
 static void take_turns(void *arg)
 {
     struct trace *t = arg;
-    int64_t begin = clock_mono();
+    int64_t begin = clock_mono(), next = INT64_MAX;
     if (pthread_mutex_trylock(&lock))
         return; /* the collector is at it: the next call tries again */
     if (!stopped && !stuck)
-        atomic_store_explicit(&due, recording ? to_samples(t) : to_records(t),
-                              memory_order_relaxed);
+        next = recording ? to_samples(t) : to_records(t);
+    atomic_store_explicit(&due, next, memory_order_relaxed);
     switching += clock_mono() - begin;
     pthread_mutex_unlock(&lock);
 }
