@@ -115,9 +115,9 @@ static void put_legend(const struct page *p)
                  "scope shorter than two of them may have none.");
     if (s->estimated)
         page_text(p,
-                  "estimate: for the kernels that the scope itself launched; where the samples of "
-                  "a kernel may be of several scopes, by its time on the GPU in each. %s of all "
-                  "samples are of kernels whose time is known.",
+                  "estimate: of the kernels that the scope itself launched, as many of each one's "
+                  "samples as is its time on the GPU; for which reasons, what was measured says "
+                  "first. %s of all samples are of kernels whose time is known.",
                   units_percent(a, (double)s->shared, (double)s->total.all));
     else
         page_text(p, "No estimate through kernels: the session has no record of a kernel with its "

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST 1e-6 /* samples: below it, what is left is an error of rounding */
+
 /* A kernel in a scope. */
 struct part {
     uint32_t kernel; /* place in model.kernels.names */
@@ -26,10 +28,11 @@ struct part {
 /* Samples of a kernel that are of a scope or of those inside it. */
 struct pool {
     uint32_t kernel;
-    uint32_t node;        /* measured: the scope; 0: none */
-    uint32_t number, end; /* scopes that may have them: [number, end) */
+    uint32_t node; /* of the scope; 0: outside all; SAMPLES_NO_SCOPE: of any */
     uint32_t reason;
-    double samples;
+    /* not of the key: */
+    uint32_t number, end; /* scopes that may have them: [number, end) */
+    double samples;       /* with those handed up from inside */
 };
 
 struct sharing {
@@ -37,9 +40,8 @@ struct sharing {
     uint32_t *number, *end; /* owned; by node */
     struct part *parts;     /* owned; by kernel, then by number */
     size_t part_count;
-    struct pool *pools; /* owned; by kernel, narrow ones first */
-    size_t pool_count;
-    struct keyed sums; /* struct sample_estimate by node */
+    struct keyed pools; /* struct pool; sorted in place: by kernel, narrow ones first */
+    struct keyed sums;  /* struct sample_estimate by node */
 };
 
 /* A name of a kernel and its place in model.kernels.names. */
@@ -146,11 +148,41 @@ static int compare_pools(const void *a, const void *b)
 static int add_estimate(struct sharing *s, uint32_t node, uint32_t reason, double samples)
 {
     uint32_t key[2] = {node, reason}, index;
-    if (!node || samples <= 0)
+    if (!node || node == SAMPLES_NO_SCOPE || samples <= 0)
         return 0;
     int code = keyed_put(&s->sums, key, &index, NULL);
     if (!code && index)
         ((struct sample_estimate *)keyed_at(&s->sums, index))->samples += samples;
+    return code;
+}
+
+/* Where a pool hands up what its scopes do not lack. */
+static uint32_t around(const struct sharing *s, uint32_t node)
+{
+    uint32_t up = node ? s->m->scopes.nodes[node].parent : 0;
+    return up ? up : SAMPLES_NO_SCOPE;
+}
+
+/* With the pools around it, which may be handed some. */
+static int add_pool(struct sharing *s, uint32_t kernel, uint32_t node, uint32_t reason,
+                    double samples)
+{
+    bool added = true;
+    int code = 0;
+    for (uint32_t at = node; !code && added; at = around(s, at)) {
+        struct pool key = {.kernel = kernel, .node = at, .reason = reason};
+        uint32_t index;
+        code = keyed_put(&s->pools, &key, &index, &added);
+        if (code)
+            return code;
+        struct pool *pool = keyed_at(&s->pools, index);
+        bool any = at == SAMPLES_NO_SCOPE;
+        pool->number = any ? 0 : s->number[at];
+        pool->end = any || at ? s->end[any ? 0 : at] : 1;
+        pool->samples += at == node ? samples : 0;
+        if (any)
+            break;
+    }
     return code;
 }
 
@@ -159,64 +191,91 @@ static int list_pools(struct sharing *s)
 {
     const struct keyed *from = &s->m->samples.pools;
     int code = 0;
-    s->pools = mem_array(from->count + 1, sizeof *s->pools);
-    if (!s->pools)
-        return GPUFL_E_NOMEM;
     for (size_t i = 1; !code && i < from->count; i++) {
         const struct sample_pool *p = keyed_at(from, i);
         const struct code_function *f = device_code_at(&s->m->code, p->function);
-        bool told = p->scope != SAMPLES_NO_SCOPE;
-        uint32_t node = told && p->scope ? scope_tree_node(&s->m->scopes, p->scope) : 0;
+        uint32_t node = p->scope;
+        if (node && node != SAMPLES_NO_SCOPE)
+            node = scope_tree_node(&s->m->scopes, node);
         if (!f || !f->kernel) {
             code = add_estimate(s, node, p->reason, (double)p->samples);
             continue;
         }
-        s->pools[s->pool_count++] = (struct pool){.kernel = f->kernel - 1,
-                                                  .node = node,
-                                                  .number = s->number[node],
-                                                  .end = told && !node ? 1 : s->end[node],
-                                                  .reason = p->reason,
-                                                  .samples = (double)p->samples};
+        code = add_pool(s, f->kernel - 1, node, p->reason, (double)p->samples);
         s->m->samples.shared += p->samples;
     }
-    if (s->pool_count)
-        qsort(s->pools, s->pool_count, sizeof *s->pools, compare_pools);
+    if (!code && s->pools.count > 1) /* found by their order from now on */
+        qsort(keyed_at(&s->pools, 1), s->pools.count - 1, sizeof(struct pool), compare_pools);
     return code;
 }
 
 /* ---- sharing ----------------------------------------------------------------------------- */
 
-/* What each part lacks of its due, or, where none lacks any, its time. The sum of all. */
+/* What each part lacks of its due; the sum of all. */
 static double weigh(struct part *parts, size_t count, double per_ns)
 {
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
         double lacks = parts[i].ns * per_ns - parts[i].given;
-        parts[i].weight = lacks > 0 ? lacks : 0;
+        parts[i].weight = lacks > LEAST ? lacks : 0;
         sum += parts[i].weight;
     }
-    for (size_t i = 0; sum <= 0 && i < count; i++)
-        parts[i].weight = parts[i].ns;
-    for (size_t i = 0; sum <= 0 && i < count; i++)
-        sum += parts[i].weight;
     return sum;
 }
 
-/* Pools that differ in their reason alone. */
+static double weigh_by_time(struct part *parts, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += parts[i].weight = parts[i].ns;
+    return sum;
+}
+
+static void hand_up(struct sharing *s, const struct pool *from, double samples)
+{
+    struct pool key = *from, *to;
+    key.node = around(s, from->node);
+    key.number = key.node == SAMPLES_NO_SCOPE ? 0 : s->number[key.node];
+    key.end = s->end[key.node == SAMPLES_NO_SCOPE ? 0 : key.node];
+    to = bsearch(&key, keyed_at(&s->pools, 1), s->pools.count - 1, sizeof key, compare_pools);
+    if (to) /* always: add_pool made it */
+        to->samples += samples;
+}
+
+/* Pools that differ in their reason alone. A launch does not wait for its kernel, so that samples
+ * are also measured in a scope that waits for kernels of others: its parts get no more than they
+ * lack. */
 static int share_alike(struct sharing *s, const struct pool *pools, size_t count,
                        struct part *parts, size_t part_count, double per_ns)
 {
-    double sum = weigh(parts, part_count, per_ns);
+    bool last = pools->node == SAMPLES_NO_SCOPE;
+    double all = 0, sum = weigh(parts, part_count, per_ns);
     int code = 0;
+    for (size_t p = 0; p < count; p++)
+        all += pools[p].samples;
+    if (all <= LEAST)
+        return 0;
+    if (last && sum <= 0)
+        sum = weigh_by_time(parts, part_count);
+    double taken = last || sum >= all ? 1 : sum / all;
     for (size_t p = 0; !code && p < count; p++) {
-        if (sum <= 0) /* launched elsewhere: what was measured stands */
-            code = add_estimate(s, pools[p].node, pools[p].reason, pools[p].samples);
         for (size_t i = 0; !code && sum > 0 && i < part_count; i++) {
-            double samples = pools[p].samples * parts[i].weight / sum;
+            double samples = pools[p].samples * taken * parts[i].weight / sum;
             parts[i].given += samples;
             code = add_estimate(s, parts[i].node, pools[p].reason, samples);
         }
+        if (taken < 1)
+            hand_up(s, &pools[p], pools[p].samples * (1 - taken));
     }
+    return code;
+}
+
+/* Records without a time tell nothing of where a kernel ran. */
+static int keep_measured(struct sharing *s, const struct pool *pools, size_t count)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < count; i++)
+        code = add_estimate(s, pools[i].node, pools[i].reason, pools[i].samples);
     return code;
 }
 
@@ -229,6 +288,8 @@ static int share_kernel(struct sharing *s, const struct pool *pools, size_t coun
         samples += pools[i].samples;
     for (size_t i = 0; i < part_count; i++)
         ns += parts[i].ns;
+    if (ns <= 0)
+        return keep_measured(s, pools, count);
     for (size_t at = 0, next; !code && at < count; at = next) {
         const struct pool *p = &pools[at];
         size_t first = 0, end;
@@ -239,24 +300,25 @@ static int share_kernel(struct sharing *s, const struct pool *pools, size_t coun
             first++;
         for (end = first; end < part_count && parts[end].number < p->end; end++)
             ;
-        code = share_alike(s, p, next - at, parts + first, end - first, ns > 0 ? samples / ns : 0);
+        code = share_alike(s, p, next - at, parts + first, end - first, samples / ns);
     }
     return code;
 }
 
 static int share_all(struct sharing *s)
 {
+    const struct pool *pools = (const struct pool *)s->pools.items;
     int code = 0;
-    for (size_t at = 0, next, part = 0; !code && at < s->pool_count; at = next) {
-        uint32_t kernel = s->pools[at].kernel;
+    for (size_t at = 1, next, part = 0; !code && at < s->pools.count; at = next) {
+        uint32_t kernel = pools[at].kernel;
         size_t first, end;
-        for (next = at + 1; next < s->pool_count && s->pools[next].kernel == kernel; next++)
+        for (next = at + 1; next < s->pools.count && pools[next].kernel == kernel; next++)
             ;
         for (first = part; first < s->part_count && s->parts[first].kernel < kernel; first++)
             ;
         for (end = first; end < s->part_count && s->parts[end].kernel == kernel; end++)
             ;
-        code = share_kernel(s, s->pools + at, next - at, s->parts + first, end - first);
+        code = share_kernel(s, pools + at, next - at, s->parts + first, end - first);
         part = end;
     }
     return code;
@@ -282,6 +344,7 @@ int scope_samples_estimate(struct model *m)
         !sum_scopes_told(&m->scopes, SCOPE_KERNELS))
         return 0;
     keyed_init(&s.sums, sizeof(struct sample_estimate), 2 * sizeof(uint32_t), SAMPLES_GROUPS);
+    keyed_init(&s.pools, sizeof(struct pool), offsetof(struct pool, number), SIZE_MAX / 64);
     m->samples.estimated = true;
     int code = number_scopes(&s);
     code = code ? code : list_parts(&s);
@@ -289,9 +352,9 @@ int scope_samples_estimate(struct model *m)
     code = code ? code : share_all(&s);
     code = code ? code : name_sums(&s);
     keyed_fini(&s.sums);
+    keyed_fini(&s.pools);
     mem_free(s.number);
     mem_free(s.end);
     mem_free(s.parts);
-    mem_free(s.pools);
     return code;
 }

@@ -122,20 +122,22 @@ static void test_by_time(void **state)
     model_fini(&m);
 }
 
-/* 900 were measured in outer: they are of outer and inner, 200 : 600. Of the other 100 these two
- * have no more to come; other and what is outside lack 100 each. */
+/* 900 were measured in outer, of which 800 are due to outer and inner, 200 : 600. The other 100 and the
+ * 100 of which nothing is known are of other and what is outside, half of each reason. */
 static void test_measured(void **state)
 {
     struct model m;
     (void)state;
     begin(&m);
     put_samples(&m, KERNEL, WAIT, IN_OUTER, 900);
-    put_samples(&m, KERNEL, WAIT, CELL_NULL, 100);
+    put_samples(&m, KERNEL, BARRIER, CELL_NULL, 100);
     put_kernels(&m);
     assert_int_equal(model_finish(&m), 0);
-    near(estimate(&m, "outer", "wait"), 225);
-    near(estimate(&m, "outer|inner", "wait"), 675);
+    near(estimate(&m, "outer", "wait"), 200);
+    near(estimate(&m, "outer|inner", "wait"), 600);
+    near(estimate(&m, "outer|inner", "barrier"), 0);
     near(estimate(&m, "other", "wait"), 50);
+    near(estimate(&m, "other", "barrier"), 50);
     const struct sample_group *g = sum_samples_group(&m.samples.scopes, 1);
     assert_int_equal(m.samples.scopes.count, 2);
     assert_string_equal(model_text(&m, g->owner), "outer");
@@ -163,7 +165,16 @@ static void test_kept(void **state)
     model_fini(&m);
 }
 
-/* Measured where the kernel was never launched: it ran on from before. */
+/* All samples that scopes are estimated to have. */
+static double sum_of(const struct model *m)
+{
+    double sum = 0;
+    for (size_t i = 1; i < m->samples.estimates.count; i++)
+        sum += sum_samples_estimate(&m->samples, i)->samples;
+    return sum;
+}
+
+/* Measured where the kernel was never launched: it is of where it was. */
 static void test_elsewhere(void **state)
 {
     struct model m;
@@ -173,9 +184,81 @@ static void test_elsewhere(void **state)
     put_samples(&m, KERNEL, WAIT, IN_INNER, 10);
     put_samples(&m, KERNEL, WAIT, CELL_NULL, 30);
     assert_int_equal(model_finish(&m), 0);
-    near(estimate(&m, "outer|inner", "wait"), 10);
-    near(estimate(&m, "other", "wait"), 30);
+    near(estimate(&m, "outer|inner", "wait"), 0);
+    near(estimate(&m, "other", "wait"), 40);
     near(estimate(&m, "outer", "wait"), 0);
+    near(sum_of(&m), 40);
+    model_fini(&m);
+}
+
+/* Inner waits for what other launched: samples are measured there, and inner is due 1 of 1001. */
+static void test_waits_for_others(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_kernel(&m, 1000, IN_OTHER);
+    put_kernel(&m, 1, IN_INNER);
+    put_samples(&m, KERNEL, WAIT, IN_INNER, 900);
+    put_samples(&m, KERNEL, WAIT, CELL_NULL, 100);
+    assert_int_equal(model_finish(&m), 0);
+    near(estimate(&m, "outer|inner", "wait"), 1000 / 1001.0);
+    near(estimate(&m, "outer", "wait"), 0);
+    near(estimate(&m, "other", "wait"), 1000 * 1000 / 1001.0);
+    near(sum_of(&m), 1000);
+    model_fini(&m);
+}
+
+/* What inner does not lack is of the scope around it before it is of any other. */
+static void test_handed_up(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_kernel(&m, 500, IN_OUTER);
+    put_kernel(&m, 500, IN_OTHER);
+    put_samples(&m, KERNEL, WAIT, IN_INNER, 300);
+    put_samples(&m, KERNEL, WAIT, IN_OUTER, 100);
+    put_samples(&m, KERNEL, BARRIER, CELL_NULL, 600);
+    assert_int_equal(model_finish(&m), 0);
+    near(estimate(&m, "outer|inner", "wait"), 0);
+    near(estimate(&m, "outer", "wait"), 400);
+    near(estimate(&m, "outer", "barrier"), 100);
+    near(estimate(&m, "other", "wait"), 0);
+    near(estimate(&m, "other", "barrier"), 500);
+    near(sum_of(&m), 1000);
+    model_fini(&m);
+}
+
+/* Measured outside all scopes, by a thread that waits there for what a scope launched. */
+static void test_waits_outside(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_kernels(&m);
+    put_samples(&m, KERNEL, BARRIER, 0, 550);
+    put_samples(&m, KERNEL, WAIT, CELL_NULL, 450);
+    assert_int_equal(model_finish(&m), 0);
+    near(estimate(&m, "outer|inner", "wait"), 300);
+    near(estimate(&m, "outer|inner", "barrier"), 300);
+    near(estimate(&m, "other", "barrier"), 50);
+    near(sum_of(&m), 900);
+    model_fini(&m);
+}
+
+/* Records that tell no time: nothing is better than where it was measured. */
+static void test_no_time(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_kernel(&m, 0, IN_OTHER);
+    put_samples(&m, KERNEL, WAIT, IN_INNER, 10);
+    put_samples(&m, KERNEL, WAIT, CELL_NULL, 30);
+    assert_int_equal(model_finish(&m), 0);
+    near(estimate(&m, "outer|inner", "wait"), 10);
+    near(sum_of(&m), 10);
     model_fini(&m);
 }
 
@@ -241,6 +324,10 @@ int main(void)
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_elsewhere),
+        cmocka_unit_test(test_waits_for_others),
+        cmocka_unit_test(test_handed_up),
+        cmocka_unit_test(test_waits_outside),
+        cmocka_unit_test(test_no_time),
         cmocka_unit_test(test_without_kernels),
         cmocka_unit_test(test_merged),
         cmocka_unit_test(test_no_memory),
