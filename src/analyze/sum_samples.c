@@ -206,6 +206,36 @@ static int merge_groups(struct model *into, struct keyed *to, const struct sum_s
     return code;
 }
 
+/* What was measured of scopes, where nothing was estimated. */
+static int estimate_as_measured(struct model *into, const struct sum_samples *o)
+{
+    int code = 0;
+    for (size_t i = 1; !code && i < o->scopes.count; i++) {
+        const struct sample_group *g = sum_samples_group(&o->scopes, i);
+        struct sample_estimate e = {.scope = g->owner, .samples = (double)g->count.all};
+        code = twin_reason(into, o, g->reason, &e.reason);
+        code = code ? code : sum_samples_add_estimate(into, &e);
+    }
+    return code;
+}
+
+/* Before the measured ones are. Where one side has estimates, both have: scopes are ranked by them. */
+static int merge_estimates(struct model *into, const struct sum_samples *o)
+{
+    struct sum_samples *s = &into->samples;
+    int code = 0;
+    if (s->estimated != o->estimated)
+        code = estimate_as_measured(into, s->estimated ? o : s);
+    for (size_t i = 1; !code && i < o->estimates.count; i++) {
+        struct sample_estimate e = *sum_samples_estimate(o, i);
+        code = twin_reason(into, o, e.reason, &e.reason);
+        code = code ? code : sum_samples_add_estimate(into, &e);
+    }
+    s->estimated |= o->estimated;
+    s->shared += o->shared;
+    return code;
+}
+
 int sum_samples_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_samples *s = &into->samples;
@@ -215,6 +245,7 @@ int sum_samples_merge(struct model *into, const struct model *from, int64_t shif
     s->invalid += o->invalid;
     int code = busy_merge(&s->windows, &o->windows, shift);
     code = code ? code : merge_groups(into, &s->functions, o, &o->functions, functions);
+    code = code ? code : merge_estimates(into, o);
     code = code ? code : merge_groups(into, &s->scopes, o, &o->scopes, NULL);
     for (size_t i = 1; !code && i < o->places.count; i++) {
         struct sample_place p = *sum_samples_place(o, i);
@@ -222,13 +253,6 @@ int sum_samples_merge(struct model *into, const struct model *from, int64_t shif
         p.function = functions[p.function];
         if (!code && p.function)
             code = add_place(s, &p);
-    }
-    s->estimated |= o->estimated;
-    s->shared += o->shared;
-    for (size_t i = 1; !code && i < o->estimates.count; i++) {
-        struct sample_estimate e = *sum_samples_estimate(o, i);
-        code = twin_reason(into, o, e.reason, &e.reason);
-        code = code ? code : sum_samples_add_estimate(into, &e);
     }
     return code;
 }

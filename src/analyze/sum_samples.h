@@ -61,7 +61,8 @@ struct sample_pool {
     uint64_t samples;
 };
 
-/* What a scope itself, without those inside it, is estimated to have of a reason. */
+/* What a scope itself, without those inside it, is estimated to have of a reason. Of a session
+ * without estimates beside one that has them: what was measured there. */
 struct sample_estimate {
     uint32_t scope; /* name of its path */
     uint32_t reason;

@@ -297,6 +297,36 @@ static void test_merged(void **state)
     model_fini(&all);
 }
 
+/* A session that records no kernels counts with what it measured, in whichever order they come. */
+static void test_merged_without_kernels(void **state)
+{
+    (void)state;
+    for (int first = 0; first < 3; first++) {
+        struct model one[3], all;
+        for (int i = 0; i < 3; i++) {
+            begin(&one[i]);
+            put_samples(&one[i], KERNEL, WAIT, i == first ? CELL_NULL : IN_OTHER,
+                        i == first ? 10 : 900);
+            if (i == first)
+                put_kernel(&one[i], 5, IN_INNER);
+            assert_int_equal(model_finish(&one[i]), 0);
+            assert_true(one[i].samples.estimated == (i == first));
+        }
+        model_init(&all, names);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(model_merge(&all, &one[i]), 0);
+        assert_int_equal(model_settle(&all), 0);
+        near(estimate(&all, "outer|inner", "wait"), 10);
+        near(estimate(&all, "other", "wait"), 1800);
+        near(sum_of(&all), 1810);
+        assert_int_equal(all.samples.shared, 10);
+        assert_int_equal(sum_samples_group(&all.samples.scopes, 1)->count.all, 1800);
+        model_fini(&all);
+        for (int i = 0; i < 3; i++)
+            model_fini(&one[i]);
+    }
+}
+
 /* Whichever allocation fails, it is told. */
 static void test_no_memory(void **state)
 {
@@ -330,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_no_time),
         cmocka_unit_test(test_without_kernels),
         cmocka_unit_test(test_merged),
+        cmocka_unit_test(test_merged_without_kernels),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests_name("scope_samples", tests, rows_set_up, rows_tear_down);
