@@ -6,7 +6,10 @@
 #include "analyze/report.h"
 #include "base/alloc.h"
 
+#include <math.h>
 #include <string.h>
+
+#define ESTIMATE_LEAST 1e-6 /* samples: below it, an error of rounding */
 
 static const char *reason_name(const struct model *m, uint32_t reason)
 {
@@ -49,7 +52,8 @@ static void put_scope(const struct model *m, struct json_out *j, const uint32_t 
     json_out_text(j, "scope", model_text(m, key[0]));
     json_out_text_or_null(j, "reason", reason_name(m, key[1]));
     put_sum(j, measured);
-    json_out_int(j, "estimated", m->samples.estimated ? (int64_t)(estimated + 0.5) : CELL_NULL);
+    /* Parts of samples, too: readers sum them by scope, as the text does. */
+    json_out_number(j, "estimated", m->samples.estimated ? round(estimated * 100) / 100 : NAN);
     json_out_close_object(j);
 }
 
@@ -68,7 +72,7 @@ static void put_scopes(const struct model *m, struct json_out *j)
     for (size_t i = 1; i < s->estimates.count; i++) {
         const struct sample_estimate *e = sum_samples_estimate(s, i);
         const uint32_t key[2] = {e->scope, e->reason};
-        if (!keyed_find(&s->scopes, key) && e->samples >= 0.5)
+        if (!keyed_find(&s->scopes, key) && e->samples > ESTIMATE_LEAST)
             put_scope(m, j, key, &(struct sample_count){0}, e->samples);
     }
     json_out_close_array(j);

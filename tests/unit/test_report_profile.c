@@ -171,6 +171,23 @@ static void write_scoped(const char *session, bool recorded)
     program_fini(&p);
 }
 
+/* A third of three samples is a scope's: less than half a one of each reason. */
+static void write_few(void)
+{
+    static const char *const reasons[] = {"wait", "barrier", "lg_throttle"};
+    struct program p;
+    program_init(&p, "few");
+    int64_t k = profile_kernel_of(&p, "step_kernel", 0), step = profile_scope(&p, "step");
+    make_log_config(&p.log, ++p.ids, program_name(&p, "step_kernel"));
+    make_log_kernel(&p.log, p.now, 100, p.ids, step);
+    make_log_kernel(&p.log, p.now + 100, 200, p.ids, 0);
+    for (int i = 0; i < 3; i++)
+        profile_sample(&p, k, 2, reasons[i], CELL_NULL, 1);
+    program_end(&p);
+    make_log_write(&p.log, tmpdir, "device.log");
+    program_fini(&p);
+}
+
 /* gather stalls on memory; axpy\x1b has nothing but a name that must not reach a terminal. */
 static int write_session(void **state)
 {
@@ -198,6 +215,7 @@ static int write_session(void **state)
     write_nothing();
     write_scoped("scoped", true);
     write_scoped("unrecorded", false);
+    write_few();
     return 0;
 }
 
@@ -383,7 +401,7 @@ static void test_scopes(void **state)
         json_t *row = json_array_get(scopes, i);
         assert_string_equal(json_string_value(json_object_get(row, "reason")), rows[i].reason);
         assert_int_equal(json_integer_value(json_object_get(row, "samples")), rows[i].samples);
-        assert_int_equal(json_integer_value(json_object_get(row, "estimated")), rows[i].estimated);
+        assert_true(json_number_value(json_object_get(row, "estimated")) == rows[i].estimated);
     }
     json_decref(root);
     free(text);
@@ -394,6 +412,31 @@ static void test_scopes(void **state)
     free(text);
     text = report_of("unrecorded", NULL, GPUFL_REPORT_JSON, 0);
     has(text, "\"estimated_of\":null");
+    free(text);
+}
+
+/* Parts of samples are in both, and sum up to the same. */
+static void test_parts_of_samples(void **state)
+{
+    json_error_t error;
+    double sum = 0;
+    char *text = report_of("few", NULL, GPUFL_REPORT_TEXT, 0);
+    (void)state;
+    has(text, "  33.3 %         1         -  ");
+    free(text);
+    text = report_of("few", NULL, GPUFL_REPORT_JSON, 0);
+    json_t *root = json_loads(text, 0, &error), *row;
+    json_t *scopes = json_object_get(json_object_get(root, "samples"), "scopes");
+    assert_int_equal(json_array_size(scopes), 3);
+    size_t i;
+    json_array_foreach(scopes, i, row)
+    {
+        double estimated = json_number_value(json_object_get(row, "estimated"));
+        assert_true(estimated == 0.33);
+        sum += estimated;
+    }
+    assert_true(sum > 0.98 && sum < 1.02);
+    json_decref(root);
     free(text);
 }
 
@@ -441,7 +484,7 @@ int main(void)
         cmocka_unit_test(test_tables),  cmocka_unit_test(test_kernel),
         cmocka_unit_test(test_no_text), cmocka_unit_test(test_kernel_counters),
         cmocka_unit_test(test_json),    cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_scopes),  cmocka_unit_test(test_parts_of_samples),
     };
     return cmocka_run_group_tests_name("report_profile", tests, write_session, tmpdir_close);
 }
