@@ -3,6 +3,7 @@
 #include "analyze/insight_profile.h"
 #include "analyze/units.h"
 #include "base/alloc.h"
+#include "base/err.h"
 #include "base/printable.h"
 #include "symbol/demangle.h"
 #include "symbol/shorten.h"
@@ -183,29 +184,38 @@ static int add_spills(const struct model *m, uint32_t name, const struct spill *
     return code;
 }
 
-/* What was counted says where, and how much. */
-static bool was_counted(const struct insights *to, size_t from, uint32_t name)
+/* Kernels with counted instructions, by place in model.kernels.names, where sectors of local memory were
+ * counted: an instruction without any has no row of them. NULL: out of memory. */
+static bool *list_counted(const struct model *m)
 {
-    while (from < to->count && to->items[from].kernel != name)
-        from++;
-    return from < to->count;
+    const struct sum_sass *s = &m->sass;
+    bool local = sum_sass_counted(s, SASS_SECTORS_LOCAL);
+    bool *counted = mem_array(m->kernels.name_count + 1, sizeof *counted);
+    for (size_t i = 1; counted && local && i < s->places.count; i++) {
+        const struct code_function *f = device_code_at(&m->code, sum_sass_place(s, i)->function);
+        if (f && f->kernel)
+            counted[f->kernel - 1] = true;
+    }
+    return counted;
 }
 
+/* A kernel that was counted is judged by its counts alone, whether they are a finding or not. */
 int insight_spills(const struct model *m, struct insights *to)
 {
     const struct sum_kernels *k = &m->kernels;
-    size_t from = to->count;
-    int code = profile_spills(m, to);
+    bool *counted = list_counted(m);
+    int code = counted ? profile_spills(m, to) : GPUFL_E_NOMEM;
     for (size_t n = 0; !code && n < k->name_count; n++) {
         struct spill spill = {0};
-        for (uint32_t c = 0; c < k->names[n].configs; c++) {
+        for (uint32_t c = 0; !counted[n] && c < k->names[n].configs; c++) {
             const struct kernel_config *config = &k->configs[k->by_name[k->names[n].first + c]];
             if (config->row.local_per_thread > 0)
                 add_spilling(&spill, config);
         }
-        if (spill.worst && spill.time > 0 && !was_counted(to, from, k->names[n].name) &&
+        if (spill.worst && spill.time > 0 &&
             insight_is_share(m, sum_windows_of_whole(m, spill.time), INSIGHT_worth, 1000))
             code = add_spills(m, k->names[n].name, &spill, to);
     }
+    mem_free(counted);
     return code;
 }

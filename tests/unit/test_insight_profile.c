@@ -352,6 +352,26 @@ static void test_spills_of_launch(void **state)
     finder_end();
 }
 
+/* The launch tells of local memory that is hardly used, or not at all: that was counted, and is no finding. A kernel
+ * of which nothing was counted is judged by its launch. */
+static void test_spills_counted_few(void **state)
+{
+    (void)state;
+    for (int other = 0; other < 3; other++) {
+        finder_begin("few");
+        struct config_row c = {.occ_warps = 64, .occ_max_warps = 64, .local_per_thread = 64};
+        int64_t k = profile_kernel_of(P, other == 2 ? "other" : "_Z4gemmPf", 0);
+        finder_kernels(c, 0);
+        profile_metric(P, k, 1, "smsp__sass_inst_executed", 5000, 0);
+        if (other == 1) /* rows of 0 are not written */
+            k = profile_kernel_of(P, "elsewhere", 0);
+        profile_metric(P, k, 4, "smsp__sass_sectors_mem_local", 20, 0);
+        finder_look();
+        assert_int_equal(find("spills") != NULL, other == 2);
+        finder_end();
+    }
+}
+
 static void test_bank_conflicts(void **state)
 {
     (void)state;
@@ -487,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_bank_conflicts),
         cmocka_unit_test(test_spills),
         cmocka_unit_test(test_spills_of_launch),
+        cmocka_unit_test(test_spills_counted_few),
         cmocka_unit_test(test_loaded_twice),
         cmocka_unit_test(test_merged),
         cmocka_unit_test(test_no_memory),
