@@ -114,6 +114,8 @@ static int add_scope(struct model *m, const struct sample_place *p, int64_t inst
         code = scope_path_handle(m, instance, &pool.scope);
     if (!code && instance > 0 && pool.scope)
         code = add_group(&s->scopes, pool.scope, p->reason, &p->count);
+    else if (instance > 0) /* more than are followed: it is in one, and none knows in which */
+        pool.scope = SAMPLES_NO_SCOPE;
     code = code ? code : keyed_put(&s->pools, &pool, &index, NULL);
     if (!code && index)
         ((struct sample_pool *)keyed_at(&s->pools, index))->samples += p->count.all;

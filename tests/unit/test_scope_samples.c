@@ -1,5 +1,6 @@
 /* test_scope_samples.c - samples shared out among scopes against shares worked out by hand. */
 #include "analyze/model.h"
+#include "analyze/scope_tree.h"
 #include "analyze/sum_samples.h"
 
 #include "base/alloc.h"
@@ -247,6 +248,24 @@ static void test_waits_outside(void **state)
     model_fini(&m);
 }
 
+/* In a scope beyond those that are followed is not outside all: it may be of any. */
+static void test_not_followed(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    put_kernels(&m);
+    put_samples(&m, KERNEL, BARRIER, SCOPE_INSTANCES + 5, 100);
+    put_samples(&m, KERNEL, WAIT, 0, 100);
+    put_samples(&m, BARE, WAIT, SCOPE_INSTANCES + 5, 10);
+    assert_int_equal(model_finish(&m), 0);
+    near(estimate(&m, "outer|inner", "barrier"), 100 * 600 / 900.0);
+    near(estimate(&m, "outer", "barrier"), 100 * 200 / 900.0);
+    near(estimate(&m, "other", "barrier"), 100 / 9.0);
+    assert_true(m.samples.scopes.count < 2);
+    model_fini(&m);
+}
+
 /* Records that tell no time: nothing is better than where it was measured. */
 static void test_no_time(void **state)
 {
@@ -357,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_waits_for_others),
         cmocka_unit_test(test_handed_up),
         cmocka_unit_test(test_waits_outside),
+        cmocka_unit_test(test_not_followed),
         cmocka_unit_test(test_no_time),
         cmocka_unit_test(test_without_kernels),
         cmocka_unit_test(test_merged),
