@@ -62,6 +62,7 @@ static void put_scopes(const struct model *m, struct json_out *j)
 {
     const struct sum_samples *s = &m->samples;
     json_out_int(j, "estimated_of", s->estimated ? (int64_t)s->shared : CELL_NULL);
+    json_out_number(j, "estimate_left_out", s->estimated ? round(s->left_out) : NAN);
     json_out_array(j, "scopes");
     for (size_t i = 1; i < s->scopes.count; i++) {
         const struct sample_group *g = sum_samples_group(&s->scopes, i);

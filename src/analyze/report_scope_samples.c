@@ -122,6 +122,11 @@ static void put_legend(const struct page *p)
     else
         page_text(p, "No estimate through kernels: the session has no record of a kernel with its "
                      "scope (pc_kernel_collect=none records none).");
+    if (s->left_out >= 0.5)
+        page_text(p,
+                  "%s samples are in no estimate: there are more scopes, functions and reasons "
+                  "than are kept one by one.",
+                  units_count(a, (int64_t)(s->left_out + 0.5)));
 }
 
 void page_scope_samples(struct page *p)

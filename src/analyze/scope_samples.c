@@ -151,9 +151,13 @@ static int add_estimate(struct sharing *s, uint32_t node, uint32_t reason, doubl
     if (!node || node == SAMPLES_NO_SCOPE || samples <= 0)
         return 0;
     int code = keyed_put(&s->sums, key, &index, NULL);
-    if (!code && index)
+    if (code)
+        return code;
+    if (index)
         ((struct sample_estimate *)keyed_at(&s->sums, index))->samples += samples;
-    return code;
+    else
+        s->m->samples.left_out += samples;
+    return 0;
 }
 
 /* Where a pool hands up what its scopes do not lack. */
@@ -343,7 +347,8 @@ int scope_samples_estimate(struct model *m)
     if (!m->samples.total.all || !scope_tree_next(&m->scopes, &any) || !m->kernels.time.count ||
         !sum_scopes_told(&m->scopes, SCOPE_KERNELS))
         return 0;
-    keyed_init(&s.sums, sizeof(struct sample_estimate), 2 * sizeof(uint32_t), SAMPLES_GROUPS);
+    keyed_init(&s.sums, sizeof(struct sample_estimate), 2 * sizeof(uint32_t),
+               m->samples.estimates.max);
     keyed_init(&s.pools, sizeof(struct pool), offsetof(struct pool, number), SIZE_MAX / 64);
     m->samples.estimated = true;
     int code = number_scopes(&s);

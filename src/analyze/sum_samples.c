@@ -93,10 +93,14 @@ int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more
 {
     uint32_t index;
     int code = keyed_put(&m->samples.estimates, more, &index, NULL);
-    if (!code && index)
+    if (code)
+        return code;
+    if (index)
         ((struct sample_estimate *)keyed_at(&m->samples.estimates, index))->samples +=
             more->samples;
-    return code;
+    else
+        m->samples.left_out += more->samples;
+    return 0;
 }
 
 /* Into the sums of a scope, where one is told, and into the function's pool. */
@@ -117,9 +121,13 @@ static int add_scope(struct model *m, const struct sample_place *p, int64_t inst
     else if (instance > 0) /* more than are followed: it is in one, and none knows in which */
         pool.scope = SAMPLES_NO_SCOPE;
     code = code ? code : keyed_put(&s->pools, &pool, &index, NULL);
-    if (!code && index)
+    if (code)
+        return code;
+    if (index)
         ((struct sample_pool *)keyed_at(&s->pools, index))->samples += p->count.all;
-    return code;
+    else
+        s->left_out += (double)p->count.all;
+    return 0;
 }
 
 static int add_place(struct sum_samples *s, const struct sample_place *p)
@@ -235,6 +243,7 @@ static int merge_estimates(struct model *into, const struct sum_samples *o)
     }
     s->estimated |= o->estimated;
     s->shared += o->shared;
+    s->left_out += o->left_out;
     return code;
 }
 
@@ -310,6 +319,7 @@ int sum_samples_finish(struct model *m)
     int code = busy_settle(&s->windows);
     if (!code && s->reading)
         code = scope_samples_estimate(m);
+    s->left_out = s->estimated ? s->left_out : 0;
     keyed_fini(&s->pools);
     if (!code && s->reading)
         code = name_scopes(m);

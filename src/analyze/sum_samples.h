@@ -79,6 +79,7 @@ struct sum_samples {
     struct keyed estimates;    /* struct sample_estimate; after finish */
     bool estimated;            /* scopes and records of kernels allow it, in a session at least */
     uint64_t shared;           /* samples whose kernel has records, in these sessions */
+    double left_out;           /* samples that are in no estimate: there was no room for them */
     struct sample_source *ids; /* owned: the log's id of a reason; until the end of finish */
     size_t id_count, id_cap;
     struct busy windows; /* in which samples were taken, where the log tells */
@@ -93,7 +94,7 @@ int sum_samples_batch(struct model *m, const struct wire_batch *b);
 int sum_samples_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_samples_finish(struct model *m);
 
-/* More of a scope and reason. 0 or GPUFL_E_NOMEM. */
+/* More of a scope and reason; left_out where there is no room. 0 or GPUFL_E_NOMEM. */
 int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more);
 
 static inline const struct sample_estimate *sum_samples_estimate(const struct sum_samples *s,

@@ -411,7 +411,7 @@ static void test_scopes(void **state)
     has(text, "No estimate through kernels");
     free(text);
     text = report_of("unrecorded", NULL, GPUFL_REPORT_JSON, 0);
-    has(text, "\"estimated_of\":null");
+    has(text, "\"estimated_of\":null,\"estimate_left_out\":null");
     free(text);
 }
 

@@ -1,5 +1,7 @@
 /* test_scope_samples.c - samples shared out among scopes against shares worked out by hand. */
+#include "analyze/json_out.h"
 #include "analyze/model.h"
+#include "analyze/report.h"
 #include "analyze/scope_tree.h"
 #include "analyze/sum_samples.h"
 
@@ -12,6 +14,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -346,6 +350,69 @@ static void test_merged_without_kernels(void **state)
     }
 }
 
+/* The lines and the member that tell of samples without an estimate. */
+static void check_told(struct report *r)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct page page = {.report = r, .model = &r->model, .out = out, .width = 200};
+    struct json_out j;
+    page_scope_samples(&page);
+    assert_int_equal(page.code, 0);
+    fclose(out);
+    assert_non_null(strstr(text, "  100 samples are in no estimate:"));
+    free(text);
+    json_out_init_memory(&j, 1 << 20);
+    json_out_object(&j, NULL);
+    assert_int_equal(json_profile(r, &j), 0);
+    json_out_close_object(&j);
+    assert_int_equal(json_out_finish(&j), 0);
+    assert_non_null(strstr(buf_cstr(&j.buf), "\"estimate_left_out\":100"));
+    buf_fini(&j.buf);
+}
+
+/* No room, for what was measured or for what is estimated: what has none is told. */
+static void test_no_room(void **state)
+{
+    (void)state;
+    for (int pools = 0; pools < 2; pools++) {
+        struct report r;
+        struct model *m = &r.model, all;
+        memset(&r, 0, sizeof r);
+        begin(m);
+        (pools ? &m->samples.pools : &m->samples.estimates)->max = 2; /* [0] is none */
+        put_kernel(m, 900, IN_OTHER);
+        put_kernel(m, 100, IN_INNER);
+        put_samples(m, KERNEL, WAIT, CELL_NULL, pools ? 300 : 1000);
+        if (pools)
+            put_samples(m, KERNEL, BARRIER, CELL_NULL, 100);
+        assert_int_equal(model_finish(m), 0);
+        near(m->samples.left_out + sum_of(m), pools ? 400 : 1000);
+        check_told(&r);
+        model_init(&all, names);
+        assert_int_equal(model_merge(&all, m) | model_merge(&all, m), 0);
+        assert_int_equal(model_settle(&all), 0);
+        near(all.samples.left_out, 200);
+        model_fini(&all);
+        model_fini(m);
+    }
+}
+
+/* Without an estimate nothing is missing in it. */
+static void test_no_room_for_none(void **state)
+{
+    struct model m;
+    (void)state;
+    begin(&m);
+    m.samples.pools.max = 2;
+    put_samples(&m, KERNEL, WAIT, IN_OUTER, 900);
+    put_samples(&m, KERNEL, BARRIER, IN_OUTER, 900);
+    assert_int_equal(model_finish(&m), 0);
+    near(m.samples.left_out, 0);
+    model_fini(&m);
+}
+
 /* Whichever allocation fails, it is told. */
 static void test_no_memory(void **state)
 {
@@ -381,6 +448,8 @@ int main(void)
         cmocka_unit_test(test_without_kernels),
         cmocka_unit_test(test_merged),
         cmocka_unit_test(test_merged_without_kernels),
+        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_no_room_for_none),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests_name("scope_samples", tests, rows_set_up, rows_tear_down);
