@@ -26,7 +26,7 @@ static int fail(const struct err *e, char *error, size_t error_size)
 /* Of the kernels that were asked for nothing is there. */
 static void err_no_kernel(struct err *e, const char *path, const char *kernel)
 {
-    if (strcmp(kernel, KERNEL_VIEW_ALL) == 0)
+    if (kernel && strcmp(kernel, KERNEL_VIEW_ALL) == 0)
         err_set(
             e, GPUFL_E_NOENT,
             "%s: no kernel was sampled, counted or disassembled in it: gpufl trace -e PcSampling "
@@ -36,7 +36,7 @@ static void err_no_kernel(struct err *e, const char *path, const char *kernel)
     else
         err_set(e, GPUFL_E_NOENT,
                 "%s: no kernel with '%s' in its name was sampled, counted or disassembled in it",
-                path, kernel);
+                path, kernel ? kernel : "");
 }
 
 int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *out, char *error,

@@ -396,7 +396,8 @@ static int run_unit(struct table *t, struct reader *r, size_t offset_bytes)
     struct reader program = {r->bad ? r->end : r->at + header, r->end, false};
     u.least = take(r, 1);
     take(r, version >= 4 ? 2 : 1); /* operations of an instruction; is_stmt */
-    u.line_base = (signed char)take(r, 1);
+    int base = (int)take(r, 1);    /* a signed byte */
+    u.line_base = base < 128 ? base : base - 256;
     u.line_range = (unsigned)take(r, 1);
     u.opcode_base = (unsigned)take(r, 1);
     for (unsigned i = 1; i < u.opcode_base; i++)
