@@ -78,6 +78,8 @@ struct context {
     struct kernel *kernels;
     uint32_t *slots; /* by name: the kernel's place, from 1 on */
     size_t count;
+    uint32_t *unfetched; /* places of those that have fresh samples */
+    size_t unfetched_count;
     size_t next; /* whose turn it is to be given */
     uint64_t given, total, dropped, other;
     int calls;
@@ -131,9 +133,10 @@ static void fetch(struct context *c, bool all)
     if (!all && late < c->looks)
         return;
     c->looked = now - late % c->looks;
-    for (size_t i = 0; i < c->count; i++) {
-        c->kernels[i].samples += c->kernels[i].fresh;
-        c->kernels[i].fresh = 0;
+    while (c->unfetched_count > 0) {
+        struct kernel *k = &c->kernels[c->unfetched[--c->unfetched_count]];
+        k->samples += k->fresh;
+        k->fresh = 0;
     }
 }
 
@@ -152,6 +155,7 @@ static struct kernel *kernel_named(struct context *c, const char *name)
     if (!c->kernels) {
         c->kernels = calloc(KERNELS, sizeof *c->kernels);
         c->slots = calloc(SLOTS, sizeof *c->slots);
+        c->unfetched = calloc(KERNELS, sizeof *c->unfetched);
     }
     for (at %= SLOTS; c->slots[at]; at = (at + 1) % SLOTS)
         if (!strcmp(c->kernels[c->slots[at] - 1].name, name))
@@ -162,6 +166,16 @@ static struct kernel *kernel_named(struct context *c, const char *name)
     snprintf(k->name, sizeof k->name, "%s", name);
     c->slots[at] = (uint32_t)++c->count;
     return k;
+}
+
+/* [lock held] */
+static void add_fresh(struct context *c, struct kernel *k, uint64_t samples)
+{
+    if (!k || !samples)
+        return;
+    if (!k->fresh)
+        c->unfetched[c->unfetched_count++] = (uint32_t)(k - c->kernels);
+    k->fresh += samples;
 }
 
 void pc_kernel(uint32_t context, const char *name, int64_t ns)
@@ -175,9 +189,7 @@ void pc_kernel(uint32_t context, const char *name, int64_t ns)
     struct context *c = &contexts[context];
     if (c->on) {
         fetch(c, false);
-        struct kernel *k = kernel_named(c, name);
-        if (k)
-            k->fresh += (uint64_t)(ns / SAMPLE_NS);
+        add_fresh(c, kernel_named(c, name), (uint64_t)(ns / SAMPLE_NS));
     }
     pthread_mutex_unlock(&lock);
 }
