@@ -23,7 +23,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 300  # seconds a program may take
 # pc_window_every_ms, from the end of a window to the next: as measured here, as it is by default; pc_window_for_ms.
-WINDOW_EVERY_MS, WINDOW_DEFAULT_MS, WINDOW_FOR_MS = 1500, 24000, 100
+WINDOW_EVERY_MS, WINDOW_DEFAULT_MS, WINDOW_FOR_MS = 1500, 30000, 100
 
 
 def interval(samples, resamples=4000):

@@ -173,7 +173,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "for the GPU) or launch (also at every launch and copy). Default: sync."},
         {"pc-kernels", 0, OPT_CHOICE, &r->pc_kernels, "WHICH", pc_kernels,
          "With engine PcSampling or PmSampling: record all kernels, too, or none, for production, "
-         "or, with PcSampling, those of short windows, in turns with samples (24 s apart). With "
+         "or, with PcSampling, those of short windows, in turns with samples (30 s apart). With "
          "none PcSampling estimates their shares of GPU time from its samples; PmSampling has no "
          "part in the program's calls then, and counts no launches. Default: all."},
         {"metrics", 0, OPT_STRING, &r->metrics, "LIST", NULL,
