@@ -84,30 +84,33 @@ static uint64_t take(struct reader *r, size_t bytes)
     return value;
 }
 
-static uint64_t take_uleb(struct reader *r)
+/* Seven bits a byte, the lowest first; *bits: how many there were, and *sign the last byte's sign. */
+static uint64_t take_leb(struct reader *r, unsigned *bits, bool *sign)
 {
     uint64_t value = 0, byte;
-    unsigned shift = 0;
+    *bits = 0;
     do {
         byte = take(r, 1);
-        value |= shift < 64 ? (byte & 0x7f) << shift : 0;
-        shift += 7;
+        value |= *bits < 64 ? (byte & 0x7f) << *bits : 0;
+        *bits += 7;
     } while (byte & 0x80);
+    *sign = byte & 0x40;
     return value;
+}
+
+static uint64_t take_uleb(struct reader *r)
+{
+    unsigned bits;
+    bool sign;
+    return take_leb(r, &bits, &sign);
 }
 
 static int64_t take_sleb(struct reader *r)
 {
-    uint64_t value = 0, byte;
-    unsigned shift = 0;
-    do {
-        byte = take(r, 1);
-        value |= shift < 64 ? (byte & 0x7f) << shift : 0;
-        shift += 7;
-    } while (byte & 0x80);
-    if (byte & 0x40 && shift < 64)
-        value |= ~UINT64_C(0) << shift;
-    return (int64_t)value;
+    unsigned bits;
+    bool sign;
+    uint64_t value = take_leb(r, &bits, &sign);
+    return (int64_t)(sign && bits < 64 ? value | ~UINT64_C(0) << bits : value);
 }
 
 static const char *take_text(struct reader *r)

@@ -3,7 +3,7 @@
  * ledger; contexts and modules come and go; and where sampling cannot be had, the session
  * says why, what ran instead, and lacks nothing else. */
 #include "backend/nvidia/pc_abi.h"
-#include "tests/fake/runner.h"
+#include "tests/fake/pc_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,76 +21,14 @@
 
 enum { EXIT_CODE = 5, ERROR = 999 };
 
-/* What the library says it gave, of all contexts. */
-struct given {
-    long long samples, total, dropped, other;
-};
-
-static struct given sample_so(struct run *r, const char *script, struct run_setup s)
-{
-    char path[] = "/tmp/gpufl-fake-pc-XXXXXX", totals[64];
-    struct given sum = {0}, one;
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
-    snprintf(totals, sizeof totals, "FAKE_PC_TOTALS=%s", path);
-    s.env = LIST(script, totals);
-    run_all(r, &s);
-    FILE *f = fopen(path, "re");
-    while (f && fscanf(f, "%lld %lld %lld %lld", &one.samples, &one.total, &one.dropped,
-                       &one.other) == 4) {
-        sum.samples += one.samples;
-        sum.total += one.total;
-        sum.dropped += one.dropped;
-        sum.other += one.other;
-    }
-    if (f)
-        fclose(f);
-    unlink(path);
-    assert_non_null(r->report);
-    return sum;
-}
-
-/* A run with engine PcSampling. extra: an option of `gpufl trace`, or NULL. */
-static struct given sample(struct run *r, const char *script, const char *extra,
-                           const char *const *program)
-{
-    return sample_so(r, script,
-                     (struct run_setup){.options = extra
-                                                       ? LIST("-e", "PcSampling", "--option", extra)
-                                                       : LIST("-e", "PcSampling"),
-                                        .program = program});
-}
-
-static void check_setting(const struct run *r, const char *name, const char *value)
-{
-    size_t i;
-    json_t *row;
-    const char *found = NULL;
-    json_array_foreach(at(r->report, "settings"), i, row)
-    {
-        if (!strcmp(text_at(row, "name"), name) && !strcmp(text_at(row, "engine"), "PcSampling"))
-            found = text_at(row, "value");
-    }
-    check_contains(r, found, value);
-}
-
-static void check_samples(const struct run *r, const struct given *g)
-{
-    assert_true(g->samples > 0);
-    assert_int_equal(int_at(r->report, "ledger.samples_recorded"), g->samples);
-    assert_int_equal(int_at(r->report, "ledger.samples_lost"), g->dropped);
-    assert_int_equal(int_at(r->report, "ledger.samples_other"), g->other);
-}
-
 /* What sampling takes from the program at its begin is none of the program's idle time, and part of what
  * it cost. */
 static void its_begin_is_its_own(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = sample(&r, "FAKE_CUPTI=pc-slow=120", NULL, LIST("500"));
-    check_samples(&r, &g);
+    struct pc_given g = pc_sample(&r, "FAKE_CUPTI=pc-slow=120", NULL, LIST("500"));
+    pc_check_samples(&r, &g);
     int64_t engine = 0, taken = 0, count = 0;
     size_t i;
     json_t *row;
@@ -138,12 +76,13 @@ static void every_sample_once(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
-        struct given g = sample(&r, cases[i].script, NULL, LIST("2000", "threads=2", "ms=600"));
+        struct pc_given g =
+            pc_sample(&r, cases[i].script, NULL, LIST("2000", "threads=2", "ms=600"));
         check_program(&r, 0);
-        check_samples(&r, &g);
-        check_setting(&r, "not_issued", cases[i].relation);
-        check_setting(&r, "ran_as", "PcSampling");
-        check_setting(&r, "period_cycles", "1048576");
+        pc_check_samples(&r, &g);
+        pc_check_setting(&r, "not_issued", cases[i].relation);
+        pc_check_setting(&r, "ran_as", "PcSampling");
+        pc_check_setting(&r, "period_cycles", "1048576");
         assert_string_equal(text_at(r.report, "session.engine"), "PcSampling");
         assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
         run_free(&r);
@@ -156,13 +95,13 @@ static void kernels_without_number(void **state)
     (void)state;
     enum { MANY = 100000 };
     struct run r;
-    struct given g = sample_so(&r, "FAKE_CUPTI=",
+    struct pc_given g = pc_run(&r, "FAKE_CUPTI=",
                                (struct run_setup){.options = LIST("-e", "PcSampling"),
                                                   .program = LIST("100000", "distinct", "exit=5"),
                                                   .top = "100"});
     check_program(&r, EXIT_CODE);
-    check_samples(&r, &g);
-    check_setting(&r, "ran_as", "PcSampling");
+    pc_check_samples(&r, &g);
+    pc_check_setting(&r, "ran_as", "PcSampling");
     assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
     assert_int_equal(int_at(r.report, "kernels.names"), MANY);
     run_free(&r);
@@ -173,9 +112,9 @@ static void reasons_by_name(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=none", LIST("4000"));
+    struct pc_given g = pc_sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=none", LIST("4000"));
     check_program(&r, 0);
-    check_samples(&r, &g);
+    pc_check_samples(&r, &g);
     json_t *samples = at(r.report, "samples");
     int64_t idle = int_at(samples, "not_issued");
     assert_in_range(idle * 100, g.samples * 48, g.samples * 52);
@@ -204,212 +143,6 @@ static void without_kernel_records(void **state)
     run_free(&r);
 }
 
-/* ---- in turns with kernel records ------------------------------------------------------------ */
-
-static int64_t settings_named(const struct run *r, const char *name)
-{
-    size_t i;
-    json_t *row;
-    int64_t n = 0;
-    json_array_foreach(at(r->report, "settings"), i, row) n += !strcmp(text_at(row, "name"), name);
-    return n;
-}
-
-#define TURNS(every, length)                                                                       \
-    LIST("-e", "PcSampling", "--pc-kernels", "windows", "--option", "pc_window_every_ms=" #every,  \
-         "--option", "pc_window_for_ms=" #length)
-
-/* Samples of all the time in between, kernels of all the time in windows; nothing is counted that could not
- * be recorded. */
-static void takes_turns(void **state)
-{
-    (void)state;
-    struct run r;
-    struct given g = sample_so(&r, "FAKE_CUPTI=",
-                               (struct run_setup){.options = TURNS(60, 20),
-                                                  .program = LIST("50", "threads=2", "ms=1000")});
-    check_program(&r, 0);
-    check_samples(&r, &g);
-    int64_t opened = int_at(r.report, "windows.kernels_opened");
-    int64_t recorded = int_at(r.report, "ledger.kernels_recorded");
-    assert_in_range(opened, 3, 1000 / 80 + 1);
-    assert_int_equal(int_at(r.report, "windows.opened"), 0);
-    assert_true(int_at(r.report, "windows.kernels_recorded_ns") >= opened * 10000000);
-    assert_true(int_at(r.report, "windows.kernels_recorded_ns") <
-                int_at(r.report, "session.duration_ns") / 2);
-    assert_true(recorded > 0 && recorded < int_at(r.said, "0.launches"));
-    assert_int_equal(int_at(r.report, "ledger.launches"), recorded);
-    assert_int_equal(int_at(r.report, "kernels.count"), recorded);
-    assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
-    assert_string_equal(capability_of(&r, "kernels", "status"), "collected");
-    assert_string_equal(capability_of(&r, "pc_sampling", "status"), "collected");
-    check_setting(&r, "ran_as", "PcSampling");
-    assert_int_equal(settings_named(&r, "period_cycles"), 1);
-    /* Waits are of the whole run, and so is what was launched between them. */
-    json_t *line = at(r.report, "synchronization_lines.lines.0.launches_between.synchronizations");
-    assert_int_equal(int_at(line, "min"), 50);
-    assert_int_equal(int_at(line, "median"), 50);
-    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
-    run_free(&r);
-}
-
-/* Another thread launches on: it waits while the engines are switched, or they are not. */
-static void takes_turns_beside_a_thread(void **state)
-{
-    (void)state;
-    struct run r;
-    struct given g =
-        sample_so(&r, "FAKE_CUPTI=",
-                  (struct run_setup){.options = TURNS(50, 20),
-                                     .program = LIST("20", "ms=900", "beside", "sampled"),
-                                     .linked = true});
-    check_program(&r, 0);
-    /* It launches on behind the session's last drain. */
-    int64_t samples = int_at(r.report, "ledger.samples_recorded");
-    assert_in_range(samples, g.samples - g.samples / 20, g.samples);
-    assert_true(int_at(r.report, "windows.kernels_opened") > 0);
-    /* That thread may be inside a launch when the session ends, in a window. */
-    int64_t launches = int_at(r.report, "ledger.launches");
-    assert_in_range(launches - int_at(r.report, "ledger.kernels_recorded"), 0, 1);
-    run_free(&r);
-}
-
-static void takes_turns_of_contexts(void **state)
-{
-    (void)state;
-    struct run r;
-    struct given g = sample_so(&r, "FAKE_CUPTI=",
-                               (struct run_setup){.options = TURNS(5, 5),
-                                                  .program = LIST("40", "contexts=40", "graphs=4",
-                                                                  "modules=4", "ms=300")});
-    check_program(&r, 0);
-    check_samples(&r, &g);
-    assert_true(int_at(r.report, "windows.kernels_opened") > 0);
-    run_free(&r);
-}
-
-/* What CUPTI refuses ends the turns, and is said; the program goes on. */
-static void turns_end_where_they_fail(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *script, *says;
-    } cases[] = {
-        {"FAKE_CUPTI=fail=cuptiPCSamplingDisable:1:999", "did not end sampling"},
-        {"FAKE_CUPTI=fail=cuptiPCSamplingEnable:2:999", "every kernel is recorded from here on"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct run r;
-        sample_so(&r, cases[i].script,
-                  (struct run_setup){.options = TURNS(40, 20), .program = LIST("50", "ms=500")});
-        check_program(&r, 0);
-        check_contains(&r, message_of(&r, "pc_sampling.turns"), cases[i].says);
-        if (i)
-            assert_true(int_at(r.report, "windows.kernels_recorded_ns") > 200000000);
-        run_free(&r);
-    }
-}
-
-/* Nothing can be sampled: there is nothing to take turns with, and every kernel is recorded. */
-static void turns_without_samples(void **state)
-{
-    static const char *const scripts[] = {"FAKE_CUPTI=pc-privileges", "FAKE_CUPTI=pc-old",
-                                          "FAKE_CUPTI=pc-held"};
-    (void)state;
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
-        struct run r;
-        sample_so(&r, scripts[i],
-                  (struct run_setup){.options = TURNS(40, 20),
-                                     .program = LIST("50", "contexts=2", "ms=300")});
-        check_program(&r, 0);
-        check_setting(&r, "ran_as", "Trace");
-        check_contains(&r, message_of(&r, "pc_sampling.turns"), "every kernel is recorded");
-        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
-        assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
-        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
-        run_free(&r);
-    }
-}
-
-/* Kernel records that are on since a session before cannot be switched off behind a window: where sampling goes on
- * since then, and where it could not begin. */
-static void turns_after_a_session(void **state)
-{
-    static const struct {
-        const char *script, *first; /* what the first session collects */
-    } cases[] = {
-        {"FAKE_CUPTI=fail=cuptiPCSamplingEnable:1:999", "GPUFL_PC_KERNEL_COLLECT=windows"},
-        {"FAKE_CUPTI=fail=cuptiPCSamplingEnable:1:999", "GPUFL_PC_KERNEL_COLLECT=none"},
-        {"FAKE_CUPTI=", "GPUFL_PC_KERNEL_COLLECT=all"},
-        {"FAKE_CUPTI=", "GPUFL_PC_KERNEL_COLLECT=none"},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct run r;
-        print_message("%s %s\n", cases[i].script, cases[i].first);
-        run_all(&r, &(struct run_setup){
-                        .env = LIST("GPUFL_LOG_PATH=logs", cases[i].script, cases[i].first,
-                                    "GPUFL_PC_WINDOW_EVERY_MS=20", "GPUFL_PC_WINDOW_FOR_MS=10"),
-                        .linked = true,
-                        .alone = true,
-                        .program = LIST("50", "sampled", "sessions=2", "ms=300", "windows-then")});
-        check_program(&r, 0);
-        assert_non_null(r.report);
-        assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
-        assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
-        json_t *recorded = at(r.report, "ledger.kernels_recorded"); /* null: a session had none */
-        assert_true(json_integer_value(recorded) <= int_at(r.report, "ledger.launches"));
-        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
-        run_free(&r);
-    }
-}
-
-/* Deep, where nothing can be counted: sampled to the end, both before and behind the switch that failed, and
- * kernels of half a session are not recorded. */
-static void deep_without_counts(void **state)
-{
-    static const char *const scripts[] = {"FAKE_CUPTI=fail=cuptiProfilerInitialize:0:35",
-                                          "FAKE_CUPTI=sass-old",
-                                          "FAKE_CUPTI=fail=cuptiSassMetricsEnable:0:26"};
-    (void)state;
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
-        struct run r;
-        struct given g = sample_so(
-            &r, scripts[i],
-            (struct run_setup){.options = LIST("-e", "Deep", "--option", "deep_sample_ms=100"),
-                               .program = LIST("200", "threads=2", "ms=800", "exit=5")});
-        check_program(&r, EXIT_CODE);
-        check_samples(&r, &g);
-        assert_int_equal(settings_named(&r, "enable_us"), 1);
-        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
-        assert_int_equal(int_at(r.report, "kernels.count"), 0);
-        assert_non_null(message_of(&r, "sass_metrics.unavailable"));
-        assert_non_null(message_of(&r, "deep.sampled_only"));
-        assert_null(strstr(message_of(&r, "deep.sampled_only"), "-e SassMetrics"));
-        assert_null(message_of(&r, "deep.phases"));
-        assert_null(message_of(&r, "sass_metrics.nothing"));
-        run_free(&r);
-    }
-}
-
-static void turns_that_cannot_be(void **state)
-{
-    (void)state;
-    struct run r;
-    struct given g = sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=windows", LIST("500"));
-    check_program(&r, 0);
-    check_samples(&r, &g);
-    check_contains(&r, message_of(&r, "pc_sampling.no_window"), "pc_window_every_ms");
-    assert_int_equal(int_at(r.report, "kernels.count"), 0);
-    run_free(&r);
-    run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling", "--pc-kernels", "windows",
-                                                    "--after", "10ms"),
-                                    .program = LIST("500", "ms=100")});
-    check_program(&r, 0);
-    check_contains(&r, message_of(&r, "pc_sampling.no_turns"), "without windows of capture");
-    run_free(&r);
-}
-
 /* ---- contexts, modules --------------------------------------------------------------------- */
 
 /* The library samples one context of a device: the others wait, and their end is survived. */
@@ -417,14 +150,14 @@ static void contexts_take_turns(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = sample(&r, "FAKE_CUPTI=", NULL, LIST("300", "threads=1", "contexts=5"));
+    struct pc_given g = pc_sample(&r, "FAKE_CUPTI=", NULL, LIST("300", "threads=1", "contexts=5"));
     check_program(&r, 0);
-    check_samples(&r, &g);
+    pc_check_samples(&r, &g);
     check_contains(&r, message_of(&r, "pc_sampling.contexts"), "several contexts");
     run_free(&r);
-    g = sample(&r, "FAKE_CUPTI=", NULL, LIST("300", "threads=0", "contexts=5"));
+    g = pc_sample(&r, "FAKE_CUPTI=", NULL, LIST("300", "threads=0", "contexts=5"));
     check_program(&r, 0);
-    check_samples(&r, &g);
+    pc_check_samples(&r, &g);
     run_free(&r);
 }
 
@@ -453,12 +186,12 @@ static void code_is_kept_once(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = sample(&r, "FAKE_CUPTI=", NULL, LIST("100", "threads=0", "modules=20"));
+    struct pc_given g = pc_sample(&r, "FAKE_CUPTI=", NULL, LIST("100", "threads=0", "modules=20"));
     check_program(&r, 0);
-    check_samples(&r, &g);
+    pc_check_samples(&r, &g);
     assert_int_equal(count_files(r.logs, ".cubin"), 2);
     run_free(&r);
-    sample(&r, "FAKE_CUPTI=fail=cuptiGetCubinCrc:0:999", NULL, LIST("100", "modules=4"));
+    pc_sample(&r, "FAKE_CUPTI=fail=cuptiGetCubinCrc:0:999", NULL, LIST("100", "modules=4"));
     check_program(&r, 0);
     assert_int_equal(count_files(r.logs, ".cubin"), 0);
     check_contains(&r, message_of(&r, "code.not_kept"), "could not be written or read");
@@ -495,7 +228,7 @@ static void damaged_code(void **state)
     (void)state;
     struct run r;
     char stub[PATH_MAX + 16];
-    sample(&r, "FAKE_CUPTI=", NULL, LIST("100", "modules=4", "exit=5"));
+    pc_sample(&r, "FAKE_CUPTI=", NULL, LIST("100", "modules=4", "exit=5"));
     check_program(&r, EXIT_CODE);
     assert_int_equal(count_files(r.logs, ".cubin"), 2);
     snprintf(stub, sizeof stub, "%s/nvdisasm", r.w.dir);
@@ -513,9 +246,9 @@ static void a_full_buffer_is_counted(void **state)
 {
     (void)state;
     struct run r;
-    struct given g = sample(&r, "FAKE_CUPTI=pc-full=2", NULL, LIST("1000", "ms=900"));
+    struct pc_given g = pc_sample(&r, "FAKE_CUPTI=pc-full=2", NULL, LIST("1000", "ms=900"));
     check_program(&r, 0);
-    check_samples(&r, &g);
+    pc_check_samples(&r, &g);
     assert_int_equal(int_at(r.report, "ledger.samples_overflows"), 1);
     check_contains(&r, message_of(&r, "pc_sampling.overflow"), "pc_sampling_period");
     run_free(&r);
@@ -534,17 +267,17 @@ static void refusals(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
-        sample(&r, cases[i].script, NULL, LIST("500", "exit=5"));
+        pc_sample(&r, cases[i].script, NULL, LIST("500", "exit=5"));
         check_program(&r, EXIT_CODE);
         check_contains(&r, message_of(&r, "pc_sampling.unavailable"), cases[i].sentence);
         check_contains(&r, capability_of(&r, "pc_sampling", "reason"), cases[i].sentence);
-        check_setting(&r, "ran_as", "Trace");
-        check_setting(&r, "why", cases[i].sentence);
+        pc_check_setting(&r, "ran_as", "Trace");
+        pc_check_setting(&r, "why", cases[i].sentence);
         assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
         run_free(&r);
-        sample(&r, cases[i].script, "pc_kernel_collect=none", LIST("500", "exit=5"));
+        pc_sample(&r, cases[i].script, "pc_kernel_collect=none", LIST("500", "exit=5"));
         check_program(&r, EXIT_CODE);
-        check_setting(&r, "ran_as", "Sync");
+        pc_check_setting(&r, "ran_as", "Sync");
         check_contains(&r, message_of(&r, "pc_sampling.unavailable"), "were not asked for");
         run_free(&r);
     }
@@ -565,7 +298,7 @@ static void every_function_fails(void **state)
             char script[128];
             snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
             print_message("%s\n", script);
-            sample(&r, script, NULL, LIST("300", "contexts=1", "modules=2", "exit=5"));
+            pc_sample(&r, script, NULL, LIST("300", "contexts=1", "modules=2", "exit=5"));
             check_program(&r, EXIT_CODE);
             assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
             assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
@@ -583,12 +316,12 @@ static void goes_on_without_tuning(void **state)
     };
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
-        struct given g = sample(&r, scripts[i], NULL, LIST("500"));
+        struct pc_given g = pc_sample(&r, scripts[i], NULL, LIST("500"));
         check_program(&r, 0);
-        check_samples(&r, &g);
-        check_setting(&r, "ran_as", "PcSampling");
+        pc_check_samples(&r, &g);
+        pc_check_setting(&r, "ran_as", "PcSampling");
         if (i == 1)
-            check_setting(&r, "refused_attributes", "24"); /* scratch and hardware buffer */
+            pc_check_setting(&r, "refused_attributes", "24"); /* scratch and hardware buffer */
         run_free(&r);
     }
 }
@@ -618,12 +351,6 @@ static void sampling_outlives_a_session(void **state)
     assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
     check_contains(&r, message_of(&r, "trace_failed"), "still sampled since an earlier session");
     run_free(&r);
-}
-
-/* Of the fake device that this process's programs see (runner.c). */
-static void claim_path(char *out, size_t size)
-{
-    snprintf(out, size, "/dev/shm/gpufl-GPU-11111111-1111-1111-1111-1111%08x", (unsigned)getpid());
 }
 
 /* Nothing is switched off while threads launch: neither as the process ends, nor after the capture. */
@@ -724,7 +451,7 @@ static void sessions_follow_each_other(void **state)
     assert_int_equal(int_at(r.report, "kernels.count"), 3 * int_at(r.said, "0.launches"));
     int64_t samples = int_at(r.report, "ledger.samples_recorded");
     assert_in_range(samples, 3 * 1500 * 50, 3 * 1500 * 60);
-    check_setting(&r, "ran_as", "PcSampling");
+    pc_check_setting(&r, "ran_as", "PcSampling");
     run_free(&r);
 }
 
@@ -736,14 +463,14 @@ static void one_process_at_a_time(void **state)
     struct run r;
     char path[64], holder[32];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    claim_path(path, sizeof path);
+    pc_claim_path(path, sizeof path);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
     run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling"), .program = LIST("500")});
     check_program(&r, 0);
     snprintf(holder, sizeof holder, "process %d samples", (int)getpid());
     check_contains(&r, message_of(&r, "pc_sampling.unavailable"), holder);
-    check_setting(&r, "ran_as", "Trace");
+    pc_check_setting(&r, "ran_as", "Trace");
     assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
     assert_int_equal(int_at(r.report, "ledger.samples_recorded"), 0);
     close(fd);
@@ -755,7 +482,7 @@ static void one_process_at_a_time(void **state)
     r.report = run_report(&r);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
     assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
-    assert_int_equal(settings_named(&r, "ran_as"), 2);
+    assert_int_equal(pc_settings_named(&r, "ran_as"), 2);
     assert_string_equal(text_at(r.report, "sessions.0.asked"), "PcSampling");
     assert_string_equal(text_at(r.report, "sessions.0.ran_as"), "Trace");
     check_contains(&r, text_at(r.report, "sessions.0.why"), holder);
@@ -779,15 +506,6 @@ static void survives_fork(void **state)
     run_free(&r);
 }
 
-static int remove_claim(void **state)
-{
-    (void)state;
-    char path[64];
-    claim_path(path, sizeof path);
-    unlink(path);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -796,14 +514,6 @@ int main(void)
         cmocka_unit_test(kernels_without_number),
         cmocka_unit_test(reasons_by_name),
         cmocka_unit_test(without_kernel_records),
-        cmocka_unit_test(takes_turns),
-        cmocka_unit_test(takes_turns_beside_a_thread),
-        cmocka_unit_test(takes_turns_of_contexts),
-        cmocka_unit_test(turns_end_where_they_fail),
-        cmocka_unit_test(turns_without_samples),
-        cmocka_unit_test(turns_after_a_session),
-        cmocka_unit_test(deep_without_counts),
-        cmocka_unit_test(turns_that_cannot_be),
         cmocka_unit_test(contexts_take_turns),
         cmocka_unit_test(code_is_kept_once),
         cmocka_unit_test(damaged_code),
@@ -819,5 +529,5 @@ int main(void)
         cmocka_unit_test(one_process_at_a_time),
         cmocka_unit_test(survives_fork),
     };
-    return cmocka_run_group_tests_name("sampling", tests, NULL, remove_claim);
+    return cmocka_run_group_tests_name("sampling", tests, NULL, pc_remove_claim);
 }

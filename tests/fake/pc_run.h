@@ -1,0 +1,33 @@
+/* pc_run.h - runs with engine PcSampling, and what pc.c says at their end. */
+#ifndef GPUFL_TESTS_FAKE_PC_RUN_H
+#define GPUFL_TESTS_FAKE_PC_RUN_H
+
+#include "tests/fake/runner.h"
+
+#include <stdint.h>
+
+/* What the library says it gave, of all contexts. */
+struct pc_given {
+    long long samples, total, dropped, other;
+};
+
+/* Runs it with that script of the library; s.env is not looked at. All 0: nothing was said. */
+struct pc_given pc_run(struct run *r, const char *script, struct run_setup s);
+
+/* With engine PcSampling. extra: an option of `gpufl trace`, or NULL. */
+struct pc_given pc_sample(struct run *r, const char *script, const char *extra,
+                          const char *const *program);
+
+/* The engine's last setting of that name has this in it. */
+void pc_check_setting(const struct run *r, const char *name, const char *value);
+/* How many settings have that name. */
+int64_t pc_settings_named(const struct run *r, const char *name);
+
+/* All that was given is in the session, once. */
+void pc_check_samples(const struct run *r, const struct pc_given *g);
+
+/* The claim on the fake device that this process's programs see (runner.c); a group's teardown. */
+void pc_claim_path(char *out, size_t size);
+int pc_remove_claim(void **state);
+
+#endif

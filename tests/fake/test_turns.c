@@ -1,0 +1,223 @@
+/* test_turns.c - engine PcSampling in turns with kernel records, and Deep where it cannot count, over the fake library:
+ * nothing is counted that could not be recorded, and what is refused is said and costs no more than that. */
+#include "tests/fake/pc_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+enum { EXIT_CODE = 5 };
+
+#define TURNS(every, length)                                                                       \
+    LIST("-e", "PcSampling", "--pc-kernels", "windows", "--option", "pc_window_every_ms=" #every,  \
+         "--option", "pc_window_for_ms=" #length)
+
+/* Samples of all the time in between, kernels of all the time in windows; nothing is counted that could not
+ * be recorded. */
+static void takes_turns(void **state)
+{
+    (void)state;
+    struct run r;
+    struct pc_given g = pc_run(&r, "FAKE_CUPTI=",
+                               (struct run_setup){.options = TURNS(60, 20),
+                                                  .program = LIST("50", "threads=2", "ms=1000")});
+    check_program(&r, 0);
+    pc_check_samples(&r, &g);
+    int64_t opened = int_at(r.report, "windows.kernels_opened");
+    int64_t recorded = int_at(r.report, "ledger.kernels_recorded");
+    assert_in_range(opened, 3, 1000 / 80 + 1);
+    assert_int_equal(int_at(r.report, "windows.opened"), 0);
+    assert_true(int_at(r.report, "windows.kernels_recorded_ns") >= opened * 10000000);
+    assert_true(int_at(r.report, "windows.kernels_recorded_ns") <
+                int_at(r.report, "session.duration_ns") / 2);
+    assert_true(recorded > 0 && recorded < int_at(r.said, "0.launches"));
+    assert_int_equal(int_at(r.report, "ledger.launches"), recorded);
+    assert_int_equal(int_at(r.report, "kernels.count"), recorded);
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+    assert_string_equal(capability_of(&r, "kernels", "status"), "collected");
+    assert_string_equal(capability_of(&r, "pc_sampling", "status"), "collected");
+    pc_check_setting(&r, "ran_as", "PcSampling");
+    assert_int_equal(pc_settings_named(&r, "period_cycles"), 1);
+    /* Waits are of the whole run, and so is what was launched between them. */
+    json_t *line = at(r.report, "synchronization_lines.lines.0.launches_between.synchronizations");
+    assert_int_equal(int_at(line, "min"), 50);
+    assert_int_equal(int_at(line, "median"), 50);
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    run_free(&r);
+}
+
+/* Another thread launches on: it waits while the engines are switched, or they are not. */
+static void takes_turns_beside_a_thread(void **state)
+{
+    (void)state;
+    struct run r;
+    struct pc_given g =
+        pc_run(&r, "FAKE_CUPTI=",
+               (struct run_setup){.options = TURNS(50, 20),
+                                  .program = LIST("20", "ms=900", "beside", "sampled"),
+                                  .linked = true});
+    check_program(&r, 0);
+    /* It launches on behind the session's last drain. */
+    int64_t samples = int_at(r.report, "ledger.samples_recorded");
+    assert_in_range(samples, g.samples - g.samples / 20, g.samples);
+    assert_true(int_at(r.report, "windows.kernels_opened") > 0);
+    /* That thread may be inside a launch when the session ends, in a window. */
+    int64_t launches = int_at(r.report, "ledger.launches");
+    assert_in_range(launches - int_at(r.report, "ledger.kernels_recorded"), 0, 1);
+    run_free(&r);
+}
+
+static void takes_turns_of_contexts(void **state)
+{
+    (void)state;
+    struct run r;
+    struct pc_given g = pc_run(&r, "FAKE_CUPTI=",
+                               (struct run_setup){.options = TURNS(5, 5),
+                                                  .program = LIST("40", "contexts=40", "graphs=4",
+                                                                  "modules=4", "ms=300")});
+    check_program(&r, 0);
+    pc_check_samples(&r, &g);
+    assert_true(int_at(r.report, "windows.kernels_opened") > 0);
+    run_free(&r);
+}
+
+/* What CUPTI refuses ends the turns, and is said; the program goes on. */
+static void turns_end_where_they_fail(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *says;
+    } cases[] = {
+        {"FAKE_CUPTI=fail=cuptiPCSamplingDisable:1:999", "did not end sampling"},
+        {"FAKE_CUPTI=fail=cuptiPCSamplingEnable:2:999", "every kernel is recorded from here on"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        pc_run(&r, cases[i].script,
+               (struct run_setup){.options = TURNS(40, 20), .program = LIST("50", "ms=500")});
+        check_program(&r, 0);
+        check_contains(&r, message_of(&r, "pc_sampling.turns"), cases[i].says);
+        if (i)
+            assert_true(int_at(r.report, "windows.kernels_recorded_ns") > 200000000);
+        run_free(&r);
+    }
+}
+
+/* Nothing can be sampled: there is nothing to take turns with, and every kernel is recorded. */
+static void turns_without_samples(void **state)
+{
+    static const char *const scripts[] = {"FAKE_CUPTI=pc-privileges", "FAKE_CUPTI=pc-old",
+                                          "FAKE_CUPTI=pc-held"};
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        pc_run(&r, scripts[i],
+               (struct run_setup){.options = TURNS(40, 20),
+                                  .program = LIST("50", "contexts=2", "ms=300")});
+        check_program(&r, 0);
+        pc_check_setting(&r, "ran_as", "Trace");
+        check_contains(&r, message_of(&r, "pc_sampling.turns"), "every kernel is recorded");
+        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        run_free(&r);
+    }
+}
+
+/* Kernel records that are on since a session before cannot be switched off behind a window: where sampling goes on
+ * since then, and where it could not begin. */
+static void turns_after_a_session(void **state)
+{
+    static const struct {
+        const char *script, *first; /* what the first session collects */
+    } cases[] = {
+        {"FAKE_CUPTI=fail=cuptiPCSamplingEnable:1:999", "GPUFL_PC_KERNEL_COLLECT=windows"},
+        {"FAKE_CUPTI=fail=cuptiPCSamplingEnable:1:999", "GPUFL_PC_KERNEL_COLLECT=none"},
+        {"FAKE_CUPTI=", "GPUFL_PC_KERNEL_COLLECT=all"},
+        {"FAKE_CUPTI=", "GPUFL_PC_KERNEL_COLLECT=none"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        print_message("%s %s\n", cases[i].script, cases[i].first);
+        run_all(&r, &(struct run_setup){
+                        .env = LIST("GPUFL_LOG_PATH=logs", cases[i].script, cases[i].first,
+                                    "GPUFL_PC_WINDOW_EVERY_MS=20", "GPUFL_PC_WINDOW_FOR_MS=10"),
+                        .linked = true,
+                        .alone = true,
+                        .program = LIST("50", "sampled", "sessions=2", "ms=300", "windows-then")});
+        check_program(&r, 0);
+        assert_non_null(r.report);
+        assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
+        assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
+        json_t *recorded = at(r.report, "ledger.kernels_recorded"); /* null: a session had none */
+        assert_true(json_integer_value(recorded) <= int_at(r.report, "ledger.launches"));
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        run_free(&r);
+    }
+}
+
+/* Deep, where nothing can be counted: sampled to the end, both before and behind the switch that failed, and
+ * kernels of half a session are not recorded. */
+static void deep_without_counts(void **state)
+{
+    static const char *const scripts[] = {"FAKE_CUPTI=fail=cuptiProfilerInitialize:0:35",
+                                          "FAKE_CUPTI=sass-old",
+                                          "FAKE_CUPTI=fail=cuptiSassMetricsEnable:0:26"};
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        struct pc_given g = pc_run(
+            &r, scripts[i],
+            (struct run_setup){.options = LIST("-e", "Deep", "--option", "deep_sample_ms=100"),
+                               .program = LIST("200", "threads=2", "ms=800", "exit=5")});
+        check_program(&r, EXIT_CODE);
+        pc_check_samples(&r, &g);
+        assert_int_equal(pc_settings_named(&r, "enable_us"), 1);
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        assert_int_equal(int_at(r.report, "kernels.count"), 0);
+        assert_non_null(message_of(&r, "sass_metrics.unavailable"));
+        assert_non_null(message_of(&r, "deep.sampled_only"));
+        assert_null(strstr(message_of(&r, "deep.sampled_only"), "-e SassMetrics"));
+        assert_null(message_of(&r, "deep.phases"));
+        assert_null(message_of(&r, "sass_metrics.nothing"));
+        run_free(&r);
+    }
+}
+
+static void turns_that_cannot_be(void **state)
+{
+    (void)state;
+    struct run r;
+    struct pc_given g = pc_sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=windows", LIST("500"));
+    check_program(&r, 0);
+    pc_check_samples(&r, &g);
+    check_contains(&r, message_of(&r, "pc_sampling.no_window"), "pc_window_every_ms");
+    assert_int_equal(int_at(r.report, "kernels.count"), 0);
+    run_free(&r);
+    run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling", "--pc-kernels", "windows",
+                                                    "--after", "10ms"),
+                                    .program = LIST("500", "ms=100")});
+    check_program(&r, 0);
+    check_contains(&r, message_of(&r, "pc_sampling.no_turns"), "without windows of capture");
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_turns),
+        cmocka_unit_test(takes_turns_beside_a_thread),
+        cmocka_unit_test(takes_turns_of_contexts),
+        cmocka_unit_test(turns_end_where_they_fail),
+        cmocka_unit_test(turns_without_samples),
+        cmocka_unit_test(turns_after_a_session),
+        cmocka_unit_test(deep_without_counts),
+        cmocka_unit_test(turns_that_cannot_be),
+    };
+    return cmocka_run_group_tests_name("turns", tests, NULL, pc_remove_claim);
+}
