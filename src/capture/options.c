@@ -64,6 +64,7 @@ static const struct {
     {OPT_deep_sample_ms, 1, 86400000},
     {OPT_pc_window_every_ms, 1, 86400000},
     {OPT_pc_window_for_ms, 1, 86400000},
+    {OPT_window_every_ms, 0, 86400000},
     {OPT_window_rest_ms, 0, 86400000},
     {OPT_range_kernel_launches, 1, 100000},
     {OPT_pm_sampling_interval_us, 10, 1000000},
@@ -449,6 +450,25 @@ static int kernel_collect(struct options *o, const struct options_say *s)
     return option_set(o, OPT_pc_kernel_collect, takes[0], SOURCE_DEFAULT, "pc_kernel_collect", s);
 }
 
+/* Windows that come again close by the clock, before the next one opens. */
+static void check_every(struct options *o, const struct options_say *s)
+{
+    const char *lack = NULL;
+    if (!o->window_every_ms)
+        return;
+    if (o->window_launches > 0 || o->window_after_launches > 0)
+        lack = "it goes with window_after_ms and window_for_ms, not with numbers of launches";
+    else if (o->window_for_ms <= 0)
+        lack = "it needs window_for_ms, how long each window is open";
+    else if (o->window_every_ms <= o->window_for_ms)
+        lack = "it must be longer than window_for_ms";
+    if (!lack)
+        return;
+    say(s, SEVERITY_WARNING, "bad_option_value", "window_every_ms: no windows come again: %s",
+        lack);
+    o->window_every_ms = 0;
+}
+
 static int options_finish(struct options *o, const struct options_say *s)
 {
     if (o->continuous_system_sampling && o->system_sample_rate_ms == 0) {
@@ -457,6 +477,7 @@ static int options_finish(struct options *o, const struct options_say *s)
             "continuous_system_sampling is on and system_sample_rate_ms is 0: sampling every 1000 "
             "ms");
     }
+    check_every(o, s);
     if (o->enable_stack_trace && o->profiling_engine == GPUFL_ENGINE_MONITOR)
         say(s, SEVERITY_WARNING, "stacks_need_trace",
             "enable_stack_trace needs the Trace engine or a higher one: no stacks under Monitor; "

@@ -43,8 +43,11 @@ static struct {       /* guarded by rows_lock: the last times of one scope's win
 } spans[SPANS_MOST];
 static uint64_t span_count;
 
-static int64_t opens_at, lasts; /* steady ns, by the clock; 0: not by it. The collector's */
-static bool clock_open;
+static struct { /* windows by the clock: the collector's */
+    int64_t begin, lasts, every; /* steady ns, and ns; of the one that is open or comes. 0: none */
+    int64_t due;                 /* steady ns; the next edge. 0: none */
+    bool open;
+} by_clock;
 static bool switched; /* not within a launch: the collector does it. Set before the gate opens */
 enum { DUE_OPEN = 1, DUE_CLOSE = 2 };
 static _Atomic unsigned due; /* what launches have asked it for */
@@ -70,6 +73,16 @@ static uint32_t scope_wanted(const char *name)
     return strcmp(name, "*") == 0 ? WINDOWS_ANY_SCOPE : intern_str(names_table(), name);
 }
 
+static void clock_begin(const struct options *o)
+{
+    bool wanted = active && (o->window_after_ms > 0 || o->window_for_ms > 0);
+    int64_t begin = wanted ? steady_ns() + o->window_after_ms * 1000000 : 0;
+    by_clock.begin = by_clock.due = begin;
+    by_clock.lasts = o->window_for_ms * 1000000;
+    by_clock.every = o->window_every_ms * 1000000;
+    by_clock.open = false;
+}
+
 void windows_begin(const struct options *o, const char *lack, bool let_go)
 {
     bool wanted = windows_wanted(o), possible = !lack;
@@ -88,10 +101,7 @@ void windows_begin(const struct options *o, const char *lack, bool let_go)
     span_count = 0;
     memset(spans, 0, sizeof spans);
     pthread_mutex_unlock(&rows_lock);
-    bool by_clock = active && (o->window_after_ms > 0 || o->window_for_ms > 0);
-    opens_at = by_clock ? steady_ns() + o->window_after_ms * 1000000 : 0;
-    lasts = o->window_for_ms * 1000000;
-    clock_open = false;
+    clock_begin(o);
     atomic_store(&before, o->window_after_launches);
     atomic_store(&during, o->window_launches);
     atomic_store(&limited, active && o->window_launches > 0);
@@ -103,7 +113,7 @@ void windows_begin(const struct options *o, const char *lack, bool let_go)
         message_say(SEVERITY_WARNING, "windows.unavailable",
                     "the windows asked for are not possible, and all is recorded: %s", lack);
     } else if (at_once) {
-        opens_at = 1;
+        by_clock.begin = by_clock.due = 1;
     }
 }
 
@@ -295,21 +305,33 @@ static void ask(unsigned what)
     collector_wake();
 }
 
+/* The edges of windows that come again lie on a grid, so that their share of the time is what was
+ * asked for, however long switching takes; those that have passed meanwhile are left out. */
+static void clock_next(int64_t now)
+{
+    by_clock.due = 0;
+    if (!by_clock.every)
+        return;
+    by_clock.begin += (1 + (now - by_clock.begin) / by_clock.every) * by_clock.every;
+    by_clock.due = by_clock.begin;
+}
+
 int64_t windows_clock(int64_t now)
 {
+    bool to_launches = atomic_load(&limited);
     switch_due();
-    if (!opens_at && !clock_open)
-        return 0;
-    if (!clock_open && now >= opens_at) {
-        switch_or_say(atomic_load(&limited) ? BY_LAUNCHES : BY_CLOCK, true, 0);
-        clock_open = true;
-        opens_at = lasts && !atomic_load(&limited) ? now + lasts : 0; /* now: when it closes */
-    } else if (clock_open && opens_at && now >= opens_at) {
+    if (!by_clock.due || now < by_clock.due)
+        return by_clock.due;
+    if (!by_clock.open) {
+        switch_or_say(to_launches ? BY_LAUNCHES : BY_CLOCK, true, 0);
+        by_clock.open = true;
+        by_clock.due = by_clock.lasts && !to_launches ? now + by_clock.lasts : 0;
+    } else {
         switch_or_say(BY_CLOCK, false, 0);
-        clock_open = false;
-        opens_at = 0;
+        by_clock.open = false;
+        clock_next(steady_ns());
     }
-    return opens_at;
+    return by_clock.due;
 }
 
 void windows_scope_switch(bool open, uint64_t instance)

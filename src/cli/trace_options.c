@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { TOP_MOST = 1000000 };
+static const int64_t EVERY_MOST = INT64_C(86400000000000); /* ns */
 
 /* Values of --stacks, and the library's options for them. */
 enum { STACKS_NOT_GIVEN = -1, STACKS_NONE, STACKS_SYNC, STACKS_LAUNCH };
@@ -45,6 +46,8 @@ static const struct cmd_text text = {
             "  gpufl trace --passes Trace,PcSampling -- ./app   two runs, one report\n"
             "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
             "  gpufl trace --after 30s --for 2s ./serve    record two seconds of it\n"
+            "  gpufl trace -e PcSampling --pc-kernels none --every 60s --for 1s \\\n"
+            "      --option window_let_go=true ./serve     one second a minute\n"
             "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
             "  gpufl trace --option enable_memory_tracking=true ./train\n"
             "\n"
@@ -117,6 +120,12 @@ static int check(const struct trace_request *r, int operands)
         return cmd_usage("trace", "--kill ends the program after --duration, which is not given");
     if (r->after < 0 || r->lasts < 0 || (r->after && r->after < MS) || (r->lasts && r->lasts < MS))
         return cmd_usage("trace", "--after and --for must be at least 1ms");
+    if (r->every && (r->launches || r->after_launches))
+        return cmd_usage("trace", "--every goes with --after and --for, not with launches");
+    if (r->every && (r->lasts == 0 || r->every <= r->lasts))
+        return cmd_usage("trace", "--every must be longer than --for, which it needs");
+    if (r->every > EVERY_MOST)
+        return cmd_usage("trace", "--every must be a day at most");
     if (r->after_launches < 0 || r->launches < 0)
         return cmd_usage("trace", "--after-launches and --launches cannot be negative");
     if (r->in_scope && (!*r->in_scope || strchr(r->in_scope, '\n')))
@@ -197,6 +206,9 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
         {"for", 0, OPT_DURATION, &r->lasts, "TIME", NULL,
          "Record for TIME, at once or from --after on; the program runs on, and so does the "
          "session."},
+        {"every", 0, OPT_DURATION, &r->every, "TIME", NULL,
+         "With --for: again every TIME, from the begin of one window to that of the next. With "
+         "--option window_let_go=true the program runs undisturbed in between."},
         {"in-scope", 0, OPT_STRING, &r->in_scope, "NAME", NULL,
          "Record while a scope or NVTX range of this name is open; '*': while any is. With engine "
          "SassMetrics: keep what is counted then only."},
@@ -297,6 +309,8 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
         put_int(r, out, "window_after_ms", r->after / MS);
     if (r->lasts)
         put_int(r, out, "window_for_ms", r->lasts / MS);
+    if (r->every)
+        put_int(r, out, "window_every_ms", r->every / MS);
     if (r->in_scope)
         put(r, out, "window_scope", r->in_scope);
     if (r->after_launches)

@@ -38,7 +38,7 @@ struct trace_request {
     bool yield;                   /* leave CUPTI to the program's own profiler */
     bool windows;                 /* --windows */
     const char *in_scope;         /* of a window; NULL: none */
-    int64_t after, lasts;         /* ns; of a window; 0: not given */
+    int64_t after, lasts, every;  /* ns; of a window; 0: not given */
     int64_t after_launches, launches; /* of a window; 0: not given */
     int64_t duration;                 /* ns; 0: to the program's end */
     int64_t system_interval;          /* ns between system samples; 0: none */

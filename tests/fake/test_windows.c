@@ -289,6 +289,31 @@ static void by_clock(void **state)
     run_free(&r);
 }
 
+/* Windows that come again: one second in three, as asked for, each as long as the first. */
+static void by_clock_again(void **state)
+{
+    (void)state;
+    for (int let_go = 0; let_go < 2; let_go++) {
+        struct run r;
+        run_all(&r,
+                &(struct run_setup){.options = LIST("--after", "100ms", "--for", "50ms", "--every",
+                                                    "150ms", "--option", "flush_interval_ms=10",
+                                                    "--option", "window_rest_ms=1", "--option",
+                                                    let_go ? "window_let_go=true"
+                                                           : "window_let_go=false"),
+                                    .program = LIST("10", "ms=1500")});
+        check_program(&r, 0);
+        int64_t opened = int_at(r.report, "windows.opened");
+        int64_t ns = int_at(r.report, "windows.recorded_ns");
+        int64_t whole = int_at(r.report, "session.duration_ns");
+        assert_in_range(opened, 3, 1 + (whole - 100000000) / 150000000);
+        assert_in_range(ns, (opened - 1) * 50000000, whole / 2);
+        assert_string_equal(capability_of(&r, "windows", "status"), "collected");
+        assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.launches") / 2);
+        run_free(&r);
+    }
+}
+
 /* ---- gpufl ctl ------------------------------------------------------------------------------- */
 
 /* Its exit code; what it printed is *answer, which the caller frees. */
@@ -465,6 +490,7 @@ int main(void)
         cmocka_unit_test(ids_begin_again),
         cmocka_unit_test(by_launches),
         cmocka_unit_test(by_clock),
+        cmocka_unit_test(by_clock_again),
         cmocka_unit_test(by_ctl),
         cmocka_unit_test(by_another_user),
         cmocka_unit_test(not_possible),

@@ -161,6 +161,10 @@ static void test_bad_values(void **state)
     resolve_environment("GPUFL_PROFILING_ENGIN", "Trace", &o);
     expect_said("unknown_option", "did you mean GPUFL_PROFILING_ENGINE?");
     options_free(&o);
+    resolve_environment("GPUFL_WINDOW_EVERY_MS", "1000", &o);
+    expect_said("bad_option_value", "needs window_for_ms");
+    assert_int_equal(o.window_every_ms, 0);
+    options_free(&o);
     resolve_environment("GPUFL_LOG_FORMAT", "xml", &o);
     expect_said("bad_option_value", "native or gpuflight");
     assert_string_equal(o.log_format, "native");

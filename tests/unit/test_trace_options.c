@@ -58,6 +58,11 @@ static void flags(void **state)
     assert_true(r.kill);
     assert_string_equal(r.command[0], "--odd-name");
     buf_fini(&b);
+    encode((const char *const[]){"trace", "--after=3s", "--for=1s", "--every=1m", "prog", NULL}, &r,
+           &b);
+    assert_non_null(strstr(buf_cstr(&b), "window_after_ms=3000\nwindow_for_ms=1000\n"
+                                         "window_every_ms=60000\n"));
+    buf_fini(&b);
 }
 
 /* Each option stands there once: the last --option beats the others, and the flags. */
