@@ -14,7 +14,7 @@ the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engi
 begun before its round and ended after it: bare, Monitor, Sync, Trace, Trace+launch
 (stacks at launches), PcSampling:none (with that pc_kernel_collect); its step ends by reading the loss, so that
 there is a wait to name. `blocks` does so for seconds at a time, with --apart in a process each, injected as
-`gpufl trace` does.
+`gpufl trace` does; other options of the library come from the environment (GPUFL_WINDOW_EVERY_MS=15000 ...).
 Prints one JSON object: ms per step of every round.
 """
 import argparse
@@ -211,6 +211,8 @@ def block_apart(args, state: str) -> dict:
     times.append(time.perf_counter())
     first = timed(step, 1)
     timed(step, 30)
+    while time.perf_counter() - times[0] < args.settle:
+        timed(step, args.steps)
     begin, ms = time.perf_counter(), []
     while time.perf_counter() - begin < args.seconds:
         ms.append(timed(step, args.steps))
@@ -295,6 +297,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=10, help="steps of a round")
     parser.add_argument("--seconds", type=float, default=5, help="length of a block, for blocks")
+    parser.add_argument("--settle", type=float, default=0,
+                        help="blocks --apart: a block begins so many seconds after the first use of the GPU")
     parser.add_argument("--apart", action="store_true", help="blocks: each in a process of its own, injected; what each process measured as a list, and ratios")
     parser.add_argument("--library", help="libgpufl.so, for states and beside")
     parser.add_argument("--states", default="bare,Sync")

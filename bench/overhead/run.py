@@ -54,6 +54,15 @@ def unpaired(ours, base, of, resamples=2000):
             "ratio": with_interval(lambda a, b: a / b)}
 
 
+def around(block, steps, begin, end):
+    """Seconds that the rounds of so many steps (ms a step) take longer that end within [begin, end] s of a block."""
+    at, near, other = 0, [], []
+    for ms in block:
+        at += ms * steps / 1e3
+        (near if begin <= at <= end else other).append(ms)
+    return (sum(near) - len(near) * statistics.mean(other)) * steps / 1e3
+
+
 def aimed(row, of, most, upper_end=False):
     """A row with its target of docs/benchmarks.md, for the figure or for the upper end of its interval."""
     value = row[of][2 if upper_end else 0] if isinstance(row[of], tuple) else row[of]
@@ -67,9 +76,9 @@ class Bench:
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-bench-"))
         self.environment = dict(os.environ)
 
-    def run(self, command, **extra):
+    def run(self, command, patience=PATIENCE, **extra):
         """Runs a command; returns the last line of its stdout as JSON."""
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=PATIENCE,
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=patience,
                               env={**self.environment, **extra}, cwd=self.work)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr[-2000:]}")
@@ -281,6 +290,26 @@ class Bench:
                 f"{ours}, context and first step over bare, ms": aimed(begin, "ours", 400),
                 f"{ours} over bare, MiB resident": versus(r[ours]["rss_mib"], r["bare"]["rss_mib"])}
 
+    def pytorch_again(self):
+        """Training step: windows that come again over bare, each block with one of them in a process of its own; and
+        what one takes: the steps around it over the others of its block, as processes differ by more than that."""
+        rounds, every, lasts, settle = (1, 5, 0.3, 4) if self.quick else (5, 15, 0.5, 6)
+        engines, steps = ["PcSampling:none", "Trace"], 5
+        r = self.run(["python3", HERE / "pytorch_step.py", "blocks", "--apart", "--library",
+                      self.bin.parent / "lib" / "libgpufl.so", "--states", ",".join(["bare", *engines]), "--rounds", rounds,
+                      "--seconds", every, "--settle", settle, "--steps", steps], patience=2 * PATIENCE,
+                     GPUFL_LOG_PATH=str(self.work / "pytorch-again"), GPUFL_WINDOW_EVERY_MS=str(1000 * every),
+                     GPUFL_WINDOW_FOR_MS=str(int(1000 * lasts)), GPUFL_WINDOW_LET_GO="true", GPUFL_WINDOW_REST_MS="500")
+        bare, rows = r["bare"], {}
+        for name in engines:
+            ours, text = r[name], f"{name}, {lasts} s every {every} s over bare"
+            cost = interval([around(block, steps, every - settle - 0.5, every - settle + lasts + 2.5) for block in ours["ms"]])
+            ratio = versus([statistics.mean(b) for b in ours["ms"]], [statistics.mean(b) for b in bare["ms"]])
+            rows[f"{text}, means, ms a step"] = aimed(ratio, "ratio", 1.08, upper_end=True)
+            rows[f"{text}, MiB resident"] = versus(ours["rss_mib"], bare["rss_mib"])
+            rows[f"{name}, a window of {lasts} s takes, s"] = {"ours": cost}
+        return rows
+
     def counting(self):
         """A heavy kernel: SassMetrics over CUPTI's SASS Metrics API alone, and over bare, alternating processes."""
         rounds, ms = (1, 1500) if self.quick else (4, 5500)
@@ -331,7 +360,8 @@ def show(name, value):
 
 def main():
     names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "profiler", "stacks", "graph",
-             "graph_modes", "soak", "sampling", "pytorch_sampling", "counters", "counting", "between", "windows"]
+             "graph_modes", "soak", "sampling", "pytorch_sampling", "pytorch_again", "counters", "counting", "between",
+             "windows"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=HERE.parent.parent / "build")
     parser.add_argument("--json", help="write the results to this file")

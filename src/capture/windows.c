@@ -43,7 +43,7 @@ static struct {       /* guarded by rows_lock: the last times of one scope's win
 } spans[SPANS_MOST];
 static uint64_t span_count;
 
-static struct { /* windows by the clock: the collector's */
+static struct {                  /* windows by the clock: the collector's */
     int64_t begin, lasts, every; /* steady ns, and ns; of the one that is open or comes. 0: none */
     int64_t due;                 /* steady ns; the next edge. 0: none */
     bool open;

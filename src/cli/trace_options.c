@@ -207,8 +207,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Record for TIME, at once or from --after on; the program runs on, and so does the "
          "session."},
         {"every", 0, OPT_DURATION, &r->every, "TIME", NULL,
-         "With --for: again every TIME, from the begin of one window to that of the next. With "
-         "--option window_let_go=true the program runs undisturbed in between."},
+         "With --for: again every TIME, from the begin of one window to that of the next."},
         {"in-scope", 0, OPT_STRING, &r->in_scope, "NAME", NULL,
          "Record while a scope or NVTX range of this name is open; '*': while any is. With engine "
          "SassMetrics: keep what is counted then only."},

@@ -264,3 +264,25 @@ def window_by_the_clock(lab, after, least_s, most_s):
     expect(whole_s > recorded_s + 1, f"the session ended with its window: {whole_s} s")
     expect(0 < kernels < launched, f"{kernels} kernels recorded of {launched} launched")
     expect(report["ledger"]["verdict"] == "complete", f"{report['ledger']['missing']}")
+
+
+@case
+def windows_come_again(lab):
+    """0.3 s of every 2 s: with CUPTI staying, and going in between. Kernels of 60 ms, a wait behind each."""
+    for engine, option in (("Trace", "false"), ("Trace", "true"), ("PcSampling", "true")):
+        out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 24, options=(
+            "-e", engine, "--for", "300ms", "--every", "2s", "--option", f"window_let_go={option}", "--option",
+            "window_rest_ms=200", "--option", "flush_interval_ms=50"))
+        recorded_s, whole_s = report["windows"]["recorded_ns"] / 1e9, report["session"]["duration_ns"] / 1e9
+        opened, launched = report["windows"]["opened"], stalls.launched(json.loads(out))
+        print(f"     {engine}, window_let_go={option}: {opened} windows, {recorded_s:.2f} s of {whole_s:.2f} | "
+              f"{capability(report, 'windows')['reason']}")
+        expect(whole_s // 2 <= opened <= whole_s // 2 + 1, f"{opened} windows in {whole_s} s")
+        expect(0.25 * opened <= recorded_s <= 0.6 * opened, f"{opened} windows of {recorded_s} s together")
+        if engine == "Trace":
+            expect(0 < report["kernels"]["count"] < launched / 2, f"{report['kernels']['count']} of {launched} kernels")
+            expect(report["ledger"]["verdict"] == "complete", f"{report['ledger']['missing']}")
+        else:
+            expect(report["samples"]["samples"] > 10000 * opened, f"{report['samples']['samples']} samples")
+        went = re.search(r"let go of (\d+) times", capability(report, "windows")["reason"] or "")
+        expect(bool(went) == (option == "true") and (not went or int(went[1]) >= 2), "CUPTI did not go, or should not have")

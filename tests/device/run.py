@@ -20,6 +20,7 @@ import cases_trace  # noqa: F401
 import cases_context  # noqa: F401
 import cases_frameworks  # noqa: F401
 import cases_engines  # noqa: F401
+import cases_counters  # noqa: F401
 import cases_faults  # noqa: F401
 import cases_passes  # noqa: F401
 import cases_people  # noqa: F401

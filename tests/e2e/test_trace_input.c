@@ -51,7 +51,7 @@ static const struct wrong usages[] = {
     {{"trace", "--ranges", "kernels", "true"}, 2, "--ranges goes with --engine RangeProfiler"},
     {{"trace", "--every", "1s", "true"}, 2, "--every must be longer than --for, which it needs"},
     {{"trace", "--every", "1s", "--for", "1s", "true"}, 2, "--every must be longer than --for"},
-    {{"trace", "--every", "1s", "--for", "10ms", "--launches", "7", "true"},
+    {{"trace", "--every", "1s", "--for", "10ms", "--launches=7", "true"},
      2,
      "--every goes with --after and --for"},
     {{"trace", "--every", "25h", "--for", "1s", "true"}, 2, "a day at most"},

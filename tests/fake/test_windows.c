@@ -295,13 +295,12 @@ static void by_clock_again(void **state)
     (void)state;
     for (int let_go = 0; let_go < 2; let_go++) {
         struct run r;
-        run_all(&r,
-                &(struct run_setup){.options = LIST("--after", "100ms", "--for", "50ms", "--every",
-                                                    "150ms", "--option", "flush_interval_ms=10",
-                                                    "--option", "window_rest_ms=1", "--option",
-                                                    let_go ? "window_let_go=true"
-                                                           : "window_let_go=false"),
-                                    .program = LIST("10", "ms=1500")});
+        run_all(&r, &(struct run_setup){
+                        .options =
+                            LIST("--after", "100ms", "--for", "50ms", "--every", "150ms",
+                                 "--option", "flush_interval_ms=10", "--option", "window_rest_ms=1",
+                                 "--option", let_go ? "window_let_go=true" : "window_let_go=false"),
+                        .program = LIST("10", "ms=1500")});
         check_program(&r, 0);
         int64_t opened = int_at(r.report, "windows.opened");
         int64_t ns = int_at(r.report, "windows.recorded_ns");

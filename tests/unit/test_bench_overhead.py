@@ -36,12 +36,21 @@ print(json.dumps({"side": sys.argv[1], "launches": 10, "begin_ms": 100, "first_m
 """
 
 STEP = """
-import json, sys
+import json, os, sys
 assert sys.argv[1:3] == ["blocks", "--apart"] and sys.argv[4].endswith("libgpufl.so"), sys.argv
-rounds = int(sys.argv[sys.argv.index("--rounds") + 1])
+rounds, seconds = (int(sys.argv[sys.argv.index(name) + 1]) for name in ("--rounds", "--seconds"))
 states = sys.argv[sys.argv.index("--states") + 1].split(",")
+
+
+def block(state):
+    # Rounds of 5 steps of 20 ms, a tenth longer sampled; with windows that come again longer at a window alone.
+    if "GPUFL_WINDOW_EVERY_MS" not in os.environ:
+        return [20 * (1.1 if state != "bare" else 1)] * 3
+    assert seconds * 1000 == int(os.environ["GPUFL_WINDOW_EVERY_MS"])
+    before = 10 * (seconds - int(sys.argv[sys.argv.index("--settle") + 1]))
+    return [20] * before + [40 if state != "bare" else 20] * 5 + [20] * (10 * seconds - before - 5)
 print(json.dumps({"mode": "blocks", "steps": 5, **{state: {
-    "ms": [[20 * (1.1 if state != "bare" else 1)] * 3] * rounds, "rss_mib": [900.0] * rounds,
+    "ms": [block(state)] * rounds, "rss_mib": [900.0] * rounds,
     "context_ms": [1] * rounds, "first_ms": [1] * rounds} for state in states},
     "over": {f"{states[1]} over {states[0]}": {"begin_ms": [283, 201, 317]}}}))
 """
@@ -59,7 +68,7 @@ def prepare(folder):
 def measure(folder, *options):
     """The results of the engines' parts, and what was printed."""
     sys.argv[1:] = ["--build", str(folder), "--json", str(folder / "out.json"), "--only",
-                    "sampling,pytorch_sampling,counters,counting,between,windows", *options]
+                    "sampling,pytorch_sampling,pytorch_again,counters,counting,between,windows", *options]
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
         assert not run.main(), "a part failed"
@@ -83,6 +92,9 @@ def check(rows, shown):
     near("the same every 30 s, %", "ours", 0.638, True)
     near("PcSampling:none over bare, means, ms a step", "ratio", 1.1, False)
     near("PcSampling:none, context and first step over bare, ms", "ours", 283, True)
+    every = next(row for row in rows if row.startswith("PcSampling:none") and row.endswith("over bare, MiB resident"))
+    assert rows[every.replace("MiB resident", "means, ms a step")]["target"]["met"] in (True, False)
+    near(next(row for row in rows if row.startswith("Trace, a window of")), "ours", 0.5, None)
     near("SassMetrics over the API alone, means, ms", "ratio", 1.15, False)
     near("first launch, SassMetrics over the API alone, ms", "difference", 2.4, None)
     near("SassMetrics over bare, medians, ms", "ratio", 230, None)
