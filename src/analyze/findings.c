@@ -388,6 +388,18 @@ static void say_largest_remark(const struct model *m, struct buf *out)
         largest(m, out);
 }
 
+static void say_windows(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
+    int64_t ns = sum_windows_time(m), run = sum_facts_duration(m);
+    uint64_t opened = m->windows.capture.opened;
+    if (sum_windows_any(m) && opened)
+        buf_printf(out, "Recorded were %s of %s (%s), in %s window%s: shares of time are of %s.\n",
+                   units_time(a, ns), units_time(b, run), units_percent(c, (double)ns, (double)run),
+                   units_count(d, (int64_t)opened), opened == 1 ? "" : "s",
+                   opened == 1 ? "it" : "them");
+}
+
 void findings_caveats(const struct model *m, struct buf *out)
 {
     say_slowed(m, out);
@@ -403,4 +415,5 @@ void findings_put(const struct model *m, struct buf *out)
     say_waits(m, out);
     if (!findings_slowed(m))
         say_largest_remark(m, out);
+    say_windows(m, out);
 }

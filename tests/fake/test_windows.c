@@ -309,6 +309,9 @@ static void by_clock_again(void **state)
         assert_in_range(ns, (opened - 1) * 50000000, whole / 2);
         assert_string_equal(capability_of(&r, "windows", "status"), "collected");
         assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.launches") / 2);
+        const json_t *summary = at(r.report, "summary");
+        check_contains(&r, json_string_value(json_array_get(summary, json_array_size(summary) - 1)),
+                       "windows: shares of time are of them.");
         run_free(&r);
     }
 }
