@@ -43,7 +43,7 @@ def counters_of_every_set_and_interval(lab):
     values = max((c["values"] for c in report["counters"] if c["scope"] == "copy"), default=0)
     print(f"      20ms: {values} samples in 100 ms, overflows {report['ledger']['samples_overflows']}")
     expect(values >= 3, f"20ms: {values} samples")
-    every_sample_is_read_or_counted(lab, 100, (), 2000)
+    every_sample_is_read_or_counted(lab, 100, (), 1000)
     every_sample_is_read_or_counted(lab, 10, light, 1000)
 
 
