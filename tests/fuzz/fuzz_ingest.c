@@ -3,6 +3,7 @@
  *
  * The first bytes of an input choose the encoding, how the body is cut, and what its sender says
  * of it; the rest is the body. */
+#include "base/file.h"
 #include "server/ingest.h"
 #include "wire/decode.h"
 
@@ -33,6 +34,7 @@ static struct journal *journal;
 static struct journal_reader *reader;
 static struct sessions *sessions;
 static struct ingest *ingest;
+static char folder[] = "/dev/shm/gpufl-fuzz-XXXXXX"; /* its own while it runs */
 
 static void take_frame(void *arg, const struct journal_frame *f, struct journal_place p)
 {
@@ -55,10 +57,19 @@ static int get_none(struct store *s, const char *workspace, const char *session,
     return err_set(e, GPUFL_E_NOENT, "no session %s", session);
 }
 
+static void close_all(void)
+{
+    ingest_stop(ingest);
+    journal_reader_close(reader);
+    journal_close(journal);
+    sessions_close(sessions);
+    file_remove_tree(folder);
+}
+
 static void open_all(void)
 {
     static const struct store_ops none = {.get = get_none};
-    static char folder[] = "/dev/shm/gpufl-fuzz-XXXXXX", kept[64], frames[64];
+    static char kept[64], frames[64];
     struct err e = {0};
     CHECK(mkdtemp(folder));
     snprintf(kept, sizeof kept, "%s/kept", folder);
@@ -71,6 +82,7 @@ static void open_all(void)
     CHECK(!journal_reader_open(&reader, journal));
     const struct ingest_config c = {.journal = journal, .sessions = sessions};
     CHECK(!ingest_start(&ingest, &c, &e));
+    CHECK(!atexit(close_all));
 }
 
 /* What is in the journal can be read, and every line of it is one that the decoder takes. */
