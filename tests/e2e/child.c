@@ -38,14 +38,16 @@ static int64_t now_ms(void)
 static void clean_environment(const char *const *env)
 {
     static const char *const fixed[] = {
-        "GPUFL_BACKEND=Sim",
-        "GPUFL_LOG_MIN_FREE_BYTES=0",
-        "LC_ALL=C",
-        "TERM=xterm",
+        "GPUFL_BACKEND=Sim", "GPUFL_LOG_MIN_FREE_BYTES=0", "LC_ALL=C", "TERM=xterm",
         "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:"
-        "handle_sigill=0",
-        "TSAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:"
-        "die_after_fork=0"};
+        "handle_sigill=0"};
+    static char tsan[PATH_MAX + 160];
+    const char *source = getenv("GPUFL_SOURCE_DIR");
+    snprintf(tsan, sizeof tsan,
+             "TSAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:"
+             "handle_sigill=0:die_after_fork=0%s%.*s%s",
+             source ? ":suppressions=" : "", PATH_MAX, source ? source : "",
+             source ? "/tests/tsan.supp" : "");
     for (char **at = environ; *at;) {
         char name[128];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(*at, "="), *at);
@@ -58,6 +60,7 @@ static void clean_environment(const char *const *env)
     }
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         putenv((char *)fixed[i]);
+    putenv(tsan);
     for (; env && *env; env++)
         putenv((char *)*env);
 }
