@@ -13,6 +13,7 @@ enum { PATH_SIZE = 512, NUMBER_SIZE = 24 };
 struct remote {
     struct http_client *http; /* owned */
     char api[256];            /* "/api/v1" */
+    char asked[192];          /* who answers, as messages name them */
     struct http_client_answer answer;
 };
 
@@ -33,6 +34,38 @@ static int clean_api_path(const char *path, char *out, size_t size, struct err *
     return 0;
 }
 
+/* A server's address as people copy it ends in the API's path now and then: that is cut off. */
+static void cut_api_path(char *url, const char *api)
+{
+    size_t n = strlen(url), m = strlen(api);
+    const char *scheme = strstr(url, "://");
+    if (scheme && m && n > m && strcmp(url + n - m, api) == 0 && url + n - m > scheme + 3)
+        url[n - m] = '\0';
+}
+
+/* What comes through a proxy may be the proxy's own answer. */
+static void name_asked(struct remote *r)
+{
+    const char *proxy = http_client_proxy(r->http);
+    snprintf(r->asked, sizeof r->asked, "the server%s%s", *proxy ? " or the proxy " : "", proxy);
+}
+
+static int open_client(struct remote *r, const struct remote_config *c, struct err *e)
+{
+    char url[HTTP_CLIENT_URL_MAX];
+    struct http_client_config http = c->http;
+    int rc = clean_api_path(c->api_path, r->api, sizeof r->api, e);
+    rc = rc ? rc : http_client_clean_url(c->http.url, url, sizeof url, e);
+    if (rc)
+        return rc;
+    cut_api_path(url, r->api);
+    http.url = url;
+    rc = http_client_open(&r->http, &http, e);
+    if (!rc)
+        name_asked(r);
+    return rc;
+}
+
 int remote_open(struct remote **out, const struct remote_config *c, struct err *e)
 {
     struct remote *r = mem_zalloc(sizeof *r);
@@ -40,9 +73,7 @@ int remote_open(struct remote **out, const struct remote_config *c, struct err *
     if (!r)
         return err_set(e, GPUFL_E_NOMEM, "out of memory");
     http_client_answer_init(&r->answer);
-    int code = clean_api_path(c->api_path, r->api, sizeof r->api, e);
-    if (!code)
-        code = http_client_open(&r->http, &c->http, e);
+    int code = open_client(r, c, e);
     if (code) {
         remote_close(r);
         return code;
@@ -63,6 +94,16 @@ void remote_close(struct remote *r)
 const char *remote_url(const struct remote *r)
 {
     return http_client_url(r->http);
+}
+
+const char *remote_proxy(const struct remote *r)
+{
+    return http_client_proxy(r->http);
+}
+
+const char *remote_asked(const struct remote *r)
+{
+    return r->asked;
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */

@@ -12,15 +12,17 @@
 enum { REMOTE_CHANNELS = 32, REMOTE_ERRORS = 32 };
 
 struct remote_config {
-    struct http_client_config http;
-    const char *api_path; /* NULL or "": "/api/v1" */
+    struct http_client_config http; /* its url may end in api_path */
+    const char *api_path;           /* NULL or "": "/api/v1" */
 };
 
 struct remote;
 
 int remote_open(struct remote **out, const struct remote_config *c, struct err *e);
 void remote_close(struct remote *r);
-const char *remote_url(const struct remote *r); /* for messages */
+const char *remote_url(const struct remote *r);   /* for messages; without the API's path */
+const char *remote_proxy(const struct remote *r); /* see http_client_proxy */
+const char *remote_asked(const struct remote *r); /* "the server", or that and the proxy's URL */
 
 /* A line that was left out. */
 struct remote_error {

@@ -47,8 +47,8 @@ void shipping_end(struct shipping *s, enum ship_end end, const char *fmt, ...)
 
 void shipping_refused(struct shipping *s, const struct ship_part *p, const struct remote_answer *a)
 {
-    shipping_end(s, SHIP_SOME, "%s%sthe server answers %d%s%s", p ? path_base(p->path) : "",
-                 p ? ": " : "", a->status, *a->detail ? ": " : "", a->detail);
+    shipping_end(s, SHIP_SOME, "%s%s%s answers %d%s%s", p ? path_base(p->path) : "", p ? ": " : "",
+                 remote_asked(s->config->remote), a->status, *a->detail ? ": " : "", a->detail);
 }
 
 void shipping_progress(struct shipping *s, int64_t done)
@@ -82,16 +82,22 @@ static bool wait_for(const struct shipping *s, int64_t ns)
 /* What no second try and no other session can change. */
 static bool refuses_all(struct shipping *s, const struct remote_answer *a)
 {
-    const char *url = remote_url(s->config->remote);
-    if (a->status == 401 || a->status == 403)
+    const char *url = remote_url(s->config->remote), *proxy = remote_proxy(s->config->remote);
+    if (a->status == 407 && *proxy)
+        shipping_end(
+            s, SHIP_REFUSED,
+            "the proxy %s asks for a name and a password (407): they stand before its host "
+            "in the environment's variable, http://NAME:PASSWORD@HOST:PORT",
+            proxy);
+    else if (a->status == 401 || a->status == 403)
         shipping_end(s, SHIP_REFUSED,
                      "%s answers %d%s%s; a key that may send is named by --api-key-file or "
                      "GPUFL_API_KEY",
                      url, a->status, *a->detail ? ": " : "", a->detail);
     else if (a->status >= 300 && a->status < 400)
         shipping_end(s, SHIP_REFUSED,
-                     "%s answers %d, which sends elsewhere; name the server's own address", url,
-                     a->status);
+                     "%s%s%s answers %d, which sends elsewhere; name the server's own address", url,
+                     *proxy ? ", through the proxy " : "", proxy, a->status);
     else
         return false;
     return true;
@@ -118,8 +124,8 @@ enum ship_step shipping_judge(struct shipping *s, int code, const struct err *e,
     if (code)
         snprintf(why, sizeof why, "%s", e->text);
     else
-        snprintf(why, sizeof why, "the server answers %d%s%.300s", a->status,
-                 *a->detail ? ": " : "", a->detail);
+        snprintf(why, sizeof why, "%s answers %d%s%.200s", remote_asked(s->config->remote),
+                 a->status, *a->detail ? ": " : "", a->detail);
     int64_t wait = backoff_next(&s->backoff, code ? -1 : a->retry_after);
     if (wait == BACKOFF_GIVE_UP) {
         shipping_end(s, SHIP_REFUSED, "%s; given up after %u %s", why, s->backoff.tries,

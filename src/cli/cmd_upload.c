@@ -139,9 +139,11 @@ static int connect_remote(struct upload *u, struct err *e)
         return code;
     const char *key = getenv("GPUFL_API_KEY");
     bool bearer = a->key_file || (key && *key);
+    const char *proxy = remote_proxy(u->remote);
     if (bearer && http_client_in_clear(remote_url(u->remote)))
-        fprintf(stderr, "gpufl upload: the key goes to %s unencrypted; https:// would hide it\n",
-                remote_url(u->remote));
+        fprintf(stderr,
+                "gpufl upload: the key goes to %s unencrypted%s%s; https:// would hide it\n",
+                remote_url(u->remote), *proxy ? ", through the proxy " : "", proxy);
     u->ship = (struct ship_config){
         .remote = u->remote, .force = a->force, .deadline = deadline, .stop = &stop};
     return 0;

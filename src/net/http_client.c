@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { URL_MAX = 2048, NANOS_A_MILLI = 1000000 };
+enum { URL_MAX = HTTP_CLIENT_URL_MAX, PLACE_MAX = URL_MAX + 160, NANOS_A_MILLI = 1000000 };
 
 static const int64_t SECOND = 1000000000;
 
@@ -72,7 +72,10 @@ static int open_curl(struct err *e)
 struct http_client {
     CURL *easy; /* owned; NULL: the next request gets a new one */
     char url[URL_MAX];
-    char *authorization; /* owned: the header line, wiped */
+    char proxy[URL_MAX];   /* with name and password, wiped; "": none */
+    char proxy_shown[128]; /* without them; "": none */
+    char place[PLACE_MAX]; /* url, and the proxy where there is one: for messages */
+    char *authorization;   /* owned: the header line, wiped */
     struct http_client_config config;
     char error[CURL_ERROR_SIZE];
 };
@@ -181,7 +184,26 @@ void http_client_close(struct http_client *c)
     if (c->authorization)
         explicit_bzero(c->authorization, strlen(c->authorization));
     mem_free(c->authorization);
+    explicit_bzero(c->proxy, sizeof c->proxy);
     mem_free(c);
+}
+
+/* Through which proxy requests go, if through any, and what messages say of it. */
+static int choose_proxy(struct http_client *c, struct err *e)
+{
+    int rc = 0;
+    if (!c->config.direct && !c->config.allow)
+        rc = http_client_find_proxy(c->url, c->proxy, sizeof c->proxy, e);
+    if (rc)
+        return rc;
+    if (*c->proxy)
+        http_client_show_proxy(c->proxy, c->proxy_shown, sizeof c->proxy_shown);
+    if (*c->proxy && !*c->proxy_shown)
+        return err_set(e, GPUFL_E_INVAL, "the proxy that the environment names for %s is none",
+                       c->url);
+    snprintf(c->place, sizeof c->place, "%s%s%s%s", c->url, *c->proxy ? " (through the proxy " : "",
+             c->proxy_shown, *c->proxy ? ")" : "");
+    return 0;
 }
 
 static int make_authorization(struct http_client *c, const char *key, struct err *e)
@@ -212,6 +234,8 @@ int http_client_open(struct http_client **out, const struct http_client_config *
     c->config.key = NULL;
     int code = http_client_clean_url(config->url, c->url, sizeof c->url, e);
     if (!code)
+        code = choose_proxy(c, e);
+    if (!code)
         code = make_authorization(c, config->key, e);
     if (!code)
         code = open_curl(e);
@@ -228,6 +252,11 @@ int http_client_open(struct http_client **out, const struct http_client_config *
 const char *http_client_url(const struct http_client *c)
 {
     return c->url;
+}
+
+const char *http_client_proxy(const struct http_client *c)
+{
+    return c->proxy_shown;
 }
 
 /* ---- a request ----------------------------------------------------------------------------- */
@@ -293,8 +322,10 @@ static void set_connection(const struct http_client *c)
     curl.easy_setopt(h, CURLOPT_SSL_VERIFYHOST, o->insecure ? 0L : 2L);
     if (o->ca_file)
         curl.easy_setopt(h, CURLOPT_CAINFO, o->ca_file);
-    if (o->direct)
-        curl.easy_setopt(h, CURLOPT_PROXY, "");
+    /* What was chosen, and nothing that libcurl finds in the environment by itself. */
+    curl.easy_setopt(h, CURLOPT_PROXY, c->proxy);
+    curl.easy_setopt(h, CURLOPT_NOPROXY, "");
+    curl.easy_setopt(h, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE); /* no key in a CONNECT */
 }
 
 static void set_call(struct flight *f)
@@ -322,7 +353,6 @@ static void set_call(struct flight *f)
     if (f->client->config.allow) {
         curl.easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
         curl.easy_setopt(h, CURLOPT_OPENSOCKETDATA, f);
-        curl.easy_setopt(h, CURLOPT_PROXY, "");
     }
 }
 
@@ -342,24 +372,24 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
     if (f->write_code)
         return f->write_code;
     if (f->late)
-        return err_set(e, GPUFL_E_TIMEOUT, "%s: no answer in the time given", c->url);
+        return err_set(e, GPUFL_E_TIMEOUT, "%s: no answer in the time given", c->place);
     if (code == CURLE_ABORTED_BY_CALLBACK)
         return err_set(e, GPUFL_E_STATE, "stopped");
     if (f->refused)
-        return err_set(e, GPUFL_E_PERM, "%s: requests may not go to that address", c->url);
+        return err_set(e, GPUFL_E_PERM, "%s: requests may not go to that address", c->place);
     if (f->overflow)
         return err_set(e, GPUFL_E_FULL, "%s: the answer is longer than any of a gpufl-server",
-                       c->url);
+                       c->place);
     if (certificate_refused(code))
         return err_set(e, GPUFL_E_PERM,
                        "%s: its certificate is not trusted (%s); --ca-file names the authority "
                        "that signed it",
-                       c->url, why);
+                       c->place, why);
     if (code == CURLE_OUT_OF_MEMORY)
         return err_set(e, GPUFL_E_NOMEM, "out of memory");
     if (code == CURLE_URL_MALFORMAT)
-        return err_set(e, GPUFL_E_INVAL, "'%s' is no address of a server", c->url);
-    return err_set(e, GPUFL_E_UNAVAILABLE, "%s: %s", c->url, why);
+        return err_set(e, GPUFL_E_INVAL, "'%s' is no address of a server", c->place);
+    return err_set(e, GPUFL_E_UNAVAILABLE, "%s: %s", c->place, why);
 }
 
 static void take_answer(const struct flight *f)

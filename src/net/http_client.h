@@ -7,8 +7,8 @@
  *
  * Certificates are checked; https is meant where a URL names no scheme. Redirects
  * are not followed, so that the key goes nowhere else; proxies are those of the
- * environment (https_proxy, no_proxy, …). The key stands in no message and is
- * wiped at the end. Trying again is the caller's (backoff.h).
+ * environment (https_proxy, no_proxy, …), except for servers on this machine, which are
+ * asked directly. The key stands in no message and is wiped at the end. Trying again is the caller's (backoff.h).
  *
  * A client is for one thread at a time; several clients are independent. */
 #ifndef GPUFL_NET_HTTP_CLIENT_H
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HTTP_CLIENT_FIELDS = 12, HTTP_CLIENT_ANSWER_MAX = 4 << 20 };
+enum { HTTP_CLIENT_FIELDS = 12, HTTP_CLIENT_ANSWER_MAX = 4 << 20, HTTP_CLIENT_URL_MAX = 2048 };
 
 struct sockaddr;
 
@@ -82,6 +82,8 @@ void http_client_close(struct http_client *c);
 
 /* "https://host:port/prefix": where requests go; for messages. */
 const char *http_client_url(const struct http_client *c);
+/* "http://host:port" of the proxy that requests go through, without name and password; "": none. */
+const char *http_client_proxy(const struct http_client *c);
 
 /* Sends one request and waits for its answer, whatever its status. 0, or UNAVAILABLE (nobody there,
  * the connection broke, it stood still), PERM (the certificate is not trusted), STATE (stopped, no
@@ -97,7 +99,16 @@ void http_client_answer_fini(struct http_client_answer *a);
 /* The text of a URL cleaned up: scheme added, trailing slashes cut, into out. INVAL with a
  * sentence: another scheme, a name and password in it, a query, control characters, too long. */
 int http_client_clean_url(const char *url, char *out, size_t size, struct err *e);
-/* Whether what is sent there can be read on the way: http, and not to this machine itself. */
+/* Whether the server is this machine itself: localhost, *.localhost, 127.0.0.0/8, ::1. No proxy is
+ * asked for those. */
+bool http_client_is_here(const char *clean_url);
+/* Whether what is sent there can be read on the way: http, and not to this machine itself. A proxy
+ * on the way changes nothing: it passes http on as it came, and sees of https only the host. */
 bool http_client_in_clear(const char *clean_url);
+/* The proxy that the environment names for a URL, with name and password, into out; "": none, or not
+ * for this host (no_proxy, is_here). INVAL with a sentence where it cannot be one. */
+int http_client_find_proxy(const char *clean_url, char *out, size_t size, struct err *e);
+/* A proxy's URL without name and password, for messages. */
+void http_client_show_proxy(const char *proxy, char *out, size_t size);
 
 #endif

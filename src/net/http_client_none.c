@@ -23,6 +23,12 @@ const char *http_client_url(const struct http_client *c)
     return "";
 }
 
+const char *http_client_proxy(const struct http_client *c)
+{
+    (void)c;
+    return "";
+}
+
 int http_client_send(struct http_client *c, const struct http_client_call *call,
                      struct http_client_answer *a, struct err *e)
 {

@@ -65,18 +65,3 @@ int http_client_clean_url(const char *url, char *out, size_t size, struct err *e
         out[i] = (char)tolower((unsigned char)out[i]);
     return 0;
 }
-
-bool http_client_in_clear(const char *clean_url)
-{
-    static const char *const here[] = {"localhost", "127.", "[::1]"};
-    if (strncmp(clean_url, "http://", 7) != 0)
-        return false;
-    const char *host = clean_url + 7;
-    for (size_t i = 0; i < sizeof here / sizeof *here; i++) {
-        size_t n = strlen(here[i]);
-        bool whole = here[i][n - 1] == '.' || strchr(":/", host[strnlen(host, n)]) != NULL;
-        if (strncasecmp(host, here[i], n) == 0 && whole)
-            return false;
-    }
-    return true;
-}

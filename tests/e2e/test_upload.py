@@ -12,6 +12,7 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -225,11 +226,15 @@ class Odd(Case):
         self.server = ingest_server.Server()
 
     def test_a_redirect_gets_no_key(self):
+        """Not even within this machine: what listens there may be somebody else's."""
         self.session(kernels=100)
-        self.server.script = [{"status": 307, "headers": {"Location": "http://127.0.0.1:9/"}}]
-        run = self.upload(env={"GPUFL_API_KEY": KEY})
-        self.assertEqual(run.returncode, 2)
-        self.assertIn("sends elsewhere", run.stderr)
+        for status in (301, 302, 303, 307, 308):
+            other = Proxy()
+            self.server.script = [{"status": status, "headers": {"Location": other.url + "/api/v1/events/stream"}}]
+            run = self.upload(env={"GPUFL_API_KEY": KEY})
+            self.assertEqual(run.returncode, 2)
+            self.assertIn("sends elsewhere", run.stderr)
+            self.assertEqual(other.close(), [])
 
 
 class Keys(Case):
@@ -272,6 +277,135 @@ class Keys(Case):
         run = subprocess.run([GPUFL, "upload", self.dir], env=ENV, capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 2)
         self.assertIn("GPUFL_BACKEND_URL", run.stderr)
+
+
+class Proxy:
+    """A listener that stands for a proxy: it keeps what it is asked, and answers with one status."""
+
+    def __init__(self, status="502 Bad Gateway"):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.heads = []
+        self.answer = f"HTTP/1.1 {status}\r\nContent-Length: 5\r\nConnection: close\r\n\r\nproxy".encode()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.socket.accept()
+            except OSError:
+                return
+            with client:
+                client.settimeout(10)
+                head = b""
+                while b"\r\n\r\n" not in head and (more := client.recv(4096)):
+                    head += more
+                if head:
+                    self.heads.append(head.decode(errors="replace"))
+                    client.sendall(self.answer)
+
+    def close(self):
+        """What it was asked."""
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self.thread.join(10)
+        return self.heads
+
+
+class Proxies(Case):
+    """Which proxy is asked is a matter of the environment; for this machine none is."""
+
+    def through(self, server, *args, status="502 Bad Gateway", login="", **env):
+        """The run, and what the proxy was asked."""
+        proxy = Proxy(status)
+        url = proxy.url.replace("http://", "http://" + login)
+        env = {"GPUFL_API_KEY": KEY, "http_proxy": url, "https_proxy": url, "all_proxy": url, **env}
+        run = self.upload("--time-limit", "300ms", *args, server=server, env=env)
+        self.assertNotIn(KEY, run.stdout + run.stderr)
+        self.shown = proxy.url
+        return run, proxy.close()
+
+    def test_a_server_on_this_machine_is_asked_directly(self):
+        folder = self.session(kernels=100)
+        self.server.key = KEY
+        port = self.server.server_port
+        for host in ("127.0.0.1", "localhost", "127.1"):
+            run, asked = self.through(f"http://{host}:{port}", "--force", "--time-limit", "60s")
+            self.assertEqual((run.returncode, asked), (0, []), run.stderr)
+            self.assertNotIn("unencrypted", run.stderr)
+        self.assert_arrived(folder)
+
+    def test_nobody_on_this_machine_is_no_reason_to_ask_a_proxy(self):
+        self.session(kernels=10)
+        for url in ("http://127.0.0.1:1", "http://localhost:1", "http://gpu.localhost:1", "http://[::1]:1",
+                    "https://127.0.0.1:1"):
+            run, asked = self.through(url)
+            self.assertEqual((run.returncode, asked), (2, []), run.stderr)
+            self.assertNotIn("proxy", run.stderr)
+
+    def test_http_through_a_proxy_is_in_the_clear_and_the_proxy_is_named(self):
+        self.session(kernels=10)
+        run, asked = self.through("http://gpufl.example.org", login="me:secret@")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn(f"unencrypted, through the proxy {self.shown}; https:// would hide it", run.stderr)
+        self.assertIn(f"the server or the proxy {self.shown} answers 502", run.stderr)
+        self.assertNotIn("secret", run.stdout + run.stderr)
+        self.assertIn("GET http://gpufl.example.org/api/v1/", asked[0])
+        self.assertIn("Authorization: Bearer " + KEY, asked[0])
+
+    def test_https_through_a_proxy_shows_it_no_key(self):
+        self.session(kernels=10)
+        run, asked = self.through("https://gpufl.example.org", status="403 Forbidden")
+        self.assertEqual(run.returncode, 2)
+        self.assertNotIn("unencrypted", run.stderr)
+        self.assertIn(f"https://gpufl.example.org (through the proxy {self.shown})", run.stderr)
+        self.assertTrue(asked[0].startswith("CONNECT gpufl.example.org:443 "), asked[0])
+        self.assertNotIn(KEY, "".join(asked))
+
+    def test_a_proxy_that_wants_a_password(self):
+        self.session(kernels=10)
+        run, _ = self.through("http://gpufl.example.org", status="407 Proxy Authentication Required")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn(f"the proxy {self.shown} asks for a name and a password (407)", run.stderr)
+
+    def test_a_proxy_that_is_not_there_is_named(self):
+        self.session(kernels=10)
+        run = self.upload("--time-limit", "300ms", server="http://gpufl.example.org",
+                          env={"http_proxy": "me:secret@127.0.0.1:1"})
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("(through the proxy http://127.0.0.1:1)", run.stderr)
+        self.assertNotIn("secret", run.stderr)
+
+    def test_hosts_that_are_excepted(self):
+        self.session(kernels=10)
+        run, asked = self.through("http://gpufl.invalid", no_proxy="example.org,invalid")
+        self.assertEqual((run.returncode, asked), (2, []))
+        self.assertIn("the key goes to http://gpufl.invalid unencrypted; ", run.stderr)
+
+
+class Addresses(Case):
+    def test_the_api_path_belongs_to_no_address_and_does_no_harm(self):
+        """People copy the address of a request."""
+        for tail in ("", "/", "/api/v1", "/api/v1/"):
+            folder = self.session(kernels=100)
+            code, result, err = self.result(server=self.server.url + tail)
+            self.assertEqual(code, 0, err)
+            self.assertEqual(result["server"], self.server.url)
+            self.assert_arrived(folder)
+            self.assertEqual({path.startswith("/api/v1/") and "/api/v1/api" not in path
+                              for _, path, _ in self.server.requests}, {True})
+
+    def test_another_api_path(self):
+        self.session(kernels=10)
+        self.upload("--api-path", "/v2/", "--time-limit", "1s", server=self.server.url + "/base/v2")
+        self.assertEqual(self.server.requests[0][1].split("/sessions")[0], "/base/v2")
+        self.server.requests.clear()
+        self.upload("--api-path", "/v2", "--time-limit", "1s", server=self.server.url + "/api/v1")
+        self.assertEqual(self.server.requests[0][1].split("/sessions")[0], "/api/v1/v2")
 
 
 class Ends(Case):
@@ -334,12 +468,13 @@ class FromTheProgram(Case):
         return subprocess.run([PROGRAM], env=env, cwd=self.dir, capture_output=True, text=True, timeout=60, check=False)
 
     def test_what_it_recorded_arrives(self):
-        # The guide names a server of its own: here its sessions go to this one.
-        cli = self.dir / "cli"
-        cli.write_text(f"#!/bin/sh\nGPUFL_BACKEND_URL={self.server.url} exec {GPUFL} \"$@\"\n")
+        # The guide names a server of its own: here its sessions go to this one, past the proxy.
+        cli, proxy = self.dir / "cli", Proxy()
+        cli.write_text(f"#!/bin/sh\nGPUFL_BACKEND_URL={self.server.url}/api/v1 exec {GPUFL} \"$@\"\n")
         cli.chmod(0o700)
         self.server.key = KEY
-        run = self.run_program(GPUFL_CLI=str(cli), GPUFL_API_KEY=KEY)
+        run = self.run_program(GPUFL_CLI=str(cli), GPUFL_API_KEY=KEY, http_proxy=proxy.url)
+        self.assertEqual(proxy.close(), [])
         self.assertEqual((run.returncode, run.stdout), (0, "upload: done\n"), run.stderr)
         folder = next((self.dir / "logs").iterdir())
         self.assert_arrived(folder)

@@ -52,18 +52,6 @@ static void test_addresses(void **state)
                "too long");
 }
 
-static void test_what_can_be_read_on_the_way(void **state)
-{
-    (void)state;
-    assert_false(http_client_in_clear("https://host"));
-    assert_false(http_client_in_clear("http://localhost:80"));
-    assert_false(http_client_in_clear("http://127.0.0.1"));
-    assert_false(http_client_in_clear("http://[::1]/x"));
-    assert_true(http_client_in_clear("http://host"));
-    assert_true(http_client_in_clear("http://localhost.example.org"));
-    assert_true(http_client_in_clear("http://10.0.0.1"));
-}
-
 /* A line break in a text of somebody's log would begin a field of its own. */
 static void test_no_field_is_smuggled_in(void **state)
 {
@@ -215,7 +203,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_what_can_be_read_on_the_way),
         cmocka_unit_test(test_no_field_is_smuggled_in),
         cmocka_unit_test(test_keys_that_are_none),
         cmocka_unit_test(test_a_server_that_comes_back),

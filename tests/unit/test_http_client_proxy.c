@@ -1,0 +1,176 @@
+/* Which proxy a request takes, what can be read on the way, and what is said of a proxy. */
+#include "net/http_client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const variables[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY",
+                                        "all_proxy",  "ALL_PROXY",  "no_proxy",    "NO_PROXY"};
+
+static int clear_environment(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        unsetenv(variables[i]);
+    return 0;
+}
+
+static void expect_proxy(const char *url, const char *wanted)
+{
+    char out[256];
+    struct err e = {0};
+    assert_int_equal(http_client_find_proxy(url, out, sizeof out, &e), 0);
+    if (strcmp(out, wanted) != 0)
+        fail_msg("%s goes through '%s', not '%s'", url, out, wanted);
+}
+
+/* Every spelling of this machine that a connection would be made by, and names that only look so. */
+static void test_this_machine(void **state)
+{
+    (void)state;
+    static const char *const here[] = {
+        "http://localhost",         "http://localhost:80", "http://LocalHost./x",
+        "http://gpu.localhost:1",   "http://127.0.0.1",    "http://127.0.0.1:8080/base",
+        "http://127.255.3.4",       "http://127.1",        "http://2130706433",
+        "http://0.0.0.0:80",        "http://[::1]/x",      "http://[::1]:8080",
+        "http://[0:0:0:0:0:0:0:1]", "http://[::]:1",       "http://[::ffff:127.0.0.1]:80",
+        "https://127.0.0.1:8443"};
+    static const char *const elsewhere[] = {"http://host",
+                                            "http://localhost.example.org",
+                                            "http://notlocalhost",
+                                            "http://10.0.0.1",
+                                            "http://127.0.0.1.example.org",
+                                            "http://127.evil.example.org",
+                                            "http://128.0.0.1",
+                                            "http://[::2]",
+                                            "http://[::ffff:10.0.0.1]",
+                                            "http://[fe80::1]:80",
+                                            "http://example.org/localhost"};
+    setenv("http_proxy", "http://proxy:3128", 1);
+    setenv("https_proxy", "http://proxy:3128", 1);
+    setenv("ALL_PROXY", "http://proxy:3128", 1);
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++) {
+        if (!http_client_is_here(here[i]) || http_client_in_clear(here[i]))
+            fail_msg("%s is this machine", here[i]);
+        expect_proxy(here[i], "");
+    }
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        if (http_client_is_here(elsewhere[i]) || !http_client_in_clear(elsewhere[i]))
+            fail_msg("%s is another machine", elsewhere[i]);
+        expect_proxy(elsewhere[i], "http://proxy:3128");
+    }
+    assert_false(http_client_in_clear("https://host"));
+}
+
+static void test_which_variable(void **state)
+{
+    (void)state;
+    expect_proxy("http://host", "");
+    setenv("HTTP_PROXY", "http://never:1", 1); /* may be a field of a request */
+    expect_proxy("http://host", "");
+    setenv("ALL_PROXY", "socks5h://all:1080", 1);
+    expect_proxy("http://host", "socks5h://all:1080");
+    expect_proxy("https://host", "socks5h://all:1080");
+    setenv("http_proxy", "plain:3128", 1);
+    setenv("HTTPS_PROXY", "https://tls:3129", 1);
+    expect_proxy("http://host", "http://plain:3128");
+    expect_proxy("https://host", "https://tls:3129");
+    setenv("https_proxy", "", 1); /* empty: as if it were not set */
+    expect_proxy("https://host", "https://tls:3129");
+    setenv("https_proxy", "first:1", 1);
+    expect_proxy("https://host", "http://first:1");
+}
+
+static void test_hosts_that_are_excepted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list, *url;
+        bool direct;
+    } rows[] = {
+        {"*", "http://host", true},
+        {"host", "http://host:80", true},
+        {"HOST.", "http://host", true},
+        {"host:8080", "http://host", true},
+        {"a, example.org ,b", "http://gpu.example.org/x", true},
+        {".example.org", "http://example.org", true},
+        {"example.org", "http://notexample.org", false},
+        {"gpu.example.org", "http://example.org", false},
+        {"10.0.0.0/8", "http://10.1.2.3", true},
+        {"10.0.0.0/8", "http://11.1.2.3", false},
+        {"10.0.0.0/15", "http://10.1.255.255", true},
+        {"10.0.0.0/15", "http://10.2.0.0", false},
+        {"10.0.0.0/33", "http://10.0.0.0", false},
+        {"10.0.0.0/x", "http://10.0.0.0", false},
+        {"10.0.0.1", "http://10.0.0.1:9", true},
+        {"10.0.0.1", "http://10.0.0.10", false},
+        {"0.0.1", "http://10.0.0.1", false},
+        {"fd00::/8", "http://[fd12::1]:80", true},
+        {"fd00::/8", "http://[fe80::1]", false},
+        {"[fd00::1]", "http://[fd00::1]", true},
+        {"fd00::1", "http://[fd00::1]", true},
+        {"", "http://host", false},
+        {" , ,", "http://host", false},
+    };
+    setenv("http_proxy", "http://proxy:3128", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        setenv("no_proxy", rows[i].list, 1);
+        expect_proxy(rows[i].url, rows[i].direct ? "" : "http://proxy:3128");
+    }
+    unsetenv("no_proxy");
+    setenv("NO_PROXY", "host", 1);
+    expect_proxy("http://host", "");
+}
+
+static void test_proxies_that_are_none(void **state)
+{
+    (void)state;
+    char out[32];
+    struct err e = {0};
+    setenv("http_proxy", "http://me:secret@proxy\r\nX: y", 1);
+    assert_int_equal(http_client_find_proxy("http://host", out, sizeof out, &e), GPUFL_E_INVAL);
+    assert_non_null(strstr(e.text, "control characters"));
+    assert_null(strstr(e.text, "secret"));
+    setenv("http_proxy", "http://me:secret@a-proxy-with-a-long-name.example.org", 1);
+    assert_int_equal(http_client_find_proxy("http://host", out, sizeof out, &e), GPUFL_E_INVAL);
+    assert_non_null(strstr(e.text, "too long"));
+    assert_null(strstr(e.text, "secret"));
+}
+
+/* A proxy's password is nobody's business. */
+static void test_what_is_said_of_a_proxy(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"http://proxy:3128", "http://proxy:3128"},
+        {"http://me:secret@proxy:3128/", "http://proxy:3128"},
+        {"http://me:se@cret@proxy", "http://proxy"},
+        {"socks5h://[fd00::1]:1080", "socks5h://[fd00::1]:1080"},
+    };
+    char out[64];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        http_client_show_proxy(rows[i][0], out, sizeof out);
+        assert_string_equal(out, rows[i][1]);
+    }
+    http_client_show_proxy("http://me:secret@proxy", out, 8);
+    assert_string_equal(out, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_this_machine, clear_environment),
+        cmocka_unit_test_setup(test_which_variable, clear_environment),
+        cmocka_unit_test_setup(test_hosts_that_are_excepted, clear_environment),
+        cmocka_unit_test_setup(test_proxies_that_are_none, clear_environment),
+        cmocka_unit_test_setup(test_what_is_said_of_a_proxy, clear_environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
