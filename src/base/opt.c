@@ -208,9 +208,14 @@ static int take_string(const struct opt *o, const char *value)
     return 0;
 }
 
+/* Nothing that is counted on a command line is negative; what a target holds before may be. */
 static int take_int(const struct opt *o, const char *value)
 {
-    return opt_int(value, o->target);
+    int64_t v;
+    if (opt_int(value, &v) || v < 0 || *value == '-')
+        return GPUFL_E_INVAL;
+    *(int64_t *)o->target = v;
+    return 0;
 }
 
 static int take_duration(const struct opt *o, const char *value)
@@ -248,7 +253,8 @@ static const struct {
 } KINDS[] = {
     [OPT_FLAG] = {NULL, NULL, NULL},
     [OPT_STRING] = {take_string, NULL, "TEXT"},
-    [OPT_INT] = {take_int, "a whole number", "N"},
+    [OPT_SWITCH] = {take_string, NULL, "VALUE"},
+    [OPT_INT] = {take_int, "a whole number, 0 or more", "N"},
     [OPT_DURATION] = {take_duration, "a duration (500ms, 2s, 3m, 1h; without a unit: seconds)",
                       "TIME"},
     [OPT_SIZE] = {take_size, "a size (64M, 4G; without a unit: bytes)", "SIZE"},
@@ -278,7 +284,8 @@ static int fail_unknown(const struct opt *table, const char *given, struct err *
     struct buf known;
     buf_init(&known, 4096);
     for (const struct opt *o = table; o->name; o++)
-        buf_printf(&known, "%s--%s", o == table ? "" : ", ", o->name);
+        if (o->help)
+            buf_printf(&known, "%s--%s", known.len ? ", " : "", o->name);
     err_set(e, GPUFL_E_INVAL, "unknown option '%.*s'; known are %s", shown, given,
             buf_cstr(&known));
     buf_fini(&known);
@@ -312,7 +319,7 @@ static const struct opt *opt_find(const struct opt *table, const char *given, co
     if (given[1] != '-') {
         for (const struct opt *o = table; o->name; o++)
             if (o->letter == given[1]) {
-                *value = given[2] ? given + 2 : NULL;
+                *value = given[2] ? given + 2 + (given[2] == '=') : NULL;
                 return o;
             }
         return NULL;
@@ -340,11 +347,20 @@ static int opt_take(const struct opt *table, int argc, char **argv, int *i, stru
         *(bool *)o->target = true;
         return 0;
     }
+    if (!value && o->kind == OPT_SWITCH)
+        value = "true";
     if (!value) {
         if (*i + 1 >= argc)
             return err_set(e, GPUFL_E_INVAL, "option '--%s' needs a value: --%s %s", o->name,
                            o->name, opt_arg(o));
         value = argv[++*i];
+        if (strncmp(value, "--", 2) ==
+            0) /* a value was forgotten, and the next option taken for it */
+            return err_set(
+                e, GPUFL_E_INVAL,
+                "option '--%s' needs a value, and '%s' follows; where that is the value: "
+                "--%s=%s",
+                o->name, value, o->name, value);
     }
     int rc = KINDS[o->kind].take(o, value);
     if (rc == GPUFL_E_FULL)
@@ -378,6 +394,8 @@ int opt_parse(const struct opt *table, int flags, int argc, char **argv, int *op
 static void help_left(const struct opt *o, struct buf *left)
 {
     buf_clear(left);
+    if (!o->help)
+        return;
     if (o->letter)
         buf_printf(left, "  -%c, --%s", o->letter, o->name);
     else
@@ -389,7 +407,7 @@ static void help_left(const struct opt *o, struct buf *left)
 static void help_right(const struct opt *o, struct buf *right)
 {
     buf_clear(right);
-    buf_str(right, o->help ? o->help : "");
+    buf_str(right, o->help);
     for (int i = 0; o->kind == OPT_CHOICE && o->choices[i]; i++)
         buf_printf(right, "%s%s", i ? ", " : " One of ", o->choices[i]);
     if (o->kind == OPT_CHOICE)
@@ -438,6 +456,8 @@ void opt_help(const struct opt *table, FILE *out)
     }
     size_t indent = widest + 2;
     for (const struct opt *o = table; o->name; o++) {
+        if (!o->help)
+            continue;
         help_left(o, &text);
         fputs(buf_cstr(&text), out);
         if (text.len > widest)

@@ -1,8 +1,8 @@
 /* opt.h - command-line options from a table, with help and errors made of it.
  *
  * One table a command. Long options take `--name value` and `--name=value`,
- * short ones `-x value` and `-xvalue`; parsing stops at `--` or, with
- * OPT_STOP_AT_OPERAND, at the first operand. */
+ * short ones `-x value`, `-xvalue` and `-x=value`; a value that begins with `--` takes the form with
+ * `=`. Parsing stops at `--` or, with OPT_STOP_AT_OPERAND, at the first operand. */
 #ifndef GPUFL_BASE_OPT_H
 #define GPUFL_BASE_OPT_H
 
@@ -16,7 +16,8 @@
 enum opt_kind {
     OPT_FLAG,     /* bool *: true when given */
     OPT_STRING,   /* const char **: inside argv */
-    OPT_INT,      /* int64_t *: decimal */
+    OPT_SWITCH,   /* const char **: what follows '=', inside argv; "true" where there is none */
+    OPT_INT,      /* int64_t *: decimal, not negative */
     OPT_DURATION, /* int64_t *: ns; "500ms", "2s", "3m", "1h", bare = seconds */
     OPT_SIZE,     /* int64_t *: bytes; "64M", "4G", 1024-based */
     OPT_CHOICE,   /* int *: index into choices, matched without regard to case */
@@ -37,7 +38,7 @@ struct opt {
     void *target;
     const char *arg;            /* name of the value in help: "DIR" */
     const char *const *choices; /* OPT_CHOICE: NULL-terminated */
-    const char *help;           /* one sentence */
+    const char *help;           /* one sentence; NULL: another name for a row, not listed */
 };
 
 enum { OPT_STOP_AT_OPERAND = 1 };

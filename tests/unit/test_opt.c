@@ -11,7 +11,7 @@
 static const char *const ENGINES[] = {"Monitor", "Trace", "PcSampling", "SassMetrics", NULL};
 
 static bool kill_it, json;
-static const char *output;
+static const char *output, *colours;
 static int64_t port, duration, limit;
 static int engine;
 static const char *texts[2];
@@ -28,6 +28,8 @@ static const struct opt TABLE[] = {
     {"kill", 0, OPT_FLAG, &kill_it, NULL, NULL, "Ends the program too."},
     {"json", 'j', OPT_FLAG, &json, NULL, NULL, "Machine-readable."},
     {"option", 0, OPT_LIST, &list, "NAME=VALUE", NULL, "Sets one option."},
+    {"destination", 0, OPT_STRING, &output, NULL, NULL, NULL}, /* another name for --output */
+    {"colours", 0, OPT_SWITCH, &colours, NULL, NULL, NULL},
     {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
 };
 
@@ -40,7 +42,7 @@ static int parse(int flags, const char *line, char *operands, struct err *e)
     char *argv[MAX_ARGS + 1] = {(char[]){"prog"}};
     int argc = 1, count = 0;
     kill_it = json = false;
-    output = NULL;
+    output = colours = NULL;
     port = duration = limit = -1;
     engine = -1;
     list.count = 0;
@@ -56,6 +58,15 @@ static int parse(int flags, const char *line, char *operands, struct err *e)
     return rc;
 }
 
+static void refuse(const char *line, const char *sentence)
+{
+    char ops[256];
+    struct err e;
+    assert_int_equal(parse(0, line, ops, &e), GPUFL_E_INVAL);
+    assert_string_equal(e.text, sentence);
+    assert_int_equal(parse(0, line, ops, NULL), GPUFL_E_INVAL);
+}
+
 static void test_forms(void **state)
 {
     (void)state;
@@ -68,10 +79,13 @@ static void test_forms(void **state)
     assert_int_equal(port, 7);
     assert_true(json);
     assert_false(kill_it);
-    assert_int_equal(parse(0, "-ox -p-5 --duration=250ms --limit 4G --kill", ops, &e), 0);
+    assert_int_equal(parse(0, "-ox -p5 --duration=250ms --limit 4G --kill", ops, &e), 0);
     assert_string_equal(output, "x");
-    assert_int_equal(port, -5);
+    assert_int_equal(port, 5);
     assert_true(duration == 250000000 && limit == 4ll << 30 && kill_it);
+    assert_int_equal(parse(0, "-o=x -p=6", ops, &e), 0);
+    assert_string_equal(output, "x");
+    assert_int_equal(port, 6);
     assert_int_equal(parse(0, "--output= -", ops, &e), 0);
     assert_string_equal(output, "");
     assert_string_equal(ops, "-|"); /* a dash alone is an operand */
@@ -92,8 +106,37 @@ static void test_where_options_end(void **state)
     assert_true(json && !kill_it);
     assert_int_equal(parse(OPT_STOP_AT_OPERAND, "-- prog -- -x", ops, &e), 0);
     assert_string_equal(ops, "prog|--|-x|");
-    assert_int_equal(parse(0, "--output -- x", ops, &e), 0); /* a value may be anything */
-    assert_string_equal(output, "--");
+}
+
+/* An option that was left without its value does not take the next option for that. */
+static void test_a_value_that_was_forgotten(void **state)
+{
+    (void)state;
+    char ops[256];
+    struct err e;
+    refuse("--output -- x", "option '--output' needs a value, and '--' follows; where that is the "
+                            "value: --output=--");
+    refuse("-o --json x", "option '--output' needs a value, and '--json' follows; where that is "
+                          "the value: --output=--json");
+    assert_int_equal(parse(0, "--output=--json -- x", ops, &e), 0);
+    assert_string_equal(output, "--json");
+    assert_false(json);
+}
+
+/* Other names are taken, suggested, and not listed. */
+static void test_other_names(void **state)
+{
+    (void)state;
+    char ops[256];
+    struct err e;
+    assert_int_equal(parse(0, "--destination x y", ops, &e), 0);
+    assert_string_equal(output, "x");
+    refuse("--destinatoin x", "unknown option '--destinatoin' (did you mean '--destination'?)");
+    assert_int_equal(parse(0, "--colours x", ops, &e), 0); /* a switch takes no word from behind */
+    assert_string_equal(colours, "true");
+    assert_string_equal(ops, "x|");
+    assert_int_equal(parse(0, "--colours=false x", ops, &e), 0);
+    assert_string_equal(colours, "false");
 }
 
 static void test_list(void **state)
@@ -107,15 +150,6 @@ static void test_list(void **state)
     assert_string_equal(texts[1], "b=2");
     assert_int_equal(parse(0, "--option a --option b --option c", ops, &e), GPUFL_E_FULL);
     assert_string_equal(e.text, "option '--option' was given more than the 2 times allowed");
-}
-
-static void refuse(const char *line, const char *sentence)
-{
-    char ops[256];
-    struct err e;
-    assert_int_equal(parse(0, line, ops, &e), GPUFL_E_INVAL);
-    assert_string_equal(e.text, sentence);
-    assert_int_equal(parse(0, line, ops, NULL), GPUFL_E_INVAL);
 }
 
 static void test_sentences(void **state)
@@ -133,7 +167,12 @@ static void test_sentences(void **state)
                              "SassMetrics (did you mean 'Trace'?)");
     refuse("--engine all",
            "option '--engine': 'all' is not one of Monitor, Trace, PcSampling, SassMetrics");
-    refuse("--port seven", "option '--port': 'seven' is not a whole number");
+    refuse("--port seven", "option '--port': 'seven' is not a whole number, 0 or more");
+    refuse("--port -5", "option '--port': '-5' is not a whole number, 0 or more");
+    refuse("-p-0", "option '--port': '-0' is not a whole number, 0 or more");
+    refuse("--duration -5s", "option '--duration': '-5s' is not a duration (500ms, 2s, 3m, 1h; "
+                             "without a unit: seconds)");
+    refuse("--limit -1", "option '--limit': '-1' is not a size (64M, 4G; without a unit: bytes)");
     refuse("--duration 5x", "option '--duration': '5x' is not a duration (500ms, 2s, 3m, 1h; "
                             "without a unit: seconds)");
     refuse("--limit big", "option '--limit': 'big' is not a size (64M, 4G; without a unit: bytes)");
@@ -296,10 +335,16 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms), cmocka_unit_test(test_where_options_end),
-        cmocka_unit_test(test_list),  cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_int),   cmocka_unit_test(test_durations_and_sizes),
-        cmocka_unit_test(test_bool),  cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_where_options_end),
+        cmocka_unit_test(test_a_value_that_was_forgotten),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_int),
+        cmocka_unit_test(test_durations_and_sizes),
+        cmocka_unit_test(test_bool),
+        cmocka_unit_test(test_choice),
         cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
