@@ -91,6 +91,15 @@ static int say_where(struct server *s, struct err *e)
     return 0;
 }
 
+/* What an option cannot be is found when the part that needs it opens: it is bad usage all the same. */
+static int say_failure(int rc, const struct err *e)
+{
+    if (rc == GPUFL_E_INVAL)
+        return say_usage(e->text);
+    fprintf(stderr, "gpufl-server: %s\n", e->text);
+    return EXIT_FAILED;
+}
+
 static int serve(const struct options *o)
 {
     static struct server server; /* large */
@@ -105,10 +114,8 @@ static int serve(const struct options *o)
             server_close(&server);
         }
     }
-    if (rc) {
-        fprintf(stderr, "gpufl-server: %s\n", e.text);
-        return EXIT_FAILED;
-    }
+    if (rc)
+        return say_failure(rc, &e);
     rc = server_run(&server);
     local_stop(&local);
     if (rc == GPUFL_E_STATE)
@@ -135,8 +142,7 @@ static int finish(int rc, const struct err *e)
     if (rc == 0)
         return finish_output();
     fflush(stdout);
-    fprintf(stderr, "gpufl-server: %s\n", e->text);
-    return EXIT_FAILED;
+    return say_failure(rc, e);
 }
 
 int main(int argc, char **argv)
