@@ -101,7 +101,7 @@ int attach_watch(struct trace *t, struct err *e)
     int result = t->cupti->cuptiSubscribe(&t->subscriber, on_callback, t);
     if (result != CUPTI_OK) {
         t->subscriber = NULL;
-        return cupti_error(t->cupti, result, "to subscribe", e);
+        return cupti_no_subscriber(t->cupti, result, e);
     }
     ended_watch(t);
     if (t->held || atomic_load(&t->rests)) /* else CUPTI stays */

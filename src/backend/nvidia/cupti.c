@@ -7,6 +7,7 @@
 #include "backend/nvidia/cuda.h"
 #include "base/alloc.h"
 #include "base/dl.h"
+#include "base/file.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -94,9 +95,10 @@ static void *library_open(struct cupti *c, struct err *e)
     if (handle)
         return handle;
     if (!version)
-        err_set(e, GPUFL_E_UNAVAILABLE,
-                "neither NVIDIA's driver library (libcuda.so.1) nor CUPTI was found: install the "
-                "driver, or start the container with access to the GPUs (docker run --gpus all)");
+        err_set(
+            e, GPUFL_E_UNAVAILABLE,
+            "NVIDIA's driver does not tell its version, and no CUPTI can be loaded: install the "
+            "package cuda-cupti, or set GPUFL_CUPTI_PATH to libcupti.so");
     else
         err_set(e, GPUFL_E_UNAVAILABLE,
                 "no CUPTI for CUDA %d or older can be loaded: install the package cuda-cupti-%d-%d "
@@ -131,6 +133,12 @@ int cupti_open(const struct cupti **out, struct err *e)
     *out = first;
     if (first)
         return 0;
+    if (!cuda_load(
+            NULL)) /* CUPTI without it fails each of its calls, with an error that tells nothing */
+        return err_set(
+            e, GPUFL_E_UNAVAILABLE,
+            "there is no NVIDIA driver here (libcuda.so.1 does not load): install it, or "
+            "start the container with access to the GPUs (docker run --gpus all)");
     mine = mem_zalloc(sizeof *mine);
     if (!mine)
         return err_set(e, GPUFL_E_NOMEM, "out of memory");
@@ -170,4 +178,17 @@ int cupti_error(const struct cupti *c, int result, const char *doing, struct err
         text = "unknown error";
     return err_set_vendor(e, GPUFL_E_VENDOR, result, "CUPTI fails %s: %s (error %d)", doing, text,
                           result);
+}
+
+int cupti_no_subscriber(const struct cupti *c, int result, struct err *e)
+{
+    bool device = file_exists("/dev/nvidiactl") || file_exists("/dev/dxg");
+    if (device || (result != CUPTI_E_UNKNOWN && result != CUPTI_E_NOT_INITIALIZED))
+        return cupti_error(c, result, "to subscribe", e);
+    return err_set(
+        e, GPUFL_E_UNAVAILABLE,
+        "CUPTI fails to subscribe (error %d): NVIDIA's libraries are here, but no device "
+        "(/dev/nvidiactl is missing); load the kernel module (modprobe nvidia), or start "
+        "the container with access to the GPUs (docker run --gpus all)",
+        result);
 }

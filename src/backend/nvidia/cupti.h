@@ -20,11 +20,19 @@ struct cupti { /* functions by name; those that are not required may be NULL */
     uint16_t filled[CUPTI_KIND_LIMIT]; /* bytes of a record by kind; 0: not read by us */
 };
 
+/* The first version whose records and calls ran on a real driver; of older ones only the layouts are
+ * compared with the vendor's headers. */
+enum { CUPTI_VERIFIED = 130000 };
+#define CUPTI_UNVERIFIED "record layouts checked, not verified on a real driver"
+
 /* Loads it. GPUFL_E_UNAVAILABLE with what to install. [owner] */
 int cupti_open(const struct cupti **out, struct err *e);
 
 /* A result of a call as a sentence for a person; doing: "to subscribe". Returns the code. */
 int cupti_error(const struct cupti *c, int result, const char *doing, struct err *e);
+
+/* The same for a subscription that failed, where no device may be the reason. */
+int cupti_no_subscriber(const struct cupti *c, int result, struct err *e);
 
 /* ---- where it may be (cupti_search.c) -------------------------------------------------- */
 

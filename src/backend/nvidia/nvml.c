@@ -41,6 +41,11 @@ static const struct {
     {NVML_E_NO_PERMISSION, GPUFL_E_PERM,
      "no permission to talk to NVIDIA's driver: the user needs read and write access to "
      "/dev/nvidiactl and /dev/nvidia*"},
+    {NVML_E_UNKNOWN, GPUFL_E_UNAVAILABLE,
+     "NVIDIA's driver does not answer (error 999): load its kernel module (modprobe nvidia) and "
+     "see "
+     "dmesg; a container that has lost its devices, as after systemctl daemon-reload, has to be "
+     "started again"},
     {NVML_E_GPU_IS_LOST, GPUFL_E_UNAVAILABLE,
      "a GPU has fallen off the bus: look for Xid messages in dmesg, then reboot"},
 };

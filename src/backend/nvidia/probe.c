@@ -131,6 +131,8 @@ static bool probe_cupti(struct probe *p, int cuda)
                "made for CUDA %d, the driver supports CUDA %d: works, one of the driver's "
                "version knows its newer features",
                major, cuda / 1000);
+    if (major && major < 13)
+        value(fact_add(p, "CUPTI's version", true), "CUDA %d: %s", major, CUPTI_UNVERIFIED);
     return true;
 }
 

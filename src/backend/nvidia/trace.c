@@ -184,6 +184,15 @@ static void say_ignored(const struct cupti *c, struct sink *s)
                         chosen, c->path);
 }
 
+/* What no driver has shown to be right is not sold as measured. */
+static void say_unverified(const struct cupti *c, struct sink *s)
+{
+    if (c->version < CUPTI_VERIFIED)
+        s->ops->message(s, SEVERITY_NOTE, "cupti.unverified",
+                        "this CUPTI (API version %u) is older than CUDA 13: " CUPTI_UNVERIFIED,
+                        c->version);
+}
+
 /* What a session before may have left. */
 static void begin_anew(struct trace *t)
 {
@@ -242,6 +251,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     if (rc)
         return rc;
     say_ignored(t->cupti, sink);
+    say_unverified(t->cupti, sink);
     t->sink = sink;
     t->config = *config;
     t->held = config->windows && !(config->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
