@@ -3,6 +3,7 @@
 #include <gpufl/gpufl.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "capture/copies.h"
 #include "capture/gate.h"
 #include "capture/nvtx.h"
@@ -14,6 +15,7 @@
 #include "capture/upload.h"
 #include "capture/windows.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static uint32_t gate(void)
@@ -50,10 +52,14 @@ void gpufl_options_init(struct gpufl_options *opts, size_t size)
 
 /* ---- session ------------------------------------------------------------------------------------ */
 
+/* A session was asked for, whatever came of it. Relaxed: it only decides what is said. */
+static atomic_bool asked;
+
 int gpufl_init(const struct gpufl_options *opts)
 {
     if (options_disabled())
         return GPUFL_E_STATE;
+    atomic_store_explicit(&asked, true, memory_order_relaxed);
     const struct copies_calls *other = copies_first();
     return other ? other->init(opts) : session_start(opts, false);
 }
@@ -91,8 +97,12 @@ int gpufl_generate_report(const char *output_path)
     const struct copies_calls *other = copies_first();
     if (other)
         return other->generate_report(output_path);
-    if (!*session_dir())
+    if (!*session_dir()) {
+        if (!atomic_load_explicit(&asked, memory_order_relaxed) && !options_disabled())
+            log_warn("no report: no session has begun in this process; call gpufl_init "
+                     "(gpufl::init) before gpufl_generate_report");
         return GPUFL_E_STATE;
+    }
     (void)session_flush();
     return report_write(session_dir(), output_path);
 }

@@ -308,6 +308,18 @@ static void check_variable(const char *entry, const struct options_say *s)
         variable);
 }
 
+/* Somebody who sets it wants something of it, and it is no option: nothing else would complain. */
+static void check_disabled(const struct options_say *s)
+{
+    bool off;
+    const char *text = getenv(OPTIONS_DISABLE_VARIABLE);
+    if (text && *text && opt_bool(text, &off))
+        say(s, SEVERITY_WARNING, "bad_option_value",
+            OPTIONS_DISABLE_VARIABLE ": '%.80s' is not possible here: it takes true or false; "
+                                     "capture is not switched off",
+            text);
+}
+
 static int take_environment(struct options *o, const struct options_say *s)
 {
     char variable[64];
@@ -320,6 +332,7 @@ static int take_environment(struct options *o, const struct options_say *s)
         if (rc)
             return rc;
     }
+    check_disabled(s);
     for (char **e = environ; e && *e; e++)
         check_variable(*e, s);
     return 0;
@@ -488,7 +501,7 @@ static int options_finish(struct options *o, const struct options_say *s)
     if (o->remote_upload)
         say(s, SEVERITY_WARNING, "deprecated_option",
             "remote_upload has no effect any more: call gpufl_upload_logs after gpufl_shutdown, or "
-            "run the agent");
+            "run gpufl upload");
     if (o->kernel_sample_rate_ms)
         say(s, SEVERITY_WARNING, "deprecated_option",
             "kernel_sample_rate_ms has no effect any more: every kernel is recorded");

@@ -106,14 +106,15 @@ static int take_object(struct options *o, const char *path, const char *data, si
 
 int options_file_read(struct options *o, const char *path, const struct options_say *s)
 {
-    char *data = NULL;
+    char *data = NULL, why[400];
     size_t len = 0;
     struct err e = {0};
     int rc = file_read_all(path, FILE_MAX, &data, &len, &e);
     if (rc == GPUFL_E_NOMEM)
         return rc;
     if (rc) {
-        complain(s, "bad_config_file", path, e.text);
+        snprintf(why, sizeof why, "none of its options is set: %.300s", e.text);
+        complain(s, "bad_config_file", path, why);
         return 0;
     }
     rc = take_object(o, path, data, len, s);
