@@ -26,17 +26,12 @@ static int fail(const struct err *e, char *error, size_t error_size)
 /* Of the kernels that were asked for nothing is there. */
 static void err_no_kernel(struct err *e, const char *path, const char *kernel)
 {
-    if (kernel && strcmp(kernel, KERNEL_VIEW_ALL) == 0)
-        err_set(
-            e, GPUFL_E_NOENT,
-            "%s: no kernel was sampled, counted or disassembled in it: gpufl trace -e PcSampling "
-            "samples what their instructions wait for, -e SassMetrics counts these, and "
-            "-e RangeProfiler --ranges kernels counts in hardware, kernel by kernel",
-            path);
-    else
-        err_set(e, GPUFL_E_NOENT,
-                "%s: no kernel with '%s' in its name was sampled, counted or disassembled in it",
-                path, kernel ? kernel : "");
+    bool all = !kernel || strcmp(kernel, KERNEL_VIEW_ALL) == 0;
+    err_set(e, GPUFL_E_NOENT,
+            "%.120s: no kernel%s%.80s%s was sampled, counted or disassembled in it: gpufl trace "
+            "-e PcSampling samples what instructions wait for, -e SassMetrics counts them, "
+            "-e RangeProfiler --ranges kernels counts kernel by kernel",
+            path, all ? "" : " with '", all ? "" : kernel, all ? "" : "' in its name");
 }
 
 int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *out, char *error,
