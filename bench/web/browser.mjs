@@ -21,7 +21,7 @@ export function startBrowser() {
 /** A simulated session of that many kernels. */
 export function simulate(bin, kernels, to) {
   if (existsSync(to)) return to;
-  const done = spawnSync(path.join(bin, "gpufl"), ["sim", "-k", String(kernels), "-s", "4", "-t", "2", "--scopes", "--sample", "250", "-n", "bench", "-o", to], { stdio: ["ignore", "ignore", "inherit"] });
+  const done = spawnSync(path.join(bin, "gpufl"), ["sim", "-k", String(kernels), "--streams", "4", "-t", "2", "--scopes", "--sample", "250", "-n", "bench", "-o", to], { stdio: ["ignore", "ignore", "inherit"] });
   if (done.status !== 0) throw new Error(`gpufl sim ended with ${done.status}`);
   return to;
 }

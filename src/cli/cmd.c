@@ -8,6 +8,7 @@
 #include "base/printable.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,12 +100,21 @@ int cmd_one_path(const char *command, int operands, char **argv)
     return CMD_OK;
 }
 
+/* Every relative path fails in a folder that somebody has removed, for a reason that names another. */
+static void say_folder_is_gone(void)
+{
+    char here[PATH_MAX];
+    if (!getcwd(here, sizeof here) && errno == ENOENT)
+        fputs("gpufl: the current folder was deleted: cd to one that is there\n", stderr);
+}
+
 int cmd_fail(const char *command, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     say(command, fmt, ap);
     va_end(ap);
+    say_folder_is_gone();
     return CMD_FAILED;
 }
 

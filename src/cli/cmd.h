@@ -21,7 +21,7 @@
     E(0, OK, "success")                                                                            \
     E(1, FAILED, "the command failed; a sentence on stderr says why and what to do")               \
     E(2, USAGE, "the command line was not understood")                                             \
-    E(3, NOT_STARTED, "the program to trace could not be started")                                 \
+    E(3, NOT_STARTED, "the program to trace could not be started, or its logs have no place")      \
     E(69, NOT_BUILT, "a part of the product that this needs is not installed")
 
 enum cmd_exit {

@@ -127,7 +127,7 @@ int cmd_compare(int argc, char **argv)
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Write JSON with every row."},
         {"least", 'l', OPT_INT, &a.least, "PERCENT", NULL,
          "Change of a call's duration that is worth a word (2)."},
-        {"top", 'n', OPT_INT, &a.top, "N", NULL,
+        {"top", 0, OPT_INT, &a.top, "N", NULL,
          "Rows of each table, 0 for all (text 20, JSON all)."},
         {"color", 0, OPT_FLAG, &a.color, NULL, NULL, "Use colours (default: on a terminal)."},
         {"no-color", 0, OPT_FLAG, &a.no_color, NULL, NULL, "Use none."},
@@ -140,9 +140,9 @@ int cmd_compare(int argc, char **argv)
         return cmd_usage("compare", "A and B: two sessions, or two directories of sessions");
     if (a.color && a.no_color)
         return cmd_usage("compare", "--color and --no-color exclude each other");
-    if (a.least < 0 || a.least > 1000)
+    if (a.least > 1000)
         return cmd_usage("compare", "--least takes percent, from 0 to 1000");
-    if (a.top < -1 || a.top > 1000000000)
+    if (a.top > 1000000000)
         return cmd_usage("compare", "--top takes a number of rows, 0 for all");
     const char *const paths[COMPARE_SIDES] = {argv[1], argv[2]};
     return compare_paths(&a, paths);

@@ -2,7 +2,9 @@
 #include "capture/control.h"
 #include "cli/cmd.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,6 +26,30 @@ static const struct cmd_text text = {
             "  gpufl ctl 4711 window status\n",
 };
 
+/* Why nobody answers at a socket: the process is not there, was another one, or takes no orders. */
+static int no_answer(pid_t pid, int error, const char *path, struct err *e)
+{
+    bool lives = kill(pid, 0) == 0 || errno == EPERM;
+    if (error == ECONNREFUSED) /* nobody listens there any more, whoever has the number now */
+        unlink(path);
+    if (!lives)
+        return err_set(e, GPUFL_E_NOENT,
+                       "there is no process %d: it has ended, or runs in another container",
+                       (int)pid);
+    if (error == ECONNREFUSED)
+        return err_set(e, GPUFL_E_NOENT,
+                       "the session of process %d has ended: what has this number now, or runs on, "
+                       "takes no orders",
+                       (int)pid);
+    if (error == ENOENT)
+        return err_set(e, GPUFL_E_NOENT,
+                       "process %d takes no orders at %.100s: its session has to have windows "
+                       "(gpufl trace --windows), and to be of this user",
+                       (int)pid, path);
+    return err_set_vendor(e, err_from_errno(error), error, "process %d does not answer at %.100s",
+                          (int)pid, path);
+}
+
 static int reach(pid_t pid, struct err *e)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -38,10 +64,7 @@ static int reach(pid_t pid, struct err *e)
     rc = errno;
     if (fd >= 0)
         close(fd);
-    return err_set_vendor(e, err_from_errno(rc), rc,
-                          "no session of process %d takes orders at %.100s: it has to be captured "
-                          "with windows (gpufl trace --windows), by this user",
-                          (int)pid, at.sun_path);
+    return no_answer(pid, rc, at.sun_path, e);
 }
 
 /* Prints the answer; CMD_FAILED where it tells of an error. */
@@ -69,6 +92,8 @@ int cmd_ctl(int argc, char **argv)
     char request[NAME_MOST + 32], *end;
     struct err e = {0};
     int operands = 0, verb = 0;
+    if (argc > 1 && argv[1][0] == '-' && isdigit((unsigned char)argv[1][1]))
+        return cmd_usage("ctl", "'%s' is no process id", argv[1]);
     int rc = cmd_parse(&text, table, 0, argc, argv, &operands);
     if (rc != CMD_CONTINUE)
         return rc;

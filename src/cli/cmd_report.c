@@ -41,7 +41,7 @@ static int check(const struct arguments *a, int operands, char **argv)
         return cmd_usage("report", "--kernel and --flame exclude each other");
     if (a->color && a->no_color)
         return cmd_usage("report", "--color and --no-color exclude each other");
-    if (a->top < -1 || a->top > 1000000000)
+    if (a->top > 1000000000)
         return cmd_usage("report", "--top takes a number of rows, 0 for all");
     return CMD_OK;
 }
@@ -80,11 +80,11 @@ int cmd_report(int argc, char **argv)
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Write JSON with exact integers."},
         {"flame", 0, OPT_FLAG, &a.flame, NULL, NULL,
          "Write collapsed stacks with ns, for flamegraph.pl and speedscope."},
-        {"stacks", 's', OPT_FLAG, &a.stacks, NULL, NULL,
+        {"stacks", 0, OPT_FLAG, &a.stacks, NULL, NULL,
          "Text: how the program came to the lines that wait."},
-        {"kernel", 'k', OPT_STRING, &a.kernel, "NAME", NULL,
+        {"kernel", 0, OPT_STRING, &a.kernel, "NAME", NULL,
          "The instructions of kernels with NAME in theirs: SASS beside source, with samples."},
-        {"top", 'n', OPT_INT, &a.top, "N", NULL,
+        {"top", 0, OPT_INT, &a.top, "N", NULL,
          "Rows of the kernel and scope tables, 0 for all (text 10, JSON all)."},
         {"brief", 'b', OPT_FLAG, &a.brief, NULL, NULL,
          "Text: only where the time went, and the session's summary."},

@@ -250,7 +250,7 @@ int cmd_sim(int argc, char **argv)
     const struct opt table[] = {
         {"kernels", 'k', OPT_INT, &r.kernels, "N", NULL, "Kernels to launch; 0: until --duration."},
         {"devices", 'd', OPT_INT, &r.devices, "N", NULL, "Devices of the machine, 1 to 16."},
-        {"streams", 's', OPT_INT, &r.streams, "N", NULL, "Streams a thread uses on each device."},
+        {"streams", 0, OPT_INT, &r.streams, "N", NULL, "Streams a thread uses on each device."},
         {"threads", 't', OPT_INT, &r.threads, "N", NULL, "Host threads that launch, 1 to 64."},
         {"seed", 0, OPT_INT, &r.seed, "N", NULL, "Of every random choice."},
         {"rate", 'r', OPT_STRING, &r.rate, "N", NULL,
@@ -269,6 +269,9 @@ int cmd_sim(int argc, char **argv)
         {"name", 'n', OPT_STRING, &r.name, "NAME", NULL, "Name of the application."},
         {"output", 'o', OPT_STRING, &r.dir, "DIR", NULL,
          "Where the session's directory is made; without it, a directory of the name."},
+        {"app-name", 0, OPT_STRING, &r.name, "NAME", NULL, NULL},
+        {"log-path", 0, OPT_STRING, &r.dir, "DIR", NULL, NULL},
+        {"profiling-engine", 0, OPT_CHOICE, &r.engine, "NAME", engine_names, NULL},
         {0},
     };
     int operands = 0;

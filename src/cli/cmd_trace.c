@@ -2,7 +2,8 @@
  *
  * The capture library does the work inside the program; this is the frame around
  * it: a directory, a few environment variables, a child process, and a report at
- * the end. Whatever goes wrong with the capture is said in one sentence and the
+ * the end. Where the logs have no place nothing is run, unless that is asked for
+ * (--anyway). Whatever else goes wrong with the capture is said in one sentence and the
  * program runs on without it, to its own end and its own exit code. With --passes
  * the same several times, one after the other; there a program that nothing would
  * come of is not run. One thread; reports are made in a helper process
@@ -66,21 +67,18 @@ static void warn_replaced(const struct trace *t)
 }
 
 /* The report's file is opened first, so that a mistyped path is told before the run. */
-static int open_report(struct trace *t, struct err *e)
+static void open_report(struct trace *t)
 {
     const char *path = t->request.report_file;
+    struct err e = {0};
     if (!path)
-        return GPUFL_OK;
+        return;
     t->report_fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (t->report_fd >= 0)
-        return GPUFL_OK;
-    return err_set_vendor(e, err_from_errno(errno), errno, "cannot write the report to %s", path);
-}
-
-static int make_place(struct trace *t, struct err *e)
-{
-    int rc = place_find_library(&t->place, e);
-    return rc ? rc : place_make_dir(&t->place, t->request.output, e);
+        return;
+    err_set_vendor(&e, err_from_errno(errno), errno, "cannot write the report to %s", path);
+    cmd_fail("trace", "%s; %s", e.text,
+             t->request.quiet ? "`gpufl report` can make it from the logs" : "it goes to stderr");
 }
 
 static int encode_settings(struct trace *t, struct err *e)
@@ -93,16 +91,29 @@ static int encode_settings(struct trace *t, struct err *e)
     return GPUFL_OK;
 }
 
-/* What capture needs; where it fails the program runs without. */
-static int prepare(struct trace *t, struct err *e)
+/* What capture needs. CMD_CONTINUE: the program runs, captured or, where a sentence says so, not. Where
+ * logs go is what somebody typed, and a run without them is not what was meant: nothing is run. */
+static int prepare(struct trace *t)
 {
-    int rc = make_place(t, e);
-    rc = rc ? rc : encode_settings(t, e);
-    if (rc)
-        return rc;
-    if (t->request.duration && watch_open(&t->watch, t->place.dir, e))
-        cmd_fail("trace", "%s", e->text);
-    return GPUFL_OK;
+    struct err e = {0};
+    bool anyway = t->request.anyway;
+    int rc = place_find_library(&t->place, &e);
+    if (rc == GPUFL_OK && place_make_dir(&t->place, t->request.output, &e)) {
+        cmd_fail("trace", "%s; %s", e.text,
+                 anyway ? "the program runs without capture"
+                        : "nothing was run: --anyway runs the program without capture");
+        place_drop_empty(&t->place);
+        return anyway ? CMD_CONTINUE : CMD_NOT_STARTED;
+    }
+    rc = rc ? rc : encode_settings(t, &e);
+    if (rc) {
+        cmd_fail("trace", "%s; the program runs without capture", e.text);
+        return CMD_CONTINUE;
+    }
+    t->capturing = true;
+    if (t->request.duration && watch_open(&t->watch, t->place.dir, &e))
+        cmd_fail("trace", "%s", e.text);
+    return CMD_CONTINUE;
 }
 
 /* Starts the program; CMD_CONTINUE, or the exit code where it could not be. */
@@ -267,7 +278,8 @@ static void finish(struct trace *t)
 /* Their directories, all of them before the first one runs. */
 static int prepare_passes(struct trace *t, struct err *e)
 {
-    int rc = make_place(t, e);
+    int rc = place_find_library(&t->place, e);
+    rc = rc ? rc : place_make_dir(&t->place, t->request.output, e);
     for (unsigned i = 0; rc == GPUFL_OK && i < t->request.pass_count; i++)
         rc = place_make_pass(&t->place, i + 1, option_engines[t->request.passes[i]], &t->passes[i],
                              e);
@@ -366,6 +378,7 @@ static int go_passes(struct trace *t)
         return CMD_NOT_STARTED;
     }
     t->capturing = true;
+    open_report(t);
     warn_replaced(t);
     begin_input(t);
     while (rc == CMD_CONTINUE && r->pass < r->pass_count && run_goes_on(&t->run)) {
@@ -392,19 +405,16 @@ static int trace_go(struct trace *t)
         cmd_fail("trace", "%s", e.text);
         return CMD_NOT_STARTED;
     }
-    if (open_report(t, &e))
-        cmd_fail("trace", "%s; %s", e.text,
-                 t->request.quiet ? "`gpufl report` can make it from the logs"
-                                  : "it goes to stderr");
     if (t->request.pass_count)
         return go_passes(t);
     t->at = &t->place;
-    t->capturing = prepare(t, &e) == GPUFL_OK;
+    int rc = prepare(t);
+    if (rc != CMD_CONTINUE)
+        return rc;
+    open_report(t);
     if (t->capturing)
         warn_replaced(t);
-    else
-        cmd_fail("trace", "%s; the program runs without capture", e.text);
-    int rc = start(t);
+    rc = start(t);
     if (rc != CMD_CONTINUE)
         return rc;
     attend(t);

@@ -296,8 +296,6 @@ static int check(const struct arguments *a, int operands, char **argv)
         return cmd_usage("upload", "--all-sessions and --session-id exclude each other");
     if (!server_of(a))
         return cmd_usage("upload", "to which server? --server URL, or GPUFL_BACKEND_URL");
-    if (a->timeout < 0 || a->limit < 0)
-        return cmd_usage("upload", "times count from 0");
     return CMD_OK;
 }
 
@@ -307,9 +305,9 @@ int cmd_upload(int argc, char **argv)
     static struct upload u;
     a = (struct arguments){.wanted = {.items = a.wanted_items, .max = WANTED_MAX}};
     const struct opt table[] = {
-        {"server", 's', OPT_STRING, &a.server, "URL", NULL,
+        {"server", 0, OPT_STRING, &a.server, "URL", NULL,
          "Where to: https unless it says http:// (GPUFL_BACKEND_URL)."},
-        {"api-key-file", 'k', OPT_STRING, &a.key_file, "FILE", NULL,
+        {"api-key-file", 0, OPT_STRING, &a.key_file, "FILE", NULL,
          "File whose first line is the key (GPUFL_API_KEY)."},
         {"session-id", 0, OPT_LIST, &a.wanted, "ID", NULL,
          "Only this session; the beginning of its id will do. May be repeated."},
@@ -332,6 +330,7 @@ int cmd_upload(int argc, char **argv)
          "Where the API begins (/api/v1, GPUFL_API_PATH)."},
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Say what became of each session as JSON."},
         {"quiet", 'q', OPT_FLAG, &a.quiet, NULL, NULL, "Nothing but what went wrong."},
+        {"backend-url", 0, OPT_STRING, &a.server, "URL", NULL, NULL},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
     };
     int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);

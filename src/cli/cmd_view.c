@@ -296,8 +296,8 @@ int cmd_view(int argc, char **argv)
         return cmd_usage("view", "PATH is missing: a session, or a directory of them");
     if (operands > EXTRA_MAX || (operands > 1 && argv[2][0] != '-'))
         return cmd_usage("view", "one PATH at a time, please");
-    if (a.port < 0 || a.port > PORT_MOST || a.cache_max < 0)
-        return cmd_usage("view", "ports go from 0 to 65535, sizes from 0");
+    if (a.port > PORT_MOST)
+        return cmd_usage("view", "ports go from 0 to %d", PORT_MOST);
     char *extra[EXTRA_MAX] = {0};
     memcpy(extra, argv + 2, (size_t)(operands - 1) * sizeof *extra);
     v = (struct view){.a = &a,

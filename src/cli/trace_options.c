@@ -62,13 +62,14 @@ static const struct cmd_text text = {
             "Exit codes:\n"
             "  the program's own; 128+N where it died of signal N; 127 where the command was\n"
             "  not found, 126 where it could not be executed; 2 for a wrong command line; 3\n"
-            "  where the program could not be started. A capture that fails never changes it.\n"
+            "  where the program could not be started, or logs have no place and --anyway is\n"
+            "  not given. A capture that fails never changes it.\n"
             "  With --passes that of the pass that failed, after which none is run.\n"
             "\n"
             "Environment:\n"
             "  GPUFL_LIBRARY  path of libgpufl.so, where not the one installed with gpufl\n"
-            "  GPUFL_BACKEND  Sim simulates a GPU; every option of the library has such a\n"
-            "                 variable (see `gpufl info --options`)\n"
+            "  GPUFL_BACKEND  None: no GPU library is asked. Every option of the library has\n"
+            "                 such a variable (see `gpufl info --options`)\n"
             "  NO_COLOR       set: no colours\n",
 };
 
@@ -126,8 +127,6 @@ static int check(const struct trace_request *r, int operands)
         return cmd_usage("trace", "--every must be longer than --for, which it needs");
     if (r->every > EVERY_MOST)
         return cmd_usage("trace", "--every must be a day at most");
-    if (r->after_launches < 0 || r->launches < 0)
-        return cmd_usage("trace", "--after-launches and --launches cannot be negative");
     if (r->in_scope && (!*r->in_scope || strchr(r->in_scope, '\n')))
         return cmd_usage("trace", "--in-scope needs the name of a scope, in one line");
     if (r->no_report && (r->report_file || r->json))
@@ -153,6 +152,20 @@ static int settle(struct trace_request *r, char **argv, int operands)
     r->engine = r->engine_given >= 0 ? r->engine_given : GPUFL_ENGINE_TRACE;
     int rc = trace_passes_parse(r);
     return rc == CMD_CONTINUE ? check(r, operands) : rc;
+}
+
+/* By the command's own rows, and by those of the library's options. */
+static int parse(struct trace_request *r, const struct opt *table, int argc, char **argv)
+{
+    struct opt rows[TRACE_NAMED_ROWS];
+    struct err e = {0};
+    int operands = 0;
+    if (trace_named_rows(&r->named, table, rows))
+        return cmd_fail("trace", "%s", err_text(GPUFL_E_FULL));
+    int rc = cmd_parse(&text, rows, OPT_STOP_AT_OPERAND, argc, argv, &operands);
+    if (rc == CMD_CONTINUE && trace_named_take(&r->named, &r->settings, &e))
+        rc = cmd_usage("trace", "%s", e.text);
+    return rc == CMD_CONTINUE ? settle(r, argv, operands) : rc;
 }
 
 int trace_options_parse(struct trace_request *r, int argc, char **argv)
@@ -220,7 +233,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Time between samples of device and host metrics; 0: none. Default: 100ms."},
         {"option", 0, OPT_LIST, &r->settings, "NAME=VALUE", NULL,
          "Set an option of the library; may be given several times. `gpufl info --options` lists "
-         "them."},
+         "them. Each can be given by its own name, too: --flush-interval-ms 100."},
         {"yield-cupti", 0, OPT_FLAG, &r->yield, NULL, NULL,
          "Leave CUPTI to the program's own profiler (torch.profiler): no kernel records."},
         {"report", 0, OPT_STRING, &r->report_file, "FILE", NULL,
@@ -232,11 +245,15 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Print no report; say only where the data is."},
         {"quiet", 'q', OPT_FLAG, &r->quiet, NULL, NULL,
          "Print nothing but errors, and the report only to a file."},
+        {"anyway", 0, OPT_FLAG, &r->anyway, NULL, NULL,
+         "Run COMMAND, without capture, where no session logs can be written. By default nothing "
+         "is run then."},
+        {"log-path", 0, OPT_STRING, &r->output, "DIR", NULL, NULL},
+        {"app-name", 0, OPT_STRING, &r->name, "NAME", NULL, NULL},
+        {"profiling-engine", 0, OPT_CHOICE, &r->engine_given, "ENGINE", option_engines, NULL},
         {0},
     };
-    int operands = 0;
-    int rc = cmd_parse(&text, table, OPT_STOP_AT_OPERAND, argc, argv, &operands);
-    return rc == CMD_CONTINUE ? settle(r, argv, operands) : rc;
+    return parse(r, table, argc, argv);
 }
 
 const char *trace_options_setting(const struct trace_request *r, const char *name)

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/opt.h"
+#include "cli/trace_named.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +32,7 @@ struct trace_request {
     bool json;                    /* the report as JSON */
     bool kill;                    /* end the program when --duration is over */
     bool quiet;                   /* nothing but errors */
+    bool anyway;                  /* run the program where logs cannot be written, too */
     int ranges;                   /* of --ranges; -1: not given */
     int pc_kernels;               /* of --pc-kernels; -1: not given */
     const char *metrics;          /* of PmSampling; NULL: not given */
@@ -44,7 +46,8 @@ struct trace_request {
     int64_t system_interval;          /* ns between system samples; 0: none */
     int64_t top;                      /* rows of the report's tables; 0: all */
 
-    struct opt_list settings;                      /* --option, as given */
+    struct trace_named named;                      /* options by the library's names */
+    struct opt_list settings;                      /* --option, as given, and named */
     const char *setting_items[TRACE_SETTINGS_MAX]; /* behind settings */
 
     char **command; /* NULL-terminated: the program and its arguments */

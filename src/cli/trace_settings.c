@@ -7,10 +7,12 @@
 
 #include "capture/options.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Options that the launcher sets itself, and how a person sets them. */
 static const struct {
@@ -63,8 +65,12 @@ int setting_check(const char *pair, char *out, size_t size, struct err *e)
     rc = option_check((enum option_id)id, ++value, e);
     if (rc)
         return rc;
-    if (id == OPT_config_file && realpath(value, path))
+    if (id == OPT_config_file && *value) {
+        if (!realpath(value, path) || access(path, R_OK) != 0)
+            return err_set(e, GPUFL_E_INVAL, "option 'config_file': cannot read %s: %s", value,
+                           strerror(errno));
         value = path; /* the program may change its directory before it is read */
+    }
     if (!strchr(value, '\n') && snprintf(out, size, "%s=%s", name, value) < (int)size)
         return GPUFL_OK;
     return err_set(e, GPUFL_E_INVAL, "option '%s': the value is too long or holds a line break",

@@ -135,6 +135,39 @@ static void help_and_pages_agree(void **state)
     free(overview);
 }
 
+/* A letter stands for one long option, whatever the command. */
+static void letters_have_one_meaning(void **state)
+{
+    (void)state;
+    struct names n;
+    char meaning[128][NAME_SIZE] = {{0}};
+    int letters = 0;
+    list_commands(&n);
+    for (size_t i = 0; i < n.count; i++) {
+        struct world w;
+        struct child c;
+        world_open(&w);
+        assert_int_equal(gpufl(&w, &c, n.items[i], "--help"), 0);
+        const char *at = strstr(c.text[CHILD_OUT].data, "\nOptions:\n");
+        for (at += strlen("\nOptions:\n"); strncmp(at, "  ", 2) == 0; at = strchr(at, '\n') + 1) {
+            char name[NAME_SIZE];
+            if (at[2] != '-' || at[4] != ',' || strncmp(at + 6, "--", 2) != 0)
+                continue;
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 8, " \n"), at + 8);
+            char *known = meaning[at[3] & 127];
+            if (*known && strcmp(known, name) != 0)
+                fail_msg("-%c: --%s, and --%s for gpufl %s", at[3], known, name, n.items[i]);
+            letters += !*known;
+            memcpy(known, name, sizeof name);
+        }
+        child_free(&c);
+        world_close(&w);
+    }
+    assert_string_equal(meaning['n'], "name");
+    assert_string_equal(meaning['s'], "system-interval");
+    assert_true(letters >= 8);
+}
+
 static void version_is_told(void **state)
 {
     (void)state;
@@ -253,6 +286,9 @@ static void bash_completes(void **state)
         {"info --opt", "--options\n"},
         {"help sch", "schema\n"},
         {"trace -o dir /bin/sh /etc/hostna", "/etc/hostname\n"},
+        {"trace --for 1s -n x /bin/sh /etc/hostna", "/etc/hostname\n"},
+        {"trace --flush-interval-ms 100 --launch-stacks /bin/sh /etc/hostna", "/etc/hostname\n"},
+        {"trace --stacks = none /bin/sh /etc/hostna", "/etc/hostname\n"},
         {"trace -- /bin/sh --dur", "\n"}, /* the program's own option: nothing of ours */
     };
     struct world w;
@@ -270,9 +306,13 @@ static void bash_completes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_and_pages_agree), cmocka_unit_test(version_is_told),
-        cmocka_unit_test(bash_completes),       cmocka_unit_test(output_is_plain),
-        cmocka_unit_test(nvdisasm_is_told),     cmocka_unit_test(colours_follow_the_terminal),
+        cmocka_unit_test(help_and_pages_agree),
+        cmocka_unit_test(version_is_told),
+        cmocka_unit_test(letters_have_one_meaning),
+        cmocka_unit_test(bash_completes),
+        cmocka_unit_test(output_is_plain),
+        cmocka_unit_test(nvdisasm_is_told),
+        cmocka_unit_test(colours_follow_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

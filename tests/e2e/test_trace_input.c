@@ -36,7 +36,7 @@ static const struct wrong usages[] = {
     {{"trace", "--duration", "soon", "true"}, 2, "is not a duration"},
     {{"trace", "--duration", "10us", "true"}, 2, "at least 1ms"},
     {{"trace", "--kill", "true"}, 2, "which is not given"},
-    {{"trace", "--top", "-2", "true"}, 2, "between 0 and"},
+    {{"trace", "--top", "-2", "true"}, 2, "'-2' is not a whole number, 0 or more"},
     {{"trace", "--json=yes", "true"}, 2, "takes no value"},
     {{"trace", "--option", "log_compres=1", "true"}, 2, "did you mean 'log_compress'?"},
     {{"trace", "--option", "log_compress", "true"}, 2, "needs a value"},
@@ -105,7 +105,8 @@ static void wrong_command_lines(void **state)
     assert_int_equal(rmdir(w.dir), 0); /* nothing was left behind */
 }
 
-/* A place that cannot be written: said, and the program runs to its own end. */
+/* A place that cannot be written is found before the program starts, which then does not run; with
+ * --anyway it runs to its own end, without capture. */
 static void unwritable_places(void **state)
 {
     (void)state;
@@ -117,7 +118,18 @@ static void unwritable_places(void **state)
     snprintf(path, sizeof path, "%s/file", w.dir);
     close(open(path, O_CREAT | O_WRONLY, 0600));
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        assert_int_equal(gpufl(&w, &c, "trace", "-o", places[i], path_program(), "show", "7"), 7);
+        assert_int_equal(
+            gpufl(&w, &c, "trace", "-o", places[i], "--report", "r", path_program(), "show", "7"),
+            3);
+        assert_non_null(strstr(c.text[CHILD_ERR].data,
+                               "nothing was run: --anyway runs the program without capture"));
+        assert_non_null(strstr(c.text[CHILD_ERR].data, "-o DIR"));
+        assert_int_equal(c.text[CHILD_OUT].len, 0);
+        child_free(&c);
+        snprintf(path, sizeof path, "%s/r", w.dir);
+        assert_int_not_equal(access(path, F_OK), 0); /* no empty report either */
+        assert_int_equal(
+            gpufl(&w, &c, "trace", "--anyway", "-o", places[i], path_program(), "show", "7"), 7);
         assert_non_null(strstr(c.text[CHILD_ERR].data, "the program runs without capture"));
         assert_non_null(strstr(c.text[CHILD_ERR].data, "-o DIR"));
         assert_non_null(strstr(c.text[CHILD_OUT].data, "injection unset"));
@@ -136,14 +148,17 @@ static void current_directory_is_gone(void **state)
     world_open(&w);
     const char *argv[] = {"/bin/sh",
                           "-c",
-                          "mkdir gone; cd gone; rmdir ../gone; \"$0\" trace \"$1\" show 5",
+                          "mkdir gone; cd gone; rmdir ../gone; \"$0\" trace \"$1\" show 5; "
+                          "[ $? = 3 ] && \"$0\" trace --anyway \"$1\" show 5",
                           path_gpufl(),
                           path_program(),
                           NULL};
     child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv});
     assert_int_equal(child_end(&c), 5);
     assert_non_null(strstr(c.text[CHILD_ERR].data, "-o DIR"));
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "the current folder was deleted"));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "injection unset"));
+    assert_null(strstr(strstr(c.text[CHILD_OUT].data, "injection") + 1, "injection"));
     child_free(&c);
     world_close(&w);
 }
