@@ -9,6 +9,11 @@ static const enum option_id without[] = {OPT_log_path, OPT_app_name, OPT_profili
                                          OPT_run_id,   OPT_pass,     OPT_remote_upload,
                                          OPT_api_key};
 
+/* Those that it has under another name. */
+static const struct {
+    const char *name, *own;
+} others[] = {{"log-path", "output"}, {"app-name", "name"}, {"profiling-engine", "engine"}};
+
 static bool is_without(int id)
 {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
@@ -17,12 +22,12 @@ static bool is_without(int id)
     return false;
 }
 
-static bool has_row(const struct opt *rows, const char *name)
+static const struct opt *row_of(const struct opt *rows, const char *name)
 {
     for (; rows->name; rows++)
         if (strcmp(rows->name, name) == 0)
-            return true;
-    return false;
+            return rows;
+    return NULL;
 }
 
 int trace_named_rows(struct trace_named *n, const struct opt *own,
@@ -35,6 +40,15 @@ int trace_named_rows(struct trace_named *n, const struct opt *own,
             return GPUFL_E_FULL;
         rows[count] = own[count];
     }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const struct opt *row = row_of(own, others[i].own);
+        if (!row || count + 1 >= TRACE_NAMED_ROWS)
+            return GPUFL_E_FULL;
+        rows[count] = *row;
+        rows[count].name = others[i].name;
+        rows[count].letter = 0;
+        rows[count++].help = NULL;
+    }
     for (int id = 0; id < OPT_COUNT; id++) {
         const struct option *o = &option_table[id];
         char *name = n->names[id];
@@ -44,7 +58,7 @@ int trace_named_rows(struct trace_named *n, const struct opt *own,
             return GPUFL_E_FULL;
         for (size_t i = 0; o->name[i]; i++)
             name[i] = o->name[i] == '_' ? '-' : o->name[i];
-        if (!has_row(own, name))
+        if (!row_of(own, name))
             rows[count++] = (struct opt){.name = name,
                                          .kind = o->kind == OPTION_BOOL ? OPT_SWITCH : OPT_STRING,
                                          .target = &n->values[id],

@@ -246,11 +246,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
         {"quiet", 'q', OPT_FLAG, &r->quiet, NULL, NULL,
          "Print nothing but errors, and the report only to a file."},
         {"anyway", 0, OPT_FLAG, &r->anyway, NULL, NULL,
-         "Run COMMAND, without capture, where no session logs can be written. By default nothing "
-         "is run then."},
-        {"log-path", 0, OPT_STRING, &r->output, "DIR", NULL, NULL},
-        {"app-name", 0, OPT_STRING, &r->name, "NAME", NULL, NULL},
-        {"profiling-engine", 0, OPT_CHOICE, &r->engine_given, "ENGINE", option_engines, NULL},
+         "Run COMMAND, uncaptured, where no logs can be written. By default nothing is run then."},
         {0},
     };
     return parse(r, table, argc, argv);

@@ -65,6 +65,30 @@ static void flags(void **state)
     buf_fini(&b);
 }
 
+/* What the library calls an option is a name of it here, too. */
+static void the_librarys_names(void **state)
+{
+    (void)state;
+    struct trace_request r;
+    struct buf b;
+    encode((const char *const[]){"trace", "--enable-memory-tracking", "--launch-stacks=false",
+                                 "--flush-interval-ms", "100", "--system-sample-rate-ms=7",
+                                 "--log-path", "run1", "--app-name=x", "--profiling-engine", "sync",
+                                 "prog", "--json", NULL},
+           &r, &b);
+    assert_string_equal(r.output, "run1");
+    assert_string_equal(r.name, "x");
+    assert_string_equal(r.command[0], "prog");
+    static const char *const lines[] = {"\nprofiling_engine=Sync\n", "\nlaunch_stacks=false\n",
+                                        "\nenable_memory_tracking=true\n",
+                                        "\nflush_interval_ms=100\n", "\nsystem_sample_rate_ms=7\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!strstr(buf_cstr(&b), lines[i]))
+            fail_msg("no %s in %s", lines[i], buf_cstr(&b));
+    assert_null(strstr(buf_cstr(&b), "system_sample_rate_ms=100"));
+    buf_fini(&b);
+}
+
 /* Each option stands there once: the last --option beats the others, and the flags. */
 static void options_take_the_place_of_flags(void **state)
 {
@@ -123,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(flags),
+        cmocka_unit_test(the_librarys_names),
         cmocka_unit_test(passes),
         cmocka_unit_test(directory_with_an_ending),
         cmocka_unit_test(options_take_the_place_of_flags),
