@@ -23,6 +23,9 @@
 #ifndef GPUFL_INSTALL_LIBDIR
 #define GPUFL_INSTALL_LIBDIR "/usr/local/lib"
 #endif
+#ifndef GPUFL_LIB_FROM_BIN
+#define GPUFL_LIB_FROM_BIN "../lib"
+#endif
 
 enum { SLUG_SIZE = 49, TRIES = 16 };
 
@@ -137,7 +140,7 @@ static bool take_library(struct place *p, const char *path)
 
 int place_find_library(struct place *p, struct err *e)
 {
-    static const char *const beside[] = {"../lib", "../lib64", "."};
+    static const char *const beside[] = {GPUFL_LIB_FROM_BIN, "../lib", "../lib64", "."};
     char dir[PATH_MAX], folder[PATH_MAX], path[PATH_MAX];
     const char *given = getenv("GPUFL_LIBRARY");
     if (given && *given) {

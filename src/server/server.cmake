@@ -52,5 +52,4 @@ add_executable(gpufl-server-main main.c)
 set_target_properties(gpufl-server-main PROPERTIES OUTPUT_NAME gpufl-server)
 target_link_libraries(gpufl-server-main PRIVATE gpufl-server)
 
-include(GNUInstallDirs)
 install(TARGETS gpufl-server-main RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -11,6 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The way from programs to libraries where they are installed; set by CMake. */
+#ifndef GPUFL_LIB_FROM_BIN
+#define GPUFL_LIB_FROM_BIN "../lib"
+#endif
+
 enum { CANDIDATES = 6 };
 
 static struct {
@@ -27,8 +32,8 @@ static const struct dl_symbol symbols[] = {
 #undef DUCK_SYMBOL
 };
 
-/* "<folder of the program>/../lib/libduckdb.so"; "" where that is unknown. */
-static void beside_program(char *out, size_t size)
+/* "<folder of the program>/<to>/libduckdb.so"; "" where that is unknown. */
+static void beside_program(const char *to, char *out, size_t size)
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -40,14 +45,15 @@ static void beside_program(char *out, size_t size)
     if (!slash)
         return;
     *slash = '\0';
-    int len = snprintf(out, size, "%s/../lib/libduckdb.so", exe);
+    int len = snprintf(out, size, "%s/%s/libduckdb.so", exe, to);
     if (len < 0 || (size_t)len >= size)
         *out = '\0';
 }
 
 static void load(void)
 {
-    char in_root[2][PATH_MAX] = {"", ""}, beside[PATH_MAX];
+    static const char *const places[] = {GPUFL_LIB_FROM_BIN, "../lib"}; /* installed, and built */
+    char in_root[2][PATH_MAX] = {"", ""}, beside[2][PATH_MAX];
     const char *candidates[CANDIDATES], *root = getenv("DUCKDB_ROOT");
     size_t count = 0;
     struct err lacking = {0};
@@ -57,9 +63,11 @@ static void load(void)
         if (!path_join(in_root[1], sizeof in_root[1], root, "lib/libduckdb.so"))
             candidates[count++] = in_root[1];
     }
-    beside_program(beside, sizeof beside);
-    if (*beside)
-        candidates[count++] = beside;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        beside_program(places[i], beside[i], sizeof beside[i]);
+        if (*beside[i])
+            candidates[count++] = beside[i];
+    }
     candidates[count++] = "libduckdb.so";
     candidates[count] = NULL;
     void *handle = dl_open_first(candidates, library.path, sizeof library.path, &lacking);

@@ -1,0 +1,43 @@
+# What `cmake --install` puts where. An installed tree runs from any prefix, and goes on after it was moved:
+# programs and libraries find each other by the way from bindir to libdir.
+include(GNUInstallDirs)
+file(RELATIVE_PATH GPUFL_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set(CMAKE_INSTALL_RPATH "$ORIGIN/${GPUFL_LIB_FROM_BIN}")
+
+# gpufl_install_paths(FILE...): sources that look for libraries of ours, or beside ours.
+function(gpufl_install_paths)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS
+    GPUFL_LIB_FROM_BIN="${GPUFL_LIB_FROM_BIN}" GPUFL_INSTALL_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
+endfunction()
+
+# For programs that are built with the library: pkg-config and find_package(gpufl).
+function(gpufl_install_packages)
+  include(CMakePackageConfigHelpers)
+  set(to ${CMAKE_INSTALL_LIBDIR}/cmake/gpufl)
+  file(RELATIVE_PATH GPUFL_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  string(REGEX REPLACE "/$" "" GPUFL_PC_PREFIX "${GPUFL_PC_PREFIX}")
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/gpufl.pc.in ${PROJECT_BINARY_DIR}/gpufl.pc @ONLY)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/gpuflConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/gpuflConfig.cmake INSTALL_DESTINATION ${to})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/gpuflConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/gpufl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/gpuflConfig.cmake ${PROJECT_BINARY_DIR}/gpuflConfigVersion.cmake DESTINATION ${to})
+  install(EXPORT gpuflTargets NAMESPACE gpufl:: DESTINATION ${to})
+endfunction()
+
+# DuckDB's library beside ours, where it is not the system's own, and its licence. GPUFL_DUCKDB_LIBRARY: DuckDB.cmake.
+function(gpufl_install_duckdb)
+  option(GPUFL_INSTALL_DUCKDB "Install DuckDB's library, which gpufl-server opens" ON)
+  if(NOT GPUFL_INSTALL_DUCKDB OR NOT EXISTS "${GPUFL_DUCKDB_LIBRARY}")
+    return()
+  endif()
+  get_filename_component(real ${GPUFL_DUCKDB_LIBRARY} REALPATH)
+  get_filename_component(folder ${real} DIRECTORY)
+  if("${folder}" MATCHES "^/(usr/)?lib(64)?(/|$)")
+    return()
+  endif()
+  install(PROGRAMS ${real} DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libduckdb.so)
+  if(EXISTS ${folder}/LICENSE)
+    install(FILES ${folder}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.duckdb)
+  endif()
+endfunction()
