@@ -64,6 +64,8 @@ const char *findings_why_none(const struct model *m, const char *feature)
             return "engine SassMetrics counts instructions and records none; run with engine Trace";
         if (!strcmp(status, "enabled_no_data") || !strcmp(status, "collected"))
             return "the program did none while it was captured";
+        if (!strcmp(status, "not_requested") && !strcmp(feature, "kernels"))
+            return "not asked for; run with engine Trace";
         if (*status)
             return findings_status(status);
     }
@@ -225,8 +227,9 @@ static void say_busy(const struct model *m, struct buf *out)
                                                  : "";
     busy_result(&m->devices.compute, &r);
     if (!m->kernels.time.count && !m->graphs.whole) {
-        const char *why = findings_why_none(m, "kernels");
-        if (say_sampled(m, out) && !strcmp(why, findings_status("not_requested")))
+        const char *why = findings_why_none(m, "kernels"),
+                   *unasked = findings_status("not_requested");
+        if (say_sampled(m, out) && !strncmp(why, unasked, strlen(unasked)))
             return;
         buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside, why);
         return;

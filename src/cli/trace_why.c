@@ -216,6 +216,19 @@ static bool cause_library(const struct why *w, struct buf *out)
     return true;
 }
 
+/* A simulated GPU needs no driver, and so nothing loads the library but the program itself. */
+static bool cause_simulated(const struct why *w, struct buf *out)
+{
+    const char *backend = trace_options_setting(w->request, "backend");
+    if (!backend)
+        backend = getenv("GPUFL_BACKEND");
+    if (!backend || strcasecmp(backend, "sim") != 0)
+        return false;
+    buf_str(out, "backend Sim simulates a GPU for programs that call gpufl_init, and this one does "
+                 "not; gpufl sim writes a session without a program");
+    return true;
+}
+
 static bool cause_driver(const struct why *w, struct buf *out)
 {
     (void)w;
@@ -246,8 +259,8 @@ static bool cause_unused(const struct why *w, struct buf *out)
 void why_no_session(const struct why *w, struct buf *out)
 {
     static bool (*const causes[])(const struct why *, struct buf *) = {
-        cause_disabled,  cause_wrapper, cause_privileged, cause_binary,
-        cause_directory, cause_library, cause_driver,     cause_unused,
+        cause_disabled, cause_wrapper,   cause_privileged, cause_binary, cause_directory,
+        cause_library,  cause_simulated, cause_driver,     cause_unused,
     };
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
         if (causes[i](w, out))

@@ -2,7 +2,7 @@
  *
  * Two devices; the second one answers "not supported" to everything that is
  * optional, so that unknown can be told from zero. FAKE_NVML=missing lets
- * nvmlInit_v2 fail as without a driver; FAKE_NVML=lost lets devices fall off the
+ * nvmlInit_v2 fail as without a driver, =unknown as where that does not answer; FAKE_NVML=lost lets devices fall off the
  * bus after a few samples; =calm: nothing holds the clocks down, =hot: heat does, otherwise
  * the power limit does. Values move a little with every call. */
 #include "backend/nvidia/nvml_abi.h"
@@ -48,6 +48,8 @@ static unsigned wobble(unsigned base, unsigned range)
 
 EXPORT int nvmlInit_v2(void)
 {
+    if (script_is("unknown"))
+        return NVML_E_UNKNOWN;
     return script_is("missing") ? NVML_E_DRIVER_NOT_LOADED : NVML_OK;
 }
 

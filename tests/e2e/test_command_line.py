@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Every fault of docs/command-line.md: what is said is what stands there, with that exit code.
+
+    test_command_line.py BUILD SOURCE
+"""
+import ctypes
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, SOURCE = map(pathlib.Path, sys.argv[1:3])
+PATIENCE = 120
+FAKE = {"LD_LIBRARY_PATH": str(BUILD / "fake"), "GPUFL_CUPTI_PATH": str(BUILD / "fake")}
+
+# What a row needs besides its command, by its fault.
+NEEDS = {
+    "NVIDIA's driver does not answer": {**FAKE, "FAKE_NVML": "unknown"},
+    "CUPTI, and no driver": {"GPUFL_CUPTI_PATH": str(BUILD / "fake")},
+}
+
+
+def has_driver():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def read_rows():
+    """The table's rows: fault, command, what is said, exit code. A fault counts for the rows below it, too."""
+    fault = ""
+    for line in (SOURCE / "docs/command-line.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) != 4 or not cells[3].isdigit():
+            continue
+        fault = cells[0] or fault
+        yield fault, cells[1].strip("`"), cells[2].strip("`"), int(cells[3])
+
+
+def pattern_of(says):
+    return re.compile(".*?".join(re.escape(" ".join(part.split())) for part in says.split("…")))
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-line-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.env = {"PATH": f"{BUILD}/bin:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "HOME": str(self.dir),
+                    "XDG_RUNTIME_DIR": str(self.dir), "GPUFL_LOG_MIN_FREE_BYTES": "0"}
+        self.dir.chmod(0o700)
+
+    def make_world(self):
+        (self.dir / "file").touch()
+        (self.dir / "program").symlink_to(BUILD / "bin/seed_001")
+        (self.dir / "report_first").symlink_to(BUILD / "tests/report_first")
+        self.run_it("gpufl sim --kernels 100 -o run1", 0)
+        self.run_it(f"GPUFL_BACKEND=Sim gpufl trace -q -e Monitor -o monitor -- {BUILD}/tests/e2e-program exit 0", 0)
+
+    def run_it(self, command, code, **env):
+        done = subprocess.run(["bash", "-c", command], cwd=self.dir, env={**self.env, **env}, capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, code, f"{command}\n{done.stdout}{done.stderr}")
+        return " ".join((done.stdout + done.stderr).split())
+
+    def test_every_row(self):
+        self.make_world()
+        rows = list(read_rows())
+        self.assertGreater(len(rows), 40)
+        self.assertEqual(set(NEEDS) - {row[0] for row in rows}, set())
+        for fault, command, says, code in rows:
+            if fault == "CUPTI, and no driver" and has_driver():
+                continue
+            with self.subTest(command):
+                text = self.run_it(command, code, **NEEDS.get(fault, {}))
+                self.assertRegex(text, pattern_of(says))
+                if code in (2, 3):  # nothing was run
+                    self.assertNotRegex(text, r"\bran$")
+                    self.assertFalse((self.dir / "run2").exists())
+                shutil.rmtree(self.dir / "run2", ignore_errors=True)
+        left = {path.name for path in self.dir.iterdir()}
+        self.assertEqual({name for name in left if name.startswith("gpufl-") and name != "gpufl-sim"}, set())
+
+    def test_a_socket_that_was_left_behind(self):
+        """The process it is named after runs, and is another one: nobody listens."""
+        folder = self.dir / "gpufl"
+        folder.mkdir(0o700)
+        stale = folder / f"{os.getpid()}.sock"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(stale))
+        text = self.run_it(f"gpufl ctl {os.getpid()} window status", 1)
+        self.assertIn(f"the session of process {os.getpid()} has ended", text)
+        self.assertFalse(stale.exists())
+
+    def test_the_same_by_the_librarys_names(self):
+        """--app-name and the others are what --name and the others are."""
+        self.run_it("gpufl sim --kernels 10 --app-name here --log-path run1 --profiling-engine Sync", 0)
+        self.assertIn("program here,", self.run_it("gpufl report run1", 0))
+        self.run_it(f"GPUFL_BACKEND=Sim gpufl trace -q --log-path run2 --app-name there --system-sample-rate-ms=77 "
+                    f"--enable-memory-tracking --profiling-engine Trace -- {BUILD}/tests/e2e-program exit 0", 0)
+        text = self.run_it("gpufl report run2", 0)
+        for word in ("program there,", "system_sample_rate_ms=77 (trace)", "enable_memory_tracking=true (trace)", "engine Trace,"):
+            self.assertIn(word, text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
