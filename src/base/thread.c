@@ -3,13 +3,18 @@
  * Signals are blocked before pthread_create, so that the new thread has none
  * open in its first instructions either: the host's handlers keep running on the
  * host's threads only. The niceness is per thread on Linux and is set from the
- * inside, where the kernel id is known. */
+ * inside, where the kernel id is known.
+ *
+ * A thread inherits the floating-point environment of its creator, and the host may
+ * have turned traps on. Ours begin with the default environment, before anything
+ * else: an inexact division of ours must not be the host's SIGFPE. */
 #include "base/thread.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
 
 #include <errno.h>
+#include <fenv.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +65,7 @@ static void thread_be_nice(int by)
 
 static void *thread_main(void *p)
 {
+    fesetenv(FE_DFL_ENV);
     struct start start = *(struct start *)p;
     mem_free(p);
     ours = true;

@@ -1,7 +1,7 @@
 /* thread.h - our own threads, and a wake-up with a deadline.
  *
- * A thread started here blocks every signal but those of its own faults, carries a name that a debugger
- * shows, and keeps the host program's scheduling class. */
+ * A thread started here blocks every signal except those of its own faults, carries a name that a debugger
+ * shows, begins with the default floating-point environment, and keeps the host program's scheduling class. */
 #ifndef GPUFL_BASE_THREAD_H
 #define GPUFL_BASE_THREAD_H
 

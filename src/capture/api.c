@@ -3,6 +3,7 @@
 #include <gpufl/gpufl.h>
 
 #include "base/err.h"
+#include "base/float_env.h"
 #include "base/log.h"
 #include "capture/copies.h"
 #include "capture/gate.h"
@@ -60,12 +61,14 @@ int gpufl_init(const struct gpufl_options *opts)
     if (options_disabled())
         return GPUFL_E_STATE;
     atomic_store_explicit(&asked, true, memory_order_relaxed);
+    FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     return other ? other->init(opts) : session_start(opts, false);
 }
 
 void gpufl_shutdown(void)
 {
+    FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     if (other)
         other->shutdown();
@@ -94,6 +97,7 @@ const char *gpufl_session_dir(void)
 
 int gpufl_generate_report(const char *output_path)
 {
+    FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     if (other)
         return other->generate_report(output_path);
@@ -170,6 +174,7 @@ static int window(const char *name, bool open)
     uint32_t g = gate();
     if (g == GATE_OFF)
         return GPUFL_E_STATE;
+    FLOAT_ENV_DEFAULT;
     if (g == GATE_FORWARD)
         return open ? copies_first()->system_start(name) : copies_first()->system_stop(name);
     return sampling_window(name, open);
@@ -191,6 +196,7 @@ static int capture_window(const char *name, bool open)
     uint32_t g = gate();
     if (g == GATE_OFF)
         return GPUFL_E_STATE;
+    FLOAT_ENV_DEFAULT;
     if (g == GATE_FORWARD)
         return open ? copies_first()->window_open(name) : copies_first()->window_close(name);
     return windows_switch(name, open, &e);
@@ -210,12 +216,14 @@ int gpufl_upload_logs(const struct gpufl_upload_options *opts)
 {
     if (options_disabled())
         return GPUFL_OK; /* nothing to send */
+    FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     return other ? other->upload_logs(opts) : upload_run(opts, session_dir());
 }
 
 int gpufl_bench_floor(bool on)
 {
+    FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     return other ? other->bench_floor(on) : session_floor(on);
 }
@@ -225,6 +233,7 @@ int InitializeInjection(void)
 {
     if (options_disabled())
         return 1;
+    FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     if (other)
         (void)other->inject();
@@ -237,6 +246,7 @@ int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table))
 {
     if (options_disabled())
         return 0;
+    FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     return other ? other->inject_nvtx(get_export_table) : nvtx_attach(get_export_table);
 }

@@ -8,6 +8,7 @@
 #include "base/aside.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/float_env.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "capture/about.h"
@@ -395,6 +396,7 @@ void session_shutdown(void)
 void session_exit(void)
 {
     struct timespec until;
+    FLOAT_ENV_DEFAULT;
     if (atomic_load_explicit(&given_up, memory_order_relaxed))
         return; /* another of our exit handlers has waited already */
     collector_ask_end("exit");
@@ -412,6 +414,7 @@ void session_leave(void)
 {
     if (!session_active())
         return;
+    FLOAT_ENV_DEFAULT;
     scopes_settle();
     (void)collector_flush(&EXIT);
 }

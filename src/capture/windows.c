@@ -5,6 +5,7 @@
 #include "capture/windows.h"
 
 #include "base/clock.h"
+#include "base/float_env.h"
 #include "capture/collector.h"
 #include "capture/messages.h"
 #include "capture/names.h"
@@ -336,6 +337,7 @@ int64_t windows_clock(int64_t now)
 
 void windows_scope_switch(bool open, uint64_t instance)
 {
+    FLOAT_ENV_DEFAULT;
     uint32_t wanted = atomic_load(&windows_scope);
     const char *name =
         wanted == WINDOWS_ANY_SCOPE ? BY_SCOPES : intern_text(names_table(), wanted, NULL);

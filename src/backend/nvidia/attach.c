@@ -10,6 +10,7 @@
 #include "backend/nvidia/profilers.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
+#include "base/float_env.h"
 
 #include <time.h>
 
@@ -30,6 +31,7 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
                         const struct cupti_resource_event *r)
 {
     const struct cupti_module_event *m;
+    FLOAT_ENV_DEFAULT;
     switch (id) {
     case CUPTI_RESOURCE_INIT_FINISHED:
         on_driver_up(t, s);

@@ -3,6 +3,7 @@
 
 #include "backend/nvidia/engine_time.h"
 #include "base/clock.h"
+#include "base/float_env.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -123,6 +124,7 @@ bool driver_gate_shut(void (*fn)(void *arg), void *arg)
         return false;
     bool alone = is_empty();
     if (alone) {
+        FLOAT_ENV_DEFAULT;
         int64_t begin = engine_time_begin();
         mine.shuts = true;
         fn(arg);

@@ -12,6 +12,7 @@
 #include "backend/nvidia/rest.h"
 #include "backend/nvidia/sass_metrics.h"
 #include "backend/nvidia/turns.h"
+#include "base/float_env.h"
 
 #include <stddef.h>
 
@@ -288,6 +289,7 @@ static int switch_window(struct trace *t, bool open, struct err *e)
 
 int profilers_window(struct trace *t, bool open, struct err *e)
 {
+    FLOAT_ENV_DEFAULT;
     int64_t begin = engine_time_begin();
     int rc = switch_window(t, open, e);
     engine_time_end(begin);
@@ -328,6 +330,7 @@ int profilers_wake(struct trace *t, bool anew, struct err *e)
 
 void profilers_context(struct trace *t, cuda_context context)
 {
+    FLOAT_ENV_DEFAULT;
     int64_t begin = engine_time_begin();
     rest_context(t, context);
     if (t->pc)

@@ -5,6 +5,7 @@
 #include "backend/nvidia/range_inside.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/float_env.h"
 
 #include <errno.h>
 #include <string.h>
@@ -103,6 +104,7 @@ void range_kernels_begin(struct trace *t, const char *name)
 {
     if (range_kernels_launching != LAUNCH_NONE)
         return; /* the library repeats it */
+    FLOAT_ENV_DEFAULT; /* until the launch itself */
     bool counts = wanted(t, name);
     if (!lock(t, counts))
         return;
@@ -113,6 +115,7 @@ void range_kernels_begin(struct trace *t, const char *name)
 
 void range_kernels_end(struct trace *t, const char *name, uint32_t correlation, bool done)
 {
+    FLOAT_ENV_DEFAULT;
     if (range_kernels_launching == LAUNCH_COUNTED && !ended(t))
         repeat_ends(t, name, correlation, done);
     range_kernels_launching = LAUNCH_NONE;

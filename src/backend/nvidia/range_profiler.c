@@ -9,6 +9,7 @@
 #include "backend/nvidia/range_inside.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/float_env.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -350,6 +351,7 @@ static void settle(struct trace *t)
 {
     if (!unread || !ranges_enter(true))
         return;
+    FLOAT_ENV_DEFAULT;
     unread = false;
     int64_t begin = engine_time_begin();
     int result = ranging.at.started && !ranging.open_instance ? collect() : CUPTI_OK;
@@ -428,6 +430,7 @@ void range_profiler_scope(struct trace *t, uint64_t instance, enum range_moment 
     }
     if (!begins && atomic_load(&ranging.open_instance) != instance)
         return;
+    FLOAT_ENV_DEFAULT;
     int64_t since = engine_time_begin();
     if (ranges_enter(true)) {
         if (begins && ranging.opened && !atomic_load(&ranging.open_instance))
