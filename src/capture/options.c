@@ -463,6 +463,19 @@ static int kernel_collect(struct options *o, const struct options_say *s)
     return option_set(o, OPT_pc_kernel_collect, takes[0], SOURCE_DEFAULT, "pc_kernel_collect", s);
 }
 
+static int share_samples(struct options *o, const struct options_say *s)
+{
+    const char *value = o->share_system_samples;
+    if (value[0] == '/' || strcasecmp(value, "folder") == 0 || strcasecmp(value, "none") == 0)
+        return 0;
+    say(s, SEVERITY_WARNING, "bad_option_value",
+        "share_system_samples: '%.80s' is not possible here: it takes folder, none or the absolute "
+        "path of a directory; folder is used",
+        value);
+    return option_set(o, OPT_share_system_samples, "folder", SOURCE_DEFAULT, "share_system_samples",
+                      s);
+}
+
 /* Windows that come again close by the clock, before the next one opens. */
 static void check_every(struct options *o, const struct options_say *s)
 {
@@ -510,6 +523,8 @@ static int options_finish(struct options *o, const struct options_say *s)
         rc = one_of(o, OPT_cuda_graph_activity, o->cuda_graph_activity, "nodes", "launches", s);
     if (!rc)
         rc = one_of(o, OPT_range_mode, o->range_mode, "scopes", "kernels", s);
+    if (!rc)
+        rc = share_samples(o, s);
     if (!rc)
         rc = kernel_collect(o, s);
     if (rc)

@@ -1,5 +1,10 @@
 /* sampling.c - see sampling.h. One mutex guards the pointer to the sampler, never
- * held while its thread is waited for. */
+ * held while its thread is waited for.
+ *
+ * Sessions whose logs lie in one folder share the samples of the host and of GPUs (monitor/roles.h):
+ * the locks lie in that folder, since who can read this session there can read the other, too. Sessions
+ * of simulated GPUs do not share, each has GPUs of its own; nor do those in the public client's format,
+ * which cannot say whose samples they are. */
 #include "capture/sampling.h"
 
 #include "base/file.h"
@@ -11,8 +16,12 @@
 #include "monitor/sampler.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 enum { WINDOW_INTERVAL_MS = 1000, DEVICES_MOST = 64 };
 
@@ -22,7 +31,13 @@ static bool accepting;                    /* guarded by lock: a session runs */
 static const struct device_ops *devices;  /* constant while accepting */
 static uint32_t device_ids[DEVICES_MOST]; /* the collector's: by the driver's index */
 static bool simulated;
-static bool continuous; /* guarded by lock: sampling goes on outside scopes and windows */
+static struct {
+    char folder[PATH_MAX]; /* of the locks; "": samples are not shared */
+    bool keep;             /* it is the user's */
+    struct role_holder self;
+} share;                 /* constant while accepting */
+static int64_t interval; /* ns; guarded by lock, constant while there is a sampler */
+static bool continuous;  /* guarded by lock: sampling goes on outside scopes and windows */
 
 static bool in_scope(void *arg)
 {
@@ -40,22 +55,51 @@ static void wake(void *arg)
 static int start(int64_t interval_ms, bool always, bool scopes)
 {
     continuous = always;
+    interval = interval_ms * 1000000;
     struct sampler_config c = {
         .devices = devices,
         .interval_ns = interval_ms * 1000000,
         .continuous = always,
         .in_scope = scopes ? in_scope : NULL,
         .wake = wake,
+        .folder = *share.folder ? share.folder : NULL,
+        .keep_folder = share.keep,
+        .self = share.self,
     };
     return sampler_open(&sampler, &c);
 }
 
-int sampling_begin(const struct options *o, const struct backend *b)
+static void share_begin(const struct options *o, const struct backend *b, const struct about *about,
+                        const char *dir)
+{
+    bool beside = strcasecmp(o->share_system_samples, "folder") == 0;
+    int len = 0;
+    memset(&share, 0, sizeof share);
+    snprintf(share.self.session, sizeof share.self.session, "%s", about->session);
+    snprintf(share.self.host, sizeof share.self.host, "%.*s", ROLE_HOST - 1, about->host);
+    if (b->simulated || strcasecmp(o->share_system_samples, "none") == 0 ||
+        strcasecmp(o->log_format, "gpuflight") == 0)
+        return;
+    share.keep = !beside;
+    if (beside) {
+        len = snprintf(share.folder, sizeof share.folder, "%.*s/.gpufl-sampler",
+                       (int)(path_base(dir) - dir - 1), dir);
+    } else if (strlen(dir) < sizeof share.self.place) {
+        len = snprintf(share.folder, sizeof share.folder, "%s", o->share_system_samples);
+        memcpy(share.self.place, dir, strlen(dir));
+    }
+    if (len <= 0 || (size_t)len >= sizeof share.folder)
+        share.folder[0] = '\0';
+}
+
+int sampling_begin(const struct options *o, const struct backend *b, const struct about *about,
+                   const char *dir)
 {
     pthread_mutex_lock(&lock);
     accepting = true;
     devices = b->devices;
     simulated = b->simulated;
+    share_begin(o, b, about, dir);
     memset(device_ids, 0, sizeof device_ids);
     int rc = 0;
     if (o->system_sample_rate_ms > 0)
@@ -122,9 +166,27 @@ static void take_row(void *arg, enum record_type type, const int64_t *row)
     sink_put(type, cells);
 }
 
+static void take_change(void *arg, const struct sampler_change *c)
+{
+    (void)arg;
+    struct intern *names = names_table();
+    const struct role_holder *h = &c->holder;
+    struct sampler_row row = {
+        .time = c->time,
+        .device = c->device >= 0 && c->device < DEVICES_MOST ? device_ids[c->device] : 0,
+        .session = intern_str(names, h->session),
+        .host = intern_str(names, h->host),
+        .place = !c->ours && *h->place ? intern_str(names, h->place) : 0,
+        .interval = c->ours ? interval : h->interval,
+        .since = c->ours ? CELL_NULL : h->since,
+    };
+    sink_put(RECORD_sampler, &row);
+}
+
 void sampling_drain(void)
 {
-    static const struct sampler_visitor visitor = {.device = take_device, .row = take_row};
+    static const struct sampler_visitor visitor = {
+        .device = take_device, .row = take_row, .change = take_change};
     pthread_mutex_lock(&lock);
     struct sampler *s = sampler; /* only the collector ends it */
     pthread_mutex_unlock(&lock);
@@ -145,8 +207,13 @@ int64_t sampling_cpu_ns(void)
 /* ---- the end ------------------------------------------------------------------------------------ */
 
 /* Why there is no sample, where nothing failed. */
-static const char *no_sample(void)
+static const char *no_sample(int64_t relied, const struct sampler_status *st)
 {
+    static char text[160]; /* the collector's */
+    if (relied) {
+        snprintf(text, sizeof text, "session %s takes the samples of this one, too", st->holder);
+        return *st->holder ? text : "another process takes the samples";
+    }
     return continuous ? "the capture ended before the first sample"
                       : "no scope or window was open long enough";
 }
@@ -161,8 +228,11 @@ static void conclude_devices(const struct sampler_status *st)
         status = "unavailable";
         reason = st->problem;
     } else if (st->device_samples == 0) {
-        status = st->device_failures ? "failed" : "enabled_no_data";
-        reason = st->device_failures ? "the driver answered no sample" : no_sample();
+        status = st->device_failures                 ? "failed"
+                 : st->devices_relied && *st->holder ? "collected"
+                                                     : "enabled_no_data";
+        reason = st->device_failures ? "the driver answered no sample"
+                                     : no_sample(st->devices_relied, st);
     } else if (st->device_failures || st->dropped) {
         status = "partial";
         reason = "some samples failed or found no room";
@@ -178,7 +248,8 @@ static void conclude_host(const struct sampler_status *st)
     else if (!file_exists("/proc/stat"))
         feature_conclude(FEATURE_host_metrics, true, "unavailable", "/proc is not mounted");
     else
-        feature_conclude(FEATURE_host_metrics, true, "enabled_no_data", no_sample());
+        feature_conclude(FEATURE_host_metrics, true, "enabled_no_data",
+                         no_sample(st->host_relied, st));
 }
 
 static void conclude(struct sampler *s)

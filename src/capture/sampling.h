@@ -4,13 +4,15 @@
 #define GPUFL_CAPTURE_SAMPLING_H
 
 #include "backend/backend.h"
+#include "capture/about.h"
 #include "capture/options.h"
 
 #include <stdint.h>
 
 /* Starts the sampler where the options ask for an interval; else the first window
  * will. 0 or GPUFL_E_NOMEM. [owner] */
-int sampling_begin(const struct options *o, const struct backend *b);
+int sampling_begin(const struct options *o, const struct backend *b, const struct about *about,
+                   const char *dir); /* of the session, absolute */
 
 /* gpufl_system_start and _stop. [any] */
 int sampling_window(const char *name, bool open);

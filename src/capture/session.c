@@ -220,7 +220,7 @@ static int launch(struct session *s, int64_t began)
     if (rc)
         return rc;
     begin_windows(s);
-    rc = sampling_begin(o, c->backend);
+    rc = sampling_begin(o, c->backend, &s->about, s->dir);
     if (rc)
         return rc;
     int64_t now = steady_ns();

@@ -97,10 +97,10 @@ static int64_t memory_value(const char *text, const char *key)
     return at ? strtoll(at + strlen(key), NULL, 10) * 1024 : CELL_NULL;
 }
 
-static void sample_memory(struct host *h, struct host_metric_row *row)
+static void sample_memory(struct host *h, bool whole, struct host_metric_row *row)
 {
     char text[2048]; /* the keys are among the first */
-    if (host_read(h, HOST_MEMINFO, text, sizeof text)) {
+    if (whole && host_read(h, HOST_MEMINFO, text, sizeof text)) {
         row->memory_total = memory_value(text, "MemTotal:");
         int64_t available = memory_value(text, "MemAvailable:");
         if (row->memory_total != CELL_NULL && available != CELL_NULL)
@@ -124,6 +124,7 @@ static int64_t host_share(int64_t busy, int64_t total)
 
 struct reading {
     struct host *host;
+    bool whole;
     struct host_ticks ticks;
     struct host_metric_row *row;
 };
@@ -131,14 +132,14 @@ struct reading {
 static void read_files(void *arg)
 {
     struct reading *r = arg;
-    r->ticks.host = read_host_ticks(r->host, &r->ticks);
+    r->ticks.host = r->whole && read_host_ticks(r->host, &r->ticks);
     r->ticks.process_known = read_process_ticks(r->host, &r->ticks);
-    sample_memory(r->host, r->row);
+    sample_memory(r->host, r->whole, r->row);
 }
 
-bool host_sample(struct host *h, int64_t now, struct host_metric_row *row)
+bool host_sample(struct host *h, int64_t now, bool whole, struct host_metric_row *row)
 {
-    struct reading r = {.host = h, .ticks = {.time = now}, .row = row};
+    struct reading r = {.host = h, .whole = whole, .ticks = {.time = now}, .row = row};
     const struct host_ticks *before = &h->before;
     *row =
         (struct host_metric_row){CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL};

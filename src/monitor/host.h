@@ -1,7 +1,8 @@
 /* host.h - CPU and memory of the host and of this process, from /proc.
  *
  * Files are opened once and read again from the start. Shares of CPU time are
- * differences to the sample before: the first one has none. One thread. */
+ * differences to the sample before: the first one has none. Where another process samples
+ * the host (roles.h), only what is this process's own is read. One thread. */
 #ifndef GPUFL_MONITOR_HOST_H
 #define GPUFL_MONITOR_HOST_H
 
@@ -30,7 +31,8 @@ struct host {
 void host_open(struct host *h, const char *proc);
 void host_close(struct host *h);
 
-/* Fills all but time; what cannot be read is CELL_NULL. now: steady ns. False: nothing was. */
-bool host_sample(struct host *h, int64_t now, struct host_metric_row *row);
+/* Fills all but time; what cannot be read, or is not asked for, is CELL_NULL. now: steady ns.
+ * whole: also the host, not this process alone. False: nothing was read. */
+bool host_sample(struct host *h, int64_t now, bool whole, struct host_metric_row *row);
 
 #endif

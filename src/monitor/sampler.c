@@ -13,6 +13,7 @@
 #include "monitor/steady.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -20,6 +21,7 @@ enum {
     WAKE_AT = 4096,     /* rows queued at which the collector is woken */
     WINDOWS_MOST = 64,
     DEVICES_MOST = 64,
+    CHANGES_MOST = 4096,
     CELLS = COL_device_metric_COUNT, /* of the widest row */
 };
 
@@ -44,8 +46,10 @@ struct sampler {
     size_t queued, queue_cap;
     uint32_t windows[WINDOWS_MOST]; /* names of open ones; one opened twice stands twice */
     unsigned window_count;
-    struct described *described; /* owned */
-    int described_count;         /* not handed over yet */
+    struct described *described;    /* owned */
+    int described_count;            /* not handed over yet */
+    struct sampler_change *changes; /* owned; not handed over yet */
+    size_t change_count, change_cap;
     struct sampler_status status;
 
     struct queued *taken; /* owned; the collector's */
@@ -54,6 +58,10 @@ struct sampler {
     struct host host;
     int device_count;
     bool was_active, in_scope;
+    char *folder;        /* owned: of the roles */
+    struct roles *roles; /* NULL: this process samples all */
+    char told[DEVICES_MOST + 1]
+             [ROLE_SESSION]; /* whose samples stand in: 0 the host's, then devices' */
 };
 
 _Static_assert((int)CELLS >= (int)COL_host_metric_COUNT && (int)CELLS >= (int)COL_window_COUNT,
@@ -94,10 +102,17 @@ void sampler_drain(struct sampler *s, const struct sampler_visitor *v)
     int devices = s->described_count;
     s->described = NULL;
     s->described_count = 0;
+    struct sampler_change *changes = s->changes;
+    size_t change_count = s->change_count;
+    s->changes = NULL;
+    s->change_count = s->change_cap = 0;
     pthread_mutex_unlock(&s->lock);
     for (int i = 0; i < devices; i++)
         v->device(v->arg, i, &described[i].row, &described[i].text);
     mem_free(described);
+    for (size_t i = 0; v->change && i < change_count; i++)
+        v->change(v->arg, &changes[i]);
+    mem_free(changes);
     for (size_t i = 0; i < n; i++)
         v->row(v->arg, rows[i].type, rows[i].cells);
 }
@@ -130,6 +145,73 @@ bool sampler_window(struct sampler *s, uint32_t name, bool open)
     return ok;
 }
 
+/* ---- who samples ------------------------------------------------------------------------------- */
+
+/* Number of a role: 0 the host, then devices by index. */
+static void roles_begin(struct sampler *s, const struct described *devices, int count)
+{
+    struct roles_config c = {
+        .folder = s->folder, .keep = s->config.keep_folder, .self = s->config.self};
+    char host[ROLE_HOST];
+    c.self.interval = s->config.interval_ns;
+    if (!s->folder || roles_open(&s->roles, &c))
+        return;
+    roles_host_name(host, sizeof host);
+    (void)roles_add(s->roles, host);
+    for (int i = 0; i < count; i++)
+        (void)roles_add(s->roles, devices[i].text.uuid);
+}
+
+static bool samples_itself(const struct sampler *s, int number)
+{
+    return !s->roles || roles_who(s->roles, number) != ROLE_THEIRS;
+}
+
+/* Caller holds the lock. */
+static bool queue_change(struct sampler *s, int number, bool ours)
+{
+    if (mem_grow(&s->changes, &s->change_cap, s->change_count + 1, sizeof *s->changes,
+                 CHANGES_MOST)) {
+        s->status.dropped++;
+        return false;
+    }
+    s->changes[s->change_count++] =
+        (struct sampler_change){.time = clock_mono(),
+                                .device = number - 1,
+                                .ours = ours,
+                                .holder = ours ? s->config.self : *roles_holder(s->roles, number)};
+    return true;
+}
+
+/* Hands over what is new. Who samples itself from the start says nothing. Caller holds the lock. */
+static void note_role(struct sampler *s, int number)
+{
+    const struct role_holder *h = roles_holder(s->roles, number);
+    bool ours = samples_itself(s, number);
+    char *told = s->told[number];
+    if (!ours) {
+        s->status.devices_relied += number > 0;
+        s->status.host_relied += number == 0;
+    }
+    const char *now = ours ? "" : h->session;
+    if ((!ours && !*now) || strcmp(told, now) == 0)
+        return; /* not known yet, or as before */
+    if (!queue_change(s, number, ours))
+        return;
+    snprintf(told, ROLE_SESSION, "%s", now);
+    if (*now)
+        memcpy(s->status.holder, h->session, sizeof s->status.holder);
+}
+
+static void look_at_roles(struct sampler *s)
+{
+    roles_step(s->roles, steady_ns());
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i <= s->device_count; i++)
+        note_role(s, i);
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* ---- the thread -------------------------------------------------------------------------------- */
 
 static void devices_open(struct sampler *s)
@@ -151,6 +233,7 @@ static void devices_open(struct sampler *s)
         all[i].row.index = i;
     }
     s->device_count = n;
+    roles_begin(s, all, n);
     pthread_mutex_lock(&s->lock);
     s->described = all;
     s->described_count = n;
@@ -178,9 +261,12 @@ static void sample_device(struct sampler *s, int index)
 static void sample_all(struct sampler *s)
 {
     struct host_metric_row row;
+    if (s->roles)
+        look_at_roles(s);
     for (int i = 0; i < s->device_count; i++)
-        sample_device(s, i);
-    bool ok = host_sample(&s->host, steady_ns(), &row);
+        if (samples_itself(s, i + 1))
+            sample_device(s, i);
+    bool ok = host_sample(&s->host, steady_ns(), samples_itself(s, 0), &row);
     row.time = clock_mono();
     pthread_mutex_lock(&s->lock);
     if (ok)
@@ -218,6 +304,8 @@ static void *sampler_main(void *arg)
             if (!s->was_active)
                 due = now;
         }
+        if (!active && s->was_active && s->roles)
+            roles_leave(s->roles);
         s->was_active = active;
         if (now >= due)
             due += ((now - due) / interval + 1) * interval; /* those missed are not made up for */
@@ -225,6 +313,8 @@ static void *sampler_main(void *arg)
         if (wait > 0)
             wakeup_wait(&s->wakeup, wait);
     }
+    roles_close(s->roles);
+    s->roles = NULL;
     if (s->devices)
         s->config.devices->close(s->devices);
     s->devices = NULL;
@@ -252,6 +342,7 @@ int sampler_open(struct sampler **out, const struct sampler_config *c)
     }
     pthread_mutex_init(&s->lock, NULL);
     host_open(&s->host, "/proc");
+    s->folder = c->folder ? mem_strdup(c->folder) : NULL;
     int rc = thread_start(&s->thread, "gpufl-sample", 0, sampler_main, s);
     if (rc) {
         sampler_close(s);
@@ -280,5 +371,7 @@ void sampler_close(struct sampler *s)
     mem_free(s->queue);
     mem_free(s->taken);
     mem_free(s->described);
+    mem_free(s->changes);
+    mem_free(s->folder);
     mem_free(s);
 }

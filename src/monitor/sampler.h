@@ -4,11 +4,16 @@
  * interval does not drift: from start to end, or only while a scope or a window
  * is open. Rows wait in a bounded queue until the collector takes them. The
  * device library is opened and asked on that thread only: a hanging driver
- * stops metrics, nothing else. How a vendor is asked is device_ops' matter. */
+ * stops metrics, nothing else. How a vendor is asked is device_ops' matter.
+ *
+ * Where sessions share their samples (roles.h), the host and each GPU are sampled by one of their
+ * processes at a time. The others sample only themselves, and hand over who does the rest. A window that
+ * opens there finds a sample that is one interval old at most. */
 #ifndef GPUFL_MONITOR_SAMPLER_H
 #define GPUFL_MONITOR_SAMPLER_H
 
 #include "backend/backend.h"
+#include "monitor/roles.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +25,17 @@ struct sampler_config {
     bool (*in_scope)(void *arg); /* [sampler] is a scope open anywhere? */
     void (*wake)(void *arg);     /* [any] the queue fills up */
     void *arg;
+    const char *folder;      /* of the roles; NULL: this process samples all. Copied */
+    bool keep_folder;        /* when the last process leaves it */
+    struct role_holder self; /* what this process says of itself there */
+};
+
+/* Who samples a thing from then on. */
+struct sampler_change {
+    int64_t time;
+    int device; /* the driver's index; -1: the host */
+    bool ours;  /* this session, again */
+    struct role_holder holder;
 };
 
 /* What the collector gets; times are clock_mono's. */
@@ -31,6 +47,8 @@ struct sampler_visitor {
     /* device_metric: column device holds the driver's index; host_metric; window: name is
      * the id given to sampler_window, 0 for scopes. */
     void (*row)(void *arg, enum record_type type, const int64_t *row);
+    /* Another session's samples are this one's, too, or no longer are. May be NULL. */
+    void (*change)(void *arg, const struct sampler_change *c);
 };
 
 /* What became of it, for the session's record. */
@@ -38,6 +56,8 @@ struct sampler_status {
     int64_t device_samples, host_samples; /* rows queued */
     int64_t device_failures;              /* samples that failed */
     int64_t dropped;                      /* rows for which the queue had no room */
+    int64_t devices_relied, host_relied;  /* samples left to another session */
+    char holder[ROLE_SESSION];            /* that session, the last one; "" */
     int64_t cpu_ns;                       /* of the thread */
     int devices;                          /* opened; -1: not yet */
     char problem[384];                    /* why devices cannot be asked; "" */

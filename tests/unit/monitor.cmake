@@ -1,2 +1,3 @@
 gpufl_test(host DEPS monitor)
 gpufl_test(sampler DEPS monitor)
+gpufl_test(roles DEPS monitor)

@@ -1,0 +1,71 @@
+/* roles.h - which of several processes samples the host and each GPU.
+ *
+ * Sessions that can find each other's logs share their samples: for the host, and for each GPU by its
+ * UUID, one process has the role of the sampler at a time, and the others say in their logs whose
+ * samples are theirs, too. A role is a lock on a byte of a file, so that it ends with its process,
+ * however that ends. The files lie in a folder that the sessions share: their log folder, or one that they
+ * are told. A monitoring daemon can take the roles in the same way.
+ *
+ * The place of the byte tells the interval, so that who asks often enough is seen with one question to
+ * the kernel:
+ *   - Nobody samples as often as this process wants: this process takes the role.
+ *   - Somebody does: this process takes no samples, and looks again at its next interval.
+ *   - Somebody begins to sample more often: this process gives its role up.
+ *   - Who has the role stands still (a debugger holds the process): another one takes a role beside.
+ *
+ * All calls come from the sampler's thread; files are touched through base/aside.h. Nothing here is
+ * called on a thread of the program's. */
+#ifndef GPUFL_MONITOR_ROLES_H
+#define GPUFL_MONITOR_ROLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum role_who {
+    ROLE_NOBODY, /* this process does not want samples now */
+    ROLE_OURS,   /* this process samples, and others may rely on it */
+    ROLE_THEIRS, /* another process does, often enough */
+    ROLE_ALONE,  /* this process samples for itself: roles cannot be had here */
+};
+
+enum { ROLE_SESSION = 40, ROLE_HOST = 72, ROLE_PLACE = 800 };
+
+/* Who has a role, as that process says. */
+struct role_holder {
+    char session[ROLE_SESSION]; /* "": not known yet */
+    char host[ROLE_HOST];
+    char place[ROLE_PLACE]; /* directory of its session; "": beside this one */
+    int64_t interval;       /* ns */
+    int64_t since;          /* ns since the Unix epoch */
+};
+
+struct roles_config {
+    const char *folder; /* where the files lie; made if it is not there; read during the call */
+    bool keep;          /* the folder stays when the last one leaves */
+    struct role_holder self;
+};
+
+struct roles;
+
+/* Opens the folder. 0, GPUFL_E_NOMEM, or the code of the folder: then nobody shares. */
+int roles_open(struct roles **out, const struct roles_config *c);
+void roles_close(struct roles *r); /* gives all roles up */
+
+/* A thing to be sampled: "host" and the boot's id, a GPU's UUID; "" is never shared. Its number,
+ * counted from 0, or -1. Interval: as in the configuration. */
+int roles_add(struct roles *r, const char *name);
+
+/* Takes, keeps, leaves or gives up roles, once an interval. now: steady ns. */
+void roles_step(struct roles *r, int64_t now);
+
+/* Gives all roles up: no samples are wanted now. */
+void roles_leave(struct roles *r);
+
+enum role_who roles_who(const struct roles *r, int number);
+/* Of the last step; valid with ROLE_OURS and ROLE_THEIRS. */
+const struct role_holder *roles_holder(const struct roles *r, int number);
+
+/* "host-" and the id of this boot, which all containers of a host share; "" where it cannot be read. */
+void roles_host_name(char *out, unsigned size);
+
+#endif

@@ -1,0 +1,345 @@
+/* Who samples: processes of this test share a folder. Each is a forked child that does one step when
+ * it is told to, at the time that it is told, and says what it is then; so nothing here waits for a
+ * clock. Locks belong to processes, so threads would not do. */
+#include "monitor/roles.h"
+
+#include "base/err.h"
+#include "base/file.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SECOND 1000000000ll
+
+enum { NAMES = 2, MOST = 4 };
+
+static const char *const names[NAMES] = {"host-test", "GPU-0"};
+static char base[] = "/tmp/gpufl-roles-XXXXXX", folder[64];
+
+struct asked {
+    char what; /* 's' step, 'l' leave, 'c' close and end */
+    int64_t now;
+};
+
+struct answer {
+    enum role_who who[NAMES];
+    struct role_holder holder[NAMES];
+};
+
+static struct process {
+    pid_t pid;
+    int to, from;
+} processes[MOST];
+
+static void child(int in, int out, int number, int64_t interval)
+{
+    struct roles *r;
+    struct roles_config c = {.folder = folder, .self = {.interval = interval}};
+    struct asked a;
+    snprintf(c.self.session, sizeof c.self.session, "session-%d", number);
+    if (roles_open(&r, &c))
+        _exit(3);
+    for (int i = 0; i < NAMES; i++)
+        (void)roles_add(r, names[i]);
+    while (read(in, &a, sizeof a) == sizeof a) {
+        struct answer said = {0};
+        if (a.what == 's')
+            roles_step(r, a.now);
+        else if (a.what == 'l')
+            roles_leave(r);
+        else
+            roles_close(r);
+        for (int i = 0; i < NAMES && a.what != 'c'; i++) {
+            said.who[i] = roles_who(r, i);
+            said.holder[i] = *roles_holder(r, i);
+        }
+        if (write(out, &said, sizeof said) != sizeof said || a.what == 'c')
+            _exit(0);
+    }
+    _exit(0);
+}
+
+static void begin(int number, int64_t interval)
+{
+    int to[2], from[2];
+    struct process *p = &processes[number];
+    assert_int_equal(pipe(to), 0);
+    assert_int_equal(pipe(from), 0);
+    p->pid = fork();
+    assert_true(p->pid >= 0);
+    if (p->pid == 0) {
+        close(to[1]);
+        close(from[0]);
+        child(to[0], from[1], number, interval);
+    }
+    close(to[0]);
+    close(from[1]);
+    p->to = to[1];
+    p->from = from[0];
+}
+
+static struct answer ask(int number, char what, int64_t now)
+{
+    struct answer said = {0};
+    struct asked a;
+    memset(&a, 0, sizeof a);
+    a.what = what;
+    a.now = now;
+    assert_int_equal(write(processes[number].to, &a, sizeof a), sizeof a);
+    assert_int_equal(read(processes[number].from, &said, sizeof said), sizeof said);
+    return said;
+}
+
+/* Both roles are the same in these tests, except where one says otherwise. */
+static enum role_who step(int number, int64_t now, const char *holder)
+{
+    struct answer said = ask(number, 's', now);
+    assert_int_equal(said.who[0], said.who[1]);
+    if (said.who[0] != ROLE_ALONE)
+        for (int i = 0; i < NAMES; i++)
+            assert_string_equal(said.holder[i].session, holder);
+    return said.who[0];
+}
+
+static void end(int number, bool killed)
+{
+    struct process *p = &processes[number];
+    if (killed)
+        kill(p->pid, SIGKILL);
+    else
+        (void)ask(number, 'c', 0);
+    assert_int_equal(waitpid(p->pid, NULL, 0), p->pid);
+    close(p->to);
+    close(p->from);
+    p->pid = 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(base, sizeof base, "/tmp/gpufl-roles-XXXXXX");
+    if (!mkdtemp(base))
+        return -1;
+    snprintf(folder, sizeof folder, "%s/sampler", base);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MOST; i++)
+        if (processes[i].pid)
+            end(i, true);
+    file_remove_tree(base);
+    return 0;
+}
+
+/* ---- one at a time --------------------------------------------------------------------------- */
+
+static void first_has_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        begin(i, SECOND);
+    for (int64_t t = 10; t < 14; t++) {
+        assert_int_equal(step(0, t * SECOND, "session-0"), ROLE_OURS);
+        assert_int_equal(step(1, t * SECOND, "session-0"), ROLE_THEIRS);
+        assert_int_equal(step(2, t * SECOND, "session-0"), ROLE_THEIRS);
+    }
+    struct answer said = ask(1, 's', 14 * SECOND);
+    assert_int_equal(said.holder[0].interval, SECOND);
+    assert_true(said.holder[0].since > 1500000000 * SECOND);
+}
+
+/* However it ends: the next step of another one takes over, and one alone does. */
+static void taken_over(void **state)
+{
+    (void)state;
+    for (int killed = 0; killed < 2; killed++) {
+        for (int i = 0; i < 3; i++)
+            begin(i, SECOND);
+        assert_int_equal(step(0, 10 * SECOND, "session-0"), ROLE_OURS);
+        assert_int_equal(step(1, 10 * SECOND, "session-0"), ROLE_THEIRS);
+        assert_int_equal(step(2, 10 * SECOND, "session-0"), ROLE_THEIRS);
+        end(0, killed);
+        assert_int_equal(step(1, 11 * SECOND, "session-1"), ROLE_OURS);
+        assert_int_equal(step(2, 11 * SECOND, "session-1"), ROLE_THEIRS);
+        end(1, killed);
+        end(2, killed);
+    }
+}
+
+static void given_up(void **state)
+{
+    (void)state;
+    begin(0, SECOND);
+    begin(1, SECOND);
+    assert_int_equal(step(0, 10 * SECOND, "session-0"), ROLE_OURS);
+    assert_int_equal(step(1, 10 * SECOND, "session-0"), ROLE_THEIRS);
+    assert_int_equal(ask(0, 'l', 0).who[0], ROLE_NOBODY);
+    assert_int_equal(step(1, 11 * SECOND, "session-1"), ROLE_OURS);
+    /* Back after a while in which it looked at nobody. */
+    assert_int_equal(step(0, 1000 * SECOND, "session-1"), ROLE_THEIRS);
+}
+
+/* ---- intervals ------------------------------------------------------------------------------- */
+
+/* The slower one relies on the faster one, never the other way round, whoever came first. */
+static void fastest_has_it(void **state)
+{
+    (void)state;
+    begin(0, SECOND);
+    begin(1, SECOND / 10);
+    begin(2, SECOND / 10);
+    assert_int_equal(step(0, 100, "session-0"), ROLE_OURS);
+    assert_int_equal(step(1, 100, "session-1"), ROLE_OURS);
+    assert_int_equal(step(2, 100, "session-1"), ROLE_THEIRS);
+    assert_int_equal(step(0, 200, "session-1"), ROLE_THEIRS);
+    assert_int_equal(ask(0, 's', 300).holder[0].interval, SECOND / 10);
+    end(1, true);
+    assert_int_equal(step(0, 400, "session-0"), ROLE_OURS); /* until the other one looks again */
+    assert_int_equal(step(2, 400, "session-2"), ROLE_OURS);
+    assert_int_equal(step(0, 500, "session-2"), ROLE_THEIRS);
+}
+
+/* ---- one that stands still --------------------------------------------------------------------- */
+
+static void stands_still(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        begin(i, SECOND);
+    assert_int_equal(step(0, 10 * SECOND, "session-0"), ROLE_OURS);
+    for (int64_t t = 10; t <= 14; t++) { /* three intervals and a second */
+        assert_int_equal(step(1, t * SECOND, "session-0"), ROLE_THEIRS);
+        assert_int_equal(step(2, t * SECOND, "session-0"), ROLE_THEIRS);
+    }
+    assert_int_equal(step(1, 15 * SECOND, "session-1"), ROLE_OURS);
+    assert_int_equal(step(2, 15 * SECOND, "session-1"), ROLE_THEIRS);
+    /* It goes on: who stood in for it leaves it the role. */
+    assert_int_equal(step(0, 16 * SECOND, "session-0"), ROLE_OURS);
+    assert_int_equal(step(1, 16 * SECOND, "session-0"), ROLE_THEIRS);
+    assert_int_equal(step(2, 16 * SECOND, "session-0"), ROLE_THEIRS);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void last_one_tidies_up(void **state)
+{
+    (void)state;
+    begin(0, SECOND);
+    begin(1, SECOND);
+    assert_int_equal(step(0, 1, "session-0"), ROLE_OURS);
+    assert_int_equal(step(1, 1, "session-0"), ROLE_THEIRS);
+    end(0, false);
+    assert_true(file_exists(folder));
+    assert_int_equal(step(1, 2, "session-1"), ROLE_OURS);
+    end(1, false);
+    assert_false(file_exists(folder));
+}
+
+/* Somebody removes the logs with all that lies there: the next step makes the files again. */
+static void folder_removed(void **state)
+{
+    (void)state;
+    begin(0, SECOND);
+    begin(1, SECOND);
+    assert_int_equal(step(0, 1, "session-0"), ROLE_OURS);
+    file_remove_tree(folder);
+    assert_int_equal(step(1, 2, "session-1"), ROLE_OURS);
+    assert_int_equal(step(0, 3, "session-1"), ROLE_THEIRS);
+}
+
+/* What others may have put there is not followed, written to or believed. */
+static void not_ours(void **state)
+{
+    (void)state;
+    char target[96], link_path[96];
+    snprintf(target, sizeof target, "%s/victim", base);
+    FILE *f = fopen(target, "we");
+    assert_non_null(f);
+    fputs("precious", f);
+    fclose(f);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    snprintf(link_path, sizeof link_path, "%s/%s", folder, names[0]);
+    assert_int_equal(symlink(target, link_path), 0);
+    snprintf(link_path, sizeof link_path, "%s/%s", folder, names[1]);
+    assert_int_equal(link(target, link_path), 0);
+    begin(0, SECOND);
+    assert_int_equal(step(0, 1, ""), ROLE_ALONE);
+    assert_int_equal(file_size(target), 8);
+    end(0, false);
+
+    struct roles *r;
+    struct roles_config c = {.folder = link_path, .self = {.interval = SECOND}};
+    assert_int_not_equal(roles_open(&r, &c), 0); /* a file */
+    file_remove_tree(folder);
+    assert_int_equal(symlink(base, folder), 0);
+    c.folder = folder;
+    assert_int_not_equal(roles_open(&r, &c), 0); /* a link to a folder */
+    assert_int_equal(unlink(folder), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(chmod(folder, 0777), 0);
+    assert_int_equal(roles_open(&r, &c), GPUFL_E_PERM); /* others can write there */
+}
+
+/* A record that is cut or wrong names nobody, and its writer is relied on no longer than one that
+ * stands still. */
+static void damaged_record(void **state)
+{
+    (void)state;
+    char path[96], zeros[128 << 10];
+    memset(zeros, 0x5a, sizeof zeros);
+    begin(0, SECOND);
+    begin(1, SECOND);
+    assert_int_equal(step(0, 10 * SECOND, "session-0"), ROLE_OURS);
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        FILE *f = fopen(path, "r+e");
+        assert_non_null(f);
+        assert_int_equal(fwrite(zeros, 1, sizeof zeros, f), sizeof zeros);
+        fclose(f);
+    }
+    assert_int_equal(step(1, 10 * SECOND, ""), ROLE_THEIRS);
+    assert_int_equal(step(1, 15 * SECOND, "session-1"), ROLE_OURS);
+    assert_int_equal(step(0, 16 * SECOND, "session-0"), ROLE_OURS); /* writes its record again */
+    assert_int_equal(step(1, 17 * SECOND, "session-0"), ROLE_THEIRS);
+}
+
+static void names_that_are_none(void **state)
+{
+    (void)state;
+    struct roles *r;
+    struct roles_config c = {.folder = folder, .self = {.interval = SECOND}};
+    assert_int_equal(roles_open(&r, &c), 0);
+    assert_int_equal(roles_add(r, ""), 0);
+    assert_int_equal(roles_add(r, "../victim"), 1);
+    assert_int_equal(roles_add(r, ".."), 2);
+    roles_step(r, 1);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(roles_who(r, i), ROLE_ALONE);
+    roles_close(r);
+    char name[ROLE_HOST];
+    roles_host_name(name, sizeof name);
+    assert_true(strncmp(name, "host-", 5) == 0 && strlen(name) == 41);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(first_has_it),   T(taken_over),         T(given_up),       T(fastest_has_it),
+        T(stands_still),   T(last_one_tidies_up), T(folder_removed), T(not_ours),
+        T(damaged_record), T(names_that_are_none)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
