@@ -1,6 +1,7 @@
 /* load.c - lines through the decoder into the model. */
 #include "analyze/load.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -133,6 +134,31 @@ int load_session(struct model *m, const struct discover_session *s, const struct
     if (d->lines <= d->damaged + d->unknown_records)
         return nothing_read(s, stats, e);
     return 0;
+}
+
+int load_samples(struct model *m, const struct discover_session *s)
+{
+    struct loader l = {.model = m};
+    struct feed f = {.arg = &l, .line = take_line};
+    struct discover_session system = *s;
+    struct feed_stats files;
+    l.visitor = (struct wire_visitor){
+        .arg = &l, .header = take_header, .name = take_name, .batch = take_batch};
+    system.parts = mem_array(s->count ? s->count : 1, sizeof *s->parts);
+    if (!system.parts)
+        return GPUFL_E_NOMEM;
+    system.count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->parts[i].channel == DISCOVER_SYSTEM)
+            system.parts[system.count++] = s->parts[i];
+    int rc = system.count ? decoder_open(&l.decoder) : GPUFL_E_NOENT;
+    rc = rc ? rc : feed_session(&system, &f, &files);
+    rc = rc ? rc : decoder_finish(l.decoder, &l.visitor);
+    rc = rc ? rc : model_finish(m);
+    if (l.decoder)
+        decoder_close(l.decoder);
+    mem_free(system.parts);
+    return rc ? rc : files.parts ? 0 : GPUFL_E_NOENT;
 }
 
 void load_stats_add(struct load_stats *a, const struct load_stats *b)

@@ -27,6 +27,10 @@ struct load_options {
 int load_session(struct model *m, const struct discover_session *s, const struct load_options *o,
                  struct load_stats *stats, struct err *e);
 
+/* Reads only what stands in the system channel into m, which has a filter of its own, and finishes it:
+ * samples of another session. 0, NOMEM, or NOENT where nothing can be read. */
+int load_samples(struct model *m, const struct discover_session *s);
+
 /* b into a. */
 void load_stats_add(struct load_stats *a, const struct load_stats *b);
 

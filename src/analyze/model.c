@@ -31,6 +31,7 @@ static const struct model_part parts[] = {
     PART(external, SUM_EXTERNAL_TAKES),
     PART(windows, SUM_WINDOWS_TAKES),
     PART(scopes, SUM_SCOPES_TAKES),
+    PART(shared, SUM_SHARED_TAKES),
     PART(metrics, SUM_METRICS_TAKES),
     PART(sync, SUM_SYNC_TAKES),
     PART(idle, SUM_IDLE_TAKES),

@@ -27,6 +27,7 @@
 #include "analyze/sum_samples.h"
 #include "analyze/sum_sass.h"
 #include "analyze/sum_scopes.h"
+#include "analyze/sum_shared.h"
 #include "analyze/sum_sync.h"
 #include "analyze/sum_transfers.h"
 #include "analyze/sum_waits.h"
@@ -64,6 +65,7 @@ struct model {
     struct sum_external external;
     struct sum_windows windows;
     struct sum_scopes scopes;
+    struct sum_shared shared; /* after devices */
     struct sum_metrics metrics;
     struct sum_sync sync;
     struct sum_idle idle; /* after what it blames */

@@ -185,6 +185,8 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
                 code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
         }
         code = code ? code : read_all(r, &d, e);
+        if (!code && (code = report_shared(r, NULL)))
+            err_set(e, code, "%s", err_text(code));
         if (!code && (code = insights_find(&r->model, &r->insights)))
             err_set(e, code, "%s", err_text(code));
     }
@@ -203,7 +205,8 @@ static int read_source(struct report *r, const struct report_source *s, struct e
     if (!code) {
         note_session(&r->sessions[0], &r->model);
         count_runs(r);
-        code = insights_find(&r->model, &r->insights);
+        code = report_shared(r, s);
+        code = code ? code : insights_find(&r->model, &r->insights);
     }
     return code ? err_set(e, code, "%s", err_text(code)) : 0;
 }

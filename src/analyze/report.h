@@ -57,7 +57,14 @@ struct report_source {
     const char *dir; /* what stands where its directory would */
     /* Feeds the model with all of the session; the stats are zeroed. A sentence where it fails. */
     int (*read)(void *arg, struct model *m, struct load_stats *stats, struct err *e);
+    /* Feeds another model, which has a filter, with what the session of that id sampled. 0, NOMEM, or
+     * NOENT: there is no such session here. May be NULL. */
+    int (*samples)(void *arg, const char *session, struct model *m);
 };
+
+/* Adds the samples that sessions beyond these took for them (sum_shared.h). source: NULL where they lie in
+ * files. 0 or GPUFL_E_NOMEM. */
+int report_shared(struct report *r, const struct report_source *source);
 
 int report_open_source(struct report *r, const struct report_source *s,
                        const struct gpufl_report_options *o, struct err *e);
@@ -142,6 +149,8 @@ int report_kernel(const struct report *r, FILE *out);
 size_t page_kernel_counters(struct page *p);
 /* The member kernel_counters. 0 or GPUFL_E_NOMEM. */
 int json_kernel_counters(const struct report *r, struct json_out *j);
+/* The member shared_samples. 0 or GPUFL_E_NOMEM. */
+int json_shared(const struct report *r, struct json_out *j);
 /* The member groups, where there are some. */
 void json_passes(const struct report *r, struct json_out *j);
 /* The member passes of a finding: numbers of those that it rests on, where there are some. */
@@ -151,6 +160,7 @@ void json_evidence(const struct report *r, struct json_out *j, const struct insi
 int report_flame(const struct report *r, FILE *out);
 void page_scopes(struct page *p);
 void page_metrics(struct page *p);
+void page_shared(struct page *p);        /* in report_shared.c: whose samples they are */
 void page_profile(struct page *p);       /* in report_profile.c */
 void page_scope_samples(struct page *p); /* in report_scope_samples.c */
 

@@ -321,6 +321,7 @@ static void put_devices(struct page_json *p)
     json_out_close_array(&p->out);
     json_out_object(&p->out, "host");
     json_out_count(&p->out, "samples", m->metrics.host_samples);
+    json_out_count(&p->out, "process_samples", m->metrics.process_samples);
     for (unsigned c = COL_host_metric_time + 1; c < COL_host_metric_COUNT; c++)
         put_metric(&p->out, records[RECORD_host_metric].columns[c].name, &m->metrics.host[c]);
     json_out_close_object(&p->out);
@@ -598,6 +599,8 @@ int report_json(const struct report *r, FILE *out)
     put_ledger(&p);
     put_lists(&p);
     put_devices(&p);
+    if (json_shared(r, &p.out))
+        p.code = GPUFL_E_NOMEM;
     put_kernels(&p);
     put_transfers(&p);
     put_waits(&p);

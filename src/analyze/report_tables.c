@@ -605,18 +605,20 @@ void page_metrics(struct page *p)
 {
     const struct sum_metrics *s = &p->model->metrics;
     char a[UNITS_TEXT];
-    bool any = s->host_samples > 0;
+    bool any = s->host_samples || s->process_samples;
     page_heading(p, "System metrics");
     for (uint32_t i = 0; i < s->device_count; i++)
         if (s->devices[i].samples) {
             any = true;
             put_device(p, i);
         }
-    if (s->host_samples) {
-        page_text(p, "Host, %s sample%s", units_count(a, (int64_t)s->host_samples),
-                  s->host_samples == 1 ? "" : "s");
+    if (s->host_samples || s->process_samples) {
+        int64_t n = (int64_t)(s->host_samples ? s->host_samples : s->process_samples);
+        page_text(p, "%s, %s sample%s", s->host_samples ? "Host" : "Process", units_count(a, n),
+                  n == 1 ? "" : "s");
         put_metrics(p, host_lines, sizeof host_lines / sizeof *host_lines, s->host);
     }
+    page_shared(p);
     if (!any)
         page_text(p, "none: %s.", findings_why_none(p->model, "device_metrics"));
 }

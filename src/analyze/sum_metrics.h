@@ -1,6 +1,8 @@
 /* sum_metrics.h - samples of devices and of the host: mean, peak, least.
  *
- * Null cells are unknown and take no part: they are never 0. Owner's thread. */
+ * Null cells are unknown and take no part: they are never 0. Where another session took samples for
+ * this one (sum_shared.h), its log is read into a model of its own with a filter, which is then merged.
+ * Owner's thread. */
 #ifndef GPUFL_ANALYZE_SUM_METRICS_H
 #define GPUFL_ANALYZE_SUM_METRICS_H
 
@@ -21,13 +23,22 @@ struct metric_sum {
     double sum;
 };
 
+struct metrics_span {
+    int64_t first, last; /* ns */
+};
+
 struct device_metrics {
     uint64_t samples;
     struct metric_sum metrics[COL_device_metric_COUNT]; /* by column; time and device unused */
     int64_t energy_last;               /* mJ, of the driver's counter; CELL_NULL: none yet */
+    int64_t energy_first;              /* mJ; with energy_last */
+    struct metrics_span energy_time;   /* of the two, ns */
+    int64_t energy_from;               /* ns: the session that read the first one ran since then */
+    uint64_t energy_resets;            /* times that the counter went back */
     int64_t energy_counted;            /* mJ, its differences */
     uint64_t energy_steps;             /* differences */
     int64_t power_time, power_last;    /* of the sample before: ns, mW; CELL_NULL: none */
+    int64_t power_first;               /* ns, of the first one; with power_last */
     double power_energy;               /* J, trapezoids of power over time */
     int64_t power_covered;             /* ns that they span */
     uint64_t throttled[THROTTLE_BITS]; /* samples with that reason */
@@ -37,8 +48,10 @@ struct device_metrics {
 struct sum_metrics {
     struct device_metrics *devices; /* owned; by index in model.devices */
     size_t device_count, device_cap;
-    uint64_t host_samples;
+    uint64_t host_samples;                         /* rows that tell of the host */
+    uint64_t process_samples;                      /* rows that tell of the process */
     struct metric_sum host[COL_host_metric_COUNT]; /* by column; time unused */
+    const struct shared_filter *filter;            /* which rows of this log are taken; NULL: all */
 };
 
 void sum_metrics_init(struct model *m);

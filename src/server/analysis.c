@@ -204,7 +204,8 @@ int analysis_run(const struct analysis_config *c, const char *workspace, const c
     gpufl_report_options_init(&options, sizeof options);
     options.format = GPUFL_REPORT_JSON;
     options.kernel = KERNEL_VIEW_ALL;
-    code = columns_report(&r, c->ops, ss, session, &options, c->stop, e);
+    const struct columns_place place = {c->store, workspace};
+    code = columns_report(&r, c->ops, ss, &place, session, &options, c->stop, e);
     c->ops->put(ss);
     if (code)
         return code;

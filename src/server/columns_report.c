@@ -22,6 +22,7 @@ struct reading {
     struct decoder *decoder; /* of header lines; NULL: none yet */
     uint64_t rows;
     const _Atomic bool *stop;
+    const struct columns_place *place; /* NULL: no other session can be asked */
 };
 
 static int take_header(void *arg, const struct wire_header *h)
@@ -129,12 +130,34 @@ static int read_columns(void *arg, struct model *m, struct load_stats *stats, st
     return code;
 }
 
-int columns_report(struct report *r, const struct store_ops *ops, struct store_session *ss,
-                   const char *dir, const struct gpufl_report_options *o, const _Atomic bool *stop,
-                   struct err *e)
+/* The system channel of another session: what it sampled for this one. */
+static int read_samples(void *arg, const char *session, struct model *m)
 {
-    struct reading reading = {.ops = ops, .ss = ss, .stop = stop};
-    const struct report_source source = {&reading, dir, read_columns};
+    const struct reading *of = arg;
+    struct load_stats stats = {0};
+    struct reading r = {.ops = of->ops, .model = m, .stats = &stats, .stop = of->stop};
+    const struct wire_visitor names = {.arg = &r, .name = take_name};
+    struct err e;
+    if (!of->place || strlen(session) >= STORE_ID_MAX ||
+        r.ops->get(of->place->store, of->place->workspace, session, false, &r.ss, &e))
+        return GPUFL_E_NOENT;
+    int rc = r.ops->scan_unknown(r.ss, &(struct store_visitor){&r, take_lines}, &e);
+    rc = rc ? rc : r.ops->scan_names(r.ss, &names, &e);
+    rc = rc ? rc : scan_kind(&r, RECORD_KIND_DICT, CHANNEL_COUNT, &e);
+    rc = rc ? rc : scan_kind(&r, RECORD_KIND_EVENT, CHANNEL_SYSTEM, &e);
+    rc = rc ? rc : model_finish(m);
+    decoder_close(r.decoder);
+    r.ops->put(r.ss);
+    return rc == 0 || rc == GPUFL_E_NOMEM ? rc : GPUFL_E_NOENT;
+}
+
+int columns_report(struct report *r, const struct store_ops *ops, struct store_session *ss,
+                   const struct columns_place *place, const char *dir,
+                   const struct gpufl_report_options *o, const _Atomic bool *stop, struct err *e)
+{
+    struct reading reading = {.ops = ops, .ss = ss, .stop = stop, .place = place};
+    const struct report_source source = {
+        .arg = &reading, .dir = dir, .read = read_columns, .samples = read_samples};
     return report_open_source(r, &source, o, e);
 }
 

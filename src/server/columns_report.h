@@ -11,11 +11,18 @@
 #include "analyze/report.h"
 #include "store/store.h"
 
-/* dir: what stands where the report has the session's directory. NOENT where the columns have
+/* Where the other sessions are that took samples for this one. */
+struct columns_place {
+    struct store *store;
+    const char *workspace;
+};
+
+/* dir: what stands where the report has the session's directory. place: NULL where no other session
+ * can be asked. NOENT where the columns have
  * nothing to report, STATE where *stop became true meanwhile (NULL: nobody stops it). */
 int columns_report(struct report *r, const struct store_ops *ops, struct store_session *ss,
-                   const char *dir, const struct gpufl_report_options *o, const _Atomic bool *stop,
-                   struct err *e);
+                   const struct columns_place *place, const char *dir,
+                   const struct gpufl_report_options *o, const _Atomic bool *stop, struct err *e);
 
 /* The report's document: JSON as `gpufl report --json` writes it, collapsed stacks (NOENT: it
  * has none), or the digest for comparisons (analyze/digest.h). malloc'ed by stdio: free(). */

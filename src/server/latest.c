@@ -56,6 +56,10 @@ static void take_host(struct latest *l, const struct wire_batch *b)
 {
     for (size_t i = 0; i < b->rows; i++) {
         int64_t time = cell(b, COL_host_metric_time, i);
+        bool of_host = cell(b, COL_host_metric_cpu, i) != CELL_NULL ||
+                       cell(b, COL_host_metric_memory_used, i) != CELL_NULL;
+        if (!of_host) /* of the process alone: another session samples the host */
+            continue;
         if (time == CELL_NULL || (l->host_known && time < l->host[COL_host_metric_time]))
             continue;
         l->host_known = true;

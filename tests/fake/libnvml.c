@@ -4,13 +4,17 @@
  * optional, so that unknown can be told from zero. FAKE_NVML=missing lets
  * nvmlInit_v2 fail as without a driver, =unknown as where that does not answer; FAKE_NVML=lost lets devices fall off the
  * bus after a few samples; =calm: nothing holds the clocks down, =hot: heat does, otherwise
- * the power limit does. Values move a little with every call. */
+ * the power limit does. Values move a little with every call.
+ *
+ * FAKE_NVML_DEVICES=8: so many, all like the first one. FAKE_NVML_US=20: a query keeps a core busy for so
+ * long, as a real one does in the driver. */
 #include "backend/nvidia/nvml_abi.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -32,13 +36,51 @@ static int gone(void)
     return script_is("lost") && atomic_load(&calls) > 40;
 }
 
+static long setting(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? atol(text) : 0;
+}
+
+static unsigned device_count(void)
+{
+    static unsigned known; /* of all threads the same */
+    if (!known) {
+        long n = setting("FAKE_NVML_DEVICES");
+        known = n >= 1 && n <= 9 ? (unsigned)n : 2;
+    }
+    return known;
+}
+
+/* Knows everything: the first one, and all where their number was asked for. */
+static int is_full(nvml_device d)
+{
+    return number(d) == 0 || getenv("FAKE_NVML_DEVICES") != NULL;
+}
+
+static void take_time(void)
+{
+    static long us = -1;
+    struct timespec t;
+    if (us < 0)
+        us = setting("FAKE_NVML_US");
+    if (!us)
+        return;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    long long until = t.tv_sec * 1000000000ll + t.tv_nsec + us * 1000;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    while (t.tv_sec * 1000000000ll + t.tv_nsec < until);
+}
+
 /* Result of an optional query. */
 static int answer(nvml_device d)
 {
+    take_time();
     if (gone())
         return NVML_E_GPU_IS_LOST;
     atomic_fetch_add(&calls, 1);
-    return number(d) == 0 ? NVML_OK : NVML_E_NOT_SUPPORTED;
+    return is_full(d) ? NVML_OK : NVML_E_NOT_SUPPORTED;
 }
 
 static unsigned wobble(unsigned base, unsigned range)
@@ -65,14 +107,14 @@ EXPORT const char *nvmlErrorString(int result)
 
 EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
 {
-    *count = 2;
+    *count = device_count();
     return NVML_OK;
 }
 
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *device)
 {
     *device = (nvml_device)(uintptr_t)(index + 1);
-    return index < 2 ? NVML_OK : 2;
+    return index < device_count() ? NVML_OK : 2;
 }
 
 EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned size)
@@ -124,6 +166,7 @@ EXPORT int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
 {
     *m =
         (struct nvml_memory){.total = 150754820096ull, .used = 1ull << 30, .free = 149681078272ull};
+    take_time();
     return !d ? 2 : gone() ? NVML_E_GPU_IS_LOST : NVML_OK;
 }
 
@@ -183,15 +226,17 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, unsigned *coun
 {
     (void)infos;
     *count = 3;
-    return number(d) == 0 ? NVML_E_SIZE : NVML_E_NOT_SUPPORTED;
+    take_time();
+    return is_full(d) ? NVML_E_SIZE : NVML_E_NOT_SUPPORTED;
 }
 
 EXPORT int nvmlDeviceGetFieldValues(nvml_device d, int count, struct nvml_field *fields)
 {
+    take_time();
     for (int i = 0; i < count; i++) {
-        fields[i].result = gone()           ? NVML_E_GPU_IS_LOST
-                           : number(d) == 0 ? NVML_OK
-                                            : NVML_E_NOT_SUPPORTED;
+        fields[i].result = gone()       ? NVML_E_GPU_IS_LOST
+                           : is_full(d) ? NVML_OK
+                                        : NVML_E_NOT_SUPPORTED;
         fields[i].type = NVML_VALUE_U64;
         fields[i].value.u64 = atomic_fetch_add(&calls, 1) * 100000ull;
         if (fields[i].id == NVML_FIELD_MEMORY_TEMPERATURE) {

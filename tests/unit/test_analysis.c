@@ -100,10 +100,10 @@ static void check_report(const char *session)
     o.kernel = KERNEL_VIEW_ALL;
     assert_int_equal(store_duckdb.get(fix.store, "w", session, false, &ss, &e), 0);
     static const _Atomic bool stopped = true;
-    assert_int_equal(columns_report(&r, &store_duckdb, ss, session, &o, &stopped, &e),
+    assert_int_equal(columns_report(&r, &store_duckdb, ss, NULL, session, &o, &stopped, &e),
                      GPUFL_E_STATE);
     e = (struct err){0};
-    assert_int_equal(columns_report(&r, &store_duckdb, ss, session, &o, NULL, &e), 0);
+    assert_int_equal(columns_report(&r, &store_duckdb, ss, NULL, session, &o, NULL, &e), 0);
     assert_int_equal(columns_report_json(&r, &text, &len), 0);
     stored = document(session, ANALYSIS_REPORT, &mem, &row);
     assert_non_null(stored);

@@ -134,7 +134,7 @@ static char *report_of_columns(const char *session, size_t *len)
     gpufl_report_options_init(&o, sizeof o);
     o.format = GPUFL_REPORT_JSON;
     if (store_duckdb.get(fix.store, "w", session, false, &ss, &e) ||
-        columns_report(&r, &store_duckdb, ss, "here", &o, NULL, &e))
+        columns_report(&r, &store_duckdb, ss, NULL, "here", &o, NULL, &e))
         fail_msg("%s", e.text);
     assert_int_equal(columns_report_json(&r, &text, len), 0);
     report_close(&r);

@@ -1,0 +1,236 @@
+/* test_sharing.c - one sampler a GPU and host: processes of one run share their samples, whoever ends,
+ * is killed or stands still; a report of one of them shows what the others sampled for it. */
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RANKS = 4, DEVICES = 8 };
+
+static void start(struct run *r, const char *const *options)
+{
+    run_start(r, &(struct run_setup){.env = LIST("FAKE_NVML_DEVICES=8"),
+                                     .options = options,
+                                     .program = LIST("4"),
+                                     .binary = "fake/fake_ranks"});
+    child_expect(&r->c, CHILD_OUT, "\n");
+}
+
+static void tell(struct run *r, const char *verb, int64_t pid)
+{
+    char line[64];
+    int len = snprintf(line, sizeof line, "%s %lld\n", verb, (long long)pid);
+    child_send(&r->c, line, (size_t)len);
+}
+
+static void end(struct run *r)
+{
+    child_send(&r->c, "end\n", 4);
+    run_end(r);
+    check_program(r, 0);
+    assert_int_equal(json_array_size(at(r->report, "sessions")), RANKS);
+}
+
+/* The report of one session alone. */
+static json_t *report_of(const struct run *r, const char *dir)
+{
+    struct child c;
+    json_error_t e;
+    (void)r;
+    const char *const argv[] = {path_gpufl(), "report", "--json", dir, NULL};
+    child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv});
+    assert_int_equal(child_end(&c), 0);
+    json_t *report = json_loads(c.text[CHILD_OUT].data, 0, &e);
+    assert_non_null(report);
+    child_free(&c);
+    return report;
+}
+
+static int64_t samples(json_t *report, int device)
+{
+    char path[64];
+    snprintf(path, sizeof path, "devices.%d.metrics.samples", device);
+    return int_at(report, path);
+}
+
+/* The session that samples for the others, by the last look; its line of the list. */
+static json_t *holder(json_t *report, size_t source)
+{
+    size_t i;
+    json_t *line;
+    char path[64];
+    snprintf(path, sizeof path, "shared_samples.%zu.session", source);
+    const char *id = text_at(report, path);
+    json_array_foreach(at(report, "sessions"), i, line)
+    {
+        if (strcmp(text_at(line, "id"), id) == 0)
+            return line;
+    }
+    fail_msg("session %s is not among those of the report", id);
+    return NULL;
+}
+
+/* Every process takes a row of its own at each interval, and one of them a sample of the host and of
+ * each GPU: of RANKS rows one. Starts and ends differ by a few. */
+static void check_one_at_a_time(const struct run *r)
+{
+    enum { SLACK = 3 * RANKS };
+    int64_t rows = int_at(r->report, "host.process_samples");
+    int64_t most = rows / RANKS + SLACK;
+    assert_true(int_at(r->report, "host.samples") <= most);
+    for (int i = 0; i < DEVICES; i++)
+        assert_true(samples(r->report, i) > 0 && samples(r->report, i) <= most);
+}
+
+/* ---- sharing ------------------------------------------------------------------------------- */
+
+static void one_of_them_samples(void **state)
+{
+    (void)state;
+    struct run r;
+    size_t i;
+    json_t *line;
+    start(&r, LIST("--no-report", "--system-interval", "20ms"));
+    run_expect(&r, "host.process_samples", 50 * RANKS);
+    end(&r);
+    check_one_at_a_time(&r);
+    assert_true(json_is_true(at(r.report, "shared_samples.0.here")));
+    assert_int_equal(int_at(r.report, "shared_samples.0.spans.0.interval_ns"), 20000000);
+    int64_t taken = 0, all = 0;
+    for (int d = 0; d < DEVICES; d++)
+        all += samples(r.report, d);
+    json_array_foreach(at(r.report, "sessions"), i, line)
+    {
+        json_t *alone = report_of(&r, text_at(line, "dir"));
+        assert_true(int_at(alone, "host.samples") > 0);
+        assert_true(int_at(alone, "host.process_rss.samples") > 0);
+        assert_true(int_at(alone, "host.process_samples") > 0);
+        int64_t of_devices = 0;
+        for (int d = 0; d < DEVICES; d++) {
+            assert_true(samples(alone, d) > 0);
+            of_devices += samples(alone, d);
+        }
+        int64_t borrowed = 0;
+        for (size_t k = 0; k < json_array_size(at(alone, "shared_samples")); k++) {
+            char path[64];
+            snprintf(path, sizeof path, "shared_samples.%zu.here", k);
+            assert_true(json_is_true(at(alone, path)));
+            snprintf(path, sizeof path, "shared_samples.%zu.samples", k);
+            borrowed += int_at(alone, path);
+        }
+        assert_true(borrowed <= of_devices + int_at(alone, "host.samples"));
+        taken += of_devices - borrowed > 0 ? of_devices - borrowed : 0;
+        json_decref(alone);
+    }
+    assert_true(taken <= all); /* nothing stands in two logs */
+    run_free(&r);
+}
+
+/* Killed: another one goes on, and no later than at its next interval. */
+static void killed(void **state)
+{
+    (void)state;
+    struct run r;
+    start(&r, LIST("--no-report", "--system-interval", "20ms"));
+    run_expect(&r, "host.process_samples", 10 * RANKS);
+    run_expect(&r, "shared_samples.0.spans.0.interval_ns", 20000000);
+    json_t *before = run_report(&r);
+    int64_t sampled = samples(before, 0);
+    tell(&r, "kill", int_at(holder(before, 0), "pid"));
+    run_expect(&r, "shared_samples.1.spans.0.interval_ns", 20000000);
+    run_expect(&r, "devices.0.metrics.samples", sampled + 20);
+    end(&r);
+    check_one_at_a_time(&r);
+    assert_true(samples(r.report, 0) >= sampled + 20);
+    json_decref(before);
+    run_free(&r);
+}
+
+/* Held by a debugger for long: another one stands in for it, and is left the role no longer than that. */
+static void stands_still(void **state)
+{
+    (void)state;
+    struct run r;
+    start(&r, LIST("--no-report", "--system-interval", "20ms"));
+    run_expect(&r, "host.process_samples", 10 * RANKS);
+    run_expect(&r, "shared_samples.0.spans.0.interval_ns", 20000000);
+    json_t *before = run_report(&r);
+    json_t *who = holder(before, 0);
+    int64_t sampled = samples(before, 0), pid = int_at(who, "pid");
+    tell(&r, "stop", pid);
+    run_expect(&r, "shared_samples.1.spans.0.interval_ns", 20000000);
+    run_expect(&r, "devices.0.metrics.samples", sampled + 20);
+    tell(&r, "cont", pid);
+    end(&r);
+    json_decref(before);
+    run_free(&r);
+}
+
+static void not_shared(void **state)
+{
+    (void)state;
+    struct run r;
+    start(&r, LIST("--no-report", "--system-interval", "20ms", "--option",
+                   "share_system_samples=none"));
+    run_expect(&r, "host.process_samples", 20 * RANKS);
+    end(&r);
+    assert_int_equal(json_array_size(at(r.report, "shared_samples")), 0);
+    assert_int_equal(int_at(r.report, "host.samples"), int_at(r.report, "host.process_samples"));
+    run_free(&r);
+}
+
+/* ---- two runs that name one folder ----------------------------------------------------------- */
+
+/* The second run relies on the first one's session, finds it where it says it lies, and says what it
+ * does not know when that is gone. */
+static void another_run(void **state)
+{
+    (void)state;
+    struct run a, b;
+    struct world w;
+    char option[PATH_MAX + 32], gone[PATH_MAX + 8];
+    world_open(&w);
+    snprintf(option, sizeof option, "share_system_samples=%s/samplers", w.dir);
+    const char *const options[] = {"--no-report", "--system-interval", "20ms", "--option", option,
+                                   NULL};
+    start(&a, options);
+    run_expect(&a, "devices.0.metrics.samples", 3);
+    start(&b, options);
+    run_expect(&b, "host.process_samples", 20 * RANKS);
+    end(&b);
+    end(&a);
+    assert_int_equal(json_array_size(at(b.report, "shared_samples")), 1);
+    assert_non_null(strstr(text_at(b.report, "shared_samples.0.place"), a.logs));
+    assert_true(json_is_true(at(b.report, "shared_samples.0.here")));
+    assert_true(samples(b.report, 0) > 5 && int_at(b.report, "host.samples") > 5);
+    assert_true(samples(b.report, 0) <= samples(a.report, 0));
+
+    snprintf(gone, sizeof gone, "%s.gone", a.logs);
+    assert_int_equal(rename(a.logs, gone), 0);
+    json_t *later = run_report(&b);
+    assert_true(json_is_false(at(later, "shared_samples.0.here")));
+    assert_true(json_is_null(at(later, "devices.0.metrics")));
+    assert_int_equal(int_at(later, "host.samples"), 0);
+    json_decref(later);
+    run_free(&b);
+    run_free(&a);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_of_them_samples), cmocka_unit_test(killed),
+        cmocka_unit_test(stands_still),        cmocka_unit_test(not_shared),
+        cmocka_unit_test(another_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
