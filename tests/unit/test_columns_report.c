@@ -7,6 +7,7 @@
 #include "base/lines.h"
 #include "intake_fixture.h"
 #include "server/columns_report.h"
+#include "shared_log.h"
 #include "tmpdir.h"
 #include "wire/encode.h"
 
@@ -134,7 +135,8 @@ static char *report_of_columns(const char *session, size_t *len)
     gpufl_report_options_init(&o, sizeof o);
     o.format = GPUFL_REPORT_JSON;
     if (store_duckdb.get(fix.store, "w", session, false, &ss, &e) ||
-        columns_report(&r, &store_duckdb, ss, NULL, "here", &o, NULL, &e))
+        columns_report(&r, &store_duckdb, ss, &(struct columns_place){fix.store, "w"}, "here", &o,
+                       NULL, &e))
         fail_msg("%s", e.text);
     assert_int_equal(columns_report_json(&r, &text, len), 0);
     report_close(&r);
@@ -212,6 +214,16 @@ static void test_public_client(void **state)
 {
     (void)state;
     check_folder(source_path("tests/data/peer"));
+}
+
+/* Samples that another session took come from that one's columns, as they come from its file. */
+static void test_shared(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(tmpdir_path("shared"), 0700), 0);
+    shared_log_first(tmpdir_path("shared"), "a", "a");
+    shared_log_second(tmpdir_path("shared"), "a", NULL);
+    check_folder(tmpdir_path("shared"));
 }
 
 /* Runs the command line; its output is of no matter. Not by fork(): the allocator of DuckDB's
@@ -332,7 +344,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
         T(test_examples),  T(test_recorded),     T(test_public_client),
-        T(test_simulated), T(test_a_lost_frame),
+        T(test_simulated), T(test_a_lost_frame), T(test_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
