@@ -31,7 +31,7 @@
  * after it: init-late; and where its thread has no context: apart), a scope around its work, shutdown; with engine PcSampling (sampled),
  * PmSampling (counted), RangeProfiler (ranged) or SassMetrics (instrumented) instead of Trace,
  * sessions=S times; alone-first: the first without kernel records; windows-then: the others with
- * windows of them; beside: a thread that launches on. */
+ * windows of them; beside: a thread that launches on; busy: three that launch without a pause. */
 #include "hooks.h"
 
 #ifdef FAKE_LINKED
@@ -39,6 +39,7 @@
 #endif
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -87,7 +88,7 @@ static struct {
     long long count, bytes, frees, freed, peak;
 } allocated;
 static bool alone_first, windows_then, distinct, early, left, wait_input, init_late, sampled,
-    counted, ranged, instrumented, beside, stuck, apart, faults;
+    counted, ranged, instrumented, beside, busy, stuck, apart, faults;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -398,6 +399,23 @@ static int mapped(const char *name, char *first, size_t size)
     return count;
 }
 
+/* Mappings that are as large as the pool of activity buffers, 128 MiB, and not much larger. */
+static int large_mappings(void)
+{
+    char line[1024];
+    uint64_t from, to;
+    int count = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) == 2 && strstr(line, " rw-p "))
+            count += (int)((to - from) / (128 << 20));
+    if (f)
+        fclose(f);
+    return count;
+}
+
+static int pools_more; /* large mappings that came after the first session */
+
 static void say(void)
 {
     char cupti[512], other[512];
@@ -406,11 +424,11 @@ static void say(void)
     printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d,\"copies\":%d,"
            "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d,"
            "\"allocations\":%lld,\"allocated\":%lld,\"frees\":%lld,\"freed\":%lld,\"peak\":%lld,"
-           "\"error\":%d}\n",
+           "\"error\":%d,\"pools_more\":%d}\n",
            launches, graphs, graphs * 5, thread_count << 20, thread_count * 3, cupti_count, cupti,
            mapped("libnvidia-ml.so", other, sizeof other),
            mapped("libgpufl.so", other, sizeof other), allocated.count, allocated.bytes,
-           allocated.frees, allocated.freed, allocated.peak, error);
+           allocated.frees, allocated.freed, allocated.peak, error, pools_more);
     fflush(stdout);
 }
 
@@ -448,6 +466,8 @@ static void parse(int argc, char **argv)
             wait_input = true;
         else if (!strcmp(argv[i], "beside"))
             beside = true;
+        else if (!strcmp(argv[i], "busy"))
+            busy = true;
         else if (!strcmp(argv[i], "fault"))
             faults = true;
         else if (!strcmp(argv[i], "stuck"))
@@ -521,7 +541,10 @@ int main(int argc, char **argv)
         while (sem_wait(&begun)) {
         }
     }
+    for (int i = 0; i < 3 && busy; i++)
+        pthread_create(&stormers[i], NULL, work_on, NULL);
     work_all();
+    int pools = large_mappings();
     for (int i = 1; i < sessions; i++) {
         if (windows_then)
             setenv("GPUFL_PC_KERNEL_COLLECT", "windows", 1);
@@ -530,6 +553,7 @@ int main(int argc, char **argv)
         capture_begin(init_late);
         work_all();
     }
+    pools_more = large_mappings() - pools;
     say();
     if (before)
         await_child(child);

@@ -120,6 +120,23 @@ static void begun_late(void **state)
     }
 }
 
+/* Threads launch on while sessions end and begin: CUPTI has a buffer at most ends, and gives it back in the
+ * next session. Neither the pool nor what lies in such a buffer is the next session's. */
+static void many_sessions_share_one_pool(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_LOG_COMPRESS=false"),
+                                    .program = LIST("20", "busy", "sessions=60"),
+                                    .linked = true,
+                                    .alone = true});
+    check_program(&r, 0);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 60);
+    assert_int_equal(int_at(json_array_get(r.said, 0), "pools_more"), 0);
+    assert_int_equal(int_at(r.report, "ledger.lost_time"), 0);
+    run_free(&r);
+}
+
 /* `gpufl trace` is there before the driver, whenever the program asks. */
 static void injected_is_in_time(void **state)
 {
@@ -271,6 +288,7 @@ int main(void)
         cmocka_unit_test(two_copies),
         cmocka_unit_test(linked_alone),
         cmocka_unit_test(begun_late),
+        cmocka_unit_test(many_sessions_share_one_pool),
         cmocka_unit_test(injected_is_in_time),
         cmocka_unit_test(fork_before_init),
         cmocka_unit_test(fork_after_init),

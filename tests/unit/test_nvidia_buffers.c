@@ -20,7 +20,8 @@ enum { SIZE = 64 << 10, COUNT = 8, THREADS = 4, ROUNDS = 20000 };
 static void the_pool_is_bounded(void **state)
 {
     (void)state;
-    struct buffers *b = buffers_open(NULL, SIZE, (int64_t)SIZE * COUNT);
+    struct buffers_list all = {0};
+    struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
     uint8_t *taken[COUNT];
     assert_non_null(b);
     for (int i = 0; i < COUNT; i++) {
@@ -52,7 +53,8 @@ static void strangers_are_refused(void **state)
 {
     (void)state;
     uint8_t foreign[8];
-    struct buffers *b = buffers_open(NULL, SIZE, (int64_t)SIZE * COUNT);
+    struct buffers_list all = {0};
+    struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
     uint8_t *p = buffers_take(b);
     assert_false(buffers_give(b, foreign, 1, false));
     assert_true(buffers_give(b, p, SIZE + 1, false));
@@ -62,22 +64,69 @@ static void strangers_are_refused(void **state)
     assert_null(item->node.next);
 }
 
-static void a_pool_is_used_again_when_all_are_home(void **state)
+static void check_free(struct buffers *b, int count)
+{
+    for (int i = 0; i < count; i++)
+        assert_non_null(buffers_take(b));
+    assert_null(buffers_take(b));
+}
+
+static void sessions_share_a_pool(void **state)
 {
     (void)state;
-    struct buffers *b = buffers_open(NULL, SIZE, (int64_t)SIZE * COUNT);
-    uint8_t *p = buffers_take(b);
-    struct buffers *other = buffers_open(b, SIZE, (int64_t)SIZE * COUNT);
-    assert_ptr_not_equal(other, b); /* one is still out */
-    assert_false(buffers_give(other, p, 1, false));
-    assert_true(buffers_give(b, p, 1, false));
-    buffers_trim(b); /* what came late goes home */
-    assert_ptr_equal(buffers_open(b, SIZE, (int64_t)SIZE * COUNT), b);
-    assert_ptr_not_equal(buffers_open(b, SIZE * 2, (int64_t)SIZE * COUNT), b);
-    int n = 0;
-    while (buffers_take(b))
-        n++;
-    assert_int_equal(n, COUNT);
+    struct buffers_list all = {0};
+    struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
+    uint8_t *kept = buffers_take(b), *filled = buffers_take(b);
+    assert_true(buffers_give(b, filled, 1, false)); /* too late for its session */
+    assert_ptr_equal(buffers_open(&all, SIZE, (int64_t)SIZE * COUNT), b);
+    assert_null(buffers_filled(b));
+    uint8_t *own = buffers_take(b);
+    assert_true(buffers_give(b, own, 2, false));
+    assert_true(buffers_give(b, kept, 1, false)); /* of the session before */
+    struct buffer *first = (struct buffer *)buffers_filled(b);
+    struct buffer *second = (struct buffer *)first->node.next;
+    assert_ptr_equal(buffers_memory(b, first), own);
+    assert_false(first->old);
+    assert_ptr_equal(buffers_memory(b, second), kept);
+    assert_true(second->old);
+    buffers_release(b, first);
+    buffers_release(b, second);
+    check_free(b, COUNT);
+}
+
+/* Whatever order sessions with other sizes come in, each size has one mapping. */
+static void pools_of_other_sizes_are_found_again(void **state)
+{
+    (void)state;
+    struct buffers_list all = {0};
+    struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
+    uint8_t *kept = buffers_take(b);
+    struct buffers *other = buffers_open(&all, SIZE * 2, (int64_t)SIZE * 2 * COUNT);
+    assert_ptr_not_equal(other, b);
+    assert_false(buffers_give(other, kept, 1, false)); /* its session has another pool */
+    assert_true(buffers_home(&all, kept));
+    assert_false(buffers_home(&all, kept)); /* twice */
+    for (int i = 0; i < 100; i++) {
+        assert_ptr_equal(buffers_open(&all, SIZE, (int64_t)SIZE * COUNT), b);
+        assert_ptr_equal(buffers_open(&all, SIZE * 2, (int64_t)SIZE * 2 * COUNT), other);
+    }
+    check_free(b, COUNT);
+    check_free(other, COUNT);
+}
+
+/* CUPTI may never give buffers back. A session gets a new pool where most of the old one is gone. */
+static void a_pool_without_buffers_is_no_pool(void **state)
+{
+    (void)state;
+    struct buffers_list all = {0};
+    struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
+    for (int i = 0; i < COUNT / 2; i++)
+        assert_non_null(buffers_take(b));
+    assert_ptr_equal(buffers_open(&all, SIZE, (int64_t)SIZE * COUNT), b);
+    assert_non_null(buffers_take(b));
+    struct buffers *second = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
+    assert_ptr_not_equal(second, b);
+    check_free(second, COUNT);
 }
 
 struct shared {
@@ -112,7 +161,8 @@ static void *producer(void *arg)
 static void no_buffer_has_two_owners(void **state)
 {
     (void)state;
-    struct shared s = {.pool = buffers_open(NULL, SIZE, (int64_t)SIZE * COUNT), .running = THREADS};
+    struct buffers_list all = {0};
+    struct shared s = {.pool = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT), .running = THREADS};
     pthread_t threads[THREADS];
     uint64_t got = 0;
     bool last = false;
@@ -141,7 +191,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_pool_is_bounded),
         cmocka_unit_test(strangers_are_refused),
-        cmocka_unit_test(a_pool_is_used_again_when_all_are_home),
+        cmocka_unit_test(sessions_share_a_pool),
+        cmocka_unit_test(pools_of_other_sizes_are_found_again),
+        cmocka_unit_test(a_pool_without_buffers_is_no_pool),
         cmocka_unit_test(no_buffer_has_two_owners),
     };
     return cmocka_run_group_tests_name("nvidia_buffers", tests, NULL, NULL);

@@ -101,7 +101,7 @@ static int setup(void **state)
     trace.config.let_go = true;
     trace.config.engines = ENGINE_SYNC;
     trace.subscriber = (cupti_subscriber)&subscriber;
-    atomic_store(&trace.pool, buffers_open(NULL, 1 << 16, 1 << 20));
+    atomic_store(&trace.pool, buffers_open(&trace.pools, 1 << 16, 1 << 20));
     assert_non_null(atomic_load(&trace.pool));
     forced = finalized = subscribed = callbacks = woken = messages = 0;
     finalize_result = CUPTI_OK;

@@ -151,7 +151,7 @@ static void put(const void *record, size_t size)
 
 static void decode(void)
 {
-    records_decode(reader, buffer, valid);
+    records_decode(reader, buffer, valid, false);
     valid = 0;
 }
 
@@ -482,8 +482,28 @@ static void unknown_records_are_counted_and_passed_over(void **state)
     assert_int_equal(lost[LOSS_UNKNOWN_RECORD], 2);
     assert_int_equal(messages, 1);
     assert_int_equal(row_count, 2);
-    records_decode(reader, buffer, 0);
+    records_decode(reader, buffer, 0, false);
     assert_int_equal(lost[LOSS_UNKNOWN_RECORD], 2);
+}
+
+/* A buffer that CUPTI got in the session before holds kernels of both sessions. */
+static void an_old_buffer_has_rows_of_this_session_only(void **state)
+{
+    (void)state;
+    library(130001);
+    struct cupti_kernel before = kernel("before", 1), own = kernel("own", 2);
+    before.start = (uint64_t)now - 500000000;
+    before.end = before.start + 1000;
+    PUT(before);
+    PUT(own);
+    records_decode(reader, buffer, valid, true);
+    assert_int_equal(row_count, 1);
+    assert_int_equal(ROW(0, kernel)->correlation, 2);
+    assert_int_equal(lost[LOSS_TIME], 0);
+    valid = 0;
+    PUT(before); /* in this session's own buffer only the clocks' tolerance judges it */
+    decode();
+    assert_int_equal(row_count, 2);
 }
 
 static void kernels_can_be_counted_only(void **state)
@@ -510,6 +530,7 @@ int main(void)
         TEST(copies_fills_waits_and_allocations),
         TEST(operation_ids_reach_their_kernels_in_either_order),
         TEST(unknown_records_are_counted_and_passed_over),
+        TEST(an_old_buffer_has_rows_of_this_session_only),
         TEST(kernels_can_be_counted_only),
     };
     return cmocka_run_group_tests_name("nvidia_records", tests, NULL, NULL);

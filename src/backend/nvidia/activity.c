@@ -30,8 +30,12 @@ static void on_completed(cuda_context context, uint32_t stream, uint8_t *buffer,
     (void)context, (void)stream, (void)size;
     struct buffers *pool = atomic_load_explicit(&the_trace.pool, memory_order_acquire);
     bool floor = atomic_load_explicit(&the_trace.floor, memory_order_relaxed);
-    if (!pool || !buffer || !buffers_give(pool, buffer, valid, floor))
+    if (!pool || !buffer)
         return;
+    if (!buffers_give(pool, buffer, valid, floor)) {
+        (void)buffers_home(&the_trace.pools, buffer);
+        return;
+    }
     struct sink *s = atomic_load_explicit(&the_trace.live, memory_order_acquire);
     if (s && buffers_pressing(pool))
         s->ops->wake(s);
@@ -80,7 +84,7 @@ void activity_decode(struct trace *t)
             t->sink->ops->lost(t->sink, LOSS_FLOOR,
                                records_count_kernels(t->cupti, memory, b->valid));
         else
-            records_decode(t->records, memory, b->valid);
+            records_decode(t->records, memory, b->valid, b->old);
         if (!scanned && records_want_prescan(t->records)) {
             prescan_from(t, pool, next);
             scanned = true;

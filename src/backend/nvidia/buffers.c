@@ -34,22 +34,47 @@ uint8_t *buffers_take(struct buffers *b)
     } while (!atomic_compare_exchange_weak_explicit(&b->free, &top, top_next(top, next),
                                                     memory_order_acquire, memory_order_acquire));
     uint32_t index = (uint32_t)top - 1;
+    atomic_store_explicit(&b->items[index].round,
+                          atomic_load_explicit(&b->round, memory_order_relaxed),
+                          memory_order_relaxed);
     atomic_store_explicit(&b->items[index].out, true, memory_order_relaxed);
     return b->memory + (size_t)index * b->size;
 }
 
-bool buffers_give(struct buffers *b, uint8_t *memory, size_t valid, bool floor)
+/* The item of a buffer that was out until now; NULL: it is not of this pool, or was not out. */
+static struct buffer *come_back(struct buffers *b, const uint8_t *memory)
 {
     if (memory < b->memory || memory >= b->memory + (size_t)b->count * b->size)
-        return false;
+        return NULL;
     struct buffer *item = &b->items[(size_t)(memory - b->memory) / b->size];
-    if (!atomic_exchange_explicit(&item->out, false, memory_order_relaxed))
+    return atomic_exchange_explicit(&item->out, false, memory_order_relaxed) ? item : NULL;
+}
+
+bool buffers_give(struct buffers *b, uint8_t *memory, size_t valid, bool floor)
+{
+    struct buffer *item = come_back(b, memory);
+    if (!item)
         return false;
     item->valid = valid <= b->size ? valid : b->size;
     item->floor = floor;
+    item->old = atomic_load_explicit(&item->round, memory_order_relaxed) !=
+                atomic_load_explicit(&b->round, memory_order_relaxed);
     atomic_fetch_add_explicit(&b->waiting, 1, memory_order_relaxed);
     queue_push(&b->filled, &item->node);
     return true;
+}
+
+bool buffers_home(const struct buffers_list *all, const uint8_t *memory)
+{
+    struct buffers *b = atomic_load_explicit(&all->newest, memory_order_acquire);
+    for (; b; b = b->older) {
+        struct buffer *item = come_back(b, memory);
+        if (item) {
+            buffers_release(b, item);
+            return true;
+        }
+    }
+    return false;
 }
 
 bool buffers_pressing(struct buffers *b)
@@ -96,16 +121,18 @@ static void release_filled(struct buffers *b)
     }
 }
 
-struct buffers *buffers_open(struct buffers *previous, int64_t buffer_bytes, int64_t pool_bytes)
+static uint32_t count_out(const struct buffers *b)
 {
-    size_t size = buffer_bytes < SIZE_MIN ? SIZE_MIN : (size_t)buffer_bytes & ~(size_t)(PAGE - 1);
-    int64_t want = pool_bytes / (int64_t)size;
-    uint32_t count = want < COUNT_MIN ? COUNT_MIN : want > COUNT_MAX ? COUNT_MAX : (uint32_t)want;
-    if (previous && previous->size == size && previous->count == count && !buffers_out(previous)) {
-        release_filled(previous); /* what came too late for the session before */
-        return previous;
-    }
-    size_t head = (sizeof *previous + count * sizeof *previous->items + PAGE - 1) / PAGE * PAGE;
+    uint32_t out = 0;
+    for (uint32_t i = 0; i < b->count; i++)
+        out += atomic_load_explicit(&b->items[i].out, memory_order_relaxed);
+    return out;
+}
+
+static struct buffers *make_pool(size_t size, uint32_t count)
+{
+    size_t head = sizeof(struct buffers) + count * sizeof(struct buffer);
+    head = (head + PAGE - 1) / PAGE * PAGE;
     void *p = mmap(NULL, head + count * size, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
@@ -116,6 +143,27 @@ struct buffers *buffers_open(struct buffers *previous, int64_t buffer_bytes, int
     b->count = count;
     for (uint32_t i = count; i > 0; i--)
         free_push(b, i - 1);
+    return b;
+}
+
+struct buffers *buffers_open(struct buffers_list *all, int64_t buffer_bytes, int64_t pool_bytes)
+{
+    size_t size = buffer_bytes < SIZE_MIN ? SIZE_MIN : (size_t)buffer_bytes & ~(size_t)(PAGE - 1);
+    int64_t want = pool_bytes / (int64_t)size;
+    uint32_t count = want < COUNT_MIN ? COUNT_MIN : want > COUNT_MAX ? COUNT_MAX : (uint32_t)want;
+    struct buffers *newest = atomic_load_explicit(&all->newest, memory_order_relaxed);
+    for (struct buffers *b = newest; b; b = b->older) {
+        if (b->size != size || b->count != count || count_out(b) > count / 2)
+            continue;
+        atomic_fetch_add_explicit(&b->round, 1, memory_order_relaxed);
+        release_filled(b); /* what came too late for the session before */
+        return b;
+    }
+    struct buffers *b = make_pool(size, count);
+    if (!b)
+        return NULL;
+    b->older = newest;
+    atomic_store_explicit(&all->newest, b, memory_order_release);
     return b;
 }
 

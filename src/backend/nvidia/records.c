@@ -51,6 +51,8 @@ struct records {
     uint32_t ids_before;       /* added to every correlation id */
     bool time_said;            /* an impossible one has been told of */
     int64_t earliest, latest;  /* ns: times outside are impossible */
+    int64_t began;             /* ns: when the session did */
+    bool old;                  /* records from before that are passed over */
     uint32_t devices[DEVICES]; /* id by the library's number; 0: not asked for yet */
     struct stream_slot streams[STREAMS];
     struct config_slot *configs; /* owned; CONFIGS entries */
@@ -70,7 +72,8 @@ int records_open(struct records **out, const struct cupti *c, struct sink *s, in
     r->cupti = c;
     r->sink = s;
     r->time_offset = time_offset;
-    r->earliest = clock_mono() - SECOND;
+    r->began = clock_mono();
+    r->earliest = r->began - SECOND;
     r->configs = mem_array(CONFIGS, sizeof *r->configs);
     if (!r->configs) {
         records_close(r);
@@ -185,6 +188,8 @@ static bool times(struct records *r, uint64_t start, uint64_t end, int64_t *at, 
     uint64_t length = end - start;
     *at = (int64_t)(start + (uint64_t)r->time_offset);
     *duration = (int64_t)length;
+    if (r->old && *at < r->began)
+        return false; /* the ledger of the session before counts the record as lost */
     if (start && end >= start && *at >= r->earliest && *at <= r->latest &&
         length <= (uint64_t)(r->latest - *at))
         return true;
@@ -488,11 +493,12 @@ static void (*const readers[CUPTI_KIND_LIMIT])(struct records *, const struct cu
     [CUPTI_KIND_MANAGED] = read_managed, [CUPTI_KIND_GRAPH_TRACE] = read_graph_run,
 };
 
-void records_decode(struct records *r, uint8_t *memory, size_t valid)
+void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old)
 {
     struct cupti_record *record = NULL;
     int result;
     r->latest = clock_mono() + SECOND;
+    r->old = old;
     while ((result = r->cupti->cuptiActivityGetNextRecord(memory, valid, &record)) == CUPTI_OK) {
         uint32_t kind = (uint32_t)record->kind;
         if (kind < CUPTI_KIND_LIMIT && readers[kind])

@@ -27,9 +27,10 @@ void records_ranges(struct records *r);
 uint64_t records_own(const struct records *r);
 
 /* What a buffer holds. prescan looks for the frameworks' operation ids only, so
- * that kernels of other buffers, decoded before this one, find theirs. */
+ * that kernels of other buffers, decoded before this one, find theirs. In a buffer that CUPTI got in a
+ * session before this one (old) records that began before this session are passed over. */
 void records_prescan(struct records *r, uint8_t *memory, size_t valid);
-void records_decode(struct records *r, uint8_t *memory, size_t valid);
+void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old);
 
 /* True once operation ids were seen: from then on prescan is worth its time. */
 bool records_want_prescan(const struct records *r);

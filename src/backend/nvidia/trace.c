@@ -46,6 +46,7 @@ static void on_fork_child(void)
     atomic_store(&the_trace.passing, false);
     atomic_store(&the_trace.rests, false);
     atomic_store(&the_trace.pool, NULL);
+    atomic_store(&the_trace.pools.newest, NULL);
 }
 
 bool trace_forked(const struct trace *t)
@@ -154,8 +155,7 @@ static int config_check(const struct trace_config *c, struct err *e)
 /* Buffers and their reader, then CUPTI, where no window has to come first. */
 static int prepare(struct trace *t, struct err *e)
 {
-    struct buffers *pool = buffers_open(atomic_load_explicit(&t->pool, memory_order_relaxed),
-                                        t->config.buffer_bytes, t->config.pool_bytes);
+    struct buffers *pool = buffers_open(&t->pools, t->config.buffer_bytes, t->config.pool_bytes);
     if (!pool || records_open(&t->records, t->cupti, t->sink, 0) != 0)
         return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
     atomic_store_explicit(&t->pool, pool, memory_order_release);

@@ -60,6 +60,7 @@ struct trace {
     _Atomic uint32_t last_window;
     _Atomic bool floor;             /* only counting: see trace_ops.floor */
     _Atomic(struct buffers *) pool; /* NULL: none yet */
+    struct buffers_list pools;      /* all that were made in this process */
     _Atomic int64_t callback_ns;    /* spent in sampled callbacks */
     int64_t clock_ns;               /* that reading the clock takes; set by the first open */
     _Atomic int32_t captures;       /* streams whose launches are being recorded, about */
