@@ -232,6 +232,7 @@ int64_t file_free_bytes(const char *dir)
 
 /* State of one compression; set to empty first, so that gzip_close always works. */
 struct gzip {
+    int at;                 /* descriptor of the directory that the names are below */
     const char *src, *part; /* names, for the sentences */
     int in, out;            /* descriptors, -1: none */
     bool deflating;         /* z is initialized */
@@ -245,10 +246,10 @@ struct gzip {
 static int gzip_open(struct gzip *g, int level)
 {
     struct stat st;
-    g->in = open(g->src, O_RDONLY | O_CLOEXEC);
+    g->in = openat(g->at, g->src, O_RDONLY | O_CLOEXEC);
     if (g->in < 0 || fstat(g->in, &st) != 0)
         return fail_errno(g->e, "open", g->src);
-    g->out = open(g->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, st.st_mode & 0777);
+    g->out = openat(g->at, g->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, st.st_mode & 0777);
     if (g->out < 0)
         return fail_errno(g->e, "create", g->part);
     g->z.zalloc = zmem_alloc;
@@ -316,11 +317,11 @@ static void gzip_close(struct gzip *g)
 
 int file_gzip(const char *src, const char *dst, int level, struct err *e)
 {
-    return file_gzip_until(src, dst, level, NULL, e);
+    return file_gzip_at(AT_FDCWD, src, dst, level, NULL, e);
 }
 
-int file_gzip_until(const char *src, const char *dst, int level, const _Atomic bool *stop,
-                    struct err *e)
+int file_gzip_at(int at, const char *src, const char *dst, int level, const _Atomic bool *stop,
+                 struct err *e)
 {
     char part[PATH_MAX];
     if ((size_t)snprintf(part, sizeof part, "%s.part", dst) >= sizeof part)
@@ -328,6 +329,7 @@ int file_gzip_until(const char *src, const char *dst, int level, const _Atomic b
     struct gzip *g = mem_zalloc(sizeof *g);
     if (!g)
         return err_set(e, GPUFL_E_NOMEM, "cannot compress %s: out of memory", src);
+    g->at = at;
     g->src = src;
     g->part = part;
     g->in = g->out = -1;
@@ -340,9 +342,9 @@ int file_gzip_until(const char *src, const char *dst, int level, const _Atomic b
     if (rc == 0)
         rc = gzip_finish(g);
     gzip_close(g);
-    if (rc == 0 && rename(part, dst) != 0)
+    if (rc == 0 && renameat(at, part, at, dst) != 0)
         rc = fail_errno(e, "rename to", dst);
     if (rc && created)
-        unlink(part);
+        (void)unlinkat(at, part, 0);
     return rc;
 }

@@ -42,9 +42,9 @@ bool file_is(int fd, struct file_id id); /* fd still stands for that file */
 /* gzip src into dst (level 1 to 9) by way of dst.part, renamed when complete; src stays. */
 int file_gzip(const char *src, const char *dst, int level, struct err *e);
 
-/* The same, given up within a few milliseconds once *stop is true: GPUFL_E_STATE, nothing left
- * behind. stop may be NULL; relaxed. */
-int file_gzip_until(const char *src, const char *dst, int level, const _Atomic bool *stop,
-                    struct err *e);
+/* The same below the directory of a descriptor (AT_FDCWD: the current one), given up within a few
+ * milliseconds once *stop is true: GPUFL_E_STATE, no file left of it. stop may be NULL; relaxed. */
+int file_gzip_at(int at, const char *src, const char *dst, int level, const _Atomic bool *stop,
+                 struct err *e);
 
 #endif

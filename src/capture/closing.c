@@ -191,6 +191,7 @@ static void say_end(struct collector *c)
 {
     char losses[400];
     const struct ledger_row *l = &c->ledger.row;
+    collector_say_log(c);
     if (writer_stopped(c->writer) != WRITER_RUNS)
         message_say(SEVERITY_WARNING, c->reason, "%s", writer_stop_text(c->writer));
     else if (strcmp(c->reason, "duration") == 0)

@@ -173,6 +173,14 @@ void collector_clock(struct collector *c)
     writer_row(c->writer, RECORD_clock, (const int64_t *)&row);
 }
 
+void collector_say_log(struct collector *c)
+{
+    struct writer_event event;
+    while (writer_event(c->writer, &event))
+        message_say(event.ended ? SEVERITY_WARNING : SEVERITY_NOTE,
+                    event.ended ? "log_channel" : "log_rotation", "%s", event.text);
+}
+
 void collector_cycle(struct collector *c, bool flush, bool all)
 {
     const struct trace_ops *ops = c->backend->trace;
@@ -192,6 +200,7 @@ void collector_cycle(struct collector *c, bool flush, bool all)
         c->exit_first = fork_exit_first(FORK_RECORDED) == 0;
     sampling_drain();
     windows_drain(c->writer);
+    collector_say_log(c);
     messages_drain(c->writer, names_table());
     c->ledger.scopes_lost = c->drain.lost;
     c->ledger.joins_lost = c->drain.inherit.lost;

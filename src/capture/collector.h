@@ -81,6 +81,7 @@ void collector_expect(int64_t ns);
 /* ---- for closing.c ---------------------------------------------------------------------------- */
 
 void collector_cycle(struct collector *c, bool flush, bool all); /* [collector] */
+void collector_say_log(struct collector *c);                     /* [collector] */
 void collector_clock(struct collector *c);                       /* a clock row. [collector] */
 void closing_run(struct collector *c);                           /* the end. [collector] */
 

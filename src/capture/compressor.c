@@ -19,12 +19,12 @@ enum {
 
 struct job {
     struct queue_node node; /* first */
-    char path[];            /* of the plain part */
+    char name[];            /* of the plain part */
 };
 
-static int sync_file(const char *path)
+static int sync_file(int at, const char *name)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = openat(at, name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -1;
     int rc = fsync(fd);
@@ -32,17 +32,18 @@ static int sync_file(const char *path)
     return rc;
 }
 
-static void pack(struct compressor *c, const char *path)
+static void pack(struct compressor *c, const char *name)
 {
-    char packed[PATH_MAX];
+    char packed[NAME_MAX + 1];
     struct err e = {0};
-    if (snprintf(packed, sizeof packed, "%s.gz", path) >= (int)sizeof packed)
+    int at = log_dir_at(c->spool->dir);
+    if (at < 0 || snprintf(packed, sizeof packed, "%s.gz", name) >= (int)sizeof packed)
         return;
-    if (file_gzip_until(path, packed, LEVEL, &c->stop, &e))
+    if (file_gzip_at(at, name, packed, LEVEL, &c->stop, &e))
         return; /* it stays as it is */
-    if (c->durable && (sync_file(packed) || sync_file(c->spool->dir)))
+    if (c->durable && (sync_file(at, packed) || fsync(at)))
         return;
-    spool_replaced(c->spool, path, packed);
+    spool_replaced(c->spool, name, packed);
 }
 
 static void pack_list(struct compressor *c, struct queue_node *n)
@@ -51,7 +52,7 @@ static void pack_list(struct compressor *c, struct queue_node *n)
         struct job *job = (struct job *)n;
         n = n->next;
         if (!atomic_load_explicit(&c->stop, memory_order_acquire))
-            pack(c, job->path);
+            pack(c, job->name);
         mem_free(job);
     }
 }
@@ -59,7 +60,6 @@ static void pack_list(struct compressor *c, struct queue_node *n)
 static void *compressor_main(void *arg)
 {
     struct compressor *c = arg;
-    (void)aside_own_table(); /* without it the work is the same */
     while (!atomic_load_explicit(&c->stop, memory_order_acquire)) {
         wakeup_wait(&c->wake, -1);
         pack_list(c, queue_take(&c->jobs));
@@ -75,17 +75,25 @@ int compressor_init(struct compressor *c, struct spool *spool, bool durable)
     return wakeup_init(&c->wake);
 }
 
-void compressor_add(struct compressor *c, const char *path)
+/* In aside_run: the new thread shares the descriptor table of the one that starts it. */
+static void start(void *arg)
 {
-    size_t size = strlen(path) + 1;
+    struct compressor *c = arg;
+    (void)thread_start(&c->thread, "gpufl-gzip", NICE, compressor_main, c);
+}
+
+void compressor_add(struct compressor *c, const char *name)
+{
+    size_t size = strlen(name) + 1;
     struct job *job = mem_alloc(sizeof *job + size);
     if (!job)
         return; /* stays plain */
-    memcpy(job->path, path, size);
+    memcpy(job->name, name, size);
     queue_push(&c->jobs, &job->node);
-    if (!c->thread.running && thread_start(&c->thread, "gpufl-gzip", NICE, compressor_main, c))
-        return; /* waits in the queue for the next try */
-    wakeup_signal(&c->wake);
+    if (!c->thread.running)
+        aside_run(start, c);
+    if (c->thread.running) /* else the part waits in the queue for the next try */
+        wakeup_signal(&c->wake);
 }
 
 void compressor_stop(struct compressor *c)

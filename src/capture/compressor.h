@@ -3,7 +3,8 @@
  * <channel>.<N>.log is packed into <channel>.<N>.log.gz.part, which is renamed to
  * <channel>.<N>.log.gz when complete; only then the plain one is removed. So at
  * every moment at least one of the two is whole, and a .gz always is. The thread
- * starts with the first part. What cannot be packed stays plain.
+ * starts with the first part, and shares the descriptor table of base/aside.h, in which the
+ * session's directory is open. What cannot be packed stays plain.
  *
  * compressor_add and _stop: [collector]; nothing else is shared but the queue,
  * the wake-up and the spool's count. */
@@ -25,8 +26,8 @@ struct compressor {
 
 int compressor_init(struct compressor *c, struct spool *spool, bool durable);
 
-/* Hands a finished part over. */
-void compressor_add(struct compressor *c, const char *path);
+/* Hands a finished part over, by its name below the session's directory. */
+void compressor_add(struct compressor *c, const char *name);
 
 /* Ends the thread within milliseconds: the part in its hands and those that wait stay plain. */
 void compressor_stop(struct compressor *c);

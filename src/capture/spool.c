@@ -5,9 +5,9 @@
 #include "capture/spool.h"
 
 #include "base/aside.h"
-#include "base/file.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,29 +25,31 @@ static int64_t now_coarse(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/* Size of a regular file below the directory; -1: there is none. */
+static int64_t size_at(int at, const char *name)
+{
+    struct stat st;
+    return fstatat(at, name, &st, 0) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
+}
+
 /* A packed part whose plain one is still there is not counted: that is the
  * compressor's to do, under the lock, together with removing the plain one. */
-static bool is_counted(const char *dir, const char *name, int64_t *bytes)
+static bool is_counted(int at, const char *name, int64_t *bytes)
 {
-    char path[PATH_MAX];
-    struct stat st;
-    if (path_join(path, sizeof path, dir, name))
+    char plain[NAME_MAX + 1];
+    size_t len = strlen(name);
+    *bytes = size_at(at, name);
+    if (*bytes < 0 || (len > 5 && !strcmp(name + len - 5, ".part")))
         return false;
-    size_t len = strlen(path);
-    if (stat(path, &st) || !S_ISREG(st.st_mode))
-        return false;
-    *bytes = st.st_size;
-    if (len > 5 && !strcmp(path + len - 5, ".part"))
-        return false;
-    if (len > 3 && !strcmp(path + len - 3, ".gz")) {
-        path[len - 3] = '\0';
-        return !file_exists(path);
+    if (len > 3 && !strcmp(name + len - 3, ".gz")) {
+        snprintf(plain, sizeof plain, "%.*s", (int)(len - 3), name);
+        return size_at(at, plain) < 0;
     }
     return true;
 }
 
 struct scan {
-    const char *path;
+    struct log_dir *log;
     int64_t bytes; /* that the directory holds; -1: it cannot be read */
 };
 
@@ -55,19 +57,23 @@ static void scan(void *arg)
 {
     struct scan *s = arg;
     int64_t bytes;
-    DIR *dir = opendir(s->path);
+    int at = log_dir_at(s->log);
+    int fd = at < 0 ? at : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     s->bytes = dir ? 0 : -1;
     for (struct dirent *entry; dir && (entry = readdir(dir));)
-        if (is_counted(s->path, entry->d_name, &bytes))
+        if (is_counted(at, entry->d_name, &bytes))
             s->bytes += bytes;
     if (dir)
         closedir(dir);
+    else if (fd >= 0)
+        close(fd);
 }
 
 static void rescan(struct spool *s)
 {
     pthread_mutex_lock(&s->lock);
-    struct scan now = {.path = s->dir};
+    struct scan now = {.log = s->dir};
     aside_run(scan, &now);
     if (now.bytes >= 0)
         atomic_store_explicit(&s->bytes, now.bytes, memory_order_relaxed);
@@ -79,7 +85,7 @@ static int64_t spool_bytes(struct spool *s)
     return atomic_load_explicit(&s->bytes, memory_order_relaxed);
 }
 
-int spool_init(struct spool *s, const char *dir, int64_t max_bytes, int64_t min_free)
+int spool_init(struct spool *s, struct log_dir *dir, int64_t max_bytes, int64_t min_free)
 {
     memset(s, 0, sizeof *s);
     s->dir = dir;
@@ -135,12 +141,12 @@ bool spool_check(struct spool *s)
         return false;
     s->checked = now;
     char has[32], keep[32];
-    int64_t left = s->min_free > 0 ? file_free_bytes(s->dir) : -1;
+    int64_t left = s->min_free > 0 ? log_dir_free_bytes(s->dir) : -1;
     if (left >= 0 && left < s->min_free)
         spool_end(s, WRITER_DISK_RESERVE,
                   "capture ended: the disk of %.255s has %s left, less than the %s to be "
                   "kept free; free some space, or lower log_min_free_bytes",
-                  s->dir, size_text(has, left), size_text(keep, s->min_free));
+                  s->dir->path, size_text(has, left), size_text(keep, s->min_free));
     return true;
 }
 
@@ -154,7 +160,7 @@ static void check_limit(struct spool *s, int64_t n)
         spool_end(s, WRITER_SPOOL_LIMIT,
                   "capture ended: the session's logs in %.255s reached their limit of %s; raise "
                   "log_max_spool_bytes, or trace less",
-                  s->dir, size_text(limit, s->limit + s->closing));
+                  s->dir->path, size_text(limit, s->limit + s->closing));
 }
 
 bool spool_admit(struct spool *s, enum spool_class k, int64_t n)
@@ -177,8 +183,9 @@ void spool_add(struct spool *s, enum spool_class k, int64_t n)
 void spool_replaced(struct spool *s, const char *plain, const char *packed)
 {
     pthread_mutex_lock(&s->lock);
-    int64_t before = file_size(plain), after = file_size(packed);
-    if (before >= 0 && after >= 0 && unlink(plain) == 0)
+    int at = log_dir_at(s->dir);
+    int64_t before = at < 0 ? -1 : size_at(at, plain), after = at < 0 ? -1 : size_at(at, packed);
+    if (before >= 0 && after >= 0 && unlinkat(at, plain, 0) == 0)
         atomic_fetch_add_explicit(&s->bytes, after - before, memory_order_relaxed);
     pthread_mutex_unlock(&s->lock);
 }

@@ -11,6 +11,7 @@
 #ifndef GPUFL_CAPTURE_SPOOL_H
 #define GPUFL_CAPTURE_SPOOL_H
 
+#include "capture/log_dir.h"
 #include "capture/writer.h"
 
 #include <pthread.h>
@@ -25,7 +26,7 @@ enum spool_class {
 };
 
 struct spool {
-    const char *dir;       /* not owned */
+    struct log_dir *dir;   /* not owned */
     int64_t limit;         /* bytes for rows; 0: none */
     int64_t min_free;      /* 0: none */
     int64_t closing;       /* bytes of room kept */
@@ -38,7 +39,7 @@ struct spool {
 };
 
 /* Counts what the directory holds already; may find the capture ended at once. */
-int spool_init(struct spool *s, const char *dir, int64_t max_bytes, int64_t min_free);
+int spool_init(struct spool *s, struct log_dir *dir, int64_t max_bytes, int64_t min_free);
 void spool_fini(struct spool *s);
 
 /* True: n more bytes may be written; false: the capture has ended for that class. */
@@ -54,7 +55,8 @@ bool spool_check(struct spool *s);
 void spool_end(struct spool *s, enum writer_stop why, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A compressed part is complete: removes the plain one and counts. [compressor] */
+/* A compressed part is complete: removes the plain one and counts. Names below the directory.
+ * [compressor] */
 void spool_replaced(struct spool *s, const char *plain, const char *packed);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "capture/compressor.h"
 #include "capture/dict.h"
+#include "capture/log_dir.h"
 #include "capture/part.h"
 #include "capture/spool.h"
 #include "wire/header.h"
@@ -22,6 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@ enum {
     BATCH_ROWS = 1024,     /* rows at which it is written */
     SPILL_BYTES = 1 << 20, /* of a group: written before it is complete */
     GROUP_MAX = 16 << 20,
+    RESERVE = 64 << 10,    /* bytes of the disk for what tells how the capture ended */
     SCOPES_KEPT = 1 << 17, /* ended ones that a late kernel's row can name, in the public format */
 };
 
@@ -39,9 +42,18 @@ struct batch {
     size_t rows, cap;
 };
 
+/* How a channel fares beyond its part. */
+struct fate {
+    int failed;        /* negative errno: it has ended; 0: it goes on */
+    int refused;       /* negative errno of a part that could not end; 0: none */
+    bool said;         /* what stands above was handed out by writer_event */
+    int64_t rotate_at; /* bytes at which the part is to end */
+};
+
 struct writer {
     struct writer_config config; /* its strings are owned, but for header.channel */
-    char dir[PATH_MAX];          /* absolute: the program may change its directory */
+    struct log_dir dir;
+    struct fate fate[CHANNEL_COUNT];
     struct dict dict;
     struct spool spool;
     struct compressor compressor;
@@ -62,8 +74,9 @@ struct writer {
 static void part_lost(struct writer *w, enum channel c)
 {
     struct part *p = &w->part[c];
-    log_warn("%s/%s.log was deleted while it was being written: its rows are lost", w->dir,
-             p->name);
+    if (p->bytes)
+        log_warn("%s/%s.log was deleted while it was being written: its rows are lost", w->dir.path,
+                 p->name);
     for (int t = 0; t < RECORD_COUNT; t++) {
         w->counts.rows[t] -= p->rows[t];
         if (records[t].kind == RECORD_KIND_EVENT)
@@ -83,25 +96,29 @@ static void find_lost_parts(struct writer *w)
 
 static void part_rotate(struct writer *w, enum channel c)
 {
-    char path[PATH_MAX];
+    char name[PART_NAME];
     struct part *p = &w->part[c];
+    struct fate *f = &w->fate[c];
     if (part_deleted(p)) {
         part_lost(w, c);
         return;
     }
-    int rc = part_finish(p, path);
+    int rc = part_finish(p, false, name);
+    f->rotate_at = w->config.rotate_bytes;
     if (rc && rc != -ENOENT) {
-        log_warn("cannot rename %s/%s.log (%s): it grows on", w->dir, p->name, strerror(-rc));
+        f->said = f->said && f->refused;
+        f->refused = rc;
+        f->rotate_at += p->bytes; /* not before as much has come again */
         return;
     }
     dict_forget(&w->dict, c);
     if (!rc && w->config.compress)
-        compressor_add(&w->compressor, path);
+        compressor_add(&w->compressor, name);
 }
 
 static void part_rotate_if_full(struct writer *w, enum channel c)
 {
-    if (w->config.rotate_bytes > 0 && w->part[c].bytes >= w->config.rotate_bytes)
+    if (w->config.rotate_bytes > 0 && w->part[c].bytes >= w->fate[c].rotate_at)
         part_rotate(w, c);
 }
 
@@ -125,6 +142,9 @@ static const char *advice(int errnum)
         return "this host has as many files open as it may: raise fs.file-max";
     case EBADF:
         return "the program closed the log, and it cannot be opened again";
+    case EACCES:
+    case EPERM:
+        return "the program gave up the right to open files";
     default:
         return "let log_path name a directory that can be written";
     }
@@ -143,6 +163,27 @@ static void put_header(struct writer *w, enum channel c)
     encode_header(&w->out, h);
 }
 
+static bool ends_all(int errnum)
+{
+    return errnum == ENOSPC || errnum == EDQUOT || errnum == ENOENT;
+}
+
+/* A full disk and a directory that is gone end the capture, anything else its channel. */
+static void write_failed(struct writer *w, enum channel c, int errnum)
+{
+    bool alone = false;
+    w->fate[c].failed = -errnum;
+    w->fate[c].said = false;
+    for (int i = 0; i < CHANNEL_COUNT; i++)
+        alone = alone || (i != CHANNEL_CODE && !w->fate[i].failed);
+    if (alone && !ends_all(errnum))
+        return;
+    if (ends_all(errnum))
+        w->fate[c].failed = 0; /* its closing records may have room */
+    spool_end(&w->spool, WRITER_WRITE_ERROR, "capture ended: cannot write %.255s/%s.log: %s; %s",
+              w->dir.path, w->part[c].name, strerror(errnum), advice(errnum));
+}
+
 /* Writes the lines composed so far, which hold the staged rows. 0, GPUFL_E_NOMEM, _FULL or _IO. */
 static int group_put(struct writer *w, enum channel c, enum spool_class k, struct buf *lines)
 {
@@ -151,13 +192,14 @@ static int group_put(struct writer *w, enum channel c, enum spool_class k, struc
         return GPUFL_E_NOMEM;
     if (!spool_admit(&w->spool, k, (int64_t)lines->len))
         return GPUFL_E_FULL;
+    if (w->fate[c].failed)
+        return GPUFL_E_IO;
     int64_t before = p->bytes;
-    int rc = lines->len ? part_write(p, lines->data, lines->len, w->config.fsync_always) : 0;
+    int how = (w->config.fsync_always ? PART_DURABLE : 0) | (k == SPOOL_ROWS ? 0 : PART_LAST);
+    int rc = lines->len ? part_write(p, lines->data, lines->len, how) : 0;
     spool_add(&w->spool, k, p->bytes - before);
     if (rc) {
-        spool_end(&w->spool, WRITER_WRITE_ERROR,
-                  "capture ended: cannot write %.255s/%s.log: %s; %s", w->dir, p->name,
-                  strerror(-rc), advice(-rc));
+        write_failed(w, c, -rc);
         return GPUFL_E_IO;
     }
     w->counts.bytes += (uint64_t)(p->bytes - before);
@@ -198,6 +240,8 @@ static int group_write(struct writer *w, enum spool_class k, enum channel c, enu
 {
     if (!spool_admit(&w->spool, k, 0))
         return GPUFL_E_FULL;
+    if (w->fate[c].failed)
+        return GPUFL_E_IO;
     buf_clear(&w->out);
     int rc = group_compose(w, k, c, type, b);
     if (rc) {
@@ -215,7 +259,7 @@ static int group_write(struct writer *w, enum spool_class k, enum channel c, enu
  * so its parts are not readable alone: that is how the format is. */
 static int peer_start(struct writer *w)
 {
-    struct peer_encode_config config = {.log_path = w->dir, .scopes_kept = SCOPES_KEPT};
+    struct peer_encode_config config = {.log_path = w->dir.path, .scopes_kept = SCOPES_KEPT};
     struct wire_header *h = &w->config.header;
     struct clock_pair now = clock_pair_read();
     h->clock_monotonic = now.monotonic;
@@ -281,12 +325,12 @@ static int peer_write(struct writer *w, enum spool_class k, enum channel c, enum
  * number for all there is. */
 static void peer_finish(struct writer *w)
 {
-    char path[PATH_MAX];
+    char name[PART_NAME];
     if (peer_learn_names(w) == 0 && peer_encoder_finish(w->peer) == 0)
         (void)peer_put(w, SPOOL_LAST, CHANNEL_SYSTEM);
     for (int c = 0; c < CHANNEL_COUNT; c++)
-        if (w->part[c].fd >= 0 && !part_deleted(&w->part[c]))
-            (void)part_finish(&w->part[c], path);
+        if (w->part[c].bytes > 0 && !part_deleted(&w->part[c]))
+            (void)part_finish(&w->part[c], true, name);
 }
 
 /* ---- batches ------------------------------------------------------------------------------ */
@@ -439,11 +483,29 @@ static void free_header(struct wire_header *h)
             mem_free(*(char **)((char *)h + header_fields[i].offset));
 }
 
-static int check_dir(struct writer *w, const char *dir, struct err *e)
+static int open_dir(struct writer *w, const char *dir, struct err *e)
 {
-    if (!realpath(dir, w->dir) || access(w->dir, W_OK | X_OK))
-        return err_set_vendor(e, err_from_errno(errno), errno,
-                              "cannot write session logs to %.200s", dir);
+    char path[PATH_MAX];
+    int rc = realpath(dir, path) && access(path, W_OK | X_OK) == 0 ? 0 : -errno;
+    if (!rc)
+        rc = log_dir_open(&w->dir, path);
+    if (rc)
+        return err_set_vendor(e, err_from_errno(-rc), -rc, "cannot write session logs to %.200s",
+                              dir);
+    return 0;
+}
+
+/* All of them, before the program can give up the right to. */
+static int open_files(struct writer *w, struct err *e)
+{
+    w->part[CHANNEL_SYSTEM].reserve = RESERVE;
+    for (int c = 0; c < CHANNEL_COUNT; c++) {
+        w->fate[c].rotate_at = w->config.rotate_bytes;
+        int rc = part_open(&w->part[c]);
+        if (rc)
+            return err_set_vendor(e, err_from_errno(-rc), -rc, "cannot write %.200s/%s.log; %s",
+                                  w->dir.path, w->part[c].name, advice(-rc));
+    }
     return 0;
 }
 
@@ -453,14 +515,14 @@ static int open_parts(struct writer *w, struct intern *names)
     int rc = dict_init(&w->dict, names);
     if (rc)
         return rc;
-    rc = spool_init(&w->spool, w->dir, c->max_spool_bytes, c->min_free_bytes);
+    rc = spool_init(&w->spool, &w->dir, c->max_spool_bytes, c->min_free_bytes);
     w->has_spool = !rc;
     if (rc)
         return rc;
     rc = compressor_init(&w->compressor, &w->spool, c->fsync_always);
     w->has_compressor = !rc;
     for (int i = 0; i < CHANNEL_COUNT; i++)
-        part_init(&w->part[i], w->dir, (enum channel)i);
+        part_init(&w->part[i], &w->dir, (enum channel)i);
     return rc || !c->gpuflight ? rc : peer_start(w);
 }
 
@@ -472,26 +534,30 @@ int writer_open(struct writer **out, const struct writer_config *c, struct inter
     if (!w)
         return err_set(e, GPUFL_E_NOMEM, "cannot open the session log: out of memory");
     w->config = *c;
-    w->config.dir = w->dir;
+    w->config.dir = w->dir.path;
+    w->dir.fd = -1;
     memset(&w->config.header, 0, sizeof w->config.header); /* nothing owned yet */
     for (int i = 0; i < CHANNEL_COUNT; i++)
         w->part[i].fd = -1;
     buf_init(&w->out, GROUP_MAX);
-    int rc = check_dir(w, c->dir, e);
-    if (rc) {
-        writer_close(w);
-        return rc;
-    }
+    int rc = open_dir(w, c->dir, e);
+    if (rc)
+        goto fail;
     rc = copy_header(w, &c->header);
     if (!rc)
         rc = open_parts(w, names);
-    if (rc) {
-        writer_close(w);
-        return err_set(e, rc, "cannot open the session log: out of memory");
-    }
+    if (rc)
+        err_set(e, rc, "cannot open the session log: out of memory");
+    else
+        rc = open_files(w, e);
+    if (rc)
+        goto fail;
     w->opened = true;
     *out = w;
     return 0;
+fail:
+    writer_close(w);
+    return rc;
 }
 
 void writer_close(struct writer *w)
@@ -508,6 +574,7 @@ void writer_close(struct writer *w)
             part_leave(&w->part[c]);
         compressor_stop(&w->compressor);
     }
+    log_dir_close(&w->dir);
     if (w->has_spool)
         spool_fini(&w->spool);
     for (int t = 0; t < RECORD_COUNT; t++)
@@ -520,7 +587,8 @@ void writer_close(struct writer *w)
 }
 
 struct keep {
-    const char *path;
+    struct log_dir *dir;
+    const char *name;
     const void *bytes;
     size_t size;
     bool done;
@@ -529,32 +597,59 @@ struct keep {
 static void keep(void *arg)
 {
     struct keep *k = arg;
-    int fd = open(k->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int at = log_dir_at(k->dir);
+    int fd = at < 0
+                 ? at
+                 : openat(at, k->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return;
     k->done = file_write_all(fd, k->bytes, k->size) == 0;
     close(fd);
     if (!k->done)
-        unlink(k->path);
+        (void)unlinkat(at, k->name, 0);
 }
 
 bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t size)
 {
-    char path[PATH_MAX];
     const struct spool *s = &w->spool;
-    int64_t free_bytes = s->min_free > 0 ? file_free_bytes(w->dir) : -1;
+    int64_t free_bytes = s->min_free > 0 ? log_dir_free_bytes(&w->dir) : -1;
     int64_t used = atomic_load_explicit(&s->bytes, memory_order_relaxed);
     /* Half of the session's room stays for rows: without code they are worth more than
      * code without them. */
     if (s->stop != WRITER_RUNS || (free_bytes >= 0 && free_bytes < s->min_free + (int64_t)size) ||
-        (s->limit && used + (int64_t)size > s->limit / 2) ||
-        path_join(path, sizeof path, w->dir, file))
+        (s->limit && used + (int64_t)size > s->limit / 2))
         return false;
-    struct keep k = {.path = path, .bytes = bytes, .size = size};
+    struct keep k = {.dir = &w->dir, .name = file, .bytes = bytes, .size = size};
     aside_run(keep, &k);
     if (k.done)
         spool_add(&w->spool, SPOOL_ROWS, (int64_t)size);
     return k.done;
+}
+
+bool writer_event(struct writer *w, struct writer_event *out)
+{
+    for (int c = 0; c < CHANNEL_COUNT; c++) {
+        struct fate *f = &w->fate[c];
+        int errnum = -(f->failed ? f->failed : f->refused);
+        const char *name = w->part[c].name;
+        if (f->said || !errnum)
+            continue;
+        f->said = true;
+        out->ended = f->failed != 0;
+        if (out->ended)
+            snprintf(
+                out->text, sizeof out->text,
+                "the log's channel %s has ended: its file cannot be written (%s); its rows from "
+                "here on are lost and counted, the other channels go on; %s",
+                name, strerror(errnum), advice(errnum));
+        else
+            snprintf(out->text, sizeof out->text,
+                     "the log's file %s.log grows beyond log_rotate_bytes: its next part cannot be "
+                     "created (%s)",
+                     name, strerror(errnum));
+        return true;
+    }
+    return false;
 }
 
 /* Another thread of the parent may have been anywhere inside: only the descriptors are

@@ -7,7 +7,8 @@
  * Every part starts with a header line and is readable alone: before a batch is
  * written, the dictionary rows and names that it refers to and that this part
  * has not got yet are written (found by the columns' ref in schema/records.def,
- * transitively). A channel's first part is created with its first row.
+ * transitively). The files are created when the log is opened and stay empty until
+ * their channel's first row; writer_close removes those that are still empty.
  *
  * For readers: parts are 1 to the highest N, then <channel>.log. A crash can
  * leave a part both plain and packed; both are whole then, .gz wins, because it
@@ -17,10 +18,12 @@
  *
  * Writing is write(2) to an O_APPEND descriptor: what writer_flush returned is
  * in the kernel's hands and survives SIGKILL. A write that fails in the middle of
- * a line is cut off again. When the spool limit, the disk reserve or a write error
+ * a line is cut off again. When the spool limit, the disk reserve or a full disk
  * ends the capture, rows are dropped and counted, but room is kept (256 KiB, or a
  * quarter of a smaller limit, within the limit) for message, end and the final
- * ledger, and half of it for clock, option, capability and other ledgers. A file
+ * ledger, and half of it for clock, option, capability and other ledgers; of that, 64 KiB have
+ * their place on the disk from the start, where the file system can promise it. Another write error
+ * ends its channel alone. A part whose successor cannot be created grows on. A file
  * deleted under the writer is noticed by the next flush: its rows count as lost,
  * the channel goes on in part N + 1; without its directory the capture ends.
  *
@@ -38,7 +41,7 @@ enum writer_stop {
     WRITER_RUNS,
     WRITER_SPOOL_LIMIT,  /* max_spool_bytes reached */
     WRITER_DISK_RESERVE, /* less than min_free_bytes left on the disk */
-    WRITER_WRITE_ERROR,  /* write(2) failed: see writer_stop_text */
+    WRITER_WRITE_ERROR,  /* nothing can be written any more: see writer_stop_text */
 };
 
 struct writer_config {
@@ -92,6 +95,14 @@ bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t s
 
 enum writer_stop writer_stopped(const struct writer *w);
 const char *writer_stop_text(const struct writer *w); /* sentence; "" while it runs */
+
+/* What happened to a channel since the last call, for a message: false where there is nothing more. */
+struct writer_event {
+    bool ended;     /* the channel has ended; else its part grows on */
+    char text[400]; /* sentence */
+};
+
+bool writer_event(struct writer *w, struct writer_event *out);
 
 void writer_counts(const struct writer *w, struct writer_counts *out);
 

@@ -20,7 +20,8 @@
 
 struct fixture {
     char *dir;
-    int events; /* inotify: removed files */
+    struct log_dir log; /* the same, open */
+    int events;         /* inotify: removed files */
     struct spool spool;
     struct compressor c;
 };
@@ -34,7 +35,8 @@ static int setup(void **state)
     f->events = inotify_init1(IN_CLOEXEC);
     if (f->events < 0 || inotify_add_watch(f->events, f->dir, IN_DELETE | IN_MOVED_TO) < 0)
         return -1;
-    if (spool_init(&f->spool, f->dir, 1 << 30, 0) || compressor_init(&f->c, &f->spool, true))
+    if (log_dir_open(&f->log, f->dir) || spool_init(&f->spool, &f->log, 1 << 30, 0) ||
+        compressor_init(&f->c, &f->spool, true))
         return -1;
     *state = f;
     return 0;
@@ -45,6 +47,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
     mem_fail_at(-1);
     spool_fini(&f->spool);
+    log_dir_close(&f->log);
     close(f->events);
     parts_rmdir(f->dir);
     free(f);
@@ -109,8 +112,8 @@ static void test_packs(void **state)
     make_part(f, "device.1.log", 100000, one);
     make_part(f, "device.2.log", 3, two);
     assert_false(f->c.thread.running); /* nothing to do yet: no thread */
-    compressor_add(&f->c, one);
-    compressor_add(&f->c, two);
+    compressor_add(&f->c, path_base(one));
+    compressor_add(&f->c, path_base(two));
     await_removed(f, "device.2.log");
     compressor_stop(&f->c);
     assert_false(file_exists(one));
@@ -132,7 +135,7 @@ static void test_stop_leaves_whole_files(void **state)
         char name[32];
         snprintf(name, sizeof name, "device.%d.log", i + 1);
         make_part(f, name, LINES, path);
-        compressor_add(&f->c, path);
+        compressor_add(&f->c, path_base(path));
     }
     compressor_stop(&f->c);
     int plain = 0;
@@ -167,12 +170,12 @@ static void test_no_memory(void **state)
     make_part(f, "device.2.log", 10, two);
     make_part(f, "device.3.log", 10, three);
     mem_fail_at(0); /* the job */
-    compressor_add(&f->c, one);
+    compressor_add(&f->c, path_base(one));
     mem_fail_at(1); /* the thread */
-    compressor_add(&f->c, two);
+    compressor_add(&f->c, path_base(two));
     mem_fail_at(-1);
     assert_false(f->c.thread.running);
-    compressor_add(&f->c, three); /* takes the second one along */
+    compressor_add(&f->c, path_base(three)); /* takes the second one along */
     await_removed(f, "device.3.log");
     compressor_stop(&f->c);
     assert_lines(one, 10);
@@ -187,9 +190,9 @@ static void test_part_is_gone(void **state)
     struct fixture *f = *state;
     char missing[PATH_MAX], path[PATH_MAX];
     file_path(f, "device.1.log", missing);
-    compressor_add(&f->c, missing);
+    compressor_add(&f->c, path_base(missing));
     make_part(f, "device.2.log", 10, path);
-    compressor_add(&f->c, path);
+    compressor_add(&f->c, path_base(path));
     await_removed(f, "device.2.log");
     compressor_stop(&f->c);
     assert_int_equal(f->spool.bytes, parts_disk_bytes(f->dir));

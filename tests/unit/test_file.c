@@ -233,11 +233,11 @@ static void test_gzip_given_up_leaves_nothing(void **state)
     struct err e;
     _Atomic bool stop = true;
     const char *src = tmpdir_write("u.log", "hello", 5), *dst = tmpdir_path("u.log.gz");
-    assert_int_equal(file_gzip_until(src, dst, 6, &stop, &e), GPUFL_E_STATE);
+    assert_int_equal(file_gzip_at(AT_FDCWD, src, dst, 6, &stop, &e), GPUFL_E_STATE);
     assert_false(file_exists(dst));
     assert_false(file_exists(tmpdir_path("u.log.gz.part")));
     stop = false;
-    assert_int_equal(file_gzip_until(src, dst, 6, &stop, &e), 0);
+    assert_int_equal(file_gzip_at(AT_FDCWD, src, dst, 6, &stop, &e), 0);
     assert_true(file_exists(dst));
 }
 

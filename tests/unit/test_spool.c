@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "parts.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,14 +15,17 @@
 
 #include <cmocka.h>
 
+static struct log_dir folder; /* of the test's directory */
+
 static int setup(void **state)
 {
     *state = parts_tmpdir();
-    return 0;
+    return log_dir_open(&folder, *state);
 }
 
 static int teardown(void **state)
 {
+    log_dir_close(&folder);
     parts_rmdir(*state);
     return 0;
 }
@@ -54,8 +58,9 @@ static bool put(struct spool *s, enum spool_class k, int64_t n)
 
 static void test_no_limits(void **state)
 {
+    (void)state;
     struct spool s;
-    assert_int_equal(spool_init(&s, *state, 0, 0), 0);
+    assert_int_equal(spool_init(&s, &folder, 0, 0), 0);
     assert_true(put(&s, SPOOL_ROWS, 1ll << 50));
     assert_int_equal(s.stop, WRITER_RUNS);
     assert_string_equal(s.text, "");
@@ -68,7 +73,7 @@ static void test_limit_keeps_room(void **state)
     struct spool s;
     int64_t total = 0;
     make_file(*state, "device.1.log", 1 << 20); /* what is there counts */
-    assert_int_equal(spool_init(&s, *state, MAX, 0), 0);
+    assert_int_equal(spool_init(&s, &folder, MAX, 0), 0);
     total = 1 << 20;
     for (; put(&s, SPOOL_ROWS, STEP); total += STEP)
         make_file(*state, "device.log", total - (1 << 20) + STEP);
@@ -94,7 +99,7 @@ static void test_limit_keeps_room(void **state)
 static void test_small_limit(void **state)
 {
     struct spool s;
-    assert_int_equal(spool_init(&s, *state, 4000, 0), 0);
+    assert_int_equal(spool_init(&s, &folder, 4000, 0), 0);
     assert_true(put(&s, SPOOL_ROWS, 3000));
     make_file(*state, "device.log", 3000);
     assert_false(put(&s, SPOOL_ROWS, 1));
@@ -106,6 +111,7 @@ static void test_small_limit(void **state)
 
 static void test_sizes_in_sentences(void **state)
 {
+    (void)state;
     static const struct {
         int64_t limit;
         const char *text;
@@ -114,7 +120,7 @@ static void test_sizes_in_sentences(void **state)
                  {3 << 19, " 1536 KiB;"}, {100 << 20, " 100 MiB;"}, {5ll << 30, " 5120 MiB;"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct spool s;
-        assert_int_equal(spool_init(&s, *state, cases[i].limit, 0), 0);
+        assert_int_equal(spool_init(&s, &folder, cases[i].limit, 0), 0);
         assert_false(put(&s, SPOOL_ROWS, 6ll << 30));
         assert_non_null(strstr(s.text, cases[i].text));
         spool_fini(&s);
@@ -126,7 +132,7 @@ static void test_removed_parts_make_room(void **state)
 {
     struct spool s;
     make_file(*state, "device.1.log", 2000);
-    assert_int_equal(spool_init(&s, *state, 4000, 0), 0);
+    assert_int_equal(spool_init(&s, &folder, 4000, 0), 0);
     assert_true(put(&s, SPOOL_ROWS, 1000));
     make_file(*state, "device.log", 1000);
     remove_one(*state, "device.1.log");
@@ -148,28 +154,29 @@ static void test_a_part_counts_once(void **state)
     make_file(*state, "device.1.log.gz", 700);
     make_file(*state, "device.2.log.gz", 30);
     make_file(*state, "device.3.log.gz.part", 9);
-    assert_int_equal(spool_init(&s, *state, 1 << 20, 0), 0);
+    assert_int_equal(spool_init(&s, &folder, 1 << 20, 0), 0);
     assert_int_equal(s.bytes, 5030);
     path_join(plain, sizeof plain, *state, "device.1.log");
     path_join(packed, sizeof packed, *state, "device.1.log.gz");
-    spool_replaced(&s, plain, packed);
+    spool_replaced(&s, path_base(plain), path_base(packed));
     assert_int_equal(s.bytes, 730);
     assert_false(file_exists(plain));
-    spool_replaced(&s, plain, packed); /* gone already: nothing changes */
+    spool_replaced(&s, path_base(plain), path_base(packed)); /* gone already: nothing changes */
     assert_int_equal(s.bytes, 730);
     spool_fini(&s);
 }
 
 static void test_disk_reserve(void **state)
 {
+    (void)state;
     struct spool s;
-    assert_int_equal(spool_init(&s, *state, 0, INT64_MAX), 0);
+    assert_int_equal(spool_init(&s, &folder, 0, INT64_MAX), 0);
     assert_int_equal(s.stop, WRITER_DISK_RESERVE);
     assert_non_null(strstr(s.text, "log_min_free_bytes"));
     assert_false(put(&s, SPOOL_ROWS, 1));
     assert_true(put(&s, SPOOL_LAST, 1000));
     spool_fini(&s);
-    assert_int_equal(spool_init(&s, *state, 0, 1), 0);
+    assert_int_equal(spool_init(&s, &folder, 0, 1), 0);
     assert_int_equal(s.stop, WRITER_RUNS);
     assert_false(spool_check(&s)); /* once a second */
     s.checked -= 2000000000;
@@ -181,8 +188,9 @@ static void test_disk_reserve(void **state)
 
 static void test_first_sentence_counts(void **state)
 {
+    (void)state;
     struct spool s;
-    assert_int_equal(spool_init(&s, *state, 0, 0), 0);
+    assert_int_equal(spool_init(&s, &folder, 0, 0), 0);
     spool_end(&s, WRITER_WRITE_ERROR, "first %d", 1);
     spool_end(&s, WRITER_SPOOL_LIMIT, "second");
     assert_int_equal(s.stop, WRITER_WRITE_ERROR);
@@ -193,9 +201,11 @@ static void test_first_sentence_counts(void **state)
 static void test_directory_gone(void **state)
 {
     struct spool s;
-    char gone[PATH_MAX];
-    path_join(gone, sizeof gone, *state, "gone");
-    assert_int_equal(spool_init(&s, gone, 1000, 1), 0);
+    struct log_dir gone;
+    char path[PATH_MAX];
+    path_join(path, sizeof path, *state, "gone");
+    assert_int_equal(log_dir_open(&gone, path), -ENOENT);
+    assert_int_equal(spool_init(&s, &gone, 1000, 1), 0);
     assert_true(put(&s, SPOOL_ROWS, 700));
     assert_false(put(&s, SPOOL_ROWS, 700));
     spool_fini(&s);

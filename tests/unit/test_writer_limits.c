@@ -3,8 +3,11 @@
 #include "writer_fixture.h"
 
 #include "base/alloc.h"
+#include "base/aside.h"
 #include "base/file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -137,30 +140,76 @@ static void fill_until_error(struct fixture *f, const char *sentence)
     writer_close(f->w);
 }
 
+/* The file of one channel may not grow, and the others go on. */
 static void child_size_limit(struct fixture *f)
 {
     struct rlimit limit = {100000, 100000};
+    struct parts p = {0};
+    struct writer_event event;
+    struct writer_counts n;
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     CHECK(writer_open(&f->w, &f->config, f->names, NULL) == 0);
-    fill_until_error(f, "ulimit -f");
+    define_all(f);
+    bool ended = false;
+    for (int i = 0; i < 10000 && !ended; i++) {
+        for (int k = 0; k < 100; k++)
+            give(f, RECORD_kernel);
+        CHECK(writer_flush(f->w) == 0);
+        ended = writer_event(f->w, &event);
+    }
+    CHECK(ended && event.ended);
+    CHECK(strstr(event.text, "channel device") && strstr(event.text, "ulimit -f"));
+    CHECK(!writer_event(f->w, &event)); /* once */
+    CHECK(writer_stopped(f->w) == WRITER_RUNS);
+    give(f, RECORD_kernel);
+    give(f, RECORD_scope);
+    give_end(f);
+    CHECK(writer_flush(f->w) == 0);
+    CHECK(!writer_event(f->w, &event));
+    writer_counts(f->w, &n);
+    parts_read_all(f->dir, &p);
+    CHECK(!p.damaged && !p.torn && !p.unresolved && !p.headers_bad);
+    CHECK(n.lost_disk[RECORD_kernel] > 0);
+    CHECK(n.lost_disk[RECORD_scope] == 0 && p.rows[RECORD_scope] == 1 && p.rows[RECORD_end] == 1);
+    for (int t = 0; t < RECORD_COUNT; t++)
+        CHECK(n.rows[t] == p.rows[t]);
+    writer_close(f->w);
 }
 
 static void test_file_size_limit(void **state)
 {
-    struct fixture *f = *state;
-    struct parts p = {0};
-    run_child(child_size_limit, f);
-    parts_read_all(f->dir, &p);
-    assert_int_equal(p.rows[RECORD_end], 1); /* its file has room */
+    run_child(child_size_limit, *state);
+}
+
+/* On a file system of so many bytes. */
+static void small_disk(struct fixture *f, const char *size)
+{
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", f->dir, "tmpfs", 0, size))
+        _exit(77);
+}
+
+/* What the program itself fills the disk with. */
+static void fill_disk(const struct fixture *f)
+{
+    static const char page[4096];
+    char path[PATH_MAX];
+    path_join(path, sizeof path, f->dir, "theirs");
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    while (write(fd, page, sizeof page) > 0)
+        ;
+    close(fd);
 }
 
 static void child_full_disk(struct fixture *f)
 {
-    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-        mount("none", f->dir, "tmpfs", 0, "size=256k"))
-        _exit(77);
+    struct parts p = {0};
+    small_disk(f, "size=256k");
     CHECK(writer_open(&f->w, &f->config, f->names, NULL) == 0);
     fill_until_error(f, "No space left on device");
+    parts_read_all(f->dir, &p);
+    CHECK(p.rows[RECORD_message] == 1 && p.rows[RECORD_ledger] == 1 && p.rows[RECORD_end] == 1);
 }
 
 static void test_full_disk(void **state)
@@ -168,15 +217,131 @@ static void test_full_disk(void **state)
     run_child(child_full_disk, *state);
 }
 
-/* The program has used up its descriptors before the log's first line. */
+/* Somebody else takes every page there is, at any moment: the end has its place. */
+static void child_filled_disk(struct fixture *f)
+{
+    struct parts p = {0};
+    small_disk(f, "size=512k");
+    CHECK(writer_open(&f->w, &f->config, f->names, NULL) == 0);
+    define_all(f);
+    give(f, RECORD_kernel);
+    CHECK(writer_flush(f->w) == 0);
+    fill_disk(f);
+    for (int i = 0; i < 10000 && writer_flush(f->w) == 0; i++) {
+        give(f, RECORD_kernel);
+        give(f, RECORD_device_metric); /* of the channel that has the end */
+    }
+    CHECK(writer_stopped(f->w) == WRITER_WRITE_ERROR);
+    give_end(f);
+    writer_close(f->w);
+    parts_read_all(f->dir, &p);
+    CHECK(!p.damaged && !p.torn && !p.unresolved && !p.headers_bad);
+    CHECK(p.rows[RECORD_end] == 1);
+}
+
+static void test_filled_disk(void **state)
+{
+    run_child(child_filled_disk, *state);
+}
+
+/* The disk was full before the session: it says so at the start. */
+static void child_no_disk(struct fixture *f)
+{
+    small_disk(f, "size=128k");
+    fill_disk(f);
+    CHECK(writer_open(&f->w, &f->config, f->names, &f->e) != 0);
+    CHECK(f->e.vendor == ENOSPC);
+    CHECK(strstr(f->e.text, "free some space") != NULL);
+}
+
+static void test_no_disk(void **state)
+{
+    run_child(child_no_disk, *state);
+}
+
+/* The program may open nothing more: the log has its files, and they grow. */
 static void child_without_descriptors(struct fixture *f)
 {
     struct rlimit none = {0, 0};
+    struct writer_event event;
+    f->config.rotate_bytes = 3000;
     CHECK(writer_open(&f->w, &f->config, f->names, NULL) == 0);
     CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    give(f, RECORD_kernel);
-    CHECK(writer_flush(f->w) == GPUFL_E_IO);
-    CHECK(strstr(writer_stop_text(f->w), "ulimit -n") != NULL);
+    define_all(f);
+    for (int i = 0; i < 50; i++) {
+        give_some_of_all(f, 5);
+        CHECK(writer_flush(f->w) == 0);
+    }
+    int grow = 0;
+    while (writer_event(f->w, &event)) {
+        CHECK(!event.ended && strstr(event.text, "grows beyond log_rotate_bytes"));
+        grow++;
+    }
+    CHECK(grow > 0 && grow <= CHANNEL_COUNT);
+    writer_close(f->w);
+}
+
+/* Run as root, a program becomes another user, who may neither open nor rename a file there. */
+static void child_without_rights(struct fixture *f)
+{
+    struct writer_event event;
+    if (geteuid() != 0)
+        _exit(77);
+    f->config.rotate_bytes = 20000;
+    f->config.compress = true;
+    CHECK(writer_open(&f->w, &f->config, f->names, NULL) == 0);
+    CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+    define_all(f);
+    for (int i = 0; i < 2000; i++) {
+        give(f, RECORD_kernel);
+        CHECK(writer_flush(f->w) == 0);
+    }
+    CHECK(writer_event(f->w, &event) && !event.ended);
+    give_end(f);
+    writer_close(f->w);
+}
+
+static void test_without_rights(void **state)
+{
+    struct fixture *f = *state;
+    struct parts p = {0};
+    run_child(child_without_rights, f);
+    parts_read_all(f->dir, &p);
+    assert_clean(&p);
+    assert_int_equal(p.rows[RECORD_kernel], 2000);
+    assert_int_equal(p.rows[RECORD_end], 1);
+}
+
+/* Another root: the path means nothing there. Parts go on, and are packed. */
+static void child_other_root(struct fixture *f)
+{
+    if (geteuid() != 0)
+        _exit(77);
+    f->config.rotate_bytes = 5000;
+    f->config.compress = true;
+    (void)aside_begin(); /* as a session does */
+    CHECK(writer_open(&f->w, &f->config, f->names, NULL) == 0);
+    CHECK(chroot("/proc") == 0 && chdir("/") == 0);
+    define_all(f);
+    for (int i = 0; i < 2000; i++) {
+        give(f, RECORD_kernel);
+        CHECK(writer_flush(f->w) == 0);
+    }
+    give_end(f);
+    writer_close(f->w);
+    aside_end();
+}
+
+static void test_other_root(void **state)
+{
+    struct fixture *f = *state;
+    struct parts p = {0};
+    run_child(child_other_root, f);
+    parts_read_all(f->dir, &p);
+    assert_clean(&p);
+    assert_true(p.parts > 10);
+    assert_int_equal(p.rows[RECORD_kernel], 2000);
+    assert_int_equal(p.rows[RECORD_end], 1);
 }
 
 static void test_no_descriptors(void **state)
@@ -310,6 +475,10 @@ int main(void)
         WRITER_TEST(test_heartbeats_leave_room),
         WRITER_TEST(test_file_size_limit),
         WRITER_TEST(test_full_disk),
+        WRITER_TEST(test_filled_disk),
+        WRITER_TEST(test_no_disk),
+        WRITER_TEST(test_without_rights),
+        WRITER_TEST(test_other_root),
         WRITER_TEST(test_no_descriptors),
         WRITER_TEST(test_descriptors_closed),
         WRITER_TEST(test_file_deleted),
