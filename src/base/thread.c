@@ -105,6 +105,19 @@ int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void 
     return 0;
 }
 
+/* Short of memory and short of threads are the same errno. */
+const char *thread_refusal(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        return "the system refuses gpufl a thread: the program's memory is limited (ulimit -v), or "
+               "its "
+               "threads are (ulimit -u, or pids.max of its container); raise that limit";
+    return "the system refuses gpufl a thread: the limit of processes and threads is reached "
+           "(ulimit -u, "
+           "or pids.max of the container); raise it";
+}
+
 void thread_join(struct thread *t)
 {
     if (!t->running)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "capture/copies.h"
 #include "capture/gate.h"
+#include "capture/mark.h"
 #include "capture/nvtx.h"
 #include "capture/options.h"
 #include "capture/report.h"
@@ -228,18 +229,23 @@ int gpufl_bench_floor(bool on)
     return other ? other->bench_floor(on) : session_floor(on);
 }
 
-/* Called by the driver inside cuInit: must not call the driver, and never fails. */
+/* Called by the driver inside cuInit: must not call the driver. 1: a session runs in this process, or was
+ * not wanted; 0: it could not begin. NVIDIA documents no meaning of the result; the injection samples of
+ * CUPTI return 0 where they could not register, so that the driver may drop the library: the
+ * library is linked with -z nodelete, and what it started is undone by then. */
 int InitializeInjection(void)
 {
-    if (options_disabled())
+    if (options_disabled()) {
+        (void)mark_send(MARK_DISABLED, "GPUFL_DISABLED");
         return 1;
+    }
     FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     if (other)
-        (void)other->inject();
-    else
-        (void)session_start(NULL, true);
-    return 1;
+        return other->inject();
+    (void)mark_send(MARK_LOADED, "");
+    int rc = session_start(NULL, true);
+    return rc == 0 || rc == GPUFL_E_STATE; /* STATE: not wanted, or captured and over */
 }
 
 int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table))

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define OPTIONS_TRACE_VARIABLE   "GPUFL_TRACE_OPTIONS"
+#define OPTIONS_MARK_SOCKET      "gpufl-trace-%s" /* abstract; of the run's id: see capture/mark.h */
 #define OPTIONS_DISABLE_VARIABLE "GPUFL_DISABLED"
 
 enum option_source {

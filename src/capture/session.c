@@ -16,6 +16,7 @@
 #include "capture/control.h"
 #include "capture/engines.h"
 #include "capture/fork.h"
+#include "capture/mark.h"
 #include "capture/messages.h"
 #include "capture/names.h"
 #include "capture/nvtx.h"
@@ -49,7 +50,8 @@ struct session {
     struct options options;
     struct collector collector; /* as handed to collector_start */
     struct about about;
-    char dir[PATH_MAX]; /* absolute */
+    char dir[PATH_MAX]; /* absolute; "": not made */
+    struct err why;     /* of a start that failed */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -89,9 +91,8 @@ static int make_dir(struct session *s)
     if (!rc && !realpath(path, s->dir))
         rc = err_set_vendor(&e, err_from_errno(errno), errno, "cannot use %.200s", path);
     if (rc)
-        log_error(
-            "no capture: %s; set log_path (GPUFL_LOG_PATH) to a directory that can be written",
-            e.text);
+        err_set(&s->why, rc,
+                "%.250s; set log_path (GPUFL_LOG_PATH) to a directory that can be written", e.text);
     return rc;
 }
 
@@ -123,7 +124,6 @@ static void fill_header(const struct session *s, struct wire_header *h)
 static int open_log(struct session *s)
 {
     const struct options *o = &s->options;
-    struct err e = {0};
     struct writer_config c = {
         .dir = s->dir,
         .rotate_bytes = o->log_rotate_bytes,
@@ -134,10 +134,7 @@ static int open_log(struct session *s)
         .gpuflight = strcasecmp(o->log_format, "gpuflight") == 0,
     };
     fill_header(s, &c.header);
-    int rc = writer_open(&s->collector.writer, &c, names_table(), &e);
-    if (rc)
-        log_error("no capture: %s", *e.text ? e.text : err_text(rc));
-    return rc;
+    return writer_open(&s->collector.writer, &c, names_table(), &s->why);
 }
 
 /* The backend, the engine in effect, and the engines attached. */
@@ -187,6 +184,8 @@ static void undo(struct session *s)
     aside_end();
     sink_end();
     options_free(&s->options);
+    if (s->dir[0])
+        (void)rmdir(s->dir); /* nothing was written: the files are gone */
     *c = (struct collector){0};
     s->state = STATE_NONE;
 }
@@ -202,6 +201,15 @@ static void begin_windows(const struct session *s)
     if (windows_wanted(&s->options) && !lack && control_open(&e))
         message_say(SEVERITY_WARNING, "control", "gpufl ctl does not reach this session: %s",
                     e.text);
+}
+
+/* The capture goes on without the sampler's thread. */
+static void say_unsampled(void)
+{
+    const char *why = thread_refusal();
+    message_say(SEVERITY_WARNING, "sampling", "no samples of devices and host: %s", why);
+    feature_set("device_metrics", true, "unavailable", why);
+    feature_set("host_metrics", true, "unavailable", why);
 }
 
 /* After the log is open: cannot fail for want of anything but memory. */
@@ -220,9 +228,7 @@ static int launch(struct session *s, int64_t began)
     if (rc)
         return rc;
     begin_windows(s);
-    rc = sampling_begin(o, c->backend, &s->about, s->dir);
-    if (rc)
-        return rc;
+    bool sampled = sampling_begin(o, c->backend, &s->about, s->dir) == 0;
     int64_t now = steady_ns();
     unsigned bits = engines_bits(c->engine);
     c->options = o;
@@ -239,28 +245,51 @@ static int launch(struct session *s, int64_t began)
                    (bits & (ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING)),
         .cost_start = now - began};
     rc = collector_start(c);
+    if (rc)
+        (void)err_set(&s->why, rc, "%s", thread_refusal());
+    else if (!sampled)
+        say_unsampled();
     if (!rc && o->bench_floor)
         (void)collector_floor(true);
     return rc;
+}
+
+/* `gpufl trace` says it at its end, else the library does. */
+static int refuse(const struct session *s, int rc)
+{
+    const char *text = *s->why.text ? s->why.text : err_text(rc);
+    if (!mark_send(MARK_FAILED, text))
+        log_error("no capture: %s", text);
+    return rc;
+}
+
+static int resolve(struct session *s, const struct gpufl_options *code, bool injected)
+{
+    struct options_say say = {.fn = say_option};
+    int rc = options_resolve(&s->options, code, injected, &say);
+    if (!rc && s->options.enabled)
+        return 0;
+    options_free(&s->options);
+    if (rc)
+        return refuse(s, rc);
+    (void)mark_send(MARK_DISABLED, "the option `enabled`");
+    return GPUFL_E_STATE;
 }
 
 static int start_new(const struct gpufl_options *code, bool injected)
 {
     struct session *s = &session;
     int64_t began = steady_ns();
-    struct options_say say = {.fn = say_option};
+    s->dir[0] = '\0';
+    s->why = (struct err){0};
     fork_watch_thread();
     if (threads_init() || names_open() || fork_watch())
-        return GPUFL_E_NOMEM;
+        return refuse(s, GPUFL_E_NOMEM);
     s->collector = (struct collector){0};
     messages_begin();
-    int rc = options_resolve(&s->options, code, injected, &say);
-    if (!rc && !s->options.enabled)
-        rc = GPUFL_E_STATE;
-    if (rc) {
-        options_free(&s->options);
+    int rc = resolve(s, code, injected);
+    if (rc)
         return rc;
-    }
     log_set_debug(s->options.enable_debug_output);
     look_for_proc();
     rc = about_read(&s->about);
@@ -275,11 +304,12 @@ static int start_new(const struct gpufl_options *code, bool injected)
         rc = launch(s, began);
     if (rc) {
         undo(s);
-        return rc;
+        return refuse(s, rc);
     }
     memcpy(id, s->about.session, sizeof id);
     memcpy(dir, s->dir, sizeof dir);
     s->state = STATE_RUNS;
+    (void)mark_send(MARK_BEGAN, dir);
     log_debug("session %s: engine %s, backend %s, %s", id, option_engines[s->collector.engine],
               s->collector.backend->name, dir);
     return 0;

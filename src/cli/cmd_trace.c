@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +45,8 @@ struct trace {
     off_t input;                           /* with passes: where stdin, a file, stood */
     struct run run;
     struct watch watch;
+    struct evidence evidence;
+    int events;          /* epoll of all of these; -1: none */
     struct buf settings; /* GPUFL_TRACE_OPTIONS */
     int report_fd;       /* --report FILE, opened before the program starts; -1: none */
     bool capturing;      /* the program is being captured */
@@ -91,6 +94,31 @@ static int encode_settings(struct trace *t, struct err *e)
     return GPUFL_OK;
 }
 
+/* What is listened to while the program runs. Without any of it the program runs as well, and less is known
+ * of it. */
+static void listen_to_all(struct trace *t)
+{
+    const int fds[] = {t->watch.fd, t->evidence.marks.fd, t->evidence.seen.fd};
+    t->events = epoll_create1(EPOLL_CLOEXEC);
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (t->events >= 0 && fds[i] >= 0)
+            (void)epoll_ctl(t->events, EPOLL_CTL_ADD, fds[i],
+                            &(struct epoll_event){.events = EPOLLIN});
+}
+
+static void open_evidence(struct trace *t)
+{
+    marks_open(&t->evidence.marks, t->place.run);
+    seen_open(&t->evidence.seen, t->place.library);
+    listen_to_all(t);
+}
+
+static void take_evidence(struct trace *t)
+{
+    marks_take(&t->evidence.marks);
+    seen_take(&t->evidence.seen, t->run.ended ? 0 : t->run.child);
+}
+
 /* What capture needs. CMD_CONTINUE: the program runs, captured or, where a sentence says so, not. Where
  * logs go is what somebody typed, and a run without them is not what was meant: nothing is run. */
 static int prepare(struct trace *t)
@@ -113,6 +141,7 @@ static int prepare(struct trace *t)
     t->capturing = true;
     if (t->request.duration && watch_open(&t->watch, t->place.dir, &e))
         cmd_fail("trace", "%s", e.text);
+    open_evidence(t);
     return CMD_CONTINUE;
 }
 
@@ -140,10 +169,12 @@ static int start(struct trace *t)
 /* Starts a report over what is on disk, unless one is in the making. */
 static void start_report(struct trace *t, bool reported)
 {
+    take_evidence(t);
     struct finish f = {.request = &t->request,
                        .place = &t->place,
                        .passes = t->request.pass_count ? t->passes : NULL,
                        .pass_count = t->request.pass,
+                       .evidence = &t->evidence,
                        .report_fd = t->report_fd,
                        .child = t->run.child,
                        .status = t->run.status,
@@ -157,6 +188,9 @@ static void start_report(struct trace *t, bool reported)
 /* The capture is over while the program runs on (--duration). */
 static void on_capture_over(struct trace *t, size_t sessions)
 {
+    if (t->events >= 0 && t->watch.fd >= 0)
+        (void)epoll_ctl(t->events, EPOLL_CTL_DEL, t->watch.fd,
+                        NULL); /* a report's process has it, too */
     watch_close(&t->watch);
     t->over_at = 0;
     if (t->request.kill) {
@@ -172,7 +206,7 @@ static void on_capture_over(struct trace *t, size_t sessions)
 static void on_change(struct trace *t)
 {
     struct sessions s;
-    if (!watch_take(&t->watch) ||
+    if (t->watch.fd < 0 || !watch_take(&t->watch) ||
         sessions_read(&s, t->place.dir, finish_run_id(&t->request, &t->place)))
         return;
     if (s.ours && !t->over_at)
@@ -217,13 +251,14 @@ static int64_t next_deadline(const struct trace *t)
 static void attend(struct trace *t)
 {
     for (;;) {
-        switch (run_wait(&t->run, t->watch.fd, next_deadline(t))) {
+        switch (run_wait(&t->run, t->events, next_deadline(t))) {
         case RUN_ENDED:
             return;
         case RUN_INTERRUPTED:
             on_interrupt(t);
             break;
         case RUN_READABLE:
+            take_evidence(t);
             on_change(t);
             break;
         case RUN_DEADLINE:
@@ -354,10 +389,12 @@ static int go_pass(struct trace *t)
     attend(t);
     run_helper_wait(&t->run); /* a report that was begun while the program ran */
     say_signal(t);
+    take_evidence(t);
     struct finish f = {.request = r,
                        .place = t->at,
                        .passes = t->at,
                        .pass_count = 1,
+                       .evidence = &t->evidence,
                        .report_fd = t->report_fd,
                        .child = t->run.child,
                        .status = t->run.status,
@@ -379,6 +416,7 @@ static int go_passes(struct trace *t)
     }
     t->capturing = true;
     open_report(t);
+    open_evidence(t);
     warn_replaced(t);
     begin_input(t);
     while (rc == CMD_CONTINUE && r->pass < r->pass_count && run_goes_on(&t->run)) {
@@ -425,13 +463,20 @@ static int trace_go(struct trace *t)
 
 int cmd_trace(int argc, char **argv)
 {
-    static struct trace t = {.watch = {.fd = -1}, .report_fd = -1};
+    static struct trace t = {.watch = {.fd = -1},
+                             .evidence = {.marks = {.fd = -1}, .seen = {.fd = -1, .library = -1}},
+                             .events = -1,
+                             .report_fd = -1};
     int rc = trace_options_parse(&t.request, argc, argv);
     if (rc != CMD_CONTINUE)
         return rc;
     buf_init(&t.settings, SETTINGS_BYTES);
     rc = trace_go(&t);
     watch_close(&t.watch);
+    marks_close(&t.evidence.marks);
+    seen_close(&t.evidence.seen);
+    if (t.events >= 0)
+        close(t.events);
     buf_fini(&t.settings);
     if (t.report_fd >= 0)
         close(t.report_fd);

@@ -10,7 +10,6 @@
 #include "cli/cmd.h"
 #include "cli/trace_compress.h"
 #include "cli/trace_session.h"
-#include "cli/trace_why.h"
 
 #include <gpufl/analysis.h>
 
@@ -113,6 +112,10 @@ static void print_next(const struct finish *f, const struct sessions *s, bool in
     if (s->foreign && s->ours > 1)
         fprintf(stderr, "gpufl: %zu session%s of earlier runs there %s in the report, too\n",
                 s->foreign, s->foreign == 1 ? "" : "s", s->foreign == 1 ? "is" : "are");
+    if (f->evidence && f->evidence->marks.failed)
+        fprintf(stderr, "gpufl: in %u process%s capture could not begin (pid %ld: %s)\n",
+                f->evidence->marks.failed, f->evidence->marks.failed == 1 ? "" : "es",
+                f->evidence->marks.failed_pid, f->evidence->marks.why);
     if (in_file)
         fprintf(stderr, "gpufl: the report is in %s\n", f->request->report_file);
     fprintf(stderr, "gpufl: next: gpufl report %s%s%s", q, shown, q);
@@ -121,17 +124,34 @@ static void print_next(const struct finish *f, const struct sessions *s, bool in
     fputc('\n', stderr);
 }
 
-static int no_session(const struct finish *f)
+/* The folder of a session that ended before its first record, where nobody can still be writing: the
+ * program was the only one in which a session began, and is over. */
+static void drop_blank(const struct finish *f)
+{
+    const struct marks *m = f->evidence ? &f->evidence->marks : NULL;
+    size_t len = strlen(f->place->dir);
+    if (m && m->began == 1 && m->began_pid == f->child &&
+        strncmp(m->dir, f->place->dir, len) == 0 && m->dir[len] == '/')
+        file_remove_tree(m->dir);
+}
+
+static int no_session(const struct finish *f, const struct sessions *s)
 {
     struct buf text;
     if (!f->ended) {
-        fprintf(stderr, "gpufl: nothing is on disk yet: the program has not used the GPU so far\n");
+        fprintf(stderr, "gpufl: nothing is on disk yet: no session has begun so far\n");
         return CMD_OK;
     }
-    struct why w = {.request = f->request, .place = f->place, .status = f->status};
+    struct why w = {.request = f->request,
+                    .place = f->place,
+                    .evidence = f->evidence,
+                    .blank = (unsigned)s->blank,
+                    .status = f->status};
     empty_report(f);
     buf_init(&text, SENTENCE_MAX);
     why_no_session(&w, &text);
+    if (s->blank)
+        drop_blank(f);
     fprintf(stderr, "gpufl: nothing was captured: %s\n", buf_cstr(&text));
     buf_fini(&text);
     return CMD_FAILED;
@@ -207,7 +227,7 @@ int finish_pass(void *arg)
         return PASS_LEFT_NOTHING;
     int rc = s.ours ? PASS_DONE : PASS_LEFT_NOTHING;
     if (!s.ours)
-        no_session(f);
+        no_session(f, &s);
     for (size_t i = 0; i < s.count; i++)
         if (!s.items[i].ended && session_is_written(&s.items[i]))
             rc = PASS_STILL_RUNS;
@@ -232,7 +252,7 @@ int finish_run(void *arg)
     if (s.ours == 0 && f->passes && f->ended) {
         empty_report(f); /* the pass has said why */
     } else if (s.ours == 0) {
-        rc = no_session(f);
+        rc = no_session(f, &s);
     } else if (!f->reported) {
         bool to_stderr = f->report_fd < 0, wanted = !r->no_report && !(r->quiet && to_stderr);
         if (wanted)

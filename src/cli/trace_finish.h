@@ -6,6 +6,7 @@
 
 #include "cli/trace_options.h"
 #include "cli/trace_place.h"
+#include "cli/trace_why.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -15,6 +16,7 @@ struct finish {
     const struct place *place;  /* of the run; of finish_pass that of the pass */
     const struct place *passes; /* of those that were run; NULL: the command ran once */
     unsigned pass_count;
+    const struct evidence *evidence;
     int report_fd; /* --report FILE; -1: stderr */
     pid_t child;   /* the program */
     int status;    /* its wait status, once ended */

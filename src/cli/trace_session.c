@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -56,11 +57,15 @@ static void take_file(struct session *s, const char *name)
     s->pid = head.pid;
 }
 
-/* Looks through the directory's files; false where there is no log among them. */
-static bool session_open(struct session *s)
+/* Looks through the directory's files; false where there is no log among them. *blank: there are, and
+ * nothing is in any. */
+static bool session_open(struct session *s, bool *blank)
 {
     DIR *d = opendir(s->dir);
     size_t plain = 0, packed = 0;
+    struct stat st;
+    bool some = false;
+    *blank = false;
     if (!d)
         return false;
     for (struct dirent *f; (f = readdir(d));) {
@@ -69,10 +74,13 @@ static bool session_open(struct session *s)
         packed += is_packed;
         if (is_plain || is_packed)
             take_file(s, f->d_name);
+        some = some || ((is_plain || is_packed) &&
+                        (fstatat(dirfd(d), f->d_name, &st, 0) != 0 || st.st_size > 0));
     }
     closedir(d);
     s->packed = packed > 0 && plain == 0;
-    return packed + plain > 0;
+    *blank = packed + plain > 0 && !some;
+    return some;
 }
 
 /* ---- end -------------------------------------------------------------------------------- */
@@ -199,9 +207,12 @@ int sessions_more(struct sessions *s, const char *dir, const char *run)
         return rc;
     for (struct dirent *f; rc == GPUFL_OK && (f = readdir(d));) {
         struct session one = {0};
+        bool blank = false;
         if (f->d_name[0] == '.' || path_join(one.dir, sizeof one.dir, dir, f->d_name) ||
-            !session_open(&one))
+            !session_open(&one, &blank)) {
+            s->blank += blank;
             continue;
+        }
         one.ours = !run || strcmp(one.run, run) == 0;
         one.ended = session_ended(one.dir);
         rc = add(s, &one);

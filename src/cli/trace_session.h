@@ -27,6 +27,7 @@ struct sessions {
     size_t ours, ended; /* of the run asked for; of these, ended */
     size_t open;        /* of the run asked for: neither ended nor packed */
     size_t foreign;     /* of other runs */
+    size_t blank; /* folders whose files are empty: their process ended before its first record */
 };
 
 /* Reads the sessions below dir; run: id of the run whose sessions are ours, NULL: all

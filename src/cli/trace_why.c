@@ -2,12 +2,15 @@
  *
  * A program that was to be captured and left nothing is the worst answer a tracer
  * can give, so each known cause is looked for: in the environment, in the program's
- * file, on the disk, in the driver. The causes stand in one table, most certain
- * first; the first whose evidence is found is told. One thread. */
+ * file, on the disk, in the driver, in what the library said (trace_marks.h) and in what was seen of
+ * the program (trace_seen.h). The causes stand in one table, most certain
+ * first; the first whose evidence is found is told. That the GPU was not used is said only where nothing
+ * opened the driver. One thread. */
 #include "cli/trace_why.h"
 
 #include "base/file.h"
 #include "capture/options.h"
+#include "cli/trace_words.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -121,22 +124,85 @@ static bool cause_disabled(const struct why *w, struct buf *out)
     return true;
 }
 
+static const struct marks *marks_of(const struct why *w)
+{
+    static const struct marks none = {.fd = -1};
+    return w->evidence ? &w->evidence->marks : &none;
+}
+
+static const struct seen *seen_of(const struct why *w)
+{
+    static const struct seen none = {.fd = -1, .library = -1};
+    return w->evidence ? &w->evidence->seen : &none;
+}
+
+/* " (signal 11, Segmentation fault)", " (exit code 3)". */
+static void put_end(const struct why *w, struct buf *out)
+{
+    if (WIFSIGNALED(w->status))
+        buf_printf(out, " (signal %d, %s)", WTERMSIG(w->status), strsignal(WTERMSIG(w->status)));
+    else
+        buf_printf(out, " (exit code %d)", WEXITSTATUS(w->status));
+}
+
+/* The library says so itself. */
+static bool cause_refused(const struct why *w, struct buf *out)
+{
+    const struct marks *m = marks_of(w);
+    if (!m->failed)
+        return false;
+    buf_printf(out, "the program used the GPU, but capture could not begin: %s", m->why);
+    if (m->failed > 1)
+        buf_printf(out, " (so in %u processes)", m->failed);
+    return true;
+}
+
+static bool cause_switched_off(const struct why *w, struct buf *out)
+{
+    if (!marks_of(w)->disabled)
+        return false;
+    buf_printf(out, "capture is switched off inside the program by %s", marks_of(w)->disabler);
+    return true;
+}
+
+/* A session began, and there is nothing of it. */
+static bool cause_gone(const struct why *w, struct buf *out)
+{
+    const struct marks *m = marks_of(w);
+    if (w->blank || (m->loaded && !m->began)) {
+        buf_str(out, "the program ended");
+        put_end(w, out);
+        buf_printf(out, " %s: right after it had initialized CUDA",
+                   w->blank ? "before the first records were written" : "while capture began");
+        return true;
+    }
+    if (!m->began)
+        return false;
+    buf_printf(out,
+               "%u session%s began, and the files are gone: the program removed or moved them, or "
+               "wrote to another file system (%s)",
+               m->began, m->began == 1 ? "" : "s", m->dir);
+    return true;
+}
+
+/* On this host nothing opened the driver, whatever user or environment it had. */
+static bool not_used(const struct why *w)
+{
+    return seen_no_driver(seen_of(w));
+}
+
 /* Commands that start the program in an environment of their own. */
 static bool cause_wrapper(const struct why *w, struct buf *out)
 {
-    static const char *const wrappers[] = {"sudo",    "doas",   "su",      "runuser",
-                                           "ssh",     "docker", "podman",  "nerdctl",
-                                           "kubectl", "pkexec", "flatpak", "systemd-run"};
-    const char *base = path_base(w->request->command[0]);
-    for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++)
-        if (strcmp(base, wrappers[i]) == 0) {
-            buf_printf(out,
-                       "%s starts programs in an environment of their own, without the variables "
-                       "that capture needs; put gpufl behind it: %s … gpufl trace -- COMMAND",
-                       base, base);
-            return true;
-        }
-    return false;
+    char name[64];
+    enum word_wrapper kind = words_wrapper(w->request->command, name, sizeof name);
+    if (kind == WORD_NONE || (kind != WORD_REMOTE && not_used(w)))
+        return false;
+    buf_printf(out,
+               "%s starts programs in an environment of their own, without the variables "
+               "that capture needs; put gpufl after it: %s … gpufl trace -- COMMAND",
+               name, name);
+    return true;
 }
 
 static bool cause_privileged(const struct why *w, struct buf *out)
@@ -245,9 +311,88 @@ static bool cause_driver(const struct why *w, struct buf *out)
     return true;
 }
 
+/* The driver was opened, and so was the library, which never ran. */
+static bool not_loaded(const struct why *w)
+{
+    const struct seen *s = seen_of(w);
+    return s->library_opened && s->driver_opened && marks_of(w)->fd >= 0;
+}
+
+static bool cause_memory(const struct why *w, struct buf *out)
+{
+    const struct seen *s = seen_of(w);
+    if (!not_loaded(w) || !s->memory_limit)
+        return false;
+    buf_printf(out,
+               "the capture library did not load in the program, whose memory is limited to "
+               "%" PRId64 " MiB of addresses (ulimit -v); raise the limit",
+               s->memory_limit >> 20);
+    return true;
+}
+
+static bool cause_not_loaded(const struct why *w, struct buf *out)
+{
+    if (!not_loaded(w))
+        return false;
+    buf_str(out, "the capture library was opened, and nobody called it: the program never "
+                 "initialized CUDA, or the library did not load there, though it loads here (a "
+                 "memory limit, a sandbox); LD_DEBUG=libs shows what the loader says");
+    return true;
+}
+
+/* The driver was opened, and the library was not. */
+static bool not_asked(const struct why *w)
+{
+    const struct seen *s = seen_of(w);
+    return s->driver_opened && !s->library_opened && s->library >= 0;
+}
+
+static bool cause_environment(const struct why *w, struct buf *out)
+{
+    if (!not_asked(w) || !seen_of(w)->environment_lost)
+        return false;
+    buf_printf(out,
+               "the CUDA driver was loaded, but %s ran without the variables that capture needs "
+               "(CUDA_INJECTION64_PATH, GPUFL_TRACE_OPTIONS): something on the way cleared the "
+               "environment; put gpufl after that: … gpufl trace -- COMMAND",
+               seen_of(w)->name);
+    return true;
+}
+
+static bool cause_not_asked(const struct why *w, struct buf *out)
+{
+    if (!not_asked(w))
+        return false;
+    buf_str(out,
+            "the CUDA driver was loaded, but it did not load the capture library: the program "
+            "did not initialize CUDA, or failed to, or did so without the variables that capture "
+            "needs (CUDA_INJECTION64_PATH, GPUFL_TRACE_OPTIONS); it ended");
+    put_end(w, out);
+    return true;
+}
+
+/* The loader's code and the shell's. */
+static bool cause_not_found(const struct why *w, struct buf *out)
+{
+    if (!WIFEXITED(w->status) || WEXITSTATUS(w->status) != 127 || seen_of(w)->library_opened)
+        return false;
+    buf_str(
+        out,
+        "the program did not start (exit code 127): a shared library or a command that it needs "
+        "was not found; its own message above names it");
+    return true;
+}
+
 static bool cause_unused(const struct why *w, struct buf *out)
 {
-    buf_str(out, "the program never used the GPU: neither it nor a child process initialized CUDA");
+    bool known = not_used(w);
+    if (known)
+        buf_printf(out, "the program never used the GPU: no process opened the CUDA driver (%s)",
+                   seen_of(w)->driver);
+    else
+        buf_str(out,
+                "no process with gpufl's environment initialized CUDA: the program did not use the "
+                "GPU, or did so in a process that this environment did not reach");
     if (WIFSIGNALED(w->status))
         buf_printf(out, " before signal %d ended it", WTERMSIG(w->status));
     else if (WEXITSTATUS(w->status))
@@ -259,8 +404,10 @@ static bool cause_unused(const struct why *w, struct buf *out)
 void why_no_session(const struct why *w, struct buf *out)
 {
     static bool (*const causes[])(const struct why *, struct buf *) = {
-        cause_disabled, cause_wrapper,   cause_privileged, cause_binary, cause_directory,
-        cause_library,  cause_simulated, cause_driver,     cause_unused,
+        cause_refused,   cause_disabled, cause_switched_off, cause_gone,       cause_not_found,
+        cause_wrapper,   cause_memory,   cause_environment,  cause_privileged, cause_binary,
+        cause_directory, cause_library,  cause_simulated,    cause_driver,     cause_not_loaded,
+        cause_not_asked, cause_unused,
     };
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
         if (causes[i](w, out))

@@ -4,13 +4,23 @@
 #define GPUFL_CLI_TRACE_WHY_H
 
 #include "base/buf.h"
+#include "cli/trace_marks.h"
 #include "cli/trace_options.h"
 #include "cli/trace_place.h"
+#include "cli/trace_seen.h"
+
+/* What is known of the program beyond its sessions. */
+struct evidence {
+    struct marks marks;
+    struct seen seen;
+};
 
 struct why {
     const struct trace_request *request;
     const struct place *place;
-    int status; /* wait status of the program */
+    const struct evidence *evidence; /* NULL: none */
+    unsigned blank;                  /* sessions that ended before their first record */
+    int status;                      /* wait status of the program */
 };
 
 /* Appends one or two sentences. */

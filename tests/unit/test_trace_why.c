@@ -151,6 +151,77 @@ static void reasons(void **state)
     buf_fini(&b);
 }
 
+/* ---- sentences ------------------------------------------------------------------------------ */
+
+struct known {
+    struct evidence e;
+    unsigned blank;
+    int status; /* wait status: code << 8, or the signal */
+    const char *command[4];
+    const char *says; /* what the sentence must have */
+};
+
+static void check(const struct known *k)
+{
+    static struct trace_request request;
+    static struct place place;
+    struct buf text;
+    request.command = k->command[0] ? (char **)(uintptr_t)k->command
+                                    : (char *[]){(char *)(uintptr_t) "/proc/self/exe", NULL};
+    snprintf(place.dir, sizeof place.dir, "/nonexistent"); /* the next cause, where none is found */
+    struct why w = {.request = &request,
+                    .place = &place,
+                    .evidence = &k->e,
+                    .blank = k->blank,
+                    .status = k->status};
+    buf_init(&text, 4096);
+    why_no_session(&w, &text);
+    if (!strstr(buf_cstr(&text), k->says))
+        fail_msg("not '%s': %s", k->says, buf_cstr(&text));
+    if (strcmp(k->says, "never used the GPU") != 0)
+        assert_null(strstr(buf_cstr(&text), "never used the GPU"));
+    buf_fini(&text);
+}
+
+#define SEEN           .seen = {.fd = 3, .library = 1, .driver_count = 1}
+#define SEEN_WITH(...) .seen = {.fd = 3, .library = 1, .driver_count = 1, __VA_ARGS__}
+
+static void sentences_from_evidence(void **state)
+{
+    (void)state;
+    const struct known all[] = {
+        {.e = {.marks = {.fd = 4, .loaded = 3, .failed = 2, .why = "no threads; raise it"}},
+         .says = "capture could not begin: no threads; raise it (so in 2 processes)"},
+        {.e = {.marks = {.fd = 4, .disabled = 1, .disabler = "GPUFL_DISABLED"}},
+         .says = "switched off inside the program by GPUFL_DISABLED"},
+        {.e = {.marks = {.fd = 4, .loaded = 1, .began = 1, .dir = "/logs/x"}},
+         .says = "1 session began, and the files are gone"},
+        {.e = {.marks = {.fd = 4, .loaded = 1, .began = 1}},
+         .blank = 1,
+         .status = 11,
+         .says = "(signal 11, Segmentation fault) before the first records were written"},
+        {.e = {.marks = {.fd = 4, .loaded = 1}},
+         .status = 3 << 8,
+         .says = "(exit code 3) while capture began"},
+        {.e = {SEEN}, .status = 127 << 8, .says = "did not start (exit code 127)"},
+        {.e = {SEEN_WITH(.driver_opened = true)},
+         .command = {"env", "A=1", "sudo"},
+         .says = "sudo starts programs in an environment of their own"},
+        {.e = {SEEN}, .command = {"docker", "run"}, .says = "docker starts programs"},
+        {.e = {.marks = {.fd = 4},
+               SEEN_WITH(.driver_opened = true, .library_opened = true, .memory_limit = 60 << 20)},
+         .says = "limited to 60 MiB of addresses"},
+        {.e = {.marks = {.fd = 4},
+               SEEN_WITH(.driver_opened = true, .environment_lost = true, .name = "train")},
+         .says = "but train ran without the variables"},
+        /* nothing of it: the next cause of the table */
+        {.e = {.marks = {.fd = -1}, SEEN}, .command = {"sudo", "./x"}, .says = "/nonexistent"},
+        {.e = {.marks = {.fd = 4}, SEEN_WITH(.library_opened = true)}, .says = "/nonexistent"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        check(&all[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +229,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(scripts, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(commands_are_found, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(reasons, tmpdir_open, tmpdir_close),
+        cmocka_unit_test(sentences_from_evidence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,170 @@
+/* rights.c - a CUDA program over the fake driver that gives something up: its user, its root, its folder, its
+ * descriptors, its right to open files, once CUDA is initialized; or its environment, its memory, its
+ * threads, before that (then it starts itself anew).
+ *
+ *   fake_rights WHAT [KERNELS]
+ *
+ * Prints a line of JSON: the kernels that it launched. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int cuInit(unsigned flags);
+int cuCtxSynchronize(void);
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void *stream, void **arguments, void **extra);
+
+enum { SKIPPED_EXIT = 77, BROKEN_EXIT = 70, NOBODY = 65534, KERNELS = 20000 };
+
+static int launched;
+
+static void launch(int count)
+{
+    for (int i = 0; i < count; i++)
+        if (cuLaunchKernel("_Z6kernelPf", 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL))
+            exit(BROKEN_EXIT);
+    launched += count;
+    if (cuCtxSynchronize())
+        exit(BROKEN_EXIT);
+}
+
+static int be_nobody(void)
+{
+    if (geteuid() != 0)
+        return SKIPPED_EXIT;
+    return setgid(NOBODY) || setuid(NOBODY) ? BROKEN_EXIT : 0;
+}
+
+static int change_root(void)
+{
+    if (geteuid() != 0)
+        return SKIPPED_EXIT;
+    return chroot("/proc") || chdir("/") ? BROKEN_EXIT : 0;
+}
+
+static int lose_folder(void)
+{
+    return mkdir("gone", 0700) || chdir("gone") || rmdir("../gone") ? BROKEN_EXIT : 0;
+}
+
+static int move_logs(void)
+{
+    return rename("logs", "moved") ? BROKEN_EXIT : 0;
+}
+
+static int no_descriptors(void)
+{
+    struct rlimit none = {0, 0};
+    return setrlimit(RLIMIT_NOFILE, &none) ? BROKEN_EXIT : 0;
+}
+
+/* Opens fail with EPERM from here on, on all threads. */
+static int forbid_open(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
+        return SKIPPED_EXIT;
+    return 0;
+}
+
+static int remove_logs(void)
+{
+    return system("rm -rf logs/*") ? BROKEN_EXIT : 0;
+}
+
+static int nothing(void)
+{
+    return 0;
+}
+
+static int crash(void)
+{
+    raise(SIGSEGV);
+    return BROKEN_EXIT;
+}
+
+static int leave(void)
+{
+    launch(500);
+    _exit(3);
+}
+
+static const struct {
+    const char *name;
+    int (*fn)(void);
+} after_init[] = {
+    {"user", be_nobody},      {"root", change_root},      {"folder", lose_folder},
+    {"moved", move_logs},     {"nofile", no_descriptors}, {"seccomp", forbid_open},
+    {"removed", remove_logs}, {"nothing", nothing},       {"crash", crash},
+    {"_exit", leave},
+};
+
+/* ---- before -------------------------------------------------------------------------------- */
+
+/* 0, or the exit code. */
+static int start_anew(const char *how, char **argv)
+{
+    static char keep[4200];
+    char *none[] = {keep, NULL};
+    extern char **environ;
+    struct rlimit limit = {48 << 20, 48 << 20};
+    const char *libraries = getenv("LD_LIBRARY_PATH");
+    snprintf(keep, sizeof keep, "LD_LIBRARY_PATH=%s", libraries ? libraries : "");
+    bool clear = strcmp(how, "environment") == 0, threads = strcmp(how, "threads") == 0;
+    if (strcmp(how, "memory") == 0 && setrlimit(RLIMIT_AS, &limit))
+        return BROKEN_EXIT;
+    limit = (struct rlimit){1, 1};
+    if (threads && geteuid() != 0)
+        return SKIPPED_EXIT;
+    if (threads &&
+        (chmod(".", 0711) || chmod("logs", 0777) || setrlimit(RLIMIT_NPROC, &limit) || be_nobody()))
+        return BROKEN_EXIT;
+    char *again[] = {argv[0], (char *)"nothing", (char *)"100", NULL};
+    execve("/proc/self/exe", again, clear ? none : environ);
+    return BROKEN_EXIT;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "nothing";
+    int (*fn)(void) = NULL;
+    if (strcmp(what, "unused") == 0)
+        return 0;
+    if (strcmp(what, "127") == 0)
+        return 127;
+    for (size_t i = 0; i < sizeof after_init / sizeof after_init[0]; i++)
+        if (strcmp(what, after_init[i].name) == 0)
+            fn = after_init[i].fn;
+    if (!fn)
+        return start_anew(what, argv);
+    if (cuInit(0))
+        return BROKEN_EXIT;
+    if (strcmp(what, "crash") != 0 && strcmp(what, "_exit") != 0)
+        launch(20);
+    int rc = fn();
+    if (rc)
+        return rc;
+    launch(argc > 2 ? atoi(argv[2]) : KERNELS);
+    printf("{\"launches\":%d}\n", launched);
+    return 0;
+}

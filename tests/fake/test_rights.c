@@ -1,0 +1,137 @@
+/* test_rights.c - programs that give something up: what they could no longer open is in the log all the same,
+ * and where nothing can be captured `gpufl trace` says what is known, never more. */
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SKIPPED_EXIT = 77 };
+
+static void run_it(struct run *r, const char *what, const char *rotate)
+{
+    char option[64];
+    snprintf(option, sizeof option, "log_rotate_bytes=%s", rotate);
+    run_all(r, &(struct run_setup){.options = LIST("-e", "Trace", "--option", option),
+                                   .binary = "fake/fake_rights",
+                                   .program = LIST(what)});
+}
+
+/* Every kernel before and after is in the log, with small parts and with none. */
+static void the_log_goes_on(void **state)
+{
+    (void)state;
+    static const char *const all[] = {"user", "root", "folder", "nofile", "seccomp"};
+    static const char *const rotates[] = {"64M", "64K"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (size_t k = 0; k < sizeof rotates / sizeof *rotates; k++) {
+            struct run r;
+            run_it(&r, all[i], rotates[k]);
+            if (r.code == SKIPPED_EXIT) {
+                print_message("%s: not possible here\n", all[i]);
+                run_free(&r);
+                continue;
+            }
+            check_program(&r, 0);
+            assert_non_null(r.report);
+            if (int_at(r.report, "ledger.kernels_written") != 20020 ||
+                !json_is_true(at(r.report, "session.clean_end")))
+                fail_msg("%s, parts of %s: %s", all[i], rotates[k], r.c.text[CHILD_ERR].data);
+            run_free(&r);
+        }
+}
+
+/* The run's folder has another name by the end. */
+static void moved_away(void **state)
+{
+    (void)state;
+    struct run r;
+    char moved[PATH_MAX];
+    run_it(&r, "moved", "64K");
+    check_program(&r, 0);
+    check_contains(&r, r.c.text[CHILD_ERR].data, "1 session began, and the files are gone");
+    snprintf(moved, sizeof moved, "%.4000s/moved", r.w.dir);
+    assert_int_equal(rename(moved, r.logs), 0);
+    json_t *report = run_report(&r);
+    assert_non_null(report);
+    assert_int_equal(int_at(report, "ledger.kernels_written"), 20020);
+    assert_true(json_is_true(at(report, "session.clean_end")));
+    json_decref(report);
+    run_free(&r);
+}
+
+/* ---- no session ---------------------------------------------------------------------------- */
+
+static int entries(const char *folder)
+{
+    DIR *d = opendir(folder);
+    int count = 0;
+    for (struct dirent *e; d && (e = readdir(d));)
+        count += e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return count;
+}
+
+static void says_what_is_known(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        int code;
+        const char *sentence;
+    } cases[] = {
+        {"threads", 0, "capture could not begin: the system refuses gpufl a thread"},
+        {"environment", 0, "nothing was captured: "}, /* which one: see unit.trace_why */
+        {"removed", 0, "1 session began, and the files are gone"},
+        {"crash", 139, "the program ended (signal 11"},
+        {"127", 127, "the program did not start (exit code 127)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        run_it(&r, cases[i].what, "64M");
+        if (r.code != SKIPPED_EXIT && !(strcmp(cases[i].what, "crash") == 0 && r.report)) {
+            if (r.code != cases[i].code || !strstr(r.c.text[CHILD_ERR].data, cases[i].sentence))
+                fail_msg("%s: %d, %s", cases[i].what, r.code, r.c.text[CHILD_ERR].data);
+            assert_null(strstr(r.c.text[CHILD_ERR].data, "never used the GPU"));
+            assert_int_equal(entries(r.logs), 0);
+        }
+        run_free(&r);
+    }
+}
+
+/* Address space for the program and the driver, not for the library or its threads. */
+static void a_memory_limit(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* the sanitizers' own memory is beyond any limit */
+#endif
+    struct run r;
+    run_it(&r, "memory", "64M");
+    check_program(&r, 0);
+    if (!r.report) {
+        check_contains(&r, r.c.text[CHILD_ERR].data, "memory is limited");
+        assert_null(strstr(r.c.text[CHILD_ERR].data, "never used the GPU"));
+    }
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_log_goes_on),
+        cmocka_unit_test(moved_away),
+        cmocka_unit_test(says_what_is_known),
+        cmocka_unit_test(a_memory_limit),
+    };
+    return cmocka_run_group_tests_name("fake.rights", tests, NULL, NULL);
+}
