@@ -63,7 +63,11 @@ struct gpufl_symbolized {
     char note[384];     /* why there are no lines, or why something was not written; "" none */
 };
 
-enum { GPUFL_SYMBOLIZE_ENDED = 1 }; /* the programs are over, whatever their logs say */
+enum {
+    GPUFL_SYMBOLIZE_ENDED = 1,    /* the programs are over, whatever their logs say */
+    GPUFL_SYMBOLIZE_STATUS = 2,   /* their wait status, of waitpid, is known: */
+    GPUFL_SYMBOLIZE_STATUS_AT = 8 /* … status << GPUFL_SYMBOLIZE_STATUS_AT, 16 bits */
+};
 
 /* Looks up the native code in the stacks of the sessions under path: functions, files and lines,
  * functions that were inlined included. Needs the files that the programs ran from, and so their

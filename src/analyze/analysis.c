@@ -99,7 +99,7 @@ int gpufl_symbolize(const char *path, int flags, struct gpufl_symbolized *result
     if (code)
         return fail(&e, error, error_size);
     for (size_t i = 0; i < d.count && !code; i++) {
-        code = symbolize_session(&d.sessions[i], flags & GPUFL_SYMBOLIZE_ENDED, &one);
+        code = symbolize_session(&d.sessions[i], flags, &one);
         if (!code)
             symbolize_stats_add(&all, &one);
     }

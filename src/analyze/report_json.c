@@ -69,7 +69,8 @@ static void put_facts(struct page_json *p)
                  {"host", f->host},       {"run", f->run},
                  {"command", f->command}, {"engine", f->engine},
                  {"backend", f->backend}, {"version", f->version},
-                 {"system", f->system},   {"end_reason", f->end_reason}};
+                 {"system", f->system},   {"end_reason", f->end_reason},
+                 {"ending", f->ending}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         json_out_text_or_null(j, texts[i].key, text_of(p, texts[i].name));
     json_out_int(j, "pid", f->sessions == 1 && f->pid > 0 ? f->pid : CELL_NULL);

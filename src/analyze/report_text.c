@@ -193,6 +193,9 @@ static void put_end(const struct page *p)
         put_fact(p, "end",
                  "%u of %u sessions did NOT end cleanly: killed, crashed or still running",
                  f->unclean, f->sessions);
+    else if (f->unclean && f->ending)
+        put_fact(p, "end", "NOT CLEAN: %s; this is what had reached the disk",
+                 model_text(p->model, f->ending));
     else if (f->unclean)
         put_fact(p, "end",
                  "NOT CLEAN: the program was killed, crashed or is still running; this is "

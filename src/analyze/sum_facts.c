@@ -3,6 +3,7 @@
 
 #include "analyze/cells.h"
 #include "analyze/model.h"
+#include "analyze/symbolize.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -215,6 +216,10 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
                            false);
     case RECORD_message: {
         int64_t severity = cells_or(b, COL_message_severity, i, 1);
+        if (!strcmp(model_text(m, NAME(COL_message_code)), SYMBOLIZE_ENDING)) {
+            f->ending = NAME(COL_message_text);
+            return 0;
+        }
         if (!strcmp(model_text(m, NAME(COL_message_code)), "cupti.ended"))
             library_ends(f, cells_or(b, COL_message_time, i, 0));
         return add_message(f, (struct facts_message){cells_or(b, COL_message_time, i, 0),
@@ -358,7 +363,8 @@ static void merge_texts(struct sum_facts *f, const struct sum_facts *o)
                  {&f->run, o->run},         {&f->command, o->command},
                  {&f->engine, o->engine},   {&f->backend, o->backend},
                  {&f->version, o->version}, {&f->system, o->system},
-                 {&f->session, o->session}, {&f->end_reason, o->end_reason}};
+                 {&f->session, o->session}, {&f->end_reason, o->end_reason},
+                 {&f->ending, o->ending}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!f->sessions)
             *texts[i].into = texts[i].from;

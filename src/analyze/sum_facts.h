@@ -50,6 +50,7 @@ struct facts_clock {
 struct sum_facts {
     uint32_t session, app, host, run, command, engine, backend, version, system; /* names */
     uint32_t end_reason;
+    uint32_t ending; /* how the program of a session without an end ended; 0: unknown */
     bool header;    /* one was seen */
     bool simulated; /* also: any of the merged sessions */
     bool any;       /* an event was seen: first and last are set */

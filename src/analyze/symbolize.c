@@ -12,6 +12,8 @@
 #include "symbol/source_file.h"
 #include "wire/header.h"
 
+#include <gpufl/analysis.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -193,8 +195,14 @@ static int take_row(struct symbolize *z, const struct wire_batch *b, size_t i)
     case RECORD_option:
         take_option(z, b, i);
         return 0;
+    case RECORD_message:
+        if (!strcmp(name_text(z, cells_get(b, COL_message_code, i)), SYMBOLIZE_ENDING))
+            z->told = true;
+        return 0;
+    case RECORD_end:
+        z->over = z->ended = true;
+        return 0;
     default:
-        z->over |= b->type == RECORD_end;
         return 0;
     }
 }
@@ -212,8 +220,8 @@ static void note_ids(struct symbolize *z, const struct wire_batch *b)
 static bool is_taken(enum record_type t)
 {
     return t == RECORD_module || t == RECORD_frame || t == RECORD_stack || t == RECORD_symbol ||
-           t == RECORD_source || t == RECORD_option || t == RECORD_end || t == RECORD_code_object ||
-           t == RECORD_function || t == RECORD_instruction;
+           t == RECORD_source || t == RECORD_option || t == RECORD_message || t == RECORD_end ||
+           t == RECORD_code_object || t == RECORD_function || t == RECORD_instruction;
 }
 
 int symbolize_batch(struct symbolize *z, const struct wire_batch *b)
@@ -346,6 +354,8 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
         for (size_t i = 0; i < z->text_count; i++)
             z->text[i].written = false;
     if (!code)
+        symbolize_ending(z);
+    if (!code)
         code = symbolize_code(z, here, code_lacks);
     symbolize_end_batch(z, true);
     if (!code && here && z->sources)
@@ -424,7 +434,7 @@ static int alone_line(void *arg, char *line, size_t len, bool complete)
     return code || !decoder_stats(a->decoder)->foreign ? code : OTHER_FORMAT;
 }
 
-int symbolize_session(const struct discover_session *s, bool over, struct symbolize_stats *stats)
+int symbolize_session(const struct discover_session *s, int flags, struct symbolize_stats *stats)
 {
     struct alone a = {0};
     struct feed f = {.arg = &a, .line = alone_line};
@@ -432,7 +442,9 @@ int symbolize_session(const struct discover_session *s, bool over, struct symbol
     a.visitor = (struct wire_visitor){
         .arg = &a, .header = alone_header, .name = alone_name, .batch = alone_batch};
     memset(stats, 0, sizeof *stats);
-    int code = symbolize_open(&a.z, s, over);
+    int code = symbolize_open(&a.z, s, flags & GPUFL_SYMBOLIZE_ENDED);
+    if (!code)
+        a.z->flags = flags;
     code = code ? code : decoder_open(&a.decoder);
     code = code ? code : feed_session(s, &f, &read);
     if (!code)

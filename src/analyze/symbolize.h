@@ -58,7 +58,10 @@ int symbolize_batch(struct symbolize *z, const struct wire_batch *b);
  * valid until close. 0 or GPUFL_E_NOMEM; that nothing could be written is no failure. */
 int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const struct buf **lines);
 
-/* All of it for a session that nobody else reads. */
-int symbolize_session(const struct discover_session *s, bool over, struct symbolize_stats *stats);
+/* Code of the message that says how the program of a session without an end ended. */
+#define SYMBOLIZE_ENDING "process_end"
+
+/* All of it for a session that nobody else reads. flags: of gpufl_symbolize. */
+int symbolize_session(const struct discover_session *s, int flags, struct symbolize_stats *stats);
 
 #endif

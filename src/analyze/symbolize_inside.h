@@ -28,6 +28,9 @@ struct symbolize {
     const struct discover_session *session;
     int lock;                  /* -1: not ours */
     bool over;                 /* the program has ended */
+    bool ended;                /* its log says so */
+    bool told;                 /* the session says how it ended */
+    int flags;                 /* of gpufl_symbolize */
     struct wire_header header; /* its texts are owned */
     bool has_header;
     struct intern *texts;        /* owned */
@@ -93,6 +96,9 @@ bool symbolize_cubin(const struct symbolize *z, const int64_t *object, char *pat
 
 /* Puts a source's text, whose path has that number, in pieces. */
 void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file *f);
+
+/* Puts how the program ended, where its session does not say that. */
+void symbolize_ending(struct symbolize *z);
 
 /* Keeps the PTX of functions whose cubin carries it. */
 void symbolize_ptx(struct symbolize *z);

@@ -9,6 +9,7 @@
 #include "capture/gate.h"
 #include "capture/messages.h"
 #include "capture/names.h"
+#include "capture/pace.h"
 #include "capture/sampling.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
@@ -267,7 +268,9 @@ static int64_t sooner(int64_t a, int64_t b)
 static void collect(struct collector *c)
 {
     int64_t interval = c->options->flush_interval_ms * 1000000;
-    int64_t now = steady_ns(), due = now + interval, clock_due = now + CLOCK_EVERY;
+    int64_t first = c->options->flush_first_ms * 1000000;
+    int64_t began = steady_ns(), now = began, clock_due = now + CLOCK_EVERY;
+    int64_t due = now + pace_next(0, first, interval);
     collector_clock(c);
     option_rows(c);
     engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
@@ -294,7 +297,7 @@ static void collect(struct collector *c)
         atomic_store_explicit(&flush_done, wanted, memory_order_release);
         if (on_demand)
             wakeup_signal(&flushed);
-        due = now + interval;
+        due = now + pace_next(now - began, first, interval);
     }
 }
 

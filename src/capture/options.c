@@ -58,6 +58,7 @@ static const struct {
     {OPT_system_sample_rate_ms, 0, 3600000},
     {OPT_kernel_sample_rate_ms, 0, INT32_MAX},
     {OPT_flush_interval_ms, 10, 10000},
+    {OPT_flush_first_ms, 0, 10000},
     {OPT_duration_ms, 0, 3153600000000}, /* a hundred years: in ns it still fits */
     {OPT_pc_sampling_period, 0, 31},
     {OPT_pc_hardware_buffer_bytes, 1 << 20, 64 << 20},

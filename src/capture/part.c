@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +62,13 @@ static int create(struct part *p, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
+/* A lock that ends with the process, whatever ends that: who finds it gone knows that nobody writes any more.
+ * Where the file system has no locks nothing is known. */
+static void say_in_use(int fd)
+{
+    (void)flock(fd, LOCK_SH | LOCK_NB);
+}
+
 static int part_create(struct part *p)
 {
     char name[PART_NAME];
@@ -70,6 +78,7 @@ static int part_create(struct part *p)
     p->fd = fd;
     p->id = file_id(fd);
     p->allocated = 0;
+    say_in_use(fd);
     return 0;
 }
 
@@ -90,6 +99,7 @@ static int part_reopen(struct part *p)
         return -EBADF;
     }
     p->fd = fd;
+    say_in_use(fd);
     return 0;
 }
 
@@ -258,6 +268,7 @@ static int finish(struct part *p, bool last, char *name)
     if (!rc && next >= 0) {
         p->fd = next;
         p->id = file_id(next);
+        say_in_use(next);
     }
     return rc;
 }

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SENTENCE_MAX = 4096 };
@@ -98,17 +99,54 @@ static bool have_server(void)
            access(path, X_OK) == 0;
 }
 
+static bool is_over(const struct finish *f, const struct session *one)
+{
+    return one->ended || one->pid == f->child || !session_is_written(one);
+}
+
+/* What became of the sessions without an end, as far as it is known. */
+static void print_open(const struct finish *f, const struct sessions *s)
+{
+    size_t running = 0, over = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct session *one = &s->items[i];
+        if (!one->ours || one->ended || one->packed)
+            continue;
+        if (one->pid != f->child) {
+            running += !is_over(f, one);
+            over += is_over(f, one);
+        } else if (WIFEXITED(f->status)) {
+            fprintf(stderr,
+                    "gpufl: the program ended by _exit, code %d: what it did in its last moments "
+                    "may be "
+                    "missing\n",
+                    WEXITSTATUS(f->status));
+        } else {
+            fprintf(
+                stderr,
+                "gpufl: the program was ended by signal %d: what it did in its last moments may be "
+                "missing\n",
+                WTERMSIG(f->status));
+        }
+    }
+    if (over)
+        fprintf(
+            stderr,
+            "gpufl: %zu process%s ended without exit handlers (_exit, or killed): what is on disk "
+            "counts\n",
+            over, over == 1 ? "" : "es");
+    if (running)
+        fprintf(stderr, "gpufl: %zu process%s still run%s: what is on disk so far counts\n",
+                running, running == 1 ? "" : "es", running == 1 ? "s" : "");
+}
+
 /* Where the data is and what to run next. in_file: the report is in its file. */
 static void print_next(const struct finish *f, const struct sessions *s, bool in_file)
 {
     const char *shown = f->place->shown, *q = quote_for(shown);
     fprintf(stderr, "gpufl: %zu session%s in %s\n", s->ours, s->ours == 1 ? "" : "s", shown);
     if (s->open && f->ended)
-        fprintf(
-            stderr,
-            "gpufl: %zu of them did not end cleanly (killed, or still running): what is on disk "
-            "counts\n",
-            s->open);
+        print_open(f, s);
     if (s->foreign && s->ours > 1)
         fprintf(stderr, "gpufl: %zu session%s of earlier runs there %s in the report, too\n",
                 s->foreign, s->foreign == 1 ? "" : "s", s->foreign == 1 ? "is" : "are");
@@ -173,7 +211,7 @@ static void compress_sessions(const struct finish *f, const struct sessions *s)
         return;
     for (size_t i = 0; i < s->count; i++) {
         const struct session *one = &s->items[i];
-        if (!one->ours || (!one->ended && one->pid != f->child))
+        if (!one->ours || !is_over(f, one))
             continue;
         if (compress_session(one->dir, &e)) {
             cmd_fail("trace", "some logs stay uncompressed: %s", e.text);
@@ -189,7 +227,9 @@ static void symbolize_sessions(const struct finish *f, const struct sessions *s)
     bool said = f->request->quiet;
     for (size_t i = 0; f->ended && i < s->count; i++) {
         const struct session *one = &s->items[i];
-        int flags = one->pid == f->child ? GPUFL_SYMBOLIZE_ENDED : 0;
+        int flags = is_over(f, one) ? GPUFL_SYMBOLIZE_ENDED : 0;
+        if (one->pid == f->child)
+            flags |= GPUFL_SYMBOLIZE_STATUS | (f->status & 0xffff) << GPUFL_SYMBOLIZE_STATUS_AT;
         if (!one->ours || gpufl_symbolize(one->dir, flags, &r, NULL, 0) || said || !*r.note)
             continue;
         fprintf(stderr, "gpufl: %s\n", r.note);

@@ -11,9 +11,11 @@
 #include "wire/end.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -157,11 +159,25 @@ static bool is_aside(const char *process, const char *task)
     return is;
 }
 
+/* The writer holds a lock on the active part: see capture/part.c. */
+static bool is_locked(const char *dir)
+{
+    char path[PATH_MAX];
+    int fd =
+        path_join(path, sizeof path, dir, "system.log") ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return locked;
+}
+
 /* Which process it is is asked of its open files, since the number alone may be another's: it
  * ended, or is of another namespace. */
 bool session_is_written(const struct session *s)
 {
     char process[64], path[PATH_MAX];
+    if (is_locked(s->dir))
+        return true;
     snprintf(process, sizeof process, "/proc/%lld", (long long)s->pid);
     snprintf(path, sizeof path, "%s/fd", process);
     bool open = has_open_below(path, s->dir);

@@ -20,6 +20,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 int cuInit(unsigned flags);
@@ -109,6 +111,24 @@ static int leave(void)
     _exit(3);
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Works for 50 ms. */
+static int brief(void)
+{
+    const struct timespec pause = {.tv_nsec = 100000};
+    for (int64_t end = now_ms() + 50; now_ms() < end; nanosleep(&pause, NULL))
+        launch(1);
+    printf("{\"launches\":%d}\n", launched);
+    fflush(stdout);
+    _exit(3);
+}
+
 static const struct {
     const char *name;
     int (*fn)(void);
@@ -116,10 +136,25 @@ static const struct {
     {"user", be_nobody},      {"root", change_root},      {"folder", lose_folder},
     {"moved", move_logs},     {"nofile", no_descriptors}, {"seccomp", forbid_open},
     {"removed", remove_logs}, {"nothing", nothing},       {"crash", crash},
-    {"_exit", leave},
+    {"_exit", leave},         {"brief", brief},
 };
 
 /* ---- before -------------------------------------------------------------------------------- */
+
+/* A child that uses CUDA and ends by _exit; this process does not. */
+static int run_brief_child(char **argv)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        char *again[] = {argv[0], (char *)"brief", NULL};
+        execv("/proc/self/exe", again);
+        _exit(BROKEN_EXIT);
+    }
+    bool right = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+                 WEXITSTATUS(status) == 3;
+    return right ? 0 : BROKEN_EXIT;
+}
 
 /* 0, or the exit code. */
 static int start_anew(const char *how, char **argv)
@@ -152,6 +187,8 @@ int main(int argc, char **argv)
         return 0;
     if (strcmp(what, "127") == 0)
         return 127;
+    if (strcmp(what, "child") == 0)
+        return run_brief_child(argv);
     for (size_t i = 0; i < sizeof after_init / sizeof after_init[0]; i++)
         if (strcmp(what, after_init[i].name) == 0)
             fn = after_init[i].fn;

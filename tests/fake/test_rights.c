@@ -68,6 +68,46 @@ static void moved_away(void **state)
     run_free(&r);
 }
 
+/* ---- no end -------------------------------------------------------------------------------- */
+
+/* Ends by _exit after some 50 ms of kernels: they are there, with names, and how it ended is said. */
+static void ended_by_exit(void **state)
+{
+    (void)state;
+    struct run r;
+    run_it(&r, "brief", "64M");
+    check_program(&r, 3);
+    check_contains(&r, r.c.text[CHILD_ERR].data, "the program ended by _exit, code 3");
+    assert_non_null(r.report);
+    int64_t launches = int_at(r.said, "0.launches");
+    if (int_at(r.report, "ledger.kernels_written") < launches / 2)
+        fail_msg("%lld of %lld kernels", (long long)int_at(r.report, "ledger.kernels_written"),
+                 (long long)launches);
+    assert_string_equal(text_at(r.report, "session.ending"), "the program ended by _exit, code 3");
+    assert_false(json_is_true(at(r.report, "session.clean_end")));
+    char *text = json_dumps(r.report, 0);
+    assert_non_null(strstr(text, "rights.c")); /* where it waited */
+    free(text);
+    run_free(&r);
+}
+
+/* So does a child of the program: only its parent knows how it ended. */
+static void a_child_ended_by_exit(void **state)
+{
+    (void)state;
+    struct run r;
+    run_it(&r, "child", "64M");
+    check_program(&r, 0);
+    check_contains(&r, r.c.text[CHILD_ERR].data,
+                   "1 process ended without exit handlers (_exit, or killed)");
+    assert_non_null(r.report);
+    check_contains(&r, text_at(r.report, "session.ending"), "ran no exit handler");
+    char *text = json_dumps(r.report, 0);
+    assert_non_null(strstr(text, "rights.c"));
+    free(text);
+    run_free(&r);
+}
+
 /* ---- no session ---------------------------------------------------------------------------- */
 
 static int entries(const char *folder)
@@ -128,10 +168,9 @@ static void a_memory_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_log_goes_on),
-        cmocka_unit_test(moved_away),
-        cmocka_unit_test(says_what_is_known),
-        cmocka_unit_test(a_memory_limit),
+        cmocka_unit_test(the_log_goes_on),    cmocka_unit_test(moved_away),
+        cmocka_unit_test(ended_by_exit),      cmocka_unit_test(a_child_ended_by_exit),
+        cmocka_unit_test(says_what_is_known), cmocka_unit_test(a_memory_limit),
     };
     return cmocka_run_group_tests_name("fake.rights", tests, NULL, NULL);
 }

@@ -240,7 +240,7 @@ static void test_no_memory(void **state)
     assert_int_equal(discover_open(&d, in_session(""), NULL), 0);
     for (; code; n++) {
         mem_fail_at(n);
-        code = symbolize_session(&d.sessions[0], false, &stats);
+        code = symbolize_session(&d.sessions[0], 0, &stats);
         int64_t made = mem_count();
         mem_fail_at(-1);
         assert_true(code == 0 || code == GPUFL_E_NOMEM);
