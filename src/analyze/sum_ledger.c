@@ -102,6 +102,10 @@ static const struct loss_sentence {
     {COL_ledger_waits_lost, "wait", "waits", "not recorded: a thread's ring was full"},
     {COL_ledger_stacks_lost, "stack", "stacks",
      "not captured: no room for more different ones, or no way through the frames"},
+    {COL_ledger_stacks_cut, "stack", "stacks",
+     "cut where it reached a file of code for which there was no room: too many libraries at a "
+     "time, or "
+     "opened and closed"},
     {COL_ledger_samples_lost, "sample or range", "samples or ranges",
      "of the hardware not read: dropped by the driver, or there was no time; shares rest on the "
      "others"},

@@ -162,9 +162,9 @@ static void conclude_stacks(const struct collector *c)
         feature_conclude(FEATURE_stacks, true, "unavailable", "nothing was traced");
     else
         feature_conclude(FEATURE_stacks, true,
-                         l->stacks_lost       ? "partial"
-                         : l->stacks_captured ? "collected"
-                                              : "enabled_no_data",
+                         l->stacks_lost || l->stacks_cut ? "partial"
+                         : l->stacks_captured            ? "collected"
+                                                         : "enabled_no_data",
                          stacking_python());
 }
 

@@ -51,6 +51,7 @@ static void read_stacks(struct ledger_row *r)
     r->stacks_captured = (int64_t)n.captured;
     r->stacks_distinct = (int64_t)n.distinct;
     r->stacks_lost = (int64_t)n.lost;
+    r->stacks_cut = (int64_t)n.cut;
 }
 
 static void read_rows(struct ledger_row *r, struct capture_sink *s)
@@ -196,6 +197,7 @@ void ledger_losses(const struct ledger_row *r, char *out, size_t size)
         {r->joins_lost, "launches whose scope or stack is not known"},
         {r->waits_lost, "waits not recorded: they came faster than they could be taken"},
         {r->stacks_lost, "stacks not captured"},
+        {r->stacks_cut, "stacks cut: more libraries were loaded than can be told apart"},
         {r->samples_lost,
          "samples or ranges that could not be read: drain more often or sample less"},
         {missing_kernels(r), "kernels launched of which no record came"},

@@ -124,6 +124,7 @@ void stacking_counts(struct stacking_counts *out)
         .captured = now.captured - tables.before.captured,
         .distinct = tables.stack_count,
         .lost = now.lost - tables.before.lost + tables.unwritten,
+        .cut = now.cut - tables.before.cut,
     };
 }
 

@@ -16,7 +16,7 @@
 struct thread_state;
 
 struct stacking_counts { /* of the session */
-    uint64_t captured, distinct, lost;
+    uint64_t captured, distinct, lost, cut;
 };
 
 extern _Atomic uint32_t stacking_where __attribute__((visibility("hidden")));

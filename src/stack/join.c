@@ -128,7 +128,8 @@ static inline bool join_native(struct joining *j, size_t i)
     }
     if (w->pythons && (ran || f->row.interpreter))
         return true;
-    return join_add(j, f->at, f->row.module, STACK_NATIVE, i);
+    const struct module *m = modules_get(f->row.module);
+    return join_add(j, f->at, m ? m->pub.number : 0, STACK_NATIVE, i);
 }
 
 static void join_mark(struct joining *j, enum join_mark mark)

@@ -14,7 +14,7 @@ enum join_mark { JOIN_TRUNCATED, JOIN_DRIVER, JOIN_UNKNOWN };
 /* A place. Two stacks are equal where all their items are. */
 struct join_item {
     uint64_t what;  /* NATIVE: the instruction; PYTHON: key of the code; MARK: enum join_mark */
-    uint32_t where; /* NATIVE: module; PYTHON: place in the code; MARK: 0 */
+    uint32_t where; /* NATIVE: number of the module; PYTHON: place in the code; MARK: 0 */
     uint32_t kind;  /* enum stack_kind */
 };
 

@@ -8,11 +8,12 @@
  *
  * What is known of a module is read from its mapping, where it is the truth of the
  * code that runs, and from its file once, at first sight. A module is never freed,
- * since stacks point to it: closing and opening libraries all the time fills the
- * table at last, and what comes then is in no known file.
+ * since stacks point to it; its slot is, where the module is gone and slots are scarce.
  *
- * The table: numbers by hash of the first address, with open addressing. Entries are
- * only added (release, partner: acquire in modules_find). */
+ * The table: slots by hash of the first address, with open addressing (release, partner:
+ * acquire in modules_find). An entry whose module is gone becomes GONE, which a search passes
+ * and a new module may take. Two threads that meet a new module at the same moment may then
+ * register it twice, in a GONE entry and behind it: two numbers for one module do no harm. */
 #include "stack/modules.h"
 
 #include "base/alloc.h"
@@ -27,8 +28,11 @@
 
 enum {
     MODULES_INDEX = 2 * MODULES_MAX, /* power of two */
-    SNAPSHOT_MAX = 2048,             /* files loaded at a time */
+    SNAPSHOT_MAX = 4096,             /* files loaded at a time */
     SNAPSHOT_TRIES = 16,             /* of a reader that is overtaken */
+    GONE = UINT16_MAX,               /* in the index */
+    ENTRY_TRIES = 64,                /* of a thread that is overtaken by others in the index */
+    SCARCE = MODULES_MAX / 4, /* free slots below which those of modules that are gone are freed */
 };
 
 /* libc's struct dl_find_object, which older headers lack. */
@@ -66,8 +70,24 @@ static atomic_bool snapshot_busy;    /* one writer */
 static atomic_bool snapshot_allowed; /* a reader that misses may renew it: once a flush */
 
 static _Atomic(struct module *) modules[MODULES_MAX];
-static _Atomic uint32_t modules_count; /* numbers given out; may pass MODULES_MAX */
+static _Atomic uint32_t modules_count; /* slots used at least once; may pass MODULES_MAX */
+static _Atomic uint32_t modules_ever;  /* numbers given out; may pass MODULES_EVER */
 static _Atomic uint16_t modules_index[MODULES_INDEX];
+static atomic_bool modules_full;
+
+/* Free slots again: a ring that the collector fills (release at freed_to, partner: acquire in
+ * slot_take) and that has room for all. */
+static _Atomic uint16_t freed[MODULES_MAX];
+static _Atomic uint32_t freed_from, freed_to;
+
+/* The collector's: slots that nobody finds any more and that are not free yet. */
+static struct {
+    uint16_t slots[MODULES_MAX];
+    uint32_t count;
+} unlisted;
+
+/* In a slot whose module another thread registered first. Nothing is mapped like that. */
+static struct module nobody;
 
 /* ---- looking up a mapping ---- */
 
@@ -216,7 +236,7 @@ static inline bool mapping_at(uintptr_t pc, struct mapping *out)
 /* Does what is mapped there now hold the words that this module had? */
 static inline bool module_still(const struct module *m, const struct mapping *map)
 {
-    if (m->pub.begin != map->begin || m->pub.end != map->end)
+    if (!m || m->pub.begin != map->begin || m->pub.end != map->end)
         return false;
     for (int i = 0; i < 2; i++) {
         uint64_t word;
@@ -231,73 +251,173 @@ static uint32_t module_hash(uintptr_t begin)
     return (uint32_t)((uint64_t)(begin >> 12) * 0x9e3779b97f4a7c15u >> 40) % MODULES_INDEX;
 }
 
-/* First sight: reads what there is to know. 0: no room, or it is no ELF file. */
-static __attribute__((noinline, cold)) uint32_t module_register(const struct mapping *map,
-                                                                struct module **out)
+/* A free slot; 0: there is none. */
+static uint32_t slot_take(void)
 {
-    *out = NULL;
+    uint32_t from = atomic_load_explicit(&freed_from, memory_order_relaxed);
+    while (from != atomic_load_explicit(&freed_to, memory_order_acquire)) {
+        uint16_t slot = atomic_load_explicit(&freed[from % MODULES_MAX], memory_order_relaxed);
+        if (atomic_compare_exchange_weak_explicit(&freed_from, &from, from + 1,
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return slot;
+    }
     if (atomic_load_explicit(&modules_count, memory_order_relaxed) >= MODULES_MAX - 1)
         return 0;
-    struct module *m = mem_zalloc(sizeof *m);
+    uint32_t slot = atomic_fetch_add_explicit(&modules_count, 1, memory_order_relaxed) + 1;
+    return slot < MODULES_MAX ? slot : 0;
+}
+
+static bool has_number_left(void)
+{
+    return atomic_load_explicit(&modules_ever, memory_order_relaxed) < MODULES_EVER;
+}
+
+/* First sight: reads what there is to know. 0: no room, or it is no ELF file. */
+static __attribute__((noinline, cold)) uint32_t module_register(const struct mapping *map)
+{
+    bool full = atomic_load_explicit(&modules_full, memory_order_relaxed) || !has_number_left();
+    struct module *m = full ? NULL : mem_zalloc(sizeof *m);
+    if (full)
+        atomic_store_explicit(&modules_full, true, memory_order_relaxed);
     if (!m || !module_file_describe(m, map->begin, map->end, map->name)) {
         mem_free(m);
         return 0;
     }
-    uint32_t number = atomic_fetch_add_explicit(&modules_count, 1, memory_order_relaxed) + 1;
-    if (number >= MODULES_MAX) {
+    m->slot = slot_take();
+    if (!m->slot) {
+        atomic_store_explicit(&modules_full, true, memory_order_relaxed);
         mem_free(m);
         return 0;
     }
-    m->pub.number = number;
+    m->pub.number = atomic_fetch_add_explicit(&modules_ever, 1, memory_order_relaxed) + 1;
     m->role = modules_role(m->pub.path);
-    atomic_store_explicit(&modules[number], m, memory_order_release);
-    *out = m;
-    return number;
+    atomic_store_explicit(&modules[m->slot], m, memory_order_release);
+    return m->slot;
+}
+
+/* Nobody has seen it: it is freed when slots are. */
+static void module_drop(uint32_t slot)
+{
+    struct module *m = slot ? atomic_load_explicit(&modules[slot], memory_order_relaxed) : NULL;
+    if (!m)
+        return;
+    atomic_store_explicit(&modules[slot], &nobody, memory_order_relaxed);
+    mem_free(m);
+}
+
+/* The slot of what is mapped there; 0: not in the index, and *free is where it may be put. */
+static uint32_t index_find(const struct mapping *map, _Atomic uint16_t **free)
+{
+    *free = NULL;
+    for (uint32_t h = module_hash(map->begin), i = 0; i < MODULES_INDEX; i++) {
+        _Atomic uint16_t *entry = &modules_index[(h + i) % MODULES_INDEX];
+        uint16_t slot = atomic_load_explicit(entry, memory_order_acquire);
+        if (slot && slot != GONE) {
+            if (module_still(modules_get(slot), map))
+                return slot;
+            continue;
+        }
+        *free = *free ? *free : entry;
+        if (!slot)
+            break;
+    }
+    return 0;
 }
 
 uint32_t modules_find(uintptr_t pc)
 {
     struct mapping map;
+    uint32_t made = 0;
     if (!mapping_at(pc, &map))
         return 0;
-    uint32_t made = 0;
-    struct module *mine = NULL;
-    for (uint32_t h = module_hash(map.begin), i = 0; i < MODULES_INDEX; i++) {
-        _Atomic uint16_t *entry = &modules_index[(h + i) % MODULES_INDEX];
-        uint16_t number = atomic_load_explicit(entry, memory_order_acquire);
-        if (!number) {
-            if (!made && !(made = module_register(&map, &mine)))
-                return 0;
-            if (atomic_compare_exchange_strong_explicit(entry, &number, (uint16_t)made,
-                                                        memory_order_release, memory_order_acquire))
-                return made;
+    for (int i = 0; i < ENTRY_TRIES; i++) {
+        _Atomic uint16_t *free;
+        uint32_t slot = index_find(&map, &free);
+        if (slot) { /* with made: another thread was faster */
+            module_drop(made);
+            return slot;
         }
-        if (module_still(modules_get(number), &map)) {
-            if (made) { /* another thread was faster: nobody has seen ours */
-                atomic_store_explicit(&modules[made], NULL, memory_order_relaxed);
-                mem_free(mine);
-            }
-            return number;
-        }
+        if (!free || (!made && !(made = module_register(&map))))
+            return 0;
+        uint16_t was = atomic_load_explicit(free, memory_order_relaxed);
+        if ((!was || was == GONE) &&
+            atomic_compare_exchange_strong_explicit(free, &was, (uint16_t)made,
+                                                    memory_order_release, memory_order_relaxed))
+            return made;
     }
+    module_drop(made);
     return 0;
 }
 
-bool modules_is(uint32_t number, uintptr_t pc)
+bool modules_is(uint32_t slot, uintptr_t pc)
 {
     struct mapping map;
     bool there = mapping_at(pc, &map);
-    if (!number)
+    if (!slot)
         return !there;
-    const struct module *m = modules_get(number);
+    const struct module *m = modules_get(slot);
     return there && m && module_still(m, &map);
 }
 
-const struct module *modules_get(uint32_t number)
+const struct module *modules_get(uint32_t slot)
 {
-    if (number == 0 || number >= MODULES_MAX)
+    if (slot == 0 || slot >= MODULES_MAX)
         return NULL;
-    return atomic_load_explicit(&modules[number], memory_order_acquire);
+    return atomic_load_explicit(&modules[slot], memory_order_acquire);
+}
+
+bool modules_are_full(void)
+{
+    return atomic_load_explicit(&modules_full, memory_order_relaxed);
+}
+
+/* ---- slots of modules that are gone ---- */
+
+static uint32_t slots_used(void)
+{
+    uint32_t n = atomic_load_explicit(&modules_count, memory_order_relaxed);
+    return n < MODULES_MAX ? n : MODULES_MAX - 1;
+}
+
+static uint32_t slots_free(void)
+{
+    return MODULES_MAX - 1 - slots_used() +
+           (atomic_load_explicit(&freed_to, memory_order_relaxed) -
+            atomic_load_explicit(&freed_from, memory_order_relaxed));
+}
+
+uint32_t modules_unlist(void)
+{
+    unlisted.count = 0;
+    if (slots_free() && has_number_left()) /* it may have been noted as slots were being freed */
+        atomic_store_explicit(&modules_full, false, memory_order_relaxed);
+    if (slots_free() >= SCARCE)
+        return 0;
+    for (uint32_t i = 0; i < MODULES_INDEX; i++) {
+        uint16_t slot = atomic_load_explicit(&modules_index[i], memory_order_acquire);
+        const struct module *m = slot != GONE ? modules_get(slot) : NULL;
+        if (!m || modules_is(slot, m->pub.begin))
+            continue;
+        atomic_store_explicit(&modules_index[i], GONE, memory_order_relaxed);
+        unlisted.slots[unlisted.count++] = slot;
+    }
+    for (uint32_t slot = 1; slot <= slots_used(); slot++)
+        if (modules_get(slot) == &nobody)
+            unlisted.slots[unlisted.count++] = (uint16_t)slot;
+    return unlisted.count;
+}
+
+void modules_free_unlisted(void)
+{
+    uint32_t to = atomic_load_explicit(&freed_to, memory_order_relaxed);
+    for (uint32_t i = 0; i < unlisted.count; i++) {
+        atomic_store_explicit(&modules[unlisted.slots[i]], NULL, memory_order_relaxed);
+        atomic_store_explicit(&freed[to++ % MODULES_MAX], unlisted.slots[i], memory_order_relaxed);
+    }
+    atomic_store_explicit(&freed_to, to, memory_order_release);
+    if (unlisted.count && has_number_left())
+        atomic_store_explicit(&modules_full, false, memory_order_relaxed);
+    unlisted.count = 0;
 }
 
 void modules_open(bool own_snapshot)

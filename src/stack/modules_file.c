@@ -103,19 +103,13 @@ static uintptr_t note_build_id(const struct headers *h, char *text, size_t size)
     return 0;
 }
 
-/* The line of /proc/self/maps that begins at an address: path and inode. */
-struct maps_line {
-    unsigned int major, minor;
-    unsigned long inode;
-    char path[sizeof((struct stack_module *)0)->path];
-};
-
-static bool maps_parse(const char *line, uintptr_t begin, struct maps_line *out)
+static bool maps_parse(const char *line, uintptr_t begin, struct module_mapping *out)
 {
     char *at;
     if (strtoul(line, &at, 16) != begin || *at != '-')
         return false;
     int path = 0;
+    out->end = strtoul(at + 1, NULL, 16);
     if (sscanf(at, "-%*x %*s %*x %x:%x %lu %n", &out->major, &out->minor, &out->inode, &path) < 3 ||
         !path)
         return false;
@@ -123,7 +117,7 @@ static bool maps_parse(const char *line, uintptr_t begin, struct maps_line *out)
     return true;
 }
 
-static bool maps_find(uintptr_t begin, struct maps_line *out)
+bool module_file_mapping(uintptr_t begin, struct module_mapping *out)
 {
     char buf[4 * MAPS_LINE + 1];
     int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -184,7 +178,7 @@ uint64_t module_file_name_hash(const char *name)
 static void module_path(struct module *m, const char *name)
 {
     char *path = m->pub.path;
-    struct maps_line line;
+    struct module_mapping line;
     name_read(path, sizeof m->pub.path, name);
     if (strncmp(path, "linux-vdso", 10) == 0 || strncmp(path, "linux-gate", 10) == 0) {
         m->pub.kind = KIND_VDSO;
@@ -198,7 +192,7 @@ static void module_path(struct module *m, const char *name)
      * be the one that is mapped. The kernel knows both, and adds " (deleted)". */
     if (path[0] == '/' && m->pub.build_id[0])
         return;
-    if (!maps_find(m->pub.begin, &line))
+    if (!module_file_mapping(m->pub.begin, &line))
         return;
     struct stat st;
     if (path[0] != '/' || stat(path, &st) != 0 || st.st_ino != line.inode ||

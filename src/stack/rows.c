@@ -77,7 +77,7 @@ static bool rows_pack(const struct cfi_row *c, union row *row)
     const struct cfi_place *ra = &c->reg[c->ra];
     int64_t cfa, after, ra_offset;
     if (c->signal || (c->cfa.reg != CPU_SP && c->cfa.reg != CPU_FP) ||
-        !rows_fits(c->cfa.offset, 16, &cfa) || !rows_fits(c->cfa.after, 4, &after))
+        !rows_fits(c->cfa.offset, 15, &cfa) || !rows_fits(c->cfa.after, 4, &after))
         return false;
     if (ra->rule != CFI_AT || ra->value.reg != CFI_CFA || ra->value.load ||
         !rows_fits(ra->value.offset, 12, &ra_offset))

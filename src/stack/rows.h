@@ -26,13 +26,13 @@ enum rows_fp {
 union row {
     uint64_t word; /* 0: an empty slot; see rows_at */
     struct {
-        uint64_t module : 11;     /* modules_get; 0: none */
+        uint64_t module : 12;     /* slot: modules_get; 0: none */
         uint64_t how : 2;         /* enum rows_how */
         uint64_t interpreter : 1; /* python_is_interpreter */
         uint64_t is_row : 1;      /* always 1 */
         uint64_t base_fp : 1;     /* CFA from the frame pointer, else from the stack pointer */
         uint64_t load : 1;        /* the CFA is stored there */
-        int64_t cfa : 16;         /* base + this */
+        int64_t cfa : 15;         /* base + this */
         int64_t after : 4;        /* with load: + this */
         uint64_t fp : 2;          /* enum rows_fp */
         int64_t fp_offset : 13;

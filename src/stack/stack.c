@@ -26,12 +26,14 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 enum { SEATS = 256 }; /* captures at a time */
 
 struct seat {
     atomic_bool taken;
-    _Atomic uint64_t captured, lost; /* written by the holder */
+    _Atomic uint64_t captured, lost, cut; /* written by the holder */
+    uint64_t mark; /* the collector's: captured, of a holder that is waited for */
     struct unwind native;
     struct python_frame python[2][STACK_DEPTH];
     unsigned python_current; /* which of the two holds those of the last capture */
@@ -153,6 +155,13 @@ static inline bool seat_again(const struct seat *s, const struct join_walk *walk
     return true;
 }
 
+/* Did the walk end in a file of code that there was no slot for? */
+static __attribute__((noinline, cold)) bool stacks_is_cut(const struct unwind *u)
+{
+    const struct unwind_frame *last = u->n ? &u->frames[u->n - 1] : NULL;
+    return modules_are_full() && last && !last->row.module && !modules_is(0, last->at);
+}
+
 static inline uint32_t stacks_capture_in(struct seat *s, const struct cpu_regs *regs,
                                          const void *from)
 {
@@ -161,6 +170,8 @@ static inline uint32_t stacks_capture_in(struct seat *s, const struct cpu_regs *
     walk.native = s->native.frames;
     walk.natives = s->native.n;
     walk.end = s->native.end;
+    if (__builtin_expect(walk.end == UNWIND_LOST, 0) && stacks_is_cut(&s->native))
+        seat_count(&s->cut);
     if (atomic_load_explicit(&python_found, memory_order_acquire))
         walk.pythons = python_walk(s->python[!s->python_current], STACK_DEPTH);
     if (seat_again(s, &walk, from))
@@ -203,12 +214,84 @@ const struct stack *stacks_get(uint32_t id)
     return id > STACK_DISTINCT ? told_get(id) : table_get(id);
 }
 
+/* ---- slots of modules that are gone ---- */
+
+enum {
+    NOT_HELD = -1,
+    STEP_NS =
+        20 * 1000 * 1000, /* least time between steps: stores are everywhere long before that */
+};
+
+/* The collector's. */
+static struct {
+    enum { NOTHING_UNLISTED, UNLISTED, FORGOTTEN } step;
+    int64_t noted; /* ns: when the last step was made */
+} slots;
+
+/* Never a simulated clock's time. */
+static int64_t steady_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Notes who is in the middle of a capture. */
+static void seats_note(void)
+{
+    slots.noted = steady_now();
+    atomic_thread_fence(memory_order_seq_cst); /* what was stored before, then who is there */
+    for (uint32_t i = 0; i < seats_made(); i++) {
+        struct seat *s = atomic_load_explicit(&seats[i], memory_order_acquire);
+        if (s)
+            s->mark = atomic_load_explicit(&s->taken, memory_order_acquire)
+                          ? atomic_load_explicit(&s->captured, memory_order_relaxed)
+                          : (uint64_t)NOT_HELD;
+    }
+}
+
+/* Have all of those captures ended? A seat that is held again has counted the one before. */
+static bool seats_have_ended(void)
+{
+    for (uint32_t i = 0; i < seats_made(); i++) {
+        struct seat *s = atomic_load_explicit(&seats[i], memory_order_acquire);
+        if (s && s->mark != (uint64_t)NOT_HELD &&
+            atomic_load_explicit(&s->taken, memory_order_acquire) &&
+            atomic_load_explicit(&s->captured, memory_order_acquire) == s->mark)
+            return false;
+    }
+    return true;
+}
+
+/* One step at most a flush: see modules_unlist. Rows are forgotten twice, since a capture that began
+ * while they were the first time may have met one of them and is of the new age. [collector] */
+static void stacks_free_slots(void)
+{
+    if (slots.step == NOTHING_UNLISTED) {
+        if (!modules_unlist())
+            return;
+        slots.step = UNLISTED;
+    } else if (steady_now() - slots.noted < STEP_NS || !seats_have_ended()) {
+        return;
+    } else if (slots.step == UNLISTED) {
+        rows_clear();
+        rows_clear();
+        slots.step = FORGOTTEN;
+    } else {
+        modules_free_unlisted();
+        slots.step = NOTHING_UNLISTED;
+        return;
+    }
+    seats_note();
+}
+
 void stacks_refresh(void)
 {
     if (atomic_load_explicit(&opened, memory_order_acquire) != OPEN)
         return;
     safe_age();
     modules_refresh();
+    stacks_free_slots();
     stacks_look_for_python();
 }
 
@@ -228,6 +311,7 @@ void stacks_stats(struct stacks_stats *out)
             continue;
         out->captured += atomic_load_explicit(&s->captured, memory_order_relaxed);
         out->lost += atomic_load_explicit(&s->lost, memory_order_relaxed);
+        out->cut += atomic_load_explicit(&s->cut, memory_order_relaxed);
     }
 }
 
@@ -244,6 +328,11 @@ void stacks_forget(void)
     int opening = OPENING; /* whoever was at it is not here */
     atomic_compare_exchange_strong(&opened, &opening, CLOSED);
     told_forget();
+    if (slots.step != NOTHING_UNLISTED) { /* no other thread is here that has one of the slots */
+        rows_clear();
+        modules_free_unlisted();
+        slots.step = NOTHING_UNLISTED;
+    }
     modules_forget();
     python_forget();
 }

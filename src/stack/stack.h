@@ -67,6 +67,7 @@ struct stacks_stats {
     uint64_t captured; /* repeats included */
     uint64_t distinct;
     uint64_t lost;  /* no room, or the walk failed at its first frame */
+    uint64_t cut;   /* end early: no room to tell another file of code apart */
     uint64_t bytes; /* of memory that grows with distinct stacks */
 };
 

@@ -62,11 +62,11 @@ static inline _Atomic uint64_t *table_find(uint64_t hash, const struct join_item
     return NULL;
 }
 
-static void table_native(struct stack_place *p, const struct join_item *item)
+static void table_native(struct stack_place *p, const struct unwind_frame *f)
 {
-    const struct module *m = modules_get(item->where);
+    const struct module *m = modules_get(f->row.module);
     p->module = m ? &m->pub : NULL;
-    p->offset = m ? item->what - m->pub.base : item->what;
+    p->offset = m ? f->at - m->pub.base : f->at;
 }
 
 static void table_python(struct stack_place *p, const struct python_frame *f)
@@ -92,7 +92,7 @@ static struct record *table_copy(const struct join_item *items, const uint16_t *
     for (size_t i = 0; i < n; i++) {
         places[i] = (struct stack_place){.kind = (enum stack_kind)items[i].kind};
         if (items[i].kind == STACK_NATIVE)
-            table_native(&places[i], &items[i]);
+            table_native(&places[i], &walk->native[sources[i]]);
         else if (items[i].kind == STACK_PYTHON)
             table_python(&places[i], &walk->python[sources[i]]);
         else

@@ -31,6 +31,8 @@
 #include <pthread.h>
 #include <string.h>
 
+_Static_assert(MODULES_MAX / 64 <= 64, "a word has a bit for each word of walk.seen");
+
 enum {
     WALK_DEPTH = 4,         /* of registers that are saved relative to registers */
     FRAME_MAX = 8 << 10,    /* bytes of a frame that a frame pointer is believed for */
@@ -51,7 +53,8 @@ struct walk {
     const struct unwind_frame *last; /* the walk before, its ... */
     size_t lasts;                    /* ... frames */
     uintptr_t low, span;             /* plain loads: address - low < span */
-    uint64_t seen[MODULES_MAX / 64]; /* modules compared in this walk */
+    uint64_t *seen;                  /* modules compared in this walk; of its words those ... */
+    uint64_t words;                  /* ... that have been written */
 };
 
 /* A caller as its callee's row gives it. */
@@ -270,12 +273,15 @@ static inline bool step_fast(const struct walk *w, const struct unwind_frame *f,
 static inline bool walk_module(struct walk *w, union row row, uintptr_t at)
 {
     uint32_t module = row.module;
-    uint64_t bit = (uint64_t)1 << module % 64;
-    if (__builtin_expect(module && (w->seen[module / 64] & bit), 1))
+    uint64_t bit = (uint64_t)1 << module % 64, word = (uint64_t)1 << module / 64;
+    if (__builtin_expect(module && (w->words & word) && (w->seen[module / 64] & bit), 1))
         return true;
     if (!modules_is(module, at))
         return false;
-    w->seen[module / 64] |= module ? bit : 0;
+    if (module) {
+        w->seen[module / 64] = (w->words & word ? w->seen[module / 64] : 0) | bit;
+        w->words |= word;
+    }
     return true;
 }
 
@@ -406,7 +412,8 @@ static bool walk_same(struct walk *w, const struct unwind *u, const struct cpu_r
 
 void unwind_walk(struct unwind *u, const struct cpu_regs *from)
 {
-    struct walk w = {.from = from, .last = u->rooms[u->current]};
+    uint64_t seen[MODULES_MAX / 64]; /* not zeroed: see walk_module */
+    struct walk w = {.from = from, .last = u->rooms[u->current], .seen = seen};
     uint32_t age = rows_age();
     size_t again;
     w.lasts = u->age == age ? u->n : 0;

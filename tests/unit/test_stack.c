@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "stack/modules.h"
 #include "tests/stack/shapes.h"
 
 #include <dlfcn.h>
@@ -12,6 +13,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,6 +23,8 @@
 #include <unwind.h>
 
 #include <cmocka.h>
+
+#include "tmpdir.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { CAPTURES = 100000, SANITIZED = 1 };
@@ -502,6 +506,84 @@ static void test_a_full_table(void **state)
     assert_int_equal(status, 0);
 }
 
+/* A library that is opened under one name after the other: without a build id each is a module of
+ * its own, all at one address, where another one's rows are still known. */
+static __attribute__((noinline)) uint32_t capture_in(const char *name, uintptr_t *base)
+{
+    static char path[PATH_MAX + 32];
+    void *handle;
+    uint32_t id = 0;
+    snprintf(path, sizeof path, "%s/%s", tmpdir, name);
+    if (symlink(realpath("stack-none.so", (char[PATH_MAX]){0}), path) != 0)
+        fail_msg("symlink %s", path);
+    shape_fn *call = library(path, "library_call", &handle);
+    *base = ((struct link_map *)handle)->l_addr;
+    call(capture, &id, 1);
+    dlclose(handle);
+    unlink(path);
+    return id;
+}
+
+static bool is_in(const struct stack *s, const char *name)
+{
+    const char *path = s->places[0].module ? s->places[0].module->path : "";
+    return strlen(path) > strlen(name) && !strcmp(path + strlen(path) - strlen(name), name);
+}
+
+/* As flushes do, for as long as three of them take. */
+static void flushes(void)
+{
+    struct timespec from, now;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    do {
+        stacks_refresh();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < 70);
+}
+
+/* In a child, since it uses up the numbers that a process has. More modules than there are slots, one
+ * at a time: every stack is whole and keeps the module that it went through. Only when the numbers
+ * are used up stacks are cut, and each is counted. */
+static void test_more_libraries_than_slots(void **state)
+{
+    (void)state;
+    enum { BEYOND = 20, NAME = 16, MOST = SANITIZED ? MODULES_MAX + 2000 : MODULES_EVER };
+    int pid = fork(), status;
+    if (pid == 0) {
+        static uint32_t ids[MOST + BEYOND];
+        uintptr_t first = 0, base = 0, moved = 0;
+        uint64_t cut = 0;
+        char name[NAME];
+        struct stacks_stats s;
+        stacks_stats(&s);
+        uint64_t before = s.cut;
+        for (int i = 0; i < MOST + BEYOND; i++) {
+            snprintf(name, sizeof name, "l%d.so", i);
+            ids[i] = capture_in(name, &base);
+            first = first ? first : base;
+            moved += base != first;
+            const struct stack *st = stacks_get(ids[i]);
+            bool whole = st && st->depth > 3 && in_function(&st->places[1], (void *)capture_in);
+            if (whole && !is_in(st, name))
+                _exit(3); /* another module's stack */
+            cut += !whole;
+            stacks_stats(&s);
+            if (s.cut - before != cut || (cut && i < MODULES_EVER - 100))
+                _exit(4);
+            if (i % 1000 == 999)
+                flushes();
+        }
+        for (int i = 0; i < MOST - 100; i++) {
+            snprintf(name, sizeof name, "l%d.so", i);
+            if (!is_in(stacks_get(ids[i]), name))
+                _exit(5); /* it was told of another module later */
+        }
+        _exit(moved > 100 ? 6 : cut < BEYOND && !SANITIZED ? 7 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_a_signal_in_the_middle),
         cmocka_unit_test(test_a_forked_child),
         cmocka_unit_test(test_a_full_table),
+        cmocka_unit_test_setup_teardown(test_more_libraries_than_slots, tmpdir_open, tmpdir_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
