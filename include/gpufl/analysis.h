@@ -36,6 +36,9 @@ struct gpufl_report_options {
     /* Text: only the instructions of the kernels that have this in their names, beside their
      * source; JSON: these, too (member code). NULL or "": not asked for. Read during the call. */
     const char *kernel;
+    /* Receives true where damage of the log makes kernels, copies or another kind unknown: the
+     * report is written, and says so. NULL: not asked for. Written during the call. */
+    bool *damaged;
 };
 
 /* Fills *o with the defaults. size: sizeof *o as the caller compiled it. */
@@ -45,7 +48,8 @@ GPUFL_API void gpufl_report_options_init(struct gpufl_report_options *o, size_t 
  * directory of sessions (a list, then the run merged). o: NULL for defaults. out is
  * flushed, not closed. error: receives a sentence on failure, NUL-terminated and
  * cut at error_size bytes (may be NULL). 0 also where lines were damaged: the
- * report counts them. */
+ * report counts them, and where all of a kind is unknown since, o->damaged is set and
+ * error says which. */
 GPUFL_API int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *out,
                            char *error, size_t error_size);
 

@@ -1,4 +1,5 @@
 /* analysis.c - the public functions of libgpufl-analysis.so. */
+#include "analyze/findings.h"
 #include "analyze/kernel_view.h"
 #include "analyze/report.h"
 #include "analyze/symbolize.h"
@@ -34,6 +35,18 @@ static void err_no_kernel(struct err *e, const char *path, const char *kernel)
             path, all ? "" : " with '", all ? "" : kernel, all ? "" : "' in its name");
 }
 
+/* Says what damage makes unknown, where it does. */
+static bool is_damaged(const struct model *m, char *error, size_t error_size)
+{
+    struct buf text;
+    buf_init(&text, 1 << 12);
+    bool damaged = findings_damaged(m, &text);
+    if (damaged && error && error_size)
+        snprintf(error, error_size, "%s", buf_cstr(&text));
+    buf_fini(&text);
+    return damaged;
+}
+
 int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *out, char *error,
                  size_t error_size)
 {
@@ -57,6 +70,8 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     if (!code && fflush(out))
         code = GPUFL_E_IO;
     int error_number = errno;
+    if (options.damaged)
+        *options.damaged = is_damaged(&r.model, error, error_size);
     report_close(&r);
     if (code == GPUFL_E_IO)
         err_set(&e, code, "the report could not be written: %s", strerror(error_number));

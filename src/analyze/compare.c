@@ -1,6 +1,7 @@
 /* compare.c - items of all digests sorted by key, and each key's looked at together. */
 #include "analyze/compare.h"
 
+#include "analyze/cells.h"
 #include "base/alloc.h"
 #include "base/bins.h"
 #include "base/err.h"
@@ -310,11 +311,12 @@ static double total_of(const struct digest *d, int what)
     case 0:
         return (double)d->duration;
     case 1:
-        return (double)d->kernel_time;
+        return d->kernel_time == CELL_NULL ? NAN : (double)d->kernel_time;
     case 2:
-        return (double)d->kernel_count;
+        return d->kernel_count == CELL_NULL ? NAN : (double)d->kernel_count;
     default:
-        return d->duration > 0 ? (double)d->busy / (double)d->duration : NAN;
+        return d->duration > 0 && d->busy != CELL_NULL ? (double)d->busy / (double)d->duration
+                                                       : NAN;
     }
 }
 
@@ -326,14 +328,19 @@ static void make_totals(struct comparison *c)
         double logs[COMPARE_SIDES][COMPARE_SESSIONS];
         size_t n[COMPARE_SIDES] = {0};
         struct compare_total *total = &c->totals[t];
-        *total = (struct compare_total){keys[t][0], keys[t][1], {0, 0}, NAN, NAN, NAN, NAN};
-        for (unsigned side = 0; side < COMPARE_SIDES; side++)
+        *total = (struct compare_total){keys[t][0], keys[t][1], {0, 0}, {0, 0}, NAN, NAN, NAN, NAN};
+        for (unsigned side = 0; side < COMPARE_SIDES; side++) {
             for (size_t i = 0; i < c->counts[side]; i++) {
                 double v = total_of(c->sides[side][i], t);
-                total->means[side] += v / (double)c->counts[side];
+                if (isnan(v))
+                    continue;
+                total->means[side] += v;
+                total->known[side]++;
                 if (v > 0)
                     logs[side][n[side]++] = log(v);
             }
+            total->means[side] = total->known[side] ? total->means[side] / total->known[side] : NAN;
+        }
         if (!n[0] || !n[1])
             continue;
         struct stats_welch w = stats_welch(logs[0], n[0], logs[1], n[1]);

@@ -83,9 +83,10 @@ struct compare_fact {
 
 /* Of the runs as a whole. */
 struct compare_total {
-    const char *key, *unit; /* unit: ns, or "" of a share */
-    double means[COMPARE_SIDES];
-    double ratio, low, high, p; /* as in compare_row */
+    const char *key, *unit;        /* unit: ns, or "" of a share */
+    double means[COMPARE_SIDES];   /* over the sessions that know it; NAN: none does */
+    unsigned known[COMPARE_SIDES]; /* how many do */
+    double ratio, low, high, p;    /* as in compare_row */
 };
 
 enum { COMPARE_TOTALS = 4 };

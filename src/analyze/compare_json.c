@@ -66,6 +66,8 @@ static void put_totals(const struct comparison *c, struct json_out *j)
         json_out_text(j, "unit", t->unit);
         json_out_number(j, "a", t->means[0]);
         json_out_number(j, "b", t->means[1]);
+        json_out_count(j, "a_known", t->known[0]);
+        json_out_count(j, "b_known", t->known[1]);
         json_out_number(j, "ratio", t->ratio);
         json_out_number(j, "ratio_low", t->low);
         json_out_number(j, "ratio_high", t->high);

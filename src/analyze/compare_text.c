@@ -114,7 +114,9 @@ static int put_totals(const struct writing *w)
         const struct compare_total *t = &w->c->totals[i];
         grid_put(&g, "%s", names[i]);
         for (int side = 0; side < COMPARE_SIDES; side++) {
-            if (*t->unit)
+            if (!t->known[side])
+                grid_put(&g, "-");
+            else if (*t->unit)
                 put_time(&g, t->means[side]);
             else if (i == 2)
                 grid_put(&g, "%s", units_count(text, (int64_t)t->means[side]));

@@ -181,7 +181,7 @@ static int by_total(const void *a, const void *b)
 static int put_scopes(struct digest *d, const struct model *m)
 {
     const struct sum_scopes *s = &m->scopes;
-    bool told = sum_scopes_told(s, SCOPE_KERNELS);
+    bool told = sum_scopes_told(m, SCOPE_KERNELS);
     size_t n = s->live < DIGEST_ITEMS ? s->live : DIGEST_ITEMS;
     char *path = mem_alloc(DIGEST_PATH);
     int code = path ? 0 : GPUFL_E_NOMEM;
@@ -310,9 +310,10 @@ int digest_open(struct digest *d, const struct model *m)
     int64_t offset = sum_facts_epoch(m);
     d->started = offset ? m->facts.start + offset : 0;
     d->duration = sum_facts_duration(m);
-    d->kernel_count = (int64_t)m->kernels.time.count;
-    d->kernel_time = m->kernels.time.total;
-    d->busy = busy.busy;
+    bool known = sum_known_is(m, KNOWN_KERNELS);
+    d->kernel_count = known ? (int64_t)m->kernels.time.count : CELL_NULL;
+    d->kernel_time = known ? m->kernels.time.total : CELL_NULL;
+    d->busy = known ? busy.busy : CELL_NULL;
     d->simulated = m->facts.simulated;
     int code = put_facts(d, m);
     code = code ? code : put_kernels(d, &m->kernels, m);

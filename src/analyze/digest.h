@@ -53,7 +53,7 @@ struct digest {
     const char *session, *app, *host;
     int64_t started;           /* ns since the Unix epoch; 0: unknown */
     int64_t duration;          /* ns */
-    int64_t kernel_count;      /* launches */
+    int64_t kernel_count;      /* launches; CELL_NULL: unknown, as the two below */
     int64_t kernel_time, busy; /* ns: summed, and as a union */
     struct digest_fact *facts;
     size_t fact_count;

@@ -2,6 +2,8 @@
  * thousands of them. */
 #include "analyze/digest.h"
 
+#include "analyze/cells.h"
+
 #include "base/bins.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -226,13 +228,14 @@ static int read_member(struct reading *r, const char *key, struct json_value v, 
     const struct {
         const char *key;
         int64_t *at;
-    } ints[] = {{"digest", format},
-                {"started", &d->started},
-                {"duration", &d->duration},
-                {"kernel_count", &d->kernel_count},
-                {"kernel_time", &d->kernel_time},
-                {"busy", &d->busy},
-                {"simulated", simulated}};
+        bool unknown; /* it may be null */
+    } ints[] = {{"digest", format, false},
+                {"started", &d->started, false},
+                {"duration", &d->duration, false},
+                {"kernel_count", &d->kernel_count, true},
+                {"kernel_time", &d->kernel_time, true},
+                {"busy", &d->busy, true},
+                {"simulated", simulated, false}};
     const struct {
         const char *key;
         const char **at;
@@ -243,9 +246,10 @@ static int read_member(struct reading *r, const char *key, struct json_value v, 
         return read_items(r, &d->scopes, &d->scope_count, false);
     if (v.type == JSON_ARRAY && strcmp(key, "facts") == 0 && !d->facts)
         return read_facts(r);
-    for (size_t i = 0; v.type == JSON_INT && i < sizeof ints / sizeof *ints; i++)
-        if (strcmp(key, ints[i].key) == 0)
-            *ints[i].at = v.integer;
+    for (size_t i = 0; i < sizeof ints / sizeof *ints; i++)
+        if (strcmp(key, ints[i].key) == 0 &&
+            (v.type == JSON_INT || (v.type == JSON_NULL && ints[i].unknown)))
+            *ints[i].at = v.type == JSON_INT ? v.integer : CELL_NULL;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(key, texts[i].key) == 0)
             *texts[i].at = text_of(r, v);

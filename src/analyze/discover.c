@@ -280,11 +280,13 @@ static void order_parts(struct discover_session *s)
     for (size_t i = 0; i < s->count; i++) {
         const struct discover_part *p = &s->parts[i], *last = i ? p - 1 : NULL;
         bool follows = last && last->channel == p->channel;
+        s->present |= 1u << p->channel;
         if (p->channel != DISCOVER_CODE)
             s->bytes += p->bytes > 0 ? p->bytes : 0;
         if (p->number != DISCOVER_LIVE && p->channel != DISCOVER_OTHER) {
             int64_t gap = p->number - (follows ? last->number : 0) - 1;
             s->missing += gap > 0 ? (unsigned)(gap < 1000000 ? gap : 1000000) : 0;
+            s->gaps |= gap > 0 ? 1u << p->channel : 0;
         }
     }
 }

@@ -46,6 +46,8 @@ struct discover_session {
     size_t count, cap;
     int64_t bytes;    /* on disk, of the parts that are read */
     unsigned missing; /* numbers that are left out between parts of a channel */
+    unsigned gaps;    /* channels in which some are: bits by DISCOVER_ */
+    unsigned present; /* channels that have a part: bits */
 };
 
 struct discover {

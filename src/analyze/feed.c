@@ -25,7 +25,8 @@ enum {
 struct block {
     char *data; /* owned */
     size_t len, cap;
-    int64_t done; /* bytes on disk read when it was full */
+    int64_t done;                  /* bytes on disk read when it was full */
+    enum discover_channel channel; /* of all its lines */
 };
 
 struct pipe {
@@ -57,6 +58,7 @@ static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
         if (code == GPUFL_E_NOMEM)
             return code;
         stats->unreadable++;
+        stats->damaged |= 1u << p->channel;
         if (!*stats->first_error)
             snprintf(stats->first_error, sizeof stats->first_error, "%s", e.text);
         return 0;
@@ -68,6 +70,8 @@ static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
     }
     stats->too_long += lines_too_long(l);
     stats->cut += lines_truncated(l);
+    if (lines_too_long(l) || lines_truncated(l))
+        stats->damaged |= 1u << p->channel;
     lines_close(l);
     return code;
 }
@@ -76,8 +80,11 @@ static int feed_here(const struct discover_session *s, const struct feed *f,
                      struct feed_stats *stats)
 {
     int code = 0;
-    for (size_t i = 0; !code && i < s->count; i++)
+    for (size_t i = 0; !code && i < s->count; i++) {
+        if (f->channel)
+            f->channel(f->arg, s->parts[i].channel);
         code = read_part(&s->parts[i], f->line, f->arg, stats);
+    }
     return code;
 }
 
@@ -104,8 +111,9 @@ static void pipe_hand_over(struct pipe *p)
 
 struct reader {
     struct pipe *pipe;
-    struct block *block; /* being filled; NULL: none */
-    int64_t done;        /* bytes on disk of the parts before this one */
+    struct block *block;           /* being filled; NULL: none */
+    enum discover_channel channel; /* of the part that is read */
+    int64_t done;                  /* bytes on disk of the parts before this one */
 };
 
 static int reader_flush(struct reader *r)
@@ -129,6 +137,7 @@ static int reader_line(void *arg, char *line, size_t len, bool complete)
         if (!r->block)
             return GPUFL_E_STATE;
         r->block->len = 0;
+        r->block->channel = r->channel;
     }
     struct block *b = r->block;
     if (b->len + need > b->cap) {
@@ -153,6 +162,9 @@ static void *reader_main(void *arg)
     int code = 0;
     for (size_t i = 0; !code && i < p->session->count; i++) {
         const struct discover_part *part = &p->session->parts[i];
+        if (part->channel != r.channel)
+            reader_flush(&r);
+        r.channel = part->channel;
         code = read_part(part, reader_line, &r, p->stats);
         r.done += part->bytes > 0 ? part->bytes : 0;
     }
@@ -191,6 +203,8 @@ static void pipe_give_back(struct pipe *p, bool stop)
 static int consume(struct block *b, const struct feed *f)
 {
     int code = 0;
+    if (f->channel)
+        f->channel(f->arg, b->channel);
     for (size_t at = 0; !code && at < b->len;) {
         uint32_t head;
         memcpy(&head, b->data + at, sizeof head);

@@ -20,12 +20,15 @@ struct feed_stats {
     uint64_t too_long;     /* lines beyond the limit, skipped */
     uint64_t unfinished;   /* last lines without their end */
     char first_error[384]; /* sentence about the first unreadable part; "" none */
+    unsigned damaged;      /* channels of which some could not be read: bits by DISCOVER_ */
 };
 
 struct feed {
     void *arg;
     /* One line; it may be modified. complete: its end was there. Non-zero stops. */
     int (*line)(void *arg, char *line, size_t len, bool complete);
+    /* The lines that follow are of this channel. May be NULL. */
+    void (*channel)(void *arg, enum discover_channel c);
     /* Now and then; done and all count bytes on disk. May be NULL. */
     void (*progress)(void *arg, int64_t done, int64_t all);
     int64_t threads_from; /* bytes on disk from which a second thread reads; 0: default */

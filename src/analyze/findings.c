@@ -2,6 +2,7 @@
 #include "analyze/findings.h"
 
 #include "analyze/cells.h"
+#include "analyze/discover.h"
 #include "analyze/units.h"
 #include "base/printable.h"
 #include "symbol/demangle.h"
@@ -24,54 +25,13 @@ const char *findings_device(const struct model *m, uint32_t device, char *text, 
     return text;
 }
 
-const char *findings_status(const char *status)
-{
-    static const struct {
-        const char *status, *text;
-    } texts[] = {
-        {"partial", "in part"},
-        {"enabled_no_data", "on, but there was none"},
-        {"not_requested", "not asked for"},
-        {"not_built", "not built yet"},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!strcmp(status, texts[i].status))
-            return texts[i].text;
-    return status;
-}
-
 unsigned findings_idle_devices(const struct model *m)
 {
     unsigned idle = 0;
     for (uint32_t i = 1; i < m->devices.count; i++)
-        idle += !m->devices.items[i].any.count;
+        idle += !m->devices.items[i].any.count && sum_devices_known(m, i);
     /* It may have run what the log ascribes to no device. */
     return m->devices.count && m->devices.items[0].any.count ? 0 : idle;
-}
-
-const char *findings_why_none(const struct model *m, const char *feature)
-{
-    const struct sum_facts *f = &m->facts;
-    const char *engine = model_text(m, f->engine);
-    for (size_t i = 0; i < f->capability_count; i++) {
-        const struct facts_capability *c = &f->capabilities[i];
-        const char *status = model_text(m, c->status), *reason = model_text(m, c->reason);
-        if (strcmp(model_text(m, c->feature), feature) != 0)
-            continue;
-        if (*reason)
-            return reason;
-        if (!strcmp(status, "not_requested") && !strcmp(engine, "SassMetrics"))
-            return "engine SassMetrics counts instructions and records none; run with engine Trace";
-        if (!strcmp(status, "enabled_no_data") || !strcmp(status, "collected"))
-            return "the program did none while it was captured";
-        if (!strcmp(status, "not_requested") && !strcmp(feature, "kernels"))
-            return "not asked for; run with engine Trace";
-        if (*status)
-            return findings_status(status);
-    }
-    if (!strcmp(engine, "Monitor"))
-        return "engine Monitor records none; run with engine Trace";
-    return "the log holds none";
 }
 
 static bool collects(const struct model *m, const char *feature)
@@ -215,6 +175,45 @@ static void say_ended(const struct model *m, struct buf *out)
     buf_str(out, "the driver's profiling library ended itself (see the messages).\n");
 }
 
+static void say_no_kernels(const struct model *m, int64_t duration, const char *inside,
+                           struct buf *out)
+{
+    char a[UNITS_TEXT];
+    enum known why = sum_known_why(m, KNOWN_KERNELS);
+    if (sum_known_is(m, KNOWN_KERNELS)) {
+        buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside,
+                   findings_why_none(m, "kernels"));
+        return;
+    }
+    if (say_sampled(m, out) && why == KNOWN_UNRECORDED)
+        return;
+    buf_str(out, why == KNOWN_UNRECORDED ? "Kernels: " : "Kernels ");
+    findings_put_none(m, "kernels", out);
+    buf_str(out, ".\n");
+}
+
+/* Some sessions know their kernels and others do not; or some of what was written is damaged. */
+static void say_known_in_part(const struct model *m, struct buf *out)
+{
+    unsigned without = sum_known_without(m, KNOWN_KERNELS);
+    const struct sum_ledger *l = &m->ledger;
+    int64_t read = (int64_t)m->facts.rows[RECORD_kernel];
+    if (!m->kernels.time.count && !m->graphs.whole)
+        return;
+    if (without) {
+        buf_printf(out, "Kernels of %u of the %u sessions are in no number below: ", without,
+                   m->facts.sessions);
+        findings_put_none(m, "kernels", out);
+        buf_str(out, ".\n");
+    }
+    if (m->facts.damaged & 1u << DISCOVER_DEVICE &&
+        !(l->any && l->final && l->row.kernels_written != CELL_NULL &&
+          l->row.kernels_written <= read))
+        buf_str(out,
+                "Parts of the device channel are damaged: the GPU did at least what is counted "
+                "here.\n");
+}
+
 static void say_busy(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -227,11 +226,7 @@ static void say_busy(const struct model *m, struct buf *out)
                                                  : "";
     busy_result(&m->devices.compute, &r);
     if (!m->kernels.time.count && !m->graphs.whole) {
-        const char *why = findings_why_none(m, "kernels"),
-                   *unasked = findings_status("not_requested");
-        if (say_sampled(m, out) && !strncmp(why, unasked, strlen(unasked)))
-            return;
-        buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside, why);
+        say_no_kernels(m, duration, inside, out);
         return;
     }
     if (duration <= 0) {
@@ -413,6 +408,7 @@ void findings_put(const struct model *m, struct buf *out)
 {
     findings_caveats(m, out);
     say_ended(m, out);
+    say_known_in_part(m, out);
     say_busy(m, out);
     say_top_kernel(m, out);
     say_waits(m, out);

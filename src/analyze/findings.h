@@ -11,8 +11,14 @@ void findings_put(const struct model *m, struct buf *out);
 /* Those of them that say what of the waits and the idle time is not the program's own; none: it all is. */
 void findings_caveats(const struct model *m, struct buf *out);
 
-/* Why there is nothing of a feature: "engine Monitor records none", … Static or in m. */
+/* Why a session did nothing of a feature, or has nothing of it. Static or in m. */
 const char *findings_why_none(const struct model *m, const char *feature);
+
+/* What stands in place of a feature's table: "none: …", "not recorded …" or "unknown: …". */
+void findings_put_none(const struct model *m, const char *feature, struct buf *out);
+
+/* Appends which kinds of activity damage makes unknown. False: none. */
+bool findings_damaged(const struct model *m, struct buf *out);
 
 /* A capability's status in words. */
 const char *findings_status(const char *status);

@@ -17,6 +17,7 @@ struct loader {
     struct symbolize *symbols; /* NULL: the answers are being decoded */
     struct decoder *decoder;
     struct wire_visitor visitor;
+    enum discover_channel channel; /* of the lines that are read */
     uint64_t cut_lines;
     int64_t begun, said; /* ns; 0: nothing said yet */
 };
@@ -47,8 +48,16 @@ static int take_line(void *arg, char *line, size_t len, bool complete)
     struct loader *l = arg;
     uint64_t damaged = decoder_stats(l->decoder)->damaged;
     int code = decoder_feed(l->decoder, line, len, &l->visitor);
-    l->cut_lines += !complete && decoder_stats(l->decoder)->damaged > damaged;
+    bool broken = decoder_stats(l->decoder)->damaged > damaged;
+    l->cut_lines += !complete && broken;
+    if (complete && broken)
+        l->model->facts.damaged |= 1u << l->channel;
     return code;
+}
+
+static void take_channel(void *arg, enum discover_channel c)
+{
+    ((struct loader *)arg)->channel = c;
 }
 
 /* The system's clock: the simulated one may have been set in this process. */
@@ -106,7 +115,8 @@ int load_session(struct model *m, const struct discover_session *s, const struct
                  struct load_stats *stats, struct err *e)
 {
     struct loader l = {.model = m, .begun = now()};
-    struct feed f = {.arg = &l, .line = take_line, .threads_from = o->threads_from};
+    struct feed f = {
+        .arg = &l, .line = take_line, .channel = take_channel, .threads_from = o->threads_from};
     memset(stats, 0, sizeof *stats);
     l.visitor = (struct wire_visitor){
         .arg = &l, .header = take_header, .name = take_name, .batch = take_batch};
@@ -120,6 +130,8 @@ int load_session(struct model *m, const struct discover_session *s, const struct
     struct symbolize *symbols = l.symbols;
     code = code ? code : feed_session(s, &f, &stats->files);
     code = code ? code : decoder_finish(l.decoder, &l.visitor);
+    m->facts.damaged |= stats->files.damaged | s->gaps;
+    m->facts.absent = ~s->present;
     code = code ? code : take_symbols(&l, symbols, stats);
     code = code ? code : model_finish(m);
     stats->cut_lines = l.cut_lines;

@@ -18,6 +18,7 @@ enum { IDS_MAX = 1 << 24 }; /* largest id of a name or stream that is taken */
 
 static const struct model_part parts[] = {
     PART(facts, UINT64_MAX),
+    PART(known, SUM_KNOWN_TAKES),
     PART(devices, SUM_DEVICES_TAKES),
     {"stacks", STACKS_TAKES, stacks_init, stacks_fini, stacks_batch, stacks_merge, stacks_finish,
      0},

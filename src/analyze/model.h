@@ -20,6 +20,7 @@
 #include "analyze/sum_graphs.h"
 #include "analyze/sum_idle.h"
 #include "analyze/sum_kernels.h"
+#include "analyze/sum_known.h"
 #include "analyze/sum_ledger.h"
 #include "analyze/sum_managed.h"
 #include "analyze/sum_memory.h"
@@ -53,6 +54,7 @@ struct model {
     struct intern *names; /* the caller's, shared by all models */
     struct refs refs;     /* empty after model_finish */
     struct sum_facts facts;
+    struct sum_known known;     /* after facts, before all that ask whether 0 is none */
     struct sum_devices devices; /* before all that refer to devices */
     struct stacks stacks;       /* before all that refer to stacks */
     struct sum_ledger ledger;

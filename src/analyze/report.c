@@ -26,7 +26,8 @@ static void note_session(struct report_session *line, const struct model *m)
     line->duration = sum_facts_duration(m);
     line->recorded = sum_windows_gpu_time(m);
     line->kernels = m->kernels.time.count;
-    line->unrecorded = m->windows.kernels.without && !m->kernels.time.count;
+    line->unknown = !sum_known_is(m, KNOWN_KERNELS);
+    line->idle = !sum_known_worked(m);
     line->kernel_time = m->kernels.time.total;
     line->busy = busy.busy;
     line->simulated = f->simulated;

@@ -27,8 +27,9 @@ struct report_session {
     int64_t kernel_time; /* ns, summed */
     int64_t busy;        /* ns, union */
     bool simulated, unclean, cut_short;
-    bool unrecorded; /* the engine records no kernels */
-    char *failure;   /* owned: why it is left out; NULL: it is in */
+    bool unknown;  /* nobody knows what kernels it ran: not recorded, or damaged */
+    bool idle;     /* it did no work on a GPU */
+    char *failure; /* owned: why it is left out; NULL: it is in */
 };
 
 struct report {
@@ -102,6 +103,9 @@ struct page {
 void page_heading(struct page *p, const char *title);
 /* A line of text wrapped at the width, indented by two columns. */
 void page_text(const struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What stands where a table has no row: findings_put_none as a sentence. */
+void page_none(struct page *p, const char *feature);
 
 void page_kernels(struct page *p);
 void page_transfers(struct page *p);

@@ -228,11 +228,12 @@ static int put_lines(const struct model *m, struct json_out *j)
 
 /* ---- idle time --------------------------------------------------------------------------- */
 
-static void put_causes(struct json_out *j, const struct idle_sum *sums, int64_t all)
+/* known: false where nobody knows what the GPU did. */
+static void put_causes(struct json_out *j, const struct idle_sum *sums, int64_t all, bool known)
 {
-    json_out_int(j, "idle_ns", all);
+    json_out_int(j, "idle_ns", known ? all : CELL_NULL);
     json_out_array(j, "causes");
-    for (int c = 0; c < IDLE_CAUSES; c++) {
+    for (int c = 0; known && c < IDLE_CAUSES; c++) {
         json_out_object(j, NULL);
         json_out_text(j, "cause", sum_idle_key((enum idle_cause)c));
         json_out_int(j, "idle_ns", sums[c].time);
@@ -251,7 +252,7 @@ static void put_idle(const struct model *m, struct json_out *j)
     json_out_object(j, "idle");
     json_out_count(j, "devices_told", devices);
     json_out_int(j, "doubtful_ns", m->idle.doubtful);
-    put_causes(j, sums, all);
+    put_causes(j, sums, all, devices || sum_known_is(m, KNOWN_KERNELS));
     json_out_array(j, "devices");
     for (size_t i = 0; i < m->idle.device_count && i < m->devices.count; i++) {
         const struct idle_device *d = &m->idle.devices[i];
@@ -262,7 +263,7 @@ static void put_idle(const struct model *m, struct json_out *j)
             idle = cells_sum(idle, d->causes[c].time);
         json_out_object(j, NULL);
         json_out_int(j, "index", i ? m->devices.items[i].row.index : CELL_NULL);
-        put_causes(j, d->causes, idle);
+        put_causes(j, d->causes, idle, true);
         json_out_close_object(j);
     }
     json_out_close_array(j);

@@ -42,16 +42,27 @@ static void put_lines(struct page_json *p, const char *key, struct buf *text)
     json_out_close_array(&p->out);
 }
 
-static void put_histogram(struct json_out *j, const struct histogram *h)
+/* A number, or null where nobody knows. */
+static void put_known(struct json_out *j, const char *key, bool known, int64_t v)
 {
-    json_out_count(j, "count", h->count);
-    json_out_int(j, "total_ns", h->total);
+    json_out_int(j, key, known ? v : CELL_NULL);
+}
+
+static void put_sums(struct json_out *j, const struct histogram *h, bool known)
+{
+    put_known(j, "count", known, (int64_t)h->count);
+    put_known(j, "total_ns", known, h->total);
     json_out_int(j, "min_ns", h->count ? h->min : CELL_NULL);
     json_out_int(j, "max_ns", h->count ? h->max : CELL_NULL);
     json_out_int(j, "mean_ns", h->count ? histogram_mean(h) : CELL_NULL);
     json_out_int(j, "median_ns", h->count ? histogram_quantile(h, 0.5) : CELL_NULL);
     json_out_int(j, "p90_ns", h->count ? histogram_quantile(h, 0.9) : CELL_NULL);
     json_out_int(j, "p99_ns", h->count ? histogram_quantile(h, 0.99) : CELL_NULL);
+}
+
+static void put_histogram(struct json_out *j, const struct histogram *h)
+{
+    put_sums(j, h, true);
 }
 
 /* ---- sessions -------------------------------------------------------------------------- */
@@ -108,9 +119,10 @@ static void put_sessions(struct page_json *p)
         json_out_int(j, "pass", s->pass ? s->pass : CELL_NULL);
         json_out_int(j, "start_epoch_ns", s->start ? s->start : CELL_NULL);
         json_out_int(j, "duration_ns", s->duration);
-        json_out_count(j, "kernels", s->kernels);
-        json_out_int(j, "kernel_ns", s->kernel_time);
-        json_out_int(j, "busy_ns", s->busy);
+        json_out_int(j, "kernels", s->unknown ? CELL_NULL : (int64_t)s->kernels);
+        json_out_int(j, "kernel_ns", s->unknown ? CELL_NULL : s->kernel_time);
+        json_out_int(j, "busy_ns", s->unknown ? CELL_NULL : s->busy);
+        json_out_bool(j, "gpu_work", !s->idle);
         json_out_bool(j, "simulated", s->simulated);
         json_out_bool(j, "clean_end", !s->unclean);
         json_out_bool(j, "cut_short", s->cut_short);
@@ -219,18 +231,19 @@ static void put_lists(struct page_json *p)
 
 /* ---- devices --------------------------------------------------------------------------- */
 
-static void put_busy(struct json_out *j, const char *key, const struct busy *b, int64_t from)
+static void put_busy(struct json_out *j, const char *key, const struct busy *b, int64_t from,
+                     bool known)
 {
     struct busy_result r;
     busy_result(b, &r);
     json_out_object(j, key);
-    json_out_int(j, "busy_ns", r.busy);
-    json_out_int(j, "doubtful_ns", r.doubtful);
-    json_out_int(j, "first_ns", r.busy ? r.first - from : CELL_NULL);
-    json_out_int(j, "last_ns", r.busy ? r.last - from : CELL_NULL);
-    json_out_int(j, "idle_ns", r.idle);
+    put_known(j, "busy_ns", known, r.busy);
+    put_known(j, "doubtful_ns", known, r.doubtful);
+    put_known(j, "first_ns", r.busy > 0, r.first - from);
+    put_known(j, "last_ns", r.busy > 0, r.last - from);
+    put_known(j, "idle_ns", known, r.idle);
     json_out_array(j, "gaps");
-    for (int i = 0; i < BUSY_GAP_CLASSES; i++) {
+    for (int i = 0; known && i < BUSY_GAP_CLASSES; i++) {
         json_out_object(j, NULL);
         json_out_int(j, "below_ns", i < BUSY_GAP_CLASSES - 1 ? busy_gap_limits[i] : CELL_NULL);
         json_out_count(j, "count", r.gaps.count[i]);
@@ -301,9 +314,11 @@ static void put_device(struct page_json *p, uint32_t i)
             json_out_text_or_null(j, r->columns[c].name, text_of(p, cells[c]));
         else
             json_out_int(j, r->columns[c].name, d->named ? cells[c] : CELL_NULL);
-    json_out_count(j, "kernels", d->kernels);
-    put_busy(j, "compute", &d->compute, p->model->facts.start);
-    put_busy(j, "any", &d->any, p->model->facts.start);
+    bool known = sum_devices_known(p->model, i);
+    put_known(j, "kernels", known, (int64_t)d->kernels);
+    put_busy(j, "compute", &d->compute, p->model->facts.start, known);
+    put_busy(j, "any", &d->any, p->model->facts.start,
+             d->any.count || (known && sum_known_is(p->model, KNOWN_COPIES)));
     if (i < p->model->metrics.device_count && p->model->metrics.devices[i].samples)
         put_device_metrics(j, &p->model->metrics.devices[i]);
     else
@@ -378,10 +393,11 @@ static void put_kernels(struct page_json *p)
     const struct sum_kernels *k = &p->model->kernels;
     struct json_out *j = &p->out;
     json_out_object(j, "kernels");
-    put_histogram(j, &k->time);
-    put_busy(j, "busy", &p->model->devices.compute, p->model->facts.start);
+    bool known = sum_known_is(p->model, KNOWN_KERNELS);
+    put_sums(j, &k->time, known);
+    put_busy(j, "busy", &p->model->devices.compute, p->model->facts.start, known);
     json_out_count(j, "invalid", k->invalid);
-    json_out_count(j, "names", k->name_count);
+    put_known(j, "names", known, (int64_t)k->name_count);
     json_out_array(j, "by_name");
     for (size_t i = 0; i < k->name_count && i < report_top(p->report); i++)
         put_kernel(p, &k->names[i]);
@@ -391,13 +407,14 @@ static void put_kernels(struct page_json *p)
 
 /* ---- the rest -------------------------------------------------------------------------- */
 
-static void put_transfer(struct json_out *j, const char *key, const struct transfer_sum *s)
+static void put_transfer(struct json_out *j, const char *key, const struct transfer_sum *s,
+                         bool known)
 {
     json_out_object(j, key);
-    json_out_count(j, "count", s->count);
-    json_out_int(j, "bytes", s->bytes);
-    json_out_int(j, "total_ns", s->time);
-    json_out_int(j, "max_ns", s->max);
+    put_known(j, "count", known, (int64_t)s->count);
+    put_known(j, "bytes", known, s->bytes);
+    put_known(j, "total_ns", known, s->time);
+    put_known(j, "max_ns", known, s->max);
     if (s->time > 0)
         json_out_number(j, "gb_per_s", (double)s->bytes / (double)s->time);
     else
@@ -409,32 +426,33 @@ static void put_transfers(struct page_json *p)
     const struct sum_transfers *t = &p->model->transfers;
     struct transfer_sum all = sum_transfers_copies(p->model);
     struct json_out *j = &p->out;
-    put_transfer(j, "copies", &all);
+    bool known = sum_known_is(p->model, KNOWN_COPIES);
+    put_transfer(j, "copies", &all, known);
     json_out_object(j, "by_kind");
     for (int i = 0; i < TRANSFER_KINDS; i++) {
         if (!t->kinds[i].count)
             continue;
-        put_transfer(j, sum_transfers_kind(i), &t->kinds[i]);
-        put_transfer(j, "pageable", &t->pageable[i]);
+        put_transfer(j, sum_transfers_kind(i), &t->kinds[i], true);
+        put_transfer(j, "pageable", &t->pageable[i], true);
         json_out_close_object(j);
         json_out_close_object(j);
     }
     json_out_close_object(j);
     json_out_count(j, "invalid", t->invalid);
     json_out_close_object(j);
-    put_transfer(j, "fills", &t->fills);
+    put_transfer(j, "fills", &t->fills, known);
     json_out_close_object(j);
 }
 
 /* How launches of graphs ran on the GPU. */
-static void put_graph_runs(struct page_json *p)
+static void put_graph_runs(struct page_json *p, bool known)
 {
     const struct sum_graphs *s = &p->model->graphs;
     struct json_out *j = &p->out;
     json_out_text_or_null(j, "activity", sum_graphs_activity(s));
-    json_out_count(j, "runs", s->all.launches);
-    json_out_int(j, "gpu_ns", s->all.time);
-    json_out_int(j, "longest_ns", s->all.max);
+    put_known(j, "runs", known, (int64_t)s->all.launches);
+    put_known(j, "gpu_ns", known, s->all.time);
+    put_known(j, "longest_ns", known, s->all.max);
     json_out_array(j, "by_graph");
     for (size_t i = 0; i < s->by_time_count && i < report_top(p->report); i++) {
         const struct graph_sum *g = keyed_at(&s->graphs, s->by_time[i]);
@@ -460,9 +478,10 @@ static void put_waits(struct page_json *p)
     sum_waits_blocking(p->model, &count, &total);
     busy_result(&w->blocked, &blocked);
     json_out_object(j, "synchronizations");
-    json_out_count(j, "host_waits", count);
-    json_out_int(j, "host_wait_ns", total);
-    json_out_int(j, "host_waiting_ns", blocked.busy);
+    bool known = sum_known_is(p->model, KNOWN_SYNCS);
+    put_known(j, "host_waits", known, (int64_t)count);
+    put_known(j, "host_wait_ns", known, total);
+    put_known(j, "host_waiting_ns", known, blocked.busy);
     json_out_object(j, "by_kind");
     for (int i = 0; i < WAIT_KINDS; i++) {
         if (!w->kinds[i].count)
@@ -484,50 +503,51 @@ static void put_waits(struct page_json *p)
     }
     json_out_close_array(j);
     json_out_object(j, "graphs");
-    json_out_count(j, "launches", w->graph_launches);
-    json_out_int(j, "launch_ns",
-                 w->graph_launches && w->graph_untimed == w->graph_launches ? CELL_NULL
-                                                                            : w->graph_time);
-    json_out_int(j, "kernels",
-                 w->graph_launches && w->graph_unknown == w->graph_launches ? CELL_NULL
-                                                                            : w->graph_kernels);
+    bool all = sum_known_is(p->model, KNOWN_GRAPHS); /* no launch is not known of */
+    bool timed = w->graph_launches ? w->graph_untimed < w->graph_launches : all;
+    bool sized = w->graph_launches ? w->graph_unknown < w->graph_launches : all;
+    put_known(j, "launches", all, (int64_t)w->graph_launches);
+    put_known(j, "launch_ns", timed, w->graph_time);
+    put_known(j, "kernels", sized, w->graph_kernels);
     json_out_count(j, "launches_of_unknown_size", w->graph_unknown);
-    put_graph_runs(p);
+    put_graph_runs(p, all);
     json_out_close_object(j);
 }
 
-/* All kinds, so that 0 is told from not recorded: managed_memory among the capabilities. */
+/* All kinds: null where it was not recorded. */
 static void put_managed(struct page_json *p)
 {
     struct json_out *j = &p->out;
+    bool known = sum_known_is(p->model, KNOWN_MANAGED);
     json_out_object(j, "managed_memory");
     for (int i = 0; i < MANAGED_KINDS; i++) {
         const struct managed_sum *k = &p->model->managed.kinds[i];
         json_out_object(j, sum_managed_key(i));
-        json_out_count(j, "count", k->count);
-        json_out_int(j, "bytes", k->bytes);
-        json_out_int(j, "faults", k->faults);
-        json_out_int(j, "total_ns", k->time);
+        put_known(j, "count", known, (int64_t)k->count);
+        put_known(j, "bytes", known, k->bytes);
+        put_known(j, "faults", known, k->faults);
+        put_known(j, "total_ns", known, k->time);
         json_out_close_object(j);
     }
     json_out_close_object(j);
 }
 
-static void put_memory_use(struct json_out *j, const struct memory_use *u)
+static void put_memory_use(struct json_out *j, const struct memory_use *u, bool known)
 {
-    json_out_count(j, "allocations", u->allocs);
-    json_out_int(j, "allocated_bytes", u->alloc_bytes);
-    json_out_count(j, "frees", u->frees);
-    json_out_int(j, "freed_bytes", u->free_bytes);
-    json_out_int(j, "peak_bytes", u->peak);
+    put_known(j, "allocations", known, (int64_t)u->allocs);
+    put_known(j, "allocated_bytes", known, u->alloc_bytes);
+    put_known(j, "frees", known, (int64_t)u->frees);
+    put_known(j, "freed_bytes", known, u->free_bytes);
+    put_known(j, "peak_bytes", known, u->peak);
 }
 
 static void put_memory(struct page_json *p)
 {
     json_out_object(&p->out, "memory");
-    put_memory_use(&p->out, &p->model->memory.gpu);
+    bool known = sum_known_is(p->model, KNOWN_MEMORY);
+    put_memory_use(&p->out, &p->model->memory.gpu, known);
     json_out_object(&p->out, "host");
-    put_memory_use(&p->out, &p->model->memory.host);
+    put_memory_use(&p->out, &p->model->memory.host, known);
     json_out_close_object(&p->out);
     json_out_close_object(&p->out);
 }
@@ -538,9 +558,10 @@ static void put_external(struct page_json *p)
     const struct sum_external *s = &p->model->external;
     struct json_out *j = &p->out;
     json_out_object(j, "external_correlation");
-    json_out_count(j, "kernels", s->kernels);
-    json_out_int(j, "total_ns", s->ns);
-    json_out_count(j, "ids", s->by_time_count);
+    bool known = s->kernels || sum_known_is(p->model, KNOWN_KERNELS);
+    put_known(j, "kernels", known, (int64_t)s->kernels);
+    put_known(j, "total_ns", known, s->ns);
+    put_known(j, "ids", known, (int64_t)s->by_time_count);
     json_out_bool(j, "more_ids", s->ids.refused > 0);
     json_out_array(j, "by_id");
     for (size_t i = 0; i < s->by_time_count && i < report_top(p->report); i++) {
@@ -556,6 +577,35 @@ static void put_external(struct page_json *p)
     }
     json_out_close_array(j);
     json_out_close_object(j);
+}
+
+/* Of each kind of activity how many sessions know what they did, and why others do not. */
+static void put_what_is_known(struct page_json *p)
+{
+    static const char *const answers[KNOWN_ANSWERS] = {NULL, "not_recorded", "damaged", "lost",
+                                                       "not_told"};
+    struct json_out *j = &p->out;
+    struct buf text;
+    buf_init(&text, 1 << 12);
+    json_out_object(j, "known");
+    for (int k = 0; k < KNOWN_KINDS; k++) {
+        const char *feature = sum_known_feature((enum known_kind)k);
+        unsigned without = sum_known_without(p->model, (enum known_kind)k);
+        const char *why = answers[sum_known_why(p->model, (enum known_kind)k)];
+        if (without)
+            findings_put_none(p->model, feature, &text);
+        if (buf_error(&text))
+            p->code = GPUFL_E_NOMEM;
+        json_out_object(j, feature);
+        json_out_count(j, "sessions", p->model->known.sessions[k][KNOWN_COUNTED]);
+        json_out_count(j, "without", without);
+        json_out_text_or_null(j, "why", why ? why : "");
+        json_out_text_or_null(j, "text", buf_cstr(&text));
+        json_out_close_object(j);
+        buf_clear(&text);
+    }
+    json_out_close_object(j);
+    buf_fini(&text);
 }
 
 static void put_windows(struct page_json *p)
@@ -599,6 +649,7 @@ int report_json(const struct report *r, FILE *out)
     put_log(&p);
     put_ledger(&p);
     put_lists(&p);
+    put_what_is_known(&p);
     put_devices(&p);
     if (json_shared(r, &p.out))
         p.code = GPUFL_E_NOMEM;

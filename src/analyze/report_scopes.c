@@ -337,7 +337,7 @@ static void put_notes(const struct page *p)
     const struct scope_sum *outside = &s->nodes[0].self, *all = &s->nodes[0].all;
     const struct sum_ledger *l = &p->model->ledger;
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    if (!sum_scopes_told(s, SCOPE_KERNELS))
+    if (s->joins[SCOPE_KERNELS].rows && !sum_scopes_told(p->model, SCOPE_KERNELS))
         page_text(p, "The log does not tell in which scope kernels were launched.");
     else if (outside->kernels)
         page_text(p, "Outside all scopes: %s kernels, %s on the GPU.",
@@ -368,7 +368,7 @@ void page_scopes(struct page *p)
         return;
     page_heading(p, "Scopes");
     if (!v.all) {
-        page_text(p, "none: %s.", findings_why_none(p->model, "scopes"));
+        page_none(p, "scopes");
         return scope_view_close(&v);
     }
     code = put_table(p, &v);

@@ -29,12 +29,12 @@ struct scope_told {
     bool kernels, copies, waits;
 };
 
-static struct scope_told what_is_told(const struct sum_scopes *s)
+static struct scope_told what_is_told(const struct model *m)
 {
     return (struct scope_told){
-        .kernels = sum_scopes_told(s, SCOPE_KERNELS),
-        .copies = sum_scopes_told(s, SCOPE_COPIES) && sum_scopes_told(s, SCOPE_FILLS),
-        .waits = sum_scopes_told(s, SCOPE_WAITS),
+        .kernels = sum_scopes_told(m, SCOPE_KERNELS),
+        .copies = sum_scopes_told(m, SCOPE_COPIES) && sum_scopes_told(m, SCOPE_FILLS),
+        .waits = sum_scopes_told(m, SCOPE_WAITS),
     };
 }
 
@@ -85,7 +85,7 @@ static void put_scope(const struct report *r, struct json_out *j, const struct s
     const struct model *m = &r->model;
     const struct scope_node *n = &m->scopes.nodes[id];
     const struct scope_sum *s = &n->self;
-    const struct scope_told told = what_is_told(&m->scopes);
+    const struct scope_told told = what_is_told(m);
     json_out_object(j, NULL);
     json_out_count(j, "id", v->numbers[id]);
     json_out_count(j, "parent", v->numbers[n->parent]);
@@ -128,7 +128,7 @@ int json_scopes(const struct report *r, struct json_out *j)
         put_scope(r, j, &v, v.nodes[i]);
     json_out_close_array(j);
     json_out_object(j, "outside_scopes");
-    bool told = sum_scopes_told(s, SCOPE_KERNELS);
+    bool told = sum_scopes_told(&r->model, SCOPE_KERNELS);
     put_told(j, "kernels", told, (int64_t)outside->kernels);
     put_told(j, "gpu_ns", told, outside->gpu);
     json_out_int(j, "launches_shared",

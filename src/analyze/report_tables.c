@@ -251,11 +251,11 @@ void page_kernels(struct page *p)
     const struct model *m = p->model;
     page_heading(p, "Kernels");
     if (!m->kernels.time.count) {
-        page_text(p, "none: %s.",
-                  m->graphs.whole
-                      ? "what ran was launched in CUDA graphs, which were recorded as a "
-                        "whole (cuda_graph_activity=nodes records their kernels)"
-                      : findings_why_none(m, "kernels"));
+        if (m->graphs.whole)
+            page_text(p, "none: what ran was launched in CUDA graphs, which were recorded as a "
+                         "whole (cuda_graph_activity=nodes records their kernels).");
+        else
+            page_none(p, "kernels");
         return;
     }
     put_summary(p);
@@ -291,7 +291,7 @@ void page_transfers(struct page *p)
     struct grid g;
     page_heading(p, "Copies and fills");
     if (!all.count && !t->fills.count) {
-        page_text(p, "none: %s.", findings_why_none(p->model, "copies"));
+        page_none(p, "copies");
         return;
     }
     grid_init(&g, columns, 6);
@@ -476,7 +476,7 @@ void page_waits(struct page *p)
         page_text(p, "%s calls that can wait, timed on the program's threads: see above.",
                   units_count(a, (int64_t)m->sync.calls));
     else
-        page_text(p, "none: %s.", findings_why_none(m, "synchronizations"));
+        page_none(p, "synchronizations");
     if (w->graph_launches || m->graphs.all.launches)
         put_graphs(p);
     put_memory(p, "GPU memory", &m->memory.gpu);
@@ -620,5 +620,5 @@ void page_metrics(struct page *p)
     }
     page_shared(p);
     if (!any)
-        page_text(p, "none: %s.", findings_why_none(p->model, "device_metrics"));
+        page_none(p, "device_metrics");
 }

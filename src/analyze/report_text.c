@@ -75,6 +75,16 @@ void page_item(struct page *p, const char *lead, struct buf *text)
     buf_clear(text);
 }
 
+void page_none(struct page *p, const char *feature)
+{
+    struct buf text;
+    buf_init(&text, 1 << 12);
+    findings_put_none(p->model, feature, &text);
+    buf_char(&text, '.');
+    page_item(p, "  ", &text);
+    buf_fini(&text);
+}
+
 /* "  name        text" */
 static void put_fact(const struct page *p, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -315,9 +325,9 @@ static void put_sessions(struct page *p)
         grid_put(&g, "%lld", (long long)s->pid);
         grid_put(&g, "%s", s->start ? units_epoch(a, s->start) : "-");
         grid_put(&g, "%s", units_time(b, s->duration));
-        grid_put(&g, "%s", s->unrecorded ? "-" : units_count(c, (int64_t)s->kernels));
+        grid_put(&g, "%s", s->unknown ? "-" : units_count(c, (int64_t)s->kernels));
         grid_put(&g, "%s",
-                 s->unrecorded ? "-" : units_percent(d, (double)s->busy, (double)s->recorded));
+                 s->unknown ? "-" : units_percent(d, (double)s->busy, (double)s->recorded));
         grid_put(&g, "%s%s%s%s", s->failure ? "left out " : "", s->unclean ? "unclean " : "",
                  s->cut_short ? "cut short " : "", s->simulated ? "simulated" : "");
     }

@@ -24,6 +24,7 @@ struct device_sum {
     struct device_row row; /* name cells: ids of model.names; id 0 */
     uint32_t host;         /* name of its host */
     bool named;            /* the log describes it */
+    bool untold;           /* merged: of a session that names it the kernels are unknown */
     uint64_t kernels;      /* that ran on it */
     struct busy compute;   /* kernels */
     struct busy any;       /* kernels, copies and fills */
@@ -53,6 +54,9 @@ int sum_devices_expect(struct model *m, int64_t id, uint32_t *at);
 /* The device that an index of a log's rows stands for: where a log does not tell (the public
  * client's), and there is but one device, it is that one. */
 uint32_t sum_devices_resolve(const struct model *m, int64_t index);
+
+/* What ran on a device is known: 0 is then none. After finish. */
+bool sum_devices_known(const struct model *m, uint32_t device);
 
 /* Devices that are named or did something; *only gets its index where it is one. */
 unsigned sum_devices_used(const struct model *m, uint32_t *only);

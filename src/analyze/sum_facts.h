@@ -56,6 +56,9 @@ struct sum_facts {
     bool any;       /* an event was seen: first and last are set */
     bool partial;   /* set by the reader: one part of the log alone, whose times are told */
     bool ended;     /* cleanly; merged: all of them */
+    unsigned
+        damaged; /* channels of which some could not be read: bits by DISCOVER_; set by the reader */
+    unsigned absent; /* channels without a file: bits; set by the reader, of one session */
     int64_t pid;
     int64_t pass, passes;        /* of `gpufl trace --passes`, from 1; 0: the command ran once */
     int64_t start;               /* of the session, ns; of the first record where no header tells */

@@ -87,9 +87,15 @@ static void add_activity(struct scope_sum *s, enum record_type type, int64_t ns)
     }
 }
 
-bool sum_scopes_told(const struct sum_scopes *s, enum scope_activity a)
+bool sum_scopes_told(const struct model *m, enum scope_activity a)
 {
-    return !s->joins[a].rows || s->joins[a].told;
+    static const enum known_kind kinds[SCOPE_ACTIVITIES] = {
+        [SCOPE_KERNELS] = KNOWN_KERNELS, [SCOPE_GRAPHS] = KNOWN_KERNELS,
+        [SCOPE_COPIES] = KNOWN_COPIES,   [SCOPE_FILLS] = KNOWN_COPIES,
+        [SCOPE_WAITS] = KNOWN_SYNCS,
+    };
+    const struct scope_join *j = &m->scopes.joins[a];
+    return j->rows ? j->told > 0 : sum_known_is(m, kinds[a]);
 }
 
 /* Name of a kernel row's launch configuration: id of model.names, 0 where it is not known. */

@@ -95,8 +95,8 @@ int sum_scopes_finish(struct model *m);
 /* The tree has its root after it. 0 or GPUFL_E_NOMEM. */
 int sum_scopes_ensure(struct model *m);
 
-/* False where there are rows of that kind and of not one the log tells the scope: the sums
- * of scopes are then unknown, not 0. */
-bool sum_scopes_told(const struct sum_scopes *s, enum scope_activity a);
+/* False where there are rows of that kind and of not one the log tells the scope, or where nobody
+ * knows whether there were any: the sums of scopes are then unknown, not 0. */
+bool sum_scopes_told(const struct model *m, enum scope_activity a);
 
 #endif

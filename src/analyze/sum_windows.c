@@ -47,14 +47,11 @@ int sum_windows_batch(struct model *m, const struct wire_batch *b)
     return code;
 }
 
-/* The engine records none, and no window of them came. */
+/* No kernel of the session is known, since its engine records none or since they cannot be read. */
 static bool without_kernels(const struct model *m)
 {
-    const struct sum_facts *f = &m->facts;
-    for (size_t i = 0; i < f->capability_count; i++)
-        if (!strcmp(model_text(m, f->capabilities[i].feature), "kernels"))
-            return !strcmp(model_text(m, f->capabilities[i].status), "not_requested");
-    return false;
+    enum known why = sum_known_why(m, KNOWN_KERNELS);
+    return why == KNOWN_UNRECORDED || why == KNOWN_DAMAGED;
 }
 
 static int merge(struct windows *into, const struct windows *from, int64_t shift)

@@ -24,7 +24,7 @@ struct sum_windows {
         uint64_t open;
         /* windows; of a session that has none all of it, from its finish on, or nothing where it is without */
         struct busy recorded;
-        bool without; /* a session's engine records no kernels, nor any window */
+        bool without; /* a session's kernels are not recorded or cannot be read, and no window is */
         bool cut;     /* a session's records end before it does */
     } capture, kernels;
     bool finished; /* what is open is in; also of merged ones */

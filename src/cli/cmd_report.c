@@ -21,7 +21,8 @@ static const struct cmd_text text = {
     "  gpufl report --flame run1 > run1.txt   for speedscope or flamegraph.pl\n"
     "  gpufl report --json run1 | jq .   for programs; docs/report.md has the keys\n"
     "\n"
-    "Exit codes: 0 reported, 1 nothing could be read or written, 2 bad usage.\n",
+    "Exit codes: 0 reported; 1 nothing could be read or written, or damage makes kernels, copies,\n"
+    "waits, memory or scopes unknown (the report is there, and says which); 2 bad usage.\n",
 };
 
 struct arguments {
@@ -67,8 +68,10 @@ static int write_report(const struct arguments *a, const char *path, FILE *out)
 {
     struct gpufl_report_options o;
     char error[512] = "";
+    bool damaged = false;
     fill(a, out, &o);
-    if (gpufl_report(path, &o, out, error, sizeof error))
+    o.damaged = &damaged;
+    if (gpufl_report(path, &o, out, error, sizeof error) || damaged)
         return cmd_fail("report", "%s", error);
     return CMD_OK;
 }
