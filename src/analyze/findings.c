@@ -36,13 +36,9 @@ unsigned findings_idle_devices(const struct model *m)
 
 static bool collects(const struct model *m, const char *feature)
 {
-    const struct sum_facts *f = &m->facts;
-    for (size_t i = 0; i < f->capability_count; i++) {
-        const char *status = model_text(m, f->capabilities[i].status);
-        if (!strcmp(model_text(m, f->capabilities[i].feature), feature))
-            return !strcmp(status, "collected") || !strcmp(status, "partial");
-    }
-    return false;
+    const struct facts_capability *c = sum_facts_capability(m, feature);
+    const char *status = c ? model_text(m, c->status) : "";
+    return !strcmp(status, "collected") || !strcmp(status, "partial");
 }
 
 bool findings_slowed(const struct model *m)
@@ -72,25 +68,27 @@ static void say_slowed(const struct model *m, struct buf *out)
                                             : "runs each kernel several times");
 }
 
-/* ns of the run that the GPU was idle because an engine kept the program. */
-static int64_t idle_of_engine(const struct model *m)
+/* ns that GPUs were idle because an engine kept the program, and what part of the run that is. */
+static int64_t idle_of_engine(const struct model *m, int64_t *of_run)
 {
     struct idle_sum sums[IDLE_CAUSES];
-    int64_t all;
-    return sum_idle_total(m, sums, &all) ? sum_idle_of_run(m, sums[IDLE_ENGINE].time) : 0;
+    int64_t all, ns = sum_idle_total(m, sums, &all) ? sums[IDLE_ENGINE].time : 0;
+    *of_run = sum_idle_of_run(m, ns);
+    return ns;
 }
 
 /* Where it is more than a twentieth: in long runs it is not. */
 static void say_engine(const struct model *m, struct buf *out)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    int64_t ns = idle_of_engine(m), wall = sum_windows_time(m);
-    if (wall > 0 && ns >= wall / 20)
-        buf_printf(out,
-                   "The GPU was idle %s (%s of %s) while engine %s was set up, read or given back: "
-                   "that is not the program's own, and mostly comes once a run.\n",
-                   units_time(a, ns), units_percent(b, (double)ns, (double)wall),
-                   sum_windows_whole(m), model_text(m, m->facts.engine));
+    int64_t of_run, ns = idle_of_engine(m, &of_run), wall = sum_windows_time(m);
+    if (wall <= 0 || of_run < wall / 20)
+        return;
+    buf_str(out, "The GPU was idle ");
+    sum_idle_put(m, ns, out);
+    buf_printf(out,
+               " while engine %s was set up, read or given back: that is not the program's own, "
+               "and mostly comes once a run.\n",
+               model_text(m, m->facts.engine));
 }
 
 enum { LISTED = 4 }; /* devices named one by one; of more, the least and the most busy */
@@ -302,9 +300,10 @@ static int64_t remark_edges(const struct model *m, struct buf *out)
     if (sum_windows_gpu_any(m) || m->windows.kernels.cut)
         return 0;
     busy_result(&m->devices.any, &r);
-    int64_t before = r.first - m->facts.start, after = m->facts.end - r.last;
+    int64_t before = r.first - m->facts.start, after = m->facts.end - r.last, engine;
+    idle_of_engine(m, &engine);
     if (!r.busy || before < 0 || after < 0 || m->facts.sessions > 1 ||
-        before + after < duration / 5 || idle_of_engine(m) > (before + after) / 2)
+        before + after < duration / 5 || engine > (before + after) / 2)
         return 0;
     if (out)
         buf_printf(
@@ -327,7 +326,9 @@ static int64_t remark_gaps(const struct model *m, struct buf *out)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct busy_result r;
     int most = 0;
-    int64_t duration = sum_facts_duration(m);
+    int64_t duration = sum_facts_duration(m), engine;
+    bool several = m->facts.sessions > 1 || m->devices.computing > 1;
+    idle_of_engine(m, &engine);
     if (sum_windows_gpu_any(m))
         return 0; /* gaps between windows are none of the GPU */
     busy_result(&m->devices.any, &r);
@@ -335,16 +336,17 @@ static int64_t remark_gaps(const struct model *m, struct buf *out)
         if (r.gaps.total[i] > r.gaps.total[most])
             most = i;
     if (r.last <= r.first || r.idle < (r.last - r.first) / 5 || !r.gaps.total[most] ||
-        idle_of_engine(m) > r.idle / 2)
+        engine > r.idle / 2)
         return 0;
     /* Between sessions that ran one after the other nothing was to be done. */
     if (m->facts.sessions > 1 && r.last - r.first > duration + duration / 20)
         return 0;
     if (!out)
         return r.idle;
-    buf_printf(out, "Between its first and last work the GPU was idle for %s, %s of it in gaps %s",
-               units_time(a, r.idle), units_percent(b, (double)r.gaps.total[most], (double)r.idle),
-               classes[most]);
+    buf_printf(out, "Between %s first and last work %s for %s, %s of it in gaps %s",
+               several ? "their" : "its",
+               several ? "no session had any on a GPU" : "the GPU was idle", units_time(a, r.idle),
+               units_percent(b, (double)r.gaps.total[most], (double)r.idle), classes[most]);
     int64_t longest = r.gaps.longest[0].end - r.gaps.longest[0].start;
     if (most >= BUSY_GAP_CLASSES - 3 && longest > 0 && m->facts.start <= r.gaps.longest[0].start)
         buf_printf(out, " (longest %s, %s after the start)", units_time(a, longest),

@@ -37,18 +37,9 @@ static const char *advice(const char *engine)
     return NULL;
 }
 
-static const struct facts_capability *find(const struct model *m, const char *feature)
-{
-    const struct sum_facts *f = &m->facts;
-    for (size_t i = 0; i < f->capability_count; i++)
-        if (!strcmp(model_text(m, f->capabilities[i].feature), feature))
-            return &f->capabilities[i];
-    return NULL;
-}
-
 const char *findings_why_none(const struct model *m, const char *feature)
 {
-    const struct facts_capability *c = find(m, feature);
+    const struct facts_capability *c = sum_facts_capability(m, feature);
     const char *status = c ? model_text(m, c->status) : "";
     const char *reason = c ? model_text(m, c->reason) : "";
     if (*reason)
@@ -59,10 +50,27 @@ const char *findings_why_none(const struct model *m, const char *feature)
     return *status ? findings_status(status) : "the log holds none";
 }
 
+/* The answer of a session that does not record a feature; of several one that gives a reason. */
+static const struct facts_capability *find_unrecorded(const struct model *m, const char *feature)
+{
+    const struct sum_facts *f = &m->facts;
+    const struct facts_capability *found = NULL;
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const struct facts_capability *c = &f->capabilities[i];
+        const char *status = model_text(m, c->status);
+        bool off = strcmp(status, "collected") && strcmp(status, "partial") &&
+                   strcmp(status, "enabled_no_data");
+        if (off && !strcmp(model_text(m, c->feature), feature) &&
+            (!found || (!found->reason && c->reason)))
+            found = c;
+    }
+    return found;
+}
+
 /* Not recorded: by the reason that the log gives, or by what its engine is. */
 static void put_unrecorded(const struct model *m, const char *feature, struct buf *out)
 {
-    const struct facts_capability *c = find(m, feature);
+    const struct facts_capability *c = find_unrecorded(m, feature);
     const char *engine = model_text(m, m->facts.engine), *reason;
     reason = c ? model_text(m, c->reason) : "";
     if (*reason)

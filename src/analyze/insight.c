@@ -141,16 +141,14 @@ void insight_put_heaviest(const struct model *m, const struct insight_heaviest *
 static int compare(const void *a, const void *b)
 {
     const struct insight *x = a, *y = b;
-    bool x_idle = !x->gives_back && x->severity == INSIGHT_LOW;
-    bool y_idle = !y->gives_back && y->severity == INSIGHT_LOW;
-    if (x_idle != y_idle)
-        return x_idle ? 1 : -1; /* as waits are that the profiler made long */
+    if (x->severity != y->severity)
+        return x->severity > y->severity ? -1 : 1;
+    if (!x->gives_back != !y->gives_back)
+        return x->gives_back ? -1 : 1; /* waits that the profiler made long give nothing back */
     if (x->rule->bound != y->rule->bound)
         return x->rule->bound < y->rule->bound ? -1 : 1;
     if (x->gives_back != y->gives_back)
         return x->gives_back > y->gives_back ? -1 : 1;
-    if (x->severity != y->severity)
-        return x->severity > y->severity ? -1 : 1;
     if (x->rule != y->rule)
         return x->rule > y->rule ? -1 : 1; /* the more specific rule stands below the general one */
     int o = strcmp(x->title, y->title);

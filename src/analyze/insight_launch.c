@@ -96,14 +96,14 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     insight_fact(i, "all_launches", (int64_t)s.all);
     insight_fact(i, "launch_configurations", (int64_t)s.kernels);
     insight_fact(i, "gpu_ns", s.time);
-    insight_fact(i, "gpu_idle_ns", idle);
+    insight_fact(i, "gpu_idle_ns", cells_sum(slow.all, between.all));
     buf_printf(&text, "Tiny kernels × %llu, launched one by one", (unsigned long long)s.tiny);
     code = insight_say(&i->title, &text);
     buf_printf(&text, "%s launches of kernels that take %s on average",
                units_count(a, (int64_t)s.tiny), units_time(b, s.time / (int64_t)s.tiny));
     insight_put_heaviest(m, &launcher, " of all launches", &text);
     buf_printf(&text, "; the GPU was idle for %s between them, for launches take longer.",
-               units_time(a, idle));
+               units_time(a, cells_sum(slow.all, between.all)));
     code = code ? code : insight_say(&i->text, &text);
     buf_fini(&text);
     return code;
@@ -133,7 +133,7 @@ static int late_place(const struct model *m, enum idle_cause c, struct insight_h
 static int add_gaps(const struct model *m, const char *rule, enum idle_cause c, const char *title,
                     struct insights *to)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT], d[UNITS_TEXT];
+    char a[UNITS_TEXT];
     struct idle idle = idle_of(m, c);
     struct insight *i;
     struct buf text;
@@ -146,16 +146,15 @@ static int add_gaps(const struct model *m, const char *rule, enum idle_cause c, 
     i->place = late.place;
     i->gives_back = idle.time;
     i->severity = insight_by_share(m, idle.time);
-    insight_fact(i, "gpu_idle_ns", idle.time);
+    insight_fact(i, "gpu_idle_ns", idle.all);
     insight_fact(i, "gaps", (int64_t)idle.gaps);
     insight_fact(i, "devices", idle.devices);
     buf_printf(&text, "%s", title);
     code = insight_say(&i->title, &text);
-    buf_printf(&text, "The GPU%s sat idle for %s (%s of %s) in %s gap%s: %s",
-               idle.devices > 1 ? "s" : "", units_time(a, idle.time),
-               units_percent(b, (double)idle.time, (double)sum_windows_time(m)),
-               sum_windows_whole(m), units_count(d, (int64_t)idle.gaps), idle.gaps == 1 ? "" : "s",
-               sum_idle_text(c));
+    buf_printf(&text, "The GPU%s sat idle for ", idle.devices > 1 ? "s" : "");
+    sum_idle_put(m, idle.all, &text);
+    buf_printf(&text, " in %s gap%s: %s", units_count(a, (int64_t)idle.gaps),
+               idle.gaps == 1 ? "" : "s", sum_idle_text(c));
     insight_put_heaviest(m, &late, " of it ended with launches", &text);
     buf_str(&text, ".");
     code = code ? code : insight_say(&i->text, &text);

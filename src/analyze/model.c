@@ -146,6 +146,16 @@ int model_merge(struct model *into, const struct model *from)
     return code;
 }
 
+int model_merge_apart(struct model *into, const struct model *from)
+{
+    int64_t shift = sum_facts_epoch(from);
+    int code = sum_facts_merge_apart(into, from, shift);
+    code = code ? code : sum_devices_match(into, from, shift);
+    code = code ? code : sum_metrics_merge(into, from, shift);
+    into->known.finished = into->windows.finished = true;
+    return code;
+}
+
 int model_merge_pass(struct model *into, const struct model *from, unsigned gives)
 {
     int64_t shift = sum_facts_epoch(from);

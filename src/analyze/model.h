@@ -115,6 +115,10 @@ int model_finish(struct model *m);
 int model_merge(struct model *into, const struct model *from);
 int model_settle(struct model *into);
 
+/* Adds a finished session that did no work on a GPU: what it sampled and what it says of itself, and
+ * nothing of its time. */
+int model_merge_apart(struct model *into, const struct model *from);
+
 /* Adds of a finished session only what it gives (bits of model_gives), with the code and devices
  * that this refers to, and what the session says of itself. */
 int model_merge_pass(struct model *into, const struct model *from, unsigned gives);

@@ -86,8 +86,9 @@ static int close_group(struct report *r, struct passes *p, struct err *e)
 /* Adds a session to what it belongs to: the passes of its run, or the report's model. */
 static int add_session(struct report *r, struct passes *p, const struct model *m, struct err *e)
 {
-    if (!passes_has(m)) {
-        int code = model_merge(&r->model, m);
+    bool apart = !r->none_worked && !sum_known_worked(m);
+    if (apart || !passes_has(m)) {
+        int code = apart ? model_merge_apart(&r->model, m) : model_merge(&r->model, m);
         return code ? err_set(e, code, "%s", err_text(code)) : 0;
     }
     int code = passes_fits(p, m) ? 0 : close_group(r, p, e);
@@ -143,7 +144,7 @@ static void count_runs(struct report *r)
     }
 }
 
-static int read_all(struct report *r, const struct discover *d, struct err *e)
+static int read_each(struct report *r, const struct discover *d, struct err *e)
 {
     struct passes p;
     int code = 0;
@@ -153,6 +154,30 @@ static int read_all(struct report *r, const struct discover *d, struct err *e)
                              : read_and_merge(r, &p, &d->sessions[i], &r->sessions[i], e);
     code = code ? code : close_group(r, &p, e);
     passes_fini(&p);
+    return code;
+}
+
+/* No session did any work on a GPU: then there is nobody whose numbers the others would blur. They are
+ * read once more, for they are small. */
+static int read_idle(struct report *r, const struct discover *d, struct err *e)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        mem_free(r->sessions[i].failure);
+        r->sessions[i] = (struct report_session){.dir = r->sessions[i].dir};
+    }
+    r->failed = 0;
+    r->none_worked = true;
+    memset(&r->stats, 0, sizeof r->stats);
+    model_fini(&r->model);
+    model_init(&r->model, r->names);
+    return read_each(r, d, e);
+}
+
+static int read_all(struct report *r, const struct discover *d, struct err *e)
+{
+    int code = read_each(r, d, e);
+    if (!code && d->count > 1 && !r->model.facts.sessions && r->model.facts.apart)
+        code = read_idle(r, d, e);
     if (!code && r->failed == d->count)
         return err_set(e, GPUFL_E_CORRUPT, "none of the %zu sessions can be read: %s", d->count,
                        r->sessions[0].failure);

@@ -42,6 +42,7 @@ struct report {
     size_t failed;                   /* that are left out */
     struct pass_group *groups;       /* owned: passes that are put together, by run */
     size_t group_count, group_cap;
+    bool none_worked; /* no session did: then none is apart */
     unsigned runs;    /* different run ids among them; sessions without one count as one */
     uint64_t foreign; /* files that are no part of a session */
     uint64_t losses;  /* the public client's marks for data it lost */
@@ -73,6 +74,12 @@ int report_open_source(struct report *r, const struct report_source *s,
 /* 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
 int report_text(const struct report *r, FILE *out);
 int report_json(const struct report *r, FILE *out);
+
+/* The session is one of several, did no work on a GPU while others did, and is in no sum. */
+static inline bool report_is_apart(const struct report *r, const struct report_session *s)
+{
+    return r->count > 1 && s->idle && !s->failure && !r->none_worked;
+}
 
 /* Rows of a table that may be cut; SIZE_MAX: all. */
 static inline size_t report_top(const struct report *r)

@@ -41,7 +41,7 @@ static bool is_first(const struct page *p, size_t at)
     const struct insights *in = &p->report->insights;
     size_t before = 0;
     for (size_t k = 0; k < at; k++)
-        before += !is_repeated(in, k);
+        before += !is_repeated(in, k) && in->items[k].rule->bound == INSIGHT_MEASURED;
     return before < FIRST_LINES && !is_repeated(in, at) &&
            in->items[at].rule->bound == INSIGHT_MEASURED &&
            insight_is_share(p->model, in->items[at].gives_back, FIRST_WORTH, 1000);
@@ -180,8 +180,12 @@ void page_idle(struct page *p)
     p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
     grid_fini(&g);
     if (devices > 1 || p->model->facts.sessions > 1)
-        page_text(p, "Summed over %u device%s and %u session%s.", devices, devices == 1 ? "" : "s",
-                  p->model->facts.sessions, p->model->facts.sessions == 1 ? "" : "s");
+        page_text(p, "Summed over %u device%s and %u session%s%s.", devices,
+                  devices == 1 ? "" : "s", p->model->facts.sessions,
+                  p->model->facts.sessions == 1 ? "" : "s",
+                  p->model->facts.sessions == 1
+                      ? ""
+                      : ": each counts its own gaps, also where another one used the GPU");
     if (p->model->sync.beyond)
         page_text(p,
                   "%s calls could not be kept one by one: their idle time is told as the host's.",

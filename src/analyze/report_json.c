@@ -90,6 +90,7 @@ static void put_facts(struct page_json *p)
     json_out_bool(j, "clean_end", !f->unclean);
     json_out_count(j, "unclean_sessions", f->unclean);
     json_out_count(j, "cut_short_sessions", f->cut_short);
+    json_out_count(j, "sessions_without_gpu_work", f->apart);
     int64_t start = merged ? f->start : f->clock.known ? f->start + f->clock.offset : CELL_NULL;
     json_out_int(j, "start_epoch_ns", start);
     json_out_int(j, "duration_ns", sum_facts_duration(p->model));
@@ -183,6 +184,26 @@ static void put_ledger(struct page_json *p)
     buf_fini(&text);
 }
 
+/* What other sessions say of the feature. */
+static void put_other_answers(struct page_json *p, const struct facts_capability *best)
+{
+    const struct sum_facts *f = &p->model->facts;
+    struct json_out *j = &p->out;
+    json_out_array(j, "others");
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const struct facts_capability *c = &f->capabilities[i];
+        if (c == best || c->feature != best->feature)
+            continue;
+        json_out_object(j, NULL);
+        json_out_bool(j, "requested", c->requested);
+        json_out_text(j, "status", text_of(p, c->status));
+        json_out_text_or_null(j, "reason", text_of(p, c->reason));
+        json_out_int(j, "sessions", c->sessions);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
 static void put_lists(struct page_json *p)
 {
     const struct sum_facts *f = &p->model->facts;
@@ -198,12 +219,16 @@ static void put_lists(struct page_json *p)
     json_out_close_array(j);
     json_out_array(j, "capabilities");
     for (size_t i = 0; i < f->capability_count; i++) {
+        if (!sum_facts_is_best(p->model, &f->capabilities[i]))
+            continue;
         json_out_object(j, NULL);
         json_out_text(j, "feature", text_of(p, f->capabilities[i].feature));
         json_out_bool(j, "requested", f->capabilities[i].requested);
         json_out_text(j, "status", text_of(p, f->capabilities[i].status));
         json_out_text_or_null(j, "reason", text_of(p, f->capabilities[i].reason));
         json_out_int(j, "pass", f->capabilities[i].pass ? f->capabilities[i].pass : CELL_NULL);
+        json_out_int(j, "sessions", f->capabilities[i].sessions);
+        put_other_answers(p, &f->capabilities[i]);
         json_out_close_object(j);
     }
     json_out_close_array(j);

@@ -308,6 +308,31 @@ static const char *session_name(const struct page *p, const struct report_sessio
     return s->session ? model_text(p->model, s->session) : slash ? slash + 1 : s->dir;
 }
 
+/* Sessions without work on a GPU, in one sentence. */
+static void put_apart(struct page *p)
+{
+    const struct report *r = p->report;
+    char a[UNITS_TEXT];
+    size_t n = 0;
+    struct buf text;
+    buf_init(&text, 1 << 14);
+    buf_str(&text, "Without work on a GPU, and in no time, share or cause below: ");
+    for (size_t i = 0; i < r->count; i++) {
+        const struct report_session *s = &r->sessions[i];
+        if (!report_is_apart(r, s) || n++ >= LIST_MAX)
+            continue;
+        buf_printf(&text, "%s%s (session %.8s, pid %lld, %s%s)", n > 1 ? ", " : "",
+                   model_text(p->model, s->app), session_name(p, s), (long long)s->pid,
+                   units_time(a, s->duration), s->unclean ? ", unclean" : "");
+    }
+    if (n > LIST_MAX)
+        buf_printf(&text, " and %zu more", n - LIST_MAX);
+    buf_char(&text, '.');
+    if (n)
+        page_item(p, "  ", &text);
+    buf_fini(&text);
+}
+
 static void put_sessions(struct page *p)
 {
     static const struct grid_column columns[] = {
@@ -320,6 +345,8 @@ static void put_sessions(struct page *p)
     grid_init(&g, columns, 8);
     for (size_t i = 0; i < r->count && i < LIST_MAX; i++) {
         const struct report_session *s = &r->sessions[i];
+        if (report_is_apart(r, s))
+            continue;
         grid_put(&g, "%.8s", session_name(p, s));
         grid_put(&g, "%s", s->failure ? s->failure : model_text(p->model, s->app));
         grid_put(&g, "%lld", (long long)s->pid);
@@ -336,6 +363,7 @@ static void put_sessions(struct page *p)
     p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
     if (r->count > LIST_MAX)
         page_text(p, "… and %zu more", r->count - LIST_MAX);
+    put_apart(p);
     for (size_t i = 0; i < r->count && i < LIST_MAX; i++) {
         char name[9];
         snprintf(name, sizeof name, "%.8s", session_name(p, &r->sessions[i]));
@@ -346,11 +374,14 @@ static void put_sessions(struct page *p)
 
 /* ---- the ledger ------------------------------------------------------------------------ */
 
-static const char *verdict_text(enum ledger_verdict v)
+/* open: scopes have not ended. */
+static const char *verdict_text(enum ledger_verdict v, bool open)
 {
     switch (v) {
     case LEDGER_COMPLETE:
-        return "Complete: launched, recorded and written agree.";
+        return open
+                   ? "Complete: launched, recorded and written agree, except scopes without an end:"
+                   : "Complete: launched, recorded and written agree.";
     case LEDGER_UNCOUNTED:
         return "Nothing is known to be missing; not every launch could be counted beforehand.";
     case LEDGER_INCOMPLETE:
@@ -363,14 +394,9 @@ static const char *verdict_text(enum ledger_verdict v)
 /* False where the log says that kernels were not asked for or could not be had. */
 static bool was_traced(const struct model *m)
 {
-    const struct sum_facts *f = &m->facts;
-    for (size_t i = 0; i < f->capability_count; i++) {
-        const struct facts_capability *c = &f->capabilities[i];
-        const char *status = model_text(m, c->status);
-        if (strcmp(model_text(m, c->feature), "kernels") == 0)
-            return strcmp(status, "not_requested") != 0 && strcmp(status, "unavailable") != 0;
-    }
-    return true;
+    const struct facts_capability *c = sum_facts_capability(m, "kernels");
+    const char *status = c ? model_text(m, c->status) : "";
+    return strcmp(status, "not_requested") != 0 && strcmp(status, "unavailable") != 0;
 }
 
 static void put_cell(struct grid *g, int64_t v)
@@ -428,23 +454,65 @@ static const char *put_pass(int64_t pass, char text[32])
     return text;
 }
 
-/* What was collected, in a line: by the session that the ledger is of, or by other passes. */
+/* The answer of a session that says there was none, while the log holds some. */
+static bool is_contradicted(const struct model *m, const struct facts_capability *c)
+{
+    const char *feature = model_text(m, c->feature);
+    enum known_kind kind = sum_known_kind(feature);
+    if (strcmp(model_text(m, c->status), "enabled_no_data") != 0)
+        return false;
+    return kind < KNOWN_KINDS           ? sum_known_rows(m, kind) > 0
+           : !strcmp(feature, "stacks") ? m->stacks.nodes.count > 1
+                                        : false;
+}
+
+static bool is_collected(const struct model *m, const struct facts_capability *c)
+{
+    return !strcmp(model_text(m, c->status), "collected") || is_contradicted(m, c);
+}
+
+/* " (7 of 8 sessions)", where not all that were asked collected it. */
+static const char *put_share(const struct model *m, const struct facts_capability *c, char text[64])
+{
+    unsigned asked = 0;
+    *text = '\0';
+    for (size_t i = 0; i < m->facts.capability_count; i++) {
+        const struct facts_capability *o = &m->facts.capabilities[i];
+        asked += o->feature == c->feature && o->pass == c->pass && o->requested ? o->sessions : 0;
+    }
+    if (asked > c->sessions && c->requested)
+        snprintf(text, 64, " (%u of %u sessions)", c->sessions, asked);
+    return text;
+}
+
+/* What was collected, in a line: by the sessions that the ledger is of, or by other passes. */
 static void put_collected(const struct page *p, bool others)
 {
     const struct model *m = p->model;
     const struct sum_facts *f = &m->facts;
-    char list[1024] = "", pass[32];
+    char list[1024] = "", pass[32], share[64];
     size_t at = 0;
     for (size_t i = 0; i < f->capability_count; i++) {
         const struct facts_capability *c = &f->capabilities[i];
-        const char *status = model_text(m, c->status);
-        if (strcmp(status, "collected") != 0 || others != (c->pass != 0) || at + 96 > sizeof list)
+        if (!sum_facts_is_best(m, c) || !is_collected(m, c) || others != (c->pass != 0) ||
+            at + 160 > sizeof list)
             continue;
-        at += (size_t)snprintf(list + at, sizeof list - at, "%s%.48s%s", at ? ", " : "",
-                               model_text(m, c->feature), put_pass(c->pass, pass));
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%.48s%s%s", at ? ", " : "",
+                               model_text(m, c->feature), put_pass(c->pass, pass),
+                               put_share(m, c, share));
     }
     if (at)
         put_fact(p, others ? "others" : "collected", "%s%s", others ? "collected " : "", list);
+}
+
+/* One session's answer is worth a line: what was not collected, but for a session that had none of what
+ * others had. */
+static bool is_worth(const struct model *m, const struct facts_capability *c)
+{
+    if (is_collected(m, c) || (!c->requested && !*model_text(m, c->reason)))
+        return false;
+    return sum_facts_is_best(m, c) ||
+           (c->requested && strcmp(model_text(m, c->status), "enabled_no_data") != 0);
 }
 
 /* What was asked for: in one line what was collected, in a line each what was not. */
@@ -452,17 +520,16 @@ static void put_capabilities(const struct page *p)
 {
     const struct model *m = p->model;
     const struct sum_facts *f = &m->facts;
-    char pass[32];
+    char pass[32], share[64];
     put_collected(p, false);
     put_collected(p, true);
     for (size_t i = 0; i < f->capability_count; i++) {
         const struct facts_capability *c = &f->capabilities[i];
-        const char *status = model_text(m, c->status), *reason = model_text(m, c->reason);
-        if (!strcmp(status, "collected") || (!c->requested && !*reason))
-            continue;
-        put_fact(p, c->requested ? "asked for" : "not asked", "%s%s: %s%s%s",
-                 model_text(m, c->feature), put_pass(c->pass, pass), findings_status(status),
-                 *reason ? ": " : "", reason);
+        const char *reason = model_text(m, c->reason);
+        if (is_worth(m, c))
+            put_fact(p, c->requested ? "asked for" : "not asked", "%s%s%s: %s%s%s",
+                     model_text(m, c->feature), put_pass(c->pass, pass), put_share(m, c, share),
+                     findings_status(model_text(m, c->status)), *reason ? ": " : "", reason);
     }
 }
 
@@ -484,6 +551,20 @@ static void put_options(const struct page *p)
         put_fact(p, "options", "%s", list);
 }
 
+/* Of several sessions it is part of their lengths together; several threads may have more than that. */
+static const char *put_inside(const struct model *m, int64_t ns, char text[2 * UNITS_TEXT])
+{
+    char a[UNITS_TEXT];
+    bool merged = m->facts.sessions > 1;
+    int64_t whole = merged ? m->facts.summed : sum_facts_duration(m);
+    if (ns > whole)
+        snprintf(text, 2 * UNITS_TEXT, "%s, of several threads together", units_time(a, ns));
+    else
+        snprintf(text, 2 * UNITS_TEXT, "%s of the %s", units_percent(a, (double)ns, (double)whole),
+                 merged ? "sessions' time together" : "run");
+    return text;
+}
+
 static void put_cost(const struct page *p)
 {
     const struct ledger_row *l = &p->model->ledger.row;
@@ -498,7 +579,7 @@ static void put_cost(const struct page *p)
         {"sampler thread (CPU)", l->cost_sampler},
         {"the vendor's library, by its own records", l->cost_vendor},
     };
-    char list[512] = "", a[UNITS_TEXT], b[UNITS_TEXT];
+    char list[512] = "", a[UNITS_TEXT], b[2 * UNITS_TEXT];
     size_t at = 0;
     int64_t inside = 0;
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
@@ -509,8 +590,8 @@ static void put_cost(const struct page *p)
                                units_time(a, costs[i].ns), costs[i].name);
     }
     if (at)
-        put_fact(p, "our cost", "%s. On the program's own threads: %s of the run.", list,
-                 units_percent(b, (double)inside, (double)sum_facts_duration(p->model)));
+        put_fact(p, "our cost", "%s. On the program's own threads: %s.", list,
+                 put_inside(p->model, inside, b));
     if (was_traced(p->model))
         put_fact(p, "",
                  "Not measurable from inside: what the driver's own recording adds to each "
@@ -527,7 +608,7 @@ static void put_ledger(struct page *p)
     if (v == LEDGER_UNCOUNTED && !was_traced(p->model))
         page_text(p, "Nothing was traced, so there is nothing to count but scopes and samples.");
     else
-        page_text(p, "%s", verdict_text(v));
+        page_text(p, "%s", verdict_text(v, sum_ledger_open_scopes(&p->model->ledger) > 0));
     put_sentences(p, "    ", buf_cstr(&text));
     if (v != LEDGER_ABSENT) {
         put_counts(p);

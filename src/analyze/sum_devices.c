@@ -183,6 +183,11 @@ int sum_devices_match(struct model *into, const struct model *from, int64_t shif
         uint32_t at = 0;
         if (i)
             code = find(d, &o->items[i].row, o->items[i].host, &at);
+        if (at) { /* one session may know what another does not */
+            record_complete(RECORD_device, (int64_t *)&d->items[at].row,
+                            (const int64_t *)&o->items[i].row);
+            d->items[at].named |= o->items[i].named;
+        }
         d->merged[i] = at;
     }
     return code;

@@ -82,14 +82,26 @@ static int add_option(struct sum_facts *f, struct facts_option o)
     return code;
 }
 
-/* The last word about a feature counts. */
-static int add_capability(struct sum_facts *f, struct facts_capability c)
+static bool same_answer(const struct facts_capability *a, const struct facts_capability *b)
 {
-    for (size_t i = 0; i < f->capability_count; i++)
-        if (f->capabilities[i].feature == c.feature) {
-            f->capabilities[i] = c;
+    return a->feature == b->feature && a->status == b->status && a->reason == b->reason &&
+           a->requested == b->requested && a->pass == b->pass;
+}
+
+/* A session's last word about a feature counts; of several sessions each answer is kept. */
+static int add_capability(struct sum_facts *f, struct facts_capability c, bool merges)
+{
+    for (size_t i = 0; i < f->capability_count; i++) {
+        struct facts_capability *at = &f->capabilities[i];
+        if (merges && same_answer(at, &c)) {
+            at->sessions += c.sessions;
             return 0;
         }
+        if (!merges && at->feature == c.feature) {
+            *at = c;
+            return 0;
+        }
+    }
     if (f->capability_count == FACTS_ROWS)
         return 0;
     int code = mem_grow(&f->capabilities, &f->capability_cap, f->capability_count + 1, sizeof c,
@@ -203,12 +215,14 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
         return add_option(f, (struct facts_option){NAME(COL_option_name), NAME(COL_option_value),
                                                    NAME(COL_option_source)});
     case RECORD_capability:
-        return add_capability(f,
-                              (struct facts_capability){
-                                  .feature = NAME(COL_capability_feature),
-                                  .status = NAME(COL_capability_status),
-                                  .reason = NAME(COL_capability_reason),
-                                  .requested = cells_or(b, COL_capability_requested, i, 0) == 1});
+        return add_capability(
+            f,
+            (struct facts_capability){.feature = NAME(COL_capability_feature),
+                                      .status = NAME(COL_capability_status),
+                                      .reason = NAME(COL_capability_reason),
+                                      .requested = cells_or(b, COL_capability_requested, i, 0) == 1,
+                                      .sessions = 1},
+            false);
     case RECORD_setting:
         return add_setting(m,
                            (struct facts_setting){NAME(COL_setting_engine), NAME(COL_setting_name),
@@ -311,6 +325,7 @@ int sum_facts_finish(struct model *m)
     if (f->partial && f->any) {
         f->start = f->first;
         f->end = f->last;
+        f->summed = sum_facts_duration(m);
         return 0;
     }
     f->unclean = !f->ended;
@@ -319,7 +334,37 @@ int sum_facts_finish(struct model *m)
         f->start = f->first;
     if (!f->ended || f->end < f->start)
         f->end = f->any && f->last > f->start ? f->last : f->start;
+    f->summed = sum_facts_duration(m);
     return 0;
+}
+
+/* How much an answer says: what one session collected, others need not have. */
+static int rank(const struct model *m, const struct facts_capability *c)
+{
+    static const char *const statuses[] = {"not_requested", "not_built",       "failed",
+                                           "unavailable",   "enabled_no_data", "partial",
+                                           "collected"};
+    int n = sizeof statuses / sizeof *statuses;
+    while (n-- > 0 && strcmp(model_text(m, c->status), statuses[n]) != 0)
+        ;
+    return n;
+}
+
+const struct facts_capability *sum_facts_capability(const struct model *m, const char *feature)
+{
+    const struct sum_facts *f = &m->facts;
+    const struct facts_capability *best = NULL;
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const struct facts_capability *c = &f->capabilities[i];
+        if (!strcmp(model_text(m, c->feature), feature) && (!best || rank(m, c) > rank(m, best)))
+            best = c;
+    }
+    return best;
+}
+
+bool sum_facts_is_best(const struct model *m, const struct facts_capability *c)
+{
+    return c == sum_facts_capability(m, model_text(m, c->feature));
 }
 
 uint32_t sum_facts_option(const struct model *m, const char *name)
@@ -395,17 +440,18 @@ static int merge_lists(struct model *into, const struct sum_facts *o, int64_t sh
     for (size_t i = 0; !code && i < o->option_count; i++)
         code = add_option(f, o->options[i]);
     for (size_t i = 0; !code && i < o->capability_count; i++)
-        code = add_capability(f, o->capabilities[i]);
+        code = add_capability(f, o->capabilities[i], true);
     return code ? code : merge_said(into, o, shift);
 }
 
-/* True where nothing was asked of a feature so far. */
-static bool not_requested(const struct model *m, uint32_t feature)
+/* True where no other pass was asked for a feature. */
+static bool not_requested(const struct model *m, uint32_t feature, int64_t pass)
 {
     const struct sum_facts *f = &m->facts;
     for (size_t i = 0; i < f->capability_count; i++)
-        if (f->capabilities[i].feature == feature)
-            return !f->capabilities[i].requested;
+        if (f->capabilities[i].feature == feature && f->capabilities[i].pass != pass &&
+            f->capabilities[i].requested)
+            return false;
     return true;
 }
 
@@ -418,9 +464,22 @@ int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t s
     for (size_t i = 0; !code && i < o->capability_count; i++) {
         struct facts_capability c = o->capabilities[i];
         c.pass = o->pass;
-        if (c.requested && not_requested(into, c.feature))
-            code = add_capability(f, c);
+        if (c.requested && not_requested(into, c.feature, c.pass))
+            code = add_capability(f, c, true);
     }
+    return code ? code : merge_said(into, o, shift);
+}
+
+int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t shift)
+{
+    struct sum_facts *f = &into->facts;
+    const struct sum_facts *o = &from->facts;
+    int code = 0;
+    f->simulated |= o->simulated;
+    f->apart += o->sessions;
+    f->clock = (struct facts_clock){.known = true};
+    for (size_t i = 0; !code && i < o->capability_count; i++)
+        code = add_capability(f, o->capabilities[i], true);
     return code ? code : merge_said(into, o, shift);
 }
 
@@ -441,6 +500,9 @@ int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
     f->unclean += o->unclean;
     f->cut_short += o->cut_short;
     f->sessions += o->sessions;
+    f->apart += o->apart;
+    f->summed = cells_sum(f->summed, o->summed);
+    f->damaged |= o->damaged;
     if (o->any)
         widen(f, cells_sum(o->first, shift), cells_sum(o->last, shift));
     for (size_t i = 0; i < sizeof f->rows / sizeof *f->rows; i++)

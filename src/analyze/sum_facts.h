@@ -17,10 +17,12 @@ struct facts_option {
     uint32_t name, value, source; /* ids of model.names */
 };
 
+/* What one or several sessions say of a feature. Merged, a feature has a row for each different answer. */
 struct facts_capability {
     uint32_t feature, status, reason;
     bool requested;
-    int64_t pass; /* of another pass than the one that tells the times: which; 0: of that */
+    int64_t pass;      /* of another pass than the one that tells the times: which; 0: of that */
+    unsigned sessions; /* that say so */
 };
 
 struct facts_setting {
@@ -69,7 +71,9 @@ struct sum_facts {
     unsigned sessions;           /* merged ones; 1 for a session */
     unsigned unclean;            /* sessions without an end */
     unsigned cut_short;          /* sessions whose capture could not go on to the program's end */
-    struct busy covered;         /* merged: the time in which a session ran */
+    unsigned apart;      /* sessions without work on a GPU, which are in nothing else here */
+    int64_t summed;      /* ns: the lengths of the sessions */
+    struct busy covered; /* merged: the time in which a session ran */
     struct facts_option *options; /* owned */
     size_t option_count, option_cap;
     struct facts_capability *capabilities; /* owned */
@@ -89,6 +93,15 @@ int sum_facts_header(struct model *m, const struct wire_header *h);
 int sum_facts_batch(struct model *m, const struct wire_batch *b);
 int sum_facts_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_facts_finish(struct model *m);
+
+/* What a session without work on a GPU adds: what became of what was asked for, and its messages. */
+int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t shift);
+
+/* The answer for a feature that says most: of one session its own, of several the best. NULL: none. */
+const struct facts_capability *sum_facts_capability(const struct model *m, const char *feature);
+
+/* The row is that answer. */
+bool sum_facts_is_best(const struct model *m, const struct facts_capability *c);
 
 /* What a session of a pass adds to those of the pass that tells the times: its settings and
  * messages, and what it had that they had not. */

@@ -3,6 +3,7 @@
 
 #include "analyze/cells.h"
 #include "analyze/model.h"
+#include "analyze/units.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -629,10 +630,29 @@ unsigned sum_idle_total(const struct model *m, struct idle_sum sums[IDLE_CAUSES]
     return devices;
 }
 
+int64_t sum_idle_watched(const struct model *m)
+{
+    int64_t watched = 0;
+    for (size_t i = 0; i < m->idle.device_count; i++)
+        watched = cells_sum(watched, m->idle.devices[i].watched);
+    return watched;
+}
+
 int64_t sum_idle_of_run(const struct model *m, int64_t ns)
 {
-    double watched = 0;
-    for (size_t i = 0; i < m->idle.device_count; i++)
-        watched += (double)m->idle.devices[i].watched;
-    return cells_whole((double)ns * cells_share((double)sum_windows_time(m), watched));
+    return cells_whole((double)ns *
+                       cells_share((double)sum_windows_time(m), (double)sum_idle_watched(m)));
+}
+
+void sum_idle_put(const struct model *m, int64_t ns, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    int64_t watched = sum_idle_watched(m);
+    buf_printf(out, "%s (%s of ", units_time(a, ns), units_percent(b, (double)ns, (double)watched));
+    if (watched == sum_windows_time(m))
+        buf_printf(out, "%s)", sum_windows_whole(m));
+    else
+        buf_printf(out, "the %s in which %s)", units_time(c, watched),
+                   m->windows.kernels.opened ? "kernels were recorded"
+                                             : "GPUs were watched, summed over sessions and GPUs");
 }

@@ -22,6 +22,7 @@
 #include "analyze/idle_spans.h"
 #include "analyze/keyed.h"
 #include "analyze/sum_devices.h"
+#include "base/buf.h"
 
 struct model;
 struct wire_batch;
@@ -99,6 +100,12 @@ const char *sum_idle_text(enum idle_cause c); /* for people */
 /* Idle time of all devices by cause and in all, and how many devices that is. Of sessions that ran
  * at the same time each counts its own. */
 unsigned sum_idle_total(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
+
+/* How long sessions watched the devices that worked, summed as the idle time is. */
+int64_t sum_idle_watched(const struct model *m);
+
+/* Appends so much of the idle time, and its share of what was watched: "9.54 s (71.2 % of the run)". */
+void sum_idle_put(const struct model *m, int64_t ns, struct buf *out);
 
 /* What part of the run so much of that is: of a device on average, in one session on average. */
 int64_t sum_idle_of_run(const struct model *m, int64_t ns);

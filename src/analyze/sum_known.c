@@ -179,6 +179,11 @@ int sum_known_merge(struct model *into, const struct model *from, int64_t shift)
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
+uint64_t sum_known_rows(const struct model *m, enum known_kind k)
+{
+    return rows_of(m, &kinds[k]);
+}
+
 bool sum_known_is(const struct model *m, enum known_kind k)
 {
     return rows_of(m, &kinds[k]) || !sum_known_without(m, k);

@@ -53,6 +53,9 @@ int sum_known_batch(struct model *m, const struct wire_batch *b);
 int sum_known_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_known_finish(struct model *m); /* before the parts that ask */
 
+/* Rows of a kind that were read. */
+uint64_t sum_known_rows(const struct model *m, enum known_kind k);
+
 /* The sums of a kind are numbers: 0 is then none. After finish. */
 bool sum_known_is(const struct model *m, enum known_kind k);
 

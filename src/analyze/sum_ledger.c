@@ -33,13 +33,46 @@ int sum_ledger_batch(struct model *m, const struct wire_batch *b)
     return 0;
 }
 
+/* What is set side by side is summed over the same sessions: those that record kernels. */
+static bool of_kernels(unsigned column)
+{
+    static const unsigned columns[] = {COL_ledger_launches,         COL_ledger_graph_launches,
+                                       COL_ledger_graph_kernels,    COL_ledger_graph_unknown,
+                                       COL_ledger_kernels_recorded, COL_ledger_kernels_written,
+                                       COL_ledger_graphs_recorded,  COL_ledger_graphs_written};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (columns[i] == column)
+            return true;
+    return false;
+}
+
+static bool records_kernels(const struct sum_ledger *l)
+{
+    return l->row.kernels_recorded != CELL_NULL || l->row.graphs_recorded != CELL_NULL;
+}
+
+/* A session that does not know a number leaves that of the others, but for kernels: where both sides
+ * record them, one that did not count its launches leaves those of all uncounted. */
+static int64_t sum_of(unsigned column, const struct sum_ledger *l, const struct sum_ledger *o)
+{
+    int64_t a = ((const int64_t *)&l->row)[column], b = ((const int64_t *)&o->row)[column];
+    bool kernels = of_kernels(column), mine = records_kernels(l), others = records_kernels(o);
+    if (kernels && mine != others)
+        return mine ? a : b;
+    if (a != CELL_NULL && b != CELL_NULL)
+        return cells_sum(a, b);
+    if (kernels && column != COL_ledger_graphs_recorded && column != COL_ledger_graphs_written)
+        return CELL_NULL;
+    return a == CELL_NULL ? b : a;
+}
+
 static void add(struct sum_ledger *l, const struct sum_ledger *o)
 {
-    int64_t *a = (int64_t *)&l->row;
-    const int64_t *c = (const int64_t *)&o->row;
+    struct sum_ledger sum = *l;
     for (unsigned i = COL_ledger_launches; i < COL_ledger_COUNT; i++)
-        a[i] = a[i] == CELL_NULL || c[i] == CELL_NULL ? CELL_NULL : cells_sum(a[i], c[i]);
-    l->final = l->final && o->final;
+        ((int64_t *)&sum.row)[i] = sum_of(i, l, o);
+    sum.final = l->final && o->final;
+    *l = sum;
 }
 
 /* from may be merged itself: then it has counted its own. */
@@ -229,6 +262,29 @@ static bool say_ended(const struct model *m, struct buf *out)
     return true;
 }
 
+int64_t sum_ledger_open_scopes(const struct sum_ledger *l)
+{
+    const struct ledger_row *r = &l->row;
+    if (!l->any || r->scopes_opened == CELL_NULL || r->scopes_written == CELL_NULL)
+        return 0;
+    int64_t lost =
+        cells_sum(known(r->scopes_lost), cells_sum(known(r->lost_spool), known(r->lost_memory)));
+    int64_t open = cells_sum(r->scopes_opened, -cells_sum(r->scopes_written, lost));
+    return open > 0 ? open : 0;
+}
+
+static void say_scopes(const struct sum_ledger *l, struct buf *out)
+{
+    int64_t open = sum_ledger_open_scopes(l);
+    char text[UNITS_TEXT];
+    if (!open)
+        return;
+    put_count(out, open, "scope");
+    buf_printf(out,
+               " of %s opened had not ended when the counters were read: %s time is not known.\n",
+               units_count(text, l->row.scopes_opened), open == 1 ? "its" : "their");
+}
+
 /* Written by the ledger's word against rows that are here. */
 static bool say_written(const struct model *m, struct buf *out)
 {
@@ -294,6 +350,7 @@ enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
         buf_printf(out, "%s graph launches held kernels that could not be counted beforehand.\n",
                    units_count(text, unknown));
     say_graphs_without(m, out);
+    say_scopes(l, out);
     if (!l->final)
         say_heartbeat(m, out);
     if (l->without)

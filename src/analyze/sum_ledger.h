@@ -19,7 +19,7 @@ struct wire_batch;
 struct sum_ledger {
     bool any;              /* a row was seen */
     bool final;            /* it was written after the last record; merged: in all sessions */
-    struct ledger_row row; /* cells may be CELL_NULL; merged: sums, CELL_NULL where one is */
+    struct ledger_row row; /* cells may be CELL_NULL; merged: sums of the sessions that know them */
     unsigned without;      /* merged sessions that have no row */
 };
 
@@ -38,6 +38,9 @@ int sum_ledger_finish(struct model *m);
 
 /* Kernels launched as far as they were counted: single ones and those of graphs; CELL_NULL: not. */
 int64_t sum_ledger_launched(const struct sum_ledger *l);
+
+/* Scopes that were opened and have no end in the log, though none was lost. */
+int64_t sum_ledger_open_scopes(const struct sum_ledger *l);
 
 /* Compares, and appends a sentence a line (LF behind each) about what is missing to out. */
 enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out);
