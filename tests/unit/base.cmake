@@ -1,5 +1,5 @@
 # One test per file of src/base; queue and ring under threads in test_ring.
-foreach(name alloc aside buf cage clock dl err file intern json lines log opt printable queue region ring spawn spelling thread tick)
+foreach(name alloc aside buf cage clock dl err file intern json lines log opt plt printable queue region ring spawn spelling thread tick)
   gpufl_test(${name} DEPS base)
 endforeach()
 
@@ -11,3 +11,17 @@ add_library(unit-dl-sample SHARED dl_sample.c)
 set_target_properties(unit-dl-sample PROPERTIES
   PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 add_dependencies(test-unit-dl unit-dl-sample)
+
+# plt leads the calls of these: cells filled at the first call, and at loading.
+function(plt_caller name)
+  add_library(unit-plt-${name} SHARED plt_caller.c)
+  target_link_libraries(unit-plt-${name} PRIVATE unit-dl-sample)
+  target_compile_options(unit-plt-${name} PRIVATE -fPIC ${ARGN})
+  target_link_options(unit-plt-${name} PRIVATE ${ARGN})
+  set_target_properties(unit-plt-${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+    BUILD_RPATH "${PROJECT_BINARY_DIR}/tests")
+  add_dependencies(test-unit-plt unit-plt-${name})
+endfunction()
+plt_caller(lazy -Wl,-z,lazy)
+plt_caller(now -Wl,-z,now -Wl,-z,relro)
+plt_caller(other)
