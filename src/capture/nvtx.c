@@ -2,8 +2,12 @@
  *
  * What the program hands over is taken as it comes: no attributes, attributes of an odd
  * size, no message, one that is too long, handles that were never given out, pops and ends
- * without their beginning. Handles are numbers of tables that only grow, so that a wrong
+ * without their beginning. A domain's handle is a number of a table that only grows, so that a wrong
  * one finds nothing; a range's number carries a mark, so that a made-up one ends no scope.
+ *
+ * A registered string's handle is the address of its text, which stays: programs pass such a handle
+ * as plain text, too (CUPTI's sample cupti_nvtx does), and without a tool nobody reads it. An
+ * address that no program has, as another tool's handle may be, is not read either.
  *
  * A thread's pushed ranges stand in a list of its own, also while no session runs: a range
  * pushed before the session began must not take the place of another one at its pop. */
@@ -20,13 +24,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
-    TEXT_MOST = 1024, /* bytes of a message that are read */
-    REGISTERED_MOST = 16384,
-    DOMAINS_MOST = 256, /* the first one is the default domain */
-    DEPTH_MOST = 512,   /* pushed ranges of a thread that are tracked */
-    RANGE_SHIFT = 12,   /* a range's number: the scope's instance, and the mark below */
+    TEXT_MOST = 1024,           /* bytes of a message that are read */
+    REGISTERED_BYTES = 4 << 20, /* of all registered strings, their NULs included */
+    DOMAINS_MOST = 256,         /* the first one is the default domain */
+    DEPTH_MOST = 512,           /* pushed ranges of a thread that are tracked */
+    RANGE_SHIFT = 12,           /* a range's number: the scope's instance, and the mark below */
     RANGE_MARK = 0xa5c,
 };
 
@@ -50,11 +55,13 @@ struct ranges {
 
 static const char UNNAMED[] = "(unnamed)";
 
-/* Texts that the program registered, and its domains' names: handle - 1 and handle. Written
- * once, release; acquire. */
-static _Atomic(const char *) registered[REGISTERED_MOST];
+/* Texts that the program registered, one after the other; NULL: no memory, or none yet. Each is
+ * written before its handle is given out. */
+static char *registered;
+static _Atomic uint32_t registered_used; /* bytes. Relaxed */
+/* Its domains' names, by handle. Written once, release; acquire. */
 static _Atomic(const char *) domains[DOMAINS_MOST] = {"nvtx"};
-static _Atomic uint32_t registered_count, domain_count = 1;
+static _Atomic uint32_t domain_count = 1;
 
 static _Atomic bool attached; /* some client's calls come here */
 static _Atomic bool wanted;   /* the session takes ranges */
@@ -87,8 +94,16 @@ static void text_set(struct text *t, const char *text, size_t length)
     t->length = length ? length : sizeof UNNAMED - 1;
 }
 
+/* The first pages belong to nobody, nor do addresses beyond the user's half. */
+static bool is_address(const void *p)
+{
+    enum { FIRST = 1 << 16 };
+    return (uintptr_t)p >= FIRST && (uintptr_t)p < UINT64_C(1) << 56;
+}
+
 static void text_take(struct text *t, const char *text)
 {
+    text = is_address(text) ? text : NULL;
     size_t length = text ? strnlen(text, TEXT_MOST) : 0;
     bool cut = length == TEXT_MOST;
     while (cut && length && ((unsigned char)text[length] & 0xc0) == 0x80)
@@ -114,6 +129,7 @@ static void text_wide(struct text *t, const wchar_t *wide)
 {
     enum { REPLACEMENT = 0xfffd, LAST = 0x10ffff, LONGEST = 4 };
     size_t n = 0;
+    wide = is_address(wide) ? wide : NULL;
     for (; wide && *wide && n + LONGEST < TEXT_MOST; wide++) {
         uint32_t c = (uint32_t)*wide;
         bool is_none = c > LAST || (c >= 0xd800 && c < 0xe000);
@@ -125,10 +141,9 @@ static void text_wide(struct text *t, const wchar_t *wide)
 
 static void text_registered(struct text *t, nvtx_string handle)
 {
-    uintptr_t number = (uintptr_t)handle;
-    text_take(t, number - 1 < REGISTERED_MOST
-                     ? atomic_load_explicit(&registered[number - 1], memory_order_acquire)
-                     : NULL);
+    const char *text = handle;
+    bool ours = registered && text >= registered && text < registered + REGISTERED_BYTES;
+    text_take(t, ours ? text : NULL);
 }
 
 static void text_event(struct text *t, const struct nvtx_event *e)
@@ -156,19 +171,19 @@ static const char *text_keep(const struct text *t)
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
+/* The last byte of the memory stays NUL, so that a wrong handle inside it is read to an end. */
 static nvtx_string string_add(const struct text *t)
 {
-    if (atomic_load_explicit(&registered_count, memory_order_relaxed) >= REGISTERED_MOST)
-        return NULL;
-    const char *copy = text_keep(t);
-    uint32_t at = copy ? atomic_fetch_add_explicit(&registered_count, 1, memory_order_relaxed)
-                       : REGISTERED_MOST;
-    if (at >= REGISTERED_MOST) {
-        mem_free((void *)(uintptr_t)copy);
-        return NULL;
-    }
-    atomic_store_explicit(&registered[at], copy, memory_order_release);
-    return (nvtx_string)(uintptr_t)(at + 1);
+    uint32_t need = (uint32_t)t->length + 1;
+    uint32_t at = atomic_load_explicit(&registered_used, memory_order_relaxed);
+    do {
+        if (!registered || at + need >= REGISTERED_BYTES)
+            return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&registered_used, &at, at + need,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    memcpy(registered + at, t->at, t->length);
+    registered[at + t->length] = '\0';
+    return registered + at;
 }
 
 /* One of the same name is the same; beyond the table all are the default one. */
@@ -204,8 +219,11 @@ static uint32_t domain_of(nvtx_domain handle)
 
 /* ---- ranges ------------------------------------------------------------------------------- */
 
-static void key_make(void)
+static void begin_once(void)
 {
+    void *memory = mmap(NULL, REGISTERED_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    registered = memory == MAP_FAILED ? NULL : memory;
     key_made = pthread_key_create(&key, mem_free) == 0;
 }
 
@@ -418,7 +436,7 @@ bool nvtx_attach(const void *(*export)(uint32_t table))
     bool any = false;
     if (!c || c->size < sizeof *c || !c->pointers)
         return false;
-    pthread_once(&once, key_make);
+    pthread_once(&once, begin_once);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void (***table)(void) = NULL;
         unsigned count = 0;

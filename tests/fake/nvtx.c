@@ -7,6 +7,7 @@
  *     ops       1000 operations as PyTorch names them
  *     early     a range pushed before cuInit and popped after it
  *     hostile   what no program should do
+ *     misused   texts that only a tool reads
  *     pushed    no ranges: ids of operations, pushed to CUPTI as frameworks do;
  *     pushed-late  the same after 25 000 launches and more than a flush's time
  * Prints what it launched, and whether a tool came, as one line of JSON. */
@@ -193,6 +194,32 @@ static void ops(void)
     pop();
 }
 
+/* A registered string's handle passed as plain text, as CUPTI's sample cupti_nvtx does, and addresses that
+ * nobody reads where no tool is. */
+static void misused(bool tool)
+{
+    nvtx_string name = CALL(extended, 10, register_a, NULL, "as text");
+    struct nvtx_event e = event(NVTX_ASCII);
+    e.message.registered = name;
+    CALL(core, 8, push_ex, &e);
+    launch(3);
+    pop();
+    e.message.ascii = (const char *)(uintptr_t)1;
+    CALL(core, 8, push_ex, &e);
+    launch(5);
+    pop();
+    e.message_type = NVTX_WIDE;
+    e.message.wide = (const wchar_t *)(uintptr_t)24;
+    CALL(core, 8, push_ex, &e);
+    pop();
+    e.message_type = NVTX_REGISTERED;
+    e.message.ascii = "not registered";
+    CALL(core, 8, push_ex, &e);
+    pop();
+    CALL(core, 9, push_a, (const char *)UINTPTR_MAX);
+    expect(!tool || pop() == 0, "a range without a text is none");
+}
+
 static void hostile(void)
 {
     char *lengthy = malloc(1 << 20);
@@ -231,6 +258,8 @@ static void hostile(void)
     end(range);
     for (int i = 0; i < 20000; i++)
         CALL(extended, 10, register_a, NULL, "again");
+    for (int i = 0; i < 5000; i++) /* more than there is room for */
+        CALL(extended, 10, register_a, NULL, lengthy);
     for (int i = 0; i < 300; i++) {
         char name[32];
         snprintf(name, sizeof name, "domain %d", i);
@@ -298,6 +327,8 @@ int main(int argc, char **argv)
             ops();
         else if (!strcmp(argv[i], "hostile"))
             hostile();
+        else if (!strcmp(argv[i], "misused"))
+            misused(tool);
         else if (!strcmp(argv[i], "pushed"))
             pushed();
         else if (!strcmp(argv[i], "pushed-late")) {

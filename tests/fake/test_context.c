@@ -109,6 +109,17 @@ static void hostile_program(void **state)
     run_free(&r);
 }
 
+/* Without a tool nobody reads these texts, so that such a program runs. */
+static void misused_texts(void **state)
+{
+    (void)state;
+    struct run r;
+    run_nvtx(&r, "misused", NULL, NULL);
+    check_scope(&r, "as text", "nvtx", 1, 3);
+    check_scope(&r, "(unnamed)", "nvtx", 4, 5);
+    run_free(&r);
+}
+
 static void switched_off(void **state)
 {
     (void)state;
@@ -378,6 +389,7 @@ int main(void)
         cmocka_unit_test(operations),
         cmocka_unit_test(before_the_session),
         cmocka_unit_test(hostile_program),
+        cmocka_unit_test(misused_texts),
         cmocka_unit_test(switched_off),
         cmocka_unit_test(another_tool),
         cmocka_unit_test(pushed_ids),
