@@ -214,13 +214,22 @@ static void look_at_roles(struct sampler *s)
 
 /* ---- the thread -------------------------------------------------------------------------------- */
 
-static void devices_open(struct sampler *s)
+/* [owner] */
+static void library_open(struct sampler *s)
 {
     struct err e = {0};
     const struct device_ops *ops = s->config.devices;
+    if (ops && ops->open(&s->devices, &e))
+        s->devices = NULL;
+    memcpy(s->status.problem, e.text, sizeof s->status.problem);
+}
+
+static void devices_begin(struct sampler *s)
+{
+    const struct device_ops *ops = s->config.devices;
     struct described *all = NULL;
     int n = 0;
-    if (ops && ops->open(&s->devices, &e) == 0) {
+    if (s->devices) {
         n = ops->count(s->devices);
         n = n < DEVICES_MOST ? n : DEVICES_MOST;
         all = n > 0 ? mem_array((size_t)n, sizeof *all) : NULL;
@@ -238,7 +247,6 @@ static void devices_open(struct sampler *s)
     s->described = all;
     s->described_count = n;
     s->status.devices = n;
-    memcpy(s->status.problem, e.text, sizeof s->status.problem);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -295,7 +303,7 @@ static void *sampler_main(void *arg)
 {
     struct sampler *s = arg;
     int64_t interval = s->config.interval_ns, due = steady_ns();
-    devices_open(s);
+    devices_begin(s);
     while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
         int64_t now = steady_ns();
         bool active = sampler_active(s);
@@ -343,6 +351,7 @@ int sampler_open(struct sampler **out, const struct sampler_config *c)
     pthread_mutex_init(&s->lock, NULL);
     host_open(&s->host, "/proc");
     s->folder = c->folder ? mem_strdup(c->folder) : NULL;
+    library_open(s);
     int rc = thread_start(&s->thread, "gpufl-sample", 0, sampler_main, s);
     if (rc) {
         sampler_close(s);
@@ -365,6 +374,8 @@ void sampler_close(struct sampler *s)
     if (!s)
         return;
     sampler_stop(s);
+    if (s->devices) /* the thread never ran */
+        s->config.devices->close(s->devices);
     host_close(&s->host);
     wakeup_fini(&s->wakeup);
     pthread_mutex_destroy(&s->lock);

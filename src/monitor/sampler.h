@@ -3,8 +3,8 @@
  * A thread of its own reads all metrics at absolute deadlines, so that the
  * interval does not drift: from start to end, or only while a scope or a window
  * is open. Rows wait in a bounded queue until the collector takes them. The
- * device library is opened and asked on that thread only: a hanging driver
- * stops metrics, nothing else. How a vendor is asked is device_ops' matter.
+ * device library is opened on the thread that opens the sampler, and asked on the sampler's
+ * thread only: a driver that hangs later stops metrics, nothing else. How a vendor is asked is device_ops' matter.
  *
  * Where sessions share their samples (roles.h), the host and each GPU are sampled by one of their
  * processes at a time. The others sample only themselves, and hand over who does the rest. A window that
@@ -65,7 +65,8 @@ struct sampler_status {
 
 struct sampler;
 
-/* Starts the thread. 0 or GPUFL_E_NOMEM. [owner] */
+/* Opens the device library, which some vendors allow on the program's thread only (nvml.h), and starts
+ * the sampler's thread. 0 or GPUFL_E_NOMEM. [owner] */
 int sampler_open(struct sampler **out, const struct sampler_config *c);
 
 /* Opens and closes a window; false: a close without an open, or too many names. [any] */

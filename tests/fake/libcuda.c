@@ -162,6 +162,22 @@ __attribute__((constructor)) static void watch_fork(void)
 
 /* ---- device ------------------------------------------------------------------------------- */
 
+static _Atomic int initializing; /* the thread inside cuInit; 0: none */
+
+/* Not of the real library: the thread that is inside cuInit, or 0. */
+EXPORT int fake_cuda_initializing(void)
+{
+    return atomic_load(&initializing);
+}
+
+/* FAKE_CUDA_INIT_MS: so long cuInit goes on after the injected library has returned. */
+static void pause_inside_init(void)
+{
+    const char *ms = getenv("FAKE_CUDA_INIT_MS");
+    long ns = ms ? atol(ms) * 1000000 : 0;
+    nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+}
+
 EXPORT int cuInit(unsigned flags)
 {
     if (flags)
@@ -178,8 +194,11 @@ EXPORT int cuInit(unsigned flags)
     int (*start)(void) = NULL;
     if (handle)
         *(void **)&start = dlsym(handle, "InitializeInjection");
+    atomic_store(&initializing, (int)gettid());
     if (start)
         start();
+    pause_inside_init();
+    atomic_store(&initializing, 0);
     const struct fake_hooks *h = driver_hooks();
     if (h->context)
         h->context(CUPTI_RESOURCE_INIT_FINISHED, 0);

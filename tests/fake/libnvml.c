@@ -10,15 +10,18 @@
  * long, as a real one does in the driver. */
 #include "backend/nvidia/nvml_abi.h"
 
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 static _Atomic unsigned calls;
+static _Atomic int users; /* nvmlInit less nvmlShutdown */
 
 static int script_is(const char *word)
 {
@@ -88,8 +91,21 @@ static unsigned wobble(unsigned base, unsigned range)
     return base + atomic_load(&calls) % range;
 }
 
+/* The real one takes a lock of the driver's then and keeps it, so that cuInit never returns. */
+static void must_not_race_with_init(void)
+{
+    int (*inside)(void);
+    *(void **)&inside = dlsym(RTLD_DEFAULT, "fake_cuda_initializing");
+    int thread = inside ? inside() : 0;
+    if (atomic_fetch_add(&users, 1) || !thread || thread == (int)gettid())
+        return;
+    fprintf(stderr, "fake NVML: initialized while another thread is inside cuInit\n");
+    abort();
+}
+
 EXPORT int nvmlInit_v2(void)
 {
+    must_not_race_with_init();
     if (script_is("unknown"))
         return NVML_E_UNKNOWN;
     return script_is("missing") ? NVML_E_DRIVER_NOT_LOADED : NVML_OK;
@@ -97,6 +113,7 @@ EXPORT int nvmlInit_v2(void)
 
 EXPORT int nvmlShutdown(void)
 {
+    atomic_fetch_sub(&users, 1);
     return NVML_OK;
 }
 

@@ -281,6 +281,28 @@ static void a_launch_that_never_returns(void **state)
     }
 }
 
+/* NVML is never initialized while another thread is inside cuInit, whatever the engine: the fake aborts
+ * where the real pair stands still for ever. */
+static void nothing_of_ours_races_with_init(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"Monitor", "Sync", "Trace", "PmSampling"};
+    struct run r;
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+        run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUDA_INIT_MS=300"),
+                                        .options = LIST("-e", engines[i], "-s", "10ms"),
+                                        .program = LIST("300")});
+        check_program(&r, 0);
+        assert_true(int_at(r.report, "devices.0.metrics.samples") > 0);
+        run_free(&r);
+    }
+    run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUDA_INIT_MS=300"),
+                                    .options = LIST("--yield-cupti", "-s", "10ms"),
+                                    .program = LIST("300")});
+    check_program(&r, 0);
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +312,7 @@ int main(void)
         cmocka_unit_test(begun_late),
         cmocka_unit_test(many_sessions_share_one_pool),
         cmocka_unit_test(injected_is_in_time),
+        cmocka_unit_test(nothing_of_ours_races_with_init),
         cmocka_unit_test(fork_before_init),
         cmocka_unit_test(fork_after_init),
         cmocka_unit_test(killed),

@@ -2,7 +2,10 @@
  *
  * Nothing here calls cuInit or makes a context: that breaks programs that fork
  * afterwards and is the program's business. A libcuda that the program has not
- * loaded is opened only where its version is needed. Any thread. */
+ * loaded is opened only where its version is needed.
+ *
+ * Threads: a thread of ours calls these functions only after the program has launched, copied or
+ * waited, so that cuInit has returned; a thread of the program's calls them at any time. */
 #ifndef GPUFL_BACKEND_NVIDIA_CUDA_H
 #define GPUFL_BACKEND_NVIDIA_CUDA_H
 

@@ -6,7 +6,7 @@
  * in between their columns are unknown, so that a sampling interval of 50 ms
  * stays one. Tracing is not involved: libcupti is never loaded from here.
  *
- * Threads: open, describe and close on the owner's, sample on the sampler's. */
+ * Threads: open on the owner's (nvml.h says why), all else on the sampler's. */
 #include "backend/nvidia/devices.h"
 
 #include "backend/nvidia/cuda.h"
@@ -437,30 +437,34 @@ static void describe_texts(const struct nvml *n, struct device *d, struct device
     snprintf(text->pci, sizeof text->pci, "%s", d->pci.bus_id);
 }
 
-/* NVML knows the board, the driver the chip: what an initialized driver of this
- * process says of the same PCI address fills the columns that NVML lacks. */
-static void describe_chip(struct device *d, struct device_row *row, struct device_text *text)
+/* FP32 cores of a multiprocessor by compute capability (CUDA C++ Programming Guide, table of
+ * arithmetic throughput). */
+static const struct {
+    int major, minor;
+    unsigned cores;
+} capabilities[] = {
+    {5, 0, 128}, {5, 2, 128}, {5, 3, 128},  {6, 0, 64},   {6, 1, 128},  {6, 2, 128},
+    {7, 0, 64},  {7, 2, 64},  {7, 5, 64},   {8, 0, 64},   {8, 6, 128},  {8, 7, 128},
+    {8, 9, 128}, {9, 0, 128}, {10, 0, 128}, {10, 3, 128}, {12, 0, 128}, {12, 1, 128},
+};
+
+/* NVML counts cores, not multiprocessors. The driver, which knows those, is not asked: this runs on
+ * the sampler's thread, perhaps while the program is inside cuInit (nvml.h). */
+static void describe_multiprocessors(const struct nvml *n, struct device *d, struct device_row *row)
 {
-    const struct cuda *cuda = cuda_loaded();
-    if (!cuda || !cuda_initialized())
+    unsigned cores = 0;
+    if (!n->nvmlDeviceGetNumGpuCores || n->nvmlDeviceGetNumGpuCores(d->handle, &cores) != NVML_OK)
         return;
-    int ordinal = cuda_ordinal(cuda, d->pci.domain, d->pci.bus, d->pci.device);
-    if (ordinal >= 0)
-        cuda_describe(cuda, ordinal, row, text);
+    for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
+        if (capabilities[i].major == row->compute_major &&
+            capabilities[i].minor == row->compute_minor && cores % capabilities[i].cores == 0)
+            row->sm_count = cores / capabilities[i].cores;
 }
 
-static int devices_describe(struct devices *d, int index, struct device_row *row,
-                            struct device_text *text)
+/* What NVML knows, beside what row and text hold. */
+static void describe(const struct nvml *n, struct device *item, struct device_row *row,
+                     struct device_text *text)
 {
-    if (index < 0 || index >= d->count)
-        return GPUFL_E_INVAL;
-    struct device *item = &d->items[index];
-    const struct nvml *n = d->nvml;
-    description_clear(row, text);
-    row->index = index;
-    if (!item->handle)
-        return 0;
-    describe_chip(item, row, text);
     struct nvml_memory memory;
     if (n->nvmlDeviceGetMemoryInfo && n->nvmlDeviceGetMemoryInfo(item->handle, &memory) == NVML_OK)
         row->memory_total = (int64_t)memory.total;
@@ -471,8 +475,21 @@ static int devices_describe(struct devices *d, int index, struct device_row *row
         row->compute_minor = minor;
         snprintf(text->arch, sizeof text->arch, "sm_%d%d", major, minor);
     }
+    if (row->sm_count == CELL_NULL)
+        describe_multiprocessors(n, item, row);
     describe_clocks(n, item, row);
     describe_texts(n, item, text);
+}
+
+static int devices_describe(struct devices *d, int index, struct device_row *row,
+                            struct device_text *text)
+{
+    if (index < 0 || index >= d->count)
+        return GPUFL_E_INVAL;
+    description_clear(row, text);
+    row->index = index;
+    if (d->items[index].handle)
+        describe(d->nvml, &d->items[index], row, text);
     return 0;
 }
 
@@ -514,7 +531,7 @@ void nvidia_device_describe(int ordinal, struct device_row *row, struct device_t
     for (int i = 0; i < d->count; i++) {
         const struct nvml_pci *pci = &d->items[i].pci;
         if (d->items[i].handle && pci->domain == domain && pci->bus == bus && pci->device == slot)
-            devices_describe(d, i, row, text);
+            describe(d->nvml, &d->items[i], row, text);
     }
     devices_close(d);
 }

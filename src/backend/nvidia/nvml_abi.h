@@ -112,6 +112,7 @@ struct nvml_field {
     X(false, int, nvmlDeviceGetPciInfo_v3, (nvml_device device, struct nvml_pci * pci))            \
     X(false, int, nvmlDeviceGetCudaComputeCapability,                                              \
       (nvml_device device, int *major, int *minor))                                                \
+    X(false, int, nvmlDeviceGetNumGpuCores, (nvml_device device, unsigned *cores))                 \
     X(false, int, nvmlDeviceGetMaxClockInfo, (nvml_device device, int clock, unsigned *mhz))       \
     X(false, int, nvmlDeviceGetMemoryInfo, (nvml_device device, struct nvml_memory * memory))      \
     X(false, int, nvmlDeviceGetMemoryInfo_v2,                                                      \
