@@ -170,7 +170,10 @@ static void say_ended(const struct model *m, struct buf *out)
                    units_time(a, ended - m->facts.start));
     else
         buf_str(out, "Nothing of the GPU was captured to the end of every session: ");
-    buf_str(out, "the driver's profiling library ended itself (see the messages).\n");
+    buf_str(out, m->facts.library_handed
+                     ? "the program began a profiler of its own, which has CUPTI since (see the "
+                       "messages).\n"
+                     : "the driver's profiling library ended itself (see the messages).\n");
 }
 
 static void say_no_kernels(const struct model *m, int64_t duration, const char *inside,

@@ -111,11 +111,21 @@ static int add_capability(struct sum_facts *f, struct facts_capability c, bool m
     return code;
 }
 
-static void library_ends(struct sum_facts *f, int64_t time)
+static void library_ends(struct sum_facts *f, int64_t time, bool handed)
 {
-    if (!f->library_ended || time < f->library_end)
+    if (!f->library_ended || time < f->library_end) {
         f->library_end = time;
+        f->library_handed = handed;
+    }
     f->library_ended = true;
+}
+
+/* Messages from which on nothing of the GPU is known. */
+static void note_library_end(struct sum_facts *f, const char *code, int64_t time)
+{
+    bool handed = strcmp(code, "cupti.handed_over") == 0;
+    if (handed || strcmp(code, "cupti.ended") == 0)
+        library_ends(f, time, handed);
 }
 
 static bool is_one_of(const char *text, const char *const *names)
@@ -234,8 +244,8 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
             f->ending = NAME(COL_message_text);
             return 0;
         }
-        if (!strcmp(model_text(m, NAME(COL_message_code)), "cupti.ended"))
-            library_ends(f, cells_or(b, COL_message_time, i, 0));
+        note_library_end(f, model_text(m, NAME(COL_message_code)),
+                         cells_or(b, COL_message_time, i, 0));
         return add_message(f, (struct facts_message){cells_or(b, COL_message_time, i, 0),
                                                      severity < 1   ? 1
                                                      : severity > 3 ? 3
@@ -508,7 +518,7 @@ int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
     for (size_t i = 0; i < sizeof f->rows / sizeof *f->rows; i++)
         f->rows[i] += o->rows[i];
     if (o->library_ended)
-        library_ends(f, cells_sum(o->library_end, shift));
+        library_ends(f, cells_sum(o->library_end, shift), o->library_handed);
     int code = busy_add(&f->covered, start, end);
     return code ? code : merge_lists(into, o, shift);
 }

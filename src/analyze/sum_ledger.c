@@ -257,8 +257,12 @@ static bool say_ended(const struct model *m, struct buf *out)
 {
     if (!ended_itself(m))
         return false;
-    buf_str(out, "The driver's profiling library ended itself while the program went on: what it "
-                 "launched afterwards is neither recorded nor counted (see the messages).\n");
+    buf_str(out, m->facts.library_handed
+                     ? "CUPTI went to a profiler of the program's own: what the program launched "
+                       "afterwards is neither recorded nor counted (see the messages).\n"
+                     : "The driver's profiling library ended itself while the program went on: "
+                       "what it launched afterwards is neither recorded nor counted (see the "
+                       "messages).\n");
     return true;
 }
 

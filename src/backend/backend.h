@@ -228,6 +228,8 @@ struct trace_config {
     bool managed;      /* page faults and migrations of managed memory */
     bool waits;        /* report calls that wait (sink_ops.wait) */
     bool yield;        /* leave the profiling interface to another tool */
+    bool keep;         /* keep it, though the program wants it for a profiler of its own */
+    bool injected;     /* the session begins without a word of the program */
     enum pc_collect pc_collect;
     bool windows; /* nothing is recorded outside of windows: see trace_ops.window */
     bool passed;  /* until the first one is opened launches are told to sink_ops.passed */

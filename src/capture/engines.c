@@ -168,7 +168,7 @@ static void say_alone(const struct options *o, enum gpufl_engine engine)
 }
 
 struct trace *engines_attach(const struct options *o, const struct backend *b,
-                             enum gpufl_engine engine)
+                             enum gpufl_engine engine, bool injected)
 {
     struct trace *t = NULL;
     struct err e = {0};
@@ -198,6 +198,8 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         .graphs_whole = strcasecmp(o->cuda_graph_activity, "launches") == 0,
         .managed = o->managed_memory,
         .yield = o->yield_cupti,
+        .keep = o->keep_cupti,
+        .injected = injected,
         .windows = windows,
         .passed = windows && windows_counts_launches(o),
         .pc_collect = engines_collect(o, b, engine),

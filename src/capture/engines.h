@@ -36,7 +36,7 @@ bool engines_let_go(enum gpufl_engine engine);
 
 /* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
 struct trace *engines_attach(const struct options *o, const struct backend *b,
-                             enum gpufl_engine engine);
+                             enum gpufl_engine engine, bool injected);
 
 /* Says what is missing where the program has used the GPU before the session. injected: it begins inside
  * the driver's initialization, or before. */

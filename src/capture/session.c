@@ -143,7 +143,7 @@ static void attach(struct session *s, bool injected)
     struct collector *c = &s->collector;
     c->backend = engines_backend(&s->options);
     c->engine = engines_effective(&s->options, c->backend);
-    c->trace = engines_attach(&s->options, c->backend, c->engine);
+    c->trace = engines_attach(&s->options, c->backend, c->engine, injected);
     if (c->trace)
         engines_say_late(c->backend, c->engine, injected);
     else

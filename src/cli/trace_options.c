@@ -204,8 +204,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Default: overview."},
         {"ranges", 0, OPT_CHOICE, &r->ranges, "WHAT", ranges,
          "With engine RangeProfiler: count outermost scopes, or kernels one by one, the first "
-         "three launches of each (option range_kernel_launches), which are repeated for all "
-         "metrics. "
+         "three launches of each (option range_kernel_launches), repeated for all metrics. "
          "Default: scopes."},
         {"interval", 0, OPT_DURATION, &r->interval, "TIME", NULL,
          "With engine PmSampling: time from sample to sample, 10us to 1s. Default: 1ms."},
@@ -217,8 +216,7 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
         {"after", 0, OPT_DURATION, &r->after, "TIME", NULL,
          "Record from TIME after the program's first use of the GPU on."},
         {"for", 0, OPT_DURATION, &r->lasts, "TIME", NULL,
-         "Record for TIME, at once or from --after on; the program runs on, and so does the "
-         "session."},
+         "Record for TIME, at once or from --after on; the program and the session go on."},
         {"every", 0, OPT_DURATION, &r->every, "TIME", NULL,
          "With --for: again every TIME, from the begin of one window to that of the next."},
         {"in-scope", 0, OPT_STRING, &r->in_scope, "NAME", NULL,
@@ -235,7 +233,9 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Set an option of the library; may be given several times. `gpufl info --options` lists "
          "them. Each can be given by its own name, too: --flush-interval-ms 100."},
         {"yield-cupti", 0, OPT_FLAG, &r->yield, NULL, NULL,
-         "Leave CUPTI to the program's own profiler (torch.profiler): no kernel records."},
+         "Leave CUPTI to the program from the start: no kernel records."},
+        {"keep-cupti", 0, OPT_FLAG, &r->keep, NULL, NULL,
+         "Keep CUPTI from the program's own profiler, which gets CUPTI by default when it begins."},
         {"report", 0, OPT_STRING, &r->report_file, "FILE", NULL,
          "Write the report to FILE instead of stderr."},
         {"json", 0, OPT_FLAG, &r->json, NULL, NULL, "Write the report as JSON."},
@@ -331,6 +331,8 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
         put_int(r, out, "window_launches", r->launches);
     if (r->yield)
         put(r, out, "yield_cupti", "true");
+    if (r->keep)
+        put(r, out, "keep_cupti", "true");
     for (size_t i = 0; i < r->settings.count; i++) {
         char pair[TRACE_SETTING_SIZE];
         const char *given = r->settings.items[i];

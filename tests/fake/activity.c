@@ -327,6 +327,16 @@ static void add_managed(const struct fake_op *op, int64_t end)
         add(&r, CUPTI_KIND_MANAGED, end);
 }
 
+/* From CLOCK_MONOTONIC to the client's clock, or the library's own; the client's may be the same
+ * clock, read a moment later. */
+static int64_t clock_shift(void)
+{
+    enum { SAME = 1000000000 };
+    cupti_clock_fn fn = atomic_load_explicit(&clock_fn, memory_order_acquire);
+    int64_t shift = fn ? (int64_t)fn() - now() : cupti_script.skew;
+    return fn && shift > -SAME && shift < SAME ? 0 : shift;
+}
+
 void activity_op(const struct fake_op *given)
 {
     struct fake_op op = *given;
@@ -353,10 +363,9 @@ void activity_op(const struct fake_op *given)
         return;
     if (op.work == FAKE_KERNEL && op.graph && atomic_load(&kinds[CUPTI_KIND_GRAPH_TRACE]))
         return; /* as the real library: the launch as a whole stands for it */
-    if (!atomic_load_explicit(&clock_fn, memory_order_acquire)) {
-        op.start += cupti_script.skew;
-        op.end += cupti_script.skew;
-    }
+    int64_t shift = clock_shift();
+    op.start += shift;
+    op.end += shift;
     pthread_mutex_lock(&lock);
     work[op.work].add(&op, given->end);
     pthread_mutex_unlock(&lock);

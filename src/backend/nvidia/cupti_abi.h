@@ -372,8 +372,8 @@ typedef void (*cupti_complete_fn)(cuda_context context, uint32_t stream, uint8_t
                                   size_t size, size_t valid);
 typedef uint64_t (*cupti_clock_fn)(void); /* ns */
 
-enum { CUPTI_FLUSH_FORCED = 1 };     /* cuptiActivityFlushAll: also unfinished buffers */
-enum { CUPTI_THREAD_ID_SYSTEM = 1 }; /* cuptiSetThreadIdType: gettid */
+enum { CUPTI_FLUSH_FORCED = 1 }; /* cuptiActivityFlushAll: also unfinished buffers */
+enum { CUPTI_THREAD_ID_DEFAULT = 0, CUPTI_THREAD_ID_SYSTEM = 1 }; /* cuptiSetThreadIdType: gettid */
 enum {
     CUPTI_ATTR_ZEROED_BUFFERS = 5,           /* uint8_t: our buffers are already zero */
     CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT = 2, /* size_t: buffers of GPU memory, per context */

@@ -54,6 +54,17 @@ void ended_state(struct trace *t, uint32_t id, const struct cupti_state_event *e
             event->message ? event->message : "it gives no reason");
 }
 
+void ended_by_program(struct trace *t, const char *function)
+{
+    char why[sizeof t->ended_why];
+    snprintf(why, sizeof why,
+             "the program began a profiler of its own (%s), and CUPTI serves one at a time; "
+             "--keep-cupti (option keep_cupti) keeps CUPTI for gpufl",
+             function);
+    atomic_store_explicit(&t->handed, true, memory_order_release);
+    end(t, why, "");
+}
+
 /* ---- it is asked ------------------------------------------------------------------------------ */
 
 bool ended_answers(struct trace *t, uint32_t id)
@@ -127,7 +138,13 @@ void ended_tell(struct trace *t)
     t->ended_said = true;
     kinds_announce_end(t, t->ended_why);
     profilers_announce_end(t, t->ended_why);
-    s->ops->message(s, SEVERITY_ERROR, "cupti.ended",
-                    "launches, kernels, copies, waits and counters are missing from here on: %s",
-                    t->ended_why);
+    if (atomic_load_explicit(&t->handed, memory_order_acquire))
+        s->ops->message(s, SEVERITY_WARNING, "cupti.handed_over",
+                        "launches, kernels, copies and waits are recorded up to here: %s",
+                        t->ended_why);
+    else
+        s->ops->message(s, SEVERITY_ERROR, "cupti.ended",
+                        "launches, kernels, copies, waits and counters are missing from here on: "
+                        "%s",
+                        t->ended_why);
 }

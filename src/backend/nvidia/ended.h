@@ -1,4 +1,4 @@
-/* ended.h - CUPTI may end itself inside a program, which goes on.
+/* ended.h - CUPTI may end itself inside a program, which goes on, or the program may take it.
  *
  * On a fatal error it tells so, in the domain of states, and finalizes itself (its guide). Where another
  * tool holds the profiling hardware while the first samples are taken it does so without a word: the call
@@ -29,6 +29,10 @@ bool ended_answers(struct trace *t, uint32_t id);
 
 /* A session begins: nothing is suspected. [owner] */
 void ended_session(void);
+
+/* The program begins a profiler of its own, by this call: CUPTI is its from here on. Nothing of ours
+ * may begin to call CUPTI; who gives it up still does (handover.h). [any thread of the program] */
+void ended_by_program(struct trace *t, const char *function);
 
 /* A call of CUPTI's failed that should not. [any] */
 void ended_suspect(void);

@@ -114,17 +114,16 @@ static void announce_feature(struct trace *t, unsigned i)
                         kinds[i].feature, e.text);
 }
 
-/* CUPTI has one subscriber. Who else in this process will want to be it is told now,
- * before a person wonders why that tool is empty. */
+/* CUPTI has one subscriber. Where it is kept although the program may want it, the session says so
+ * before a person wonders why the program's profiler is empty. */
 void kinds_announce_holder(struct trace *t)
 {
-    if (t->announced || !dl_find_loaded("libtorch_cpu.so", NULL, 0))
+    if (t->announced || !t->config.keep || !dl_find_loaded("libtorch_cpu.so", NULL, 0))
         return;
     t->announced = true;
     t->sink->ops->message(t->sink, SEVERITY_NOTE, "cupti.held",
-                          "gpufl holds CUPTI: torch.profiler records no GPU events in this "
-                          "program; GPUFL_YIELD_CUPTI=1 leaves CUPTI to it, and then gpufl "
-                          "records no kernels");
+                          "gpufl keeps CUPTI (keep_cupti): torch.profiler records no GPU events in "
+                          "this program");
 }
 
 void kinds_announce(struct trace *t)
@@ -140,7 +139,9 @@ void kinds_announce(struct trace *t)
 
 void kinds_announce_end(struct trace *t, const char *why)
 {
-    static const char briefly[] = "CUPTI has ended itself: see the messages";
+    const char *briefly = atomic_load_explicit(&t->handed, memory_order_acquire)
+                              ? "the program's own profiler has CUPTI: see the messages"
+                              : "CUPTI has ended itself: see the messages";
     struct sink *s = t->sink;
     for (unsigned i = 0; i < KINDS; i++)
         if (kinds[i].feature && t->statuses[kinds[i].kind] == CUPTI_OK)

@@ -426,8 +426,9 @@ unsigned profilers_running(struct trace *t, const char **why)
 {
     unsigned bits = t->config.engines, lacks = 0;
     *why = ended_why(t);
-    if (**why)
+    if (**why && !atomic_load_explicit(&t->handed, memory_order_acquire))
         return ENGINE_SYNC;
+    *why = NULL;
     if (bits & ENGINE_PM_SAMPLING) {
         *why = t->pm ? pm_sampling_failure() : t->pm_lacks.text;
         if (**why && profilers_counters_alone(t))

@@ -16,9 +16,11 @@
 
 #include "backend/nvidia/activity.h"
 #include "backend/nvidia/attach.h"
+#include "backend/nvidia/cupti_users.h"
 #include "backend/nvidia/cuts.h"
 #include "backend/nvidia/ended.h"
 #include "backend/nvidia/faults.h"
+#include "backend/nvidia/handover.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/launches.h"
@@ -78,6 +80,8 @@ static void fork_watch(void)
 /* [collector] */
 static int trace_flush(struct trace *t, bool all)
 {
+    if (!t->config.keep)
+        cupti_users_watch_new();
     if (trace_mute(t))
         return trace_forked(t) ? GPUFL_E_STATE : GPUFL_E_VENDOR;
     if (atomic_load_explicit(&t->rests, memory_order_relaxed))
@@ -118,10 +122,8 @@ static void say_cuts(struct sink *s)
             cuts_count());
 }
 
-static void trace_drain(struct trace *t)
+static void drain(struct trace *t)
 {
-    if (trace_forked(t))
-        return;
     if (atomic_exchange(&t->announce_holder, false))
         kinds_announce_holder(t);
     if (atomic_exchange_explicit(&t->announce, false, memory_order_acquire))
@@ -141,15 +143,37 @@ static void trace_drain(struct trace *t)
         rest_conclude(t);
 }
 
+static void trace_drain(struct trace *t)
+{
+    if (trace_forked(t))
+        return;
+    drain(t);
+    atomic_fetch_add(&t->drains, 1);
+}
+
 /* ---- life ------------------------------------------------------------------------------ */
 
+/* Who gets CUPTI: ADR 18. */
 static int config_check(const struct trace_config *c, struct err *e)
 {
+    char library[64];
     if (c->yield)
         return err_set(e, GPUFL_E_BUSY,
                        "CUPTI is left to another profiler (GPUFL_YIELD_CUPTI=1): no kernel "
                        "records in this session");
+    if (c->injected && !c->keep && cupti_users_linked(library, sizeof library))
+        return err_set(
+            e, GPUFL_E_BUSY,
+            "the program is built to use CUPTI itself (its executable needs %s), so that "
+            "CUPTI is left to the program; --keep-cupti (option keep_cupti) takes it",
+            library);
     return 0;
+}
+
+/* [any thread of the program] */
+static void on_program_begins(const char *function)
+{
+    handover_begin(&the_trace, function);
 }
 
 /* Buffers and their reader, then CUPTI, where no window has to come first. */
@@ -254,6 +278,8 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     say_unverified(t->cupti, sink);
     t->sink = sink;
     t->config = *config;
+    if (!config->keep)
+        cupti_users_watch(on_program_begins);
     t->held = config->windows && !(config->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
     t->switched = config->windows && !t->held;
     t->process = getpid();

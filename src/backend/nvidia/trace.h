@@ -76,12 +76,14 @@ struct trace {
     _Atomic uint32_t ids_before; /* see trace_id; relaxed: set before CUPTI is attached */
     _Atomic int ended;           /* enum ended; lasts as long as the process. Release, acquire */
     char ended_why[sizeof((struct err *)0)->text];
-    _Atomic bool answered;      /* to ended_look */
-    bool ended_said;            /* the session was told [collector] */
-    bool unquiet;               /* CUPTI stayed for that: object_calls_quiet [collector] */
-    bool kinds_said;            /* that kernels cannot be recorded in windows [who opens them] */
-    bool cuts_said;             /* the session was told of graphs that were cut short [collector] */
-    bool no_ids;                /* the program pushes no operation ids, it seems [collector] */
+    _Atomic bool handed;     /* ended, as the program took CUPTI. Release before ended, acquire */
+    _Atomic uint64_t drains; /* rounds of the collector, counted at their end */
+    _Atomic bool answered;   /* to ended_look */
+    bool ended_said;         /* the session was told [collector] */
+    bool unquiet;            /* CUPTI stayed for that: object_calls_quiet [collector] */
+    bool kinds_said;         /* that kernels cannot be recorded in windows [who opens them] */
+    bool cuts_said;          /* the session was told of graphs that were cut short [collector] */
+    bool no_ids;             /* the program pushes no operation ids, it seems [collector] */
     _Atomic int64_t shut_since; /* ns: when a window was shut, or its engine rested, last */
     bool announced;             /* who else wants CUPTI has been said in this session [collector] */
     _Atomic bool announce;      /* statuses changed: drain tells the sink */

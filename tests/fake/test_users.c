@@ -1,0 +1,215 @@
+/* test_users.c - programs that use CUPTI themselves get the results that they get without gpufl; a
+ * library that only needs or loads CUPTI is no use of it. */
+#include "tests/fake/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAUNCHES = 700 };
+#define N "700"
+
+/* What the program says of its own uses of CUPTI: `count` of them, each complete. */
+static void check_uses(const struct run *r, size_t count)
+{
+    assert_int_equal(json_array_size(r->said), 1);
+    json_t *uses = at(json_array_get(r->said, 0), "uses");
+    assert_int_equal(json_array_size(uses), 1 + count); /* the first entry is none */
+    for (size_t i = 1; i <= count; i++) {
+        json_t *use = json_array_get(uses, i);
+        assert_int_equal(int_at(use, "begin"), 0);
+        assert_int_equal(int_at(use, "kernels"), LAUNCHES);
+        assert_int_equal(int_at(use, "in_time"), LAUNCHES);
+        assert_int_equal(int_at(use, "foreign"), 0);
+    }
+}
+
+static void run_user(struct run *r, const char *program, const char *when,
+                     const char *const *options)
+{
+    run_all(r,
+            &(struct run_setup){.binary = program, .options = options, .program = LIST(when, N)});
+    check_program(r, 0);
+}
+
+static int64_t written(const struct run *r)
+{
+    return int_at(r->report, "ledger.kernels_written");
+}
+
+/* ---- uses it from the start ------------------------------------------------------------------ */
+
+static void a_program_that_is_built_with_it(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"Monitor", "Sync", "Trace", "SassMetrics", "PcSampling"};
+    static const char *const when[] = {"before", "later"};
+    struct run r;
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        for (size_t j = 0; j < 2; j++) {
+            run_user(&r, "fake/fake_user", when[j], LIST("--engine", engines[i]));
+            check_uses(&r, 1);
+            assert_int_equal(written(&r), 0);
+            if (i > 0) {
+                check_contains(&r, message_of(&r, "trace_unavailable"), "needs libcupti.so.13");
+                check_contains(&r, message_of(&r, "trace_unavailable"), "--keep-cupti");
+            }
+            run_free(&r);
+        }
+}
+
+/* It holds CUPTI before we come, by a library. */
+static void a_library_that_was_first(void **state)
+{
+    (void)state;
+    struct run r;
+    run_user(&r, "fake/fake_library_user", "before", NULL);
+    check_uses(&r, 1);
+    check_contains(&r, message_of(&r, "trace_unavailable"), "another profiler");
+    run_free(&r);
+}
+
+/* ---- uses it later -------------------------------------------------------------------------- */
+
+static void check_handed_over(const struct run *r)
+{
+    check_contains(r, message_of(r, "cupti.handed_over"), "cuptiSubscribe");
+    check_contains(r, message_of(r, "cupti.handed_over"), "up to here");
+    assert_int_equal(written(r), LAUNCHES);
+    assert_int_equal(int_at(r->report, "ledger.launches"), LAUNCHES);
+    assert_string_equal(capability_of(r, "kernels", "status"), "partial");
+    check_contains(r, capability_of(r, "kernels", "reason"), "a profiler of its own");
+}
+
+static void a_library_that_begins_later(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {"fake/fake_library_user", "fake/fake_look_user"};
+    struct run r;
+    for (size_t i = 0; i < 2; i++) {
+        run_user(&r, programs[i], "later", NULL);
+        check_uses(&r, 1);
+        check_handed_over(&r);
+        run_free(&r);
+        run_user(&r, programs[i], "twice", NULL);
+        check_uses(&r, 2);
+        check_handed_over(&r);
+        run_free(&r);
+    }
+}
+
+/* Records that CUPTI holds back are taken out before the program registers its buffers. */
+static void records_that_are_late(void **state)
+{
+    (void)state;
+    struct run r;
+    run_all(&r, &(struct run_setup){.binary = "fake/fake_library_user",
+                                    .env = LIST("FAKE_CUPTI=late=300"),
+                                    .program = LIST("later", N)});
+    check_program(&r, 0);
+    json_t *use = json_array_get(at(json_array_get(r.said, 0), "uses"), 1);
+    assert_int_equal(int_at(use, "foreign"), 0);
+    assert_int_equal(written(&r), LAUNCHES);
+    run_free(&r);
+}
+
+static void other_engines_give_it_up(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"Sync", "SassMetrics", "PmSampling", "RangeProfiler"};
+    struct run r;
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+        run_user(&r, "fake/fake_library_user", "later", LIST("--engine", engines[i]));
+        check_uses(&r, 1);
+        check_contains(&r, message_of(&r, "cupti.handed_over"), "cuptiSubscribe");
+        run_free(&r);
+    }
+}
+
+static void between_windows(void **state)
+{
+    (void)state;
+    struct run r;
+    run_user(&r, "fake/fake_library_user", "later", LIST("--option", "windows=true"));
+    check_uses(&r, 1);
+    assert_int_equal(written(&r), 0);
+    run_free(&r);
+}
+
+/* Sampling cannot be ended beside the program: CUPTI refuses it, and the session says why. */
+static void sampling_keeps_it(void **state)
+{
+    (void)state;
+    struct run r;
+    run_user(&r, "fake/fake_library_user", "later", LIST("--engine", "PcSampling"));
+    json_t *use = json_array_get(at(json_array_get(r.said, 0), "uses"), 1);
+    assert_int_not_equal(int_at(use, "begin"), 0);
+    check_contains(&r, message_of(&r, "cupti.kept"), "program counters are sampled");
+    run_free(&r);
+}
+
+/* ---- only loads it ------------------------------------------------------------------------- */
+
+static void a_library_that_never_calls(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {"fake/fake_library_user", "fake/fake_look_user"};
+    struct run r;
+    for (size_t i = 0; i < 2; i++) {
+        run_user(&r, programs[i], "never", NULL);
+        check_uses(&r, 0);
+        assert_int_equal(written(&r), LAUNCHES);
+        assert_null(message_of(&r, "cupti.handed_over"));
+        assert_string_equal(capability_of(&r, "kernels", "status"), "collected");
+        run_free(&r);
+    }
+}
+
+/* ---- what the user decides ------------------------------------------------------------------ */
+
+static void gpufl_keeps_it(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {"fake/fake_user", "fake/fake_library_user"};
+    struct run r;
+    for (size_t i = 0; i < 2; i++) {
+        run_user(&r, programs[i], "later", LIST("--keep-cupti"));
+        json_t *use = json_array_get(at(json_array_get(r.said, 0), "uses"), 1);
+        assert_int_equal(int_at(use, "begin"), 39); /* CUPTI's refusal of a second subscriber */
+        assert_int_equal(written(&r), 2 * LAUNCHES);
+        assert_null(message_of(&r, "cupti.handed_over"));
+        run_free(&r);
+    }
+}
+
+static void gpufl_leaves_it(void **state)
+{
+    (void)state;
+    struct run r;
+    run_user(&r, "fake/fake_library_user", "later", LIST("--yield-cupti"));
+    check_uses(&r, 1);
+    assert_int_equal(written(&r), 0);
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_that_is_built_with_it),
+        cmocka_unit_test(a_library_that_was_first),
+        cmocka_unit_test(a_library_that_begins_later),
+        cmocka_unit_test(records_that_are_late),
+        cmocka_unit_test(other_engines_give_it_up),
+        cmocka_unit_test(between_windows),
+        cmocka_unit_test(sampling_keeps_it),
+        cmocka_unit_test(a_library_that_never_calls),
+        cmocka_unit_test(gpufl_keeps_it),
+        cmocka_unit_test(gpufl_leaves_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* user.c - a "CUDA program" that profiles itself with CUPTI, as CUPTI's samples, PyTorch and JAX do.
+ *
+ *   fake_user WHEN LAUNCHES        the executable needs libcupti
+ *   fake_library_user WHEN LAUNCHES  only a library of the program's needs libcupti
+ *   fake_look_user WHEN LAUNCHES   the functions are found with dlsym
+ *     WHEN  before  its profiler begins before cuInit
+ *           later   after LAUNCHES kernels
+ *           never   libcupti is there, and never called
+ *           twice   later, ended, and begun once more
+ * Each use records LAUNCHES kernels. Prints, as one line of JSON, how many kernels it launched
+ * and, for each use, how many it recorded, how many of their times lie within the use by
+ * CUPTI's own clock, and how many buffers came that it never gave. */
+#include "user.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cuInit(unsigned flags);
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void *stream, void **arguments, void **extra);
+int cuCtxSynchronize(void);
+
+enum { BROKEN_EXIT = 99 };
+
+static int launched;
+
+static void launch(int n)
+{
+    static char kernel[] = "_Z9fake_reluPfi";
+    for (int i = 0; i < n; i++, launched++)
+        if (cuLaunchKernel(kernel, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
+            exit(BROKEN_EXIT);
+    cuCtxSynchronize();
+}
+
+static void use(int n, bool with_init)
+{
+    int result = user_begin();
+    if (with_init && cuInit(0))
+        exit(BROKEN_EXIT);
+    launch(n);
+    struct user_result r = {0};
+    if (!result)
+        user_end(&r);
+    printf(",{\"begin\":%d,\"kernels\":%d,\"in_time\":%d,\"foreign\":%d}", result, r.kernels,
+           r.in_time, r.foreign);
+}
+
+int main(int argc, char **argv)
+{
+    const char *when = argc > 2 ? argv[1] : "";
+    int n = argc > 2 ? atoi(argv[2]) : 0;
+    bool before = strcmp(when, "before") == 0;
+    if (n <= 0)
+        return 2;
+    printf("{\"uses\":[0");
+    if (before)
+        use(n, true);
+    else if (cuInit(0))
+        return BROKEN_EXIT;
+    if (!before)
+        launch(n);
+    if (strcmp(when, "later") == 0 || strcmp(when, "twice") == 0)
+        use(n, false);
+    if (strcmp(when, "twice") == 0)
+        use(n, false);
+    printf("],\"launched\":%d}\n", launched);
+    return 0;
+}
