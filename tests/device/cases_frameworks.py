@@ -35,9 +35,14 @@ with profile(activities=[ProfilerActivity.CUDA]) as p:
     torch.cuda.synchronize()
 print("events", sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.events()))
 """
+    bare = subprocess.run(["python3", "-c", program], capture_output=True, text=True, check=True).stdout
     out, err, report = lab.trace("python3", "-c", program)
+    expect(out == bare, f"torch.profiler has other events than alone: {out}, {bare}")
+    expect("cupti.handed_over" in json.dumps(report["messages"]), "CUPTI was given up, and nobody is told")
+    expect(report["ledger"]["kernels_written"] >= 400, f"before the profiler began: {report['ledger']}")
+    out, err, report = lab.trace("python3", "-c", program, options=["--keep-cupti"])
     ledger_closes(report)
-    expect("torch.profiler" in json.dumps(report["messages"]), "we hold CUPTI and do not say so")
+    expect("events 0" in out, f"we keep CUPTI, and torch.profiler has events: {out}")
     out, err, report = lab.trace("python3", "-c", program, env={"GPUFL_YIELD_CUPTI": "1"})
     expect(int(out.split()[-1]) > 0, f"torch.profiler got nothing although we yield: {out} {err}")
     expect(report["ledger"]["kernels_written"] == 0, "kernels although we yield")

@@ -24,6 +24,8 @@ import cases_counters  # noqa: F401
 import cases_faults  # noqa: F401
 import cases_passes  # noqa: F401
 import cases_people  # noqa: F401
+import cases_odd  # noqa: F401
+import cases_cupti  # noqa: F401
 from lab import HERE, Lab, Skipped, cases
 
 
