@@ -103,21 +103,39 @@ static int64_t done(const struct model *m, enum known_kind kind)
     return launched > recorded ? launched : recorded;
 }
 
-/* The ledger is the last word where it is there; a damaged log may have an old one, or none. */
+/* What can be read of a channel is not all of it. */
+static bool is_cut(const struct model *m, const struct kind *k)
+{
+    return m->facts.damaged & 1u << k->channel;
+}
+
+/* Without a ledger what the session says of a feature at its end is the last word, where it came so far. */
 static enum known without_ledger(const struct model *m, const struct kind *k, const char *status)
 {
-    bool cut = m->facts.damaged & 1u << k->channel;
+    bool absent = m->facts.absent & 1u << k->channel;
     if (!strcmp(status, "enabled_no_data"))
         return KNOWN_COUNTED;
     if (!strcmp(model_text(m, m->facts.engine), "Monitor") && k->channel == DISCOVER_DEVICE)
         return KNOWN_UNRECORDED;
-    return cut ? KNOWN_DAMAGED : KNOWN_UNTOLD;
+    bool said = m->facts.ended && !strcmp(status, "collected");
+    return is_cut(m, k) || (said && absent) ? KNOWN_DAMAGED : KNOWN_UNTOLD;
+}
+
+static enum known answer(const struct model *m, enum known_kind kind);
+
+/* The ledger does not count rows of that kind: what damage took may have been some, or none. */
+static enum known uncounted(const struct model *m, const struct kind *k, const char *status)
+{
+    if (!*status)
+        return KNOWN_UNTOLD;
+    if (answer(m, KNOWN_KERNELS) == KNOWN_DAMAGED && strcmp(status, "enabled_no_data") != 0)
+        return KNOWN_DAMAGED;
+    return is_cut(m, k) ? KNOWN_UNTOLD : KNOWN_COUNTED;
 }
 
 static enum known answer(const struct model *m, enum known_kind kind)
 {
     static const char *const off[] = {"not_requested", "unavailable", "failed", "not_built", NULL};
-    static const char *const on[] = {"collected", "partial", NULL};
     const struct kind *k = &kinds[kind];
     const char *status = status_of(m, k->feature);
     int64_t written = ledger_cell(m, k->written), recorded = ledger_cell(m, k->recorded);
@@ -129,15 +147,13 @@ static enum known answer(const struct model *m, enum known_kind kind)
         return KNOWN_DAMAGED;
     if (is_one_of(status, off))
         return KNOWN_UNRECORDED;
-    if (m->facts.ended && is_one_of(status, on)) /* said where rows had been written */
-        return KNOWN_DAMAGED;
     if (!m->ledger.any)
         return without_ledger(m, k, status);
-    if (k->recorded == NO_COLUMN && !*status)
-        return KNOWN_UNTOLD;
-    if (k->recorded != NO_COLUMN && recorded == CELL_NULL)
+    if (k->recorded == NO_COLUMN)
+        return uncounted(m, k, status);
+    if (recorded == CELL_NULL)
         return KNOWN_UNRECORDED;
-    if (!m->ledger.final && m->facts.damaged & 1u << k->channel)
+    if (!m->ledger.final && is_cut(m, k))
         return KNOWN_DAMAGED;
     return done(m, kind) > 0 ? KNOWN_LOST : KNOWN_COUNTED;
 }

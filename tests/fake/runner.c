@@ -150,6 +150,11 @@ int64_t int_at(json_t *document, const char *path)
     return json_integer_value(found);
 }
 
+bool unknown_at(json_t *document, const char *path)
+{
+    return json_is_null(at(document, path));
+}
+
 const char *text_at(json_t *document, const char *path)
 {
     const char *text = json_string_value(at(document, path));

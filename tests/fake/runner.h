@@ -6,6 +6,7 @@
 #include "tests/e2e/child.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -48,6 +49,7 @@ void run_expect(struct run *r, const char *path, int64_t least);
  * not there; int: fails where it is no integer. */
 json_t *at(json_t *document, const char *path);
 int64_t int_at(json_t *document, const char *path);
+bool unknown_at(json_t *document, const char *path); /* it is null */
 const char *text_at(json_t *document, const char *path);
 
 /* Text of the session's first message of that code, NULL: there is none. */
