@@ -185,9 +185,8 @@ static int store_outcome(struct outcome *o, const struct report *r, struct err *
     code = code ? code : put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
     code = code || !o->final ? code : put_final(o, r, e);
     if (!code && !c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
-        code =
-            meta_session_grow(c->meta, o->workspace, o->session, (int64_t)rows_of(r),
-                              (int64_t)r->model.kernels.time.count, bytes, analysis_busy(r), 0, e);
+        code = meta_session_grow(c->meta, o->workspace, o->session, (int64_t)rows_of(r),
+                                 analysis_kernels(r), bytes, analysis_busy(r), 0, e);
     return code;
 }
 

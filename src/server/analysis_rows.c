@@ -111,6 +111,7 @@ enum {
 struct history {
     struct region *memory;
     struct store_vec columns[H_COUNT];
+    uint64_t *shares; /* whose share is known: bits, for history.columns[H_share].valid */
     size_t room, rows;
     bool failed;
 };
@@ -170,7 +171,9 @@ static void history_put(const struct report *r, struct history *h, const char *s
     history_real(h, H_deviation, deviation_of(time));
     history_real(h, H_p50, (double)histogram_quantile(time, 0.5));
     history_real(h, H_p99, (double)histogram_quantile(time, 0.99));
-    history_real(h, H_share, share);
+    history_real(h, H_share, isnan(share) ? 0 : share);
+    if (!isnan(share))
+        h->shares[h->rows / 64] |= UINT64_C(1) << (h->rows % 64);
     history_int(h, H_kind, kind);
     h->rows++;
 }
@@ -227,7 +230,7 @@ static int history_app(const struct report *r, struct history *h, const char *se
     if (!code)
         history_put(r, h, session, KIND_APP, name_text(r, h->memory, s->app), "",
                     only_device(&r->model), &one,
-                    cells_share((double)s->busy, (double)s->recorded));
+                    s->unknown ? NAN : cells_share((double)s->busy, (double)s->recorded));
     histogram_fini(&one);
     return code;
 }
@@ -289,8 +292,11 @@ int analysis_history(const struct report *r, const char *session, struct region 
             h.columns[i].ints = cells;
         h.failed |= !cells;
     }
-    if (!columns || h.failed || def->column_count != H_COUNT)
+    h.shares = region_array(memory, (kernels + scopes) / 64 + 1, sizeof *h.shares);
+    if (!columns || h.failed || !h.shares || def->column_count != H_COUNT)
         return GPUFL_E_NOMEM;
+    memset(h.shares, 0, ((kernels + scopes) / 64 + 1) * sizeof *h.shares);
+    h.columns[H_share].valid = h.shares;
     int code = 0;
     for (size_t i = 0; !code && i < k->name_count; i++)
         code = history_kernel(r, &h, session, &k->names[i]);
@@ -361,6 +367,7 @@ int analysis_usage(const struct report *r, struct region *memory, struct meta_us
             continue;
         busy_result(&d->compute, &busy);
         const struct sampled sampled = sampled_of(m, i);
+        const bool known = sum_devices_known(m, i);
         for (int64_t day = first; day <= last; day++) {
             int64_t from = day * DAY_NS > s->start ? day * DAY_NS : s->start;
             int64_t to = (day + 1) * DAY_NS;
@@ -371,8 +378,12 @@ int analysis_usage(const struct report *r, struct region *memory, struct meta_us
                                      .host = name_text(r, memory, s->host),
                                      .app = name_text(r, memory, s->app),
                                      .wall = to - from,
-                                     .busy = part_of(busy.busy, to - from, wall),
-                                     .kernels = part_of((int64_t)d->kernels, to - from, wall)};
+                                     .busy = META_NONE,
+                                     .kernels = META_NONE};
+            if (known) {
+                u->busy = part_of(busy.busy, to - from, wall);
+                u->kernels = part_of((int64_t)d->kernels, to - from, wall);
+            }
             fill_sampled(u, &sampled, wall);
         }
     }
@@ -387,5 +398,11 @@ double analysis_busy(const struct report *r)
 {
     const struct report_session *s = &r->sessions[0];
     double part = cells_share((double)s->busy, (double)s->recorded);
-    return s->recorded <= 0 ? NAN : part > 1 ? 1 : part;
+    return s->recorded <= 0 || s->unknown ? NAN : part > 1 ? 1 : part;
+}
+
+int64_t analysis_kernels(const struct report *r)
+{
+    const struct report_session *s = &r->sessions[0];
+    return s->unknown ? META_NONE : (int64_t)s->kernels;
 }

@@ -24,4 +24,7 @@ int analysis_usage(const struct report *r, struct region *memory, struct meta_us
 /* The part of the session's time in which a GPU worked; NAN: unknown. */
 double analysis_busy(const struct report *r);
 
+/* Its kernels; META_NONE: unknown. */
+int64_t analysis_kernels(const struct report *r);
+
 #endif

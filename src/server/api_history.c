@@ -140,6 +140,7 @@ static void put_day(struct answering *a, size_t from, size_t to, double *room)
 {
     static const char *const keys[DAY_VALUES] = {"mean_ns", "p99_ns", "share"};
     int64_t calls = 0, outliers = 0;
+    size_t known = 0;
     for (size_t i = from; i < to; i++) {
         calls += a->rows->sessions[i].calls;
         outliers += a->rows->points[i].outlier;
@@ -154,7 +155,9 @@ static void put_day(struct answering *a, size_t from, size_t to, double *room)
             if (!isnan(value_of(a, i, v)))
                 room[n++] = value_of(a, i, v);
         json_out_number(&a->j, keys[v], stats_median(room, n));
+        known = v == DAY_SHARE ? n : known;
     }
+    json_out_count(&a->j, "shares_known", known);
     json_out_int(&a->j, "outliers", outliers);
     json_out_close_object(&a->j);
 }

@@ -128,7 +128,8 @@ static int take(void *arg, const struct store_chunk *c)
             return GPUFL_E_NOMEM;
         s->calls += int_at(c, AT_calls, i);
         s->total += int_at(c, AT_total, i);
-        s->share += real_at(c, AT_share, i);
+        double share = real_at(c, AT_share, i);
+        s->share = s->rows && !isnan(s->share) && !isnan(share) ? s->share + share : share;
         s->p50 = s->rows ? NAN : real_at(c, AT_p50, i);
         s->p99 = s->rows ? NAN : real_at(c, AT_p99, i);
         s->rows++;

@@ -283,8 +283,8 @@ int registry_grow(struct registry *r, struct meta *m, const char *workspace, con
                   int64_t bytes, struct err *e)
 {
     r->told = clock_mono();
-    return m ? meta_session_grow(m, workspace, session, (int64_t)r->records, (int64_t)r->kernels,
-                                 bytes, NAN, now(), e)
+    return m ? meta_session_grow(m, workspace, session, (int64_t)r->records,
+                                 r->kernels ? (int64_t)r->kernels : META_NONE, bytes, NAN, now(), e)
              : 0;
 }
 

@@ -260,8 +260,8 @@ int meta_session_put(struct meta *m, const char *workspace, const struct meta_se
 int meta_session_label(struct meta *m, const char *workspace, const char *session, const char *name,
                        const char *value, struct err *e);
 
-/* Totals so far; never smaller than they were, so that a replay does no harm. busy NAN: as it
- * was. */
+/* Totals so far; never smaller than they were, so that a replay does no harm. kernels META_NONE and
+ * busy NAN: as they were, at first unknown. received 0: they are what the analysis says. */
 int meta_session_grow(struct meta *m, const char *workspace, const char *session, int64_t records,
                       int64_t kernels, int64_t bytes, double busy, int64_t received, struct err *e);
 
@@ -275,7 +275,7 @@ int meta_session_get(struct meta *m, const char *workspace, const char *session,
 #define META_SESSION_SORTS(X)                                                                      \
     X(started, "started", INT)                                                                     \
     X(duration, "(CASE WHEN ended > 0 THEN ended ELSE received END - started)", INT)               \
-    X(kernels, "kernels", INT)                                                                     \
+    X(kernels, "COALESCE(kernels, -1)", INT)                                                                     \
     X(records, "records", INT)                                                                     \
     X(bytes, "bytes", INT)                                                                         \
     X(busy, "COALESCE(busy, -1)", REAL)                                                            \
@@ -372,7 +372,8 @@ struct meta_finding_query {
     int64_t from, to;                     /* from <= start of the session < to; 0: open */
 };
 
-/* Across the workspace's sessions, those that give back most first. */
+/* Across the workspace's sessions: HIGH before MEDIUM before LOW, and of each those that give back most
+ * first. */
 int meta_finding_search(struct meta *m, const char *workspace, const struct meta_finding_query *q,
                         struct meta_page *page, struct region *mem, struct meta_found **rows,
                         size_t *count, struct err *e);

@@ -86,6 +86,13 @@ int meta_finding_list(struct meta *m, const char *workspace, const char *session
     return meta_list(m, workspace, META_S_finding_list, &a, META_ROW_finding, mem, rows, count, e);
 }
 
+/* As META_S_finding_search orders them: by severity, then by what is given back. */
+static int64_t weight(const struct meta_found *f)
+{
+    const int64_t each = 1ll << 60;
+    return f->severity * each + (f->gives_back < each ? f->gives_back : each - 1);
+}
+
 int meta_finding_search(struct meta *m, const char *workspace, const struct meta_finding_query *q,
                         struct meta_page *page, struct region *mem, struct meta_found **rows,
                         size_t *count, struct err *e)
@@ -111,6 +118,6 @@ int meta_finding_search(struct meta *m, const char *workspace, const struct meta
     if (rc || !meta_page_more(page, count))
         return rc;
     const struct meta_found *last = &(*rows)[*count - 1];
-    const struct meta_value key = {.kind = META_KIND_INT, .i = last->gives_back};
+    const struct meta_value key = {.kind = META_KIND_INT, .i = weight(last)};
     return meta_page_end(page, &key, last->session, last->number, mem, e);
 }

@@ -28,7 +28,7 @@ static struct meta_value sort_key(enum meta_session_sort sort, const struct meta
         v.i = (s->ended > 0 ? s->ended : s->received) - s->started;
         break;
     case META_SORT_kernels:
-        v.i = s->kernels;
+        v.i = s->kernels == META_NONE ? -1 : s->kernels;
         break;
     case META_SORT_records:
         v.i = s->records;

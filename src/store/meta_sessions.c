@@ -154,7 +154,8 @@ static int session_add(struct meta_tx *tx, struct meta_session *s, struct err *e
 {
     struct meta_args a = {0};
     s->state = "live";
-    s->ended = s->records = s->kernels = s->bytes = 0;
+    s->ended = s->records = s->bytes = 0;
+    s->kernels = META_NONE;
     s->busy = NAN;
     s->gpus = "[]";
     s->labels = "{}";

@@ -174,7 +174,7 @@ static void test_days(void **state)
     struct fixture *f = *state;
     const struct meta_usage one[] = {
         {10, "GPU-1", "node-a", "train", 100, 50, 7, 100, 80, 5},
-        {11, "GPU-1", "node-a", "train", 200, META_NONE, 8, 0, 0, META_NONE},
+        {11, "GPU-1", "node-a", "train", 200, META_NONE, META_NONE, 0, 0, META_NONE},
         {10, "GPU-2", "node-a", "train", 100, 25, 1, 0, 0, META_NONE}};
     const struct meta_usage two[] = {{10, "GPU-1", "node-a", "infer", 40, 40, 2, 40, 10, 2}};
     struct meta_usage_sum *rows = NULL;
@@ -202,7 +202,10 @@ static void test_days(void **state)
     assert_int_equal(rows[1].energy, META_NONE);
     assert_int_equal(rows[1].wall, 200);
     assert_int_equal(rows[1].known, 0);
-    assert_int_equal(rows[1].busy, 0);
+    assert_int_equal(rows[1].busy, META_NONE); /* nobody knows, which is not 0 */
+    assert_int_equal(rows[1].kernels, META_NONE);
+    assert_int_equal(rows[1].counted, 0);
+    assert_int_equal(rows[0].counted, 2);
     OK(meta_usage_days(f->m, "w1", META_BY_APP, 10, 11, &page, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].name, "infer");
@@ -233,7 +236,9 @@ static void test_sums(void **state)
         {11, "GPU-1", "a", "train", hour, META_NONE, 8, 0, 0, META_NONE},
         {11, "GPU-2", "a", "train", 2 * hour, hour / 2, 8, hour, hour, 7000},
         {40, "GPU-3", "z", "later", hour, 0, 8, 0, 0, META_NONE}};
-    const struct meta_usage two[] = {{11, "GPU-1", "b", "infer", hour, 0, 9, 0, 0, META_NONE}};
+    const struct meta_usage two[] = {
+        {11, "GPU-1", "b", "infer", hour, 0, 9, 0, 0, META_NONE},
+        {12, "GPU-1", "c", "watch", hour / 2, META_NONE, META_NONE, 0, 0, META_NONE}};
     const struct meta_finding mild = {
         .session = "s2", .rule = "copies_small", .severity = 0, .gives_back = 9, .title = "Small"};
     const struct meta_finding bad[] = {
@@ -254,10 +259,17 @@ static void test_sums(void **state)
     session_make(f, "w1", "s2", "infer", "b", 100);
     OK(meta_usage_put(f->m, "w1", "s1", one, 4, &f->e));
     OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
+    OK(meta_usage_put(f->m, "w1", "s3", two + 1, 1, &f->e));
     OK(meta_analysis_put(f->m, "w1", &a1, bad, 2, &f->e));
     OK(meta_analysis_put(f->m, "w1", &a2, &mild, 1, &f->e));
     OK(meta_fleet_sums(f->m, "w1", META_BY_APP, 0, 30, &page, &f->mem, &rows, &n, &f->e));
-    assert_int_equal(n, 2); /* longest first */
+    assert_int_equal(n, 3); /* longest first */
+    assert_string_equal(rows[2].name, "watch");
+    assert_int_equal(rows[2].kernels, META_NONE);
+    assert_int_equal(rows[2].counted, 0);
+    assert_true(isnan(rows[2].busy));
+    assert_int_equal(rows[0].counted, 1);
+    assert_int_equal(rows[0].known, 3 * hour);
     assert_string_equal(rows[0].name, "train");
     assert_int_equal(rows[0].sessions, 1);
     assert_int_equal(rows[0].gpus, 2);
@@ -280,7 +292,8 @@ static void test_sums(void **state)
     OK(meta_fleet_sums(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].name, "GPU-1"); /* 3 hours, GPU-2 has 2 */
-    assert_int_equal(rows[0].sessions, 2);
+    assert_int_equal(rows[0].sessions, 3);
+    assert_int_equal(rows[0].counted, 2);  /* the sum of kernels is of these */
     assert_int_equal(rows[0].findings, 2); /* not that of GPU-2 */
     page.after = page.next;
     OK(meta_fleet_sums(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));

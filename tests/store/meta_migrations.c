@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -20,10 +21,14 @@ static const char *const rows_of[] = {
           "INSERT INTO api_keys VALUES ('w1', 'k1', 'ci', 'gpfl_abc', 'h1', 3, 8, 'u1', 0, 0, 0)",
     [2] = "INSERT INTO sessions VALUES ('w1', 's1', 'train', 'a', 7, 'ada', 'Trace', 'gpufl', "
           "'0.1', 0, "
-          "'[]', '{}', 100, 0, 'live', 10, 5, 1000, NULL, 150, 101, 'train')",
+          "'[]', '{}', 100, 0, 'live', 10, 5, 1000, NULL, 150, 101, 'train');"
+          "INSERT INTO sessions VALUES ('w1', 's2', 'watch', 'a', 8, 'ada', 'Monitor', 'gpufl', "
+          "'0.1', 0, '[]', '{}', 100, 0, 'live', 10, 0, 1000, 0, 150, 101, 'watch')",
     [3] =
         "INSERT INTO findings VALUES ('w1', 's1', 0, 'spills', 'MEMORY', 1, 0, 5, NULL, 't', 'x', "
         "'a.py', 3, 'f', 'k', '')",
+    [4] = "INSERT INTO usages VALUES ('w1', 's1', 10, 'GPU-1', 'a', 'train', 100, 50, 7);"
+          "INSERT INTO usages VALUES ('w1', 's2', 10, 'GPU-1', 'a', 'watch', 100, 0, 0)",
 };
 
 static struct meta_conn *connect_to(const struct meta_config *c)
@@ -52,6 +57,29 @@ static void database_at(const struct meta_config *c, int version)
     place->engine->disconnect(conn);
 }
 
+/* What an engine that records no kernels did not count had been written as 0. */
+static void unknown_check(struct fixture *f, int from)
+{
+    struct meta_session s;
+    struct meta_usage_sum *rows = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &s, &f->e));
+    assert_int_equal(s.kernels, 5);
+    OK(meta_session_get(f->m, "w1", "s2", &f->mem, &s, &f->e));
+    assert_int_equal(s.kernels, META_NONE);
+    assert_true(isnan(s.busy));
+    if (from < 4)
+        return;
+    OK(meta_usage_days(f->m, "w1", META_BY_APP, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    assert_int_equal(n, 2);
+    assert_int_equal(rows[0].kernels, 7);
+    assert_int_equal(rows[0].counted, 1);
+    assert_int_equal(rows[1].kernels, META_NONE);
+    assert_int_equal(rows[1].busy, META_NONE);
+    assert_int_equal(rows[1].counted, 0);
+}
+
 static void newest_look(char *text)
 {
     struct meta_config c;
@@ -71,7 +99,6 @@ static void newest_check(const struct meta_config *c, int from, const char *want
     struct fixture fixture = {.config = *c}, *f = &fixture;
     char *got = mem_alloc(TEXT_MAX);
     struct meta_user u;
-    struct meta_session s;
     struct meta_finding *findings = NULL;
     size_t n = 0;
     region_init(&f->mem, 1 << 20);
@@ -80,7 +107,7 @@ static void newest_check(const struct meta_config *c, int from, const char *want
     if (from >= 1)
         OK(meta_user_by_email(f->m, "ada@example.org", &f->mem, &u, &f->e));
     if (from >= 2)
-        OK(meta_session_get(f->m, "w1", "s1", &f->mem, &s, &f->e));
+        unknown_check(f, from);
     if (from >= 3) {
         OK(meta_finding_list(f->m, "w1", "s1", &f->mem, &findings, &n, &f->e));
         assert_int_equal(n, 1);

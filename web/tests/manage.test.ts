@@ -197,7 +197,7 @@ describe("the fleet", () => {
     expect([dayText(0), dayFrom("1970-01-02"), dayFrom("1970-13-02")]).toEqual(["1970-01-01", 1, null]);
   });
   it("every day has a bar; busy is a part of what is known", () => {
-    const usage = (day: number, wall: number, known: number, busy: number) => ({ name: "h", day, sessions: 1, gpus: 1, wall, known, busy, kernels: 1, sampled: 0, utilized: 0, energy: null });
+    const usage = (day: number, wall: number, known: number, busy: number) => ({ name: "h", day, sessions: 1, gpus: 1, wall, known, busy, kernels: 1, counted: 1, sampled: 0, utilized: 0, energy: null });
     expect(barsOf([usage(3, 10, 0, 0), usage(4, 10, 10, 5), usage(4, 10, 0, 0), usage(99, 1, 1, 1)], { from: 3, to: 6 })).toEqual([
       { day: 3, wall: 10, busy: null },
       { day: 4, wall: 20, busy: 0.5 },

@@ -70,9 +70,11 @@ describe("what can be followed", () => {
 });
 
 describe("a host's days", () => {
-  const day = (part: Partial<RowUsageSum>): RowUsageSum => ({ name: "h", day: 1, sessions: 1, gpus: 1, wall: 100, known: 50, busy: 25, kernels: 3, sampled: 0, utilized: 0, energy: null, ...part });
+  const day = (part: Partial<RowUsageSum>): RowUsageSum => ({ name: "h", day: 1, sessions: 1, gpus: 1, wall: 100, known: 50, busy: 25, kernels: 3, counted: 1, sampled: 0, utilized: 0, energy: null, ...part });
   it("parts are of what is known; what nobody knows stays unknown", () => {
-    expect(sumOf([day({}), day({ known: 50, busy: 0 })])).toEqual({ wall: 200, busy: 0.25, utilization: null, energy: null, sessions: 2, kernels: 6 });
+    expect(sumOf([day({}), day({ known: 50, busy: 0 })])).toEqual({ wall: 200, busy: 0.25, utilization: null, energy: null, sessions: 2, counted: 2, kernels: 6 });
+    expect(sumOf([day({}), day({ kernels: null, counted: 0 })])).toMatchObject({ sessions: 2, counted: 1, kernels: 3 });
+    expect(sumOf([day({ kernels: null, counted: 0 })]).kernels).toBeNull();
     expect(sumOf([day({ energy: 5 }), day({})]).energy).toBe(5);
     expect(sumOf([]).busy).toBeNull();
   });

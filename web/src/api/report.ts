@@ -150,6 +150,12 @@ export function ledgerOf(part: unknown): Ledger {
   return { verdict: String(verdict), missing };
 }
 
+/** Why nobody knows what a session did of a kind of activity; null: it is known, or not told. */
+export function unknownOf(part: unknown, kind: string): string | null {
+  const known = (part as { known?: Record<string, { without?: number; text?: string | null }> } | undefined)?.known?.[kind];
+  return known?.without ? (known.text ?? null) : null;
+}
+
 /** Launches between two waits at a line, where that says loop (docs/insights.md, sync_loop). */
 export function loopLaunches(line: SyncLine): number | null {
   const { median } = line.launches_between.synchronizations;

@@ -94,7 +94,7 @@ export function FlameTab({ session }: TabProps) {
   const asked = useAsked(`flame ${round} ${session.id} ${session.state} ${session.state === "live" ? session.received : ""}`, () => client.text("flame", { session: session.id }));
   const trees = useMemo(() => (asked.data === undefined ? undefined : stacksOf(asked.data)), [asked.data]);
   if (asked.problem?.status === 404 || trees?.size === 0)
-    return session.state === "live" || session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Empty title={text.none} text={text.noneText} />;
+    return session.state === "live" || !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : <Empty title={text.none} text={text.noneText} />;
   if (asked.problem) return <ProblemView problem={asked.problem} again={() => setRound((n) => n + 1)} />;
   if (!trees) return <Skeleton rows={10} />;
   return (

@@ -2,7 +2,7 @@
 // dragged, and sums of the range, those that held GPUs longest first.
 import type { RowFleetSum } from "../../api/schema";
 import { useApi } from "../../api/use";
-import { duration, exact, percent, sentence, UNKNOWN } from "../../format/format";
+import { count, duration, exact, percent, sentence, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, withQuery } from "../../router/router";
 import { fleet as text } from "../../text/fleet";
@@ -45,7 +45,7 @@ function Sums({ by, range }: { by: (typeof BY)[number]; range: Range }) {
     { label: head.util, right: true, show: (row) => percent(row.utilization) },
     { label: head.energy, right: true, show: (row) => energy(row.energy), title: (row) => exact(row.energy, "mJ") },
     countColumn(head.sessions, (row) => row.sessions),
-    countColumn(head.kernels, (row) => row.kernels),
+    { ...countColumn<RowFleetSum>(head.kernels, (row) => row.kernels), title: (row) => [exact(row.kernels), (row.counted ?? 0) < (row.sessions ?? 0) ? text.counted(count(row.counted), count(row.sessions)) : ""].filter(Boolean).join(", ") },
     {
       label: head.worst,
       className: "wrap small",

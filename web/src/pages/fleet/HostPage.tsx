@@ -103,7 +103,7 @@ function Days({ name, range, onRange }: { name: string; range: Range; onRange: (
             { label: text.sums.util, value: percent(sum.utilization), exact: exact(sum.utilization), note: <Meter part={sum.utilization} /> },
             { label: text.sums.energy, value: energy(sum.energy), exact: exact(sum.energy, "mJ") },
             { label: text.sums.sessions, value: count(sum.sessions), exact: exact(sum.sessions) },
-            { label: text.sums.kernels, value: count(sum.kernels), exact: exact(sum.kernels) },
+            { label: text.sums.kernels, value: count(sum.kernels), exact: exact(sum.kernels), note: sum.counted < sum.sessions ? fleet.counted(count(sum.counted), count(sum.sessions)) : undefined },
           ]}
         />
       </div>

@@ -51,12 +51,13 @@ export interface Sum {
   utilization: number | null;
   energy: number | null; // mJ
   sessions: number;
-  kernels: number;
+  counted: number; // of them: that know their kernels
+  kernels: number | null; // of these
 }
 
 /** Days all together; a session counts on each day that it ran. */
 export function sumOf(rows: readonly RowUsageSum[]): Sum {
-  const all = (key: "wall" | "known" | "busy" | "sampled" | "utilized" | "energy" | "sessions" | "kernels"): number => rows.reduce((sum, row) => sum + (row[key] ?? 0), 0);
+  const all = (key: "wall" | "known" | "busy" | "sampled" | "utilized" | "energy" | "sessions" | "kernels" | "counted"): number => rows.reduce((sum, row) => sum + (row[key] ?? 0), 0);
   const ratio = (part: number, whole: number): number | null => (whole > 0 ? part / whole : null);
   return {
     wall: all("wall"),
@@ -64,6 +65,7 @@ export function sumOf(rows: readonly RowUsageSum[]): Sum {
     utilization: ratio(all("utilized"), all("sampled")),
     energy: rows.some((row) => row.energy !== null) ? all("energy") : null,
     sessions: all("sessions"),
-    kernels: all("kernels"),
+    counted: all("counted"),
+    kernels: all("counted") > 0 ? all("kernels") : null,
   };
 }

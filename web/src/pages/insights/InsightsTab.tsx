@@ -137,7 +137,7 @@ function Nothing({ session }: TabProps) {
 }
 
 export function InsightsTab({ session }: TabProps) {
-  const pending = session.state === "live" || session.busy === null;
+  const pending = session.state === "live" || !session.analyzed;
   const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id) });
   const report = useApi("section_insights", pending ? null : { session: session.id });
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
@@ -156,7 +156,7 @@ export function InsightsTab({ session }: TabProps) {
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data || (!pending && !report.data && !report.problem)) return <Skeleton rows={9} />;
   const rows = inOrder(asked.data.rows);
-  if (rows.length === 0) return session.busy === null ? <Empty title={text.pending} text={text.pendingText} /> : <Nothing session={session} />;
+  if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : <Nothing session={session} />;
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   return (
     <Panel title={text.heading} aside={text.doNotAdd}>

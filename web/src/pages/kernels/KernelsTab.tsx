@@ -2,9 +2,10 @@
 // Sorted here: the server's order decides only what comes where there are more than asked for.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useCallback, useMemo } from "react";
+import { unknownOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
-import { bytes, count, duration, exact, grouped, percent, shortKernel, UNKNOWN } from "../../format/format";
+import { bytes, count, duration, exact, grouped, percent, sentence, shortKernel, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -193,6 +194,8 @@ export function KernelsTab({ session }: TabProps) {
   // What engines counted is of all kernels, whatever is searched for.
   const everything = useApi("kernels", search && profile !== undefined ? { session: session.id, limit: LIMIT } : null);
   const named = search ? everything.data : asked.data;
+  const ledger = useApi("section_ledger", session.analyzed && session.kernels === null ? { session: session.id } : null);
+  const unknown = unknownOf(ledger.data, "kernels");
   const runs = useGraphRuns(session, asked.data !== undefined && kernels.length === 0);
   const known = useMemo(() => new Map((named ? kernelsOf(named) : []).map((kernel) => [kernel.mangled, kernel])), [named]);
   const nameOf = useMemo(() => (by ? groupNamer(by, patterns) : null), [by, patterns]);
@@ -225,6 +228,8 @@ export function KernelsTab({ session }: TabProps) {
         <Skeleton rows={10} />
       ) : kernels.length === 0 && sampled && !runs ? (
         <p className="quiet">{en.kernels.noneSampled}</p>
+      ) : kernels.length === 0 && unknown && !search && !runs ? (
+        <Empty title={en.kernels.unknown} text={sentence(unknown.replace(/^unknown: /, ""))} />
       ) : kernels.length === 0 ? (
         <Empty title={en.kernels.none} text={runs ? en.kernels.noneGraphs(count(runs)) : en.kernels.noneText} />
       ) : (

@@ -75,8 +75,8 @@ export function Exports({ session: s }: { session: RowSession }) {
             </div>,
           )}
         {row(text.trace, text.traceText, <Download label={text.trace} route="export_trace" parameters={{ session }} name={`${file}.trace.json`} />)}
-        {s.busy !== null && row(text.report, text.reportText, <Download label={text.report} route="report" parameters={{ session }} name={`${file}.report.json`} />)}
-        {s.busy !== null && row(text.flame, text.flameText, <Download label={text.flame} route="flame" parameters={{ session }} name={`${file}.flame.txt`} />)}
+        {s.analyzed && row(text.report, text.reportText, <Download label={text.report} route="report" parameters={{ session }} name={`${file}.report.json`} />)}
+        {s.analyzed && row(text.flame, text.flameText, <Download label={text.flame} route="flame" parameters={{ session }} name={`${file}.flame.txt`} />)}
       </div>
     </Panel>
   );

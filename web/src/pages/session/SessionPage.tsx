@@ -1,6 +1,7 @@
 // SessionPage.tsx - a session: what ran and how it went in the header, and a view of it below. A live
 // one is asked for again every few seconds.
 import { Suspense, useEffect, useState } from "react";
+import { unknownOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
 import { who } from "../../api/who";
@@ -48,7 +49,8 @@ function Actions({ session: s }: { session: RowSession }) {
 
 function Header({ session: s }: { session: RowSession }) {
   const ran = between(s.started, s.ended ?? s.received);
-  const ledger = useApi("section_ledger", s.busy === null ? null : { session: s.id }, { every: 0, on: onSession(s.id) });
+  const ledger = useApi("section_ledger", s.analyzed ? { session: s.id } : null, { every: 0, on: onSession(s.id) });
+  const unknown = s.analyzed ? (unknownOf(ledger.data, "kernels") ?? en.session.unknown) : en.session.busyUnknown;
   return (
     <header className="stack">
       <div className="row">
@@ -75,9 +77,9 @@ function Header({ session: s }: { session: RowSession }) {
             label: en.session.busy,
             value: percent(s.busy),
             exact: exact(s.busy),
-            note: s.busy === null ? en.session.busyUnknown : <Meter part={s.busy} />,
+            note: s.busy === null ? unknown : <Meter part={s.busy} />,
           },
-          { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels) },
+          { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels), note: s.kernels === null ? unknown : undefined },
           { label: en.session.records, value: count(s.records), exact: exact(s.records), note: en.session.recordsText },
           { label: texts.ledger, value: <Captured session={s} ledger={ledger.data} /> },
           { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
