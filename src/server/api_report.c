@@ -25,8 +25,7 @@ static const struct {
 } SECTIONS[] = {
     {"summary", "simulated summary session run sessions idle kernels-by_name copies fills memory "
                 "managed_memory graphs devices host windows"},
-    {"ledger",
-     "ledger log settings capabilities known options messages vendor_overhead windows"},
+    {"ledger", "ledger log settings capabilities known options messages vendor_overhead windows"},
     {"sync", "synchronization_lines synchronizations"},
     {"scopes", "scope_paths scopes outside_scopes"},
     {"insights", "caveats insights insights_left_out"},
