@@ -94,7 +94,7 @@ struct gpufl_options {
     const char *app_name; /* of the program, shown wherever the session is listed */
     const char *log_path; /* a directory; "" = app_name */
 
-    const char *backend_url; /* of the server, without api_path */
+    const char *backend_url; /* of the server; api_path at its end is cut off */
     const char *api_key;     /* never written to a log */
     const char *api_path;    /* "" = "/api/v1" */
     bool remote_upload;      /* deprecated, no effect */
@@ -152,7 +152,7 @@ GPUFL_API const char *gpufl_session_dir(void);
 
 /* Writes the text report of the running or last session to the file
  * output_path, or to stdout where it is NULL or "": the one call that prints.
- * GPUFL_E_STATE before the first session, GPUFL_E_UNAVAILABLE without
+ * GPUFL_E_STATE, with a sentence on stderr, before the first session, GPUFL_E_UNAVAILABLE without
  * libgpufl-analysis.so; IO, PERM, NOENT or FULL where the file cannot be written. */
 GPUFL_API int gpufl_generate_report(const char *output_path);
 

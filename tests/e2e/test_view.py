@@ -140,7 +140,8 @@ class View(Case):
     def test_what_was_recorded_is_there(self):
         one, two = self.session(3000), self.session(700)
         shutil.copytree(PEER, self.logs / PEER.name)
-        _, link = self.view()
+        nobody = "http://127.0.0.1:1"  # no proxy is asked for this machine
+        _, link = self.view(env={"http_proxy": nobody, "all_proxy": nobody})
         browser = self.enter(link)
         self.until(lambda: {k: v for k, v in browser.kernels().items() if k != PEER.name},
                    {one.name: (3000, "ended"), two.name: (700, "ended")})
