@@ -98,6 +98,13 @@ class CommandLine(unittest.TestCase):
         self.assertIn(f"the session of process {os.getpid()} has ended", text)
         self.assertFalse(stale.exists())
 
+    def test_cuda_12_is_not_sold_as_measured(self):
+        words = "CUDA 12: record layouts checked, not verified on a real driver"
+        for major, is_told in ((12, True), (13, False)):
+            text = self.run_it("gpufl info", 0, **{**FAKE, "GPUFL_CUPTI_PATH": str(BUILD / f"fake/libcupti.so.{major}")})
+            self.assertIn(f"libcupti.so.{major}", text)
+            self.assertEqual(words in text, is_told, text)
+
     def test_the_same_by_the_librarys_names(self):
         """--app-name and the others are what --name and the others are."""
         self.run_it("gpufl sim --kernels 10 --app-name here --log-path run1 --profiling-engine Sync", 0)
