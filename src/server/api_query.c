@@ -3,6 +3,7 @@
  * The route says which question; its parameters become the question's by their
  * names. Times come and go as ns since the session's start. */
 #include "server/api.h"
+#include "server/api_series.h"
 #include "server/columns.h"
 #include "server/server.h"
 #include "server/subject.h"
@@ -127,7 +128,9 @@ static void ask(struct call *c, enum store_query q, const struct subject *s, con
             return;
     int rc = columns_init(&columns, def, start, CALL_JSON_MAX);
     const struct store_visitor v = columns_visitor(&columns);
-    if (rc == 0 && (!s || s->columns))
+    if (rc == 0 && s && s->columns && series_is(q))
+        rc = series_ask(c, s, q, args, &v, &e);
+    else if (rc == 0 && (!s || s->columns))
         rc = c->server->ops->query(c->server->store, c->who.workspace, s ? s->columns : NULL, q,
                                    args, &v, &e);
     if (rc == GPUFL_E_FULL)
@@ -151,7 +154,13 @@ void api_query(struct call *c)
     }
     if (!subject_open(c, value_of(c, "session")->text, &s))
         return;
-    if (!subject_unchanged(c, &s, tag))
+    struct err e = {0};
+    bool shared = false; /* the answer may change after this session's end */
+    int rc = series_is(q) ? series_shared(c, &s, &shared, &e) : 0;
+    tag[0] = '\0';
+    if (rc)
+        call_fail(c, rc, "question", &e);
+    else if (shared || !subject_unchanged(c, &s, tag))
         ask(c, q, &s, tag);
     subject_close(c, &s);
 }

@@ -17,6 +17,7 @@ gpufl_module(server
     api_ingest.c
     api_people.c
     api_query.c
+    api_series.c
     api_report.c
     api_sessions.c
     api_sql.c

@@ -402,6 +402,12 @@ static const struct question {
     [QUERY_allocations] = {NULL, ask_allocations},
     [QUERY_device_series] = {NULL, ask_series},
     [QUERY_host_series] = {NULL, ask_series},
+    [QUERY_devices] = {"SELECT id, max(known(\"index\")), max(name), max(uuid) FROM {device} "
+                       "WHERE 1 = 1 GROUP BY id ORDER BY id",
+                       NULL},
+    [QUERY_samplers] = {"SELECT time, device, session, host, known(\"interval\") FROM {sampler} "
+                        "WHERE event(time, 0) ORDER BY time, device",
+                        NULL},
     [QUERY_counters] = {"SELECT device, metric, metric, count(*) FROM {counter} WHERE source = 1 "
                         "GROUP BY device, metric ORDER BY device, metric",
                         NULL},

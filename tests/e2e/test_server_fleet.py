@@ -78,6 +78,50 @@ class Fleet(unittest.TestCase):
         self.until("gpus/GPU-node-live-1", lambda g: g["state"].get("gpu_util") == 61)
         self.assertEqual(self.get("hosts/node-live")["state"]["cpu"], 60)
 
+    def test_samples_of_another_session(self):
+        """One process of two samples the host and a GPU: the other one's series show these samples, as long as it
+        relied on them, and its own process and the GPU that it samples itself. The host's state is the host's."""
+        began, second = time.time_ns() - 60 * 10**9, 10**9
+        first = Sender(self.server, self.key, "share-a", "node-share", began=began)
+        second_one = Sender(self.server, self.key, "share-b", "node-share", gpus=1, began=began)
+        for i in range(1, 9):
+            first.sample({"cpu": i, "memory_used": 5, "memory_total": 64, "process_cpu": 1000 + i},
+                         {"gpu_util": 90}, {"gpu_util": 10 * i}, at=i * second)
+        # Its number 9 is the other one's number 2.
+        second_one.send({"type": "names", "rows": 3, "id": [20, 21, 22], "text": ["share-a", "share-b", "GPU-node-share-1"]},
+                        {"type": "device", "rows": 1, "id": 9, "index": 8, "name": 1, "vendor": 2, "driver": 3, "uuid": 22},
+                        *({"type": "sampler", "rows": 1, "time": int(2.5 * second), "device": device, "session": 20,
+                           "interval": second} for device in (0, 9)),
+                        {"type": "sampler", "rows": 1, "time": int(5.5 * second), "device": 9, "session": 21})
+        for i in range(3, 9):
+            second_one.send({"type": "host_metric", "rows": 1, "time": i * second, "process_cpu": 2000 + i},
+                            {"type": "device_metric", "rows": 1, "time": i * second, "device": 1, "gpu_util": i},
+                            *([{"type": "device_metric", "rows": 1, "time": i * second, "device": 9,
+                                "gpu_util": 1}] if i > 5 else []))
+
+        def series(what, rows, **asked):
+            query = "&".join(f"{name}={value}" for name, value in {**asked, "step": second}.items())
+            answer = self.until(f"sessions/share-b/{what}-series?{query}", lambda a: a["rows"] == rows)["data"]
+            return list(zip((at // second for at in answer["at"]), answer["mean"]))
+
+        self.until("sessions/share-a/host-series?metric=cpu&step=1000000000", lambda a: a["rows"] == 8)
+        self.assertEqual(series("device", 6, device=9, metric="gpu_util"),
+                         [(3, 30), (4, 40), (5, 50), (6, 1), (7, 1), (8, 1)])
+        self.assertEqual(series("device", 6, device=1, metric="gpu_util"), [(i, i) for i in range(3, 9)])
+        self.assertEqual(series("host", 6, metric="cpu"), [(i, i) for i in range(3, 9)])
+        self.assertEqual(series("host", 6, metric="process_cpu"), [(i, 2000 + i) for i in range(3, 9)])
+        self.assertEqual(series("device", 2, device=9, metric="gpu_util", **{"from": 4 * second, "to": 6 * second}),
+                         [(4, 40), (5, 50)])
+        said = self.get("sessions/share-b/samplers")
+        self.assertEqual([(at, device, said["names"][who]) for at, device, who in
+                          zip(said["data"]["at"], said["data"]["device"], said["data"]["session"])],
+                         [(int(2.5 * second), 0, "share-a"), (int(2.5 * second), 9, "share-a"),
+                          (int(5.5 * second), 9, "share-b")])
+        self.assertEqual(self.get("sessions/share-a/samplers")["rows"], 0)
+        state = self.until("hosts/node-share", lambda h: (h["state"] or {}).get("cpu") == 8)["state"]
+        self.assertEqual(state["memory_used"], 5)
+        self.assertEqual(self.get("hosts/node-share")["state"].get("cpu"), 8)
+
     def test_followers_are_told(self):
         with contextlib.closing(self.server.events(self.key)) as events:
             sender = Sender(self.server, self.key, "live-2", "node-told", gpus=1)

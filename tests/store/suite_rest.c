@@ -184,6 +184,34 @@ void suite_counters_over_time(void **state)
     suite.ops->put(ss);
 }
 
+void suite_who_samples(void **state)
+{
+    struct store_session *ss = fresh("samplers");
+    struct asked a;
+    (void)state;
+    put_name(ss, 1, "another-session");
+    put_name(ss, 2, "node7");
+    put_name(ss, 3, "GPU-1234");
+    put_name(ss, 4, "H200");
+    PUT(ss, device, 2, {COL_device_id, {2, 1}}, {COL_device_index, {1, 0}},
+        {COL_device_name, {4, 0}}, {COL_device_uuid, {3, 0}});
+    PUT(ss, sampler, 3, {COL_sampler_time, {7, 5, 5}}, {COL_sampler_device, {0, 2, 0}},
+        {COL_sampler_session, {0, 1, 1}}, {COL_sampler_host, {0, 2, 2}},
+        {COL_sampler_interval, {CELL_NULL, 1000, 1000}});
+    done(ss);
+    asked_init(&a, QUERY_devices);
+    EXPECT(&a, ss, 2, {1, 0}, {2, 1});
+    assert_string_equal(asked_cell(&a, 1, "uuid")->text, "GPU-1234");
+    asked_fini(&a);
+    asked_init(&a, QUERY_samplers);
+    EXPECT(&a, ss, 2, {5, 0}, {5, 2}, {7, 0});
+    assert_string_equal(asked_cell(&a, 0, "session")->text, "another-session");
+    assert_string_equal(asked_cell(&a, 1, "host")->text, "node7");
+    assert_int_equal(asked_get(&a, 1, "interval"), 1000);
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
 void suite_counts_of_rows(void **state)
 {
     struct store_session *ss = suite_loaded("counts", &suite.recorded);
