@@ -1,7 +1,7 @@
 // Transfers and allocations as numbers; the part of a session's time that plots show.
 import { describe, expect, it } from "vitest";
 import { allocationRows, heldOf } from "../src/format/held";
-import { countersOf } from "../src/api/columns";
+import { countersOf, samplersOf } from "../src/api/columns";
 import { counterMetric } from "../src/format/metrics";
 import { bandwidth, managedOf, pageable, sizesOf } from "../src/pages/memory/memory";
 import { tracksOf } from "../src/timeline/lanes";
@@ -87,4 +87,9 @@ describe("hardware counters", () => {
   });
   it("columns become counters; without an id it is none", () =>
     expect(countersOf({ rows: 2, names: ["c"], data: { device: [1, null], counter: [9, 3], name: [0, 0] } })).toEqual([{ device: 1, id: 9, name: "c" }]));
+});
+
+describe("sessions that sampled for another one", () => {
+  it("each once, and not the session itself", () =>
+    expect(samplersOf({ rows: 5, names: ["a", "self", "b"], data: { session: [0, 1, 2, 0, null] } }, "self")).toEqual(["a", "b"]));
 });

@@ -30,6 +30,11 @@ export function mangledOf(answer: Named, cell: number | null): string | null {
   return cell === null ? null : (answer.mangled?.[cell] ?? nameOf(answer, cell));
 }
 
+/** Other sessions that took samples for the session itself, each once. */
+export const samplersOf = (answer: Columns<{ session: (number | null)[] }> & Named, self: string): string[] => [
+  ...new Set(rowsOf(answer).flatMap((row) => (row.session === null ? [] : [nameOf(answer, row.session) ?? ""]).filter((id) => id !== "" && id !== self))),
+];
+
 /** Hardware counters that were sampled over time. */
 export const countersOf = (answer: Columns<{ device: (number | null)[]; counter: (number | null)[]; name: (number | null)[] }> & Named): { device: number; id: number; name: string }[] =>
   rowsOf(answer).flatMap((row) => (row.device === null || row.counter === null ? [] : [{ device: row.device, id: row.counter, name: nameOf(answer, row.name) ?? String(row.counter) }]));

@@ -1,10 +1,12 @@
 // SystemTab.tsx - samples of the GPUs, their hardware counters, and samples of the host over the session's time; plots share a cursor and
 // the part of time that is shown. Device ids of a session count from 1, in the order of its GPUs.
 import { useCallback, useMemo, useState } from "react";
-import { countersOf } from "../../api/columns";
+import { countersOf, samplersOf } from "../../api/columns";
 import { useApi } from "../../api/use";
 import { between } from "../../format/format";
 import { counterMetric, DEVICE, HOST } from "../../format/metrics";
+import { Link } from "../../router/Link";
+import { href } from "../../router/router";
 import { en } from "../../text/en";
 import { Empty } from "../../ui/parts";
 import { gpusOf } from "../session/facts";
@@ -20,12 +22,24 @@ export function SystemTab({ session }: TabProps) {
   const tell = useCallback((key: string, rows: number) => setAnswers((before) => (before[key] === rows ? before : { ...before, [key]: rows })), []);
   const counters = useApi("counters", { session: session.id });
   const counted = useMemo(() => (counters.data ? countersOf(counters.data).map((counter) => ({ ...counter, metric: counterMetric(counter) })) : []), [counters.data]);
+  const samplers = useApi("samplers", { session: session.id });
+  const others = useMemo(() => (samplers.data ? samplersOf(samplers.data, session.id) : []), [samplers.data, session.id]);
   const all = gpus.length * DEVICE.length + HOST.length;
   const empty = !window.part && counted.length === 0 && Object.keys(answers).length === all && Object.values(answers).every((rows) => rows === 0);
   const plot = { session: session.id, window, onRange: choose };
   return (
     <div className="stack">
       {empty ? <Empty title={en.system.none} text={en.system.noneText} /> : <p className="quiet small">{en.system.band}</p>}
+      {others.length > 0 && (
+        <p className="quiet small">
+          {en.system.shared}{" "}
+          {others.map((id) => (
+            <Link className="mono" key={id} href={href("session", { session: id, tab: "system" })}>
+              {id}
+            </Link>
+          ))}
+        </p>
+      )}
       {!empty && <WindowBar session={session.id} window={window} onWhole={() => choose()} />}
       {gpus.map((name, device) => (
         <section className="stack" key={device}>
