@@ -2,7 +2,7 @@
  * held while its thread is waited for.
  *
  * Sessions whose logs lie in one folder share the samples of the host and of GPUs (monitor/roles.h):
- * the locks lie in that folder, since who can read this session there can read the other, too. Sessions
+ * the locks lie there or are named after it, since who can read this session there can read the other, too. Sessions
  * of simulated GPUs do not share, each has GPUs of its own; nor do those in the public client's format,
  * which cannot say whose samples they are. */
 #include "capture/sampling.h"
@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { WINDOW_INTERVAL_MS = 1000, DEVICES_MOST = 64 };
@@ -73,7 +74,8 @@ static void share_begin(const struct options *o, const struct backend *b, const 
                         const char *dir)
 {
     bool beside = strcasecmp(o->share_system_samples, "folder") == 0;
-    int len = 0;
+    char log_folder[PATH_MAX];
+    struct statfs fs;
     memset(&share, 0, sizeof share);
     snprintf(share.self.session, sizeof share.self.session, "%s", about->session);
     snprintf(share.self.host, sizeof share.self.host, "%.*s", ROLE_HOST - 1, about->host);
@@ -81,14 +83,20 @@ static void share_begin(const struct options *o, const struct backend *b, const 
         strcasecmp(o->log_format, "gpuflight") == 0)
         return;
     share.keep = !beside;
+    bool fits = true;
     if (beside) {
-        len = snprintf(share.folder, sizeof share.folder, "%.*s/.gpufl-sampler",
-                       (int)(path_base(dir) - dir - 1), dir);
-    } else if (strlen(dir) < sizeof share.self.place) {
-        len = snprintf(share.folder, sizeof share.folder, "%s", o->share_system_samples);
-        memcpy(share.self.place, dir, strlen(dir));
+        snprintf(log_folder, sizeof log_folder, "%.*s", (int)(path_base(dir) - dir - 1), dir);
+        fits = statfs(dir, &fs) == 0 &&
+               roles_folder(log_folder, (long)fs.f_type, share.folder, sizeof share.folder) == 0;
+    } else {
+        fits = strlen(dir) < sizeof share.self.place &&
+               strlen(o->share_system_samples) < sizeof share.folder;
+        if (fits) {
+            memcpy(share.folder, o->share_system_samples, strlen(o->share_system_samples));
+            memcpy(share.self.place, dir, strlen(dir));
+        }
     }
-    if (len <= 0 || (size_t)len >= sizeof share.folder)
+    if (!fits)
         share.folder[0] = '\0';
 }
 

@@ -22,6 +22,7 @@
 #include "base/aside.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/intern.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -344,6 +345,32 @@ static enum role_who decide(struct roles *r, struct role *x)
     }
     write_record(x);
     return ROLE_OURS;
+}
+
+/* ---- where the folder lies --------------------------------------------------------------------- */
+
+/* Whose locks are the kernel's own: f_type of statfs. */
+static const long local_systems[] = {
+    0xEF53,     /* ext2, ext3, ext4 */
+    0x58465342, /* xfs */
+    0x9123683E, /* btrfs */
+    0x01021994, /* tmpfs */
+    0x794C7630, /* overlayfs, of containers */
+    0x2FC12FC1, /* zfs */
+    0xF2F52010, /* f2fs */
+    0xCA451A4E, /* bcachefs */
+    0x858458F6, /* ramfs */
+};
+
+int roles_folder(const char *log_folder, long file_system, char *out, size_t size)
+{
+    bool local = false;
+    for (size_t i = 0; i < sizeof local_systems / sizeof *local_systems; i++)
+        local |= local_systems[i] == (file_system & 0xFFFFFFFF);
+    int len = local ? snprintf(out, size, "%s/.gpufl-sampler", log_folder)
+                    : snprintf(out, size, "/dev/shm/gpufl-sampler-%u-%016llx", (unsigned)geteuid(),
+                               (unsigned long long)intern_hash(log_folder, strlen(log_folder)));
+    return len > 0 && (size_t)len < size ? 0 : GPUFL_E_FULL;
 }
 
 /* ---- the calls ----------------------------------------------------------------------------- */

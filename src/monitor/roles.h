@@ -19,6 +19,7 @@
 #define GPUFL_MONITOR_ROLES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum role_who {
@@ -46,6 +47,11 @@ struct roles_config {
 };
 
 struct roles;
+
+/* Where sessions that log to that folder keep their roles: in it, where it lies on a file system of this
+ * host. On any other (statfs's f_type) locks may wait for a server that does not answer, and with them
+ * the log: then in shared memory, under a name made of the user and the log folder. */
+int roles_folder(const char *log_folder, long file_system, char *out, size_t size);
 
 /* Opens the folder. 0, GPUFL_E_NOMEM, or the code of the folder: then nobody shares. */
 int roles_open(struct roles **out, const struct roles_config *c);

@@ -316,6 +316,25 @@ static void damaged_record(void **state)
     assert_int_equal(step(1, 17 * SECOND, "session-0"), ROLE_THEIRS);
 }
 
+/* A lock on a file system of another host may wait for that: roles are not kept there. */
+static void where_roles_are_kept(void **state)
+{
+    (void)state;
+    enum { EXT4 = 0xEF53, NFS = 0x6969, FUSE = 0x65735546 };
+    char there[128], same[128], other[128];
+    assert_int_equal(roles_folder("/data/run", EXT4, there, sizeof there), 0);
+    assert_string_equal(there, "/data/run/.gpufl-sampler");
+    assert_int_equal(roles_folder("/data/run", (long)(int)0x9123683Eu, there, sizeof there), 0);
+    assert_string_equal(there, "/data/run/.gpufl-sampler"); /* btrfs, where long has 32 bits */
+    assert_int_equal(roles_folder("/data/run", NFS, there, sizeof there), 0);
+    assert_int_equal(roles_folder("/data/run", FUSE, same, sizeof same), 0);
+    assert_int_equal(roles_folder("/data/run2", NFS, other, sizeof other), 0);
+    assert_int_equal(strncmp(there, "/dev/shm/gpufl-sampler-", 23), 0);
+    assert_string_equal(there, same);
+    assert_string_not_equal(there, other);
+    assert_int_equal(roles_folder("/data/run", EXT4, there, 8), GPUFL_E_FULL);
+}
+
 static void names_that_are_none(void **state)
 {
     (void)state;
@@ -338,8 +357,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(first_has_it),   T(taken_over),         T(given_up),       T(fastest_has_it),
-        T(stands_still),   T(last_one_tidies_up), T(folder_removed), T(not_ours),
-        T(damaged_record), T(names_that_are_none)};
+        T(first_has_it),   T(taken_over),           T(given_up),           T(fastest_has_it),
+        T(stands_still),   T(last_one_tidies_up),   T(folder_removed),     T(not_ours),
+        T(damaged_record), T(where_roles_are_kept), T(names_that_are_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
