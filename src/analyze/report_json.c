@@ -310,14 +310,12 @@ static void put_device_metrics(struct json_out *j, const struct device_metrics *
     for (unsigned c = COL_device_metric_device + 1; c < COL_device_metric_COUNT; c++)
         if (c != COL_device_metric_throttle && c != COL_device_metric_energy)
             put_metric(j, records[RECORD_device_metric].columns[c].name, &d->metrics[c]);
-    if (sum_metrics_energy(d, &joules, &counter))
+    bool known = sum_metrics_energy(d, &joules, &counter);
+    if (known)
         json_out_number(j, "energy_j", joules);
     else
         json_out_null(j, "energy_j");
-    json_out_text_or_null(j, "energy_source",
-                          counter                ? "counter"
-                          : d->power_covered > 0 ? "power"
-                                                 : "");
+    json_out_text_or_null(j, "energy_source", counter ? "counter" : known ? "power" : "");
     json_out_object(j, "throttle_samples");
     json_out_count(j, "known", d->throttle_known);
     for (int i = 0; i < THROTTLE_BITS; i++)

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { PARTS_MAX = 1 << 20 };
+
 static const struct {
     const char *name, *key;
     bool bad;
@@ -29,6 +31,10 @@ void sum_metrics_init(struct model *m)
 
 void sum_metrics_fini(struct model *m)
 {
+    for (size_t i = 0; i < m->metrics.device_count; i++) {
+        mem_free(m->metrics.devices[i].energies);
+        mem_free(m->metrics.devices[i].powers);
+    }
     mem_free(m->metrics.devices);
     memset(&m->metrics, 0, sizeof m->metrics);
 }
@@ -54,45 +60,44 @@ static int ensure(struct sum_metrics *s, uint32_t device)
         return code;
     memset(s->devices + s->device_count, 0, (device + 1 - s->device_count) * sizeof *s->devices);
     for (; s->device_count <= device; s->device_count++) {
-        s->devices[s->device_count].energy_last = CELL_NULL;
-        s->devices[s->device_count].energy_first = CELL_NULL;
-        s->devices[s->device_count].power_last = CELL_NULL;
+        struct device_metrics *d = &s->devices[s->device_count];
+        d->energy.first = d->energy.last = d->power.last = CELL_NULL;
     }
     return 0;
 }
 
 /* A counter that goes back was reset: that step is unknown. */
-static void note_energy(struct device_metrics *d, int64_t time, int64_t from, int64_t mj)
+static void note_energy(struct energy_part *p, int64_t time, int64_t from, int64_t mj)
 {
     if (mj < 0 || !cells_time_ok(time))
         return;
-    if (d->energy_last == CELL_NULL) {
-        d->energy_first = mj;
-        d->energy_time.first = time;
-        d->energy_from = from;
-    } else if (mj >= d->energy_last) {
-        d->energy_counted = cells_sum(d->energy_counted, mj - d->energy_last);
-        d->energy_steps++;
+    if (p->last == CELL_NULL) {
+        p->first = mj;
+        p->time.first = time;
+        p->from = from;
+    } else if (mj >= p->last) {
+        p->counted = cells_sum(p->counted, mj - p->last);
+        p->steps++;
     } else {
-        d->energy_resets++;
+        p->resets++;
     }
-    d->energy_last = mj;
-    d->energy_time.last = time;
+    p->last = mj;
+    p->time.last = time;
 }
 
-static void note_power(struct device_metrics *d, int64_t time, int64_t mw)
+static void note_power(struct power_part *p, int64_t time, int64_t mw)
 {
     if (mw == CELL_NULL || !cells_time_ok(time))
         return;
-    if (d->power_last != CELL_NULL && time > d->power_time) {
-        int64_t ns = time - d->power_time;
-        d->power_energy += ((double)mw + (double)d->power_last) / 2e3 * (double)ns / 1e9;
-        d->power_covered = cells_sum(d->power_covered, ns);
-    } else if (d->power_last == CELL_NULL) {
-        d->power_first = time;
+    if (p->last == CELL_NULL) {
+        p->time.first = time;
+    } else if (time > p->time.last) {
+        int64_t ns = time - p->time.last;
+        p->energy += ((double)mw + (double)p->last) / 2e3 * (double)ns / 1e9;
+        p->covered = cells_sum(p->covered, ns);
     }
-    d->power_last = mw;
-    d->power_time = time;
+    p->last = mw;
+    p->time.last = time;
 }
 
 static void note_throttle(struct device_metrics *d, int64_t bits)
@@ -124,8 +129,8 @@ static int take_device(struct model *m, const struct wire_batch *b, size_t i)
     note_throttle(d, cells_get(b, COL_device_metric_throttle, i));
     if (row == SHARED_BEFORE)
         return 0;
-    note_energy(d, time, m->facts.start, cells_get(b, COL_device_metric_energy, i));
-    note_power(d, time == CELL_NULL ? 0 : time, cells_get(b, COL_device_metric_power, i));
+    note_energy(&d->energy, time, m->facts.start, cells_get(b, COL_device_metric_energy, i));
+    note_power(&d->power, time == CELL_NULL ? 0 : time, cells_get(b, COL_device_metric_power, i));
     return 0;
 }
 
@@ -173,82 +178,93 @@ static void merge(struct metric_sum *s, const struct metric_sum *o)
     s->count += o->count;
 }
 
-/* Where two sessions read one counter at the same time, they saw the same energy: from the first
- * reading to the last one. Where one took over from the other, what came between them counts, too, as
- * far as the later one ran already: it is of the run. */
-static void merge_energy(struct device_metrics *d, const struct device_metrics *o, int64_t shift)
+/* By time, then by all else: equal ones are the same. */
+static int compare_energy(const struct energy_part *x, const struct energy_part *y)
 {
-    struct device_metrics e = *o;
-    if (o->energy_last == CELL_NULL)
-        return;
-    e.energy_time.first = cells_sum(o->energy_time.first, shift);
-    e.energy_time.last = cells_sum(o->energy_time.last, shift);
-    e.energy_from = cells_sum(o->energy_from, shift);
-    bool other_first = d->energy_last == CELL_NULL || e.energy_time.first < d->energy_time.first;
-    const struct device_metrics *a = other_first ? &e : d, *z = other_first ? d : &e;
-    struct device_metrics sum = *a;
-    if (z->energy_last != CELL_NULL) {
-        bool apart = z->energy_time.first > a->energy_time.last;
-        bool ends_later = z->energy_time.last > a->energy_time.last;
-        bool most = z->energy_counted > a->energy_counted;
-        int64_t between = z->energy_first - a->energy_last;
-        sum.energy_resets += z->energy_resets;
-        if (apart)
-            sum.energy_counted =
-                cells_sum(cells_sum(a->energy_counted, z->energy_counted),
-                          between > 0 && z->energy_from <= a->energy_time.last ? between : 0);
-        else if (!sum.energy_resets && ends_later && z->energy_last >= a->energy_first)
-            sum.energy_counted = z->energy_last - a->energy_first;
-        else
-            sum.energy_counted = most ? z->energy_counted : a->energy_counted;
-        sum.energy_steps = a->energy_steps + z->energy_steps;
-        if (apart && z->energy_from <= a->energy_time.last)
-            sum.energy_steps++;
-        if (ends_later) {
-            sum.energy_last = z->energy_last;
-            sum.energy_time.last = z->energy_time.last;
-        }
-    }
-    d->energy_first = sum.energy_first;
-    d->energy_last = sum.energy_last;
-    d->energy_time = sum.energy_time;
-    d->energy_from = sum.energy_from;
-    d->energy_counted = sum.energy_counted;
-    d->energy_steps = sum.energy_steps;
-    d->energy_resets = sum.energy_resets;
+    const int64_t a[] = {x->time.first, x->time.last, x->from,  x->first,
+                         x->last,       x->counted,   x->steps, x->resets};
+    const int64_t b[] = {y->time.first, y->time.last, y->from,  y->first,
+                         y->last,       y->counted,   y->steps, y->resets};
+    for (size_t i = 0; i < sizeof a / sizeof *a; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
 }
 
-/* Of the same time the one that covers more of it counts. */
-static void merge_power(struct device_metrics *d, const struct device_metrics *o, int64_t shift)
+static int compare_power(const struct power_part *x, const struct power_part *y)
 {
-    int64_t first = cells_sum(o->power_first, shift), last = cells_sum(o->power_time, shift);
-    if (o->power_last == CELL_NULL)
-        return;
-    bool none = d->power_last == CELL_NULL;
-    if (!none && (first >= d->power_time || last <= d->power_first)) {
-        d->power_energy += o->power_energy;
-        d->power_covered = cells_sum(d->power_covered, o->power_covered);
-    } else if (none || o->power_covered > d->power_covered) {
-        d->power_energy = o->power_energy;
-        d->power_covered = o->power_covered;
-    }
-    d->power_first = none || first < d->power_first ? first : d->power_first;
-    if (none || last > d->power_time) {
-        d->power_time = last;
-        d->power_last = o->power_last;
-    }
+    if (x->time.first != y->time.first)
+        return x->time.first < y->time.first ? -1 : 1;
+    if (x->time.last != y->time.last)
+        return x->time.last < y->time.last ? -1 : 1;
+    if (x->covered != y->covered)
+        return x->covered < y->covered ? -1 : 1;
+    return (x->energy > y->energy) - (x->energy < y->energy);
 }
 
-static void merge_device(struct device_metrics *d, const struct device_metrics *o, int64_t shift)
+static struct metrics_span moved(struct metrics_span t, int64_t shift)
+{
+    return (struct metrics_span){cells_sum(t.first, shift), cells_sum(t.last, shift)};
+}
+
+static int put_energy(struct device_metrics *d, struct energy_part p, int64_t shift)
+{
+    if (p.last == CELL_NULL)
+        return 0;
+    p.time = moved(p.time, shift);
+    p.from = cells_sum(p.from, shift);
+    int rc = mem_grow(&d->energies, &d->energy_cap, d->energy_count + 1, sizeof p, PARTS_MAX);
+    size_t at = d->energy_count;
+    if (rc)
+        return rc;
+    for (; at > 0 && compare_energy(&p, &d->energies[at - 1]) < 0; at--)
+        d->energies[at] = d->energies[at - 1];
+    d->energies[at] = p;
+    d->energy_count++;
+    return 0;
+}
+
+static int put_power(struct device_metrics *d, struct power_part p, int64_t shift)
+{
+    if (p.last == CELL_NULL)
+        return 0;
+    p.time = moved(p.time, shift);
+    int rc = mem_grow(&d->powers, &d->power_cap, d->power_count + 1, sizeof p, PARTS_MAX);
+    size_t at = d->power_count;
+    if (rc)
+        return rc;
+    for (; at > 0 && compare_power(&p, &d->powers[at - 1]) < 0; at--)
+        d->powers[at] = d->powers[at - 1];
+    d->powers[at] = p;
+    d->power_count++;
+    return 0;
+}
+
+static int merge_parts(struct device_metrics *d, const struct device_metrics *o, int64_t shift)
+{
+    int rc = put_energy(d, o->energy, shift);
+    for (size_t i = 0; !rc && i < o->energy_count; i++)
+        rc = put_energy(d, o->energies[i], shift);
+    rc = rc ? rc : put_power(d, o->power, shift);
+    for (size_t i = 0; !rc && i < o->power_count; i++)
+        rc = put_power(d, o->powers[i], shift);
+    return rc;
+}
+
+static int merge_device(struct device_metrics *d, const struct device_metrics *o, int64_t shift)
 {
     d->samples += o->samples;
     for (unsigned c = 0; c < COL_device_metric_COUNT; c++)
         merge(&d->metrics[c], &o->metrics[c]);
-    merge_energy(d, o, shift);
-    merge_power(d, o, shift);
     d->throttle_known += o->throttle_known;
     for (int i = 0; i < THROTTLE_BITS; i++)
         d->throttled[i] += o->throttled[i];
+    /* What into has read itself is one of the parts from here on. */
+    int rc = put_energy(d, d->energy, 0);
+    rc = rc ? rc : put_power(d, d->power, 0);
+    d->energy = (struct energy_part){.first = CELL_NULL, .last = CELL_NULL};
+    d->power = (struct power_part){.last = CELL_NULL};
+    return rc ? rc : merge_parts(d, o, shift);
 }
 
 int sum_metrics_merge(struct model *into, const struct model *from, int64_t shift)
@@ -262,7 +278,7 @@ int sum_metrics_merge(struct model *into, const struct model *from, int64_t shif
             continue;
         code = ensure(s, at);
         if (!code)
-            merge_device(&s->devices[at], &o->devices[i], shift);
+            code = merge_device(&s->devices[at], &o->devices[i], shift);
     }
     s->host_samples += o->host_samples;
     s->process_samples += o->process_samples;
@@ -282,11 +298,55 @@ double sum_metrics_mean(const struct metric_sum *s)
     return s->count ? s->sum / (double)s->count : 0;
 }
 
+/* Where two sessions read one counter at the same time, they saw the same energy: from the first
+ * reading to the last one. Where one took over from the other, what came between them counts, too, as
+ * far as the later one ran already: it is of the run. z begins no earlier than a. */
+static void join_energy(struct energy_part *a, const struct energy_part *z)
+{
+    bool apart = z->time.first > a->time.last, later = z->time.last > a->time.last;
+    bool follows = apart && z->from <= a->time.last && z->first >= a->last;
+    a->resets += z->resets;
+    a->steps += z->steps + follows;
+    if (apart)
+        a->counted = cells_sum(cells_sum(a->counted, z->counted), follows ? z->first - a->last : 0);
+    else if (!a->resets && later && z->last >= a->first)
+        a->counted = z->last - a->first;
+    else
+        a->counted = z->counted > a->counted ? z->counted : a->counted;
+    if (later) {
+        a->last = z->last;
+        a->time.last = z->time.last;
+    }
+}
+
+/* Of the same time the one that covers more of it counts. */
+static void join_power(struct power_part *sum, struct power_part *now, const struct power_part *z)
+{
+    if (z->time.first >= now->time.last) {
+        sum->energy += now->energy;
+        sum->covered = cells_sum(sum->covered, now->covered);
+        *now = *z;
+        return;
+    }
+    if (z->covered > now->covered) {
+        now->energy = z->energy;
+        now->covered = z->covered;
+    }
+    if (z->time.last > now->time.last)
+        now->time.last = z->time.last;
+}
+
 bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *counter)
 {
-    *counter = d->energy_steps > 0;
-    *joules = *counter ? (double)d->energy_counted / 1e3 : d->power_energy;
-    return *counter || d->power_covered > 0;
+    struct energy_part e = d->energy_count ? d->energies[0] : d->energy;
+    struct power_part now = d->power_count ? d->powers[0] : d->power, sum = {0};
+    for (size_t i = 1; i < d->energy_count; i++)
+        join_energy(&e, &d->energies[i]);
+    for (size_t i = 1; i < d->power_count; i++)
+        join_power(&sum, &now, &d->powers[i]);
+    *counter = e.steps > 0;
+    *joules = *counter ? (double)e.counted / 1e3 : sum.energy + now.energy;
+    return *counter || cells_sum(sum.covered, now.covered) > 0;
 }
 
 const char *sum_metrics_throttle(int bit)

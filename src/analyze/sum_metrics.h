@@ -27,20 +27,34 @@ struct metrics_span {
     int64_t first, last; /* ns */
 };
 
+/* What one session read of a device's counter of energy. */
+struct energy_part {
+    struct metrics_span time; /* of the first and the last reading */
+    int64_t from;             /* ns: the session ran since then */
+    int64_t first, last;      /* mJ; CELL_NULL: none */
+    int64_t counted;          /* mJ, differences */
+    int64_t steps, resets;    /* differences; times that the counter went back */
+};
+
+/* What one session saw of a device's power. */
+struct power_part {
+    struct metrics_span time;
+    int64_t last;    /* mW; CELL_NULL: none */
+    int64_t covered; /* ns that the trapezoids span */
+    double energy;   /* J, trapezoids of power over time */
+};
+
+/* Energies of sessions are kept apart and put together at the end, so that the order in which
+ * sessions are merged does not matter. */
 struct device_metrics {
     uint64_t samples;
     struct metric_sum metrics[COL_device_metric_COUNT]; /* by column; time and device unused */
-    int64_t energy_last;               /* mJ, of the driver's counter; CELL_NULL: none yet */
-    int64_t energy_first;              /* mJ; with energy_last */
-    struct metrics_span energy_time;   /* of the two, ns */
-    int64_t energy_from;               /* ns: the session that read the first one ran since then */
-    uint64_t energy_resets;            /* times that the counter went back */
-    int64_t energy_counted;            /* mJ, its differences */
-    uint64_t energy_steps;             /* differences */
-    int64_t power_time, power_last;    /* of the sample before: ns, mW; CELL_NULL: none */
-    int64_t power_first;               /* ns, of the first one; with power_last */
-    double power_energy;               /* J, trapezoids of power over time */
-    int64_t power_covered;             /* ns that they span */
+    struct energy_part energy;                          /* of the session that is read */
+    struct power_part power;
+    struct energy_part *energies; /* owned: of merged ones, in order */
+    size_t energy_count, energy_cap;
+    struct power_part *powers; /* owned: the same */
+    size_t power_count, power_cap;
     uint64_t throttled[THROTTLE_BITS]; /* samples with that reason */
     uint64_t throttle_known;           /* samples that tell */
 };
@@ -62,8 +76,8 @@ int sum_metrics_finish(struct model *m);
 
 double sum_metrics_mean(const struct metric_sum *s); /* 0 where nothing is known */
 
-/* Joules that a device took: of its counter where it has one, else of its power over time.
- * False: unknown. */
+/* Joules that a device took: of its counter where it has one, else of its power over time. Where
+ * several sessions saw the same time it counts once. False: unknown. */
 bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *counter);
 
 /* Bit i of device_metric.throttle in words; never NULL. */
