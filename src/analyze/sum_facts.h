@@ -53,11 +53,11 @@ struct sum_facts {
     uint32_t session, app, host, run, command, engine, backend, version, system; /* names */
     uint32_t end_reason;
     uint32_t ending; /* how the program of a session without an end ended; 0: unknown */
-    bool header;    /* one was seen */
-    bool simulated; /* also: any of the merged sessions */
-    bool any;       /* an event was seen: first and last are set */
-    bool partial;   /* set by the reader: one part of the log alone, whose times are told */
-    bool ended;     /* cleanly; merged: all of them */
+    bool header;     /* one was seen */
+    bool simulated;  /* also: any of the merged sessions */
+    bool any;        /* an event was seen: first and last are set */
+    bool partial;    /* set by the reader: one part of the log alone, whose times are told */
+    bool ended;      /* cleanly; merged: all of them */
     unsigned
         damaged; /* channels of which some could not be read: bits by DISCOVER_; set by the reader */
     unsigned absent; /* channels without a file: bits; set by the reader, of one session */

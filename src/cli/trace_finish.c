@@ -122,11 +122,7 @@ static void print_open(const struct finish *f, const struct sessions *s)
                     "missing\n",
                     WEXITSTATUS(f->status));
         } else {
-            fprintf(
-                stderr,
-                "gpufl: the program was ended by signal %d: what it did in its last moments may be "
-                "missing\n",
-                WTERMSIG(f->status));
+            fprintf(stderr, "gpufl: what the program did in its last moments may be missing\n");
         }
     }
     if (over)
