@@ -268,7 +268,9 @@ static int64_t sooner(int64_t a, int64_t b)
 static void collect(struct collector *c)
 {
     int64_t interval = c->options->flush_interval_ms * 1000000;
-    int64_t first = c->options->flush_first_ms * 1000000;
+    bool light = !(engines_bits(c->engine) & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC)) &&
+                 !windows_wanted(c->options);
+    int64_t first = light ? c->options->flush_first_ms * 1000000 : 0;
     int64_t began = steady_ns(), now = began, clock_due = now + CLOCK_EVERY;
     int64_t due = now + pace_next(0, first, interval);
     collector_clock(c);

@@ -78,6 +78,10 @@ static const struct {
  * at most, but no more often than so many. */
 enum { COUNTERS_A_DRAIN = 100, COUNTERS_DRAIN_MOST_MS = 100, COUNTERS_DRAIN_LEAST_MS = 20 };
 
+enum {
+    FLUSH_SHORT_MS = 250
+}; /* the default: longer intervals that are asked for have no short ones before */
+
 bool options_disabled(void)
 {
     bool off = false;
@@ -539,6 +543,9 @@ static int options_finish(struct options *o, const struct options_say *s)
                                                    : drains;
         o->flush_interval_ms = o->flush_interval_ms < drains ? o->flush_interval_ms : drains;
     }
+    if (o->source[OPT_flush_first_ms] == SOURCE_DEFAULT &&
+        o->source[OPT_flush_interval_ms] > SOURCE_DEFAULT && o->flush_interval_ms > FLUSH_SHORT_MS)
+        o->flush_first_ms = 0; /* who asks for rare flushes means it */
     raise_spool_limit(o, s);
     return default_log_path(o);
 }

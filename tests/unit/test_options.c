@@ -260,6 +260,28 @@ static void test_rules(void **state)
     options_free(&o);
 }
 
+/* A session begins with short flushes, unless longer ones alone are asked for. */
+static void test_first_flush(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *interval, *first; /* NULL: not given */
+        int64_t gives;
+    } cases[] = {{NULL, NULL, 5},   {"100", NULL, 5}, {"250", NULL, 5}, {"251", NULL, 0},
+                 {"500", "20", 20}, {NULL, "0", 0},   {"500", "10", 10}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct options o;
+        forget_environment();
+        if (cases[i].interval)
+            setenv("GPUFL_FLUSH_INTERVAL_MS", cases[i].interval, 1);
+        if (cases[i].first)
+            setenv("GPUFL_FLUSH_FIRST_MS", cases[i].first, 1);
+        assert_int_equal(options_resolve(&o, NULL, false, &say), 0);
+        assert_int_equal(o.flush_first_ms, cases[i].gives);
+        options_free(&o);
+    }
+}
+
 static void test_injected_defaults(void **state)
 {
     (void)state;
@@ -447,6 +469,7 @@ int main(void)
         TEST(test_defaults),          TEST(test_precedence),
         TEST(test_bad_values),        TEST(test_bad_value_leaves_the_source_below),
         TEST(test_config_file),       TEST(test_rules),
+        TEST(test_first_flush),       TEST(test_secret_is_not_told),
         TEST(test_injected_defaults), TEST(test_secret_is_not_told),
         TEST(test_disabled),          TEST(test_sizes),
         TEST(test_longest_duration),  TEST(test_no_memory),
