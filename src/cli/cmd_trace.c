@@ -94,28 +94,51 @@ static int encode_settings(struct trace *t, struct err *e)
     return GPUFL_OK;
 }
 
-/* What is listened to while the program runs. Without any of it the program runs as well, and less is known
- * of it. */
-static void listen_to_all(struct trace *t)
+/* ---- what is known of the program --------------------------------------------------------- */
+
+/* Without any of these the program runs as well, and less is known of it. */
+static void listen_to(struct trace *t, int fd)
 {
-    const int fds[] = {t->watch.fd, t->evidence.marks.fd, t->evidence.seen.fd};
-    t->events = epoll_create1(EPOLL_CLOEXEC);
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        if (t->events >= 0 && fds[i] >= 0)
-            (void)epoll_ctl(t->events, EPOLL_CTL_ADD, fds[i],
-                            &(struct epoll_event){.events = EPOLLIN});
+    if (t->events < 0)
+        t->events = epoll_create1(EPOLL_CLOEXEC);
+    if (t->events >= 0 && fd >= 0)
+        (void)epoll_ctl(t->events, EPOLL_CTL_ADD, fd, &(struct epoll_event){.events = EPOLLIN});
 }
 
-static void open_evidence(struct trace *t)
+/* Before it is closed: a report's process may have it, too, and would keep it ready for ever. */
+static void listen_no_more(struct trace *t, int fd)
 {
-    marks_open(&t->evidence.marks, t->place.run);
+    if (t->events >= 0 && fd >= 0)
+        (void)epoll_ctl(t->events, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void close_seen(struct trace *t)
+{
+    listen_no_more(t, t->evidence.seen.fd);
+    seen_close(&t->evidence.seen);
+}
+
+/* Of a program that is about to start; of a pass before it nothing stays. */
+static void begin_evidence(struct trace *t)
+{
+    struct marks *m = &t->evidence.marks;
+    if (m->fd < 0) {
+        marks_open(m, t->place.run);
+        listen_to(t, m->fd);
+    } else {
+        marks_take(m);
+        *m = (struct marks){.fd = m->fd};
+    }
+    close_seen(t);
     seen_open(&t->evidence.seen, t->place.library);
-    listen_to_all(t);
+    listen_to(t, t->evidence.seen.fd);
 }
 
 static void take_evidence(struct trace *t)
 {
     marks_take(&t->evidence.marks);
+    if (t->evidence.marks.began) /* the program was reached: no more to find out */
+        close_seen(t);
     seen_take(&t->evidence.seen, t->run.ended ? 0 : t->run.child);
 }
 
@@ -141,7 +164,8 @@ static int prepare(struct trace *t)
     t->capturing = true;
     if (t->request.duration && watch_open(&t->watch, t->place.dir, &e))
         cmd_fail("trace", "%s", e.text);
-    open_evidence(t);
+    listen_to(t, t->watch.fd);
+    begin_evidence(t);
     return CMD_CONTINUE;
 }
 
@@ -188,9 +212,7 @@ static void start_report(struct trace *t, bool reported)
 /* The capture is over while the program runs on (--duration). */
 static void on_capture_over(struct trace *t, size_t sessions)
 {
-    if (t->events >= 0 && t->watch.fd >= 0)
-        (void)epoll_ctl(t->events, EPOLL_CTL_DEL, t->watch.fd,
-                        NULL); /* a report's process has it, too */
+    listen_no_more(t, t->watch.fd);
     watch_close(&t->watch);
     t->over_at = 0;
     if (t->request.kill) {
@@ -383,6 +405,7 @@ static int go_pass(struct trace *t)
         cmd_fail("trace", "%s", e.text);
         return CMD_NOT_STARTED;
     }
+    begin_evidence(t);
     int rc = start(t);
     if (rc != CMD_CONTINUE)
         return rc;
@@ -416,7 +439,6 @@ static int go_passes(struct trace *t)
     }
     t->capturing = true;
     open_report(t);
-    open_evidence(t);
     warn_replaced(t);
     begin_input(t);
     while (rc == CMD_CONTINUE && r->pass < r->pass_count && run_goes_on(&t->run)) {

@@ -13,8 +13,10 @@
 
 #include <gpufl/analysis.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -158,15 +160,23 @@ static void print_next(const struct finish *f, const struct sessions *s, bool in
     fputc('\n', stderr);
 }
 
-/* The folder of a session that ended before its first record, where nobody can still be writing: the
- * program was the only one in which a session began, and is over. */
-static void drop_blank(const struct finish *f)
+/* Removes the folder of a session that ended before its first record, where nobody can still be writing: the
+ * program was the only one in which a session began, and is over. What others may have said of themselves
+ * (trace_marks.h) decides whether, never which: the folder is one that was found here, with empty files. */
+static void drop_blank(const struct finish *f, const struct sessions *s)
 {
     const struct marks *m = f->evidence ? &f->evidence->marks : NULL;
-    size_t len = strlen(f->place->dir);
-    if (m && m->began == 1 && m->began_pid == f->child &&
-        strncmp(m->dir, f->place->dir, len) == 0 && m->dir[len] == '/')
-        file_remove_tree(m->dir);
+    char path[PATH_MAX];
+    struct dirent *file;
+    if (!m || m->began != 1 || m->began_pid != f->child || s->blank != 1 || !s->blank_dir)
+        return;
+    DIR *d = opendir(s->blank_dir);
+    while (d && (file = readdir(d)))
+        if (path_join(path, sizeof path, s->blank_dir, file->d_name) == 0 && file_size(path) == 0)
+            (void)unlink(path);
+    if (d)
+        closedir(d);
+    (void)rmdir(s->blank_dir);
 }
 
 static int no_session(const struct finish *f, const struct sessions *s)
@@ -185,7 +195,7 @@ static int no_session(const struct finish *f, const struct sessions *s)
     buf_init(&text, SENTENCE_MAX);
     why_no_session(&w, &text);
     if (s->blank)
-        drop_blank(f);
+        drop_blank(f, s);
     fprintf(stderr, "gpufl: nothing was captured: %s\n", buf_cstr(&text));
     buf_fini(&text);
     return CMD_FAILED;

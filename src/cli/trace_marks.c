@@ -1,5 +1,7 @@
-/* trace_marks.c - see trace_marks.h. Any user of the host can send to the socket, but has to know the run's
- * id, and what comes is shown only: control characters are taken out. */
+/* trace_marks.c - see trace_marks.h.
+ *
+ * Any user of the host can send to the socket, since the program may have become another one: what comes is
+ * shown, without control characters, and nothing is done because of it but to remove an empty folder of this run. */
 #include "cli/trace_marks.h"
 
 #include "capture/mark.h"

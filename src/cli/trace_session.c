@@ -209,6 +209,13 @@ static int add(struct sessions *s, const struct session *one)
     return GPUFL_OK;
 }
 
+static void add_blank(struct sessions *s, const char *dir)
+{
+    s->blank++;
+    mem_free(s->blank_dir);
+    s->blank_dir = mem_strdup(dir);
+}
+
 int sessions_read(struct sessions *s, const char *dir, const char *run)
 {
     *s = (struct sessions){0};
@@ -226,7 +233,8 @@ int sessions_more(struct sessions *s, const char *dir, const char *run)
         bool blank = false;
         if (f->d_name[0] == '.' || path_join(one.dir, sizeof one.dir, dir, f->d_name) ||
             !session_open(&one, &blank)) {
-            s->blank += blank;
+            if (blank)
+                add_blank(s, one.dir);
             continue;
         }
         one.ours = !run || strcmp(one.run, run) == 0;
@@ -240,5 +248,6 @@ int sessions_more(struct sessions *s, const char *dir, const char *run)
 void sessions_fini(struct sessions *s)
 {
     mem_free(s->items);
+    mem_free(s->blank_dir);
     *s = (struct sessions){0};
 }

@@ -209,6 +209,8 @@ static bool cause_privileged(const struct why *w, struct buf *out)
 {
     char path[PATH_MAX];
     struct stat st;
+    if (not_used(w))
+        return false;
     if (!why_resolve(w->request->command[0], path, sizeof path) || stat(path, &st) != 0)
         return false;
     bool setid = ((st.st_mode & S_ISUID) && st.st_uid != getuid()) ||
