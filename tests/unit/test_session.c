@@ -140,6 +140,37 @@ static void test_directory_that_cannot_be_made(void **state)
     assert_int_equal(gpufl_init(&o), 0); /* a second try with another one */
 }
 
+/* What the driver hears: 0 where capture was wanted and could not begin, and nothing is left then. */
+static void test_injection_tells(void **state)
+{
+    (void)state;
+    char trace[512];
+    struct stat st;
+    tmpdir_write("file", "x", 1);
+    snprintf(trace, sizeof trace, "log_path=%s/below\nbackend=None\n", tmpdir_path("file"));
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    assert_int_equal(InitializeInjection(), 0);
+    assert_false(gpufl_active());
+    assert_int_equal(lines_said, 1); /* no launcher hears it: it is said here, once */
+    assert_non_null(strstr(last_said, "no capture: "));
+    snprintf(trace, sizeof trace, "log_path=%s\nbackend=None\nenabled=false\n",
+             tmpdir_path("logs"));
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    assert_int_equal(InitializeInjection(), 1);
+    assert_int_not_equal(stat(tmpdir_path("logs"), &st), 0);
+    setenv("GPUFL_DISABLED", "1", 1);
+    assert_int_equal(InitializeInjection(), 1);
+    unsetenv("GPUFL_DISABLED");
+    snprintf(trace, sizeof trace, "log_path=%s\nbackend=None\n", tmpdir_path("logs"));
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    assert_int_equal(InitializeInjection(), 1);
+    assert_true(gpufl_active());
+    assert_int_equal(InitializeInjection(), 1); /* it runs already */
+    session_exit();                             /* a traced session ends with its program */
+    assert_false(gpufl_active());
+    unsetenv("GPUFL_TRACE_OPTIONS");
+}
+
 static void test_engines_fall_back(void **state)
 {
     (void)state;
@@ -370,6 +401,7 @@ int main(void)
         TEST(test_every_allocation_fails_once),
         TEST(test_traced_program),
         TEST(test_every_allocation_fails_once_while_tracing),
+        TEST(test_injection_tells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
