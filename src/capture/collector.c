@@ -233,14 +233,14 @@ static void option_rows(struct collector *c)
     }
 }
 
-/* Until the deadline or a wake-up, whichever is first. */
-static void wait_until(int64_t due)
+/* Until the deadline or a wake-up, whichever is first. True: collector_wake was called. */
+static bool wait_until(int64_t due)
 {
     struct timespec at = steady_timespec(due);
     while (sem_clockwait(&wakes, CLOCK_MONOTONIC, &at) && errno == EINTR)
         continue;
     /* Taken back before anything is read. */
-    (void)atomic_exchange_explicit(&asked, false, memory_order_acq_rel);
+    return atomic_exchange_explicit(&asked, false, memory_order_acq_rel);
 }
 
 /* Why the capture should end now, or NULL. */
@@ -265,28 +265,48 @@ static int64_t sooner(int64_t a, int64_t b)
     return b && b < a ? b : a;
 }
 
-static void collect(struct collector *c)
+static struct pace pace_of(const struct collector *c)
 {
-    int64_t interval = c->options->flush_interval_ms * 1000000;
     bool light = !(engines_bits(c->engine) & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC)) &&
                  !windows_wanted(c->options);
-    int64_t first = light ? c->options->flush_first_ms * 1000000 : 0;
-    int64_t began = steady_ns(), now = began, clock_due = now + CLOCK_EVERY;
-    int64_t due = now + pace_next(0, first, interval);
+    return (struct pace){.first = light ? c->options->flush_first_ms * 1000000 : 0,
+                         .interval = c->options->flush_interval_ms * 1000000};
+}
+
+static bool has_launched(void)
+{
+    struct counts n;
+    threads_sum(&n);
+    return n.launches + n.graph_launches > 0;
+}
+
+static void begin_log(struct collector *c)
+{
     collector_clock(c);
     option_rows(c);
     engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
                  names_table());
     messages_drain(c->writer, names_table());
     (void)writer_flush(c->writer);
+}
+
+static void collect(struct collector *c)
+{
+    struct pace pace = pace_of(c);
+    int64_t now = steady_ns(), due = now + pace.interval, clock_due = now + CLOCK_EVERY;
+    begin_log(c);
     while (!(c->reason = reason_to_end(c, now))) {
-        int64_t window = windows_clock(now);
-        wait_until(sooner(sooner(due, c->end_at), window));
+        int64_t next = sooner(sooner(due, c->end_at), windows_clock(now));
+        bool woken = wait_until(sooner(next, pace_look(&pace, now)));
         if (atomic_load_explicit(&end_reason, memory_order_acquire))
             continue; /* the last round is the end's */
         uint64_t wanted = atomic_load_explicit(&flush_asked, memory_order_acquire);
         bool on_demand = wanted != atomic_load_explicit(&flush_done, memory_order_relaxed);
         now = steady_ns();
+        if (pace_looks(&pace, woken, now) && has_launched()) {
+            pace.began = now;
+            due = sooner(due, now + pace.first);
+        }
         bool flush = on_demand || now >= due;
         collector_cycle(c, flush, false);
         if (!flush)
@@ -299,7 +319,7 @@ static void collect(struct collector *c)
         atomic_store_explicit(&flush_done, wanted, memory_order_release);
         if (on_demand)
             wakeup_signal(&flushed);
-        due = now + pace_next(now - began, first, interval);
+        due = now + pace_next(&pace, now);
     }
 }
 

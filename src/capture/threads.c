@@ -98,6 +98,7 @@ struct thread_state *threads_enter(void)
     struct thread_state *t = thread_here;
     if (t) {
         thread_renew(t);
+        collector_wake();
         return t;
     }
     fork_watch_thread();
@@ -113,6 +114,7 @@ struct thread_state *threads_enter(void)
     while (!atomic_compare_exchange_weak_explicit(&first, &t->next, t, memory_order_release,
                                                   memory_order_relaxed))
         continue;
+    collector_wake(); /* a launch may follow: see pace.h */
     return t;
 }
 
