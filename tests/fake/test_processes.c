@@ -127,11 +127,11 @@ static void many_sessions_share_one_pool(void **state)
     (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_LOG_COMPRESS=false"),
-                                    .program = LIST("20", "busy", "sessions=60"),
+                                    .program = LIST("20", "busy", "sessions=30"),
                                     .linked = true,
                                     .alone = true});
     check_program(&r, 0);
-    assert_int_equal(json_array_size(at(r.report, "sessions")), 60);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 30);
     assert_int_equal(int_at(json_array_get(r.said, 0), "pools_more"), 0);
     assert_int_equal(int_at(r.report, "ledger.lost_time"), 0);
     run_free(&r);
