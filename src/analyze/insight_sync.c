@@ -145,7 +145,10 @@ static void tell_library(const struct model *m, const struct sync_line *l, struc
         "Look in your own code for what hands work to that thread or waits for its result, and "
         "do that later or less often; scopes around the steps show which one. The report "
         "with --stacks shows who called.";
-    buf_str(out, " The line is a library's: no frame of the program itself is on its stack");
+    bool nameless = stacks_place_at(&m->stacks, l->place)->nameless;
+    buf_printf(out, " The line is a library's: %s",
+               nameless ? "the frames of the program itself on its stack have no names"
+                        : "no frame of the program itself is on its stack");
     if (l->longest.thread)
         buf_printf(out, ". The longest wait was on thread %u%s%s%s", l->longest.thread,
                    *name ? " (" : "", name, *name ? ")" : "");

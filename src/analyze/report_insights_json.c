@@ -2,6 +2,7 @@
 #include "analyze/cells.h"
 #include "analyze/insight.h"
 #include "analyze/json_out.h"
+#include "analyze/nameless.h"
 #include "analyze/report.h"
 #include "base/alloc.h"
 #include "symbol/demangle.h"
@@ -98,8 +99,8 @@ static void put_step(const struct model *m, struct json_out *j, const struct sta
 {
     static const char *const kinds[] = {"", "native", "python", "mark"};
     static const char *const statuses[] = {
-        "line",          "function",  "file_missing",    "file_replaced",
-        "nothing_there", "generated", "file_unreadable", "not_looked_up"};
+        "line",      "function",        "file_missing",  "file_replaced", "nothing_there",
+        "generated", "file_unreadable", "split_missing", "not_looked_up"};
     char offset[32] = "";
     if (s->kind == STACKS_NATIVE)
         snprintf(offset, sizeof offset, "%llx", (unsigned long long)s->offset);
@@ -203,6 +204,26 @@ static void put_line(const struct model *m, struct json_out *j, const struct sta
     json_out_close_object(j);
 }
 
+static void put_nameless(const struct model *m, struct json_out *j)
+{
+    static const char *const reasons[] = {[STACKS_FILE_MISSING] = "file_missing",
+                                          [STACKS_FILE_REPLACED] = "file_replaced",
+                                          [STACKS_FILE_UNREADABLE] = "file_unreadable",
+                                          [STACKS_SPLIT_MISSING] = "split_missing"};
+    struct nameless list[NAMELESS_MOST];
+    size_t more, n = nameless_find(m, list, &more);
+    json_out_array(j, "nameless");
+    for (size_t i = 0; i < n; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "module", stacks_module_path(m, list[i].module));
+        json_out_text(j, "reason", reasons[list[i].status]);
+        json_out_count(j, "frames", list[i].frames);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_count(j, "nameless_more", more);
+}
+
 static int put_lines(const struct model *m, struct json_out *j)
 {
     size_t count;
@@ -220,6 +241,7 @@ static int put_lines(const struct model *m, struct json_out *j)
     for (size_t i = 0; !failed && i < count; i++)
         put_line(m, j, &stacks, order[i]);
     json_out_close_array(j);
+    put_nameless(m, j);
     json_out_close_object(j);
     mem_free(order);
     mem_free(stacks.items);

@@ -2,6 +2,7 @@
 #include "analyze/cells.h"
 #include "analyze/findings.h"
 #include "analyze/grid.h"
+#include "analyze/nameless.h"
 #include "analyze/report.h"
 #include "analyze/units.h"
 
@@ -135,6 +136,24 @@ static void put_findings(struct page *p)
     put_sentences(p, "  ", buf_cstr(&text));
     if (buf_error(&text))
         p->code = GPUFL_E_NOMEM;
+    buf_fini(&text);
+}
+
+/* Which files could not name what stands in them. */
+static void put_nameless(struct page *p)
+{
+    enum { SHOWN = 3 };
+    struct nameless list[NAMELESS_MOST];
+    struct buf text;
+    size_t more, n = nameless_find(p->model, list, &more);
+    buf_init(&text, 1 << 16);
+    for (size_t i = 0; i < n && i < SHOWN; i++) {
+        nameless_put(p->model, &list[i], &text);
+        page_item(p, "  names     ", &text);
+    }
+    more += n > SHOWN ? n - SHOWN : 0;
+    if (more)
+        put_fact(p, "names", "%zu more file%s: see --json", more, more == 1 ? "" : "s");
     buf_fini(&text);
 }
 
@@ -273,6 +292,7 @@ static void put_summary(struct page *p)
     if (f->system)
         put_fact(p, "system", "%s", model_text(m, f->system));
     put_damage(p);
+    put_nameless(p);
 }
 
 /* ---- the list of sessions -------------------------------------------------------------- */

@@ -361,6 +361,8 @@ static int find_place(const struct model *m, struct stacks_room *room, uint32_t 
     *any = n > 0;
     if (at != FOLD_NONE) {
         describe(&room->steps[at], fold_classify(&room->frames[at]), p);
+        for (size_t i = at + 1; p->library && i < n; i++)
+            p->nameless |= fold_is_nameless_program(&room->frames[i]);
         return 0;
     }
     uint32_t text = mark ? mark->function : 0;
@@ -400,6 +402,7 @@ int stacks_find_place(struct model *m, uint32_t node, uint32_t *place)
             name_place(m, at, p.function);
             at->user |= p.user;
             at->library |= p.library;
+            at->nameless |= p.nameless;
         }
     }
     *place = n->place;

@@ -35,6 +35,7 @@ enum stacks_status { /* symbol.status */
                      STACKS_NOTHING_THERE,
                      STACKS_GENERATED,
                      STACKS_FILE_UNREADABLE,
+                     STACKS_SPLIT_MISSING, /* line known; what names its function is missing */
                      STACKS_NOT_LOOKED_UP, /* no symbol row says anything */
 };
 
@@ -77,7 +78,8 @@ struct stacks_place {
     /* not of the key: */
     uint32_t function; /* name, mangled where its language mangles; 0: unknown */
     bool user;         /* the program's own: neither a library's nor a mark */
-    bool library;      /* a library's, which stands for stacks without a frame of the program */
+    bool library;  /* a library's, which stands for stacks without a known frame of the program */
+    bool nameless; /* a frame of the program without a name is on such a stack */
 };
 
 struct stacks {
@@ -132,7 +134,8 @@ static inline bool stacks_place_is_function(const struct stacks_place *p)
     return p->symbol && !p->file && !p->module;
 }
 
-/* No frame of its stacks is the program's own: a library's stands for them. False for NULL. */
+/* No frame of its stacks is known to be the program's own: a library's stands for them. False for
+ * NULL. */
 static inline bool stacks_place_is_library(const struct stacks_place *p)
 {
     return p && p->library && !p->user;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/spelling.h"
 #include "symbol/cubin_lines.h"
 #include "symbol/cubin_symbols.h"
 #include "symbol/disassemble.h"
@@ -113,7 +114,8 @@ static void take_instruction(void *arg, const struct disassembled *d)
         put_rows(r);
     for (size_t i = 0; i < levels; i++) {
         const struct disassembled_place *at = i < d->place_count ? &d->places[i] : NULL;
-        uint32_t file = at ? text_number(z, at->file) : 0;
+        char text[SPELLING_ROOM];
+        uint32_t file = at ? text_number(z, spelling_of(at->file, text)) : 0;
         struct instruction_row row = {
             .function = function[COL_function_id],
             .offset = (int64_t)d->offset,

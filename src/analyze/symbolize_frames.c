@@ -5,9 +5,13 @@
 #include "analyze/symbolize_inside.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/spelling.h"
 #include "symbol/debug_file.h"
 #include "symbol/symbolizer.h"
+#include "wire/kept_module.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +103,8 @@ static int add_answer(struct symbolize *z, struct group *g, const int64_t *frame
         return code;
     memcpy(g->frames[g->frame_count++], frame, sizeof *g->frames);
     for (size_t i = 0; i < count; i++) {
-        uint32_t file = number_of(z, levels[i].file);
+        char text[SPELLING_ROOM];
+        uint32_t file = number_of(z, levels[i].file ? spelling_of(levels[i].file, text) : NULL);
         uint32_t function = number_of(z, levels[i].function);
         const int64_t level[SYMBOLIZE_LEVEL_CELLS] = {frame[0], (int64_t)i, function, file,
                                                       levels[i].line};
@@ -114,9 +119,10 @@ static int add_answer(struct symbolize *z, struct group *g, const int64_t *frame
         row[COL_symbol_line] = levels[i].line > 0 ? levels[i].line : CELL_NULL;
         row[COL_symbol_status] = levels[i].status;
     }
-    z->stats.lines += levels[0].status == SYMBOL_LINE;
+    bool line = levels[0].status == SYMBOL_LINE || levels[0].status == SYMBOL_SPLIT;
+    z->stats.lines += line;
     z->stats.functions += levels[0].status == SYMBOL_FUNCTION;
-    z->stats.unknown += levels[0].status > SYMBOL_FUNCTION;
+    z->stats.unknown += !line && levels[0].status > SYMBOL_FUNCTION;
     return 0;
 }
 
@@ -131,8 +137,13 @@ static int look_up(struct symbolize *z, struct symbolizer *s, struct group *g, c
         frame[COL_frame_module] > 0 ? rowset_find(&z->modules, &frame[COL_frame_module]) : NULL;
     int code = 0;
     if (module) {
+        char name[KEPT_MODULE_ROOM], kept[PATH_MAX], path[PATH_MAX];
+        kept_module_name(name, module[0]);
+        bool has = !path_join(kept, sizeof kept, z->session->dir, name) && file_is_regular(kept);
         struct symbol_module m = {
-            .path = symbolize_text(z, symbolize_name_number(z, module[COL_module_path])),
+            .kept = has ? kept : NULL,
+            .path = spelling_path(
+                symbolize_text(z, symbolize_name_number(z, module[COL_module_path])), path),
             .build_id = symbolize_text(z, symbolize_name_number(z, module[COL_module_build_id])),
             .kind = module[COL_module_kind],
             .size = module[COL_module_size],

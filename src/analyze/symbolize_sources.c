@@ -4,6 +4,7 @@
  * libraries that a report points at. The rest can be had elsewhere, and nobody is sent there. */
 #include "analyze/symbolize_inside.h"
 
+#include "base/spelling.h"
 #include "symbol/source_file.h"
 
 #include <string.h>
@@ -50,7 +51,8 @@ void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file
 static int keep_file(struct symbolize *z, uint32_t path)
 {
     struct source_file f;
-    int code = source_file_read(&f, symbolize_text(z, path), NULL);
+    char bytes[PATH_MAX];
+    int code = source_file_read(&f, spelling_path(symbolize_text(z, path), bytes), NULL);
     if (code)
         return code == GPUFL_E_NOMEM ? code : 0;
     if (z->source_bytes + f.len <= SOURCE_SESSION_MAX) {

@@ -230,6 +230,8 @@ void closing_run(struct collector *c)
     c->ledger.cost_sampler = sampling_cpu_ns();
     sampling_end();
     collector_step();
+    stacking_keep(c->writer, true);
+    collector_step();
     scopes_boundary(&c->drain, true);
     (void)writer_flush(c->writer);
     ledger_read(&c->ledger, &capture_sink);

@@ -197,6 +197,8 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     collector_step();
     if (flush)
         stacking_refresh();
+    if (flush && !all)
+        stacking_keep(c->writer, false);
     if (!c->exit_first && capture_sink.recorded[RECORD_kernel])
         c->exit_first = fork_exit_first(FORK_RECORDED) == 0;
     sampling_drain();

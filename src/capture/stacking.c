@@ -8,9 +8,11 @@
 
 #include "backend/backend.h"
 #include "base/alloc.h"
+#include "base/spelling.h"
 #include "base/tick.h"
 #include "capture/folders.h"
 #include "capture/gate.h"
+#include "capture/keep.h"
 #include "capture/messages.h"
 #include "capture/names.h"
 #include "capture/threads.h"
@@ -22,6 +24,8 @@
 enum {
     ROWS_MOST = 1 << 22, /* frames, or nodes of the tree */
     NUMBERS_MOST = 1 << 20,
+    KEEP_FLUSH_NS = 20 * 1000 * 1000, /* for files that are kept, at a flush ... */
+    KEEP_LAST_NS = 500 * 1000 * 1000, /* ... and when the session ends */
 };
 
 _Static_assert((int)STACK_DISTINCT <= (int)SINK_STACK_MOST, "backends keep ids in that many bits");
@@ -71,6 +75,7 @@ void stacking_begin(const struct options *o, enum gpufl_engine engine)
         return;
     }
     folders_begin();
+    keep_begin();
     stacks_stats(&tables.before);
     atomic_store_explicit(&stacking_where, o->launch_stacks ? STACKING_LAUNCHES : STACKING_WAITS,
                           memory_order_relaxed);
@@ -188,12 +193,13 @@ static uint32_t *number_at(struct row_numbers *n, uint32_t number)
 
 static uint32_t module_row(struct writer *w, const struct stack_module *m)
 {
+    char text[SPELLING_ROOM];
     uint32_t *id = m ? number_at(&tables.modules, m->number) : NULL;
     if (!id || *id)
         return id ? *id : 0;
     struct module_row row = {
         .id = tables.module_count + 1,
-        .path = intern_str(names_table(), m->path),
+        .path = intern_str(names_table(), spelling_of(m->path, text)),
         .build_id = *m->build_id ? intern_str(names_table(), m->build_id) : 0,
         .kind = m->kind,
         .base = (int64_t)m->base,
@@ -203,6 +209,7 @@ static uint32_t module_row(struct writer *w, const struct stack_module *m)
     if (writer_define(w, RECORD_module, (const int64_t *)&row))
         return 0;
     *id = ++tables.module_count;
+    keep_module(*id, m);
     return *id;
 }
 
@@ -228,7 +235,7 @@ static void frame_key(const struct stack_place *p, uint64_t *a, uint64_t *b)
 static void frame_fill(struct writer *w, const struct stack_place *p, struct frame_row *row)
 {
     struct intern *names = names_table();
-    char path[PATH_MAX];
+    char path[PATH_MAX], text[SPELLING_ROOM];
     row->kind = p->kind;
     row->line = row->first_line = CELL_NULL;
     row->offset = CELL_NULL;
@@ -239,7 +246,7 @@ static void frame_fill(struct writer *w, const struct stack_place *p, struct fra
         break;
     case STACK_PYTHON:
         row->function = intern_str(names, p->code->name);
-        row->file = intern_str(names, folders_find(p->code->file, path));
+        row->file = intern_str(names, spelling_of(folders_find(p->code->file, path), text));
         row->line = p->line > 0 ? p->line : CELL_NULL;
         row->first_line = p->code->first_line;
         break;
@@ -310,6 +317,11 @@ static void tables_clear(void)
     tables.unwritten = 0;
 }
 
+void stacking_keep(struct writer *w, bool last)
+{
+    keep_waiting(w, last ? KEEP_LAST_NS : KEEP_FLUSH_NS, last);
+}
+
 void stacking_end(void)
 {
     atomic_store_explicit(&stacking_where, STACKING_OFF, memory_order_relaxed);
@@ -318,11 +330,13 @@ void stacking_end(void)
     mem_free(tables.modules.id);
     mem_free(tables.stacks.id);
     tables_clear();
+    keep_end();
 }
 
 void stacking_forget(void)
 {
     atomic_store_explicit(&stacking_where, STACKING_OFF, memory_order_relaxed);
     tables_clear(); /* what they hold may be half changed */
+    keep_forget();
     stacks_forget();
 }

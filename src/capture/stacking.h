@@ -44,6 +44,7 @@ uint32_t stacking_told(const struct sink_frame *frames, unsigned depth);
 uint32_t stacking_row(struct writer *w, uint32_t stack);
 
 void stacking_refresh(void);                       /* at every flush [collector] */
+void stacking_keep(struct writer *w, bool last);   /* files of programs: see keep.h [collector] */
 const char *stacking_python(void);                 /* how Python is read, or why not */
 void stacking_counts(struct stacking_counts *out); /* [collector] */
 void stacking_end(void);                           /* frees the rows' tables [collector] */

@@ -272,6 +272,8 @@ static void read_functions(struct dwarf_lines *d, struct dwarf_unit *u, bool dee
         !d->dw->dwarf_cu_info(u->die.unit, NULL, NULL, NULL, &split, NULL, NULL, NULL) &&
         split.addr)
         u->tree = split;
+    if (!u->read)
+        u->lacks = type == DW_UNIT_SKELETON && !split.addr;
     address_map_fini(&u->functions);
     u->read = true;
     u->deep = deep;
@@ -377,7 +379,8 @@ static size_t find_in(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t addr
                       const char *named, struct dwarf_level *levels)
 {
     struct dw_die chain[DWARF_LEVELS];
-    size_t n = find_function(d, u, address, &chain[0]) ? find_chain(d, address, chain) : 0;
+    bool found = find_function(d, u, address, &chain[0]);
+    size_t n = found ? find_chain(d, address, chain) : 0;
     memset(levels, 0, (n ? n : 1) * sizeof *levels);
     put_line(d, u, address, &levels[0]);
     for (size_t i = 0; i < n; i++) {
@@ -386,8 +389,10 @@ static size_t find_in(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t addr
         if (i)
             put_call(d, u, &chain[from + 1], &levels[i]);
     }
-    if (!n && levels[0].line)
-        levels[0].function = named;
+    if (!n && levels[0].line) {
+        levels[0].function = found || u->lacks ? NULL : named;
+        levels[0].split = !found && u->lacks;
+    }
     return n ? n : levels[0].line != 0;
 }
 

@@ -31,6 +31,7 @@ struct dwarf_level {
     const char *dir;      /* what a relative file is relative to; NULL: unknown */
     const char *file;     /* NULL: unknown */
     int64_t line;         /* 0: unknown */
+    bool split;           /* the function is not known because split debug information is missing */
 };
 
 struct dwarf_unit {
@@ -38,6 +39,7 @@ struct dwarf_unit {
     struct dw_die tree;           /* where its entries are: another file's with split DWARF */
     struct address_map functions; /* of its code to addresses of entries */
     bool read, deep;              /* functions are there; nested ones, too */
+    bool lacks;                   /* the file with its entries (.dwo) could not be opened */
 };
 
 struct dwarf_lines {
@@ -62,7 +64,9 @@ int dwarf_lines_open(struct dwarf_lines *d, const struct dw *dw, const struct el
 void dwarf_lines_close(struct dwarf_lines *d);
 
 /* Levels of an address, innermost first; 0: nothing is known. Texts are valid until close.
- * named: the function at the address by the symbol table, for one without a linkage name. */
+ * named: the function at the address by the symbol table, for one without a linkage name. It stands
+ * for a line without entries only where nothing can have been inlined there, since the line is
+ * the innermost function's and the symbol the outermost one's. */
 size_t dwarf_lines_find(struct dwarf_lines *d, uint64_t address, const char *named,
                         struct dwarf_level levels[DWARF_LEVELS]);
 

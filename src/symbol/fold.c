@@ -1,7 +1,6 @@
 /* fold.c - the table of whose code is whose. */
 #include "symbol/fold.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* What a row looks at. */
@@ -155,11 +154,11 @@ static bool matches(const struct rule *r, const char *text)
     return false;
 }
 
-/* lib….so, lib….so.1 */
+/* lib….so, lib….so.1, lib….so (deleted) */
 static bool is_library(const char *module)
 {
     const char *base = base_of(module), *so = strstr(base, ".so");
-    return so && (so[3] == '\0' || so[3] == '.');
+    return so && (so[3] == '\0' || so[3] == '.' || so[3] == ' ');
 }
 
 enum fold_kind fold_classify(const struct fold_frame *f)
@@ -179,10 +178,16 @@ enum fold_kind fold_classify(const struct fold_frame *f)
     return *or_empty(f->module) && *or_empty(f->function) ? FOLD_USER : FOLD_UNKNOWN;
 }
 
+bool fold_is_nameless_program(const struct fold_frame *f)
+{
+    return f->language == FOLD_NATIVE && *or_empty(f->module) && !is_library(f->module) &&
+           fold_classify(f) == FOLD_UNKNOWN;
+}
+
 /* ---- a stack --------------------------------------------------------------------------- */
 
 /* What is shown where nothing is the user's, the best first. */
-enum second { PYTHON_LINE, NATIVE_LINE, NATIVE_NAME, NATIVE_MODULE, SECONDS };
+enum second { PYTHON_LINE, NATIVE_LINE, NATIVE_NAME, PROGRAM_MODULE, NATIVE_MODULE, SECONDS };
 
 /* SECONDS: never shown. */
 static enum second second_best(const struct fold_frame *f, enum fold_kind kind)
@@ -197,6 +202,8 @@ static enum second second_best(const struct fold_frame *f, enum fold_kind kind)
         return NATIVE_LINE;
     if (*or_empty(f->function))
         return NATIVE_NAME;
+    if (fold_is_nameless_program(f))
+        return PROGRAM_MODULE;
     return *or_empty(f->module) ? NATIVE_MODULE : SECONDS;
 }
 

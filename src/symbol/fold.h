@@ -8,8 +8,9 @@
  *   1. the innermost frame of Python that has a line,
  *   2. the innermost native frame of a library or the interpreter that has a line,
  *   3. the innermost of them that has a name,
- *   4. the innermost of them that is in a known file, which is then all there is to show,
- *   5. none: <driver-internal>. The C library and what starts threads do not count: they
+ *   4. the innermost frame of the program's own file, which has no name,
+ *   5. the innermost of the others that is in a known file, which is then all there is to show,
+ *   6. none: <driver-internal>. The C library and what starts threads do not count: they
  *      stand at the end of the driver's own threads, too.
  * A native frame counts as the user's where it has a line in a file that is not a
  * library's, or where it is in the program itself. A library (lib*.so) without lines is not
@@ -18,6 +19,7 @@
 #ifndef GPUFL_SYMBOL_FOLD_H
 #define GPUFL_SYMBOL_FOLD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +31,7 @@ enum fold_kind {
     FOLD_RUNTIME,     /* CUDA runtime, and the stubs that its compiler makes for kernels */
     FOLD_SYSTEM,      /* C and C++ library: what starts programs and threads */
     FOLD_DRIVER,      /* libcuda, CUPTI, GPUFlight itself */
-    FOLD_UNKNOWN,     /* nothing tells: no module, no name */
+    FOLD_UNKNOWN,     /* nothing tells: no name, in the program's own file or in none */
     FOLD_MARK,        /* <driver-internal>, <truncated>: no frame */
 };
 
@@ -44,6 +46,10 @@ struct fold_frame {
     const char *file;     /* source file */
     int64_t line;         /* below 1: unknown */
 };
+
+/* Is the frame in the program's own file, and has neither a name nor a line? Such a frame is not the
+ * user's, since nothing tells what it is, and not a library's either. */
+bool fold_is_nameless_program(const struct fold_frame *f);
 
 #define FOLD_NONE SIZE_MAX
 

@@ -17,6 +17,7 @@ enum { MODULES_OPEN = 8, PATHS_MAX = 1 << 20, PATHS_BYTES = 256 << 20 };
 /* What can be told of a file of code. */
 struct module {
     char *path, *build_id; /* owned: what was asked for; NULL: the place is free */
+    char *kept;            /* owned; NULL: the session has no copy */
     int64_t size, mtime;
     uint64_t used;             /* number of the last call that used it */
     enum symbol_status status; /* SYMBOL_LINE, or why it says nothing */
@@ -43,6 +44,7 @@ static void module_close(struct module *m)
 {
     mem_free(m->path);
     mem_free(m->build_id);
+    mem_free(m->kept);
     if (m->has_lines)
         dwarf_lines_close(&m->lines);
     elf_symbols_fini(&m->symbols);
@@ -81,6 +83,17 @@ static enum symbol_status open_program(struct elf_file *f, const struct symbol_m
         return SYMBOL_LINE;
     elf_file_close(f);
     return SYMBOL_REPLACED;
+}
+
+/* The session's copy, which was made of the file that was mapped. */
+static bool open_kept(struct elf_file *f, const struct symbol_module *wanted)
+{
+    if (!wanted->kept || elf_file_open(f, wanted->kept, NULL))
+        return false;
+    if (!*wanted->build_id || !strcmp(f->build_id, wanted->build_id))
+        return true;
+    elf_file_close(f);
+    return false;
 }
 
 /* What a stripped program has left: a small table, and what it exports, which that leaves out. */
@@ -133,9 +146,12 @@ static int module_open(struct symbolizer *s, struct module *m, const struct symb
     m->build_id = mem_strdup(wanted->build_id);
     m->size = wanted->size;
     m->mtime = wanted->mtime;
-    if (!m->path || !m->build_id)
+    m->kept = wanted->kept ? mem_strdup(wanted->kept) : NULL;
+    if (!m->path || !m->build_id || (wanted->kept && !m->kept))
         return GPUFL_E_NOMEM;
     m->status = open_program(&m->program, wanted, path);
+    if (m->status != SYMBOL_LINE && open_kept(&m->program, wanted))
+        m->status = SYMBOL_LINE;
     if (m->status == SYMBOL_LINE)
         debug_file_open(&m->debug, s->debug_root, &m->program, path);
     else if (debug_file_by_id(&m->debug, s->debug_root, wanted->build_id))
@@ -146,6 +162,11 @@ static int module_open(struct symbolizer *s, struct module *m, const struct symb
     return code ? code : read_lines(s, m);
 }
 
+static bool is_text(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
 static int find_module(struct symbolizer *s, const struct symbol_module *wanted,
                        struct module **found)
 {
@@ -153,7 +174,8 @@ static int find_module(struct symbolizer *s, const struct symbol_module *wanted,
     for (int i = 0; i < MODULES_OPEN; i++) {
         struct module *m = &s->modules[i];
         if (m->path && m->size == wanted->size && m->mtime == wanted->mtime &&
-            !strcmp(m->path, wanted->path) && !strcmp(m->build_id, wanted->build_id)) {
+            is_text(m->path, wanted->path) && is_text(m->build_id, wanted->build_id) &&
+            is_text(m->kept, wanted->kept)) {
             *found = m;
             return 0;
         }
@@ -248,7 +270,9 @@ static size_t find_levels(struct symbolizer *s, struct module *m, uint64_t addre
     for (size_t i = 0; i < n; i++) {
         const struct dwarf_level *from = &s->found[i];
         s->levels[i] = (struct symbol_level){
-            .status = from->line ? SYMBOL_LINE : SYMBOL_FUNCTION,
+            .status = from->split  ? SYMBOL_SPLIT
+                      : from->line ? SYMBOL_LINE
+                                   : SYMBOL_FUNCTION,
             .function = from->function,
             .file = from->line ? tidy_path(s, from->dir, from->file) : NULL,
             .line = from->line,

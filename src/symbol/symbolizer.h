@@ -3,9 +3,10 @@
  * Answers are about the file that the program had, never another one: its build id is
  * compared, or, where it had none, its size and time. What is there decides how much an
  * answer says: lines and inlined calls by DWARF (libdw), else the function by a symbol
- * table, else nothing. Debug files beside the program and below /usr/lib/debug are used;
- * nothing is asked for over a network. Files are kept open between calls, the last few that
- * were used. Owner's thread; several symbolizers are independent. */
+ * table, else nothing. Where the file is gone, a copy that the session kept stands for it.
+ * Debug files beside the program and below /usr/lib/debug are used; nothing is asked for over
+ * a network. Files are kept open between calls, the last few that were used. Owner's thread;
+ * several symbolizers are independent. */
 #ifndef GPUFL_SYMBOL_SYMBOLIZER_H
 #define GPUFL_SYMBOL_SYMBOLIZER_H
 
@@ -23,6 +24,7 @@ enum symbol_status {
     SYMBOL_NOTHING,    /* nothing stands at the address */
     SYMBOL_GENERATED,  /* generated code */
     SYMBOL_UNREADABLE, /* no permission, or damaged */
+    SYMBOL_SPLIT, /* line known; the split debug information that names its function is missing */
 };
 
 /* As module.kind. */
@@ -34,11 +36,12 @@ struct symbol_module {
     const char *build_id; /* hexadecimal; "": it had none */
     int64_t kind;         /* enum symbol_kind */
     int64_t size, mtime;  /* bytes, ns since the Unix epoch; INT64_MIN: unknown */
+    const char *kept;     /* the session's own copy of the names in it; NULL: there is none */
 };
 
 /* One level of an address; the innermost function first. */
 struct symbol_level {
-    enum symbol_status status; /* LINE, FUNCTION; the only level: any */
+    enum symbol_status status; /* LINE, FUNCTION, SPLIT; the only level: any */
     const char *function;      /* mangled where its language mangles; NULL: unknown */
     const char *file;          /* NULL: unknown */
     int64_t line;              /* 0: unknown */

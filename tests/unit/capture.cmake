@@ -14,6 +14,8 @@ gpufl_test(pace DEPS capture)
 gpufl_test(inherit DEPS capture)
 gpufl_test(stacking DEPS capture SOURCES parts.c)
 gpufl_test(folders DEPS capture)
+gpufl_test(keep DEPS capture symbol SOURCES writer_fixture.c parts.c)
+add_dependencies(test-unit-keep unit-stack-one unit-stack-two unit-stack-none unit-symbol-programs)
 gpufl_test(occupancy DEPS capture)
 find_path(GPUFL_CUDA_OCCUPANCY cuda_occupancy.h
   HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include /usr/local/cuda/include)

@@ -42,6 +42,18 @@ symbol_program(cc-relative4 ${cc} cases.cc -O2 -g -gdwarf-4)
 symbol_program(cc-relative5 ${cc} cases.cc -O2 -g -gdwarf-5)
 symbol_program(cc-cwd4 ${cc} cases.cc -O2 -g -gdwarf-4 -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=/proc/self/cwd)
 symbol_program(cc-cwd5 ${cc} cases.cc -O2 -g -gdwarf-5 -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=/proc/self/cwd)
+# Built with split debug information that is not there any more.
+function(symbol_split_gone name compiler source)
+  add_custom_command(OUTPUT ${symbol_dir}/${name}
+    COMMAND ${compiler} ${ARGN} -gsplit-dwarf ${symbol_sources}/${source} ${symbol_dir}/observe.o
+            -o ${symbol_dir}/${name}
+    COMMAND ${CMAKE_COMMAND} -E rm ${symbol_dir}/${name}-cases.dwo
+    DEPENDS ${symbol_sources}/${source} ${symbol_sources}/observe.h ${symbol_dir}/observe.o
+    WORKING_DIRECTORY ${symbol_dir} VERBATIM)
+  set(symbol_programs ${symbol_programs} ${symbol_dir}/${name} PARENT_SCOPE)
+endfunction()
+symbol_split_gone(c-gone5 ${CMAKE_C_COMPILER} cases.c -O2 -g -gdwarf-5)
+symbol_split_gone(c-gone4 ${CMAKE_C_COMPILER} cases.c -O2 -g -gdwarf-4)
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS -flto)
 check_cxx_source_compiles("int main() { return 0; }" GPUFL_LTO_WORKS) # not every gcc has its plugin

@@ -81,7 +81,7 @@ static struct symbol_module module_of(const char *path, struct elf_file *f)
     struct err e = {0};
     if (elf_file_open(f, path, &e))
         fail_msg("%s", e.text);
-    struct symbol_module m = {path, f->build_id, SYMBOL_ELF, f->size, f->mtime};
+    struct symbol_module m = {path, f->build_id, SYMBOL_ELF, f->size, f->mtime, NULL};
     return m;
 }
 
@@ -215,6 +215,34 @@ static void test_lines(void **state)
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         if (file_exists(program(some[i])))
             check_program(some[i]);
+}
+
+/* Without its split debug information a line is known and the function that it is in is not: the
+ * symbol table names the outermost one, which is another where calls were inlined. */
+static void test_split_is_missing(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {"c-gone5", "c-gone4"};
+    for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
+        struct calls calls;
+        struct elf_file f;
+        struct symbolizer *s;
+        struct symbol_module m = module_of(program(programs[p]), &f);
+        run(program(programs[p]), &calls);
+        assert_int_equal(symbolizer_open(&s, tmpdir), 0);
+        for (size_t i = 0; i < sizeof c_calls / sizeof *c_calls; i++) {
+            const struct symbol_level *levels;
+            size_t count;
+            uint64_t address = address_of(&calls, c_calls[i].mark);
+            assert_int_equal(symbolizer_find(s, &m, address, &levels, &count), 0);
+            assert_int_equal(count, 1);
+            assert_int_equal(levels[0].status, SYMBOL_SPLIT);
+            assert_null(levels[0].function);
+            assert_int_equal(levels[0].line, line_of("cases.c", c_calls[i].mark));
+        }
+        symbolizer_close(s);
+        elf_file_close(&f);
+    }
 }
 
 /* A compiler's folder that is another one in every process: no file of ours is meant, least of all
@@ -643,6 +671,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lines, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_split_is_missing, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_another_process_folder, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_stripped, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_small_table, tmpdir_open, tmpdir_close),

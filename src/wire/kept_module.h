@@ -1,0 +1,19 @@
+/* kept_module.h - the name of a file that holds what a session keeps of one module.
+ *
+ * A program's file that may be gone when somebody reads the session is kept as an ELF file that holds
+ * its symbols (capture/keep.h), in the session's folder. The name is made of the module's id, so
+ * that a reader finds the file from the module's row alone. Any thread. */
+#ifndef GPUFL_WIRE_KEPT_MODULE_H
+#define GPUFL_WIRE_KEPT_MODULE_H
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { KEPT_MODULE_ROOM = 40 };
+
+static inline void kept_module_name(char name[KEPT_MODULE_ROOM], int64_t id)
+{
+    snprintf(name, KEPT_MODULE_ROOM, "module-%" PRId64 ".elf", id);
+}
+
+#endif
