@@ -88,7 +88,8 @@ bool part_name_read(const char *path, char channel[PART_CHANNEL_MAX], int64_t *n
     const char *name = path_base(path);
     size_t len = strlen(name), digits = 0;
     *number = 0;
-    cut(name, &len, ".gz");
+    if (!cut(name, &len, ".zst"))
+        cut(name, &len, ".gz");
     if (!cut(name, &len, ".log") || !len)
         return false;
     while (digits < len && digits < 18 && name[len - digits - 1] >= '0' &&

@@ -3,6 +3,7 @@
 #include "agent/part_stream.h"
 
 #include "base/alloc.h"
+#include "base/unzst.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,15 +21,16 @@ struct part_stream {
     int64_t size;     /* of the file when it was opened */
     int64_t at;       /* bytes of it that went, as it stands */
 
-    gzFile in;     /* owned; otherwise */
-    bool packed;   /* the file is */
-    bool pack;     /* the body is to be */
-    int64_t left;  /* plain bytes of a plain file that are wanted; packed: INT64_MAX */
-    int64_t most;  /* plain bytes until a line may end it; 0: no limit */
-    int64_t plain; /* read since skip */
-    bool last;     /* nothing comes behind what is in chunk */
-    bool more;     /* it ended for `most` */
-    bool done;     /* the body is whole */
+    gzFile in;         /* owned; otherwise; with zst NULL */
+    struct unzst *zst; /* owned; of a part that is zstd, which fd reads; NULL: it is none */
+    bool packed;       /* the file is */
+    bool pack;         /* the body is to be */
+    int64_t left;      /* plain bytes of a plain file that are wanted; packed: INT64_MAX */
+    int64_t most;      /* plain bytes until a line may end it; 0: no limit */
+    int64_t plain;     /* read since skip */
+    bool last;         /* nothing comes behind what is in chunk */
+    bool more;         /* it ended for `most` */
+    bool done;         /* the body is whole */
     z_stream z;
     bool deflating; /* z is initialized */
     struct err error;
@@ -43,6 +45,7 @@ void part_stream_close(struct part_stream *s)
         deflateEnd(&s->z);
     if (s->in)
         gzclose_r(s->in);
+    unzst_close(s->zst);
     if (s->fd >= 0)
         close(s->fd);
     mem_free(s);
@@ -70,14 +73,33 @@ static int64_t whole_lines(int fd, int64_t size, unsigned char *chunk)
     return 0;
 }
 
+/* Does a range go, not the file as it stands? */
+static bool is_range(const struct part_stream *s)
+{
+    return s->in || s->zst;
+}
+
+/* Plain bytes of the file into the chunk, fewer than wanted at its end only; negative: damage. *error as of
+ * gzerror: Z_BUF_ERROR where the file ends within, and what is before that was given. */
+static int take(struct part_stream *s, int want, int *error)
+{
+    *error = Z_OK;
+    if (s->zst) {
+        ssize_t n = want ? unzst_read(s->zst, s->fd, s->chunk, (size_t)want) : 0;
+        return (int)n;
+    }
+    int n = want ? gzread(s->in, s->chunk, (unsigned)want) : 0;
+    if (n < want)
+        (void)gzerror(s->in, error);
+    return n;
+}
+
 /* Fills the chunk with plain bytes. */
 static int fill(struct part_stream *s)
 {
-    int want = s->left < CHUNK ? (int)s->left : CHUNK;
-    int n = want ? gzread(s->in, s->chunk, (unsigned)want) : 0, error = 0;
-    if (n < want)
-        (void)gzerror(s->in, &error);
-    bool cut = error == Z_BUF_ERROR; /* the file ends within; zlib gives what is before that */
+    int want = s->left < CHUNK ? (int)s->left : CHUNK, error;
+    int n = take(s, want, &error);
+    bool cut = error == Z_BUF_ERROR || (s->zst && n > 0); /* the next call tells whether it ends */
     if (n < 0 || (cut && n == 0)) {
         if (error == Z_ERRNO)
             return io_error(s, errno);
@@ -110,7 +132,7 @@ static int pass_over(struct part_stream *s, int64_t skip)
     if (!s->packed)
         return gzseek(s->in, skip, SEEK_SET) < 0 ? io_error(s, errno) : 0;
     while (skip > 0) {
-        int n = gzread(s->in, s->chunk, skip < CHUNK ? (unsigned)skip : CHUNK);
+        int error, n = take(s, skip < CHUNK ? (int)skip : CHUNK, &error);
         if (n <= 0)
             break;
         skip -= n;
@@ -123,11 +145,13 @@ static int open_range(struct part_stream *s, int fd, int64_t skip)
     int64_t lines = s->packed ? INT64_MAX : whole_lines(fd, s->size, s->chunk);
     if (lines < 0)
         return io_error(s, errno ? errno : EIO);
-    s->in = gzdopen(fd, "rb");
-    if (!s->in)
-        return err_set(&s->error, GPUFL_E_NOMEM, "out of memory");
-    s->fd = -1; /* gzclose closes it */
-    gzbuffer(s->in, CHUNK);
+    if (!s->zst) {
+        s->in = gzdopen(fd, "rb");
+        if (!s->in)
+            return err_set(&s->error, GPUFL_E_NOMEM, "out of memory");
+        s->fd = -1; /* gzclose closes it */
+        gzbuffer(s->in, CHUNK);
+    }
     s->left = s->packed ? lines : lines > skip ? lines - skip : 0;
     int code = pass_over(s, skip);
     if (!code && s->pack &&
@@ -142,7 +166,7 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
 {
     struct part_stream *s = mem_zalloc(sizeof *s);
     struct stat st = {0};
-    unsigned char magic[2] = {0};
+    unsigned char magic[UNZST_MAGIC] = {0};
     *out = NULL;
     if (!s)
         return err_set(e, GPUFL_E_NOMEM, "out of memory");
@@ -157,8 +181,11 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
         code = err_set(&s->error, GPUFL_E_NOENT, "%s has got another name", path);
     if (!code) {
         s->size = st.st_size;
-        s->packed = pread(s->fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
-        if (!s->packed || skip || most)
+        ssize_t n = pread(s->fd, magic, sizeof magic, 0);
+        if (n == (ssize_t)sizeof magic && unzst_is(magic))
+            code = unzst_open(&s->zst, path, &s->error);
+        s->packed = s->zst || (n >= 2 && magic[0] == 0x1f && magic[1] == 0x8b);
+        if (!code && (!s->packed || s->zst || skip || most))
             code = open_range(s, s->fd, skip);
     }
     if (code) {
@@ -201,7 +228,7 @@ static int64_t read_plain(struct part_stream *s, char *out, size_t size)
 int64_t part_stream_read(void *arg, char *out, size_t size)
 {
     struct part_stream *s = arg;
-    if (!s->in)
+    if (!is_range(s))
         return read_whole(s, out, size);
     if (!s->pack)
         return read_plain(s, out, size);
@@ -221,22 +248,22 @@ int64_t part_stream_read(void *arg, char *out, size_t size)
 
 bool part_stream_empty(const struct part_stream *s)
 {
-    return s->in ? s->plain == 0 : s->size == 0;
+    return is_range(s) ? s->plain == 0 : s->size == 0;
 }
 
 bool part_stream_whole(const struct part_stream *s)
 {
-    return !s->in;
+    return !is_range(s);
 }
 
 bool part_stream_gzip(const struct part_stream *s)
 {
-    return s->in ? s->pack : s->packed;
+    return is_range(s) ? s->pack : s->packed;
 }
 
 int64_t part_stream_size(const struct part_stream *s)
 {
-    return s->in ? -1 : s->size;
+    return is_range(s) ? -1 : s->size;
 }
 
 const struct err *part_stream_error(const struct part_stream *s)
@@ -246,13 +273,13 @@ const struct err *part_stream_error(const struct part_stream *s)
 
 int64_t part_stream_consumed(const struct part_stream *s)
 {
-    int64_t at = s->in ? gzoffset(s->in) : s->at;
+    int64_t at = s->zst ? unzst_consumed(s->zst) : s->in ? gzoffset(s->in) : s->at;
     return at < 0 ? 0 : at < s->size ? at : s->size;
 }
 
 int64_t part_stream_plain(const struct part_stream *s)
 {
-    return s->in ? s->plain : -1;
+    return is_range(s) ? s->plain : -1;
 }
 
 bool part_stream_more(const struct part_stream *s)

@@ -1,7 +1,8 @@
 /* part_stream.h - a part of a log as the body of a request: gzip, or plain to a server so near
  * that packing takes longer than sending.
  *
- * A compressed part that is wanted whole goes as it stands. Of any other a range of
+ * A part that is gzip and wanted whole goes as it stands. One that somebody packed with zstd is
+ * unpacked on the way, since not every server takes that. Of any other a range of
  * plain bytes goes, packed on the way or as they are, in bounded memory: it begins at
  * `skip`, and ends at the part's last whole line, or behind the line in which `most`
  * bytes are reached. A part that is still being written ends where it ended when it was

@@ -36,7 +36,7 @@ const char *discover_channel_name(enum discover_channel c)
 struct file_name {
     enum discover_channel channel;
     int64_t number;
-    bool packed;
+    bool packed, foreign;
     size_t prefix; /* bytes of the old layout's prefix; 0: none */
 };
 
@@ -73,7 +73,8 @@ static bool cut_number(const char *name, size_t *len, int64_t *number)
 static bool parse_name(const char *name, struct file_name *out)
 {
     size_t len = strlen(name);
-    out->packed = cut_suffix(name, &len, ".gz");
+    out->foreign = cut_suffix(name, &len, ".zst");
+    out->packed = out->foreign || cut_suffix(name, &len, ".gz");
     if (!cut_suffix(name, &len, ".log") || !cut_number(name, &len, &out->number))
         return false;
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
@@ -131,9 +132,12 @@ static int find_session(struct discover *d, size_t from, const char *dir, const 
     return 0;
 }
 
-/* Of two files of one part the packed one is complete; one that was published is, too. */
+/* Of two files of one part the one that we packed is complete, and so is one that was published. What
+ * somebody else packs may be half done for as long as the plain one is there. */
 static bool better(const struct discover_part *a, const struct discover_part *b)
 {
+    if (a->foreign != b->foreign)
+        return !a->foreign;
     if (a->packed != b->packed)
         return a->packed;
     return !a->left && b->left;
@@ -168,6 +172,7 @@ static int make_part(const char *path, const struct file_name *n, bool left,
                                   .channel = n->channel,
                                   .number = n->number,
                                   .packed = n->packed,
+                                  .foreign = n->foreign,
                                   .left = left,
                                   .bytes = file_size(path)};
     return out->path ? 0 : GPUFL_E_NOMEM;

@@ -5,6 +5,7 @@
  * client's are known:
  *   <channel>.log                   being written, or left by a crash
  *   <channel>.<N>.log[.gz]          finished, N from 1; where both are there, the .gz
+ *   <channel>[.<N>].log.zst         packed by somebody else; counts where neither of the others is there
  *   .tmp/<channel>[.<N>].log        of the public client, left by a crash
  *   <prefix>.<channel>[.<N>].log[.gz]  its old flat layout: a session a prefix
  *   .gpufl-transport-loss.*.json     that client's mark for data it lost: counted
@@ -34,7 +35,8 @@ struct discover_part {
     char *path; /* owned */
     enum discover_channel channel;
     int64_t number; /* from 1; DISCOVER_LIVE */
-    bool packed;    /* .gz */
+    bool packed;    /* .gz, .zst */
+    bool foreign;   /* .zst: not packed by us, so maybe not whole while the plain one is there */
     bool left;      /* found in .tmp */
     int64_t bytes;  /* on disk */
 };

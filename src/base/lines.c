@@ -6,12 +6,13 @@
  * bounded by the longest line allowed, and a longer one is passed over without
  * being kept.
  *
- * Whether a file is gzip is seen from its first two bytes, never from its name: a
+ * Whether a file is gzip or zstd is seen from its first bytes, never from its name: a
  * log may be compressed while someone opens it. Members follow each other without
  * notice, as gzip allows; zeros or other bytes behind the last one are damage. */
 #include "base/lines.h"
 
 #include "base/alloc.h"
+#include "base/unzst.h"
 #include "base/zmem.h"
 
 #include <errno.h>
@@ -43,7 +44,8 @@ struct lines {
     bool gzip;             /* z is initialized */
     bool inside;           /* of a gzip member */
     z_stream z;            /* its input is packed[] */
-    unsigned char *packed; /* owned, PACKED bytes; NULL for plain files */
+    unsigned char *packed; /* owned, PACKED bytes; NULL but for gzip */
+    struct unzst *zst;     /* owned; NULL but for zstd */
 };
 
 static ssize_t read_some(int fd, void *data, size_t n)
@@ -55,13 +57,15 @@ static ssize_t read_some(int fd, void *data, size_t n)
     return got;
 }
 
-/* The first two bytes decide; reading starts at offset 0 in either case. */
-static int lines_detect(struct lines *l)
+/* The first bytes decide; reading starts at offset 0 in every case. */
+static int lines_detect(struct lines *l, const char *path, struct err *e)
 {
-    unsigned char magic[2];
+    unsigned char magic[UNZST_MAGIC];
     ssize_t got = pread(l->fd, magic, sizeof magic, 0);
     if (got < 0 && errno != ESPIPE) /* a pipe is read as plain text */
         return err_from_errno(errno);
+    if (got == UNZST_MAGIC && unzst_is(magic))
+        return unzst_open(&l->zst, path, e);
     if (got < 2 || magic[0] != 0x1f || magic[1] != 0x8b)
         return 0;
     l->packed = mem_alloc(PACKED);
@@ -75,14 +79,14 @@ static int lines_detect(struct lines *l)
     return 0;
 }
 
-static int lines_setup(struct lines *l, const char *path)
+static int lines_setup(struct lines *l, const char *path, struct err *e)
 {
     l->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (l->fd < 0)
         return err_from_errno(errno);
     l->cap = WINDOW;
     l->window = mem_alloc(l->cap + 1);
-    return l->window ? lines_detect(l) : GPUFL_E_NOMEM;
+    return l->window ? lines_detect(l, path, e) : GPUFL_E_NOMEM;
 }
 
 int lines_open(struct lines **out, const char *path, size_t max_line, struct err *e)
@@ -92,10 +96,12 @@ int lines_open(struct lines **out, const char *path, size_t max_line, struct err
     if (!l)
         return err_set(e, GPUFL_E_NOMEM, "cannot read %s: out of memory", path);
     l->max_line = max_line;
-    int rc = lines_setup(l, path);
+    int rc = lines_setup(l, path, e);
     if (rc) {
         int errnum = errno;
         lines_close(l);
+        if (rc == GPUFL_E_UNAVAILABLE)
+            return rc; /* said already */
         return rc == GPUFL_E_NOMEM ? err_set(e, rc, "cannot read %s: out of memory", path)
                                    : err_set_vendor(e, rc, errnum, "cannot read %s", path);
     }
@@ -109,6 +115,7 @@ void lines_close(struct lines *l)
         return;
     if (l->gzip)
         inflateEnd(&l->z);
+    unzst_close(l->zst);
     if (l->fd >= 0)
         close(l->fd);
     mem_free(l->packed);
@@ -162,6 +169,13 @@ static size_t fill_gzip(struct lines *l)
     return room - l->z.avail_out;
 }
 
+static size_t fill_zst(struct lines *l)
+{
+    ssize_t got = unzst_read(l->zst, l->fd, l->window + l->to, l->cap - l->to);
+    l->truncated |= got < 0;
+    return got > 0 ? (size_t)got : 0;
+}
+
 /* Room for at least one byte behind to, by moving the rest to the front or growing. */
 static bool window_make_room(struct lines *l)
 {
@@ -203,7 +217,7 @@ static bool lines_fill(struct lines *l)
         line_give_up(l); /* out of memory: this line costs itself, not the file */
         window_make_room(l);
     }
-    size_t got = l->gzip ? fill_gzip(l) : fill_plain(l);
+    size_t got = l->gzip ? fill_gzip(l) : l->zst ? fill_zst(l) : fill_plain(l);
     l->to += got;
     l->eof = got == 0 || (l->truncated && l->gzip);
     return got > 0;

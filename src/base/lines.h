@@ -1,6 +1,6 @@
-/* lines.h - reads a plain or gzip file line by line, fast, in bounded memory.
+/* lines.h - reads a plain, gzip or zstd file line by line, fast, in bounded memory.
  *
- * gzip is told by its first bytes, whatever the name; members may follow each
+ * gzip and zstd are told by their first bytes, whatever the name; members may follow each
  * other. A file may be cut off (a crash): what can be inflated is delivered, then
  * lines_truncated tells. A line over max_line bytes is skipped and counted. One
  * owner at a time. */
@@ -24,6 +24,7 @@ bool lines_next(struct lines *l, char **line, size_t *len, bool *complete);
 
 uint64_t lines_offset(const struct lines *l);   /* plain bytes before the line last returned */
 uint64_t lines_too_long(const struct lines *l); /* lines skipped */
-bool lines_truncated(const struct lines *l); /* broke off: gzip cut or damaged, or read(2) failed */
+bool lines_truncated(
+    const struct lines *l); /* broke off: packed data cut or damaged, or read(2) failed */
 
 #endif

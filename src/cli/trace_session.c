@@ -71,7 +71,8 @@ static bool session_open(struct session *s, bool *blank)
     if (!d)
         return false;
     for (struct dirent *f; (f = readdir(d));) {
-        bool is_plain = ends_with(f->d_name, ".log"), is_packed = ends_with(f->d_name, ".log.gz");
+        bool is_plain = ends_with(f->d_name, ".log"),
+             is_packed = ends_with(f->d_name, ".log.gz") || ends_with(f->d_name, ".log.zst");
         plain += is_plain;
         packed += is_packed;
         if (is_plain || is_packed)

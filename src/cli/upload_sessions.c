@@ -100,8 +100,8 @@ static bool process_runs(const struct part_head *h)
 static bool is_packed(const struct upload_session *s)
 {
     for (size_t i = 0; i < s->count; i++) {
-        size_t n = strlen(s->parts[i].path);
-        if (n < 3 || strcmp(s->parts[i].path + n - 3, ".gz") != 0)
+        const char *dot = strrchr(s->parts[i].path, '.');
+        if (!dot || (strcmp(dot, ".gz") != 0 && strcmp(dot, ".zst") != 0))
             return false;
     }
     return true;

@@ -123,6 +123,33 @@ static void a_folder_that_is_no_text(void **state)
     run_free(&r);
 }
 
+/* Parts that somebody packed with zstd are read like any others, by every reader. */
+static void logs_packed_with_zstd(void **state)
+{
+    (void)state;
+    struct run r;
+    struct child c;
+    if (system("command -v zstd >/dev/null") != 0)
+        skip();
+    run_all(&r, &(struct run_setup){.binary = "fake/fake_files", .program = LIST("wait")});
+    check_line(&r, "wait_here", "files.c", "FILES_LINE");
+    char command[2 * PATH_MAX];
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && gunzip -q */*.gz; zstd -q --rm */*.log && ls */*.zst && ! ls */*.gz */*.log",
+        r.logs);
+    assert_int_equal(system(command), 0);
+    json_decref(r.report);
+    r.report = run_report(&r);
+    assert_non_null(r.report);
+    assert_int_equal(int_at(r.report, "kernels.count"), 20);
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+    check_line(&r, "wait_here", "files.c", "FILES_LINE");
+    assert_int_equal(gpufl(&r.w, &c, "export", "--format", "gpuflight", "-o", "peer", r.logs), 0);
+    child_free(&c);
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +158,7 @@ int main(void)
         cmocka_unit_test(a_program_that_removes_itself),
         cmocka_unit_test(a_library_that_is_removed_at_once),
         cmocka_unit_test(a_folder_that_is_no_text),
+        cmocka_unit_test(logs_packed_with_zstd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,3 +25,7 @@ endfunction()
 plt_caller(lazy -Wl,-z,lazy)
 plt_caller(now -Wl,-z,now -Wl,-z,relro)
 plt_caller(other)
+# Packs with the library that the server links; we ourselves open it at run time.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(TEST_ZSTD REQUIRED IMPORTED_TARGET libzstd)
+gpufl_test(unzst DEPS base PkgConfig::TEST_ZSTD)

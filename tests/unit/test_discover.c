@@ -47,6 +47,28 @@ static const char *parts_text(const struct discover_session *s)
     return text;
 }
 
+/* Packed by somebody else: read, but never in place of a file of ours. */
+static void test_zstd(void **state)
+{
+    (void)state;
+    put("z/device.1.log.zst");
+    put("z/device.2.log.zst");
+    put("z/device.2.log"); /* is being packed, or was and stayed */
+    put("z/device.3.log.zst");
+    put("z/device.3.log.gz");
+    put("z/device.log.zst");
+    put("z/system.zst");
+    struct discover *d = open_ok(tmpdir_path("z"));
+    assert_int_equal(d->count, 1);
+    const struct discover_session *s = &d->sessions[0];
+    assert_string_equal(parts_text(s), "device.1.gz device.2 device.3.gz device.0.gz");
+    assert_non_null(strstr(s->parts[0].path, "device.1.log.zst"));
+    assert_non_null(strstr(s->parts[2].path, "device.3.log.gz"));
+    assert_non_null(strstr(s->parts[3].path, "device.log.zst"));
+    assert_int_equal(d->foreign, 1);
+    discover_close(d);
+}
+
 static void test_native(void **state)
 {
     (void)state;
@@ -174,10 +196,13 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_native),   cmocka_unit_test(test_public_client),
-        cmocka_unit_test(test_flat),     cmocka_unit_test(test_directory_of_sessions),
-        cmocka_unit_test(test_one_file), cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_zstd),
+                                       cmocka_unit_test(test_native),
+                                       cmocka_unit_test(test_public_client),
+                                       cmocka_unit_test(test_flat),
+                                       cmocka_unit_test(test_directory_of_sessions),
+                                       cmocka_unit_test(test_one_file),
+                                       cmocka_unit_test(test_nothing),
+                                       cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }

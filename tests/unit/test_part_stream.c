@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <cmocka.h>
 
@@ -144,6 +145,50 @@ static void test_a_packed_part_goes_as_it_stands(void **state)
     part_stream_close(s);
 }
 
+/* Not every server takes zstd, so that such a part is unpacked on the way; ranges of it as of any other. */
+static void test_a_part_that_is_zstd(void **state)
+{
+    (void)state;
+    static char packed[2 * TEXT_MAX];
+    make_text(1500000);
+    size_t n = ZSTD_compress(packed, sizeof packed, text, text_len, 1);
+    assert_false(ZSTD_isError(n));
+    const char *path = tmpdir_write("z.1.log.zst", packed, n);
+    int fd = open(path, O_RDONLY);
+    struct file_id id = file_id(fd);
+    close(fd);
+    for (int packs = 0; packs < 2; packs++) {
+        pack = packs;
+        struct part_stream *s = open_stream(path, id, 0, 0);
+        assert_false(part_stream_whole(s));
+        assert_int_equal(part_stream_gzip(s), packs);
+        unpack(s);
+        assert_int_equal(got_len, text_len);
+        assert_memory_equal(got, text, text_len);
+        assert_int_equal(part_stream_plain(s), text_len);
+        assert_int_equal(part_stream_consumed(s), n);
+        part_stream_close(s);
+        s = open_stream(path, id, 700000, 100000);
+        unpack(s);
+        assert_true(got_len >= 100000 && got_len < text_len - 700000 && part_stream_more(s));
+        assert_memory_equal(got, text + 700000, got_len);
+        part_stream_close(s);
+    }
+    struct part_stream *s; /* cut off: what comes before it goes, then an error */
+    path = tmpdir_write("cut.1.log.zst", packed, n / 2);
+    fd = open(path, O_RDONLY);
+    id = file_id(fd);
+    close(fd);
+    s = open_stream(path, id, 0, 0);
+    int64_t all = 0, more;
+    while ((more = part_stream_read(s, got, sizeof got)) > 0)
+        all += more;
+    assert_int_equal(more, GPUFL_E_CORRUPT);
+    assert_true(all > 0);
+    assert_non_null(strstr(part_stream_error(s)->text, "breaks off"));
+    part_stream_close(s);
+}
+
 static void test_a_torn_line_stays_behind(void **state)
 {
     (void)state;
@@ -255,7 +300,8 @@ static void test_names(void **state)
     } good[] = {{"a/device.log", "device", 0},
                 {"sass.12.log.gz", "sass", 12},
                 {"x/app.v2.scope.3.log", "scope", 3},
-                {"system.log.gz", "system", 0}};
+                {"system.log.gz", "system", 0},
+                {"device.4.log.zst", "device", 4}};
     char channel[PART_CHANNEL_MAX];
     int64_t number;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -296,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_ranges_make_up_the_whole),
         cmocka_unit_test(test_ranges_that_need_no_packing),
         cmocka_unit_test(test_a_packed_part_goes_as_it_stands),
+        cmocka_unit_test(test_a_part_that_is_zstd),
         cmocka_unit_test(test_a_torn_line_stays_behind),
         cmocka_unit_test(test_nothing_to_send),
         cmocka_unit_test(test_another_file_under_the_name),
