@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/alloc.h"
+#include "base/printable.h"
 #include "base/spelling.h"
 #include "base/tick.h"
 #include "capture/folders.h"
@@ -55,6 +56,7 @@ static struct {
     struct row_table frames, nodes;
     struct row_numbers modules, stacks;
     uint32_t module_count, stack_count;
+    bool ends;                  /* a file in which stacks end has been named */
     uint64_t unwritten;         /* uses of a captured stack that got no row: no memory */
     struct stacks_stats before; /* when the session began */
 } tables;
@@ -283,6 +285,23 @@ static uint32_t node_row(struct writer *w, uint32_t parent, uint32_t frame, unsi
     return e->id;
 }
 
+/* Says once why stacks end in a file: nothing in it leads to the callers. */
+static void say_where_it_ends(const struct stack *s)
+{
+    char path[sizeof((struct stack_module *)0)->path];
+    const struct stack_place *last = s->depth > 1 ? &s->places[s->depth - 2] : NULL;
+    if (tables.ends || !last || s->places[s->depth - 1].kind != STACK_MARK ||
+        last->kind != STACK_NATIVE || !last->module || last->module->unwinds)
+        return;
+    tables.ends = true;
+    printable_copy(path, sizeof path, last->module->path, strlen(last->module->path));
+    message_say(
+        SEVERITY_NOTE, "stacks_end",
+        "stacks end in %s: the file has no unwind tables that can be read (.eh_frame); build it "
+        "with -fasynchronous-unwind-tables or -fno-omit-frame-pointer",
+        path);
+}
+
 uint32_t stacking_row(struct writer *w, uint32_t stack)
 {
     const struct stack *s = stack ? stacks_get(stack) : NULL;
@@ -299,6 +318,7 @@ uint32_t stacking_row(struct writer *w, uint32_t stack)
     if (node) {
         *row = node;
         tables.stack_count++;
+        say_where_it_ends(s);
     } else if (stack) {
         tables.unwritten++;
     }
@@ -315,6 +335,7 @@ static void tables_clear(void)
     memset(&tables.stacks, 0, sizeof tables.stacks);
     tables.module_count = tables.stack_count = 0;
     tables.unwritten = 0;
+    tables.ends = false;
 }
 
 void stacking_keep(struct writer *w, bool last)

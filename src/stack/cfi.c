@@ -2,11 +2,13 @@
  *
  * The header's table, sorted by first instruction, is searched by halves; the entry
  * it names and that entry's CIE carry a program whose instructions up to pc are run.
+ * Where a file has no header, cfi_index.c has made a table of its own.
  * Everything is read from the mapped segment the header lies in, never beyond its
  * end, and every page of it is asked for before it is read: a damaged table gives no
  * row, not a fault. Slow, a few hundred ns: rows.c keeps what comes out. */
 #include "stack/cfi.h"
 
+#include "stack/cfi_index.h"
 #include "stack/safe.h"
 
 #include <string.h>
@@ -276,7 +278,7 @@ static uintptr_t entry_search(const struct module *m, uintptr_t pc)
 
 static bool entry_find(const struct module *m, uintptr_t pc, struct entry *e)
 {
-    uintptr_t fde = entry_search(m, pc);
+    uintptr_t fde = m->index ? cfi_index_find(m, pc) : entry_search(m, pc);
     return fde && entry_read(m, fde, e) && pc >= e->begin && pc < e->end;
 }
 
@@ -543,5 +545,25 @@ bool cfi_range(const struct module *m, uintptr_t pc, uintptr_t *begin, uintptr_t
         return false;
     *begin = e.begin;
     *end = e.end;
+    return true;
+}
+
+bool cfi_entry_at(const struct module *m, uintptr_t at, struct cfi_entry *out)
+{
+    struct cfi_bytes head = cfi_map(m, at, 4);
+    uint64_t length = cfi_take(&head, 4);
+    *out = (struct cfi_entry){0};
+    if (head.bad || !length)
+        return !head.bad;
+    bool wide;
+    struct cfi_bytes b = entry_bytes(m, at, &wide);
+    struct entry e;
+    if (b.bad)
+        return false;
+    out->next = (uintptr_t)b.end;
+    if (entry_read(m, at, &e)) {
+        out->begin = e.begin;
+        out->end = e.end;
+    }
     return true;
 }

@@ -62,6 +62,15 @@ bool cfi_expression(struct cfi_bytes b, uintptr_t pc, bool cfa, struct cfi_value
 /* false: no table covers this instruction, or it is damaged or beyond us. [hot, first sight] */
 bool cfi_find(const struct module *m, uintptr_t pc, struct cfi_row *out);
 
+/* An entry of .eh_frame. */
+struct cfi_entry {
+    uintptr_t next;       /* where the next one is; 0: this is the terminator */
+    uintptr_t begin, end; /* instructions it covers; 0, 0: it is a CIE, or beyond us */
+};
+
+/* Reads the entry at an address; false: it cannot be read. [hot, first sight] */
+bool cfi_entry_at(const struct module *m, uintptr_t at, struct cfi_entry *out);
+
 /* First and last + 1 instruction of the function that the table has for pc; false: none. */
 bool cfi_range(const struct module *m, uintptr_t pc, uintptr_t *begin, uintptr_t *end);
 

@@ -286,6 +286,7 @@ static __attribute__((noinline, cold)) uint32_t module_register(const struct map
     m->slot = slot_take();
     if (!m->slot) {
         atomic_store_explicit(&modules_full, true, memory_order_relaxed);
+        mem_free(m->index);
         mem_free(m);
         return 0;
     }
@@ -302,6 +303,7 @@ static void module_drop(uint32_t slot)
     if (!m)
         return;
     atomic_store_explicit(&modules[slot], &nobody, memory_order_relaxed);
+    mem_free(m->index);
     mem_free(m);
 }
 
@@ -411,6 +413,11 @@ void modules_free_unlisted(void)
 {
     uint32_t to = atomic_load_explicit(&freed_to, memory_order_relaxed);
     for (uint32_t i = 0; i < unlisted.count; i++) {
+        struct module *m = atomic_load_explicit(&modules[unlisted.slots[i]], memory_order_relaxed);
+        if (m && m != &nobody) {
+            mem_free(m->index); /* the rest stays: stacks point to it */
+            m->index = NULL;
+        }
         atomic_store_explicit(&modules[unlisted.slots[i]], NULL, memory_order_relaxed);
         atomic_store_explicit(&freed[to++ % MODULES_MAX], unlisted.slots[i], memory_order_relaxed);
     }

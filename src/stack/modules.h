@@ -28,15 +28,18 @@ enum module_role {
     MODULE_SYSTEM, /* the C library: where threads begin, nobody's own line */
 };
 
+struct cfi_index;
+
 struct module {
     struct stack_module pub;
     enum module_role role;
     uint32_t slot;
-    uintptr_t eh_hdr;      /* address of .eh_frame_hdr; 0: none */
-    uintptr_t eh_end;      /* end of the mapped segment it is in */
-    uintptr_t print_at[2]; /* what tells this file from another one: two words of its ... */
-    uint64_t print[2];     /* ... mapping, and what they held */
-    uint64_t name_hash;    /* without a build id also the loader's name; 0: not needed */
+    uintptr_t eh_hdr;        /* address of .eh_frame_hdr; 0: none */
+    uintptr_t eh_end;        /* end of the mapped segment that it, or .eh_frame, is in */
+    struct cfi_index *index; /* owned; without eh_hdr where .eh_frame could be found; NULL: none */
+    uintptr_t print_at[2];   /* what tells this file from another one: two words of its ... */
+    uint64_t print[2];       /* ... mapping, and what they held */
+    uint64_t name_hash;      /* without a build id also the loader's name; 0: not needed */
 };
 
 /* Slot of the module at this address; 0: in no file, or no room. [hot, registers at first sight] */

@@ -9,6 +9,7 @@
  * since libc's would be points where the thread can be cancelled. */
 #include "stack/modules_file.h"
 
+#include "stack/cfi_index.h"
 #include "stack/safe.h"
 
 #include <elf.h>
@@ -28,6 +29,8 @@ enum {
     KIND_VDSO = 2,
     NOTE_MAX = 1024, /* of a note segment that is looked at */
     PHDRS_MAX = 64,
+    LOADS_MOST = 8,
+    SECTIONS_MOST = 256,
     NAME_PIECE = 64,  /* of a name, read at once */
     MAPS_LINE = 1024, /* longest line of /proc/self/maps that is understood */
 };
@@ -38,6 +41,10 @@ struct headers {
     uintptr_t note[4], note_size[4];
     int notes;
     uintptr_t eh_hdr, eh_end;
+    struct {
+        uintptr_t begin, end; /* in memory, as far as the file's bytes go */
+    } load[LOADS_MOST];
+    int loads;
 };
 
 static bool headers_read(struct headers *h, uintptr_t begin)
@@ -68,8 +75,14 @@ static bool headers_read(struct headers *h, uintptr_t begin)
     }
     for (int i = 0; i < n; i++) {
         uintptr_t at = h->bias + all[i].p_vaddr;
-        if (all[i].p_type == PT_LOAD && h->eh_hdr >= at && h->eh_hdr < at + all[i].p_filesz)
+        if (all[i].p_type != PT_LOAD)
+            continue;
+        if (h->eh_hdr >= at && h->eh_hdr < at + all[i].p_filesz)
             h->eh_end = at + all[i].p_filesz;
+        if (h->loads < LOADS_MOST) {
+            h->load[h->loads].begin = at;
+            h->load[h->loads++].end = at + all[i].p_filesz;
+        }
     }
     if (!h->eh_end)
         h->eh_hdr = 0;
@@ -210,6 +223,52 @@ static void module_file_facts(struct module *m)
     m->pub.mtime = st.st_mtim.tv_sec * (int64_t)1000000000 + st.st_mtim.tv_nsec;
 }
 
+/* The section .eh_frame by the file's own headers; false: it has none, or is another file. */
+static bool section_find(int fd, uintptr_t begin, ElfW(Shdr) * found)
+{
+    static const char wanted[] = ".eh_frame";
+    ElfW(Ehdr) file, mapped;
+    ElfW(Shdr) names;
+    char name[sizeof wanted];
+    if (syscall(SYS_pread64, fd, &file, sizeof file, 0) != (long)sizeof file ||
+        !safe_read(&mapped, (const void *)begin, sizeof mapped) ||
+        memcmp(&file, &mapped, sizeof file) != 0 || file.e_shentsize != sizeof names ||
+        file.e_shstrndx >= file.e_shnum || file.e_shnum > SECTIONS_MOST)
+        return false;
+    off_t table = (off_t)file.e_shoff;
+    if (syscall(SYS_pread64, fd, &names, sizeof names,
+                table + file.e_shstrndx * (off_t)sizeof names) != (long)sizeof names)
+        return false;
+    for (int i = 0; i < file.e_shnum; i++)
+        if (syscall(SYS_pread64, fd, found, sizeof *found, table + i * (off_t)sizeof *found) ==
+                (long)sizeof *found &&
+            found->sh_type != SHT_NOBITS && (found->sh_flags & SHF_ALLOC) &&
+            syscall(SYS_pread64, fd, name, sizeof name,
+                    (off_t)(names.sh_offset + found->sh_name)) == (long)sizeof name &&
+            memcmp(name, wanted, sizeof name) == 0)
+            return true;
+    return false;
+}
+
+/* Where no header leads to the unwind entries: they are looked for in the file. */
+static void module_index(struct module *m, const struct headers *h)
+{
+    ElfW(Shdr) s;
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, m->pub.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool found = fd >= 0 && section_find(fd, m->pub.begin, &s);
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    for (int i = 0; found && i < h->loads; i++) {
+        uintptr_t at = h->bias + s.sh_addr, end = h->load[i].end;
+        if (at < h->load[i].begin || at >= end || s.sh_size > end - at)
+            continue;
+        m->eh_end = end;
+        m->index = cfi_index_make(m, at, s.sh_size);
+    }
+    if (!m->index)
+        m->eh_end = 0;
+}
+
 bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, const char *name)
 {
     struct headers h;
@@ -231,6 +290,9 @@ bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, cons
             return false;
     module_path(m, name);
     module_file_facts(m);
+    if (!m->eh_hdr && m->pub.kind == KIND_ELF)
+        module_index(m, &h);
+    m->pub.unwinds = m->eh_hdr || m->index;
     return true;
 }
 

@@ -29,6 +29,7 @@ enum {
 /* A file of code as it was mapped when a stack first met it. Never freed. */
 struct stack_module {
     uint32_t number;     /* from 1, in this process */
+    bool unwinds;        /* it has tables that lead through its functions */
     int kind;            /* as module.kind: 1 ELF file, 2 vDSO, 3 generated code */
     uint64_t base;       /* load bias */
     uint64_t begin, end; /* of the mapping */

@@ -12,6 +12,9 @@ gpufl_test(told DEPS stack)
 gpufl_test(join DEPS stack)
 gpufl_test(modules DEPS stack)
 gpufl_test(stack DEPS stack SOURCES ${shapes} TIMEOUT 300)
+add_test(NAME unit.stack-libraries COMMAND test-unit-stack long
+         WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+set_tests_properties(unit.stack-libraries PROPERTIES TIMEOUT 600 LABELS long)
 set_property(TARGET test-unit-modules PROPERTY ENABLE_EXPORTS ON) # dladdr in its own file
 
 # The same as a program without symbols, and as on a libc that cannot be asked without a lock.
@@ -42,6 +45,12 @@ function(stack_library name file answer build_id)
   add_dependencies(test-unit-stack unit-stack-${name})
 endfunction()
 stack_library(one stack-one.so 1 0x0102030405060708090a0b0c0d0e0f1011121314)
+# Without the table that leads to the unwind entries, and without the entries.
+stack_library(nohdr stack-nohdr.so 3 0x3302030405060708090a0b0c0d0e0f1011121314)
+target_link_options(unit-stack-nohdr PRIVATE -Wl,--no-eh-frame-hdr)
+stack_library(notables stack-notables.so 4 0x4402030405060708090a0b0c0d0e0f1011121314)
+target_compile_options(unit-stack-notables PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
+target_link_options(unit-stack-notables PRIVATE -nostartfiles -Wl,--no-eh-frame-hdr)
 stack_library(two stack-two.so 2 0x2202030405060708090a0b0c0d0e0f1011121314)
 stack_library(none stack-none.so 1 none)
 string(REPEAT 0123456789abcdef 4 long_id) # 32 bytes, as of SHA-256
