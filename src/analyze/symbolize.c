@@ -9,6 +9,7 @@
 #include "analyze/code_part.h"
 #include "analyze/feed.h"
 #include "base/alloc.h"
+#include "base/process.h"
 #include "symbol/source_file.h"
 #include "wire/header.h"
 
@@ -19,6 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -27,6 +30,7 @@ enum {
     ROWS_MAX = 1 << 20,     /* of a dictionary */
     BATCH_BYTES = 1 << 20,  /* at which a batch of lines ends */
     BATCHES_MAX = 1 << 16,
+    QUIET_SECONDS = 15, /* a program that runs writes every 10 s */
 };
 
 #define TEXTS_BYTES ((size_t)1 << 30)
@@ -287,6 +291,21 @@ static bool is_this_host(const struct symbolize *z)
            !strcmp(name, z->header.host);
 }
 
+/* A log without an end whose program is gone: killed, or over by _exit. Its number may be that of a
+ * process in a container that shares this host's name: such a program would still be writing. */
+static bool has_died(const struct symbolize *z)
+{
+    struct stat st;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (z->header.pid <= 0 || process_runs(z->header.pid, z->header.start))
+        return false;
+    for (size_t i = 0; i < z->session->count; i++)
+        if (stat(z->session->parts[i].path, &st) || now.tv_sec - st.st_mtime < QUIET_SECONDS)
+            return false;
+    return true;
+}
+
 /* Why the answers are not written into the session; NULL: they are. */
 static const char *reason_not_to_write(const struct symbolize *z, bool here)
 {
@@ -347,6 +366,7 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
 {
     char lacks[sizeof z->stats.note] = "", code_lacks[sizeof z->stats.note] = "";
     bool here = is_this_host(z);
+    z->over |= here && has_died(z);
     int code = intern_overflows(z->texts) ? GPUFL_E_FULL : symbolize_frames(z, lacks);
     symbolize_end_batch(z, true);
     size_t frames_end = z->end_count;

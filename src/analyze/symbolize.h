@@ -9,7 +9,8 @@
  * Used beside another reader (load.c), which hands over what it decodes, or alone. The
  * answers are lines of a log, written or not: the reader decodes them behind the session's
  * own. They are written where that can do no harm:
- *   - the session is over: its log ends with an `end` row, or the caller knows;
+ *   - the session is over: its log ends with an `end` row, or the caller knows, or its program is
+ *     gone and has written nothing for a while;
  *   - this is the host that wrote it;
  *   - nobody else is writing answers: an advisory lock on the directory, never waited for;
  *   - libdw was there, else the frames would stay without lines for ever.

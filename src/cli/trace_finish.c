@@ -7,6 +7,7 @@
 #include "cli/trace_finish.h"
 
 #include "base/file.h"
+#include "base/process.h"
 #include "cli/cmd.h"
 #include "cli/trace_compress.h"
 #include "cli/trace_session.h"

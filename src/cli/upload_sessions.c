@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/lines.h"
+#include "base/process.h"
 #include "wire/encode.h"
 #include "wire/end.h"
 
@@ -14,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { STAT_SIZE = 1024 };
 
 static const struct {
     const char *name, *text;
@@ -64,38 +63,7 @@ static bool session_has_end(const struct upload_session *s)
     return false;
 }
 
-/* ---- whether its program runs -------------------------------------------------------------- */
-
-/* Start of a process on the clock that counts from the machine's start, ns; -1: there is none. */
-static int64_t process_start(int64_t pid)
-{
-    char path[64], text[STAT_SIZE];
-    long ticks = sysconf(_SC_CLK_TCK);
-    unsigned long long start = 0;
-    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    const char *at = strrchr(text, ')'); /* behind the name, which may hold anything */
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    if (!at || sscanf(at, "%llu", &start) != 1 || ticks <= 0)
-        return -1;
-    return (int64_t)(start / (unsigned long long)ticks) * 1000000000;
-}
-
-/* A process that began after the session is another one with the same number. */
-static bool process_runs(const struct part_head *h)
-{
-    enum { SLACK_NS = 2000000000 };
-    if (h->pid <= 0 || h->pid > INT_MAX || (kill((pid_t)h->pid, 0) != 0 && errno == ESRCH))
-        return false;
-    int64_t start = process_start(h->pid);
-    return start < 0 || !h->start || start <= h->start + SLACK_NS;
-}
+/* ---- what became of its program ------------------------------------------------------------- */
 
 static bool is_packed(const struct upload_session *s)
 {
@@ -117,7 +85,7 @@ static enum upload_state state_of_ours(const struct upload_session *s, const str
     (void)gethostname(here, sizeof here - 1);
     if (!*h->host || strcmp(h->host, here) != 0 || !h->pid)
         return UPLOAD_UNKNOWN;
-    return process_runs(h) ? UPLOAD_RUNNING : UPLOAD_DIED;
+    return process_runs(h->pid, h->start) ? UPLOAD_RUNNING : UPLOAD_DIED;
 }
 
 /* The public client holds a lock while it writes. 1 held, 0 free, -1 there is none. */

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -180,6 +181,42 @@ static void test_over(void **state)
     assert_int_equal(symbolize(0).known, CALLS + 3);
 }
 
+/* Gives the session another process, and its files an age. */
+static void make_it_of(pid_t pid, int seconds)
+{
+    static const char *const files[] = {"scope.log", "system.log", "device.log"};
+    for (size_t i = 0; i < 3; i++) {
+        const char *path = in_session(files[i]);
+        char command[PATH_MAX + 128];
+        snprintf(command, sizeof command,
+                 "test ! -e '%s' || { sed -i '1s/\"pid\":[0-9]*/\"pid\":%d/; "
+                 "1s/\"start\":[0-9]*/\"start\":0/' '%s' && "
+                 "touch -d '-%d seconds' '%s'; }",
+                 path, (int)pid, path, seconds, path);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+/* A program that was killed or ended by _exit leaves no end in its log: it is gone all the same. What
+ * runs, or has written lately, may still write. */
+static void test_died(void **state)
+{
+    int status;
+    (void)state;
+    write_session(&(struct how){.running = true});
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    make_it_of(getpid(), 60);
+    check_in_memory("has not ended");
+    make_it_of(pid, 0);
+    check_in_memory("has not ended");
+    make_it_of(pid, 60);
+    assert_true(symbolize(0).written);
+    assert_int_equal(symbolize(0).known, CALLS + 3);
+}
+
 /* A limit that the answers do not fit under leaves no half of them behind. */
 static void test_no_room(void **state)
 {
@@ -315,6 +352,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_next_part, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_died, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_room, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
