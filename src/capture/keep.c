@@ -253,7 +253,10 @@ static void keep_one(struct writer *w, int64_t id, const struct stack_module *m)
         kept.files++;
     }
     if (!j.rc && !j.image.whole)
-        say_not_kept(m, "its lines are", "they would take more than the room for them");
+        say_not_kept(m, "its lines are",
+                     j.image.exported ? "the file cannot be opened any more; the functions that it "
+                                        "exports are known"
+                                      : "they would take more than the room for them");
     mem_free(j.image.bytes);
 }
 

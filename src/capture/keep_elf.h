@@ -15,7 +15,8 @@
 struct keep_image {
     char *bytes; /* owned: mem_free */
     size_t size;
-    bool whole; /* everything that names functions or lines is in it */
+    bool whole;    /* everything that names functions or lines is in it */
+    bool exported; /* the exported functions are: there was no file to read */
 };
 
 /* At most `most` bytes: where all does not fit, debug sections are left out first, then the symbols

@@ -238,6 +238,7 @@ int keep_elf_memory(const struct stack_module *m, size_t most, struct keep_image
     if (!out->bytes)
         return GPUFL_E_NOMEM;
     out->size = (size_t)size;
+    out->exported = true;
     put_head(&l, out->bytes);
     if (put_bytes(&l, out->bytes, &size)) {
         settle_symbols(&l, out->bytes + head_bytes(&l));

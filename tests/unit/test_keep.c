@@ -176,6 +176,7 @@ static void from_memory(void **state)
         struct keep_image k;
         const struct stack_module *m = loaded(files[i], &call, &handle);
         assert_int_equal(keep_elf_memory(m, ENOUGH, &k), 0);
+        assert_true(k.exported && !k.whole);
         check_function(write_image(&k, "memory.elf"), m, call, true, "library_call");
         /* Nothing is named by the nearest symbol. */
         check_function(write_image(&k, "memory.elf"), m, (const char *)m->base, true, NULL);
