@@ -8,7 +8,7 @@ export const upload = {
   chooseFiles: "Choose files",
   reading: "Reading the folder",
   none: "No session in there",
-  noneText: (files: string) => `Among ${files} no part of a session was found. Parts are called device.log, scope.1.log.gz and the like, below a folder named by the session.`,
+  noneText: (files: string) => `Among ${files} no part of a session was found. Parts are called device.log, scope.1.log.gz and the like, below a folder named by the session. Parts packed with zstd (.zst) are sent by gpufl upload.`,
   notYours: "Not with your role",
   notYoursText: "Sending sessions needs the role member or owner. Ask an owner of the workspace.",
   start: "Send",
