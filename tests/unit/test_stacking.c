@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "capture/messages.h"
 #include "capture/names.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
@@ -42,7 +43,21 @@ static const struct stack_code train = {
 static const struct stack_place first[] = {NATIVE(0x10), PYTHON(90), NATIVE(0x20)};
 static const struct stack_place second[] = {NATIVE(0x11), PYTHON(90), NATIVE(0x20)};
 static const struct stack_place third[] = {{.kind = STACK_MARK, .mark = "<driver-internal>"}};
-static const struct stack stacks[] = {{1, 3, first}, {2, 3, second}, {3, 1, third}};
+/* A file without unwind tables, in which a walk ends; and one with them, where it ends for other reasons. */
+static const struct stack_module blind = {
+    .number = 4, .kind = 1, .base = 0x900000, .path = "/opt/libblind.so"};
+static const struct stack_module seeing = {
+    .number = 5, .kind = 1, .base = 0xa00000, .path = "/opt/libseeing.so", .unwinds = true};
+#define ENDS_IN(m)                                                                                 \
+    {                                                                                              \
+        {.kind = STACK_NATIVE, .module = (m), .offset = 0x40},                                     \
+        {                                                                                          \
+            .kind = STACK_MARK, .mark = "<truncated>"                                              \
+        }                                                                                          \
+    }
+static const struct stack_place fourth[] = ENDS_IN(&seeing), fifth[] = ENDS_IN(&blind);
+static const struct stack stacks[] = {
+    {1, 3, first}, {2, 3, second}, {3, 1, third}, {4, 2, fourth}, {5, 2, fifth}};
 
 static struct stacks_stats stats;
 static uint32_t next_stack;
@@ -50,7 +65,7 @@ static int opened, refuse;
 
 const struct stack *stacks_get(uint32_t id)
 {
-    return id > 0 && id <= 3 ? &stacks[id - 1] : NULL;
+    return id > 0 && id <= 5 ? &stacks[id - 1] : NULL;
 }
 
 uint32_t stacks_capture(const void *from)
@@ -129,6 +144,28 @@ static void put_sync(uint32_t stack)
     struct sync_row row = {
         .start = 5, .duration = 1, .kind = 3, .stack = stacking_row(writer, stack)};
     writer_row(writer, RECORD_sync, (const int64_t *)&row);
+}
+
+/* Said once a session, of a file that has no tables. */
+static void where_stacks_end(void **state)
+{
+    (void)state;
+    struct parts p = {0};
+    messages_begin();
+    put_sync(1);
+    put_sync(3);
+    put_sync(4);
+    messages_drain(writer, names_table());
+    assert_int_equal(writer_flush(writer), 0);
+    parts_read_all(dir, &p);
+    assert_int_equal(p.rows[RECORD_message], 0);
+    put_sync(5);
+    put_sync(5);
+    messages_drain(writer, names_table());
+    assert_int_equal(writer_flush(writer), 0);
+    p = (struct parts){0};
+    parts_read_all(dir, &p);
+    assert_int_equal(p.rows[RECORD_message], 1);
 }
 
 static void a_tree_of_frames(void **state)
@@ -250,6 +287,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_tree_of_frames),
+        T(where_stacks_end),
         T(every_part_has_what_it_uses),
         T(wanted_where_asked_for),
         T(every_allocation_fails),
