@@ -538,19 +538,25 @@ static void test_a_full_table(void **state)
     assert_int_equal(status, 0);
 }
 
+static __attribute__((noinline, noclone)) uint32_t id_of(shape_fn *call)
+{
+    uint32_t id = 0;
+    call(capture, &id, 1);
+    return id;
+}
+
 /* A library that is opened under one name after the other: without a build id each is a module of
  * its own, all at one address, where another one's rows are still known. */
 static __attribute__((noinline)) uint32_t capture_in(const char *name, uintptr_t *base)
 {
     static char path[PATH_MAX + 32];
     void *handle;
-    uint32_t id = 0;
     snprintf(path, sizeof path, "%s/%s", tmpdir, name);
     if (symlink(realpath("stack-none.so", (char[PATH_MAX]){0}), path) != 0)
         fail_msg("symlink %s", path);
     shape_fn *call = library(path, "library_call", &handle);
     *base = ((struct link_map *)handle)->l_addr;
-    call(capture, &id, 1);
+    uint32_t id = id_of(call);
     dlclose(handle);
     unlink(path);
     return id;
@@ -598,7 +604,7 @@ static void test_more_libraries_than_slots(void **state)
             first = first ? first : base;
             moved += base != first;
             const struct stack *st = stacks_get(ids[i]);
-            bool whole = st && st->depth > 3 && in_function(&st->places[1], (void *)capture_in);
+            bool whole = st && st->depth > 3 && in_function(&st->places[1], (void *)id_of);
             if (whole && !is_in(st, name))
                 _exit(3); /* another module's stack */
             cut += !whole;
