@@ -70,8 +70,11 @@ enum gpufl_backend {
     GPUFL_BACKEND_SIM,
 };
 
-/* The ladder of engines: each level adds to the one before (see the engine guide). */
+/* The ladder of engines: each level adds to the one before (see the engine guide). DEFAULT: the code sets
+ * none, so that the environment, the config file or `gpufl trace` may; else it is MONITOR, or SYNC where
+ * stacks are asked for. MONITOR set in code is Monitor. */
 enum gpufl_engine {
+    GPUFL_ENGINE_DEFAULT = -1,
     GPUFL_ENGINE_MONITOR,
     GPUFL_ENGINE_TRACE,
     GPUFL_ENGINE_PC_SAMPLING,
@@ -84,7 +87,8 @@ enum gpufl_engine {
 
 /* What gpufl_init takes. Fill it with gpufl_options_init, then change fields.
  * A field that differs from its default beats the environment and the config
- * file; one left at its default is taken from GPUFL_*, then config_file. Every
+ * file; one left at its default is taken from GPUFL_*, then config_file, unless
+ * gpufl_options_set says that the default is meant. Every
  * field is described in docs/options.md, generated from schema/options.def. The
  * strings are the caller's; NULL is the default. A value that is not understood is
  * said on stderr, and the default taken. */
@@ -117,11 +121,22 @@ struct gpufl_options {
     bool flush_logs_always;   /* fsync after every write: for diagnosis, slow */
     bool enable_debug_output; /* say on stderr what the library does */
     bool enabled;             /* false: init returns at once, every call is a no-op */
+
+    uint64_t set; /* fields that are set although they hold the default: gpufl_options_set's */
 };
 
 /* Fills *opts (NULL: does nothing) with the defaults. size: sizeof *opts as the
  * caller compiled it, which lets older and newer programs use one library. */
 GPUFL_API void gpufl_options_init(struct gpufl_options *opts, size_t size);
+
+/* Says that the field of this name ("enable_external_correlation") is set on purpose: its value beats the
+ * environment and the config file even where it is the default. GPUFL_E_INVAL for a name that is no
+ * field, or a struct of a program that was compiled before this call existed. */
+GPUFL_API int gpufl_options_set(struct gpufl_options *opts, const char *field);
+
+/* Assigns a field and says that it is set on purpose. */
+#define GPUFL_OPTIONS_SET(opts, field, value)                                                      \
+    ((void)((opts)->field = (value)), (void)gpufl_options_set((opts), #field))
 
 /* Starts the session. opts: NULL for defaults. Returns 0 when capture runs,
  * GPUFL_E_STATE when it is disabled (nothing was loaded) or the one session of
@@ -210,6 +225,7 @@ struct gpufl_upload_options {
     const char *api_path;
     int timeout_ms;                     /* for all of it; 0: 5 minutes */
     struct gpufl_upload_result *result; /* NULL: not wanted */
+    int unreachable_ms; /* a server that cannot be reached is given up after so long; 0: 15 s */
 };
 
 /* What became of it. */
@@ -224,8 +240,9 @@ struct gpufl_upload_result {
  * of it is there. What is not can be sent by the next call, or the command, which go
  * on where the server stands. Waits no longer than timeout_ms and some seconds.
  * GPUFL_E_STATE without a session, _NOENT without the command, _NOT_BUILT without
- * libcurl, _TIMEOUT, _IO for the rest; 0 where capture is disabled, because there is
- * nothing to send. Call it after gpufl_shutdown: a session that runs cannot be sent
+ * libcurl, _TIMEOUT, _IO for the rest; 0 where capture is disabled (GPUFL_DISABLED, or enabled=false
+ * in code, environment or config file): nothing is sent. How it gets on, and why it waits, is said on
+ * stderr. Call it after gpufl_shutdown: a session that runs cannot be sent
  * as a whole. */
 GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 

@@ -47,6 +47,7 @@ enum class BackendKind {
 };
 
 enum class ProfilingEngine {
+    Default = GPUFL_ENGINE_DEFAULT, // not set: see gpufl.h
     Monitor = GPUFL_ENGINE_MONITOR,
     Trace = GPUFL_ENGINE_TRACE,
     PcSampling = GPUFL_ENGINE_PC_SAMPLING,
@@ -57,8 +58,47 @@ enum class ProfilingEngine {
     Sync = GPUFL_ENGINE_SYNC,
 };
 
-// What init takes; docs/options.md describes every field. A field that differs
-// from its default beats GPUFL_* and config_file.
+// A field of InitOptions: a T that knows whether it was assigned. What the program assigns beats
+// GPUFL_* and config_file, also where it is the default.
+template <typename T> class Option
+{
+  public:
+    constexpr Option(T value) noexcept : value_(value), set_(true)
+    {
+    }
+    constexpr operator T() const noexcept
+    {
+        return value_;
+    }
+    constexpr bool isSet() const noexcept
+    {
+        return set_;
+    }
+    static constexpr Option standard(T value) noexcept
+    {
+        Option option(value);
+        option.set_ = false;
+        return option;
+    }
+
+  private:
+    T value_;
+    bool set_;
+};
+
+namespace detail
+{
+
+// The default of a field.
+template <typename T> constexpr Option<T> standard(T value) noexcept
+{
+    return Option<T>::standard(value);
+}
+
+} // namespace detail
+
+// What init takes; docs/options.md describes every field. A field that is assigned beats GPUFL_* and
+// config_file; a text counts as assigned where it differs from its default.
 struct InitOptions {
     String app_name = "gpufl";
     String log_path = ""; // "": app_name, a directory
@@ -66,26 +106,26 @@ struct InitOptions {
     String backend_url = "";
     String api_key = "";
     String api_path = "";
-    bool remote_upload = false; // deprecated, no effect
+    Option<bool> remote_upload = detail::standard(false); // deprecated, no effect
 
-    bool enable_stack_trace = false;
-    bool enable_source_collection = true;
-    bool enable_external_correlation = true;
-    bool enable_synchronization = true;
-    bool enable_memory_tracking = false;
-    bool enable_cuda_graphs_tracking = false;
+    Option<bool> enable_stack_trace = detail::standard(false);
+    Option<bool> enable_source_collection = detail::standard(true);
+    Option<bool> enable_external_correlation = detail::standard(true);
+    Option<bool> enable_synchronization = detail::standard(true);
+    Option<bool> enable_memory_tracking = detail::standard(false);
+    Option<bool> enable_cuda_graphs_tracking = detail::standard(false);
 
-    int system_sample_rate_ms = 0;
-    int kernel_sample_rate_ms = 0; // deprecated, no effect
-    bool continuous_system_sampling = false;
+    Option<int> system_sample_rate_ms = detail::standard(0);
+    Option<int> kernel_sample_rate_ms = detail::standard(0); // deprecated, no effect
+    Option<bool> continuous_system_sampling = detail::standard(false);
 
-    BackendKind backend = BackendKind::Auto;
-    ProfilingEngine profiling_engine = ProfilingEngine::Monitor;
+    Option<BackendKind> backend = detail::standard(BackendKind::Auto);
+    Option<ProfilingEngine> profiling_engine = detail::standard(ProfilingEngine::Monitor);
 
     String config_file = "";
-    bool flush_logs_always = false;
-    bool enable_debug_output = false;
-    bool enabled = true;
+    Option<bool> flush_logs_always = detail::standard(false);
+    Option<bool> enable_debug_output = detail::standard(false);
+    Option<bool> enabled = detail::standard(true);
 };
 
 // Starts the session; true: capture runs. The program goes on either way.
@@ -98,22 +138,32 @@ inline bool init(const InitOptions &opts = InitOptions())
     o.backend_url = opts.backend_url.c_str();
     o.api_key = opts.api_key.c_str();
     o.api_path = opts.api_path.c_str();
-    o.remote_upload = opts.remote_upload;
-    o.enable_stack_trace = opts.enable_stack_trace;
-    o.enable_source_collection = opts.enable_source_collection;
-    o.enable_external_correlation = opts.enable_external_correlation;
-    o.enable_synchronization = opts.enable_synchronization;
-    o.enable_memory_tracking = opts.enable_memory_tracking;
-    o.enable_cuda_graphs_tracking = opts.enable_cuda_graphs_tracking;
-    o.system_sample_rate_ms = opts.system_sample_rate_ms;
-    o.kernel_sample_rate_ms = opts.kernel_sample_rate_ms;
-    o.continuous_system_sampling = opts.continuous_system_sampling;
-    o.backend = static_cast<gpufl_backend>(opts.backend);
-    o.profiling_engine = static_cast<gpufl_engine>(opts.profiling_engine);
     o.config_file = opts.config_file.c_str();
-    o.flush_logs_always = opts.flush_logs_always;
-    o.enable_debug_output = opts.enable_debug_output;
-    o.enabled = opts.enabled;
+#define GPUFL_DETAIL_TAKE(type, field)                                                             \
+    o.field = static_cast<type>(opts.field);                                                       \
+    if (opts.field.isSet())                                                                        \
+    (void)gpufl_options_set(&o, #field)
+    GPUFL_DETAIL_TAKE(bool, remote_upload);
+    GPUFL_DETAIL_TAKE(bool, enable_stack_trace);
+    GPUFL_DETAIL_TAKE(bool, enable_source_collection);
+    GPUFL_DETAIL_TAKE(bool, enable_external_correlation);
+    GPUFL_DETAIL_TAKE(bool, enable_synchronization);
+    GPUFL_DETAIL_TAKE(bool, enable_memory_tracking);
+    GPUFL_DETAIL_TAKE(bool, enable_cuda_graphs_tracking);
+    GPUFL_DETAIL_TAKE(int, system_sample_rate_ms);
+    GPUFL_DETAIL_TAKE(int, kernel_sample_rate_ms);
+    GPUFL_DETAIL_TAKE(bool, continuous_system_sampling);
+    GPUFL_DETAIL_TAKE(bool, flush_logs_always);
+    GPUFL_DETAIL_TAKE(bool, enable_debug_output);
+    GPUFL_DETAIL_TAKE(bool, enabled);
+#undef GPUFL_DETAIL_TAKE
+    if (opts.backend.isSet()) {
+        o.backend = static_cast<gpufl_backend>(static_cast<BackendKind>(opts.backend));
+        (void)gpufl_options_set(&o, "backend");
+    }
+    if (opts.profiling_engine.isSet())
+        o.profiling_engine =
+            static_cast<gpufl_engine>(static_cast<ProfilingEngine>(opts.profiling_engine));
     return gpufl_init(&o) == GPUFL_OK;
 }
 
@@ -172,7 +222,8 @@ struct UploadOptions {
     String backend_url = "";
     String api_key = "";
     String api_path = "";
-    int timeout_ms = 0; // for all of it; 0: 5 minutes
+    int timeout_ms = 0;     // for all of it; 0: 5 minutes
+    int unreachable_ms = 0; // a server that cannot be reached is given up after so long; 0: 15 s
 };
 
 struct UploadResult {
@@ -200,6 +251,7 @@ inline UploadResult uploadLogs(const UploadOptions &opts = UploadOptions()) noex
     o.api_key = opts.api_key.c_str();
     o.api_path = opts.api_path.c_str();
     o.timeout_ms = opts.timeout_ms;
+    o.unreachable_ms = opts.unreachable_ms;
     o.result = &said;
     result.code = gpufl_upload_logs(&o);
     result.success = result.code == GPUFL_OK;

@@ -26,7 +26,7 @@ static int64_t now(void)
 void shipping_init(struct shipping *s, const struct ship_config *c,
                    const struct ship_session *session, struct ship_result *out)
 {
-    *s = (struct shipping){.config = c, .session = session, .result = out};
+    *s = (struct shipping){.config = c, .session = session, .result = out, .silent = now()};
     *out = (struct ship_result){.end = SHIP_ALL};
     backoff_init(
         &s->backoff, c->tries ? c->tries : TRIES, c->wait_least ? c->wait_least : SECOND / 2,
@@ -103,6 +103,17 @@ static bool refuses_all(struct shipping *s, const struct remote_answer *a)
     return true;
 }
 
+/* The wait before another try at a server that does not answer: not beyond the time that it is given. */
+static int64_t wait_reachable(const struct shipping *s, int64_t wait)
+{
+    if (!s->config->unreachable)
+        return wait;
+    int64_t left = s->silent + s->config->unreachable - now();
+    if (left <= 0)
+        return BACKOFF_GIVE_UP;
+    return wait < left ? wait : left;
+}
+
 enum ship_step shipping_judge(struct shipping *s, int code, const struct err *e,
                               const struct remote_answer *a)
 {
@@ -126,7 +137,10 @@ enum ship_step shipping_judge(struct shipping *s, int code, const struct err *e,
     else
         snprintf(why, sizeof why, "%s answers %d%s%.200s", remote_asked(s->config->remote),
                  a->status, *a->detail ? ": " : "", a->detail);
+    s->silent = code ? s->silent : now();
     int64_t wait = backoff_next(&s->backoff, code ? -1 : a->retry_after);
+    if (code && wait != BACKOFF_GIVE_UP)
+        wait = wait_reachable(s, wait);
     if (wait == BACKOFF_GIVE_UP) {
         shipping_end(s, SHIP_REFUSED, "%s; given up after %u %s", why, s->backoff.tries,
                      s->backoff.tries == 1 ? "try" : "tries");

@@ -50,7 +50,9 @@ struct ship_config {
     int64_t wait_least; /* ns before the second try, at most; 0: 0.5 s */
     int64_t wait_most;  /* ns before any; 0: 60 s */
     int64_t deadline;   /* CLOCK_MONOTONIC ns; 0: none */
-    int64_t piece;      /* plain bytes of one body; 0: 256 MiB. Halved where a body is too large. */
+    int64_t
+        unreachable; /* ns after which a server that has never answered is given up; 0: tries count */
+    int64_t piece;   /* plain bytes of one body; 0: 256 MiB. Halved where a body is too large. */
     const volatile sig_atomic_t *stop;
     struct ship_watch watch;
 };

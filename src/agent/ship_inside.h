@@ -12,6 +12,8 @@ struct shipping {
     const struct ship_session *session;
     struct ship_result *result;
     struct backoff backoff;
+    int64_t
+        silent; /* CLOCK_MONOTONIC ns since when no request has been answered; 0: the last one was */
     int64_t done;               /* bytes on disk before the part at hand */
     int64_t shown;              /* what progress was told last */
     struct part_stream *stream; /* of the body at hand */

@@ -24,6 +24,14 @@ bool insight_line_told(const struct model *m, const struct sync_line *l)
     return p && !p->mark && !l->apart && l->count;
 }
 
+/* Waits that the driver makes by itself: no frame of the program is on their stacks. */
+static bool is_driver(const struct model *m, const struct sync_line *l)
+{
+    const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
+    return p && p->mark && !l->apart && l->count &&
+           strcmp(model_text(m, p->mark), "<driver-internal>") == 0;
+}
+
 /* What the line could give back at most: GPU time that was idle because of it, and not more than
  * was spent in its calls. */
 static int64_t gives_back(const struct model *m, const struct sync_line *l, int64_t blocked)
@@ -188,14 +196,20 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     add_facts(m, l, w->calls, w->ns, i);
     buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)w->most_calls);
     stacks_put_place(m, l->place, &text);
-    buf_printf(&text, " · %s (%s of %s)", units_time(a, w->ns),
-               units_percent(b, (double)w->ns, (double)sum_windows_time(m)),
+    buf_printf(&text, " · %s (%s of %s)", units_time_short(a, w->ns),
+               units_percent_short(b, (double)w->ns, (double)sum_windows_time(m)),
                sum_windows_any(m) ? sum_windows_whole(m) : "session");
     code = insight_say(&i->title, &text);
     put_blocked(m, l, w, &text);
     buf_str(&text, ".");
     put_idle(m, l, &text);
-    tell_library(m, l, i, &text);
+    if (is_driver(m, l)) {
+        i->next = "Nothing in the program calls these: the driver waits by itself, as where a "
+                  "context goes away or code is loaded.";
+        buf_str(&text, " No frame of the program is on their stacks.");
+    } else {
+        tell_library(m, l, i, &text);
+    }
     code = code ? code : insight_say(&i->text, &text);
     buf_fini(&text);
     return code;
@@ -215,7 +229,7 @@ int insight_sync_line(const struct model *m, struct insights *to)
     for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         struct waiting w = waiting(m, l);
-        if (insight_line_told(m, l) &&
+        if ((insight_line_told(m, l) || is_driver(m, l)) &&
             (explicit_calls(l) ||
              (w.calls && insight_is_share(m, weight(m, l, &w), INSIGHT_worth, 1000))))
             code = add_line(m, l, &w, to);
@@ -254,6 +268,7 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
     struct waiting w = waiting(m, l);
     struct insight *i;
     struct buf text;
+    char a[UNITS_TEXT];
     int code = insight_add(to, "sync_loop", &i);
     if (code)
         return code;
@@ -266,11 +281,12 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
     buf_printf(&text, "In-loop sync × %llu — likely blocking GPU pipelining",
                (unsigned long long)calls);
     code = insight_say(&i->title, &text);
-    put_blocked(m, l, &w, &text);
-    buf_str(&text, ", inside a loop with kernels between");
-    buf_str(&text, stacks_place_is_library(stacks_place_at(&m->stacks, l->place))
-                       ? "."
-                       : ": move it out of the loop.");
+    buf_printf(&text, "%s blocked across %llu calls", units_time_short(a, w.ns),
+               (unsigned long long)w.calls);
+    insight_put_where(m, l->place, &text);
+    buf_printf(&text, ", %s of %s.",
+               units_percent_short(a, (double)w.ns, (double)sum_windows_time(m)),
+               sum_windows_any(m) ? sum_windows_whole(m) : "session");
     put_idle(m, l, &text);
     tell_library(m, l, i, &text);
     code = code ? code : insight_say(&i->text, &text);

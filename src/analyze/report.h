@@ -115,6 +115,7 @@ void page_text(const struct page *p, const char *fmt, ...) __attribute__((format
 void page_none(struct page *p, const char *feature);
 
 void page_kernels(struct page *p);
+void page_occupancy(struct page *p); /* in report_occupancy.c */
 void page_transfers(struct page *p);
 void page_waits(struct page *p);
 

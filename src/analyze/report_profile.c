@@ -394,6 +394,21 @@ static void page_counters(struct page *p)
     page_of_pass(p, MODEL_COUNTERS);
 }
 
+/* Scopes of which RangeProfiler has no counters, as the session names them. */
+static void page_uncounted(struct page *p)
+{
+    const struct sum_facts *f = &p->model->facts;
+    bool any = false;
+    for (size_t i = 0; i < f->setting_count; i++) {
+        if (strcmp(model_text(p->model, f->settings[i].name), "uncounted_scope") != 0)
+            continue;
+        if (!any)
+            page_heading(p, "Scopes without hardware counters: how often, and why");
+        any = true;
+        page_text(p, "%s", model_text(p->model, f->settings[i].value));
+    }
+}
+
 void page_profile(struct page *p)
 {
     if (p->model->samples.total.all) {
@@ -404,4 +419,5 @@ void page_profile(struct page *p)
         page_instructions(p);
     if (p->model->counters.items.count > 1)
         page_counters(p);
+    page_uncounted(p);
 }

@@ -261,6 +261,7 @@ void page_kernels(struct page *p)
     put_summary(p);
     put_top(p);
     put_configs(p);
+    page_occupancy(p);
 }
 
 /* ---- copies and fills ------------------------------------------------------------------ */
@@ -619,6 +620,11 @@ void page_metrics(struct page *p)
         put_metrics(p, host_lines, sizeof host_lines / sizeof *host_lines, s->host);
     }
     page_shared(p);
-    if (!any)
+    const char *why = findings_why_none(p->model, "device_metrics");
+    if (!any && !strcmp(why, findings_status("not_requested")))
+        page_text(p, "none: not asked for; system_sample_rate_ms (50 to 100 is usual) and "
+                     "continuous_system_sampling=true give them, in code or as "
+                     "GPUFL_SYSTEM_SAMPLE_RATE_MS and GPUFL_CONTINUOUS_SYSTEM_SAMPLING.");
+    else if (!any)
         page_none(p, "device_metrics");
 }

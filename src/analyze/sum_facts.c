@@ -138,7 +138,7 @@ static bool is_one_of(const char *text, const char *const *names)
 /* A setting of which a session may have several, or several sessions may: each is listed. */
 static bool repeats(const struct model *m, uint32_t name, bool sessions)
 {
-    static const char *const of_one[] = {"metric", "skipped_metric", NULL};
+    static const char *const of_one[] = {"metric", "skipped_metric", "uncounted_scope", NULL};
     static const char *const of_several[] = {"ran_as", "why", NULL};
     const char *text = model_text(m, name);
     return is_one_of(text, of_one) || (sessions && is_one_of(text, of_several));

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 char *units_count(char text[UNITS_TEXT], int64_t n)
@@ -49,6 +50,21 @@ char *units_time(char text[UNITS_TEXT], int64_t ns)
     return text;
 }
 
+char *units_time_short(char text[UNITS_TEXT], int64_t ns)
+{
+    static const struct {
+        int64_t from;
+        const char *unit;
+    } steps[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (ns >= steps[i].from) {
+            snprintf(text, UNITS_TEXT, "%.2f%s", (double)ns / (double)steps[i].from, steps[i].unit);
+            return text;
+        }
+    snprintf(text, UNITS_TEXT, "%" PRId64 "ns", ns);
+    return text;
+}
+
 char *units_bytes(char text[UNITS_TEXT], int64_t bytes)
 {
     static const char *const names[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -72,6 +88,14 @@ char *units_percent(char text[UNITS_TEXT], double part, double whole)
         snprintf(text, UNITS_TEXT, "-");
     else
         snprintf(text, UNITS_TEXT, v > 0 && v < 0.05 ? "<0.1 %%" : "%.1f %%", v);
+    return text;
+}
+
+char *units_percent_short(char text[UNITS_TEXT], double part, double whole)
+{
+    char *space = strchr(units_percent(text, part, whole), ' ');
+    if (space)
+        memmove(space, space + 1, strlen(space));
     return text;
 }
 

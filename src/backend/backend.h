@@ -260,9 +260,10 @@ enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS, RANGE_SETTLES };
 
 /* An outermost scope of the calling thread begins, an iteration of it does, or it has ended; or, of no
  * scope, the thread is about to end, and what it counted is to be read. repeats, with the begin: so many
- * iterations will be told; 0: it is done once. */
-typedef void trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
-                            uint32_t repeats);
+ * iterations will be told; 0: it is done once. Returns why the scope is not counted, static text; NULL: it
+ * is, or that is not known yet. */
+typedef const char *trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
+                                   uint32_t repeats);
 
 /* ns: trace_ops.stop returns by then, whoever stands in the vendor's library and does not come back: a program
  * that ends waits for it so long. */

@@ -2,6 +2,8 @@
  * and the choice between them. An explicit array: nothing registers itself. */
 #include "backend/backend.h"
 
+#include "base/log.h"
+
 const struct backend *const backends[] = {
     &backend_nvidia,
     &backend_none,
@@ -21,8 +23,13 @@ static bool usable(const struct backend *b)
 static const struct backend *first_usable(void)
 {
     for (const struct backend *const *b = backends; *b; b++)
-        if (!(*b)->simulated && usable(*b))
-            return *b;
+        if (!(*b)->simulated) {
+            bool here = usable(*b);
+            log_debug_each("probe: backend %s %s", (*b)->name,
+                           here ? "can be used" : "finds no GPU that can be asked");
+            if (here)
+                return *b;
+        }
     return &backend_none;
 }
 

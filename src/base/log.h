@@ -27,6 +27,13 @@ void log_say(enum log_level level, uintptr_t key, const char *text);
         if (log_debug_on())                                                                        \
             log_write(LOG_DEBUG, __VA_ARGS__);                                                     \
     } while (0)
+/* A line of which each different text is said, however many come from one place. */
+void log_each(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define log_debug_each(...)                                                                        \
+    do {                                                                                           \
+        if (log_debug_on())                                                                        \
+            log_each(LOG_DEBUG, __VA_ARGS__);                                                      \
+    } while (0)
 #define log_note(...)  log_write(LOG_NOTE, __VA_ARGS__)
 #define log_warn(...)  log_write(LOG_WARN, __VA_ARGS__)
 #define log_error(...) log_write(LOG_ERROR, __VA_ARGS__)

@@ -13,9 +13,33 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+/* Whom this process stands for; 0: itself. */
+static int stands_for;
+static char its_command[1025];
+
+void about_stand_for(int pid, const char *command)
+{
+    stands_for = pid;
+    snprintf(its_command, sizeof its_command, "%s", command);
+}
+
+bool about_stands_in(void)
+{
+    return stands_for != 0;
+}
+
+int about_pid(void)
+{
+    return stands_for ? stands_for : getpid();
+}
+
 /* Reads the arguments, NUL between them; returns their length. */
 static size_t read_arguments(char *out, size_t size)
 {
+    if (stands_for) {
+        snprintf(out, size, "%s", its_command);
+        return strlen(out);
+    }
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
     if (fd >= 0)

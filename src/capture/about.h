@@ -2,6 +2,8 @@
 #ifndef GPUFL_CAPTURE_ABOUT_H
 #define GPUFL_CAPTURE_ABOUT_H
 
+#include <stdbool.h>
+
 struct about {
     char host[256];
     char system[256];   /* "Linux 6.1.0 x86_64" */
@@ -12,6 +14,15 @@ struct about {
 
 /* 0, or GPUFL_E_IO where there is no randomness. */
 int about_read(struct about *a);
+
+/* From here on it is this process that is captured, with that command: for one that samples in another's name. */
+void about_stand_for(int pid, const char *command);
+
+/* True where it does. [any] */
+bool about_stands_in(void);
+
+/* The captured process. */
+int about_pid(void);
 
 /* Name of the program alone. */
 void about_program(char *out, unsigned long size);

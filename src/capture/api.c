@@ -50,6 +50,8 @@ void gpufl_options_init(struct gpufl_options *opts, size_t size)
     memcpy(opts, &defaults, size < sizeof defaults ? size : sizeof defaults);
     if (size >= sizeof opts->size)
         opts->size = size;
+    if (size >= sizeof defaults) /* programs of before GPUFL_ENGINE_DEFAULT keep what they knew */
+        opts->profiling_engine = GPUFL_ENGINE_DEFAULT;
 }
 
 /* ---- session ------------------------------------------------------------------------------------ */
@@ -215,11 +217,11 @@ int gpufl_window_close(const char *name)
 
 int gpufl_upload_logs(const struct gpufl_upload_options *opts)
 {
-    if (options_disabled())
-        return GPUFL_OK; /* nothing to send */
     FLOAT_ENV_DEFAULT;
-    const struct copies_calls *other = copies_first();
-    return other ? other->upload_logs(opts) : upload_run(opts, session_dir());
+    const struct copies_calls *other = options_disabled() ? NULL : copies_first();
+    if (other)
+        return other->upload_logs(opts);
+    return session_switched_off() ? upload_nothing(opts) : upload_run(opts, session_dir());
 }
 
 int gpufl_bench_floor(bool on)

@@ -12,6 +12,7 @@
  *
  * Since the end was asked for no scope has begun (GATE_ENDING), so the last round is
  * bounded by what the rings held then. Late callbacks find the gate closed. */
+#include "capture/about.h"
 #include "capture/collector.h"
 
 #include "base/aside.h"
@@ -24,6 +25,7 @@
 #include "capture/nvtx.h"
 #include "capture/sampling.h"
 #include "capture/stacking.h"
+#include "capture/uncounted.h"
 #include "capture/windows.h"
 #include "monitor/steady.h"
 
@@ -89,7 +91,7 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
              writer_stopped(c->writer) == WRITER_RUNS)
         feature_conclude(
             f, true, "enabled_no_data",
-            c->options->source[OPT_enable_external_correlation] > SOURCE_DEFAULT ? ""
+            option_asked(c->options, OPT_enable_external_correlation) ? ""
             : engines_bits(c->engine) & ENGINE_PC_SAMPLING
                 ? "beside PC sampling they are looked for with enable_external_correlation=true "
                   "only"
@@ -198,6 +200,7 @@ static void say_end(struct collector *c)
         message_say(SEVERITY_NOTE, "duration",
                     "the capture ended after duration_ms; the program runs on");
     ledger_losses(l, losses, sizeof losses);
+    ledger_debug(l);
     if (*losses)
         message_say(SEVERITY_WARNING, "losses", "the capture is not complete: %s", losses);
 }
@@ -217,7 +220,7 @@ static void write_end(struct collector *c)
 
 void closing_run(struct collector *c)
 {
-    c->ledger.stop_asked = steady_ns();
+    c->ledger.stop_asked = about_stands_in() ? 0 : steady_ns();
     control_close();
     collector_expect(TRACE_STOP_MOST);
     if (c->trace_started)
@@ -238,6 +241,8 @@ void closing_run(struct collector *c)
     conclude(c);
     engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
                  names_table());
+    if (engines_bits(c->engine) & ENGINE_RANGE_PROFILER)
+        uncounted_tell(c->writer, names_table());
     say_end(c);
     write_end(c);
     writer_close(c->writer);

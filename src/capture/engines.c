@@ -2,6 +2,7 @@
 #include "capture/engines.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "capture/messages.h"
 #include "capture/sink.h"
 #include "capture/windows.h"
@@ -78,6 +79,8 @@ const struct backend *engines_backend(const struct options *o)
         message_say(SEVERITY_WARNING, "backend_unavailable", "%s; this session has none", e.text);
         return &backend_none;
     }
+    if (o->backend != GPUFL_BACKEND_AUTO)
+        log_debug_each("probe: backend %s is named, and not looked for", b->name);
     if (o->backend == GPUFL_BACKEND_AUTO && b == &backend_none)
         message_say(SEVERITY_WARNING, "no_gpu",
                     "no GPU that can be asked was found: scopes and the host are recorded, no "
@@ -86,7 +89,7 @@ const struct backend *engines_backend(const struct options *o)
 }
 
 /* Why a backend has no such engine. */
-static void say_not_had(const struct backend *b, const struct engine_row *r)
+static void note_not_had(const struct backend *b, const struct engine_row *r)
 {
     char reason[96];
     snprintf(reason, sizeof reason,
@@ -96,8 +99,6 @@ static void say_not_had(const struct backend *b, const struct engine_row *r)
              r->name);
     feature_set(r->feature, true, "unavailable", reason);
     why_set("%s", reason);
-    message_say(SEVERITY_WARNING, "engine_unavailable", "%s: %s is used instead", reason,
-                engine_table[r->next].name);
 }
 
 enum gpufl_engine engines_effective(const struct options *o, const struct backend *b)
@@ -105,9 +106,14 @@ enum gpufl_engine engines_effective(const struct options *o, const struct backen
     enum gpufl_engine e = o->profiling_engine;
     why[0] = '\0';
     while (!has_engine(e, b)) {
-        say_not_had(b, &engine_table[e]);
+        note_not_had(b, &engine_table[e]);
         e = engine_table[e].next;
     }
+    if (e != o->profiling_engine)
+        message_say(SEVERITY_WARNING, "engine_unavailable",
+                    "%s: %s is used instead; profiling_engine (GPUFL_PROFILING_ENGINE) chooses "
+                    "another",
+                    why, engine_table[e].name);
     return e;
 }
 
@@ -159,8 +165,7 @@ static void say_alone(const struct options *o, enum gpufl_engine engine)
     if (!(bits & ENGINE_PC_SAMPLING) || (bits & ENGINE_SASS_METRICS) ||
         strcasecmp(o->pc_kernel_collect, "none") == 0)
         return;
-    message_say(o->source[OPT_pc_kernel_collect] > SOURCE_DEFAULT ? SEVERITY_WARNING
-                                                                  : SEVERITY_NOTE,
+    message_say(option_asked(o, OPT_pc_kernel_collect) ? SEVERITY_WARNING : SEVERITY_NOTE,
                 "windows.samples_alone",
                 "windows of this engine have samples and launches, but no kernel records, which "
                 "could not be switched off outside of them: kernels' times are estimated from the "
@@ -192,7 +197,7 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         .waits = o->enable_synchronization || sync,
         .synchronization = o->enable_synchronization,
         .external_correlation = o->enable_external_correlation,
-        .external_always = o->source[OPT_enable_external_correlation] > SOURCE_DEFAULT,
+        .external_always = option_asked(o, OPT_enable_external_correlation),
         .memory = o->enable_memory_tracking,
         .graph_launches = o->enable_cuda_graphs_tracking,
         .graphs_whole = strcasecmp(o->cuda_graph_activity, "launches") == 0,
@@ -258,6 +263,15 @@ bool engines_start(const struct options *o, const struct backend *b, struct trac
     message_say(SEVERITY_WARNING, "trace_failed", "no kernels are recorded: %s", reason);
     trace_failed(status_of(rc), reason);
     return false;
+}
+
+void engines_debug(const struct options *o, enum gpufl_engine engine)
+{
+    bool other = engine != o->profiling_engine;
+    log_debug_each("engine: %s, asked for %s (%s)%s%s", engine_table[engine].name,
+                   engine_table[o->profiling_engine].name,
+                   option_sources[o->source[OPT_profiling_engine]], other && *why ? ": " : "",
+                   other ? why : "");
 }
 
 /* ---- the session's record ----------------------------------------------------------------- */

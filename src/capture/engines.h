@@ -45,6 +45,9 @@ void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool in
 /* Starts what is attached; false: it does not, with a sentence. */
 bool engines_start(const struct options *o, const struct backend *b, struct trace *t);
 
+/* The debug line: which engine runs for which one that was asked for. */
+void engines_debug(const struct options *o, enum gpufl_engine engine);
+
 /* Writes what was asked for, what runs and why that is another, as settings of the engine asked
  * for: once at the start and once at the end, when it is known; the last one counts. t: NULL
  * where nothing is traced. [collector] */

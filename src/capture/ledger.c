@@ -3,6 +3,7 @@
 
 #include "base/aside.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
 #include "monitor/steady.h"
@@ -182,12 +183,16 @@ static int64_t missing_graphs(const struct ledger_row *r)
     return r->graph_launches - r->graphs_recorded - r->lost_driver - r->lost_time;
 }
 
-void ledger_losses(const struct ledger_row *r, char *out, size_t size)
+struct loss_line {
+    int64_t n;
+    const char *what;
+};
+
+enum { LOSS_LINES = 13 };
+
+static void loss_lines(const struct ledger_row *r, struct loss_line out[LOSS_LINES])
 {
-    const struct {
-        int64_t n;
-        const char *what;
-    } losses[] = {
+    const struct loss_line losses[LOSS_LINES] = {
         {r->lost_driver, "records dropped by the driver"},
         {r->lost_pool, "requests for a buffer refused: raise activity_pool_bytes"},
         {r->lost_time, "records with impossible timestamps"},
@@ -203,10 +208,31 @@ void ledger_losses(const struct ledger_row *r, char *out, size_t size)
         {missing_kernels(r), "kernels launched of which no record came"},
         {missing_graphs(r), "graphs launched of which no record came"},
     };
+    memcpy(out, losses, sizeof losses);
+}
+
+void ledger_losses(const struct ledger_row *r, char *out, size_t size)
+{
+    struct loss_line losses[LOSS_LINES];
     size_t len = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++)
+    loss_lines(r, losses);
+    for (size_t i = 0; i < LOSS_LINES; i++)
         if (losses[i].n > 0 && len < size)
             len += (size_t)snprintf(out + len, size - len, "%s%" PRId64 " %s", len ? ", " : "",
                                     losses[i].n, losses[i].what);
+}
+
+void ledger_debug(const struct ledger_row *r)
+{
+    struct loss_line losses[LOSS_LINES];
+    bool any = false;
+    loss_lines(r, losses);
+    for (size_t i = 0; i < LOSS_LINES; i++) {
+        if (losses[i].n > 0)
+            log_debug_each("loss: %" PRId64 " %s", losses[i].n, losses[i].what);
+        any |= losses[i].n > 0;
+    }
+    if (!any)
+        log_debug_each("loss: none");
 }

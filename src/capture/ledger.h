@@ -37,4 +37,7 @@ void ledger_write(struct ledger *l, struct capture_sink *s, bool final);
 /* One sentence about what was lost; "" where nothing was. */
 void ledger_losses(const struct ledger_row *row, char *out, size_t size);
 
+/* The debug lines: each loss, or that there is none. */
+void ledger_debug(const struct ledger_row *r);
+
 #endif

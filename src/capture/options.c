@@ -6,6 +6,7 @@
 #include "base/opt.h"
 #include "capture/about.h"
 #include "capture/options_file.h"
+#include "capture/options_inside.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -48,7 +49,15 @@ const char *const option_backends[] = {
     [GPUFL_BACKEND_SIM] = "Sim",   [GPUFL_BACKEND_SIM + 1] = NULL,
 };
 
-const char *const option_sources[] = {"default", "config_file", "environment", "code", "trace"};
+const char *const option_sources[] = {
+    [SOURCE_DEFAULT] = "default",
+    [SOURCE_TRACE_DEFAULT] = "trace_default",
+    [SOURCE_CONFIG_FILE] = "config_file",
+    [SOURCE_ENVIRONMENT] = "environment",
+    [SOURCE_CODE] = "code",
+    [SOURCE_FORCED] = "forced",
+    [SOURCE_TRACE] = "trace",
+};
 
 /* Ranges narrower than 0 … INT64_MAX. */
 static const struct {
@@ -74,14 +83,6 @@ static const struct {
     {OPT_activity_pool_bytes, 1 << 12, INT64_MAX},
 };
 
-/* Sampled counters are read before the device's buffer is full: so many at a time, or after so many ms
- * at most, but no more often than so many. */
-enum { COUNTERS_A_DRAIN = 100, COUNTERS_DRAIN_MOST_MS = 100, COUNTERS_DRAIN_LEAST_MS = 20 };
-
-enum {
-    FLUSH_SHORT_MS = 250
-}; /* the default: longer intervals that are asked for have no short ones before */
-
 bool options_disabled(void)
 {
     bool off = false;
@@ -91,8 +92,8 @@ bool options_disabled(void)
 
 /* ---- one value ---------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 4, 5))) static void
-say(const struct options_say *s, enum severity severity, const char *code, const char *fmt, ...)
+void options_tell(const struct options_say *s, enum severity severity, const char *code,
+                  const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -195,9 +196,8 @@ static int option_parse(struct options *o, enum option_id id, const char *text, 
     return GPUFL_E_INVAL;
 }
 
-/* where: how the sentence names the place, "GPUFL_BACKEND" or "backend in cfg.json". */
-static int option_set(struct options *o, enum option_id id, const char *text,
-                      enum option_source source, const char *where, const struct options_say *s)
+int option_set(struct options *o, enum option_id id, const char *text, enum option_source source,
+               const char *where, const struct options_say *s)
 {
     char allowed[160];
     const char *near = NULL;
@@ -207,9 +207,10 @@ static int option_set(struct options *o, enum option_id id, const char *text,
     if (rc != GPUFL_E_INVAL)
         return rc;
     option_allowed(id, allowed, sizeof allowed);
-    say(s, SEVERITY_WARNING, "bad_option_value",
-        "%s: '%.80s' is not possible here: it takes %s%s%s%s; this setting is ignored", where, text,
-        allowed, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    options_tell(s, SEVERITY_WARNING, "bad_option_value",
+                 "%s: '%.80s' is not possible here: it takes %s%s%s%s; this setting is ignored",
+                 where, text, allowed, near ? "; did you mean " : "", near ? near : "",
+                 near ? "?" : "");
     return 0;
 }
 
@@ -254,9 +255,9 @@ int options_set_named(struct options *o, const char *name, const char *text,
     int id = option_find(name, &near);
     if (id >= 0)
         return option_set(o, (enum option_id)id, text, source, where, s);
-    say(s, SEVERITY_WARNING, "unknown_option",
-        "%s: there is no option '%.60s'%s%s%s; it is ignored", where, name,
-        near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    options_tell(s, SEVERITY_WARNING, "unknown_option",
+                 "%s: there is no option '%.60s'%s%s%s; it is ignored", where, name,
+                 near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return 0;
 }
 
@@ -281,8 +282,9 @@ static void variable_name(const char *option, char *out, size_t size)
 }
 
 /* Variables that are no options: of the backends, the launcher and their tests. */
-static const char *const other_variables[] = {"GPUFL_CUPTI_PATH", "GPUFL_SIM", "GPUFL_LIBRARY",
-                                              "GPUFL_DISABLED", "GPUFL_TRACE_OPTIONS"};
+static const char *const other_variables[] = {"GPUFL_CUPTI_PATH",     "GPUFL_SIM",
+                                              "GPUFL_LIBRARY",        "GPUFL_DISABLED",
+                                              OPTIONS_TRACE_VARIABLE, OPTIONS_FORCE_VARIABLE};
 
 static bool is_other_variable(const char *entry, size_t len)
 {
@@ -308,9 +310,9 @@ static void check_variable(const char *entry, const struct options_say *s)
         return;
     char variable[64];
     variable_name(near, variable, sizeof variable);
-    say(s, SEVERITY_WARNING, "unknown_option",
-        "%.*s: there is no such setting; did you mean %s? It is ignored", (int)len, entry,
-        variable);
+    options_tell(s, SEVERITY_WARNING, "unknown_option",
+                 "%.*s: there is no such setting; did you mean %s? It is ignored", (int)len, entry,
+                 variable);
 }
 
 /* Somebody who sets it wants something of it, and it is no option: nothing else would complain. */
@@ -319,10 +321,10 @@ static void check_disabled(const struct options_say *s)
     bool off;
     const char *text = getenv(OPTIONS_DISABLE_VARIABLE);
     if (text && *text && opt_bool(text, &off))
-        say(s, SEVERITY_WARNING, "bad_option_value",
-            OPTIONS_DISABLE_VARIABLE ": '%.80s' is not possible here: it takes true or false; "
-                                     "capture is not switched off",
-            text);
+        options_tell(s, SEVERITY_WARNING, "bad_option_value",
+                     OPTIONS_DISABLE_VARIABLE ": '%.80s' is not possible here: it takes true or "
+                                              "false; capture is not switched off",
+                     text);
 }
 
 static int take_environment(struct options *o, const struct options_say *s)
@@ -343,7 +345,32 @@ static int take_environment(struct options *o, const struct options_say *s)
     return 0;
 }
 
-/* A field's value as text, NULL where it is the default or cannot be one. */
+/* Which bit of gpufl_options.set is the field's: fields are counted in the order of the table. */
+static uint64_t field_bit(enum option_id id)
+{
+    unsigned n = 0;
+    for (int i = 0; i < (int)id; i++)
+        n += option_table[i].field;
+    return UINT64_C(1) << n;
+}
+
+/* A struct of this library's own time: it has the field `set`, and its engine can be "not set". */
+static bool knows_set(const struct gpufl_options *code)
+{
+    return code->size >= offsetof(struct gpufl_options, set) + sizeof code->set;
+}
+
+int gpufl_options_set(struct gpufl_options *opts, const char *field)
+{
+    const char *near;
+    int id = opts && field ? option_find(field, &near) : -1;
+    if (id < 0 || !option_table[id].field || !knows_set(opts))
+        return GPUFL_E_INVAL;
+    opts->set |= field_bit((enum option_id)id);
+    return GPUFL_OK;
+}
+
+/* A field's value as text; NULL where it cannot be one. */
 static const char *code_text(const struct gpufl_options *code, const struct option *row, char *out,
                              size_t size)
 {
@@ -370,18 +397,30 @@ static const char *code_text(const struct gpufl_options *code, const struct opti
     return NULL;
 }
 
+/* What the code sets, as text; NULL where it left the field alone. Set is what differs from the
+ * default, what gpufl_options_set marks, and every engine but GPUFL_ENGINE_DEFAULT. */
+static const char *code_value(const struct gpufl_options *code, enum option_id id, char *out,
+                              size_t size)
+{
+    const struct option *row = &option_table[id];
+    if (!row->field || row->public_offset + 1 > code->size)
+        return NULL;
+    const char *value = code_text(code, row, out, size);
+    if (row->kind == OPTION_ENGINE && knows_set(code))
+        return code->profiling_engine == GPUFL_ENGINE_DEFAULT ? NULL : value;
+    bool marked = knows_set(code) && (code->set & field_bit(id));
+    return value && (marked || strcmp(value, row->fallback) != 0) ? value : NULL;
+}
+
 static int take_code(struct options *o, const struct gpufl_options *code,
                      const struct options_say *s)
 {
     char text[32], where[96];
     for (int i = 0; i < OPT_COUNT; i++) {
-        const struct option *row = &option_table[i];
-        if (!row->field || row->public_offset + 1 > code->size)
+        const char *value = code_value(code, (enum option_id)i, text, sizeof text);
+        if (!value)
             continue;
-        const char *value = code_text(code, row, text, sizeof text);
-        if (!value || strcmp(value, row->fallback) == 0)
-            continue;
-        snprintf(where, sizeof where, "%s given to gpufl_init", row->name);
+        snprintf(where, sizeof where, "%s given to gpufl_init", option_table[i].name);
         int rc = option_set(o, (enum option_id)i, value, SOURCE_CODE, where, s);
         if (rc)
             return rc;
@@ -389,7 +428,50 @@ static int take_code(struct options *o, const struct gpufl_options *code,
     return 0;
 }
 
-static int take_trace(struct options *o, const struct options_say *s)
+bool options_missed(const struct options *o, const struct gpufl_options *code, char *out,
+                    size_t size)
+{
+    char text[32], have[4200];
+    size_t len = 0;
+    bool engine = false;
+    out[0] = '\0';
+    if (!code || code->size < sizeof code->size || code->size > 1 << 16)
+        return false;
+    for (int i = 0; i < OPT_COUNT && len < size; i++) {
+        const char *value = code_value(code, (enum option_id)i, text, sizeof text);
+        if (!value || o->source[i] > SOURCE_CODE || i == OPT_api_key)
+            continue;
+        options_text(o, (enum option_id)i, have, sizeof have);
+        if (strcasecmp(have, value) == 0)
+            continue;
+        engine |= i == OPT_profiling_engine;
+        len += (size_t)snprintf(out + len, size - len, "%s%s=%.80s", len ? ", " : "",
+                                option_table[i].name, value);
+    }
+    return engine;
+}
+
+static int take_forced(struct options *o, const struct options_say *s)
+{
+    const char *text = getenv(OPTIONS_FORCE_VARIABLE);
+    if (!text || !*text)
+        return 0;
+    return option_set(o, OPT_profiling_engine, text, SOURCE_FORCED, OPTIONS_FORCE_VARIABLE, s);
+}
+
+/* Where `gpufl trace` looks for sessions. */
+static int keep_trace_dir(struct options *o, const char *dir)
+{
+    char *copy = mem_strdup(dir);
+    if (!copy)
+        return GPUFL_E_NOMEM;
+    mem_free(o->trace_dir);
+    o->trace_dir = copy;
+    return 0;
+}
+
+/* The lines of `gpufl trace`: its flags, or its own defaults, which begin with a question mark. */
+static int take_trace(struct options *o, enum option_source which, const struct options_say *s)
 {
     const char *text = getenv(OPTIONS_TRACE_VARIABLE);
     if (!text || !*text)
@@ -399,156 +481,22 @@ static int take_trace(struct options *o, const struct options_say *s)
     int rc = copy ? 0 : GPUFL_E_NOMEM;
     while (!rc && rest) {
         char *line = strsep(&rest, "\n");
+        enum option_source source = *line == '?' ? SOURCE_TRACE_DEFAULT : SOURCE_TRACE;
         char *value = strchr(line, '=');
-        if (!value)
+        if (!value || source != which)
             continue;
         *value++ = '\0';
-        rc = options_set_named(o, line, value, SOURCE_TRACE, "gpufl trace", s);
+        line += source == SOURCE_TRACE_DEFAULT;
+        if (strcmp(line, option_table[OPT_log_path].name) == 0)
+            rc = keep_trace_dir(o, value);
+        if (!rc)
+            rc = options_set_named(o, line, value, source, "gpufl trace", s);
     }
     mem_free(copy);
     return rc;
 }
 
-/* ---- rules between options -------------------------------------------------------------------- */
-
-static int default_log_path(struct options *o)
-{
-    if (!*o->log_path) {
-        char *copy = mem_strdup(*o->app_name ? o->app_name : "gpufl");
-        if (!copy)
-            return GPUFL_E_NOMEM;
-        for (char *c = copy; *c; c++)
-            if (*c == '/')
-                *c = '_'; /* a name, not a path */
-        mem_free(o->log_path);
-        o->log_path = copy;
-    }
-    size_t len = strlen(o->log_path);
-    if (len > 4 && strcmp(o->log_path + len - 4, ".log") == 0)
-        o->log_path[len - 4] = '\0';
-    return 0;
-}
-
-/* So that every session has room to say why it ended. */
-static void raise_spool_limit(struct options *o, const struct options_say *s)
-{
-    enum { LEAST = 64 << 10 };
-    if (o->log_max_spool_bytes == 0 || o->log_max_spool_bytes >= LEAST)
-        return;
-    say(s, SEVERITY_WARNING, "bad_option_value",
-        "log_max_spool_bytes: %" PRId64
-        " bytes hold no session; 64 KiB is the limit now, 0 is none",
-        o->log_max_spool_bytes);
-    o->log_max_spool_bytes = LEAST;
-}
-
-/* An option of two words; the first one where it is none of them. */
-static int one_of(struct options *o, enum option_id id, const char *value, const char *first,
-                  const char *second, const struct options_say *s)
-{
-    const char *name = option_table[id].name;
-    if (strcasecmp(value, first) == 0 || strcasecmp(value, second) == 0)
-        return 0;
-    say(s, SEVERITY_WARNING, "bad_option_value",
-        "%s: '%.80s' is not possible here: it takes %s or %s; %s is used", name, value, first,
-        second, first);
-    return option_set(o, id, first, SOURCE_DEFAULT, name, s);
-}
-
-static int kernel_collect(struct options *o, const struct options_say *s)
-{
-    static const char *const takes[] = {"all", "none", "windows"};
-    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++)
-        if (strcasecmp(o->pc_kernel_collect, takes[i]) == 0)
-            return 0;
-    say(s, SEVERITY_WARNING, "bad_option_value",
-        "pc_kernel_collect: '%.80s' is not possible here: it takes all, none or windows; all is "
-        "used",
-        o->pc_kernel_collect);
-    return option_set(o, OPT_pc_kernel_collect, takes[0], SOURCE_DEFAULT, "pc_kernel_collect", s);
-}
-
-static int share_samples(struct options *o, const struct options_say *s)
-{
-    const char *value = o->share_system_samples;
-    if (value[0] == '/' || strcasecmp(value, "folder") == 0 || strcasecmp(value, "none") == 0)
-        return 0;
-    say(s, SEVERITY_WARNING, "bad_option_value",
-        "share_system_samples: '%.80s' is not possible here: it takes folder, none or the absolute "
-        "path of a directory; folder is used",
-        value);
-    return option_set(o, OPT_share_system_samples, "folder", SOURCE_DEFAULT, "share_system_samples",
-                      s);
-}
-
-/* Windows that come again close by the clock, before the next one opens. */
-static void check_every(struct options *o, const struct options_say *s)
-{
-    const char *lack = NULL;
-    if (!o->window_every_ms)
-        return;
-    if (o->window_launches > 0 || o->window_after_launches > 0)
-        lack = "it goes with window_after_ms and window_for_ms, not with numbers of launches";
-    else if (o->window_for_ms <= 0)
-        lack = "it needs window_for_ms, how long each window is open";
-    else if (o->window_every_ms <= o->window_for_ms)
-        lack = "it must be longer than window_for_ms";
-    if (!lack)
-        return;
-    say(s, SEVERITY_WARNING, "bad_option_value", "window_every_ms: no windows come again: %s",
-        lack);
-    o->window_every_ms = 0;
-}
-
-static int options_finish(struct options *o, const struct options_say *s)
-{
-    if (o->continuous_system_sampling && o->system_sample_rate_ms == 0) {
-        o->system_sample_rate_ms = 1000;
-        say(s, SEVERITY_NOTE, "sampling_interval",
-            "continuous_system_sampling is on and system_sample_rate_ms is 0: sampling every 1000 "
-            "ms");
-    }
-    check_every(o, s);
-    if (o->enable_stack_trace && o->profiling_engine == GPUFL_ENGINE_MONITOR)
-        say(s, SEVERITY_WARNING, "stacks_need_trace",
-            "enable_stack_trace needs the Trace engine or a higher one: no stacks under Monitor; "
-            "set profiling_engine to Trace");
-    else if (o->launch_stacks && !o->enable_stack_trace)
-        say(s, SEVERITY_WARNING, "launch_stacks",
-            "launch_stacks needs enable_stack_trace: no stacks are captured");
-    if (o->remote_upload)
-        say(s, SEVERITY_WARNING, "deprecated_option",
-            "remote_upload has no effect any more: call gpufl_upload_logs after gpufl_shutdown, or "
-            "run gpufl upload");
-    if (o->kernel_sample_rate_ms)
-        say(s, SEVERITY_WARNING, "deprecated_option",
-            "kernel_sample_rate_ms has no effect any more: every kernel is recorded");
-    int rc = one_of(o, OPT_log_format, o->log_format, "native", "gpuflight", s);
-    if (!rc)
-        rc = one_of(o, OPT_cuda_graph_activity, o->cuda_graph_activity, "nodes", "launches", s);
-    if (!rc)
-        rc = one_of(o, OPT_range_mode, o->range_mode, "scopes", "kernels", s);
-    if (!rc)
-        rc = share_samples(o, s);
-    if (!rc)
-        rc = kernel_collect(o, s);
-    if (rc)
-        return rc;
-    if (o->pc_sampling_period && o->pc_sampling_period < 5)
-        o->pc_sampling_period = 5;
-    if (o->profiling_engine == GPUFL_ENGINE_PM_SAMPLING) {
-        int64_t drains = o->pm_sampling_interval_us * COUNTERS_A_DRAIN / 1000;
-        drains = drains < COUNTERS_DRAIN_LEAST_MS  ? COUNTERS_DRAIN_LEAST_MS
-                 : drains > COUNTERS_DRAIN_MOST_MS ? COUNTERS_DRAIN_MOST_MS
-                                                   : drains;
-        o->flush_interval_ms = o->flush_interval_ms < drains ? o->flush_interval_ms : drains;
-    }
-    if (o->source[OPT_flush_first_ms] == SOURCE_DEFAULT &&
-        o->source[OPT_flush_interval_ms] > SOURCE_DEFAULT && o->flush_interval_ms > FLUSH_SHORT_MS)
-        o->flush_first_ms = 0; /* who asks for rare flushes means it */
-    raise_spool_limit(o, s);
-    return default_log_path(o);
-}
+/* ---- all of them ------------------------------------------------------------------------------ */
 
 static void say_nothing(void *arg, enum severity severity, const char *code, const char *text)
 {
@@ -556,8 +504,8 @@ static void say_nothing(void *arg, enum severity severity, const char *code, con
 }
 
 /* The file that config_file names is read before the sources above it are applied. */
-static int options_layer(struct options *o, const struct gpufl_options *code,
-                         const struct options_say *s)
+static int take_file(struct options *o, const struct gpufl_options *code,
+                     const struct options_say *s)
 {
     static const struct options_say nobody = {.fn = say_nothing};
     struct options first;
@@ -567,31 +515,11 @@ static int options_layer(struct options *o, const struct gpufl_options *code,
     if (!rc && code)
         rc = take_code(&first, code, &nobody);
     if (!rc)
-        rc = take_trace(&first, &nobody);
+        rc = take_trace(&first, SOURCE_TRACE, &nobody);
     if (!rc && *first.config_file)
         rc = options_file_read(o, first.config_file, s);
     options_free(&first);
     return rc;
-}
-
-/* Nobody who injects the library wants it for nothing, and "gpufl" names no program. Lines of
- * the waits cost what waiting hides. */
-static int injected_defaults(struct options *o)
-{
-    char program[64];
-    if (o->source[OPT_profiling_engine] == SOURCE_DEFAULT)
-        o->profiling_engine = GPUFL_ENGINE_TRACE;
-    if (o->source[OPT_enable_stack_trace] == SOURCE_DEFAULT)
-        o->enable_stack_trace = o->profiling_engine != GPUFL_ENGINE_MONITOR;
-    if (o->source[OPT_app_name] != SOURCE_DEFAULT)
-        return 0;
-    about_program(program, sizeof program);
-    char *copy = mem_strdup(program);
-    if (!copy)
-        return GPUFL_E_NOMEM;
-    mem_free(o->app_name);
-    o->app_name = copy;
-    return 0;
 }
 
 int options_resolve(struct options *o, const struct gpufl_options *code, bool injected,
@@ -602,15 +530,19 @@ int options_resolve(struct options *o, const struct gpufl_options *code, bool in
         return GPUFL_E_INVAL;
     int rc = set_defaults(o);
     if (!rc)
-        rc = options_layer(o, code, s);
+        rc = take_trace(o, SOURCE_TRACE_DEFAULT, s);
+    if (!rc)
+        rc = take_file(o, code, s);
     if (!rc)
         rc = take_environment(o, s);
     if (!rc && code)
         rc = take_code(o, code, s);
     if (!rc)
-        rc = take_trace(o, s);
+        rc = take_forced(o, s);
+    if (!rc)
+        rc = take_trace(o, SOURCE_TRACE, s);
     if (!rc && (injected || o->traced))
-        rc = injected_defaults(o);
+        rc = options_injected(o);
     return rc ? rc : options_finish(o, s);
 }
 
@@ -622,6 +554,13 @@ void options_free(struct options *o)
             mem_free(*at);
             *at = NULL;
         }
+    mem_free(o->trace_dir);
+    o->trace_dir = NULL;
+}
+
+bool option_asked(const struct options *o, enum option_id id)
+{
+    return o->source[id] > SOURCE_TRACE_DEFAULT;
 }
 
 void options_text(const struct options *o, enum option_id id, char *out, size_t size)

@@ -1,9 +1,11 @@
-/* options.h - the options of a session: one table, five sources.
+/* options.h - the options of a session: one table, seven sources (ADR 19).
  *
  * Each option takes its value from the highest source that has a good one:
- * default < config_file < GPUFL_* < code < GPUFL_TRACE_OPTIONS, the variable in
- * which `gpufl trace` hands its flags over (name=value, one a line). A value that
- * is no good costs one sentence and is passed over. Owner's thread. */
+ * default < what `gpufl trace` does by itself < config_file < GPUFL_* < code <
+ * GPUFL_FORCE_ENGINE < flags of `gpufl trace`. The launcher hands both of its
+ * sources over in GPUFL_TRACE_OPTIONS: name=value, one a line, with a question mark
+ * before what is its own default. A value that is no good costs one sentence and is
+ * passed over. Owner's thread. */
 #ifndef GPUFL_CAPTURE_OPTIONS_H
 #define GPUFL_CAPTURE_OPTIONS_H
 
@@ -16,13 +18,16 @@
 #define OPTIONS_TRACE_VARIABLE   "GPUFL_TRACE_OPTIONS"
 #define OPTIONS_MARK_SOCKET      "gpufl-trace-%s" /* abstract; of the run's id: see capture/mark.h */
 #define OPTIONS_DISABLE_VARIABLE "GPUFL_DISABLED"
+#define OPTIONS_FORCE_VARIABLE   "GPUFL_FORCE_ENGINE"
 
 enum option_source {
     SOURCE_DEFAULT,
+    SOURCE_TRACE_DEFAULT, /* what `gpufl trace` does where nobody says otherwise */
     SOURCE_CONFIG_FILE,
     SOURCE_ENVIRONMENT,
     SOURCE_CODE,
-    SOURCE_TRACE,
+    SOURCE_FORCED, /* GPUFL_FORCE_ENGINE */
+    SOURCE_TRACE,  /* flags of `gpufl trace` */
 };
 
 enum option_kind { OPTION_STR, OPTION_BOOL, OPTION_INT, OPTION_BACKEND, OPTION_ENGINE };
@@ -51,6 +56,7 @@ struct options {
 #undef X
     unsigned char source[OPT_COUNT]; /* enum option_source of each */
     bool traced;                     /* `gpufl trace` started this program */
+    char *trace_dir;                 /* owned: where that looks for sessions; NULL: not traced */
 };
 
 struct option {
@@ -84,6 +90,14 @@ bool options_disabled(void);
 int options_resolve(struct options *o, const struct gpufl_options *code, bool injected,
                     const struct options_say *say);
 void options_free(struct options *o);
+
+/* True where a person or the program set the option: file, environment, code or flags. [any] */
+bool option_asked(const struct options *o, enum option_id id);
+
+/* Fills out with "name=value, …" of what code sets and a session that runs already has otherwise; ""
+ * where there is nothing. True where the engine is among them. [owner] */
+bool options_missed(const struct options *o, const struct gpufl_options *code, char *out,
+                    size_t size);
 
 /* The option of that name, or -1; *near gets a similar name, or NULL. [any] */
 int option_find(const char *name, const char **near);

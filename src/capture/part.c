@@ -6,6 +6,7 @@
 #include "capture/part.h"
 
 #include "base/aside.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,7 @@ static int part_create(struct part *p)
     p->id = file_id(fd);
     p->allocated = 0;
     say_in_use(fd);
+    log_debug_each("file: %s/%s", p->dir->path, name);
     return 0;
 }
 

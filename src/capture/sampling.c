@@ -8,6 +8,7 @@
 #include "capture/sampling.h"
 
 #include "base/file.h"
+#include "capture/about.h"
 #include "capture/collector.h"
 #include "capture/messages.h"
 #include "capture/names.h"
@@ -24,13 +25,15 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { WINDOW_INTERVAL_MS = 1000, DEVICES_MOST = 64 };
+enum { DEVICES_MOST = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sampler *sampler;           /* guarded by lock; NULL: none */
 static bool accepting;                    /* guarded by lock: a session runs */
 static const struct device_ops *devices;  /* constant while accepting */
 static uint32_t device_ids[DEVICES_MOST]; /* the collector's: by the driver's index */
+static unsigned unsampled; /* guarded by lock: windows that are open while nothing is sampled */
+static bool unsampled_said;
 static bool simulated;
 static struct {
     char folder[PATH_MAX]; /* of the locks; "": samples are not shared */
@@ -61,6 +64,7 @@ static int start(int64_t interval_ms, bool always, bool scopes)
         .devices = devices,
         .interval_ns = interval_ms * 1000000,
         .continuous = always,
+        .pid = about_stands_in() ? about_pid() : 0,
         .in_scope = scopes ? in_scope : NULL,
         .wake = wake,
         .folder = *share.folder ? share.folder : NULL,
@@ -108,6 +112,8 @@ int sampling_begin(const struct options *o, const struct backend *b, const struc
     devices = b->devices;
     simulated = b->simulated;
     share_begin(o, b, about, dir);
+    unsampled = 0;
+    unsampled_said = false;
     memset(device_ids, 0, sizeof device_ids);
     int rc = 0;
     if (o->system_sample_rate_ms > 0)
@@ -116,18 +122,31 @@ int sampling_begin(const struct options *o, const struct backend *b, const struc
     return rc;
 }
 
+/* Nothing is sampled at an interval of 0, which is said once; stops still need their starts. Caller holds
+ * the lock. */
+static int window_without_samples(bool open)
+{
+    if (!open && !unsampled)
+        return GPUFL_E_INVAL;
+    unsampled += open ? 1 : (unsigned)-1;
+    if (open && !unsampled_said)
+        message_say(SEVERITY_WARNING, "sampling_off",
+                    "system_start samples nothing: system_sample_rate_ms "
+                    "(GPUFL_SYSTEM_SAMPLE_RATE_MS) is 0; 50 to 100 is usual");
+    unsampled_said |= open;
+    return 0;
+}
+
 int sampling_window(const char *name, bool open)
 {
     uint32_t id = intern_str(names_table(), name && *name ? name : "(unnamed)");
     int rc = 0;
     pthread_mutex_lock(&lock);
-    if (!accepting || (!open && !sampler))
-        rc = accepting ? GPUFL_E_INVAL : GPUFL_E_STATE;
-    if (!rc && !sampler && (rc = start(WINDOW_INTERVAL_MS, false, false)) == 0)
-        message_say(SEVERITY_NOTE, "sampling_interval",
-                    "system_start with system_sample_rate_ms 0: sampling every %d ms",
-                    WINDOW_INTERVAL_MS);
-    if (!rc && !sampler_window(sampler, id, open))
+    if (!accepting)
+        rc = GPUFL_E_STATE;
+    else if (!sampler || (!open && unsampled))
+        rc = window_without_samples(open);
+    else if (!sampler_window(sampler, id, open))
         rc = open ? GPUFL_E_FULL : GPUFL_E_INVAL;
     pthread_mutex_unlock(&lock);
     return rc;

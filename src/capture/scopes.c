@@ -12,6 +12,7 @@
 #include "capture/names.h"
 #include "capture/stacking.h"
 #include "capture/threads.h"
+#include "capture/uncounted.h"
 #include "capture/windows.h"
 
 #include <string.h>
@@ -133,27 +134,56 @@ static inline uint64_t next_instance(struct thread_state *t)
  * after it. A thread that comes late finds the one of the session before. */
 static _Atomic(trace_range_fn *) range_fn;
 static _Atomic(struct trace *) range_trace;
+static _Atomic(const char *) range_inner; /* why inner scopes are not counted; NULL: none is */
 
-void scopes_ranges(trace_range_fn *range, struct trace *t)
+void scopes_ranges(trace_range_fn *range, struct trace *t, bool scopes)
 {
     if (range) {
+        uncounted_begin();
+        atomic_store_explicit(&range_inner, scopes ? "inside another scope" : NULL,
+                              memory_order_relaxed);
         atomic_store_explicit(&range_fn, range, memory_order_relaxed);
         atomic_store_explicit(&range_trace, t, memory_order_relaxed);
     }
     atomic_store_explicit(&capture_gate.ranged, range != NULL, memory_order_release);
 }
 
-static inline void tell_range(uint64_t instance, enum range_moment moment, uint32_t repeats)
+static inline bool ranged(void)
 {
-    if (__builtin_expect(!atomic_load_explicit(&capture_gate.ranged, memory_order_acquire), 1))
-        return;
-    atomic_load_explicit(&range_fn, memory_order_relaxed)(
+    return __builtin_expect(atomic_load_explicit(&capture_gate.ranged, memory_order_acquire), 0);
+}
+
+/* Why the scope is not counted; NULL: it is, or nobody counts. */
+static inline const char *tell_range(uint64_t instance, enum range_moment moment, uint32_t repeats)
+{
+    if (!ranged())
+        return NULL;
+    return atomic_load_explicit(&range_fn, memory_order_relaxed)(
         atomic_load_explicit(&range_trace, memory_order_relaxed), instance, moment, repeats);
+}
+
+/* A scope begins where scopes are counted: outermost ones are. */
+static void range_begins(struct thread_state *t, uint64_t instance, uint32_t name, bool is,
+                         uint32_t repeats)
+{
+    const char *why = is ? tell_range(instance, RANGE_BEGINS, repeats)
+                         : atomic_load_explicit(&range_inner, memory_order_relaxed);
+    if (why)
+        uncounted_note(name, why);
+    if (is)
+        t->range_name = name;
+}
+
+static void range_ends(const struct thread_state *t, uint64_t instance)
+{
+    const char *why = tell_range(instance, RANGE_ENDS, 0);
+    if (why)
+        uncounted_note(t->range_name, why);
 }
 
 void scopes_settle(void)
 {
-    tell_range(0, RANGE_SETTLES, 0);
+    (void)tell_range(0, RANGE_SETTLES, 0);
 }
 
 /* Ended by other threads: so many, and the last of them. A writer takes a number, then fills
@@ -197,7 +227,7 @@ static void take_out(struct thread_state *t, uint32_t at)
 {
     uint64_t instance = t->open[at - 1];
     if (is_range(t, instance, at))
-        tell_range(instance, RANGE_ENDS, 0); /* while its window is open */
+        range_ends(t, instance); /* while its window is open */
     if (__builtin_expect(t->window_scope == instance, 0))
         window_end(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed) - 1;
@@ -257,8 +287,8 @@ static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag
     uint32_t wanted = atomic_load_explicit(&windows_scope, memory_order_relaxed);
     if (__builtin_expect(wanted && (wanted == name || wanted == WINDOWS_ANY_SCOPE), 0))
         window_begin(t, instance);
-    if (is_range(t, instance, depth + 1))
-        tell_range(instance, RANGE_BEGINS, told ? repeat : 0);
+    if (ranged())
+        range_begins(t, instance, name, is_range(t, instance, depth + 1), told ? repeat : 0);
     slot_push(t, SLOT_BEGIN, name, instance, tick_now(), tag); /* our work is outside */
     return instance;
 }
@@ -288,7 +318,7 @@ void scopes_repetition(uint64_t handle)
 {
     struct thread_state *t = thread_here;
     if (t && is_range(t, handle, find_open(t, handle)))
-        tell_range(handle, RANGE_REPEATS, 0);
+        (void)tell_range(handle, RANGE_REPEATS, 0);
 }
 
 uint64_t scopes_begin_text(const char *name, size_t length, const char *tag)
@@ -314,11 +344,11 @@ void scopes_end(uint64_t handle)
         slot_push(t, SLOT_END, 0, t->open[--depth], now, 0);
     atomic_store_explicit(&t->depth, depth, memory_order_relaxed);
     if (__builtin_expect(t->window_scope >= handle, 0)) { /* inner scopes have higher numbers */
-        tell_range(t->window_scope, RANGE_ENDS, 0);
+        range_ends(t, t->window_scope);
         window_end(t);
     }
     if (depth == 0)
-        tell_range(t->open[0], RANGE_ENDS, 0);
+        range_ends(t, t->open[0]);
     slots_room(t, 0);
 }
 

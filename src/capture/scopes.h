@@ -33,7 +33,7 @@ void scopes_leave(uint64_t handle);
 
 /* Outermost scopes are told to this from now on, on their threads; NULL: to none. Before the first of
  * a session, or none. [owner] */
-void scopes_ranges(trace_range_fn *range, struct trace *t);
+void scopes_ranges(trace_range_fn *range, struct trace *t, bool scopes);
 
 /* The calling thread is about to end: see RANGE_SETTLES. */
 void scopes_settle(void);

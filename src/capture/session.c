@@ -31,6 +31,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define SECOND 1000000000ll
@@ -58,8 +59,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session session; /* guarded by lock */
 static char id[37];            /* of the running or last session; written under lock */
 static char dir[PATH_MAX];
-static _Atomic int32_t starter; /* the thread inside start_new; 0: none */
-static _Atomic bool given_up;   /* an exit handler has waited in vain */
+static _Atomic int32_t starter;   /* the thread inside start_new; 0: none */
+static _Atomic bool given_up;     /* an exit handler has waited in vain */
+static _Atomic bool switched_off; /* the last gpufl_init found enabled=false */
 
 /* ---- parts of the start ------------------------------------------------------------------------- */
 
@@ -78,6 +80,23 @@ static void look_for_proc(void)
                     "names of threads and host metrics; mount it (mount -t proc proc /proc)");
 }
 
+/* `gpufl trace` looks in a directory of its own; where the code says another one, a link there leads to the
+ * session. */
+static void link_dir(const struct session *s)
+{
+    const struct options *o = &s->options;
+    char path[PATH_MAX], there[PATH_MAX];
+    if (!o->trace_dir || strcmp(o->trace_dir, o->log_path) == 0 ||
+        path_join(path, sizeof path, o->trace_dir, s->about.session) ||
+        (realpath(path, there) && strcmp(there, s->dir) == 0))
+        return;
+    if (symlink(s->dir, path))
+        message_say(SEVERITY_WARNING, "trace_dir",
+                    "log_path set in code is not where gpufl trace looks (%.200s), and no link to "
+                    "this session can be made there: %s",
+                    o->trace_dir, strerror(errno));
+}
+
 static int make_dir(struct session *s)
 {
     char path[PATH_MAX];
@@ -93,6 +112,8 @@ static int make_dir(struct session *s)
     if (rc)
         err_set(&s->why, rc,
                 "%.250s; set log_path (GPUFL_LOG_PATH) to a directory that can be written", e.text);
+    else
+        link_dir(s);
     return rc;
 }
 
@@ -103,7 +124,7 @@ static void fill_header(const struct session *s, struct wire_header *h)
         .session = s->about.session,
         .channel = "",
         .app = s->options.app_name,
-        .pid = getpid(),
+        .pid = about_pid(),
         .host = s->about.host,
         .run = s->options.run_id,
         .pass = s->options.pass,
@@ -163,7 +184,7 @@ static void open_gate(struct session *s)
                                         : INT64_MAX);
     atomic_store_explicit(&capture_gate.floor, false, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.scoped, false, memory_order_relaxed);
-    scopes_ranges(NULL, NULL);
+    scopes_ranges(NULL, NULL, false);
     atomic_fetch_add_explicit(&capture_gate.session, 1, memory_order_relaxed);
     atomic_store_explicit(&capture_gate.gate, GATE_ON, memory_order_release);
 }
@@ -223,7 +244,8 @@ static int launch(struct session *s, int64_t began)
     open_gate(s);
     c->trace_started = engines_start(o, c->backend, c->trace);
     if (c->trace_started && (engines_bits(c->engine) & ENGINE_RANGE_PROFILER))
-        scopes_ranges(c->backend->trace->range, c->trace);
+        scopes_ranges(c->backend->trace->range, c->trace,
+                      strcasecmp(o->range_mode, "kernels") != 0);
     rc = fork_exit_first(c->trace_started ? FORK_TRACING : FORK_STARTED);
     if (rc)
         return rc;
@@ -243,7 +265,7 @@ static int launch(struct session *s, int64_t began)
         .counters = c->trace_started && (bits & (ENGINE_PM_SAMPLING | ENGINE_RANGE_PROFILER)),
         .profile = c->trace_started &&
                    (bits & (ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING)),
-        .cost_start = now - began};
+        .cost_start = about_stands_in() ? 0 : now - began}; /* on the program's thread */
     rc = collector_start(c);
     if (rc)
         (void)err_set(&s->why, rc, "%s", thread_refusal());
@@ -267,6 +289,8 @@ static int resolve(struct session *s, const struct gpufl_options *code, bool inj
 {
     struct options_say say = {.fn = say_option};
     int rc = options_resolve(&s->options, code, injected, &say);
+    if (!rc)
+        atomic_store_explicit(&switched_off, !s->options.enabled, memory_order_relaxed);
     if (!rc && s->options.enabled)
         return 0;
     options_free(&s->options);
@@ -302,6 +326,8 @@ static int start_new(const struct gpufl_options *code, bool injected)
     }
     if (!rc)
         rc = launch(s, began);
+    if (!rc)
+        engines_debug(&s->options, s->collector.engine);
     if (rc) {
         undo(s);
         return refuse(s, rc);
@@ -310,8 +336,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
     memcpy(dir, s->dir, sizeof dir);
     s->state = STATE_RUNS;
     (void)mark_send(MARK_BEGAN, dir);
-    log_debug("session %s: engine %s, backend %s, %s", id, option_engines[s->collector.engine],
-              s->collector.backend->name, dir);
+    log_debug("session %s: backend %s, log in %s", id, s->collector.backend->name, dir);
     return 0;
 }
 
@@ -329,6 +354,14 @@ static void reap(struct session *s)
 static void merge(struct session *s, const struct gpufl_options *code)
 {
     const unsigned char *source = s->options.source;
+    char missed[512];
+    bool engine = options_missed(&s->options, code, missed, sizeof missed);
+    if (*missed)
+        message_say(engine ? SEVERITY_WARNING : SEVERITY_NOTE, "init_late",
+                    "gpufl_init sets %s, but this session had begun before, with engine %s%s: call "
+                    "gpufl_init before the program first uses the GPU, or set GPUFL_* variables",
+                    missed, option_engines[s->options.profiling_engine],
+                    s->options.traced ? " (gpufl trace)" : "");
     if (!code || code->size < sizeof *code || !code->continuous_system_sampling ||
         source[OPT_continuous_system_sampling] > SOURCE_CODE ||
         source[OPT_system_sample_rate_ms] > SOURCE_CODE)
@@ -470,6 +503,24 @@ const char *session_id(void)
 const char *session_dir(void)
 {
     return *id ? dir : "";
+}
+
+static void say_nothing(void *arg, enum severity severity, const char *code, const char *text)
+{
+    (void)arg, (void)severity, (void)code, (void)text;
+}
+
+bool session_switched_off(void)
+{
+    static const struct options_say nobody = {.fn = say_nothing};
+    struct options o;
+    if (options_disabled() || atomic_load_explicit(&switched_off, memory_order_relaxed))
+        return true;
+    if (*id)
+        return false; /* the last gpufl_init ran */
+    bool off = options_resolve(&o, NULL, false, &nobody) == 0 && !o.enabled;
+    options_free(&o);
+    return off;
 }
 
 int session_floor(bool on)

@@ -30,7 +30,11 @@ int session_flush(void);
 bool session_active(void);     /* [any] */
 const char *session_id(void);  /* "" before the first */
 const char *session_dir(void); /* absolute; "" before the first */
-int session_floor(bool on);    /* gpufl_bench_floor */
-void session_forget(void);     /* in a forked child: everything is as before the first init */
+/* Capture is switched off: GPUFL_DISABLED, or enabled=false in code, the environment or the config file.
+ * [any] */
+bool session_switched_off(void);
+
+int session_floor(bool on); /* gpufl_bench_floor */
+void session_forget(void);  /* in a forked child: everything is as before the first init */
 
 #endif

@@ -130,6 +130,7 @@ struct thread_state {
     size_t open_cap;
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
     uint64_t window_scope;                 /* the scope that opened a window; 0: none */
+    uint32_t range_name;                   /* of the scope that counters were told of last */
     uint64_t left_seen; /* of scopes that another thread ended: so many are known here */
     uint64_t woke;      /* the ring's head when this thread last woke the collector */
     int32_t tid;

@@ -7,10 +7,12 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/spawn.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,6 +24,7 @@
 
 enum {
     STANDARD_MS = 5 * 60 * 1000,
+    UNREACHABLE_MS = 15 * 1000,
     GRACE_MS = 10 * 1000, /* at most, in which the child ends by itself */
     OUTPUT_MAX = 4 << 20,
     SAID_MAX = 16 << 10,
@@ -35,6 +38,7 @@ struct run {
     struct spawned child;
     int from[2];         /* our ends of its stdout and stderr; -1: closed */
     struct buf texts[2]; /* what came */
+    size_t relayed;      /* of texts[1]: so much was said on our stderr */
     int64_t deadline;    /* CLOCK_MONOTONIC ns */
 };
 
@@ -121,14 +125,18 @@ static void close_fd(int *fd)
 static int start(struct run *r, const struct gpufl_upload_options *o, const char *path, int ms,
                  struct err *e)
 {
-    char cli[PATH_MAX], limit[32];
-    char *argv[] = {"gpufl", "upload", "--json", "--time-limit", limit, "--", (char *)path, NULL};
+    char cli[PATH_MAX], limit[32], unreachable[32];
+    char *argv[] = {"gpufl", "upload",        "--json",    "--progress", "--time-limit",
+                    limit,   "--unreachable", unreachable, "--",         (char *)path,
+                    NULL};
     struct buf text;
     struct spawn child = {.program = cli, .argv = argv, .fds = {SPAWN_NULL, -1, -1}};
     int to[2] = {-1, -1}, ends[2], rc = 0;
     buf_init(&text, 64 << 10);
     find_cli(cli, sizeof cli);
     snprintf(limit, sizeof limit, "%dms", ms);
+    snprintf(unreachable, sizeof unreachable, "%dms",
+             o->unreachable_ms > 0 ? o->unreachable_ms : UNREACHABLE_MS);
     char **env = make_environment(o, &text);
     if (!env)
         rc = ENOMEM;
@@ -171,6 +179,61 @@ static void take(struct run *r, int i)
         close_fd(&r->from[i]);
 }
 
+/* What the command calls its options, and what they are called in code. */
+static const struct {
+    const char *theirs, *ours;
+} words[] = {
+    {"--server URL, or GPUFL_BACKEND_URL", "set backend_url, or GPUFL_BACKEND_URL"},
+    {"a key that may send is named by --api-key-file or GPUFL_API_KEY",
+     "a key that may send is named by api_key or GPUFL_API_KEY"},
+    {"--ca-file names the authority that signed it",
+     "the system has to trust the authority that signed it"},
+    {"the same command goes on from there", "the next call goes on from there"},
+    {"--server", "backend_url"},
+    {"--api-key-file", "api_key"},
+    {"--api-path", "api_path"},
+    {"--time-limit", "timeout_ms"},
+    {"--unreachable", "unreachable_ms"},
+};
+
+void upload_reword(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+    while (*text && n + 1 < size) {
+        size_t i = 0, all = sizeof words / sizeof *words;
+        while (i < all && strncmp(text, words[i].theirs, strlen(words[i].theirs)) != 0)
+            i++;
+        if (i == all) {
+            out[n++] = *text++;
+            continue;
+        }
+        n += (size_t)snprintf(out + n, size - n, "%s", words[i].ours);
+        n = n < size ? n : size - 1;
+        text += strlen(words[i].theirs);
+    }
+    out[n] = '\0';
+}
+
+/* Says the next whole lines that the command said, in the words of code; JSON is stdout's. */
+static void relay(struct run *r)
+{
+    static const char lead[] = "gpufl upload: ";
+    struct buf *text = &r->texts[1];
+    for (;;) {
+        char line[512], said[512];
+        const char *at = text->data + r->relayed;
+        const char *lf = text->len > r->relayed ? memchr(at, '\n', text->len - r->relayed) : NULL;
+        if (!lf)
+            return;
+        r->relayed += (size_t)(lf - at) + 1;
+        if ((size_t)(lf - at) > sizeof lead && strncmp(at, lead, sizeof lead - 1) == 0)
+            at += sizeof lead - 1;
+        snprintf(line, sizeof line, "%.*s", (int)(lf - at), at);
+        upload_reword(line, said, sizeof said);
+        log_each(LOG_NOTE, "upload: %s", said);
+    }
+}
+
 /* Until the child has closed both, or there is no time left: false. */
 static bool listen_to(struct run *r)
 {
@@ -183,6 +246,7 @@ static bool listen_to(struct run *r)
         for (int i = 0; i < 2 && n > 0; i++)
             if (p[i].fd >= 0 && p[i].revents)
                 take(r, i);
+        relay(r);
     }
     return true;
 }
@@ -262,7 +326,7 @@ static void first_line(struct buf *text, char *out, size_t size)
 static int judge(struct run *r, bool in_time, int exit_code, struct said *s, struct err *e)
 {
     enum { EXIT_NOT_BUILT = 69 };
-    char line[320];
+    char line[320], why[320];
     read_said(&r->texts[0], s);
     if (exit_code == 0 || (in_time && exit_code < 0 && strcmp(s->result, "all") == 0))
         return 0;
@@ -271,7 +335,7 @@ static int judge(struct run *r, bool in_time, int exit_code, struct said *s, str
                        "the upload did not end in time; `gpufl upload` goes on "
                        "where it stopped");
     first_line(&r->texts[1], line, sizeof line);
-    const char *why = *s->message ? s->message : *line ? line : "gpufl upload failed";
+    upload_reword(*s->message ? s->message : *line ? line : "gpufl upload failed", why, sizeof why);
     return err_set(e, exit_code == EXIT_NOT_BUILT ? GPUFL_E_NOT_BUILT : GPUFL_E_IO, "%s%s",
                    strcmp(s->result, "partly") == 0 ? "sent in part: " : "", why);
 }
@@ -346,8 +410,23 @@ int upload_run(const struct gpufl_upload_options *opts, const char *last_dir)
     const char *path = find_path(o.log_path, last_dir, cut, sizeof cut);
     if (!*path)
         code = err_set(&e, GPUFL_E_STATE, "no session was written yet, and no log_path is named");
-    else
+    else {
+        log_debug("upload: %s to %s", path,
+                  o.backend_url && *o.backend_url ? o.backend_url : "GPUFL_BACKEND_URL's server");
         code = run_upload(&o, path, &said, &e);
+    }
     put_result(&o, &said, &e);
+    log_debug("upload: %s: %" PRIu64 " lines sent%s%s", code ? "failed" : "done", said.lines,
+              *e.text ? ": " : "", e.text);
     return code;
+}
+
+int upload_nothing(const struct gpufl_upload_options *opts)
+{
+    struct gpufl_upload_options o;
+    const struct said said = {0};
+    const struct err e = {0};
+    read_options(opts, &o);
+    put_result(&o, &said, &e);
+    return GPUFL_OK;
 }

@@ -3,7 +3,8 @@
  *
  * The child gets no descriptor of the program's, its own signals, and the key in its
  * environment, where others of the machine do not see it. It is waited for, for a
- * limited time, and killed behind that; it never prints. The end of the child is
+ * limited time, and killed after that; what the child says while it waits or sends is
+ * said on stderr, in the words of code. The end of the child is
  * known by its output as well, so that a program that reaps every child does not
  * matter. [any] */
 #ifndef GPUFL_CAPTURE_UPLOAD_H
@@ -13,5 +14,11 @@
 
 /* last_dir: of the last session, "" for none. */
 int upload_run(const struct gpufl_upload_options *opts, const char *last_dir);
+
+/* The command's sentence with the options of code in place of its own. [any] */
+void upload_reword(const char *text, char *out, size_t size);
+
+/* Capture is switched off: success, nothing sent, nobody asked. */
+int upload_nothing(const struct gpufl_upload_options *opts);
 
 #endif

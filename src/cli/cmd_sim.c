@@ -49,10 +49,11 @@ struct request {
 };
 
 /* Engines that the simulated GPU runs. */
-static const char *const engine_names[] = {"Trace", "PcSampling", "SassMetrics",
-                                           "Deep",  "Sync",       NULL};
-static const enum gpufl_engine engines[] = {GPUFL_ENGINE_TRACE, GPUFL_ENGINE_PC_SAMPLING,
-                                            GPUFL_ENGINE_SASS_METRICS, GPUFL_ENGINE_DEEP,
+static const char *const engine_names[] = {"Trace", "PcSampling", "SassMetrics", "RangeProfiler",
+                                           "Deep",  "PmSampling", "Sync",        NULL};
+static const enum gpufl_engine engines[] = {GPUFL_ENGINE_TRACE,        GPUFL_ENGINE_PC_SAMPLING,
+                                            GPUFL_ENGINE_SASS_METRICS, GPUFL_ENGINE_RANGE_PROFILER,
+                                            GPUFL_ENGINE_DEEP,         GPUFL_ENGINE_PM_SAMPLING,
                                             GPUFL_ENGINE_SYNC};
 
 struct worker {
@@ -260,7 +261,9 @@ int cmd_sim(int argc, char **argv)
         {"scopes", 0, OPT_FLAG, &r.scopes, NULL, NULL,
          "Open scopes around epochs, steps and parts of them."},
         {"engine", 'e', OPT_CHOICE, &r.engine, "NAME", engine_names,
-         "What is collected: Trace, PcSampling, SassMetrics, Deep (both) or Sync."},
+         "What is collected: Trace, PcSampling, SassMetrics, Deep (both), RangeProfiler, "
+         "PmSampling "
+         "or Sync."},
         {"plant", 0, OPT_STRING, &r.plants, "LIST", NULL,
          "Faults of kernels that the engine is to find, as below."},
         {"errors", 0, OPT_STRING, &r.errors, "LIST", NULL, "What goes wrong, as below."},

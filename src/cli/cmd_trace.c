@@ -14,6 +14,7 @@
 #include "cli/trace_options.h"
 #include "cli/trace_place.h"
 #include "cli/trace_run.h"
+#include "cli/trace_sampler.h"
 #include "cli/trace_session.h"
 #include "cli/trace_watch.h"
 
@@ -46,11 +47,13 @@ struct trace {
     struct run run;
     struct watch watch;
     struct evidence evidence;
-    int events;          /* epoll of all of these; -1: none */
-    struct buf settings; /* GPUFL_TRACE_OPTIONS */
-    int report_fd;       /* --report FILE, opened before the program starts; -1: none */
-    bool capturing;      /* the program is being captured */
-    size_t reported;     /* sessions that were reported while the program ran */
+    int events;                   /* epoll of all of these; -1: none */
+    struct trace_sampler sampler; /* of engine Monitor */
+    bool sampled;                 /* the run's only session is the sampler's */
+    struct buf settings;          /* GPUFL_TRACE_OPTIONS */
+    int report_fd;                /* --report FILE, opened before the program starts; -1: none */
+    bool capturing;               /* the program is being captured */
+    size_t reported;              /* sessions that were reported while the program ran */
 
     /* Deadlines, CLOCK_MONOTONIC ns; 0: none. */
     int64_t settle_at; /* a second Ctrl-C: report what is on disk */
@@ -82,6 +85,14 @@ static void open_report(struct trace *t)
     err_set_vendor(&e, err_from_errno(errno), errno, "cannot write the report to %s", path);
     cmd_fail("trace", "%s; %s", e.text,
              t->request.quiet ? "`gpufl report` can make it from the logs" : "it goes to stderr");
+}
+
+/* Where logs go: as the command line says, or the environment or a configuration file. */
+static const char *log_folder(const struct trace *t)
+{
+    const struct trace_request *r = &t->request;
+    const char *around = *r->around.log_path ? r->around.log_path : NULL;
+    return r->output ? r->output : around;
 }
 
 static int encode_settings(struct trace *t, struct err *e)
@@ -149,7 +160,7 @@ static int prepare(struct trace *t)
     struct err e = {0};
     bool anyway = t->request.anyway;
     int rc = place_find_library(&t->place, &e);
-    if (rc == GPUFL_OK && place_make_dir(&t->place, t->request.output, &e)) {
+    if (rc == GPUFL_OK && place_make_dir(&t->place, log_folder(t), &e)) {
         cmd_fail("trace", "%s; %s", e.text,
                  anyway ? "the program runs without capture"
                         : "nothing was run: --anyway runs the program without capture");
@@ -174,10 +185,17 @@ static int start(struct trace *t)
 {
     struct err e = {0};
     const char *nvtx = getenv(NVTX); /* a tool of the user's own keeps it; the session says so */
-    struct run_variable env[] = {{INJECTION, t->place.library},
-                                 {"GPUFL_TRACE_OPTIONS", buf_cstr(&t->settings)},
-                                 {nvtx && *nvtx ? NULL : NVTX, t->place.library},
-                                 {0}};
+    char dir[PATH_MAX + 2];
+    struct run_variable env[5] = {{INJECTION, t->place.library},
+                                  {"GPUFL_TRACE_OPTIONS", buf_cstr(&t->settings)}};
+    size_t n = 2;
+    if (!nvtx || !*nvtx)
+        env[n++] = (struct run_variable){NVTX, t->place.library};
+    if (*t->request.around.log_path && !t->request.output) {
+        /* absolute, and each pass its own: the program may change its directory */
+        trace_options_dir(t->at->dir, dir, sizeof dir);
+        env[n++] = (struct run_variable){"GPUFL_LOG_PATH", dir};
+    }
     const struct run_variable none[] = {{0}};
     if (run_start(&t->run, t->request.command, t->capturing ? env : none, &e) == GPUFL_OK)
         return CMD_CONTINUE;
@@ -203,6 +221,7 @@ static void start_report(struct trace *t, bool reported)
                        .child = t->run.child,
                        .status = t->run.status,
                        .ended = t->run.ended,
+                       .sampled = t->sampled,
                        .reported = reported};
     if (t->run.helper == 0 && !run_helper_start(&t->run, finish_run, &f))
         cmd_fail("trace", "no process for the report could be started; the data is in %s",
@@ -323,6 +342,7 @@ static void wait_report(struct trace *t)
 
 static void finish(struct trace *t)
 {
+    t->sampled = trace_sampler_end(&t->sampler);
     run_helper_wait(&t->run); /* a report that was begun while the program ran */
     say_signal(t);
     start_report(t, all_reported(t));
@@ -336,7 +356,7 @@ static void finish(struct trace *t)
 static int prepare_passes(struct trace *t, struct err *e)
 {
     int rc = place_find_library(&t->place, e);
-    rc = rc ? rc : place_make_dir(&t->place, t->request.output, e);
+    rc = rc ? rc : place_make_dir(&t->place, log_folder(t), e);
     for (unsigned i = 0; rc == GPUFL_OK && i < t->request.pass_count; i++)
         rc = place_make_pass(&t->place, i + 1, option_engines[t->request.passes[i]], &t->passes[i],
                              e);
@@ -461,7 +481,8 @@ static int trace_go(struct trace *t)
 {
     struct err e = {0};
     if (run_open(&t->run, &e) ||
-        place_identify(&t->place, t->request.name, t->request.command, &e)) {
+        place_identify(&t->place, t->request.name ? t->request.name : t->request.around.app_name,
+                       t->request.command, &e)) {
         cmd_fail("trace", "%s", e.text);
         return CMD_NOT_STARTED;
     }
@@ -477,6 +498,8 @@ static int trace_go(struct trace *t)
     rc = start(t);
     if (rc != CMD_CONTINUE)
         return rc;
+    if (t->capturing && trace_sampler_wanted(&t->request))
+        trace_sampler_start(&t->sampler, &t->request, &t->place, &t->run);
     attend(t);
     if (t->capturing)
         finish(t);
@@ -488,6 +511,7 @@ int cmd_trace(int argc, char **argv)
     static struct trace t = {.watch = {.fd = -1},
                              .evidence = {.marks = {.fd = -1}, .seen = {.fd = -1, .library = -1}},
                              .events = -1,
+                             .sampler = {.end = -1},
                              .report_fd = -1};
     int rc = trace_options_parse(&t.request, argc, argv);
     if (rc != CMD_CONTINUE)

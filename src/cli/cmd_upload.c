@@ -21,6 +21,9 @@
 
 enum { WANTED_MAX = 256, KEY_FILE_MAX = 4096, LOOKS = 4, EXIT_PARTLY = 1, EXIT_NONE = 2 };
 
+#define SECOND       INT64_C(1000000000)
+#define CONNECT_MOST (10 * SECOND)
+
 static const struct cmd_text text = {
     "upload",
     "[options] PATH",
@@ -42,8 +45,8 @@ static const struct cmd_text text = {
 
 struct arguments {
     const char *server, *key_file, *ca_file, *api_path;
-    bool all, force, complete, insecure, quiet, json, no_names;
-    int64_t timeout, limit;
+    bool all, force, complete, insecure, quiet, json, progress, no_names;
+    int64_t timeout, limit, unreachable;
     struct opt_list wanted;
     const char *wanted_items[WANTED_MAX];
 };
@@ -122,15 +125,17 @@ static int connect_remote(struct upload *u, struct err *e)
     const struct arguments *a = u->a;
     const char *path = a->api_path ? a->api_path : getenv("GPUFL_API_PATH");
     int64_t deadline = a->limit ? clock_mono() + a->limit : 0;
-    struct remote_config c = {.http = {.url = server_of(a),
-                                       .key = u->key,
-                                       .ca_file = a->ca_file,
-                                       .insecure = a->insecure,
-                                       .agent = "gpufl/" GPUFL_VERSION,
-                                       .stall_timeout = a->timeout,
-                                       .deadline = deadline,
-                                       .stop = &stop},
-                              .api_path = path};
+    struct remote_config c = {
+        .http = {.url = server_of(a),
+                 .key = u->key,
+                 .ca_file = a->ca_file,
+                 .insecure = a->insecure,
+                 .agent = "gpufl/" GPUFL_VERSION,
+                 .connect_timeout = a->unreachable < CONNECT_MOST ? a->unreachable : CONNECT_MOST,
+                 .stall_timeout = a->timeout,
+                 .deadline = deadline,
+                 .stop = &stop},
+        .api_path = path};
     int code = find_key(u, e);
     if (!code)
         code = remote_open(&u->remote, &c, e);
@@ -144,8 +149,11 @@ static int connect_remote(struct upload *u, struct err *e)
         fprintf(stderr,
                 "gpufl upload: the key goes to %s unencrypted%s%s; https:// would hide it\n",
                 remote_url(u->remote), *proxy ? ", through the proxy " : "", proxy);
-    u->ship = (struct ship_config){
-        .remote = u->remote, .force = a->force, .deadline = deadline, .stop = &stop};
+    u->ship = (struct ship_config){.remote = u->remote,
+                                   .force = a->force,
+                                   .deadline = deadline,
+                                   .unreachable = a->unreachable,
+                                   .stop = &stop};
     return 0;
 }
 
@@ -278,6 +286,7 @@ static int run(struct upload *u)
     if (code)
         return fail(code, &e);
     upload_show_open(&u->show, remote_url(u->remote), a->quiet, a->json);
+    u->show.lines = a->progress && !a->quiet && !u->show.live;
     u->ship.watch = upload_show_watch(&u->show);
     code = send_all(u, &list);
     if (list.found.losses)
@@ -296,6 +305,8 @@ static int check(const struct arguments *a, int operands, char **argv)
         return cmd_usage("upload", "--all-sessions and --session-id exclude each other");
     if (!server_of(a))
         return cmd_usage("upload", "to which server? --server URL, or GPUFL_BACKEND_URL");
+    if (a->unreachable <= 0)
+        return cmd_usage("upload", "--unreachable must be longer than 0");
     return CMD_OK;
 }
 
@@ -303,7 +314,8 @@ int cmd_upload(int argc, char **argv)
 {
     static struct arguments a;
     static struct upload u;
-    a = (struct arguments){.wanted = {.items = a.wanted_items, .max = WANTED_MAX}};
+    a = (struct arguments){.unreachable = 15 * SECOND,
+                           .wanted = {.items = a.wanted_items, .max = WANTED_MAX}};
     const struct opt table[] = {
         {"server", 0, OPT_STRING, &a.server, "URL", NULL,
          "Where to: https unless it says http:// (GPUFL_BACKEND_URL)."},
@@ -322,6 +334,8 @@ int cmd_upload(int argc, char **argv)
          "A request that stands still for so long is tried again (60s)."},
         {"time-limit", 0, OPT_DURATION, &a.limit, "TIME", NULL,
          "End after so long, whatever is left."},
+        {"unreachable", 0, OPT_DURATION, &a.unreachable, "TIME", NULL,
+         "Give up a server that cannot be reached after so long (15s)."},
         {"ca-file", 0, OPT_STRING, &a.ca_file, "FILE", NULL,
          "PEM file with the authorities to trust instead of the system's."},
         {"insecure", 0, OPT_FLAG, &a.insecure, NULL, NULL,
@@ -329,6 +343,8 @@ int cmd_upload(int argc, char **argv)
         {"api-path", 0, OPT_STRING, &a.api_path, "PATH", NULL,
          "Where the API begins (/api/v1, GPUFL_API_PATH)."},
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Say what became of each session as JSON."},
+        {"progress", 0, OPT_FLAG, &a.progress, NULL, NULL,
+         "Say every few seconds how far it is, also where stderr is no terminal."},
         {"quiet", 'q', OPT_FLAG, &a.quiet, NULL, NULL, "Nothing but what went wrong."},
         {"backend-url", 0, OPT_STRING, &a.server, "URL", NULL, NULL},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},

@@ -202,6 +202,18 @@ static int no_session(const struct finish *f, const struct sessions *s)
     return CMD_FAILED;
 }
 
+/* The session is the launcher's own (trace_sampler.h): why the program has none. */
+static void say_sampled(const struct finish *f)
+{
+    struct buf text;
+    struct why w = {.request = f->request, .place = f->place, .status = f->status};
+    buf_init(&text, SENTENCE_MAX);
+    why_no_session(&w, &text);
+    fprintf(stderr, "gpufl: sampled by gpufl itself, as the program has no session: %s\n",
+            buf_cstr(&text));
+    buf_fini(&text);
+}
+
 static bool compression_wanted(const struct trace_request *r)
 {
     bool on = true;
@@ -304,6 +316,8 @@ int finish_run(void *arg)
         bool to_stderr = f->report_fd < 0, wanted = !r->no_report && !(r->quiet && to_stderr);
         if (wanted)
             rc = print_report(f, &s);
+        if (f->sampled && !r->quiet && !(r->json && to_stderr && wanted))
+            say_sampled(f);
         if (!r->quiet && !(r->json && to_stderr && wanted))
             print_next(f, &s, wanted && !to_stderr && rc == CMD_OK);
     }

@@ -21,6 +21,7 @@ struct finish {
     pid_t child;   /* the program */
     int status;    /* its wait status, once ended */
     bool ended;    /* the program is over: this is the last word */
+    bool sampled;  /* the only session is the launcher's own: trace_sampler.h */
     bool reported; /* the sessions were reported before and none came since */
 };
 

@@ -6,10 +6,12 @@
 
 #include "capture/options.h"
 #include "cli/cmd.h"
+#include "cli/trace_around.h"
 #include "cli/trace_passes.h"
 #include "cli/trace_settings.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 enum { TOP_MOST = 1000000 };
@@ -29,6 +31,10 @@ static const char *const ranges[] = {"scopes", "kernels", NULL};
 
 #define MS INT64_C(1000000)
 #define US INT64_C(1000)
+
+/* Of --system-interval; and what is done then. */
+#define INTERVAL_NOT_GIVEN INT64_MIN
+#define INTERVAL_DEFAULT   "100"
 
 static const struct cmd_text text = {
     .name = "trace",
@@ -68,6 +74,7 @@ static const struct cmd_text text = {
             "\n"
             "Environment:\n"
             "  GPUFL_LIBRARY  path of libgpufl.so, where not the one installed with gpufl\n"
+            "  GPUFL_FORCE_ENGINE  the engine, whatever the program's code sets; -e beats it\n"
             "  GPUFL_BACKEND  None: no GPU library is asked. Every option of the library has\n"
             "                 such a variable (see `gpufl info --options`)\n"
             "  NO_COLOR       set: no colours\n",
@@ -133,7 +140,8 @@ static int check(const struct trace_request *r, int operands)
         return cmd_usage("trace", "--no-report excludes --%s", r->json ? "json" : "report");
     if (r->duration < 0 || (r->duration > 0 && r->duration < MS))
         return cmd_usage("trace", "--duration must be at least 1ms");
-    if (r->system_interval < 0 || (r->system_interval > 0 && r->system_interval < MS))
+    bool interval = r->system_interval != INTERVAL_NOT_GIVEN;
+    if (interval && r->system_interval != 0 && r->system_interval < MS)
         return cmd_usage("trace", "--system-interval must be 0 or at least 1ms");
     if (r->top < TRACE_TOP_DEFAULT || r->top > TOP_MOST)
         return cmd_usage("trace", "--top must be between 0 and %d", TOP_MOST);
@@ -149,8 +157,13 @@ static int settle(struct trace_request *r, char **argv, int operands)
 {
     r->command = argv + 1;
     r->command[operands] = NULL;
-    r->engine = r->engine_given >= 0 ? r->engine_given : GPUFL_ENGINE_TRACE;
-    int rc = trace_passes_parse(r);
+    int rc = trace_around_read(&r->around, trace_options_setting(r, "config_file"));
+    if (rc)
+        return cmd_fail("trace", "out of memory");
+    const char *setting = trace_options_setting(r, "profiling_engine"), *near;
+    int named = setting ? opt_choice(setting, option_engines, &near) : -1;
+    r->engine = r->engine_given >= 0 ? r->engine_given : named >= 0 ? named : r->around.engine;
+    rc = trace_passes_parse(r);
     return rc == CMD_CONTINUE ? check(r, operands) : rc;
 }
 
@@ -174,22 +187,22 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
                                 .stacks = STACKS_NOT_GIVEN,
                                 .pc_kernels = PC_KERNELS_NOT_GIVEN,
                                 .ranges = RANGES_NOT_GIVEN,
-                                .system_interval = 100 * MS,
+                                .system_interval = INTERVAL_NOT_GIVEN,
                                 .top = TRACE_TOP_DEFAULT};
     r->settings = (struct opt_list){.items = r->setting_items, .max = TRACE_SETTINGS_MAX};
     const struct opt table[] = {
         {"output", 'o', OPT_STRING, &r->output, "DIR", NULL,
-         "Where session logs go; created when missing. Default: a new directory here."},
+         "Where session logs go. Default: GPUFL_LOG_PATH, the program's own, a new directory."},
         {"name", 'n', OPT_STRING, &r->name, "NAME", NULL,
          "Name of the run in lists and reports. Default: from the command."},
         {"engine", 'e', OPT_CHOICE, &r->engine_given, "ENGINE", option_engines,
          "What is captured: Monitor (system metrics only), Sync (also where the program waits "
-         "for the GPU), Trace (also every kernel and copy), or a deeper engine. Default: Trace."},
+         "for the GPU), Trace (also every kernel and copy), or a deeper engine. Default: the "
+         "code's, GPUFL_PROFILING_ENGINE's, else Trace."},
         {"passes", 0, OPT_STRING, &r->passes_given, "LIST", NULL,
          "Run COMMAND once per engine of LIST (Trace,PcSampling,SassMetrics), Trace first, and "
          "report all runs as one: times from Trace, why kernels stall from PcSampling, counts from "
-         "SassMetrics, hardware counters from "
-         "RangeProfiler and PmSampling."},
+         "SassMetrics, hardware counters from RangeProfiler and PmSampling."},
         {"stacks", 0, OPT_CHOICE, &r->stacks, "WHERE", stacks,
          "Where the program's stacks are captured, C, C++ and Python: none, sync (where it waits "
          "for the GPU) or launch (also at every launch and copy). Default: sync."},
@@ -278,29 +291,59 @@ static void put_int(const struct trace_request *r, struct buf *out, const char *
     put(r, out, name, digits);
 }
 
-/* The library takes ".log" off a log_path, as the public client does; a slash behind
+/* What `gpufl trace` does where nobody says otherwise: the program, its environment and its config file
+ * may. */
+static void put_default(const struct trace_request *r, struct buf *out, const char *name,
+                        const char *value)
+{
+    if (!trace_options_setting(r, name))
+        buf_char(out, '?');
+    put(r, out, name, value);
+}
+
+/* The library takes ".log" off a log_path, as the public client does; a slash after
  * it says that the directory is meant as it stands. */
-static void put_dir(struct buf *out, const char *dir)
+void trace_options_dir(const char *dir, char *out, size_t size)
 {
     size_t n = strlen(dir);
     bool cut = n > 4 && strcmp(dir + n - 4, ".log") == 0;
-    buf_printf(out, "log_path=%s%s\n", dir, cut ? "/" : "");
+    snprintf(out, size, "%s%s", dir, cut ? "/" : "");
+}
+
+static void put_interval(const struct trace_request *r, struct buf *out)
+{
+    if (r->system_interval == INTERVAL_NOT_GIVEN) {
+        put_default(r, out, "continuous_system_sampling", "true");
+        put_default(r, out, "system_sample_rate_ms", INTERVAL_DEFAULT);
+        return;
+    }
+    put(r, out, "continuous_system_sampling", r->system_interval ? "true" : "false");
+    put_int(r, out, "system_sample_rate_ms", r->system_interval / MS);
+}
+
+static void put_identity(const struct trace_request *r, const char *dir, const char *run_id,
+                         const char *name, struct buf *out)
+{
+    char path[PATH_MAX + 2];
+    trace_options_dir(dir, path, sizeof path);
+    (r->output ? put : put_default)(r, out, "log_path", path);
+    put(r, out, "run_id", run_id);
+    (r->name ? put : put_default)(r, out, "app_name", name);
+    bool given = r->engine_given >= 0 || r->pass_count;
+    (given ? put : put_default)(r, out, "profiling_engine",
+                                option_engines[given ? r->engine : GPUFL_ENGINE_TRACE]);
 }
 
 void trace_options_encode(const struct trace_request *r, const char *dir, const char *run_id,
                           const char *name, struct buf *out)
 {
-    put_dir(out, dir);
-    put(r, out, "run_id", run_id);
-    put(r, out, "app_name", name);
-    put(r, out, "profiling_engine", option_engines[r->engine]);
+    put_identity(r, dir, run_id, name, out);
     if (r->pass_count) {
         put_int(r, out, "pass", r->pass);
         put_int(r, out, "passes", r->pass_count);
         put(r, out, "log_format", "native"); /* the other one has no place for them */
     }
-    put(r, out, "continuous_system_sampling", r->system_interval ? "true" : "false");
-    put_int(r, out, "system_sample_rate_ms", r->system_interval / MS);
+    put_interval(r, out);
     if (r->stacks != STACKS_NOT_GIVEN) {
         put(r, out, "enable_stack_trace", r->stacks == STACKS_NONE ? "false" : "true");
         put(r, out, "launch_stacks", r->stacks == STACKS_LAUNCH ? "true" : "false");

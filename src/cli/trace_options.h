@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/opt.h"
+#include "cli/trace_around.h"
 #include "cli/trace_named.h"
 
 #include <stdbool.h>
@@ -18,11 +19,12 @@ enum {
 };
 
 struct trace_request {
-    const char *output;           /* -o; NULL: a new directory here */
-    const char *name;             /* -n; NULL: from the command */
-    const char *report_file;      /* --report; NULL: stderr */
-    int engine;                   /* enum gpufl_engine; with passes the current one's */
-    int engine_given;             /* of --engine; -1: not given */
+    const char *output;         /* -o; NULL: a new directory here */
+    const char *name;           /* -n; NULL: from the command */
+    const char *report_file;    /* --report; NULL: stderr */
+    struct trace_around around; /* what environment and config file say */
+    int engine;       /* enum gpufl_engine, as far as known here; with passes the current one's */
+    int engine_given; /* of --engine; -1: not given */
     const char *passes_given;     /* --passes; NULL: the command runs once */
     int passes[TRACE_PASSES_MAX]; /* engines in the order in which they run; the first is Trace */
     unsigned pass_count;          /* 0: the command runs once */
@@ -44,7 +46,7 @@ struct trace_request {
     int64_t after, lasts, every;  /* ns; of a window; 0: not given */
     int64_t after_launches, launches; /* of a window; 0: not given */
     int64_t duration;                 /* ns; 0: to the program's end */
-    int64_t system_interval;          /* ns between system samples; 0: none */
+    int64_t system_interval;          /* ns between system samples; 0: none; INT64_MIN: not given */
     int64_t top;                      /* rows of the report's tables; 0: all */
 
     struct trace_named named;                      /* options by the library's names */
@@ -60,8 +62,12 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv);
 /* The value that --option gives an option of the library, or NULL. */
 const char *trace_options_setting(const struct trace_request *r, const char *name);
 
-/* The text of GPUFL_TRACE_OPTIONS: "name=value" lines. Each option stands there
- * once: what --option says takes the place of what other flags imply. */
+/* A directory as the option log_path takes it. */
+void trace_options_dir(const char *dir, char *out, size_t size);
+
+/* The text of GPUFL_TRACE_OPTIONS: "name=value" lines, with a question mark before what
+ * nobody gave. Each option stands there once: what --option says takes the place of what
+ * other flags imply. */
 void trace_options_encode(const struct trace_request *r, const char *dir, const char *run_id,
                           const char *name, struct buf *out);
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -176,19 +177,21 @@ static bool is_locked(const char *dir)
  * ended, or is of another namespace. */
 bool session_is_written(const struct session *s)
 {
-    char process[64], path[PATH_MAX];
-    if (is_locked(s->dir))
+    char process[64], path[PATH_MAX], dir[PATH_MAX];
+    if (!realpath(s->dir, dir)) /* it may be a link to where the program's code wants it */
+        snprintf(dir, sizeof dir, "%s", s->dir);
+    if (is_locked(dir))
         return true;
     snprintf(process, sizeof process, "/proc/%lld", (long long)s->pid);
     snprintf(path, sizeof path, "%s/fd", process);
-    bool open = has_open_below(path, s->dir);
+    bool open = has_open_below(path, dir);
     snprintf(path, sizeof path, "%s/task", process);
     DIR *tasks = open ? NULL : opendir(path);
     for (struct dirent *f; tasks && !open && (f = readdir(tasks));) {
         if (!is_aside(process, f->d_name))
             continue;
         snprintf(path, sizeof path, "%s/task/%s/fd", process, f->d_name);
-        open = has_open_below(path, s->dir);
+        open = has_open_below(path, dir);
     }
     if (tasks)
         closedir(tasks);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOLD_MOST = 10, DRAW_MS = 200 };
+enum { TOLD_MOST = 10, DRAW_MS = 200, LINES_MS = 5000 };
 
 static const int64_t MILLI = 1000000, SECOND = 1000000000;
 
@@ -71,6 +71,12 @@ static void on_progress(void *arg, int64_t done)
 {
     struct upload_show *s = arg;
     int64_t at = clock_mono();
+    if (s->lines && at - (s->drawn ? s->drawn : s->began) >= LINES_MS * MILLI) {
+        char part[UNITS_TEXT], of[UNITS_TEXT];
+        say(s, "%.*s: %s of %s", short_id(s->session), s->session->id, units_bytes(part, done),
+            units_bytes(of, s->session->bytes));
+        s->drawn = at;
+    }
     if (!s->live || at - s->drawn < DRAW_MS * MILLI)
         return;
     if (!s->drawn) { /* what lies before was there already */

@@ -10,6 +10,7 @@
 
 struct upload_show {
     bool quiet, json, live; /* live: stderr is a terminal */
+    bool lines;             /* how far it is as lines of their own, every few seconds */
     const char *server;
     struct json_out out;
     /* The session at hand. */

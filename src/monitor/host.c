@@ -9,29 +9,35 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const files[HOST_FILES] = {"stat", "meminfo", "self/stat", "self/statm"};
+/* %s: the process. */
+static const char *const files[HOST_FILES] = {"stat", "meminfo", "%s/stat", "%s/statm"};
 
 struct opening {
     struct host *host;
     const char *proc;
+    int pid;
 };
 
 static void open_files(void *arg)
 {
     struct opening *o = arg;
     struct host *h = o->host;
-    char path[512];
+    char path[512], file[64], process[16] = "self";
+    if (o->pid)
+        snprintf(process, sizeof process, "%d", o->pid);
     for (int i = 0; i < HOST_FILES; i++) {
-        snprintf(path, sizeof path, "%s/%s", o->proc, files[i]);
+        const char *own = strstr(files[i], "%s");
+        snprintf(file, sizeof file, "%s%s", own ? process : "", own ? own + 2 : files[i]);
+        snprintf(path, sizeof path, "%s/%s", o->proc, file);
         h->fd[i] = open(path, O_RDONLY | O_CLOEXEC);
         h->id[i] = file_id(h->fd[i]);
     }
 }
 
-void host_open(struct host *h, const char *proc)
+void host_open(struct host *h, const char *proc, int pid)
 {
     *h = (struct host){0};
-    aside_run(open_files, &(struct opening){h, proc});
+    aside_run(open_files, &(struct opening){h, proc, pid});
 }
 
 static void close_files(void *arg)

@@ -27,8 +27,8 @@ struct host {
     struct host_ticks before;
 };
 
-/* proc: "/proc", or a directory like it. */
-void host_open(struct host *h, const char *proc);
+/* proc: "/proc", or a directory like it. pid: whose CPU and memory are read, 0: this process's. */
+void host_open(struct host *h, const char *proc, int pid);
 void host_close(struct host *h);
 
 /* Fills all but time; what cannot be read, or is not asked for, is CELL_NULL. now: steady ns.

@@ -349,7 +349,7 @@ int sampler_open(struct sampler **out, const struct sampler_config *c)
         return GPUFL_E_NOMEM;
     }
     pthread_mutex_init(&s->lock, NULL);
-    host_open(&s->host, "/proc");
+    host_open(&s->host, "/proc", c->pid);
     s->folder = c->folder ? mem_strdup(c->folder) : NULL;
     library_open(s);
     int rc = thread_start(&s->thread, "gpufl-sample", 0, sampler_main, s);

@@ -22,6 +22,7 @@ struct sampler_config {
     const struct device_ops *devices; /* NULL: none */
     int64_t interval_ns;
     bool continuous;
+    int pid;                     /* whose CPU and memory are sampled; 0: this process's */
     bool (*in_scope)(void *arg); /* [sampler] is a scope open anywhere? */
     void (*wake)(void *arg);     /* [any] the queue fills up */
     void *arg;

@@ -9,6 +9,7 @@
 #include "base/dl.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -362,6 +363,26 @@ static bool certificate_refused(CURLcode code)
            code == CURLE_SSL_ISSUER_ERROR;
 }
 
+/* Why no server was reached, for people; NULL: libcurl's own words. */
+static const char *cause(const struct flight *f, CURLcode code)
+{
+    long error = 0;
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return "its name is not known (DNS); is it spelt right?";
+    case CURLE_SSL_CONNECT_ERROR:
+        return "no TLS connection comes about; does the server speak https? http:// before the "
+               "address asks without";
+    case CURLE_COULDNT_CONNECT:
+        curl.easy_getinfo(f->client->easy, CURLINFO_OS_ERRNO, &error);
+        if (error == ECONNREFUSED)
+            return "connection refused: no server listens there";
+        return error == ENETUNREACH || error == EHOSTUNREACH ? "there is no route to it" : NULL;
+    default:
+        return NULL;
+    }
+}
+
 /* The code and sentence for a request without an answer. */
 static int explain(const struct flight *f, CURLcode code, struct err *e)
 {
@@ -389,7 +410,9 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
         return err_set(e, GPUFL_E_NOMEM, "out of memory");
     if (code == CURLE_URL_MALFORMAT)
         return err_set(e, GPUFL_E_INVAL, "'%s' is no address of a server", c->place);
-    return err_set(e, GPUFL_E_UNAVAILABLE, "%s: %s", c->place, why);
+    const char *known = cause(f, code);
+    return err_set(e, GPUFL_E_UNAVAILABLE, "%s: %s%s%s%s", c->place, known ? known : why,
+                   known ? " (" : "", known ? why : "", known ? ")" : "");
 }
 
 static void take_answer(const struct flight *f)

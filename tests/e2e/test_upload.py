@@ -159,6 +159,22 @@ class Odd(Case):
         self.assertEqual(run.returncode, 2)
         self.assertIn("given up after 1 try", run.stderr)
 
+    def test_a_server_that_cannot_be_reached_is_given_up(self):
+        self.session(kernels=100)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        for server, cause in ((f"http://127.0.0.1:{port}", "connection refused: no server listens there"),
+                              ("http://no.such.name.invalid", "its name is not known (DNS)"),
+                              (self.server.url.replace("http:", "https:"), "no TLS connection comes about")):
+            began = time.monotonic()
+            run = self.upload("--unreachable", "1s", server=server)
+            self.assertEqual(run.returncode, 2, run.stderr)
+            self.assertIn(cause, run.stderr)
+            self.assertIn("; again in ", run.stderr)
+            self.assertRegex(run.stderr, r"given up after [0-9]+ tr(y|ies)")
+            self.assertLess(time.monotonic() - began, 20)
+
     def test_a_cut_connection_goes_on_where_the_server_stands(self):
         folder = self.session(kernels=20000)
         pack(folder)

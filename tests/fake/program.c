@@ -88,7 +88,7 @@ static struct {
     long long count, bytes, frees, freed, peak;
 } allocated;
 static bool alone_first, windows_then, distinct, early, left, wait_input, init_late, sampled,
-    counted, ranged, instrumented, beside, busy, stuck, apart, faults;
+    counted, ranged, instrumented, beside, busy, stuck, apart, faults, guide;
 static int sessions = 1;
 static const char *preload, *fork_when = "";
 
@@ -104,7 +104,13 @@ static void capture_begin(bool late)
                          : counted      ? GPUFL_ENGINE_PM_SAMPLING
                          : ranged       ? GPUFL_ENGINE_RANGE_PROFILER
                          : instrumented ? GPUFL_ENGINE_SASS_METRICS
+                         : guide        ? GPUFL_ENGINE_DEFAULT
                                         : GPUFL_ENGINE_TRACE;
+    if (guide) { /* the two flags of the guide on synchronizations, and no engine */
+        GPUFL_OPTIONS_SET(&o, enable_synchronization, true);
+        o.enable_stack_trace = true;
+        o.log_path = "guide-logs";
+    }
     if (late == init_late && gpufl_init(&o))
         fprintf(stderr, "fake_program: gpufl_init fails\n");
 #else
@@ -490,6 +496,8 @@ static void parse(int argc, char **argv)
             alone_first = setenv("GPUFL_PC_KERNEL_COLLECT", "none", 1) == 0;
         else if (!strcmp(argv[i], "windows-then"))
             windows_then = true;
+        else if (!strcmp(argv[i], "guide"))
+            guide = true;
         else if (!strcmp(argv[i], "ranged"))
             ranged = true;
         else if (!strcmp(argv[i], "init-late"))

@@ -326,6 +326,9 @@ static void repeated_scopes_that_are_left(void **state)
     assert_int_equal(g.ranges, 2);
     assert_null(row_of(&r, "sm__a.sum", "bench"));
     assert_string_equal(setting(&r, "uncounted_repetitions", 0), "3");
+    assert_string_equal(setting(&r, "uncounted_scope", 0),
+                        "bench: 3, ended before their last pass");
+    check_contains(&r, message_of(&r, "range_profiler.uncounted_scopes"), "bench: 3, ended");
     assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
     run_free(&r);
 }

@@ -228,6 +228,7 @@ static void monitor_without_cupti(void **state)
     check_program(&r, 0);
     assert_string_equal(text_at(r.report, "session.engine"), "Monitor");
     assert_true(unknown_at(r.report, "kernels.count"));
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 1); /* the program's, not gpufl's */
     assert_string_equal(capability_of(&r, "kernels", "status"), "not_requested");
     assert_int_equal(json_array_size(at(r.report, "messages")), 0);
     run_free(&r);

@@ -191,6 +191,137 @@ static void test_same_again(void **state)
           dir, dir, dir, dir);
 }
 
+/* ---- hardware counters ---------------------------------------------------------------------- */
+
+static int64_t number(const json_t *x, const char *key)
+{
+    return json_integer_value(json_object_get(x, key));
+}
+
+static const char *text(const json_t *x, const char *key)
+{
+    const char *value = json_string_value(json_object_get(x, key));
+    return value ? value : "";
+}
+
+/* Values of the source's counters of a scope; fails where one lies outside 0 to 100. */
+static int64_t counted(const json_t *report, const char *source, const char *scope)
+{
+    const json_t *list = json_object_get(report, "counters");
+    int64_t values = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *x = json_array_get(list, i);
+        assert_string_equal(text(x, "source"), source);
+        double least = json_number_value(json_object_get(x, "least"));
+        double most = json_number_value(json_object_get(x, "most"));
+        assert_true(least >= 0 && least <= most && most <= 100);
+        if (strcmp(text(x, "scope"), scope) == 0 &&
+            strstr(text(x, "metric"), "sm__cycles_active") == text(x, "metric"))
+            values += number(x, "values");
+    }
+    return values;
+}
+
+/* The number that the session gives for a scope without counters; 0: it is not named. */
+static int64_t uncounted(const json_t *report, const char *scope, const char *why)
+{
+    const json_t *list = json_object_get(report, "settings");
+    size_t len = strlen(scope);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *x = json_array_get(list, i);
+        const char *value = text(x, "value");
+        if (strcmp(text(x, "name"), "uncounted_scope") == 0 && strncmp(value, scope, len) == 0 &&
+            value[len] == ':' && strstr(value, why))
+            return strtoll(value + len + 1, NULL, 10);
+    }
+    return 0;
+}
+
+/* Every scope of the run is counted, or named with its number and the reason. */
+static void test_ranges(void **state)
+{
+    (void)state;
+    static const char *const inner[] = {"step", "attention", "mlp", "evaluate", "data"};
+    json_t *said, *report;
+    simulate("ranges", "-e RangeProfiler", &said, &report);
+    const json_t *scopes = json_object_get(report, "scopes");
+    int64_t calls[5] = {0}, outermost = 0;
+    for (size_t i = 0; i < json_array_size(scopes); i++) {
+        const json_t *x = json_array_get(scopes, i);
+        if (json_array_size(json_object_get(x, "path")) == 1)
+            outermost += number(x, "calls");
+        for (int n = 0; n < 5; n++)
+            if (strcmp(text(x, "name"), inner[n]) == 0)
+                calls[n] += number(x, "calls");
+    }
+    assert_true(outermost > 0);
+    assert_int_equal(counted(report, "range", "epoch"), outermost);
+    for (int n = 0; n < 5; n++) {
+        assert_true(calls[n] > 0);
+        assert_int_equal(uncounted(report, inner[n], "inside another scope"), calls[n]);
+    }
+    assert_int_equal(uncounted(report, "epoch", ""), 0);
+    assert_string_equal(status_of(report, "range_counters"), "collected");
+    json_decref(said);
+    json_decref(report);
+}
+
+/* Of two threads with scopes at the same time one is counted, and the other is told of. */
+static void test_ranges_of_threads(void **state)
+{
+    (void)state;
+    json_t *said, *report;
+    simulate("threads", "-e RangeProfiler --threads 4", &said, &report);
+    const json_t *scopes = json_object_get(report, "scopes");
+    int64_t outermost = 0;
+    for (size_t i = 0; i < json_array_size(scopes); i++)
+        if (json_array_size(json_object_get(json_array_get(scopes, i), "path")) == 1)
+            outermost += number(json_array_get(scopes, i), "calls");
+    int64_t beside = uncounted(report, "epoch", "begun while one of another thread was counted");
+    assert_true(beside > 0);
+    assert_int_equal(counted(report, "range", "epoch") + beside, outermost);
+    json_decref(said);
+    json_decref(report);
+}
+
+/* A sample every ms from the first kernel to the last, whatever ran meanwhile. */
+static void test_counters_over_time(void **state)
+{
+    (void)state;
+    json_t *said, *report;
+    simulate("series", "-e PmSampling", &said, &report);
+    int64_t all = 0;
+    const json_t *list = json_object_get(report, "counters");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strncmp(text(json_array_get(list, i), "metric"), "sm__cycles_active", 17) == 0)
+            all += number(json_array_get(list, i), "values");
+    int64_t ms = number(json_object_get(report, "session"), "duration_ns") / 1000000;
+    if (all < ms * 9 / 10 || all > ms + 2)
+        fail_msg("%lld samples of %lld ms", (long long)all, (long long)ms);
+    assert_true(counted(report, "sampled", "epoch|step") > 0);
+    assert_int_equal(number(json_object_get(report, "kernels"), "count"), 20000);
+    assert_string_equal(status_of(report, "pm_sampling"), "collected");
+    json_decref(said);
+    json_decref(report);
+}
+
+/* Metrics that the simulated GPU does not have are said. */
+static void test_counters_by_name(void **state)
+{
+    (void)state;
+    json_t *said, *report;
+    setenv("GPUFL_COUNTER_METRICS", "no__such.avg", 1);
+    simulate("named", "-e PmSampling", &said, &report);
+    unsetenv("GPUFL_COUNTER_METRICS");
+    assert_int_equal(json_array_size(json_object_get(report, "counters")), 0);
+    assert_string_equal(status_of(report, "pm_sampling"), "enabled_no_data");
+    const json_t *first = json_array_get(json_object_get(report, "messages"), 0);
+    assert_string_equal(text(first, "code"), "pm_sampling.metrics");
+    assert_non_null(strstr(text(first, "text"), "no__such.avg"));
+    json_decref(said);
+    json_decref(report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +329,10 @@ int main(void)
         cmocka_unit_test(test_each_fault),
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_ranges_of_threads),
+        cmocka_unit_test(test_counters_over_time),
+        cmocka_unit_test(test_counters_by_name),
     };
     return cmocka_run_group_tests_name("sim_profile", tests, open_dir, close_dir);
 }

@@ -9,6 +9,7 @@ gpufl_test(writer_peer DEPS capture SOURCES writer_fixture.c parts.c)
 
 # The session around it.
 gpufl_test(options DEPS capture)
+gpufl_test(precedence DEPS capture)
 gpufl_test(joins DEPS capture)
 gpufl_test(pace DEPS capture)
 gpufl_test(inherit DEPS capture)

@@ -34,7 +34,7 @@ static void test_shares_of_cpu(void **state)
     /* the name in field 2 holds what could be taken for fields */
     put_all("cpu  100 0 100 800 0 0 0 0 0 0\n",
             "1 (a b) R 1) S 1 1 1 0 1 1 1 1 1 1 30 20 0 0 20 0");
-    host_open(&h, tmpdir);
+    host_open(&h, tmpdir, 0);
     assert_true(host_sample(&h, 1000000000, true, &row));
     assert_true(row.cpu == CELL_NULL && row.process_cpu == CELL_NULL); /* no sample before */
     assert_int_equal(row.memory_total, 1000 * 1024);
@@ -56,7 +56,7 @@ static void test_counters_that_go_back(void **state)
     struct host h;
     struct host_metric_row row;
     put_all("cpu  100 0 100 800 90 0 0 0 0 0\n", "not readable");
-    host_open(&h, tmpdir);
+    host_open(&h, tmpdir, 0);
     assert_true(host_sample(&h, 1000000000, true, &row));
     put_all("cpu  150 0 150 800 20 0 0 0 0 0\n", "not readable");
     assert_true(host_sample(&h, 2000000000, true, &row));
@@ -73,14 +73,14 @@ static void test_what_cannot_be_read_is_null(void **state)
     (void)state;
     struct host h;
     struct host_metric_row row;
-    host_open(&h, tmpdir_path("nowhere"));
+    host_open(&h, tmpdir_path("nowhere"), 0);
     assert_false(host_sample(&h, 1, true, &row));
     assert_true(row.cpu == CELL_NULL && row.memory_used == CELL_NULL);
     assert_true(row.process_rss == CELL_NULL);
     host_close(&h);
     put_all("garbage\n", "1 no name");
     put("meminfo", "");
-    host_open(&h, tmpdir);
+    host_open(&h, tmpdir, 0);
     assert_false(host_sample(&h, 1, true, &row));
     assert_true(row.cpu == CELL_NULL && row.memory_total == CELL_NULL);
     host_close(&h);
@@ -91,7 +91,7 @@ static void test_this_machine(void **state)
     (void)state;
     struct host h;
     struct host_metric_row row;
-    host_open(&h, "/proc");
+    host_open(&h, "/proc", 0);
     assert_true(host_sample(&h, steady_ns(), true, &row));
     assert_true(row.memory_total > 1 << 20);
     assert_true(row.memory_used > 0 && row.memory_used < row.memory_total);

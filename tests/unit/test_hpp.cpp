@@ -159,6 +159,30 @@ void strings()
     static_assert(!std::is_copy_constructible<gpufl::ScopedMonitor>::value, "one owner");
 }
 
+// Fields behave as what they hold, and know whether they were assigned.
+void fields()
+{
+    gpufl::InitOptions o;
+    CHECK(o.profiling_engine == gpufl::ProfilingEngine::Monitor && !o.profiling_engine.isSet());
+    CHECK(o.enable_synchronization && !o.enable_synchronization.isSet());
+    o.profiling_engine = gpufl::ProfilingEngine::Monitor;
+    o.enable_external_correlation = true;
+    o.system_sample_rate_ms = 0;
+    CHECK(o.profiling_engine.isSet() && o.enable_external_correlation.isSet() &&
+          o.system_sample_rate_ms.isSet());
+    CHECK(o.system_sample_rate_ms + 1 == 1);
+    bool plain = o.enable_external_correlation;
+    gpufl::InitOptions copy = o;
+    CHECK(plain && copy.profiling_engine.isSet() && !copy.backend.isSet());
+    switch (copy.backend) {
+    case gpufl::BackendKind::Auto:
+        break;
+    default:
+        CHECK(false);
+    }
+    static_assert(std::is_aggregate<gpufl::InitOptions>::value, "designated initializers");
+}
+
 void everything()
 {
     CHECK(branches(true, true) == 11 && branches(true, false) == 21 && branches(false, true) == 2);
@@ -174,6 +198,7 @@ void everything()
     functions();
     benches();
     strings();
+    fields();
 }
 
 std::string text_of(const std::filesystem::path &path)
@@ -196,6 +221,8 @@ int main(int argc, char **argv)
     o.app_name = "test_hpp";
     o.backend = gpufl::BackendKind::None;
     o.log_path = argc > 1 ? argv[1] : "test_hpp.logs";
+    o.profiling_engine = gpufl::ProfilingEngine::Monitor;
+    o.enable_external_correlation = true;
     CHECK(gpufl::init(o));
     CHECK(gpufl::active());
     everything();

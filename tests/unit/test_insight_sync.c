@@ -27,9 +27,10 @@ static void test_sync_loop(void **state)
                         "graph (replay amortizes launch overhead).");
     assert_string_equal(
         i->text,
-        "60.1 ms of 77.5 ms blocked in 50 synchronizations at train.py:90 in train_step(), "
-        "inside a loop with kernels between: move it out of the loop. The GPU sat idle 19.6 % "
-        "of the run because of it.");
+        "60.10ms blocked across 50 calls at train.py:90 in train_step(), 77.5% of session. The GPU "
+        "sat idle 19.6 % of the run because of it.");
+    assert_string_equal(line->title,
+                        "ContextSynchronize × 50 @ train.py:90 · 60.10ms (77.5% of session)");
     assert_int_equal(finder_fact(i, "launches_between_median"), 4);
     assert_int_equal(finder_fact(i, "calls"), 50);
     assert_int_equal(i->gives_back, 49 * 310000);
@@ -117,12 +118,22 @@ static void test_sync_pipelined(void **state)
     finder_end();
 }
 
-/* Neither a mark nor a wait without a stack is a line. */
+/* Waits that the driver makes by itself surface under its mark, and are in no loop of the program; other
+ * marks and waits without a stack are no line. */
 static void test_sync_no_line(void **state)
 {
     (void)state;
     finder_begin("mark");
     finder_steps(20, 4, program_mark(&finder.p, "<driver-internal>"), true);
+    finder_look();
+    const struct insight *i = finder_find("sync_line", "<driver-internal>");
+    assert_non_null(i);
+    assert_non_null(strstr(i->title, "ContextSynchronize × 20 @ <driver-internal> · "));
+    assert_non_null(strstr(i->text, "No frame of the program is on their stacks."));
+    finder_only("sync_line", "");
+    finder_end();
+    finder_begin("unknown");
+    finder_steps(20, 4, program_mark(&finder.p, "<unknown>"), true);
     finder_steps(20, 4, 0, true);
     finder_look();
     finder_only("", "");

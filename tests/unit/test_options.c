@@ -98,7 +98,7 @@ static void test_precedence(void **state)
     setenv("GPUFL_ENABLE_MEMORY_TRACKING", "no", 1);
     code.backend = GPUFL_BACKEND_NVIDIA;
     code.profiling_engine = GPUFL_ENGINE_DEEP;
-    setenv(OPTIONS_TRACE_VARIABLE, "profiling_engine=Trace\nrun_id=r1\n", 1);
+    setenv(OPTIONS_TRACE_VARIABLE, "profiling_engine=Trace\n?app_name=run\nrun_id=r1\n", 1);
     assert_int_equal(options_resolve(&o, &code, false, &say), 0);
     assert_string_equal(o.app_name, "from file");
     assert_int_equal(o.source[OPT_app_name], SOURCE_CONFIG_FILE);
@@ -238,8 +238,9 @@ static void test_rules(void **state)
     forget_environment();
     code = code_defaults();
     code.enable_stack_trace = true;
+    code.profiling_engine = GPUFL_ENGINE_MONITOR;
     assert_int_equal(options_resolve(&o, &code, false, &say), 0);
-    expect_said("stacks_need_trace", "needs the Trace engine");
+    expect_said("engine_lacks", "enable_stack_trace needs Sync or Trace");
     options_free(&o);
 
     forget_environment();
@@ -419,23 +420,41 @@ static void put_table(struct buf *b, bool field)
 
 static void put_document(struct buf *b)
 {
-    buf_str(
-        b,
-        "# Options\n\n"
-        "<!-- Generated from schema/options.def by the test unit.options with\n"
-        "     GPUFL_WRITE_DOCS=1; the same test fails where this file differs. -->\n\n"
-        "Every option of the capture library. Each takes its value from the highest of these\n"
-        "sources that has a good one:\n\n"
-        "1. the flags of `gpufl trace` (`--option NAME=VALUE` for those without a flag)\n"
-        "2. a value set in code that differs from the default\n"
-        "3. the environment, `GPUFL_` and the name in capitals\n"
-        "4. the JSON object in `config_file`\n"
-        "5. the default\n\n"
-        "`GPUFL_DISABLED=1` (also `true`, `yes`, `on`) beats them all: nothing is loaded. A value\n"
-        "that is no good costs one sentence on stderr, and the next source counts. Where the\n"
-        "library is injected, `profiling_engine` defaults to `Trace` and `app_name` to the\n"
-        "program's name. The session records the value and the source of every option.\n\n"
-        "## Fields of `gpufl::InitOptions` and `struct gpufl_options`\n\n");
+    buf_str(b,
+            "# Options\n\n"
+            "<!-- Generated from schema/options.def by the test unit.options with\n"
+            "     GPUFL_WRITE_DOCS=1; the same test fails where this file differs. -->\n\n"
+            "Every option of the capture library. Each takes its value from the highest of these\n"
+            "sources that has a good one:\n\n"
+            "1. the flags given to `gpufl trace` (`--option NAME=VALUE` for those without a flag)\n"
+            "2. `GPUFL_FORCE_ENGINE`, for `profiling_engine` alone: it lowers a program with "
+            "`Deep` in its code\n"
+            "3. a value set in code\n"
+            "4. the environment, `GPUFL_` and the name in capitals\n"
+            "5. the JSON object in `config_file`\n"
+            "6. what `gpufl trace` does by itself: `Trace`, a new directory, the command's name, a "
+            "sample every 100 ms\n"
+            "7. the default\n\n"
+            "Set in code is what differs from the default, every `profiling_engine` but\n"
+            "`GPUFL_ENGINE_DEFAULT`, and what `gpufl_options_set` (`GPUFL_OPTIONS_SET`) names; in "
+            "C++ every field\n"
+            "of `InitOptions` that is assigned, a text where it differs from its default. Under "
+            "`gpufl trace` a\n"
+            "`log_path` of the code is where the session lies; the run's directory has a link to "
+            "it. Where the\n"
+            "program first uses the GPU before it calls `gpufl_init`, the session begins without "
+            "the code's\n"
+            "values, and `gpufl_init` says which of them that are.\n\n"
+            "`GPUFL_DISABLED=1` (also `true`, `yes`, `on`) beats them all: nothing is loaded, and\n"
+            "`gpufl_upload_logs` sends nothing, as with `enabled=false`. A value\n"
+            "that is no good costs one sentence on stderr, and the next source counts. Where the\n"
+            "library is injected, `profiling_engine` defaults to `Trace` and `app_name` to the\n"
+            "program's name. Where nobody names an engine and `enable_stack_trace` is asked for, "
+            "it is `Sync`\n"
+            "(`Trace` with `launch_stacks`). What the engine does not give of what is asked for is "
+            "said once.\n"
+            "The session records the value and the source of every option.\n\n"
+            "## Fields of `gpufl::InitOptions` and `struct gpufl_options`\n\n");
     put_table(b, true);
     buf_str(b, "\n## Without a field: environment, config file and `gpufl trace` only\n\n");
     put_table(b, false);

@@ -8,11 +8,13 @@
 #include "capture/session.h"
 #include "tmpdir.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -126,6 +128,78 @@ static void test_disabled(void **state)
     assert_int_equal(lines_said, 0);
 }
 
+/* Old sessions are not sent by a program whose capture is switched off, wherever that was said. */
+static void test_disabled_sends_nothing(void **state)
+{
+    (void)state;
+    static const char script[] = "#!/bin/sh\n: > \"$MARK\"\nexit 2\n";
+    const char *mark = tmpdir_path("asked"), *cli = tmpdir_write("cli", script, sizeof script - 1);
+    static const char config[] = "{\"enabled\":false}";
+    struct gpufl_upload_result r = {.size = sizeof r, .lines = 7, .message = "old"};
+    struct gpufl_upload_options u = {.size = sizeof u, .log_path = tmpdir, .result = &r};
+    static const char *const variables[] = {"GPUFL_DISABLED", "GPUFL_ENABLED", "GPUFL_CONFIG_FILE"};
+    const char *const values[] = {"on", "false",
+                                  tmpdir_write("off.json", config, sizeof config - 1)};
+    assert_int_equal(chmod(cli, 0700), 0);
+    setenv("GPUFL_CLI", cli, 1);
+    setenv("MARK", mark, 1);
+    for (size_t i = 0; i < 4; i++) {
+        struct gpufl_options o = session_options(tmpdir_path("logs"));
+        o.enabled = i < 3;
+        if (i < 3)
+            setenv(variables[i], values[i], 1);
+        assert_int_equal(gpufl_init(&o), GPUFL_E_STATE);
+        r.lines = 7;
+        assert_int_equal(gpufl_upload_logs(&u), GPUFL_OK);
+        assert_int_equal(r.lines, 0);
+        assert_string_equal(r.message, "");
+        assert_false(file_exists(mark));
+        if (i < 3)
+            unsetenv(variables[i]);
+    }
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    assert_int_equal(gpufl_init(&o), 0);
+    gpufl_shutdown();
+    assert_int_equal(gpufl_upload_logs(&u),
+                     GPUFL_E_IO); /* switched on again, the command is asked */
+    assert_true(file_exists(mark));
+    unsetenv("GPUFL_CLI");
+}
+
+/* What a person hears who asks for it: a line each for the probe, the engine, every file, the losses. */
+static char debug_lines[8192];
+
+static void hear_debug(enum log_level level, const char *line)
+{
+    size_t n = strlen(debug_lines);
+    if (level == LOG_DEBUG)
+        snprintf(debug_lines + n, sizeof debug_lines - n, "%s\n", line);
+}
+
+static void test_debug_output(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    char wanted[PATH_MAX + 64];
+    o.enable_debug_output = true;
+    o.enable_stack_trace = true;
+    debug_lines[0] = '\0';
+    log_set_sink(hear_debug);
+    assert_int_equal(gpufl_init(&o), 0);
+    gpufl_scope_end(gpufl_scope_begin("a", NULL));
+    gpufl_shutdown();
+    log_set_debug(false);
+    assert_non_null(strstr(debug_lines, "debug: probe: backend none is named"));
+    assert_non_null(strstr(debug_lines, "debug: engine: Monitor, asked for Sync (default)"));
+    assert_non_null(strstr(debug_lines, "debug: loss: none"));
+    static const char *const channels[] = {"scope", "system"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(wanted, sizeof wanted, "debug: file: %s/%s.log\n", gpufl_session_dir(),
+                 channels[i]);
+        assert_non_null(strstr(debug_lines, wanted));
+    }
+}
+
 static void test_directory_that_cannot_be_made(void **state)
 {
     (void)state;
@@ -178,36 +252,32 @@ static void test_engines_fall_back(void **state)
     o.profiling_engine = GPUFL_ENGINE_DEEP;
     assert_int_equal(gpufl_init(&o), 0);
     gpufl_shutdown();
-    assert_int_equal(lines_said, 2);
-    assert_non_null(strstr(last_said, "no engine PcSampling without a GPU: Trace"));
+    assert_int_equal(lines_said, 1);
+    assert_non_null(strstr(last_said,
+                           "there is no engine Deep without a GPU: Trace is used instead; "
+                           "profiling_engine (GPUFL_PROFILING_ENGINE)"));
     struct session_log log;
     session_log_read(gpufl_session_dir(), &log);
     assert_int_equal(log.parts.rows[RECORD_capability], 12);
 }
 
-/* What the simulated GPU has not is not promised for later. */
-static void test_simulated_gpu_says_what_it_has_not(void **state)
+/* The simulated GPU has every engine of the ladder: nothing stands in for one. */
+static void test_simulated_gpu_has_every_engine(void **state)
 {
     (void)state;
-    static const enum gpufl_engine engines[] = {GPUFL_ENGINE_PM_SAMPLING,
-                                                GPUFL_ENGINE_RANGE_PROFILER};
-    static const char *const said[] = {
-        "the simulated GPU has no engine PmSampling: Trace is used instead",
-        "the simulated GPU has no engine RangeProfiler: Trace is used instead"};
-    for (int i = 0; i < 2; i++) {
+    for (int engine = GPUFL_ENGINE_MONITOR; engine <= GPUFL_ENGINE_SYNC; engine++) {
         struct gpufl_options o = session_options(tmpdir_path("logs"));
         char path[PATH_MAX], *data;
         size_t len;
         o.backend = GPUFL_BACKEND_SIM;
-        o.profiling_engine = engines[i];
+        o.profiling_engine = (enum gpufl_engine)engine;
         lines_said = 0;
         assert_int_equal(gpufl_init(&o), 0);
         gpufl_shutdown();
-        assert_int_equal(lines_said, 1);
-        assert_non_null(strstr(last_said, said[i]));
+        assert_int_equal(lines_said, 0);
         snprintf(path, sizeof path, "%s/system.log", gpufl_session_dir());
         assert_int_equal(file_read_all(path, 1 << 20, &data, &len, NULL), 0);
-        assert_non_null(strstr(data, "\"unavailable\""));
+        assert_null(strstr(data, "engine_unavailable"));
         assert_null(strstr(data, "not_built"));
         free(data);
     }
@@ -218,6 +288,7 @@ static void test_window_starts_sampling(void **state)
     (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
+    o.system_sample_rate_ms = 1000;
     assert_int_equal(gpufl_init(&o), 0);
     assert_int_equal(gpufl_system_stop("never"), GPUFL_E_INVAL);
     assert_int_equal(gpufl_system_start("phase"), 0);
@@ -227,6 +298,28 @@ static void test_window_starts_sampling(void **state)
     gpufl_shutdown();
     session_log_read(gpufl_session_dir(), &log);
     assert_int_equal(log.parts.rows[RECORD_window], 3);
+}
+
+/* At a rate of 0 windows are nothing but balanced, which is said once. */
+static void test_window_without_a_rate(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_int_equal(gpufl_system_stop("never"), GPUFL_E_INVAL);
+    assert_int_equal(gpufl_system_start("phase"), 0);
+    assert_int_equal(gpufl_system_start("other"), 0);
+    assert_int_equal(lines_said, 1);
+    assert_non_null(strstr(last_said, "system_start samples nothing: system_sample_rate_ms "
+                                      "(GPUFL_SYSTEM_SAMPLE_RATE_MS) is 0"));
+    assert_int_equal(gpufl_system_stop("phase"), 0);
+    assert_int_equal(gpufl_system_stop("other"), 0);
+    assert_int_equal(gpufl_system_stop("other"), GPUFL_E_INVAL);
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.parts.rows[RECORD_window], 0);
+    assert_int_equal(log.parts.rows[RECORD_host_metric], 0);
 }
 
 static void test_duration_ends_the_capture(void **state)
@@ -381,6 +474,35 @@ static void test_traced_program(void **state)
     unsetenv("GPUFL_BACKEND");
 }
 
+/* The code's directory beats the launcher's own, which gets a link to the session; a flag beats both. */
+static void test_directory_of_the_code(void **state)
+{
+    (void)state;
+    char trace[4200], link[PATH_MAX], there[PATH_MAX];
+    snprintf(trace, sizeof trace, "?log_path=%s\nrun_id=r-1\n?profiling_engine=Trace\n",
+             tmpdir_path("run"));
+    assert_int_equal(mkdir(tmpdir_path("run"), 0700), 0);
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    struct gpufl_options o = session_options(tmpdir_path("code"));
+    o.profiling_engine = GPUFL_ENGINE_MONITOR;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_string_equal(session_only(tmpdir_path("code")), gpufl_session_dir());
+    snprintf(link, sizeof link, "%s/%s", tmpdir_path("run"), gpufl_session_id());
+    assert_non_null(realpath(link, there));
+    assert_string_equal(there, gpufl_session_dir());
+    o.profiling_engine = GPUFL_ENGINE_DEEP;
+    o.app_name = "late";
+    lines_said = 0;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_int_equal(lines_said, 1);
+    assert_non_null(strstr(last_said, "gpufl_init sets app_name=late, profiling_engine=Deep, but "
+                                      "this session had begun before, with engine Monitor"));
+    session_exit();
+    struct session_log log;
+    session_log_read(gpufl_session_dir(), &log);
+    unsetenv("GPUFL_TRACE_OPTIONS");
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -390,9 +512,13 @@ int main(void)
         TEST(test_start_and_end),
         TEST(test_init_is_idempotent),
         TEST(test_disabled),
+        TEST(test_disabled_sends_nothing),
+        TEST(test_debug_output),
+        TEST(test_window_without_a_rate),
+        TEST(test_directory_of_the_code),
         TEST(test_directory_that_cannot_be_made),
         TEST(test_engines_fall_back),
-        TEST(test_simulated_gpu_says_what_it_has_not),
+        TEST(test_simulated_gpu_has_every_engine),
         TEST(test_window_starts_sampling),
         TEST(test_duration_ends_the_capture),
         TEST(test_spool_limit_ends_the_capture),

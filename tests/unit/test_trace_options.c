@@ -1,6 +1,7 @@
 /* test_trace_options.c - what of the command line the library is told. */
 #include "cli/trace_options.h"
 
+#include "capture/options.h"
 #include "cli/cmd.h"
 
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { ARGS_MAX = 16 };
@@ -33,8 +35,8 @@ static void defaults(void **state)
     struct buf b;
     encode((const char *const[]){"trace", "prog", "--json", "-q", NULL}, &r, &b);
     assert_string_equal(buf_cstr(&b),
-                        "log_path=/logs\nrun_id=run-id\napp_name=name\nprofiling_engine=Trace\n"
-                        "continuous_system_sampling=true\nsystem_sample_rate_ms=100\n");
+                        "?log_path=/logs\nrun_id=run-id\n?app_name=name\n?profiling_engine=Trace\n"
+                        "?continuous_system_sampling=true\n?system_sample_rate_ms=100\n");
     assert_false(r.json); /* behind the command everything is the command's */
     assert_false(r.quiet);
     assert_string_equal(r.command[0], "prog");
@@ -52,7 +54,7 @@ static void flags(void **state)
                                  "--yield-cupti", "--", "--odd-name", NULL},
            &r, &b);
     assert_string_equal(buf_cstr(&b),
-                        "log_path=/logs\nrun_id=run-id\napp_name=name\nprofiling_engine=Monitor\n"
+                        "?log_path=/logs\nrun_id=run-id\n?app_name=name\nprofiling_engine=Monitor\n"
                         "continuous_system_sampling=false\nsystem_sample_rate_ms=0\n"
                         "duration_ms=120000\nyield_cupti=true\n");
     assert_true(r.kill);
@@ -98,9 +100,10 @@ static void options_take_the_place_of_flags(void **state)
     encode((const char *const[]){"trace", "--option", "profiling_engine=monitor", "--option",
                                  "log_compress=0", "--option=log_compress=yes", "prog", NULL},
            &r, &b);
-    assert_string_equal(buf_cstr(&b), "log_path=/logs\nrun_id=run-id\napp_name=name\n"
-                                      "continuous_system_sampling=true\nsystem_sample_rate_ms=100\n"
-                                      "profiling_engine=monitor\nlog_compress=yes\n");
+    assert_string_equal(buf_cstr(&b),
+                        "?log_path=/logs\nrun_id=run-id\n?app_name=name\n"
+                        "?continuous_system_sampling=true\n?system_sample_rate_ms=100\n"
+                        "profiling_engine=monitor\nlog_compress=yes\n");
     assert_string_equal(trace_options_setting(&r, "log_compress"), "yes");
     assert_null(trace_options_setting(&r, "log_format"));
     buf_fini(&b);
@@ -124,7 +127,7 @@ static void passes(void **state)
     buf_clear(&b);
     trace_options_encode(&r, "/logs", "run-id", "name", &b);
     assert_string_equal(buf_cstr(&b),
-                        "log_path=/logs\nrun_id=run-id\napp_name=name\n"
+                        "?log_path=/logs\nrun_id=run-id\n?app_name=name\n"
                         "profiling_engine=PcSampling\npass=2\npasses=3\nlog_format=native\n"
                         "continuous_system_sampling=false\nsystem_sample_rate_ms=0\n"
                         "pc_kernel_collect=none\n");
@@ -134,12 +137,47 @@ static void passes(void **state)
 static void directory_with_an_ending(void **state)
 {
     (void)state;
-    struct trace_request r = {0};
+    struct trace_request r = {.output = "x.log", .name = "n"};
     struct buf b;
     buf_init(&b, 1 << 16);
-    trace_options_encode(&r, "/logs/x.log", "id", "name", &b);
-    assert_int_equal(strncmp(buf_cstr(&b), "log_path=/logs/x.log/\n", 22), 0);
+    trace_options_encode(&r, "/logs/x.log", "id", "n", &b);
+    assert_int_equal(strncmp(buf_cstr(&b), "log_path=/logs/x.log/\nrun_id=id\napp_name=n\n", 42),
+                     0);
     buf_fini(&b);
+}
+
+/* What the environment asks for is known before the program starts, and no flag of ours. */
+static void environment(void **state)
+{
+    (void)state;
+    struct trace_request r;
+    struct buf b;
+    setenv("GPUFL_PROFILING_ENGINE", "PmSampling", 1);
+    setenv("GPUFL_LOG_PATH", "logs/here.log", 1);
+    setenv("GPUFL_APP_NAME", "mine", 1);
+    setenv("GPUFL_TRACE_OPTIONS", "log_path=/outer\nprofiling_engine=Deep", 1);
+    encode((const char *const[]){"trace", "--metrics", "memory", "prog", NULL}, &r, &b);
+    assert_int_equal(r.engine, GPUFL_ENGINE_PM_SAMPLING); /* --metrics goes with it */
+    assert_string_equal(r.around.log_path, "logs/here");
+    assert_string_equal(r.around.app_name, "mine");
+    assert_string_equal(getenv("GPUFL_TRACE_OPTIONS"), "log_path=/outer\nprofiling_engine=Deep");
+    assert_non_null(strstr(buf_cstr(&b), "?profiling_engine=Trace\n"));
+    buf_fini(&b);
+    setenv("GPUFL_FORCE_ENGINE", "Monitor", 1);
+    encode((const char *const[]){"trace", "prog", NULL}, &r, &b);
+    assert_int_equal(r.engine, GPUFL_ENGINE_MONITOR);
+    assert_true(r.around.samples);
+    buf_fini(&b);
+    setenv("GPUFL_SYSTEM_SAMPLE_RATE_MS", "0", 1);
+    encode((const char *const[]){"trace", "-eTrace", "prog", NULL}, &r, &b);
+    assert_int_equal(r.engine, GPUFL_ENGINE_TRACE);
+    assert_false(r.around.samples);
+    buf_fini(&b);
+    static const char *const set[] = {"GPUFL_PROFILING_ENGINE", "GPUFL_LOG_PATH",
+                                      "GPUFL_APP_NAME",         "GPUFL_TRACE_OPTIONS",
+                                      "GPUFL_FORCE_ENGINE",     "GPUFL_SYSTEM_SAMPLE_RATE_MS"};
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        unsetenv(set[i]);
 }
 
 int main(void)
@@ -149,6 +187,7 @@ int main(void)
         cmocka_unit_test(flags),
         cmocka_unit_test(the_librarys_names),
         cmocka_unit_test(passes),
+        cmocka_unit_test(environment),
         cmocka_unit_test(directory_with_an_ending),
         cmocka_unit_test(options_take_the_place_of_flags),
     };

@@ -49,7 +49,19 @@ struct range_choice {
 };
 
 /* Why something was not counted. */
-enum range_passed { OTHER_CONTEXT, OTHER_THREAD, CAPTURING, NO_NAME, TOO_FEW, PASSED_BY };
+enum range_passed {
+    OTHER_CONTEXT,
+    OTHER_THREAD,
+    CAPTURING,
+    NO_NAME,
+    TOO_FEW,
+    NO_CONTEXT,
+    IN_ANOTHER,
+    NO_WINDOW,
+    WINDOW_CHANGED,
+    NOT_COUNTING,
+    PASSED_BY
+};
 
 extern struct ranging {
     struct profiler_library library;
@@ -93,6 +105,9 @@ bool ranges_enter(bool wait);
 void ranges_leave(void);
 
 void ranges_pass_by(enum range_passed why); /* without the lock, too */
+
+/* Why, as a sentence has it. */
+const char *ranges_why(enum range_passed why);
 void ranges_fail_on(struct trace *t, int result, const char *doing);
 
 /* What a session before has left is given back: no thread has a range open. */

@@ -38,6 +38,15 @@ bool ranges_enter(bool wait)
     return true;
 }
 
+/* Why the scope that this thread tells of is not counted: enum range_passed + 1; 0: it is. A byte, since
+ * thread-local memory of a library that is loaded late is short. */
+static _Thread_local uint8_t passed __attribute__((tls_model("initial-exec")));
+
+static const char *passed_text(void)
+{
+    return passed ? ranges_why((enum range_passed)(passed - 1)) : NULL;
+}
+
 void ranges_leave(void)
 {
     inside = false;
@@ -46,6 +55,7 @@ void ranges_leave(void)
 
 void ranges_pass_by(enum range_passed why)
 {
+    passed = (uint8_t)(why + 1);
     atomic_fetch_add_explicit(&ranging.passed_by[why], 1, memory_order_relaxed);
 }
 
@@ -152,6 +162,8 @@ static cuda_context countable(struct trace *t, uint32_t *device)
 {
     cuda_context current = cuda_current();
     *device = 0;
+    if (!current && !ranging.kernels)
+        ranges_pass_by(NO_CONTEXT);
     if (!current)
         return NULL;
     if (atomic_load_explicit(&t->captures, memory_order_relaxed) > 0) {
@@ -268,6 +280,8 @@ static void range_ends(struct trace *t)
     ranging.open_instance = 0;
     r->end = clock_mono();
     r->outside = r->window != window_now(t);
+    if (r->outside)
+        ranges_pass_by(WINDOW_CHANGED);
     ranging.range_count++;
     unread = true;
     if (result == CUPTI_OK && ranging.range_count < RANGES && r->end - r->start < LONG_SCOPE &&
@@ -404,32 +418,22 @@ void range_profiler_wake(void)
 /* The engine is not told of this begin. */
 static bool is_ignored(struct trace *t, uint64_t instance)
 {
-    if (own && own == atomic_load(&ranging.open_instance))
-        return true; /* a scope that opened a window, inside one that is counted */
+    if (own && own == atomic_load(&ranging.open_instance)) {
+        ranges_pass_by(IN_ANOTHER); /* it opened a window */
+        return true;
+    }
     own = instance;
     if (!t->switched || window_now(t))
         return false;
     settle(t);
+    ranges_pass_by(NO_WINDOW);
     return true;
 }
 
-void range_profiler_scope(struct trace *t, uint64_t instance, enum range_moment moment,
-                          uint32_t repeats)
+static void scope_with_lock(struct trace *t, uint64_t instance, enum range_moment moment,
+                            uint32_t repeats)
 {
     bool begins = moment == RANGE_BEGINS;
-    if (moment == RANGE_SETTLES) {
-        settle(t);
-        return;
-    }
-    if (t->config.range_kernels || (begins && is_ignored(t, instance)))
-        return;
-    if (begins &&
-        (atomic_load(&ranging.open_instance) || atomic_exchange(&ranging.beginning, true))) {
-        ranges_pass_by(OTHER_THREAD);
-        return;
-    }
-    if (!begins && atomic_load(&ranging.open_instance) != instance)
-        return;
     FLOAT_ENV_DEFAULT;
     int64_t since = engine_time_begin();
     if (ranges_enter(true)) {
@@ -441,8 +445,32 @@ void range_profiler_scope(struct trace *t, uint64_t instance, enum range_moment 
         ranges_leave();
     }
     engine_time_end(since);
+    if (begins && !passed && atomic_load(&ranging.open_instance) != instance)
+        ranges_pass_by(NOT_COUNTING);
+}
+
+const char *range_profiler_scope(struct trace *t, uint64_t instance, enum range_moment moment,
+                                 uint32_t repeats)
+{
+    bool begins = moment == RANGE_BEGINS;
+    passed = 0;
+    if (moment == RANGE_SETTLES) {
+        settle(t);
+        return NULL;
+    }
+    if (t->config.range_kernels || (begins && is_ignored(t, instance)))
+        return passed_text();
+    if (begins &&
+        (atomic_load(&ranging.open_instance) || atomic_exchange(&ranging.beginning, true))) {
+        ranges_pass_by(OTHER_THREAD);
+        return passed_text();
+    }
+    if (!begins && atomic_load(&ranging.open_instance) != instance)
+        return NULL;
+    scope_with_lock(t, instance, moment, repeats);
     if (begins)
         atomic_store(&ranging.beginning, false);
+    return passed_text();
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */

@@ -22,7 +22,17 @@ static const struct {
     [CAPTURING] = {"uncounted_capturing", "begun while a stream was captured into a graph"},
     [TOO_FEW] = {"uncounted_repetitions", "ended before their last pass"},
     [NO_NAME] = {"uncounted_names", "of more kernels than are told apart"},
+    [NO_CONTEXT] = {"uncounted_no_context", "begun while no CUDA context was current"},
+    [IN_ANOTHER] = {"uncounted_inside", "inside another scope that is counted"},
+    [NO_WINDOW] = {"uncounted_no_window", "outside of windows of capture"},
+    [WINDOW_CHANGED] = {"uncounted_window", "a window of capture opened or closed meanwhile"},
+    [NOT_COUNTING] = {"uncounted_failed", "the counters could not be read: see the messages"},
 };
+
+const char *ranges_why(enum range_passed why)
+{
+    return passed_by_rows[why].what;
+}
 
 static void describe_left(struct trace *t, const struct range_choice *c, uint32_t of)
 {

@@ -360,11 +360,12 @@ static int trace_floor(struct trace *t, bool on)
     return 0;
 }
 
-static void trace_range(struct trace *t, uint64_t instance, enum range_moment moment,
-                        uint32_t repeats)
+static const char *trace_range(struct trace *t, uint64_t instance, enum range_moment moment,
+                               uint32_t repeats)
 {
-    if (t->ranges && !trace_mute(t))
-        range_profiler_scope(t, instance, moment, repeats);
+    if (!t->ranges || trace_mute(t))
+        return moment == RANGE_BEGINS ? "CUPTI counts no more: see the messages" : NULL;
+    return range_profiler_scope(t, instance, moment, repeats);
 }
 
 static int trace_window(struct trace *t, bool open, struct err *e)

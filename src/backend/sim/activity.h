@@ -8,6 +8,7 @@
 #ifndef GPUFL_BACKEND_SIM_ACTIVITY_H
 #define GPUFL_BACKEND_SIM_ACTIVITY_H
 
+#include "backend/sim/counters.h"
 #include "backend/sim/drain.h"
 #include "backend/sim/machine.h"
 #include "backend/sim/profile.h"
@@ -42,6 +43,7 @@ struct sim_trace {
     _Atomic int64_t callback_ns; /* measured callbacks, summed, relaxed: a statistic */
     struct sim_drain drain;      /* collector only */
     struct sim_profile profile;  /* collector only */
+    struct sim_counters counters;
 };
 
 /* Of one thread: what may be on its way to the collector is twice this, and

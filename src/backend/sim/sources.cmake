@@ -1,6 +1,7 @@
 list(APPEND sources
   sim/activity.c
   sim/config.c
+  sim/counters.c
   sim/devices.c
   sim/drain.c
   sim/generator.c

@@ -49,7 +49,9 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
     if (code || (code = refused(m, e)))
         return code;
     struct sim_trace *a = mem_zalloc(sizeof *a);
-    if (!a || locks_init(a)) {
+    if (!a || sim_counters_init(&a->counters, c) || locks_init(a)) {
+        if (a)
+            sim_counters_fini(&a->counters);
         mem_free(a);
         return err_set(e, GPUFL_E_NOMEM, "no memory for the simulated GPU's trace");
     }
@@ -58,7 +60,8 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
     a->config = *c;
     a->profile.engines = c->engines & (ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS);
     a->profile.faults = m->config.plants;
-    a->drain.no_kernels = (c->engines & ENGINE_PC_SAMPLING) && c->pc_collect == PC_COLLECT_NONE;
+    a->drain.no_kernels = (c->engines & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) &&
+                          c->pc_collect == PC_COLLECT_NONE;
     size_t slots = (size_t)c->buffer_bytes / sizeof(struct sim_record);
     a->capacity = slots < SIM_WINDOW ? (unsigned)slots : SIM_WINDOW;
     if (a->capacity < SIM_NODES_MAX + SIM_HELD_MAX)
@@ -164,6 +167,9 @@ static void trace_drain(struct trace *t)
 {
     struct sim_trace *a = trace_of(t);
     bool floor = atomic_load_explicit(&a->floor, memory_order_relaxed);
+    pthread_mutex_lock(&a->lock);
+    bool stopped = !a->running; /* no more records come: what was counted is complete */
+    pthread_mutex_unlock(&a->lock);
     if (a->taken.head)
         sim_drain_devices(&a->drain, a->sink, (int)a->machine->config.devices);
     for (struct sim_buffer *b = a->taken.head; b; b = b->next) {
@@ -171,8 +177,13 @@ static void trace_drain(struct trace *t)
         for (unsigned i = 0; a->profile.engines && !floor && i < b->count; i++)
             if (is_profiled(&b->records[i]))
                 sim_profile_kernel(&a->profile, &b->records[i]);
+        for (unsigned i = 0; a->counters.engines && !floor && i < b->count; i++)
+            if (is_profiled(&b->records[i]))
+                sim_counters_kernel(&a->counters, &a->drain, a->sink, &b->records[i]);
     }
     sim_profile_drain(&a->profile, &a->drain, a->sink);
+    if (a->counters.engines)
+        sim_counters_drain(&a->counters, &a->drain, a->sink, stopped);
     atomic_store_explicit(&a->machine->samples, a->profile.samples, memory_order_relaxed);
     atomic_store_explicit(&a->machine->metric_rows, a->profile.rows, memory_order_relaxed);
     pthread_mutex_lock(&a->lock);
@@ -183,6 +194,15 @@ static void trace_drain(struct trace *t)
     }
     pthread_cond_broadcast(&a->moved);
     pthread_mutex_unlock(&a->lock);
+}
+
+static const char *trace_range(struct trace *t, uint64_t instance, enum range_moment moment,
+                               uint32_t repeats)
+{
+    struct sim_trace *a = trace_of(t);
+    uint32_t next = atomic_load_explicit(&a->machine->correlation, memory_order_relaxed);
+    (void)repeats;
+    return sim_counters_scope(&a->counters, instance, moment, next);
 }
 
 static void trace_cost(struct trace *t, struct trace_cost *out)
@@ -232,6 +252,7 @@ static void trace_close(struct trace *t)
     free_list(&a->taken);
     pthread_cond_destroy(&a->moved);
     pthread_mutex_destroy(&a->lock);
+    sim_counters_fini(&a->counters);
     mem_free(a);
 }
 
@@ -255,7 +276,9 @@ void sim_trace_forget(struct sim_machine *m, struct sim_thread *t)
 }
 
 const struct trace_ops sim_trace_ops = {
-    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS,
+    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS |
+               ENGINE_PM_SAMPLING | ENGINE_RANGE_PROFILER,
+    .range = trace_range,
     .open = trace_open,
     .start = trace_start,
     .stop = trace_stop,
