@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -79,12 +79,12 @@ static json_t *holder(json_t *report, size_t source)
 }
 
 /* Every process takes a row of its own at each interval, and one of them a sample of the host and of
- * each GPU: of RANKS rows one. Starts and ends differ by a few. */
-static void check_one_at_a_time(const struct run *r)
+ * each GPU: of as many rows as there are processes one. Starts and ends differ by a few. */
+static void check_one_at_a_time(const struct run *r, int processes)
 {
     enum { SLACK = 3 * RANKS };
     int64_t rows = int_at(r->report, "host.process_samples");
-    int64_t most = rows / RANKS + SLACK;
+    int64_t most = rows / processes + SLACK;
     assert_true(int_at(r->report, "host.samples") <= most);
     for (int i = 0; i < DEVICES; i++)
         assert_true(samples(r->report, i) > 0 && samples(r->report, i) <= most);
@@ -101,7 +101,7 @@ static void one_of_them_samples(void **state)
     start(&r, LIST("--no-report", "--system-interval", "20ms"));
     run_expect(&r, "host.process_samples", 50 * RANKS);
     end(&r);
-    check_one_at_a_time(&r);
+    check_one_at_a_time(&r, RANKS);
     assert_true(json_is_true(at(r.report, "shared_samples.0.here")));
     assert_int_equal(int_at(r.report, "shared_samples.0.spans.0.interval_ns"), 20000000);
     int64_t taken = 0, all = 0;
@@ -148,7 +148,7 @@ static void killed(void **state)
     run_expect(&r, "shared_samples.1.spans.0.interval_ns", 20000000);
     run_expect(&r, "devices.0.metrics.samples", sampled + 20);
     end(&r);
-    check_one_at_a_time(&r);
+    check_one_at_a_time(&r, RANKS - 1);
     assert_true(samples(r.report, 0) >= sampled + 20);
     json_decref(before);
     run_free(&r);
@@ -189,6 +189,22 @@ static void not_shared(void **state)
 
 /* ---- two runs that name one folder ----------------------------------------------------------- */
 
+/* Sessions in that folder that sampled for those of the report, whose logs are here or not. The first run may
+ * have several, and where the machine is so busy that they seem to stand still, the second one, too. */
+static int sources_in(json_t *report, const char *folder, bool here)
+{
+    size_t i;
+    json_t *source;
+    int count = 0;
+    json_array_foreach(at(report, "shared_samples"), i, source)
+    {
+        const char *place = json_string_value(json_object_get(source, "place"));
+        count += place && strncmp(place, folder, strlen(folder)) == 0 &&
+                 json_is_true(at(source, "here")) == here;
+    }
+    return count;
+}
+
 /* The second run relies on the first one's session, finds it where it says it lies, and says what it
  * does not know when that is gone. */
 static void another_run(void **state)
@@ -207,18 +223,15 @@ static void another_run(void **state)
     run_expect(&b, "host.process_samples", 20 * RANKS);
     end(&b);
     end(&a);
-    assert_int_equal(json_array_size(at(b.report, "shared_samples")), 1);
-    assert_non_null(strstr(text_at(b.report, "shared_samples.0.place"), a.logs));
-    assert_true(json_is_true(at(b.report, "shared_samples.0.here")));
+    assert_true(sources_in(b.report, a.logs, true) > 0);
     assert_true(samples(b.report, 0) > 5 && int_at(b.report, "host.samples") > 5);
-    assert_true(samples(b.report, 0) <= samples(a.report, 0));
 
     snprintf(gone, sizeof gone, "%s.gone", a.logs);
     assert_int_equal(rename(a.logs, gone), 0);
     json_t *later = run_report(&b);
-    assert_true(json_is_false(at(later, "shared_samples.0.here")));
-    assert_true(json_is_null(at(later, "devices.0.metrics")));
-    assert_int_equal(int_at(later, "host.samples"), 0);
+    assert_true(sources_in(later, a.logs, false) > 0);
+    assert_int_equal(sources_in(later, a.logs, true), 0);
+    assert_true(int_at(later, "host.samples") < int_at(b.report, "host.samples"));
     json_decref(later);
     run_free(&b);
     run_free(&a);
