@@ -45,7 +45,7 @@ static int take(struct model *m, const struct wire_batch *b, size_t i)
     struct sum_shared *s = &m->shared;
     int64_t device = cells_or(b, COL_sampler_device, i, 0);
     struct shared_span span = {
-        .session = model_name_cell(m, cells_get(b, COL_sampler_session, i)),
+        .session = model_name_cell(m, cells_get(b, COL_sampler_taken_by, i)),
         .host = model_name_cell(m, cells_get(b, COL_sampler_host, i)),
         .place = model_name_cell(m, cells_get(b, COL_sampler_place, i)),
         .by = m->facts.session,

@@ -201,7 +201,7 @@ static void take_change(void *arg, const struct sampler_change *c)
     struct sampler_row row = {
         .time = c->time,
         .device = c->device >= 0 && c->device < DEVICES_MOST ? device_ids[c->device] : 0,
-        .session = intern_str(names, h->session),
+        .taken_by = intern_str(names, h->session),
         .host = intern_str(names, h->host),
         .place = !c->ours && *h->place ? intern_str(names, h->place) : 0,
         .interval = c->ours ? interval : h->interval,

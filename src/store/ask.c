@@ -405,7 +405,7 @@ static const struct question {
     [QUERY_devices] = {"SELECT id, max(known(\"index\")), max(name), max(uuid) FROM {device} "
                        "WHERE 1 = 1 GROUP BY id ORDER BY id",
                        NULL},
-    [QUERY_samplers] = {"SELECT time, device, session, host, known(\"interval\") FROM {sampler} "
+    [QUERY_samplers] = {"SELECT time, device, taken_by, host, known(\"interval\") FROM {sampler} "
                         "WHERE event(time, 0) ORDER BY time, device",
                         NULL},
     [QUERY_counters] = {"SELECT device, metric, metric, count(*) FROM {counter} WHERE source = 1 "

@@ -90,9 +90,9 @@ class Fleet(unittest.TestCase):
         # Its number 9 is the other one's number 2.
         second_one.send({"type": "names", "rows": 3, "id": [20, 21, 22], "text": ["share-a", "share-b", "GPU-node-share-1"]},
                         {"type": "device", "rows": 1, "id": 9, "index": 8, "name": 1, "vendor": 2, "driver": 3, "uuid": 22},
-                        *({"type": "sampler", "rows": 1, "time": int(2.5 * second), "device": device, "session": 20,
+                        *({"type": "sampler", "rows": 1, "time": int(2.5 * second), "device": device, "taken_by": 20,
                            "interval": second} for device in (0, 9)),
-                        {"type": "sampler", "rows": 1, "time": int(5.5 * second), "device": 9, "session": 21})
+                        {"type": "sampler", "rows": 1, "time": int(5.5 * second), "device": 9, "taken_by": 21})
         for i in range(3, 9):
             second_one.send({"type": "host_metric", "rows": 1, "time": i * second, "process_cpu": 2000 + i},
                             {"type": "device_metric", "rows": 1, "time": i * second, "device": 1, "gpu_util": i},

@@ -196,7 +196,7 @@ void suite_who_samples(void **state)
     PUT(ss, device, 2, {COL_device_id, {2, 1}}, {COL_device_index, {1, 0}},
         {COL_device_name, {4, 0}}, {COL_device_uuid, {3, 0}});
     PUT(ss, sampler, 3, {COL_sampler_time, {7, 5, 5}}, {COL_sampler_device, {0, 2, 0}},
-        {COL_sampler_session, {0, 1, 1}}, {COL_sampler_host, {0, 2, 2}},
+        {COL_sampler_taken_by, {0, 1, 1}}, {COL_sampler_host, {0, 2, 2}},
         {COL_sampler_interval, {CELL_NULL, 1000, 1000}});
     done(ss);
     asked_init(&a, QUERY_devices);

@@ -52,7 +52,7 @@ static void put_change(struct make_log *l, int64_t time, int64_t session, int64_
     for (int64_t device = 0; device < 2; device++) {
         struct sampler_row r = {.time = time,
                                 .device = device,
-                                .session = session,
+                                .taken_by = session,
                                 .host = 6,
                                 .place = place,
                                 .interval = SECOND,
