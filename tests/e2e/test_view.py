@@ -43,9 +43,9 @@ class Case(unittest.TestCase):
             view.stdout.close()
         shutil.rmtree(self.dir, ignore_errors=True)
 
-    def session(self, kernels=2000, name="app"):
+    def session(self, kernels=2000, name="app", *options):
         before = set(self.logs.iterdir())
-        subprocess.run([GPUFL, "sim", "-k", str(kernels), "-n", name, "-o", self.logs], env=self.env, check=True,
+        subprocess.run([GPUFL, "sim", "-k", str(kernels), "-n", name, *options, "-o", self.logs], env=self.env, check=True,
                        stdout=subprocess.DEVNULL)
         return next(d for d in self.logs.iterdir() if d not in before and not d.name.startswith("."))
 
@@ -146,6 +146,41 @@ class View(Case):
         self.until(lambda: {k: v for k, v in browser.kernels().items() if k != PEER.name},
                    {one.name: (3000, "ended"), two.name: (700, "ended")})
         self.until(lambda: PEER.name in browser.kernels(), True)
+
+    def test_unknown_is_not_zero(self):
+        """A session without kernel records, and one whose device channel is damaged: null in rows, with the reason."""
+        whole = self.session(300, "whole")
+        damaged = self.session(200, "damaged")
+        for log in damaged.glob("device*.log*"):
+            log.write_text("no line of a log\n" * 8)
+        sync = self.session(100, "sync", "--engine", "Sync")
+        report = subprocess.run([GPUFL, "report", "--brief", damaged], capture_output=True, text=True, env=self.env,
+                                check=False)
+        self.assertEqual(report.returncode, 1)
+        self.assertIn("Kernels unknown: device channel damaged (200 rows were written", report.stdout)
+        self.assertIn("kernels unknown: device channel damaged", report.stderr)
+        self.assertEqual(subprocess.run([GPUFL, "report", "--brief", whole], env=self.env, check=False,
+                                        stdout=subprocess.DEVNULL).returncode, 0)
+        _, link = self.view()
+        browser = self.enter(link)
+
+        def rows():
+            return {row["app"]: (row["analyzed"], row["kernels"], row["busy"] is None)
+                    for row in browser.get("/api/v1/sessions")["rows"]}
+
+        def known(session):
+            return browser.get(f"/api/v1/sessions/{session.name}/ledger")["known"]["kernels"]
+
+        self.until(rows, {"whole": (True, 300, False), "damaged": (True, None, True), "sync": (True, None, True)})
+        self.assertEqual((known(damaged)["why"], known(sync)["why"], known(whole)["why"]),
+                         ("damaged", "not_recorded", None))
+        summary = browser.get(f"/api/v1/sessions/{damaged.name}/summary")
+        self.assertIsNone(summary["kernels"]["count"])
+        self.assertIsNone(summary["kernels"]["busy"]["busy_ns"])
+        fleet = {row["name"]: (row["kernels"], row["counted"], row["busy"])
+                 for row in browser.get("/api/v1/fleet?by=app&from=20000&to=20400")["rows"]}
+        self.assertEqual((fleet["damaged"], fleet["sync"]), ((None, 0, None), (None, 0, None)))
+        self.assertEqual(fleet["whole"][:2], (300, 1))
 
     def test_passes_belong_together(self):
         """Sessions of `gpufl trace --passes` are found by their run, and say which pass they are."""
