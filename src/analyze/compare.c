@@ -215,10 +215,25 @@ static int make_row(struct comparison *c, struct compare_row *r, const struct fo
     return code;
 }
 
-static enum compare_verdict decide(const struct comparison *c, const struct compare_row *r)
+/* All sessions of a side know which kernels they ran. */
+static bool knows_kernels(const struct comparison *c, unsigned side)
 {
-    if (!r->sides[0].calls || !r->sides[1].calls)
-        return r->sides[0].calls ? COMPARE_GONE : COMPARE_NEW;
+    for (size_t i = 0; i < c->counts[side]; i++)
+        if (c->sides[side][i]->kernel_count == CELL_NULL)
+            return false;
+    return true;
+}
+
+/* A kernel that a side does not know of is not gone from there. */
+static enum compare_verdict decide(const struct comparison *c, const struct compare_row *r,
+                                   bool kernels)
+{
+    if (!r->sides[0].calls || !r->sides[1].calls) {
+        unsigned without = r->sides[0].calls ? 1 : 0;
+        if (kernels && !knows_kernels(c, without))
+            return COMPARE_UNCLEAR;
+        return without ? COMPARE_GONE : COMPARE_NEW;
+    }
     if (isnan(r->q) || isnan(r->ratio))
         return COMPARE_UNCLEAR;
     if (r->q >= COMPARE_ALPHA)
@@ -239,7 +254,7 @@ static int by_difference(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static int judge(struct comparison *c, struct compare_row *rows, size_t n)
+static int judge(struct comparison *c, struct compare_row *rows, size_t n, bool kernels)
 {
     double *q = mem_array(n + 1, sizeof *q);
     if (!q)
@@ -249,7 +264,7 @@ static int judge(struct comparison *c, struct compare_row *rows, size_t n)
     int code = stats_false_alarms(q, n);
     for (size_t i = 0; !code && i < n; i++) {
         rows[i].q = q[i];
-        rows[i].verdict = decide(c, &rows[i]);
+        rows[i].verdict = decide(c, &rows[i], kernels);
     }
     mem_free(q);
     if (!code)
@@ -259,9 +274,10 @@ static int judge(struct comparison *c, struct compare_row *rows, size_t n)
 
 /* ---- a table ----------------------------------------------------------------------------------- */
 
-static int make_rows(struct comparison *c, struct found *f, size_t n, struct compare_row **rows,
-                     size_t *count)
+static int make_rows(struct comparison *c, struct found *f, size_t n, bool kernels)
 {
+    struct compare_row **rows = kernels ? &c->kernels : &c->scopes;
+    size_t *count = kernels ? &c->kernel_count : &c->scope_count;
     size_t keys = 0;
     int code = 0;
     qsort(f, n, sizeof *f, by_key);
@@ -276,7 +292,7 @@ static int make_rows(struct comparison *c, struct found *f, size_t n, struct com
         code = make_row(c, &(*rows)[*count], f + from, to - from);
         ++*count;
     }
-    return code ? code : judge(c, *rows, *count);
+    return code ? code : judge(c, *rows, *count, kernels);
 }
 
 static int make_table(struct comparison *c, bool kernels)
@@ -297,8 +313,7 @@ static int make_table(struct comparison *c, bool kernels)
             for (size_t k = 0; k < items; k++)
                 f[at++] = (struct found){kernels ? &d->kernels[k] : &d->scopes[k], side, i};
         }
-    int code = make_rows(c, f, n, kernels ? &c->kernels : &c->scopes,
-                         kernels ? &c->kernel_count : &c->scope_count);
+    int code = make_rows(c, f, n, kernels);
     mem_free(f);
     return code;
 }

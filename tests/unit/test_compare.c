@@ -154,6 +154,36 @@ static void test_one_against_one(void **state)
     digest_close(&b);
 }
 
+/* A side that records no kernels has no mean of them, and none is gone from there. */
+static void test_unknown_kernels(void **state)
+{
+    (void)state;
+    struct digest a, b;
+    struct comparison c;
+    const struct digest *const sides[] = {&a, &b};
+    begin(&a, "a");
+    begin(&b, "b");
+    put_noisy(&a, "kernel", 10, 500, 0);
+    a.kernel_count = 10;
+    a.kernel_time = 5000;
+    a.busy = 5000;
+    b.kernel_count = b.kernel_time = b.busy = CELL_NULL;
+    assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
+    assert_int_equal(row(&c, "kernel")->verdict, COMPARE_UNCLEAR);
+    for (int t = 1; t < COMPARE_TOTALS; t++) {
+        assert_int_equal(c.totals[t].known[0], 1);
+        assert_int_equal(c.totals[t].known[1], 0);
+        assert_true(isnan(c.totals[t].means[1]) && isnan(c.totals[t].ratio));
+    }
+    compare_close(&c);
+    b.kernel_count = b.kernel_time = b.busy = 0; /* it knows that it ran none */
+    assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
+    assert_int_equal(row(&c, "kernel")->verdict, COMPARE_GONE);
+    compare_close(&c);
+    digest_close(&a);
+    digest_close(&b);
+}
+
 /* Runs differ by 5 % among themselves: a shift of 2.5 % that thousands of calls would swear to is
  * none, one of 25 % is. */
 static void test_sets_are_told_apart_by_sessions(void **state)
@@ -458,6 +488,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_against_one),
+        cmocka_unit_test(test_unknown_kernels),
         cmocka_unit_test(test_sets_are_told_apart_by_sessions),
         cmocka_unit_test(test_many_tests_find_nothing),
         cmocka_unit_test(test_what_is_set_up_otherwise),
