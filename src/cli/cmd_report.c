@@ -21,8 +21,9 @@ static const struct cmd_text text = {
     "  gpufl report --flame run1 > run1.txt   for speedscope or flamegraph.pl\n"
     "  gpufl report --json run1 | jq .   for programs; docs/report.md has the keys\n"
     "\n"
-    "Exit codes: 0 reported; 1 nothing could be read or written, or damage makes kernels, copies,\n"
-    "waits, memory or scopes unknown (the report is there, and says which); 2 bad usage.\n",
+    "Exit codes: 0 reported; 1 nothing could be read or written, or damage makes\n"
+    "kernels, copies, waits, memory or scopes unknown (the report is there, and\n"
+    "says which); 2 bad usage.\n",
 };
 
 struct arguments {

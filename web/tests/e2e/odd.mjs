@@ -54,7 +54,7 @@ async function nothing(page, key) {
   await open(page, made);
   await page.getByText("Nothing on the timeline").waitFor();
   await t.picture(page, "odd-no-kernels", { wide: false });
-  await everyTab({ ...world, page }, made, { kernels: "No kernels", flame: /No stacks|Not analysed yet/, scopes: "No scopes", memory: "No copies" });
+  await everyTab({ ...world, page }, made, { kernels: /Kernels unknown|No kernels/, flame: /No stacks|Not analysed yet/, scopes: "No scopes", memory: "No copies" });
 }
 
 async function streams(page, key) {
