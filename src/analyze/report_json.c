@@ -533,7 +533,7 @@ static void put_waits(struct page_json *p)
     put_known(j, "launch_ns", timed, w->graph_time);
     put_known(j, "kernels", sized, w->graph_kernels);
     json_out_count(j, "launches_of_unknown_size", w->graph_unknown);
-    put_graph_runs(p, all);
+    put_graph_runs(p, all || sum_known_is(p->model, KNOWN_KERNELS)); /* they are of kernels */
     json_out_close_object(j);
 }
 

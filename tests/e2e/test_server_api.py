@@ -143,7 +143,8 @@ class Loaded(unittest.TestCase):
         for section in ("summary", "ledger", "sync", "scopes", "insights", "kernel-report", "profile"):
             served.update({(section, key): value for key, value in self.rows(f"{AT}/{section}").items()})
         keys = {key for _, key in served}
-        self.assertEqual(set(report) - keys - {"format", "gpufl", "groups"}, set())
+        # Whose samples a session shows is answered by /samplers.
+        self.assertEqual(set(report) - keys - {"format", "gpufl", "groups", "shared_samples"}, set())
         for section, key in (("summary", "managed_memory"), ("summary", "windows"), ("ledger", "windows"),
                              ("ledger", "settings"), ("profile", "external_correlation")):
             self.assertEqual(served[section, key], report[key], key)

@@ -253,7 +253,7 @@ class View(Case):
         _, link = self.view()
         browser = self.enter(link)
         self.until(lambda: folder.name in browser.kernels(), True)
-        self.until(lambda: 0 < browser.kernels()[folder.name][0] < 3000, True)
+        self.until(lambda: 0 < (browser.kernels()[folder.name][0] or 0) < 3000, True)
         with open(folder / "device.log", "a", encoding="utf8") as f:
             f.write("".join(text[half:]))
         self.until(lambda: browser.kernels().get(folder.name), (3000, "live"))

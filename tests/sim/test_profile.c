@@ -270,18 +270,21 @@ static void test_ranges(void **state)
 static void test_ranges_of_threads(void **state)
 {
     (void)state;
-    json_t *said, *report;
-    simulate("threads", "-e RangeProfiler --threads 4", &said, &report);
-    const json_t *scopes = json_object_get(report, "scopes");
-    int64_t outermost = 0;
-    for (size_t i = 0; i < json_array_size(scopes); i++)
-        if (json_array_size(json_object_get(json_array_get(scopes, i), "path")) == 1)
-            outermost += number(json_array_get(scopes, i), "calls");
-    int64_t beside = uncounted(report, "epoch", "begun while one of another thread was counted");
+    int64_t beside = 0;
+    for (int run = 0; run < 10 && !beside; run++) { /* a busy machine may run them one by one */
+        json_t *said, *report;
+        simulate("threads", "-e RangeProfiler --threads 4", &said, &report);
+        const json_t *scopes = json_object_get(report, "scopes");
+        int64_t outermost = 0;
+        for (size_t i = 0; i < json_array_size(scopes); i++)
+            if (json_array_size(json_object_get(json_array_get(scopes, i), "path")) == 1)
+                outermost += number(json_array_get(scopes, i), "calls");
+        beside = uncounted(report, "epoch", "begun while one of another thread was counted");
+        assert_int_equal(counted(report, "range", "epoch") + beside, outermost);
+        json_decref(said);
+        json_decref(report);
+    }
     assert_true(beside > 0);
-    assert_int_equal(counted(report, "range", "epoch") + beside, outermost);
-    json_decref(said);
-    json_decref(report);
 }
 
 /* A sample every ms from the first kernel to the last, whatever ran meanwhile. */

@@ -193,7 +193,8 @@ static void *reader(void *arg)
         w->rc = meta_session_list(w->m, "w1", &(struct meta_session_query){0}, &page, &mem, &rows,
                                   &n, &w->e);
         for (size_t i = 0; i < n && w->rc == 0; i++)
-            if (rows[i].kernels != rows[i].records)
+            if (rows[i].kernels !=
+                (rows[i].records ? rows[i].records : META_NONE)) /* unknown at first */
                 w->rc = GPUFL_E_CORRUPT;
     }
     region_fini(&mem);

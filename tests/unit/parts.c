@@ -137,7 +137,7 @@ static int64_t read_part(struct parts *p, const char *path, const char *channel,
     }
     p->damaged += decoder_stats(d)->damaged + decoder_stats(d)->unknown_records +
                   decoder_stats(d)->unknown_columns + lines_too_long(l) + lines_truncated(l);
-    p->parts++;
+    p->parts += bytes > 0; /* files are made before they are written */
     p->bytes += (uint64_t)bytes;
     p->headers_bad += bytes > 0 && !r->has_header && decoder_stats(d)->lines > 0;
     lines_close(l);
