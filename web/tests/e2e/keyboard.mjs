@@ -153,7 +153,7 @@ async function begin() {
   });
   server.upload(key, data);
   simulate(bin, ["--kernels", "5000", "--scopes", "--name", "doomed"], (folder) => server.upload(key, folder));
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.busy !== null).length === 2);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 2);
 }
 
 /** Every page there is, from top to bottom and back. */

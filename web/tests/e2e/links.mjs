@@ -35,7 +35,7 @@ async function begin(page) {
   await send(origin, key, many, "device", many.kernels(kernels.slice(0, 60_000), { streams: 60, names: ["_Z1av", "_Z1bv"] }) + many.more(kernels.slice(60_000), 60_001));
   await send(origin, key, many, "system", many.end(31e6));
   await complete(origin, key, many);
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.busy !== null).length === 3);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 3);
   return key;
 }
 

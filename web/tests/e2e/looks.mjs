@@ -46,7 +46,7 @@ async function begin(page) {
   const key = await alertAndKey(page);
   server.upload(key, data);
   simulate(bin, ["--kernels", "20000", "--scopes", "--sample", "250", "--engine", "Deep", "--plant", "stall,divergence,uncoalesced,conflicts", "--name", "deep"], (folder) => server.upload(key, folder));
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.busy !== null).length === 2);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 2);
   return page.evaluate(async () => (await (await fetch("/api/v1/sessions")).json()).rows.map((row) => row.id));
 }
 

@@ -192,7 +192,7 @@ try {
     const made = {};
     for (;;) {
       const rows = (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.filter((row) => row.labels?.run);
-      for (const row of rows) if (row.busy !== null) made[row.engine] = row.id;
+      for (const row of rows) if (row.analyzed) made[row.engine] = row.id;
       if (Object.keys(made).length === 4) return made;
       await new Promise((done) => setTimeout(done, 200));
     }

@@ -72,7 +72,7 @@ async function begin(page) {
   const made = hostileSession("5ec0de00-0000-4000-8000-000000000001");
   for (const [channel, lines] of Object.entries(made.channels)) await send(origin, key, made, channel, lines);
   await complete(origin, key, made);
-  await until(page, async (id) => typeof (await (await fetch(`/api/v1/sessions/${id}`)).json()).busy === "number", made.id);
+  await until(page, async (id) => (await (await fetch(`/api/v1/sessions/${id}`)).json()).analyzed, made.id);
   await ask(page, "PUT", `sessions/${made.id}/labels/${encodeURIComponent("a <b>")}`, { value: nasty("label") });
   await ask(page, "POST", "alerts", { name: nasty("rule").slice(0, 200), kind: "metric", subject: "host.cpu", threshold: 1, url: "http://10.255.255.1:9/javascript:window.taken=5" });
   await ask(page, "POST", `sessions/${made.id}/shares`, { expires: "9000000000000000000" });
