@@ -15,7 +15,7 @@
  * at most, but no more often than so many. */
 enum { COUNTERS_A_DRAIN = 100, COUNTERS_DRAIN_MOST_MS = 100, COUNTERS_DRAIN_LEAST_MS = 20 };
 
-/* The default: longer intervals that are asked for have no short ones before. */
+/* Intervals that are asked for and longer than this have no short ones before. */
 enum { FLUSH_SHORT_MS = 250 };
 
 static int default_log_path(struct options *o)
