@@ -43,7 +43,7 @@ static void cut_api_path(char *url, const char *api)
         url[n - m] = '\0';
 }
 
-/* What comes through a proxy may be the proxy's own answer. */
+/* An answer through a proxy may be the proxy's own. */
 static void name_asked(struct remote *r)
 {
     const char *proxy = http_client_proxy(r->http);

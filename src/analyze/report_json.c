@@ -602,7 +602,7 @@ static void put_external(struct page_json *p)
     json_out_close_object(j);
 }
 
-/* Of each kind of activity how many sessions know what they did, and why others do not. */
+/* Tells, for each kind of activity, how many sessions know what they did, and why others do not. */
 static void put_what_is_known(struct page_json *p)
 {
     static const char *const answers[KNOWN_ANSWERS] = {NULL, "not_recorded", "damaged", "lost",

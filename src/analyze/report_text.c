@@ -505,7 +505,7 @@ static const char *put_share(const struct model *m, const struct facts_capabilit
     return text;
 }
 
-/* What was collected, in a line: by the sessions that the ledger is of, or by other passes. */
+/* Writes in a line what was collected, by the sessions of the ledger or by other passes. */
 static void put_collected(const struct page *p, bool others)
 {
     const struct model *m = p->model;
@@ -571,7 +571,7 @@ static void put_options(const struct page *p)
         put_fact(p, "options", "%s", list);
 }
 
-/* Of several sessions it is part of their lengths together; several threads may have more than that. */
+/* The cost of several sessions is a part of their lengths together; several threads may have more. */
 static const char *put_inside(const struct model *m, int64_t ns, char text[2 * UNITS_TEXT])
 {
     char a[UNITS_TEXT];

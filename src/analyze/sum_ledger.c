@@ -33,7 +33,7 @@ int sum_ledger_batch(struct model *m, const struct wire_batch *b)
     return 0;
 }
 
-/* What is set side by side is summed over the same sessions: those that record kernels. */
+/* Launched and recorded kernels are summed over the same sessions: those that record kernels. */
 static bool of_kernels(unsigned column)
 {
     static const unsigned columns[] = {COL_ledger_launches,         COL_ledger_graph_launches,

@@ -24,7 +24,7 @@ enum { TYPE_CALL = R_AARCH64_JUMP_SLOT, TYPE_POINTER = R_AARCH64_GLOB_DAT };
 #error "gpufl runs on x86-64 and arm64"
 #endif
 
-/* What is read of a loaded library. */
+/* A loaded library, as far as it is read. */
 struct object {
     ElfW(Addr) base;
     const ElfW(Dyn) * dynamic;

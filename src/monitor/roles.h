@@ -31,7 +31,7 @@ enum role_who {
 
 enum { ROLE_SESSION = 40, ROLE_HOST = 72, ROLE_PLACE = 800 };
 
-/* Who has a role, as that process says. */
+/* The holder of a role, as that process describes itself. */
 struct role_holder {
     char session[ROLE_SESSION]; /* "": not known yet */
     char host[ROLE_HOST];

@@ -47,7 +47,7 @@ static long setting(const char *name)
 
 static unsigned device_count(void)
 {
-    static unsigned known; /* of all threads the same */
+    static _Atomic unsigned known; /* every thread finds the same value */
     if (!known) {
         long n = setting("FAKE_NVML_DEVICES");
         known = n >= 1 && n <= 9 ? (unsigned)n : 2;
@@ -63,7 +63,7 @@ static int is_full(nvml_device d)
 
 static void take_time(void)
 {
-    static long us = -1;
+    static _Atomic long us = -1; /* every thread finds the same value */
     struct timespec t;
     if (us < 0)
         us = setting("FAKE_NVML_US");

@@ -212,7 +212,7 @@ static bool is_led(const char *path)
 
 static char copy[64]; /* soname of the copy whose functions are known; "": none is [as `seen`] */
 
-/* Of the copy that the program has loaded. */
+/* Finds the functions of the copy that the program has loaded. */
 static void find_real(void)
 {
     char path[PATH_MAX];

@@ -25,7 +25,7 @@ bool cupti_users_linked(char *out, size_t size);
  * process, and other threads that call meanwhile wait for its end. [owner] */
 void cupti_users_watch(void (*begins)(const char *function));
 
-/* The same for libraries that have come since. [collector] */
+/* Leads the calls of libraries that have come since. [collector] */
 void cupti_users_watch_new(void);
 
 /* The program has made such a call. [any] */

@@ -153,7 +153,7 @@ static void trace_drain(struct trace *t)
 
 /* ---- life ------------------------------------------------------------------------------ */
 
-/* Who gets CUPTI: ADR 18. */
+/* Refuses CUPTI where the program is to have it (ADR 18). */
 static int config_check(const struct trace_config *c, struct err *e)
 {
     char library[64];
