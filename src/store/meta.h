@@ -275,7 +275,7 @@ int meta_session_get(struct meta *m, const char *workspace, const char *session,
 #define META_SESSION_SORTS(X)                                                                      \
     X(started, "started", INT)                                                                     \
     X(duration, "(CASE WHEN ended > 0 THEN ended ELSE received END - started)", INT)               \
-    X(kernels, "COALESCE(kernels, -1)", INT)                                                                     \
+    X(kernels, "COALESCE(kernels, -1)", INT)                                                       \
     X(records, "records", INT)                                                                     \
     X(bytes, "bytes", INT)                                                                         \
     X(busy, "COALESCE(busy, -1)", REAL)                                                            \

@@ -103,7 +103,7 @@ static bool lock(struct trace *t, bool alone)
 void range_kernels_begin(struct trace *t, const char *name)
 {
     if (range_kernels_launching != LAUNCH_NONE)
-        return; /* the library repeats it */
+        return;        /* the library repeats it */
     FLOAT_ENV_DEFAULT; /* until the launch itself */
     bool counts = wanted(t, name);
     if (!lock(t, counts))
