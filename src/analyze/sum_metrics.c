@@ -319,7 +319,7 @@ static void join_energy(struct energy_part *a, const struct energy_part *z)
     }
 }
 
-/* Of the same time the one that covers more of it counts. */
+/* The span that covers more counts where two cover one time. */
 static void join_power(struct power_part *sum, struct power_part *now, const struct power_part *z)
 {
     if (z->time.first >= now->time.last) {

@@ -11,7 +11,7 @@
 
 enum { PACKED = 64 << 10 };
 
-/* Of libzstd in our own words; the interface is stable since 1.0. */
+/* libzstd's interface in our own words; it is stable since 1.0. */
 struct zstd_in {
     const void *data;
     size_t size, at;

@@ -31,7 +31,7 @@ int cupti_open(const struct cupti **out, struct err *e);
 /* A result of a call as a sentence for a person; doing: "to subscribe". Returns the code. */
 int cupti_error(const struct cupti *c, int result, const char *doing, struct err *e);
 
-/* The same for a subscription that failed, where no device may be the reason. */
+/* A subscription that failed, as a sentence: a missing device may be the reason. */
 int cupti_no_subscriber(const struct cupti *c, int result, struct err *e);
 
 /* ---- where it may be (cupti_search.c) -------------------------------------------------- */
