@@ -8,7 +8,7 @@
  * to the system; the sessions have two GPUs and three labels each. */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "store/meta.h"
+#include "meta/meta.h"
 
 #if GPUFL_POSTGRES
 #include "tests/store/postgres_server.h"

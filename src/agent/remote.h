@@ -7,7 +7,7 @@
 #define GPUFL_AGENT_REMOTE_H
 
 #include "agent/part_head.h"
-#include "net/http_client.h"
+#include "net/client/http_client.h"
 
 enum { REMOTE_CHANNELS = 32, REMOTE_ERRORS = 32 };
 

@@ -13,7 +13,7 @@
 #define GPUFL_AGENT_SHIP_H
 
 #include "agent/remote.h"
-#include "net/backoff.h"
+#include "net/client/backoff.h"
 
 struct ship_part {
     const char *path;

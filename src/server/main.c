@@ -1,10 +1,10 @@
 /* main.c - `gpufl-server`: serve by default, and the few commands beside it. */
 #include "base/clock.h"
-#include "server/local.h"
-#include "server/logs.h"
-#include "server/openapi.h"
+#include "server/api/local.h"
+#include "server/api/openapi.h"
+#include "server/backup.h"
+#include "server/common/logs.h"
 #include "server/server.h"
-#include "server/upkeep.h"
 
 #include <errno.h>
 #include <signal.h>

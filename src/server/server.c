@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "server/logs.h"
-#include "server/upkeep.h"
+#include "server/backup.h"
+#include "server/common/logs.h"
 
 #include "base/alloc.h"
 

@@ -1,53 +1,53 @@
 # `gpufl-server`: HTTP over the parts. All but main.c is a library, so that unit tests reach it.
 set(pages ${CMAKE_CURRENT_BINARY_DIR}/pages_table.S)
-include(pages.cmake)
+include(common/pages.cmake)
 pages_table(${pages})
 gpufl_module(server
   SOURCES
-    access.c
-    alerts.c
-    alerts_watch.c
-    api_alerts.c
-    api_auth.c
-    api_compare.c
-    api_export.c
-    api_fleet.c
-    api_history.c
-    api_info.c
-    api_ingest.c
-    api_people.c
-    api_query.c
-    api_series.c
-    api_report.c
-    api_sessions.c
-    api_sql.c
-    api_trace.c
-    app.c
-    call.c
-    columns.c
-    counters.c
+    api/access.c
+    watch/alerts.c
+    watch/watch.c
+    api/alerts.c
+    api/auth.c
+    api/compare.c
+    api/export.c
+    api/fleet.c
+    api/history.c
+    api/info.c
+    api/ingest.c
+    api/people.c
+    api/query.c
+    api/series.c
+    api/report.c
+    api/sessions.c
+    api/sql.c
+    api/trace.c
+    api/app.c
+    api/call.c
+    common/columns.c
+    api/counters.c
     data_lock.c
-    history_rows.c
-    ids_list.c
-    hooks.c
-    janitor.c
-    local.c
-    logs.c
-    openapi.c
+    api/history_rows.c
+    api/ids_list.c
+    watch/webhooks.c
+    watch/janitor.c
+    api/local.c
+    common/logs.c
+    api/openapi.c
     options.c
-    origin.c
-    packed.c
-    pages.c
-    param.c
-    route.c
-    rows.c
+    common/origin.c
+    common/gzip_doc.c
+    common/pages.c
+    api/param.c
+    api/route.c
+    api/rows.c
     server.c
-    sql_gate.c
-    subject.c
-    turns.c
-    upkeep.c
+    common/sql_gate.c
+    api/session_ref.c
+    write_lease.c
+    backup.c
     ${pages}
-  DEPS auth client intake analyze symbol store meta net wire base PkgConfig::JANSSON)
+  DEPS auth net-client intake server-analysis analyze symbol store meta net-server wire base PkgConfig::JANSSON)
 
 add_executable(gpufl-server-main main.c)
 set_target_properties(gpufl-server-main PROPERTIES OUTPUT_NAME gpufl-server)

@@ -6,22 +6,22 @@
 #ifndef GPUFL_SERVER_SERVER_H
 #define GPUFL_SERVER_SERVER_H
 
-#include "net/http.h"
-#include "net/http_stream.h"
-#include "server/alerts.h"
-#include "server/analysis.h"
-#include "server/auth.h"
-#include "server/counters.h"
+#include "net/server/http.h"
+#include "net/server/http_stream.h"
+#include "server/analysis/analysis.h"
+#include "server/api/counters.h"
+#include "server/api/session_ref.h"
+#include "server/auth/auth.h"
+#include "server/common/origin.h"
+#include "server/common/sql_gate.h"
 #include "server/data_lock.h"
-#include "server/fleet.h"
-#include "server/hooks.h"
-#include "server/intake.h"
-#include "server/janitor.h"
+#include "server/intake/fleet.h"
+#include "server/intake/intake.h"
 #include "server/options.h"
-#include "server/origin.h"
-#include "server/sql_gate.h"
-#include "server/subject.h"
-#include "server/turns.h"
+#include "server/watch/alerts.h"
+#include "server/watch/janitor.h"
+#include "server/watch/webhooks.h"
+#include "server/write_lease.h"
 
 #include <stdatomic.h>
 

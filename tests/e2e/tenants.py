@@ -6,7 +6,7 @@
 Two workspaces with users of every role, keys of every scope, links, and sessions, one of
 them under the same id in both. The routes are what `gpufl-server openapi` lists: a new
 one is asked as well, and fails the test until somebody says below what its parameters
-are. Who may do what is written here once more, beside src/server/rights.def: a right
+are. Who may do what is written here once more, beside src/server/auth/rights.def: a right
 that is changed there by mistake is a difference here.
 """
 import collections

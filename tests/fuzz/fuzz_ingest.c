@@ -4,7 +4,7 @@
  * The first bytes of an input choose the encoding, how the body is cut, and what its sender says
  * of it; the rest is the body. */
 #include "base/file.h"
-#include "server/ingest.h"
+#include "server/intake/ingest.h"
 #include "wire/decode.h"
 
 #include <pthread.h>

@@ -8,7 +8,7 @@
 #include "child_server.h"
 
 #include "base/alloc.h"
-#include "net/http_client.h"
+#include "net/client/http_client.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

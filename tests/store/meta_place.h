@@ -3,7 +3,7 @@
 #ifndef GPUFL_TESTS_STORE_META_PLACE_H
 #define GPUFL_TESTS_STORE_META_PLACE_H
 
-#include "store/meta_inside.h"
+#include "meta/inside.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

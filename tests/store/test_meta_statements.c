@@ -1,6 +1,6 @@
 /* test_meta_statements.c - walks the table of statements: none of a tenant's is without its
  * workspace, whatever was forgotten; and the tenants' cases call all that takes a workspace. */
-#include "store/meta_inside.h"
+#include "meta/inside.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -18,7 +18,7 @@
 #define M(sql) sql,
 #define END_MIGRATION
 static const char *const SCHEMA[] = {
-#include "store/meta_migrations.def"
+#include "meta/migrations.def"
 };
 
 /* Tables with a workspace column, from the schema itself; and all. */
@@ -224,7 +224,7 @@ static void test_tenants_cases_are_complete(void **state)
     size_t len = 0;
     const char *root = getenv("GPUFL_SOURCE_DIR");
     assert_non_null(root);
-    snprintf(header_path, sizeof header_path, "%s/src/store/meta.h", root);
+    snprintf(header_path, sizeof header_path, "%s/src/meta/meta.h", root);
     snprintf(cases_path, sizeof cases_path, "%s/tests/store/meta_tenants.c", root);
     assert_int_equal(file_read_all(header_path, 1 << 20, &header, &len, NULL), 0);
     assert_int_equal(file_read_all(cases_path, 1 << 20, &cases, &len, NULL), 0);

@@ -1,8 +1,8 @@
 /* http_fixture.c - see http_fixture.h. */
 #include "http_fixture.h"
 
-#include "net/http_pipe.h"
-#include "net/http_stream.h"
+#include "net/server/http_pipe.h"
+#include "net/server/http_stream.h"
 
 #include "base/file.h"
 

@@ -9,7 +9,7 @@
 #ifndef GPUFL_TESTS_HTTP_FIXTURE_H
 #define GPUFL_TESTS_HTTP_FIXTURE_H
 
-#include "net/http.h"
+#include "net/server/http.h"
 
 #include "wire_client.h"
 

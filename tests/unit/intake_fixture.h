@@ -3,7 +3,7 @@
 #ifndef GPUFL_TESTS_INTAKE_FIXTURE_H
 #define GPUFL_TESTS_INTAKE_FIXTURE_H
 
-#include "server/intake.h"
+#include "server/intake/intake.h"
 
 struct fixture {
     struct meta *meta;

@@ -2,8 +2,8 @@
 #ifndef GPUFL_TESTS_JOURNAL_FIXTURE_H
 #define GPUFL_TESTS_JOURNAL_FIXTURE_H
 
-#include "server/frame.h"
-#include "server/journal.h"
+#include "server/intake/frame.h"
+#include "server/intake/journal.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* test_address.c - networks that webhooks may not reach, at their edges and in disguise. */
-#include "net/address.h"
+#include "net/client/address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

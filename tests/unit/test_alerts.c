@@ -1,10 +1,10 @@
 /* test_alerts.c - rules over a fleet, with a clock of the test's own: pending, firing, resolved,
  * what is posted of it, filters, and what is unknown. */
-#include "server/alerts.h"
+#include "server/watch/alerts.h"
 
 #include "base/buf.h"
-#include "server/auth_secret.h"
-#include "server/hooks.h"
+#include "server/auth/secret.h"
+#include "server/watch/webhooks.h"
 #include "tmpdir.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
 #include "analyze/kernel_view.h"
 #include "base/file.h"
 #include "intake_fixture.h"
-#include "server/analysis.h"
-#include "server/columns_report.h"
+#include "server/analysis/analysis.h"
+#include "server/analysis/columns_report.h"
 #include "tmpdir.h"
 #include "wire/encode.h"
 

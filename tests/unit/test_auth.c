@@ -1,6 +1,6 @@
 /* test_auth.c - logins, keys, links and tickets over real small tables (SQLite). */
 #include "base/alloc.h"
-#include "server/auth.h"
+#include "server/auth/auth.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

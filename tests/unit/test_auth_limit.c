@@ -1,6 +1,6 @@
 /* test_auth_limit.c - tries run out and come back; nobody gets rid of a debt by filling the table. */
-#include "server/auth_limit.h"
-#include "server/auth_secret.h"
+#include "server/auth/limit.h"
+#include "server/auth/secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_auth_password.c - hashes of passwords: right, wrong, foreign, and many at the same time. */
-#include "server/auth_password.h"
-#include "server/auth_secret.h"
+#include "server/auth/password.h"
+#include "server/auth/secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_auth_secret.c - forms of secrets, known hashes, and that two are never the same. */
-#include "server/auth_secret.h"
+#include "server/auth/secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* When a request is tried again, and after how long. */
-#include "net/backoff.h"
+#include "net/client/backoff.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

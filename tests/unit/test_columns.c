@@ -1,5 +1,5 @@
 /* test_columns.c - answers of the column store as JSON. */
-#include "server/columns.h"
+#include "server/common/columns.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/lines.h"
 #include "intake_fixture.h"
-#include "server/columns_report.h"
+#include "server/analysis/columns_report.h"
 #include "shared_log.h"
 #include "tmpdir.h"
 #include "wire/encode.h"

@@ -1,6 +1,6 @@
 /* Addresses of servers as people write them, requests that must not go out, and a server that goes
  * away and comes back. */
-#include "net/http_client.h"
+#include "net/client/http_client.h"
 
 #include "base/thread.h"
 

@@ -1,5 +1,5 @@
 /* Which proxy a request takes, what can be read on the way, and what is said of a proxy. */
-#include "net/http_client.h"
+#include "net/client/http_client.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

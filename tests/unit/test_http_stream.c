@@ -3,7 +3,7 @@
 #include "http_fixture.h"
 
 #include "base/clock.h"
-#include "net/http_stream.h"
+#include "net/server/http_stream.h"
 
 #include <sched.h>
 #include <setjmp.h>

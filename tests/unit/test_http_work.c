@@ -3,7 +3,7 @@
 #include "http_fixture.h"
 
 #include "base/clock.h"
-#include "net/workers.h"
+#include "net/server/workers.h"
 
 #include <pthread.h>
 #include <setjmp.h>

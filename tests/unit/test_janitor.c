@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "server/janitor.h"
+#include "server/watch/janitor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

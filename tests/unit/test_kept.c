@@ -1,6 +1,6 @@
 /* test_kept.c - frames that a session keeps are read back, and nothing is cut off that could not
  * be read. */
-#include "server/kept.h"
+#include "server/intake/session_frames.h"
 
 #include "base/alloc.h"
 #include "base/file.h"

@@ -1,6 +1,6 @@
 /* test_openapi.c - docs/openapi.json is what the tables say, and every reference in it leads
  * somewhere. */
-#include "server/openapi.h"
+#include "server/api/openapi.h"
 
 #include "base/alloc.h"
 #include "base/file.h"

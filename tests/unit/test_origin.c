@@ -1,5 +1,5 @@
 /* test_origin.c - which Host and Origin may ask. */
-#include "server/origin.h"
+#include "server/common/origin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_param.c - parameters of the path, the query and the body: values, or a problem that names
  * the one that is wrong. */
-#include "server/param.h"
+#include "server/api/param.h"
 
 #include "base/alloc.h"
 

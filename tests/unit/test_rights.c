@@ -1,7 +1,7 @@
 /* test_rights.c - the table of rights, cell by cell as it was meant, and words that are none. */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "server/rights.h"
+#include "server/auth/rights.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static void test_the_document(void **state)
     } rows[] = {
 #define RIGHT(name, viewer, member, owner, ingest, read, admin, share, doc)                        \
     {#name, {viewer, member, owner, ingest, read, admin}},
-#include "server/rights.def"
+#include "server/auth/rights.def"
     };
     for (size_t i = 0; i < RIGHTS_COUNT; i++) {
         char begin[64];

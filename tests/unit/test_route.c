@@ -1,7 +1,7 @@
 /* test_route.c - the table of routes: whether its rows make sense, and are found. */
-#include "server/param.h"
-#include "server/route.h"
-#include "store/meta.h"
+#include "meta/meta.h"
+#include "server/api/param.h"
+#include "server/api/route.h"
 #include "store/store.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* test_uri.c - targets of requests: taken apart, decoded once, refused where they are not clean. */
-#include "net/uri.h"
+#include "net/server/uri.h"
 
 #include "base/region.h"
 

@@ -1,5 +1,5 @@
 /* test_workers.c - a bounded pool: everything taken is run, what does not fit is refused. */
-#include "net/workers.h"
+#include "net/server/workers.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // types.mjs - what the server's tables say, as TypeScript: src/api/schema.ts from docs/openapi.json
 // (rows, answers, and each route's address and parameters), src/api/rules.ts from
-// src/analyze/insight.def (the next step of each rule), src/api/rights.ts from src/server/rights.def. Made by every build and kept nowhere, so that
+// src/analyze/insight.def (the next step of each rule), src/api/rights.ts from src/server/auth/rights.def. Made by every build and kept nowhere, so that
 // they cannot drift: what does not fit them any more does not compile.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -81,7 +81,7 @@ export function schemaText(document) {
       gets.push(`  ${id}: [${quoted(method.toUpperCase())}, ${quoted(address)}, ${quoted(operation["x-rights"] ?? "")}],\n`);
     }
   out.push(`export interface Routes {\n${routes.join("")}}\n`);
-  out.push(`/** Method, address and right (src/server/rights.def) of each. */\nexport const ROUTES: Record<keyof Routes, readonly [string, string, string]> = {\n${gets.join("")}};\n`);
+  out.push(`/** Method, address and right (src/server/auth/rights.def) of each. */\nexport const ROUTES: Record<keyof Routes, readonly [string, string, string]> = {\n${gets.join("")}};\n`);
   return out.join("\n");
 }
 
@@ -99,19 +99,19 @@ export function rulesText(definition) {
   return `// Made by scripts/types.mjs from src/analyze/insight.def.\n\nexport interface Rule {\n  /** What it could give back, at most. */\n  bound: string;\n  /** The step to take. */\n  next: string;\n}\n\nexport const RULES: Record<string, Rule> = {\n${rows.join("")}};\n`;
 }
 
-/** The roles' part of src/server/rights.def: what a page may offer to whom. The server decides. */
+/** The roles' part of src/server/auth/rights.def: what a page may offer to whom. The server decides. */
 export function rightsText(definition) {
   const rows = [...definition.matchAll(/^RIGHT\((\w+), ([01]), ([01]), ([01]),/gm)].map(
     ([, right, viewer, member, owner]) => `  ${right}: { viewer: ${viewer === "1"}, member: ${member === "1"}, owner: ${owner === "1"} },\n`,
   );
   if (rows.length !== (definition.match(/^RIGHT\(/gm) ?? []).length || !rows.length) throw new Error("rights.def: a right that cannot be read");
-  return `// Made by scripts/types.mjs from src/server/rights.def.\n\nexport type Role = "viewer" | "member" | "owner";\n\nexport const RIGHTS = {\n${rows.join("")}} as const satisfies Record<string, Record<Role, boolean>>;\n`;
+  return `// Made by scripts/types.mjs from src/server/auth/rights.def.\n\nexport type Role = "viewer" | "member" | "owner";\n\nexport const RIGHTS = {\n${rows.join("")}} as const satisfies Record<string, Record<Role, boolean>>;\n`;
 }
 
 const document = process.env.GPUFL_OPENAPI ?? at("../docs/openapi.json");
 export const made = () => [
   [at("src/api/schema.ts"), schemaText(JSON.parse(readFileSync(document, "utf8")))],
-  [at("src/api/rights.ts"), rightsText(readFileSync(at("../src/server/rights.def"), "utf8"))],
+  [at("src/api/rights.ts"), rightsText(readFileSync(at("../src/server/auth/rights.def"), "utf8"))],
   [at("src/api/rules.ts"), rulesText(readFileSync(at("../src/analyze/insight.def"), "utf8"))],
 ];
 

@@ -34,7 +34,7 @@ describe("tables of the server", () => {
   });
   it("every right of rights.def has its roles", () => {
     const rights = (made() as [string, string][]).find(([file]) => file.endsWith("rights.ts"))!;
-    for (const [, right] of readFileSync(new URL("../../src/server/rights.def", import.meta.url), "utf8").matchAll(/^RIGHT\((\w+)/gm)) expect(rights[1]).toContain(`  ${right}: {`);
+    for (const [, right] of readFileSync(new URL("../../src/server/auth/rights.def", import.meta.url), "utf8").matchAll(/^RIGHT\((\w+)/gm)) expect(rights[1]).toContain(`  ${right}: {`);
     expect(() => rightsText("RIGHT(X, yes, no)\n")).toThrow();
   });
   it("a rule that cannot be read is an error", () => expect(() => rulesText("INSIGHT(x, Y, MEASURED, NULL)\n")).toThrow());

@@ -9,7 +9,7 @@
 #ifndef GPUFL_STORE_CLICKHOUSE_LINK_H
 #define GPUFL_STORE_CLICKHOUSE_LINK_H
 
-#include "net/http_client.h"
+#include "net/client/http_client.h"
 #include "store/clickhouse/native.h"
 
 #include <pthread.h>

@@ -1,0 +1,123 @@
+/* analysis.c - the documents that the analysis of a session made, and its findings as rows, so
+ * that they can be looked for across sessions. */
+#include "meta/inside.h"
+
+#include <string.h>
+
+struct put {
+    const struct meta_analysis *a;
+    const struct meta_finding *findings;
+    size_t count;
+};
+
+static int findings_put(struct meta_tx *tx, const struct put *p, struct err *e)
+{
+    struct meta_args clear = {0};
+    meta_arg_text(&clear, p->a->session);
+    int rc = meta_run(tx, META_S_finding_clear, &clear, NULL, NULL, e);
+    for (size_t i = 0; i < p->count && rc == 0; i++) {
+        struct meta_finding f = p->findings[i];
+        struct meta_args a = {0};
+        f.session = p->a->session;
+        f.number = (int64_t)i;
+        meta_arg_row(&a, META_ROW_finding, &f);
+        rc = meta_run(tx, META_S_finding_add, &a, NULL, NULL, e);
+    }
+    return rc;
+}
+
+static int analysis_put(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct put *p = arg;
+    struct meta_args a = {0};
+    meta_arg_row(&a, META_ROW_analysis, p->a);
+    int rc = meta_run(tx, META_S_analysis_put, &a, NULL, NULL, e);
+    return rc || !p->findings ? rc : findings_put(tx, p, e);
+}
+
+int meta_analysis_put(struct meta *m, const char *workspace, const struct meta_analysis *a,
+                      const struct meta_finding *findings, size_t count, struct err *e)
+{
+    struct put p = {a, findings, count};
+    if (count > META_FINDINGS_MAX)
+        return err_set(e, GPUFL_E_INVAL, "a session has at most %d findings", META_FINDINGS_MAX);
+    return meta_write(m, workspace, analysis_put, &p, e);
+}
+
+static struct meta_args of_kind(const char *session, const char *kind)
+{
+    struct meta_args a = {0};
+    meta_arg_text(&a, session);
+    meta_arg_text(&a, kind);
+    return a;
+}
+
+int meta_analysis_get(struct meta *m, const char *workspace, const char *session, const char *kind,
+                      struct region *mem, struct meta_analysis *out, struct err *e)
+{
+    const struct meta_part part = {META_ROW_analysis, out};
+    const struct meta_args a = of_kind(session, kind);
+    return meta_get(m, workspace, META_S_analysis_get, &a, &part, 1, mem, "document", e);
+}
+
+int meta_analysis_head(struct meta *m, const char *workspace, const char *session, const char *kind,
+                       struct region *mem, struct meta_analysis_head *out, struct err *e)
+{
+    const struct meta_part part = {META_ROW_analysis_head, out};
+    const struct meta_args a = of_kind(session, kind);
+    return meta_get(m, workspace, META_S_analysis_head, &a, &part, 1, mem, "document", e);
+}
+
+int meta_analysis_missing(struct meta *m, const char *workspace, const char *kind,
+                          const char *rules, unsigned limit, struct region *mem,
+                          struct meta_session **rows, size_t *count, struct err *e)
+{
+    struct meta_args a = of_kind(kind, rules);
+    meta_arg_int(&a, meta_page_limit(limit));
+    return meta_list(m, workspace, META_S_analysis_missing, &a, META_ROW_session, mem, rows, count,
+                     e);
+}
+
+int meta_finding_list(struct meta *m, const char *workspace, const char *session,
+                      struct region *mem, struct meta_finding **rows, size_t *count, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_text(&a, session);
+    return meta_list(m, workspace, META_S_finding_list, &a, META_ROW_finding, mem, rows, count, e);
+}
+
+/* As META_S_finding_search orders them: by severity, then by what is given back. */
+static int64_t weight(const struct meta_found *f)
+{
+    const int64_t each = 1ll << 60;
+    return f->severity * each + (f->gives_back < each ? f->gives_back : each - 1);
+}
+
+int meta_finding_search(struct meta *m, const char *workspace, const struct meta_finding_query *q,
+                        struct meta_page *page, struct region *mem, struct meta_found **rows,
+                        size_t *count, struct err *e)
+{
+    struct meta_args a = {0};
+    struct meta_cursor *c = NULL;
+    int rc = meta_page_begin(page, META_KIND_INT, false, mem, &c, e);
+    if (rc)
+        return rc;
+    meta_arg_text(&a, q->rule);
+    meta_arg_text(&a, q->app);
+    meta_arg_text(&a, q->host);
+    meta_arg_text(&a, q->file);
+    meta_arg_text(&a, q->kernel && *q->kernel ? q->kernel : NULL);
+    meta_arg_int(&a, q->severity);
+    meta_arg_int(&a, q->from);
+    meta_arg_int(&a, q->to ? q->to : INT64_MAX);
+    meta_arg_int(&a, c->key.i);
+    meta_arg_text(&a, c->id);
+    meta_arg_int(&a, c->number);
+    meta_arg_int(&a, meta_page_limit(page->limit) + 1);
+    rc = meta_list(m, workspace, META_S_finding_search, &a, META_ROW_found, mem, rows, count, e);
+    if (rc || !meta_page_more(page, count))
+        return rc;
+    const struct meta_found *last = &(*rows)[*count - 1];
+    const struct meta_value key = {.kind = META_KIND_INT, .i = weight(last)};
+    return meta_page_end(page, &key, last->session, last->number, mem, e);
+}

@@ -1,0 +1,220 @@
+/* inside.h - between the functions of meta.h and the two engines.
+ *
+ * An engine is one connection that runs statements of meta_sql.def; the core has
+ * the pools of connections, the transactions with their retries, and the turning
+ * of rows into structs, once for both. Workspaces are put into statements here, in
+ * one place (meta_run): a statement of tenants cannot be run without one. */
+#ifndef GPUFL_META_INSIDE_H
+#define GPUFL_META_INSIDE_H
+
+#include "meta/meta.h"
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+enum meta_kind { META_KIND_INT, META_KIND_REAL, META_KIND_TEXT, META_KIND_BYTES };
+
+struct meta_value {
+    enum meta_kind kind; /* of NULL as well: parameters are typed */
+    bool null;
+    int64_t i;
+    double r;
+    const char *at; /* TEXT, BYTES; of cells valid until the row was handled */
+    size_t len;
+};
+
+enum { META_ARGS_MAX = 32, META_CELLS_MAX = 48 };
+
+/* Parameters of a statement without the workspace. The first that is refused is remembered, and
+ * meta_run answers with it. */
+struct meta_args {
+    struct meta_value v[META_ARGS_MAX];
+    unsigned n;
+    char words[512];  /* of meta_arg_words */
+    struct err error; /* code 0: none */
+};
+
+void meta_arg_int(struct meta_args *a, int64_t v);
+void meta_arg_real(struct meta_args *a, double v);          /* NAN: NULL */
+void meta_arg_text(struct meta_args *a, const char *v);     /* NULL: NULL */
+void meta_arg_words(struct meta_args *a, const char *text); /* META_WORDS_MAX of them, a to z */
+void meta_arg_row(struct meta_args *a, enum meta_row_id row, const void *from);
+
+bool meta_id_ok(const char *id);
+
+/* A to Z as a to z, what search texts are made of; in place. */
+void meta_lower(char *text, size_t n);
+
+/* ---- statements -------------------------------------------------------------------------- */
+
+enum meta_scope { META_TENANT, META_GLOBAL, META_FIND, META_ACROSS };
+
+struct meta_statement {
+    const char *id;
+    enum meta_scope of;
+    const char *sql; /* as it stands in meta_sql.def */
+};
+
+enum meta_statement_id {
+#define S(id, of, sql) META_S_##id,
+#include "meta/sql.def"
+    META_S_COUNT
+};
+
+extern const struct meta_statement meta_statements[META_S_COUNT];
+
+/* With the columns in place of their braces. 0 or NOMEM. */
+int meta_sql_expand(const char *sql, struct buf *out);
+
+/* ---- engines ------------------------------------------------------------------------------ */
+
+/* What an engine answers, and nobody sees outside: the transaction lost against another one, or
+ * its connection, before anything was done; it can be run again. No row has been handed over. */
+#define META_AGAIN 1
+
+struct meta_reader {
+    int (*row)(void *arg, const struct meta_value *cells, unsigned n); /* non-zero stops */
+    void *arg;
+};
+
+struct meta_conn; /* the engine's own */
+
+struct meta_engine {
+    const char *name;
+    bool one_writer;                   /* writing connections: one, apart from the readers */
+    const char *text, *bytes, *serial; /* for migrations */
+
+    /* sql: the expanded statements, by id; they outlive the connection. IO, UNAVAILABLE: cannot be
+     * reached. */
+    int (*connect)(struct meta_conn **out, const struct meta_config *c, const char *const *sql,
+                   bool write, struct err *e);
+    void (*disconnect)(struct meta_conn *c);
+    bool (*broken)(const struct meta_conn *c);
+
+    /* alone: nobody else has it begun alone, and nothing that was done before is missed. */
+    int (*begin)(struct meta_conn *c, bool alone, struct err *e);
+    int (*commit)(struct meta_conn *c, struct err *e);
+    void (*rollback)(struct meta_conn *c);
+
+    /* changed: rows inserted, updated, deleted; may be NULL. reader: NULL, rows are dropped. */
+    int (*run)(struct meta_conn *c, enum meta_statement_id s, const struct meta_value *args,
+               unsigned n, const struct meta_reader *reader, int64_t *changed, struct err *e);
+    int (*script)(struct meta_conn *c, const char *sql, struct err *e);   /* without parameters */
+    int (*version)(struct meta_conn *c, int64_t *version, struct err *e); /* 0: an empty database */
+    int (*check)(struct meta_conn *c, struct err *e);
+    int (*backup)(struct meta_conn *c, const char *path, struct err *e);
+};
+
+/* The calls of an engine whose functions are named after it. */
+#define META_ENGINE_CALLS(name)                                                                    \
+    .connect = name##_connect, .disconnect = name##_disconnect, .broken = name##_broken,           \
+    .begin = name##_begin, .commit = name##_commit, .rollback = name##_rollback,                   \
+    .run = name##_run, .script = name##_script, .version = name##_version, .check = name##_check,  \
+    .backup = name##_backup
+
+extern const struct meta_engine meta_engine_sqlite;
+#if GPUFL_POSTGRES
+extern const struct meta_engine meta_engine_postgres;
+#endif
+
+/* ---- running ------------------------------------------------------------------------------ */
+
+/* The workspace whose audit log is the server's own: no id, so that none can have it. */
+#define META_SERVER_LOG "."
+
+/* A transaction, or a single read. */
+struct meta_tx {
+    struct meta *m;
+    struct meta_conn *conn;
+    const char *workspace; /* NULL: none */
+};
+
+int meta_run(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
+             const struct meta_reader *reader, int64_t *changed, struct err *e);
+
+/* Runs fn in a transaction, again while it loses; fn keeps nothing of a try that was lost. */
+int meta_write(struct meta *m, const char *workspace,
+               int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e);
+
+/* Runs fn on a connection for reading: single statements, no transaction. */
+int meta_read(struct meta *m, const char *workspace,
+              int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e);
+
+/* One statement as a transaction. */
+int meta_change(struct meta *m, const char *workspace, enum meta_statement_id s,
+                const struct meta_args *a, int64_t *changed, struct err *e);
+
+/* The same, where no row changed: NOENT and "no such <what>". */
+int meta_change_one(struct meta *m, const char *workspace, enum meta_statement_id s,
+                    const struct meta_args *a, const char *what, struct err *e);
+
+/* Reads into structs. …_tx: the same inside a transaction. */
+int meta_list(struct meta *m, const char *workspace, enum meta_statement_id s,
+              const struct meta_args *a, enum meta_row_id row, struct region *mem,
+              void *rows /* struct meta_… ** */, size_t *count, struct err *e);
+int meta_list_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
+                 enum meta_row_id row, struct region *mem, void *rows, size_t *count,
+                 struct err *e);
+
+/* A part of a row's cells: a struct, or (row META_ROW_COUNT) one text. */
+struct meta_part {
+    enum meta_row_id row;
+    void *out; /* struct meta_… *, or const char ** */
+};
+
+/* The one row; NOENT and "no such <what>" where there is none. */
+int meta_get(struct meta *m, const char *workspace, enum meta_statement_id s,
+             const struct meta_args *a, const struct meta_part *parts, unsigned part_count,
+             struct region *mem, const char *what, struct err *e);
+int meta_get_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
+                const struct meta_part *parts, unsigned part_count, struct region *mem,
+                const char *what, struct err *e);
+/* The one row of a statement whose only parameter is a key. */
+int meta_get_by(struct meta *m, const char *workspace, enum meta_statement_id s,
+                enum meta_row_id row, const char *key, struct region *mem, void *out,
+                const char *what, struct err *e);
+int meta_number(struct meta *m, const char *workspace, enum meta_statement_id s,
+                const struct meta_args *a, int64_t *out, struct err *e);
+int meta_number_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
+                   int64_t *out, struct err *e);
+
+/* Cells into a struct: 0, NOMEM where the region is full, CORRUPT where they do not fit. */
+int meta_row_take(const struct meta_row *row, const struct meta_value *cells, unsigned n,
+                  struct region *mem, void *out);
+
+/* ---- pages -------------------------------------------------------------------------------- */
+
+/* Where a page begins: behind this key, id and number. */
+struct meta_cursor {
+    struct meta_value key;
+    char text[META_TEXT_MAX + 1]; /* of a key that is text */
+    char id[META_ID_MAX];
+    int64_t number; /* a third part, where a list has one */
+};
+
+/* Reads page->after into *out (in mem), or the place before everything; page->next is NULL then.
+ * INVAL: not a cursor of such a list. */
+int meta_page_begin(struct meta_page *page, enum meta_kind kind, bool ascending, struct region *mem,
+                    struct meta_cursor **out, struct err *e);
+
+/* Sets page->next: the page goes on behind this row. */
+int meta_page_end(struct meta_page *page, const struct meta_value *key, const char *id,
+                  int64_t number, struct region *mem, struct err *e);
+unsigned meta_page_limit(unsigned limit);
+/* Of a list of one row more than a page: cuts it off. False: there is no further page. */
+bool meta_page_more(const struct meta_page *page, size_t *count);
+
+/* A list by (time, id), newest first: one row more than a page where there is more. */
+int meta_page_list(struct meta *m, const char *workspace, enum meta_statement_id s,
+                   enum meta_row_id row, struct meta_page *page, struct region *mem, void *rows,
+                   size_t *count, struct err *e);
+
+/* ---- schema ------------------------------------------------------------------------------- */
+
+/* Brings a database from its version to `to` (0: the newest), or says why not. */
+int meta_migrate(const struct meta_engine *engine, struct meta_conn *conn, int to, bool change,
+                 struct err *e);
+
+/* For tests: called in the middle of a migration, after each statement of it; NULL: nobody. */
+extern void (*meta_migrate_step)(int version, unsigned statement);
+
+#endif

@@ -1,0 +1,237 @@
+/* operations.c - uploads, the audit log, retention, settings, leases, turns. */
+#include "meta/inside.h"
+
+#include <string.h>
+
+/* ---- uploads ------------------------------------------------------------------------------ */
+
+int meta_upload_add(struct meta *m, const char *workspace, const struct meta_upload *u,
+                    struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_row(&a, META_ROW_upload, u);
+    return meta_change(m, workspace, META_S_upload_add, &a, NULL, e);
+}
+
+int meta_upload_get(struct meta *m, const char *workspace, const char *upload, struct region *mem,
+                    struct meta_upload *out, struct err *e)
+{
+    return meta_get_by(m, workspace, META_S_upload_get, META_ROW_upload, upload, mem, out, "upload",
+                       e);
+}
+
+int meta_upload_list(struct meta *m, const char *workspace, struct region *mem,
+                     struct meta_upload **rows, size_t *count, struct err *e)
+{
+    return meta_list(m, workspace, META_S_upload_list, NULL, META_ROW_upload, mem, rows, count, e);
+}
+
+struct advance {
+    const char *upload;
+    const struct meta_args *a;
+};
+
+static int upload_advance(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct advance *v = arg;
+    struct meta_args find = {0};
+    struct meta_upload u;
+    const struct meta_part part = {META_ROW_upload, &u};
+    struct region mem;
+    int64_t changed = 0;
+    region_init(&mem, 1 << 20);
+    meta_arg_text(&find, v->upload);
+    int rc = meta_get_tx(tx, META_S_upload_get, &find, &part, 1, &mem, "upload", e);
+    if (rc == 0)
+        rc = meta_run(tx, META_S_upload_advance, v->a, NULL, &changed, e);
+    if (rc == 0 && changed == 0)
+        rc = err_set(e, GPUFL_E_STATE, "the upload stands at byte %lld of %lld",
+                     (long long)u.received, (long long)u.size);
+    region_fini(&mem);
+    return rc;
+}
+
+int meta_upload_advance(struct meta *m, const char *workspace, const char *upload, int64_t from,
+                        int64_t to, const char *session, int64_t now, struct err *e)
+{
+    struct meta_args a = {0};
+    struct advance v = {upload, &a};
+    if (from < 0 || to < from)
+        return err_set(e, GPUFL_E_INVAL, "an upload goes forward");
+    meta_arg_text(&a, upload);
+    meta_arg_int(&a, from);
+    meta_arg_int(&a, to);
+    meta_arg_text(&a, session ? session : "");
+    meta_arg_int(&a, now);
+    return meta_write(m, workspace, upload_advance, &v, e);
+}
+
+int meta_upload_remove(struct meta *m, const char *workspace, const char *upload, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_text(&a, upload);
+    return meta_change_one(m, workspace, META_S_upload_remove, &a, "upload", e);
+}
+
+/* ---- the audit log ------------------------------------------------------------------------ */
+
+static const char *log_of(const char *workspace)
+{
+    return workspace && *workspace ? workspace : META_SERVER_LOG;
+}
+
+int meta_audit_add(struct meta *m, const char *workspace, const struct meta_audit *entry,
+                   struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_row(&a, META_ROW_audit, entry);
+    return meta_change(m, log_of(workspace), META_S_audit_add, &a, NULL, e);
+}
+
+int meta_audit_list(struct meta *m, const char *workspace, struct meta_page *page,
+                    struct region *mem, struct meta_audited **rows, size_t *count, struct err *e)
+{
+    struct meta_args a = {0};
+    struct meta_cursor *c = NULL;
+    int rc = meta_page_begin(page, META_KIND_INT, false, mem, &c, e);
+    if (rc)
+        return rc;
+    meta_arg_int(&a, c->key.i);
+    meta_arg_int(&a, meta_page_limit(page->limit) + 1);
+    rc = meta_list(m, log_of(workspace), META_S_audit_list, &a, META_ROW_audited, mem, rows, count,
+                   e);
+    if (rc || !meta_page_more(page, count))
+        return rc;
+    const struct meta_value key = {.kind = META_KIND_INT, .i = (*rows)[*count - 1].number};
+    return meta_page_end(page, &key, "", 0, mem, e);
+}
+
+/* ---- retention, settings, leases ---------------------------------------------------------- */
+
+int meta_retention_get(struct meta *m, const char *workspace, struct meta_retention *out,
+                       struct err *e)
+{
+    const struct meta_part part = {META_ROW_retention, out};
+    struct region mem;
+    region_init(&mem, 0); /* numbers only */
+    *out = (struct meta_retention){0};
+    int rc = meta_get(m, workspace, META_S_retention_get, NULL, &part, 1, &mem, "retention", e);
+    region_fini(&mem);
+    return rc == GPUFL_E_NOENT ? 0 : rc;
+}
+
+int meta_retention_put(struct meta *m, const char *workspace, const struct meta_retention *r,
+                       struct err *e)
+{
+    struct meta_args a = {0};
+    if (r->sessions < 0 || r->bytes < 0 || r->metrics < 0)
+        return err_set(e, GPUFL_E_INVAL, "retention is 0 (for ever), or more");
+    meta_arg_row(&a, META_ROW_retention, r);
+    return meta_change(m, workspace, META_S_retention_put, &a, NULL, e);
+}
+
+int meta_setting_get(struct meta *m, const char *name, struct region *mem, struct meta_setting *out,
+                     struct err *e)
+{
+    const struct meta_part part = {META_ROW_setting, out};
+    struct meta_args a = {0};
+    meta_arg_text(&a, name);
+    return meta_get(m, NULL, META_S_setting_get, &a, &part, 1, mem, "setting", e);
+}
+
+int meta_setting_put(struct meta *m, const struct meta_setting *s, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_row(&a, META_ROW_setting, s);
+    return meta_change(m, NULL, META_S_setting_put, &a, NULL, e);
+}
+
+int meta_setting_list(struct meta *m, struct region *mem, struct meta_setting **rows, size_t *count,
+                      struct err *e)
+{
+    return meta_list(m, NULL, META_S_setting_list, NULL, META_ROW_setting, mem, rows, count, e);
+}
+
+int meta_lease(struct meta *m, const char *name, const char *holder, int64_t now, int64_t until,
+               bool *mine, struct err *e)
+{
+    struct meta_args a = {0};
+    int64_t changed = 0;
+    meta_arg_text(&a, name);
+    meta_arg_text(&a, holder);
+    meta_arg_int(&a, now);
+    meta_arg_int(&a, until);
+    int rc = meta_change(m, NULL, META_S_lease, &a, &changed, e);
+    *mine = rc == 0 && changed > 0;
+    return rc;
+}
+
+/* ---- turns ------------------------------------------------------------------------------------ */
+
+static void turn_args(struct meta_args *a, const char *session, const char *holder)
+{
+    *a = (struct meta_args){0};
+    meta_arg_text(a, session);
+    meta_arg_text(a, holder);
+}
+
+static int turn_change(struct meta *m, const char *workspace, enum meta_statement_id statement,
+                       const struct meta_args *a, bool *mine, struct err *e)
+{
+    int64_t changed = 0;
+    int rc = meta_change(m, workspace, statement, a, &changed, e);
+    *mine = rc == 0 && changed > 0;
+    return rc;
+}
+
+int meta_turn_take(struct meta *m, const char *workspace, const char *session, const char *holder,
+                   const struct meta_turn_times *at, bool *mine, bool *seized, struct err *e)
+{
+    struct meta_args a;
+    *seized = false;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, at->until);
+    int rc = turn_change(m, workspace, META_S_turn_take, &a, mine, e);
+    if (rc || *mine)
+        return rc;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, at->now);
+    meta_arg_int(&a, at->until);
+    rc = turn_change(m, workspace, META_S_turn_seize, &a, mine, e);
+    *seized = *mine;
+    if (rc || *mine)
+        return rc;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, at->now);
+    meta_arg_int(&a, at->ask);
+    return meta_change(m, workspace, META_S_turn_ask, &a, NULL, e);
+}
+
+int meta_turn_keep(struct meta *m, const char *workspace, const char *session, const char *holder,
+                   int64_t until, bool *mine, struct err *e)
+{
+    struct meta_args a;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, until);
+    return turn_change(m, workspace, META_S_turn_keep, &a, mine, e);
+}
+
+int meta_turn_give(struct meta *m, const char *workspace, const char *session, const char *holder,
+                   int64_t now, bool *mine, struct err *e)
+{
+    struct meta_args a;
+    turn_args(&a, session, holder);
+    meta_arg_int(&a, now);
+    int rc = turn_change(m, workspace, META_S_turn_give, &a, mine, e);
+    if (rc || *mine)
+        return rc;
+    turn_args(&a, session, holder);
+    return turn_change(m, workspace, META_S_turn_pass, &a, mine, e);
+}
+
+int meta_turn_expire(struct meta *m, int64_t before, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_int(&a, before);
+    return meta_change(m, NULL, META_S_turn_expire, &a, NULL, e);
+}

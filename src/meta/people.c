@@ -1,0 +1,279 @@
+/* people.c - workspaces, users and members.
+ *
+ * What must hold whoever comes at the same time (one first user, an admin, an owner) is read and
+ * written in one transaction, after the change: it is undone where it does not hold. */
+#include "meta/inside.h"
+
+#include <string.h>
+
+/* ---- workspaces --------------------------------------------------------------------------- */
+
+int meta_workspace_add(struct meta *m, const struct meta_workspace *w, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_row(&a, META_ROW_workspace, w);
+    return meta_change(m, NULL, META_S_workspace_add, &a, NULL, e);
+}
+
+int meta_workspace_get(struct meta *m, const char *workspace, struct region *mem,
+                       struct meta_workspace *out, struct err *e)
+{
+    const struct meta_part part = {META_ROW_workspace, out};
+    struct meta_args a = {0};
+    meta_arg_text(&a, workspace);
+    return meta_get(m, NULL, META_S_workspace_get, &a, &part, 1, mem, "workspace", e);
+}
+
+int meta_workspace_rename(struct meta *m, const char *workspace, const char *name, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_text(&a, workspace);
+    meta_arg_text(&a, name ? name : "");
+    return meta_change_one(m, NULL, META_S_workspace_rename, &a, "workspace", e);
+}
+
+static int workspace_remove(struct meta_tx *tx, void *arg, struct err *e)
+{
+    struct meta_args now = {0}, id = {0};
+    int64_t changed = 0;
+    meta_arg_int(&now, *(const int64_t *)arg);
+    meta_arg_text(&id, tx->workspace);
+    int rc = meta_run(tx, META_S_dropped_add_all, &now, NULL, NULL, e);
+    if (rc == 0)
+        rc = meta_run(tx, META_S_workspace_remove, &id, NULL, &changed, e);
+    if (rc == 0 && changed == 0)
+        rc = err_set(e, GPUFL_E_NOENT, "no such workspace");
+    return rc;
+}
+
+int meta_workspace_remove(struct meta *m, const char *workspace, int64_t now, struct err *e)
+{
+    return meta_write(m, workspace, workspace_remove, &now, e);
+}
+
+int meta_workspace_list(struct meta *m, struct region *mem, struct meta_workspace **rows,
+                        size_t *count, struct err *e)
+{
+    return meta_list(m, NULL, META_S_workspace_list, NULL, META_ROW_workspace, mem, rows, count, e);
+}
+
+/* ---- users -------------------------------------------------------------------------------- */
+
+int meta_user_add(struct meta *m, const struct meta_user *u, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_row(&a, META_ROW_user, u);
+    return meta_change(m, NULL, META_S_user_add, &a, NULL, e);
+}
+
+static int user_get_by(struct meta *m, enum meta_statement_id s, const char *by, struct region *mem,
+                       struct meta_user *out, struct err *e)
+{
+    const struct meta_part part = {META_ROW_user, out};
+    struct meta_args a = {0};
+    meta_arg_text(&a, by);
+    return meta_get(m, NULL, s, &a, &part, 1, mem, "user", e);
+}
+
+int meta_user_get(struct meta *m, const char *user, struct region *mem, struct meta_user *out,
+                  struct err *e)
+{
+    return user_get_by(m, META_S_user_get, user, mem, out, e);
+}
+
+int meta_user_by_email(struct meta *m, const char *email, struct region *mem, struct meta_user *out,
+                       struct err *e)
+{
+    return user_get_by(m, META_S_user_by_email, email, mem, out, e);
+}
+
+int meta_user_list(struct meta *m, struct region *mem, struct meta_user **rows, size_t *count,
+                   struct err *e)
+{
+    return meta_list(m, NULL, META_S_user_list, NULL, META_ROW_user, mem, rows, count, e);
+}
+
+/* Ends the logins of a user but one. */
+static int logins_end(struct meta_tx *tx, const char *user, const char *but, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_text(&a, user);
+    meta_arg_text(&a, but ? but : "");
+    return meta_run(tx, META_S_login_remove_all, &a, NULL, NULL, e);
+}
+
+static int user_change(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct meta_user *u = arg;
+    struct meta_args a = {0};
+    int64_t changed = 0, admins = 0;
+    meta_arg_text(&a, u->id);
+    meta_arg_text(&a, u->name ? u->name : "");
+    meta_arg_int(&a, u->admin);
+    meta_arg_int(&a, u->disabled);
+    int rc = meta_run(tx, META_S_user_change, &a, NULL, &changed, e);
+    if (rc)
+        return rc;
+    if (changed == 0)
+        return err_set(e, GPUFL_E_NOENT, "no such user");
+    if ((rc = meta_number_tx(tx, META_S_user_admins, NULL, &admins, e)))
+        return rc;
+    if (admins == 0)
+        return err_set(e, GPUFL_E_STATE,
+                       "this is the last admin who can log in: make another one first");
+    return u->disabled ? logins_end(tx, u->id, NULL, e) : 0;
+}
+
+int meta_user_change(struct meta *m, const struct meta_user *u, struct err *e)
+{
+    return meta_write(m, NULL, user_change, (void *)u, e);
+}
+
+struct password_change {
+    const char *user, *password, *but;
+};
+
+static int user_password(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct password_change *p = arg;
+    struct meta_args a = {0};
+    int64_t changed = 0;
+    meta_arg_text(&a, p->user);
+    meta_arg_text(&a, p->password);
+    int rc = meta_run(tx, META_S_user_password, &a, NULL, &changed, e);
+    if (rc == 0 && changed == 0)
+        rc = err_set(e, GPUFL_E_NOENT, "no such user");
+    return rc ? rc : logins_end(tx, p->user, p->but, e);
+}
+
+int meta_user_password(struct meta *m, const char *user, const char *password, const char *but,
+                       struct err *e)
+{
+    struct password_change p = {user, password, but};
+    return meta_write(m, NULL, user_password, &p, e);
+}
+
+int meta_user_rehash(struct meta *m, const char *user, const char *old, const char *hash,
+                     struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_text(&a, user);
+    meta_arg_text(&a, old);
+    meta_arg_text(&a, hash);
+    return meta_change(m, NULL, META_S_user_rehash, &a, NULL, e);
+}
+
+int meta_user_memberships(struct meta *m, const char *user, struct region *mem,
+                          struct meta_membership **rows, size_t *count, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_text(&a, user);
+    return meta_list(m, NULL, META_S_user_memberships, &a, META_ROW_membership, mem, rows, count,
+                     e);
+}
+
+int meta_user_count(struct meta *m, int64_t *count, struct err *e)
+{
+    return meta_number(m, NULL, META_S_user_count, NULL, count, e);
+}
+
+/* ---- members ------------------------------------------------------------------------------ */
+
+int meta_member_list(struct meta *m, const char *workspace, struct region *mem,
+                     struct meta_member **rows, size_t *count, struct err *e)
+{
+    return meta_list(m, workspace, META_S_member_list, NULL, META_ROW_member, mem, rows, count, e);
+}
+
+int meta_member_get(struct meta *m, const char *workspace, const char *user, struct region *mem,
+                    struct meta_member *out, struct err *e)
+{
+    const struct meta_part part = {META_ROW_member, out};
+    struct meta_args a = {0};
+    meta_arg_text(&a, user);
+    return meta_get(m, workspace, META_S_member_get, &a, &part, 1, mem, "member", e);
+}
+
+struct member_change {
+    const char *user, *role;
+    int64_t now;
+};
+
+static int owner_stays(struct meta_tx *tx, struct err *e)
+{
+    int64_t owners = 0;
+    int rc = meta_number_tx(tx, META_S_member_owners, NULL, &owners, e);
+    if (rc == 0 && owners == 0)
+        rc = err_set(e, GPUFL_E_STATE, "a workspace keeps an owner: make another one first");
+    return rc;
+}
+
+static int member_put(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct member_change *c = arg;
+    struct meta_args a = {0};
+    meta_arg_text(&a, c->user);
+    meta_arg_text(&a, c->role);
+    meta_arg_int(&a, c->now);
+    int rc = meta_run(tx, META_S_member_put, &a, NULL, NULL, e);
+    return rc ? rc : owner_stays(tx, e);
+}
+
+int meta_member_put(struct meta *m, const char *workspace, const char *user, const char *role,
+                    int64_t now, struct err *e)
+{
+    struct member_change c = {user, role, now};
+    return meta_write(m, workspace, member_put, &c, e);
+}
+
+static int member_remove(struct meta_tx *tx, void *arg, struct err *e)
+{
+    struct meta_args a = {0};
+    int64_t changed = 0;
+    meta_arg_text(&a, arg);
+    int rc = meta_run(tx, META_S_member_remove, &a, NULL, &changed, e);
+    if (rc == 0 && changed == 0)
+        rc = err_set(e, GPUFL_E_NOENT, "no such member");
+    return rc ? rc : owner_stays(tx, e);
+}
+
+int meta_member_remove(struct meta *m, const char *workspace, const char *user, struct err *e)
+{
+    return meta_write(m, workspace, member_remove, (void *)user, e);
+}
+
+/* ---- the first one ------------------------------------------------------------------------- */
+
+struct first {
+    const struct meta_user *user;
+    const struct meta_workspace *workspace;
+};
+
+static int first_user(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct first *f = arg;
+    struct meta_user admin = *f->user;
+    struct meta_args user = {0}, workspace = {0}, member = {0};
+    int64_t users = 0;
+    admin.admin = 1;
+    admin.disabled = 0;
+    meta_arg_row(&user, META_ROW_user, &admin);
+    meta_arg_row(&workspace, META_ROW_workspace, f->workspace);
+    meta_arg_text(&member, admin.id);
+    meta_arg_text(&member, "owner");
+    meta_arg_int(&member, admin.created);
+    int rc = meta_number_tx(tx, META_S_user_count, NULL, &users, e);
+    if (rc == 0 && users > 0)
+        rc = err_set(e, GPUFL_E_STATE, "this server has been set up already: log in");
+    if (rc || (rc = meta_run(tx, META_S_user_add, &user, NULL, NULL, e)) ||
+        (rc = meta_run(tx, META_S_workspace_add, &workspace, NULL, NULL, e)))
+        return rc;
+    return meta_run(tx, META_S_member_put, &member, NULL, NULL, e);
+}
+
+int meta_first_user(struct meta *m, const struct meta_user *u, const struct meta_workspace *w,
+                    struct err *e)
+{
+    struct first f = {u, w};
+    return meta_write(m, w->id, first_user, &f, e);
+}

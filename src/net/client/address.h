@@ -1,0 +1,26 @@
+/* address.h - what kind of network an address lies in.
+ *
+ * For requests whose target a user names and the server makes (webhooks): what the
+ * server can reach, that user may not. Looked at is the address that is connected to, not the name:
+ * a name that resolves to something else the second time gains nothing. Pure; any
+ * thread. */
+#ifndef GPUFL_NET_CLIENT_ADDRESS_H
+#define GPUFL_NET_CLIENT_ADDRESS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+enum address_kind {
+    ADDRESS_PUBLIC,
+    ADDRESS_PRIVATE, /* networks of one's own: RFC 1918, RFC 4193, RFC 6598 */
+    ADDRESS_SPECIAL, /* this machine, its links, clouds' metadata, multicast, what nobody has */
+};
+
+/* Addresses that hold another one (mapped, 6to4, NAT64, Teredo) are of the kind of that. Families
+ * other than IPv4 and IPv6 are SPECIAL. */
+enum address_kind address_kind(const struct sockaddr *a, socklen_t len);
+
+/* The same of a text that is a numeric address, with or without brackets; false: it is none. */
+bool address_parse(const char *text, enum address_kind *kind);
+
+#endif

@@ -1,0 +1,36 @@
+/* backoff.h - when to try a request again, and how long to wait before.
+ *
+ * What failed for the moment is tried again: no answer, 408, 425, 429, 5xx. The wait
+ * doubles, with jitter over all of it, so that many senders that were cut off
+ * together do not come back together; a server that says Retry-After is
+ * believed, up to a limit. Whatever got on resets it. Pure; owner's thread. */
+#ifndef GPUFL_NET_CLIENT_BACKOFF_H
+#define GPUFL_NET_CLIENT_BACKOFF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct backoff {
+    unsigned tries; /* failures in a row */
+    unsigned most;  /* of them before giving up */
+    int64_t least;  /* ns: the first wait's upper bound */
+    int64_t limit;  /* ns: no wait is longer */
+    uint64_t random;
+};
+
+enum { BACKOFF_GIVE_UP = -1 };
+
+/* seed: anything that differs between senders. */
+void backoff_init(struct backoff *b, unsigned most, int64_t least, int64_t limit, uint64_t seed);
+
+/* Whether an answer's status (0: there was none) may be another one the next time. */
+bool backoff_transient(int status);
+
+/* After a failure: ns to wait, or BACKOFF_GIVE_UP. retry_after: s, negative: not told. A server
+ * that asks for more than the limit is given up at once: it means to be left alone. */
+int64_t backoff_next(struct backoff *b, int64_t retry_after);
+
+/* After something got on. */
+void backoff_reset(struct backoff *b);
+
+#endif

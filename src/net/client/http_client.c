@@ -1,0 +1,484 @@
+/* http_client.c - see http_client.h. One easy handle, kept for its connection until a request fails.
+ *
+ * libcurl brings thirty libraries along; linked, each start of `gpufl` would load them
+ * (measured: 5 ms became 40), and a machine without it could not even trace. So it
+ * is opened when something is sent. Its own header declares what is called. */
+#include "net/client/http_client.h"
+
+#include "base/alloc.h"
+#include "base/dl.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+enum { URL_MAX = HTTP_CLIENT_URL_MAX, PLACE_MAX = URL_MAX + 160, NANOS_A_MILLI = 1000000 };
+
+static const int64_t SECOND = 1000000000;
+
+/* What is called of it; curl_ stands before each name. */
+#define CURL_FUNCTIONS(F)                                                                          \
+    F(global_init)                                                                                 \
+    F(easy_init)                                                                                   \
+    F(easy_cleanup)                                                                                \
+    F(easy_reset)                                                                                  \
+    F(easy_setopt)                                                                                 \
+    F(easy_perform)                                                                                \
+    F(easy_getinfo)                                                                                \
+    F(easy_header)                                                                                 \
+    F(easy_strerror)                                                                               \
+    F(slist_append)                                                                                \
+    F(slist_free_all)
+
+static struct {
+#define CURL_MEMBER(name) __typeof__(curl_##name) *name;
+    CURL_FUNCTIONS(CURL_MEMBER)
+#undef CURL_MEMBER
+} curl;
+
+/* Once for all clients; guarded by curl_lock. */
+static int load_curl(struct err *e)
+{
+    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
+    static const struct dl_symbol symbols[] = {
+#define CURL_SYMBOL(name) {"curl_" #name, offsetof(__typeof__(curl), name), true},
+        CURL_FUNCTIONS(CURL_SYMBOL)
+#undef CURL_SYMBOL
+    };
+    struct err why = {0};
+    if (curl.easy_init)
+        return 0;
+    void *library = dl_open_first(names, NULL, 0, &why);
+    if (library && !dl_fill(library, symbols, sizeof symbols / sizeof *symbols, &curl, &why) &&
+        !curl.global_init(CURL_GLOBAL_DEFAULT))
+        return 0;
+    memset(&curl, 0, sizeof curl);
+    return err_set(e, GPUFL_E_NOT_BUILT,
+                   "nothing can be sent without libcurl; install libcurl4, 7.85 or newer (%s)",
+                   why.text);
+}
+
+static int open_curl(struct err *e)
+{
+    static pthread_mutex_t curl_lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&curl_lock);
+    int code = load_curl(e);
+    pthread_mutex_unlock(&curl_lock);
+    return code;
+}
+
+struct http_client {
+    CURL *easy; /* owned; NULL: the next request gets a new one */
+    char url[URL_MAX];
+    char proxy[URL_MAX];   /* with name and password, wiped; "": none */
+    char proxy_shown[128]; /* without them; "": none */
+    char place[PLACE_MAX]; /* url, and the proxy where there is one: for messages */
+    char *authorization;   /* owned: the header line, wiped */
+    struct http_client_config config;
+    char error[CURL_ERROR_SIZE];
+};
+
+/* A request under way. */
+struct flight {
+    struct http_client *client;
+    const struct http_client_call *call;
+    struct http_client_answer *answer;
+    int read_code;  /* of call->read */
+    int write_code; /* of call->write */
+    bool refused;   /* an address was not allowed */
+    bool overflow;  /* the answer is too long */
+    bool late;      /* the call's deadline is over */
+};
+
+/* ---- callbacks ----------------------------------------------------------------------------- */
+
+static size_t on_read(char *out, size_t size, size_t count, void *arg)
+{
+    struct flight *f = arg;
+    int64_t n = f->call->read(f->call->arg, out, size * count);
+    if (n < 0) {
+        f->read_code = (int)n;
+        return CURL_READFUNC_ABORT;
+    }
+    return (size_t)n;
+}
+
+static size_t on_write(char *data, size_t size, size_t count, void *arg)
+{
+    struct flight *f = arg;
+    long status = 0;
+    if (f->call->write)
+        curl.easy_getinfo(f->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status && status < 300) {
+        f->write_code = f->call->write(f->call->arg, data, size * count);
+        return f->write_code ? CURL_WRITEFUNC_ERROR : size * count;
+    }
+    buf_put(&f->answer->body, data, size * count);
+    f->overflow |= buf_error(&f->answer->body) != 0;
+    return f->overflow ? CURL_WRITEFUNC_ERROR : size * count;
+}
+
+static bool is_over(int64_t deadline)
+{
+    struct timespec t;
+    return deadline && !clock_gettime(CLOCK_MONOTONIC, &t) &&
+           t.tv_sec * SECOND + t.tv_nsec >= deadline;
+}
+
+static bool must_stop(const struct http_client_config *c)
+{
+    return (c->stop && *c->stop) || is_over(c->deadline);
+}
+
+static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                       curl_off_t up)
+{
+    struct flight *f = arg;
+    (void)down_total;
+    (void)down;
+    (void)up_total;
+    f->answer->sent = up;
+    if (f->call->progress)
+        f->call->progress(f->call->arg, up);
+    f->late |= is_over(f->call->deadline);
+    return f->late || must_stop(&f->client->config);
+}
+
+/* The socket for an address that may be connected to. */
+static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    struct flight *f = arg;
+    const struct http_client_config *c = &f->client->config;
+    (void)purpose;
+    if (!c->allow(c->allow_arg, &to->addr, to->addrlen)) {
+        f->refused = true;
+        return CURL_SOCKET_BAD;
+    }
+    int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+/* ---- open and close ------------------------------------------------------------------------ */
+
+static int open_handle(struct http_client *c, struct err *e)
+{
+    if (!c->easy)
+        c->easy = curl.easy_init();
+    return c->easy ? 0 : err_set(e, GPUFL_E_NOMEM, "libcurl could not be set up");
+}
+
+static void close_handle(struct http_client *c)
+{
+    if (c->easy)
+        curl.easy_cleanup(c->easy);
+    c->easy = NULL;
+}
+
+void http_client_close(struct http_client *c)
+{
+    if (!c)
+        return;
+    close_handle(c);
+    if (c->authorization)
+        explicit_bzero(c->authorization, strlen(c->authorization));
+    mem_free(c->authorization);
+    explicit_bzero(c->proxy, sizeof c->proxy);
+    mem_free(c);
+}
+
+/* Through which proxy requests go, if through any, and what messages say of it. */
+static int choose_proxy(struct http_client *c, struct err *e)
+{
+    int rc = 0;
+    if (!c->config.direct && !c->config.allow)
+        rc = http_client_find_proxy(c->url, c->proxy, sizeof c->proxy, e);
+    if (rc)
+        return rc;
+    if (*c->proxy)
+        http_client_show_proxy(c->proxy, c->proxy_shown, sizeof c->proxy_shown);
+    if (*c->proxy && !*c->proxy_shown)
+        return err_set(e, GPUFL_E_INVAL, "the proxy that the environment names for %s is none",
+                       c->url);
+    snprintf(c->place, sizeof c->place, "%s%s%s%s", c->url, *c->proxy ? " (through the proxy " : "",
+             c->proxy_shown, *c->proxy ? ")" : "");
+    return 0;
+}
+
+static int make_authorization(struct http_client *c, const char *key, struct err *e)
+{
+    static const char lead[] = "Authorization: Bearer ";
+    if (!key || !*key)
+        return 0;
+    for (const char *p = key; *p; p++)
+        if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f)
+            return err_set(e, GPUFL_E_INVAL, "the API key has characters that no key has");
+    size_t n = sizeof lead + strlen(key);
+    c->authorization = mem_alloc(n);
+    if (!c->authorization)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    memcpy(c->authorization, lead, sizeof lead - 1);
+    memcpy(c->authorization + sizeof lead - 1, key, strlen(key) + 1);
+    return 0;
+}
+
+int http_client_open(struct http_client **out, const struct http_client_config *config,
+                     struct err *e)
+{
+    struct http_client *c = mem_zalloc(sizeof *c);
+    *out = NULL;
+    if (!c)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    c->config = *config;
+    c->config.key = NULL;
+    int code = http_client_clean_url(config->url, c->url, sizeof c->url, e);
+    if (!code)
+        code = choose_proxy(c, e);
+    if (!code)
+        code = make_authorization(c, config->key, e);
+    if (!code)
+        code = open_curl(e);
+    if (!code)
+        code = open_handle(c, e);
+    if (code) {
+        http_client_close(c);
+        return code;
+    }
+    *out = c;
+    return 0;
+}
+
+const char *http_client_url(const struct http_client *c)
+{
+    return c->url;
+}
+
+const char *http_client_proxy(const struct http_client *c)
+{
+    return c->proxy_shown;
+}
+
+/* ---- a request ----------------------------------------------------------------------------- */
+
+/* A line break in a value would begin another field. */
+static bool sound(const char *value)
+{
+    for (; *value; value++)
+        if ((unsigned char)*value < ' ' || *value == 0x7f)
+            return false;
+    return true;
+}
+
+/* Appends "name: value"; false without memory. */
+static bool add_field(struct curl_slist **list, const char *name, const char *value)
+{
+    struct buf line;
+    buf_init(&line, 16 << 10);
+    buf_printf(&line, "%s: %s", name, value);
+    struct curl_slist *longer = buf_error(&line) ? NULL : curl.slist_append(*list, buf_cstr(&line));
+    buf_fini(&line);
+    if (longer)
+        *list = longer;
+    return longer != NULL;
+}
+
+/* The header: ours, and the call's. "Expect:" without a value keeps libcurl from asking leave and
+ * waiting a second for servers that do not answer that. */
+static struct curl_slist *make_fields(const struct http_client *c,
+                                      const struct http_client_call *call, bool *ok)
+{
+    struct curl_slist *list = curl.slist_append(NULL, "Expect:"), *longer;
+    *ok = list != NULL;
+    if (*ok && c->authorization) {
+        longer = curl.slist_append(list, c->authorization);
+        *ok = longer != NULL;
+        list = longer ? longer : list;
+    }
+    for (size_t i = 0; *ok && i < HTTP_CLIENT_FIELDS && call->fields[i].name; i++)
+        *ok = add_field(&list, call->fields[i].name, call->fields[i].value);
+    return list;
+}
+
+static long millis(int64_t ns, int64_t standard)
+{
+    return (long)((ns ? ns : standard) / NANOS_A_MILLI);
+}
+
+static void set_connection(const struct http_client *c)
+{
+    CURL *h = c->easy;
+    const struct http_client_config *o = &c->config;
+    int64_t stall = o->stall_timeout ? o->stall_timeout : 60 * SECOND;
+    curl.easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    curl.easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl.easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
+    curl.easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, millis(o->connect_timeout, 10 * SECOND));
+    curl.easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl.easy_setopt(h, CURLOPT_LOW_SPEED_TIME, (long)((stall + SECOND - 1) / SECOND));
+    curl.easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl.easy_setopt(h, CURLOPT_USERAGENT, o->agent);
+    curl.easy_setopt(h, CURLOPT_SSL_VERIFYPEER, o->insecure ? 0L : 1L);
+    curl.easy_setopt(h, CURLOPT_SSL_VERIFYHOST, o->insecure ? 0L : 2L);
+    if (o->ca_file)
+        curl.easy_setopt(h, CURLOPT_CAINFO, o->ca_file);
+    /* What was chosen, and nothing that libcurl finds in the environment by itself. */
+    curl.easy_setopt(h, CURLOPT_PROXY, c->proxy);
+    curl.easy_setopt(h, CURLOPT_NOPROXY, "");
+    curl.easy_setopt(h, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE); /* no key in a CONNECT */
+}
+
+static void set_call(struct flight *f)
+{
+    CURL *h = f->client->easy;
+    const struct http_client_call *call = f->call;
+    if (call->read) {
+        curl.easy_setopt(h, CURLOPT_UPLOAD, 1L);
+        curl.easy_setopt(h, CURLOPT_READFUNCTION, on_read);
+        curl.easy_setopt(h, CURLOPT_READDATA, f);
+        curl.easy_setopt(h, CURLOPT_INFILESIZE_LARGE, (curl_off_t)call->body_size);
+        curl.easy_setopt(h, CURLOPT_UPLOAD_BUFFERSIZE, 256L << 10);
+    } else if (strcmp(call->method, "GET") != 0) {
+        curl.easy_setopt(h, CURLOPT_POST, 1L);
+        curl.easy_setopt(h, CURLOPT_POSTFIELDS, "");
+        curl.easy_setopt(h, CURLOPT_POSTFIELDSIZE, 0L);
+    }
+    curl.easy_setopt(h, CURLOPT_CUSTOMREQUEST, call->method);
+    curl.easy_setopt(h, CURLOPT_WRITEFUNCTION, on_write);
+    curl.easy_setopt(h, CURLOPT_WRITEDATA, f);
+    curl.easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
+    curl.easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl.easy_setopt(h, CURLOPT_XFERINFODATA, f);
+    curl.easy_setopt(h, CURLOPT_ERRORBUFFER, f->client->error);
+    if (f->client->config.allow) {
+        curl.easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+        curl.easy_setopt(h, CURLOPT_OPENSOCKETDATA, f);
+    }
+}
+
+static bool certificate_refused(CURLcode code)
+{
+    return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+           code == CURLE_SSL_ISSUER_ERROR;
+}
+
+/* Why no server was reached, for people; NULL: libcurl's own words. */
+static const char *cause(const struct flight *f, CURLcode code)
+{
+    long error = 0;
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return "its name is not known (DNS); is it spelt right?";
+    case CURLE_SSL_CONNECT_ERROR:
+        return "no TLS connection comes about; does the server speak https? http:// before the "
+               "address asks without";
+    case CURLE_COULDNT_CONNECT:
+        curl.easy_getinfo(f->client->easy, CURLINFO_OS_ERRNO, &error);
+        if (error == ECONNREFUSED)
+            return "connection refused: no server listens there";
+        return error == ENETUNREACH || error == EHOSTUNREACH ? "there is no route to it" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* The code and sentence for a request without an answer. */
+static int explain(const struct flight *f, CURLcode code, struct err *e)
+{
+    const struct http_client *c = f->client;
+    const char *why = *c->error ? c->error : curl.easy_strerror(code);
+    if (f->read_code)
+        return f->read_code; /* whose sentence the reader has */
+    if (f->write_code)
+        return f->write_code;
+    if (f->late)
+        return err_set(e, GPUFL_E_TIMEOUT, "%s: no answer in the time given", c->place);
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        return err_set(e, GPUFL_E_STATE, "stopped");
+    if (f->refused)
+        return err_set(e, GPUFL_E_PERM, "%s: requests may not go to that address", c->place);
+    if (f->overflow)
+        return err_set(e, GPUFL_E_FULL, "%s: the answer is longer than any of a gpufl-server",
+                       c->place);
+    if (certificate_refused(code))
+        return err_set(e, GPUFL_E_PERM,
+                       "%s: its certificate is not trusted (%s); --ca-file names the authority "
+                       "that signed it",
+                       c->place, why);
+    if (code == CURLE_OUT_OF_MEMORY)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    if (code == CURLE_URL_MALFORMAT)
+        return err_set(e, GPUFL_E_INVAL, "'%s' is no address of a server", c->place);
+    const char *known = cause(f, code);
+    return err_set(e, GPUFL_E_UNAVAILABLE, "%s: %s%s%s%s", c->place, known ? known : why,
+                   known ? " (" : "", known ? why : "", known ? ")" : "");
+}
+
+static void take_answer(const struct flight *f)
+{
+    long status = 0;
+    curl_off_t seconds = 0, sent = 0;
+    struct curl_header *field;
+    curl.easy_getinfo(f->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl.easy_getinfo(f->client->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    f->answer->status = (int)status;
+    f->answer->sent = sent;
+    if (curl.easy_header(f->client->easy, "Retry-After", 0, CURLH_HEADER, -1, &field) ==
+            CURLHE_OK &&
+        !curl.easy_getinfo(f->client->easy, CURLINFO_RETRY_AFTER, &seconds))
+        f->answer->retry_after = seconds;
+}
+
+/* A server may answer and hang up before it has read the body: that answer counts. */
+static bool answered(const struct flight *f, CURLcode code)
+{
+    return !code || ((code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR ||
+                      code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING) &&
+                     f->answer->status >= 400);
+}
+
+int http_client_send(struct http_client *c, const struct http_client_call *call,
+                     struct http_client_answer *a, struct err *e)
+{
+    struct flight f = {.client = c, .call = call, .answer = a};
+    struct buf url;
+    bool ok;
+    for (size_t i = 0; i < HTTP_CLIENT_FIELDS && call->fields[i].name; i++)
+        if (!sound(call->fields[i].value))
+            return err_set(e, GPUFL_E_INVAL, "%s has control characters in it",
+                           call->fields[i].name);
+    buf_clear(&a->body);
+    a->status = 0;
+    a->retry_after = -1;
+    a->sent = 0;
+    int result = open_handle(c, e);
+    if (result)
+        return result;
+    buf_init(&url, 2 * (size_t)URL_MAX);
+    buf_printf(&url, "%s%s", c->url, call->path);
+    struct curl_slist *fields = make_fields(c, call, &ok);
+    if (!ok || buf_error(&url)) {
+        curl.slist_free_all(fields);
+        buf_fini(&url);
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    }
+    curl.easy_reset(c->easy);
+    c->error[0] = '\0';
+    set_connection(c);
+    set_call(&f);
+    curl.easy_setopt(c->easy, CURLOPT_URL, buf_cstr(&url));
+    curl.easy_setopt(c->easy, CURLOPT_HTTPHEADER, fields);
+    CURLcode code = curl.easy_perform(c->easy);
+    take_answer(&f);
+    result = answered(&f, code) ? 0 : explain(&f, code, e);
+    curl.easy_setopt(c->easy, CURLOPT_HTTPHEADER, NULL);
+    /* What the handle knows of a request that failed outlives curl_easy_reset: where a kept connection
+     * died under a body and no other could be had, libcurl 7.88 fails the next request that connects,
+     * for the rewind that it owes the one before. */
+    if (code)
+        close_handle(c);
+    curl.slist_free_all(fields);
+    buf_fini(&url);
+    return result;
+}

@@ -1,0 +1,28 @@
+/* http_pipe.h - an answer that is made while it is sent: exports of any size.
+ *
+ * A producer thread writes, and waits while the client does not read; one that
+ * does not read for too long, or has gone, ends the producer with a code. Memory is
+ * one buffer. */
+#ifndef GPUFL_NET_SERVER_HTTP_PIPE_H
+#define GPUFL_NET_SERVER_HTTP_PIPE_H
+
+#include "net/server/workers.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct http_pipe;
+
+/* Runs produce(arg, p) on a worker when the answer is being sent; done(arg) is called once,
+ * after it or instead of it. What was written goes out when produce returns 0; otherwise the answer
+ * breaks off, so that the client sees that it is not whole. */
+int http_pipe_open(struct http_pipe **out, struct workers *w, int64_t patience_ns,
+                   int (*produce)(void *arg, struct http_pipe *p), void (*done)(void *arg),
+                   void *arg);
+/* One that was never sent. */
+void http_pipe_drop(struct http_pipe *p);
+
+/* From produce only. TIMEOUT: the client does not read; STATE: it has gone. */
+int http_pipe_write(struct http_pipe *p, const void *data, size_t n);
+
+#endif

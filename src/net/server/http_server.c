@@ -1,0 +1,270 @@
+/* http_server.c - listening, the limits of the server, and its end.
+ *
+ * The listening socket is ours, so that port 0 can be told and a taken port gets a
+ * sentence. At the end http_quiesce takes it away: new connections are refused by
+ * the kernel while those there finish. */
+#include "net/server/http_inside.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int64_t END_NS = 10000000000; /* that a request has which began as the last one */
+
+enum {
+    CONNECTION_MEMORY = 64 << 10, /* bytes of a connection's header and read buffer */
+    BACKLOG = 512,
+};
+
+void http_config_init(struct http_config *c)
+{
+    *c = (struct http_config){
+        .address = "127.0.0.1",
+        .port = 8080,
+        .threads = 2,
+        .connections = 1024,
+        .connections_per_address = 256,
+        .header_max = 16 << 10,
+        .target_max = 8 << 10,
+        .header_ns = INT64_C(10000000000),
+        .idle_ns = INT64_C(60000000000),
+        .body_ns = INT64_C(30000000000),
+        .body_least = 1024,
+        .compress = true,
+    };
+}
+
+uint16_t http_port(const struct http_server *s)
+{
+    return s->port;
+}
+
+static int listen_on(struct http_server *s, const struct addrinfo *a)
+{
+    int one = 1;
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } bound = {.v6 = {0}};
+    socklen_t len = sizeof bound;
+    if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
+        getsockname(fd, &bound.any, &len) != 0) {
+        int error = errno;
+        close(fd);
+        return -error;
+    }
+    s->port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
+    s->listening = fd;
+    return 0;
+}
+
+static int listen_open(struct http_server *s, const struct http_config *c, struct err *e)
+{
+    char port[8];
+    snprintf(port, sizeof port, "%u", c->port);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    int failed = getaddrinfo(c->address, port, &hints, &found);
+    if (failed)
+        return err_set(e, GPUFL_E_INVAL, "cannot listen on '%s': %s", c->address,
+                       gai_strerror(failed));
+    int rc = -EADDRNOTAVAIL;
+    for (const struct addrinfo *a = found; a && rc; a = a->ai_next)
+        rc = listen_on(s, a);
+    freeaddrinfo(found);
+    if (rc == -EADDRINUSE)
+        return err_set_vendor(e, GPUFL_E_BUSY, EADDRINUSE,
+                              "cannot listen on %s port %u: another program does; choose another "
+                              "port, or 0 for any free one",
+                              c->address, c->port);
+    return rc ? err_set(e, err_from_errno(-rc), "cannot listen on %s port %u: %s", c->address,
+                        c->port, strerror(-rc))
+              : 0;
+}
+
+/* What libmicrohttpd says of clients is for debugging; its own failures answer with a code. */
+static void said(void *cls, const char *fmt, va_list args)
+{
+    (void)cls;
+    if (!log_debug_on())
+        return;
+    char text[512];
+    if (vsnprintf(text, sizeof text, fmt, args) > 0) {
+        text[strcspn(text, "\r\n")] = '\0';
+        log_say(LOG_DEBUG, (uintptr_t)fmt, text);
+    }
+}
+
+/* Texts stay as they came: uri.c decodes them, and refuses what is not clean. */
+static size_t as_it_is(void *cls, struct MHD_Connection *c, char *text)
+{
+    (void)cls;
+    (void)c;
+    return strlen(text);
+}
+
+static int daemon_open(struct http_server *s, const struct http_config *c, struct err *e)
+{
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)c->tls_cert},
+                                   {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)c->tls_key},
+                                   {MHD_OPTION_HTTPS_PRIORITIES, 0,
+                                    (void *)(uintptr_t) "SECURE128:-VERS-ALL:+VERS-TLS1.3:"
+                                                        "+VERS-TLS1.2"},
+                                   {MHD_OPTION_END, 0, NULL}};
+    if (c->tls_cert) {
+        if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+            return err_set(e, GPUFL_E_UNAVAILABLE,
+                           "this system's libmicrohttpd knows no TLS: leave --tls-cert out and put "
+                           "a proxy in front");
+        flags |= MHD_USE_TLS;
+    } else {
+        tls[0].option = MHD_OPTION_END;
+    }
+    unsigned threads = c->threads < 2 ? 0 : c->threads;
+    struct MHD_OptionItem pool[] = {{MHD_OPTION_THREAD_POOL_SIZE, threads, NULL},
+                                    {MHD_OPTION_END, 0, NULL}};
+    if (!threads)
+        pool[0].option = MHD_OPTION_END;
+    s->daemon = MHD_start_daemon(
+        flags, c->port, NULL, NULL, http_request_access, s, MHD_OPTION_EXTERNAL_LOGGER, said, NULL,
+        MHD_OPTION_LISTEN_SOCKET, s->listening, MHD_OPTION_CONNECTION_LIMIT, c->connections,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, c->connections_per_address,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(c->idle_ns / 1000000000),
+        MHD_OPTION_UNESCAPE_CALLBACK, as_it_is, NULL, MHD_OPTION_URI_LOG_CALLBACK,
+        http_request_line, s, MHD_OPTION_NOTIFY_COMPLETED, http_request_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, http_watch_notify, s, MHD_OPTION_ARRAY, tls, MHD_OPTION_ARRAY,
+        pool, MHD_OPTION_END);
+    if (!s->daemon)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "the HTTP server does not start%s",
+                       c->tls_cert ? ": are certificate and key in PEM format, and do they belong "
+                                     "together?"
+                                   : "; with --log-level debug it says why");
+    s->listening = -1; /* the daemon's */
+    return 0;
+}
+
+int http_open(struct http_server **out, const struct http_config *c, const struct http_app *app,
+              struct err *e)
+{
+    *out = NULL;
+    struct http_server *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    s->config = *c;
+    s->app = *app;
+    s->listening = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->fewer, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    if (getrandom(&s->boot, sizeof s->boot, 0) != (ssize_t)sizeof s->boot)
+        s->boot = (uint32_t)clock_real();
+    int rc = http_watch_open(s, e);
+    if (rc == 0)
+        rc = listen_open(s, c, e);
+    if (rc == 0)
+        rc = daemon_open(s, c, e);
+    if (rc) {
+        http_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+struct http_load http_load(struct http_server *s)
+{
+    struct http_load load = {0};
+    pthread_mutex_lock(&s->watch.lock);
+    load.connections = s->watch.count;
+    load.slow = s->watch.slow;
+    pthread_mutex_unlock(&s->watch.lock);
+    pthread_mutex_lock(&s->lock);
+    load.requests = s->requests;
+    pthread_mutex_unlock(&s->lock);
+    return load;
+}
+
+void http_quiesce(struct http_server *s)
+{
+    if (atomic_exchange_explicit(&s->quiet, true, memory_order_relaxed))
+        return;
+    MHD_socket fd = MHD_quiesce_daemon(s->daemon);
+    if (fd == MHD_INVALID_SOCKET)
+        return;
+    shutdown(fd, SHUT_RDWR); /* refused from now on; closed when no thread can use it any more */
+    s->listening = fd;
+}
+
+bool http_wait(struct http_server *s, int64_t timeout_ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(timeout_ns / 1000000000);
+    until.tv_nsec += (long)(timeout_ns % 1000000000);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    int timed_out = 0;
+    pthread_mutex_lock(&s->lock);
+    while (s->requests && !timed_out)
+        timed_out = pthread_cond_timedwait(&s->fewer, &s->lock, &until);
+    bool none = s->requests == 0;
+    pthread_mutex_unlock(&s->lock);
+    return none;
+}
+
+void http_cut(struct http_server *s)
+{
+    http_quiesce(s);
+    http_watch_cut(s);
+}
+
+/* One may have begun since the last look, on a connection that was kept; libmicrohttpd ends the
+ * process where a connection is set aside when it is stopped. */
+static void end_requests(struct http_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->over = true;
+    pthread_mutex_unlock(&s->lock);
+    if (http_wait(s, 0))
+        return;
+    http_watch_cut(s);
+    (void)http_wait(s, END_NS);
+}
+
+void http_close(struct http_server *s)
+{
+    if (!s)
+        return;
+    if (s->daemon) {
+        end_requests(s);
+        MHD_stop_daemon(s->daemon);
+    }
+    if (s->listening >= 0)
+        close(s->listening);
+    http_watch_close(s);
+    pthread_cond_destroy(&s->fewer);
+    pthread_mutex_destroy(&s->lock);
+    mem_free(s);
+}

@@ -1,0 +1,438 @@
+/* analysis.c - which session is summed up when; see analysis.h.
+ *
+ * A list of the sessions that have something new, each with the time from which it
+ * may be analysed: at once when it has ended, and for a live one so much later as
+ * its last analysis cost, twenty times. */
+#include "server/analysis/analysis.h"
+
+#include "analyze/kernel_view.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/intern.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "server/analysis/columns_report.h"
+#include "server/analysis/rows.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zlib.h>
+
+#define FIRST_NS   300000000
+#define EVERY_NS   5000000000
+#define PROMPT_NS  500000000
+#define MISSING_NS 60000000000 /* between looks for sessions that lack a final report */
+#define GONE_NS    600000000000
+#define BEHIND_NS  2000000000
+
+enum {
+    NICE = 10,
+    COST_SHARE = 20, /* of a core, for one session */
+    PROMPT_SHARE = 8,
+    MEMORY = 512 << 20, /* of one session's rows for tables */
+    MISSING_AT_ONCE = 64,
+    RULES_BY_HAND = 2, /* raised when a rule's code changes its findings */
+};
+
+struct subject {
+    struct subject *next;
+    char workspace[STORE_ID_MAX], session[STORE_ID_MAX];
+    bool due, ended, busy; /* busy: it is being analysed */
+    int64_t at;            /* CLOCK_MONOTONIC ns from which it may be */
+    int64_t used;
+    uint64_t rows;
+};
+
+struct analysis {
+    struct analysis_config config;
+    struct thread thread;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t some, idle;
+    struct subject *subjects; /* owned */
+    _Atomic bool stop;        /* set under the lock; read anywhere */
+    int64_t missing_at;
+    struct analysis_stats stats;
+};
+
+/* ---- the rules' version -------------------------------------------------------------------------- */
+
+const char *analysis_rules(void)
+{
+    static _Thread_local char text[32];
+    uint64_t hash = 0;
+    for (size_t i = 0; i < insight_rule_count; i++)
+        hash = hash * 31 + intern_hash(insight_rules[i].id, strlen(insight_rules[i].id));
+    for (size_t i = 0; i < insight_limit_count; i++)
+        hash = hash * 31 + (uint64_t)insight_limits[i].value;
+    snprintf(text, sizeof text, "%d-%08x", RULES_BY_HAND, (unsigned)(hash >> 32 ^ hash));
+    return text;
+}
+
+/* ---- one session -------------------------------------------------------------------------------- */
+
+static int64_t now_real(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int pack(const char *text, size_t len, struct region *memory, struct meta_bytes *out)
+{
+    z_stream z = {0};
+    size_t room = compressBound(len) + 64;
+    char *bytes = region_take(memory, room);
+    if (!bytes || deflateInit2(&z, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return GPUFL_E_NOMEM;
+    z.next_in = (Bytef *)(uintptr_t)text;
+    z.avail_in = (uInt)len;
+    z.next_out = (Bytef *)bytes;
+    z.avail_out = (uInt)room;
+    int rc = deflate(&z, Z_FINISH);
+    *out = (struct meta_bytes){bytes, room - z.avail_out};
+    deflateEnd(&z);
+    return rc == Z_STREAM_END ? 0 : GPUFL_E_FULL;
+}
+
+/* What is to be stored of one session. */
+struct outcome {
+    const struct analysis_config *config;
+    const char *workspace, *session;
+    bool final;
+    struct region memory;
+};
+
+static uint64_t rows_of(const struct report *r)
+{
+    uint64_t rows = 0;
+    for (int i = 0; i < RECORD_COUNT; i++)
+        rows += records[i].kind == RECORD_KIND_EVENT ? r->model.facts.rows[i] : 0;
+    return rows;
+}
+
+static int put_document(struct outcome *o, const struct report *r, const char *kind,
+                        int (*make)(const struct report *, char **, size_t *), bool findings,
+                        struct err *e)
+{
+    struct meta_analysis a = {.session = o->session,
+                              .kind = kind,
+                              .rules = analysis_rules(),
+                              .made = now_real(),
+                              .records = (int64_t)rows_of(r),
+                              .final = o->final,
+                              .encoding = "gzip"};
+    struct meta_finding *rows = NULL;
+    size_t len, count = 0;
+    char *text;
+    int code = make(r, &text, &len);
+    if (code == GPUFL_E_NOENT)
+        return 0;
+    code = code ? code : pack(text, len, &o->memory, &a.body);
+    free(text); /* NOLINT: stdio's own */
+    if (!code && findings)
+        code = analysis_findings(r, o->session, &o->memory, &rows, &count);
+    if (code)
+        return err_set(e, code, "%s", err_text(code));
+    return meta_analysis_put(o->config->meta, o->workspace, &a, rows, count, e);
+}
+
+static int put_final(struct outcome *o, const struct report *r, struct err *e)
+{
+    const struct analysis_config *c = o->config;
+    struct store_chunk history;
+    int code = analysis_history(r, o->session, &o->memory, &history);
+    if (code)
+        return err_set(e, code, "%s", err_text(code));
+    return c->ops->put_history(c->store, o->workspace, o->session, &history, e);
+}
+
+/* Of a live session as well: a training run of a week counts every day. */
+static int put_usage(struct outcome *o, const struct report *r, struct err *e)
+{
+    struct meta_usage *usage;
+    size_t count;
+    int code = analysis_usage(r, &o->memory, &usage, &count);
+    if (code)
+        return err_set(e, code, "%s", err_text(code));
+    return meta_usage_put(o->config->meta, o->workspace, o->session, usage, count, e);
+}
+
+/* It has ended meanwhile, as another server knows that has loaded its end: the final report is on
+ * its way, or there, and one of before must not come behind it. */
+static bool has_ended(struct outcome *o)
+{
+    struct meta_session row;
+    return !o->final &&
+           !meta_session_get(o->config->meta, o->workspace, o->session, &o->memory, &row, NULL) &&
+           strcmp(row.state, "ended") == 0;
+}
+
+static int store_outcome(struct outcome *o, const struct report *r, struct err *e)
+{
+    const struct analysis_config *c = o->config;
+    int64_t bytes = 0;
+    if (has_ended(o))
+        return 0;
+    int code = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
+    code = code ? code : put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
+    code = code ? code : put_usage(o, r, e);
+    code = code ? code : put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
+    code = code || !o->final ? code : put_final(o, r, e);
+    if (!code && !c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
+        code = meta_session_grow(c->meta, o->workspace, o->session, (int64_t)rows_of(r),
+                                 analysis_kernels(r), bytes, analysis_busy(r), 0, e);
+    return code;
+}
+
+int analysis_run(const struct analysis_config *c, const char *workspace, const char *session,
+                 bool final, struct err *e)
+{
+    struct outcome o = {.config = c, .workspace = workspace, .session = session, .final = final};
+    struct gpufl_report_options options;
+    struct store_session *ss;
+    struct report r;
+    int code = c->ops->get(c->store, workspace, session, false, &ss, e);
+    if (code)
+        return code;
+    gpufl_report_options_init(&options, sizeof options);
+    options.format = GPUFL_REPORT_JSON;
+    options.kernel = KERNEL_VIEW_ALL;
+    const struct columns_place place = {c->store, workspace};
+    code = columns_report(&r, c->ops, ss, &place, session, &options, c->stop, e);
+    c->ops->put(ss);
+    if (code)
+        return code;
+    region_init(&o.memory, MEMORY);
+    code = store_outcome(&o, &r, e);
+    region_fini(&o.memory);
+    report_close(&r);
+    return code;
+}
+
+/* ---- whose turn it is ---------------------------------------------------------------------------- */
+
+/* [lock held] NULL: out of memory. */
+static struct subject *find_subject(struct analysis *a, const char *workspace, const char *session)
+{
+    struct subject *s = a->subjects;
+    while (s && (strcmp(s->session, session) != 0 || strcmp(s->workspace, workspace) != 0))
+        s = s->next;
+    if (s || !(s = mem_zalloc(sizeof *s)))
+        return s;
+    snprintf(s->workspace, sizeof s->workspace, "%s", workspace);
+    snprintf(s->session, sizeof s->session, "%s", session);
+    s->at = clock_mono() + a->config.first_ns;
+    s->next = a->subjects;
+    a->subjects = s;
+    return s;
+}
+
+void analysis_news(void *arg, const struct loader_news *n)
+{
+    struct analysis *a = arg;
+    pthread_mutex_lock(&a->lock);
+    struct subject *s = find_subject(a, n->workspace, n->session);
+    if (s) {
+        s->due = true;
+        s->ended = n->ended || (s->ended && !n->rows);
+        s->rows += n->rows;
+        s->used = clock_mono();
+        if (n->ended)
+            s->at = s->used;
+        else if (!a->config.prompt && n->lag > BEHIND_NS && s->at < s->used + a->config.every_ns)
+            s->at = s->used + a->config.every_ns;
+        pthread_cond_signal(&a->some);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* The one whose turn it is, of those whose time has come; NULL: none before *until. Forgets those
+ * that are long gone. [lock held] */
+static struct subject *next_subject(struct analysis *a, int64_t now, int64_t *until)
+{
+    struct subject *best = NULL;
+    *until = now + MISSING_NS;
+    for (struct subject **at = &a->subjects; *at;) {
+        struct subject *s = *at;
+        if (!s->due && now - s->used > GONE_NS) {
+            *at = s->next;
+            mem_free(s);
+            continue;
+        }
+        at = &s->next;
+        if (!s->due)
+            continue;
+        if (s->at > now)
+            *until = s->at < *until ? s->at : *until;
+        else if (!best || (s->ended && !best->ended) ||
+                 (s->ended == best->ended && s->at < best->at))
+            best = s;
+    }
+    return best;
+}
+
+/* Sessions that ended and have no final report by today's rules. */
+static void add_missing(struct analysis *a)
+{
+    struct region memory;
+    struct meta_workspace *workspaces;
+    struct meta_session *rows;
+    size_t n, count;
+    region_init(&memory, 16 << 20);
+    int code = meta_workspace_list(a->config.meta, &memory, &workspaces, &n, NULL);
+    for (size_t i = 0; !code && i < n; i++) {
+        code =
+            meta_analysis_missing(a->config.meta, workspaces[i].id, ANALYSIS_REPORT,
+                                  analysis_rules(), MISSING_AT_ONCE, &memory, &rows, &count, NULL);
+        for (size_t k = 0; !code && k < count; k++)
+            analysis_news(a, &(struct loader_news){.workspace = workspaces[i].id,
+                                                   .session = rows[k].id,
+                                                   .ended = true});
+    }
+    region_fini(&memory);
+}
+
+/* Analyses one; the lock is let go of meanwhile. */
+static void analyse(struct analysis *a, struct subject *s)
+{
+    const struct analysis_config *c = &a->config;
+    struct store_session *ss = NULL; /* stays open from the one to the other */
+    struct err e = {0};
+    bool final = s->ended;
+    s->due = false;
+    s->busy = true;
+    pthread_mutex_unlock(&a->lock);
+    int64_t cpu = clock_thread_cpu();
+    if (final && !c->ops->get(c->store, s->workspace, s->session, false, &ss, NULL))
+        c->ops->settle(ss, NULL); /* a writer in the way: another time */
+    int code = analysis_run(c, s->workspace, s->session, final, &e);
+    if (ss)
+        c->ops->put(ss);
+    cpu = clock_thread_cpu() - cpu;
+    malloc_trim(0); /* else what a large session took stays with this thread */
+    if (code && code != GPUFL_E_NOENT && !a->stop)
+        log_warn("session %s cannot be analysed: %s", s->session, e.text);
+    if (!code && c->made)
+        c->made(c->arg, s->workspace, s->session, final);
+    pthread_mutex_lock(&a->lock);
+    int64_t wait = (c->prompt ? PROMPT_SHARE : COST_SHARE) * cpu;
+    s->busy = false;
+    if (!s->ended || final)
+        s->at = clock_mono() + (wait > c->every_ns ? wait : c->every_ns);
+    s->used = clock_mono();
+    a->stats.reports += !code;
+    a->stats.final += !code && final;
+    a->stats.failed += code && code != GPUFL_E_NOENT;
+    a->stats.cpu_ns += cpu;
+}
+
+static void *analysis_main(void *arg)
+{
+    struct analysis *a = arg;
+    pthread_mutex_lock(&a->lock);
+    while (!a->stop) {
+        int64_t now = clock_mono(), until;
+        if (now >= a->missing_at) {
+            a->missing_at = now + MISSING_NS;
+            pthread_mutex_unlock(&a->lock);
+            add_missing(a);
+            pthread_mutex_lock(&a->lock);
+            continue;
+        }
+        struct subject *s = next_subject(a, now, &until);
+        if (s) {
+            analyse(a, s);
+            continue;
+        }
+        pthread_cond_broadcast(&a->idle);
+        struct timespec at = {until / 1000000000, until % 1000000000};
+        pthread_cond_timedwait(&a->some, &a->lock, &at);
+    }
+    pthread_cond_broadcast(&a->idle);
+    pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+/* ---- opening, closing, waiting ------------------------------------------------------------------- */
+
+int analysis_open(struct analysis **out, const struct analysis_config *c, struct err *e)
+{
+    pthread_condattr_t attr;
+    struct analysis *a = mem_zalloc(sizeof *a);
+    *out = NULL;
+    if (!a || pthread_condattr_init(&attr)) {
+        mem_free(a);
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    }
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&a->some, &attr);
+    pthread_cond_init(&a->idle, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&a->lock, NULL);
+    a->config = *c;
+    a->config.stop = &a->stop;
+    a->config.first_ns = c->first_ns > 0 ? c->first_ns : c->prompt ? 0 : FIRST_NS;
+    a->config.every_ns = c->every_ns > 0 ? c->every_ns : c->prompt ? PROMPT_NS : EVERY_NS;
+    int code = thread_start(&a->thread, "gpufl-analyse", c->prompt ? 0 : NICE, analysis_main, a);
+    if (code) {
+        analysis_close(a);
+        return err_set(e, code, "the analysis cannot be started: %s", err_text(code));
+    }
+    *out = a;
+    return 0;
+}
+
+void analysis_close(struct analysis *a)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->stop = true;
+    pthread_cond_signal(&a->some);
+    pthread_mutex_unlock(&a->lock);
+    thread_join(&a->thread);
+    while (a->subjects) {
+        struct subject *s = a->subjects;
+        a->subjects = s->next;
+        mem_free(s);
+    }
+    pthread_cond_destroy(&a->some);
+    pthread_cond_destroy(&a->idle);
+    pthread_mutex_destroy(&a->lock);
+    mem_free(a);
+}
+
+/* [lock held] */
+static unsigned count_due(const struct analysis *a)
+{
+    unsigned n = 0;
+    for (const struct subject *s = a->subjects; s; s = s->next)
+        n += s->due || s->busy;
+    return n;
+}
+
+bool analysis_wait(struct analysis *a, int64_t timeout_ns)
+{
+    int64_t until = clock_mono() + timeout_ns;
+    struct timespec at = {until / 1000000000, until % 1000000000};
+    bool done = true;
+    pthread_mutex_lock(&a->lock);
+    while (count_due(a) && done)
+        done = pthread_cond_timedwait(&a->idle, &a->lock, &at) != ETIMEDOUT;
+    pthread_mutex_unlock(&a->lock);
+    return done;
+}
+
+void analysis_stats(struct analysis *a, struct analysis_stats *out)
+{
+    pthread_mutex_lock(&a->lock);
+    *out = a->stats;
+    out->waiting = count_due(a);
+    pthread_mutex_unlock(&a->lock);
+}

@@ -1,0 +1,33 @@
+/* columns_report.h - a session's columns into analyze's report: what `gpufl report` reads from
+ * files, read from the store.
+ *
+ * The columns hold every row, header and count that the files hold, so that the report is the
+ * same, but for what depends on the place: the parts of the log, and symbols looked up on the
+ * host. Any thread; others may write to the session meanwhile, and then the report is of some
+ * moment between. */
+#ifndef GPUFL_SERVER_ANALYSIS_COLUMNS_REPORT_H
+#define GPUFL_SERVER_ANALYSIS_COLUMNS_REPORT_H
+
+#include "analyze/report.h"
+#include "store/store.h"
+
+/* Where the other sessions are that took samples for this one. */
+struct columns_place {
+    struct store *store;
+    const char *workspace;
+};
+
+/* dir: what stands where the report has the session's directory. place: NULL where no other session
+ * can be asked. NOENT where the columns have
+ * nothing to report, STATE where *stop became true meanwhile (NULL: nobody stops it). */
+int columns_report(struct report *r, const struct store_ops *ops, struct store_session *ss,
+                   const struct columns_place *place, const char *dir,
+                   const struct gpufl_report_options *o, const _Atomic bool *stop, struct err *e);
+
+/* The report's document: JSON as `gpufl report --json` writes it, collapsed stacks (NOENT: it
+ * has none), or the digest for comparisons (analyze/digest.h). malloc'ed by stdio: free(). */
+int columns_report_json(const struct report *r, char **text, size_t *len);
+int columns_report_flame(const struct report *r, char **text, size_t *len);
+int columns_report_digest(const struct report *r, char **text, size_t *len);
+
+#endif

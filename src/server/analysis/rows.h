@@ -1,0 +1,30 @@
+/* rows.h - what of a report goes into tables: findings, history, use by day. Texts lie
+ * in the region. */
+#ifndef GPUFL_SERVER_ANALYSIS_ROWS_H
+#define GPUFL_SERVER_ANALYSIS_ROWS_H
+
+#include "analyze/report.h"
+#include "base/region.h"
+#include "meta/meta.h"
+#include "store/store.h"
+
+/* The findings in order. 0 or NOMEM. */
+int analysis_findings(const struct report *r, const char *session, struct region *memory,
+                      struct meta_finding **out, size_t *count);
+
+/* Rows of the question kernel_history: a kernel, launch shape and device each, a scope each, and the
+ * session itself. 0 or NOMEM. */
+int analysis_history(const struct report *r, const char *session, struct region *memory,
+                     struct store_chunk *out);
+
+/* What each GPU did on each day, by what the session had of the day. 0 or NOMEM. */
+int analysis_usage(const struct report *r, struct region *memory, struct meta_usage **out,
+                   size_t *count);
+
+/* The part of the session's time in which a GPU worked; NAN: unknown. */
+double analysis_busy(const struct report *r);
+
+/* Its kernels; META_NONE: unknown. */
+int64_t analysis_kernels(const struct report *r);
+
+#endif

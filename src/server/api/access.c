@@ -1,0 +1,93 @@
+/* access.c - what a request says of itself, to auth; what auth says, to the client. */
+#include "server/api/access.h"
+
+#include "base/clock.h"
+#include "server/common/logs.h"
+#include "server/server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void access_fail(struct call *c, int code, const struct err *e, int64_t wait)
+{
+    static const struct {
+        int code, status;
+    } fits[] = {
+        {GPUFL_E_PERM, 401}, {GPUFL_E_STATE, 403}, {GPUFL_E_NOENT, 404}, {GPUFL_E_INVAL, 400}};
+    char seconds[24];
+    if (code == GPUFL_E_TIMEOUT && wait > 0) {
+        http_problem(c->http, 429, "%s.", e->text);
+        snprintf(seconds, sizeof seconds, "%lld", (long long)((wait + 999999999) / 1000000000));
+        http_set(c->http, "Retry-After", seconds);
+        return;
+    }
+    for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++)
+        if (fits[i].code == code) {
+            const char *text = e->text[0] ? e->text : err_text(code);
+            http_problem(c->http, fits[i].status, "%s.", text);
+            if (code == GPUFL_E_PERM)
+                http_set(c->http, "WWW-Authenticate", "Bearer");
+            return;
+        }
+    http_problem(c->http, 503, "The server cannot tell who asks at the moment; try again.");
+    logs_say(LOG_ERROR, "access", "request %s: %s", c->http->id, e->text);
+}
+
+struct auth_from access_from(const struct call *c)
+{
+    const char *agent = http_field(c->http, "User-Agent");
+    return (struct auth_from){
+        .address = c->http->peer, .agent = agent ? agent : "", .now = clock_real()};
+}
+
+static int ask(struct call *c, struct err *e)
+{
+    struct http_request *r = c->http;
+    const struct auth_said said = {
+        .authorization = http_field(r, "Authorization"),
+        .cookie = http_cookie(r, c->server->auth.cookie),
+        .csrf = http_field(r, "X-CSRF-Token"),
+        .workspace = uri_query(&r->uri, "workspace"),
+        .writes = r->method != HTTP_GET && r->method != HTTP_HEAD,
+    };
+    int rc = auth_who(&c->server->auth, &said, clock_real(), c->memory, &c->who, e);
+    if (rc == 0 && *c->who.actor)
+        r->user = c->who.actor;
+    return rc;
+}
+
+void access_note(struct call *c, const char *action, const char *target)
+{
+    const struct auth_from from = access_from(c);
+    auth_note(&c->server->auth, c->who.workspace, c->who.kind, c->who.actor, action, target, &from);
+}
+
+/* The session that a route is about; NULL: none. */
+static const char *session_of(const struct call *c)
+{
+    for (unsigned i = 0; i < c->route->param_count; i++)
+        if (strcmp(c->route->params[i].name, "session") == 0 &&
+            route_segment(c->route, "session") >= 0)
+            return c->values[i].text;
+    return NULL;
+}
+
+bool access_who(struct call *c)
+{
+    struct err e = {0};
+    int rc = ask(c, &e);
+    if (rc)
+        access_fail(c, rc, &e, 0);
+    return rc == 0;
+}
+
+bool access_decide(struct call *c)
+{
+    struct err e = {0};
+    int rc = ask(c, &e);
+    if (rc == 0)
+        rc = auth_may(&c->who, c->route->rights, session_of(c), &e);
+    if (rc)
+        access_fail(c, rc, &e, 0);
+    return rc == 0;
+}

@@ -1,0 +1,28 @@
+/* access.h - who asks, and whether they may: decided once, before a handler runs.
+ *
+ * Between HTTP and auth.h: headers in, problems out. Runs on a worker: hashes are
+ * computed, tables asked. */
+#ifndef GPUFL_SERVER_API_ACCESS_H
+#define GPUFL_SERVER_API_ACCESS_H
+
+#include "server/auth/auth.h"
+
+struct call;
+
+/* Fills c->who for the rights of c's route, or answers 401, 403 or 404. */
+bool access_decide(struct call *c);
+
+/* Fills c->who whoever it is, for routes that anybody may ask; false: answered. */
+bool access_who(struct call *c);
+
+/* The problem that fits a code of auth.h. wait: ns until the next try, of TIMEOUT for too many tries;
+ * 0: it was the tables that took too long. */
+void access_fail(struct call *c, int code, const struct err *e, int64_t wait);
+
+/* Where a request comes from; texts live as long as the call. */
+struct auth_from access_from(const struct call *c);
+
+/* An entry of the workspace's audit log: who asks did this to that. */
+void access_note(struct call *c, const char *action, const char *target);
+
+#endif

@@ -1,0 +1,214 @@
+/* alerts.c - rules that watch, when their conditions held, and the posts that tell of it. */
+#include "server/api/api.h"
+#include "server/api/rows.h"
+#include "server/auth/secret.h"
+#include "server/server.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define V(route, name) (&c->values[IN_##route##_##name])
+
+enum { RULES_MAX = 1000 /* of a workspace */, BODY_MAX = 64 << 10 };
+
+/* Paths of hooks are secrets: who may not change a rule sees the server alone. */
+static void veil(struct call *c, struct meta_alert *r)
+{
+    const char *host = strstr(r->url, "://");
+    char text[600];
+    if (!host || auth_may(&c->who, RIGHTS_WRITE, NULL, NULL) == 0)
+        return;
+    snprintf(text, sizeof text, "%.*s/…", (int)(host + 3 - r->url + strcspn(host + 3, "/?#")),
+             r->url);
+    r->url = region_strdup(c->memory, text);
+    r->url = r->url ? r->url : "";
+}
+
+void api_alerts(struct call *c)
+{
+    struct meta_alert *rows;
+    size_t count = 0;
+    struct region mem;
+    struct err e = {0};
+    region_init(&mem, ROWS_MEMORY);
+    int rc = meta_alert_list(c->server->meta, c->who.workspace, &mem, &rows, &count, &e);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        veil(c, &rows[i]);
+    if (rc)
+        call_fail(c, rc, "list", &e);
+    else
+        rows_send(c, META_ROW_alert, rows, count, NULL);
+    region_fini(&mem);
+}
+
+static void send_rule(struct call *c, const char *id)
+{
+    struct meta_alert row;
+    struct err e = {0};
+    int rc = meta_alert_get(c->server->meta, c->who.workspace, id, c->memory, &row, &e);
+    if (rc) {
+        call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
+        return;
+    }
+    veil(c, &row);
+    rows_send_one(c, META_ROW_alert, &row);
+}
+
+void api_alert(struct call *c)
+{
+    send_rule(c, V(alert, alert)->text);
+}
+
+static const char *or_none(const struct value *v)
+{
+    return v->given && v->text ? v->text : "";
+}
+
+/* The members of a body that both routes take. */
+#define RULE(route)                                                                                \
+    (struct meta_alert)                                                                            \
+    {                                                                                              \
+        .name = V(route, name)->text, .enabled = V(route, enabled)->i,                             \
+        .kind = V(route, kind)->i ? "insight" : "metric", .subject = or_none(V(route, subject)),   \
+        .above = V(route, above)->i, .threshold = V(route, threshold)->r,                          \
+        .hold = V(route, hold)->i, .host = or_none(V(route, host)), .app = or_none(V(route, app)), \
+        .url = or_none(V(route, url)), .secret = V(route, secret)->text, .created = clock_real(),  \
+        .creator = c->who.actor                                                                    \
+    }
+
+static void put_rule(struct call *c, const struct meta_alert *r, const char *action)
+{
+    struct server *s = c->server;
+    struct err e = {0};
+    int rc = alerts_check(r, &e);
+    rc = rc ? rc : hooks_check(r->url, (enum hooks_reach)s->options.webhooks, &e);
+    rc = rc ? rc : meta_alert_put(s->meta, c->who.workspace, r, &e);
+    if (rc) {
+        call_fail(c, rc, "rule", &e);
+        return;
+    }
+    access_note(c, action, r->id);
+    alerts_wake(s->alerts);
+    send_rule(c, r->id);
+}
+
+void api_alert_make(struct call *c)
+{
+    char id[SECRET_ID];
+    struct meta_alert *rows, r = RULE(alert_make);
+    size_t count = 0;
+    struct region mem;
+    struct err e = {0};
+    region_init(&mem, ROWS_MEMORY);
+    int rc = meta_alert_list(c->server->meta, c->who.workspace, &mem, &rows, &count, &e);
+    region_fini(&mem);
+    if (rc) {
+        call_fail(c, rc, "list", &e);
+        return;
+    }
+    if (count >= RULES_MAX) {
+        http_problem(c->http, 409, "A workspace has at most %d rules.", RULES_MAX);
+        return;
+    }
+    auth_secret_id(id);
+    r.id = id;
+    put_rule(c, &r, "alert.create");
+}
+
+void api_alert_put(struct call *c)
+{
+    struct meta_alert old, r = RULE(alert_put);
+    struct err e = {0};
+    r.id = V(alert_put, alert)->text;
+    int rc = meta_alert_get(c->server->meta, c->who.workspace, r.id, c->memory, &old, &e);
+    if (rc)
+        call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
+    else
+        put_rule(c, &r, "alert.change");
+}
+
+void api_alert_delete(struct call *c)
+{
+    const char *id = V(alert_delete, alert)->text;
+    struct err e = {0};
+    int rc = meta_alert_remove(c->server->meta, c->who.workspace, id, clock_real(), &e);
+    if (rc) {
+        call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
+        return;
+    }
+    access_note(c, "alert.delete", id);
+    http_send_nothing(c->http, 204);
+}
+
+static int add_test(struct call *c, const struct meta_alert *r, const char *id, struct err *e)
+{
+    int64_t now = clock_real();
+    struct buf body;
+    buf_init(&body, BODY_MAX);
+    alerts_test_body(&body, c->who.workspace, r, now);
+    const struct meta_delivery d = {.id = id,
+                                    .firing = "",
+                                    .alert = r->id,
+                                    .url = r->url,
+                                    .body = buf_cstr(&body),
+                                    .state = "waiting",
+                                    .next = now,
+                                    .created = now};
+    int rc = buf_error(&body) ? err_set(e, GPUFL_E_FULL, "the rule is too long")
+                              : meta_delivery_add(c->server->meta, c->who.workspace, &d, e);
+    buf_fini(&body);
+    return rc;
+}
+
+/* Put in like any other, so that the log of deliveries says how it went. */
+void api_alert_test(struct call *c)
+{
+    char id[SECRET_ID];
+    struct meta_alert r;
+    struct err e = {0};
+    struct json_out j;
+    auth_secret_id(id);
+    int rc = meta_alert_get(c->server->meta, c->who.workspace, V(alert_test, alert)->text,
+                            c->memory, &r, &e);
+    if (rc == 0 && !*r.url) {
+        http_problem(c->http, 409, "The rule posts nowhere: it has no 'url'.");
+        return;
+    }
+    rc = rc ? rc : add_test(c, &r, id, &e);
+    if (rc) {
+        call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
+        return;
+    }
+    access_note(c, "alert.test", r.id);
+    hooks_wake(c->server->hooks);
+    call_json(c, &j);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "id", id);
+    json_out_close_object(&j);
+    call_json_send(c, &j, 200);
+}
+
+void api_firings(struct call *c)
+{
+    struct meta_page page = {.limit = (unsigned)V(firings, limit)->i,
+                             .after = V(firings, after)->text};
+    ROWS_LIST(c, firing_now, page.next,
+              meta_firing_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
+}
+
+void api_firings_open(struct call *c)
+{
+    ROWS_LIST(c, firing_now, NULL,
+              meta_firing_now(c->server->meta, c->who.workspace, &mem, &rows, &count, &e));
+}
+
+void api_deliveries(struct call *c)
+{
+    struct meta_page page = {.limit = (unsigned)V(deliveries, limit)->i,
+                             .after = V(deliveries, after)->text};
+    ROWS_LIST(
+        c, delivery, page.next,
+        meta_delivery_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
+}

@@ -1,0 +1,15 @@
+/* api.h - the handlers that schema/routes.def names; one file api_*.c a subject. */
+#ifndef GPUFL_SERVER_API_API_H
+#define GPUFL_SERVER_API_API_H
+
+#include "server/api/call.h"
+
+/* Several routes may share one: the declarations agree. */
+#define ROUTE(id, method, path, rights, handler, answer, of, doc)                                  \
+    void api_##handler(struct call *c);
+#include "schema/routes.def"
+
+/* A piece of the body of events/stream, before api_events_stream. Non-zero: the rest is not wanted. */
+int api_events_stream_take(struct call *c, const char *data, size_t n);
+
+#endif

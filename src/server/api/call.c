@@ -1,0 +1,71 @@
+/* call.c - what handlers do in the same way. */
+#include "server/api/call.h"
+
+#include "server/common/logs.h"
+
+void call_json(struct call *c, struct json_out *j)
+{
+    (void)c;
+    json_out_init_memory(j, CALL_JSON_MAX);
+}
+
+void call_json_send(struct call *c, struct json_out *j, int status)
+{
+    int rc = json_out_finish(j);
+    struct buf *body = http_body(c->http, 0);
+    *body = j->buf; /* with its failure, if there was one: the transport answers 503 then */
+    if (rc == GPUFL_E_FULL) {
+        http_problem(c->http, 400, "The answer would have more than %d MiB; ask for less of it.",
+                     CALL_JSON_MAX >> 20);
+        return;
+    }
+    http_send(c->http, status, "application/json");
+}
+
+/* Why, for whoever keeps the server: those who asked are not told. */
+static void log_failure(const struct call *c, int status, const char *what, int code,
+                        const struct err *e)
+{
+    logs_say(status == 500 ? LOG_ERROR : LOG_WARN, "request", "request %s: %s: %s", c->http->id,
+             what, e && e->text[0] ? e->text : err_text(code));
+}
+
+void call_fail(struct call *c, int code, const char *what, const struct err *e)
+{
+    static const struct {
+        int code, status;
+        const char *sentence;
+    } fits[] = {
+        {GPUFL_E_NOENT, 404, "There is no such %s."},
+        {GPUFL_E_INVAL, 400, "That %s is not possible."},
+        {GPUFL_E_PERM, 403, "That %s is not yours."},
+        {GPUFL_E_STATE, 409, "The state of the %s does not allow it."},
+        {GPUFL_E_BUSY, 503, "The %s is busy; try again in a moment."},
+        {GPUFL_E_TIMEOUT, 503, "The %s took too long; try again in a moment."},
+        {GPUFL_E_NOMEM, 503, "The server is out of memory; try again later."},
+        {GPUFL_E_FULL, 507, "The server has no room for the %s."},
+        {GPUFL_E_UNAVAILABLE, 503, "What keeps the %s is not reached; try again in a moment."},
+    };
+    for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++)
+        if (fits[i].code == code) {
+            if (fits[i].status >= 500)
+                log_failure(c, fits[i].status, what, code, e);
+            if (e && e->text[0] && fits[i].status < 500)
+                http_problem(c->http, fits[i].status, "%s.", e->text);
+            else
+                http_problem(c->http, fits[i].status, fits[i].sentence, what);
+            return;
+        }
+    log_failure(c, 500, what, code, e);
+    http_problem(c->http, 500, "The server failed; its log says why, under this request's id.");
+}
+
+bool call_unchanged(struct call *c, const char *tag)
+{
+    if (!http_tag_known(c->http, tag))
+        return false;
+    http_send_nothing(c->http, 304);
+    http_set(c->http, "ETag", tag);
+    http_set(c->http, "Cache-Control", "private, no-cache");
+    return true;
+}

@@ -1,0 +1,42 @@
+/* call.h - a request that has found its route: what a handler gets.
+ *
+ * Parameters have been checked, and who asks has been decided: a handler reads
+ * c->values[IN_<route>_<name>], asks, and answers. Runs on a worker, but the few
+ * that never block. */
+#ifndef GPUFL_SERVER_API_CALL_H
+#define GPUFL_SERVER_API_CALL_H
+
+#include "analyze/json_out.h"
+#include "server/api/access.h"
+#include "server/api/param.h"
+#include "server/api/route.h"
+
+struct server;
+
+struct call {
+    struct server *server;
+    struct http_request *http;
+    const struct route *route;
+    struct region *memory; /* the request's */
+    struct auth_who who;   /* decided before the handler runs, but for PUBLIC routes */
+    struct value values[ROUTE_PARAMS_MAX];
+    bool decided; /* access was asked; allowed: and granted */
+    bool allowed;
+    void *state;                  /* of a handler that takes a body piece by piece */
+    void (*done)(struct call *c); /* its end, whatever happened; NULL: none */
+};
+
+enum { CALL_JSON_MAX = 64 << 20 }; /* bytes of a JSON answer */
+
+/* Begins a JSON answer, and sends what was written. A failure on the way becomes a 503. */
+void call_json(struct call *c, struct json_out *j);
+void call_json_send(struct call *c, struct json_out *j, int status);
+
+/* True where the client has the document with this tag: it was told so. */
+bool call_unchanged(struct call *c, const char *tag);
+
+/* The problem that fits a code of base/err.h; what: of which thing ("session"). What is the
+ * server's own failure is logged under the request's id. */
+void call_fail(struct call *c, int code, const char *what, const struct err *e);
+
+#endif

@@ -1,0 +1,14 @@
+/* ids_list.h - "a,b,c": ids in one parameter. */
+#ifndef GPUFL_SERVER_API_IDS_LIST_H
+#define GPUFL_SERVER_API_IDS_LIST_H
+
+#include "meta/meta.h"
+#include "server/api/call.h"
+
+/* Takes the next id off the list; false at its end, and where it is none: *bad then. */
+bool ids_next(const char **list, char id[META_ID_MAX], bool *bad);
+
+/* The problem for a list that is none. */
+void ids_bad(struct call *c, const char *parameter);
+
+#endif

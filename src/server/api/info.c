@@ -1,0 +1,152 @@
+/* info.c - the server about itself. */
+#include "server/api/api.h"
+#include "server/api/openapi.h"
+#include "server/server.h"
+
+#include "base/clock.h"
+#include "server/common/logs.h"
+
+#include <string.h>
+
+void api_healthz(struct call *c)
+{
+    static const char ok[] = "{\"status\":\"ok\"}\n";
+    http_send_static(c->http, 200, "application/json", ok, sizeof ok - 1);
+    c->http->answer.cacheable = false;
+}
+
+void api_readyz(struct call *c)
+{
+    struct server *s = c->server;
+    struct err e = {0};
+    if (atomic_load_explicit(&s->ending, memory_order_relaxed)) {
+        http_problem(c->http, 503, "The server is ending.");
+    } else if (meta_ping(s->meta, &e)) {
+        http_problem(c->http, 503, "The small tables cannot be reached.");
+        logs_say(LOG_ERROR, "ready", "%s", e.text);
+    } else {
+        static const char ready[] = "{\"status\":\"ready\"}\n";
+        http_send_static(c->http, 200, "application/json", ready, sizeof ready - 1);
+        c->http->answer.cacheable = false;
+    }
+}
+
+/* What the public client asks first: it warns where `supported` lacks its wire version. */
+void api_version(struct call *c)
+{
+    struct json_out j;
+    call_json(c, &j);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "product", "gpufl-server");
+    json_out_text(&j, "version", GPUFL_VERSION);
+    json_out_text(&j, "api", "v1");
+    json_out_array(&j, "supported");
+    json_out_text(&j, NULL, "1");
+    json_out_close_array(&j);
+    json_out_close_object(&j);
+    call_json_send(c, &j, 200);
+}
+
+void api_openapi(struct call *c)
+{
+    struct buf *b = http_body(c->http, 4 << 20);
+    openapi_put(b);
+    http_send(c->http, 200, "application/json");
+}
+
+/* Equal, in a time that does not tell where they differ. */
+static bool same(const char *a, const char *b)
+{
+    size_t n = strlen(a), differs = n ^ strlen(b);
+    for (size_t i = 0; i < n; i++)
+        differs |= (size_t)(a[i] ^ b[i < strlen(b) ? i : 0]);
+    return differs == 0;
+}
+
+static bool metrics_allowed(struct call *c)
+{
+    const char *key = c->server->options.metrics_key;
+    const char *given = http_field(c->http, "Authorization");
+    if (!key || !*key)
+        return true;
+    if (given && strncasecmp(given, "Bearer ", 7) == 0 && same(given + 7, key))
+        return true;
+    http_problem(c->http, 401, "/metrics needs the key of --metrics-key as a bearer token.");
+    http_set(c->http, "WWW-Authenticate", "Bearer");
+    return false;
+}
+
+static void put_pool(struct buf *b, const char *name, struct workers *w)
+{
+    struct workers_load load = workers_load(w);
+    buf_printf(b, "gpufl_workers_threads{pool=\"%s\"} %u\n", name, load.threads);
+    buf_printf(b, "gpufl_workers_busy{pool=\"%s\"} %u\n", name, load.busy);
+    buf_printf(b, "gpufl_workers_waiting{pool=\"%s\"} %zu\n", name, load.waiting);
+}
+
+static void put_intake(struct buf *b, struct server *s)
+{
+    struct ingest_counts in;
+    struct loader_stats loader;
+    struct journal_stats journal;
+    ingest_counts(s->intake.ingest, &in);
+    loader_stats(s->intake.loader, &loader);
+    journal_stats(s->intake.journal, &journal);
+    const struct {
+        const char *name, *type, *help;
+        double value;
+    } rows[] = {
+        {"gpufl_ingest_bodies_total", "counter", "Bodies taken in.", (double)in.bodies},
+        {"gpufl_ingest_refused_total", "counter", "Bodies refused.", (double)in.refused},
+        {"gpufl_ingest_bytes_total", "counter", "Bytes of bodies, as sent.", (double)in.bytes},
+        {"gpufl_ingest_plain_bytes_total", "counter", "The same inflated.", (double)in.plain},
+        {"gpufl_ingest_lines_total", "counter", "Lines accepted.", (double)in.accepted},
+        {"gpufl_ingest_lines_rejected_total", "counter", "Lines rejected.", (double)in.rejected},
+        {"gpufl_journal_bytes", "gauge", "Bytes of the journal on disk.", (double)journal.bytes},
+        {"gpufl_journal_syncs_total", "counter", "Syncs of the journal.", (double)journal.syncs},
+        {"gpufl_journal_failed", "gauge", "1: a sync failed, nothing is accepted.", journal.failed},
+        {"gpufl_loader_rows_total", "counter", "Rows committed.", (double)loader.rows},
+        {"gpufl_loader_kernels_total", "counter", "Kernels of them.", (double)loader.kernels},
+        {"gpufl_loader_commits_total", "counter", "Commits.", (double)loader.commits},
+        {"gpufl_loader_waiting_frames", "gauge", "Frames not loaded yet.", (double)loader.waiting},
+        {"gpufl_loader_lag_seconds", "gauge", "For how long the oldest of them waits.",
+         (double)loader.lag / 1e9},
+        {"gpufl_loader_sessions", "gauge", "Sessions being loaded.", loader.open},
+        {"gpufl_loader_set_aside_total", "counter", "Frames that could not be loaded.",
+         (double)loader.set_aside},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        counters_number(b, rows[i].name, rows[i].type, rows[i].help, rows[i].value);
+}
+
+void api_metrics(struct call *c)
+{
+    struct server *s = c->server;
+    if (!metrics_allowed(c))
+        return;
+    struct buf *b = http_body(c->http, 1 << 20);
+    struct http_load load = http_load(s->http);
+    struct http_hub_load hub = http_hub_load(s->hub);
+    counters_number(b, "gpufl_up_seconds", "gauge", "Since the server started.",
+                    (double)(clock_mono() - s->began) / 1e9);
+    counters_number(b, "gpufl_http_connections", "gauge", "Connections open.", load.connections);
+    counters_number(b, "gpufl_http_requests_active", "gauge", "Requests in work.", load.requests);
+    counters_number(b, "gpufl_http_slow_total", "counter",
+                    "Connections ended because they were too slow.", (double)load.slow);
+    counters_number(b, "gpufl_streams", "gauge", "Browsers that follow live data.", hub.listeners);
+    counters_number(b, "gpufl_stream_events_total", "counter", "Events published.",
+                    (double)hub.published);
+    counters_number(b, "gpufl_stream_events_dropped_total", "counter",
+                    "Events that a listener was too slow for.", (double)hub.dropped);
+    counters_number(b, "gpufl_log_lines_lost_total", "counter",
+                    "Lines of the log that nobody read in time.", (double)logs_lost());
+    put_intake(b, s);
+    put_pool(b, "readers", s->readers);
+    put_pool(b, "uploads", s->uploads);
+    put_pool(b, "exports", s->exports);
+    if (s->selects)
+        put_pool(b, "sql", s->selects);
+    counters_put(&s->counters, b);
+    http_send(c->http, 200, "text/plain; version=0.0.4");
+    c->http->answer.cacheable = false;
+}

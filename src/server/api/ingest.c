@@ -1,0 +1,180 @@
+/* ingest.c - sessions in, live news out.
+ *
+ * The header says whose and which body it is; ingest.h decides what of it is
+ * accepted, and what is answered. */
+#include "server/api/api.h"
+#include "server/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define V(route, name) (&c->values[IN_##route##_##name])
+
+/* The body of a call: open, or what was answered instead. */
+struct intake_body {
+    struct ingest_body *body;
+    bool refused;
+    struct ingest_answer answer;
+};
+
+static void body_done(struct call *c)
+{
+    struct intake_body *b = c->state;
+    if (b->body)
+        ingest_close(b->body);
+    b->body = NULL;
+}
+
+static int64_t number(const struct value *v, int64_t none)
+{
+    return v->given ? v->i : none;
+}
+
+static bool encoding_of(struct call *c, enum ingest_encoding *out)
+{
+    const char *text = http_field(c->http, "Content-Encoding");
+    if (!text || !*text || strcasecmp(text, "identity") == 0)
+        *out = INGEST_PLAIN;
+    else if (strcasecmp(text, "gzip") == 0 || strcasecmp(text, "x-gzip") == 0)
+        *out = INGEST_GZIP;
+    else if (strcasecmp(text, "zstd") == 0)
+        *out = INGEST_ZSTD;
+    else
+        return false;
+    return true;
+}
+
+/* The answer of ingest as that of the request. */
+static void answer(struct call *c, const struct ingest_answer *a)
+{
+    char seconds[16];
+    struct buf *b = http_body(c->http, 1 << 20);
+    ingest_answer_json(a, b);
+    buf_char(b, '\n');
+    http_send(c->http, a->status,
+              a->status < 400 ? "application/json" : "application/problem+json");
+    c->http->answer.cacheable = false;
+    if (a->retry_after > 0) {
+        snprintf(seconds, sizeof seconds, "%d", a->retry_after);
+        http_set(c->http, "Retry-After", seconds);
+    }
+}
+
+/* Opens the body; false: the answer is made. */
+static bool body_open(struct call *c)
+{
+    enum ingest_encoding encoding;
+    if (c->state)
+        return !((struct intake_body *)c->state)->refused;
+    struct intake_body *b = region_array(c->memory, 1, sizeof *b);
+    if (!b) {
+        http_problem(c->http, 503, "The server is out of memory; try again later.");
+        return false;
+    }
+    c->state = b;
+    c->done = body_done;
+    b->refused = true;
+    if (!encoding_of(c, &encoding)) {
+        http_problem(c->http, 415, "Content-Encoding may be gzip, zstd or identity.");
+        return false;
+    }
+    bool by_offset = V(events_stream, offset)->given;
+    const char *size = http_field(c->http, "Content-Length");
+    const struct ingest_request r = {
+        .workspace = c->who.workspace,
+        .session = V(events_stream, session)->text,
+        .channel = by_offset || !V(events_stream, window_channel)->given
+                       ? V(events_stream, channel)->text
+                       : V(events_stream, window_channel)->text,
+        .offset = number(V(events_stream, offset), INGEST_NO_OFFSET),
+        .encoding = encoding,
+        .size = size ? strtoll(size, NULL, 10) : -1,
+        .window_id = V(events_stream, window_id)->text,
+        .window_sequence = number(V(events_stream, window_sequence), INGEST_NO_SEQUENCE),
+        .window_crc32 = number(V(events_stream, window_crc32), -1),
+    };
+    b->refused = ingest_open(c->server->intake.ingest, &r, &b->body, &b->answer) != 0;
+    if (b->refused)
+        answer(c, &b->answer);
+    return !b->refused;
+}
+
+int api_events_stream_take(struct call *c, const char *data, size_t n)
+{
+    if (!body_open(c))
+        return GPUFL_E_STATE;
+    struct intake_body *b = c->state;
+    if (ingest_data(b->body, data, n) == 0)
+        return 0;
+    api_events_stream(c); /* it knows enough */
+    return GPUFL_E_STATE;
+}
+
+void api_events_stream(struct call *c)
+{
+    if (!body_open(c))
+        return;
+    struct intake_body *b = c->state;
+    ingest_finish(b->body, &b->answer);
+    answer(c, &b->answer);
+}
+
+void api_session_complete(struct call *c)
+{
+    struct ingest_answer a = {0};
+    ingest_complete(c->server->intake.ingest, c->who.workspace, V(session_complete, session)->text,
+                    &a);
+    answer(c, &a);
+}
+
+void api_session_positions(struct call *c)
+{
+    struct sessions *table = c->server->intake.sessions;
+    struct intake_session *s =
+        sessions_get(table, c->who.workspace, V(session_positions, session)->text);
+    struct err e = {0};
+    struct json_out j;
+    if (!s) {
+        http_problem(c->http, 503, "The server is out of memory; try again later.");
+        return;
+    }
+    call_json(c, &j);
+    json_out_object(&j, NULL);
+    json_out_array(&j, "channels");
+    pthread_mutex_lock(&s->lock);
+    int rc = sessions_take_in(table, s, &e);
+    rc = rc || s->dropped ? rc : sessions_look_again(table, s, &e);
+    for (unsigned i = 0; i < s->channel_count && rc == 0; i++) {
+        json_out_object(&j, NULL);
+        json_out_text(&j, "channel", s->channels[i].name);
+        json_out_int(&j, "offset", s->channels[i].offset);
+        json_out_close_object(&j);
+    }
+    pthread_mutex_unlock(&s->lock);
+    sessions_put(table, s);
+    json_out_close_array(&j);
+    json_out_close_object(&j);
+    if (rc) {
+        buf_fini(&j.buf);
+        call_fail(c, rc, "session", &e);
+        return;
+    }
+    call_json_send(c, &j, 200);
+    c->http->answer.cacheable = false;
+}
+
+void api_live(struct call *c)
+{
+    struct http_stream *s;
+    int rc = http_stream_open(&s, c->server->hub, c->who.workspace);
+    if (rc == GPUFL_E_FULL)
+        http_problem(c->http, 503,
+                     "Too many browsers follow this server; close some, or see "
+                     "--max-streams.");
+    else if (rc)
+        call_fail(c, rc, "stream", NULL);
+    else
+        http_send_stream(c->http, s);
+}

@@ -1,0 +1,27 @@
+/* local.h - local mode under `gpufl view`: a server that belongs to its parent.
+ *
+ * The parent gives a key in GPUFL_SERVER_LOCAL_KEY, with which it hands sessions over,
+ * and holds the other end of stdin. The server ends when that is closed, and when the
+ * browser's page has gone: after the first one listened to live data (/api/v1/live), and
+ * none has for a while, in which a page may be loaded again.
+ *
+ * Without that variable nothing of this happens: `gpufl-server --local` stays. */
+#ifndef GPUFL_SERVER_API_LOCAL_H
+#define GPUFL_SERVER_API_LOCAL_H
+
+#include "base/err.h"
+#include "base/thread.h"
+
+struct server;
+
+struct local {
+    struct server *server;
+    struct thread thread;
+    int wake[2]; /* a pipe; -1: none */
+};
+
+/* After server_open and auth_local_ticket. */
+int local_start(struct local *l, struct server *s, struct err *e);
+void local_stop(struct local *l); /* before server_close; also after a failed start */
+
+#endif

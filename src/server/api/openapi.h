@@ -1,0 +1,13 @@
+/* openapi.h - the description of the API (OpenAPI 3.1), made from the tables.
+ *
+ * schema/routes.def, schema/queries.def and schema/meta.def say everything; this
+ * only puts it into the form that programs read. docs/openapi.json is this text,
+ * and a test compares them. Constant; any thread. */
+#ifndef GPUFL_SERVER_API_OPENAPI_H
+#define GPUFL_SERVER_API_OPENAPI_H
+
+#include "base/buf.h"
+
+void openapi_put(struct buf *out);
+
+#endif

@@ -1,0 +1,222 @@
+/* report.c - what the analysis of a session said: its report, parts of it, its flame data.
+ *
+ * The report is made when a session ends, and now and then while it runs
+ * (analysis.h), and stored packed. A part is cut out of it by its keys
+ * (docs/report.md), so that a page loads what it shows. */
+#include "server/api/api.h"
+#include "server/server.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "server/analysis/analysis.h"
+#include "server/common/gzip_doc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define V(route, name) (&c->values[IN_##route##_##name])
+
+enum { DOCUMENT_MAX = 256 << 20, PACKED_MEMORY = META_BODY_MAX + (1 << 20) };
+
+/* A part: keys of the report, in the order in which they are told. of: "key" or "key-member", which
+ * leaves one member of the key's object out. */
+static const struct {
+    const char *name, *keys;
+} SECTIONS[] = {
+    {"summary", "simulated summary session run sessions idle kernels-by_name copies fills memory "
+                "managed_memory graphs devices host windows"},
+    {"ledger", "ledger log settings capabilities known options messages vendor_overhead windows"},
+    {"sync", "synchronization_lines synchronizations"},
+    {"scopes", "scope_paths scopes outside_scopes"},
+    {"insights", "caveats insights insights_left_out"},
+    {"kernels", "kernels devices"},
+    {"profile", "samples instructions counters code code_left_out external_correlation"},
+};
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+/* The document of a session. false: the answer is made. */
+static bool fetch(struct call *c, const char *session, const char *kind, struct region *mem,
+                  struct meta_analysis *out)
+{
+    struct meta_session row;
+    struct err e = {0};
+    int rc = meta_session_get(c->server->meta, c->who.workspace, session, mem, &row, &e);
+    if (rc) {
+        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        return false;
+    }
+    rc = meta_analysis_get(c->server->meta, c->who.workspace, session, kind, mem, out, &e);
+    if (rc == GPUFL_E_NOENT) {
+        http_problem(c->http, 404, "This session has no %s%s.", kind,
+                     strcmp(row.state, "live") == 0 ? " yet; ask again in a moment" : "");
+        http_set(c->http, "Retry-After", "1");
+    } else if (rc) {
+        call_fail(c, rc, "report", &e);
+    }
+    return rc == 0;
+}
+
+/* Its tag; true: the client has it, and was told so. */
+static bool unchanged(struct call *c, const struct meta_analysis *a, char tag[32])
+{
+    snprintf(tag, 32, "W/\"%llx-%s\"", (unsigned long long)a->made, GPUFL_VERSION);
+    return call_unchanged(c, tag);
+}
+
+/* The document as it is stored, or plain for clients that take nothing packed. */
+static void send_whole(struct call *c, const char *session, const char *kind, const char *type)
+{
+    struct meta_analysis a;
+    struct region mem;
+    char tag[32];
+    int rc = 0;
+    region_init(&mem, PACKED_MEMORY);
+    if (fetch(c, session, kind, &mem, &a) && !unchanged(c, &a, tag)) {
+        bool packed = strcmp(a.encoding, "gzip") == 0;
+        bool takes = http_field_has(c->http, "Accept-Encoding", "gzip");
+        struct buf *body = http_body(c->http, DOCUMENT_MAX);
+        if (packed && !takes)
+            rc = packed_open(&a.body, body);
+        else
+            buf_put(body, a.body.data, a.body.len);
+        http_send(c->http, 200, type);
+        http_set(c->http, "ETag", tag);
+        http_set(c->http, "Vary", "Accept-Encoding");
+        if (packed && takes)
+            http_set(c->http, "Content-Encoding", "gzip");
+        if (rc)
+            call_fail(c, rc, "report", NULL);
+    }
+    region_fini(&mem);
+}
+
+void api_report(struct call *c)
+{
+    send_whole(c, V(report, session)->text, ANALYSIS_REPORT, "application/json");
+}
+
+void api_flame(struct call *c)
+{
+    send_whole(c, V(flame, session)->text, ANALYSIS_FLAME, "text/plain; charset=utf-8");
+}
+
+/* ---- parts -------------------------------------------------------------------------------------- */
+
+/* Passes over a value that was just read; its text is from .. j->at. */
+static bool value_end(struct json *j, struct json_value v, const char **from)
+{
+    *from = v.type == JSON_STRING ? v.raw - 1 : v.raw; /* with its quote */
+    return json_skip(j, v);
+}
+
+/* The members of an object but one, spliced as they are. */
+static void put_without(struct json_out *out, const char *key, const char *text, size_t n,
+                        const char *member)
+{
+    struct json j;
+    char name[128];
+    const char *from;
+    json_init(&j, text, n);
+    json_out_object(out, key);
+    if (json_read(&j).type == JSON_OBJECT)
+        for (;;) {
+            struct json_value v = json_key(&j, name, sizeof name);
+            if (v.type == JSON_END || v.type == JSON_ERROR || !value_end(&j, v, &from))
+                break;
+            if (strcmp(name, member) == 0)
+                continue;
+            json_out_raw(out, name, from, (size_t)(j.at - from));
+        }
+    json_out_close_object(out);
+}
+
+/* Whether a key is in a section's list, and which member of it is left out. */
+static bool wanted(const char *keys, const char *key, char without[64])
+{
+    size_t n = strlen(key);
+    for (const char *k = keys; *k; k += strspn(k, " ")) {
+        size_t len = strcspn(k, " "), name = strcspn(k, " -");
+        without[0] = '\0';
+        if (name == n && memcmp(k, key, n) == 0) {
+            if (name < len)
+                snprintf(without, 64, "%.*s", (int)(len - name - 1), k + name + 1);
+            return true;
+        }
+        k += len;
+    }
+    return false;
+}
+
+static int put_section(struct json_out *out, const char *keys, const struct buf *report)
+{
+    struct json j;
+    char key[128], without[64];
+    const char *from;
+    json_init(&j, report->data, report->len);
+    if (json_read(&j).type != JSON_OBJECT)
+        return GPUFL_E_CORRUPT;
+    for (;;) {
+        struct json_value v = json_key(&j, key, sizeof key);
+        if (v.type == JSON_END)
+            return 0;
+        if (v.type == JSON_ERROR || !value_end(&j, v, &from))
+            return GPUFL_E_CORRUPT;
+        if (!wanted(keys, key, without))
+            continue;
+        if (without[0] && v.type == JSON_OBJECT) {
+            put_without(out, key, from, (size_t)(j.at - from), without);
+            continue;
+        }
+        json_out_raw(out, key, from, (size_t)(j.at - from));
+    }
+}
+
+static void send_section(struct call *c, const struct meta_analysis *a, const char *keys,
+                         const char *tag)
+{
+    struct buf report;
+    struct json_out j;
+    char number[24];
+    int rc = 0;
+    buf_init(&report, DOCUMENT_MAX);
+    if (strcmp(a->encoding, "gzip") == 0)
+        rc = packed_open(&a->body, &report);
+    else
+        buf_put(&report, a->body.data, a->body.len);
+    call_json(c, &j);
+    json_out_object(&j, NULL);
+    snprintf(number, sizeof number, "%lld", (long long)a->made);
+    json_out_text(&j, "made", number);
+    json_out_bool(&j, "final", a->final != 0);
+    json_out_int(&j, "records", a->records);
+    json_out_text(&j, "rules", a->rules);
+    rc = rc ? rc : buf_error(&report);
+    rc = rc ? rc : put_section(&j, keys, &report);
+    json_out_close_object(&j);
+    buf_fini(&report);
+    if (rc) {
+        buf_fini(&j.buf);
+        call_fail(c, rc, "report", NULL);
+        return;
+    }
+    call_json_send(c, &j, 200);
+    if (c->http->answer.status == 200)
+        http_set(c->http, "ETag", tag);
+}
+
+void api_section(struct call *c)
+{
+    struct meta_analysis a;
+    struct region mem;
+    char tag[32];
+    const char *keys = "";
+    for (size_t i = 0; i < sizeof SECTIONS / sizeof SECTIONS[0]; i++)
+        if (strcmp(SECTIONS[i].name, c->route->of) == 0)
+            keys = SECTIONS[i].keys;
+    region_init(&mem, PACKED_MEMORY);
+    /* Every route of a section has the session as its first parameter. */
+    if (fetch(c, c->values[0].text, ANALYSIS_REPORT, &mem, &a) && !unchanged(c, &a, tag))
+        send_section(c, &a, keys, tag);
+    region_fini(&mem);
+}

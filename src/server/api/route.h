@@ -1,0 +1,101 @@
+/* route.h - the addresses of the server as a table, and finding a request's row in it.
+ *
+ * Rows come from schema/routes.def. Constant after route_check; any thread. */
+#ifndef GPUFL_SERVER_API_ROUTE_H
+#define GPUFL_SERVER_API_ROUTE_H
+
+#include "net/server/http.h"
+#include "server/auth/rights.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum answer {
+    ANSWER_QUERY,
+    ANSWER_OBJECT,
+    ANSWER_ROW,
+    ANSWER_PAGE,
+    ANSWER_SECTION,
+    ANSWER_MEDIA,
+    ANSWER_NOTHING,
+};
+
+enum param_type {
+    PARAM_INT,
+    PARAM_TIME,
+    PARAM_EPOCH,
+    PARAM_REAL,
+    PARAM_TEXT,
+    PARAM_ID,
+    PARAM_BOOL,
+    PARAM_CHOICE,
+    PARAM_LIST,
+};
+
+enum place {
+    PLACE_ADDRESS, /* a part of the path, or of the query */
+    PLACE_BODY,    /* a member of the JSON object */
+    PLACE_HEADER,
+};
+
+struct param {
+    const char *name;
+    enum param_type type;
+    enum place place;
+    const char *field;    /* HEADER: of the header */
+    const char *standard; /* NULL: may be left out; NEEDED: may not */
+    const char *limits;   /* as in routes.def */
+    const char *doc;
+};
+
+extern const char NEEDED[]; /* told by its address */
+
+enum { ROUTE_PARAMS_MAX = 24 };
+
+/* Where the parameters of a route stand: IN_<route>_<name>. */
+#define ROUTE(id, method, path, rights, handler, answer, of, doc)                                  \
+    enum in_##id                                                                                   \
+    {
+#define P(route, name, type, standard, limits, doc)        IN_##route##_##name,
+#define B(route, name, type, standard, limits, doc)        IN_##route##_##name,
+#define H(route, name, field, type, standard, limits, doc) IN_##route##_##name,
+#define END(route)                                                                                 \
+    IN_##route##_COUNT                                                                             \
+    }                                                                                              \
+    ;
+#include "schema/routes.def"
+
+enum route_id {
+#define ROUTE(id, method, path, rights, handler, answer, of, doc) ROUTE_##id,
+#include "schema/routes.def"
+    ROUTE_COUNT
+};
+
+struct call;
+
+struct route {
+    const char *id;
+    enum http_method method;
+    const char *path;
+    enum rights rights;
+    void (*handler)(struct call *c);
+    enum answer answer;
+    const char *of;
+    const char *doc;
+    const struct param *params;
+    unsigned param_count;
+};
+
+extern const struct route routes[ROUTE_COUNT];
+
+/* A segment of a path: a text to be met, or the number of a parameter. */
+bool route_matches(const struct route *r, const struct uri *u);
+
+/* The row for a method and path. NULL: none; *allowed then has a bit (1 << enum http_method) for
+ * each method that the path knows: none of them, and the path is unknown. HEAD finds GET. */
+const struct route *route_find(enum http_method method, const struct uri *u, unsigned *allowed);
+
+/* Where in the path a parameter's value stands, or -1 where it is none of the path. */
+int route_segment(const struct route *r, const char *name);
+
+#endif

@@ -1,0 +1,32 @@
+/* rows.c - meta_json in the frame of an answer. */
+#include "server/api/rows.h"
+
+void rows_send(struct call *c, enum meta_row_id row, const void *rows, size_t count,
+               const char *next)
+{
+    struct json_out j;
+    const char *at = rows;
+    call_json(c, &j);
+    json_out_object(&j, NULL);
+    json_out_array(&j, "rows");
+    for (size_t i = 0; i < count; i++, at += meta_rows[row].size) {
+        if (i)
+            buf_char(&j.buf, ',');
+        meta_json(&j.buf, row, at);
+    }
+    json_out_close_array(&j);
+    if (next)
+        json_out_text(&j, "next", next);
+    else
+        json_out_null(&j, "next");
+    json_out_close_object(&j);
+    call_json_send(c, &j, 200);
+}
+
+void rows_send_one(struct call *c, enum meta_row_id row, const void *from)
+{
+    struct json_out j;
+    call_json(c, &j);
+    meta_json(&j.buf, row, from);
+    call_json_send(c, &j, 200);
+}

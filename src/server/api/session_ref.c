@@ -1,0 +1,168 @@
+/* session_ref.c - a session opened for asking. */
+#include "server/api/session_ref.h"
+
+#include "base/intern.h"
+#include "server/intake/loader.h"
+#include "server/server.h"
+
+#include "base/alloc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void starts_init(struct starts *s)
+{
+    memset(s, 0, sizeof *s);
+    pthread_mutex_init(&s->lock, NULL);
+}
+
+void starts_fini(struct starts *s)
+{
+    pthread_mutex_destroy(&s->lock);
+}
+
+static struct start *start_entry(struct starts *s, const char *workspace, const char *session)
+{
+    uint64_t hash =
+        intern_hash(workspace, strlen(workspace)) * 31 + intern_hash(session, strlen(session));
+    return &s->entries[hash % STARTS_MAX];
+}
+
+static bool start_known(struct starts *s, const char *workspace, const char *session, int64_t *at)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct start *e = start_entry(s, workspace, session);
+    bool known = strcmp(e->session, session) == 0 && strcmp(e->workspace, workspace) == 0;
+    *at = e->at;
+    pthread_mutex_unlock(&s->lock);
+    return known;
+}
+
+static void start_keep(struct starts *s, const char *workspace, const char *session, int64_t at)
+{
+    pthread_mutex_lock(&s->lock);
+    struct start *e = start_entry(s, workspace, session);
+    snprintf(e->workspace, sizeof e->workspace, "%s", workspace);
+    snprintf(e->session, sizeof e->session, "%s", session);
+    e->at = at;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- the start in the header lines ------------------------------------------------------------- */
+
+enum { FOUND = 1 };
+
+struct search {
+    struct decoder *decoder;
+    int64_t at;
+};
+
+static int take_header(void *arg, const struct wire_header *h)
+{
+    struct search *s = arg;
+    if (!h->start)
+        return 0;
+    s->at = h->start;
+    return FOUND;
+}
+
+static int take_lines(void *arg, const struct store_chunk *chunk)
+{
+    struct search *s = arg;
+    const struct wire_visitor v = {.arg = s, .header = take_header};
+    int rc = 0;
+    for (size_t row = 0; row < chunk->rows && rc == 0; row++) {
+        const struct store_text channel = chunk->columns[0].texts[row];
+        const struct store_text text = chunk->columns[1].texts[row];
+        if (channel.len != strlen(LOADER_HEADERS) ||
+            memcmp(channel.at, LOADER_HEADERS, channel.len) != 0)
+            continue;
+        char *line = mem_strndup(text.at, text.len); /* the decoder may change it */
+        rc = line ? decoder_feed(s->decoder, line, text.len, &v) : GPUFL_E_NOMEM;
+        mem_free(line);
+    }
+    return rc;
+}
+
+static int start_search(struct call *c, struct subject *s, struct err *e)
+{
+    struct search search = {0};
+    const struct store_visitor v = {.arg = &search, .chunk = take_lines};
+    int rc = decoder_open(&search.decoder);
+    if (rc)
+        return rc;
+    rc = c->server->ops->scan_unknown(s->columns, &v, e);
+    decoder_close(search.decoder);
+    if (rc == FOUND) {
+        s->start = search.at;
+        start_keep(&c->server->starts, c->who.workspace, s->row.id, s->start);
+    }
+    return rc == FOUND ? 0 : rc;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+bool subject_open(struct call *c, const char *session, struct subject *s)
+{
+    struct server *server = c->server;
+    struct err e = {0};
+    *s = (struct subject){0};
+    int rc =
+        c->who.session && strcmp(c->who.session, session) != 0
+            ? GPUFL_E_NOENT /* a link to another session */
+            : meta_session_get(server->meta, c->who.workspace, session, c->memory, &s->row, &e);
+    if (rc == 0) {
+        rc = server->ops->get(server->store, c->who.workspace, session, false, &s->columns, &e);
+        if (rc == GPUFL_E_NOENT)
+            rc = 0; /* registered, and its first rows not committed yet */
+    }
+    if (rc == 0 && s->columns &&
+        !start_known(&server->starts, c->who.workspace, session, &s->start))
+        rc = start_search(c, s, &e);
+    if (rc) {
+        subject_close(c, s);
+        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+    } else if (!s->columns && s->row.records > 0) {
+        rc = GPUFL_E_NOENT;
+        http_problem(
+            c->http, 421,
+            "The rows of this session are not with this server: it was sent to another one "
+            "that shares its small tables. Ask that one.");
+    }
+    return rc == 0;
+}
+
+void subject_close(struct call *c, struct subject *s)
+{
+    if (s->columns)
+        c->server->ops->put(s->columns);
+    s->columns = NULL;
+}
+
+bool subject_answers(struct call *c, struct subject *s)
+{
+    struct store_position positions[STORE_POSITIONS_MAX];
+    unsigned count = STORE_POSITIONS_MAX;
+    struct err e = {0};
+    int rc = s->columns ? c->server->ops->peek(s->columns, positions, &count, &e) : 0;
+    if (!rc)
+        return true;
+    subject_close(c, s);
+    call_fail(c, rc, "session", &e);
+    return false;
+}
+
+bool subject_unchanged(struct call *c, const struct subject *s, char tag[32])
+{
+    char text[256];
+    tag[0] = '\0';
+    if (strcmp(s->row.state, "live") == 0)
+        return false;
+    int n = snprintf(text, sizeof text, "%s %lld %lld %s", s->row.id, (long long)s->row.records,
+                     (long long)s->row.received, GPUFL_VERSION);
+    uint64_t hash =
+        intern_hash(text, (size_t)n) * 31 + intern_hash(c->http->target, strlen(c->http->target));
+    snprintf(tag, 32, "W/\"%016" PRIx64 "\"", hash);
+    return call_unchanged(c, tag);
+}

@@ -1,0 +1,183 @@
+/* sessions.c - which sessions there are, and what was found in them. */
+#include "server/api/api.h"
+#include "server/api/rows.h"
+#include "server/common/logs.h"
+#include "server/server.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define V(route, name) (&c->values[IN_##route##_##name])
+
+/* What lists and counts of sessions have in common. */
+#define SESSION_QUERY(route)                                                                       \
+    {                                                                                              \
+        .app = V(route, app)->text, .host = V(route, host)->text,                                  \
+        .engine = V(route, engine)->text, .state = V(route, state)->text,                          \
+        .account = V(route, account)->text, .gpu = V(route, gpu)->text,                            \
+        .label = V(route, label)->text, .label_value = V(route, label_value)->text,                \
+        .text = V(route, text)->text, .from = V(route, from)->i, .to = V(route, to)->i             \
+    }
+
+void api_sessions(struct call *c)
+{
+    struct meta_session_query q = SESSION_QUERY(sessions);
+    struct meta_page page = {.limit = (unsigned)V(sessions, limit)->i,
+                             .after = V(sessions, after)->text};
+    struct meta_session *rows;
+    size_t count = 0;
+    struct region mem;
+    struct err e = {0};
+    q.sort = (enum meta_session_sort)V(sessions, sort)->i;
+    q.ascending = V(sessions, ascending)->i;
+    region_init(&mem, ROWS_MEMORY);
+    int rc =
+        meta_session_list(c->server->meta, c->who.workspace, &q, &page, &mem, &rows, &count, &e);
+    if (rc)
+        call_fail(c, rc, "list", &e);
+    else
+        rows_send(c, META_ROW_session, rows, count, page.next);
+    region_fini(&mem);
+}
+
+void api_session_count(struct call *c)
+{
+    const struct meta_session_query q = SESSION_QUERY(session_count);
+    struct err e = {0};
+    struct json_out j;
+    int64_t count = 0;
+    int rc = meta_session_count(c->server->meta, c->who.workspace, &q, &count, &e);
+    if (rc) {
+        call_fail(c, rc, "count", &e);
+        return;
+    }
+    call_json(c, &j);
+    json_out_object(&j, NULL);
+    json_out_int(&j, "count", count);
+    json_out_close_object(&j);
+    call_json_send(c, &j, 200);
+}
+
+void api_session_names(struct call *c)
+{
+    struct meta_name_count *rows;
+    size_t count = 0;
+    struct region mem;
+    struct err e = {0};
+    region_init(&mem, ROWS_MEMORY);
+    int rc =
+        meta_session_names(c->server->meta, c->who.workspace, (enum meta_by)V(session_names, by)->i,
+                           (unsigned)V(session_names, limit)->i, &mem, &rows, &count, &e);
+    if (rc)
+        call_fail(c, rc, "list", &e);
+    else
+        rows_send(c, META_ROW_name_count, rows, count, NULL);
+    region_fini(&mem);
+}
+
+static bool shared_elsewhere(const struct call *c, const char *session)
+{
+    return c->who.session && strcmp(c->who.session, session) != 0;
+}
+
+void api_session(struct call *c)
+{
+    const char *id = V(session, session)->text;
+    struct meta_session row;
+    struct err e = {0};
+    int rc = shared_elsewhere(c, id)
+                 ? GPUFL_E_NOENT
+                 : meta_session_get(c->server->meta, c->who.workspace, id, c->memory, &row, &e);
+    if (rc)
+        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+    else
+        rows_send_one(c, META_ROW_session, &row);
+}
+
+void api_session_delete(struct call *c)
+{
+    const char *id = V(session_delete, session)->text;
+    int64_t now = clock_real();
+    struct err e = {0};
+    int rc = meta_session_drop(c->server->meta, c->who.workspace, id, now, &e);
+    if (rc) {
+        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        return;
+    }
+    access_note(c, "session.delete", id);
+    janitor_wake(&c->server->janitor); /* frees the columns */
+    http_send_nothing(c->http, 204);
+}
+
+static void set_label(struct call *c, const char *session, const char *name, const char *value)
+{
+    char target[META_ID_MAX + 260];
+    struct err e = {0};
+    int rc = meta_session_label(c->server->meta, c->who.workspace, session, name, value, &e);
+    if (rc) {
+        call_fail(c, rc, value ? "session" : "label", rc == GPUFL_E_NOENT ? NULL : &e);
+        return;
+    }
+    snprintf(target, sizeof target, "%s %s", session, name);
+    access_note(c, value ? "label.set" : "label.delete", target);
+    http_send_nothing(c->http, 204);
+}
+
+void api_label_put(struct call *c)
+{
+    set_label(c, V(label_put, session)->text, V(label_put, label)->text, V(label_put, value)->text);
+}
+
+void api_label_delete(struct call *c)
+{
+    set_label(c, V(label_delete, session)->text, V(label_delete, label)->text, NULL);
+}
+
+void api_session_findings(struct call *c)
+{
+    const char *id = V(session_findings, session)->text;
+    struct meta_finding *rows;
+    struct meta_session row;
+    size_t count = 0;
+    struct region mem;
+    struct err e = {0};
+    region_init(&mem, ROWS_MEMORY);
+    int rc = shared_elsewhere(c, id)
+                 ? GPUFL_E_NOENT
+                 : meta_session_get(c->server->meta, c->who.workspace, id, &mem, &row, &e);
+    if (rc == 0)
+        rc = meta_finding_list(c->server->meta, c->who.workspace, id, &mem, &rows, &count, &e);
+    if (rc)
+        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+    else
+        rows_send(c, META_ROW_finding, rows, count, NULL);
+    region_fini(&mem);
+}
+
+void api_findings(struct call *c)
+{
+    const struct meta_finding_query q = {.rule = V(findings, rule)->text,
+                                         .app = V(findings, app)->text,
+                                         .host = V(findings, host)->text,
+                                         .file = V(findings, file)->text,
+                                         .kernel = V(findings, kernel)->text,
+                                         .severity = V(findings, severity)->i,
+                                         .from = V(findings, from)->i,
+                                         .to = V(findings, to)->i};
+    struct meta_page page = {.limit = (unsigned)V(findings, limit)->i,
+                             .after = V(findings, after)->text};
+    struct meta_found *rows;
+    size_t count = 0;
+    struct region mem;
+    struct err e = {0};
+    region_init(&mem, ROWS_MEMORY);
+    int rc =
+        meta_finding_search(c->server->meta, c->who.workspace, &q, &page, &mem, &rows, &count, &e);
+    if (rc)
+        call_fail(c, rc, "list", &e);
+    else
+        rows_send(c, META_ROW_found, rows, count, page.next);
+    region_fini(&mem);
+}

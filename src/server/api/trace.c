@@ -1,0 +1,262 @@
+/* trace.c - a session as Chrome's trace events (JSON), which Perfetto and chrome://tracing
+ * open.
+ *
+ * Made while it is sent, record by record: memory is that of the names, at most NAMES_MAX bytes,
+ * whatever the session's size. A kind of lane is a process there, a stream or thread a thread;
+ * times are microseconds since the session's start, exact to the nanosecond. */
+#include "server/api/api.h"
+#include "server/api/session_ref.h"
+#include "server/common/logs.h"
+#include "server/server.h"
+
+#include "base/alloc.h"
+#include "base/region.h"
+#include "net/server/http_pipe.h"
+#include "symbol/demangle.h"
+#include "wire/event_name.h"
+#include "wire/limits.h"
+#include "wire/record.h"
+#include "wire/rowset.h"
+#include "wire/tile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define V(route, name) (&c->values[IN_##route##_##name])
+
+static const int64_t PATIENCE_NS = 60000000000;
+
+enum {
+    NAMES_MAX = 64 << 20,
+    NAME_MAX_BYTES = 16 << 10, /* longer ones are texts of sources */
+    PIECE = 64 << 10,
+    LINE_MAX_BYTES = 4 << 20,
+};
+
+/* Which columns of a record make an event; -1: none. */
+static const struct traced {
+    enum record_type type;
+    enum lane_kind lane;
+    int start, duration, thread, name, code, ref;
+    const char *ref_name;
+} traced[] = {
+#define TRACED(record, lane, thread, name, code, ref)                                              \
+    {                                                                                              \
+        RECORD_##record, lane, COL_##record##_start, COL_##record##_duration,                      \
+            COL_##record##_##thread, name, code, COL_##record##_##ref, #ref                        \
+    }
+    TRACED(scope, LANE_SCOPE, thread, COL_scope_name, -1, instance),
+    TRACED(kernel, LANE_KERNEL, stream, -1, -1, correlation),
+    TRACED(memcpy, LANE_COPY, stream, -1, COL_memcpy_kind, correlation),
+    TRACED(memset, LANE_COPY, stream, -1, -1, correlation),
+    TRACED(sync, LANE_SYNC, thread, -1, COL_sync_kind, correlation),
+    TRACED(wait, LANE_WAIT, thread, -1, COL_wait_call, correlation),
+    TRACED(graph_launch, LANE_GRAPH, thread, -1, -1, correlation),
+    TRACED(graph_run, LANE_RUN, stream, -1, -1, correlation),
+#undef TRACED
+};
+
+static const char *const lanes[] = {
+    [LANE_KERNEL] = "Kernels", [LANE_COPY] = "Copies and fills", [LANE_SYNC] = "Synchronizations",
+    [LANE_WAIT] = "Waits",     [LANE_SCOPE] = "Scopes",          [LANE_GRAPH] = "Graph launches",
+    [LANE_RUN] = "Graphs"};
+
+struct trace {
+    const struct store_ops *ops;
+    struct store_session *columns; /* a reference */
+    struct http_pipe *pipe;
+    struct buf line;
+    struct region texts;
+    struct rowset names;   /* id; where its JSON text lies in texts */
+    struct rowset configs; /* id; its name */
+    int64_t start;         /* CLOCK_MONOTONIC of the session's begin */
+    uint64_t events;
+    char id[HTTP_ID_SIZE];
+};
+
+static void trace_free(void *arg)
+{
+    struct trace *t = arg;
+    if (t->columns)
+        t->ops->put(t->columns);
+    buf_fini(&t->line);
+    region_fini(&t->texts);
+    rowset_fini(&t->names);
+    rowset_fini(&t->configs);
+    mem_free(t);
+}
+
+static int flush(struct trace *t)
+{
+    int rc = buf_error(&t->line);
+    if (rc == 0 && t->line.len)
+        rc = http_pipe_write(t->pipe, t->line.data, t->line.len);
+    buf_clear(&t->line);
+    return rc;
+}
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+/* Kept as JSON: demangled and escaped once, written a million times. */
+static int take_name(void *arg, uint32_t id, const char *text, size_t len)
+{
+    struct trace *t = arg;
+    struct buf plain, json;
+    bool added;
+    int64_t key = id;
+    if (len > NAME_MAX_BYTES)
+        return 0;
+    char *own = mem_strndup(text, len);
+    buf_init(&plain, DEMANGLE_ROOM);
+    buf_init(&json, LINE_MAX_BYTES);
+    if (own)
+        demangle_put(&plain, own);
+    buf_json(&json, plain.data ? plain.data : "", plain.len);
+    int64_t *row =
+        buf_error(&json) || buf_error(&plain) ? NULL : rowset_put(&t->names, &key, &added);
+    const char *kept = row ? region_copy(&t->texts, json.data, json.len) : NULL;
+    if (row)
+        row[1] = (int64_t)(intptr_t)kept; /* NULL: no room for more */
+    mem_free(own);
+    buf_fini(&plain);
+    buf_fini(&json);
+    return row ? 0 : GPUFL_E_NOMEM;
+}
+
+static int64_t cell(const struct wire_batch *b, int column, size_t i)
+{
+    return column >= 0 && b->col[column] ? b->col[column][i] : CELL_NULL;
+}
+
+static int take_configs(void *arg, const struct wire_batch *b)
+{
+    struct trace *t = arg;
+    bool added;
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t id = cell(b, COL_config_id, i);
+        int64_t *row = rowset_put(&t->configs, &id, &added);
+        if (!row)
+            return GPUFL_E_NOMEM;
+        row[1] = cell(b, COL_config_name, i);
+    }
+    return 0;
+}
+
+static void put_name(struct trace *t, const struct traced *r, const struct wire_batch *b, size_t i)
+{
+    int64_t id = cell(b, r->name, i), config = cell(b, COL_kernel_config, i);
+    if (r->type == RECORD_kernel) {
+        const int64_t *row = rowset_find(&t->configs, &config);
+        id = row ? row[1] : CELL_NULL;
+    } else if (r->type != RECORD_scope) {
+        buf_json_str(&t->line, event_name_text(event_name_of(r->type, cell(b, r->code, i))));
+        return;
+    }
+    const int64_t *row = rowset_find(&t->names, &id);
+    buf_str(&t->line, row && row[1] ? (const char *)(intptr_t)row[1] : "\"?\"");
+}
+
+/* ---- events --------------------------------------------------------------------------------------- */
+
+static void put_us(struct buf *b, int64_t ns)
+{
+    uint64_t v = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    buf_printf(b, "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "", v / 1000, (unsigned)(v % 1000));
+}
+
+static int put_event(struct trace *t, const struct traced *r, const struct wire_batch *b, size_t i)
+{
+    int64_t start = cell(b, r->start, i), duration = cell(b, r->duration, i), since;
+    int64_t thread = cell(b, r->thread, i), ref = cell(b, r->ref, i);
+    if (!wire_event_ok(start, duration) || __builtin_sub_overflow(start, t->start, &since))
+        return 0;
+    buf_str(&t->line, t->events++ ? ",\n{\"name\":" : "\n{\"name\":");
+    put_name(t, r, b, i);
+    buf_printf(&t->line, ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":", records[r->type].type);
+    put_us(&t->line, since);
+    buf_str(&t->line, ",\"dur\":");
+    put_us(&t->line, duration);
+    buf_printf(&t->line, ",\"pid\":%d,\"tid\":%" PRId64, (int)r->lane,
+               thread == CELL_NULL ? 0 : thread);
+    if (ref != CELL_NULL)
+        buf_printf(&t->line, ",\"args\":{\"%s\":%" PRId64 "}", r->ref_name, ref);
+    buf_char(&t->line, '}');
+    return t->line.len > PIECE ? flush(t) : buf_error(&t->line);
+}
+
+static int take_events(void *arg, const struct wire_batch *b)
+{
+    struct trace *t = arg;
+    const struct traced *r = traced;
+    int rc = 0;
+    while (r->type != b->type)
+        r++; /* only these are scanned */
+    for (size_t i = 0; i < b->rows && rc == 0; i++)
+        rc = put_event(t, r, b, i);
+    return rc;
+}
+
+static void put_lanes(struct trace *t)
+{
+    for (int i = LANE_KERNEL; i <= LANE_KINDS; i++)
+        buf_printf(
+            &t->line,
+            "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"%s\"}}",
+            t->events++ ? "," : "", i, lanes[i]);
+}
+
+static int produce(void *arg, struct http_pipe *p)
+{
+    struct trace *t = arg;
+    struct err e = {0};
+    const struct wire_visitor names = {.arg = t, .name = take_name};
+    const struct wire_visitor configs = {.arg = t, .batch = take_configs};
+    const struct wire_visitor events = {.arg = t, .batch = take_events};
+    t->pipe = p;
+    int rc = t->ops->scan_names(t->columns, &names, &e);
+    rc = rc ? rc : t->ops->scan(t->columns, RECORD_config, INT64_MIN, INT64_MAX, &configs, &e);
+    buf_str(&t->line, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    put_lanes(t);
+    for (size_t i = 0; i < sizeof traced / sizeof *traced && rc == 0; i++)
+        rc = t->ops->scan(t->columns, traced[i].type, INT64_MIN, INT64_MAX, &events, &e);
+    buf_str(&t->line, "\n]}\n");
+    rc = rc ? rc : flush(t);
+    if (rc && rc != GPUFL_E_STATE && rc != GPUFL_E_TIMEOUT) /* these: the client */
+        logs_say(LOG_ERROR, "export", "request %s broke off: %s", t->id,
+                 e.text[0] ? e.text : err_text(rc));
+    return rc;
+}
+
+void api_export_trace(struct call *c)
+{
+    struct subject s;
+    struct http_pipe *pipe = NULL;
+    char text[192];
+    if (!subject_open(c, V(export_trace, session)->text, &s) || !subject_answers(c, &s))
+        return;
+    struct trace *t = s.columns ? mem_zalloc(sizeof *t) : NULL;
+    if (!t) {
+        call_fail(c, s.columns ? GPUFL_E_NOMEM : GPUFL_E_NOENT, "session", NULL);
+        subject_close(c, &s);
+        return;
+    }
+    t->ops = c->server->ops;
+    t->columns = s.columns; /* the export's from here on */
+    t->start = s.start;
+    s.columns = NULL;
+    snprintf(t->id, sizeof t->id, "%s", c->http->id);
+    buf_init(&t->line, LINE_MAX_BYTES);
+    region_init(&t->texts, NAMES_MAX);
+    rowset_init(&t->names, 1, 2);
+    rowset_init(&t->configs, 1, 2);
+    int rc = http_pipe_open(&pipe, c->server->exports, PATIENCE_NS, produce, trace_free, t);
+    if (rc) {
+        trace_free(t);
+        call_fail(c, rc, "session", NULL);
+        return;
+    }
+    http_send_pipe(c->http, "application/json", pipe);
+    snprintf(text, sizeof text, "attachment; filename=\"%s.trace.json\"", s.row.id);
+    http_set(c->http, "Content-Disposition", text);
+}

@@ -1,0 +1,163 @@
+/* auth.h - who asks, and how somebody gets to be somebody: logins, keys, links, tickets.
+ *
+ * Knows no HTTP: it gets the values of headers and gives back words for some. Whoever
+ * calls turns codes into statuses:
+ *   PERM     401: nobody, or a secret that is wrong, expired or taken back; one sentence for all
+ *   STATE    403: not with these rights, or without the page's own token (CSRF)
+ *   NOENT    404: not in this workspace, and nobody learns whether elsewhere
+ *   TIMEOUT  429: too many tries, and the wait is told; without one the tables are slow: 503
+ *   INVAL    400: what was said cannot be taken
+ *   others   503: the small tables do not answer
+ *
+ * What is done to people, keys and links is written to the audit log here, so that no
+ * handler can forget it. Any thread; functions with passwords take a tenth of a second. */
+#ifndef GPUFL_SERVER_AUTH_AUTH_H
+#define GPUFL_SERVER_AUTH_AUTH_H
+
+#include "meta/meta.h"
+#include "server/auth/limit.h"
+#include "server/auth/password.h"
+#include "server/auth/rights.h"
+#include "server/auth/secret.h"
+
+#define AUTH_COOKIE_NAME "gpufl_login"
+
+enum { AUTH_COOKIE = 256 }; /* bytes of a Set-Cookie value */
+
+struct auth_config {
+    bool secure;      /* browsers come by TLS, here or at a proxy */
+    unsigned port;    /* 0, or told in the cookie's name: for several servers on one host */
+    int64_t login_ns; /* how long a login lasts; 0: 30 days */
+    int64_t idle_ns;  /* and how long without use; 0: 7 days */
+    unsigned long long password_passes; /* cost, for tests; 0: the standard */
+    size_t password_memory;
+};
+
+struct auth {
+    struct meta *meta; /* the caller's; outlives this */
+    struct auth_config config;
+    struct auth_limit limit;
+    struct auth_password password;
+    char cookie[40]; /* its name */
+};
+
+int auth_init(struct auth *a, struct meta *meta, const struct auth_config *c, struct err *e);
+void auth_fini(struct auth *a);
+
+/* ---- who asks ----------------------------------------------------------------------------- */
+
+/* What a request says of itself; NULL: nothing. */
+struct auth_said {
+    const char *authorization; /* the header */
+    const char *cookie;        /* value of the cookie a->cookie */
+    const char *csrf;          /* the header X-CSRF-Token */
+    const char *workspace;     /* the one that is asked for; NULL: the only or first one */
+    bool writes;               /* the method is another than GET, HEAD, OPTIONS */
+};
+
+/* In the request's region. */
+struct auth_who {
+    const char *kind;      /* user, key, share; "": nobody in particular */
+    const char *actor;     /* id of the user, key or link */
+    const char *name;      /* for people: address, or the key's name */
+    const char *workspace; /* "": in none */
+    const char *role;      /* of a user there; "": none */
+    const char *session;   /* of a link: the only one; NULL: all */
+    int64_t scopes;        /* of a key */
+    bool admin;            /* of the server */
+};
+
+int auth_who(struct auth *a, const struct auth_said *said, int64_t now, struct region *mem,
+             struct auth_who *out, struct err *e);
+
+/* May they? session: the one that the route is about; NULL: none, or not one. */
+int auth_may(const struct auth_who *w, enum rights right, const char *session, struct err *e);
+
+/* ---- logging in --------------------------------------------------------------------------- */
+
+struct auth_from {
+    const char *address, *agent; /* where it comes from; never NULL */
+    int64_t now;                 /* ns since the Unix epoch */
+};
+
+struct auth_entry {
+    char token[SECRET_TOKEN]; /* for the cookie, nowhere else */
+    char csrf[SECRET_TOKEN];
+    int64_t expires;
+    int64_t wait; /* TIMEOUT: ns until the next try */
+};
+
+int auth_login(struct auth *a, const char *email, const char *password,
+               const struct auth_from *from, struct auth_entry *out, struct err *e);
+int auth_logout(struct auth *a, const char *cookie, struct err *e); /* also of none */
+
+/* Values of Set-Cookie. */
+void auth_cookie_set(const struct auth *a, const struct auth_entry *entry, int64_t now,
+                     char out[AUTH_COOKIE]);
+void auth_cookie_clear(const struct auth *a, char out[AUTH_COOKIE]);
+
+/* ---- links that work once (tickets.c) ------------------------------------------------- */
+
+/* The link of the first admin, while there is no user: *needed tells. Lasts a day. */
+int auth_setup_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], bool *needed,
+                      struct err *e);
+int auth_setup(struct auth *a, const char *token, const char *email, const char *name,
+               const char *password, const char *workspace, const struct auth_from *from,
+               struct auth_entry *out, struct err *e);
+
+/* Local mode: one user and one workspace, "local", made where they are not; a ticket for the URL
+ * that a browser is opened with. Lasts 10 minutes. */
+int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], struct err *e);
+int auth_local(struct auth *a, const char *token, const struct auth_from *from,
+               struct auth_entry *out, struct err *e);
+
+/* Into a workspace with a role; lasts 7 days. Whoever takes it has an account, and says its
+ * password, or makes one. */
+int auth_invite(struct auth *a, const struct auth_who *by, const char *role,
+                const struct auth_from *from, char token[SECRET_TOKEN], struct err *e);
+int auth_accept(struct auth *a, const char *token, const char *email, const char *name,
+                const char *password, const struct auth_from *from, struct auth_entry *out,
+                struct err *e);
+
+/* For somebody who forgot: an admin hands the link over; lasts a day. Ends all their logins. */
+int auth_reset_ticket(struct auth *a, const struct auth_who *by, const char *user,
+                      const struct auth_from *from, char token[SECRET_TOKEN], struct err *e);
+int auth_reset(struct auth *a, const char *token, const char *password,
+               const struct auth_from *from, struct auth_entry *out, struct err *e);
+
+/* ---- keys, links, passwords (keys.c) --------------------------------------------------- */
+
+/* In by's workspace. The key, and the token of the link, are told here and never again. */
+int auth_key_make(struct auth *a, const struct auth_who *by, const char *name, int64_t scopes,
+                  int64_t expires, const struct auth_from *from, char key[SECRET_KEY],
+                  char id[SECRET_ID], struct err *e);
+int auth_key_revoke(struct auth *a, const struct auth_who *by, const char *id,
+                    const struct auth_from *from, struct err *e);
+int auth_share_make(struct auth *a, const struct auth_who *by, const char *session, int64_t expires,
+                    const struct auth_from *from, char token[SECRET_KEY], char id[SECRET_ID],
+                    struct err *e);
+int auth_share_revoke(struct auth *a, const struct auth_who *by, const char *id,
+                      const struct auth_from *from, struct err *e);
+
+/* By the user, who says the old one; their other logins end, the one with this cookie stays. */
+int auth_password_change(struct auth *a, const struct auth_who *by, const char *cookie,
+                         const char *old, const char *password, const struct auth_from *from,
+                         int64_t *wait, struct err *e);
+
+/* ---- for the files of auth ------------------------------------------------------------------ */
+
+/* Logs a user in, whatever it was that proved who they are. */
+int auth_enter(struct auth *a, const char *user, const struct auth_from *from, int64_t lasts,
+               struct auth_entry *out, struct err *e);
+
+/* A password beside the limits of tries: 0, PERM, or TIMEOUT and the wait. */
+int auth_try(struct auth *a, const struct meta_user *user, const char *email, const char *password,
+             const struct auth_from *from, int64_t *wait, struct err *e);
+
+/* Lower case, without blanks around; INVAL: that is no address. */
+int auth_email(const char *said, char out[256], struct err *e);
+
+void auth_note(struct auth *a, const char *workspace, const char *kind, const char *actor,
+               const char *action, const char *target, const struct auth_from *from);
+
+#endif

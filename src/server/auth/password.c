@@ -1,0 +1,99 @@
+/* password.c - see password.h; argon2id is libsodium's. */
+#include "server/auth/password.h"
+
+#include <sodium.h>
+#include <string.h>
+#include <strings.h>
+
+static void turn_take(struct auth_password *p)
+{
+    pthread_mutex_lock(&p->lock);
+    while (p->running >= p->at_once)
+        pthread_cond_wait(&p->done, &p->lock);
+    p->running++;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void turn_give(struct auth_password *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->running--;
+    pthread_cond_signal(&p->done);
+    pthread_mutex_unlock(&p->lock);
+}
+
+int auth_password_init(struct auth_password *p, unsigned long long passes, size_t memory,
+                       unsigned at_once)
+{
+    memset(p, 0, sizeof *p);
+    p->passes = passes ? passes : crypto_pwhash_OPSLIMIT_INTERACTIVE;
+    p->memory = memory ? memory : crypto_pwhash_MEMLIMIT_INTERACTIVE;
+    p->at_once = at_once ? at_once : 2;
+    if (pthread_mutex_init(&p->lock, NULL))
+        return GPUFL_E_NOMEM;
+    if (pthread_cond_init(&p->done, NULL)) {
+        pthread_mutex_destroy(&p->lock);
+        return GPUFL_E_NOMEM;
+    }
+    char random[32];
+    randombytes_buf(random, sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        random[i] = (char)('a' + (random[i] & 15));
+    random[sizeof random - 1] = '\0';
+    int rc = auth_password_hash(p, random, p->nobody, NULL);
+    if (rc)
+        auth_password_fini(p);
+    return rc;
+}
+
+void auth_password_fini(struct auth_password *p)
+{
+    pthread_cond_destroy(&p->done);
+    pthread_mutex_destroy(&p->lock);
+}
+
+static bool is_one_character(const char *password)
+{
+    return strspn(password, (char[]){password[0], '\0'}) == strlen(password);
+}
+
+int auth_password_check(const char *password, const char *email, struct err *e)
+{
+    size_t len = strnlen(password, PASSWORD_MOST + 1);
+    if (len < PASSWORD_LEAST)
+        return err_set(e, GPUFL_E_INVAL, "a password has at least %d characters", PASSWORD_LEAST);
+    if (len > PASSWORD_MOST)
+        return err_set(e, GPUFL_E_INVAL, "a password has at most %d bytes", PASSWORD_MOST);
+    if (strcasecmp(password, email) == 0 || is_one_character(password))
+        return err_set(e, GPUFL_E_INVAL,
+                       "that password would be guessed at once: take several words");
+    return 0;
+}
+
+int auth_password_hash(struct auth_password *p, const char *password, char out[PASSWORD_HASH],
+                       struct err *e)
+{
+    _Static_assert(crypto_pwhash_STRBYTES <= PASSWORD_HASH, "a hash fits");
+    turn_take(p);
+    int failed = crypto_pwhash_str_alg(out, password, strlen(password), p->passes, p->memory,
+                                       crypto_pwhash_ALG_ARGON2ID13);
+    turn_give(p);
+    return failed ? err_set(e, GPUFL_E_NOMEM, "not enough memory to hash a password") : 0;
+}
+
+bool auth_password_verify(struct auth_password *p, const char *hash, const char *password)
+{
+    size_t len = strnlen(password, PASSWORD_MOST + 1);
+    bool known = hash && *hash;
+    if (len > PASSWORD_MOST)
+        return false;
+    turn_take(p);
+    int wrong = crypto_pwhash_str_verify(known ? hash : p->nobody, password, len);
+    turn_give(p);
+    return known && !wrong;
+}
+
+bool auth_password_is_old(const struct auth_password *p, const char *hash)
+{
+    return crypto_pwhash_str_needs_rehash(hash, p->passes, p->memory) != 0;
+}

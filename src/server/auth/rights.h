@@ -1,0 +1,24 @@
+/* rights.h - roles and scopes to rights, from one table (rights.def). Constant; any thread. */
+#ifndef GPUFL_SERVER_AUTH_RIGHTS_H
+#define GPUFL_SERVER_AUTH_RIGHTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum rights {
+#define RIGHT(name, viewer, member, owner, ingest, read, admin, share, doc) RIGHTS_##name,
+#include "server/auth/rights.def"
+    RIGHTS_COUNT
+};
+
+/* Scopes of API keys, as schema/meta.def keeps them. */
+enum { SCOPE_INGEST = 1, SCOPE_READ = 2, SCOPE_ADMIN = 4, SCOPE_ALL = 7 };
+
+bool rights_of_role(enum rights right, const char *role); /* unknown roles: none but PUBLIC */
+bool rights_of_scopes(enum rights right, int64_t scopes); /* any of the scopes gives it */
+bool rights_of_share(enum rights right);
+
+bool role_ok(const char *role);                        /* owner, member, viewer */
+bool scopes_parse(const char *words, int64_t *scopes); /* "ingest,read"; false: others, none */
+
+#endif

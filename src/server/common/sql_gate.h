@@ -1,0 +1,30 @@
+/* sql_gate.h - how many statements a workspace may have asked at once.
+ *
+ * Half of what the server takes at once, rounded up, so that one workspace does not keep the
+ * others out. [any] */
+#ifndef GPUFL_SERVER_COMMON_SQL_GATE_H
+#define GPUFL_SERVER_COMMON_SQL_GATE_H
+
+#include "meta/meta.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+enum { SQL_GATE_MAX = 64 };
+
+struct sql_gate {
+    pthread_mutex_t lock;
+    unsigned most; /* of one workspace */
+    unsigned count;
+    char inside[SQL_GATE_MAX]
+               [META_ID_MAX]; /* workspaces, one for each statement; guarded by lock */
+};
+
+void sql_gate_init(struct sql_gate *g, unsigned at_once);
+void sql_gate_fini(struct sql_gate *g);
+
+/* false: the workspace has as many inside as it may. */
+bool sql_gate_enter(struct sql_gate *g, const char *workspace);
+void sql_gate_leave(struct sql_gate *g, const char *workspace);
+
+#endif

@@ -1,0 +1,35 @@
+/* fleet.h - what hosts and GPUs do now: from the loader's threads to the small tables.
+ *
+ * Hundreds of hosts say something every second, and the small tables sync the disk
+ * for each transaction. So what is said is kept here, the newest of each host and
+ * GPU, and written every period in one transaction a workspace; whoever follows the
+ * workspace is told then. What cannot be written now is tried again with what is newer
+ * by then; nothing of it is lost that the sessions do not hold as well. */
+#ifndef GPUFL_SERVER_INTAKE_FLEET_H
+#define GPUFL_SERVER_INTAKE_FLEET_H
+
+#include "base/err.h"
+#include "meta/meta.h"
+
+#include <stdint.h>
+
+struct fleet;
+
+struct fleet_config {
+    struct meta *meta;
+    int64_t period_ns; /* 0: 250 ms */
+    void *arg;
+    /* Rows were written: {"hosts":[…],"gpus":[…],"more":[…]}, rows of meta.def; more: names of hosts
+     * of which there was no room for the rows. [fleet's thread] NULL: nobody asks. */
+    void (*told)(void *arg, const char *workspace, const char *json, size_t len);
+};
+
+int fleet_open(struct fleet **out, const struct fleet_config *c, struct err *e);
+void fleet_close(struct fleet *f); /* writes what there is first; NULL: nothing */
+
+/* The newest of a host or GPU; texts are copied, and cut where they are longer than any should be.
+ * Where memory is out it is dropped: the next one comes soon. [any] */
+void fleet_host(struct fleet *f, const char *workspace, const struct meta_host *h);
+void fleet_gpu(struct fleet *f, const char *workspace, const struct meta_gpu *g);
+
+#endif

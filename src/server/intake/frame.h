@@ -1,0 +1,51 @@
+/* frame.h - a frame of the journal as bytes: a fixed head, three texts, a payload.
+ *
+ * Everything is little-endian. The checksum (CRC-32) covers all that follows it, so
+ * that a frame cannot pass for another, nor half of one for a whole. The payload is
+ * compressed (zstd, a fast level) where that makes it smaller. Owner's thread. */
+#ifndef GPUFL_SERVER_INTAKE_FRAME_H
+#define GPUFL_SERVER_INTAKE_FRAME_H
+
+#include "base/buf.h"
+#include "server/intake/journal.h"
+
+#define FRAME_MAGIC   0x4c465247u /* "GRFL" */
+#define SEGMENT_MAGIC 0x314a4647u /* "GFJ1" */
+
+enum {
+    FRAME_HEAD = 88,   /* bytes before the texts */
+    SEGMENT_HEAD = 32, /* bytes before the first frame */
+    FRAME_SMALL = 256, /* payloads up to this stay as they are */
+};
+
+/* The start of a segment. */
+struct segment_head {
+    uint64_t journal; /* id of the journal */
+    uint64_t first;   /* number of its first frame */
+};
+
+struct frame_packer;
+
+int frame_packer_open(struct frame_packer **out);
+void frame_packer_close(struct frame_packer *p);
+
+/* The frame's bytes with the number left 0; valid until the next call. 0 or NOMEM. */
+int frame_pack(struct frame_packer *p, const struct journal_frame *f, const void *payload,
+               char **bytes, size_t *size);
+/* Sets the number, and with it the checksum. */
+void frame_number(char *bytes, size_t size, uint64_t number);
+
+/* Bytes of the whole frame whose head (FRAME_HEAD bytes) this could be; 0: it is none. */
+uint32_t frame_size(const char *head);
+
+/* Whether `size` bytes are a whole frame; fills *f. */
+bool frame_check(const char *bytes, uint32_t size, struct journal_frame *f);
+
+/* The payload of a checked frame into out, emptied before. 0, NOMEM, CORRUPT. */
+int frame_unpack(struct frame_packer *p, const char *bytes, uint32_t size,
+                 const struct journal_frame *f, struct buf *out);
+
+void segment_head_put(char *bytes, const struct segment_head *h);
+bool segment_head_get(const char *bytes, struct segment_head *h);
+
+#endif

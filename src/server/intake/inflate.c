@@ -1,0 +1,140 @@
+/* inflate.c - three formats behind one loop; see inflate.h. */
+#include "server/intake/inflate.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/zmem.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum { GZIP_WINDOW = 15 + 16, ZSTD_WINDOW_LOG = 23, FREE_BYTES = 1 << 20 };
+
+struct inflate {
+    enum inflate_format format;
+    struct inflate_limits limits;
+    int64_t in, out;
+    bool whole; /* at the end of a member or frame, or before the first byte */
+    bool zlib_open;
+    z_stream zlib;
+    ZSTD_DCtx *zstd; /* owned */
+};
+
+int inflate_open(struct inflate **out, enum inflate_format format, const struct inflate_limits *l)
+{
+    struct inflate *f = mem_zalloc(sizeof *f);
+    *out = f;
+    if (!f)
+        return GPUFL_E_NOMEM;
+    f->format = format;
+    f->limits = *l;
+    f->whole = true;
+    int code = 0;
+    if (format == INFLATE_GZIP) {
+        f->zlib.zalloc = zmem_alloc;
+        f->zlib.zfree = zmem_free;
+        code = inflateInit2(&f->zlib, GZIP_WINDOW) == Z_OK ? 0 : GPUFL_E_NOMEM;
+        f->zlib_open = !code;
+    } else if (format == INFLATE_ZSTD) {
+        f->zstd = ZSTD_createDCtx();
+        if (!f->zstd ||
+            ZSTD_isError(ZSTD_DCtx_setParameter(f->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG)))
+            code = GPUFL_E_NOMEM;
+    }
+    if (code) {
+        inflate_close(f);
+        *out = NULL;
+    }
+    return code;
+}
+
+void inflate_close(struct inflate *f)
+{
+    if (!f)
+        return;
+    if (f->zlib_open)
+        inflateEnd(&f->zlib);
+    ZSTD_freeDCtx(f->zstd);
+    mem_free(f);
+}
+
+static int some_plain(const char *data, size_t n, char *out, size_t room, size_t *took,
+                      size_t *made)
+{
+    *took = *made = n < room ? n : room;
+    memcpy(out, data, *made);
+    return 0;
+}
+
+static int some_gzip(struct inflate *f, const char *data, size_t n, char *out, size_t room,
+                     size_t *took, size_t *made)
+{
+    z_stream *z = &f->zlib;
+    if (f->whole && n && inflateReset(z) != Z_OK)
+        return GPUFL_E_CORRUPT;
+    f->whole = f->whole && !n;
+    if (f->whole)
+        return 0;
+    const uInt in = n < UINT32_MAX ? (uInt)n : UINT32_MAX;
+    z->next_in = (Bytef *)(uintptr_t)data;
+    z->avail_in = in;
+    z->next_out = (Bytef *)out;
+    z->avail_out = (uInt)room;
+    int rc = inflate(z, Z_NO_FLUSH);
+    *took = in - z->avail_in;
+    *made = room - z->avail_out;
+    f->whole = rc == Z_STREAM_END;
+    return rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR ? 0
+           : rc == Z_MEM_ERROR                                   ? GPUFL_E_NOMEM
+                                                                 : GPUFL_E_CORRUPT;
+}
+
+static int some_zstd(struct inflate *f, const char *data, size_t n, char *out, size_t room,
+                     size_t *took, size_t *made)
+{
+    ZSTD_inBuffer in = {data, n, 0};
+    ZSTD_outBuffer to = {out, room, 0};
+    if (f->whole && !n)
+        return 0;
+    size_t rc = ZSTD_decompressStream(f->zstd, &to, &in);
+    *took = in.pos;
+    *made = to.pos;
+    f->whole = rc == 0;
+    return ZSTD_isError(rc) ? GPUFL_E_CORRUPT : 0;
+}
+
+int inflate_some(struct inflate *f, const char **data, size_t *n, char *out, size_t room,
+                 size_t *made)
+{
+    size_t took = 0;
+    *made = 0;
+    int code = f->format == INFLATE_GZIP   ? some_gzip(f, *data, *n, out, room, &took, made)
+               : f->format == INFLATE_ZSTD ? some_zstd(f, *data, *n, out, room, &took, made)
+                                           : some_plain(*data, *n, out, room, &took, made);
+    *data += took;
+    *n -= took;
+    f->in += (int64_t)took;
+    f->out += (int64_t)*made;
+    if (code)
+        return code;
+    bool beyond = f->in > f->limits.in_max || f->out > f->limits.out_max ||
+                  f->out > FREE_BYTES + f->in * (int64_t)f->limits.ratio_max;
+    return beyond ? GPUFL_E_FULL : 0;
+}
+
+int inflate_end(const struct inflate *f)
+{
+    return f->format == INFLATE_PLAIN || f->whole ? 0 : GPUFL_E_CORRUPT;
+}
+
+int64_t inflate_in(const struct inflate *f)
+{
+    return f->in;
+}
+
+int64_t inflate_out(const struct inflate *f)
+{
+    return f->out;
+}

@@ -1,0 +1,82 @@
+/* ingest_inside.h - a body on its way, shared by ingest.c (its begin and end) and
+ * ingest_lines.c (its lines). */
+#ifndef GPUFL_SERVER_INTAKE_INGEST_INSIDE_H
+#define GPUFL_SERVER_INTAKE_INGEST_INSIDE_H
+
+#include "server/intake/inflate.h"
+#include "server/intake/ingest.h"
+#include "wire/decode.h"
+
+#include <stdatomic.h>
+
+enum {
+    INGEST_PIECE = 256 << 10,       /* bytes of lines in a frame; more where one line is longer */
+    INGEST_ROOM = INGEST_PIECE * 2, /* bytes of text at first */
+};
+
+struct ingest {
+    struct ingest_config config;
+    atomic_uint_fast64_t bodies, refused, bytes, plain, accepted, rejected, repeated; /* relaxed */
+};
+
+enum ingest_mode {
+    INGEST_UNDECIDED, /* before the first sound line */
+    INGEST_BY_OFFSET,
+    INGEST_WINDOW,
+    INGEST_DRAIN, /* there already: nothing of it is looked at */
+};
+
+struct ingest_body {
+    struct ingest *in;
+    struct ingest_request request;
+    struct ingest_answer answer;
+    struct intake_session *session; /* reference; NULL: not known yet */
+    struct inflate *inflate;
+    struct decoder *decoder; /* tells sound lines from others */
+    enum ingest_mode mode;
+    bool stopped; /* refused on the way: the answer says how */
+
+    /* Text: [0, kept) lines for the next frame, [line, end) what is not cut yet. */
+    char *text; /* owned */
+    size_t kept, line, end, cap;
+    size_t searched;                   /* in [line, end): there is no LF before */
+    bool skipping;                     /* inside a line that is too long */
+    uint64_t number;                   /* of the line */
+    int64_t at;                        /* plain bytes of the body before the line */
+    int64_t base;                      /* by offset: of the channel before the body */
+    int64_t from;                      /* by offset: where the next frame begins in the channel */
+    int64_t there;                     /* by offset: of the channel, accepted before */
+    uint32_t lines, damaged, too_long; /* for the next frame */
+    bool sound;                        /* a line was accepted and is new */
+    uint64_t window;                   /* number of the first piece; 0: none yet */
+    uint64_t last;                     /* number of the last frame appended; 0: none */
+    uint32_t crc_in, crc, adler;       /* of what was sent, and of the text */
+
+    /* What the header line said; set by the decoder's visitor. */
+    bool header;
+    char header_session[STORE_ID_MAX + 1]; /* full: longer than an id, as below */
+    char header_channel[JOURNAL_CHANNEL_MAX + 1];
+    char header_host[SESSION_HOST_MAX];
+    size_t header_host_bytes; /* that it has, of which header_host may hold fewer */
+    int64_t header_offset, header_pid, header_part;
+};
+
+/* Refuses the body: no more of it is wanted. Returns the status. */
+int ingest_refuse(struct ingest_body *b, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for a code of the journal or the stores. */
+int ingest_refuse_code(struct ingest_body *b, int code, const struct err *e);
+
+/* The channel of the session's lock. */
+struct session_channel *ingest_channel(struct ingest_body *b);
+
+/* Finds out by the first sound line whose the body is and where it stands. Non-zero: refused. */
+int ingest_decide(struct ingest_body *b, const char *line, size_t len);
+
+/* Cuts what stands in the text; non-zero: refused. last: nothing follows. */
+int ingest_cut(struct ingest_body *b, bool last);
+
+/* Appends the lines that are kept, if any, or what was left out behind them. */
+int ingest_append_kept(struct ingest_body *b);
+
+#endif

@@ -1,0 +1,58 @@
+/* journal_inside.h - what the two halves of the journal share: journal.c appends and syncs,
+ * journal_replay.c finds at the start what is there. */
+#ifndef GPUFL_SERVER_INTAKE_JOURNAL_INSIDE_H
+#define GPUFL_SERVER_INTAKE_JOURNAL_INSIDE_H
+
+#include "base/thread.h"
+#include "server/intake/frame.h"
+#include "server/intake/journal.h"
+
+#include <limits.h>
+
+struct segment {
+    uint64_t first; /* number of its first frame; its name */
+    int64_t bytes;  /* written */
+    uint64_t frames, released;
+    int fd;     /* owned; -1: complete, synced and closed */
+    bool dirty; /* written to since the last sync */
+};
+
+/* A frame that is not durable yet. */
+struct pending {
+    struct journal_frame frame;
+    struct journal_place place;
+};
+
+enum { JOURNAL_PACKERS = 64 };
+
+struct journal {
+    struct journal_config config;
+    char folder[PATH_MAX];
+    uint64_t id;
+    pthread_mutex_t lock;     /* of all below */
+    pthread_cond_t work;      /* for the syncing thread */
+    pthread_cond_t moved;     /* for those who wait: durable or failed has changed */
+    struct segment *segments; /* owned; by first; the last one is appended to */
+    size_t segment_count, segment_cap;
+    int64_t bytes;           /* of all segments */
+    uint64_t next;           /* number of the next frame */
+    uint64_t durable;        /* frames up to this one are */
+    struct pending *pending; /* owned; frames behind durable, in order */
+    size_t pending_count, pending_cap;
+    struct pending *handing; /* owned by the syncing thread: those it hands out */
+    size_t handing_cap;
+    int64_t unsynced; /* bytes */
+    unsigned waiting; /* in journal_wait */
+    bool failed, closing;
+    struct frame_packer *packers[JOURNAL_PACKERS]; /* owned: those not in use */
+    unsigned packer_count;
+    struct journal_stats stats; /* counters; bytes and segments stand above */
+    struct thread thread;
+};
+
+void journal_segment_path(const struct journal *j, uint64_t first, const char *suffix, char *out);
+
+/* Reads what the folder holds: hands out frames, fills segments, id, next and stats. */
+int journal_replay(struct journal *j, struct err *e);
+
+#endif

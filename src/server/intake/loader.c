@@ -1,0 +1,396 @@
+/* loader.c - threads that load: who is next, when to commit, what to try again.
+ *
+ * A queue a thread: frames come in the journal's order, each with its session. A
+ * thread looks at all its sessions a few dozen times a second: commits those whose
+ * time has come, retries, ends, closes. A session that fails takes nobody else's
+ * time but that of its retries. */
+#include "server/intake/loader.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/intake/loader_inside.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define COMMIT_NS  400000000
+#define QUIET_NS   3000000000
+#define SILENCE_NS 600000000000
+#define RETRY_NS   500000000
+#define IDLE_NS    30000000000
+#define TICK_NS    40000000
+#define SLOW_NS    30000000000 /* between looks at the small tables */
+
+enum { COMMIT_ROWS = 500000, ITEMS_MAX = 1 << 24, LIST_MEMORY = 1 << 24 };
+
+/* ---- queues ------------------------------------------------------------------------------------ */
+
+static int queue_grow(struct loader_thread *t)
+{
+    size_t cap = t->cap ? 2 * t->cap : 256;
+    struct item *items = cap <= ITEMS_MAX ? mem_array(cap, sizeof *items) : NULL;
+    if (!items)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0, at = t->first; i < t->count; i++, at = at + 1 < t->cap ? at + 1 : 0)
+        items[i] = t->items[at];
+    mem_free(t->items);
+    t->items = items;
+    t->first = 0;
+    t->cap = cap;
+    return 0;
+}
+
+static void queue_push(struct loader_thread *t, const struct item *item)
+{
+    pthread_mutex_lock(&t->lock);
+    bool room = t->count < t->cap || !queue_grow(t);
+    if (room)
+        t->items[(t->first + t->count++) % t->cap] = *item;
+    pthread_cond_signal(&t->some);
+    pthread_mutex_unlock(&t->lock);
+    if (!room) {
+        log_error("loader: out of memory: a frame waits in the journal for the next start");
+        sessions_put(t->loader->config.sessions, item->s);
+    }
+}
+
+void loader_take(void *arg, const struct journal_frame *f, struct journal_place p)
+{
+    struct loader *l = arg;
+    struct intake_session *s = sessions_get(l->config.sessions, f->workspace, f->session);
+    if (!s) {
+        log_error("loader: out of memory: a frame waits in the journal for the next start");
+        return;
+    }
+    if (!atomic_load_explicit(&l->started, memory_order_acquire)) {
+        pthread_mutex_lock(&s->lock);
+        if (sessions_note(s, f))
+            log_error("loader: out of memory: a window may be taken twice");
+        pthread_mutex_unlock(&s->lock);
+    }
+    atomic_fetch_add_explicit(&l->frames, 1, memory_order_relaxed);
+    queue_push(&l->threads[s->thread % l->thread_count],
+               &(struct item){ITEM_FRAME,
+                              s,
+                              {.number = f->number,
+                               .kind = f->kind,
+                               .body = f->body,
+                               .queued = clock_mono(),
+                               .place = p,
+                               .lines = f->lines + f->damaged}});
+}
+
+void loader_abandon(void *arg, struct intake_session *s, uint64_t body)
+{
+    struct loader *l = arg;
+    struct intake_session *held = sessions_get(l->config.sessions, s->workspace, s->session);
+    if (held)
+        queue_push(&l->threads[s->thread % l->thread_count],
+                   &(struct item){ITEM_ABANDON, held, {.body = body, .queued = clock_mono()}});
+}
+
+/* The next item; false: none until `until`, or the thread is to stop. */
+static bool queue_pop(struct loader_thread *t, int64_t until, struct item *out, bool *stop)
+{
+    struct timespec at = {until / 1000000000, until % 1000000000};
+    pthread_mutex_lock(&t->lock);
+    while (!t->count && !t->stop && (t->drain_asked == t->drain_done || t->drain_waits))
+        if (pthread_cond_timedwait(&t->some, &t->lock, &at) == ETIMEDOUT)
+            break;
+    *stop = t->stop;
+    t->behind = t->count > 1;
+    bool some = t->count > 0 && !t->stop;
+    if (some) {
+        *out = t->items[t->first];
+        t->first = (t->first + 1) % t->cap;
+        t->count--;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return some;
+}
+
+int64_t loader_thread_lag(struct loader_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    int64_t lag = t->count ? clock_mono() - t->items[t->first].frame.queued : 0;
+    pthread_mutex_unlock(&t->lock);
+    return lag;
+}
+
+int64_t loader_lag(void *arg)
+{
+    struct loader *l = arg;
+    int64_t most = 0;
+    for (unsigned i = 0; i < l->thread_count; i++) {
+        int64_t lag = loader_thread_lag(&l->threads[i]);
+        most = lag > most ? lag : most;
+    }
+    return most;
+}
+
+/* ---- all sessions of a thread ------------------------------------------------------------------ */
+
+static void look_at_all(struct loader_thread *t)
+{
+    int64_t now = clock_mono();
+    for (struct loading **at = &t->list; *at;) {
+        struct loading *g = *at, *next = g->next;
+        if (loader_look_at(t, g, now))
+            *at = next;
+        else
+            at = &g->next;
+    }
+    t->looked = clock_mono();
+}
+
+/* Sessions of which nothing was heard for long, among those that the small tables call live. */
+static void end_silent(struct loader *l)
+{
+    struct meta *m = sessions_config(l->config.sessions)->meta;
+    struct region memory;
+    struct meta_workspace *workspaces;
+    struct meta_session *silent;
+    struct timespec real;
+    size_t n, count;
+    clock_gettime(CLOCK_REALTIME, &real);
+    int64_t since = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - l->config.silence_ns;
+    region_init(&memory, LIST_MEMORY);
+    int code = meta_workspace_list(m, &memory, &workspaces, &n, NULL);
+    for (size_t i = 0; !code && i < n; i++) {
+        code = meta_session_silent(m, workspaces[i].id, since, &memory, &silent, &count, NULL);
+        for (size_t k = 0; !code && k < count; k++)
+            loader_ask_end(l, workspaces[i].id, silent[k].id, true);
+    }
+    region_fini(&memory);
+    if (code && code != GPUFL_E_FULL)
+        log_warn("loader: silent sessions cannot be listed: %s", err_text(code));
+}
+
+static void slow_work(struct loader *l)
+{
+    int64_t now = clock_mono(), every = l->config.silence_ns / 4;
+    if (now < l->slow_at)
+        return;
+    l->slow_at = now + (every < SLOW_NS ? every : SLOW_NS);
+    if (sessions_config(l->config.sessions)->meta)
+        end_silent(l);
+    sessions_sweep(l->config.sessions, 2 * l->config.idle_ns);
+}
+
+static void handle(struct loader_thread *t, const struct item *i)
+{
+    if (i->kind == ITEM_REPLAYED) { /* windows of before the start will not be sealed */
+        for (struct loading *g = t->list; g; g = g->next)
+            loading_abandon(g, 0);
+        return;
+    }
+    struct loading *g = loader_session(t, i->s);
+    if (!g) {
+        log_error("loader: out of memory: a frame waits for the next start");
+    } else if (i->kind == ITEM_ABANDON) {
+        loading_abandon(g, i->frame.body);
+    } else {
+        g->used = clock_mono();
+        g->end_asked = false;
+        loader_give(t, g, &i->frame);
+    }
+    sessions_put(t->loader->config.sessions, i->s);
+}
+
+static void commit_all(struct loader_thread *t)
+{
+    for (struct loading *g = t->list; g; g = g->next) {
+        loader_commit(t, g);
+        loader_end(t, g);
+    }
+}
+
+/* A session's frames wait for another server that writes it. */
+static bool waits_for_turn(const struct loader_thread *t)
+{
+    const struct loading *g = t->list;
+    while (g && !(g->failures && g->turn))
+        g = g->next;
+    return g != NULL;
+}
+
+static void answer_drain(struct loader_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool asked = t->drain_asked != t->drain_done && !t->count;
+    uint64_t upto = t->drain_asked;
+    pthread_mutex_unlock(&t->lock);
+    if (!asked)
+        return;
+    commit_all(t);
+    look_at_all(t);
+    t->drain_waits = waits_for_turn(t);
+    if (t->drain_waits)
+        return;
+    pthread_mutex_lock(&t->lock);
+    t->drain_done = upto;
+    pthread_cond_broadcast(&t->drained);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void *loader_main(void *arg)
+{
+    struct loader_thread *t = arg;
+    struct item i;
+    bool stop = false;
+    while (!stop) {
+        if (queue_pop(t, t->looked + TICK_NS, &i, &stop))
+            handle(t, &i);
+        if (clock_mono() - t->looked >= TICK_NS)
+            look_at_all(t);
+        if (t == t->loader->threads)
+            slow_work(t->loader);
+        answer_drain(t);
+    }
+    commit_all(t);
+    while (t->list) {
+        struct loading *g = t->list;
+        t->list = g->next;
+        loader_session_free(t, g);
+    }
+    return NULL;
+}
+
+/* ---- opening, closing -------------------------------------------------------------------------- */
+
+static int thread_init(struct loader_thread *t, struct loader *l)
+{
+    pthread_condattr_t attr;
+    t->loader = l;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->drained, NULL);
+    if (pthread_condattr_init(&attr))
+        return GPUFL_E_NOMEM;
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->some, &attr);
+    pthread_condattr_destroy(&attr);
+    return 0;
+}
+
+int loader_open(struct loader **out, const struct loader_config *c, struct err *e)
+{
+    struct loader *l = mem_zalloc(sizeof *l);
+    *out = NULL;
+    if (l)
+        l->aside = mem_strdup(c->aside);
+    if (!l || !l->aside) {
+        mem_free(l);
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    }
+    unsigned threads = sessions_config(c->sessions)->threads;
+    l->config = *c;
+    l->config.commit_ns = c->commit_ns > 0 ? c->commit_ns : COMMIT_NS;
+    l->config.commit_rows = c->commit_rows ? c->commit_rows : COMMIT_ROWS;
+    l->config.quiet_ns = c->quiet_ns > 0 ? c->quiet_ns : QUIET_NS;
+    l->config.silence_ns = c->silence_ns > 0 ? c->silence_ns : SILENCE_NS;
+    l->config.retry_ns = c->retry_ns > 0 ? c->retry_ns : RETRY_NS;
+    l->config.idle_ns = c->idle_ns > 0 ? c->idle_ns : IDLE_NS;
+    l->thread_count = threads < LOADER_THREADS_MAX ? threads : LOADER_THREADS_MAX;
+    for (unsigned i = 0; i < l->thread_count; i++)
+        if (thread_init(&l->threads[i], l)) {
+            l->thread_count = i;
+            loader_close(l);
+            return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        }
+    *out = l;
+    return 0;
+}
+
+int loader_start(struct loader *l, struct journal *j, struct err *e)
+{
+    int code = 0;
+    l->journal = j;
+    atomic_store_explicit(&l->started, true, memory_order_release);
+    for (unsigned i = 0; !code && i < l->thread_count; i++) {
+        struct loader_thread *t = &l->threads[i];
+        char name[] = "gpufl-load-a";
+        name[sizeof name - 2] = (char)('a' + i);
+        queue_push(t, &(struct item){.kind = ITEM_REPLAYED, .frame.queued = clock_mono()});
+        code = journal_reader_open(&t->reader, j);
+        code = code ? code : thread_start(&t->thread, name, 0, loader_main, t);
+    }
+    return code ? err_set(e, code, "the loader cannot be started: %s", err_text(code)) : 0;
+}
+
+void loader_stop(struct loader *l)
+{
+    for (unsigned i = 0; i < l->thread_count; i++) {
+        struct loader_thread *t = &l->threads[i];
+        pthread_mutex_lock(&t->lock);
+        t->stop = true;
+        pthread_cond_signal(&t->some);
+        pthread_mutex_unlock(&t->lock);
+    }
+    for (unsigned i = 0; i < l->thread_count; i++)
+        thread_join(&l->threads[i].thread);
+}
+
+void loader_close(struct loader *l)
+{
+    if (!l)
+        return;
+    for (unsigned i = 0; i < l->thread_count; i++) {
+        struct loader_thread *t = &l->threads[i];
+        for (size_t k = 0; k < t->count; k++)
+            sessions_put(l->config.sessions, t->items[(t->first + k) % t->cap].s);
+        mem_free(t->items);
+        journal_reader_close(t->reader);
+        pthread_cond_destroy(&t->some);
+        pthread_cond_destroy(&t->drained);
+        pthread_mutex_destroy(&t->lock);
+    }
+    mem_free(l->aside);
+    mem_free(l);
+}
+
+bool loader_drain(struct loader *l, int64_t timeout_ns)
+{
+    struct timespec until;
+    bool done = true;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += timeout_ns / 1000000000;
+    until.tv_nsec += timeout_ns % 1000000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    for (unsigned i = 0; i < l->thread_count && done; i++) {
+        struct loader_thread *t = &l->threads[i];
+        pthread_mutex_lock(&t->lock);
+        uint64_t mine = ++t->drain_asked;
+        pthread_cond_signal(&t->some);
+        while (t->drain_done < mine && done)
+            done = pthread_cond_timedwait(&t->drained, &t->lock, &until) != ETIMEDOUT;
+        pthread_mutex_unlock(&t->lock);
+    }
+    return done;
+}
+
+void loader_stats(struct loader *l, struct loader_stats *out)
+{
+    memset(out, 0, sizeof *out);
+    out->frames = atomic_load_explicit(&l->frames, memory_order_relaxed);
+    for (unsigned i = 0; i < l->thread_count; i++) {
+        struct loader_thread *t = &l->threads[i];
+        const struct loading_totals *n = &t->totals;
+        out->rows += atomic_load_explicit(&n->rows, memory_order_relaxed);
+        out->kernels += atomic_load_explicit(&n->kernels, memory_order_relaxed);
+        out->commits += atomic_load_explicit(&n->commits, memory_order_relaxed);
+        out->damaged += atomic_load_explicit(&n->damaged, memory_order_relaxed);
+        out->lost_frames += atomic_load_explicit(&n->lost_frames, memory_order_relaxed);
+        out->retries += atomic_load_explicit(&t->retries, memory_order_relaxed);
+        out->set_aside += atomic_load_explicit(&t->set_aside, memory_order_relaxed);
+        out->open += atomic_load_explicit(&t->open, memory_order_relaxed);
+        pthread_mutex_lock(&t->lock);
+        out->waiting += t->count;
+        pthread_mutex_unlock(&t->lock);
+    }
+    out->lag = loader_lag(l);
+}

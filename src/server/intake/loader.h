@@ -1,0 +1,95 @@
+/* loader.h - frames of the journal to committed columns.
+ *
+ * Threads that each own some of the sessions: a session's frames are decoded, built
+ * into the pyramid and appended to its columns in order, and committed about twice
+ * a second or every million rows. With the commit goes how far the session's channels
+ * are, and the number of the last frame that is in: frames that the journal hands
+ * out again after a crash are left out. After the commit its frames are released.
+ *
+ * What the columns keep of a session beside its records, so that they are all of it
+ * (in `unknown`): lines of types that this version does not know, under their
+ * channel; header lines under LOADER_HEADERS; and what was counted while decoding
+ * under LOADER_COUNTS, a JSON object a commit, which add up.
+ *
+ * A session whose store fails is tried again, later and later, while the others go
+ * on; after LOADER_TRIES failures that are no lack of room its frames are set aside
+ * in a file (nothing is lost, and it is said), so that the journal does not fill up
+ * for its sake.
+ *
+ * The loader registers sessions (meta.h), counts them, and ends them: on an `end`
+ * row when nothing more has come for a while, when their sender says that they are
+ * complete, and when nothing was heard of them for long. */
+#ifndef GPUFL_SERVER_INTAKE_LOADER_H
+#define GPUFL_SERVER_INTAKE_LOADER_H
+
+#include "base/err.h"
+#include "server/intake/journal.h"
+#include "server/intake/sessions.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LOADER_HEADERS ".header"
+#define LOADER_COUNTS  ".counts"
+
+enum { LOADER_TRIES = 8 };
+
+/* Something about a session has changed; told by its thread after a commit. */
+struct loader_news {
+    const char *workspace, *session;
+    uint64_t rows;    /* committed now */
+    uint64_t kernels; /* of them */
+    bool ended;       /* it is complete */
+    int64_t lag;      /* ns for which what comes next has waited to be loaded */
+};
+
+struct loader_config {
+    struct sessions *sessions; /* its threads say how many loader threads there are */
+    const char *aside;         /* folder for frames that cannot be loaded */
+    int64_t commit_ns;         /* a commit at the latest; 0: 400 ms */
+    uint64_t commit_rows;      /* at most; 0: 1 million */
+    int64_t quiet_ns;          /* after an `end` row; 0: 3 s */
+    int64_t silence_ns;        /* of a session without an end; 0: 10 min */
+    int64_t retry_ns;          /* before the first retry of a session; 0: 500 ms */
+    int64_t idle_ns;           /* after which a session's decoder and columns are closed; 0: 30 s */
+    struct fleet *fleet;       /* is told what hosts and GPUs do; NULL: nobody asks */
+    void *arg;
+    void (*news)(void *arg, const struct loader_news *n); /* NULL: nobody asks */
+};
+
+struct loader;
+
+/* First the loader, then the journal, which hands it frames from its open on; loader_start when
+ * the journal is there. */
+int loader_open(struct loader **out, const struct loader_config *c, struct err *e);
+int loader_start(struct loader *l, struct journal *j, struct err *e);
+
+/* Commits what has been read, and ends the threads. Frames that are left come again from the
+ * journal, which must still be there, and closed behind it. */
+void loader_stop(struct loader *l);
+void loader_close(struct loader *l);
+
+/* journal_config.durable */
+void loader_take(void *arg, const struct journal_frame *f, struct journal_place p);
+/* ingest_config.abandon */
+void loader_abandon(void *arg, struct intake_session *s, uint64_t body);
+/* ingest_config.lag: since when the oldest frame that is not loaded waits, ns. */
+int64_t loader_lag(void *arg);
+
+/* Waits until all that was handed over before is committed; false: not within timeout_ns. */
+bool loader_drain(struct loader *l, int64_t timeout_ns);
+
+struct loader_stats {
+    uint64_t frames, rows, kernels, commits;
+    uint64_t damaged;     /* lines that the decoder could not read after all */
+    uint64_t lost_frames; /* unreadable in the journal */
+    uint64_t set_aside;   /* frames, of sessions that cannot be loaded */
+    uint64_t retries;     /* of sessions whose store failed */
+    uint64_t waiting;     /* frames */
+    unsigned open;        /* sessions with a decoder */
+    int64_t lag;          /* ns */
+};
+
+void loader_stats(struct loader *l, struct loader_stats *out);
+
+#endif

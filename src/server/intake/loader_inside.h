@@ -1,0 +1,73 @@
+/* loader_inside.h - what the files of the loader share: loader.c has the queues and the threads,
+ * loader_session.c what a thread does with one of its sessions. */
+#ifndef GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
+#define GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
+
+#include "base/thread.h"
+#include "server/intake/loader.h"
+#include "server/intake/loading.h"
+
+enum { LOADER_THREADS_MAX = 16 };
+
+enum item_kind { ITEM_FRAME, ITEM_ABANDON, ITEM_REPLAYED };
+
+struct item {
+    enum item_kind kind;
+    struct intake_session *s; /* reference; NULL with REPLAYED */
+    struct loading_frame frame;
+};
+
+struct loader_thread {
+    struct loader *loader;
+    struct thread thread;
+    pthread_mutex_t lock; /* of the members down to drain_done */
+    pthread_cond_t some;
+    pthread_cond_t drained;
+    struct item *items; /* owned; a ring */
+    size_t first, count, cap;
+    bool stop;
+    uint64_t drain_asked, drain_done;
+    bool drain_waits; /* it cannot be answered yet; the thread's own */
+    /* The thread's own, but for the counters. */
+    struct journal_reader *reader;
+    struct loading *list; /* owned */
+    int64_t looked;       /* CLOCK_MONOTONIC ns, at all sessions */
+    bool behind;          /* frames are waiting */
+    struct loading_totals totals;
+    _Atomic uint64_t retries, set_aside; /* relaxed */
+    _Atomic unsigned open;               /* relaxed */
+};
+
+struct loader {
+    struct loader_config config;
+    char *aside; /* owned */
+    struct journal *journal;
+    _Atomic bool started; /* release in loader_start: before, frames are those of the replay */
+    unsigned thread_count;
+    struct loader_thread threads[LOADER_THREADS_MAX];
+    _Atomic uint64_t frames; /* relaxed */
+    int64_t slow_at;         /* of thread 0 */
+};
+
+/* ns for which the next frame of a thread has waited. */
+int64_t loader_thread_lag(struct loader_thread *t);
+
+/* ---- loader_session.c: all by the session's thread --------------------------------------------- */
+
+/* The session's part of the loader, made where it has none; NULL: out of memory. */
+struct loading *loader_session(struct loader_thread *t, struct intake_session *s);
+void loader_session_free(struct loader_thread *t, struct loading *g);
+
+void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f);
+void loader_commit(struct loader_thread *t, struct loading *g);
+
+/* Writes and tells the end of a session that is complete and committed. */
+void loader_end(struct loader_thread *t, struct loading *g);
+
+/* Commits, retries, ends or closes what is due. True: the session was let go of. */
+bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now);
+
+/* Asks the journal for the frame that ends a session, so that it stands in its order. */
+void loader_ask_end(struct loader *l, const char *workspace, const char *session, bool silent);
+
+#endif

@@ -1,0 +1,301 @@
+/* loader_session.c - what a thread of the loader does with one session: give, commit, try
+ * again, set aside, end, close; see loader.h. */
+#include "server/intake/loader_inside.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GROW_NS    5000000000
+#define RETRY_MOST 60000000000
+#define TURN_NS    100000000 /* between looks whether another server is done */
+
+enum {
+    BEHIND = 5, /* times the usual time of a transaction */
+    FIRST_ROWS = 65536,
+    TURNS_SAID = 50 /* looks in vain until it is said */
+};
+
+struct loading *loader_session(struct loader_thread *t, struct intake_session *s)
+{
+    if (s->loading)
+        return s->loading;
+    struct loader *l = t->loader;
+    struct loading *g = mem_alloc(sizeof *g);
+    if (!g)
+        return NULL;
+    loading_init(g, sessions_get(l->config.sessions, s->workspace, s->session), l->config.sessions,
+                 l->journal, t->reader, &t->totals);
+    g->next = t->list;
+    g->used = clock_mono();
+    t->list = g;
+    s->loading = g;
+    atomic_fetch_add_explicit(&t->open, 1, memory_order_relaxed);
+    return g;
+}
+
+void loader_session_free(struct loader_thread *t, struct loading *g)
+{
+    struct intake_session *s = g->s;
+    loading_fini(g);
+    mem_free(g);
+    s->loading = NULL;
+    sessions_put(t->loader->config.sessions, s);
+    atomic_fetch_sub_explicit(&t->open, 1, memory_order_relaxed);
+}
+
+/* Nothing of a deleted session is wanted. */
+static void discard(struct loading *g)
+{
+    pthread_mutex_lock(&g->s->lock);
+    g->s->dropped = true;
+    pthread_mutex_unlock(&g->s->lock);
+    loading_abandon(g, 0);
+    loading_release(g, &g->backlog);
+    loading_release(g, &g->ends);
+    g->failures = 0;
+}
+
+/* A lack of room goes by, and so does a store that is not reached; others may have to do with this
+ * session alone. */
+static bool goes_by(int code, const struct err *e)
+{
+    return code == GPUFL_E_FULL || code == GPUFL_E_NOMEM || code == GPUFL_E_BUSY ||
+           code == GPUFL_E_TIMEOUT || code == GPUFL_E_UNAVAILABLE ||
+           (code == GPUFL_E_IO && e->vendor == ENOSPC);
+}
+
+static int copy_aside(struct loading *g, struct kept *k, const struct loading_list *list,
+                      struct err *e)
+{
+    struct journal_frame f;
+    char *payload;
+    int code = 0;
+    for (size_t i = 0; !code && i < list->count; i++) {
+        code = journal_read(g->reader, list->items[i].place, &f, &payload, e);
+        code = code == GPUFL_E_CORRUPT ? 0 : code ? code : kept_append(k, &f, payload, e);
+    }
+    return code;
+}
+
+static void set_aside(struct loader_thread *t, struct loading *g, const char *why)
+{
+    struct kept *k;
+    struct err e = {0};
+    size_t n = g->backlog.count;
+    int code = kept_open(&k, t->loader->aside, g->s->workspace, g->s->session, true, &e);
+    for (size_t i = 0; !code && i < g->window_count; i++)
+        code = copy_aside(g, k, &g->windows[i].pieces, &e);
+    code = code ? code : copy_aside(g, k, &g->backlog, &e);
+    code = code ? code : kept_sync(k, &e);
+    kept_close(k);
+    if (code) {
+        log_error("session %s cannot be loaded, nor its frames set aside: %s", g->s->session,
+                  e.text);
+        return;
+    }
+    log_error("session %s cannot be loaded: %s; %zu frames of it were set aside in %s",
+              g->s->session, why, n, t->loader->aside);
+    atomic_fetch_add_explicit(&t->set_aside, n, memory_order_relaxed);
+    loading_abandon(g, 0);
+    loading_release(g, &g->backlog);
+    g->failures = 0;
+}
+
+static void note_failure(struct loader_thread *t, struct loading *g, int code, const struct err *e)
+{
+    if (code == GPUFL_E_NOENT) {
+        discard(g);
+        return;
+    }
+    int64_t wait = t->loader->config.retry_ns << (g->failures < 7 ? g->failures : 7);
+    g->turn = code == GPUFL_E_BUSY && !e->vendor;
+    wait = g->turn && wait > TURN_NS ? TURN_NS : wait;
+    g->retry_at = clock_mono() + (wait < RETRY_MOST ? wait : RETRY_MOST);
+    g->failures++;
+    atomic_fetch_add_explicit(&t->retries, 1, memory_order_relaxed);
+    if (!g->turn || g->failures % TURNS_SAID == 0)
+        log_warn("session %s cannot be loaded now, and will be tried again: %s", g->s->session,
+                 e->text);
+    if (g->failures >= LOADER_TRIES && !goes_by(code, e))
+        set_aside(t, g, e->text);
+}
+
+static void tell(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels,
+                 bool ended)
+{
+    const struct loader_config *c = &t->loader->config;
+    const struct loader_news n = {g->s->workspace, g->s->session, rows,
+                                  kernels,         ended,         loader_thread_lag(t)};
+    if (c->news)
+        c->news(c->arg, &n);
+}
+
+static void put_growth(struct loader_thread *t, struct loading *g)
+{
+    const struct sessions_config *c = sessions_config(t->loader->config.sessions);
+    struct err e = {0};
+    int64_t bytes = 0;
+    int code = c->ops->size(c->store, g->s->workspace, g->s->session, &bytes, &e);
+    code = code ? code
+                : registry_grow(&g->registry, c->meta, g->s->workspace, g->s->session, bytes, &e);
+    if (code && code != GPUFL_E_NOENT)
+        log_warn("session %s: its counts are not written: %s", g->s->session, e.text);
+}
+
+void loader_commit(struct loader_thread *t, struct loading *g)
+{
+    struct err e = {0};
+    uint64_t rows = g->rows, kernels = g->kernels;
+    bool begun = g->begun;
+    int code = loading_commit(g, &e);
+    if (code) {
+        note_failure(t, g, code, &e);
+        return;
+    }
+    if (begun) {
+        g->failures = 0;
+        latest_tell(&g->latest, &g->registry, t->loader->config.fleet, g->s->workspace,
+                    g->s->session, clock_real());
+        tell(t, g, rows, kernels, false);
+    }
+}
+
+void loader_end(struct loader_thread *t, struct loading *g)
+{
+    const struct sessions_config *c = sessions_config(t->loader->config.sessions);
+    struct err e = {0};
+    if (!g->announce_end || g->begun || g->failures)
+        return;
+    put_growth(t, g);
+    int code = registry_end(&g->registry, c->meta, g->s->workspace, g->s->session, !g->silent, &e);
+    if (code && code != GPUFL_E_NOENT)
+        log_warn("session %s: its end is not written before the next start: %s", g->s->session,
+                 e.text);
+    else
+        loading_release(g, &g->ends);
+    g->announce_end = false;
+    tell(t, g, 0, 0, true);
+}
+
+/* Rows of a transaction. A session's first ones are soon there to be looked at; the more of it there
+ * is, the more go at once. */
+static uint64_t rows_at_once(const struct loader_thread *t, const struct loading *g)
+{
+    uint64_t rows = g->registry.records > FIRST_ROWS ? g->registry.records : FIRST_ROWS;
+    return rows < t->loader->config.commit_rows ? rows : t->loader->config.commit_rows;
+}
+
+void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f)
+{
+    struct err e = {0};
+    if (g->failures) {
+        if (loading_push(&g->backlog, f))
+            log_error("loader: out of memory: a frame waits for the next start");
+        return;
+    }
+    int code = loading_give(g, f, &e);
+    if (code)
+        note_failure(t, g, code, &e);
+    else if (g->rows >= rows_at_once(t, g))
+        loader_commit(t, g);
+}
+
+static void retry(struct loader_thread *t, struct loading *g)
+{
+    struct loading_list again = g->backlog;
+    struct err e = {0};
+    int code = 0;
+    g->backlog = (struct loading_list){0};
+    for (size_t i = 0; i < again.count; i++) {
+        if (!code)
+            code = loading_give(g, &again.items[i], &e);
+        else if (loading_push(&g->backlog, &again.items[i]))
+            log_error("loader: out of memory: a frame waits for the next start");
+    }
+    mem_free(again.items);
+    if (code)
+        note_failure(t, g, code, &e);
+    else
+        loader_commit(t, g);
+}
+
+void loader_ask_end(struct loader *l, const char *workspace, const char *session, bool silent)
+{
+    struct journal_frame f = {.kind = JOURNAL_END, .offset = silent};
+    struct err e = {0};
+    snprintf(f.workspace, sizeof f.workspace, "%s", workspace);
+    snprintf(f.session, sizeof f.session, "%s", session);
+    if (journal_append(l->journal, &f, "", &e))
+        log_warn("session %s: its end waits: %s", session, e.text);
+}
+
+/* Nothing of a session is left to do. */
+static bool is_idle(const struct loading *g)
+{
+    return !g->begun && !g->failures && !g->window_count && !g->backlog.count && !g->announce_end;
+}
+
+static void shut_session(struct loader_thread *t, struct loading *g)
+{
+    struct err e = {0};
+    if (g->kept && g->finished && kept_shrink(g->kept, &e))
+        log_warn("session %s: %s", g->s->session, e.text);
+    loader_session_free(t, g);
+}
+
+/* A transaction ends after a while; where more is waiting to be loaded, later: large ones go to the
+ * disk once, small ones twice. */
+static bool is_due(const struct loader_thread *t, const struct loading *g, int64_t now)
+{
+    int64_t age = now - g->begun_at, after = t->loader->config.commit_ns;
+    return g->begun && (g->complete || age >= (t->behind ? BEHIND * after : after));
+}
+
+static bool is_dropped(const struct loading *g)
+{
+    pthread_mutex_lock(&g->s->lock);
+    bool dropped = g->s->dropped;
+    pthread_mutex_unlock(&g->s->lock);
+    return dropped;
+}
+
+/* Lets go of a deleted session at once: its columns take room as long as they are open. */
+static void let_go(struct loader_thread *t, struct loading *g)
+{
+    if (g->begun)
+        loader_commit(t, g); /* which the store refuses: what it held is released */
+    discard(g);
+    loader_session_free(t, g);
+}
+
+bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
+{
+    const struct loader_config *c = &t->loader->config;
+    if (is_dropped(g)) {
+        let_go(t, g);
+        return true;
+    }
+    if (is_due(t, g, now))
+        loader_commit(t, g);
+    if (g->failures && now >= g->retry_at)
+        retry(t, g);
+    loader_end(t, g);
+    if (g->registry.ended && !g->complete && !g->end_asked && is_idle(g) &&
+        now - g->used >= c->quiet_ns) {
+        g->end_asked = true;
+        loader_ask_end(t->loader, g->s->workspace, g->s->session, false);
+    }
+    if (g->open && now - g->registry.told >= GROW_NS && g->registry.records &&
+        now - g->used < GROW_NS)
+        put_growth(t, g);
+    if (!is_idle(g) || now - g->used < c->idle_ns)
+        return false;
+    shut_session(t, g);
+    return true;
+}

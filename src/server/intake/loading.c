@@ -1,0 +1,530 @@
+/* loading.c - frames to rows, and rows to a commit; see loading.h.
+ *
+ * Exactly once: the number of the last frame goes into the store with the commit that
+ * holds its rows (position "journal.<id>"), so that a frame that comes again is
+ * known by its number. Lines by offset are known by their channel's position as well,
+ * whichever journal they come from.
+ *
+ * A decoder of the public client's lines is stateful. It is fed in one order only,
+ * that of the frames; what it was fed is kept (session_frames.h) before the commit, so that
+ * one that is opened later hears the same, up to the last commit. */
+#include "server/intake/loading.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/intake/loader.h"
+#include "wire/encode.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LIST_MAX = 1 << 24, WINDOWS_MAX = 1 << 16 };
+
+int loading_push(struct loading_list *list, const struct loading_frame *f)
+{
+    int code = mem_grow(&list->items, &list->cap, list->count + 1, sizeof *f, LIST_MAX);
+    if (!code)
+        list->items[list->count++] = *f;
+    return code;
+}
+
+void loading_release(struct loading *l, struct loading_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        journal_release(l->journal, list->items[i].place);
+    list->count = 0;
+}
+
+void loading_init(struct loading *l, struct intake_session *s, struct sessions *sessions,
+                  struct journal *journal, struct journal_reader *reader,
+                  struct loading_totals *totals)
+{
+    memset(l, 0, sizeof *l);
+    l->s = s;
+    l->sessions = sessions;
+    l->journal = journal;
+    l->reader = reader;
+    l->totals = totals;
+    registry_init(&l->registry);
+    latest_init(&l->latest);
+}
+
+void loading_fini(struct loading *l)
+{
+    loading_shut(l);
+    for (size_t i = 0; i < l->window_count; i++)
+        mem_free(l->windows[i].pieces.items);
+    mem_free(l->windows);
+    mem_free(l->taken.items);
+    mem_free(l->ends.items);
+    mem_free(l->backlog.items);
+    registry_fini(&l->registry);
+}
+
+static const struct store_ops *ops_of(const struct loading *l)
+{
+    return sessions_config(l->sessions)->ops;
+}
+
+/* ---- positions --------------------------------------------------------------------------------- */
+
+void loading_journal_name(const struct loading *l, char *out, size_t size)
+{
+    snprintf(out, size, "journal.%08x", (unsigned)(journal_id(l->journal) >> 32));
+}
+
+struct store_position *loading_position(struct loading *l, const char *name)
+{
+    for (unsigned i = 0; i < l->position_count; i++)
+        if (strcmp(l->positions[i].channel, name) == 0)
+            return &l->positions[i];
+    return NULL;
+}
+
+/* Sets a position; where there is no room for another, that of an older journal gives way. */
+static void set_position(struct loading *l, const char *name, int64_t offset)
+{
+    struct store_position *p = loading_position(l, name);
+    if (!p && l->position_count < STORE_POSITIONS_MAX)
+        p = &l->positions[l->position_count++];
+    for (unsigned i = 0; !p && i < l->position_count; i++)
+        if (strncmp(l->positions[i].channel, "journal.", 8) == 0)
+            p = &l->positions[i];
+    if (!p)
+        return; /* cannot be: sessions.h leaves room for four */
+    snprintf(p->channel, sizeof p->channel, "%s", name);
+    p->offset = offset;
+}
+
+/* ---- rows to the store ------------------------------------------------------------------------- */
+
+static int put_tiles(void *arg, int level, const struct tile *rows, size_t n)
+{
+    struct loading *l = arg;
+    return ops_of(l)->tiles(l->s->columns, level, rows, n, l->err);
+}
+
+static int put_spans(void *arg, int level, const struct tile_span *rows, size_t n)
+{
+    struct loading *l = arg;
+    return ops_of(l)->spans(l->s->columns, level, rows, n, l->err);
+}
+
+static struct tiles_sink sink_of(struct loading *l)
+{
+    return (struct tiles_sink){l, put_tiles, put_spans};
+}
+
+static int take_header(void *arg, const struct wire_header *h)
+{
+    struct loading *l = arg;
+    struct buf line;
+    registry_header(&l->registry, h);
+    buf_init(&line, 4u << 20);
+    encode_header(&line, h);
+    int code = buf_error(&line) ? GPUFL_E_NOMEM
+                                : ops_of(l)->unknown(l->s->columns, LOADER_HEADERS, line.data,
+                                                     line.len - 1, l->err);
+    buf_fini(&line);
+    return code;
+}
+
+static int take_name(void *arg, uint32_t id, const char *text, size_t len)
+{
+    struct loading *l = arg;
+    int code = registry_name(&l->registry, id, text, len);
+    return code ? code : ops_of(l)->names(l->s->columns, &id, &text, &len, 1, l->err);
+}
+
+static int take_batch(void *arg, const struct wire_batch *b)
+{
+    struct loading *l = arg;
+    const struct tiles_sink sink = sink_of(l);
+    int code = ops_of(l)->append(l->s->columns, b, l->err);
+    code = code ? code : tiles_batch(l->tiles, b, &sink);
+    if (code)
+        return code;
+    registry_batch(&l->registry, b);
+    latest_batch(&l->latest, b);
+    l->rows += b->record->kind == RECORD_KIND_EVENT ? b->rows : 0;
+    l->kernels += b->type == RECORD_kernel ? b->rows : 0;
+    return 0;
+}
+
+static int take_unknown(void *arg, const char *line, size_t len)
+{
+    struct loading *l = arg;
+    return ops_of(l)->unknown(l->s->columns, l->channel, line, len, l->err);
+}
+
+static struct wire_visitor visitor_of(struct loading *l)
+{
+    return (struct wire_visitor){l, take_header, take_name, take_batch, take_unknown};
+}
+
+int loading_feed(struct loading *l, const char *text, size_t n, const struct wire_visitor *v)
+{
+    int code = 0;
+    for (size_t at = 0; !code && at < n;) {
+        const char *lf = memchr(text + at, '\n', n - at);
+        size_t len = lf ? (size_t)(lf - text) - at : n - at;
+        code = decoder_feed(l->decoder, text + at, len, v);
+        at += len + 1;
+    }
+    return code;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------ */
+
+static int begin(struct loading *l, struct err *e)
+{
+    int code = loading_open(l, e);
+    if (code || l->begun)
+        return code;
+    code = ops_of(l)->begin(l->s->columns, e);
+    if (code)
+        return code;
+    l->begun = true;
+    l->begun_at = clock_mono();
+    l->counts = (struct loading_counts){0};
+    l->rows = l->kernels = 0;
+    l->more = false;
+    return 0;
+}
+
+/* Keeps a frame of a session of the public client's. */
+static int keep_frame(struct loading *l, const struct journal_frame *f, const char *payload,
+                      struct err *e)
+{
+    const struct sessions_config *c = sessions_config(l->sessions);
+    if (!decoder_stats(l->decoder)->foreign)
+        return 0;
+    int code =
+        l->kept ? 0 : kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, true, e);
+    l->registry.foreign = true;
+    return code ? code : kept_append(l->kept, f, payload, e);
+}
+
+/* How much of a frame's text another server has loaded, from its own pieces of the same channel:
+ * that ends with a line. Where lines were left out of the frame it is not known where, and none is
+ * lost. */
+static size_t loaded_before(const struct loading *l, const struct journal_frame *f,
+                            const char *text, const struct store_position *p)
+{
+    size_t n = p && p->offset > f->offset ? (size_t)(p->offset - f->offset) : 0;
+    bool whole = f->plain >= f->length && n <= f->plain && (!n || text[n - 1] == '\n');
+    if (n && !whole)
+        log_warn("session %s: channel %s came to two servers in different pieces, and not all of "
+                 "it could be read: some rows of it may count twice",
+                 l->s->session, f->channel);
+    return whole ? n : 0;
+}
+
+/* The lines of one frame. A frame that cannot be read any more is lost: counted, of the session, too, and
+ * said. */
+static int load_payload(struct loading *l, const struct loading_frame *f, struct err *e)
+{
+    struct journal_frame frame;
+    char *payload;
+    const struct wire_visitor v = visitor_of(l);
+    int code = journal_read(l->reader, f->place, &frame, &payload, e);
+    if (code == GPUFL_E_CORRUPT || (code == GPUFL_E_IO && e->vendor == 0)) {
+        log_error("%s: its rows are lost", e->text);
+        atomic_fetch_add_explicit(&l->totals->lost_frames, 1, memory_order_relaxed);
+        l->counts.rejected += f->lines;
+        return 0;
+    }
+    if (code)
+        return code;
+    const struct store_position *p =
+        frame.kind == JOURNAL_LINES ? loading_position(l, frame.channel) : NULL;
+    if (p && frame.offset + frame.length <= p->offset)
+        return 0; /* came by another journal */
+    l->more = true;
+    l->finished = l->complete = false;
+    l->channel = frame.channel;
+    l->counts.rejected += frame.damaged;
+    l->counts.too_long += frame.too_long;
+    size_t before = loaded_before(l, &frame, payload, p);
+    code = loading_feed(l, payload + before, frame.plain - before, &v);
+    code = code ? code : keep_frame(l, &frame, payload, e);
+    if (!code && frame.kind == JOURNAL_LINES)
+        set_position(l, frame.channel, frame.offset + frame.length);
+    return code;
+}
+
+static struct loading_window *find_window(struct loading *l, uint64_t body)
+{
+    for (size_t i = 0; i < l->window_count; i++)
+        if (l->windows[i].body == body)
+            return &l->windows[i];
+    return NULL;
+}
+
+static int add_piece(struct loading *l, const struct loading_frame *f)
+{
+    struct loading_window *w = find_window(l, f->body);
+    if (!w) {
+        int code =
+            mem_grow(&l->windows, &l->window_cap, l->window_count + 1, sizeof *w, WINDOWS_MAX);
+        if (code)
+            return code;
+        w = &l->windows[l->window_count++];
+        *w = (struct loading_window){.body = f->body};
+    }
+    return loading_push(&w->pieces, f);
+}
+
+static int load_window(struct loading *l, const struct loading_frame *f, struct err *e)
+{
+    struct loading_window *w = find_window(l, f->body);
+    struct journal_frame seal;
+    char *payload;
+    int code = 0;
+    for (size_t i = 0; w && !code && i < w->pieces.count; i++)
+        code = load_payload(l, &w->pieces.items[i], e);
+    code = code ? code : journal_read(l->reader, f->place, &seal, &payload, e);
+    if (code)
+        return code;
+    l->counts.rejected += seal.damaged;
+    l->counts.too_long += seal.too_long;
+    if (w)
+        w->sealed = true;
+    return keep_frame(l, &seal, "", e);
+}
+
+static int load_end(struct loading *l, const struct loading_frame *f, struct err *e)
+{
+    const struct wire_visitor v = visitor_of(l);
+    struct journal_frame frame;
+    char *payload;
+    l->channel = "device";
+    int code = journal_read(l->reader, f->place, &frame, &payload, e);
+    code = code || l->finished ? code : decoder_finish(l->decoder, &v);
+    if (code)
+        return code;
+    l->finished = l->complete = true;
+    l->silent = frame.offset != 0;
+    return keep_frame(l, &frame, "", e);
+}
+
+static int load_frame(struct loading *l, const struct loading_frame *f, struct err *e)
+{
+    l->err = e;
+    switch (f->kind) {
+    case JOURNAL_LINES:
+        return load_payload(l, f, e);
+    case JOURNAL_SEAL:
+        l->more = true;
+        l->finished = l->complete = false;
+        return load_window(l, f, e);
+    case JOURNAL_END:
+        return load_end(l, f, e);
+    default:
+        return 0;
+    }
+}
+
+/* ---- undoing, giving --------------------------------------------------------------------------- */
+
+/* After a failure: the transaction is gone, its frames are to be given again; the decoder and the
+ * pyramid are opened again with them. */
+static void undo(struct loading *l)
+{
+    for (size_t i = 0; i < l->taken.count; i++)
+        if (loading_push(&l->backlog, &l->taken.items[i]))
+            log_error("session %s: frames wait for the next start: out of memory", l->s->session);
+    l->taken.count = 0;
+    for (size_t i = 0; i < l->window_count; i++)
+        l->windows[i].sealed = false;
+    loading_shut(l);
+    l->complete = l->finished = false;
+}
+
+/* What is committed of a session ends with this frame, or goes on behind its end (NULL). The frame
+ * of an end is kept until the end is written: who is killed before finds it at the next start. */
+static int note_end(struct loading *l, const struct loading_frame *end)
+{
+    l->announce_end = end != NULL;
+    if (end)
+        return loading_push(&l->ends, end);
+    loading_release(l, &l->ends);
+    return 0;
+}
+
+/* A frame whose rows the store has: released, with the pieces of a window that it seals. An end may not
+ * have been written. */
+static int take_loaded(struct loading *l, const struct loading_frame *f, struct err *e)
+{
+    struct loading_window *w = f->kind == JOURNAL_SEAL ? find_window(l, f->body) : NULL;
+    struct journal_frame frame;
+    char *payload;
+    if (f->kind == JOURNAL_END) {
+        int code = journal_read(l->reader, f->place, &frame, &payload, e);
+        l->silent = !code && frame.offset != 0;
+        return code ? code : note_end(l, f);
+    }
+    if (w)
+        loading_abandon(l, f->body);
+    journal_release(l->journal, f->place);
+    return note_end(l, NULL);
+}
+
+static int fail(struct loading *l, const struct loading_frame *f, int code, struct err *e)
+{
+    if (e && !*e->text)
+        err_set(e, code, "%s", err_text(code));
+    undo(l);
+    if (f && loading_push(&l->backlog, f))
+        log_error("session %s: a frame waits for the next start: out of memory", l->s->session);
+    return code;
+}
+
+/* The end of a session that has no columns makes none. */
+static bool ends_nothing(struct loading *l, const struct loading_frame *f)
+{
+    if (f->kind != JOURNAL_END || l->open)
+        return false;
+    pthread_mutex_lock(&l->s->lock);
+    bool nothing = !sessions_take_in(l->sessions, l->s, NULL) && !l->s->columns &&
+                   !sessions_look_again(l->sessions, l->s, NULL) && !l->s->columns;
+    pthread_mutex_unlock(&l->s->lock);
+    if (nothing) {
+        l->complete = true;
+        if (note_end(l, f))
+            journal_release(l->journal, f->place);
+    }
+    return nothing;
+}
+
+int loading_give(struct loading *l, const struct loading_frame *f, struct err *e)
+{
+    if (ends_nothing(l, f))
+        return 0;
+    if (f->kind == JOURNAL_PIECE) {
+        int code = add_piece(l, f);
+        return code ? fail(l, f, code, e) : 0;
+    }
+    int code = loading_open(l, e);
+    if (!code && f->number <= l->watermark) {
+        code = take_loaded(l, f, e);
+        return code ? fail(l, f, code, e) : 0;
+    }
+    code = code ? code : begin(l, e);
+    code = code ? code : load_frame(l, f, e);
+    code = code ? code : loading_push(&l->taken, f);
+    if (code)
+        return fail(l, f, code, e);
+    l->reached = f->number;
+    return 0;
+}
+
+/* ---- committing -------------------------------------------------------------------------------- */
+
+/* What was counted since the last commit, as a line of JSON. */
+static int put_counts(struct loading *l, struct err *e)
+{
+    const struct decode_stats *now = decoder_stats(l->decoder), *was = &l->counted;
+    const struct loading_counts *c = &l->counts;
+    char line[512];
+    const struct {
+        const char *key;
+        uint64_t n;
+    } counts[] = {{"lines", now->lines - was->lines + c->rejected},
+                  {"damaged", now->damaged - was->damaged + c->rejected},
+                  {"unknown_records", now->unknown_records - was->unknown_records},
+                  {"unknown_columns", now->unknown_columns - was->unknown_columns},
+                  {"foreign", now->foreign - was->foreign},
+                  {"foreign_unmapped", now->foreign_unmapped - was->foreign_unmapped},
+                  {"foreign_orphans", now->foreign_orphans - was->foreign_orphans},
+                  {"too_long", c->too_long}};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        n += (size_t)snprintf(line + n, sizeof line - n, "%c\"%s\":%" PRIu64, i ? ',' : '{',
+                              counts[i].key, counts[i].n);
+    n += (size_t)snprintf(line + n, sizeof line - n, "}");
+    atomic_fetch_add_explicit(&l->totals->damaged, now->damaged - was->damaged,
+                              memory_order_relaxed);
+    return ops_of(l)->unknown(l->s->columns, LOADER_COUNTS, line, n, e);
+}
+
+/* Windows that are in, or will never be. */
+static void drop_windows(struct loading *l, bool sealed, uint64_t body)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->window_count; i++) {
+        struct loading_window *w = &l->windows[i];
+        bool gone = sealed ? w->sealed : !w->sealed && (!body || w->body == body);
+        if (!gone) {
+            l->windows[kept++] = *w;
+            continue;
+        }
+        loading_release(l, &w->pieces);
+        mem_free(w->pieces.items);
+    }
+    l->window_count = kept;
+}
+
+void loading_abandon(struct loading *l, uint64_t body)
+{
+    drop_windows(l, false, body);
+}
+
+static int write_commit(struct loading *l, struct err *e)
+{
+    const struct sessions_config *c = sessions_config(l->sessions);
+    const struct tiles_sink sink = sink_of(l);
+    char name[JOURNAL_CHANNEL_MAX];
+    l->err = e;
+    int code = tiles_flush(l->tiles, &sink);
+    code = code ? code : put_counts(l, e);
+    code = code || !l->kept ? code : kept_sync(l->kept, e);
+    if (code)
+        return code;
+    if (l->more || l->complete) /* else what came again does not make it live again */
+        code = registry_put(&l->registry, c->meta, l->s->workspace, l->s->session, e);
+    if (code)
+        return code == GPUFL_E_IO ? GPUFL_E_UNAVAILABLE : code; /* not for this session alone */
+    loading_journal_name(l, name, sizeof name);
+    set_position(l, name, (int64_t)l->reached);
+    code = c->ops->commit(l->s->columns, l->positions, l->position_count, e);
+    if (code)
+        l->begun = false; /* the store has rolled back */
+    return code;
+}
+
+/* The transaction's frames, but for one that ends the session, unless there is no memory to keep it. */
+static void release_taken(struct loading *l)
+{
+    struct loading_list *taken = &l->taken;
+    size_t last = taken->count - 1;
+    if (!l->complete && l->more)
+        note_end(l, NULL);
+    else if (taken->count && taken->items[last].kind == JOURNAL_END &&
+             !note_end(l, &taken->items[last]))
+        taken->count = last;
+    loading_release(l, taken);
+}
+
+int loading_commit(struct loading *l, struct err *e)
+{
+    if (!l->begun)
+        return 0;
+    int code = write_commit(l, e);
+    if (code)
+        return fail(l, NULL, code, e);
+    l->begun = false;
+    l->watermark = l->reached;
+    l->counted = *decoder_stats(l->decoder);
+    l->registry.records += l->rows;
+    l->registry.kernels += l->kernels;
+    release_taken(l);
+    drop_windows(l, true, 0);
+    atomic_fetch_add_explicit(&l->totals->rows, l->rows, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->totals->kernels, l->kernels, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->totals->commits, 1, memory_order_relaxed);
+    return 0;
+}

@@ -1,0 +1,223 @@
+/* loading_open.c - a session is opened for loading: what of it the store, the small tables and its
+ * kept frames have is taken up again; see loading.h.
+ *
+ * A decoder of the public client's lines hears all that it heard before; the pyramid gets the
+ * names of configurations, the registry its header, its end and its counts. */
+#include "server/intake/loading.h"
+
+#include "server/intake/loader.h"
+
+#include <string.h>
+
+/* What a decoder of the public client's lines had heard before. */
+static int hear_again(void *arg, const struct journal_frame *f, char *payload)
+{
+    static const struct wire_visitor nobody = {0};
+    struct loading *l = arg;
+    if (f->kind == JOURNAL_END)
+        return decoder_finish(l->decoder, &nobody);
+    return f->kind == JOURNAL_SEAL ? 0 : loading_feed(l, payload, f->plain, &nobody);
+}
+
+/* Up to which kept frame the store has got: what stands beyond comes again from the journal, and a
+ * decoder that heard it already would leave out what a line says only once. A store that knows
+ * another journal only (this one is new: a backup, a lost folder) has all of it; one that knows
+ * none has nothing. */
+static uint64_t kept_upto(struct loading *l, bool known)
+{
+    if (known)
+        return l->watermark;
+    for (unsigned i = 0; i < l->position_count; i++)
+        if (strncmp(l->positions[i].channel, "journal.", 8) == 0)
+            return UINT64_MAX;
+    return 0;
+}
+
+static int open_kept(struct loading *l, bool known, struct err *e)
+{
+    const struct sessions_config *c = sessions_config(l->sessions);
+    int code = kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, false, e);
+    if (code)
+        return code == GPUFL_E_NOENT ? 0 : code;
+    return kept_read(l->kept, kept_upto(l, known), &(struct kept_visitor){l, hear_again}, e);
+}
+
+static int take_config(void *arg, const struct wire_batch *b)
+{
+    struct loading *l = arg;
+    return tiles_batch(l->tiles, b, NULL);
+}
+
+static int recall_name(void *arg, uint32_t id, const char *text, size_t len)
+{
+    struct loading *l = arg;
+    return registry_name(&l->registry, id, text, len);
+}
+
+static int take_row(void *arg, const struct wire_batch *b)
+{
+    struct loading *l = arg;
+    registry_batch(&l->registry, b);
+    return 0;
+}
+
+static int count_rows(void *arg, const struct store_chunk *c)
+{
+    struct loading *l = arg;
+    for (size_t i = 0; i < c->rows; i++) {
+        const struct store_text *name = &c->columns[0].texts[i];
+        int type = record_find(name->at, name->len);
+        uint64_t rows = (uint64_t)c->columns[1].ints[i];
+        if (type >= 0 && records[type].kind == RECORD_KIND_EVENT)
+            l->registry.records += rows;
+        if (type == RECORD_kernel)
+            l->registry.kernels += rows;
+    }
+    return 0;
+}
+
+static int recall_header(void *arg, const struct wire_header *h)
+{
+    struct loading *l = arg;
+    registry_header(&l->registry, h);
+    return 0;
+}
+
+static int recall_lines(void *arg, const struct store_chunk *c)
+{
+    struct loading *l = arg;
+    const struct wire_visitor v = {.arg = l, .header = recall_header};
+    struct decoder *d = NULL;
+    int code = 0;
+    for (size_t i = 0; !code && i < c->rows; i++) {
+        const struct store_text *channel = &c->columns[0].texts[i], *line = &c->columns[1].texts[i];
+        if (channel->len != strlen(LOADER_HEADERS) ||
+            memcmp(channel->at, LOADER_HEADERS, channel->len) != 0)
+            continue;
+        code = d ? 0 : decoder_open(&d);
+        code = code ? code : decoder_feed(d, line->at, line->len, &v);
+    }
+    decoder_close(d);
+    return code;
+}
+
+/* What the small tables say of it. One that had ended ends again when nothing more comes. */
+static int recall_entry(struct loading *l, struct err *e)
+{
+    struct meta *m = sessions_config(l->sessions)->meta;
+    struct region memory;
+    struct meta_session row;
+    if (!m)
+        return 0;
+    region_init(&memory, 1 << 20);
+    int code = meta_session_get(m, l->s->workspace, l->s->session, &memory, &row, e);
+    if (!code && strcmp(row.state, "ended") == 0 && !l->registry.ended) {
+        l->registry.ended = true;
+        l->registry.end = CELL_NULL;
+    }
+    region_fini(&memory);
+    return code == GPUFL_E_NOENT ? 0 : code;
+}
+
+/* Samples name a GPU by the id that a row of before gave it. Rows first: they tell which names are
+ * wanted, of what may be very many. Each time, since another server may have learned more. */
+static int recall_gpus(struct loading *l, const struct wire_visitor *rows, struct err *e)
+{
+    const struct sessions_config *c = sessions_config(l->sessions);
+    struct store_session *ss = l->s->columns;
+    int code = registry_keep(&l->registry);
+    if (code)
+        return err_set(e, code, "%s", err_text(code));
+    code = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
+    if (!code && c->meta && l->registry.untold)
+        code = c->ops->scan_names(ss, rows, e);
+    if (!code && c->meta)
+        code = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
+    registry_forget(&l->registry);
+    return code;
+}
+
+/* What a session that goes on has: configurations for the pyramid, GPUs, headers, its end, its
+ * counts. */
+static int recall(struct loading *l, struct err *e)
+{
+    const struct store_ops *ops = sessions_config(l->sessions)->ops;
+    const struct wire_visitor configs = {.arg = l, .batch = take_config};
+    const struct wire_visitor rows = {.arg = l, .name = recall_name, .batch = take_row};
+    struct store *store = sessions_config(l->sessions)->store;
+    struct store_session *ss = l->s->columns;
+    l->registry.records = l->registry.kernels = 0;
+    int code = ops->scan(ss, RECORD_config, INT64_MIN, INT64_MAX, &configs, e);
+    code = code ? code : ops->scan(ss, RECORD_end, INT64_MIN, INT64_MAX, &rows, e);
+    code = code ? code : recall_gpus(l, &rows, e);
+    code = code ? code : ops->scan_unknown(ss, &(struct store_visitor){l, recall_lines}, e);
+    code = code ? code : recall_entry(l, e);
+    return code ? code
+                : ops->query(store, l->s->workspace, ss, QUERY_counts, NULL,
+                             &(struct store_visitor){l, count_rows}, e);
+}
+
+static int open_columns(struct loading *l, bool *were, struct err *e)
+{
+    const struct sessions_config *c = sessions_config(l->sessions);
+    struct intake_session *s = l->s;
+    pthread_mutex_lock(&s->lock);
+    int code = sessions_take_in(l->sessions, s, e);
+    if (!code && !s->dropped && !s->columns) /* since then another server may have made it */
+        code = sessions_look_again(l->sessions, s, e);
+    *were = s->columns != NULL;
+    if (!code && s->dropped)
+        code = err_set(e, GPUFL_E_NOENT, "session %s was deleted", s->session);
+    if (!code && !s->columns)
+        code = c->ops->get(c->store, s->workspace, s->session, true, &s->columns, e);
+    pthread_mutex_unlock(&s->lock);
+    return code;
+}
+
+int loading_open(struct loading *l, struct err *e)
+{
+    char name[JOURNAL_CHANNEL_MAX];
+    bool were;
+    if (l->open)
+        return 0;
+    int code = open_columns(l, &were, e);
+    if (code)
+        return code;
+    l->position_count = STORE_POSITIONS_MAX;
+    code = sessions_config(l->sessions)
+               ->ops->positions(l->s->columns, l->positions, &l->position_count, e);
+    l->position_count = code ? 0 : l->position_count;
+    were |= l->position_count > 0;
+    loading_journal_name(l, name, sizeof name);
+    const struct store_position *p = loading_position(l, name);
+    l->watermark = p ? (uint64_t)p->offset : 0;
+    l->err = e;
+    if (!code && (decoder_open(&l->decoder) || tiles_open(&l->tiles)))
+        code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    code = code ? code : open_kept(l, p != NULL, e);
+    code = !code && were ? recall(l, e) : code;
+    if (!code) {
+        l->counted = *decoder_stats(l->decoder);
+        l->registry.foreign = l->counted.foreign > 0;
+        l->open = true;
+    } else {
+        l->open = true;
+        loading_shut(l);
+    }
+    return code;
+}
+
+void loading_shut(struct loading *l)
+{
+    if (!l->open)
+        return;
+    if (l->begun)
+        sessions_config(l->sessions)->ops->rollback(l->s->columns);
+    l->begun = l->open = false;
+    decoder_close(l->decoder);
+    tiles_close(l->tiles);
+    kept_close(l->kept);
+    l->decoder = NULL;
+    l->tiles = NULL;
+    l->kept = NULL;
+}

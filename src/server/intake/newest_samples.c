@@ -1,0 +1,199 @@
+/* newest_samples.c - the newest samples of a session, and how they are told; see newest_samples.h. */
+#include "server/intake/newest_samples.h"
+
+#include "analyze/sum_metrics.h"
+#include "base/buf.h"
+#include "server/intake/fleet.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { STATE_MAX = 2000 }; /* bytes of JSON: about 25 numbers with their names */
+
+void latest_init(struct latest *l)
+{
+    memset(l, 0, sizeof *l);
+    l->newest = CELL_NULL;
+}
+
+/* ---- collecting -------------------------------------------------------------------------------- */
+
+static int64_t cell(const struct wire_batch *b, unsigned column, size_t row)
+{
+    return b->col[column] ? b->col[column][row] : CELL_NULL;
+}
+
+static void copy_row(int64_t *to, const struct wire_batch *b, size_t row, unsigned columns)
+{
+    for (unsigned c = 0; c < columns; c++)
+        to[c] = cell(b, c, row);
+}
+
+/* Where a GPU's newest row stands; NULL: no room. */
+static struct latest_gpu *gpu_of(struct latest *l, int64_t id)
+{
+    for (unsigned i = 0; i < REGISTRY_GPUS; i++)
+        if (l->gpus[i].id == id || l->gpus[i].id == 0)
+            return &l->gpus[i];
+    return NULL;
+}
+
+static void take_gpus(struct latest *l, const struct wire_batch *b)
+{
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t id = cell(b, COL_device_metric_device, i);
+        int64_t time = cell(b, COL_device_metric_time, i);
+        struct latest_gpu *g = id > 0 && time != CELL_NULL ? gpu_of(l, id) : NULL;
+        if (!g || (g->id && time < g->cells[COL_device_metric_time]))
+            continue;
+        g->id = id;
+        copy_row(g->cells, b, i, COL_device_metric_COUNT);
+        l->changed = true;
+    }
+}
+
+static void take_host(struct latest *l, const struct wire_batch *b)
+{
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t time = cell(b, COL_host_metric_time, i);
+        bool of_host = cell(b, COL_host_metric_cpu, i) != CELL_NULL ||
+                       cell(b, COL_host_metric_memory_used, i) != CELL_NULL;
+        if (!of_host) /* of the process alone: another session samples the host */
+            continue;
+        if (time == CELL_NULL || (l->host_known && time < l->host[COL_host_metric_time]))
+            continue;
+        l->host_known = true;
+        copy_row(l->host, b, i, COL_host_metric_COUNT);
+        l->changed = true;
+    }
+}
+
+static void note_time(struct latest *l, int64_t time)
+{
+    if (time == CELL_NULL || (l->newest != CELL_NULL && time <= l->newest))
+        return;
+    l->newest = time;
+    l->changed = true;
+}
+
+void latest_batch(struct latest *l, const struct wire_batch *b)
+{
+    if (b->rows && b->record->columns[0].coding == CODING_TIME) {
+        note_time(l, cell(b, 0, 0));
+        note_time(l, cell(b, 0, b->rows - 1));
+    }
+    if (b->type == RECORD_device_metric)
+        take_gpus(l, b);
+    if (b->type == RECORD_host_metric)
+        take_host(l, b);
+    l->changed |= b->type == RECORD_device && b->rows;
+}
+
+/* ---- telling ----------------------------------------------------------------------------------- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* {"time":"…", and the cells that are known, by the names of their columns; the object stays open. */
+static void put_cells(struct buf *out, enum record_type type, const int64_t *cells, int64_t time,
+                      unsigned skip)
+{
+    const struct record *r = &records[type];
+    buf_printf(out, "{\"time\":\"%" PRId64 "\"", time);
+    for (unsigned c = 1; c < r->column_count; c++)
+        if (c != skip && cells[c] != CELL_NULL)
+            buf_printf(out, ",\"%s\":%" PRId64, r->columns[c].name, cells[c]);
+}
+
+static void put_reasons(struct buf *out, int64_t throttle)
+{
+    const char *before = "";
+    if (throttle == CELL_NULL)
+        return;
+    buf_str(out, ",\"throttle_reasons\":[");
+    for (int bit = 0; bit < THROTTLE_BITS; bit++) {
+        if (!(throttle >> bit & 1))
+            continue;
+        buf_str(out, before);
+        buf_json_str(out, sum_metrics_throttle_key(bit));
+        before = ",";
+    }
+    buf_char(out, ']');
+}
+
+static const struct latest_gpu *samples_of(const struct latest *l, int64_t id)
+{
+    for (unsigned i = 0; i < REGISTRY_GPUS && l->gpus[i].id; i++)
+        if (l->gpus[i].id == id)
+            return &l->gpus[i];
+    return NULL;
+}
+
+static void tell_gpu(const struct latest *l, const struct registry *r, struct fleet *f,
+                     const char *workspace, const char *session, unsigned at, int64_t now,
+                     int64_t seen)
+{
+    const struct registry_gpu *known = &r->gpus[at];
+    const struct latest_gpu *s = samples_of(l, known->id);
+    int64_t time = s ? registry_epoch(r, s->cells[COL_device_metric_time]) : 0;
+    int64_t total = s ? s->cells[COL_device_metric_memory_total] : CELL_NULL;
+    struct meta_gpu g = {.uuid = known->uuid,
+                         .host = r->host,
+                         .number = known->index != CELL_NULL ? known->index : known->id - 1,
+                         .name = known->name,
+                         .vendor = known->vendor,
+                         .driver = known->driver,
+                         .memory = known->memory != CELL_NULL ? known->memory
+                                   : total != CELL_NULL       ? total
+                                                              : META_NONE,
+                         .session = session,
+                         .state = "",
+                         .created = seen,
+                         .seen = seen};
+    struct buf state;
+    buf_init(&state, STATE_MAX);
+    if (time) {
+        put_cells(&state, RECORD_device_metric, s->cells, earlier(time, now),
+                  COL_device_metric_device);
+        put_reasons(&state, s->cells[COL_device_metric_throttle]);
+        buf_char(&state, '}');
+        if (!buf_error(&state))
+            g.state = buf_cstr(&state);
+    }
+    fleet_gpu(f, workspace, &g);
+    buf_fini(&state);
+}
+
+void latest_tell(struct latest *l, const struct registry *r, struct fleet *f, const char *workspace,
+                 const char *session, int64_t now)
+{
+    int64_t newest = registry_epoch(r, l->newest);
+    int64_t time = l->host_known ? registry_epoch(r, l->host[COL_host_metric_time]) : 0;
+    if (!f || !l->changed || !newest || !*r->host)
+        return;
+    int64_t seen = earlier(newest, now);
+    int64_t total = l->host_known ? l->host[COL_host_metric_memory_total] : CELL_NULL;
+    struct meta_host h = {.name = r->host,
+                          .system = r->system,
+                          .agent = r->version,
+                          .cpus = META_NONE,
+                          .memory = total != CELL_NULL ? total : META_NONE,
+                          .state = "",
+                          .created = seen,
+                          .seen = seen};
+    struct buf state;
+    buf_init(&state, STATE_MAX);
+    if (time) {
+        put_cells(&state, RECORD_host_metric, l->host, earlier(time, now), 0);
+        buf_char(&state, '}');
+        if (!buf_error(&state))
+            h.state = buf_cstr(&state);
+    }
+    fleet_host(f, workspace, &h);
+    buf_fini(&state);
+    for (unsigned i = 0; i < r->gpu_count; i++)
+        tell_gpu(l, r, f, workspace, session, i, now, seen);
+    l->changed = false;
+}

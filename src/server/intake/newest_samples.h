@@ -1,0 +1,36 @@
+/* newest_samples.h - what a session's samples say last of its host and its GPUs.
+ *
+ * Collected while the session is loaded, from rows of `host_metric` and `device_metric`
+ * whichever client wrote them: of each GPU, and of the host, the newest row as it came.
+ * Cells that it leaves unknown are unknown, whatever older rows said. After a
+ * commit they go to the fleet (fleet.h), if something of them is new. One session's loader. */
+#ifndef GPUFL_SERVER_INTAKE_NEWEST_SAMPLES_H
+#define GPUFL_SERVER_INTAKE_NEWEST_SAMPLES_H
+
+#include "server/intake/registry.h"
+
+struct fleet;
+
+struct latest_gpu {
+    int64_t id; /* of the log; 0: free */
+    int64_t cells[COL_device_metric_COUNT];
+};
+
+struct latest {
+    bool changed;    /* since it was told */
+    int64_t newest;  /* time of the newest row of any record; CELL_NULL: none */
+    bool host_known; /* host has a row */
+    int64_t host[COL_host_metric_COUNT];
+    struct latest_gpu gpus[REGISTRY_GPUS];
+};
+
+void latest_init(struct latest *l);
+void latest_batch(struct latest *l, const struct wire_batch *b);
+
+/* Tells the fleet, if something is new: the host and every GPU that the registry knows by its
+ * UUID. Times become the host's clock since the epoch, never later than now; where that
+ * is not known yet, all of it waits. */
+void latest_tell(struct latest *l, const struct registry *r, struct fleet *f, const char *workspace,
+                 const char *session, int64_t now);
+
+#endif

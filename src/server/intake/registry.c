@@ -1,0 +1,297 @@
+/* registry.c - a session's entry in the small tables; see registry.h. */
+#include "server/intake/registry.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/printable.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void registry_init(struct registry *r)
+{
+    memset(r, 0, sizeof *r);
+    r->pid = r->offset = r->start = META_NONE;
+    r->first = INT64_MAX;
+}
+
+void registry_forget(struct registry *r)
+{
+    mem_free(r->names);
+    r->names = NULL;
+}
+
+void registry_fini(struct registry *r)
+{
+    registry_forget(r);
+    mem_free(r->kept);
+    r->kept = NULL;
+    r->kept_count = r->untold = 0;
+}
+
+int registry_keep(struct registry *r)
+{
+    r->kept = r->kept ? r->kept : mem_array(REGISTRY_KEPT, sizeof *r->kept);
+    return r->kept ? 0 : GPUFL_E_NOMEM;
+}
+
+/* ---- what is said ------------------------------------------------------------------------------ */
+
+static void set_text(struct registry *r, char *at, size_t size, const char *text)
+{
+    char copy[REGISTRY_TEXT];
+    printable_copy(copy, size, text ? text : "", text ? strlen(text) : 0);
+    if (!*copy || strcmp(at, copy) == 0)
+        return;
+    memcpy(at, copy, strlen(copy) + 1);
+    r->changed = true;
+}
+
+void registry_header(struct registry *r, const struct wire_header *h)
+{
+    int64_t offset;
+    r->changed |= !r->header;
+    r->header = true;
+    set_text(r, r->app, sizeof r->app, h->app);
+    set_text(r, r->host, sizeof r->host, h->host);
+    set_text(r, r->engine, sizeof r->engine, h->engine);
+    set_text(r, r->version, sizeof r->version, h->version);
+    set_text(r, r->system, sizeof r->system, h->system);
+    if (h->pass > 0 && h->passes >= h->pass) {
+        set_text(r, r->run, sizeof r->run, h->run);
+        r->pass = h->pass;
+        r->passes = h->passes;
+    }
+    r->simulated |= h->simulated || strcmp(h->backend, "sim") == 0;
+    if (h->pid > 0 && r->pid != h->pid) {
+        r->pid = h->pid;
+        r->changed = true;
+    }
+    if (h->clock_real > 0 && r->offset == META_NONE &&
+        !__builtin_sub_overflow(h->clock_real, h->clock_monotonic, &offset)) {
+        r->offset = offset;
+        r->changed = true;
+    }
+    if (h->start && r->start == META_NONE)
+        r->start = h->start;
+}
+
+static struct registry_name *kept_name(const struct registry *r, uint32_t id)
+{
+    for (unsigned i = 0; i < r->kept_count; i++)
+        if (r->kept[i].id == id)
+            return &r->kept[i];
+    return NULL;
+}
+
+static void tell_kept(struct registry *r, struct registry_name *n, const char *text, size_t len)
+{
+    if (*n->text || !len)
+        return;
+    printable_copy(n->text, sizeof n->text, text, len);
+    r->untold--;
+}
+
+int registry_name(struct registry *r, uint32_t id, const char *text, size_t len)
+{
+    if (len >= REGISTRY_TEXT)
+        return 0;
+    if (!r->names && !(r->names = mem_array((size_t)2 * REGISTRY_NAMES, sizeof *r->names)))
+        return GPUFL_E_NOMEM;
+    if (registry_keep(r))
+        return GPUFL_E_NOMEM;
+    struct registry_name *kept = r->untold ? kept_name(r, id) : NULL;
+    if (kept)
+        tell_kept(r, kept, text, len);
+    struct registry_name *first = &r->names[id % REGISTRY_NAMES], *last = first + REGISTRY_NAMES;
+    last->id = id;
+    printable_copy(last->text, sizeof last->text, text, len);
+    if (!first->id || first->id > id)
+        *first = *last;
+    return 0;
+}
+
+static const char *told_name(const struct registry *r, uint32_t id)
+{
+    const struct registry_name *first = r->names ? &r->names[id % REGISTRY_NAMES] : NULL;
+    return !first                           ? ""
+           : first->id == id                ? first->text
+           : first[REGISTRY_NAMES].id == id ? first[REGISTRY_NAMES].text
+                                            : "";
+}
+
+/* Of a GPU's row: kept from here on, also where nobody has told it yet. */
+static const char *name_of(struct registry *r, const struct wire_batch *b, unsigned column,
+                           size_t i)
+{
+    int64_t id = b->col[column] ? b->col[column][i] : 0;
+    if (id <= 0 || id > UINT32_MAX)
+        return "";
+    const char *text = told_name(r, (uint32_t)id);
+    struct registry_name *kept = kept_name(r, (uint32_t)id);
+    if (!kept && (!r->kept || r->kept_count == REGISTRY_KEPT))
+        return text;
+    if (!kept) {
+        kept = &r->kept[r->kept_count++];
+        *kept = (struct registry_name){.id = (uint32_t)id};
+        r->untold++;
+    }
+    tell_kept(r, kept, text, strlen(text));
+    return kept->text;
+}
+
+static void cut_text(char *out, size_t size, const char *text)
+{
+    printable_copy(out, size, text, strlen(text));
+}
+
+static bool tell_text(char *out, size_t size, const char *text)
+{
+    char now[REGISTRY_TEXT];
+    cut_text(now, size, text);
+    if (!*now || strcmp(now, out) == 0)
+        return false;
+    memcpy(out, now, size);
+    return true;
+}
+
+static bool tell_number(int64_t *out, const struct wire_batch *b, unsigned column, size_t i)
+{
+    int64_t now = b->col[column] ? b->col[column][i] : CELL_NULL;
+    if (now == CELL_NULL || now == *out)
+        return false;
+    *out = now;
+    return true;
+}
+
+/* What a row tells of a GPU: a later one may know more. Whether something is new. */
+static bool tell_gpu(struct registry *r, struct registry_gpu *g, const struct wire_batch *b,
+                     size_t i)
+{
+    bool told = tell_number(&g->index, b, COL_device_index, i);
+    told |= tell_number(&g->memory, b, COL_device_memory_total, i);
+    told |= tell_text(g->name, sizeof g->name, name_of(r, b, COL_device_name, i));
+    told |= tell_text(g->vendor, sizeof g->vendor, name_of(r, b, COL_device_vendor, i));
+    told |= tell_text(g->driver, sizeof g->driver, name_of(r, b, COL_device_driver, i));
+    return told;
+}
+
+/* The GPU of a row; NULL: it has no UUID yet, or there are too many. */
+static struct registry_gpu *gpu_of(struct registry *r, int64_t id, const char *uuid)
+{
+    for (unsigned k = 0; id > 0 && k < r->gpu_count; k++)
+        if (r->gpus[k].id == id || strcmp(r->gpus[k].uuid, uuid) == 0)
+            return &r->gpus[k];
+    if (id <= 0 || !*uuid || r->gpu_count == REGISTRY_GPUS)
+        return NULL;
+    struct registry_gpu *g = &r->gpus[r->gpu_count++];
+    *g = (struct registry_gpu){.id = id, .index = CELL_NULL, .memory = CELL_NULL};
+    cut_text(g->uuid, sizeof g->uuid, uuid);
+    r->changed = true;
+    return g;
+}
+
+static void take_devices(struct registry *r, const struct wire_batch *b)
+{
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t id = b->col[COL_device_id] ? b->col[COL_device_id][i] : 0;
+        struct registry_gpu *g = gpu_of(r, id, name_of(r, b, COL_device_uuid, i));
+        if (g && tell_gpu(r, g, b, i))
+            r->changed = true;
+    }
+}
+
+void registry_batch(struct registry *r, const struct wire_batch *b)
+{
+    if (b->type == RECORD_device)
+        take_devices(r, b);
+    if (b->type == RECORD_end && b->rows) {
+        r->ended = true;
+        r->end = b->col[COL_end_time] ? b->col[COL_end_time][0] : CELL_NULL;
+    }
+    bool timed = b->record->columns[0].coding == CODING_TIME && b->rows && b->col[0];
+    if (timed && b->col[0][0] != CELL_NULL && b->col[0][0] < r->first)
+        r->first = b->col[0][0];
+}
+
+/* ---- what is written --------------------------------------------------------------------------- */
+
+/* The public client's rows are on the epoch's clock. */
+int64_t registry_epoch(const struct registry *r, int64_t time)
+{
+    int64_t sum;
+    if (time == CELL_NULL || time == META_NONE)
+        return 0;
+    int64_t offset = r->offset != META_NONE ? r->offset : r->foreign ? 0 : META_NONE;
+    return offset == META_NONE || __builtin_add_overflow(time, offset, &sum) || sum < 0 ? 0 : sum;
+}
+
+/* Passes of one command are found by their labels. One that has no room for them goes without. */
+static int put_labels(struct registry *r, struct meta *m, const char *workspace,
+                      const char *session, struct err *e)
+{
+    char pass[64];
+    if (!*r->run || r->labelled)
+        return 0;
+    snprintf(pass, sizeof pass, "%lld of %lld", (long long)r->pass, (long long)r->passes);
+    int code = meta_session_label(m, workspace, session, "run", r->run, e);
+    code = code ? code : meta_session_label(m, workspace, session, "pass", pass, e);
+    r->labelled = code == 0 || code == GPUFL_E_STATE;
+    return r->labelled ? 0 : code;
+}
+
+int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,
+                 struct err *e)
+{
+    struct meta_pair gpus[REGISTRY_GPUS];
+    int64_t first = r->first == INT64_MAX ? META_NONE : r->first;
+    registry_forget(r); /* names of devices stand right before their rows, or are kept */
+    if (!m || (r->put && !r->changed))
+        return 0;
+    struct meta_session s = {.id = session,
+                             .app = r->app,
+                             .host = r->host,
+                             .pid = r->pid,
+                             .account = "",
+                             .engine = r->engine,
+                             .format = r->foreign ? "gpuflight" : "gpufl",
+                             .client = r->version,
+                             .simulated = r->simulated,
+                             .started = registry_epoch(r, r->start != META_NONE ? r->start : first),
+                             .received = now(),
+                             .created = now()};
+    for (unsigned i = 0; i < r->gpu_count; i++)
+        gpus[i] = (struct meta_pair){r->gpus[i].uuid, r->gpus[i].name};
+    int code = meta_session_put(m, workspace, &s, gpus, r->gpu_count, NULL, 0, e);
+    code = code ? code : put_labels(r, m, workspace, session, e);
+    if (!code) {
+        r->put = true;
+        r->changed = false;
+    }
+    return code;
+}
+
+int registry_grow(struct registry *r, struct meta *m, const char *workspace, const char *session,
+                  int64_t bytes, struct err *e)
+{
+    r->told = clock_mono();
+    return m ? meta_session_grow(m, workspace, session, (int64_t)r->records,
+                                 r->kernels ? (int64_t)r->kernels : META_NONE, bytes, NAN, now(), e)
+             : 0;
+}
+
+int registry_end(struct registry *r, struct meta *m, const char *workspace, const char *session,
+                 bool complete, struct err *e)
+{
+    return m ? meta_session_end(m, workspace, session, r->ended || complete ? "ended" : "aborted",
+                                r->ended ? registry_epoch(r, r->end) : 0, e)
+             : 0;
+}

@@ -1,0 +1,243 @@
+/* session_frames.c - frames of one session in a file; see session_frames.h. */
+#include "server/intake/session_frames.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "server/intake/frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct kept {
+    char path[PATH_MAX];
+    int fd; /* owned */
+    int64_t size;
+    struct frame_packer *packer;
+    struct buf bytes, payload;
+};
+
+static int kept_path(char *out, const char *folder, const char *workspace, const char *session,
+                     const char *suffix, struct err *e)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s/%s%s", folder, workspace, session, suffix);
+    return n < PATH_MAX ? 0 : err_set(e, GPUFL_E_FULL, "%s: the path is too long", folder);
+}
+
+int kept_open(struct kept **out, const char *folder, const char *workspace, const char *session,
+              bool create, struct err *e)
+{
+    char dir[PATH_MAX];
+    struct kept *k = mem_zalloc(sizeof *k);
+    *out = NULL;
+    if (!k)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    k->fd = -1;
+    buf_init(&k->bytes, 2 * (size_t)JOURNAL_PAYLOAD_MAX);
+    buf_init(&k->payload, JOURNAL_PAYLOAD_MAX);
+    int code = kept_path(k->path, folder, workspace, session, ".frames", e);
+    code = code ? code : kept_path(dir, folder, workspace, "", "", e);
+    if (!code && create)
+        code = file_mkdirs(dir, 0700, e);
+    if (!code) {
+        k->fd = open(k->path, O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
+        if (k->fd < 0)
+            code = err_set_vendor(e, errno == ENOENT ? GPUFL_E_NOENT : GPUFL_E_IO, errno, "%s",
+                                  k->path);
+    }
+    if (!code && frame_packer_open(&k->packer))
+        code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    if (code) {
+        kept_close(k);
+        return code;
+    }
+    k->size = lseek(k->fd, 0, SEEK_END);
+    *out = k;
+    return 0;
+}
+
+void kept_close(struct kept *k)
+{
+    if (!k)
+        return;
+    if (k->fd >= 0)
+        close(k->fd);
+    frame_packer_close(k->packer);
+    buf_fini(&k->bytes);
+    buf_fini(&k->payload);
+    mem_free(k);
+}
+
+static int read_fully(int fd, char *data, size_t n, int64_t at)
+{
+    while (n > 0) {
+        ssize_t got = pread(fd, data, n, at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? GPUFL_E_IO : GPUFL_E_CORRUPT;
+        data += got;
+        n -= (size_t)got;
+        at += got;
+    }
+    return 0;
+}
+
+/* The bytes at a place into k->bytes: CORRUPT where there are not as many, or more than a frame
+ * may have. */
+static int read_bytes(struct kept *k, int64_t at, size_t n)
+{
+    buf_clear(&k->bytes);
+    if (at + (int64_t)n > k->size)
+        return GPUFL_E_CORRUPT;
+    int code = buf_reserve(&k->bytes, n);
+    if (code)
+        return code == GPUFL_E_NOMEM ? code : GPUFL_E_CORRUPT;
+    return read_fully(k->fd, k->bytes.data, n, at);
+}
+
+/* The whole frame at a place into k->bytes. CORRUPT: there is none; NOMEM and IO do not know, and
+ * nothing may be cut off for them. */
+static int read_frame(struct kept *k, int64_t at, struct journal_frame *f, uint32_t *size)
+{
+    int code = read_bytes(k, at, FRAME_HEAD);
+    if (code)
+        return code;
+    *size = frame_size(k->bytes.data);
+    code = *size ? read_bytes(k, at, *size) : GPUFL_E_CORRUPT;
+    return code || frame_check(k->bytes.data, *size, f) ? code : GPUFL_E_CORRUPT;
+}
+
+static int fail(const struct kept *k, int code, struct err *e)
+{
+    return err_set(e, code, "%s: %s", k->path, err_text(code));
+}
+
+/* *end: where the groups end that the store has; pieces belong to the seal behind them. */
+static int find_end(struct kept *k, uint64_t upto, int64_t *end, struct err *e)
+{
+    struct journal_frame f;
+    uint32_t size;
+    int code;
+    *end = 0;
+    for (int64_t at = 0; !(code = read_frame(k, at, &f, &size));) {
+        at += size;
+        if (f.kind == JOURNAL_PIECE)
+            continue;
+        if (f.number > upto)
+            break;
+        *end = at;
+    }
+    return code && code != GPUFL_E_CORRUPT ? fail(k, code, e) : 0;
+}
+
+static int visit(struct kept *k, int64_t end, bool payloads, const struct kept_visitor *v,
+                 struct err *e)
+{
+    struct journal_frame f;
+    uint32_t size;
+    int code = 0;
+    for (int64_t at = 0; !code && at < end; at += size) {
+        code = read_frame(k, at, &f, &size);
+        if (code == GPUFL_E_CORRUPT)
+            return 0; /* a torn tail */
+        if (code)
+            return fail(k, code, e);
+        code = payloads ? frame_unpack(k->packer, k->bytes.data, size, &f, &k->payload) : 0;
+        if (code)
+            return fail(k, code, e);
+        code = v->frame(v->arg, &f, payloads ? k->payload.data : NULL);
+    }
+    return code;
+}
+
+int kept_read(struct kept *k, uint64_t upto, const struct kept_visitor *v, struct err *e)
+{
+    int64_t end;
+    int code = find_end(k, upto, &end, e);
+    if (code)
+        return code;
+    if (end < k->size && ftruncate(k->fd, end))
+        return err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path);
+    k->size = end;
+    return visit(k, end, true, v, e);
+}
+
+int kept_list(struct kept *k, const struct kept_visitor *v, struct err *e)
+{
+    return visit(k, k->size, false, v, e);
+}
+
+int kept_append(struct kept *k, const struct journal_frame *f, const void *payload, struct err *e)
+{
+    char *bytes;
+    size_t size;
+    int code = frame_pack(k->packer, f, payload, &bytes, &size);
+    if (code)
+        return err_set(e, code, "%s", err_text(code));
+    frame_number(bytes, size, f->number);
+    if (lseek(k->fd, k->size, SEEK_SET) < 0 || (code = file_write_all(k->fd, bytes, size)))
+        return err_set_vendor(e, GPUFL_E_IO, code ? -code : errno, "%s", k->path);
+    k->size += (int64_t)size;
+    return 0;
+}
+
+int kept_sync(struct kept *k, struct err *e)
+{
+    return fdatasync(k->fd) ? err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path) : 0;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------- */
+
+static int keep_seal(void *arg, const struct journal_frame *f, char *payload)
+{
+    (void)payload;
+    return f->kind == JOURNAL_SEAL || f->kind == JOURNAL_END ? kept_append(arg, f, "", NULL) : 0;
+}
+
+/* The file of what stays, in `small`; its packer and descriptor are the caller's to close. */
+static int write_small(struct kept *k, struct kept *small, struct err *e)
+{
+    const struct kept_visitor v = {small, keep_seal};
+    small->fd = open(small->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (small->fd < 0)
+        return err_set_vendor(e, GPUFL_E_IO, errno, "%s", small->path);
+    if (frame_packer_open(&small->packer))
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    int code = kept_list(k, &v, e);
+    code = code ? code : kept_sync(small, e);
+    if (!code && rename(small->path, k->path))
+        code = err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path);
+    return code;
+}
+
+int kept_shrink(struct kept *k, struct err *e)
+{
+    struct kept small = {.fd = -1};
+    if (snprintf(small.path, sizeof small.path, "%s.new", k->path) >= (int)sizeof small.path)
+        return err_set(e, GPUFL_E_FULL, "%s: the path is too long", k->path);
+    int code = write_small(k, &small, e);
+    frame_packer_close(small.packer);
+    if (code) {
+        if (small.fd >= 0)
+            close(small.fd);
+        unlink(small.path);
+        return code;
+    }
+    close(k->fd);
+    k->fd = small.fd;
+    k->size = small.size;
+    return 0;
+}
+
+int kept_remove(const char *folder, const char *workspace, const char *session, struct err *e)
+{
+    char path[PATH_MAX];
+    int code = kept_path(path, folder, workspace, session, ".frames", e);
+    if (!code && unlink(path) && errno != ENOENT)
+        code = err_set_vendor(e, GPUFL_E_IO, errno, "%s", path);
+    return code;
+}

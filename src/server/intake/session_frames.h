@@ -1,0 +1,51 @@
+/* session_frames.h - what a session needs beyond its columns: a file a session, beside the journal.
+ *
+ * The public client's lines mean something only together with all before them: names
+ * are defined once, scopes begin in one line and end in another. A decoder of such a
+ * session that is opened again, after a restart or a pause, must hear them all; so
+ * they are kept, as the frames of the journal they came in, until the session has
+ * ended. What stays then are the identities of its windows, so that one that comes
+ * again is known.
+ *
+ * Frames stand in the order in which they were loaded, a window's pieces before its
+ * seal. A file is ahead of the store's commit or level with it, never behind: whoever
+ * reads says up to which frame the store has got, and what stands beyond is cut off.
+ * One owner at a time. */
+#ifndef GPUFL_SERVER_INTAKE_SESSION_FRAMES_H
+#define GPUFL_SERVER_INTAKE_SESSION_FRAMES_H
+
+#include "base/err.h"
+#include "server/intake/journal.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kept;
+
+/* Opens the session's file, creating it where create says so: NOENT else. */
+int kept_open(struct kept **out, const char *folder, const char *workspace, const char *session,
+              bool create, struct err *e);
+void kept_close(struct kept *k);
+
+struct kept_visitor {
+    void *arg;
+    /* A frame with its payload; non-zero stops and is returned. */
+    int (*frame)(void *arg, const struct journal_frame *f, char *payload);
+};
+
+/* All frames of groups that end with a number <= upto; the rest is cut off the file. */
+int kept_read(struct kept *k, uint64_t upto, const struct kept_visitor *v, struct err *e);
+
+/* The same without payloads and without cutting, for whoever wants the windows. */
+int kept_list(struct kept *k, const struct kept_visitor *v, struct err *e);
+
+int kept_append(struct kept *k, const struct journal_frame *f, const void *payload, struct err *e);
+int kept_sync(struct kept *k, struct err *e);
+
+/* The session has ended: only its windows' identities stay. */
+int kept_shrink(struct kept *k, struct err *e);
+
+/* Removes the file, if there is one: the session was deleted. */
+int kept_remove(const char *folder, const char *workspace, const char *session, struct err *e);
+
+#endif

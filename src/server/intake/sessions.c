@@ -1,0 +1,375 @@
+/* sessions.c - the table of sessions that are being received; see sessions.h. */
+#include "server/intake/sessions.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/intern.h"
+#include "server/intake/session_frames.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BUCKETS = 1 << 12, WINDOWS_MAX = 1 << 20 };
+
+struct sessions {
+    struct sessions_config config;
+    char *folder;         /* owned */
+    pthread_mutex_t lock; /* of all below */
+    struct intake_session *buckets[BUCKETS];
+    unsigned next_thread; /* of a session that comes new: each in turn */
+};
+
+bool sessions_id_ok(const char *id, size_t max)
+{
+    size_t n = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-");
+    return n > 0 && n < max && id[n] == '\0';
+}
+
+int sessions_open(struct sessions **out, const struct sessions_config *c, struct err *e)
+{
+    *out = NULL;
+    int code = file_mkdirs(c->folder, 0700, e);
+    if (code)
+        return code;
+    struct sessions *t = mem_zalloc(sizeof *t);
+    if (t)
+        t->folder = mem_strdup(c->folder);
+    if (!t || !t->folder) {
+        mem_free(t);
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    }
+    t->config = *c;
+    t->config.folder = t->folder;
+    t->config.threads = c->threads ? c->threads : 1;
+    pthread_mutex_init(&t->lock, NULL);
+    *out = t;
+    return 0;
+}
+
+const struct sessions_config *sessions_config(const struct sessions *t)
+{
+    return &t->config;
+}
+
+/* What is open of it is closed by its last user's thread. */
+static void session_free(struct sessions *t, struct intake_session *s)
+{
+    if (s->columns)
+        t->config.ops->put(s->columns);
+    pthread_mutex_destroy(&s->lock);
+    mem_free(s->windows);
+    mem_free(s);
+}
+
+void sessions_close(struct sessions *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; i < BUCKETS; i++)
+        while (t->buckets[i]) {
+            struct intake_session *s = t->buckets[i];
+            t->buckets[i] = s->next;
+            session_free(t, s);
+        }
+    pthread_mutex_destroy(&t->lock);
+    mem_free(t->folder);
+    mem_free(t);
+}
+
+/* [lock held] */
+static struct intake_session *session_new(struct sessions *t, const char *workspace,
+                                          const char *session)
+{
+    struct intake_session *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    snprintf(s->workspace, sizeof s->workspace, "%s", workspace);
+    snprintf(s->session, sizeof s->session, "%s", session);
+    s->thread = t->next_thread++ % t->config.threads;
+    pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+static struct intake_session **bucket_of(struct sessions *t, const char *workspace,
+                                         const char *session)
+{
+    uint64_t hash =
+        intern_hash(workspace, strlen(workspace)) * 31 + intern_hash(session, strlen(session));
+    return &t->buckets[hash % BUCKETS];
+}
+
+struct intake_session *sessions_get(struct sessions *t, const char *workspace, const char *session)
+{
+    pthread_mutex_lock(&t->lock);
+    struct intake_session **at = bucket_of(t, workspace, session), *s = *at;
+    while (s && (strcmp(s->session, session) != 0 || strcmp(s->workspace, workspace) != 0))
+        s = s->next;
+    if (!s && (s = session_new(t, workspace, session))) {
+        s->next = *at;
+        *at = s;
+    }
+    if (s) {
+        s->users++;
+        s->used = clock_mono();
+    }
+    pthread_mutex_unlock(&t->lock);
+    return s;
+}
+
+void sessions_put(struct sessions *t, struct intake_session *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&t->lock);
+    s->used = clock_mono();
+    bool gone = --s->users == 0 && s->dropped; /* nobody else writes that any more */
+    if (gone) {
+        struct intake_session **at = bucket_of(t, s->workspace, s->session);
+        while (*at != s)
+            at = &(*at)->next;
+        *at = s->next;
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (gone)
+        session_free(t, s); /* with its columns: the small tables know that it was deleted */
+}
+
+void sessions_sweep(struct sessions *t, int64_t ns)
+{
+    struct intake_session *gone = NULL;
+    int64_t before = clock_mono() - ns;
+    pthread_mutex_lock(&t->lock);
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct intake_session **at = &t->buckets[i]; *at;) {
+            struct intake_session *s = *at;
+            if (s->users || s->used > before) {
+                at = &s->next;
+                continue;
+            }
+            *at = s->next;
+            s->next = gone;
+            gone = s;
+        }
+    pthread_mutex_unlock(&t->lock);
+    while (gone) {
+        struct intake_session *s = gone;
+        gone = s->next;
+        session_free(t, s);
+    }
+}
+
+/* ---- channels, windows, owner ------------------------------------------------------------------ */
+
+struct session_channel *sessions_channel(struct intake_session *s, const char *name)
+{
+    for (unsigned i = 0; i < s->channel_count; i++)
+        if (strcmp(s->channels[i].name, name) == 0)
+            return &s->channels[i];
+    if (s->channel_count == SESSION_CHANNELS || strlen(name) >= JOURNAL_CHANNEL_MAX)
+        return NULL;
+    struct session_channel *c = &s->channels[s->channel_count++];
+    snprintf(c->name, sizeof c->name, "%s", name);
+    c->offset = 0;
+    return c;
+}
+
+/* Where an identity is, or would be. */
+static size_t window_place(const struct intake_session *s, uint64_t identity)
+{
+    size_t low = 0, high = s->window_count;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (s->windows[mid] < identity)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+bool sessions_has_window(const struct intake_session *s, uint64_t identity)
+{
+    size_t at = window_place(s, identity);
+    return at < s->window_count && s->windows[at] == identity;
+}
+
+int sessions_add_window(struct intake_session *s, uint64_t identity)
+{
+    size_t at = window_place(s, identity);
+    if (at < s->window_count && s->windows[at] == identity)
+        return 0;
+    int code =
+        mem_grow(&s->windows, &s->window_cap, s->window_count + 1, sizeof *s->windows, WINDOWS_MAX);
+    if (code)
+        return code;
+    memmove(s->windows + at + 1, s->windows + at, (s->window_count - at) * sizeof *s->windows);
+    s->windows[at] = identity;
+    s->window_count++;
+    return 0;
+}
+
+void sessions_drop_window(struct intake_session *s, uint64_t identity)
+{
+    size_t at = window_place(s, identity);
+    if (at == s->window_count || s->windows[at] != identity)
+        return;
+    s->window_count--;
+    memmove(s->windows + at, s->windows + at + 1, (s->window_count - at) * sizeof *s->windows);
+}
+
+bool sessions_owner_fits(struct intake_session *s, int64_t pid, const char *host)
+{
+    struct session_owner *o = &s->owner;
+    bool other = (o->pid > 0 && pid > 0 && o->pid != pid) ||
+                 (*o->host && *host && strncmp(o->host, host, sizeof o->host - 1) != 0);
+    if (other)
+        return false;
+    o->known = true;
+    o->pid = o->pid > 0 ? o->pid : pid;
+    if (!*o->host)
+        snprintf(o->host, sizeof o->host, "%s", host);
+    return true;
+}
+
+int sessions_note(struct intake_session *s, const struct journal_frame *f)
+{
+    struct session_channel *c;
+    if (f->kind == JOURNAL_SEAL)
+        return sessions_add_window(s, f->identity);
+    if (f->kind != JOURNAL_LINES || !(c = sessions_channel(s, f->channel)))
+        return 0;
+    if (f->offset + f->length > c->offset)
+        c->offset = f->offset + f->length;
+    return 0;
+}
+
+bool sessions_known(struct sessions *t, const char *workspace, const char *session)
+{
+    struct err e = {0};
+    struct intake_session *s = sessions_get(t, workspace, session);
+    if (!s)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool known = sessions_take_in(t, s, &e) == 0 && !s->dropped;
+    bool some = false;
+    for (unsigned i = 0; i < s->channel_count; i++)
+        some = some || s->channels[i].offset > 0;
+    known = known && (some || s->window_count > 0);
+    pthread_mutex_unlock(&s->lock);
+    sessions_put(t, s);
+    return known;
+}
+
+int sessions_drop(struct sessions *t, const char *workspace, const char *session, struct err *e)
+{
+    struct intake_session *s = sessions_get(t, workspace, session);
+    if (!s)
+        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    pthread_mutex_lock(&s->lock);
+    s->dropped = s->taken_in = true;
+    pthread_mutex_unlock(&s->lock);
+    sessions_put(t, s);
+    return kept_remove(t->config.folder, workspace, session, e);
+}
+
+/* ---- what the stores know ---------------------------------------------------------------------- */
+
+static int take_meta(struct sessions *t, struct intake_session *s, struct err *e)
+{
+    struct region memory;
+    struct meta_session row;
+    if (!t->config.meta)
+        return 0;
+    int code = meta_session_is_dropped(t->config.meta, s->workspace, s->session, &s->dropped, e);
+    if (code || s->dropped)
+        return code;
+    region_init(&memory, 1 << 20);
+    code = meta_session_get(t->config.meta, s->workspace, s->session, &memory, &row, e);
+    if (!code)
+        sessions_owner_fits(s, row.pid, row.host);
+    region_fini(&memory);
+    return code == GPUFL_E_NOENT ? 0 : code;
+}
+
+static void take_positions(struct intake_session *s, const struct store_position *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct session_channel *c;
+        if (strchr(p[i].channel, '.')) /* the loader's own */
+            continue;
+        c = sessions_channel(s, p[i].channel);
+        if (c && p[i].offset > c->offset)
+            c->offset = p[i].offset;
+    }
+}
+
+static int take_columns(struct sessions *t, struct intake_session *s, struct err *e)
+{
+    const struct store_ops *ops = t->config.ops;
+    int code = ops->get(t->config.store, s->workspace, s->session, false, &s->columns, e);
+    if (code) {
+        s->columns = NULL;
+        return code == GPUFL_E_NOENT ? 0 : code;
+    }
+    s->loaded_count = STORE_POSITIONS_MAX;
+    code = ops->peek(s->columns, s->loaded, &s->loaded_count, e);
+    if (!code)
+        take_positions(s, s->loaded, s->loaded_count);
+    if (code) {
+        ops->put(s->columns);
+        s->columns = NULL;
+    }
+    return code;
+}
+
+int sessions_look_again(struct sessions *t, struct intake_session *s, struct err *e)
+{
+    const struct store_ops *ops = t->config.ops;
+    struct store_position now[STORE_POSITIONS_MAX];
+    struct store_session *ss;
+    unsigned n = STORE_POSITIONS_MAX;
+    if (!t->config.shared)
+        return 0;
+    int code = ops->get(t->config.store, s->workspace, s->session, false, &ss, e);
+    if (code)
+        return code == GPUFL_E_NOENT ? 0 : code;
+    code = ops->peek(ss, now, &n, e);
+    if (!code)
+        take_positions(s, now, n);
+    if (s->columns)
+        ops->put(ss);
+    else
+        s->columns = ss;
+    return code;
+}
+
+static int take_window(void *arg, const struct journal_frame *f, char *payload)
+{
+    (void)payload;
+    return f->kind == JOURNAL_SEAL ? sessions_add_window(arg, f->identity) : 0;
+}
+
+static int take_windows(struct sessions *t, struct intake_session *s, struct err *e)
+{
+    struct kept *k;
+    int code = kept_open(&k, t->config.folder, s->workspace, s->session, false, e);
+    if (code)
+        return code == GPUFL_E_NOENT ? 0 : code;
+    code = kept_list(k, &(struct kept_visitor){s, take_window}, e);
+    kept_close(k);
+    return code;
+}
+
+int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e)
+{
+    if (s->taken_in)
+        return 0;
+    int code = take_meta(t, s, e);
+    if (!code && !s->dropped)
+        code = take_columns(t, s, e);
+    if (!code && !s->dropped)
+        code = take_windows(t, s, e);
+    s->taken_in = !code;
+    return code;
+}

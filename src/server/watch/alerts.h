@@ -1,0 +1,82 @@
+/* alerts.h - rules that watch: what they say of hosts, GPUs and findings now, and what follows.
+ *
+ * Every few seconds one of the servers that share the small tables (a lease says which)
+ * looks at what every rule of every workspace is about. A condition that holds opens a
+ * firing, which is pending; once it has held for as long as the rule says, it fires; when
+ * it does not hold any more, it is resolved, or forgotten where it never fired. Firing
+ * and resolving are told: to who follows the workspace, and by a delivery that is put in
+ * with the same transaction, so that no crash loses one and no second server repeats it.
+ *
+ * A metric is of the newest sample of a host or GPU (fleet.h), and unknown when that is
+ * older than ALERTS_STALE_NS: unknown holds no condition. `silent` is how long ago
+ * anything was heard, in s. Findings are those of sessions that run, or were heard of within
+ * ALERTS_RECENT_NS. */
+#ifndef GPUFL_SERVER_WATCH_ALERTS_H
+#define GPUFL_SERVER_WATCH_ALERTS_H
+
+#include "base/err.h"
+#include "meta/meta.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ALERTS_STALE_NS  INT64_C(120000000000)
+#define ALERTS_RECENT_NS INT64_C(3600000000000)
+#define ALERTS_KEEP_NS   INT64_C(2592000000000000) /* what is over, and its deliveries: 30 days */
+
+struct alerts_config {
+    struct meta *meta;
+    const char *holder; /* this process, for the lease */
+    int64_t period_ns;  /* between rounds; 0: 5 s */
+    void *arg;
+    /* Something fired or was resolved: {"event":…, …}, as it is posted. [alerts' thread] NULL: nobody
+     * asks. */
+    void (*told)(void *arg, const char *workspace, const char *json, size_t len);
+    void (*posts)(void *arg); /* there are deliveries to be made; NULL: nobody makes them */
+};
+
+struct alerts;
+
+int alerts_open(struct alerts **out, const struct alerts_config *c, struct err *e);
+void alerts_close(struct alerts *a); /* NULL: nothing */
+void alerts_wake(struct alerts *a);  /* a rule was changed [any] */
+
+/* One round, as if it were now. The thread's own work, without the lease: for tests. */
+int alerts_round(const struct alerts_config *c, int64_t now, struct err *e);
+
+/* What is wrong with a rule: INVAL and a sentence. */
+int alerts_check(const struct meta_alert *r, struct err *e);
+
+/* What is posted when a rule is tried: the body, in out. */
+void alerts_test_body(struct buf *out, const char *workspace, const struct meta_alert *r,
+                      int64_t now);
+
+/* ---- between alerts.c and watch.c ------------------------------------------------------ */
+
+/* What a rule says of one host, GPU or session now. */
+struct alerts_seen {
+    const char *subject;
+    double value; /* NAN: unknown */
+    const char *text;
+};
+
+/* Calls seen for everything that a rule is about and of which something is known. The lists of a
+ * workspace are read once a round, into mem. */
+struct alerts_watch {
+    struct meta *meta;
+    const char *workspace;
+    int64_t now;
+    struct region *mem;
+    bool gpus_read, hosts_read, running_read;
+    struct meta_gpu_now *gpus;
+    struct meta_host_now *hosts;
+    struct meta_running *running;
+    size_t gpu_count, host_count, running_count;
+};
+
+int alerts_watch(struct alerts_watch *w, const struct meta_alert *r,
+                 int (*seen)(void *arg, const struct alerts_seen *s, struct err *e), void *arg,
+                 struct err *e);
+bool alerts_metric_known(const char *name);
+
+#endif

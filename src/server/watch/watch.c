@@ -1,0 +1,240 @@
+/* watch.c - what a rule is about, and its value now; see alerts.h. */
+#include "server/watch/alerts.h"
+
+#include "base/buf.h"
+#include "wire/record.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Metrics that are no column of a record. */
+#define SILENT       "silent"       /* s since anything was heard */
+#define MEMORY_SHARE "memory_share" /* memory_used of memory_total */
+
+/* ---- names of metrics -------------------------------------------------------------------------- */
+
+/* The part behind "gpu." or "host."; NULL: neither. *gpu says which. */
+static const char *metric_of(const char *name, bool *gpu)
+{
+    *gpu = strncmp(name, "gpu.", 4) == 0;
+    return *gpu ? name + 4 : strncmp(name, "host.", 5) == 0 ? name + 5 : NULL;
+}
+
+bool alerts_metric_known(const char *name)
+{
+    bool gpu;
+    const char *metric = metric_of(name, &gpu);
+    if (!metric)
+        return false;
+    if (strcmp(metric, SILENT) == 0 || strcmp(metric, MEMORY_SHARE) == 0)
+        return true;
+    const struct record *r = &records[gpu ? RECORD_device_metric : RECORD_host_metric];
+    for (unsigned i = gpu ? COL_device_metric_gpu_util : COL_host_metric_cpu; i < r->column_count;
+         i++)
+        if (strcmp(r->columns[i].name, metric) == 0)
+            return true;
+    return false;
+}
+
+/* ---- values ------------------------------------------------------------------------------------ */
+
+static double member(const json_t *state, const char *name)
+{
+    const json_t *v = json_object_get(state, name);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static bool is_fresh(const json_t *state, int64_t now)
+{
+    const char *text = json_string_value(json_object_get(state, "time"));
+    return text && now - strtoll(text, NULL, 10) <= ALERTS_STALE_NS;
+}
+
+static double value_of(const char *state, int64_t seen, const char *metric, int64_t now)
+{
+    if (strcmp(metric, SILENT) == 0)
+        return (double)(now - seen) / 1e9;
+    json_t *j = *state ? json_loads(state, 0, NULL) : NULL;
+    double v = NAN;
+    if (j && is_fresh(j, now))
+        v = strcmp(metric, MEMORY_SHARE) == 0 ? member(j, "memory_used") / member(j, "memory_total")
+                                              : member(j, metric);
+    json_decref(j);
+    return isfinite(v) ? v : NAN;
+}
+
+static const char *sentence(struct region *mem, const struct meta_alert *r, const char *of,
+                            double value)
+{
+    struct buf text;
+    buf_init(&text, META_TEXT_MAX);
+    buf_printf(&text, "%s of %s is %.6g, %s %.6g", r->subject, of, value,
+               r->above ? "above" : "below", r->threshold);
+    const char *copy = buf_error(&text) ? r->subject : region_strdup(mem, buf_cstr(&text));
+    buf_fini(&text);
+    return copy ? copy : "";
+}
+
+/* ---- lists, read once a round ------------------------------------------------------------------ */
+
+enum { PAGE_ROWS = META_PAGE_MAX, ROWS_MOST = 100000 };
+
+/* Appends a page's rows to a list that grows in mem. */
+static int append(struct alerts_watch *w, void **list, size_t *count, const void *rows, size_t n,
+                  size_t size)
+{
+    char *longer = region_array(w->mem, *count + n + 1, size);
+    if (!longer)
+        return GPUFL_E_FULL;
+    if (*count)
+        memcpy(longer, *list, *count * size);
+    if (n)
+        memcpy(longer + *count * size, rows, n * size);
+    *list = longer;
+    *count += n;
+    return 0;
+}
+
+static int read_gpus(struct alerts_watch *w, struct err *e)
+{
+    struct meta_page page = {.limit = PAGE_ROWS};
+    int code = 0;
+    do {
+        struct meta_gpu_now *rows;
+        size_t n = 0;
+        code = meta_gpu_list(w->meta, w->workspace, NULL, &page, w->mem, &rows, &n, e);
+        code = code ? code : append(w, (void **)&w->gpus, &w->gpu_count, rows, n, sizeof *rows);
+        page.after = page.next;
+    } while (!code && page.next && w->gpu_count < ROWS_MOST);
+    w->gpus_read = !code;
+    return code;
+}
+
+static int read_hosts(struct alerts_watch *w, struct err *e)
+{
+    struct meta_page page = {.limit = PAGE_ROWS};
+    int code = 0;
+    do {
+        struct meta_host_now *rows;
+        size_t n = 0;
+        code = meta_host_list(w->meta, w->workspace, &page, w->mem, &rows, &n, e);
+        code = code ? code : append(w, (void **)&w->hosts, &w->host_count, rows, n, sizeof *rows);
+        page.after = page.next;
+    } while (!code && page.next && w->host_count < ROWS_MOST);
+    w->hosts_read = !code;
+    return code;
+}
+
+static int read_running(struct alerts_watch *w, struct err *e)
+{
+    int code = meta_running_list(w->meta, w->workspace, NULL, NULL, NULL, w->mem, &w->running,
+                                 &w->running_count, e);
+    w->running_read = !code;
+    return code;
+}
+
+/* Whether a rule's filters let a host or GPU pass: of an application is what a live session of it
+ * uses. */
+static bool passes(const struct alerts_watch *w, const struct meta_alert *r, const char *host,
+                   const char *gpu)
+{
+    if (*r->host && strcmp(r->host, host) != 0)
+        return false;
+    for (size_t i = 0; *r->app && i < w->running_count; i++) {
+        const struct meta_running *s = &w->running[i];
+        if (strcmp(s->app, r->app) == 0 && strcmp(gpu ? s->gpu : s->host, gpu ? gpu : host) == 0)
+            return true;
+    }
+    return !*r->app;
+}
+
+/* ---- what a rule is about ---------------------------------------------------------------------- */
+
+struct visit {
+    int (*seen)(void *arg, const struct alerts_seen *s, struct err *e);
+    void *arg;
+};
+
+static int tell(struct alerts_watch *w, const struct meta_alert *r, const struct visit *v,
+                const char *subject, const char *of, double value, struct err *e)
+{
+    struct alerts_seen s = {.subject = subject, .value = value, .text = ""};
+    if (isnan(value))
+        return 0;
+    s.text = sentence(w->mem, r, of, value);
+    return v->seen(v->arg, &s, e);
+}
+
+static int watch_gpus(struct alerts_watch *w, const struct meta_alert *r, const char *metric,
+                      const struct visit *v, struct err *e)
+{
+    char of[1024];
+    int code = w->gpus_read ? 0 : read_gpus(w, e);
+    for (size_t i = 0; !code && i < w->gpu_count; i++) {
+        const struct meta_gpu_now *g = &w->gpus[i];
+        if (!passes(w, r, g->host, g->uuid))
+            continue;
+        snprintf(of, sizeof of, "GPU %lld of %s", (long long)g->number, g->host);
+        code = tell(w, r, v, g->uuid, of, value_of(g->state, g->seen, metric, w->now), e);
+    }
+    return code;
+}
+
+static int watch_hosts(struct alerts_watch *w, const struct meta_alert *r, const char *metric,
+                       const struct visit *v, struct err *e)
+{
+    int code = w->hosts_read ? 0 : read_hosts(w, e);
+    for (size_t i = 0; !code && i < w->host_count; i++) {
+        const struct meta_host_now *h = &w->hosts[i];
+        if (passes(w, r, h->name, NULL))
+            code = tell(w, r, v, h->name, h->name, value_of(h->state, h->seen, metric, w->now), e);
+    }
+    return code;
+}
+
+static const char *or_all(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+static int watch_findings(struct alerts_watch *w, const struct meta_alert *r, const struct visit *v,
+                          struct err *e)
+{
+    struct meta_found *rows;
+    size_t n = 0;
+    int64_t since = w->now - ALERTS_RECENT_NS - r->hold;
+    int code = meta_finding_above(w->meta, w->workspace, or_all(r->subject), or_all(r->app),
+                                  or_all(r->host), r->threshold, since, w->mem, &rows, &n, e);
+    for (size_t i = 0; !code && i < n; i++) {
+        if (i && strcmp(rows[i].session, rows[i - 1].session) == 0)
+            continue; /* the worst of it was first */
+        struct buf text;
+        buf_init(&text, META_TEXT_MAX);
+        buf_printf(&text, "%s on %s: %s", rows[i].app, rows[i].host, rows[i].title);
+        const struct alerts_seen s = {
+            .subject = rows[i].session,
+            .value = rows[i].share,
+            .text = buf_error(&text) ? rows[i].rule : region_strdup(w->mem, buf_cstr(&text))};
+        buf_fini(&text);
+        code = s.text ? v->seen(v->arg, &s, e) : GPUFL_E_FULL;
+    }
+    return code;
+}
+
+int alerts_watch(struct alerts_watch *w, const struct meta_alert *r,
+                 int (*seen)(void *arg, const struct alerts_seen *s, struct err *e), void *arg,
+                 struct err *e)
+{
+    const struct visit v = {seen, arg};
+    bool gpu;
+    if (strcmp(r->kind, "insight") == 0)
+        return watch_findings(w, r, &v, e);
+    const char *metric = metric_of(r->subject, &gpu);
+    int code = !metric || !*r->app || w->running_read ? 0 : read_running(w, e);
+    if (code || !metric)
+        return code;
+    return gpu ? watch_gpus(w, r, metric, &v, e) : watch_hosts(w, r, metric, &v, e);
+}

@@ -1,0 +1,300 @@
+/* webhooks.c - threads that post what is due; see webhooks.h. */
+#include "server/watch/webhooks.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/region.h"
+#include "base/thread.h"
+#include "net/client/address.h"
+#include "net/client/backoff.h"
+#include "net/client/http_client.h"
+#include "server/common/logs.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { THREADS = 3, URL_MAX = 2100, MEMORY = 8 << 20, ANSWER_MAX = 64 << 10 };
+
+static const int64_t POLL_NS = 3000000000, TAKEN_NS = 60000000000, CONNECT_NS = 5000000000,
+                     STALL_NS = 10000000000, WHOLE_NS = 15000000000, LEAST_NS = 10000000000,
+                     LIMIT_NS = 14400000000000;
+
+struct poster {
+    struct hooks *hooks;
+    struct thread thread;
+    struct wakeup wake;
+    bool wake_open;
+};
+
+struct hooks {
+    struct hooks_config config;
+    volatile sig_atomic_t ending; /* one word, written once; read by requests under way */
+    struct poster posters[THREADS];
+};
+
+static bool is_ending(const struct hooks *h)
+{
+    return __atomic_load_n(&h->ending, __ATOMIC_RELAXED) != 0;
+}
+
+/* ---- what is sent ------------------------------------------------------------------------------ */
+
+void hooks_sign(char out[HOOKS_SIGNATURE], const char *secret, const char *timestamp,
+                const char *body)
+{
+    static const char lead[] = "sha256=";
+    unsigned char mac[crypto_auth_hmacsha256_BYTES];
+    crypto_auth_hmacsha256_state s;
+    crypto_auth_hmacsha256_init(&s, (const unsigned char *)secret, strlen(secret));
+    crypto_auth_hmacsha256_update(&s, (const unsigned char *)timestamp, strlen(timestamp));
+    crypto_auth_hmacsha256_update(&s, (const unsigned char *)".", 1);
+    crypto_auth_hmacsha256_update(&s, (const unsigned char *)body, strlen(body));
+    crypto_auth_hmacsha256_final(&s, mac);
+    sodium_memzero(&s, sizeof s);
+    memcpy(out, lead, sizeof lead - 1);
+    sodium_bin2hex(out + sizeof lead - 1, HOOKS_SIGNATURE - sizeof lead + 1, mac, sizeof mac);
+}
+
+/* Bytes of a URL up to its path. */
+static size_t base_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+    size_t lead = host ? (size_t)(host - url) + 3 : 0;
+    return lead + strcspn(url + lead, "/?#");
+}
+
+static bool reaches(enum hooks_reach reach, enum address_kind kind)
+{
+    return reach == HOOKS_ANY || (kind == ADDRESS_PUBLIC && reach != HOOKS_OFF) ||
+           (kind == ADDRESS_PRIVATE && reach == HOOKS_PRIVATE);
+}
+
+static bool allow(void *arg, const struct sockaddr *to, unsigned len)
+{
+    const struct hooks *h = arg;
+    return reaches(h->config.reach, address_kind(to, len));
+}
+
+int hooks_check(const char *url, enum hooks_reach reach, struct err *e)
+{
+    char host[URL_MAX] = "";
+    enum address_kind kind;
+    size_t n = base_of(url);
+    const char *at = strstr(url, "://") ? strstr(url, "://") + 3 : url;
+    n -= (size_t)(at - url);
+    if (!*url)
+        return 0;
+    if (reach == HOOKS_OFF)
+        return err_set(e, GPUFL_E_INVAL, "this server makes no posts: 'url' must be left out");
+    if (n >= sizeof host)
+        return err_set(e, GPUFL_E_INVAL, "'url' is too long");
+    memcpy(host, at, n);
+    if (host[0] == '[')
+        host[strcspn(host, "]") + 1] = '\0';
+    else
+        host[strcspn(host, ":")] = '\0';
+    bool local = strcasecmp(host, "localhost") == 0;
+    if (local || address_parse(host, &kind))
+        if (!reaches(reach, local ? ADDRESS_SPECIAL : kind))
+            return err_set(e, GPUFL_E_INVAL,
+                           "'url': posts may not go to %s; --webhooks of the "
+                           "server says where they may",
+                           host);
+    return 0;
+}
+
+struct body {
+    const char *at;
+    size_t left;
+};
+
+static int64_t read_body(void *arg, char *out, size_t size)
+{
+    struct body *b = arg;
+    size_t n = b->left < size ? b->left : size;
+    memcpy(out, b->at, n);
+    b->at += n;
+    b->left -= n;
+    return (int64_t)n;
+}
+
+/* How a post went. */
+struct outcome {
+    int status; /* 0: no answer */
+    int64_t retry_after;
+    struct err why;
+};
+
+static void post(struct hooks *h, const struct meta_due *d, const char *secret, struct outcome *o)
+{
+    char base[URL_MAX] = "", time[24], signature[HOOKS_SIGNATURE];
+    struct http_client *client = NULL;
+    struct http_client_answer answer;
+    struct body body = {d->body, strlen(d->body)};
+    size_t n = base_of(d->url);
+    if (n >= sizeof base) {
+        err_set(&o->why, GPUFL_E_INVAL, "the URL is too long");
+        return;
+    }
+    memcpy(base, d->url, n);
+    snprintf(time, sizeof time, "%" PRId64, clock_real() / 1000000000);
+    hooks_sign(signature, secret, time, d->body);
+    const struct http_client_config config = {.url = base,
+                                              .agent = "gpufl-server",
+                                              .connect_timeout = CONNECT_NS,
+                                              .stall_timeout = STALL_NS,
+                                              .stop = &h->ending,
+                                              .allow = allow,
+                                              .allow_arg = h};
+    char path[URL_MAX];
+    snprintf(path, sizeof path, "%s%s", d->url[n] == '?' ? "/" : "", d->url + n);
+    struct http_client_call call = {
+        .method = "POST",
+        .deadline = clock_mono() + WHOLE_NS,
+        .path = path,
+        .fields = {{"Content-Type", "application/json"},
+                   {"X-GpuFlight-Delivery", d->id},
+                   {"X-GpuFlight-Timestamp", time},
+                   {*secret ? "X-GpuFlight-Signature" : NULL, signature}},
+        .read = read_body,
+        .body_size = (int64_t)body.left,
+        .arg = &body};
+    http_client_answer_init(&answer);
+    answer.body.max = ANSWER_MAX; /* nobody reads it */
+    if (http_client_open(&client, &config, &o->why) == 0)
+        http_client_send(client, &call, &answer, &o->why);
+    o->status = answer.status;
+    o->retry_after = answer.retry_after;
+    http_client_answer_fini(&answer);
+    http_client_close(client);
+}
+
+/* ---- what becomes of it ------------------------------------------------------------------------ */
+
+static int64_t wait_of(const struct hooks *h, const struct meta_due *d, const struct outcome *o)
+{
+    struct backoff b;
+    bool again = o->status ? backoff_transient(o->status)
+                           : o->why.code == GPUFL_E_UNAVAILABLE || o->why.code == GPUFL_E_TIMEOUT;
+    if (!again || !*d->firing) /* a test is made once: somebody looks on */
+        return BACKOFF_GIVE_UP;
+    backoff_init(&b, HOOKS_TRIES - 1, h->config.least_ns ? h->config.least_ns : LEAST_NS, LIMIT_NS,
+                 (uint64_t)clock_mono());
+    b.tries = d->attempts > 0 ? (unsigned)d->attempts - 1 : 0;
+    return backoff_next(&b, o->retry_after);
+}
+
+static void settle(struct hooks *h, const struct meta_due *d, const struct outcome *o)
+{
+    char text[sizeof o->why.text] = "";
+    struct err e = {0};
+    int64_t now = clock_real(), wait = 0;
+    bool sent = o->status >= 200 && o->status < 300;
+    if (!sent)
+        wait = wait_of(h, d, o);
+    if (!sent && o->status)
+        snprintf(text, sizeof text, "it answered %d", o->status);
+    else if (!sent)
+        snprintf(text, sizeof text, "%s", o->why.text);
+    const char *state = sent ? "sent" : wait == BACKOFF_GIVE_UP ? "failed" : "waiting";
+    if (meta_delivery_done(h->config.meta, d->workspace, d->id, state, now + wait, o->status, text,
+                           now, &e))
+        logs_say(LOG_WARN, "webhook", "how delivery %s went is not written: %s", d->id, e.text);
+    logs_say(sent ? LOG_NOTE : LOG_WARN, "webhook",
+             "delivery %s of workspace %s to %.*s, attempt %" PRId64 ": %s%s%s", d->id,
+             d->workspace, (int)base_of(d->url), d->url, d->attempts, state, *text ? ": " : "",
+             text);
+}
+
+static void deliver(struct hooks *h, const struct meta_due *d)
+{
+    struct outcome o = {.retry_after = -1};
+    struct meta_alert rule;
+    struct region mem;
+    region_init(&mem, 1 << 20);
+    int code = meta_alert_get(h->config.meta, d->workspace, d->alert, &mem, &rule, &o.why);
+    if (code == 0)
+        code = hooks_check(d->url, h->config.reach, &o.why);
+    if (code == 0)
+        post(h, d, rule.secret, &o);
+    region_fini(&mem);
+    if (!is_ending(h) || o.status)
+        settle(h, d, &o);
+}
+
+/* Makes one; false: none was due. */
+static bool make_one(struct hooks *h)
+{
+    struct meta_due *due;
+    struct region mem;
+    struct err e = {0};
+    size_t n = 0;
+    int64_t now = clock_real();
+    region_init(&mem, MEMORY);
+    int code = meta_delivery_due(h->config.meta, now, now + TAKEN_NS, 1, &mem, &due, &n, &e);
+    if (code)
+        n = 0;
+    for (size_t i = 0; i < n && !is_ending(h); i++)
+        deliver(h, &due[i]);
+    region_fini(&mem);
+    return n > 0;
+}
+
+static void *run(void *arg)
+{
+    struct poster *p = arg;
+    while (!is_ending(p->hooks))
+        if (!make_one(p->hooks))
+            wakeup_wait(&p->wake, POLL_NS);
+    return NULL;
+}
+
+/* ---- opening and closing ----------------------------------------------------------------------- */
+
+int hooks_open(struct hooks **out, const struct hooks_config *c, struct err *e)
+{
+    struct hooks *h = mem_zalloc(sizeof *h);
+    int code = h ? 0 : GPUFL_E_NOMEM;
+    *out = NULL;
+    if (h)
+        h->config = *c;
+    for (int i = 0; !code && i < THREADS; i++) {
+        struct poster *p = &h->posters[i];
+        p->hooks = h;
+        code = wakeup_init(&p->wake);
+        p->wake_open = !code;
+        code = code ? code : thread_start(&p->thread, "webhook", 5, run, p);
+    }
+    if (code) {
+        hooks_close(h);
+        return err_set(e, code, "the webhooks' threads cannot be started: %s", err_text(code));
+    }
+    *out = h;
+    return 0;
+}
+
+void hooks_wake(struct hooks *h)
+{
+    for (int i = 0; i < THREADS; i++)
+        wakeup_signal(&h->posters[i].wake);
+}
+
+void hooks_close(struct hooks *h)
+{
+    if (!h)
+        return;
+    __atomic_store_n(&h->ending, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < THREADS; i++)
+        if (h->posters[i].wake_open)
+            wakeup_signal(&h->posters[i].wake);
+    for (int i = 0; i < THREADS; i++) {
+        thread_join(&h->posters[i].thread);
+        if (h->posters[i].wake_open)
+            wakeup_fini(&h->posters[i].wake);
+    }
+    mem_free(h);
+}

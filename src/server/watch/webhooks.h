@@ -1,0 +1,46 @@
+/* webhooks.h - webhooks: the posts that alerts have put in, made with retries.
+ *
+ * Threads take what is due from the small tables, each post for a while its own, so that
+ * several servers share the work and a server that dies in one leaves it to others. 2xx is
+ * taken; what may be another answer next time is tried again, later and later, HOOKS_TRIES
+ * times over some hours; anything else is given up. Every attempt stands in the log of
+ * deliveries.
+ *
+ * Where a post may go is the operator's choice (--webhooks) and looked at when the
+ * connection is made (net/client/address.h); there are no redirects and no proxy. A body is signed with
+ * the rule's secret:
+ *   X-GpuFlight-Signature: sha256=<HMAC-SHA256 of "<X-GpuFlight-Timestamp>.<body>", hexadecimal>
+ * Logs name the server of a URL and never the rest: paths and queries of hooks are secrets. */
+#ifndef GPUFL_SERVER_WATCH_WEBHOOKS_H
+#define GPUFL_SERVER_WATCH_WEBHOOKS_H
+
+#include "base/err.h"
+#include "meta/meta.h"
+
+#include <stdint.h>
+
+enum { HOOKS_TRIES = 12 };
+
+/* Where posts may go, in the order of --webhooks. */
+enum hooks_reach { HOOKS_OFF, HOOKS_PUBLIC, HOOKS_PRIVATE, HOOKS_ANY };
+
+struct hooks_config {
+    struct meta *meta;
+    enum hooks_reach reach;
+    int64_t least_ns; /* the first wait's bound; 0: 10 s */
+};
+
+struct hooks;
+
+int hooks_open(struct hooks **out, const struct hooks_config *c, struct err *e);
+void hooks_close(struct hooks *h); /* NULL: nothing */
+void hooks_wake(struct hooks *h);  /* something is due [any] */
+
+/* INVAL and a sentence where posts to that URL can be told to be refused by its text alone. */
+int hooks_check(const char *url, enum hooks_reach reach, struct err *e);
+
+enum { HOOKS_SIGNATURE = 72 }; /* "sha256=", 64 digits, NUL */
+void hooks_sign(char out[HOOKS_SIGNATURE], const char *secret, const char *timestamp,
+                const char *body);
+
+#endif
