@@ -2,7 +2,7 @@
  * what the timeline's pyramid costs on top (million events/s), on one core.
  *
  *   bench_tiles FILE...     parts of a session's log, plain; prints JSON */
-#include "analyze/tiles.h"
+#include "analyze/model/tiles.h"
 #include "base/clock.h"
 #include "base/file.h"
 

@@ -12,7 +12,7 @@
 #include "raw_clickhouse.h"
 #include "rows.h"
 
-#include "analyze/tiles.h"
+#include "analyze/model/tiles.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "store/duckdb/duck.h"

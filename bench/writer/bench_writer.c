@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/intern.h"
-#include "capture/writer.h"
+#include "capture/log/writer.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* analysis.c - the public functions of libgpufl-analysis.so. */
-#include "analyze/findings.h"
-#include "analyze/kernel_view.h"
-#include "analyze/report.h"
-#include "analyze/symbolize.h"
+#include "analyze/insight/findings.h"
+#include "analyze/report/kernel_view.h"
+#include "analyze/report/report.h"
+#include "analyze/symbolize/symbolize.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,12 +5,12 @@
  * writes. Files lie where that client's readers look for them:
  * <dir>/<session>/<channel>.1.log.gz. Lines leave through a buffer a channel, so
  * that memory is bounded by what the encoder has to know. One owner. */
-#include "analyze/discover.h"
-#include "analyze/feed.h"
+#include "analyze/read/discover.h"
+#include "analyze/read/feed.h"
 #include "base/alloc.h"
 #include "base/file.h"
-#include "symbol/demangle.h"
-#include "wire/peer_encode.h"
+#include "symbol/names/demangle.h"
+#include "wire/peer/encode.h"
 
 #include <gpufl/analysis.h>
 

@@ -5,7 +5,7 @@
 #include "base/dl.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "capture/gate.h"
+#include "capture/threads/gate.h"
 
 #include <dlfcn.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/spawn.h"
+#include "base/process/spawn.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* cmd_compare.c - `gpufl compare`: two sides' sessions into digests, their comparison out. */
 #include "cli/cmd.h"
 
-#include "analyze/compare.h"
-#include "analyze/discover.h"
-#include "analyze/load.h"
-#include "analyze/model.h"
+#include "analyze/compare/compare.h"
+#include "analyze/model/load.h"
+#include "analyze/model/model.h"
+#include "analyze/read/discover.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* cmd_ctl.c - `gpufl ctl`: tells a running session what to do, through its control socket. */
-#include "capture/control.h"
+#include "capture/windows/control.h"
 #include "cli/cmd.h"
 
 #include <ctype.h>

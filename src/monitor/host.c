@@ -1,7 +1,7 @@
 /* host.c - see host.h. */
 #include "monitor/host.h"
 
-#include "base/aside.h"
+#include "base/process/fd_thread.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
  * that it was the last one removes the folder. One that comes at this very moment has files that are no
  * longer in the folder, sees that at its next step, and makes new ones.
  *
- * Locks are those of fcntl: they belong to the descriptor table of the files' thread (base/aside.h),
+ * Locks are those of fcntl: they belong to the descriptor table of the files' thread (base/process/fd_thread.h),
  * or where there is none to the process. A forked child has none of them.
  *
  * The folder may lie where others can write. So the folder and its files must be this user's own,
@@ -19,10 +19,10 @@
 #include "monitor/roles.h"
 
 #include "base/alloc.h"
-#include "base/aside.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/intern.h"
+#include "base/process/fd_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>

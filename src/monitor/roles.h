@@ -13,7 +13,7 @@
  *   - Somebody begins to sample more often: this process gives its role up.
  *   - Who has the role stands still (a debugger holds the process): another one takes a role beside.
  *
- * All calls come from the sampler's thread; files are touched through base/aside.h. Nothing here is
+ * All calls come from the sampler's thread; files are touched through base/process/fd_thread.h. Nothing here is
  * called on a thread of the program's. */
 #ifndef GPUFL_MONITOR_ROLES_H
 #define GPUFL_MONITOR_ROLES_H

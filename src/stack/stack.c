@@ -18,8 +18,8 @@
 #include "stack/python.h"
 #include "stack/rows.h"
 #include "stack/safe.h"
-#include "stack/table.h"
-#include "stack/told.h"
+#include "stack/simulated.h"
+#include "stack/stack_table.h"
 #include "stack/unwind.h"
 
 #include <dlfcn.h>

@@ -80,7 +80,7 @@ int stacks_open(bool python, struct err *e);
  * __builtin_return_address(0), or NULL for all frames). [hot] */
 uint32_t stacks_capture(const void *from);
 
-/* The stack of an id, captured or told (told.h); NULL: no such id. Whoever got an id from
+/* The stack of an id, captured or told (simulated.h); NULL: no such id. Whoever got an id from
  * stacks_capture, on whatever way that orders memory (a ring), finds it here. [collector] */
 const struct stack *stacks_get(uint32_t id);
 

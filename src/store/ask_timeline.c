@@ -1,6 +1,6 @@
 /* ask_timeline.c - questions of the timeline: tiles, spans, single events, search.
  *
- * Which rows are events of which lane is what analyze/tiles.c builds the pyramid
+ * Which rows are events of which lane is what analyze/model/tiles.c builds the pyramid
  * from; tests/store compares the two. Kernels are named by their configuration,
  * scopes by themselves, the others as wire/event_name.h numbers them. */
 #include "store/ask.h"

@@ -4,8 +4,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "symbol/debug_file.h"
-#include "symbol/elf_symbols.h"
+#include "symbol/elf/debug_file.h"
+#include "symbol/elf/symbols.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #define GPUFL_SYMBOL_SYMBOLIZER_H
 
 #include "base/err.h"
-#include "symbol/dwarf_lines.h"
+#include "symbol/dwarf/lines.h"
 
 #include <stdbool.h>
 

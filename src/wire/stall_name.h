@@ -3,7 +3,7 @@
  * CUPTI's names are "smsp__pcsamp_warps_issue_stalled_long_scoreboard" and the same with
  * "_not_issued"; older interfaces and tools show "Long Scoreboard". All are
  * "long_scoreboard" here, so that samples of all sources fall together and one
- * table (src/analyze/stall.def) explains them. [any] */
+ * table (src/analyze/model/kernels/stall.def) explains them. [any] */
 #ifndef GPUFL_WIRE_STALL_NAME_H
 #define GPUFL_WIRE_STALL_NAME_H
 

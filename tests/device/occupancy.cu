@@ -9,7 +9,7 @@
 #include <random>
 
 extern "C" {
-#include "capture/occupancy.h"
+#include "capture/records/occupancy.h"
 }
 
 namespace

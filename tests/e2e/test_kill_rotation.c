@@ -6,7 +6,7 @@
  * flush it stores how many rows are out in shared memory and a byte in a pipe;
  * the parent takes a random number of bytes, spins a random while and kills. A
  * reader may find a part both plain and packed and takes either: both are tried. */
-#include "capture/writer.h"
+#include "capture/log/writer.h"
 #include "tests/unit/parts.h"
 
 #include <setjmp.h>

@@ -13,7 +13,7 @@
  * Prints what it launched, and whether a tool came, as one line of JSON. */
 #include "hooks.h"
 
-#include "capture/nvtx_abi.h"
+#include "capture/nvtx/abi.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

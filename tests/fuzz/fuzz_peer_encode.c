@@ -1,7 +1,7 @@
 /* fuzz_peer_encode.c - sessions of any content, turned into the public client's
  * lines and read back: every line written is one that the reader takes. */
 #include "wire/decode.h"
-#include "wire/peer_encode.h"
+#include "wire/peer/encode.h"
 
 #include <stdlib.h>
 #include <string.h>

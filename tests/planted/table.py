@@ -7,13 +7,13 @@ rule at another line. Lines are marked in the sources by a comment `PLANTED: nam
 anywhere. sync_line names every line that waits, whatever it costs, so lines that wait and are no
 fault are marked as well and stand under `also`. `scopes` says how many kernels belong to a scope itself.
 
-The rules are those of src/analyze/insight.def: one that is new there has a column here at once.
+The rules are those of src/analyze/insight/insight.def: one that is new there has a column here at once.
 """
 import pathlib
 import re
 
 HERE = pathlib.Path(__file__).resolve().parent
-RULES = re.findall(r"^INSIGHT\((\w+),", (HERE.parent.parent / "src/analyze/insight.def").read_text(), re.M)
+RULES = re.findall(r"^INSIGHT\((\w+),", (HERE.parent.parent / "src/analyze/insight/insight.def").read_text(), re.M)
 
 
 class At:

@@ -1,8 +1,8 @@
 /* fixture.c - see fixture.h. */
 #include "fixture.h"
 
-#include "analyze/discover.h"
-#include "analyze/tiles.h"
+#include "analyze/model/tiles.h"
+#include "analyze/read/discover.h"
 #include "base/alloc.h"
 #include "base/lines.h"
 

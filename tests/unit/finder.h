@@ -5,7 +5,7 @@
 #ifndef GPUFL_TESTS_FINDER_H
 #define GPUFL_TESTS_FINDER_H
 
-#include "analyze/insight.h"
+#include "analyze/insight/insight.h"
 #include "program.h"
 
 struct finder {

@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_PEER_PUT_H
 #define TESTS_UNIT_PEER_PUT_H
 
-#include "wire/peer_encode.h"
+#include "wire/peer/encode.h"
 
 /* ROWS(e, kernel, {.start = 1}, {.start = 2}); */
 #define ROWS(e, type, ...)                                                                         \

@@ -5,7 +5,7 @@
 #ifndef GPUFL_TESTS_PROGRAM_H
 #define GPUFL_TESTS_PROGRAM_H
 
-#include "analyze/model.h"
+#include "analyze/model/model.h"
 #include "base/intern.h"
 #include "make_log.h"
 

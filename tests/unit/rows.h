@@ -2,7 +2,7 @@
 #ifndef GPUFL_TESTS_ROWS_H
 #define GPUFL_TESTS_ROWS_H
 
-#include "analyze/model.h"
+#include "analyze/model/model.h"
 #include "base/intern.h"
 
 /* From rows_set_up to rows_tear_down, of a test or a group. */

@@ -1,7 +1,7 @@
 /* symbolize_fixture.c - see symbolize_fixture.h. */
 #include "symbolize_fixture.h"
 
-#include "analyze/feed.h"
+#include "analyze/read/feed.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"

@@ -4,7 +4,7 @@
 #define GPUFL_TESTS_SYMBOLIZE_FIXTURE_H
 
 #include "make_log.h"
-#include "symbol/elf_file.h"
+#include "symbol/elf/file.h"
 #include "wire/decode.h"
 
 #include <gpufl/analysis.h>

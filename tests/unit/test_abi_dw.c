@@ -12,7 +12,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 
-#include "symbol/dw.h"
+#include "symbol/dwarf/dw.h"
 
 #define SAME(ours, theirs)                                                                         \
     _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)

@@ -1,6 +1,6 @@
 /* test_analysis.c - sessions are summed up when they end, and while they run; what is stored is
  * what their report says. */
-#include "analyze/kernel_view.h"
+#include "analyze/report/kernel_view.h"
 #include "base/file.h"
 #include "intake_fixture.h"
 #include "server/analysis/analysis.h"

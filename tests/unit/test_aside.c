@@ -1,7 +1,7 @@
 /* test_aside.c - files that the program cannot reach by their descriptors, and what of the program's
  * such a thread does not hold. */
-#include "base/aside.h"
 #include "base/file.h"
+#include "base/process/fd_thread.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_busy.c - unions of intervals against a bitmap of every nanosecond. */
-#include "analyze/busy.h"
+#include "analyze/common/busy.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

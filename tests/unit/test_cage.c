@@ -1,6 +1,6 @@
 /* test_cage.c - a process that has given up what it does not need: each thing is tried, in a
  * child, and fails as it should; what it may go on doing works. */
-#include "base/cage.h"
+#include "base/process/sandbox.h"
 
 #include "base/err.h"
 

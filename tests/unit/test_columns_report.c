@@ -1,8 +1,8 @@
 /* test_columns_report.c - a session that was sent in gives the report that its files give: every
  * session of the examples and of the tests' data, of both formats, and simulated ones; what could not be
  * loaded of it is said. */
-#include "analyze/discover.h"
-#include "analyze/report.h"
+#include "analyze/read/discover.h"
+#include "analyze/report/report.h"
 #include "base/file.h"
 #include "base/lines.h"
 #include "intake_fixture.h"

@@ -1,9 +1,9 @@
 /* test_compare.c - planted differences are found, chance is not; digests come back from JSON as they
  * were, and damaged ones are refused. */
-#include "analyze/compare.h"
-#include "analyze/discover.h"
-#include "analyze/load.h"
-#include "analyze/model.h"
+#include "analyze/compare/compare.h"
+#include "analyze/model/load.h"
+#include "analyze/model/model.h"
+#include "analyze/read/discover.h"
 #include "base/alloc.h"
 #include "base/bins.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /* The compressor: what it packs is whole, what it does not get to stays plain. */
-#include "capture/compressor.h"
+#include "capture/log/compressor.h"
 
 #include "base/alloc.h"
 #include "base/file.h"

@@ -1,7 +1,7 @@
 /* test_cubin_lines.c - lines of a cubin as nvcc of CUDA 13.0 wrote it for examples/cuda/train_loop.cu, also damaged.
  * That nvdisasm says the same of every instruction is in tests/e2e/lines_without_nvdisasm.py. */
-#include "symbol/cubin_lines.h"
-#include "symbol/cubin_symbols.h"
+#include "symbol/cubin/lines.h"
+#include "symbol/cubin/symbols.h"
 #include "tmpdir.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* test_demangle.c - mangled names as people read them. */
-#include "symbol/demangle.h"
+#include "symbol/names/demangle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Dictionaries: what a batch needs is found once per part, whatever refers to it. */
-#include "capture/dict.h"
+#include "capture/log/dict.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

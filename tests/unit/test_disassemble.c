@@ -1,7 +1,7 @@
 /* test_disassemble.c - nvdisasm's text, and nvdisasm as a program that may be missing, refuse, or
  * never end: a script stands in for it. */
 #include "base/clock.h"
-#include "symbol/disassemble.h"
+#include "symbol/cubin/disassemble.h"
 #include "tmpdir.h"
 
 #include <setjmp.h>

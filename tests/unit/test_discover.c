@@ -1,5 +1,5 @@
 /* test_discover.c - which files make which sessions. */
-#include "analyze/discover.h"
+#include "analyze/read/discover.h"
 
 #include "base/alloc.h"
 #include "tmpdir.h"

@@ -4,7 +4,7 @@
 #include "session_log.h"
 
 #include "base/clock.h"
-#include "capture/session.h"
+#include "capture/session/session.h"
 #include "tmpdir.h"
 
 #include <errno.h>

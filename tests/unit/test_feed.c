@@ -1,5 +1,5 @@
 /* test_feed.c - lines in order, on one thread and on two; damage counted. */
-#include "analyze/feed.h"
+#include "analyze/read/feed.h"
 
 #include "base/alloc.h"
 #include "make_log.h"

@@ -1,5 +1,5 @@
 /* test_flame.c - lines that wait in the whole report: text, JSON and collapsed stacks. */
-#include "analyze/report.h"
+#include "analyze/report/report.h"
 
 #include "base/alloc.h"
 #include "program.h"

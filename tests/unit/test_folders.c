@@ -1,5 +1,5 @@
 /* test_folders.c - relative names of files, and a program that goes elsewhere. */
-#include "capture/folders.h"
+#include "capture/stacks/folders.h"
 
 #include "tmpdir.h"
 

@@ -1,5 +1,5 @@
 /* test_grid.c - tables that fit the page. */
-#include "analyze/grid.h"
+#include "analyze/common/grid.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

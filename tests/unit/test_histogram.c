@@ -1,5 +1,5 @@
 /* test_histogram.c - quantiles against sorted values, merging, failing memory. */
-#include "analyze/histogram.h"
+#include "analyze/common/histogram.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /* test_history.c - planted steps, runs, hosts and GPUs are found; noise is not. */
-#include "analyze/history.h"
+#include "analyze/compare/history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_info_engines.c - the engines of `gpufl info`: the table fits the page, and holds what the
  * schema says. */
-#include "cli/info_engines.h"
+#include "cli/info/engines.h"
 
 #include "backend/backend.h"
 

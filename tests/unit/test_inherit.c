@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "capture/inherit.h"
+#include "capture/records/inherit.h"
 
 enum { MAIN = 10, AUTOGRAD = 11, LOADER = 12 };
 

@@ -3,7 +3,7 @@
 #include "finder.h"
 #include "profile_log.h"
 
-#include "analyze/insight_profile.h"
+#include "analyze/insight/profile.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* test_insight_sync.c - waits: which line is told, how severe, and what is no wait. */
-#include "analyze/findings.h"
+#include "analyze/insight/findings.h"
 #include "finder.h"
 
 #include <setjmp.h>

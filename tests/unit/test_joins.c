@@ -1,5 +1,5 @@
 /* Joins: found again, shared by a graph's kernels, aged out and counted. */
-#include "capture/joins.h"
+#include "capture/records/joins.h"
 
 #include "base/alloc.h"
 

@@ -1,13 +1,13 @@
 /* test_keep.c - what is kept of a program's files: from a file, from memory, in little room, of
  * damaged files, and never of another file than the one that is mapped. */
-#include "capture/keep.h"
-#include "capture/keep_elf.h"
+#include "capture/stacks/keep.h"
+#include "capture/stacks/keep_elf.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "capture/messages.h"
+#include "capture/log/messages.h"
 #include "stack/modules.h"
-#include "symbol/elf_symbols.h"
+#include "symbol/elf/symbols.h"
 #include "symbol/symbolizer.h"
 #include "wire/kept_module.h"
 #include "writer_fixture.h"

@@ -1,5 +1,5 @@
 /* test_load.c - files into a model: parts, damage, clocks, merging, failing memory. */
-#include "analyze/load.h"
+#include "analyze/model/load.h"
 
 #include "base/alloc.h"
 #include "make_log.h"

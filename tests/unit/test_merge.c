@@ -3,7 +3,7 @@
  * Rows of a session come in batches of any size and channels in any order; sessions are merged one by
  * one or in groups of groups, as threads or servers would. The JSON report, which holds every
  * number of every part, must be the same to the byte. */
-#include "analyze/report.h"
+#include "analyze/report/report.h"
 
 #include "base/alloc.h"
 #include "program.h"

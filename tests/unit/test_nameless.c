@@ -1,7 +1,7 @@
 /* test_nameless.c - files of code that could not name their frames: which, why, and how many. */
-#include "analyze/nameless.h"
+#include "analyze/model/nameless.h"
 
-#include "analyze/model.h"
+#include "analyze/model/model.h"
 #include "program.h"
 #include "rows.h"
 

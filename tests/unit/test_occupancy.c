@@ -1,6 +1,6 @@
 /* Theoretical occupancy: known answers, unknown input, and, where the toolkit's
  * own calculator is on this machine, agreement with it on random launches. */
-#include "capture/occupancy.h"
+#include "capture/records/occupancy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * rules between options, and docs/options.md against the table.
  *
  * GPUFL_WRITE_DOCS=1 writes docs/options.md anew. */
-#include "capture/options.h"
+#include "capture/options/options.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -1,5 +1,5 @@
 /* test_pace.c - when the collector takes records. */
-#include "capture/pace.h"
+#include "capture/session/pace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Parts: names and numbers, and what is left of a write that failed. */
-#include "capture/part.h"
+#include "capture/log/part.h"
 
 #include "base/file.h"
 #include "parts.h"

@@ -2,7 +2,7 @@
  * finds what that rule finds, and sessions in which that client finds what is not there.
  *
  * Every session is one kernel k() of 80 ms in a run of 100 ms, whose rows a case completes. */
-#include "analyze/insight.h"
+#include "analyze/insight/insight.h"
 #include "wire/decode.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_precedence.c - which source an option takes its value from: all of them one over the other, with and
  * without `gpufl trace`; what of the code counts as set; the engine where nobody names one. */
-#include "capture/options.h"
+#include "capture/options/options.h"
 
 #include "tmpdir.h"
 

@@ -1,5 +1,5 @@
 /* test_process.c - processes that run, are gone, or are others of the same number. */
-#include "base/process.h"
+#include "base/process/alive.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_ptx.c - functions found in the PTX of a cubin, as ptxas of CUDA 13.0 leaves it. */
-#include "symbol/ptx.h"
+#include "symbol/cubin/ptx.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

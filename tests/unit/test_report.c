@@ -1,5 +1,5 @@
 /* test_report.c - the reports of kept sessions, word for word and number for number. */
-#include "analyze/report.h"
+#include "analyze/report/report.h"
 
 #include "base/alloc.h"
 #include "base/file.h"

@@ -2,7 +2,7 @@
  *
  * A launcher that uses no GPU, with what it sampled; two ranks on one GPU, one after the other's start;
  * and a rank whose stacks or kernels are of another kind. */
-#include "analyze/report.h"
+#include "analyze/report/report.h"
 
 #include "make_log.h"
 #include "tmpdir.h"

@@ -1,9 +1,9 @@
 /* What a session says about metrics that it does not have. */
 #include "session_log.h"
 
-#include "base/aside.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/process/fd_thread.h"
 #include "tmpdir.h"
 
 #include <dlfcn.h>

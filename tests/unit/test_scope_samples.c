@@ -1,9 +1,9 @@
 /* test_scope_samples.c - samples shared out among scopes against shares worked out by hand. */
-#include "analyze/json_out.h"
-#include "analyze/model.h"
-#include "analyze/report.h"
-#include "analyze/scope_tree.h"
-#include "analyze/sum_samples.h"
+#include "analyze/common/json_out.h"
+#include "analyze/model/kernels/samples.h"
+#include "analyze/model/model.h"
+#include "analyze/model/scopes/tree.h"
+#include "analyze/report/report.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

@@ -2,8 +2,8 @@
 #include "session_log.h"
 
 #include "base/clock.h"
-#include "capture/session.h"
-#include "capture/threads.h"
+#include "capture/session/session.h"
+#include "capture/threads/threads.h"
 #include "monitor/steady.h"
 #include "tmpdir.h"
 

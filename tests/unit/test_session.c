@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "capture/session.h"
+#include "capture/session/session.h"
 #include "tmpdir.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* test_shared.c - samples that another session took: shown for the session, counted once for the run,
  * and unknown where they are not here. */
-#include "analyze/report.h"
+#include "analyze/report/report.h"
 
 #include "shared_log.h"
 #include "tmpdir.h"

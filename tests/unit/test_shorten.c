@@ -1,5 +1,5 @@
 /* test_shorten.c - kernel names that fit a table and can be told apart in it. */
-#include "symbol/shorten.h"
+#include "symbol/names/shorten.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "capture/spans.h"
+#include "capture/records/spans.h"
 #include "wire/record.h"
 
 enum { MAIN = 7, OTHER = 8, OUTER = 1, INNER = 2, NEXT = 3 };

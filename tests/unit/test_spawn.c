@@ -1,5 +1,5 @@
 /* test_spawn.c - what a started program sees of us, and how it is waited for. */
-#include "base/spawn.h"
+#include "base/process/spawn.h"
 
 #include "base/clock.h"
 

@@ -1,5 +1,5 @@
 /* The limits: the session never gets larger than asked, and room is kept for the last words. */
-#include "capture/spool.h"
+#include "capture/log/spool.h"
 
 #include "base/file.h"
 #include "parts.h"

@@ -13,10 +13,10 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "capture/messages.h"
-#include "capture/names.h"
-#include "capture/stacking.h"
-#include "capture/threads.h"
+#include "capture/log/messages.h"
+#include "capture/stacks/stacking.h"
+#include "capture/threads/names.h"
+#include "capture/threads/threads.h"
 #include "parts.h"
 #include "stack/stack.h"
 

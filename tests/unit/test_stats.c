@@ -1,5 +1,5 @@
 /* test_stats.c - tests against values from tables and by enumeration, not from the same formula. */
-#include "analyze/stats.h"
+#include "analyze/common/stats.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

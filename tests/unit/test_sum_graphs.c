@@ -1,5 +1,5 @@
 /* test_sum_graphs.c - launches of graphs: put together from their kernels, or recorded as a whole. */
-#include "analyze/model.h"
+#include "analyze/model/model.h"
 
 #include "rows.h"
 

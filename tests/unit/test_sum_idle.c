@@ -1,5 +1,5 @@
 /* test_sum_idle.c - why the GPU was idle: every gap has a cause, and the shares sum up. */
-#include "analyze/sum_idle.h"
+#include "analyze/model/idle/idle.h"
 
 #include "program.h"
 #include "rows.h"

@@ -1,5 +1,5 @@
 /* test_sum_known.c - unknown is not zero, and damage is not absence: in text, JSON and exit code. */
-#include "analyze/report.h"
+#include "analyze/report/report.h"
 
 #include "make_log.h"
 #include "tmpdir.h"

@@ -1,5 +1,5 @@
 /* test_sum_ledger.c - what is missing is said, with its cause, and nothing else is. */
-#include "analyze/model.h"
+#include "analyze/model/model.h"
 
 #include "rows.h"
 

@@ -1,5 +1,5 @@
 /* test_sum_memory.c - allocations of the GPU's memory and of the host's are summed apart. */
-#include "analyze/model.h"
+#include "analyze/model/model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

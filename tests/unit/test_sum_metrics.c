@@ -1,5 +1,5 @@
 /* test_sum_metrics.c - unknown is not zero; energy by counter or by power. */
-#include "analyze/model.h"
+#include "analyze/model/model.h"
 
 #include "rows.h"
 

@@ -3,9 +3,9 @@
  * Scopes of several threads are opened and closed at random, rows written as they
  * end, kernels interleaved before or after: whatever the order, every path has
  * the calls, wall and GPU time of its openings. */
-#include "analyze/model.h"
-#include "analyze/scope_tree.h"
-#include "analyze/scope_view.h"
+#include "analyze/model/model.h"
+#include "analyze/model/scopes/tree.h"
+#include "analyze/report/scope_view.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /* test_sum_sync.c - waits by line: who waited where, how long, and with what between. */
-#include "analyze/sum_sync.h"
+#include "analyze/model/waits/sync.h"
 
 #include "program.h"
 #include "rows.h"

@@ -1,7 +1,7 @@
 /* test_symbolize.c - a session's frames looked up and written into it. */
-#include "analyze/symbolize.h"
+#include "analyze/symbolize/symbolize.h"
 
-#include "analyze/load.h"
+#include "analyze/model/load.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/thread.h"

@@ -4,8 +4,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "symbol/debug_file.h"
-#include "symbol/demangle.h"
+#include "symbol/elf/debug_file.h"
+#include "symbol/names/demangle.h"
 #include "tmpdir.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* test_tiles.c - the pyramid against sums made the slow way: every event in exactly one of
  * tiles and spans at every level, whatever its time and length, and however often it is
  * handed out. */
-#include "analyze/tiles.h"
+#include "analyze/model/tiles.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "wire/event_name.h"

@@ -1,5 +1,5 @@
 /* test_told.c - stacks of simulated programs: once each, beside captured ones, bounded. */
-#include "stack/told.h"
+#include "stack/simulated.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

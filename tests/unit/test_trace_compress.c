@@ -1,5 +1,5 @@
 /* test_trace_compress.c - a session's parts become small without a byte being lost. */
-#include "cli/trace_compress.h"
+#include "cli/trace/compress.h"
 
 #include "base/file.h"
 #include "base/lines.h"

@@ -1,7 +1,7 @@
 /* test_trace_options.c - what of the command line the library is told. */
-#include "cli/trace_options.h"
+#include "cli/trace/options.h"
 
-#include "capture/options.h"
+#include "capture/options/options.h"
 #include "cli/cmd.h"
 
 #include <setjmp.h>

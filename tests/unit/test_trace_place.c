@@ -1,5 +1,5 @@
 /* test_trace_place.c - names and directories of runs. */
-#include "cli/trace_place.h"
+#include "cli/trace/place.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* test_trace_session.c - whose a session is and whether it ended, from logs in
  * every state that a run can leave. */
-#include "cli/trace_session.h"
+#include "cli/trace/session.h"
 
-#include "cli/trace_compress.h"
+#include "cli/trace/compress.h"
 
 #include "base/file.h"
 

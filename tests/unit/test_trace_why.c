@@ -1,6 +1,6 @@
 /* test_trace_why.c - what can be told of a program from its file, with files made
  * for it: no compiler and no other libc is needed. */
-#include "cli/trace_why.h"
+#include "cli/trace/why.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

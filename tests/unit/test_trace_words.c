@@ -1,5 +1,5 @@
 /* test_trace_words.c - which programs a command line starts. */
-#include "cli/trace_words.h"
+#include "cli/trace/words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_units.c - numbers for people. */
-#include "analyze/units.h"
+#include "analyze/common/units.h"
 
 #include <math.h>
 #include <setjmp.h>

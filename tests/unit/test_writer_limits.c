@@ -3,8 +3,8 @@
 #include "writer_fixture.h"
 
 #include "base/alloc.h"
-#include "base/aside.h"
 #include "base/file.h"
+#include "base/process/fd_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>

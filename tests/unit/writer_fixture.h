@@ -3,7 +3,7 @@
 #ifndef GPUFL_TESTS_WRITER_FIXTURE_H
 #define GPUFL_TESTS_WRITER_FIXTURE_H
 
-#include "capture/writer.h"
+#include "capture/log/writer.h"
 #include "parts.h"
 
 enum { CONFIGS = 50, STREAMS = 5, THREADS = 20 }; /* that define_all defines */

@@ -1,6 +1,6 @@
 // types.mjs - what the server's tables say, as TypeScript: src/api/schema.ts from docs/openapi.json
 // (rows, answers, and each route's address and parameters), src/api/rules.ts from
-// src/analyze/insight.def (the next step of each rule), src/api/rights.ts from src/server/auth/rights.def. Made by every build and kept nowhere, so that
+// src/analyze/insight/insight.def (the next step of each rule), src/api/rights.ts from src/server/auth/rights.def. Made by every build and kept nowhere, so that
 // they cannot drift: what does not fit them any more does not compile.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -96,7 +96,7 @@ export function rulesText(definition) {
     (m) => `  ${m[1]}: { bound: ${quoted(joined(m[6]).replace(/\\(.)/g, "$1"))}, next: ${quoted(joined(m[7]).replace(/\\(.)/g, "$1"))} },\n`,
   );
   if (rows.length !== (definition.match(/^INSIGHT\(/gm) ?? []).length) throw new Error("insight.def: a rule that cannot be read");
-  return `// Made by scripts/types.mjs from src/analyze/insight.def.\n\nexport interface Rule {\n  /** What it could give back, at most. */\n  bound: string;\n  /** The step to take. */\n  next: string;\n}\n\nexport const RULES: Record<string, Rule> = {\n${rows.join("")}};\n`;
+  return `// Made by scripts/types.mjs from src/analyze/insight/insight.def.\n\nexport interface Rule {\n  /** What it could give back, at most. */\n  bound: string;\n  /** The step to take. */\n  next: string;\n}\n\nexport const RULES: Record<string, Rule> = {\n${rows.join("")}};\n`;
 }
 
 /** The roles' part of src/server/auth/rights.def: what a page may offer to whom. The server decides. */
@@ -112,7 +112,7 @@ const document = process.env.GPUFL_OPENAPI ?? at("../docs/openapi.json");
 export const made = () => [
   [at("src/api/schema.ts"), schemaText(JSON.parse(readFileSync(document, "utf8")))],
   [at("src/api/rights.ts"), rightsText(readFileSync(at("../src/server/auth/rights.def"), "utf8"))],
-  [at("src/api/rules.ts"), rulesText(readFileSync(at("../src/analyze/insight.def"), "utf8"))],
+  [at("src/api/rules.ts"), rulesText(readFileSync(at("../src/analyze/insight/insight.def"), "utf8"))],
 ];
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

@@ -28,7 +28,7 @@ describe("keys in a table", () => {
 describe("tables of the server", () => {
   it("every rule of insight.def has its next step", () => {
     const rules = (made() as [string, string][]).find(([file]) => file.endsWith("rules.ts"));
-    const known = [...readFileSync(new URL("../../src/analyze/insight.def", import.meta.url), "utf8").matchAll(/^INSIGHT\((\w+)/gm)].map((m) => m[1]);
+    const known = [...readFileSync(new URL("../../src/analyze/insight/insight.def", import.meta.url), "utf8").matchAll(/^INSIGHT\((\w+)/gm)].map((m) => m[1]);
     expect(known.length).toBeGreaterThan(5);
     for (const rule of known) expect(rules![1]).toMatch(new RegExp(`^  ${rule}: \\{ bound: ".+", next: ".+" \\}`, "m"));
   });

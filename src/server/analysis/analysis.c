@@ -5,7 +5,7 @@
  * its last analysis cost, twenty times. */
 #include "server/analysis/analysis.h"
 
-#include "analyze/kernel_view.h"
+#include "analyze/report/kernel_view.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/intern.h"

@@ -1,10 +1,10 @@
 /* columns_report.c - scans in the order in which files are read; see columns_report.h.
  *
  * First what others refer to: headers, names, dictionaries. Then the events, channel by channel as
- * analyze/discover.h orders them. Within a record the rows come as they were logged. */
+ * analyze/read/discover.h orders them. Within a record the rows come as they were logged. */
 #include "server/analysis/columns_report.h"
 
-#include "analyze/digest.h"
+#include "analyze/compare/digest.h"
 #include "base/json.h"
 #include "server/intake/loader.h"
 #include "wire/decode.h"

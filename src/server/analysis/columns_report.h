@@ -8,7 +8,7 @@
 #ifndef GPUFL_SERVER_ANALYSIS_COLUMNS_REPORT_H
 #define GPUFL_SERVER_ANALYSIS_COLUMNS_REPORT_H
 
-#include "analyze/report.h"
+#include "analyze/report/report.h"
 #include "store/store.h"
 
 /* Where the other sessions are that took samples for this one. */
@@ -25,7 +25,7 @@ int columns_report(struct report *r, const struct store_ops *ops, struct store_s
                    const struct gpufl_report_options *o, const _Atomic bool *stop, struct err *e);
 
 /* The report's document: JSON as `gpufl report --json` writes it, collapsed stacks (NOENT: it
- * has none), or the digest for comparisons (analyze/digest.h). malloc'ed by stdio: free(). */
+ * has none), or the digest for comparisons (analyze/compare/digest.h). malloc'ed by stdio: free(). */
 int columns_report_json(const struct report *r, char **text, size_t *len);
 int columns_report_flame(const struct report *r, char **text, size_t *len);
 int columns_report_digest(const struct report *r, char **text, size_t *len);

@@ -1,12 +1,12 @@
 /* rows.c - from a report's model to rows of tables; see rows.h. */
 #include "server/analysis/rows.h"
 
-#include "analyze/cells.h"
-#include "analyze/digest.h"
-#include "analyze/scope_tree.h"
+#include "analyze/common/cells.h"
+#include "analyze/compare/digest.h"
+#include "analyze/model/scopes/tree.h"
 #include "base/bins.h"
 #include "base/printable.h"
-#include "symbol/demangle.h"
+#include "symbol/names/demangle.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef GPUFL_SERVER_ANALYSIS_ROWS_H
 #define GPUFL_SERVER_ANALYSIS_ROWS_H
 
-#include "analyze/report.h"
+#include "analyze/report/report.h"
 #include "base/region.h"
 #include "meta/meta.h"
 #include "store/store.h"

@@ -6,7 +6,7 @@
 #ifndef GPUFL_SERVER_API_CALL_H
 #define GPUFL_SERVER_API_CALL_H
 
-#include "analyze/json_out.h"
+#include "analyze/common/json_out.h"
 #include "server/api/access.h"
 #include "server/api/param.h"
 #include "server/api/route.h"

@@ -3,7 +3,7 @@
 #include "server/api/api.h"
 #include "server/server.h"
 
-#include "analyze/compare.h"
+#include "analyze/compare/compare.h"
 #include "base/alloc.h"
 #include "server/analysis/analysis.h"
 #include "server/api/ids_list.h"

@@ -1,10 +1,10 @@
 /* history.c - one kernel, scope or application over sessions and days (docs/history.md): the
- * store has a row of each, analyze/history.h says what stands out. */
+ * store has a row of each, analyze/compare/history.h says what stands out. */
 #include "server/api/api.h"
 #include "server/api/history_rows.h"
 #include "server/server.h"
 
-#include "symbol/demangle.h"
+#include "symbol/names/demangle.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef GPUFL_SERVER_API_HISTORY_ROWS_H
 #define GPUFL_SERVER_API_HISTORY_ROWS_H
 
-#include "analyze/history.h"
+#include "analyze/compare/history.h"
 #include "base/region.h"
 #include "store/store.h"
 

@@ -4,7 +4,7 @@
  * a row is a change of a few lines of docs/openapi.json. */
 #include "server/api/openapi.h"
 
-#include "analyze/json_out.h"
+#include "analyze/common/json_out.h"
 #include "meta/meta.h"
 #include "server/api/param.h"
 #include "server/auth/auth.h"

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/region.h"
 #include "net/server/http_pipe.h"
-#include "symbol/demangle.h"
+#include "symbol/names/demangle.h"
 #include "wire/event_name.h"
 #include "wire/limits.h"
 #include "wire/record.h"

@@ -2,7 +2,7 @@
 #include "server/common/columns.h"
 
 #include "base/intern.h"
-#include "symbol/demangle.h"
+#include "symbol/names/demangle.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -11,7 +11,7 @@
 #ifndef GPUFL_SERVER_COMMON_COLUMNS_H
 #define GPUFL_SERVER_COMMON_COLUMNS_H
 
-#include "analyze/json_out.h"
+#include "analyze/common/json_out.h"
 #include "store/store.h"
 
 struct intern;

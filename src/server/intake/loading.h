@@ -7,7 +7,7 @@
 #ifndef GPUFL_SERVER_INTAKE_LOADING_H
 #define GPUFL_SERVER_INTAKE_LOADING_H
 
-#include "analyze/tiles.h"
+#include "analyze/model/tiles.h"
 #include "server/intake/journal.h"
 #include "server/intake/newest_samples.h"
 #include "server/intake/registry.h"

@@ -1,7 +1,7 @@
 /* newest_samples.c - the newest samples of a session, and how they are told; see newest_samples.h. */
 #include "server/intake/newest_samples.h"
 
-#include "analyze/sum_metrics.h"
+#include "analyze/model/system/metrics.h"
 #include "base/buf.h"
 #include "server/intake/fleet.h"
 

@@ -1,7 +1,7 @@
 /* alerts.c - rounds over all rules: what holds, since when, and what is told of it; see alerts.h. */
 #include "server/watch/alerts.h"
 
-#include "analyze/insight.h"
+#include "analyze/insight/insight.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"

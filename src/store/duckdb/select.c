@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/spawn.h"
+#include "base/process/spawn.h"
 
 #include <dirent.h>
 #include <errno.h>

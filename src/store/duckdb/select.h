@@ -3,7 +3,7 @@
  * The server's side (select.c) keeps the session's files still, starts this program anew in a mode that
  * is none of its commands, says on a socket what is asked, and reads what comes back until its time is
  * over. The child's side (select_child.c) opens the files for reading, makes the views of
- * docs/server-sql.md (select_views.c), gives up everything else (base/cage.h), and only then
+ * docs/server-sql.md (select_views.c), gives up everything else (base/process/sandbox.h), and only then
  * looks at the words. What crashes there, or takes too much, is that process.
  *
  * What is said on the socket: fields, each as "<length>:<bytes>", in the order of select.c's

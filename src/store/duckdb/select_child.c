@@ -7,8 +7,8 @@
 #include "store/duckdb/select.h"
 
 #include "base/alloc.h"
-#include "base/cage.h"
 #include "base/file.h"
+#include "base/process/sandbox.h"
 #include "store/duckdb/select_cells.h"
 
 #include <ctype.h>

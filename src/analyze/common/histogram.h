@@ -1,0 +1,75 @@
+/* histogram.h - how durations are distributed, in little memory.
+ *
+ * Up to HISTOGRAM_EXACT values are kept as they are; then they go to buckets of
+ * which 128 share an octave. A quantile is the middle of its bucket, so that it
+ * differs from the exact one by at most 1/256 (0.39 %); below 256 it is exact.
+ * Count, total, least and greatest are always exact. Memory: 512 bytes for each
+ * octave in which a value lies. Owner's thread. */
+#ifndef GPUFL_ANALYZE_COMMON_HISTOGRAM_H
+#define GPUFL_ANALYZE_COMMON_HISTOGRAM_H
+
+#include "base/bins.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    HISTOGRAM_EXACT = 64,           /* values kept one by one */
+    HISTOGRAM_PAGE = BINS_OCTAVE,   /* buckets of an octave */
+    HISTOGRAM_PAGES = BINS_OCTAVES, /* octaves: values up to 2^63 */
+};
+
+struct histogram {
+    uint64_t count;
+    int64_t total;    /* saturates */
+    int64_t min, max; /* defined where count > 0 */
+    int64_t *samples; /* owned; the values while count <= HISTOGRAM_EXACT; NULL then */
+    uint32_t cap;     /* of samples */
+    uint32_t **pages; /* owned; HISTOGRAM_PAGES pages, NULL where empty; counts saturate */
+};
+
+void histogram_init(struct histogram *h); /* allocates nothing */
+void histogram_fini(struct histogram *h);
+
+/* The bucket of a value: page * HISTOGRAM_PAGE + place. v >= 0. */
+static inline unsigned histogram_bucket(int64_t v)
+{
+    return bins_of(v);
+}
+
+/* The middle of a bucket. */
+int64_t histogram_middle(unsigned bucket);
+
+/* The general case of histogram_add. */
+int histogram_add_slow(struct histogram *h, int64_t v);
+
+/* Adds a value; a negative one counts as 0. 0 or GPUFL_E_NOMEM. */
+static inline int histogram_add(struct histogram *h, int64_t v)
+{
+    unsigned bucket;
+    uint32_t *page;
+    if (!h->pages || v < h->min || v > h->max ||
+        !(page = h->pages[(bucket = histogram_bucket(v)) / HISTOGRAM_PAGE]) ||
+        h->total > INT64_MAX / 2)
+        return histogram_add_slow(h, v);
+    uint32_t *n = &page[bucket % HISTOGRAM_PAGE];
+    *n += *n != UINT32_MAX;
+    h->count++;
+    h->total += v;
+    return 0;
+}
+
+/* Adds what other holds. */
+int histogram_merge(struct histogram *h, const struct histogram *other);
+
+/* The q-quantile by nearest rank: the least value that at least q of all do not
+ * exceed; 0.5 is the median. 0 for an empty histogram. */
+int64_t histogram_quantile(const struct histogram *h, double q);
+
+/* How many of the values are 0. */
+uint64_t histogram_count_zero(const struct histogram *h);
+
+/* total / count, rounded down; 0 for an empty histogram. */
+int64_t histogram_mean(const struct histogram *h);
+
+#endif

@@ -1,0 +1,147 @@
+/* json_out.c - JSON through a small buffer. */
+#include "analyze/common/json_out.h"
+
+#include "base/err.h"
+#include "wire/record.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FLUSH_AT = 1 << 16, BUFFER_MAX = 16 << 20 };
+
+void json_out_init(struct json_out *j, FILE *file)
+{
+    *j = (struct json_out){.file = file};
+    buf_init(&j->buf, BUFFER_MAX);
+}
+
+void json_out_init_memory(struct json_out *j, size_t max)
+{
+    *j = (struct json_out){0};
+    buf_init(&j->buf, max);
+}
+
+static void flush(struct json_out *j)
+{
+    if (j->file && !buf_error(&j->buf) && j->buf.len) {
+        fwrite(j->buf.data, 1, j->buf.len, j->file);
+        buf_clear(&j->buf);
+    }
+}
+
+int json_out_finish(struct json_out *j)
+{
+    buf_char(&j->buf, '\n');
+    if (!j->file)
+        return buf_error(&j->buf);
+    flush(j);
+    int code = buf_error(&j->buf) ? GPUFL_E_NOMEM : ferror(j->file) ? GPUFL_E_IO : 0;
+    buf_fini(&j->buf);
+    return code;
+}
+
+static void begin(struct json_out *j, const char *key)
+{
+    if (j->buf.len > FLUSH_AT)
+        flush(j);
+    if (j->comma)
+        buf_char(&j->buf, ',');
+    if (key) {
+        buf_json_str(&j->buf, key);
+        buf_char(&j->buf, ':');
+    }
+    j->comma = true;
+}
+
+void json_out_object(struct json_out *j, const char *key)
+{
+    begin(j, key);
+    buf_char(&j->buf, '{');
+    j->comma = false;
+}
+
+void json_out_array(struct json_out *j, const char *key)
+{
+    begin(j, key);
+    buf_char(&j->buf, '[');
+    j->comma = false;
+}
+
+void json_out_close_object(struct json_out *j)
+{
+    buf_char(&j->buf, '}');
+    j->comma = true;
+}
+
+void json_out_close_array(struct json_out *j)
+{
+    buf_char(&j->buf, ']');
+    j->comma = true;
+}
+
+void json_out_null(struct json_out *j, const char *key)
+{
+    begin(j, key);
+    buf_str(&j->buf, "null");
+}
+
+void json_out_raw(struct json_out *j, const char *key, const char *json, size_t len)
+{
+    begin(j, key);
+    buf_put(&j->buf, json, len);
+}
+
+void json_out_int(struct json_out *j, const char *key, int64_t v)
+{
+    if (v == CELL_NULL) {
+        json_out_null(j, key);
+        return;
+    }
+    begin(j, key);
+    buf_i64(&j->buf, v);
+}
+
+void json_out_count(struct json_out *j, const char *key, uint64_t v)
+{
+    begin(j, key);
+    buf_u64(&j->buf, v);
+}
+
+/* printf's decimal point is the locale's, which the host program may have set. */
+void json_out_number(struct json_out *j, const char *key, double v)
+{
+    char text[400];
+    if (!isfinite(v)) {
+        json_out_null(j, key);
+        return;
+    }
+    begin(j, key);
+    snprintf(text, sizeof text, "%.6f", v);
+    size_t len = strlen(text);
+    for (size_t i = 0; i < len; i++)
+        if (text[i] == ',')
+            text[i] = '.';
+    while (len > 1 && text[len - 1] == '0' && text[len - 2] != '.')
+        len--;
+    buf_put(&j->buf, text, len);
+}
+
+void json_out_bool(struct json_out *j, const char *key, bool v)
+{
+    begin(j, key);
+    buf_str(&j->buf, v ? "true" : "false");
+}
+
+void json_out_text(struct json_out *j, const char *key, const char *text)
+{
+    begin(j, key);
+    buf_json_str(&j->buf, text);
+}
+
+void json_out_text_or_null(struct json_out *j, const char *key, const char *text)
+{
+    if (*text)
+        json_out_text(j, key, text);
+    else
+        json_out_null(j, key);
+}

@@ -1,0 +1,473 @@
+/* compare.c - items of all digests sorted by key, and each key's looked at together. */
+#include "analyze/compare/compare.h"
+
+#include "analyze/common/cells.h"
+#include "base/alloc.h"
+#include "base/bins.h"
+#include "base/err.h"
+#include "wire/record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEMORY = 512 << 20 };
+
+static const char *const verdict_words[] = {
+#define COMPARE_WORD(id, word) word,
+    COMPARE_VERDICTS(COMPARE_WORD)
+#undef COMPARE_WORD
+};
+
+const char *compare_verdict_word(enum compare_verdict v)
+{
+    return verdict_words[v];
+}
+
+const char *compare_test_word(enum compare_test t)
+{
+    return t == COMPARE_OF_SESSIONS ? "welch" : t == COMPARE_OF_CALLS ? "mann_whitney" : "none";
+}
+
+/* An item, and where it is from. */
+struct found {
+    const struct digest_item *item;
+    unsigned side, session;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    int order = strcmp(x->item->key, y->item->key);
+    if (order)
+        return order;
+    if (x->side != y->side)
+        return x->side < y->side ? -1 : 1;
+    return x->session < y->session ? -1 : x->session > y->session;
+}
+
+/* ---- one side of a row ------------------------------------------------------------------------- */
+
+static int by_bin(const void *a, const void *b)
+{
+    const struct stats_bin *x = a, *y = b;
+    return x->bin < y->bin ? -1 : x->bin > y->bin;
+}
+
+/* Bins of several items as one list. NULL: out of memory. */
+static struct stats_bin *join_bins(const struct found *f, size_t n, size_t *count)
+{
+    size_t room = 0, at = 0;
+    for (size_t i = 0; i < n; i++)
+        room += f[i].item->bin_count;
+    struct stats_bin *all = mem_array(room + 1, sizeof *all);
+    *count = 0;
+    for (size_t i = 0; all && i < n; i++) {
+        memcpy(all + at, f[i].item->bins, f[i].item->bin_count * sizeof *all);
+        at += f[i].item->bin_count;
+    }
+    if (!all)
+        return NULL;
+    qsort(all, at, sizeof *all, by_bin);
+    for (size_t i = 0; i < at; i++) {
+        if (*count && all[*count - 1].bin == all[i].bin)
+            all[*count - 1].count += all[i].count;
+        else
+            all[(*count)++] = all[i];
+    }
+    return all;
+}
+
+/* By nearest rank; a bin is told by its middle. */
+static int64_t quantile(const struct stats_bin *bins, size_t n, double q)
+{
+    uint64_t all = 0, seen = 0;
+    for (size_t i = 0; i < n; i++)
+        all += bins[i].count;
+    uint64_t rank = (uint64_t)ceil(q * (double)all);
+    for (size_t i = 0; i < n; i++)
+        if ((seen += bins[i].count) >= rank)
+            return bins_middle(bins[i].bin);
+    return 0;
+}
+
+static int add_shapes(struct comparison *c, struct compare_side *s, const struct digest_item *item)
+{
+    if (!s->shapes)
+        s->shapes = region_array(&c->memory, DIGEST_SHAPES, sizeof *s->shapes);
+    if (!s->shapes)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < item->shape_count; i++) {
+        size_t at = 0;
+        while (at < s->shape_count && strcmp(s->shapes[at].text, item->shapes[i].text) != 0)
+            at++;
+        if (at == s->shape_count && at == DIGEST_SHAPES)
+            continue;
+        if (at == s->shape_count)
+            s->shapes[s->shape_count++] = (struct digest_shape){item->shapes[i].text, 0};
+        s->shapes[at].calls += item->shapes[i].calls;
+    }
+    return 0;
+}
+
+/* logs: of the mean duration of each session that has it. */
+static int sum_side(struct comparison *c, struct compare_side *s, const struct found *f, size_t n,
+                    unsigned side, double logs[COMPARE_SESSIONS])
+{
+    double each = (double)c->counts[side], gpu = 0;
+    int code = 0;
+    for (size_t i = 0; !code && i < n;) {
+        int64_t calls = 0, total = 0;
+        unsigned session = f[i].session;
+        for (; !code && i < n && f[i].session == session; i++) {
+            calls += f[i].item->calls;
+            total += f[i].item->total;
+            gpu += f[i].item->gpu == CELL_NULL ? NAN : (double)f[i].item->gpu;
+            code = add_shapes(c, s, f[i].item);
+        }
+        s->calls += calls;
+        s->total += total;
+        if (calls > 0 && total > 0)
+            logs[s->sessions++] = log((double)total / (double)calls);
+    }
+    s->mean = s->calls ? (double)s->total / (double)s->calls : NAN;
+    s->gpu = s->calls ? gpu / (double)s->calls : NAN;
+    s->calls_each = (double)s->calls / each;
+    s->total_each = (double)s->total / each;
+    return code;
+}
+
+/* ---- a row ------------------------------------------------------------------------------------- */
+
+static bool same_shapes(const struct compare_side *a, const struct compare_side *b)
+{
+    for (size_t i = 0; i < a->shape_count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < b->shape_count && !found; k++)
+            found = strcmp(a->shapes[i].text, b->shapes[k].text) == 0;
+        if (!found)
+            return false;
+    }
+    return a->shape_count == b->shape_count;
+}
+
+static void test_sessions(struct compare_row *r, const double *a, size_t na, const double *b,
+                          size_t nb)
+{
+    struct stats_welch w = stats_welch(a, na, b, nb);
+    r->test = COMPARE_OF_SESSIONS;
+    r->ratio = exp(w.difference);
+    r->low = exp(w.low);
+    r->high = exp(w.high);
+    r->p = w.p;
+}
+
+static int test_row(struct compare_row *r, const struct found *f, size_t na, size_t nb,
+                    const double logs[COMPARE_SIDES][COMPARE_SESSIONS])
+{
+    struct compare_side *a = &r->sides[0], *b = &r->sides[1];
+    size_t bins_a, bins_b;
+    struct stats_bin *in_a = join_bins(f, na, &bins_a), *in_b = join_bins(f + na, nb, &bins_b);
+    if (!in_a || !in_b) {
+        mem_free(in_a);
+        mem_free(in_b);
+        return GPUFL_E_NOMEM;
+    }
+    a->p50 = quantile(in_a, bins_a, 0.5);
+    a->p99 = quantile(in_a, bins_a, 0.99);
+    b->p50 = quantile(in_b, bins_b, 0.5);
+    b->p99 = quantile(in_b, bins_b, 0.99);
+    if (a->sessions && b->sessions) {
+        struct stats_rank rank = stats_mann_whitney(in_a, bins_a, in_b, bins_b);
+        r->better = rank.better;
+        r->ratio = b->mean / a->mean;
+        if (a->sessions >= 2 && b->sessions >= 2) {
+            test_sessions(r, logs[0], a->sessions, logs[1], b->sessions);
+        } else {
+            r->test = COMPARE_OF_CALLS;
+            r->p = rank.p;
+        }
+    }
+    mem_free(in_a);
+    mem_free(in_b);
+    return 0;
+}
+
+static int make_row(struct comparison *c, struct compare_row *r, const struct found *f, size_t n)
+{
+    double logs[COMPARE_SIDES][COMPARE_SESSIONS];
+    size_t na = 0;
+    while (na < n && f[na].side == 0)
+        na++;
+    *r = (struct compare_row){.name = f[n - 1].item->name,
+                              .ratio = NAN,
+                              .low = NAN,
+                              .high = NAN,
+                              .better = NAN,
+                              .p = NAN,
+                              .q = NAN};
+    int code = sum_side(c, &r->sides[0], f, na, 0, logs[0]);
+    code = code ? code : sum_side(c, &r->sides[1], f + na, n - na, 1, logs[1]);
+    code = code ? code : test_row(r, f, na, n - na, logs);
+    r->difference = r->sides[1].total_each - r->sides[0].total_each;
+    r->shapes_differ =
+        r->sides[0].calls && r->sides[1].calls && !same_shapes(&r->sides[0], &r->sides[1]);
+    return code;
+}
+
+/* All sessions of a side know which kernels they ran. */
+static bool knows_kernels(const struct comparison *c, unsigned side)
+{
+    for (size_t i = 0; i < c->counts[side]; i++)
+        if (c->sides[side][i]->kernel_count == CELL_NULL)
+            return false;
+    return true;
+}
+
+/* A kernel that a side does not know of is not gone from there. */
+static enum compare_verdict decide(const struct comparison *c, const struct compare_row *r,
+                                   bool kernels)
+{
+    if (!r->sides[0].calls || !r->sides[1].calls) {
+        unsigned without = r->sides[0].calls ? 1 : 0;
+        if (kernels && !knows_kernels(c, without))
+            return COMPARE_UNCLEAR;
+        return without ? COMPARE_GONE : COMPARE_NEW;
+    }
+    if (isnan(r->q) || isnan(r->ratio))
+        return COMPARE_UNCLEAR;
+    if (r->q >= COMPARE_ALPHA)
+        return COMPARE_SAME;
+    bool longer = r->ratio >= 1 + c->least, shorter = r->ratio <= 1 / (1 + c->least);
+    bool of_calls = r->test == COMPARE_OF_CALLS;
+    if (of_calls && ((longer && r->better < 0.5) || (shorter && r->better > 0.5)))
+        return COMPARE_MIXED;
+    return longer ? COMPARE_SLOWER : shorter ? COMPARE_FASTER : COMPARE_SAME;
+}
+
+static int by_difference(const void *a, const void *b)
+{
+    const struct compare_row *x = a, *y = b;
+    double dx = fabs(x->difference), dy = fabs(y->difference);
+    if (dx != dy)
+        return dx > dy ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static int judge(struct comparison *c, struct compare_row *rows, size_t n, bool kernels)
+{
+    double *q = mem_array(n + 1, sizeof *q);
+    if (!q)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        q[i] = rows[i].p;
+    int code = stats_false_alarms(q, n);
+    for (size_t i = 0; !code && i < n; i++) {
+        rows[i].q = q[i];
+        rows[i].verdict = decide(c, &rows[i], kernels);
+    }
+    mem_free(q);
+    if (!code)
+        qsort(rows, n, sizeof *rows, by_difference);
+    return code;
+}
+
+/* ---- a table ----------------------------------------------------------------------------------- */
+
+static int make_rows(struct comparison *c, struct found *f, size_t n, bool kernels)
+{
+    struct compare_row **rows = kernels ? &c->kernels : &c->scopes;
+    size_t *count = kernels ? &c->kernel_count : &c->scope_count;
+    size_t keys = 0;
+    int code = 0;
+    qsort(f, n, sizeof *f, by_key);
+    for (size_t i = 0; i < n; i++)
+        keys += i == 0 || strcmp(f[i].item->key, f[i - 1].item->key) != 0;
+    *rows = region_array(&c->memory, keys + 1, sizeof **rows);
+    if (!*rows)
+        return GPUFL_E_NOMEM;
+    for (size_t from = 0, to; !code && from < n; from = to) {
+        for (to = from + 1; to < n && strcmp(f[to].item->key, f[from].item->key) == 0; to++)
+            ;
+        code = make_row(c, &(*rows)[*count], f + from, to - from);
+        ++*count;
+    }
+    return code ? code : judge(c, *rows, *count, kernels);
+}
+
+static int make_table(struct comparison *c, bool kernels)
+{
+    size_t n = 0, at = 0;
+    for (unsigned side = 0; side < COMPARE_SIDES; side++)
+        for (size_t i = 0; i < c->counts[side]; i++) {
+            const struct digest *d = c->sides[side][i];
+            n += kernels ? d->kernel_item_count : d->scope_count;
+        }
+    struct found *f = mem_array(n + 1, sizeof *f);
+    if (!f)
+        return GPUFL_E_NOMEM;
+    for (unsigned side = 0; side < COMPARE_SIDES; side++)
+        for (unsigned i = 0; i < c->counts[side]; i++) {
+            const struct digest *d = c->sides[side][i];
+            size_t items = kernels ? d->kernel_item_count : d->scope_count;
+            for (size_t k = 0; k < items; k++)
+                f[at++] = (struct found){kernels ? &d->kernels[k] : &d->scopes[k], side, i};
+        }
+    int code = make_rows(c, f, n, kernels);
+    mem_free(f);
+    return code;
+}
+
+/* ---- the runs as a whole ------------------------------------------------------------------------ */
+
+static double total_of(const struct digest *d, int what)
+{
+    switch (what) {
+    case 0:
+        return (double)d->duration;
+    case 1:
+        return d->kernel_time == CELL_NULL ? NAN : (double)d->kernel_time;
+    case 2:
+        return d->kernel_count == CELL_NULL ? NAN : (double)d->kernel_count;
+    default:
+        return d->duration > 0 && d->busy != CELL_NULL ? (double)d->busy / (double)d->duration
+                                                       : NAN;
+    }
+}
+
+static void make_totals(struct comparison *c)
+{
+    static const char *const keys[COMPARE_TOTALS][2] = {
+        {"duration", "ns"}, {"kernel_time", "ns"}, {"kernels", ""}, {"busy_share", ""}};
+    for (int t = 0; t < COMPARE_TOTALS; t++) {
+        double logs[COMPARE_SIDES][COMPARE_SESSIONS];
+        size_t n[COMPARE_SIDES] = {0};
+        struct compare_total *total = &c->totals[t];
+        *total = (struct compare_total){keys[t][0], keys[t][1], {0, 0}, {0, 0}, NAN, NAN, NAN, NAN};
+        for (unsigned side = 0; side < COMPARE_SIDES; side++) {
+            for (size_t i = 0; i < c->counts[side]; i++) {
+                double v = total_of(c->sides[side][i], t);
+                if (isnan(v))
+                    continue;
+                total->means[side] += v;
+                total->known[side]++;
+                if (v > 0)
+                    logs[side][n[side]++] = log(v);
+            }
+            total->means[side] = total->known[side] ? total->means[side] / total->known[side] : NAN;
+        }
+        if (!n[0] || !n[1])
+            continue;
+        struct stats_welch w = stats_welch(logs[0], n[0], logs[1], n[1]);
+        total->ratio = exp(w.difference);
+        total->low = exp(w.low);
+        total->high = exp(w.high);
+        total->p = w.p;
+    }
+}
+
+/* ---- what is set up otherwise ------------------------------------------------------------------- */
+
+/* The different values of a key on a side; mean: of those that were measured. */
+static const char **values_of(struct comparison *c, unsigned side, const char *key, size_t *count,
+                              double *mean)
+{
+    size_t room = 0, n = 0;
+    double sum = 0;
+    for (size_t i = 0; i < c->counts[side]; i++)
+        room += c->sides[side][i]->fact_count;
+    const char **values = region_array(&c->memory, room + 1, sizeof(char *));
+    *count = 0;
+    for (size_t i = 0; values && i < c->counts[side]; i++) {
+        const struct digest *d = c->sides[side][i];
+        for (size_t k = 0; k < d->fact_count; k++) {
+            bool known = false;
+            if (strcmp(d->facts[k].key, key) != 0)
+                continue;
+            sum += d->facts[k].number;
+            n++;
+            for (size_t v = 0; v < *count && !known; v++)
+                known = strcmp(values[v], d->facts[k].value) == 0;
+            if (!known)
+                values[(*count)++] = d->facts[k].value;
+        }
+    }
+    *mean = n ? sum / (double)n : NAN;
+    return values;
+}
+
+static bool same_values(const char *const *a, size_t na, const char *const *b, size_t nb)
+{
+    for (size_t i = 0; i < na; i++) {
+        bool found = false;
+        for (size_t k = 0; k < nb && !found; k++)
+            found = strcmp(a[i], b[k]) == 0;
+        if (!found)
+            return false;
+    }
+    return na == nb;
+}
+
+static int add_fact(struct comparison *c, const char *key)
+{
+    struct compare_fact f = {.key = key};
+    double means[COMPARE_SIDES];
+    for (unsigned side = 0; side < COMPARE_SIDES; side++) {
+        const char **values = values_of(c, side, key, &f.counts[side], &means[side]);
+        if (!values)
+            return GPUFL_E_NOMEM;
+        f.values[side] = values;
+    }
+    f.measured = !isnan(means[0]) && !isnan(means[1]);
+    bool same = f.measured ? fabs(means[1] - means[0]) <= COMPARE_LEAST * fabs(means[0])
+                           : same_values(f.values[0], f.counts[0], f.values[1], f.counts[1]);
+    if (!same)
+        c->facts[c->fact_count++] = f;
+    return 0;
+}
+
+static int make_facts(struct comparison *c)
+{
+    size_t room = 0, seen = 0;
+    for (unsigned side = 0; side < COMPARE_SIDES; side++)
+        for (size_t i = 0; i < c->counts[side]; i++)
+            room += c->sides[side][i]->fact_count;
+    const char **keys = mem_array(room + 1, sizeof(char *));
+    c->facts = region_array(&c->memory, room + 1, sizeof *c->facts);
+    int code = keys && c->facts ? 0 : GPUFL_E_NOMEM;
+    for (unsigned side = 0; !code && side < COMPARE_SIDES; side++)
+        for (size_t i = 0; !code && i < c->counts[side]; i++)
+            for (size_t k = 0; !code && k < c->sides[side][i]->fact_count; k++) {
+                const char *key = c->sides[side][i]->facts[k].key;
+                bool known = false;
+                for (size_t s = 0; s < seen && !known; s++)
+                    known = strcmp(keys[s], key) == 0;
+                if (known)
+                    continue;
+                keys[seen++] = key;
+                code = add_fact(c, key);
+            }
+    mem_free(keys);
+    return code;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------- */
+
+int compare_open(struct comparison *c, const struct digest *const *a, size_t na,
+                 const struct digest *const *b, size_t nb, double least)
+{
+    *c = (struct comparison){.sides = {a, b}, .counts = {na, nb}, .least = least};
+    region_init(&c->memory, MEMORY);
+    if (!na || !nb || na > COMPARE_SESSIONS || nb > COMPARE_SESSIONS)
+        return GPUFL_E_INVAL;
+    make_totals(c);
+    int code = make_facts(c);
+    code = code ? code : make_table(c, true);
+    return code ? code : make_table(c, false);
+}
+
+void compare_close(struct comparison *c)
+{
+    region_fini(&c->memory);
+    memset(c, 0, sizeof *c);
+}

@@ -1,0 +1,118 @@
+/* compare.h - two sessions, or two sets of them: what got slower, what faster, and is it so.
+ *
+ * For each kernel and scope a ratio b / a and a test whether it is more than chance:
+ *
+ *   two sessions and more on each side: Welch's t test on the logarithms of the sessions' mean durations.
+ *     The session is what was repeated; launches of one run share its clocks, its GPU and its
+ *     neighbours, so that counting them as repetitions would find differences everywhere. Logarithms,
+ *     because durations are skewed and what is asked is a ratio; Welch, because nothing says that both
+ *     sides vary alike.
+ *   else: the Mann-Whitney U test on the durations of all calls, from their bins. It needs no
+ *     distribution, and stands one launch that took a second. What it finds is a difference of these
+ *     runs; whether the next run has it too, one run cannot tell.
+ *
+ * Hundreds of kernels are hundreds of tests: q is p corrected for that (stats_false_alarms),
+ * kernels and scopes each for themselves. A verdict needs q below alpha, and a ratio that is worth
+ * a word (least). Owner's thread; digests must live as long as the comparison. */
+#ifndef GPUFL_ANALYZE_COMPARE_COMPARE_H
+#define GPUFL_ANALYZE_COMPARE_COMPARE_H
+
+#include "analyze/compare/digest.h"
+
+#include <stdio.h>
+
+#define COMPARE_ALPHA 0.05
+#define COMPARE_LEAST 0.02
+
+enum { COMPARE_SESSIONS = 64 /* on each side */, COMPARE_SIDES = 2 };
+
+#define COMPARE_VERDICTS(V)                                                                        \
+    V(SAME, "same")     /* nothing that is both sure and large enough */                           \
+    V(SLOWER, "slower") /* b takes longer a call */                                                \
+    V(FASTER, "faster")                                                                            \
+    V(MIXED, "mixed") /* sure that they differ, but most calls and the mean say the opposite */    \
+    V(UNCLEAR, "unclear") /* too few calls to tell */                                              \
+    V(NEW, "new")         /* in b only */                                                          \
+    V(GONE, "gone")       /* in a only */
+
+enum compare_verdict {
+#define COMPARE_ENUM(id, word) COMPARE_##id,
+    COMPARE_VERDICTS(COMPARE_ENUM)
+#undef COMPARE_ENUM
+        COMPARE_VERDICT_COUNT
+};
+
+const char *compare_verdict_word(enum compare_verdict v);
+
+enum compare_test { COMPARE_NONE, COMPARE_OF_SESSIONS, COMPARE_OF_CALLS };
+
+const char *compare_test_word(enum compare_test t); /* "none", "welch", "mann_whitney" */
+
+struct compare_side {
+    size_t sessions; /* that have it */
+    int64_t calls, total;
+    double mean;       /* ns a call; NAN: none */
+    double calls_each; /* of the side's sessions, also those without it */
+    double total_each; /* ns */
+    double gpu;        /* of scopes: ns of kernels a call; NAN: unknown */
+    int64_t p50, p99;  /* ns */
+    struct digest_shape *shapes;
+    size_t shape_count;
+};
+
+struct compare_row {
+    const char *name; /* as b has it, or a where it is gone: mangled, or a path */
+    struct compare_side sides[COMPARE_SIDES];
+    double difference; /* of total_each: what a run got longer, ns */
+    double ratio;      /* of a call's duration, b / a; NAN: unknown */
+    double low, high;  /* its 95 % confidence interval; NAN: not of sessions */
+    double better;     /* P(a call of b takes longer); NAN: unknown */
+    double p, q;       /* NAN: not tested */
+    enum compare_test test;
+    enum compare_verdict verdict;
+    bool shapes_differ;
+};
+
+/* What is set up, or was measured, otherwise. */
+struct compare_fact {
+    const char *key;
+    const char *const *values[COMPARE_SIDES]; /* different ones, in the order of sessions */
+    size_t counts[COMPARE_SIDES];
+    bool measured;
+};
+
+/* Of the runs as a whole. */
+struct compare_total {
+    const char *key, *unit;        /* unit: ns, or "" of a share */
+    double means[COMPARE_SIDES];   /* over the sessions that know it; NAN: none does */
+    unsigned known[COMPARE_SIDES]; /* how many do */
+    double ratio, low, high, p;    /* as in compare_row */
+};
+
+enum { COMPARE_TOTALS = 4 };
+
+struct comparison {
+    struct region memory;
+    const struct digest *const *sides[COMPARE_SIDES]; /* the caller's */
+    size_t counts[COMPARE_SIDES];
+    double least;
+    struct compare_row *kernels, *scopes; /* greatest difference first */
+    size_t kernel_count, scope_count;
+    struct compare_fact *facts;
+    size_t fact_count;
+    struct compare_total totals[COMPARE_TOTALS];
+};
+
+/* least: the change of a call's duration that is worth a word, 0.02 for 2 %. INVAL where a side is
+ * empty or has more than COMPARE_SESSIONS. Close in each case. */
+int compare_open(struct comparison *c, const struct digest *const *a, size_t na,
+                 const struct digest *const *b, size_t nb, double least);
+void compare_close(struct comparison *c);
+
+/* The members of an object; top: rows of each table, 0 for all. */
+void compare_put(const struct comparison *c, struct json_out *j, size_t top);
+
+/* Text for people. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
+int compare_text(const struct comparison *c, FILE *out, size_t top, int width, bool color);
+
+#endif

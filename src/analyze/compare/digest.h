@@ -1,0 +1,81 @@
+/* digest.h - of one session as much as others can be compared with: its kernels and scopes with
+ * how their durations are spread, and how it was set up.
+ *
+ * Made from a finished model, or read from the JSON that another process made of one; a few
+ * kilobytes, whatever the session's size. What compares digests (compare.h) needs no session. Texts and
+ * arrays lie in the digest's region. Owner's thread. */
+#ifndef GPUFL_ANALYZE_COMPARE_DIGEST_H
+#define GPUFL_ANALYZE_COMPARE_DIGEST_H
+
+#include "analyze/common/json_out.h"
+#include "analyze/common/stats.h"
+#include "base/region.h"
+
+#include <stdbool.h>
+
+struct model;
+
+enum {
+    DIGEST_ITEMS = 4096,       /* kernels, and scopes, those with most time */
+    DIGEST_SHAPES = 32,        /* launch shapes of a kernel, those with most time */
+    DIGEST_MEMORY = 256 << 20, /* bytes of one */
+    DIGEST_PATH = 16 << 10,    /* bytes of a scope's path, with its NUL */
+    DIGEST_FORMAT = 1,
+};
+
+/* How a kernel was launched: "256x1x1/128x1x1, 40 registers, 1024 bytes shared". */
+struct digest_shape {
+    const char *text;
+    int64_t calls;
+};
+
+/* A kernel by its mangled name, or a scope by its path, "outer|inner". Times in ns. */
+struct digest_item {
+    const char *key;  /* by which it is found in other sessions: digest_key */
+    const char *name; /* as the session has it */
+    int64_t calls, total;
+    int64_t gpu; /* of scopes: kernels below it; CELL_NULL: unknown */
+    int64_t p50, p99, longest;
+    struct stats_bin *bins; /* of durations: base/bins.h */
+    size_t bin_count;
+    struct digest_shape *shapes; /* of kernels; most time first */
+    size_t shape_count;
+};
+
+/* How the session was set up, or how the machine was. */
+struct digest_fact {
+    const char *key, *value;
+    double number; /* of what was measured, which never is the same twice; else NAN */
+};
+
+struct digest {
+    struct region memory;
+    const char *session, *app, *host;
+    int64_t started;           /* ns since the Unix epoch; 0: unknown */
+    int64_t duration;          /* ns */
+    int64_t kernel_count;      /* launches; CELL_NULL: unknown, as the two below */
+    int64_t kernel_time, busy; /* ns: summed, and as a union */
+    struct digest_fact *facts;
+    size_t fact_count;
+    struct digest_item *kernels, *scopes; /* by total, greatest first */
+    size_t kernel_item_count, scope_count;
+    bool simulated;
+};
+
+/* Digest of a finished session's model. 0 or GPUFL_E_NOMEM; close in each case. */
+int digest_open(struct digest *d, const struct model *m);
+void digest_close(struct digest *d);
+
+/* As JSON, and back: CORRUPT where it is none of ours, STATE where a newer version wrote it. */
+void digest_put(const struct digest *d, struct json_out *j);
+int digest_read(struct digest *d, const char *text, size_t len);
+
+/* A kernel's name without what every build of the same source makes anew: the hashes that nvcc puts
+ * into the names of anonymous namespaces become zeros. Into out, as long as name, with its NUL. */
+void digest_key(const char *name, char *out);
+
+/* The path of a node of model.scopes, "outer|inner"; the innermost names, where they are longer
+ * than size. */
+void digest_path(const struct model *m, uint32_t node, char *out, size_t size);
+
+#endif

@@ -1,0 +1,282 @@
+/* digest_json.c - a digest as JSON, and back. Pairs stand flat, [bin, count, bin, count, …]: there are
+ * thousands of them. */
+#include "analyze/compare/digest.h"
+
+#include "analyze/common/cells.h"
+
+#include "base/bins.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "wire/record.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- out --------------------------------------------------------------------------------------- */
+
+static void put_item(struct json_out *j, const struct digest_item *item)
+{
+    json_out_object(j, NULL);
+    json_out_text(j, "name", item->name);
+    json_out_int(j, "calls", item->calls);
+    json_out_int(j, "total", item->total);
+    json_out_int(j, "gpu", item->gpu);
+    json_out_int(j, "p50", item->p50);
+    json_out_int(j, "p99", item->p99);
+    json_out_int(j, "longest", item->longest);
+    json_out_array(j, "bins");
+    for (size_t i = 0; i < item->bin_count; i++) {
+        json_out_int(j, NULL, item->bins[i].bin);
+        json_out_count(j, NULL, item->bins[i].count);
+    }
+    json_out_close_array(j);
+    json_out_array(j, "shapes");
+    for (size_t i = 0; i < item->shape_count; i++) {
+        json_out_text(j, NULL, item->shapes[i].text);
+        json_out_int(j, NULL, item->shapes[i].calls);
+    }
+    json_out_close_array(j);
+    json_out_close_object(j);
+}
+
+static void put_items(struct json_out *j, const char *key, const struct digest_item *items,
+                      size_t n)
+{
+    json_out_array(j, key);
+    for (size_t i = 0; i < n; i++)
+        put_item(j, &items[i]);
+    json_out_close_array(j);
+}
+
+void digest_put(const struct digest *d, struct json_out *j)
+{
+    json_out_object(j, NULL);
+    json_out_int(j, "digest", DIGEST_FORMAT);
+    json_out_text(j, "session", d->session);
+    json_out_text(j, "app", d->app);
+    json_out_text(j, "host", d->host);
+    json_out_int(j, "started", d->started);
+    json_out_int(j, "duration", d->duration);
+    json_out_int(j, "kernel_count", d->kernel_count);
+    json_out_int(j, "kernel_time", d->kernel_time);
+    json_out_int(j, "busy", d->busy);
+    json_out_int(j, "simulated", d->simulated);
+    json_out_array(j, "facts");
+    for (size_t i = 0; i < d->fact_count; i++) {
+        char number[40] = "";
+        json_out_text(j, NULL, d->facts[i].key);
+        json_out_text(j, NULL, d->facts[i].value);
+        if (!isnan(d->facts[i].number))
+            snprintf(number, sizeof number, "%.17g", d->facts[i].number);
+        json_out_text(j, NULL, number);
+    }
+    json_out_close_array(j);
+    put_items(j, "kernels", d->kernels, d->kernel_item_count);
+    put_items(j, "scopes", d->scopes, d->scope_count);
+    json_out_close_object(j);
+}
+
+/* ---- back -------------------------------------------------------------------------------------- */
+
+/* A reader at a value of an object or array, and the digest that takes it. */
+struct reading {
+    struct digest *d;
+    struct json j;
+};
+
+static const char *text_of(struct reading *r, struct json_value v)
+{
+    if (v.type != JSON_STRING)
+        return NULL;
+    size_t n = json_text(v, NULL, 0);
+    char *out = region_take(&r->d->memory, n + 1);
+    if (out)
+        json_text(v, out, n + 1);
+    return out;
+}
+
+/* Values of an array that begins here, without moving on: they are walked with a reader of their
+ * own. */
+static size_t count_values(struct json j)
+{
+    size_t n = 0;
+    for (struct json_value v; v = json_next(&j), v.type > JSON_END; n++)
+        if (!json_skip(&j, v))
+            break;
+    return n;
+}
+
+static int read_bins(struct reading *r, struct digest_item *item)
+{
+    size_t n = count_values(r->j) / 2;
+    int64_t bin = 0;
+    bool whole = true; /* pairs, so far */
+    item->bins = region_array(&r->d->memory, n + 1, sizeof *item->bins);
+    if (!item->bins)
+        return GPUFL_E_NOMEM;
+    for (struct json_value v; v = json_next(&r->j), v.type > JSON_END; whole = !whole) {
+        if (v.type != JSON_INT || v.integer < 0)
+            return GPUFL_E_CORRUPT;
+        if (whole) {
+            bin = v.integer;
+            continue;
+        }
+        if (bin >= BINS_COUNT || item->bin_count >= n ||
+            (item->bin_count && item->bins[item->bin_count - 1].bin >= bin))
+            return GPUFL_E_CORRUPT;
+        item->bins[item->bin_count++] = (struct stats_bin){(uint32_t)bin, (uint64_t)v.integer};
+    }
+    return whole ? 0 : GPUFL_E_CORRUPT;
+}
+
+static int read_shapes(struct reading *r, struct digest_item *item)
+{
+    size_t n = count_values(r->j) / 2;
+    const char *text = NULL;
+    item->shapes = region_array(&r->d->memory, n + 1, sizeof *item->shapes);
+    if (!item->shapes)
+        return GPUFL_E_NOMEM;
+    for (struct json_value v; v = json_next(&r->j), v.type > JSON_END;) {
+        if (!text && (text = text_of(r, v)))
+            continue;
+        if (!text || v.type != JSON_INT || item->shape_count >= n)
+            return GPUFL_E_CORRUPT;
+        item->shapes[item->shape_count++] = (struct digest_shape){text, v.integer};
+        text = NULL;
+    }
+    return text ? GPUFL_E_CORRUPT : 0;
+}
+
+static int read_item(struct reading *r, struct digest_item *item, bool kernel)
+{
+    const struct {
+        const char *key;
+        int64_t *at;
+    } ints[] = {{"calls", &item->calls}, {"total", &item->total}, {"gpu", &item->gpu},
+                {"p50", &item->p50},     {"p99", &item->p99},     {"longest", &item->longest}};
+    char key[32];
+    int code = 0;
+    *item = (struct digest_item){.gpu = CELL_NULL};
+    for (struct json_value v; !code && (v = json_key(&r->j, key, sizeof key), v.type > JSON_END);) {
+        if (strcmp(key, "bins") == 0 && v.type == JSON_ARRAY) {
+            code = read_bins(r, item);
+            continue;
+        }
+        if (strcmp(key, "shapes") == 0 && v.type == JSON_ARRAY) {
+            code = read_shapes(r, item);
+            continue;
+        }
+        if (strcmp(key, "name") == 0)
+            item->name = text_of(r, v);
+        for (size_t i = 0; v.type == JSON_INT && i < sizeof ints / sizeof *ints; i++)
+            if (strcmp(key, ints[i].key) == 0)
+                *ints[i].at = v.integer;
+        json_skip(&r->j, v);
+    }
+    if (code || !item->name || item->calls < 0 || item->total < 0)
+        return code ? code : GPUFL_E_CORRUPT;
+    char *own = region_take(&r->d->memory, strlen(item->name) + 1);
+    if (!own)
+        return GPUFL_E_NOMEM;
+    if (kernel)
+        digest_key(item->name, own);
+    item->key = kernel ? own : item->name;
+    return 0;
+}
+
+static int read_items(struct reading *r, struct digest_item **items, size_t *count, bool kernels)
+{
+    size_t n = count_values(r->j);
+    int code = 0;
+    *items = region_array(&r->d->memory, n + 1, sizeof **items);
+    if (!*items)
+        return GPUFL_E_NOMEM;
+    for (struct json_value v; !code && (v = json_next(&r->j), v.type > JSON_END);) {
+        code = v.type == JSON_OBJECT && *count < n ? read_item(r, &(*items)[*count], kernels)
+                                                   : GPUFL_E_CORRUPT;
+        *count += !code;
+    }
+    return code;
+}
+
+static int read_facts(struct reading *r)
+{
+    size_t n = count_values(r->j) / 3, part = 0;
+    const char *texts[3] = {0};
+    r->d->facts = region_array(&r->d->memory, n + 1, sizeof *r->d->facts);
+    if (!r->d->facts)
+        return GPUFL_E_NOMEM;
+    for (struct json_value v; v = json_next(&r->j), v.type > JSON_END;) {
+        texts[part] = text_of(r, v);
+        if (!texts[part] || r->d->fact_count >= n)
+            return GPUFL_E_CORRUPT;
+        if (++part < 3)
+            continue;
+        part = 0;
+        r->d->facts[r->d->fact_count++] =
+            (struct digest_fact){texts[0], texts[1], *texts[2] ? strtod(texts[2], NULL) : NAN};
+    }
+    return part ? GPUFL_E_CORRUPT : 0;
+}
+
+static int read_member(struct reading *r, const char *key, struct json_value v, int64_t *format,
+                       int64_t *simulated)
+{
+    struct digest *d = r->d;
+    const struct {
+        const char *key;
+        int64_t *at;
+        bool unknown; /* it may be null */
+    } ints[] = {{"digest", format, false},
+                {"started", &d->started, false},
+                {"duration", &d->duration, false},
+                {"kernel_count", &d->kernel_count, true},
+                {"kernel_time", &d->kernel_time, true},
+                {"busy", &d->busy, true},
+                {"simulated", simulated, false}};
+    const struct {
+        const char *key;
+        const char **at;
+    } texts[] = {{"session", &d->session}, {"app", &d->app}, {"host", &d->host}};
+    if (v.type == JSON_ARRAY && strcmp(key, "kernels") == 0 && !d->kernels)
+        return read_items(r, &d->kernels, &d->kernel_item_count, true);
+    if (v.type == JSON_ARRAY && strcmp(key, "scopes") == 0 && !d->scopes)
+        return read_items(r, &d->scopes, &d->scope_count, false);
+    if (v.type == JSON_ARRAY && strcmp(key, "facts") == 0 && !d->facts)
+        return read_facts(r);
+    for (size_t i = 0; i < sizeof ints / sizeof *ints; i++)
+        if (strcmp(key, ints[i].key) == 0 &&
+            (v.type == JSON_INT || (v.type == JSON_NULL && ints[i].unknown)))
+            *ints[i].at = v.type == JSON_INT ? v.integer : CELL_NULL;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(key, texts[i].key) == 0)
+            *texts[i].at = text_of(r, v);
+    return json_skip(&r->j, v) ? 0 : GPUFL_E_CORRUPT;
+}
+
+int digest_read(struct digest *d, const char *text, size_t len)
+{
+    struct reading r = {.d = d};
+    int64_t format = 0, simulated = 0;
+    char key[32];
+    int code = 0;
+    memset(d, 0, sizeof *d);
+    region_init(&d->memory, DIGEST_MEMORY);
+    json_init(&r.j, text, len);
+    struct json_value v = json_read(&r.j);
+    if (v.type != JSON_OBJECT)
+        return GPUFL_E_CORRUPT;
+    while (!code && (v = json_key(&r.j, key, sizeof key), v.type > JSON_END))
+        code = read_member(&r, key, v, &format, &simulated);
+    d->simulated = simulated != 0;
+    if (code || r.j.error)
+        return code ? code : GPUFL_E_CORRUPT;
+    if (format > DIGEST_FORMAT)
+        return GPUFL_E_STATE;
+    return format == DIGEST_FORMAT && d->session && d->app && d->host && d->kernels && d->scopes &&
+                   d->facts
+               ? 0
+               : GPUFL_E_CORRUPT;
+}

@@ -1,0 +1,60 @@
+/* history.h - one kernel, scope or application over many sessions: when it got slower, and which
+ * sessions, hosts and GPUs stand out.
+ *
+ * Steps first: where the level of the durations changes (stats_steps, on their logarithms, so that
+ * a step is a ratio). Then each session against the level it belongs to, robustly: a few bad runs
+ * move neither the median nor its spread. Then the sessions of a host, and of a GPU, against all
+ * others by ranks. So a session on a slow host after a slow release is no surprise, and one on a
+ * good host is. Owner's thread. */
+#ifndef GPUFL_ANALYZE_COMPARE_HISTORY_H
+#define GPUFL_ANALYZE_COMPARE_HISTORY_H
+
+#include "analyze/common/stats.h"
+#include "base/region.h"
+
+#include <stdbool.h>
+
+#define HISTORY_ALPHA 0.01 /* of steps, hosts and GPUs */
+#define HISTORY_LEAST 0.02 /* change that is worth a word */
+
+enum {
+    HISTORY_OUTLIERS_FROM = 6, /* sessions, before one of them can stand out */
+    HISTORY_GROUPS = 1024,     /* hosts, and GPUs, that are looked at */
+};
+
+/* A session. The first members are the caller's, in the order of time. */
+struct history_point {
+    const char *session, *host, *gpu; /* gpu: "" where there are several */
+    double mean;                      /* ns a call, > 0 */
+    double level;                     /* median of its part of the series, ns */
+    double ratio;                     /* mean / level */
+    double far; /* distance from the level in spreads; NAN: too few sessions */
+    bool outlier;
+};
+
+struct history_step {
+    size_t at; /* the first point behind it */
+    double p;
+    double before, after; /* levels, ns */
+    bool other_machines;  /* no GPU, or where unknown no host, of before comes after */
+};
+
+struct history_group {
+    const char *name;
+    size_t sessions;
+    double ratio; /* median of ratios / that of all others; NAN: there are no others */
+    double p, q;  /* NAN: too few sessions (STATS_RANK_LEAST on each side) */
+    bool outlying;
+};
+
+struct history {
+    struct history_step steps[STATS_STEPS_MAX];
+    size_t step_count;
+    struct history_group *hosts, *gpus; /* greatest ratio first */
+    size_t host_count, gpu_count;
+};
+
+/* 0 or GPUFL_E_NOMEM. What it finds lies in h and mem, and in the points. */
+int history_find(struct history *h, struct history_point *points, size_t n, struct region *mem);
+
+#endif

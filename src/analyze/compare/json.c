@@ -1,0 +1,170 @@
+/* json.c - a comparison for programs. */
+#include "analyze/compare/compare.h"
+
+#include "symbol/names/demangle.h"
+#include "wire/record.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void put_session(struct json_out *j, const struct digest *d)
+{
+    char started[24];
+    snprintf(started, sizeof started, "%lld", (long long)d->started);
+    json_out_object(j, NULL);
+    json_out_text(j, "session", d->session);
+    json_out_text(j, "app", d->app);
+    json_out_text(j, "host", d->host);
+    json_out_text_or_null(j, "started", d->started ? started : "");
+    json_out_int(j, "duration_ns", d->duration);
+    json_out_bool(j, "simulated", d->simulated);
+    json_out_close_object(j);
+}
+
+static void put_texts(struct json_out *j, const char *key, const char *const *texts, size_t n)
+{
+    json_out_array(j, key);
+    for (size_t i = 0; i < n; i++)
+        json_out_text(j, NULL, texts[i]);
+    json_out_close_array(j);
+}
+
+static void put_facts(const struct comparison *c, struct json_out *j)
+{
+    json_out_array(j, "differences");
+    for (size_t i = 0; i < c->fact_count; i++) {
+        const struct compare_fact *f = &c->facts[i];
+        json_out_object(j, NULL);
+        json_out_text(j, "what", f->key);
+        put_texts(j, "a", f->values[0], f->counts[0]);
+        put_texts(j, "b", f->values[1], f->counts[1]);
+        json_out_bool(j, "measured", f->measured);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+/* A p-value may be far below what six decimals show. */
+static void put_small(struct json_out *j, const char *key, double v)
+{
+    char text[40];
+    if (isnan(v)) {
+        json_out_null(j, key);
+        return;
+    }
+    int n = snprintf(text, sizeof text, "%.4g", v);
+    json_out_raw(j, key, text, (size_t)n);
+}
+
+static void put_totals(const struct comparison *c, struct json_out *j)
+{
+    json_out_array(j, "totals");
+    for (size_t i = 0; i < COMPARE_TOTALS; i++) {
+        const struct compare_total *t = &c->totals[i];
+        json_out_object(j, NULL);
+        json_out_text(j, "what", t->key);
+        json_out_text(j, "unit", t->unit);
+        json_out_number(j, "a", t->means[0]);
+        json_out_number(j, "b", t->means[1]);
+        json_out_count(j, "a_known", t->known[0]);
+        json_out_count(j, "b_known", t->known[1]);
+        json_out_number(j, "ratio", t->ratio);
+        json_out_number(j, "ratio_low", t->low);
+        json_out_number(j, "ratio_high", t->high);
+        put_small(j, "p", t->p);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+static void put_side(struct json_out *j, const char *key, const struct compare_side *s, bool kernel)
+{
+    json_out_object(j, key);
+    json_out_count(j, "sessions", s->sessions);
+    json_out_int(j, "calls", s->calls);
+    json_out_int(j, "total_ns", s->total);
+    json_out_number(j, "mean_ns", s->mean);
+    json_out_int(j, "p50_ns", s->calls ? s->p50 : CELL_NULL);
+    json_out_int(j, "p99_ns", s->calls ? s->p99 : CELL_NULL);
+    json_out_number(j, "calls_per_session", s->calls_each);
+    json_out_number(j, "total_per_session_ns", s->total_each);
+    if (!kernel)
+        json_out_number(j, "gpu_per_call_ns", s->gpu);
+    json_out_close_object(j);
+}
+
+static void put_shapes(struct json_out *j, const char *key, const struct compare_side *s)
+{
+    json_out_array(j, key);
+    for (size_t i = 0; i < s->shape_count; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "shape", s->shapes[i].text);
+        json_out_int(j, "calls", s->shapes[i].calls);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+static void put_name(struct json_out *j, const struct compare_row *r)
+{
+    struct buf text;
+    buf_init(&text, DEMANGLE_ROOM);
+    demangle_put(&text, r->name);
+    json_out_text(j, "name", buf_error(&text) ? r->name : buf_cstr(&text));
+    buf_fini(&text);
+    json_out_text(j, "symbol", r->name);
+}
+
+static void put_row(struct json_out *j, const struct compare_row *r, bool kernel)
+{
+    json_out_object(j, NULL);
+    if (kernel)
+        put_name(j, r);
+    else
+        json_out_text(j, "path", r->name);
+    json_out_text(j, "verdict", compare_verdict_word(r->verdict));
+    json_out_text(j, "test", compare_test_word(r->test));
+    json_out_number(j, "ratio", r->ratio);
+    json_out_number(j, "ratio_low", r->low);
+    json_out_number(j, "ratio_high", r->high);
+    json_out_number(j, "longer", r->better);
+    put_small(j, "p", r->p);
+    put_small(j, "q", r->q);
+    json_out_number(j, "difference_per_session_ns", r->difference);
+    put_side(j, "a", &r->sides[0], kernel);
+    put_side(j, "b", &r->sides[1], kernel);
+    if (kernel) {
+        json_out_bool(j, "shapes_differ", r->shapes_differ);
+        put_shapes(j, "a_shapes", &r->sides[0]);
+        put_shapes(j, "b_shapes", &r->sides[1]);
+    }
+    json_out_close_object(j);
+}
+
+static void put_rows(struct json_out *j, const char *key, const struct compare_row *rows, size_t n,
+                     size_t top, bool kernels)
+{
+    json_out_array(j, key);
+    for (size_t i = 0; i < n && (!top || i < top); i++)
+        put_row(j, &rows[i], kernels);
+    json_out_close_array(j);
+}
+
+void compare_put(const struct comparison *c, struct json_out *j, size_t top)
+{
+    static const char *const names[] = {"a", "b"};
+    for (unsigned side = 0; side < COMPARE_SIDES; side++) {
+        json_out_array(j, names[side]);
+        for (size_t i = 0; i < c->counts[side]; i++)
+            put_session(j, c->sides[side][i]);
+        json_out_close_array(j);
+    }
+    json_out_number(j, "alpha", COMPARE_ALPHA);
+    json_out_number(j, "least", c->least);
+    put_facts(c, j);
+    put_totals(c, j);
+    json_out_count(j, "kernel_count", c->kernel_count);
+    json_out_count(j, "scope_count", c->scope_count);
+    put_rows(j, "kernels", c->kernels, c->kernel_count, top, true);
+    put_rows(j, "scopes", c->scopes, c->scope_count, top, false);
+}

@@ -1,0 +1,150 @@
+/* copies.c - copies that cost more than their data: small ones, and those of memory that is
+ * not pinned. */
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/insight.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+enum { TEXT_MAX = 1 << 16 };
+
+/* ---- small copies ------------------------------------------------------------------------- */
+
+static int add_small(const struct model *m, uint32_t place, uint64_t count, int64_t ns, bool host,
+                     struct insights *to)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct insight *i;
+    struct buf text;
+    int code = insight_add(to, "small_copies", &i);
+    if (code)
+        return code;
+    buf_init(&text, TEXT_MAX);
+    i->place = place;
+    i->gives_back = ns;
+    i->severity = insight_by_share(m, ns);
+    insight_fact(i, "copies", (int64_t)count);
+    insight_fact(i, host ? "host_ns" : "gpu_ns", ns);
+    buf_printf(&text, "Small copies × %llu", (unsigned long long)count);
+    code = insight_say(&i->title, &text);
+    buf_printf(&text, "%s copies of at most 16 KiB", units_count(a, (int64_t)count));
+    insight_put_where(m, place, &text);
+    buf_printf(&text, " took %s of the %s's time: each costs its call, not its data.",
+               units_time(b, ns), host ? "host" : "GPU");
+    code = code ? code : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return code;
+}
+
+/* Small copies of one place: by the calls that were recorded (of asynchronous ones those that took
+ * long), and by what the GPU did. */
+struct small {
+    uint64_t calls, records;
+    int64_t call_time, record_time; /* ns */
+    bool told;                      /* the line's own finding says the same and more */
+};
+
+static struct small *count_small(const struct model *m)
+{
+    struct small *all = mem_array(m->stacks.places.count + 1, sizeof *all);
+    for (size_t i = 0; all && i < m->sync.lines.count; i++) {
+        const struct sync_line *l = sum_sync_line(&m->sync, i);
+        struct small *s = &all[l->place];
+        if (!insight_line_told(m, l))
+            continue;
+        s->calls += l->small;
+        s->call_time = cells_sum(s->call_time, l->small_time);
+        s->told |= insight_line_loops(m, l);
+    }
+    for (size_t i = 1; all && i < m->work.items.count; i++) {
+        const struct work *w = sum_work_item(&m->work, i);
+        all[w->place].records += w->kind == WORK_KERNEL ? 0 : w->small;
+        all[w->place].record_time =
+            cells_sum(all[w->place].record_time, w->kind == WORK_KERNEL ? 0 : w->small_time);
+    }
+    return all;
+}
+
+/* By the calls where all of them were recorded, else by what the GPU did. */
+int insight_small_copies(const struct model *m, struct insights *to)
+{
+    struct small *all = count_small(m);
+    int code = all ? 0 : GPUFL_E_NOMEM;
+    for (uint32_t i = 1; !code && i < m->stacks.places.count; i++) {
+        const struct small *s = &all[i];
+        bool host = s->calls >= s->records;
+        uint64_t count = host ? s->calls : s->records;
+        int64_t ns = host ? s->call_time : s->record_time;
+        if (!stacks_place_at(&m->stacks, i)->mark && !s->told && count >= INSIGHT_small_copies &&
+            insight_is_share(m, ns, INSIGHT_worth, 1000))
+            code = add_small(m, i, count, ns, host, to);
+    }
+    mem_free(all);
+    return code;
+}
+
+/* ---- pageable copies ---------------------------------------------------------------------- */
+
+/* The line whose pageable copies of that direction took longest. */
+static int pageable_place(const struct model *m, uint32_t kind, struct insight_heaviest *out)
+{
+    int64_t *ns = mem_array(m->stacks.places.count + 1, sizeof *ns);
+    if (!ns)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 1; i < m->work.items.count; i++) {
+        const struct work *w = sum_work_item(&m->work, i);
+        if (w->kind == kind)
+            ns[w->place] = cells_sum(ns[w->place], w->pageable_time);
+    }
+    *out = insight_heaviest(m, ns, m->transfers.pageable[kind].time);
+    mem_free(ns);
+    return 0;
+}
+
+static int add_pageable(const struct model *m, uint32_t kind, const struct transfer_sum *t,
+                        int64_t gain, struct insights *to)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
+    struct insight *i;
+    struct buf text;
+    struct insight_heaviest where;
+    int code = insight_add(to, "pageable_copies", &i);
+    code = code ? code : pageable_place(m, kind, &where);
+    if (code)
+        return code;
+    buf_init(&text, TEXT_MAX);
+    i->place = where.place;
+    i->gives_back = gain;
+    i->severity = insight_by_share(m, gain);
+    insight_fact(i, "copies", (int64_t)t->count);
+    insight_fact(i, "bytes", t->bytes);
+    insight_fact(i, "gpu_ns", t->time);
+    buf_printf(&text, "Pageable copies %s × %llu", sum_transfers_kind((int)kind),
+               (unsigned long long)t->count);
+    code = insight_say(&i->title, &text);
+    buf_printf(&text, "%s in %s %s copies of host memory that is not pinned",
+               units_bytes(a, t->bytes), units_count(b, (int64_t)t->count),
+               sum_transfers_kind((int)kind));
+    insight_put_heaviest(m, &where, " of their time", &text);
+    buf_printf(&text, ": %s at %s, and the host is held up by each.", units_time(c, t->time),
+               units_rate(d, t->bytes, t->time));
+    code = code ? code : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return code;
+}
+
+int insight_pageable_copies(const struct model *m, struct insights *to)
+{
+    struct busy_result compute, any;
+    int code = 0;
+    busy_result(&m->devices.compute, &compute);
+    busy_result(&m->devices.any, &any);
+    int64_t alone = any.busy - compute.busy;
+    for (uint32_t k = 0; !code && k < TRANSFER_KINDS; k++) {
+        const struct transfer_sum *t = &m->transfers.pageable[k];
+        if (t->bytes >= INSIGHT_pageable_bytes &&
+            insight_is_share(m, sum_windows_of_whole(m, t->time), INSIGHT_worth, 1000))
+            code = add_pageable(m, k, t, t->time < alone ? t->time : alone, to);
+    }
+    return code;
+}

@@ -1,0 +1,103 @@
+/* device.c - what held the clocks of a device down. */
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/findings.h"
+#include "analyze/insight/insight.h"
+
+#include <string.h>
+
+enum { TEXT_MAX = 1 << 16 };
+
+/* Bits of device_metric.throttle, as places. */
+enum {
+    THROTTLE_POWER_SOFTWARE = 2,
+    THROTTLE_THERMAL_SOFTWARE = 5,
+    THROTTLE_THERMAL_HARDWARE = 6,
+    THROTTLE_POWER_BRAKE = 7,
+};
+
+/* Samples may name several reasons at once: at least the larger number had one of them. */
+static uint64_t samples(const struct device_metrics *d, int a, int b)
+{
+    return d->throttled[a] > d->throttled[b] ? d->throttled[a] : d->throttled[b];
+}
+
+/* Busy time in the share of samples, as far as clocks were below the highest one. */
+static int64_t lost(const struct model *m, uint32_t device, double share)
+{
+    const struct device_metrics *d = &m->metrics.devices[device];
+    const struct metric_sum *clock = &d->metrics[COL_device_metric_clock_sm];
+    int64_t highest = m->devices.items[device].row.clock_max_sm;
+    struct busy_result busy;
+    busy_result(&m->devices.items[device].compute, &busy);
+    double below = highest > 0 && clock->count ? 1 - sum_metrics_mean(clock) / (double)highest : 1;
+    return cells_whole((double)busy.busy * share * (below < 0 ? 0 : below));
+}
+
+static int add(const struct model *m, const char *rule, uint32_t device, uint64_t count,
+               struct insights *to)
+{
+    const struct device_metrics *d = &m->metrics.devices[device];
+    const struct metric_sum *heat = &d->metrics[COL_device_metric_temperature];
+    bool power = !strcmp(rule, "throttle_power");
+    char name[160], a[UNITS_TEXT];
+    struct insight *i;
+    struct buf text;
+    int code = insight_add(to, rule, &i);
+    if (code)
+        return code;
+    buf_init(&text, TEXT_MAX);
+    i->device = device;
+    i->gives_back = lost(m, device, cells_share((double)count, (double)d->throttle_known));
+    i->severity = power ? insight_by_share(m, i->gives_back) : INSIGHT_HIGH;
+    insight_fact(i, "device", m->devices.items[device].row.index);
+    insight_fact(i, "samples", (int64_t)d->throttle_known);
+    insight_fact(i, "throttled_samples", (int64_t)count);
+    buf_str(&text, power ? "Held down by its power limit" : "Held down by heat");
+    code = insight_say(&i->title, &text);
+    findings_device(m, device, name, sizeof name);
+    buf_printf(&text, "%s: ", name);
+    if (count)
+        buf_printf(&text, "clocks were held down by %s in %s of the samples",
+                   power ? "the power limit" : "heat",
+                   units_percent(a, (double)count, (double)d->throttle_known));
+    if (!power && heat->count) {
+        insight_fact(i, "temperature_max", heat->max);
+        buf_printf(&text, "%s%.0f C on average, %lld C at most", count ? "; " : "",
+                   sum_metrics_mean(heat), (long long)heat->max);
+    }
+    buf_str(&text, ".");
+    code = code ? code : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return code;
+}
+
+int insight_throttle_power(const struct model *m, struct insights *to)
+{
+    int code = 0;
+    for (uint32_t i = 1; !code && i < m->metrics.device_count && i < m->devices.count; i++) {
+        const struct device_metrics *d = &m->metrics.devices[i];
+        uint64_t n = samples(d, THROTTLE_POWER_SOFTWARE, THROTTLE_POWER_BRAKE);
+        if (d->throttle_known >= INSIGHT_throttle_samples &&
+            n * 100 >= d->throttle_known * INSIGHT_throttle_power)
+            code = add(m, "throttle_power", i, n, to);
+    }
+    return code;
+}
+
+int insight_throttle_thermal(const struct model *m, struct insights *to)
+{
+    int code = 0;
+    for (uint32_t i = 1; !code && i < m->metrics.device_count && i < m->devices.count; i++) {
+        const struct device_metrics *d = &m->metrics.devices[i];
+        const struct metric_sum *heat = &d->metrics[COL_device_metric_temperature];
+        uint64_t n = samples(d, THROTTLE_THERMAL_SOFTWARE, THROTTLE_THERMAL_HARDWARE);
+        bool slowed = d->throttle_known >= INSIGHT_throttle_samples && n &&
+                      n * 100 >= d->throttle_known * INSIGHT_throttle_thermal;
+        bool hot = heat->count >= INSIGHT_throttle_samples &&
+                   sum_metrics_mean(heat) >= INSIGHT_temperature;
+        if (slowed || hot)
+            code = add(m, "throttle_thermal", i, slowed ? n : 0, to);
+    }
+    return code;
+}

@@ -1,0 +1,423 @@
+/* findings.c - where the time went, in sentences. */
+#include "analyze/insight/findings.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/read/discover.h"
+#include "base/printable.h"
+#include "symbol/names/demangle.h"
+#include "symbol/names/shorten.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_COLUMNS = 60 };
+
+const char *findings_device(const struct model *m, uint32_t device, char *text, size_t size)
+{
+    const struct device_sum *d = &m->devices.items[device];
+    if (!d->named)
+        snprintf(text, size, "GPU (unknown)");
+    else
+        snprintf(text, size, "GPU %lld%s%s",
+                 (long long)(d->row.index == CELL_NULL ? 0 : d->row.index), d->row.name ? " " : "",
+                 model_text(m, (uint32_t)d->row.name));
+    return text;
+}
+
+unsigned findings_idle_devices(const struct model *m)
+{
+    unsigned idle = 0;
+    for (uint32_t i = 1; i < m->devices.count; i++)
+        idle += !m->devices.items[i].any.count && sum_devices_known(m, i);
+    /* It may have run what the log ascribes to no device. */
+    return m->devices.count && m->devices.items[0].any.count ? 0 : idle;
+}
+
+static bool collects(const struct model *m, const char *feature)
+{
+    const struct facts_capability *c = sum_facts_capability(m, feature);
+    const char *status = c ? model_text(m, c->status) : "";
+    return !strcmp(status, "collected") || !strcmp(status, "partial");
+}
+
+bool findings_slowed(const struct model *m)
+{
+    const char *engine = model_text(m, m->facts.engine);
+    if (m->facts.simulated)
+        return false;
+    if (!strcmp(engine, "SassMetrics") || !strcmp(engine, "Deep"))
+        return collects(m, "sass_metrics");
+    uint32_t mode = sum_facts_option(m, "range_mode");
+    return !strcmp(engine, "RangeProfiler") && mode && !strcmp(model_text(m, mode), "kernels") &&
+           collects(m, "range_counters");
+}
+
+/* ---- sentences ------------------------------------------------------------------------- */
+
+static void say_slowed(const struct model *m, struct buf *out)
+{
+    const char *engine = model_text(m, m->facts.engine);
+    if (findings_slowed(m))
+        buf_printf(
+            out,
+            "Waits and idle time are not the program's own: engine %s %s. Engine Trace tells "
+            "them.\n",
+            engine,
+            strcmp(engine, "RangeProfiler") ? "makes kernels take many times as long"
+                                            : "runs each kernel several times");
+}
+
+/* ns that GPUs were idle because an engine kept the program, and what part of the run that is. */
+static int64_t idle_of_engine(const struct model *m, int64_t *of_run)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all, ns = sum_idle_total(m, sums, &all) ? sums[IDLE_ENGINE].time : 0;
+    *of_run = sum_idle_of_run(m, ns);
+    return ns;
+}
+
+/* Where it is more than a twentieth: in long runs it is not. */
+static void say_engine(const struct model *m, struct buf *out)
+{
+    int64_t of_run, ns = idle_of_engine(m, &of_run), wall = sum_windows_time(m);
+    if (wall <= 0 || of_run < wall / 20)
+        return;
+    buf_str(out, "The GPU was idle ");
+    sum_idle_put(m, ns, out);
+    buf_printf(out,
+               " while engine %s was set up, read or given back: that is not the program's own, "
+               "and mostly comes once a run.\n",
+               model_text(m, m->facts.engine));
+}
+
+enum { LISTED = 4 }; /* devices named one by one; of more, the least and the most busy */
+
+static void say_busy_devices(const struct model *m, unsigned used, int64_t duration,
+                             struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct {
+        int64_t busy;
+        long long index;
+    } least = {INT64_MAX, 0}, most = {-1, 0};
+    const char *comma = "GPUs busy: ";
+    for (uint32_t i = 1; i < m->devices.count; i++) {
+        const struct device_sum *d = &m->devices.items[i];
+        struct busy_result r;
+        if (!d->any.count)
+            continue;
+        busy_result(&d->compute, &r);
+        if (r.busy < least.busy)
+            least.busy = r.busy, least.index = d->row.index;
+        if (r.busy > most.busy)
+            most.busy = r.busy, most.index = d->row.index;
+        if (used > LISTED)
+            continue;
+        buf_printf(out, "%sGPU %lld %s", comma, (long long)d->row.index,
+                   units_percent(a, (double)r.busy, (double)duration));
+        comma = ", ";
+    }
+    if (used > LISTED)
+        buf_printf(out, "%u GPUs busy from %s (GPU %lld) to %s (GPU %lld)", used,
+                   units_percent(a, (double)least.busy, (double)duration), least.index,
+                   units_percent(b, (double)most.busy, (double)duration), most.index);
+}
+
+static void put_kernel(const struct model *m, uint32_t name, struct buf *out)
+{
+    struct buf full;
+    buf_init(&full, DEMANGLE_ROOM);
+    demangle_put(&full, name ? model_text(m, name) : "(kernel not known)");
+    if (full.len)
+        printable_clean(full.data, full.len); /* a line break would begin another sentence */
+    shorten_put(out, buf_cstr(&full), NAME_COLUMNS);
+    if (buf_error(&full))
+        out->error = buf_error(&full);
+    buf_fini(&full);
+}
+
+/* Of kernels that were sampled and not recorded their shares are known. False: none was. */
+static bool say_sampled(const struct model *m, struct buf *out)
+{
+    const struct code_function *most = NULL;
+    double all = (double)m->samples.total.all;
+    char a[UNITS_TEXT];
+    for (size_t i = 1; i < m->code.functions.count; i++) {
+        const struct code_function *f = device_code_at(&m->code, (uint32_t)i);
+        if (f->samples && (!most || f->samples > most->samples))
+            most = f;
+    }
+    if (!most)
+        return false;
+    buf_str(out, "Top kernel by samples, for kernels were not recorded: ");
+    put_kernel(m, most->shown, out);
+    buf_printf(
+        out, ", %s (+- %.1f points at 95 %%) of the time in which multiprocessors had work.\n",
+        units_percent(a, (double)most->samples, all), 100 * sum_samples_margin(m, most->samples));
+    return true;
+}
+
+/* What there is of the GPU is of the time before. */
+static void say_ended(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT];
+    int64_t ended = sum_facts_ended(m);
+    if (ended == INT64_MAX)
+        return;
+    if (m->facts.sessions == 1 && ended > m->facts.start)
+        buf_printf(out, "Nothing of the GPU was captured behind the first %s: ",
+                   units_time(a, ended - m->facts.start));
+    else
+        buf_str(out, "Nothing of the GPU was captured to the end of every session: ");
+    buf_str(out, m->facts.library_handed
+                     ? "the program began a profiler of its own, which has CUPTI since (see the "
+                       "messages).\n"
+                     : "the driver's profiling library ended itself (see the messages).\n");
+}
+
+static void say_no_kernels(const struct model *m, int64_t duration, const char *inside,
+                           struct buf *out)
+{
+    char a[UNITS_TEXT];
+    enum known why = sum_known_why(m, KNOWN_KERNELS);
+    if (sum_known_is(m, KNOWN_KERNELS)) {
+        buf_printf(out, "No kernels in %s%s: %s.\n", units_time(a, duration), inside,
+                   findings_why_none(m, "kernels"));
+        return;
+    }
+    if (say_sampled(m, out) && why == KNOWN_UNRECORDED)
+        return;
+    buf_str(out, why == KNOWN_UNRECORDED ? "Kernels: " : "Kernels ");
+    findings_put_none(m, "kernels", out);
+    buf_str(out, ".\n");
+}
+
+/* Some sessions know their kernels and others do not; or some of what was written is damaged. */
+static void say_known_in_part(const struct model *m, struct buf *out)
+{
+    unsigned without = sum_known_without(m, KNOWN_KERNELS);
+    const struct sum_ledger *l = &m->ledger;
+    int64_t read = (int64_t)m->facts.rows[RECORD_kernel];
+    if (!m->kernels.time.count && !m->graphs.whole)
+        return;
+    if (without) {
+        buf_printf(out, "Kernels of %u of the %u sessions are in no number below: ", without,
+                   m->facts.sessions);
+        findings_put_none(m, "kernels", out);
+        buf_str(out, ".\n");
+    }
+    if (m->facts.damaged & 1u << DISCOVER_DEVICE &&
+        !(l->any && l->final && l->row.kernels_written != CELL_NULL &&
+          l->row.kernels_written <= read))
+        buf_str(out,
+                "Parts of the device channel are damaged: the GPU did at least what is counted "
+                "here.\n");
+}
+
+static void say_busy(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct busy_result r;
+    uint32_t only;
+    int64_t duration = sum_windows_gpu_time(m);
+    bool any = sum_windows_gpu_any(m);
+    const char *inside = any                     ? " in windows"
+                         : sum_windows_partly(m) ? " in which kernels were recorded"
+                                                 : "";
+    busy_result(&m->devices.compute, &r);
+    if (!m->kernels.time.count && !m->graphs.whole) {
+        say_no_kernels(m, duration, inside, out);
+        return;
+    }
+    if (duration <= 0) {
+        buf_printf(out, "The GPU ran kernels for %s.\n", units_time(a, r.busy));
+        return;
+    }
+    unsigned used = sum_devices_used(m, &only), idle = findings_idle_devices(m);
+    bool untold = m->devices.items[0].compute.count > 0 && used > 1;
+    if (used > 1 + idle && !untold) {
+        say_busy_devices(m, used - idle, duration, out);
+        buf_printf(out, " of %s%s; at least one ran kernels %s of it", units_time(a, duration),
+                   inside, units_percent(b, (double)r.busy, (double)duration));
+    } else {
+        buf_printf(out, "GPU busy %s of %s%s", units_percent(a, (double)r.busy, (double)duration),
+                   units_time(b, duration), inside);
+        if (duration > r.busy && !any)
+            buf_printf(out, ", idle %s", units_time(a, duration - r.busy));
+    }
+    if (idle)
+        buf_printf(out, "; %u other GPU%s had no work", idle, idle == 1 ? "" : "s");
+    buf_str(out, untold ? " (the log does not tell on which of its GPUs).\n" : ".\n");
+}
+
+static void say_top_kernel(const struct model *m, struct buf *out)
+{
+    const struct sum_kernels *k = &m->kernels;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    if (!k->name_count || k->time.total <= 0)
+        return;
+    const struct kernel_name *n = &k->names[0];
+    buf_str(out, "Top kernel: ");
+    put_kernel(m, n->name, out);
+    buf_printf(out, ", %s of the kernel time in %s call%s of %s on average.\n",
+               units_percent(a, (double)n->time.total, (double)k->time.total),
+               units_count(b, (int64_t)n->time.count), n->time.count == 1 ? "" : "s",
+               units_time(c, histogram_mean(&n->time)));
+}
+
+static void say_waits(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    uint64_t count;
+    int64_t total, duration = sum_windows_time(m);
+    struct busy_result r;
+    sum_waits_blocking(m, &count, &total);
+    busy_result(&m->waits.blocked, &r);
+    /* Engine Sync: the calls were timed, the driver was not asked, or in windows only. */
+    if ((!count || m->windows.kernels.opened) && m->sync.calls)
+        count = m->sync.calls, total = r.busy = sum_sync_blocked_all(m);
+    if (!count)
+        return;
+    buf_printf(out, "The host waited %s in %s synchronization%s", units_time(a, total),
+               units_count(b, (int64_t)count), count == 1 ? "" : "s");
+    if (duration > 0)
+        buf_printf(out, " (%s of %s%s)", units_percent(c, (double)r.busy, (double)duration),
+                   sum_windows_whole(m),
+                   total > r.busy + r.busy / 100 ? " with at least one thread waiting" : "");
+    buf_str(out, ".\n");
+}
+
+/* ---- the largest of what else there is -------------------------------------------------- */
+
+/* Each appends its sentence where out is given, and returns the ns it is about; 0: not worth
+ * a sentence. */
+typedef int64_t remark_fn(const struct model *m, struct buf *out);
+
+/* A program that starts slowly or goes on without the GPU. */
+static int64_t remark_edges(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct busy_result r;
+    int64_t duration = sum_facts_duration(m);
+    if (sum_windows_gpu_any(m) || m->windows.kernels.cut)
+        return 0;
+    busy_result(&m->devices.any, &r);
+    int64_t before = r.first - m->facts.start, after = m->facts.end - r.last, engine;
+    idle_of_engine(m, &engine);
+    if (!r.busy || before < 0 || after < 0 || m->facts.sessions > 1 ||
+        before + after < duration / 5 || engine > (before + after) / 2)
+        return 0;
+    if (out)
+        buf_printf(
+            out, "The GPU had its first work %s after the start and its last %s before the end.\n",
+            units_time(a, before), units_time(b, after));
+    return before + after;
+}
+
+/* The class of gaps that holds most of the idle time, where there is much of it. */
+static int64_t remark_gaps(const struct model *m, struct buf *out)
+{
+    static const char *const classes[BUSY_GAP_CLASSES] = {
+        "shorter than 10 us: between kernels back to back",
+        "of 10 to 100 us: the host launches more slowly than the GPU runs",
+        "of 0.1 to 1 ms: short work of the host between launches",
+        "of 1 to 10 ms: work of the host between launches",
+        "of 10 to 100 ms: long work of the host, or waiting for input",
+        "longer than 100 ms: the GPU had nothing to do for long",
+    };
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct busy_result r;
+    int most = 0;
+    int64_t duration = sum_facts_duration(m), engine;
+    bool several = m->facts.sessions > 1 || m->devices.computing > 1;
+    idle_of_engine(m, &engine);
+    if (sum_windows_gpu_any(m))
+        return 0; /* gaps between windows are none of the GPU */
+    busy_result(&m->devices.any, &r);
+    for (int i = 1; i < BUSY_GAP_CLASSES; i++)
+        if (r.gaps.total[i] > r.gaps.total[most])
+            most = i;
+    if (r.last <= r.first || r.idle < (r.last - r.first) / 5 || !r.gaps.total[most] ||
+        engine > r.idle / 2)
+        return 0;
+    /* Between sessions that ran one after the other nothing was to be done. */
+    if (m->facts.sessions > 1 && r.last - r.first > duration + duration / 20)
+        return 0;
+    if (!out)
+        return r.idle;
+    buf_printf(out, "Between %s first and last work %s for %s, %s of it in gaps %s",
+               several ? "their" : "its",
+               several ? "no session had any on a GPU" : "the GPU was idle", units_time(a, r.idle),
+               units_percent(b, (double)r.gaps.total[most], (double)r.idle), classes[most]);
+    int64_t longest = r.gaps.longest[0].end - r.gaps.longest[0].start;
+    if (most >= BUSY_GAP_CLASSES - 3 && longest > 0 && m->facts.start <= r.gaps.longest[0].start)
+        buf_printf(out, " (longest %s, %s after the start)", units_time(a, longest),
+                   units_time(b, r.gaps.longest[0].start - m->facts.start));
+    buf_str(out, ".\n");
+    return r.idle;
+}
+
+static int64_t remark_copies(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    struct transfer_sum all = sum_transfers_copies(m);
+    struct busy_result compute, any;
+    busy_result(&m->devices.compute, &compute);
+    busy_result(&m->devices.any, &any);
+    int64_t alone = any.busy - compute.busy;
+    if (!all.count || alone <= any.busy / 10)
+        return 0;
+    if (out)
+        buf_printf(out,
+                   "Copies and fills ran alone for %s, with no kernel beside them (%s in %s "
+                   "cop%s).\n",
+                   units_time(a, alone), units_bytes(b, all.bytes),
+                   units_count(c, (int64_t)all.count), all.count == 1 ? "y" : "ies");
+    return alone;
+}
+
+static void say_largest_remark(const struct model *m, struct buf *out)
+{
+    static remark_fn *const remarks[] = {remark_gaps, remark_edges, remark_copies};
+    remark_fn *largest = NULL;
+    int64_t ns = 0;
+    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
+        if (remarks[i](m, NULL) > ns) {
+            ns = remarks[i](m, NULL);
+            largest = remarks[i];
+        }
+    if (largest)
+        largest(m, out);
+}
+
+static void say_windows(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
+    int64_t ns = sum_windows_time(m), run = sum_facts_duration(m);
+    uint64_t opened = m->windows.capture.opened;
+    if (sum_windows_any(m) && opened)
+        buf_printf(out, "Recorded were %s of %s (%s), in %s window%s: shares of time are of %s.\n",
+                   units_time(a, ns), units_time(b, run), units_percent(c, (double)ns, (double)run),
+                   units_count(d, (int64_t)opened), opened == 1 ? "" : "s",
+                   opened == 1 ? "it" : "them");
+}
+
+void findings_caveats(const struct model *m, struct buf *out)
+{
+    say_slowed(m, out);
+    say_engine(m, out);
+}
+
+void findings_put(const struct model *m, struct buf *out)
+{
+    findings_caveats(m, out);
+    say_ended(m, out);
+    say_known_in_part(m, out);
+    say_busy(m, out);
+    say_top_kernel(m, out);
+    say_waits(m, out);
+    if (!findings_slowed(m))
+        say_largest_remark(m, out);
+    say_windows(m, out);
+}

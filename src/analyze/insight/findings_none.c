@@ -1,0 +1,147 @@
+/* findings_none.c - what stands where there are no rows of a kind: none, not recorded, or unknown. */
+#include "analyze/common/units.h"
+#include "analyze/insight/findings.h"
+#include "analyze/read/discover.h"
+
+#include <string.h>
+
+const char *findings_status(const char *status)
+{
+    static const struct {
+        const char *status, *text;
+    } texts[] = {
+        {"partial", "in part"},
+        {"enabled_no_data", "on, but there was none"},
+        {"not_requested", "not asked for"},
+        {"not_built", "not built yet"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!strcmp(status, texts[i].status))
+            return texts[i].text;
+    return status;
+}
+
+/* What a person does about an engine that records no kernels; NULL: it records them. */
+static const char *advice(const char *engine)
+{
+    static const struct {
+        const char *engine, *text;
+    } texts[] = {
+        {"Monitor", "use engine Trace"}, {"Sync", "use engine Trace"},
+        {"SassMetrics", "use --passes"}, {"Deep", "use --passes"},
+        {"PcSampling", "use --passes"},  {"PmSampling", "use --passes"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!strcmp(engine, texts[i].engine))
+            return texts[i].text;
+    return NULL;
+}
+
+const char *findings_why_none(const struct model *m, const char *feature)
+{
+    const struct facts_capability *c = sum_facts_capability(m, feature);
+    const char *status = c ? model_text(m, c->status) : "";
+    const char *reason = c ? model_text(m, c->reason) : "";
+    if (*reason)
+        return reason;
+    if (!strcmp(status, "enabled_no_data") || !strcmp(status, "collected") ||
+        (!*status && m->ledger.any))
+        return "the program did none while it was captured";
+    return *status ? findings_status(status) : "the log holds none";
+}
+
+/* The answer of a session that does not record a feature; of several one that gives a reason. */
+static const struct facts_capability *find_unrecorded(const struct model *m, const char *feature)
+{
+    const struct sum_facts *f = &m->facts;
+    const struct facts_capability *found = NULL;
+    for (size_t i = 0; i < f->capability_count; i++) {
+        const struct facts_capability *c = &f->capabilities[i];
+        const char *status = model_text(m, c->status);
+        bool off = strcmp(status, "collected") && strcmp(status, "partial") &&
+                   strcmp(status, "enabled_no_data");
+        if (off && !strcmp(model_text(m, c->feature), feature) &&
+            (!found || (!found->reason && c->reason)))
+            found = c;
+    }
+    return found;
+}
+
+/* Not recorded: by the reason that the log gives, or by what its engine is. */
+static void put_unrecorded(const struct model *m, const char *feature, struct buf *out)
+{
+    const struct facts_capability *c = find_unrecorded(m, feature);
+    const char *engine = model_text(m, m->facts.engine), *reason;
+    reason = c ? model_text(m, c->reason) : "";
+    if (*reason)
+        buf_printf(out, "not recorded: %s", reason);
+    else if (advice(engine))
+        buf_printf(out, "not recorded by this engine, %s", advice(engine));
+    else
+        buf_printf(out, "not recorded: %s",
+                   c ? findings_status(model_text(m, c->status)) : "the engine records none");
+}
+
+static void put_damaged(const struct model *m, enum known_kind kind, struct buf *out)
+{
+    int64_t written = m->known.written[kind];
+    char a[UNITS_TEXT];
+    buf_printf(out, "unknown: %s channel %s", kind == KNOWN_SCOPES ? "scope" : "device",
+               m->known.missing ? "missing" : "damaged");
+    if (written > 0)
+        buf_printf(out, " (%s row%s written, and none can be read)", units_count(a, written),
+                   written == 1 ? " was" : "s were");
+}
+
+void findings_put_none(const struct model *m, const char *feature, struct buf *out)
+{
+    enum known_kind kind = sum_known_kind(feature);
+    enum known why = kind == KNOWN_KINDS ? KNOWN_COUNTED : sum_known_why(m, kind);
+    unsigned without = kind == KNOWN_KINDS ? 0 : sum_known_without(m, kind);
+    char a[UNITS_TEXT];
+    switch (why) {
+    case KNOWN_UNRECORDED:
+        put_unrecorded(m, feature, out);
+        break;
+    case KNOWN_DAMAGED:
+        put_damaged(m, kind, out);
+        break;
+    case KNOWN_LOST:
+        if (kind == KNOWN_KERNELS)
+            buf_printf(out, "unknown: the program launched %s, and no record reached the log",
+                       units_count(a, m->known.launched));
+        else
+            buf_str(out, "unknown: the records that came never reached the log");
+        break;
+    case KNOWN_UNTOLD:
+        buf_str(out, m->facts.partial ? "unknown: this part of the log does not hold them"
+                                      : "unknown: the log does not tell");
+        break;
+    default:
+        buf_printf(out, "none: %s", findings_why_none(m, feature));
+    }
+    if (without && without < m->facts.sessions)
+        buf_printf(out, ", in %u of %u sessions", without, m->facts.sessions);
+}
+
+bool findings_damaged(const struct model *m, struct buf *out)
+{
+    static const struct {
+        enum known_kind kind;
+        const char *feature;
+    } told[] = {{KNOWN_KERNELS, "kernels"},        {KNOWN_COPIES, "copies"},
+                {KNOWN_SYNCS, "synchronizations"}, {KNOWN_MEMORY, "memory"},
+                {KNOWN_MANAGED, "managed memory"}, {KNOWN_GRAPHS, "graphs"},
+                {KNOWN_SCOPES, "scopes"}};
+    bool any = false;
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        if (!m->known.sessions[told[i].kind][KNOWN_DAMAGED])
+            continue;
+        if (any)
+            buf_str(out, "; ");
+        buf_printf(out, "%s ", told[i].feature);
+        put_damaged(m, told[i].kind, out);
+        any = true;
+    }
+    return any;
+}

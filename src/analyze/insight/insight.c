@@ -1,0 +1,227 @@
+/* insight.c - the table of rules, their severities, and the order of what they find. */
+#include "analyze/insight/insight.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/findings.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INSIGHT(id, category, bound, fires, severity, gives_back, next)                            \
+    {#id, INSIGHT_##category, INSIGHT_##bound, fires, severity, gives_back, next, insight_##id},
+
+const struct insight_rule insight_rules[] = {
+#include "analyze/insight/insight.def"
+};
+
+const size_t insight_rule_count = sizeof insight_rules / sizeof *insight_rules;
+
+#define LIMIT(name, value, unit, reason) {#name, value, unit, reason},
+
+const struct insight_limit insight_limits[] = {
+#include "analyze/insight/insight.def"
+};
+
+const size_t insight_limit_count = sizeof insight_limits / sizeof *insight_limits;
+
+const char *insight_category_name(enum insight_category c)
+{
+    static const char *const texts[] = {"SYNCHRONIZATION", "OCCUPANCY", "MEMORY",
+                                        "LAUNCH",          "IDLE",      "THROTTLING",
+                                        "MEMORY-ALLOC",    "STALL",     "DIVERGENCE"};
+    return texts[c];
+}
+
+const char *insight_severity_name(enum insight_severity s)
+{
+    static const char *const texts[] = {"LOW", "MEDIUM", "HIGH"};
+    return texts[s];
+}
+
+/* ---- for rules --------------------------------------------------------------------------- */
+
+static const struct insight_rule *find_rule(const char *id)
+{
+    const struct insight_rule *r = insight_rules;
+    while (strcmp(r->id, id) != 0)
+        r++;
+    return r;
+}
+
+int insight_add(struct insights *to, const char *id, struct insight **at)
+{
+    int code = mem_grow(&to->items, &to->cap, to->count + 1, sizeof *to->items, SIZE_MAX);
+    if (code)
+        return code;
+    *at = &to->items[to->count++];
+    **at = (struct insight){.rule = find_rule(id)};
+    (*at)->next = (*at)->rule->next;
+    return 0;
+}
+
+int insight_say(char **to, struct buf *text)
+{
+    int code = buf_error(text);
+    if (!code && !(*to = mem_strdup(buf_cstr(text))))
+        code = GPUFL_E_NOMEM;
+    buf_clear(text);
+    return code ? GPUFL_E_NOMEM : 0;
+}
+
+void insight_fact(struct insight *i, const char *key, int64_t value)
+{
+    if (i->fact_count < INSIGHT_EVIDENCE)
+        i->facts[i->fact_count++] = (struct insight_fact){key, value};
+}
+
+bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t of)
+{
+    int64_t wall = sum_windows_time(m);
+    return wall > 0 && (double)ns * (double)of >= (double)limit * (double)wall;
+}
+
+enum insight_severity insight_by_share(const struct model *m, int64_t ns)
+{
+    double share = 100 * cells_share((double)ns, (double)sum_windows_time(m));
+    return share > INSIGHT_severity_high     ? INSIGHT_HIGH
+           : share > INSIGHT_severity_medium ? INSIGHT_MEDIUM
+                                             : INSIGHT_LOW;
+}
+
+int64_t insight_of_run(const struct model *m, int64_t kernel_ns)
+{
+    double busy = (double)m->devices.compute_ns, all = (double)m->kernels.time.total;
+    unsigned devices = m->devices.computing;
+    return devices && all > 0
+               ? sum_windows_of_whole(
+                     m, cells_whole((double)kernel_ns * (busy < all ? busy / all : 1) / devices))
+               : 0;
+}
+
+void insight_put_where(const struct model *m, uint32_t place, struct buf *out)
+{
+    enum { COLUMNS = 60 };
+    const struct stacks_place *p = stacks_place_at(&m->stacks, place);
+    if (!p)
+        return;
+    buf_str(out, stacks_place_is_library(p) ? " in a library, at " : " at ");
+    stacks_put_place(m, place, out);
+    if (!p->function || stacks_place_is_function(p))
+        return;
+    buf_str(out, " in ");
+    stacks_put_function(m, p->function, COLUMNS, out);
+}
+
+struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *sums, int64_t all)
+{
+    struct insight_heaviest h = {.all = all};
+    for (uint32_t i = 1; i < m->stacks.places.count; i++)
+        if (sums[i] > h.part && !stacks_place_at(&m->stacks, i)->mark) {
+            h.part = sums[i];
+            h.place = i;
+        }
+    return h;
+}
+
+void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
+                          struct buf *out)
+{
+    char share[UNITS_TEXT];
+    if (!h->place)
+        return;
+    buf_printf(out, "; %s%s", units_percent(share, (double)h->part, (double)h->all), of);
+    insight_put_where(m, h->place, out);
+}
+
+/* ---- all of them ------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    const struct insight *x = a, *y = b;
+    if (x->severity != y->severity)
+        return x->severity > y->severity ? -1 : 1;
+    if (!x->gives_back != !y->gives_back)
+        return x->gives_back ? -1 : 1; /* waits that the profiler made long give nothing back */
+    if (x->rule->bound != y->rule->bound)
+        return x->rule->bound < y->rule->bound ? -1 : 1;
+    if (x->gives_back != y->gives_back)
+        return x->gives_back > y->gives_back ? -1 : 1;
+    if (x->rule != y->rule)
+        return x->rule > y->rule ? -1 : 1; /* the more specific rule stands below the general one */
+    int o = strcmp(x->title, y->title);
+    return o ? o : strcmp(x->text, y->text);
+}
+
+static void drop(struct insight *i)
+{
+    mem_free(i->title);
+    mem_free(i->text);
+}
+
+/* Keeps the findings of one rule, from `first` on, that give back most. */
+static void keep_most(struct insights *in, size_t first)
+{
+    if (in->count - first <= INSIGHT_RULE_MOST)
+        return;
+    qsort(in->items + first, in->count - first, sizeof *in->items, compare);
+    in->left_out += in->count - first - INSIGHT_RULE_MOST;
+    while (in->count - first > INSIGHT_RULE_MOST)
+        drop(&in->items[--in->count]);
+}
+
+/* A run cannot get shorter than nothing, and what the profiler took cannot be given back. */
+static void bound_all(const struct model *m, bool slowed, struct insights *in)
+{
+    int64_t wall = sum_windows_time(m);
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t *ns = &in->items[i].gives_back;
+        *ns = *ns < 0 ? 0 : *ns > wall ? wall : *ns;
+        if (slowed && in->items[i].rule->bound == INSIGHT_MEASURED) {
+            in->items[i].severity = INSIGHT_LOW;
+            *ns = 0;
+        }
+    }
+}
+
+/* Where no wait is to blame: in a run that the profiler slows it is the profiler's. */
+static bool is_of_idle(const struct insight_rule *r)
+{
+    return r->category == INSIGHT_IDLE || r->category == INSIGHT_LAUNCH;
+}
+
+int insights_find(const struct model *m, struct insights *out)
+{
+    int code = 0;
+    bool slowed = findings_slowed(m);
+    memset(out, 0, sizeof *out);
+    for (size_t r = 0; !code && r < insight_rule_count; r++) {
+        size_t first = out->count;
+        if (slowed && is_of_idle(&insight_rules[r]))
+            continue;
+        code = insight_rules[r].find(m, out);
+        for (size_t i = first; !code && i < out->count; i++)
+            if (!out->items[i].title || !out->items[i].text)
+                code = GPUFL_E_NOMEM;
+        if (!code)
+            keep_most(out, first);
+    }
+    if (code) {
+        insights_fini(out);
+        return GPUFL_E_NOMEM;
+    }
+    bound_all(m, slowed, out);
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, compare);
+    return 0;
+}
+
+void insights_fini(struct insights *in)
+{
+    for (size_t i = 0; i < in->count; i++)
+        drop(&in->items[i]);
+    mem_free(in->items);
+    memset(in, 0, sizeof *in);
+}

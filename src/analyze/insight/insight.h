@@ -1,0 +1,145 @@
+/* insight.h - what stands in a program's way, as findings with evidence.
+ *
+ * Rules stand in one table (insight.def) and are functions over a finished model,
+ * whose parts have summed up all rows already: they cost nothing that grows with
+ * the session, and give the same answers for one session and for many merged.
+ * A finding says which line or kernel, how much of the run it could give back at
+ * most by its rule's bound, from which numbers, and what to do.
+ *
+ * Findings are in order: those whose bound is measured before those whose bound
+ * is an estimate, each by what they could give back. Owner's thread. */
+#ifndef GPUFL_ANALYZE_INSIGHT_INSIGHT_H
+#define GPUFL_ANALYZE_INSIGHT_INSIGHT_H
+
+#include "analyze/model/model.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+enum insight_category {
+    INSIGHT_SYNCHRONIZATION,
+    INSIGHT_OCCUPANCY,
+    INSIGHT_MEMORY,
+    INSIGHT_LAUNCH,
+    INSIGHT_IDLE,
+    INSIGHT_THROTTLING,
+    INSIGHT_MEMORY_ALLOC,
+    INSIGHT_STALL,
+    INSIGHT_DIVERGENCE,
+};
+
+enum insight_severity { INSIGHT_LOW, INSIGHT_MEDIUM, INSIGHT_HIGH };
+
+enum insight_bound { INSIGHT_MEASURED, INSIGHT_ESTIMATED };
+
+enum { INSIGHT_EVIDENCE = 12, INSIGHT_RULE_MOST = 64 /* findings of one rule */ };
+
+enum {
+#define LIMIT(name, value, unit, reason) INSIGHT_##name = value,
+#include "analyze/insight/insight.def"
+};
+
+struct insights;
+
+struct insight_rule {
+    const char *id;
+    enum insight_category category;
+    enum insight_bound bound;
+    const char *fires, *severity, *gives_back, *next;        /* sentences */
+    int (*find)(const struct model *m, struct insights *to); /* 0 or GPUFL_E_NOMEM */
+};
+
+struct insight_limit {
+    const char *name;
+    int64_t value;
+    const char *unit, *reason;
+};
+
+/* A number that a finding rests on. */
+struct insight_fact {
+    const char *key; /* for programs; a literal */
+    int64_t value;
+};
+
+struct insight {
+    const struct insight_rule *rule;
+    enum insight_severity severity;
+    char *title, *text; /* owned: a few words, and a sentence or two */
+    const char *next;   /* one step; a literal */
+    uint32_t place;     /* in model.stacks; 0: no line */
+    uint32_t file;      /* name: the line is one of device code; 0: none */
+    int64_t line;
+    uint32_t kernel;    /* name, mangled; 0: none */
+    uint32_t scope;     /* name of its path: the finding is of what ran there; 0: none */
+    uint32_t device;    /* index in model.devices; 0: none */
+    int64_t gives_back; /* ns of the run, at most; by the rule's bound */
+    struct insight_fact facts[INSIGHT_EVIDENCE];
+    unsigned fact_count;
+};
+
+struct insights {
+    struct insight *items; /* owned; in order */
+    size_t count, cap;
+    uint64_t left_out; /* findings beyond INSIGHT_RULE_MOST of a rule: those that give least */
+};
+
+extern const struct insight_rule insight_rules[];
+extern const size_t insight_rule_count;
+extern const struct insight_limit insight_limits[];
+extern const size_t insight_limit_count;
+
+/* Runs every rule over a finished (or settled) model. 0 or GPUFL_E_NOMEM. */
+int insights_find(const struct model *m, struct insights *out);
+void insights_fini(struct insights *in);
+
+const char *insight_category_name(enum insight_category c); /* "SYNCHRONIZATION", … */
+const char *insight_severity_name(enum insight_severity s); /* "HIGH", … */
+
+/* ---- for rules --------------------------------------------------------------------------- */
+
+/* Adds a finding; *at is filled in by the caller afterwards, before the next. Title and text are
+ * formatted by insight_say. */
+int insight_add(struct insights *to, const char *id, struct insight **at);
+int insight_say(char **to, struct buf *text); /* takes what text holds, and empties it */
+void insight_fact(struct insight *i, const char *key, int64_t value);
+
+/* Severity by the share of the run that could be given back. */
+enum insight_severity insight_by_share(const struct model *m, int64_t ns);
+
+/* ns are at least `limit` in `of` (100 or 1000) of the run. */
+bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t of);
+
+/* What a sum of kernel times is of the run: of kernels that overlap, and of several devices, all
+ * cannot be given back. */
+int64_t insight_of_run(const struct model *m, int64_t kernel_ns);
+
+/* A line that a person can go to, where the host waited. */
+bool insight_line_told(const struct model *m, const struct sync_line *l);
+/* sync_loop tells of it. */
+bool insight_line_loops(const struct model *m, const struct sync_line *l);
+
+/* Of several places the one with most, where it is a line that a person can go to; 0: none. */
+struct insight_heaviest {
+    uint32_t place;
+    int64_t part, all;
+};
+
+/* sums: by place. all: what they are parts of, places that are not known included. */
+struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *sums, int64_t all);
+
+/* "; 83 % of it at train.py:90 in train_step()"; nothing for place 0. */
+void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
+                          struct buf *out);
+
+/* A kernel's demangled name, shortened; for 0 that it is not known. */
+void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out);
+
+/* " at train.py:90 in train_step()", " in a library, at …", or what is known of it; nothing for
+ * place 0. */
+void insight_put_where(const struct model *m, uint32_t place, struct buf *out);
+
+#define INSIGHT(id, category, bound, fires, severity, gives_back, next)                            \
+    int insight_##id(const struct model *m, struct insights *to);
+#include "analyze/insight/insight.def"
+
+#endif

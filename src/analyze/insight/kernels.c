@@ -1,0 +1,221 @@
+/* kernels.c - what launch configurations say of kernels: occupancy and spills. */
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/profile.h"
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/printable.h"
+#include "symbol/names/demangle.h"
+#include "symbol/names/shorten.h"
+
+#include <string.h>
+
+enum { TEXT_MAX = 1 << 20, NAME_COLUMNS = 60, WARP = 32, REGISTER_BYTES = 4 };
+
+void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out)
+{
+    struct buf full;
+    buf_init(&full, DEMANGLE_ROOM);
+    demangle_put(&full, name ? model_text(m, name) : "(kernel not known)");
+    if (full.len)
+        printable_clean(full.data, full.len);
+    shorten_put(out, buf_cstr(&full), NAME_COLUMNS);
+    if (buf_error(&full))
+        out->error = buf_error(&full);
+    buf_fini(&full);
+}
+
+/* What limits occupancy, and what to do about it. */
+static const struct limiter {
+    const char *key, *text, *next;
+} limiters[] = {
+    {"registers", "registers",
+     "Let the compiler use fewer registers: __launch_bounds__ or -maxrregcount, smaller unrolling, "
+     "or a kernel cut in two; watch that nothing spills."},
+    {"shared_mem", "shared memory",
+     "Use less shared memory a block: smaller tiles, smaller types, or reuse of one buffer."},
+    {"warps", "the size of its blocks",
+     "Choose blocks whose warps divide the SM's warp slots (128 or 256 threads)."},
+    {"blocks", "the number of blocks an SM can hold", "Choose larger blocks: 128 threads or more."},
+    {NULL, "its launch configuration", "See what limits it."},
+};
+
+static const struct limiter *find_limiter(const char *key)
+{
+    const struct limiter *l = limiters;
+    while (l->key && strcmp(l->key, key) != 0)
+        l++;
+    return l;
+}
+
+static bool is_low(const struct model *m, const struct config_row *c)
+{
+    const char *limiter = model_text(m, (uint32_t)(c->occ_limiter > 0 ? c->occ_limiter : 0));
+    if (c->occ_warps < 0 || c->occ_max_warps <= 0) /* unknown is not low */
+        return false;
+    double percent = 100 * (double)c->occ_warps / (double)c->occ_max_warps;
+    return percent < INSIGHT_occupancy ||
+           (percent < INSIGHT_occupancy_registers && !strcmp(limiter, "registers"));
+}
+
+struct low {
+    const struct kernel_config *worst; /* the one that takes most time */
+    int64_t time, waste;               /* ns of low launches; of these that warps could hide */
+    uint64_t calls;
+};
+
+static void add_low(struct low *l, const struct kernel_config *c)
+{
+    double free = 1 - (double)c->row.occ_warps / (double)c->row.occ_max_warps;
+    l->time = cells_sum(l->time, c->time.total);
+    l->waste = cells_sum(l->waste, cells_whole((double)c->time.total * free));
+    l->calls += c->time.count;
+    if (!l->worst || c->time.total > l->worst->time.total)
+        l->worst = c;
+}
+
+static int add_occupancy(const struct model *m, uint32_t name, const struct low *l,
+                         struct insights *to)
+{
+    const struct config_row *c = &l->worst->row;
+    const struct limiter *limit =
+        find_limiter(model_text(m, (uint32_t)(c->occ_limiter > 0 ? c->occ_limiter : 0)));
+    char a[UNITS_TEXT], b[UNITS_TEXT], d[UNITS_TEXT];
+    struct insight *i;
+    struct buf text;
+    int code = insight_add(to, "occupancy", &i);
+    if (code)
+        return code;
+    buf_init(&text, TEXT_MAX);
+    i->kernel = name;
+    i->next = limit->next;
+    i->gives_back = insight_of_run(m, l->waste);
+    i->severity = insight_by_share(m, i->gives_back);
+    insight_fact(i, "calls", (int64_t)l->calls);
+    insight_fact(i, "gpu_ns", l->time);
+    insight_fact(i, "warps", c->occ_warps);
+    insight_fact(i, "max_warps", c->occ_max_warps);
+    insight_fact(i, "registers", c->registers);
+    insight_fact(i, "shared_static", c->shared_static);
+    insight_fact(i, "shared_dynamic", c->shared_dynamic);
+    units_percent(a, (double)c->occ_warps, (double)c->occ_max_warps);
+    buf_printf(&text, "Occupancy %s, limited by %s", a, limit->text);
+    code = insight_say(&i->title, &text);
+    insight_put_kernel(m, name, &text);
+    buf_printf(&text,
+               ": %lld of %lld warps of an SM at most (%s), limited by %s, in %s launches of "
+               "%s together.",
+               (long long)c->occ_warps, (long long)c->occ_max_warps, a, limit->text,
+               units_count(b, (int64_t)l->calls), units_time(d, l->time));
+    code = code ? code : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return code;
+}
+
+int insight_occupancy(const struct model *m, struct insights *to)
+{
+    const struct sum_kernels *k = &m->kernels;
+    int code = 0;
+    for (size_t n = 0; !code && n < k->name_count; n++) {
+        struct low low = {0};
+        for (uint32_t c = 0; c < k->names[n].configs; c++) {
+            const struct kernel_config *config = &k->configs[k->by_name[k->names[n].first + c]];
+            if (is_low(m, &config->row))
+                add_low(&low, config);
+        }
+        if (low.worst && low.time > 0 &&
+            insight_is_share(m, sum_windows_of_whole(m, low.time), INSIGHT_worth, 1000))
+            code = add_occupancy(m, k->names[n].name, &low, to);
+    }
+    return code;
+}
+
+/* ---- spills ------------------------------------------------------------------------------ */
+
+struct spill {
+    const struct kernel_config *worst;
+    int64_t time, waste;
+    uint64_t calls;
+};
+
+/* local_total is what the driver reserved for all that could ever run: it tells nothing. */
+static void add_spilling(struct spill *s, const struct kernel_config *c)
+{
+    double local = (double)c->row.local_per_thread,
+           registers = c->row.registers > 0 ? (double)c->row.registers * REGISTER_BYTES : 0;
+    s->time = cells_sum(s->time, c->time.total);
+    s->waste =
+        cells_sum(s->waste, cells_whole((double)c->time.total * local / (local + registers)));
+    s->calls += c->time.count;
+    if (!s->worst || c->row.local_per_thread > s->worst->row.local_per_thread)
+        s->worst = c;
+}
+
+static int add_spills(const struct model *m, uint32_t name, const struct spill *s,
+                      struct insights *to)
+{
+    const struct config_row *c = &s->worst->row;
+    char a[UNITS_TEXT], b[UNITS_TEXT], d[UNITS_TEXT];
+    struct insight *i;
+    struct buf text;
+    int code = insight_add(to, "spills", &i);
+    if (code)
+        return code;
+    buf_init(&text, TEXT_MAX);
+    i->kernel = name;
+    i->gives_back = insight_of_run(m, s->waste);
+    i->severity = insight_by_share(m, i->gives_back);
+    insight_fact(i, "calls", (int64_t)s->calls);
+    insight_fact(i, "gpu_ns", s->time);
+    insight_fact(i, "local_per_thread", c->local_per_thread);
+    insight_fact(i, "registers", c->registers);
+    units_bytes(a, c->local_per_thread);
+    buf_printf(&text, "Local memory: %s a thread", a);
+    code = insight_say(&i->title, &text);
+    insight_put_kernel(m, name, &text);
+    buf_printf(&text, ": each thread keeps %s in local memory", a);
+    if (c->registers > 0)
+        buf_printf(&text, " beside its %lld registers", (long long)c->registers);
+    buf_printf(&text,
+               ": spilled registers, or arrays that did not fit; in %s launches of %s together.",
+               units_count(b, (int64_t)s->calls), units_time(d, s->time));
+    code = code ? code : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return code;
+}
+
+/* Kernels with counted instructions, by place in model.kernels.names, where sectors of local memory were
+ * counted: an instruction without any has no row of them. NULL: out of memory. */
+static bool *list_counted(const struct model *m)
+{
+    const struct sum_sass *s = &m->sass;
+    bool local = sum_sass_counted(s, SASS_SECTORS_LOCAL);
+    bool *counted = mem_array(m->kernels.name_count + 1, sizeof *counted);
+    for (size_t i = 1; counted && local && i < s->places.count; i++) {
+        const struct code_function *f = device_code_at(&m->code, sum_sass_place(s, i)->function);
+        if (f && f->kernel)
+            counted[f->kernel - 1] = true;
+    }
+    return counted;
+}
+
+/* A kernel that was counted is judged by its counts alone, whether they are a finding or not. */
+int insight_spills(const struct model *m, struct insights *to)
+{
+    const struct sum_kernels *k = &m->kernels;
+    bool *counted = list_counted(m);
+    int code = counted ? profile_spills(m, to) : GPUFL_E_NOMEM;
+    for (size_t n = 0; !code && n < k->name_count; n++) {
+        struct spill spill = {0};
+        for (uint32_t c = 0; !counted[n] && c < k->names[n].configs; c++) {
+            const struct kernel_config *config = &k->configs[k->by_name[k->names[n].first + c]];
+            if (config->row.local_per_thread > 0)
+                add_spilling(&spill, config);
+        }
+        if (spill.worst && spill.time > 0 &&
+            insight_is_share(m, sum_windows_of_whole(m, spill.time), INSIGHT_worth, 1000))
+            code = add_spills(m, k->names[n].name, &spill, to);
+    }
+    mem_free(counted);
+    return code;
+}

@@ -1,0 +1,67 @@
+/* profile.h - for the rules on samples and metrics of instructions: kernels as people
+ * count them, their time, and their lines.
+ *
+ * Functions of equal demangled names are one kernel: modules are loaded again, and
+ * sessions are merged. Owner's thread. */
+#ifndef GPUFL_ANALYZE_INSIGHT_PROFILE_H
+#define GPUFL_ANALYZE_INSIGHT_PROFILE_H
+
+#include "analyze/insight/insight.h"
+
+/* What a kernel is known by: id of its demangled name; 0: unknown. */
+uint32_t profile_kernel(const struct model *m, uint32_t function);
+
+/* Time of the kernel that a function is, as part of the run, ns; where the session has no kernel
+ * rows, by its share of all samples (*estimated). 0: unknown. */
+int64_t profile_time(const struct model *m, uint32_t function, bool *estimated);
+
+/* Its time is worth a finding, or cannot be told. */
+bool profile_worth(const struct model *m, uint32_t function);
+
+/* Samples of a kernel: all, stalled, and by class. */
+struct profile_stalls {
+    uint64_t all, stalled;
+    struct sample_count class[STALL_CLASSES];
+};
+
+void profile_stalls(const struct model *m, uint32_t kernel, struct profile_stalls *out);
+
+/* The row of a reason; one of its own for 0. */
+const struct stall *profile_stall(const struct model *m, uint32_t reason);
+
+/* A line of device code with most of something. */
+struct profile_line {
+    uint32_t file;
+    int64_t line;
+    double weight;
+};
+
+/* Weights by kernel, kind and line, and the heaviest line of each kernel and kind. */
+struct profile_lines {
+    struct keyed lines, best;
+};
+
+void profile_lines_init(struct profile_lines *l);
+void profile_lines_fini(struct profile_lines *l);
+/* Adds to the innermost line of an instruction, where one is known. 0 or GPUFL_E_NOMEM. */
+int profile_lines_add(const struct model *m, struct profile_lines *l, uint32_t function,
+                      int64_t offset, uint32_t kind, double weight);
+int profile_lines_finish(struct profile_lines *l);
+struct profile_line profile_lines_best(const struct profile_lines *l, uint32_t kernel,
+                                       uint32_t kind);
+
+/* " at axpy.cu:42", nothing where the line is unknown. */
+void profile_put_line(const struct model *m, const struct profile_line *l, struct buf *out);
+
+/* Puts a function's kernel, and a line, into a finding. */
+void profile_place(const struct model *m, struct insight *i, uint32_t function,
+                   const struct profile_line *l);
+
+/* In sass.c: kernels with sectors of local memory that were counted, of the rule spills. 0 or
+ * GPUFL_E_NOMEM. */
+int profile_spills(const struct model *m, struct insights *to);
+
+/* Threads of a warp of the session's devices. */
+int64_t profile_warp(const struct model *m);
+
+#endif

@@ -1,0 +1,381 @@
+/* sync.c - waits by line: where, in loops, and in allocations. */
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/insight.h"
+#include "base/alloc.h"
+
+#include <string.h>
+
+enum { TEXT_MAX = 1 << 16 };
+
+static uint64_t explicit_calls(const struct sync_line *l)
+{
+    return l->calls[SYNC_EVENT] + l->calls[SYNC_STREAM] + l->calls[SYNC_CONTEXT];
+}
+
+static uint64_t copying_calls(const struct sync_line *l)
+{
+    return l->calls[SYNC_COPY] + l->calls[SYNC_FILL];
+}
+
+bool insight_line_told(const struct model *m, const struct sync_line *l)
+{
+    const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
+    return p && !p->mark && !l->apart && l->count;
+}
+
+/* Waits that the driver makes by itself: no frame of the program is on their stacks. */
+static bool is_driver(const struct model *m, const struct sync_line *l)
+{
+    const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
+    return p && p->mark && !l->apart && l->count &&
+           strcmp(model_text(m, p->mark), "<driver-internal>") == 0;
+}
+
+/* What the line could give back at most: GPU time that was idle because of it, and not more than
+ * was spent in its calls. */
+static int64_t gives_back(const struct model *m, const struct sync_line *l, int64_t blocked)
+{
+    struct idle_sum causes[IDLE_CAUSES];
+    int64_t all;
+    if (!sum_idle_total(m, causes, &all))
+        return blocked;
+    int64_t idle = sum_windows_of_whole(m, l->idle);
+    return idle < blocked ? idle : blocked;
+}
+
+static enum insight_severity severity(const struct model *m, int64_t blocked)
+{
+    double share = 100 * cells_share((double)blocked, (double)sum_windows_time(m));
+    return share > INSIGHT_sync_high     ? INSIGHT_HIGH
+           : share > INSIGHT_sync_medium ? INSIGHT_MEDIUM
+                                         : INSIGHT_LOW;
+}
+
+/* Of a line, the calls that wait for the GPU: allocating and loading code only take time. */
+struct waiting {
+    uint64_t calls;
+    uint64_t sure;       /* of these, calls that wait by themselves */
+    int64_t ns;          /* blocked in them: at most what the line was blocked */
+    enum sync_call most; /* in which most of it was spent */
+    uint64_t most_calls;
+};
+
+/* Were the calls of a line that need not wait waits? */
+static bool slow_waited(const struct sync_line *l)
+{
+    uint64_t calls = 0;
+    bool longest = false;
+    for (int c = 0; c < SYNC_CALLS; c++) {
+        calls += l->slow[c].calls;
+        longest |= l->slow[c].longest >= INSIGHT_slow_longest * 1000000ll;
+    }
+    return calls >= INSIGHT_slow_calls || longest;
+}
+
+static struct waiting waiting(const struct model *m, const struct sync_line *l)
+{
+    static const enum sync_call waits[] = {SYNC_EVENT, SYNC_STREAM, SYNC_CONTEXT, SYNC_COPY,
+                                           SYNC_FILL,  SYNC_FREE,   SYNC_OTHER};
+    struct waiting w = {.most = waits[0]};
+    int64_t blocked = sum_sync_blocked(m, l), most = -1;
+    bool slow = slow_waited(l);
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        enum sync_call c = waits[i];
+        uint64_t calls = l->calls[c] - (slow ? 0 : l->slow[c].calls);
+        int64_t ns = l->time[c] - (slow ? 0 : l->slow[c].time);
+        w.calls += calls;
+        w.sure += l->calls[c] - l->slow[c].calls;
+        w.ns = cells_sum(w.ns, ns);
+        if (calls && ns > most) {
+            w.most = c;
+            w.most_calls = calls;
+            most = ns;
+        }
+    }
+    w.ns = w.ns < blocked ? w.ns : blocked;
+    return w;
+}
+
+/* How calls are called: the function, and one and several of them. */
+static const struct {
+    const char *api, *one, *several;
+} words[SYNC_CALLS] = {
+    [SYNC_OTHER] = {"Wait", "call that waits", "calls that wait"},
+    [SYNC_EVENT] = {"EventSynchronize", "synchronization", "synchronizations"},
+    [SYNC_STREAM] = {"StreamSynchronize", "synchronization", "synchronizations"},
+    [SYNC_CONTEXT] = {"ContextSynchronize", "synchronization", "synchronizations"},
+    [SYNC_COPY] = {"Memcpy", "copy that blocks", "copies that block"},
+    [SYNC_FILL] = {"Memset", "fill that blocks", "fills that block"},
+    [SYNC_FREE] = {"Free", "free that waits", "frees that wait"},
+};
+
+static void put_idle(const struct model *m, const struct sync_line *l, struct buf *out)
+{
+    struct idle_sum causes[IDLE_CAUSES];
+    int64_t all, wall = sum_windows_time(m);
+    unsigned devices = sum_idle_total(m, causes, &all);
+    char a[UNITS_TEXT];
+    int64_t idle = sum_idle_of_run(m, l->idle);
+    if (!devices || wall <= 0)
+        return;
+    if (idle >= wall / 1000)
+        buf_printf(out, " The GPU%s sat idle %s of %s because of it.", devices > 1 ? "s" : "",
+                   units_percent(a, (double)idle, (double)wall), sum_windows_whole(m));
+    else
+        buf_printf(out, " The GPU%s had work meanwhile.", devices > 1 ? "s" : "");
+}
+
+static void add_facts(const struct model *m, const struct sync_line *l, uint64_t calls, int64_t ns,
+                      struct insight *i)
+{
+    insight_fact(i, "calls", (int64_t)calls);
+    insight_fact(i, "blocked_ns", ns);
+    insight_fact(i, "gpu_idle_ns", l->idle);
+    insight_fact(i, "threads", l->threads);
+    insight_fact(i, "first_ns", sum_sync_first(m, l));
+    insight_fact(i, "longest_ns", l->longest.end - l->longest.start);
+    insight_fact(i, "longest_start_ns", sum_sync_longest(m, l));
+    insight_fact(i, "longest_correlation", l->longest.correlation);
+    insight_fact(i, "longest_thread", l->longest.thread);
+}
+
+/* A wait in a framework's own thread, or where the program has no names: the line is not what a
+ * person can change, so say what is. */
+static void tell_library(const struct model *m, const struct sync_line *l, struct insight *i,
+                         struct buf *out)
+{
+    const char *name = model_text(m, l->thread);
+    char others[UNITS_TEXT];
+    if (!stacks_place_is_library(stacks_place_at(&m->stacks, l->place)))
+        return;
+    i->next =
+        "Look in your own code for what hands work to that thread or waits for its result, and "
+        "do that later or less often; scopes around the steps show which one. The report "
+        "with --stacks shows who called.";
+    bool nameless = stacks_place_at(&m->stacks, l->place)->nameless;
+    buf_printf(out, " The line is a library's: %s",
+               nameless ? "the frames of the program itself on its stack have no names"
+                        : "no frame of the program itself is on its stack");
+    if (l->longest.thread)
+        buf_printf(out, ". The longest wait was on thread %u%s%s%s", l->longest.thread,
+                   *name ? " (" : "", name, *name ? ")" : "");
+    if (l->longest.thread && l->threads > 1)
+        buf_printf(out, ", one of %s", units_count(others, l->threads));
+    buf_str(out, ".");
+}
+
+/* "73.6 s of 77.4 s blocked in 50 synchronizations at train.py:90 in train_step()" */
+static void put_blocked(const struct model *m, const struct sync_line *l, const struct waiting *w,
+                        struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    uint64_t calls = w->most_calls, others = w->calls - calls;
+    buf_printf(out, "%s of %s blocked in %s %s", units_time(a, w->ns),
+               units_time(b, sum_windows_time(m)), units_count(c, (int64_t)calls),
+               calls == 1 ? words[w->most].one : words[w->most].several);
+    if (others)
+        buf_printf(out, " and %s other call%s", units_count(a, (int64_t)others),
+                   others == 1 ? "" : "s");
+    insight_put_where(m, l->place, out);
+}
+
+static int add_line(const struct model *m, const struct sync_line *l, const struct waiting *w,
+                    struct insights *to)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct insight *i;
+    struct buf text;
+    int code = insight_add(to, "sync_line", &i);
+    if (code)
+        return code;
+    buf_init(&text, TEXT_MAX);
+    i->severity = severity(m, w->ns);
+    i->place = l->place;
+    i->gives_back = gives_back(m, l, w->ns);
+    add_facts(m, l, w->calls, w->ns, i);
+    buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)w->most_calls);
+    stacks_put_place(m, l->place, &text);
+    buf_printf(&text, " · %s (%s of %s)", units_time_short(a, w->ns),
+               units_percent_short(b, (double)w->ns, (double)sum_windows_time(m)),
+               sum_windows_any(m) ? sum_windows_whole(m) : "session");
+    code = insight_say(&i->title, &text);
+    put_blocked(m, l, w, &text);
+    buf_str(&text, ".");
+    put_idle(m, l, &text);
+    if (is_driver(m, l)) {
+        i->next = "Nothing in the program calls these: the driver waits by itself, as where a "
+                  "context goes away or code is loaded.";
+        buf_str(&text, " No frame of the program is on their stacks.");
+    } else {
+        tell_library(m, l, i, &text);
+    }
+    code = code ? code : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return code;
+}
+
+/* What of a line's waits is weighed. Where all of its calls need not wait, only what the GPU was idle
+ * for: where it was busy its queue was full, and then a launch is held up as well as they. */
+static int64_t weight(const struct model *m, const struct sync_line *l, const struct waiting *w)
+{
+    return w->sure ? w->ns : gives_back(m, l, w->ns);
+}
+
+/* A synchronization is told whatever it took; what else waited where it can be seen. */
+int insight_sync_line(const struct model *m, struct insights *to)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
+        const struct sync_line *l = sum_sync_line(&m->sync, i);
+        struct waiting w = waiting(m, l);
+        if ((insight_line_told(m, l) || is_driver(m, l)) &&
+            (explicit_calls(l) ||
+             (w.calls && insight_is_share(m, weight(m, l, &w), INSIGHT_worth, 1000))))
+            code = add_line(m, l, &w, to);
+    }
+    return code;
+}
+
+/* Median of launches between calls of one sort, where there are enough of them for a loop. */
+static bool in_loop(const struct sync_line *l, enum sync_class class, uint64_t calls,
+                    int64_t *median)
+{
+    const struct histogram *h = &l->between[class];
+    *median = h->count ? histogram_quantile(h, 0.5) : 0;
+    return calls >= INSIGHT_loop_calls && *median >= INSIGHT_loop_launches;
+}
+
+/* The line is a synchronization in a loop, by the seed's rule; copies that block count where they
+ * take time worth a word. */
+static bool is_loop(const struct model *m, const struct sync_line *l, uint64_t *calls,
+                    int64_t *median)
+{
+    if (!insight_line_told(m, l))
+        return false;
+    *calls = explicit_calls(l);
+    if (in_loop(l, SYNC_EXPLICIT, *calls, median))
+        return true;
+    *calls = copying_calls(l);
+    return in_loop(l, SYNC_COPIES, *calls, median) &&
+           insight_is_share(m, cells_sum(l->time[SYNC_COPY], l->time[SYNC_FILL]),
+                            INSIGHT_loop_copies, 1000);
+}
+
+static int add_loop(const struct model *m, const struct sync_line *l, uint64_t calls,
+                    int64_t median, struct insights *to)
+{
+    struct waiting w = waiting(m, l);
+    struct insight *i;
+    struct buf text;
+    char a[UNITS_TEXT];
+    int code = insight_add(to, "sync_loop", &i);
+    if (code)
+        return code;
+    buf_init(&text, TEXT_MAX);
+    i->severity = severity(m, w.ns);
+    i->place = l->place;
+    i->gives_back = gives_back(m, l, w.ns);
+    insight_fact(i, "launches_between_median", median);
+    add_facts(m, l, w.calls, w.ns, i);
+    buf_printf(&text, "In-loop sync × %llu — likely blocking GPU pipelining",
+               (unsigned long long)calls);
+    code = insight_say(&i->title, &text);
+    buf_printf(&text, "%s blocked across %llu calls", units_time_short(a, w.ns),
+               (unsigned long long)w.calls);
+    insight_put_where(m, l->place, &text);
+    buf_printf(&text, ", %s of %s.",
+               units_percent_short(a, (double)w.ns, (double)sum_windows_time(m)),
+               sum_windows_any(m) ? sum_windows_whole(m) : "session");
+    put_idle(m, l, &text);
+    tell_library(m, l, i, &text);
+    code = code ? code : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return code;
+}
+
+bool insight_line_loops(const struct model *m, const struct sync_line *l)
+{
+    uint64_t calls;
+    int64_t median;
+    return is_loop(m, l, &calls, &median);
+}
+
+int insight_sync_loop(const struct model *m, struct insights *to)
+{
+    int code = 0;
+    uint64_t calls;
+    int64_t median;
+    for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
+        const struct sync_line *l = sum_sync_line(&m->sync, i);
+        if (is_loop(m, l, &calls, &median))
+            code = add_loop(m, l, calls, median, to);
+    }
+    return code;
+}
+
+/* ---- allocations ------------------------------------------------------------------------- */
+
+/* Calls to which the line came back after launches, the first included. */
+static uint64_t visits(const struct sync_line *l)
+{
+    const struct histogram *h = &l->between[SYNC_MEMORY];
+    uint64_t none = histogram_count_zero(h);
+    return h->count > none ? h->count - none + 1 : 0;
+}
+
+static bool frees_in_loop(const struct model *m)
+{
+    for (size_t i = 0; i < m->sync.lines.count; i++) {
+        const struct sync_line *l = sum_sync_line(&m->sync, i);
+        if (l->calls[SYNC_FREE] >= INSIGHT_alloc_calls && visits(l) >= INSIGHT_alloc_calls)
+            return true;
+    }
+    return false;
+}
+
+static int add_alloc(const struct model *m, const struct sync_line *l, struct insights *to)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    bool frees = l->calls[SYNC_FREE] > 0, allocates = l->calls[SYNC_ALLOC] > 0;
+    const char *api = frees && allocates ? "cudaMalloc and cudaFree"
+                      : frees            ? "cudaFree"
+                                         : "cudaMalloc";
+    uint64_t calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC];
+    int64_t spent = cells_sum(l->time[SYNC_FREE], l->time[SYNC_ALLOC]),
+            all = sum_sync_blocked(m, l), blocked = all < spent ? all : spent;
+    struct insight *i;
+    struct buf text;
+    int code = insight_add(to, "memory_alloc_loop", &i);
+    if (code)
+        return code;
+    buf_init(&text, TEXT_MAX);
+    i->place = l->place;
+    i->gives_back = gives_back(m, l, blocked);
+    i->severity = insight_by_share(m, i->gives_back);
+    add_facts(m, l, calls, blocked, i);
+    buf_printf(&text, "%s in a loop × %llu", api, (unsigned long long)calls);
+    code = insight_say(&i->title, &text);
+    buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)calls), api);
+    insight_put_where(m, l->place, &text);
+    buf_printf(&text, " with launches between took %s; cudaFree also waits for the GPU.",
+               units_time(b, spent));
+    tell_library(m, l, i, &text);
+    code = code ? code : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return code;
+}
+
+int insight_memory_alloc_loop(const struct model *m, struct insights *to)
+{
+    bool frees = frees_in_loop(m);
+    int code = 0;
+    for (size_t i = 0; frees && !code && i < m->sync.lines.count; i++) {
+        const struct sync_line *l = sum_sync_line(&m->sync, i);
+        uint64_t calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC];
+        if (insight_line_told(m, l) && calls >= INSIGHT_alloc_calls &&
+            visits(l) >= INSIGHT_alloc_calls)
+            code = add_alloc(m, l, to);
+    }
+    return code;
+}

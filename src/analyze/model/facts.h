@@ -1,0 +1,130 @@
+/* facts.h - what the session says of itself: header, clock, options,
+ * capabilities, messages, windows, and how it ended. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_FACTS_H
+#define GPUFL_ANALYZE_MODEL_FACTS_H
+
+#include "analyze/common/busy.h"
+#include "wire/encode.h"
+
+#include <stdbool.h>
+
+struct model;
+struct wire_batch;
+
+enum { FACTS_MESSAGES = 200, FACTS_ROWS = 256 }; /* most that are kept of each list */
+
+struct facts_option {
+    uint32_t name, value, source; /* ids of model.names */
+};
+
+/* What one or several sessions say of a feature. Merged, a feature has a row for each different answer. */
+struct facts_capability {
+    uint32_t feature, status, reason;
+    bool requested;
+    int64_t pass;      /* of another pass than the one that tells the times: which; 0: of that */
+    unsigned sessions; /* that say so */
+};
+
+struct facts_setting {
+    uint32_t engine, name, value; /* as in setting */
+};
+
+/* What stood in for the engine that was asked for. Names. */
+struct facts_stand_in {
+    uint32_t asked, ran; /* ran 0: the engine asked for, or the log does not tell */
+    uint32_t why;        /* 0: the log does not tell */
+};
+
+struct facts_message {
+    int64_t time; /* ns on the model's clock */
+    int severity; /* 1 note, 2 warning, 3 error */
+    uint32_t code, text;
+    uint64_t count; /* the same text, said again */
+};
+
+/* A cell's worth of clock: epoch = monotonic + offset. */
+struct facts_clock {
+    bool known;
+    int64_t offset;      /* ns */
+    int64_t uncertainty; /* ns */
+};
+
+struct sum_facts {
+    uint32_t session, app, host, run, command, engine, backend, version, system; /* names */
+    uint32_t end_reason;
+    uint32_t ending; /* how the program of a session without an end ended; 0: unknown */
+    bool header;     /* one was seen */
+    bool simulated;  /* also: any of the merged sessions */
+    bool any;        /* an event was seen: first and last are set */
+    bool partial;    /* set by the reader: one part of the log alone, whose times are told */
+    bool ended;      /* cleanly; merged: all of them */
+    unsigned
+        damaged; /* channels of which some could not be read: bits by DISCOVER_; set by the reader */
+    unsigned absent; /* channels without a file: bits; set by the reader, of one session */
+    int64_t pid;
+    int64_t pass, passes;        /* of `gpufl trace --passes`, from 1; 0: the command ran once */
+    int64_t start;               /* of the session, ns; of the first record where no header tells */
+    int64_t end;                 /* ns; last event where it did not end cleanly */
+    int64_t first, last;         /* start of the first and end of the last event, ns */
+    struct facts_clock clock;    /* of the pair read with the least uncertainty */
+    uint64_t rows[RECORD_COUNT]; /* rows read, by record type */
+    unsigned sessions;           /* merged ones; 1 for a session */
+    unsigned unclean;            /* sessions without an end */
+    unsigned cut_short;          /* sessions whose capture could not go on to the program's end */
+    unsigned apart;      /* sessions without work on a GPU, which are in nothing else here */
+    int64_t summed;      /* ns: the lengths of the sessions */
+    struct busy covered; /* merged: the time in which a session ran */
+    struct facts_option *options; /* owned */
+    size_t option_count, option_cap;
+    struct facts_capability *capabilities; /* owned */
+    size_t capability_count, capability_cap;
+    struct facts_setting *settings; /* owned; the last of a name, each of those that may repeat */
+    size_t setting_count, setting_cap;
+    struct facts_message *messages; /* owned; FACTS_MESSAGES at most */
+    size_t message_count, message_cap;
+    uint64_t messages_dropped; /* different ones beyond that */
+    bool library_ended;  /* the driver's profiling library did, by itself (message cupti.ended) */
+    bool library_handed; /* or went to the program's own profiler (cupti.handed_over) */
+    int64_t library_end; /* ns, then */
+};
+
+void sum_facts_init(struct model *m);
+void sum_facts_fini(struct model *m);
+int sum_facts_header(struct model *m, const struct wire_header *h);
+int sum_facts_batch(struct model *m, const struct wire_batch *b);
+int sum_facts_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_facts_finish(struct model *m);
+
+/* What a session without work on a GPU adds: what became of what was asked for, and its messages. */
+int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t shift);
+
+/* The answer for a feature that says most: of one session its own, of several the best. NULL: none. */
+const struct facts_capability *sum_facts_capability(const struct model *m, const char *feature);
+
+/* The row is that answer. */
+bool sum_facts_is_best(const struct model *m, const struct facts_capability *c);
+
+/* What a session of a pass adds to those of the pass that tells the times: its settings and
+ * messages, and what it had that they had not. */
+int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t shift);
+
+/* The value of an option as the session records it; 0: not recorded. */
+uint32_t sum_facts_option(const struct model *m, const char *name);
+
+/* Of one session. */
+struct facts_stand_in sum_facts_stand_in(const struct model *m);
+
+/* When the driver's profiling library ended itself, in the session that tells the times, or the first of merged ones; INT64_MAX:
+ * it did not. */
+int64_t sum_facts_ended(const struct model *m);
+
+/* What to add to the session's times to get ns since the Unix epoch; 0: unknown. */
+int64_t sum_facts_epoch(const struct model *m);
+
+/* Why the capture ended, in words; the reason itself where it is not known to us. */
+const char *sum_facts_end_text(const struct model *m);
+
+/* The session's length, ns; merged: the time in which one ran. 0 where nothing tells. */
+int64_t sum_facts_duration(const struct model *m);
+
+#endif

@@ -1,0 +1,75 @@
+/* engines.c - see engines.h. */
+#include "analyze/model/idle/engines.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+
+int idle_engines_add(struct idle_engines *e, int64_t start, int64_t end, uint32_t thread)
+{
+    if (e->count == IDLE_ENGINES_MAX)
+        return 0;
+    int code =
+        mem_grow(&e->stretches, &e->cap, e->count + 1, sizeof *e->stretches, IDLE_ENGINES_MAX);
+    if (code)
+        return code;
+    e->stretches[e->count++] = (struct idle_stretch){.start = start, .end = end, .thread = thread};
+    e->sorted = false;
+    return 0;
+}
+
+void idle_engines_fini(struct idle_engines *e)
+{
+    mem_free(e->stretches);
+    *e = (struct idle_engines){0};
+}
+
+static int by_start(const void *a, const void *b)
+{
+    int64_t x = ((const struct idle_stretch *)a)->start,
+            y = ((const struct idle_stretch *)b)->start;
+    return (x > y) - (x < y);
+}
+
+static void sort(struct idle_engines *e)
+{
+    int64_t until = INT64_MIN;
+    qsort(e->stretches, e->count, sizeof *e->stretches, by_start);
+    for (size_t i = 0; i < e->count; i++) {
+        until = e->stretches[i].end > until ? e->stretches[i].end : until;
+        e->stretches[i].until = until;
+    }
+    e->sorted = true;
+}
+
+/* The first one at which any has not ended before t. */
+static size_t first_behind(const struct idle_engines *e, int64_t t)
+{
+    size_t low = 0, high = e->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (e->stretches[middle].until <= t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t idle_engines_within(struct idle_engines *e, uint32_t thread, int64_t start, int64_t end)
+{
+    int64_t ns = 0, reached = start;
+    if (!e->count)
+        return 0;
+    if (!e->sorted)
+        sort(e);
+    for (size_t i = first_behind(e, start); i < e->count && e->stretches[i].start < end; i++) {
+        const struct idle_stretch *s = &e->stretches[i];
+        int64_t from = s->start > reached ? s->start : reached, to = s->end < end ? s->end : end;
+        if ((thread && s->thread && s->thread != thread) || to <= from)
+            continue;
+        ns += to - from;
+        reached = to;
+    }
+    return ns;
+}

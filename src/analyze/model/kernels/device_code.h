@@ -1,0 +1,109 @@
+/* device_code.h - functions of device code, their instructions, and the text of sources.
+ *
+ * Functions are told apart by the checksum of what they are in and by name, so that
+ * those of several sessions fall together. One of which no checksum is known (logs of the
+ * public client) stands for the only function of that name that has code, where
+ * there is one: its alias. Index 0 is the function that is not known.
+ *
+ * Memory is bounded by ceilings: instructions beyond theirs have neither text nor
+ * line, and are counted. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
+#define GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
+
+#include "analyze/keyed.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct model;
+struct wire_batch;
+
+#define DEVICE_CODE_TAKES                                                                          \
+    (MODEL_TAKES(code_object) | MODEL_TAKES(function) | MODEL_TAKES(instruction) |                 \
+     MODEL_TAKES(source))
+
+enum {
+    DEVICE_CODE_FUNCTIONS = 1 << 20,
+    DEVICE_CODE_LINES = 1 << 21, /* instructions, each inlined level by itself */
+    DEVICE_CODE_LEVELS = 16,     /* inlined levels that are followed */
+};
+
+struct code_function {
+    int64_t crc;   /* of its object; CELL_NULL: unknown */
+    uint32_t name; /* mangled, or as the log has it */
+    uint32_t spare;
+    /* not of the key: */
+    uint32_t file;    /* of the function as a whole; 0: unknown */
+    uint32_t arch;    /* name; 0: unknown */
+    uint32_t alias;   /* the function whose instructions these are; itself, mostly; after finish */
+    uint32_t kernel;  /* its place in model.kernels.names + 1; 0: no kernel row has its name */
+    uint32_t shown;   /* its demangled name: functions of equal ones are one kernel to people */
+    uint64_t samples; /* of all functions of that name; after sum_samples_finish */
+};
+
+/* An instruction, or a function that was inlined around it. */
+struct code_line {
+    uint32_t function, level;
+    int64_t offset;
+    /* not of the key: */
+    int64_t line;           /* 0: unknown */
+    uint32_t text;          /* level 0: the instruction; 0: unknown */
+    uint32_t file, inlined; /* names; 0: unknown, the function itself */
+};
+
+/* A piece of a source's text. */
+struct code_source {
+    uint32_t path, spare;
+    int64_t offset;
+    /* not of the key: */
+    uint64_t hash;
+    int64_t size; /* of the whole */
+    uint32_t text;
+};
+
+struct code_object {
+    int64_t crc;
+    uint32_t arch;
+};
+
+struct device_code {
+    struct keyed functions, lines, sources;
+    uint32_t *ids; /* owned: the log's id of a function to its index; until the end of finish */
+    size_t id_count, id_cap;
+    struct code_object *objects; /* owned: by the log's id; until the end of finish */
+    size_t object_count, object_cap;
+    uint32_t *merged; /* owned: during a merge, the other model's function to the one here */
+};
+
+void device_code_init(struct model *m);
+void device_code_fini(struct model *m);
+int device_code_batch(struct model *m, const struct wire_batch *b);
+int device_code_merge(struct model *into, const struct model *from, int64_t shift);
+int device_code_finish(struct model *m);
+
+/* Lets go of the log's ids: at the end of model_finish. */
+void device_code_drop_ids(struct device_code *c);
+
+/* Index of a function cell of a batch; 0: unknown. */
+static inline uint32_t device_code_function(const struct device_code *c, int64_t cell)
+{
+    return cell > 0 && (uint64_t)cell < c->id_count ? c->ids[cell] : 0;
+}
+
+/* The function at an index; NULL for 0. */
+const struct code_function *device_code_at(const struct device_code *c, uint32_t index);
+
+/* What is known of an instruction at a level; NULL: nothing. */
+const struct code_line *device_code_line(const struct device_code *c, uint32_t function,
+                                         int64_t offset, uint32_t level);
+
+/* Instructions of a function (level 0) in the order of their offsets: *count places in
+ * lines, to be freed; NULL: out of memory. */
+uint32_t *device_code_list(const struct device_code *c, uint32_t function, size_t *count);
+
+/* Appends the text of a source; false where not all of it is there. */
+bool device_code_source(const struct model *m, uint32_t path, struct buf *out);
+
+#endif

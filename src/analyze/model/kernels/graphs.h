@@ -1,0 +1,58 @@
+/* graphs.h - what launches of CUDA graphs took on the GPU: of rows of whole launches, or
+ * derived from those of their kernels.
+ *
+ * The kernels of one launch share its correlation id and come near to each other: a launch is put
+ * together while its kernels come, and is complete when another one needs its place, when its first
+ * node comes again (ids repeat, and begin anew behind a window of capture), or at the end. It takes
+ * from the start of the first to the end of the last; a copy or fill before or behind them is not
+ * in it. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
+#define GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
+
+#include "analyze/keyed.h"
+
+#include <stdint.h>
+
+struct model;
+struct wire_batch;
+
+#define SUM_GRAPHS_TAKES (MODEL_TAKES(kernel) | MODEL_TAKES(graph_run))
+
+enum { GRAPHS_MOST = 4096, GRAPHS_UNDER_WAY = 1024 };
+
+struct graph_sum {
+    int64_t graph;   /* of the log */
+    int64_t session; /* of those that were merged; 0: the only one */
+    /* not of the key: */
+    uint64_t launches;
+    uint64_t kernels;    /* of launches by node */
+    int64_t time, max;   /* ns from first to last, of all and of the longest */
+    int64_t kernel_time; /* ns, of launches by node */
+};
+
+struct graph_run {                    /* one that is being put together */
+    int64_t graph, correlation, node; /* node: of the kernel that came first */
+    int64_t start, end;               /* ns */
+    uint64_t kernels;                 /* 0: the place is free */
+    int64_t kernel_time;
+};
+
+struct sum_graphs {
+    struct keyed graphs;     /* struct graph_sum */
+    struct graph_run *under; /* owned: GRAPHS_UNDER_WAY by correlation; NULL: no graph yet */
+    struct graph_sum all;    /* graph: unused */
+    uint64_t whole;          /* of all.launches: rows of whole launches */
+    uint32_t *by_time;       /* owned: indices in graphs, the longest first; after finish */
+    size_t by_time_count;
+};
+
+void sum_graphs_init(struct model *m);
+void sum_graphs_fini(struct model *m);
+int sum_graphs_batch(struct model *m, const struct wire_batch *b);
+int sum_graphs_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_graphs_finish(struct model *m);
+
+/* "launches", "nodes", "both", or "" where no graph ran: how they were recorded. */
+const char *sum_graphs_activity(const struct sum_graphs *s);
+
+#endif

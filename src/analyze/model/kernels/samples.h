@@ -1,0 +1,138 @@
+/* samples.h - PC samples by function, instruction and stall reason.
+ *
+ * Sums by function and reason, and by scope and reason, hold all samples; those by
+ * instruction are bounded, and what has no room there is only counted. What was measured to
+ * be of a scope and what is estimated (samples.h) stand apart. Samples of
+ * cycles in which the scheduler issued and in which it issued nothing are kept
+ * apart where the log does: only the latter are time that could be had back.
+ * Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_KERNELS_SAMPLES_H
+#define GPUFL_ANALYZE_MODEL_KERNELS_SAMPLES_H
+
+#include "analyze/common/busy.h"
+#include "analyze/keyed.h"
+#include "analyze/model/kernels/stall.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct model;
+struct wire_batch;
+
+#define SUM_SAMPLES_TAKES (MODEL_TAKES(stall_reason) | MODEL_TAKES(pc_sample))
+
+enum { SAMPLES_PLACES = 1 << 21, SAMPLES_GROUPS = 1 << 20 };
+
+#define SAMPLES_NO_SCOPE UINT32_MAX /* of a pool: nothing is known of its scope */
+
+/* A reason as all sessions share it. */
+struct sample_reason {
+    uint32_t name;
+    /* not of the key: */
+    const struct stall *stall; /* what is known of it */
+};
+
+/* Samples of one reason. */
+struct sample_count {
+    uint64_t all;
+    uint64_t idle; /* of them: the scheduler issued nothing in that cycle */
+    uint64_t told; /* of all: the log tells whether it did */
+};
+
+struct sample_group {
+    uint32_t owner; /* function; or name of a scope's path */
+    uint32_t reason;
+    /* not of the key: */
+    struct sample_count count;
+};
+
+struct sample_place {
+    uint32_t function, reason;
+    int64_t offset;
+    /* not of the key: */
+    struct sample_count count;
+};
+
+/* Samples of a function by what was measured of their scope. */
+struct sample_pool {
+    uint32_t scope; /* handle of one; 0: outside all; SAMPLES_NO_SCOPE */
+    uint32_t function, reason, spare;
+    /* not of the key: */
+    uint64_t samples;
+};
+
+/* What a scope itself, without those inside it, is estimated to have of a reason. Of a session
+ * without estimates beside one that has them: what was measured there. */
+struct sample_estimate {
+    uint32_t scope; /* name of its path */
+    uint32_t reason;
+    /* not of the key: */
+    double samples;
+};
+
+struct sum_samples {
+    struct keyed reasons;   /* [0]: not told */
+    struct keyed functions; /* struct sample_group */
+    struct keyed scopes;    /* the same; by handle of a scope until finish */
+    struct keyed places;
+    struct keyed pools;        /* struct sample_pool; until finish */
+    struct keyed estimates;    /* struct sample_estimate; after finish */
+    bool estimated;            /* scopes and records of kernels allow it, in a session at least */
+    uint64_t shared;           /* samples whose kernel has records, in these sessions */
+    double left_out;           /* samples that are in no estimate: there was no room for them */
+    struct sample_source *ids; /* owned: the log's id of a reason; until the end of finish */
+    size_t id_count, id_cap;
+    struct busy windows; /* in which samples were taken, where the log tells */
+    struct sample_count total;
+    uint64_t invalid; /* rows without a count */
+    bool reading;     /* handles of scopes are to be named */
+};
+
+void sum_samples_init(struct model *m);
+void sum_samples_fini(struct model *m);
+int sum_samples_batch(struct model *m, const struct wire_batch *b);
+int sum_samples_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_samples_finish(struct model *m);
+
+/* More of a scope and reason; left_out where there is no room. 0 or GPUFL_E_NOMEM. */
+int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more);
+
+static inline const struct sample_estimate *sum_samples_estimate(const struct sum_samples *s,
+                                                                 size_t i)
+{
+    return (const struct sample_estimate *)keyed_at(&s->estimates, i);
+}
+
+static inline const struct sample_reason *sum_samples_reason(const struct sum_samples *s,
+                                                             uint32_t reason)
+{
+    return (const struct sample_reason *)keyed_at(&s->reasons, reason);
+}
+
+static inline const struct sample_group *sum_samples_group(const struct keyed *k, size_t i)
+{
+    return (const struct sample_group *)keyed_at(k, i);
+}
+
+static inline const struct sample_place *sum_samples_place(const struct sum_samples *s, size_t i)
+{
+    return (const struct sample_place *)keyed_at(&s->places, i);
+}
+
+/* b into a. */
+static inline void sample_count_add(struct sample_count *a, const struct sample_count *b)
+{
+    a->all += b->all;
+    a->idle += b->idle;
+    a->told += b->told;
+}
+
+/* Half the width of the 95 % interval (Wilson's) of a share of n samples, as a share. */
+double sample_margin(double share, uint64_t n);
+
+/* The same of what a kernel with so many samples has of all of the session: its share of the time in which
+ * multiprocessors had work. Those of a device are sampled at the same moments as far as anybody knows, and a kernel
+ * mostly runs on all of them: so all their samples of a moment count as one. After sum_samples_finish. */
+double sum_samples_margin(const struct model *m, uint64_t samples);
+
+#endif

@@ -1,0 +1,112 @@
+/* sass.h - metrics of instructions, by instruction and by function and scope.
+ *
+ * The metrics that rules rest on have a place of their own (SASS_METRICS); others are
+ * summed by function. A metric that was not collected is not 0: masks tell which are
+ * there. Memory is bounded: instructions beyond the ceiling are in the sums of
+ * functions only. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
+#define GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
+
+#include "analyze/keyed.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct model;
+struct wire_batch;
+
+#define SUM_SASS_TAKES MODEL_TAKES(sass_metric)
+
+enum { SASS_PLACES = 1 << 19, SASS_GROUPS = 1 << 18, SASS_OTHERS = 1 << 18 };
+
+/* Metrics with a meaning here, by the driver's names. */
+#define SASS_METRICS(M)                                                                            \
+    M(INST, "smsp__sass_inst_executed")                                                            \
+    M(THREADS, "smsp__sass_thread_inst_executed")                                                  \
+    M(THREADS_ON, "smsp__sass_thread_inst_executed_pred_on")                                       \
+    M(SECTORS, "smsp__sass_sectors_mem_global")                                                    \
+    M(SECTORS_IDEAL, "smsp__sass_sectors_mem_global_ideal")                                        \
+    M(SECTORS_LOAD_IDEAL, "smsp__sass_sectors_mem_global_op_ld_ideal")                             \
+    M(SECTORS_STORE_IDEAL, "smsp__sass_sectors_mem_global_op_st_ideal")                            \
+    M(WAVEFRONTS, "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared")                               \
+    M(WAVEFRONTS_IDEAL, "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal")                   \
+    M(BRANCH_DIVERGENT, "smsp__sass_branch_targets_threads_divergent")                             \
+    M(BRANCH_UNIFORM, "smsp__sass_branch_targets_threads_uniform")                                 \
+    M(SECTORS_LOCAL, "smsp__sass_sectors_mem_local")
+
+enum sass_metric {
+#define SASS_ENUM(id, name) SASS_##id,
+    SASS_METRICS(SASS_ENUM)
+#undef SASS_ENUM
+        SASS_COUNT
+};
+
+extern const char *const sass_names[SASS_COUNT];
+
+struct sass_values {
+    int64_t value[SASS_COUNT];
+    uint32_t known; /* bit by metric */
+};
+
+struct sass_place {
+    uint32_t function, spare;
+    int64_t offset;
+    /* not of the key: */
+    struct sass_values values;
+};
+
+struct sass_group {
+    uint32_t scope; /* name of its path; 0: all */
+    uint32_t function;
+    /* not of the key: */
+    struct sass_values values;
+};
+
+struct sass_other {
+    uint32_t function, metric; /* name */
+    /* not of the key: */
+    int64_t value;
+};
+
+struct sum_sass {
+    struct keyed places, groups, others; /* groups: by handle of a scope until finish */
+    uint64_t rows, invalid;
+    bool reading;            /* handles of scopes are to be named */
+    uint32_t last_name;      /* of the metric last met, and what it is */
+    enum sass_metric metric; /* SASS_COUNT: another one */
+};
+
+void sum_sass_init(struct model *m);
+void sum_sass_fini(struct model *m);
+int sum_sass_batch(struct model *m, const struct wire_batch *b);
+int sum_sass_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_sass_finish(struct model *m);
+
+static inline bool sass_has(const struct sass_values *v, enum sass_metric a)
+{
+    return v->known >> a & 1;
+}
+
+/* The session has it, of any instruction: what is not there of others is 0. */
+bool sum_sass_counted(const struct sum_sass *s, enum sass_metric a);
+
+/* Sectors that coalesced accesses would take; CELL_NULL: not known. */
+int64_t sass_ideal_sectors(const struct sass_values *v);
+
+static inline const struct sass_place *sum_sass_place(const struct sum_sass *s, size_t i)
+{
+    return (const struct sass_place *)keyed_at(&s->places, i);
+}
+
+static inline const struct sass_group *sum_sass_group(const struct sum_sass *s, size_t i)
+{
+    return (const struct sass_group *)keyed_at(&s->groups, i);
+}
+
+/* What is known of an instruction; NULL: nothing. */
+const struct sass_place *sum_sass_find(const struct sum_sass *s, uint32_t function, int64_t offset);
+
+/* b into a. */
+void sass_values_add(struct sass_values *a, const struct sass_values *b);
+
+#endif

@@ -1,0 +1,36 @@
+/* stall.h - the table of stall reasons (stall.def). Constant; any thread. */
+#ifndef GPUFL_ANALYZE_MODEL_KERNELS_STALL_H
+#define GPUFL_ANALYZE_MODEL_KERNELS_STALL_H
+
+#include <stddef.h>
+
+/* What reasons count towards. Those of RUNNING are no stalls; warps of READY could go on. */
+enum stall_class {
+    STALL_MEMORY,
+    STALL_SHARED,
+    STALL_TEXTURE,
+    STALL_SYNC,
+    STALL_PIPE,
+    STALL_EXECUTION,
+    STALL_CONTROL,
+    STALL_FETCH,
+    STALL_OTHER,
+    STALL_READY,
+    STALL_RUNNING,
+    STALL_CLASSES
+};
+
+struct stall {
+    const char *name;
+    enum stall_class class;
+    const char *waits, *cause, *next;
+};
+
+extern const struct stall stalls[];
+extern const size_t stall_count;
+
+/* The row of a reason's name. One that is not in the table gets a row that says no more than its
+ * words do: "mem" is memory, "pipe" a pipe, "exec" execution, anything else other. */
+const struct stall *stall_find(const char *name);
+
+#endif

@@ -1,0 +1,180 @@
+/* model.c - the table of parts, and the way of a batch through it. */
+#include "analyze/model/model.h"
+
+#include "analyze/common/cells.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <string.h>
+
+enum { IDS_MAX = 1 << 24 }; /* largest id of a name or stream that is taken */
+
+#define PART(part, records) PART_OF(part, records, 0)
+#define PART_OF(part, records, kind)                                                               \
+    {                                                                                              \
+#part, records, sum_##part##_init, sum_##part##_fini, sum_##part##_batch,                  \
+            sum_##part##_merge, sum_##part##_finish, kind                                          \
+    }
+
+static const struct model_part parts[] = {
+    PART(facts, UINT64_MAX),
+    PART(known, SUM_KNOWN_TAKES),
+    PART(devices, SUM_DEVICES_TAKES),
+    {"stacks", STACKS_TAKES, stacks_init, stacks_fini, stacks_batch, stacks_merge, stacks_finish,
+     0},
+    PART(ledger, SUM_LEDGER_TAKES),
+    PART(kernels, SUM_KERNELS_TAKES),
+    PART(transfers, SUM_TRANSFERS_TAKES),
+    PART(waits, SUM_WAITS_TAKES),
+    PART(memory, SUM_MEMORY_TAKES),
+    PART(managed, SUM_MANAGED_TAKES),
+    PART(graphs, SUM_GRAPHS_TAKES),
+    PART(external, SUM_EXTERNAL_TAKES),
+    PART(windows, SUM_WINDOWS_TAKES),
+    PART(scopes, SUM_SCOPES_TAKES),
+    PART(shared, SUM_SHARED_TAKES),
+    PART(metrics, SUM_METRICS_TAKES),
+    PART(sync, SUM_SYNC_TAKES),
+    PART(idle, SUM_IDLE_TAKES),
+    PART(work, SUM_WORK_TAKES),
+    {"code", DEVICE_CODE_TAKES, device_code_init, device_code_fini, device_code_batch,
+     device_code_merge, device_code_finish, 0},
+    PART_OF(samples, SUM_SAMPLES_TAKES, MODEL_SAMPLES),
+    PART_OF(sass, SUM_SASS_TAKES, MODEL_INSTRUCTIONS),
+    PART_OF(counters, SUM_COUNTERS_TAKES, MODEL_COUNTERS),
+};
+
+enum { PARTS = sizeof parts / sizeof *parts };
+
+_Static_assert(RECORD_COUNT <= 64, "model_part.takes has a bit for each record type");
+
+void model_init(struct model *m, struct intern *names)
+{
+    memset(m, 0, sizeof *m);
+    m->names = names;
+    for (int i = 0; i < PARTS; i++)
+        parts[i].init(m);
+}
+
+/* What refers to the log's ids. */
+static void drop_refs(struct model *m)
+{
+    stacks_drop_ids(&m->stacks);
+    sum_sync_drop_waits(&m->sync);
+    device_code_drop_ids(&m->code);
+    mem_free(m->refs.names);
+    mem_free(m->refs.streams);
+    mem_free(m->refs.devices);
+    mem_free(m->refs.configs);
+    memset(&m->refs, 0, sizeof m->refs);
+}
+
+void model_fini(struct model *m)
+{
+    for (int i = PARTS; i-- > 0;)
+        parts[i].fini(m);
+    drop_refs(m);
+}
+
+int model_ref_put(uint32_t **at, size_t *count, size_t *cap, int64_t id, uint32_t value)
+{
+    if (id <= 0 || id >= IDS_MAX)
+        return 0;
+    size_t i = (size_t)id;
+    if (i >= *count) {
+        int code = mem_grow(at, cap, i + 1, sizeof **at, IDS_MAX);
+        if (code)
+            return code;
+        memset(*at + *count, 0, (i + 1 - *count) * sizeof **at);
+        *count = i + 1;
+    }
+    (*at)[i] = value;
+    return 0;
+}
+
+int model_header(struct model *m, const struct wire_header *h)
+{
+    return sum_facts_header(m, h);
+}
+
+int model_name(struct model *m, uint32_t id, const char *text, size_t len)
+{
+    struct refs *r = &m->refs;
+    uint32_t known = intern_id(m->names, text, len);
+    if (!known && len)
+        return GPUFL_E_NOMEM;
+    return model_ref_put(&r->names, &r->name_count, &r->name_cap, id, known);
+}
+
+/* Streams serve only to find the device of an activity. */
+static int take_streams(struct model *m, const struct wire_batch *b)
+{
+    struct refs *r = &m->refs;
+    int code = 0;
+    for (size_t i = 0; !code && i < b->rows; i++) {
+        uint32_t device = model_device_cell(m, cells_get(b, COL_stream_device, i));
+        code = model_ref_put(&r->streams, &r->stream_count, &r->stream_cap,
+                             cells_get(b, COL_stream_id, i), device);
+    }
+    return code;
+}
+
+int model_batch(struct model *m, const struct wire_batch *b)
+{
+    int code = b->type == RECORD_stream ? take_streams(m, b) : 0;
+    for (int i = 0; !code && i < PARTS; i++)
+        if (parts[i].takes & 1ull << b->type)
+            code = parts[i].batch(m, b);
+    return code;
+}
+
+int model_finish(struct model *m)
+{
+    int code = 0;
+    for (int i = 0; !code && i < PARTS; i++)
+        code = parts[i].finish(m);
+    drop_refs(m);
+    return code;
+}
+
+int model_merge(struct model *into, const struct model *from)
+{
+    int code = 0;
+    int64_t shift = sum_facts_epoch(from);
+    for (int i = 0; !code && i < PARTS; i++)
+        code = parts[i].merge(into, from, shift);
+    return code;
+}
+
+int model_merge_apart(struct model *into, const struct model *from)
+{
+    int64_t shift = sum_facts_epoch(from);
+    int code = sum_facts_merge_apart(into, from, shift);
+    code = code ? code : sum_devices_match(into, from, shift);
+    code = code ? code : sum_metrics_merge(into, from, shift);
+    into->known.finished = into->windows.finished = true;
+    return code;
+}
+
+int model_merge_pass(struct model *into, const struct model *from, unsigned gives)
+{
+    int64_t shift = sum_facts_epoch(from);
+    int code = sum_facts_merge_pass(into, from, shift);
+    code = code ? code : sum_devices_match(into, from, shift);
+    code = code ? code : device_code_merge(into, from, shift);
+    for (int i = 0; !code && i < PARTS; i++)
+        if (parts[i].gives & gives)
+            code = parts[i].merge(into, from, shift);
+    return code;
+}
+
+int model_settle(struct model *into)
+{
+    return model_finish(into);
+}
+
+const char *model_text(const struct model *m, uint32_t name)
+{
+    const char *text = name ? intern_text(m->names, name, NULL) : NULL;
+    return text ? text : "";
+}

@@ -1,0 +1,150 @@
+/* model.h - everything a report says, accumulated from batches.
+ *
+ * One model a session, and one for the sessions of a directory together. Each
+ * sum_*.c holds one part: what it takes, how it adds a batch, how two are merged
+ * and what is left to compute at the end. They stand in one table and know
+ * nothing of files. Memory is bounded by what is distinct (kernels, launch
+ * configurations, scope paths), not by how often it happened.
+ *
+ * Names are ids of one table for all models, so that merging compares numbers.
+ * Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_MODEL_H
+#define GPUFL_ANALYZE_MODEL_MODEL_H
+
+#include "analyze/model/facts.h"
+#include "analyze/model/idle/idle.h"
+#include "analyze/model/kernels/counters.h"
+#include "analyze/model/kernels/device_code.h"
+#include "analyze/model/kernels/external.h"
+#include "analyze/model/kernels/graphs.h"
+#include "analyze/model/kernels/kernels.h"
+#include "analyze/model/kernels/samples.h"
+#include "analyze/model/kernels/sass.h"
+#include "analyze/model/known.h"
+#include "analyze/model/ledger.h"
+#include "analyze/model/scopes/scopes.h"
+#include "analyze/model/stacks.h"
+#include "analyze/model/system/devices.h"
+#include "analyze/model/system/managed.h"
+#include "analyze/model/system/memory.h"
+#include "analyze/model/system/metrics.h"
+#include "analyze/model/system/shared.h"
+#include "analyze/model/system/transfers.h"
+#include "analyze/model/waits/sync.h"
+#include "analyze/model/waits/waits.h"
+#include "analyze/model/windows.h"
+#include "analyze/model/work.h"
+#include "base/intern.h"
+#include "wire/decode.h"
+
+/* What a log's ids mean, while it is read. Grown on demand. */
+struct refs {
+    uint32_t *names; /* owned: id of a name in the log to id in model.names; 0: none */
+    size_t name_count, name_cap;
+    uint32_t *streams; /* owned: id of a stream to index in model.devices; 0: unknown */
+    size_t stream_count, stream_cap;
+    uint32_t *devices; /* owned: id of a device to index in model.devices; 0: unknown */
+    size_t device_count, device_cap;
+    uint32_t
+        *configs; /* owned: id of a launch configuration to index in model.kernels; 0: unknown */
+    size_t config_count, config_cap;
+};
+
+struct model {
+    struct intern *names; /* the caller's, shared by all models */
+    struct refs refs;     /* empty after model_finish */
+    struct sum_facts facts;
+    struct sum_known known;     /* after facts, before all that ask whether 0 is none */
+    struct sum_devices devices; /* before all that refer to devices */
+    struct stacks stacks;       /* before all that refer to stacks */
+    struct sum_ledger ledger;
+    struct sum_kernels kernels;
+    struct sum_transfers transfers;
+    struct sum_waits waits;
+    struct sum_memory memory;
+    struct sum_managed managed;
+    struct sum_graphs graphs;
+    struct sum_external external;
+    struct sum_windows windows;
+    struct sum_scopes scopes;
+    struct sum_shared shared; /* after devices */
+    struct sum_metrics metrics;
+    struct sum_sync sync;
+    struct sum_idle idle; /* after what it blames */
+    struct sum_work work;
+    struct device_code code;    /* after kernels and before what refers to it */
+    struct sum_samples samples; /* as all below: after scopes */
+    struct sum_sass sass;
+    struct sum_counters counters;
+};
+
+/* What a pass of `gpufl trace --passes` gives beside the times, which are of the pass of Trace. */
+enum model_gives {
+    MODEL_SAMPLES = 1,
+    MODEL_INSTRUCTIONS = 2, /* how often they ran, with what */
+    MODEL_COUNTERS = 4,
+};
+
+/* One part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */
+struct model_part {
+    const char *id;
+    uint64_t takes; /* bit a record type */
+    void (*init)(struct model *m);
+    void (*fini)(struct model *m);
+    int (*batch)(struct model *m, const struct wire_batch *b);
+    /* from: finished. Its times are moved by shift ns onto into's clock. */
+    int (*merge)(struct model *into, const struct model *from, int64_t shift);
+    int (*finish)(struct model *m);
+    enum model_gives gives; /* the kind of data that a pass may give it; 0: none */
+};
+
+#define MODEL_TAKES(type) (1ull << RECORD_##type)
+
+void model_init(struct model *m, struct intern *names);
+void model_fini(struct model *m);
+
+/* The visitor's calls. */
+int model_header(struct model *m, const struct wire_header *h);
+int model_name(struct model *m, uint32_t id, const char *text, size_t len);
+int model_batch(struct model *m, const struct wire_batch *b);
+
+/* After the last batch of a session: what refers to ids of the log is resolved and let go. */
+int model_finish(struct model *m);
+
+/* Adds a finished session to a model on the epoch clock, which is finished with model_settle. */
+int model_merge(struct model *into, const struct model *from);
+int model_settle(struct model *into);
+
+/* Adds a finished session that did no work on a GPU: what it sampled and what it says of itself, and
+ * nothing of its time. */
+int model_merge_apart(struct model *into, const struct model *from);
+
+/* Adds of a finished session only what it gives (bits of model_gives), with the code and devices
+ * that this refers to, and what the session says of itself. */
+int model_merge_pass(struct model *into, const struct model *from, unsigned gives);
+
+/* The text of an id in model.names; "" for 0. */
+const char *model_text(const struct model *m, uint32_t name);
+
+/* A name cell of a batch as an id of model.names; 0: none or unknown. */
+static inline uint32_t model_name_cell(const struct model *m, int64_t cell)
+{
+    return cell > 0 && (uint64_t)cell < m->refs.name_count ? m->refs.names[cell] : 0;
+}
+
+/* Sets what an id of the log means: model_ref_put(&r->names, …). An id beyond the ceiling
+ * is passed over. 0 or GPUFL_E_NOMEM. */
+int model_ref_put(uint32_t **at, size_t *count, size_t *cap, int64_t id, uint32_t value);
+
+static inline uint32_t model_device_cell(const struct model *m, int64_t cell)
+{
+    return cell > 0 && (uint64_t)cell < m->refs.device_count ? m->refs.devices[cell] : 0;
+}
+
+/* Index in model.devices of a stream cell; 0 is the unknown device. */
+static inline uint32_t model_stream_device(const struct model *m, int64_t cell)
+{
+    return cell > 0 && (uint64_t)cell < m->refs.stream_count ? m->refs.streams[cell] : 0;
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* kernels.h - which kernels ran in a scope: launches and time by path and name.
+ *
+ * Rows name the handle of a scope's node (tree.h), since nodes are merged while
+ * the log is read: what had been two scopes becomes one, and its kernels are put
+ * together at the next folding. A table is folded before it grows, so that it holds
+ * about as much as there are different pairs, however many scopes were opened. At
+ * SCOPE_PAIRS of them new ones are left out: they are what a scope's own sum has more
+ * than its kernels here. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_SCOPES_KERNELS_H
+#define GPUFL_ANALYZE_MODEL_SCOPES_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sum_scopes;
+
+enum { SCOPE_PAIRS = 1 << 20 };
+
+struct scope_kernel {
+    uint32_t handle; /* of the scope's node; after finish the node itself */
+    uint32_t name;   /* id of model.names, mangled; 0: not known */
+    uint64_t count;
+    int64_t ns; /* on the GPU */
+};
+
+struct scope_kernels {
+    struct scope_kernel *items; /* owned; after finish by node, longest first */
+    size_t count, cap;
+    uint32_t *slots;   /* owned: place in items + 1 by handle and name, 0: free; until finish */
+    size_t slot_count; /* a power of two, or 0 */
+    size_t last;       /* place of the last one asked for */
+    bool full;         /* no new ones any more */
+};
+
+/* More launches of a kernel in a scope. 0 or GPUFL_E_NOMEM. */
+int scope_kernels_add(struct sum_scopes *s, const struct scope_kernel *more);
+
+/* Sorts them, and tells every node where its own stand. 0 or GPUFL_E_NOMEM. */
+int scope_kernels_finish(struct sum_scopes *s);
+
+void scope_kernels_fini(struct scope_kernels *k);
+
+#endif

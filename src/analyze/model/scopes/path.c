@@ -1,0 +1,69 @@
+/* path.c - see path.h. */
+#include "analyze/model/scopes/path.h"
+
+#include "analyze/model/model.h"
+#include "analyze/model/scopes/tree.h"
+#include "base/err.h"
+
+#include <string.h>
+
+enum { DEPTH_MAX = 64, PATH_MAX_BYTES = 64 << 10 };
+
+int scope_path_handle(struct model *m, int64_t instance, uint32_t *handle)
+{
+    uint32_t node = 0;
+    int code = sum_scopes_ensure(m);
+    code = code ? code : scope_tree_instance(&m->scopes, instance, &node);
+    *handle = code || !node ? 0 : m->scopes.nodes[node].handle;
+    return code;
+}
+
+int scope_path_name(struct model *m, uint32_t handle, uint32_t *name)
+{
+    struct sum_scopes *s = &m->scopes;
+    uint32_t nodes[DEPTH_MAX], node = handle ? scope_tree_node(s, handle) : 0;
+    struct buf path;
+    int depth = 0;
+    *name = 0;
+    for (; node && depth < DEPTH_MAX; node = s->nodes[node].parent)
+        nodes[depth++] = node;
+    if (!depth)
+        return 0;
+    buf_init(&path, PATH_MAX_BYTES);
+    for (int i = depth; i--;) {
+        buf_str(&path, model_text(m, s->nodes[nodes[i]].name));
+        if (i)
+            buf_char(&path, '|');
+    }
+    *name = intern_id(m->names, path.data, path.len);
+    int code = *name || (!path.len && !buf_error(&path)) ? 0 : GPUFL_E_NOMEM;
+    if (buf_error(&path) == GPUFL_E_FULL)
+        code = 0; /* a path that long is told as none */
+    buf_fini(&path);
+    return code;
+}
+
+static uint32_t find_child(const struct sum_scopes *s, uint32_t parent, uint32_t name)
+{
+    uint32_t node = s->nodes[parent].child;
+    while (node && s->nodes[node].name != name)
+        node = s->nodes[node].next;
+    return node;
+}
+
+uint32_t scope_path_node(const struct model *m, uint32_t name)
+{
+    const struct sum_scopes *s = &m->scopes;
+    const char *at = model_text(m, name);
+    uint32_t node = 0;
+    if (!*at || !s->node_count)
+        return 0;
+    for (;;) {
+        size_t len = strcspn(at, "|");
+        uint32_t part = intern_find(m->names, at, len);
+        node = part ? find_child(s, node, part) : 0;
+        if (!node || !at[len])
+            return node;
+        at += len + 1;
+    }
+}

@@ -1,0 +1,23 @@
+/* path.h - scopes by the text of their path, "outer|inner".
+ *
+ * What refers to scopes while a log is read holds handles (tree.h), which mean
+ * nothing in another model. After sum_scopes_finish a path's name stands for one in
+ * all models. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_SCOPES_PATH_H
+#define GPUFL_ANALYZE_MODEL_SCOPES_PATH_H
+
+#include <stdint.h>
+
+struct model;
+
+/* The handle that a scope's instance belongs to: *handle 0 is outside all. While a log is read.
+ * 0 or GPUFL_E_NOMEM. */
+int scope_path_handle(struct model *m, int64_t instance, uint32_t *handle);
+
+/* The name of a handle's path; 0: outside all. After sum_scopes_finish. 0 or GPUFL_E_NOMEM. */
+int scope_path_name(struct model *m, uint32_t handle, uint32_t *name);
+
+/* The node of a path's name in a finished model; 0: there is none. */
+uint32_t scope_path_node(const struct model *m, uint32_t name);
+
+#endif

@@ -1,0 +1,274 @@
+/* scopes.c - rows of scopes, and of what ran inside them, into the tree. */
+#include "analyze/model/scopes/scopes.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/model/model.h"
+#include "analyze/model/scopes/tree.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <string.h>
+
+void sum_scopes_init(struct model *m)
+{
+    (void)m;
+}
+
+void sum_scopes_fini(struct model *m)
+{
+    scope_tree_free(&m->scopes);
+}
+
+int sum_scopes_ensure(struct model *m)
+{
+    struct sum_scopes *s = &m->scopes;
+    if (s->node_count)
+        return 0;
+    s->other = intern_str(m->names, "(other)");
+    s->lost = intern_str(m->names, "(scope not recorded)");
+    return s->other && s->lost ? scope_tree_ensure(s) : GPUFL_E_NOMEM;
+}
+
+static int take_scope(struct model *m, const struct wire_batch *b, size_t i)
+{
+    struct sum_scopes *s = &m->scopes;
+    int64_t instance = cells_or(b, COL_scope_instance, i, 0),
+            ns = cells_get(b, COL_scope_duration, i), repeat = cells_or(b, COL_scope_repeat, i, 0);
+    int64_t end, start = cells_get(b, COL_scope_start, i);
+    uint32_t node, tag = model_name_cell(m, cells_get(b, COL_scope_tag, i));
+    bool path = start == CELL_NULL && ns == CELL_NULL; /* says what an instance is called only */
+    if (!path && !cells_interval(start, ns, &end)) {
+        s->invalid++;
+        return 0;
+    }
+    int code = scope_tree_place(s, instance, cells_or(b, COL_scope_parent, i, 0),
+                                model_name_cell(m, cells_get(b, COL_scope_name, i)), &node);
+    if (code || path)
+        return code;
+    struct scope_sum one = {.calls = 1,
+                            .wall = ns,
+                            .wall_min = ns,
+                            .wall_max = ns,
+                            .repeat = repeat > 0 ? repeat : 0,
+                            .repeat_wall = repeat > 0 ? ns : 0,
+                            .tag = tag,
+                            .tags = tag != 0};
+    scope_tree_add(&s->nodes[node].self, &one);
+    scope_tree_flag(s, instance, SCOPE_ENDED);
+    return histogram_add(&s->nodes[node].walls, ns);
+}
+
+static int take_open(struct model *m, const struct wire_batch *b, size_t i)
+{
+    struct sum_scopes *s = &m->scopes;
+    int64_t instance = cells_or(b, COL_scope_open_instance, i, 0);
+    uint32_t node;
+    int code = scope_tree_place(s, instance, cells_or(b, COL_scope_open_parent, i, 0),
+                                model_name_cell(m, cells_get(b, COL_scope_open_name, i)), &node);
+    if (code)
+        return code;
+    uint32_t tag = model_name_cell(m, cells_get(b, COL_scope_open_tag, i));
+    struct scope_sum one = {.tag = tag, .tags = tag != 0};
+    scope_tree_add(&s->nodes[node].self, &one);
+    scope_tree_flag(s, instance, SCOPE_OPEN);
+    return 0;
+}
+
+/* Adds ns of an activity to the node it was launched from. */
+static void add_activity(struct scope_sum *s, enum record_type type, int64_t ns)
+{
+    if (type == RECORD_sync) {
+        s->waits++;
+        s->wait = cells_sum(s->wait, ns);
+    } else if (type == RECORD_graph_run) {
+        s->gpu = cells_sum(s->gpu, ns);
+    } else {
+        s->copy = cells_sum(s->copy, ns);
+    }
+}
+
+bool sum_scopes_told(const struct model *m, enum scope_activity a)
+{
+    static const enum known_kind kinds[SCOPE_ACTIVITIES] = {
+        [SCOPE_KERNELS] = KNOWN_KERNELS, [SCOPE_GRAPHS] = KNOWN_KERNELS,
+        [SCOPE_COPIES] = KNOWN_COPIES,   [SCOPE_FILLS] = KNOWN_COPIES,
+        [SCOPE_WAITS] = KNOWN_SYNCS,
+    };
+    const struct scope_join *j = &m->scopes.joins[a];
+    return j->rows ? j->told > 0 : sum_known_is(m, kinds[a]);
+}
+
+/* Name of a kernel row's launch configuration: id of model.names, 0 where it is not known. */
+static uint32_t kernel_name(const struct model *m, int64_t config)
+{
+    bool known = config > 0 && (uint64_t)config < m->refs.config_count;
+    uint32_t at = known ? m->refs.configs[config] : 0;
+    return at ? (uint32_t)m->kernels.configs[at].row.name : 0;
+}
+
+/* A kernel of a node. Those outside all scopes are not kept by name: sum_kernels has them. */
+static int add_kernel(struct model *m, uint32_t node, const struct wire_batch *b, size_t row)
+{
+    struct sum_scopes *s = &m->scopes;
+    struct scope_sum *sum = &s->nodes[node].self;
+    int64_t ns = b->col[COL_kernel_duration][row];
+    sum->kernels++;
+    sum->gpu = cells_sum(sum->gpu, ns);
+    if (!node)
+        return 0;
+    sum->inherited += cells_or(b, COL_kernel_inherited, row, 0) == 1;
+    const struct scope_kernel one = {
+        .handle = s->nodes[node].handle,
+        .name = kernel_name(m, cells_or(b, COL_kernel_config, row, 0)),
+        .count = 1,
+        .ns = ns,
+    };
+    return scope_kernels_add(s, &one);
+}
+
+/* Consecutive rows are mostly of one scope: the last one's node is kept. */
+static int take_activities(struct model *m, const struct wire_batch *b, unsigned column,
+                           enum scope_activity kind)
+{
+    struct sum_scopes *s = &m->scopes;
+    const int64_t *scope = b->col[column], *start = b->col[0], *duration = b->col[1];
+    int64_t last = 0, end;
+    uint32_t node = 0;
+    int code = 0;
+    for (size_t i = 0; !code && start && duration && i < b->rows; i++) {
+        int64_t instance = scope ? scope[i] : CELL_NULL;
+        s->joins[kind].rows++;
+        s->joins[kind].told += instance != CELL_NULL;
+        if (instance != last)
+            code = scope_tree_instance(s, instance, &node);
+        last = instance;
+        if (code || !cells_interval(start[i], duration[i], &end))
+            continue;
+        if (kind == SCOPE_KERNELS)
+            code = add_kernel(m, node, b, i);
+        else if (b->type != RECORD_sync || sum_waits_blocks((int)cells_or(b, COL_sync_kind, i, 0)))
+            add_activity(&s->nodes[node].self, b->type, duration[i]);
+    }
+    return code;
+}
+
+int sum_scopes_batch(struct model *m, const struct wire_batch *b)
+{
+    int code = sum_scopes_ensure(m);
+    switch (b->type) {
+    case RECORD_kernel:
+        return code ? code : take_activities(m, b, COL_kernel_scope, SCOPE_KERNELS);
+    case RECORD_graph_run:
+        return code ? code : take_activities(m, b, COL_graph_run_scope, SCOPE_GRAPHS);
+    case RECORD_memcpy:
+        return code ? code : take_activities(m, b, COL_memcpy_scope, SCOPE_COPIES);
+    case RECORD_memset:
+        return code ? code : take_activities(m, b, COL_memset_scope, SCOPE_FILLS);
+    case RECORD_sync:
+        return code ? code : take_activities(m, b, COL_sync_scope, SCOPE_WAITS);
+    default:
+        break;
+    }
+    for (size_t i = 0; !code && i < b->rows; i++)
+        code = b->type == RECORD_scope ? take_scope(m, b, i) : take_open(m, b, i);
+    return code;
+}
+
+static int merge_kernels(struct sum_scopes *s, const struct sum_scopes *from, const uint32_t *twins)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < from->by_kernel.count; i++) {
+        struct scope_kernel more = from->by_kernel.items[i];
+        more.handle = s->nodes[twins[more.handle]].handle;
+        code = scope_kernels_add(s, &more);
+    }
+    return code;
+}
+
+/* Each node of from to its twin in into: parents come first, so that the twin of the
+ * parent is known. */
+int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift)
+{
+    struct sum_scopes *s = &into->scopes;
+    const struct sum_scopes *o = &from->scopes;
+    int code = sum_scopes_ensure(into);
+    uint32_t *twins = o->node_count ? mem_array(o->node_count, sizeof *twins) : NULL;
+    (void)shift;
+    if (code || !twins) {
+        mem_free(twins);
+        return code ? code : o->node_count ? GPUFL_E_NOMEM : 0;
+    }
+    for (int a = 0; a < SCOPE_ACTIVITIES; a++) {
+        s->joins[a].rows += o->joins[a].rows;
+        s->joins[a].told += o->joins[a].told;
+    }
+    scope_tree_add(&s->nodes[0].self, &o->nodes[0].self);
+    for (uint32_t n = 0; !code && scope_tree_next(o, &n);) {
+        code = scope_tree_child(s, twins[o->nodes[n].parent], o->nodes[n].name, &twins[n]);
+        if (!code)
+            scope_tree_add(&s->nodes[twins[n]].self, &o->nodes[n].self);
+        code = code ? code : histogram_merge(&s->nodes[twins[n]].walls, &o->nodes[n].walls);
+    }
+    if (!code)
+        code = merge_kernels(s, o, twins);
+    s->invalid += o->invalid;
+    mem_free(twins);
+    return code;
+}
+
+static int count_open(struct sum_scopes *s)
+{
+    int code = 0;
+    for (size_t i = 1; !code && i < s->instance_count; i++) {
+        uint32_t node;
+        if ((s->instances[i] & (SCOPE_OPEN | SCOPE_ENDED)) != SCOPE_OPEN)
+            continue;
+        code = scope_tree_instance(s, (int64_t)i, &node);
+        if (!code)
+            s->nodes[node].self.open++;
+    }
+    return code;
+}
+
+/* Sums with all below: nodes in reverse order of a walk, so that children come first. */
+static int sum_up(struct sum_scopes *s)
+{
+    uint32_t *order = mem_array(s->node_count + 1, sizeof *order);
+    size_t n = 0;
+    if (!order)
+        return GPUFL_E_NOMEM;
+    order[n++] = 0;
+    for (uint32_t at = 0; scope_tree_next(s, &at);) {
+        struct scope_node *node = &s->nodes[at];
+        node->depth = node->parent ? s->nodes[node->parent].depth + 1 : 0;
+        order[n++] = at;
+    }
+    for (size_t i = 0; i < n; i++)
+        s->nodes[order[i]].all = s->nodes[order[i]].self;
+    while (n-- > 1) {
+        const struct scope_node *node = &s->nodes[order[n]];
+        struct scope_sum *up = &s->nodes[node->parent].all;
+        up->kernels += node->all.kernels;
+        up->inherited += node->all.inherited;
+        up->gpu = cells_sum(up->gpu, node->all.gpu);
+        up->copy = cells_sum(up->copy, node->all.copy);
+        up->waits += node->all.waits;
+        up->wait = cells_sum(up->wait, node->all.wait);
+    }
+    mem_free(order);
+    return 0;
+}
+
+int sum_scopes_finish(struct model *m)
+{
+    struct sum_scopes *s = &m->scopes;
+    int code = sum_scopes_ensure(m);
+    code = code ? code : count_open(s);
+    code = code ? code : scope_tree_adopt(s);
+    code = code ? code : sum_up(s);
+    code = code ? code : scope_kernels_finish(s);
+    mem_free(s->instances);
+    s->instances = NULL;
+    s->instance_count = s->instance_cap = 0;
+    return code;
+}

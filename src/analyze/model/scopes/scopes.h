@@ -1,0 +1,102 @@
+/* scopes.h - scopes as a tree of names, with wall, GPU and waiting time.
+ *
+ * Every opening of a scope (an instance) is added to the node of its path, so
+ * that memory grows with distinct paths; per instance only the way to its node
+ * stays, 4 bytes. A child's row comes before its parent's, since rows are written
+ * when a scope ends: until then the child hangs under a node without a name,
+ * which is merged into the tree when its row comes. Rows of kernels, copies and
+ * waits may come before or after those of scopes; those of launch configurations come
+ * before the kernels that refer to them. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_SCOPES_SCOPES_H
+#define GPUFL_ANALYZE_MODEL_SCOPES_SCOPES_H
+
+#include "analyze/common/histogram.h"
+#include "analyze/model/scopes/kernels.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct model;
+struct wire_batch;
+
+#define SUM_SCOPES_TAKES                                                                           \
+    (MODEL_TAKES(scope) | MODEL_TAKES(scope_open) | MODEL_TAKES(kernel) | MODEL_TAKES(memcpy) |    \
+     MODEL_TAKES(memset) | MODEL_TAKES(sync) | MODEL_TAKES(graph_run))
+
+/* What is summed of a path. Times in ns. */
+struct scope_sum {
+    uint64_t calls;                   /* that ended */
+    uint64_t open;                    /* that never did */
+    int64_t wall, wall_min, wall_max; /* of those that ended; min and max where calls > 0 */
+    uint64_t kernels;
+    uint64_t inherited; /* of the kernels: launched by a thread without a scope of its own */
+    int64_t gpu;        /* kernels */
+    int64_t copy;       /* copies and fills */
+    uint64_t waits;
+    int64_t wait;        /* synchronizations that block the host */
+    int64_t repeat;      /* iterations of benchmark loops */
+    int64_t repeat_wall; /* of the calls that had any */
+    uint32_t tag;        /* id of model.names; 0: none */
+    uint32_t tags;       /* 0, 1, or 2: several different */
+};
+
+struct scope_node {
+    uint32_t parent, child, next; /* nodes; 0: none. Node 0 is the root */
+    uint32_t name;                /* id of model.names; SCOPE_PENDING: not known yet */
+    uint32_t handle;              /* of this node */
+    uint32_t depth;               /* 0: outermost; after finish */
+    struct scope_sum self;        /* joined to this path itself */
+    struct histogram walls;       /* of the calls that ended, ns */
+    struct scope_sum all;         /* gpu, copy, wait and counts with all below; after finish */
+    uint32_t first_kernel;        /* place of its own in by_kernel.items; after finish */
+    uint32_t kernel_names;        /* how many stand there */
+};
+
+/* Of the rows of a kind: how many there are, and of how many the log tells the scope. */
+struct scope_join {
+    uint64_t rows, told;
+};
+
+enum scope_activity {
+    SCOPE_KERNELS,
+    SCOPE_GRAPHS, /* whole launches */
+    SCOPE_COPIES,
+    SCOPE_FILLS,
+    SCOPE_WAITS,
+    SCOPE_ACTIVITIES
+};
+
+struct sum_scopes {
+    struct scope_node *nodes; /* owned; [0] is the root: what no scope covers */
+    size_t node_count, node_cap;
+    uint32_t free_node; /* list of free nodes by next */
+    size_t live;        /* nodes in use */
+    uint32_t *handles;  /* owned: handle to node, or to another handle with SCOPE_FORWARD set */
+    size_t handle_count, handle_cap;
+    uint32_t *instances; /* owned: instance to handle and two flags, 0: not seen; until finish */
+    size_t instance_count, instance_cap;
+    uint32_t *slots; /* owned: named nodes by parent and name, 0: free */
+    size_t slot_count, slot_used;
+    uint32_t *stack; /* owned: for walks, since nesting may be of any depth */
+    size_t stack_cap;
+    struct scope_kernels by_kernel;
+    uint32_t other, lost; /* names: "(other)", "(not recorded)" */
+    struct scope_join joins[SCOPE_ACTIVITIES];
+    uint64_t invalid; /* rows without a usable interval or instance */
+};
+
+void sum_scopes_init(struct model *m);
+void sum_scopes_fini(struct model *m);
+int sum_scopes_batch(struct model *m, const struct wire_batch *b);
+int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_scopes_finish(struct model *m);
+
+/* The tree has its root after it. 0 or GPUFL_E_NOMEM. */
+int sum_scopes_ensure(struct model *m);
+
+/* False where there are rows of that kind and of not one the log tells the scope, or where nobody
+ * knows whether there were any: the sums of scopes are then unknown, not 0. */
+bool sum_scopes_told(const struct model *m, enum scope_activity a);
+
+#endif

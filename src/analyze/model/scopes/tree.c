@@ -1,0 +1,349 @@
+/* tree.c - merging nameless nodes into the tree as their rows come. */
+#include "analyze/model/scopes/tree.h"
+
+#include "analyze/common/cells.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <string.h>
+
+#define FORWARD     (1u << 31) /* in handles[]: the rest is another handle */
+#define HANDLE_MASK (SCOPE_ENDED - 1)
+
+/* ---- nodes and handles ----------------------------------------------------------------- */
+
+static int new_node(struct sum_scopes *s, uint32_t name, uint32_t *node)
+{
+    uint32_t at = s->free_node;
+    if (!at) {
+        int code =
+            mem_grow(&s->nodes, &s->node_cap, s->node_count + 1, sizeof *s->nodes, HANDLE_MASK);
+        if (code)
+            return GPUFL_E_NOMEM;
+        at = (uint32_t)s->node_count;
+    }
+    if (mem_grow(&s->handles, &s->handle_cap, s->handle_count + 1, sizeof *s->handles, HANDLE_MASK))
+        return GPUFL_E_NOMEM;
+    if (at == s->node_count)
+        s->node_count++;
+    else
+        s->free_node = s->nodes[at].next;
+    memset(&s->nodes[at], 0, sizeof s->nodes[at]);
+    s->nodes[at].name = name;
+    s->nodes[at].handle = (uint32_t)s->handle_count;
+    s->handles[s->handle_count++] = at;
+    s->live++;
+    *node = at;
+    return 0;
+}
+
+uint32_t scope_tree_node(struct sum_scopes *s, uint32_t handle)
+{
+    uint32_t at = handle;
+    while (s->handles[at] & FORWARD)
+        at = s->handles[at] & ~FORWARD;
+    while (s->handles[handle] & FORWARD) {
+        uint32_t next = s->handles[handle] & ~FORWARD;
+        s->handles[handle] = at | FORWARD;
+        handle = next;
+        if (handle == at)
+            break;
+    }
+    return s->handles[at];
+}
+
+int scope_tree_ensure(struct sum_scopes *s)
+{
+    uint32_t root;
+    return s->node_count ? 0 : new_node(s, 0, &root);
+}
+
+void scope_tree_free(struct sum_scopes *s)
+{
+    for (size_t i = 0; i < s->node_count; i++)
+        histogram_fini(&s->nodes[i].walls);
+    mem_free(s->nodes);
+    mem_free(s->handles);
+    mem_free(s->instances);
+    mem_free(s->slots);
+    mem_free(s->stack);
+    scope_kernels_fini(&s->by_kernel);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- children by name ------------------------------------------------------------------ */
+
+static size_t slot_of(const struct sum_scopes *s, uint32_t parent, uint32_t name)
+{
+    /* The product's upper half takes bits of both; its lower ones know the name only. */
+    uint64_t h = ((uint64_t)parent * 0xd1b54a32d192ed03ull ^ name) * 0x9e3779b97f4a7c15ull;
+    return (size_t)(h >> 32) & (s->slot_count - 1);
+}
+
+static void put_slot(struct sum_scopes *s, uint32_t node)
+{
+    size_t at = slot_of(s, s->nodes[node].parent, s->nodes[node].name);
+    while (s->slots[at])
+        at = (at + 1) & (s->slot_count - 1);
+    s->slots[at] = node;
+    s->slot_used++;
+}
+
+static int reserve_slot(struct sum_scopes *s)
+{
+    if ((s->slot_used + 1) * 2 <= s->slot_count)
+        return 0;
+    size_t old_count = s->slot_count, count = old_count ? old_count * 2 : 64;
+    uint32_t *old = s->slots, *slots = mem_array(count, sizeof *slots);
+    if (!slots)
+        return GPUFL_E_NOMEM;
+    s->slots = slots;
+    s->slot_count = count;
+    s->slot_used = 0;
+    for (size_t i = 0; i < old_count; i++)
+        if (old[i])
+            put_slot(s, old[i]);
+    mem_free(old);
+    return 0;
+}
+
+static uint32_t find_child(const struct sum_scopes *s, uint32_t parent, uint32_t name)
+{
+    if (!s->slot_count)
+        return 0;
+    for (size_t at = slot_of(s, parent, name); s->slots[at]; at = (at + 1) & (s->slot_count - 1)) {
+        const struct scope_node *n = &s->nodes[s->slots[at]];
+        if (n->parent == parent && n->name == name)
+            return s->slots[at];
+    }
+    return 0;
+}
+
+/* Takes a node out of the slots; those behind it move up, so that no mark is needed. */
+static void drop_slot(struct sum_scopes *s, uint32_t node)
+{
+    size_t mask = s->slot_count - 1;
+    size_t at = slot_of(s, s->nodes[node].parent, s->nodes[node].name);
+    while (s->slots[at] != node)
+        at = (at + 1) & mask;
+    for (size_t next = (at + 1) & mask; s->slots[next]; next = (next + 1) & mask) {
+        const struct scope_node *n = &s->nodes[s->slots[next]];
+        size_t home = slot_of(s, n->parent, n->name);
+        if (((next - home) & mask) >= ((next - at) & mask)) {
+            s->slots[at] = s->slots[next];
+            at = next;
+        }
+    }
+    s->slots[at] = 0;
+    s->slot_used--;
+}
+
+/* Links a nameless or loose node as a child with that name. */
+static int attach(struct sum_scopes *s, uint32_t node, uint32_t parent, uint32_t name)
+{
+    int code = reserve_slot(s);
+    if (code)
+        return code;
+    struct scope_node *n = &s->nodes[node];
+    n->parent = parent;
+    n->name = name;
+    n->next = s->nodes[parent].child;
+    s->nodes[parent].child = node;
+    put_slot(s, node);
+    return 0;
+}
+
+int scope_tree_child(struct sum_scopes *s, uint32_t parent, uint32_t name, uint32_t *node)
+{
+    *node = find_child(s, parent, name);
+    if (!*node && s->live >= SCOPE_NODES) {
+        name = s->other;
+        *node = find_child(s, parent, name);
+    }
+    if (*node)
+        return 0;
+    int code = new_node(s, name, node);
+    return code ? code : attach(s, *node, parent, name);
+}
+
+/* ---- merging --------------------------------------------------------------------------- */
+
+void scope_tree_add(struct scope_sum *a, const struct scope_sum *b)
+{
+    if (b->calls && (!a->calls || b->wall_min < a->wall_min))
+        a->wall_min = b->wall_min;
+    if (b->calls && (!a->calls || b->wall_max > a->wall_max))
+        a->wall_max = b->wall_max;
+    if (b->tags) {
+        a->tags = !a->tags ? b->tags : a->tag == b->tag && b->tags == 1 ? a->tags : 2;
+        a->tag = a->tag ? a->tag : b->tag;
+    }
+    a->calls += b->calls;
+    a->open += b->open;
+    a->wall = cells_sum(a->wall, b->wall);
+    a->kernels += b->kernels;
+    a->inherited += b->inherited;
+    a->gpu = cells_sum(a->gpu, b->gpu);
+    a->copy = cells_sum(a->copy, b->copy);
+    a->waits += b->waits;
+    a->wait = cells_sum(a->wait, b->wait);
+    a->repeat = cells_sum(a->repeat, b->repeat);
+    a->repeat_wall = cells_sum(a->repeat_wall, b->repeat_wall);
+}
+
+static int push(struct sum_scopes *s, size_t *n, uint32_t a, uint32_t b)
+{
+    if (mem_grow(&s->stack, &s->stack_cap, *n + 2, sizeof *s->stack, SIZE_MAX))
+        return GPUFL_E_NOMEM;
+    s->stack[(*n)++] = a;
+    s->stack[(*n)++] = b;
+    return 0;
+}
+
+/* One pair of a merge: sums and children of from move to into; pairs of children that
+ * are on both sides are left on the stack. */
+static int merge_pair(struct sum_scopes *s, size_t *depth, uint32_t into, uint32_t from)
+{
+    int failed = histogram_merge(&s->nodes[into].walls, &s->nodes[from].walls);
+    if (failed)
+        return failed;
+    scope_tree_add(&s->nodes[into].self, &s->nodes[from].self);
+    while (s->nodes[from].child) {
+        uint32_t child = s->nodes[from].child, name = s->nodes[child].name;
+        uint32_t twin = find_child(s, into, name);
+        int code = twin ? push(s, depth, twin, child) : 0;
+        if (code)
+            return code;
+        s->nodes[from].child = s->nodes[child].next;
+        drop_slot(s, child);
+        if (!twin && (code = attach(s, child, into, name)))
+            return code;
+    }
+    s->handles[s->nodes[from].handle] = s->nodes[into].handle | FORWARD;
+    histogram_fini(&s->nodes[from].walls);
+    s->nodes[from].next = s->free_node;
+    s->nodes[from].name = 0;
+    s->free_node = from;
+    s->live--;
+    return 0;
+}
+
+/* from, which hangs nowhere, is merged into a node of the tree and is gone. */
+static int merge_nodes(struct sum_scopes *s, uint32_t into, uint32_t from)
+{
+    size_t depth = 0;
+    int code = push(s, &depth, into, from);
+    while (!code && depth) {
+        from = s->stack[--depth];
+        into = s->stack[--depth];
+        code = merge_pair(s, &depth, into, from);
+    }
+    return code;
+}
+
+/* ---- instances ------------------------------------------------------------------------- */
+
+/* The place of an instance, made; NULL for one that is not followed or out of memory. */
+static int instance_at(struct sum_scopes *s, int64_t instance, uint32_t **at)
+{
+    *at = NULL;
+    if (instance <= 0 || instance >= SCOPE_INSTANCES)
+        return 0;
+    size_t i = (size_t)instance;
+    if (i >= s->instance_count) {
+        if (mem_grow(&s->instances, &s->instance_cap, i + 1, sizeof *s->instances, SCOPE_INSTANCES))
+            return GPUFL_E_NOMEM;
+        memset(s->instances + s->instance_count, 0,
+               (i + 1 - s->instance_count) * sizeof *s->instances);
+        s->instance_count = i + 1;
+    }
+    *at = &s->instances[i];
+    return 0;
+}
+
+int scope_tree_instance(struct sum_scopes *s, int64_t instance, uint32_t *node)
+{
+    uint32_t *at;
+    int code = instance_at(s, instance, &at);
+    *node = 0;
+    if (code || !at)
+        return code;
+    if (*at & HANDLE_MASK) {
+        *node = scope_tree_node(s, *at & HANDLE_MASK);
+        return 0;
+    }
+    code = new_node(s, SCOPE_PENDING, node);
+    if (!code)
+        *at |= s->nodes[*node].handle;
+    return code;
+}
+
+int scope_tree_place(struct sum_scopes *s, int64_t instance, int64_t parent, uint32_t name,
+                     uint32_t *node)
+{
+    uint32_t *at, above = 0;
+    int code = instance_at(s, instance, &at);
+    uint32_t pending = !code && at && *at & HANDLE_MASK ? scope_tree_node(s, *at & HANDLE_MASK) : 0;
+    *node = pending;
+    if (code || (pending && s->nodes[pending].name != SCOPE_PENDING))
+        return code;
+    /* A scope cannot be inside itself, whatever a damaged log says. */
+    code = parent == instance ? GPUFL_E_CORRUPT : scope_tree_instance(s, parent, &above);
+    for (uint32_t up = code ? 0 : above; pending && up; up = s->nodes[up].parent)
+        if (up == pending)
+            code = GPUFL_E_CORRUPT;
+    if (code == GPUFL_E_CORRUPT) {
+        above = 0;
+        code = 0;
+    }
+    if (code)
+        return code;
+    if (!pending) {
+        code = scope_tree_child(s, above, name, node);
+        if (!code && at && !(code = instance_at(s, instance, &at)))
+            *at |= s->nodes[*node].handle;
+        return code;
+    }
+    if (s->live >= SCOPE_NODES && !find_child(s, above, name))
+        name = s->other;
+    *node = find_child(s, above, name);
+    if (*node)
+        return merge_nodes(s, *node, pending);
+    *node = pending;
+    return attach(s, pending, above, name);
+}
+
+void scope_tree_flag(struct sum_scopes *s, int64_t instance, uint32_t flag)
+{
+    if (instance > 0 && (uint64_t)instance < s->instance_count)
+        s->instances[instance] |= flag;
+}
+
+int scope_tree_adopt(struct sum_scopes *s)
+{
+    uint32_t home = 0;
+    int code = 0;
+    for (size_t i = 1; !code && i < s->node_count; i++) {
+        if (s->nodes[i].name != SCOPE_PENDING)
+            continue;
+        if (!home)
+            code = scope_tree_child(s, 0, s->lost, &home);
+        if (!code)
+            code = merge_nodes(s, home, (uint32_t)i);
+    }
+    return code;
+}
+
+bool scope_tree_next(const struct sum_scopes *s, uint32_t *node)
+{
+    if (!s->node_count)
+        return false;
+    if (s->nodes[*node].child) {
+        *node = s->nodes[*node].child;
+        return true;
+    }
+    while (*node && !s->nodes[*node].next)
+        *node = s->nodes[*node].parent;
+    *node = *node ? s->nodes[*node].next : 0;
+    return *node != 0;
+}

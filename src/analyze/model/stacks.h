@@ -1,0 +1,181 @@
+/* stacks.h - host stacks by what they are: modules, frames, stacks, names.
+ *
+ * While a session is read its rows are kept by the log's ids, in whatever order
+ * they come. At the end they become tables whose items are told apart by content,
+ * so that stacks of several sessions and processes fall together: a node is an
+ * innermost frame and the node that called it, and stacks form a tree. Index 0 of
+ * each table stands for none or unknown.
+ *
+ * The place of a stack is the line a person would look at, by the rule of
+ * symbol/fold.h. Ids that refer to nothing, to themselves or in
+ * circles end the stack there. Memory is bounded by ceilings. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_STACKS_H
+#define GPUFL_ANALYZE_MODEL_STACKS_H
+
+#include "analyze/keyed.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct model;
+struct wire_batch;
+
+#define STACKS_TAKES                                                                               \
+    (MODEL_TAKES(module) | MODEL_TAKES(frame) | MODEL_TAKES(stack) | MODEL_TAKES(symbol))
+
+enum stacks_kind { STACKS_NATIVE = 1, STACKS_PYTHON = 2, STACKS_MARK = 3 }; /* frame.kind */
+
+enum stacks_status { /* symbol.status */
+                     STACKS_LINE = 0,
+                     STACKS_FUNCTION_ONLY,
+                     STACKS_FILE_MISSING,
+                     STACKS_FILE_REPLACED,
+                     STACKS_NOTHING_THERE,
+                     STACKS_GENERATED,
+                     STACKS_FILE_UNREADABLE,
+                     STACKS_SPLIT_MISSING, /* line known; what names its function is missing */
+                     STACKS_NOT_LOOKED_UP, /* no symbol row says anything */
+};
+
+enum { STACKS_DEPTH = 1024 }; /* nodes of a stack; beyond them it is cut */
+
+struct stacks_module {
+    uint32_t path, build_id; /* names */
+    uint32_t kind;           /* module.kind */
+};
+
+struct stacks_frame {
+    int64_t offset;           /* native: address in the file */
+    int64_t line, first_line; /* as the log has them; 0: unknown */
+    uint32_t kind, module, function, file;
+    /* not of the key: */
+    uint32_t symbol, symbols; /* first in stacks.symbols and how many, innermost first */
+};
+
+struct stacks_symbol {
+    uint32_t function, file; /* names; 0: unknown */
+    int64_t line;            /* 0: unknown */
+    uint32_t status;
+};
+
+struct stacks_node {
+    uint32_t parent, frame;
+    /* not of the key: */
+    uint32_t place; /* of the stack that ends here, once placed */
+    uint16_t depth; /* nodes, this one included */
+    bool placed;    /* stacks_find_place was asked */
+};
+
+/* Where in the source; told apart by file and line, without these by function, module or
+ * offset. */
+struct stacks_place {
+    int64_t line;   /* 0: unknown */
+    int64_t offset; /* native code that has no name; else 0 */
+    uint32_t file, symbol, module;
+    uint32_t mark; /* name of a mark's text: <driver-internal>, …; 0: none */
+    /* not of the key: */
+    uint32_t function; /* name, mangled where its language mangles; 0: unknown */
+    bool user;         /* the program's own: neither a library's nor a mark */
+    bool library;  /* a library's, which stands for stacks without a known frame of the program */
+    bool nameless; /* a frame of the program without a name is on such a stack */
+};
+
+struct stacks {
+    struct stacks_raw *raw; /* owned: by the log's ids, while a session is read */
+    struct keyed modules, frames, nodes, places;
+    struct stacks_symbol *symbols; /* owned */
+    size_t symbol_count, symbol_cap;
+    uint32_t *ids; /* owned: the log's id of a stack to its node; from stacks_finish to the end of
+                      model_finish */
+    size_t id_count;
+    struct stacks_room *room; /* owned: for one stack's functions, while places are found */
+    uint32_t *merged;         /* owned: during a merge, the other model's node to the one here */
+    uint64_t cut;             /* stacks that refer to themselves or go too deep */
+};
+
+void stacks_init(struct model *m);
+void stacks_fini(struct model *m);
+int stacks_batch(struct model *m, const struct wire_batch *b);
+int stacks_merge(struct model *into, const struct model *from, int64_t shift);
+int stacks_finish(struct model *m);
+
+/* At the end of model_finish. */
+void stacks_drop_ids(struct stacks *s);
+
+/* Node of a stack id of the log, in the finish functions of parts after this one. */
+static inline uint32_t stacks_node_of(const struct stacks *s, uint32_t id)
+{
+    return id < s->id_count ? s->ids[id] : 0;
+}
+
+static inline const struct stacks_node *stacks_node_at(const struct stacks *s, uint32_t node)
+{
+    return (const struct stacks_node *)(const void *)(s->nodes.items +
+                                                      node * sizeof(struct stacks_node));
+}
+
+/* The place of a node, *place 0: the stack was not captured, or is empty. After stacks_finish or
+ * stacks_merge. 0 or GPUFL_E_NOMEM. */
+int stacks_find_place(struct model *m, uint32_t node, uint32_t *place);
+
+/* NULL for 0. */
+static inline const struct stacks_place *stacks_place_at(const struct stacks *s, uint32_t place)
+{
+    return place && place < s->places.count
+               ? (const struct stacks_place *)keyed_at(&s->places, place)
+               : NULL;
+}
+
+/* A function is all that is known of the place: it stands for the line, too. */
+static inline bool stacks_place_is_function(const struct stacks_place *p)
+{
+    return p->symbol && !p->file && !p->module;
+}
+
+/* No frame of its stacks is known to be the program's own: a library's stands for them. False for
+ * NULL. */
+static inline bool stacks_place_is_library(const struct stacks_place *p)
+{
+    return p && p->library && !p->user;
+}
+
+/* One function of a stack: a frame, or a function that was inlined into it. */
+struct stacks_step {
+    uint32_t function, file; /* names; 0: unknown */
+    int64_t line;            /* 0: unknown */
+    uint32_t module;         /* index in stacks.modules; 0: none */
+    int64_t offset;          /* native */
+    enum stacks_kind kind;
+    enum stacks_status status; /* native */
+    bool inlined;
+};
+
+/* Nothing tells where it is. */
+static inline bool stacks_step_nowhere(const struct stacks_step *step)
+{
+    return !step->file && !step->module && !step->offset;
+}
+
+/* {.node = n} walks the stack of node n, innermost first. */
+struct stacks_walk {
+    uint32_t node;
+    uint32_t level; /* inlined functions of its frame told already */
+};
+
+bool stacks_next(const struct stacks *s, struct stacks_walk *w, struct stacks_step *step);
+
+/* The path of a module's file; "" where it is not known. */
+const char *stacks_module_path(const struct model *m, uint32_t module);
+
+/* "train.py:90", "libfoo.so+0x1a2b", "<driver-internal>", "train_step()" where no more is known;
+ * "" for place 0. Not cleaned. */
+void stacks_put_place(const struct model *m, uint32_t place, struct buf *out);
+/* "train_step()": the demangled function in at most `width` columns; "" where unknown. */
+void stacks_put_function(const struct model *m, uint32_t function, size_t width, struct buf *out);
+/* The same of a step: "file.py:90 function()", in at most about `width` columns. */
+void stacks_put_step(const struct model *m, const struct stacks_step *step, size_t width,
+                     struct buf *out);
+
+#endif

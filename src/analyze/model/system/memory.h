@@ -1,0 +1,30 @@
+/* memory.h - allocations and frees: of GPU memory, and of the host's that the GPU may reach. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_SYSTEM_MEMORY_H
+#define GPUFL_ANALYZE_MODEL_SYSTEM_MEMORY_H
+
+#include <stdint.h>
+
+struct model;
+struct wire_batch;
+
+#define SUM_MEMORY_TAKES MODEL_TAKES(alloc)
+
+struct memory_use {
+    uint64_t allocs, frees;
+    int64_t alloc_bytes, free_bytes; /* of rows that tell */
+    int64_t live,
+        peak; /* bytes allocated and not freed: now, and at most; merged: peak is of one */
+};
+
+struct sum_memory {
+    struct memory_use gpu; /* managed memory, too, and what is of no known kind */
+    struct memory_use host;
+};
+
+void sum_memory_init(struct model *m);
+void sum_memory_fini(struct model *m);
+int sum_memory_batch(struct model *m, const struct wire_batch *b);
+int sum_memory_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_memory_finish(struct model *m);
+
+#endif

@@ -1,0 +1,98 @@
+/* transfers.c - copies and fills by kind. */
+#include "analyze/model/system/transfers.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/model/model.h"
+
+#include <string.h>
+
+enum { MEMORY_PAGEABLE = 1 };
+
+static const char *const kind_names[TRANSFER_KINDS] = {
+    "unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
+};
+
+void sum_transfers_init(struct model *m)
+{
+    (void)m;
+}
+
+void sum_transfers_fini(struct model *m)
+{
+    memset(&m->transfers, 0, sizeof m->transfers);
+}
+
+static void add(struct transfer_sum *s, int64_t bytes, int64_t ns)
+{
+    s->count++;
+    s->bytes = cells_sum(s->bytes, bytes);
+    s->time = cells_sum(s->time, ns);
+    s->max = ns > s->max ? ns : s->max;
+}
+
+static void take_copy(struct sum_transfers *t, const struct wire_batch *b, size_t i)
+{
+    int64_t kind = cells_or(b, COL_memcpy_kind, i, 0), ns = b->col[COL_memcpy_duration][i],
+            bytes = cells_or(b, COL_memcpy_bytes, i, 0);
+    if (kind < 0 || kind >= TRANSFER_KINDS)
+        kind = 0;
+    bytes = bytes < 0 ? 0 : bytes;
+    add(&t->kinds[kind], bytes, ns);
+    if (cells_get(b, COL_memcpy_src_memory, i) == MEMORY_PAGEABLE ||
+        cells_get(b, COL_memcpy_dst_memory, i) == MEMORY_PAGEABLE)
+        add(&t->pageable[kind], bytes, ns);
+}
+
+int sum_transfers_batch(struct model *m, const struct wire_batch *b)
+{
+    struct sum_transfers *t = &m->transfers;
+    int64_t end;
+    for (size_t i = 0; i < b->rows; i++) {
+        if (!b->col[0] || !b->col[1] || !cells_interval(b->col[0][i], b->col[1][i], &end))
+            t->invalid++;
+        else if (b->type == RECORD_memcpy)
+            take_copy(t, b, i);
+        else
+            add(&t->fills, cells_or(b, COL_memset_bytes, i, 0), b->col[1][i]);
+    }
+    return 0;
+}
+
+static void merge(struct transfer_sum *s, const struct transfer_sum *o)
+{
+    s->count += o->count;
+    s->bytes = cells_sum(s->bytes, o->bytes);
+    s->time = cells_sum(s->time, o->time);
+    s->max = o->max > s->max ? o->max : s->max;
+}
+
+int sum_transfers_merge(struct model *into, const struct model *from, int64_t shift)
+{
+    (void)shift;
+    for (int i = 0; i < TRANSFER_KINDS; i++) {
+        merge(&into->transfers.kinds[i], &from->transfers.kinds[i]);
+        merge(&into->transfers.pageable[i], &from->transfers.pageable[i]);
+    }
+    merge(&into->transfers.fills, &from->transfers.fills);
+    into->transfers.invalid += from->transfers.invalid;
+    return 0;
+}
+
+int sum_transfers_finish(struct model *m)
+{
+    (void)m;
+    return 0;
+}
+
+const char *sum_transfers_kind(int kind)
+{
+    return kind_names[kind >= 0 && kind < TRANSFER_KINDS ? kind : 0];
+}
+
+struct transfer_sum sum_transfers_copies(const struct model *m)
+{
+    struct transfer_sum all = {0};
+    for (int i = 0; i < TRANSFER_KINDS; i++)
+        merge(&all, &m->transfers.kinds[i]);
+    return all;
+}

@@ -1,0 +1,516 @@
+/* sync.c - waits are kept while the session is read, and told by line at its end. */
+#include "analyze/model/waits/sync.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/model/model.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINES_MAX = 1 << 14,
+    STACKS_MAX = 1 << 20,
+    REST_MAX = 1 << 20,
+    LAST_MAX = 1 << 20, /* pairs of line and thread */
+    THREADS_MAX = 1 << 16,
+    LINE_SPANS = 1 << 13, /* of a line's union */
+};
+
+static const struct {
+    const char *name, *many;
+    bool blocks;
+    int class; /* enum sync_class; -1: in no loop */
+} calls[SYNC_CALLS] = {
+    [SYNC_OTHER] = {"other", "other calls", true, -1},
+    [SYNC_EVENT] = {"event", "event synchronizations", true, SYNC_EXPLICIT},
+    [SYNC_STREAM_WAIT] = {"stream wait", "waits of a stream for an event", false, -1},
+    [SYNC_STREAM] = {"stream", "stream synchronizations", true, SYNC_EXPLICIT},
+    [SYNC_CONTEXT] = {"context", "context synchronizations", true, SYNC_EXPLICIT},
+    [SYNC_COPY] = {"copy", "copies", true, SYNC_COPIES},
+    [SYNC_FILL] = {"fill", "fills", true, SYNC_COPIES},
+    [SYNC_FREE] = {"free", "frees", true, SYNC_MEMORY},
+    [SYNC_ALLOC] = {"allocate", "allocations", true, SYNC_MEMORY},
+    [SYNC_CODE] = {"load code", "loads of code", true, -1},
+};
+
+static int known(int call)
+{
+    return call >= 0 && call < SYNC_CALLS ? call : SYNC_OTHER;
+}
+
+bool sum_sync_blocks(int call)
+{
+    return calls[known(call)].blocks;
+}
+
+const char *sum_sync_call(int call)
+{
+    return calls[known(call)].name;
+}
+
+const char *sum_sync_calls(int call)
+{
+    return calls[known(call)].many;
+}
+
+/* What has no room in the list. */
+struct rest {
+    uint32_t stack, call;
+    uint32_t syncs, pad; /* 1: of sync rows */
+    uint64_t count;      /* not of the key */
+    int64_t time;
+};
+
+struct thread_name {
+    uint32_t id;   /* of the log */
+    uint32_t name; /* not of the key */
+};
+
+void sum_sync_init(struct model *m)
+{
+    struct sum_sync *s = &m->sync;
+    memset(s, 0, sizeof *s);
+    keyed_init(&s->threads, sizeof(struct thread_name), offsetof(struct thread_name, name),
+               THREADS_MAX);
+    keyed_init(&s->rest, sizeof(struct rest), offsetof(struct rest, count), REST_MAX);
+    keyed_init(&s->lines, sizeof(struct sync_line), offsetof(struct sync_line, node), LINES_MAX);
+    keyed_init(&s->stacks, sizeof(struct sync_stack), offsetof(struct sync_stack, calls),
+               STACKS_MAX);
+    busy_init(&s->blocked);
+}
+
+void sum_sync_fini(struct model *m)
+{
+    struct sum_sync *s = &m->sync;
+    for (size_t i = 0; i < s->lines.count; i++) {
+        struct sync_line *l = keyed_at(&s->lines, i);
+        busy_fini(&l->blocked);
+        histogram_fini(&l->wait);
+        for (int c = 0; c < SYNC_CLASSES; c++)
+            histogram_fini(&l->between[c]);
+    }
+    keyed_fini(&s->threads);
+    keyed_fini(&s->rest);
+    keyed_fini(&s->lines);
+    keyed_fini(&s->stacks);
+    sync_list_fini(&s->waits);
+    sync_list_fini(&s->syncs);
+    corr_set_fini(&s->kernels);
+    busy_fini(&s->blocked);
+    sum_sync_init(m);
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+/* A cell as an id of 32 bits; 0: unknown. */
+static uint32_t id_cell(const struct wire_batch *b, unsigned column, size_t i)
+{
+    int64_t v = cells_or(b, column, i, 0);
+    return v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
+}
+
+static int keep(struct model *m, struct sync_list *l, const struct sync_wait *w)
+{
+    struct rest key = {.stack = w->stack, .call = w->call, .syncs = l == &m->sync.syncs};
+    uint32_t at;
+    int code = sync_list_add(l, w);
+    if (code != GPUFL_E_FULL)
+        return code;
+    code = keyed_put(&m->sync.rest, &key, &at, NULL);
+    if (code)
+        return code;
+    struct rest *r = keyed_at(&m->sync.rest, at);
+    r->count++;
+    r->time = cells_sum(r->time, w->end - w->start);
+    return 0;
+}
+
+static int take_wait(struct model *m, const struct wire_batch *b, size_t i)
+{
+    struct sync_wait w = {.start = cells_get(b, COL_wait_start, i)};
+    int64_t launches = cells_get(b, COL_wait_launches, i),
+            bytes = cells_or(b, COL_wait_bytes, i, 0), call = cells_or(b, COL_wait_call, i, 0);
+    if (!cells_interval(w.start, cells_get(b, COL_wait_duration, i), &w.end)) {
+        m->sync.invalid++;
+        return 0;
+    }
+    w.correlation = id_cell(b, COL_wait_correlation, i);
+    w.stack = id_cell(b, COL_wait_stack, i);
+    w.thread = id_cell(b, COL_wait_thread, i);
+    w.counted = launches != CELL_NULL;
+    w.launches = w.counted ? (uint32_t)(uint64_t)launches : 0;
+    w.bytes = bytes <= 0 ? 0 : bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    w.call = call >= 0 && call < SYNC_CALLS ? (uint8_t)call : SYNC_OTHER;
+    w.async = cells_get(b, COL_wait_async, i) == 1;
+    return keep(m, &m->sync.waits, &w);
+}
+
+/* sync.kind counts as wait.call does. */
+static int take_sync(struct model *m, const struct wire_batch *b, size_t i)
+{
+    struct sync_wait w = {.start = cells_get(b, COL_sync_start, i)};
+    int64_t kind = cells_or(b, COL_sync_kind, i, 0);
+    if (!cells_interval(w.start, cells_get(b, COL_sync_duration, i), &w.end))
+        return 0; /* sum_waits counts it */
+    w.correlation = id_cell(b, COL_sync_correlation, i);
+    w.stack = id_cell(b, COL_sync_stack, i);
+    w.thread = id_cell(b, COL_sync_thread, i);
+    w.call = kind > 0 && kind <= SYNC_CONTEXT ? (uint8_t)kind : SYNC_OTHER;
+    return keep(m, &m->sync.syncs, &w);
+}
+
+static int take_kernels(struct corr_set *s, const struct wire_batch *b)
+{
+    const int64_t *correlation = b->col[COL_kernel_correlation];
+    int code = 0;
+    for (size_t i = 0; correlation && !code && i < b->rows; i++)
+        if (correlation[i] > 0 && correlation[i] <= UINT32_MAX)
+            code = corr_set_add(s, (uint32_t)correlation[i]);
+    return code;
+}
+
+static int take_thread(struct model *m, const struct wire_batch *b, size_t i)
+{
+    uint32_t id = id_cell(b, COL_thread_id, i), at;
+    uint32_t name = model_name_cell(m, cells_get(b, COL_thread_name, i));
+    int code = id ? keyed_put(&m->sync.threads, &id, &at, NULL) : 0;
+    if (!code && id && at && name)
+        ((struct thread_name *)keyed_at(&m->sync.threads, at))->name = name;
+    return code;
+}
+
+static uint32_t thread_name(const struct sum_sync *s, uint32_t id)
+{
+    uint32_t at = id ? keyed_find(&s->threads, &id) : 0;
+    return at ? ((const struct thread_name *)keyed_at(&s->threads, at))->name : 0;
+}
+
+int sum_sync_batch(struct model *m, const struct wire_batch *b)
+{
+    int code = 0;
+    for (size_t i = 0; b->type == RECORD_thread && !code && i < b->rows; i++)
+        code = take_thread(m, b, i);
+    if (b->type == RECORD_thread)
+        return code;
+    if (b->type == RECORD_kernel)
+        return take_kernels(&m->sync.kernels, b);
+    if (b->type == RECORD_sync && m->facts.rows[RECORD_wait])
+        return 0; /* the same calls, known better */
+    for (size_t i = 0; !code && i < b->rows; i++)
+        code = b->type == RECORD_wait ? take_wait(m, b, i) : take_sync(m, b, i);
+    return code;
+}
+
+/* ---- lines ------------------------------------------------------------------------------ */
+
+static void ensure_line(struct sync_line *l)
+{
+    if (l->blocked.max_spans)
+        return;
+    busy_init(&l->blocked);
+    l->blocked.max_spans = LINE_SPANS;
+    histogram_init(&l->wait);
+    for (int c = 0; c < SYNC_CLASSES; c++)
+        histogram_init(&l->between[c]);
+    l->first = INT64_MAX;
+}
+
+static int find_line(struct sum_sync *s, uint32_t place, bool apart, uint32_t node, uint32_t *at)
+{
+    struct sync_line key = {.place = place, .apart = apart};
+    int code = keyed_put(&s->lines, &key, at, NULL);
+    if (code)
+        return code;
+    struct sync_line *l = keyed_at(&s->lines, *at);
+    ensure_line(l);
+    l->node = l->node ? l->node : node;
+    return 0;
+}
+
+static int add_stack(struct sum_sync *s, uint32_t line, uint32_t node, uint64_t count, int64_t ns)
+{
+    struct sync_stack key = {.line = line, .node = node};
+    uint32_t at;
+    int code = keyed_put(&s->stacks, &key, &at, NULL);
+    if (code || !at)
+        return code;
+    struct sync_stack *k = keyed_at(&s->stacks, at);
+    k->calls += count;
+    k->time = cells_sum(k->time, ns);
+    return 0;
+}
+
+/* The call before of the same sort, line and thread. */
+struct last {
+    uint32_t line, class, thread;
+    uint32_t correlation, launches; /* not of the key */
+    bool counted;
+};
+
+/* Launches between two calls: those that ran kernels, whoever made them, or the thread's own. A
+ * count that goes back is that of another thread which got the same id. */
+static int64_t launches_between(const struct sum_sync *s, const struct last *a,
+                                const struct sync_wait *b)
+{
+    int64_t own = -1, all = -1;
+    if (a->counted && b->counted && b->launches - a->launches <= INT32_MAX)
+        own = (int64_t)(b->launches - a->launches);
+    if (a->correlation && b->correlation && s->kernels.total && !s->kernels.refused)
+        all = (int64_t)corr_set_between(&s->kernels, a->correlation, b->correlation);
+    return own > all ? own : all;
+}
+
+static int note_between(struct sum_sync *s, struct keyed *lasts, uint32_t line,
+                        const struct sync_wait *w)
+{
+    int class = calls[w->call].class, code;
+    struct last key = {.line = line, .class = (uint32_t) class, .thread = w->thread}, *last;
+    uint32_t at;
+    bool added;
+    if (class < 0 || (class == SYNC_MEMORY && w->async))
+        return 0;
+    code = keyed_put(lasts, &key, &at, &added);
+    if (code || !at)
+        return code;
+    last = keyed_at(lasts, at);
+    struct sync_line *l = keyed_at(&s->lines, line);
+    int64_t between = added ? -1 : launches_between(s, last, w);
+    if (between >= 0)
+        code = histogram_add(&l->between[class], between);
+    last->correlation = w->correlation;
+    last->launches = w->launches;
+    last->counted = w->counted;
+    return code;
+}
+
+static int note_thread(struct sum_sync *s, struct keyed *threads, uint32_t line, uint32_t thread)
+{
+    const uint32_t key[2] = {line, thread};
+    uint32_t at;
+    bool added;
+    int code = keyed_put(threads, key, &at, &added);
+    ((struct sync_line *)keyed_at(&s->lines, line))->threads += !code && added;
+    return code;
+}
+
+/* A call's part inside the session. */
+static void clip(const struct model *m, const struct sync_wait *w, int64_t *start, int64_t *end)
+{
+    *start = w->start < m->facts.start ? m->facts.start : w->start;
+    *end = w->end > m->facts.end ? m->facts.end : w->end;
+}
+
+/* The row of the driver tells of a wait for sure, a call of a program that need not wait may have
+ * been held up. */
+static bool is_slow(const struct model *m, const struct sync_wait *w)
+{
+    return m->facts.rows[RECORD_wait] && (w->async || w->call == SYNC_OTHER);
+}
+
+static void add_slow(struct sync_slow *s, uint64_t count, int64_t time, int64_t longest)
+{
+    s->calls += count;
+    s->time = cells_sum(s->time, time);
+    s->longest = longest > s->longest ? longest : s->longest;
+}
+
+static int add_call(struct model *m, uint32_t line, const struct sync_wait *w)
+{
+    struct sync_line *l = keyed_at(&m->sync.lines, line);
+    int64_t start, end, ns = w->end - w->start;
+    clip(m, w, &start, &end);
+    l->count++;
+    l->calls[w->call]++;
+    l->time[w->call] = cells_sum(l->time[w->call], ns);
+    if (w->call == SYNC_COPY && w->bytes && w->bytes <= SYNC_SMALL) {
+        l->small++;
+        l->small_time = cells_sum(l->small_time, ns);
+    }
+    if (is_slow(m, w))
+        add_slow(&l->slow[w->call], 1, ns, ns);
+    if (w->start < l->first)
+        l->first = w->start;
+    if (l->count == 1 || ns > l->longest.end - l->longest.start) {
+        l->longest = *w;
+        l->thread = thread_name(&m->sync, w->thread);
+    }
+    int code = histogram_add(&l->wait, ns);
+    code = code ? code : busy_add(&l->blocked, start, end);
+    if (code || !calls[w->call].blocks)
+        return code;
+    m->sync.calls++;
+    return busy_add(&m->sync.blocked, start, end);
+}
+
+static int line_of(struct model *m, uint32_t stack, int call, uint32_t *line, uint32_t *node)
+{
+    uint32_t place;
+    *node = stacks_node_of(&m->stacks, stack);
+    int code = stacks_find_place(m, *node, &place);
+    return code ? code : find_line(&m->sync, place, !calls[call].blocks, *node, line);
+}
+
+static int add_all(struct model *m, const struct sync_list *list, struct keyed *lasts,
+                   struct keyed *threads)
+{
+    struct sum_sync *s = &m->sync;
+    int code = 0;
+    for (size_t i = 0; !code && i < list->count; i++) {
+        const struct sync_wait *w = &list->items[i];
+        uint32_t line, node;
+        code = line_of(m, w->stack, w->call, &line, &node);
+        code = code ? code : add_call(m, line, w);
+        code = code ? code : note_between(s, lasts, line, w);
+        code = code ? code : note_thread(s, threads, line, w->thread);
+        code = code ? code : add_stack(s, line, node, 1, w->end - w->start);
+        s->unstacked += !node;
+    }
+    return code;
+}
+
+static int add_rest(struct model *m)
+{
+    struct sum_sync *s = &m->sync;
+    bool syncs = !m->facts.rows[RECORD_wait];
+    int code = 0;
+    for (size_t i = 0; !code && i < s->rest.count; i++) {
+        const struct rest *r = keyed_at(&s->rest, i);
+        uint32_t line, node;
+        if (!r->count || r->syncs != syncs)
+            continue;
+        s->beyond += r->count;
+        code = line_of(m, r->stack, (int)r->call, &line, &node);
+        if (code)
+            break;
+        struct sync_line *l = keyed_at(&s->lines, line);
+        l->count += r->count;
+        l->calls[r->call] += r->count;
+        l->time[r->call] = cells_sum(l->time[r->call], r->time);
+        l->rest = cells_sum(l->rest, r->time);
+        s->calls += calls[r->call].blocks ? r->count : 0;
+        code = add_stack(s, line, node, r->count, r->time);
+    }
+    keyed_fini(&s->rest);
+    return code;
+}
+
+const struct sync_list *sum_sync_waits(struct model *m)
+{
+    struct sync_list *l = m->facts.rows[RECORD_wait] ? &m->sync.waits : &m->sync.syncs;
+    return sync_list_sort(l) ? NULL : l;
+}
+
+static int settle_lines(struct sum_sync *s)
+{
+    int code = busy_settle(&s->blocked);
+    for (size_t i = 0; !code && i < s->lines.count; i++) {
+        struct sync_line *l = keyed_at(&s->lines, i);
+        ensure_line(l);
+        code = busy_settle(&l->blocked);
+    }
+    return code;
+}
+
+int sum_sync_finish(struct model *m)
+{
+    struct sum_sync *s = &m->sync;
+    const struct sync_list *list = sum_sync_waits(m);
+    struct keyed lasts, threads;
+    if (!list)
+        return GPUFL_E_NOMEM;
+    corr_set_seal(&s->kernels);
+    keyed_init(&lasts, sizeof(struct last), offsetof(struct last, correlation), LAST_MAX);
+    keyed_init(&threads, 2 * sizeof(uint32_t), 2 * sizeof(uint32_t), LAST_MAX);
+    int code = add_all(m, list, &lasts, &threads);
+    code = code ? code : add_rest(m);
+    keyed_fini(&lasts);
+    keyed_fini(&threads);
+    keyed_fini(&s->threads);
+    corr_set_fini(&s->kernels);
+    return code ? code : settle_lines(s);
+}
+
+void sum_sync_drop_waits(struct sum_sync *s)
+{
+    sync_list_fini(&s->waits);
+    sync_list_fini(&s->syncs);
+}
+
+int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns)
+{
+    uint32_t line, node;
+    int code = line_of(m, stack, known(call), &line, &node);
+    if (!code) {
+        struct sync_line *l = keyed_at(&m->sync.lines, line);
+        l->idle = cells_sum(l->idle, ns);
+    }
+    return code;
+}
+
+/* ---- two sessions ----------------------------------------------------------------------- */
+
+static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t shift)
+{
+    int code = busy_merge(&l->blocked, &o->blocked, shift);
+    bool known = o->first != INT64_MAX, none = l->first == INT64_MAX;
+    if (known && (none || o->longest.end - o->longest.start > l->longest.end - l->longest.start)) {
+        l->longest = o->longest;
+        l->longest.start += shift;
+        l->longest.end += shift;
+        l->thread = o->thread;
+    }
+    if (known && (none || o->first + shift < l->first))
+        l->first = o->first + shift;
+    l->count += o->count;
+    l->threads += o->threads;
+    l->small += o->small;
+    l->small_time = cells_sum(l->small_time, o->small_time);
+    l->rest = cells_sum(l->rest, o->rest);
+    l->idle = cells_sum(l->idle, o->idle);
+    for (int c = 0; c < SYNC_CALLS; c++) {
+        l->calls[c] += o->calls[c];
+        l->time[c] = cells_sum(l->time[c], o->time[c]);
+        add_slow(&l->slow[c], o->slow[c].calls, o->slow[c].time, o->slow[c].longest);
+    }
+    code = code ? code : histogram_merge(&l->wait, &o->wait);
+    for (int c = 0; !code && c < SYNC_CLASSES; c++)
+        code = histogram_merge(&l->between[c], &o->between[c]);
+    return code;
+}
+
+static int merge_lines(struct model *into, const struct model *from, int64_t shift, uint32_t *twins)
+{
+    struct sum_sync *s = &into->sync;
+    int code = 0;
+    for (size_t i = 0; !code && i < from->sync.lines.count; i++) {
+        const struct sync_line *o = sum_sync_line(&from->sync, i);
+        if (!o->count && !o->idle)
+            continue;
+        uint32_t node = o->node ? into->stacks.merged[o->node] : 0, place;
+        code = stacks_find_place(into, node, &place);
+        code = code ? code : find_line(s, place, o->apart, node, &twins[i]);
+        code = code ? code : merge_line(keyed_at(&s->lines, twins[i]), o, shift);
+    }
+    return code;
+}
+
+int sum_sync_merge(struct model *into, const struct model *from, int64_t shift)
+{
+    struct sum_sync *s = &into->sync;
+    const struct sum_sync *o = &from->sync;
+    uint32_t *twins = mem_array(o->lines.count + 1, sizeof *twins);
+    int code = twins ? busy_merge(&s->blocked, &o->blocked, shift) : GPUFL_E_NOMEM;
+    code = code ? code : merge_lines(into, from, shift, twins);
+    for (size_t i = 1; !code && i < o->stacks.count; i++) {
+        const struct sync_stack *k = keyed_at(&o->stacks, i);
+        code = add_stack(s, twins[k->line], into->stacks.merged[k->node], k->calls, k->time);
+    }
+    s->calls += o->calls;
+    s->beyond += o->beyond;
+    s->invalid += o->invalid;
+    s->unstacked += o->unstacked;
+    mem_free(twins);
+    return code;
+}

@@ -1,0 +1,145 @@
+/* sync.h - which line of the program waited for the GPU, and how long.
+ *
+ * Calls that can wait come from `wait` rows; where a session has none, from its
+ * `sync` rows. Each goes to the line its stack names. Blocked time is a union:
+ * of a line and of the session, so that no share is above 100 % however many
+ * threads wait at once. A stream that waits for an event does not block the host
+ * and is listed apart.
+ *
+ * Between two consecutive calls of one line and thread the launches are counted:
+ * the different correlation ids of kernel rows, or the thread's own launches where
+ * these are more. That tells a wait in a loop with work between from one that
+ * merely comes often. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_WAITS_SYNC_H
+#define GPUFL_ANALYZE_MODEL_WAITS_SYNC_H
+
+#include "analyze/common/busy.h"
+#include "analyze/common/histogram.h"
+#include "analyze/keyed.h"
+#include "analyze/model/waits/sync_list.h"
+
+#include <stdbool.h>
+
+struct model;
+struct wire_batch;
+
+#define SUM_SYNC_TAKES                                                                             \
+    (MODEL_TAKES(wait) | MODEL_TAKES(sync) | MODEL_TAKES(kernel) | MODEL_TAKES(thread))
+
+enum sync_call { /* wait.call */
+                 SYNC_OTHER = 0,
+                 SYNC_EVENT = 1,
+                 SYNC_STREAM_WAIT = 2, /* does not block the host */
+                 SYNC_STREAM = 3,
+                 SYNC_CONTEXT = 4,
+                 SYNC_COPY = 5,
+                 SYNC_FILL = 6,
+                 SYNC_FREE = 7,
+                 SYNC_ALLOC = 8,
+                 SYNC_CODE = 9,
+                 SYNC_CALLS,
+};
+
+/* Calls of one sort, whose loops are told apart. */
+enum sync_class { SYNC_EXPLICIT, SYNC_COPIES, SYNC_MEMORY, SYNC_CLASSES };
+
+/* Calls that mostly do not wait, in the log because they took long: asynchronous forms and rare
+ * ones. They waited for the GPU, or the host's scheduler held them up. */
+struct sync_slow {
+    uint64_t calls;
+    int64_t time, longest; /* ns */
+};
+
+struct sync_line {
+    uint32_t place; /* in model.stacks; 0: no stack */
+    uint32_t apart; /* 1: streams wait for events */
+    /* not of the key: */
+    uint32_t node;                          /* one of its stacks; 0: none */
+    uint32_t threads;                       /* that called it, summed over sessions */
+    uint64_t calls[SYNC_CALLS];             /* by wait.call */
+    int64_t time[SYNC_CALLS];               /* ns, summed */
+    struct sync_slow slow[SYNC_CALLS];      /* of these, calls that need not have waited */
+    uint64_t count;                         /* all calls */
+    struct busy blocked;                    /* ns in which a thread was in one of these calls */
+    struct histogram wait;                  /* ns a call */
+    struct histogram between[SYNC_CLASSES]; /* launches between consecutive ones of a thread */
+    uint64_t small;                         /* copies of at most SYNC_SMALL bytes */
+    int64_t small_time;                     /* ns, of these */
+    int64_t rest;                           /* ns of calls that were only counted, in no union */
+    int64_t idle;             /* ns of GPU idle time blamed on it, all devices (sum_idle) */
+    int64_t first;            /* ns, start of the first call */
+    struct sync_wait longest; /* stack: of the log, meaningless after finish */
+    uint32_t thread;          /* name of the thread that made it; 0: unknown */
+};
+
+struct sync_stack {
+    uint32_t line, node; /* index in lines; node in model.stacks */
+    /* not of the key: */
+    uint64_t calls;
+    int64_t time; /* ns, summed */
+};
+
+enum { SYNC_SMALL = 16 << 10 }; /* bytes: a copy whose cost is the call, not the data */
+
+struct sum_sync {
+    struct sync_list waits, syncs; /* of `wait` and of `sync` rows; empty after model_finish */
+    struct corr_set kernels;       /* correlation ids of kernels; empty after model_finish */
+    struct keyed threads;          /* names by the log's id; empty after model_finish */
+    struct keyed rest;             /* calls that had no room in the list, by stack and call */
+    struct keyed lines;            /* struct sync_line; [0] takes what has no room */
+    struct keyed stacks;           /* struct sync_stack */
+    struct busy blocked;           /* a thread was in a call that waits */
+    uint64_t calls;                /* that can block the host */
+    uint64_t beyond;               /* calls that were only counted */
+    uint64_t invalid;              /* rows without a usable interval, in no sum */
+    uint64_t unstacked;            /* calls whose stack is not known */
+};
+
+void sum_sync_init(struct model *m);
+void sum_sync_fini(struct model *m);
+int sum_sync_batch(struct model *m, const struct wire_batch *b);
+int sum_sync_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_sync_finish(struct model *m);
+
+/* The waits of a session that is being read, sorted; NULL where memory ran out. */
+const struct sync_list *sum_sync_waits(struct model *m);
+
+/* At the end of model_finish. */
+void sum_sync_drop_waits(struct sum_sync *s);
+
+/* Adds ns of idle GPU to the line of a stack of the log, between sum_sync_finish and the end of
+ * model_finish. */
+int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns);
+
+bool sum_sync_blocks(int call);       /* the host is in it while it waits */
+const char *sum_sync_call(int call);  /* "stream", "copy", …; never NULL */
+const char *sum_sync_calls(int call); /* "stream synchronizations", … */
+
+static inline const struct sync_line *sum_sync_line(const struct sum_sync *s, size_t i)
+{
+    return (const struct sync_line *)keyed_at(&s->lines, i);
+}
+
+/* Lines by blocked time, descending, those that are apart last; *count of them. Owned by the
+ * caller; NULL: out of memory. */
+uint32_t *sum_sync_sorted(const struct model *m, size_t *count);
+
+/* Stacks by line, of each line the longest first. Owned by the caller; NULL: out of memory. */
+const struct sync_stack **sum_sync_stacks(const struct model *m, size_t *count);
+/* Place in it of the first stack of a line, or of where it would be. */
+size_t sum_sync_first_stack(const struct sync_stack *const *list, size_t count, uint32_t line);
+
+/* ns in which a thread was in one of the line's calls; never more than the run is long. */
+int64_t sum_sync_blocked(const struct model *m, const struct sync_line *l);
+/* The same of all lines together. */
+int64_t sum_sync_blocked_all(const struct model *m);
+/* ns from the session's start to the first of the line's calls that are known one by one;
+ * CELL_NULL: there are none. */
+int64_t sum_sync_first(const struct model *m, const struct sync_line *l);
+/* The same for its longest one. */
+int64_t sum_sync_longest(const struct model *m, const struct sync_line *l);
+
+/* The call most of a line's time is spent in. */
+enum sync_call sum_sync_main_call(const struct sync_line *l);
+
+#endif

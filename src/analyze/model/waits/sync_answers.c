@@ -1,0 +1,127 @@
+/* sync_answers.c - lines and their stacks in order, and what a line was blocked. */
+#include "analyze/common/cells.h"
+#include "analyze/model/model.h"
+#include "analyze/model/waits/sync.h"
+#include "base/alloc.h"
+
+#include <stdlib.h>
+
+static int64_t union_within(const struct model *m, const struct busy *b, int64_t rest)
+{
+    struct busy_result r;
+    int64_t wall = sum_windows_time(m);
+    busy_result(b, &r);
+    int64_t ns = cells_sum(r.busy, rest);
+    return ns > wall ? wall : ns;
+}
+
+int64_t sum_sync_blocked(const struct model *m, const struct sync_line *l)
+{
+    return union_within(m, &l->blocked, l->rest);
+}
+
+int64_t sum_sync_blocked_all(const struct model *m)
+{
+    int64_t rest = 0;
+    for (size_t i = 0; i < m->sync.lines.count; i++)
+        if (!sum_sync_line(&m->sync, i)->apart)
+            rest = cells_sum(rest, sum_sync_line(&m->sync, i)->rest);
+    return union_within(m, &m->sync.blocked, rest);
+}
+
+int64_t sum_sync_first(const struct model *m, const struct sync_line *l)
+{
+    return l->first == INT64_MAX ? CELL_NULL : l->first - m->facts.start;
+}
+
+int64_t sum_sync_longest(const struct model *m, const struct sync_line *l)
+{
+    return l->first == INT64_MAX ? CELL_NULL : l->longest.start - m->facts.start;
+}
+
+enum sync_call sum_sync_main_call(const struct sync_line *l)
+{
+    int most = SYNC_OTHER;
+    for (int c = 1; c < SYNC_CALLS; c++)
+        if (l->calls[c] && (!l->calls[most] || l->time[c] > l->time[most]))
+            most = c;
+    return (enum sync_call)most;
+}
+
+struct sort {
+    const struct model *m;
+    const int64_t *blocked; /* by line */
+};
+
+static int compare_lines(const void *a, const void *b, void *arg)
+{
+    const struct sort *s = arg;
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const struct sync_line *x = sum_sync_line(&s->m->sync, i), *y = sum_sync_line(&s->m->sync, k);
+    if (x->apart != y->apart)
+        return x->apart < y->apart ? -1 : 1;
+    if (s->blocked[i] != s->blocked[k])
+        return s->blocked[i] > s->blocked[k] ? -1 : 1;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : (i > k) - (i < k);
+}
+
+uint32_t *sum_sync_sorted(const struct model *m, size_t *count)
+{
+    size_t all = m->sync.lines.count;
+    uint32_t *order = mem_array(all + 1, sizeof *order);
+    int64_t *blocked = mem_array(all + 1, sizeof *blocked);
+    *count = 0;
+    for (size_t i = 0; order && blocked && i < all; i++) {
+        const struct sync_line *l = sum_sync_line(&m->sync, i);
+        if (!l->count)
+            continue;
+        order[(*count)++] = (uint32_t)i;
+        blocked[i] = sum_sync_blocked(m, l);
+    }
+    if (order && blocked)
+        qsort_r(order, *count, sizeof *order, compare_lines, &(struct sort){m, blocked});
+    bool failed = !order || !blocked;
+    mem_free(blocked);
+    if (failed) {
+        mem_free(order);
+        return NULL;
+    }
+    return order;
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+    const struct sync_stack *x = *(const struct sync_stack *const *)a,
+                            *y = *(const struct sync_stack *const *)b;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    if (x->time != y->time)
+        return x->time > y->time ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+const struct sync_stack **sum_sync_stacks(const struct model *m, size_t *count)
+{
+    const struct sync_stack **list = mem_array(m->sync.stacks.count + 1, sizeof *list);
+    *count = 0;
+    for (size_t i = 1; list && i < m->sync.stacks.count; i++)
+        list[(*count)++] = keyed_at(&m->sync.stacks, i);
+    if (list)
+        qsort(list, *count, sizeof *list, compare_stacks);
+    return list;
+}
+
+size_t sum_sync_first_stack(const struct sync_stack *const *list, size_t count, uint32_t line)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (list[middle]->line < line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

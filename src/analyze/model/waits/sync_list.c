@@ -1,0 +1,166 @@
+/* sync_list.c - natural merges of nearly sorted waits, and bit pages with running counts. */
+#include "analyze/model/waits/sync_list.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <string.h>
+
+void sync_list_fini(struct sync_list *l)
+{
+    mem_free(l->items);
+    memset(l, 0, sizeof *l);
+}
+
+static int order(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare(const struct sync_wait *a, const struct sync_wait *b)
+{
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    int o = order(a->thread, b->thread);
+    o = o ? o : order(a->correlation, b->correlation);
+    o = o ? o : order(a->stack, b->stack);
+    o = o ? o : order(a->call, b->call);
+    o = o ? o : order(a->launches, b->launches);
+    o = o ? o : order(a->bytes, b->bytes);
+    return o ? o : order(a->async, b->async);
+}
+
+int sync_list_add(struct sync_list *l, const struct sync_wait *w)
+{
+    int code = mem_grow(&l->items, &l->cap, l->count + 1, sizeof *l->items, SYNC_KEPT);
+    if (code)
+        return code;
+    if (l->sorted == l->count && (!l->count || compare(&l->items[l->count - 1], w) <= 0))
+        l->sorted++;
+    l->items[l->count++] = *w;
+    return 0;
+}
+
+/* End of the ascending run that starts at i. */
+static size_t run_end(const struct sync_list *l, size_t i)
+{
+    while (++i < l->count && compare(&l->items[i - 1], &l->items[i]) <= 0)
+        ;
+    return i;
+}
+
+static void merge_runs(const struct sync_wait *from, size_t a, size_t b, size_t end,
+                       struct sync_wait *to)
+{
+    size_t left = a, right = b, at = a;
+    while (left < b || right < end) {
+        bool first = right == end || (left < b && compare(&from[left], &from[right]) <= 0);
+        to[at++] = from[first ? left++ : right++];
+    }
+}
+
+/* One pass merges neighbouring runs in pairs; nearly sorted lists need few passes. */
+int sync_list_sort(struct sync_list *l)
+{
+    if (l->sorted == l->count)
+        return 0;
+    struct sync_wait *spare = mem_array(l->cap, sizeof *spare);
+    if (!spare)
+        return GPUFL_E_NOMEM;
+    for (size_t runs = 2; runs > 1;) {
+        runs = 0;
+        for (size_t a = 0, b, end; a < l->count; a = end) {
+            b = run_end(l, a);
+            end = b < l->count ? run_end(l, b) : b;
+            merge_runs(l->items, a, b, end, spare);
+            runs++;
+        }
+        struct sync_wait *items = l->items;
+        l->items = spare;
+        spare = items;
+    }
+    mem_free(spare);
+    l->sorted = l->count;
+    return 0;
+}
+
+/* ---- ids --------------------------------------------------------------------------------- */
+
+enum { PAGES = 1 << 16 };
+
+void corr_set_fini(struct corr_set *s)
+{
+    for (size_t i = 0; s->pages && i < PAGES; i++)
+        mem_free(s->pages[i]);
+    mem_free(s->pages);
+    memset(s, 0, sizeof *s);
+}
+
+int corr_set_add_slow(struct corr_set *s, uint32_t id)
+{
+    if (!s->pages && !(s->pages = mem_array(PAGES, sizeof *s->pages)))
+        return GPUFL_E_NOMEM;
+    struct corr_page **p = &s->pages[id >> 16];
+    if (!*p && s->count == SYNC_CORR_PAGES) {
+        s->refused = true;
+        return 0;
+    }
+    if (!*p) {
+        *p = mem_zalloc(sizeof **p);
+        if (!*p)
+            return GPUFL_E_NOMEM;
+        s->count++;
+    }
+    (*p)->bits[id >> 6 & 1023] |= 1ull << (id & 63);
+    return 0;
+}
+
+void corr_set_seal(struct corr_set *s)
+{
+    s->total = 0;
+    for (size_t i = 0; s->pages && i < PAGES; i++) {
+        struct corr_page *p = s->pages[i];
+        uint32_t here = 0;
+        if (!p)
+            continue;
+        p->before_page = s->total;
+        for (size_t w = 0; w < 1024; w++) {
+            if (w % 8 == 0)
+                p->before[w / 8] = here;
+            here += (uint32_t)__builtin_popcountll(p->bits[w]);
+        }
+        s->total += here;
+    }
+}
+
+/* Ids below id. */
+static uint64_t rank(const struct corr_set *s, uint32_t id)
+{
+    size_t page = id >> 16;
+    if (!s->pages)
+        return 0;
+    if (!s->pages[page]) {
+        while (page && !s->pages[page])
+            page--;
+        if (!s->pages[page])
+            return 0;
+        id = (uint32_t)(page << 16 | 0xffff);
+        return rank(s, id) + (s->pages[page]->bits[1023] >> 63);
+    }
+    const struct corr_page *p = s->pages[page];
+    size_t word = id >> 6 & 1023;
+    uint64_t n = p->before_page + p->before[word / 8];
+    for (size_t w = word / 8 * 8; w < word; w++)
+        n += (uint64_t)__builtin_popcountll(p->bits[w]);
+    return n + (uint64_t)__builtin_popcountll(p->bits[word] & ((1ull << (id & 63)) - 1));
+}
+
+uint64_t corr_set_between(const struct corr_set *s, uint32_t a, uint32_t b)
+{
+    if (a == b)
+        return 0;
+    uint64_t to_a = a == UINT32_MAX ? s->total : rank(s, a + 1), to_b = rank(s, b);
+    return b > a ? to_b - to_a : s->total - to_a + to_b;
+}

@@ -1,0 +1,53 @@
+/* waits.h - synchronizations, the vendor's own overhead, and graph launches.
+ *
+ * A wait of a stream for an event does not block the host: it is kept apart. The
+ * time in which the host waited is a union too, since several threads may wait at
+ * once. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_WAITS_WAITS_H
+#define GPUFL_ANALYZE_MODEL_WAITS_WAITS_H
+
+#include "analyze/common/busy.h"
+#include "analyze/common/histogram.h"
+
+#include <stdbool.h>
+
+struct model;
+struct wire_batch;
+
+#define SUM_WAITS_TAKES (MODEL_TAKES(sync) | MODEL_TAKES(overhead) | MODEL_TAKES(graph_launch))
+
+enum { WAIT_KINDS = 5, OVERHEAD_KINDS = 32 };
+
+struct overhead_sum {
+    uint32_t kind; /* id of model.names */
+    uint64_t count;
+    int64_t time; /* ns */
+};
+
+struct sum_waits {
+    struct histogram kinds[WAIT_KINDS];            /* ns, by sync.kind; 0: unknown */
+    struct busy blocked;                           /* the host waited on at least one thread */
+    struct overhead_sum overheads[OVERHEAD_KINDS]; /* the last one takes what has no room */
+    unsigned overhead_count;
+    uint64_t graph_launches;
+    int64_t graph_time;     /* ns in the launch calls, where known */
+    uint64_t graph_untimed; /* launches whose call is not timed: the public client's */
+    int64_t graph_kernels;  /* kernel nodes, where known */
+    uint64_t graph_unknown; /* launches whose kernel nodes are not known */
+    uint64_t invalid;       /* rows without a usable interval, in no sum */
+};
+
+void sum_waits_init(struct model *m);
+void sum_waits_fini(struct model *m);
+int sum_waits_batch(struct model *m, const struct wire_batch *b);
+int sum_waits_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_waits_finish(struct model *m);
+
+const char *sum_waits_kind(int kind); /* "event", …; never NULL */
+const char *sum_waits_key(int kind);  /* the same for programs */
+bool sum_waits_blocks(int kind);      /* the kind blocks the host */
+
+/* Count and total of the kinds that block the host. */
+void sum_waits_blocking(const struct model *m, uint64_t *count, int64_t *total);
+
+#endif

@@ -1,0 +1,260 @@
+/* work.c - rows by stack; copies wait for the calls that tell theirs. */
+#include "analyze/model/work.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/model/kernels/graphs.h"
+#include "analyze/model/model.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_MAX = 1 << 20, COPIES_MAX = 1 << 20, MEMORY_PAGEABLE = 1 };
+
+struct work_copy {
+    uint32_t correlation;
+    uint8_t kind;
+    bool pageable;
+    int64_t time, bytes;
+};
+
+void sum_work_init(struct model *m)
+{
+    struct sum_work *s = &m->work;
+    memset(s, 0, sizeof *s);
+    keyed_init(&s->rows, sizeof(struct work), offsetof(struct work, place), ROWS_MAX);
+    keyed_init(&s->items, sizeof(struct work), offsetof(struct work, place), ROWS_MAX);
+}
+
+void sum_work_fini(struct model *m)
+{
+    struct sum_work *s = &m->work;
+    keyed_fini(&s->rows);
+    keyed_fini(&s->items);
+    mem_free(s->copies);
+    sum_work_init(m);
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+static uint32_t id_cell(const struct wire_batch *b, unsigned column, size_t i)
+{
+    int64_t v = cells_or(b, column, i, 0);
+    return v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
+}
+
+static void sum(struct work *to, const struct work *from)
+{
+    to->count += from->count;
+    to->time = cells_sum(to->time, from->time);
+    to->bytes = cells_sum(to->bytes, from->bytes);
+    to->small += from->small;
+    to->small_time = cells_sum(to->small_time, from->small_time);
+    to->pageable += from->pageable;
+    to->pageable_time = cells_sum(to->pageable_time, from->pageable_time);
+    to->pageable_bytes = cells_sum(to->pageable_bytes, from->pageable_bytes);
+}
+
+/* The key of `one` says where it goes. */
+static int put(struct keyed *k, const struct work *one, uint32_t *at)
+{
+    int code = keyed_put(k, one, at, NULL);
+    if (!code && *at)
+        sum(keyed_at(k, *at), one);
+    return code;
+}
+
+static struct work of_copy(const struct work_copy *c, uint32_t stack)
+{
+    bool small = c->bytes > 0 && c->bytes <= SYNC_SMALL;
+    return (struct work){.stack = stack,
+                         .kind = c->kind,
+                         .count = 1,
+                         .time = c->time,
+                         .bytes = c->bytes,
+                         .small = small,
+                         .small_time = small ? c->time : 0,
+                         .pageable = c->pageable,
+                         .pageable_time = c->pageable ? c->time : 0,
+                         .pageable_bytes = c->pageable ? c->bytes : 0};
+}
+
+/* Consecutive rows mostly go to the same place: kernels without a stack cost a look. */
+static int take_kernels(struct model *m, const struct wire_batch *b)
+{
+    const int64_t *start = b->col[COL_kernel_start], *ns = b->col[COL_kernel_duration],
+                  *stack = b->col[COL_kernel_stack];
+    int64_t end;
+    int code = 0;
+    for (size_t i = 0; stack && start && ns && !code && i < b->rows; i++) {
+        if (stack[i] <= 0 || stack[i] > UINT32_MAX || !cells_interval(start[i], ns[i], &end))
+            continue;
+        uint32_t config = id_cell(b, COL_kernel_config, i), at;
+        config = config < m->refs.config_count ? m->refs.configs[config] : 0;
+        struct work one = {.stack = (uint32_t)stack[i],
+                           .kind = WORK_KERNEL,
+                           .name = (uint32_t)m->kernels.configs[config].row.name,
+                           .count = 1,
+                           .time = ns[i]};
+        code = put(&m->work.rows, &one, &at);
+    }
+    return code;
+}
+
+/* Ids begin with small numbers. A program that instantiates anew for each launch has no use for them. */
+static uint32_t graph_cell(const struct wire_batch *b, size_t i)
+{
+    uint32_t id = id_cell(b, COL_graph_run_graph, i);
+    return id < GRAPHS_MOST ? id : 0;
+}
+
+static int take_graphs(struct model *m, const struct wire_batch *b)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < b->rows; i++) {
+        int64_t end;
+        uint32_t at;
+        struct work one = {.stack = id_cell(b, COL_graph_run_stack, i),
+                           .kind = WORK_GRAPH,
+                           .name = graph_cell(b, i),
+                           .count = 1,
+                           .time = cells_get(b, COL_graph_run_duration, i)};
+        if (one.stack && cells_interval(cells_get(b, COL_graph_run_start, i), one.time, &end))
+            code = put(&m->work.rows, &one, &at);
+    }
+    return code;
+}
+
+static int take_copy(struct sum_work *s, const struct wire_batch *b, size_t i)
+{
+    int64_t end, kind = cells_or(b, COL_memcpy_kind, i, 0),
+                 bytes = cells_or(b, COL_memcpy_bytes, i, 0);
+    struct work_copy c = {.correlation = id_cell(b, COL_memcpy_correlation, i),
+                          .time = cells_get(b, COL_memcpy_duration, i),
+                          .bytes = bytes > 0 ? bytes : 0};
+    uint32_t stack = id_cell(b, COL_memcpy_stack, i), at;
+    if (!cells_interval(cells_get(b, COL_memcpy_start, i), c.time, &end))
+        return 0;
+    c.kind = kind > 0 && kind < TRANSFER_KINDS ? (uint8_t)kind : 0;
+    c.pageable = cells_get(b, COL_memcpy_src_memory, i) == MEMORY_PAGEABLE ||
+                 cells_get(b, COL_memcpy_dst_memory, i) == MEMORY_PAGEABLE;
+    int code = stack || !c.correlation
+                   ? GPUFL_E_FULL
+                   : mem_grow(&s->copies, &s->copy_cap, s->copy_count + 1, sizeof c, COPIES_MAX);
+    if (!code)
+        s->copies[s->copy_count++] = c;
+    if (code != GPUFL_E_FULL)
+        return code;
+    struct work one = of_copy(&c, stack);
+    return put(&s->rows, &one, &at);
+}
+
+int sum_work_batch(struct model *m, const struct wire_batch *b)
+{
+    int code = 0;
+    if (b->type == RECORD_kernel)
+        return take_kernels(m, b);
+    if (b->type == RECORD_graph_run)
+        return take_graphs(m, b);
+    for (size_t i = 0; !code && i < b->rows; i++)
+        code = take_copy(&m->work, b, i);
+    return code;
+}
+
+/* ---- the end ----------------------------------------------------------------------------- */
+
+struct call {
+    uint32_t correlation, stack;
+};
+
+static int compare_calls(const void *a, const void *b)
+{
+    const struct call *x = a, *y = b;
+    if (x->correlation != y->correlation)
+        return x->correlation < y->correlation ? -1 : 1;
+    return (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+/* Calls that copy and have a stack, by correlation id. */
+static struct call *list_calls(const struct sync_list *l, size_t *count)
+{
+    struct call *calls = mem_array(l->count + 1, sizeof *calls);
+    *count = 0;
+    for (size_t i = 0; calls && i < l->count; i++)
+        if (l->items[i].call == SYNC_COPY && l->items[i].stack && l->items[i].correlation)
+            calls[(*count)++] = (struct call){l->items[i].correlation, l->items[i].stack};
+    if (calls)
+        qsort(calls, *count, sizeof *calls, compare_calls);
+    return calls;
+}
+
+static uint32_t stack_of(const struct call *calls, size_t count, uint32_t correlation)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (calls[middle].correlation < correlation)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && calls[low].correlation == correlation ? calls[low].stack : 0;
+}
+
+static int join_copies(struct model *m)
+{
+    struct sum_work *s = &m->work;
+    const struct sync_list *waits = sum_sync_waits(m);
+    size_t count = 0;
+    struct call *calls = waits ? list_calls(waits, &count) : NULL;
+    int code = calls ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; !code && i < s->copy_count; i++) {
+        uint32_t at;
+        struct work one = of_copy(&s->copies[i], stack_of(calls, count, s->copies[i].correlation));
+        code = put(&s->rows, &one, &at);
+    }
+    mem_free(calls);
+    mem_free(s->copies);
+    s->copies = NULL;
+    s->copy_count = s->copy_cap = 0;
+    return code;
+}
+
+/* One more item, whose stack is a node of m. */
+static int put_item(struct model *m, struct work one)
+{
+    uint32_t at, place;
+    int code = stacks_find_place(m, one.stack, &place);
+    code = code ? code : put(&m->work.items, &one, &at);
+    if (!code && at)
+        ((struct work *)keyed_at(&m->work.items, at))->place = place;
+    return code;
+}
+
+int sum_work_finish(struct model *m)
+{
+    struct sum_work *s = &m->work;
+    int code = s->copy_count ? join_copies(m) : 0;
+    for (size_t i = 1; !code && i < s->rows.count; i++) {
+        struct work one = *(const struct work *)keyed_at(&s->rows, i);
+        one.stack = stacks_node_of(&m->stacks, one.stack);
+        code = put_item(m, one);
+    }
+    keyed_fini(&s->rows);
+    return code;
+}
+
+int sum_work_merge(struct model *into, const struct model *from, int64_t shift)
+{
+    int code = 0;
+    (void)shift;
+    for (size_t i = 1; !code && i < from->work.items.count; i++) {
+        struct work one = *sum_work_item(&from->work, i);
+        one.stack = into->stacks.merged[one.stack];
+        if (one.kind == WORK_GRAPH)
+            one.name = 0; /* the same id is another graph in each session */
+        code = put_item(into, one);
+    }
+    return code;
+}

@@ -1,0 +1,54 @@
+/* work.h - what the GPU did, by the stack that asked for it.
+ *
+ * Kernels by stack and name, and CUDA graphs that were recorded as a whole by stack and id, where their
+ * launches have stacks. Copies by stack and direction: where the row of a copy has none, the call that
+ * blocked for it may (`wait` rows of the same correlation id). Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_WORK_H
+#define GPUFL_ANALYZE_MODEL_WORK_H
+
+#include "analyze/keyed.h"
+#include "analyze/model/system/transfers.h"
+
+struct model;
+struct wire_batch;
+
+#define SUM_WORK_TAKES (MODEL_TAKES(kernel) | MODEL_TAKES(graph_run) | MODEL_TAKES(memcpy))
+
+/* Kinds of work; below them memcpy.kind. */
+enum { WORK_KERNEL = TRANSFER_KINDS, WORK_GRAPH };
+
+struct work {
+    uint32_t stack; /* id of the log; after finish: node in model.stacks; 0: none */
+    uint32_t kind;  /* memcpy.kind, or WORK_… */
+    uint32_t name;  /* of a kernel; of a graph its id in the log; 0: some */
+    /* not of the key: */
+    uint32_t place; /* of the stack, after finish */
+    uint64_t count;
+    int64_t time, bytes; /* ns on the GPU; copies */
+    uint64_t small;      /* copies of at most SYNC_SMALL bytes */
+    int64_t small_time;  /* ns, of these */
+    uint64_t pageable;   /* copies from or to host memory that is not pinned */
+    int64_t pageable_time, pageable_bytes;
+};
+
+struct work_copy; /* a copy without a stack, until the session is read */
+
+struct sum_work {
+    struct keyed rows;        /* struct work by stack of the log; empty after finish */
+    struct keyed items;       /* struct work by node; after finish */
+    struct work_copy *copies; /* owned; empty after finish */
+    size_t copy_count, copy_cap;
+};
+
+void sum_work_init(struct model *m);
+void sum_work_fini(struct model *m);
+int sum_work_batch(struct model *m, const struct wire_batch *b);
+int sum_work_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_work_finish(struct model *m);
+
+static inline const struct work *sum_work_item(const struct sum_work *s, size_t i)
+{
+    return (const struct work *)keyed_at(&s->items, i);
+}
+
+#endif

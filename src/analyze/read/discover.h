@@ -1,0 +1,69 @@
+/* discover.h - which sessions lie under a path, and in which files.
+ *
+ * A path is a session's directory, one of its parts, or a directory with sessions
+ * in it (also one level of grouping down). Both our layout and the public
+ * client's are known:
+ *   <channel>.log                   being written, or left by a crash
+ *   <channel>.<N>.log[.gz]          finished, N from 1; where both are there, the .gz
+ *   <channel>[.<N>].log.zst         packed by somebody else; counts where neither of the others is there
+ *   .tmp/<channel>[.<N>].log        of the public client, left by a crash
+ *   <prefix>.<channel>[.<N>].log[.gz]  its old flat layout: a session a prefix
+ *   .gpufl-transport-loss.*.json     that client's mark for data it lost: counted
+ * Other files are ignored and counted. Owner's thread. */
+#ifndef GPUFL_ANALYZE_READ_DISCOVER_H
+#define GPUFL_ANALYZE_READ_DISCOVER_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* In the order in which they are read: what later ones refer to comes first. */
+enum discover_channel {
+    DISCOVER_SYSTEM,
+    DISCOVER_SCOPE,
+    DISCOVER_DEVICE,
+    DISCOVER_CODE,  /* names, lines, instructions, sources; `sass` in the public client's layout */
+    DISCOVER_OTHER, /* a file that was named, whatever it is called */
+    DISCOVER_CHANNELS,
+};
+
+#define DISCOVER_LIVE INT64_MAX /* number of the part without one: the newest */
+
+struct discover_part {
+    char *path; /* owned */
+    enum discover_channel channel;
+    int64_t number; /* from 1; DISCOVER_LIVE */
+    bool packed;    /* .gz, .zst */
+    bool foreign;   /* .zst: not packed by us, so maybe not whole while the plain one is there */
+    bool left;      /* found in .tmp */
+    int64_t bytes;  /* on disk */
+};
+
+struct discover_session {
+    char *dir;                   /* owned: where its files lie */
+    char *name;                  /* owned: of the directory, or the prefix */
+    struct discover_part *parts; /* owned; in reading order */
+    size_t count, cap;
+    int64_t bytes;    /* on disk, of the parts that are read */
+    unsigned missing; /* numbers that are left out between parts of a channel */
+    unsigned gaps;    /* channels in which some are: bits by DISCOVER_ */
+    unsigned present; /* channels that have a part: bits */
+};
+
+struct discover {
+    struct discover_session *sessions; /* owned; by directory and name */
+    size_t count, cap;
+    uint64_t foreign;    /* files that are no part of a session */
+    uint64_t losses;     /* the public client's marks for data it lost */
+    uint64_t unreadable; /* directories and files that could not be opened */
+};
+
+/* 0; GPUFL_E_NOENT, _PERM or _CORRUPT with a sentence where there is nothing to read. */
+int discover_open(struct discover *d, const char *path, struct err *e);
+void discover_close(struct discover *d);
+
+const char *discover_channel_name(enum discover_channel c);
+
+#endif

@@ -1,0 +1,40 @@
+/* feed.h - the lines of a session's parts, in order, to one consumer.
+ *
+ * Small sessions are read on the caller's thread. For large ones a second thread
+ * inflates and splits while the caller decodes: it fills blocks of lines, which
+ * go round between the two. One call a session; calls are independent. */
+#ifndef GPUFL_ANALYZE_READ_FEED_H
+#define GPUFL_ANALYZE_READ_FEED_H
+
+#include "analyze/read/discover.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct feed_stats {
+    uint64_t parts;        /* read */
+    uint64_t unreadable;   /* could not be opened */
+    uint64_t cut;          /* parts whose compressed stream breaks off */
+    uint64_t too_long;     /* lines beyond the limit, skipped */
+    uint64_t unfinished;   /* last lines without their end */
+    char first_error[384]; /* sentence about the first unreadable part; "" none */
+    unsigned damaged;      /* channels of which some could not be read: bits by DISCOVER_ */
+};
+
+struct feed {
+    void *arg;
+    /* One line; it may be modified. complete: its end was there. Non-zero stops. */
+    int (*line)(void *arg, char *line, size_t len, bool complete);
+    /* The lines that follow are of this channel. May be NULL. */
+    void (*channel)(void *arg, enum discover_channel c);
+    /* Now and then; done and all count bytes on disk. May be NULL. */
+    void (*progress)(void *arg, int64_t done, int64_t all);
+    int64_t threads_from; /* bytes on disk from which a second thread reads; 0: default */
+};
+
+/* Feeds every part that a report reads. 0, the consumer's code, or GPUFL_E_NOMEM. */
+int feed_session(const struct discover_session *s, const struct feed *f, struct feed_stats *stats);
+
+#endif

@@ -1,0 +1,304 @@
+/* insights_json.c - findings, waiting lines with their stacks, and idle time, for programs. */
+#include "analyze/common/cells.h"
+#include "analyze/common/json_out.h"
+#include "analyze/insight/insight.h"
+#include "analyze/model/nameless.h"
+#include "analyze/report/report.h"
+#include "base/alloc.h"
+#include "symbol/names/demangle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What could not be put together for want of memory must not look like null. */
+static void note_error(struct json_out *j, const struct buf *text)
+{
+    if (buf_error(text))
+        j->buf.error = GPUFL_E_NOMEM;
+}
+
+static void put_demangled(const struct model *m, struct json_out *j, const char *key, uint32_t name)
+{
+    struct buf text;
+    buf_init(&text, DEMANGLE_ROOM);
+    if (name)
+        demangle_put(&text, model_text(m, name));
+    json_out_text_or_null(j, key, buf_cstr(&text));
+    note_error(j, &text);
+    buf_fini(&text);
+}
+
+/* The members place, file, line, function, symbol and in_library of an object. */
+static void put_place(const struct model *m, struct json_out *j, uint32_t place)
+{
+    const struct stacks_place *p = stacks_place_at(&m->stacks, place);
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    stacks_put_place(m, place, &text);
+    json_out_text_or_null(j, "place", buf_cstr(&text));
+    json_out_text_or_null(j, "file", p ? model_text(m, p->file) : "");
+    json_out_int(j, "line", p && p->line ? p->line : CELL_NULL);
+    put_demangled(m, j, "function", p ? p->function : 0);
+    json_out_text_or_null(j, "symbol", p ? model_text(m, p->function) : "");
+    json_out_bool(j, "in_library", stacks_place_is_library(p));
+    note_error(j, &text);
+    buf_fini(&text);
+}
+
+/* The same members of a line of device code. */
+static void put_code_place(const struct model *m, struct json_out *j, const struct insight *i)
+{
+    const char *file = model_text(m, i->file), *slash = strrchr(file, '/');
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    buf_printf(&text, "%s:%lld", slash ? slash + 1 : file, (long long)i->line);
+    json_out_text_or_null(j, "place", buf_cstr(&text));
+    json_out_text_or_null(j, "file", file);
+    json_out_int(j, "line", i->line ? i->line : CELL_NULL);
+    put_demangled(m, j, "function", i->kernel);
+    json_out_text_or_null(j, "symbol", model_text(m, i->kernel));
+    json_out_bool(j, "in_library", false);
+    note_error(j, &text);
+    buf_fini(&text);
+}
+
+static void put_insight(const struct report *r, struct json_out *j, const struct insight *i)
+{
+    const struct model *m = &r->model;
+    json_out_object(j, NULL);
+    json_out_text(j, "id", i->rule->id);
+    json_out_text(j, "category", insight_category_name(i->rule->category));
+    json_out_text(j, "severity", insight_severity_name(i->severity));
+    json_out_text(j, "title", i->title);
+    json_out_text(j, "text", i->text);
+    json_out_text(j, "next", i->next);
+    json_out_int(j, "gives_back_ns", i->gives_back);
+    json_out_number(j, "gives_back_share",
+                    cells_share((double)i->gives_back, (double)sum_windows_time(m)));
+    json_out_text(j, "bound", i->rule->bound == INSIGHT_MEASURED ? "measured" : "estimated");
+    if (i->file)
+        put_code_place(m, j, i);
+    else
+        put_place(m, j, i->place);
+    json_out_text_or_null(j, "scope", model_text(m, i->scope));
+    put_demangled(m, j, "kernel", i->kernel);
+    json_out_text_or_null(j, "kernel_symbol", model_text(m, i->kernel));
+    json_out_int(j, "device", i->device ? m->devices.items[i->device].row.index : CELL_NULL);
+    json_evidence(r, j, i);
+    json_out_object(j, "evidence");
+    for (unsigned f = 0; f < i->fact_count; f++)
+        json_out_int(j, i->facts[f].key, i->facts[f].value);
+    json_out_close_object(j);
+    json_out_close_object(j);
+}
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+static void put_step(const struct model *m, struct json_out *j, const struct stacks_step *s)
+{
+    static const char *const kinds[] = {"", "native", "python", "mark"};
+    static const char *const statuses[] = {
+        "line",      "function",        "file_missing",  "file_replaced", "nothing_there",
+        "generated", "file_unreadable", "split_missing", "not_looked_up"};
+    char offset[32] = "";
+    if (s->kind == STACKS_NATIVE)
+        snprintf(offset, sizeof offset, "%llx", (unsigned long long)s->offset);
+    json_out_object(j, NULL);
+    json_out_text(j, "kind", kinds[s->kind]);
+    put_demangled(m, j, "function", s->function);
+    json_out_text_or_null(j, "file", model_text(m, s->file));
+    json_out_int(j, "line", s->line ? s->line : CELL_NULL);
+    json_out_text_or_null(j, "module", stacks_module_path(m, s->module));
+    json_out_text_or_null(j, "offset", offset);
+    json_out_text_or_null(j, "status", s->kind == STACKS_NATIVE ? statuses[s->status] : "");
+    json_out_bool(j, "inlined", s->inlined);
+    json_out_close_object(j);
+}
+
+/* All stacks, by line. */
+struct stack_list {
+    const struct sync_stack **items;
+    size_t count;
+};
+
+static void put_stacks(const struct model *m, struct json_out *j, const struct stack_list *l,
+                       uint32_t line)
+{
+    json_out_array(j, "stacks");
+    size_t i = sum_sync_first_stack(l->items, l->count, line);
+    for (; i < l->count && l->items[i]->line == line; i++) {
+        const struct sync_stack *s = l->items[i];
+        struct stacks_walk w = {.node = s->node};
+        struct stacks_step step;
+        if (!s->node)
+            continue;
+        json_out_object(j, NULL);
+        json_out_count(j, "calls", s->calls);
+        json_out_int(j, "total_ns", s->time);
+        json_out_array(j, "frames");
+        while (stacks_next(&m->stacks, &w, &step))
+            put_step(m, j, &step);
+        json_out_close_array(j);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+static void put_calls(struct json_out *j, const struct sync_line *l)
+{
+    json_out_array(j, "by_call");
+    for (int c = 0; c < SYNC_CALLS; c++) {
+        if (!l->calls[c])
+            continue;
+        json_out_object(j, NULL);
+        json_out_text(j, "call", sum_sync_call(c));
+        json_out_count(j, "calls", l->calls[c]);
+        json_out_int(j, "total_ns", l->time[c]);
+        json_out_count(j, "need_not_wait", l->slow[c].calls);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+static void put_between(struct json_out *j, const struct sync_line *l)
+{
+    static const char *const keys[SYNC_CLASSES] = {"synchronizations", "copies", "memory"};
+    json_out_object(j, "launches_between");
+    for (int c = 0; c < SYNC_CLASSES; c++) {
+        const struct histogram *h = &l->between[c];
+        json_out_object(j, keys[c]);
+        json_out_count(j, "pairs", h->count);
+        json_out_int(j, "median", h->count ? histogram_quantile(h, 0.5) : CELL_NULL);
+        json_out_int(j, "min", h->count ? h->min : CELL_NULL);
+        json_out_int(j, "max", h->count ? h->max : CELL_NULL);
+        json_out_close_object(j);
+    }
+    json_out_close_object(j);
+}
+
+static void put_line(const struct model *m, struct json_out *j, const struct stack_list *stacks,
+                     uint32_t at)
+{
+    const struct sync_line *l = sum_sync_line(&m->sync, at);
+    int64_t blocked = sum_sync_blocked(m, l);
+    json_out_object(j, NULL);
+    put_place(m, j, l->place);
+    json_out_bool(j, "blocks_host", !l->apart);
+    json_out_count(j, "calls", l->count);
+    json_out_int(j, "blocked_ns", blocked);
+    json_out_number(j, "share", cells_share((double)blocked, (double)sum_windows_time(m)));
+    json_out_int(j, "gpu_idle_ns", l->idle);
+    json_out_int(j, "threads", l->threads);
+    json_out_int(j, "first_ns", sum_sync_first(m, l));
+    json_out_int(j, "longest_ns", l->longest.end - l->longest.start);
+    json_out_int(j, "longest_start_ns", sum_sync_longest(m, l));
+    json_out_int(j, "longest_correlation", l->longest.correlation);
+    json_out_int(j, "longest_thread", l->longest.thread);
+    json_out_text_or_null(j, "longest_thread_name", model_text(m, l->thread));
+    json_out_int(j, "median_ns", l->wait.count ? histogram_quantile(&l->wait, 0.5) : CELL_NULL);
+    json_out_int(j, "p99_ns", l->wait.count ? histogram_quantile(&l->wait, 0.99) : CELL_NULL);
+    put_calls(j, l);
+    put_between(j, l);
+    put_stacks(m, j, stacks, at);
+    json_out_close_object(j);
+}
+
+static void put_nameless(const struct model *m, struct json_out *j)
+{
+    static const char *const reasons[] = {[STACKS_FILE_MISSING] = "file_missing",
+                                          [STACKS_FILE_REPLACED] = "file_replaced",
+                                          [STACKS_FILE_UNREADABLE] = "file_unreadable",
+                                          [STACKS_SPLIT_MISSING] = "split_missing"};
+    struct nameless list[NAMELESS_MOST];
+    size_t more, n = nameless_find(m, list, &more);
+    json_out_array(j, "nameless");
+    for (size_t i = 0; i < n; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "module", stacks_module_path(m, list[i].module));
+        json_out_text(j, "reason", reasons[list[i].status]);
+        json_out_count(j, "frames", list[i].frames);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_count(j, "nameless_more", more);
+}
+
+static int put_lines(const struct model *m, struct json_out *j)
+{
+    size_t count;
+    uint32_t *order = sum_sync_sorted(m, &count);
+    struct stack_list stacks;
+    stacks.items = sum_sync_stacks(m, &stacks.count);
+    bool failed = !order || !stacks.items;
+    json_out_object(j, "synchronization_lines");
+    json_out_count(j, "calls", m->sync.calls);
+    json_out_int(j, "blocked_ns", sum_sync_blocked_all(m));
+    json_out_count(j, "calls_without_stack", m->sync.unstacked);
+    json_out_count(j, "calls_only_counted", m->sync.beyond);
+    json_out_count(j, "invalid", m->sync.invalid);
+    json_out_array(j, "lines");
+    for (size_t i = 0; !failed && i < count; i++)
+        put_line(m, j, &stacks, order[i]);
+    json_out_close_array(j);
+    put_nameless(m, j);
+    json_out_close_object(j);
+    mem_free(order);
+    mem_free(stacks.items);
+    return failed ? GPUFL_E_NOMEM : 0;
+}
+
+/* ---- idle time --------------------------------------------------------------------------- */
+
+/* known: false where nobody knows what the GPU did. */
+static void put_causes(struct json_out *j, const struct idle_sum *sums, int64_t all, bool known)
+{
+    json_out_int(j, "idle_ns", known ? all : CELL_NULL);
+    json_out_array(j, "causes");
+    for (int c = 0; known && c < IDLE_CAUSES; c++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "cause", sum_idle_key((enum idle_cause)c));
+        json_out_int(j, "idle_ns", sums[c].time);
+        json_out_count(j, "gaps", sums[c].gaps);
+        json_out_number(j, "share", cells_share((double)sums[c].time, (double)all));
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+}
+
+static void put_idle(const struct model *m, struct json_out *j)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    unsigned devices = sum_idle_total(m, sums, &all);
+    json_out_object(j, "idle");
+    json_out_count(j, "devices_told", devices);
+    json_out_int(j, "doubtful_ns", m->idle.doubtful);
+    put_causes(j, sums, all, devices || sum_known_is(m, KNOWN_KERNELS));
+    json_out_array(j, "devices");
+    for (size_t i = 0; i < m->idle.device_count && i < m->devices.count; i++) {
+        const struct idle_device *d = &m->idle.devices[i];
+        int64_t idle = 0;
+        if (!d->any)
+            continue;
+        for (int c = 0; c < IDLE_CAUSES; c++)
+            idle = cells_sum(idle, d->causes[c].time);
+        json_out_object(j, NULL);
+        json_out_int(j, "index", i ? m->devices.items[i].row.index : CELL_NULL);
+        put_causes(j, d->causes, idle, true);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_close_object(j);
+}
+
+int json_insights(const struct report *r, struct json_out *j)
+{
+    json_out_array(j, "insights");
+    for (size_t i = 0; i < r->insights.count; i++)
+        put_insight(r, j, &r->insights.items[i]);
+    json_out_close_array(j);
+    json_out_count(j, "insights_left_out", r->insights.left_out);
+    put_idle(&r->model, j);
+    return put_lines(&r->model, j);
+}

@@ -1,0 +1,73 @@
+/* occupancy.c - what limits the occupancy of each kernel: how many blocks of it an SM could hold by
+ * its registers, shared memory, warp slots and block slots. The least of the four counts. */
+#include "analyze/common/grid.h"
+#include "analyze/common/units.h"
+#include "analyze/report/report.h"
+
+/* Warp slots always set a limit: a row without it tells of no resource. */
+static bool has_limits(const struct config_row *r)
+{
+    return r->occ_limit_warps != CELL_NULL;
+}
+
+/* A limit of the row; null where the others are known: the resource sets none. */
+static void put_limit(struct grid *g, const struct config_row *r, int64_t limit)
+{
+    char a[UNITS_TEXT];
+    if (limit != CELL_NULL)
+        grid_put(g, "%s", units_count(a, limit));
+    else
+        grid_put(g, "%s", has_limits(r) ? "no limit" : "-");
+}
+
+static void put_row(const struct model *m, struct grid *g, size_t number,
+                    const struct config_row *r)
+{
+    char a[UNITS_TEXT];
+    int64_t threads = r->block_x;
+    if (r->block_y > 0)
+        threads *= r->block_y;
+    if (r->block_z > 0)
+        threads *= r->block_z;
+    grid_put(g, "%zu", number);
+    grid_put(g, "%s", r->block_x > 0 ? units_count(a, threads) : "-");
+    put_limit(g, r, r->occ_limit_regs);
+    put_limit(g, r, r->occ_limit_shared);
+    put_limit(g, r, r->occ_limit_warps);
+    put_limit(g, r, r->occ_limit_blocks);
+    grid_put(g, "%s", r->occ_blocks == CELL_NULL ? "-" : units_count(a, r->occ_blocks));
+    grid_put(g, "%s", r->occ_limiter ? model_text(m, (uint32_t)r->occ_limiter) : "-");
+}
+
+void page_occupancy(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"#", GRID_RIGHT},           {"threads", GRID_RIGHT}, {"registers", GRID_RIGHT},
+        {"shared mem.", GRID_RIGHT}, {"warps", GRID_RIGHT},   {"blocks", GRID_RIGHT},
+        {"at once", GRID_RIGHT},     {"limiter", GRID_LEFT},
+    };
+    const struct sum_kernels *k = &p->model->kernels;
+    struct grid g;
+    size_t top = report_top(p->report);
+    bool any = false;
+    grid_init(&g, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < k->name_count && i < top; i++) {
+        const struct kernel_name *n = &k->names[i];
+        uint32_t heaviest = n->configs ? k->by_name[n->first] : 0;
+        if (!heaviest)
+            continue;
+        any |= has_limits(&k->configs[heaviest].row);
+        put_row(p->model, &g, i + 1, &k->configs[heaviest].row);
+    }
+    if (buf_error(&g.text))
+        p->code = p->code ? p->code : buf_error(&g.text);
+    if (any) {
+        page_heading(p, "What limits occupancy: the blocks that fit on an SM by each resource");
+        int code = grid_print(&g, p->out, p->width, p->color);
+        p->code = p->code ? p->code : code;
+        page_text(p,
+                  "at once: the least of the four. # as above, the heaviest configuration of each "
+                  "kernel; threads of one block.");
+    }
+    grid_fini(&g);
+}

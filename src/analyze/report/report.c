@@ -1,0 +1,275 @@
+/* report.c - from a path to one model and a list of sessions. */
+#include "analyze/report/report.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_MAX = 1 << 22, NAME_BYTES_MAX = 512 << 20 };
+
+static void note_session(struct report_session *line, const struct model *m)
+{
+    const struct sum_facts *f = &m->facts;
+    struct busy_result busy;
+    busy_result(&m->devices.compute, &busy);
+    line->session = f->session;
+    line->app = f->app;
+    line->host = f->host;
+    line->run = f->run;
+    line->engine = f->engine;
+    line->backend = f->backend;
+    line->stand_in = sum_facts_stand_in(m);
+    line->pid = f->pid;
+    line->pass = f->pass;
+    line->start = f->clock.known ? f->start + f->clock.offset : 0;
+    line->duration = sum_facts_duration(m);
+    line->recorded = sum_windows_gpu_time(m);
+    line->kernels = m->kernels.time.count;
+    line->unknown = !sum_known_is(m, KNOWN_KERNELS);
+    line->idle = !sum_known_worked(m);
+    line->kernel_time = m->kernels.time.total;
+    line->busy = busy.busy;
+    line->simulated = f->simulated;
+    line->unclean = f->unclean > 0;
+    line->cut_short = f->cut_short > 0;
+}
+
+static bool fatal(int code)
+{
+    return code == GPUFL_E_NOMEM;
+}
+
+/* A session that cannot be read is a line of the list; only a single one is a failure. */
+static int keep_failure(struct report *r, struct report_session *line, struct err *e)
+{
+    line->failure = mem_strdup(e->text);
+    r->failed++;
+    return line->failure ? 0 : err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+}
+
+static int read_one(struct report *r, const struct discover_session *s, struct err *e)
+{
+    struct load_options o = {.progress = r->options.progress};
+    int code = load_session(&r->model, s, &o, &r->stats, e);
+    if (!code)
+        note_session(&r->sessions[0], &r->model);
+    return code;
+}
+
+/* A copy of a session lies beside it, or its directory is there under two names. */
+static bool seen_before(const struct report *r, const struct report_session *line)
+{
+    for (const struct report_session *s = r->sessions; s < line; s++)
+        if (!s->failure && s->session && s->session == line->session && s->pid == line->pid &&
+            s->start == line->start)
+            return true;
+    return false;
+}
+
+/* Ends the group of passes that is open. */
+static int close_group(struct report *r, struct passes *p, struct err *e)
+{
+    struct pass_group g;
+    int code = passes_close(p, &r->model, &g, e);
+    if (code || !g.count)
+        return code;
+    code = mem_grow(&r->groups, &r->group_cap, r->group_count + 1, sizeof g, SIZE_MAX);
+    if (code) {
+        pass_group_fini(&g);
+        return err_set(e, code, "%s", err_text(code));
+    }
+    r->groups[r->group_count++] = g;
+    return 0;
+}
+
+/* Adds a session to what it belongs to: the passes of its run, or the report's model. */
+static int add_session(struct report *r, struct passes *p, const struct model *m, struct err *e)
+{
+    bool apart = !r->none_worked && !sum_known_worked(m);
+    if (apart || !passes_has(m)) {
+        int code = apart ? model_merge_apart(&r->model, m) : model_merge(&r->model, m);
+        return code ? err_set(e, code, "%s", err_text(code)) : 0;
+    }
+    int code = passes_fits(p, m) ? 0 : close_group(r, p, e);
+    for (size_t i = 0; !code && i < r->group_count; i++)
+        if (r->groups[i].run == m->facts.run)
+            code = err_set(e, GPUFL_E_STATE,
+                           "passes of run %s lie in different places; put their directories into "
+                           "one",
+                           model_text(m, m->facts.run));
+    return code ? code : passes_take(p, m, e);
+}
+
+/* Reads a session into a model of its own and adds it. */
+static int read_and_merge(struct report *r, struct passes *p, const struct discover_session *s,
+                          struct report_session *line, struct err *e)
+{
+    struct load_options o = {.progress = r->options.progress};
+    struct load_stats stats;
+    struct model m;
+    model_init(&m, r->names);
+    int code = load_session(&m, s, &o, &stats, e);
+    if (!code)
+        note_session(line, &m);
+    if (!code && seen_before(r, line)) {
+        err_set(e, GPUFL_E_STATE, "a second copy of session %s: left out",
+                model_text(&m, line->session));
+        code = keep_failure(r, line, e);
+    } else if (!code) {
+        load_stats_add(&r->stats, &stats);
+        code = add_session(r, p, &m, e);
+    } else if (!fatal(code)) {
+        code = keep_failure(r, line, e);
+    }
+    model_fini(&m);
+    return code;
+}
+
+static int compare_start(const void *a, const void *b)
+{
+    const struct report_session *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return strcmp(x->dir, y->dir);
+}
+
+static void count_runs(struct report *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        bool seen = false;
+        for (size_t j = 0; j < i && !seen; j++)
+            seen = !r->sessions[j].failure && r->sessions[j].run == r->sessions[i].run;
+        r->runs += !seen && !r->sessions[i].failure;
+    }
+}
+
+static int read_each(struct report *r, const struct discover *d, struct err *e)
+{
+    struct passes p;
+    int code = 0;
+    passes_init(&p, r->names);
+    for (size_t i = 0; !code && i < d->count; i++)
+        code = d->count == 1 ? read_one(r, &d->sessions[i], e)
+                             : read_and_merge(r, &p, &d->sessions[i], &r->sessions[i], e);
+    code = code ? code : close_group(r, &p, e);
+    passes_fini(&p);
+    return code;
+}
+
+/* No session did any work on a GPU: then there is nobody whose numbers the others would blur. They are
+ * read once more, for they are small. */
+static int read_idle(struct report *r, const struct discover *d, struct err *e)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        mem_free(r->sessions[i].failure);
+        r->sessions[i] = (struct report_session){.dir = r->sessions[i].dir};
+    }
+    r->failed = 0;
+    r->none_worked = true;
+    memset(&r->stats, 0, sizeof r->stats);
+    model_fini(&r->model);
+    model_init(&r->model, r->names);
+    return read_each(r, d, e);
+}
+
+static int read_all(struct report *r, const struct discover *d, struct err *e)
+{
+    int code = read_each(r, d, e);
+    if (!code && d->count > 1 && !r->model.facts.sessions && r->model.facts.apart)
+        code = read_idle(r, d, e);
+    if (!code && r->failed == d->count)
+        return err_set(e, GPUFL_E_CORRUPT, "none of the %zu sessions can be read: %s", d->count,
+                       r->sessions[0].failure);
+    if (!code && d->count > 1 && (code = model_settle(&r->model)))
+        err_set(e, code, "%s", err_text(code));
+    qsort(r->sessions, r->count, sizeof *r->sessions, compare_start);
+    count_runs(r);
+    return code;
+}
+
+int report_open(struct report *r, const char *path, const struct gpufl_report_options *o,
+                struct err *e)
+{
+    struct discover d;
+    memset(r, 0, sizeof *r);
+    r->options = *o;
+    int code = discover_open(&d, path, e);
+    if (code)
+        return code;
+    r->foreign = d.foreign;
+    r->losses = d.losses;
+    r->sessions = mem_array(d.count, sizeof *r->sessions);
+    code = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
+    if (code) {
+        err_set(e, code, "%s", err_text(code));
+    } else {
+        model_init(&r->model, r->names);
+        for (; !code && r->count < d.count; r->count++) {
+            r->sessions[r->count].dir = mem_strdup(d.sessions[r->count].dir);
+            if (!r->sessions[r->count].dir)
+                code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        }
+        code = code ? code : read_all(r, &d, e);
+        if (!code && (code = report_shared(r, NULL)))
+            err_set(e, code, "%s", err_text(code));
+        if (!code && (code = insights_find(&r->model, &r->insights)))
+            err_set(e, code, "%s", err_text(code));
+    }
+    discover_close(&d);
+    if (code)
+        report_close(r);
+    return code;
+}
+
+static int read_source(struct report *r, const struct report_source *s, struct err *e)
+{
+    int code = s->read(s->arg, &r->model, &r->stats, e);
+    if (code)
+        return code;
+    code = model_finish(&r->model);
+    if (!code) {
+        note_session(&r->sessions[0], &r->model);
+        count_runs(r);
+        code = report_shared(r, s);
+        code = code ? code : insights_find(&r->model, &r->insights);
+    }
+    return code ? err_set(e, code, "%s", err_text(code)) : 0;
+}
+
+int report_open_source(struct report *r, const struct report_source *s,
+                       const struct gpufl_report_options *o, struct err *e)
+{
+    memset(r, 0, sizeof *r);
+    r->options = *o;
+    r->sessions = mem_array(1, sizeof *r->sessions);
+    int code = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
+    if (!code) {
+        model_init(&r->model, r->names);
+        r->count = 1;
+        r->sessions[0].dir = mem_strdup(s->dir);
+        code = r->sessions[0].dir ? 0 : GPUFL_E_NOMEM;
+    }
+    code = code ? err_set(e, code, "%s", err_text(code)) : read_source(r, s, e);
+    if (code)
+        report_close(r);
+    return code;
+}
+
+void report_close(struct report *r)
+{
+    for (size_t i = 0; r->sessions && i < r->count; i++) {
+        mem_free(r->sessions[i].dir);
+        mem_free(r->sessions[i].failure);
+    }
+    mem_free(r->sessions);
+    for (size_t i = 0; i < r->group_count; i++)
+        pass_group_fini(&r->groups[i]);
+    mem_free(r->groups);
+    insights_fini(&r->insights);
+    if (r->names) {
+        model_fini(&r->model);
+        intern_close(r->names);
+    }
+    memset(r, 0, sizeof *r);
+}

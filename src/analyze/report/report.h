@@ -1,0 +1,182 @@
+/* report.h - what the text and the JSON report share: sessions read into models.
+ *
+ * One session is read into the model; several are read one after the other, each
+ * into a model of its own that is then merged, so that memory does not grow with
+ * their number. One owner. */
+#ifndef GPUFL_ANALYZE_REPORT_REPORT_H
+#define GPUFL_ANALYZE_REPORT_REPORT_H
+
+#include "analyze/insight/insight.h"
+#include "analyze/model/load.h"
+#include "analyze/model/model.h"
+#include "analyze/report/passes.h"
+
+#include <gpufl/analysis.h>
+
+/* One line of the list of sessions. Names are ids of report.names. */
+struct report_session {
+    char *dir; /* owned */
+    uint32_t session, app, host, run, engine, backend;
+    struct facts_stand_in stand_in;
+    int64_t pid;
+    int64_t pass;     /* of `gpufl trace --passes`, from 1; 0: none */
+    int64_t start;    /* ns since the epoch; 0: unknown */
+    int64_t duration; /* ns */
+    int64_t recorded; /* ns of it in windows of capture; all of it where there are none */
+    uint64_t kernels;
+    int64_t kernel_time; /* ns, summed */
+    int64_t busy;        /* ns, union */
+    bool simulated, unclean, cut_short;
+    bool unknown;  /* nobody knows what kernels it ran: not recorded, or damaged */
+    bool idle;     /* it did no work on a GPU */
+    char *failure; /* owned: why it is left out; NULL: it is in */
+};
+
+struct report {
+    struct intern *names;
+    struct model model;              /* the session, or all of them merged */
+    struct insights insights;        /* of model */
+    struct load_stats stats;         /* summed */
+    struct report_session *sessions; /* owned; by start */
+    size_t count;                    /* of sessions, those left out included */
+    size_t failed;                   /* that are left out */
+    struct pass_group *groups;       /* owned: passes that are put together, by run */
+    size_t group_count, group_cap;
+    bool none_worked; /* no session did: then none is apart */
+    unsigned runs;    /* different run ids among them; sessions without one count as one */
+    uint64_t foreign; /* files that are no part of a session */
+    uint64_t losses;  /* the public client's marks for data it lost */
+    struct gpufl_report_options options;
+};
+
+int report_open(struct report *r, const char *path, const struct gpufl_report_options *o,
+                struct err *e);
+void report_close(struct report *r);
+
+/* One session that does not lie in files. */
+struct report_source {
+    void *arg;
+    const char *dir; /* what stands where its directory would */
+    /* Feeds the model with all of the session; the stats are zeroed. A sentence where it fails. */
+    int (*read)(void *arg, struct model *m, struct load_stats *stats, struct err *e);
+    /* Feeds another model, which has a filter, with what the session of that id sampled. 0, NOMEM, or
+     * NOENT: there is no such session here. May be NULL. */
+    int (*samples)(void *arg, const char *session, struct model *m);
+};
+
+/* Adds the samples that sessions beyond these took for them (shared.h). source: NULL where they lie in
+ * files. 0 or GPUFL_E_NOMEM. */
+int report_shared(struct report *r, const struct report_source *source);
+
+int report_open_source(struct report *r, const struct report_source *s,
+                       const struct gpufl_report_options *o, struct err *e);
+
+/* 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
+int report_text(const struct report *r, FILE *out);
+int report_json(const struct report *r, FILE *out);
+
+/* The session is one of several, did no work on a GPU while others did, and is in no sum. */
+static inline bool report_is_apart(const struct report *r, const struct report_session *s)
+{
+    return r->count > 1 && s->idle && !s->failure && !r->none_worked;
+}
+
+/* Rows of a table that may be cut; SIZE_MAX: all. */
+static inline size_t report_top(const struct report *r)
+{
+    return r->options.top > 0 ? (size_t)r->options.top : SIZE_MAX;
+}
+
+/* Why instructions have no text, as the end of a sentence. Of several sessions, the first reason. */
+static inline const char *report_no_text(const struct report *r)
+{
+    const char *note = r->stats.symbols.code_note;
+    return *note ? note : "the session does not hold them";
+}
+
+enum { PAGE_WIDE = 100 /* columns with room for everything */ };
+
+/* The sections of the text, in tables.c and scopes.c. */
+struct page {
+    const struct report *report;
+    const struct model *model;
+    FILE *out;
+    int width;
+    bool color;
+    bool begun; /* something stands above: headings are set off */
+    int code;   /* first failure */
+};
+
+void page_heading(struct page *p, const char *title);
+/* A line of text wrapped at the width, indented by two columns. */
+void page_text(const struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What stands where a table has no row: findings_put_none as a sentence. */
+void page_none(struct page *p, const char *feature);
+
+void page_kernels(struct page *p);
+void page_occupancy(struct page *p); /* in occupancy.c */
+void page_transfers(struct page *p);
+void page_waits(struct page *p);
+
+/* What the passes are, what each gives, and whether they were alike: in passes_tables.c. */
+void page_passes(struct page *p);
+/* " Of pass 2 (PcSampling)." where the kind of data is a pass's. */
+void page_of_pass(struct page *p, unsigned kind);
+/* The passes that a finding rests on, as a sentence; nothing where there are none. */
+void page_evidence(struct page *p, const struct insight *i, struct buf *out);
+/* The one group that all sessions are of; NULL: there is none. */
+const struct pass_group *report_group(const struct report *r);
+
+/* Words of a text in lines of the page's width, the first one behind `lead`. Empties the text. */
+void page_item(struct page *p, const char *lead, struct buf *text);
+
+/* In insights.c: the findings that stand first, all of them, and their tables. */
+void page_first_lines(struct page *p);
+void page_insights(struct page *p);
+void page_idle(struct page *p);
+void page_sync_lines(struct page *p);
+
+struct grid;
+
+/* How many values a counter has, their mean, the least and the greatest: four cells. */
+void report_put_values(struct grid *g, const struct counter_sum *c);
+
+/* Says below a table of counters what the driver's names of them leave out. kernel: of its alone; 0: of all. */
+void page_counters_note(struct page *p, uint32_t kernel);
+
+struct json_out;
+/* The members insights, idle and synchronization_lines. 0 or GPUFL_E_NOMEM. */
+int json_insights(const struct report *r, struct json_out *j);
+/* The members scope_paths, scopes and outside_scopes. 0 or GPUFL_E_NOMEM. */
+int json_scopes(const struct report *r, struct json_out *j);
+/* The members samples, instructions and counters, and code where a kernel is asked for. 0 or
+ * GPUFL_E_NOMEM. */
+int json_profile(const struct report *r, struct json_out *j);
+/* SASS beside source of the functions that options.kernel names, and the hardware counters of the
+ * kernels of that name. GPUFL_E_NOENT where there are neither. */
+int report_kernel(const struct report *r, FILE *out);
+/* In kernel_counters.c: hardware counters of the kernels that options.kernel names; how many
+ * they are, also those that --top leaves out. */
+size_t page_kernel_counters(struct page *p);
+/* The member kernel_counters. 0 or GPUFL_E_NOMEM. */
+int json_kernel_counters(const struct report *r, struct json_out *j);
+/* The member shared_samples. 0 or GPUFL_E_NOMEM. */
+int json_shared(const struct report *r, struct json_out *j);
+/* The member groups, where there are some. */
+void json_passes(const struct report *r, struct json_out *j);
+/* The member passes of a finding: numbers of those that it rests on, where there are some. */
+void json_evidence(const struct report *r, struct json_out *j, const struct insight *i);
+/* Collapsed stacks, one a line with a number behind it: for flamegraph.pl and speedscope.
+ * GPUFL_E_NOENT where there are none. */
+int report_flame(const struct report *r, FILE *out);
+void page_scopes(struct page *p);
+void page_metrics(struct page *p);
+void page_shared(struct page *p);        /* in shared.c: whose samples they are */
+void page_profile(struct page *p);       /* in profile.c */
+void page_scope_samples(struct page *p); /* in samples.c */
+
+/* Columns of the page. */
+int report_width(const struct report *r);
+
+#endif

@@ -1,0 +1,23 @@
+/* scope_view.h - the scopes worth showing, in the order of a tree.
+ *
+ * The first `top` by wall or GPU time, whichever is longer, never a scope without
+ * those around it; siblings with the longest first. Owner's thread. */
+#ifndef GPUFL_ANALYZE_REPORT_SCOPE_VIEW_H
+#define GPUFL_ANALYZE_REPORT_SCOPE_VIEW_H
+
+#include "analyze/model/scopes/scopes.h"
+
+struct model;
+
+struct scope_view {
+    uint32_t *nodes;   /* owned */
+    uint32_t *numbers; /* owned; by node: its place in nodes, from 1; 0: not shown, or no scope */
+    size_t count;
+    size_t all; /* scopes there are */
+};
+
+/* top: 0 for all. After sum_scopes_finish. 0 or GPUFL_E_NOMEM. */
+int scope_view_open(struct scope_view *v, const struct model *m, size_t top);
+void scope_view_close(struct scope_view *v);
+
+#endif

@@ -1,0 +1,139 @@
+/* scopes_json.c - scopes and the kernels that ran in them, for programs. */
+#include "analyze/common/cells.h"
+#include "analyze/common/json_out.h"
+#include "analyze/report/report.h"
+#include "analyze/report/scope_view.h"
+#include "symbol/names/demangle.h"
+
+enum { PATH_DEPTH = 64 };
+
+/* Names from the outermost scope on; null where it would be longer than anybody reads. */
+static void put_path(const struct model *m, struct json_out *j, uint32_t id)
+{
+    const struct scope_node *nodes = m->scopes.nodes;
+    uint32_t way[PATH_DEPTH], depth = 0;
+    if (nodes[id].depth >= PATH_DEPTH) {
+        json_out_null(j, "path");
+        return;
+    }
+    for (uint32_t at = id; at; at = nodes[at].parent)
+        way[depth++] = at;
+    json_out_array(j, "path");
+    while (depth-- > 0)
+        json_out_text(j, NULL, model_text(m, nodes[way[depth]].name));
+    json_out_close_array(j);
+}
+
+/* Of what the log tells in which scope it was launched. */
+struct scope_told {
+    bool kernels, copies, waits;
+};
+
+static struct scope_told what_is_told(const struct model *m)
+{
+    return (struct scope_told){
+        .kernels = sum_scopes_told(m, SCOPE_KERNELS),
+        .copies = sum_scopes_told(m, SCOPE_COPIES) && sum_scopes_told(m, SCOPE_FILLS),
+        .waits = sum_scopes_told(m, SCOPE_WAITS),
+    };
+}
+
+static void put_told(struct json_out *j, const char *key, bool told, int64_t v)
+{
+    json_out_int(j, key, told ? v : CELL_NULL);
+}
+
+static void put_kernel(const struct model *m, struct json_out *j, const struct scope_kernel *k)
+{
+    struct buf name;
+    buf_init(&name, DEMANGLE_ROOM);
+    demangle_put(&name, model_text(m, k->name));
+    json_out_object(j, NULL);
+    json_out_text_or_null(j, "name", buf_cstr(&name));
+    json_out_text_or_null(j, "symbol", model_text(m, k->name));
+    json_out_count(j, "count", k->count);
+    json_out_int(j, "total_ns", k->ns);
+    json_out_close_object(j);
+    if (buf_error(&name))
+        j->buf.error = GPUFL_E_NOMEM;
+    buf_fini(&name);
+}
+
+/* Those launched by the scope itself, and what is left of its sum. */
+static void put_kernels(const struct report *r, struct json_out *j, const struct scope_node *n)
+{
+    const struct model *m = &r->model;
+    const struct scope_kernel *k = m->scopes.by_kernel.items + n->first_kernel;
+    uint64_t count = n->self.kernels;
+    int64_t ns = n->self.gpu;
+    json_out_array(j, "by_kernel");
+    for (size_t i = 0; i < n->kernel_names && i < report_top(r); i++) {
+        put_kernel(m, j, &k[i]);
+        count -= k[i].count;
+        ns -= k[i].ns;
+    }
+    json_out_close_array(j);
+    json_out_object(j, "other_kernels");
+    json_out_count(j, "count", count);
+    json_out_int(j, "total_ns", ns);
+    json_out_close_object(j);
+}
+
+static void put_scope(const struct report *r, struct json_out *j, const struct scope_view *v,
+                      uint32_t id)
+{
+    const struct model *m = &r->model;
+    const struct scope_node *n = &m->scopes.nodes[id];
+    const struct scope_sum *s = &n->self;
+    const struct scope_told told = what_is_told(m);
+    json_out_object(j, NULL);
+    json_out_count(j, "id", v->numbers[id]);
+    json_out_count(j, "parent", v->numbers[n->parent]);
+    json_out_count(j, "depth", n->depth);
+    json_out_text(j, "name", model_text(m, n->name));
+    put_path(m, j, id);
+    json_out_text_or_null(j, "tag", model_text(m, s->tag));
+    json_out_bool(j, "other_tags", s->tags > 1);
+    json_out_count(j, "calls", s->calls);
+    json_out_count(j, "open", s->open);
+    json_out_int(j, "wall_ns", s->wall);
+    json_out_int(j, "wall_min_ns", s->calls ? s->wall_min : CELL_NULL);
+    json_out_int(j, "wall_max_ns", s->calls ? s->wall_max : CELL_NULL);
+    json_out_int(j, "wall_mean_ns", s->calls ? s->wall / (int64_t)s->calls : CELL_NULL);
+    put_told(j, "kernels", told.kernels, (int64_t)n->all.kernels);
+    put_told(j, "gpu_ns", told.kernels, n->all.gpu);
+    put_told(j, "self_kernels", told.kernels, (int64_t)s->kernels);
+    put_told(j, "self_gpu_ns", told.kernels, s->gpu);
+    put_told(j, "inherited_kernels", told.kernels, (int64_t)n->all.inherited);
+    put_told(j, "self_inherited_kernels", told.kernels, (int64_t)s->inherited);
+    put_told(j, "copy_ns", told.copies, n->all.copy);
+    put_told(j, "waits", told.waits, (int64_t)n->all.waits);
+    put_told(j, "wait_ns", told.waits, n->all.wait);
+    json_out_int(j, "iterations", s->repeat);
+    json_out_int(j, "iteration_ns", s->repeat > 0 ? s->repeat_wall / s->repeat : CELL_NULL);
+    put_kernels(r, j, n);
+    json_out_close_object(j);
+}
+
+int json_scopes(const struct report *r, struct json_out *j)
+{
+    const struct sum_scopes *s = &r->model.scopes;
+    const struct scope_sum *outside = &s->nodes[0].self;
+    struct scope_view v;
+    if (scope_view_open(&v, &r->model, r->options.top > 0 ? report_top(r) : 0))
+        return GPUFL_E_NOMEM;
+    json_out_count(j, "scope_paths", v.all);
+    json_out_array(j, "scopes");
+    for (size_t i = 0; i < v.count; i++)
+        put_scope(r, j, &v, v.nodes[i]);
+    json_out_close_array(j);
+    json_out_object(j, "outside_scopes");
+    bool told = sum_scopes_told(&r->model, SCOPE_KERNELS);
+    put_told(j, "kernels", told, (int64_t)outside->kernels);
+    put_told(j, "gpu_ns", told, outside->gpu);
+    json_out_int(j, "launches_shared",
+                 r->model.ledger.any ? r->model.ledger.row.launches_shared : CELL_NULL);
+    json_out_close_object(j);
+    scope_view_close(&v);
+    return 0;
+}

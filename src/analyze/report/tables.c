@@ -1,0 +1,630 @@
+/* tables.c - the tables of the text report: kernels, copies, waits, metrics. */
+#include "analyze/common/cells.h"
+#include "analyze/common/grid.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/findings.h"
+#include "analyze/report/report.h"
+#include "base/alloc.h"
+#include "symbol/names/demangle.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { CONFIGS_EACH = 2 };
+
+static void print_grid(struct page *p, struct grid *g)
+{
+    int code = grid_print(g, p->out, p->width, p->color);
+    p->code = p->code ? p->code : code;
+}
+
+/* A kernel's demangled name as a cell. */
+static void put_name(struct page *p, struct grid *g, int64_t name)
+{
+    struct buf text;
+    buf_init(&text, DEMANGLE_ROOM);
+    demangle_put(&text, name ? model_text(p->model, (uint32_t)name) : "(kernel not known)");
+    grid_put(g, "%s", buf_cstr(&text));
+    p->code = p->code ? p->code : buf_error(&text) ? GPUFL_E_NOMEM : 0;
+    buf_fini(&text);
+}
+
+/* ---- kernels --------------------------------------------------------------------------- */
+
+static void put_busy(const struct page *p)
+{
+    const struct model *m = p->model;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], name[160], doubt[80];
+    int64_t duration = sum_windows_gpu_time(m);
+    unsigned idle = findings_idle_devices(m);
+    for (uint32_t i = 0; i < m->devices.count; i++) {
+        struct busy_result k, any;
+        const struct device_sum *s = &m->devices.items[i];
+        busy_result(&s->compute, &k);
+        busy_result(&s->any, &any);
+        if (!any.busy)
+            continue;
+        if (!s->kernels && m->devices.items[0].kernels)
+            continue; /* it may have run some of those that the log ascribes to no device */
+        *doubt = '\0';
+        if (k.doubtful)
+            snprintf(doubt, sizeof doubt, " (up to %s more: too many gaps to keep apart)",
+                     units_time(d, k.doubtful));
+        page_text(p, "%s: kernels ran %s of the %s (%s)%s, with copies and fills %s.",
+                  findings_device(m, i, name, sizeof name),
+                  units_percent(a, (double)k.busy, (double)duration),
+                  sum_windows_gpu_any(m)  ? "windows"
+                  : sum_windows_partly(m) ? "time in which they were recorded"
+                                          : "time",
+                  units_time(b, k.busy), doubt,
+                  units_percent(c, (double)any.busy, (double)duration));
+    }
+    if (idle)
+        page_text(p, "%u other GPU%s had no work.", idle, idle == 1 ? "" : "s");
+}
+
+static void put_summary(const struct page *p)
+{
+    const struct sum_kernels *k = &p->model->kernels;
+    const struct histogram *h = &k->time;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT],
+        g[UNITS_TEXT];
+    page_text(p, "%s kernel%s of %s name%s, %s together.", units_count(a, (int64_t)h->count),
+              h->count == 1 ? "" : "s", units_count(b, (int64_t)k->name_count),
+              k->name_count == 1 ? "" : "s", units_time(c, h->total));
+    put_busy(p);
+    page_text(p, "Each: mean %s, median %s, P90 %s, P99 %s, least %s, most %s.",
+              units_time(b, histogram_mean(h)), units_time(c, histogram_quantile(h, 0.5)),
+              units_time(d, histogram_quantile(h, 0.9)), units_time(e, histogram_quantile(h, 0.99)),
+              units_time(f, h->min), units_time(g, h->max));
+    if (k->invalid)
+        page_text(p, "%s kernels have impossible times and are in no sum.",
+                  units_count(a, (int64_t)k->invalid));
+}
+
+static void put_top(struct page *p)
+{
+    static const struct grid_column wide[] =
+        {
+            {"#", GRID_RIGHT},     {"share", GRID_RIGHT}, {"total", GRID_RIGHT},
+            {"calls", GRID_RIGHT}, {"mean", GRID_RIGHT},  {"median", GRID_RIGHT},
+            {"max", GRID_RIGHT},   {"kernel", GRID_NAME},
+        },
+                                    narrow[] = {{"#", GRID_RIGHT},     {"share", GRID_RIGHT},
+                                                {"total", GRID_RIGHT}, {"calls", GRID_RIGHT},
+                                                {"mean", GRID_RIGHT},  {"kernel", GRID_NAME}};
+    bool all = p->width >= PAGE_WIDE;
+    const struct sum_kernels *k = &p->model->kernels;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], f[UNITS_TEXT];
+    struct grid g;
+    size_t i;
+    int64_t rest = k->time.total;
+    grid_init(&g, all ? wide : narrow, all ? 8 : 6);
+    for (i = 0; i < k->name_count && i < report_top(p->report); i++) {
+        const struct kernel_name *n = &k->names[i];
+        rest -= n->time.total;
+        grid_put(&g, "%zu", i + 1);
+        grid_put(&g, "%s", units_percent(a, (double)n->time.total, (double)k->time.total));
+        grid_put(&g, "%s", units_time(b, n->time.total));
+        grid_put(&g, "%s", units_count(c, (int64_t)n->time.count));
+        grid_put(&g, "%s", units_time(d, histogram_mean(&n->time)));
+        if (all) {
+            grid_put(&g, "%s", units_time(e, histogram_quantile(&n->time, 0.5)));
+            grid_put(&g, "%s", units_time(f, n->time.max));
+        }
+        put_name(p, &g, n->name);
+    }
+    page_heading(p, "Top kernels by time");
+    print_grid(p, &g);
+    grid_fini(&g);
+    if (i < k->name_count)
+        page_text(p, "… %s more names, %s (%s)", units_count(a, (int64_t)(k->name_count - i)),
+                  units_time(b, rest), units_percent(c, (double)rest, (double)k->time.total));
+}
+
+/* "256", "32x8", "16x16x4". */
+static void put_dims(struct grid *g, int64_t x, int64_t y, int64_t z)
+{
+    if (x == CELL_NULL || x <= 0)
+        grid_put(g, "-");
+    else if (z > 1)
+        grid_put(g, "%lldx%lldx%lld", (long long)x, (long long)y, (long long)z);
+    else if (y > 1)
+        grid_put(g, "%lldx%lld", (long long)x, (long long)y);
+    else
+        grid_put(g, "%lld", (long long)x);
+}
+
+static int64_t known(int64_t v)
+{
+    return v == CELL_NULL || v < 0 ? 0 : v;
+}
+
+static void put_occupancy(struct page *p, struct grid *g, const struct config_row *r)
+{
+    const struct model *m = p->model;
+    const struct device_row *d = &m->devices.items[sum_devices_resolve(m, r->device)].row;
+    double blocks = (double)known(r->grid_x) * (double)known(r->grid_y) * (double)known(r->grid_z);
+    double room = (double)known(r->occ_blocks) * (double)known(d->sm_count);
+    if (r->occ_warps == CELL_NULL || known(r->occ_max_warps) == 0)
+        grid_put(g, "-");
+    else
+        grid_put(g, "%.1f", 100 * (double)r->occ_warps / (double)r->occ_max_warps);
+    grid_put(g, "%s", r->occ_limiter ? model_text(m, (uint32_t)r->occ_limiter) : "-");
+    if (room > 0 && blocks > 0 && blocks / room < 0.005)
+        grid_put(g, "<0.01");
+    else if (room > 0)
+        grid_put(g, blocks / room < 100 ? "%.2f" : "%.0f", blocks / room);
+    else
+        grid_put(g, "-");
+}
+
+/* A launch configuration as the text shows it: that of several devices is one row. */
+struct shown_config {
+    struct config_row row;
+    uint64_t count;
+};
+
+static void put_config(struct page *p, struct grid *g, const struct shown_config *c)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], d[UNITS_TEXT];
+    const struct config_row *r = &c->row;
+    put_dims(g, r->grid_x, r->grid_y, r->grid_z);
+    put_dims(g, r->block_x, r->block_y, r->block_z);
+    grid_put(g, "%s", r->registers == CELL_NULL ? "-" : units_count(a, r->registers));
+    grid_put(g, "%s", units_bytes(b, cells_sum(known(r->shared_static), known(r->shared_dynamic))));
+    grid_put(g, "%s",
+             r->local_per_thread == CELL_NULL ? "-"
+             : r->local_per_thread == 0       ? "0"
+                                              : units_bytes(d, r->local_per_thread));
+    put_occupancy(p, g, r);
+    grid_put(g, "%s", units_count(a, (int64_t)c->count));
+}
+
+static bool same_launch(const struct config_row *a, const struct config_row *b)
+{
+    struct config_row c = *b;
+    c.device = a->device;
+    return !memcmp(a, &c, sizeof c);
+}
+
+/* The heaviest configurations of a kernel; returns how many. *more: there are others. */
+static int pick_configs(const struct sum_kernels *k, const struct kernel_name *n,
+                        struct shown_config *out, bool *more)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < n->configs; i++) {
+        const struct kernel_config *c = &k->configs[k->by_name[n->first + i]];
+        int at = 0;
+        if (k->by_name[n->first + i] == 0)
+            continue;
+        while (at < count && !same_launch(&out[at].row, &c->row))
+            at++;
+        if (at == CONFIGS_EACH) {
+            *more = true;
+            continue;
+        }
+        if (at == count)
+            out[count++] = (struct shown_config){.row = c->row};
+        out[at].count += c->time.count;
+    }
+    return count;
+}
+
+static void put_configs(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"#", GRID_RIGHT},      {"grid", GRID_RIGHT},   {"block", GRID_RIGHT},
+        {"regs", GRID_RIGHT},   {"shared", GRID_RIGHT}, {"local", GRID_RIGHT},
+        {"occ. %", GRID_RIGHT}, {"limiter", GRID_LEFT}, {"waves", GRID_RIGHT},
+        {"calls", GRID_RIGHT},
+    };
+    const struct sum_kernels *k = &p->model->kernels;
+    struct shown_config shown[CONFIGS_EACH];
+    struct grid g;
+    bool spills = false, more = false;
+    size_t top = report_top(p->report);
+    grid_init(&g, columns, 10);
+    for (size_t i = 0; i < k->name_count && i < top; i++) {
+        int count = pick_configs(k, &k->names[i], shown, &more);
+        for (int c = 0; c < count; c++) {
+            spills |= known(shown[c].row.local_per_thread) > 0;
+            grid_put(&g, "%zu", i + 1);
+            put_config(p, &g, &shown[c]);
+        }
+    }
+    page_heading(p, "How they were launched (# as above), and their theoretical occupancy");
+    if (g.cells)
+        print_grid(p, &g);
+    else
+        page_text(p, "none: the log does not tell how kernels were launched.");
+    page_text(p, "waves: blocks / (blocks that all SMs hold at once); below 1, SMs stay empty.%s%s",
+              spills ? " local: bytes of a thread in memory: registers spilled, or arrays on its "
+                       "stack."
+                     : "",
+              more ? " The two heaviest of each kernel; --json has all." : "");
+    grid_fini(&g);
+}
+
+void page_kernels(struct page *p)
+{
+    const struct model *m = p->model;
+    page_heading(p, "Kernels");
+    if (!m->kernels.time.count) {
+        if (m->graphs.whole)
+            page_text(p, "none: what ran was launched in CUDA graphs, which were recorded as a "
+                         "whole (cuda_graph_activity=nodes records their kernels).");
+        else
+            page_none(p, "kernels");
+        return;
+    }
+    put_summary(p);
+    put_top(p);
+    put_configs(p);
+    page_occupancy(p);
+}
+
+/* ---- copies and fills ------------------------------------------------------------------ */
+
+static void put_transfer(struct grid *g, const char *kind, const char *which,
+                         const struct transfer_sum *s)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
+    if (!s->count)
+        return;
+    grid_put(g, "%s%s", kind, which);
+    grid_put(g, "%s", units_count(a, (int64_t)s->count));
+    grid_put(g, "%s", units_bytes(b, s->bytes));
+    grid_put(g, "%s", units_time(c, s->time));
+    grid_put(g, "%s", units_rate(d, s->bytes, s->time));
+    grid_put(g, "%s", units_time(e, s->max));
+}
+
+void page_transfers(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"kind", GRID_LEFT},  {"count", GRID_RIGHT}, {"bytes", GRID_RIGHT},
+        {"time", GRID_RIGHT}, {"rate", GRID_RIGHT},  {"longest", GRID_RIGHT},
+    };
+    const struct sum_transfers *t = &p->model->transfers;
+    struct transfer_sum all = sum_transfers_copies(p->model);
+    char a[UNITS_TEXT];
+    struct grid g;
+    page_heading(p, "Copies and fills");
+    if (!all.count && !t->fills.count) {
+        page_none(p, "copies");
+        return;
+    }
+    grid_init(&g, columns, 6);
+    for (int i = 0; i < TRANSFER_KINDS; i++) {
+        put_transfer(&g, sum_transfers_kind(i), "", &t->kinds[i]);
+        put_transfer(&g, "  of it ", "pageable", &t->pageable[i]);
+    }
+    put_transfer(&g, "fill", "", &t->fills);
+    print_grid(p, &g);
+    grid_fini(&g);
+    if (t->invalid)
+        page_text(p, "%s rows have impossible times and are in no sum.",
+                  units_count(a, (int64_t)t->invalid));
+}
+
+/* ---- waits ----------------------------------------------------------------------------- */
+
+static void put_sync_rows(struct page *p)
+{
+    static const struct grid_column columns[] = {
+        {"kind", GRID_LEFT}, {"count", GRID_RIGHT},   {"time", GRID_RIGHT}, {"mean", GRID_RIGHT},
+        {"P99", GRID_RIGHT}, {"longest", GRID_RIGHT}, {"", GRID_LEFT},
+    };
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
+    struct grid g;
+    grid_init(&g, columns, 7);
+    for (int i = 0; i < WAIT_KINDS; i++) {
+        const struct histogram *h = &p->model->waits.kinds[i];
+        if (!h->count)
+            continue;
+        grid_put(&g, "%s", sum_waits_kind(i));
+        grid_put(&g, "%s", units_count(a, (int64_t)h->count));
+        grid_put(&g, "%s", units_time(b, h->total));
+        grid_put(&g, "%s", units_time(c, histogram_mean(h)));
+        grid_put(&g, "%s", units_time(d, histogram_quantile(h, 0.99)));
+        grid_put(&g, "%s", units_time(e, h->max));
+        grid_put(&g, "%s", sum_waits_blocks(i) ? "the host waits" : "the host does not wait");
+    }
+    print_grid(p, &g);
+    grid_fini(&g);
+}
+
+/* How long launches took on the GPU. */
+static void put_graph_runs(struct page *p)
+{
+    const struct sum_graphs *s = &p->model->graphs;
+    const struct graph_sum *all = &s->all;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
+    if (!all->launches)
+        return;
+    page_text(p, "On the GPU: %s launches in %s, mean %s, longest %s; %s.",
+              units_count(a, (int64_t)all->launches), units_time(b, all->time),
+              units_time(c, all->time / (int64_t)all->launches), units_time(d, all->max),
+              s->whole ? "each recorded as a whole, so that their kernels are not among those above"
+                       : "put together from their kernels");
+    for (size_t i = 0; i < s->by_time_count && i < report_top(p->report); i++) {
+        const struct graph_sum *g = keyed_at(&s->graphs, s->by_time[i]);
+        page_text(p, "  graph %" PRId64 ": %s launches, %s, mean %s", g->graph,
+                  units_count(a, (int64_t)g->launches), units_time(b, g->time),
+                  units_time(c, g->time / (int64_t)g->launches));
+    }
+}
+
+/* A log of the public client tells neither times nor sizes. */
+static void put_graphs(struct page *p)
+{
+    const struct sum_waits *w = &p->model->waits;
+    char text[UNITS_TEXT], time[UNITS_TEXT + 32] = "", nodes[UNITS_TEXT + 32] = "";
+    if (w->graph_untimed < w->graph_launches)
+        snprintf(time, sizeof time, ", %s in the launch calls", units_time(text, w->graph_time));
+    if (w->graph_unknown < w->graph_launches)
+        snprintf(nodes, sizeof nodes, ", %s kernel nodes", units_count(text, w->graph_kernels));
+    page_heading(p, "CUDA graphs");
+    if (w->graph_launches)
+        page_text(p, "%s launches%s%s.", units_count(text, (int64_t)w->graph_launches), time,
+                  nodes);
+    put_graph_runs(p);
+}
+
+/* What was moved of managed memory, and faults. */
+static void put_managed(struct page *p)
+{
+    const struct sum_managed *s = &p->model->managed;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    if (!s->rows)
+        return;
+    page_heading(p, "Managed memory");
+    for (int i = 0; i < MANAGED_KINDS; i++) {
+        const struct managed_sum *k = &s->kinds[i];
+        if (!k->count)
+            continue;
+        if (k->faults)
+            page_text(p, "%s: %s", sum_managed_kind(i), units_count(a, k->faults));
+        else
+            page_text(p, "%s: %s in %s, %s", sum_managed_kind(i), units_bytes(a, k->bytes),
+                      units_count(b, (int64_t)k->count), units_time(c, k->time));
+    }
+}
+
+static void put_overheads(struct page *p)
+{
+    const struct sum_waits *w = &p->model->waits;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (!w->overhead_count)
+        return;
+    page_heading(p, "What profiling took, by the vendor library's own records and as measured");
+    for (unsigned i = 0; i < w->overhead_count; i++) {
+        char kind[64];
+        snprintf(kind, sizeof kind, "%s",
+                 w->overheads[i].kind ? model_text(p->model, w->overheads[i].kind) : "other");
+        for (char *c = kind; *c; c++)
+            *c = *c == '_' ? ' ' : *c;
+        page_text(p, "%s: %s in %s", kind, units_time(a, w->overheads[i].time),
+                  units_count(b, (int64_t)w->overheads[i].count));
+    }
+}
+
+static void put_external(struct page *p)
+{
+    const struct sum_external *s = &p->model->external;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    if (!s->kernels)
+        return;
+    page_heading(p, "Operation ids that the program pushed (external correlation)");
+    page_text(p, "%s kernels of %s ids%s, %s on the GPU; --json lists them",
+              units_count(a, (int64_t)s->kernels), units_count(b, (int64_t)s->by_time_count),
+              s->ids.refused ? " and more" : "", units_time(c, s->ns));
+}
+
+static void put_windows(struct page *p)
+{
+    const struct sum_windows *s = &p->model->windows;
+    int64_t run = sum_facts_duration(p->model), ns = sum_windows_time(p->model);
+    int64_t of_kernels = sum_windows_gpu_time(p->model);
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    if (s->kernels.opened) {
+        page_heading(p, "Windows of kernel records");
+        page_text(p,
+                  "%s, %s in all, %s of the run; program counters were sampled in between "
+                  "(pc_kernel_collect=windows). Counts and times of kernels, copies and fills are "
+                  "those of the windows; idle time of the GPU in them stands for the rest of the "
+                  "run.",
+                  units_count(a, (int64_t)s->kernels.opened), units_time(b, of_kernels),
+                  units_percent(c, (double)of_kernels, (double)run));
+    }
+    if (!s->capture.opened)
+        return;
+    page_heading(p, "Windows of capture");
+    page_text(p,
+              "%s opened%s, %s in all, %s of the run. Outside of them nothing was recorded: "
+              "shares of time are of the windows, and the GPU counts as idle where a gap lies "
+              "inside one.",
+              units_count(a, (int64_t)s->capture.opened),
+              s->capture.open ? ", one still open at the end" : "", units_time(b, ns),
+              units_percent(c, (double)ns, (double)run));
+}
+
+static void put_memory(struct page *p, const char *heading, const struct memory_use *u)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (!u->allocs && !u->frees)
+        return;
+    page_heading(p, heading);
+    page_text(p, "%s allocations of %s", units_count(a, (int64_t)u->allocs),
+              units_bytes(b, u->alloc_bytes));
+    page_text(p, "%s frees; %s at most in use at once", units_count(a, (int64_t)u->frees),
+              units_bytes(b, u->peak));
+}
+
+void page_waits(struct page *p)
+{
+    const struct model *m = p->model;
+    const struct sum_waits *w = &m->waits;
+    char a[UNITS_TEXT];
+    uint64_t rows = 0;
+    for (int i = 0; i < WAIT_KINDS; i++)
+        rows += w->kinds[i].count;
+    page_heading(p, "Synchronizations");
+    if (rows)
+        put_sync_rows(p);
+    else if (m->sync.calls)
+        page_text(p, "%s calls that can wait, timed on the program's threads: see above.",
+                  units_count(a, (int64_t)m->sync.calls));
+    else
+        page_none(p, "synchronizations");
+    if (w->graph_launches || m->graphs.all.launches)
+        put_graphs(p);
+    put_memory(p, "GPU memory", &m->memory.gpu);
+    put_memory(p, "Memory of the host that the GPU reaches", &m->memory.host);
+    put_managed(p);
+    put_external(p);
+    put_windows(p);
+    put_overheads(p);
+}
+
+/* ---- metrics --------------------------------------------------------------------------- */
+
+/* How a column is shown: name, and what its unit is. */
+enum unit { UNIT_PERCENT, UNIT_CENTI, UNIT_BYTES, UNIT_RATE, UNIT_WATT, UNIT_PLAIN };
+
+struct metric_line {
+    const char *name;
+    unsigned column;
+    enum unit unit;
+    const char *suffix;
+};
+
+static const struct metric_line device_lines[] = {
+    {"GPU utilization", COL_device_metric_gpu_util, UNIT_PERCENT, ""},
+    {"memory utilization", COL_device_metric_mem_util, UNIT_PERCENT, ""},
+    {"memory used", COL_device_metric_memory_used, UNIT_BYTES, ""},
+    {"power", COL_device_metric_power, UNIT_WATT, ""},
+    {"temperature", COL_device_metric_temperature, UNIT_PLAIN, " C"},
+    {"memory temperature", COL_device_metric_temperature_memory, UNIT_PLAIN, " C"},
+    {"hot spot", COL_device_metric_temperature_junction, UNIT_PLAIN, " C"},
+    {"SM clock", COL_device_metric_clock_sm, UNIT_PLAIN, " MHz"},
+    {"graphics clock", COL_device_metric_clock_gfx, UNIT_PLAIN, " MHz"},
+    {"memory clock", COL_device_metric_clock_mem, UNIT_PLAIN, " MHz"},
+    {"PCIe in", COL_device_metric_pcie_rx, UNIT_RATE, ""},
+    {"PCIe out", COL_device_metric_pcie_tx, UNIT_RATE, ""},
+    {"PCIe both ways", COL_device_metric_pcie_total, UNIT_RATE, ""},
+    {"fan", COL_device_metric_fan, UNIT_PERCENT, ""},
+    {"voltage", COL_device_metric_voltage, UNIT_PLAIN, " mV"},
+    {"corrected ECC errors", COL_device_metric_ecc_corrected, UNIT_PLAIN, ""},
+    {"uncorrected ECC errors", COL_device_metric_ecc_uncorrected, UNIT_PLAIN, ""},
+    {"processes", COL_device_metric_processes, UNIT_PLAIN, ""},
+};
+
+static const struct metric_line host_lines[] = {
+    {"CPU of the host", COL_host_metric_cpu, UNIT_CENTI, ""},
+    {"RAM used", COL_host_metric_memory_used, UNIT_BYTES, ""},
+    {"CPU of the process", COL_host_metric_process_cpu, UNIT_CENTI, ""},
+    {"RAM of the process", COL_host_metric_process_rss, UNIT_BYTES, ""},
+};
+
+static void put_value(struct grid *g, const struct metric_line *l, double v)
+{
+    char a[UNITS_TEXT];
+    switch (l->unit) {
+    case UNIT_PERCENT:
+        grid_put(g, "%.1f %%", v);
+        break;
+    case UNIT_CENTI:
+        grid_put(g, "%.1f %%", v / 100);
+        break;
+    case UNIT_BYTES:
+        grid_put(g, "%s", units_bytes(a, cells_whole(v)));
+        break;
+    case UNIT_RATE:
+        grid_put(g, "%s", units_rate(a, cells_whole(v), 1000000000));
+        break;
+    case UNIT_WATT:
+        grid_put(g, "%.1f W", v / 1e3);
+        break;
+    default:
+        grid_put(g, "%.0f%s", v, l->suffix);
+    }
+}
+
+static void put_metrics(struct page *p, const struct metric_line *lines, size_t count,
+                        const struct metric_sum *sums)
+{
+    static const struct grid_column columns[] = {
+        {"", GRID_LEFT}, {"mean", GRID_RIGHT}, {"peak", GRID_RIGHT}, {"least", GRID_RIGHT}};
+    struct grid g;
+    grid_init(&g, columns, 4);
+    for (size_t i = 0; i < count; i++) {
+        const struct metric_sum *s = &sums[lines[i].column];
+        if (!s->count)
+            continue;
+        grid_put(&g, "%s", lines[i].name);
+        put_value(&g, &lines[i], sum_metrics_mean(s));
+        put_value(&g, &lines[i], (double)s->max);
+        put_value(&g, &lines[i], (double)s->min);
+    }
+    if (g.cells)
+        print_grid(p, &g);
+    grid_fini(&g);
+}
+
+static void put_throttle(const struct page *p, const struct device_metrics *d)
+{
+    char list[512] = "", a[UNITS_TEXT];
+    size_t at = 0;
+    for (int i = 0; i < THROTTLE_BITS; i++)
+        if (d->throttled[i] && sum_metrics_throttle_bad(i))
+            at += (size_t)snprintf(
+                list + at, sizeof list - at, "%s%s in %s of the samples", at ? ", " : "",
+                sum_metrics_throttle(i),
+                units_percent(a, (double)d->throttled[i], (double)d->throttle_known));
+    if (at)
+        page_text(p, "Clocks were held down: %s.", list);
+}
+
+static void put_device(struct page *p, uint32_t i)
+{
+    const struct device_metrics *d = &p->model->metrics.devices[i];
+    char name[160], a[UNITS_TEXT];
+    double joules;
+    bool counter;
+    page_text(p, "%s, %s sample%s", findings_device(p->model, i, name, sizeof name),
+              units_count(a, (int64_t)d->samples), d->samples == 1 ? "" : "s");
+    put_metrics(p, device_lines, sizeof device_lines / sizeof *device_lines, d->metrics);
+    if (sum_metrics_energy(d, &joules, &counter))
+        page_text(p, "Energy: %s (%s).", units_energy(a, joules),
+                  counter ? "by the device's counter" : "power over time");
+    put_throttle(p, d);
+}
+
+void page_metrics(struct page *p)
+{
+    const struct sum_metrics *s = &p->model->metrics;
+    char a[UNITS_TEXT];
+    bool any = s->host_samples || s->process_samples;
+    page_heading(p, "System metrics");
+    for (uint32_t i = 0; i < s->device_count; i++)
+        if (s->devices[i].samples) {
+            any = true;
+            put_device(p, i);
+        }
+    if (s->host_samples || s->process_samples) {
+        int64_t n = (int64_t)(s->host_samples ? s->host_samples : s->process_samples);
+        page_text(p, "%s, %s sample%s", s->host_samples ? "Host" : "Process", units_count(a, n),
+                  n == 1 ? "" : "s");
+        put_metrics(p, host_lines, sizeof host_lines / sizeof *host_lines, s->host);
+    }
+    page_shared(p);
+    const char *why = findings_why_none(p->model, "device_metrics");
+    if (!any && !strcmp(why, findings_status("not_requested")))
+        page_text(p, "none: not asked for; system_sample_rate_ms (50 to 100 is usual) and "
+                     "continuous_system_sampling=true give them, in code or as "
+                     "GPUFL_SYSTEM_SAMPLE_RATE_MS and GPUFL_CONTINUOUS_SYSTEM_SAMPLING.");
+    else if (!any)
+        page_none(p, "device_metrics");
+}

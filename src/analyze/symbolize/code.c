@@ -1,0 +1,326 @@
+/* code.c - instructions and lines for the device code that was sampled.
+ *
+ * The traced program kept its cubins beside the log. Of those the functions that have
+ * samples are taken apart (symbol/cubin/disassemble.h), each once: a function whose instructions have
+ * text is not looked at again. Where nvdisasm is missing or fails they get their lines at least, from the
+ * code's own table (symbol/cubin/lines.h). Files of the session's own directory only, by plain names. */
+#include "analyze/symbolize/inside.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/spelling.h"
+#include "symbol/cubin/disassemble.h"
+#include "symbol/cubin/lines.h"
+#include "symbol/cubin/symbols.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FUNCTIONS_AT_ONCE = 256,  /* of one run */
+    GROUP_ROWS = 2048,        /* of a line */
+    ROWS_MOST = 1 << 20,      /* of a session */
+    TIME_MOST_MS = 60 * 1000, /* for all of it */
+};
+
+/* One run over an object: which functions it is for, and the rows that wait for their line. */
+struct run {
+    struct symbolize *z;
+    const int64_t *object;
+    const int64_t *functions[FUNCTIONS_AT_ONCE]; /* rows of the session */
+    uint32_t numbers[FUNCTIONS_AT_ONCE];         /* of their symbols */
+    struct cubin_symbols symbols;                /* of the object; empty until they are needed */
+    bool looked;                                 /* they have been read */
+    size_t count;
+    int64_t (*rows)[COL_instruction_COUNT]; /* owned: GROUP_ROWS */
+    size_t row_count;
+    int64_t total; /* of the session */
+    int64_t told;  /* by nvdisasm, of the object */
+};
+
+static const char *function_name(const struct symbolize *z, const int64_t *function)
+{
+    return symbolize_text(z, symbolize_name_number(z, function[COL_function_name]));
+}
+
+/* What the rows refer to, so that the part they come to is readable alone. */
+static void put_dictionary(struct run *r)
+{
+    struct symbolize *z = r->z;
+    int64_t object[COL_code_object_COUNT];
+    static const unsigned names[] = {COL_code_object_module, COL_code_object_arch,
+                                     COL_code_object_file};
+    memcpy(object, r->object, sizeof object);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        object[names[i]] = symbolize_put_name(z, symbolize_name_number(z, r->object[names[i]]));
+    encode_rows(&z->lines, RECORD_code_object, object, 1);
+    for (size_t i = 0; i < r->count; i++) {
+        int64_t row[COL_function_COUNT];
+        memcpy(row, r->functions[i], sizeof row);
+        row[COL_function_name] =
+            symbolize_put_name(z, symbolize_name_number(z, row[COL_function_name]));
+        row[COL_function_file] =
+            symbolize_put_name(z, symbolize_name_number(z, row[COL_function_file]));
+        encode_rows(&z->lines, RECORD_function, row, 1);
+    }
+}
+
+static void put_rows(struct run *r)
+{
+    if (!r->row_count)
+        return;
+    put_dictionary(r);
+    encode_rows(&r->z->lines, RECORD_instruction, *r->rows, r->row_count);
+    r->row_count = 0;
+    symbolize_end_batch(r->z, false);
+}
+
+static const int64_t *wanted(const struct run *r, const char *name)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (strcmp(function_name(r->z, r->functions[i]), name) == 0)
+            return r->functions[i];
+    return NULL;
+}
+
+static uint32_t text_number(struct symbolize *z, const char *text)
+{
+    uint32_t number = *text ? symbolize_text_number(z, text, strlen(text)) : 0;
+    if (*text && (!number || intern_overflows(z->texts)))
+        z->code = GPUFL_E_FULL;
+    return number;
+}
+
+static void take_instruction(void *arg, const struct disassembled *d)
+{
+    struct run *r = arg;
+    struct symbolize *z = r->z;
+    const int64_t *function = wanted(r, d->function);
+    size_t levels = d->place_count ? d->place_count : 1;
+    bool added;
+    if (!function || z->code)
+        return;
+    r->told++;
+    if (!rowset_put(&z->lined, &function[COL_function_id], &added))
+        z->code = GPUFL_E_NOMEM;
+    if (r->total + (int64_t)levels > ROWS_MOST)
+        return;
+    if (r->row_count + levels > GROUP_ROWS)
+        put_rows(r);
+    for (size_t i = 0; i < levels; i++) {
+        const struct disassembled_place *at = i < d->place_count ? &d->places[i] : NULL;
+        char text[SPELLING_ROOM];
+        uint32_t file = at ? text_number(z, spelling_of(at->file, text)) : 0;
+        struct instruction_row row = {
+            .function = function[COL_function_id],
+            .offset = (int64_t)d->offset,
+            .level = (int64_t)i,
+            .text = i ? 0 : symbolize_put_name(z, text_number(z, d->text)),
+            .file = symbolize_put_name(z, file),
+            .line = at && at->line > 0 ? at->line : CELL_NULL,
+        };
+        symbolize_want(z, file, FOLD_NATIVE);
+        memcpy(r->rows[r->row_count++], &row, sizeof row);
+        r->total++;
+    }
+}
+
+bool symbolize_cubin(const struct symbolize *z, const int64_t *object, char *path, size_t size)
+{
+    static const char end[] = ".cubin";
+    const char *name = symbolize_text(z, symbolize_name_number(z, object[COL_code_object_file]));
+    size_t len = strlen(name), digits = strspn(name, "0123456789abcdef");
+    return digits && len == digits + sizeof end - 1 && strcmp(name + digits, end) == 0 &&
+           path_join(path, size, z->session->dir, name) == 0;
+}
+
+/* Number of a function's symbol: as it was recorded, else by its name. 0: it has none. No function
+ * has symbol 0, which is what counts of instructions come with (CUDA 13.0). */
+static uint32_t symbol_number(struct run *r, const char *path, const int64_t *function,
+                              struct err *e)
+{
+    int64_t index = function[COL_function_index];
+    if (index > 0 && index <= UINT32_MAX)
+        return (uint32_t)index;
+    if (!r->looked)
+        cubin_symbols_open(&r->symbols, path, e);
+    r->looked = true;
+    return cubin_symbols_find(&r->symbols, function_name(r->z, function));
+}
+
+/* The next functions of an object that are not among those that have what is wanted, from the one at *at on. */
+static void gather(struct run *r, const struct rowset *have, const char *path, uint32_t *at,
+                   struct err *e)
+{
+    struct symbolize *z = r->z;
+    r->count = 0;
+    for (; *at < z->functions.row_count && r->count < FUNCTIONS_AT_ONCE; ++*at) {
+        const int64_t *f = z->functions.rows + (size_t)*at * z->functions.width;
+        bool wants = f[COL_function_object] == r->object[0] && !rowset_find(have, f);
+        uint32_t number = wants ? symbol_number(r, path, f, e) : 0;
+        if (!number)
+            continue;
+        r->numbers[r->count] = number;
+        r->functions[r->count++] = f;
+    }
+}
+
+/* Some function of the object has its instructions. */
+static bool any_apart(const struct run *r)
+{
+    const struct symbolize *z = r->z;
+    for (uint32_t i = 0; i < z->functions.row_count; i++) {
+        const int64_t *f = z->functions.rows + (size_t)i * z->functions.width;
+        if (f[COL_function_object] == r->object[0] && rowset_find(&z->apart, f))
+            return true;
+    }
+    return false;
+}
+
+/* Instructions with their text and lines. */
+static int take_apart(struct run *r, const char *program, const char *path, int64_t deadline,
+                      struct err *e)
+{
+    uint32_t at = 0;
+    bool asked = false;
+    int rc = 0;
+    r->told = 0;
+    for (gather(r, &r->z->apart, path, &at, e); r->count && !rc;
+         gather(r, &r->z->apart, path, &at, e)) {
+        asked = true;
+        rc = disassemble(program, path, r->numbers, r->count, deadline, take_instruction, r, e);
+        put_rows(r);
+    }
+    if (!rc && !e->code && asked && !r->told && !any_apart(r))
+        return err_set(e, GPUFL_E_CORRUPT,
+                       "nvdisasm knows no instruction of %.200s: it is damaged, or of a device "
+                       "that this nvdisasm does not know",
+                       path_base(path));
+    return rc ? rc : e->code;
+}
+
+/* Lines of those that have nothing yet. */
+static int take_lines(struct run *r, const char *path, struct err *e)
+{
+    uint32_t at = 0;
+    int rc = 0;
+    for (gather(r, &r->z->lined, path, &at, e); r->count && !rc;
+         gather(r, &r->z->lined, path, &at, e)) {
+        rc = cubin_lines(path, r->numbers, r->count, take_instruction, r, e);
+        put_rows(r);
+    }
+    return rc ? rc : e->code;
+}
+
+/* program: nvdisasm; NULL: there is none. The first thing that fails is told. */
+static int run_object(struct run *r, const char *program, int64_t deadline, struct err *e)
+{
+    char path[PATH_MAX];
+    struct err unread = {0};
+    int rc = 0;
+    if (!symbolize_cubin(r->z, r->object, path, sizeof path) || !file_exists(path))
+        return 0;
+    r->looked = false;
+    if (program)
+        rc = take_apart(r, program, path, deadline, e);
+    int lines = take_lines(r, path, rc ? &unread : e);
+    cubin_symbols_close(&r->symbols);
+    return rc ? rc : lines;
+}
+
+/* Functions that have no instructions, and those of them whose code was kept. */
+struct lacking {
+    size_t all, kept;
+};
+
+static struct lacking count_lacking(const struct symbolize *z)
+{
+    struct lacking n = {0};
+    for (uint32_t i = 0; i < z->functions.row_count; i++) {
+        const int64_t *f = z->functions.rows + (size_t)i * z->functions.width;
+        const int64_t *o = rowset_find(&z->objects, &f[COL_function_object]);
+        if (rowset_find(&z->apart, f))
+            continue;
+        n.all++;
+        n.kept += o && o[COL_code_object_file] > 0;
+    }
+    return n;
+}
+
+/* Notes why instructions are missing; the first reason stays. */
+static void lack(struct symbolize *z, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void lack(struct symbolize *z, const char *fmt, ...)
+{
+    va_list args;
+    if (*z->stats.code_note)
+        return;
+    va_start(args, fmt);
+    vsnprintf(z->stats.code_note, sizeof z->stats.code_note, fmt, args);
+    va_end(args);
+}
+
+/* What stands in the way before any code is looked at; true: nothing does. */
+static bool may_take_apart(struct symbolize *z, bool here)
+{
+    struct lacking n = count_lacking(z);
+    if (!n.all)
+        return false;
+    if (!n.kept)
+        lack(z, "none of their code was kept in the session");
+    else if (!z->over)
+        lack(z, "the session has not ended, and code is taken apart after that");
+    else if (!here)
+        lack(z,
+             "the session was written on another host (%.64s), and code is taken apart on that "
+             "one: run gpufl report there, with nvdisasm installed",
+             z->has_header ? z->header.host : "not known");
+    return n.kept && z->over && here;
+}
+
+/* Files that a session named and that lie beside its log no more. */
+static void note_missing(struct symbolize *z, const int64_t *object)
+{
+    char path[PATH_MAX];
+    if (object[COL_code_object_file] > 0 &&
+        !(symbolize_cubin(z, object, path, sizeof path) && file_exists(path)))
+        lack(z, "the code that was kept is not in the session's directory any more: %.64s",
+             symbolize_text(z, symbolize_name_number(z, object[COL_code_object_file])));
+}
+
+int symbolize_code(struct symbolize *z, bool here, char *lacks)
+{
+    char program[PATH_MAX];
+    struct err e = {0};
+    struct run r = {.z = z};
+    int64_t deadline = clock_mono() + TIME_MOST_MS * INT64_C(1000000);
+    if (!may_take_apart(z, here))
+        return 0;
+    bool have = disassemble_find(program, sizeof program, &e) == 0;
+    if (!have) {
+        snprintf(lacks, sizeof z->stats.note, "%s", e.text);
+        lack(z, "%s", e.text);
+    }
+    r.rows = mem_array(GROUP_ROWS, sizeof *r.rows);
+    if (!r.rows)
+        return GPUFL_E_NOMEM;
+    for (uint32_t i = 0; i < z->objects.row_count && clock_mono() < deadline; i++) {
+        e = (struct err){0};
+        r.object = z->objects.rows + (size_t)i * z->objects.width;
+        if (!run_object(&r, have ? program : NULL, deadline, &e)) {
+            note_missing(z, r.object);
+            continue;
+        }
+        if (!*lacks)
+            snprintf(lacks, sizeof z->stats.note, "some device code has no instructions: %.300s",
+                     e.text);
+        lack(z, "%.300s", e.text);
+    }
+    mem_free(r.rows);
+    return 0;
+}

@@ -1,0 +1,163 @@
+/* code_part.c - which part is the one to append to, and doing so. */
+#include "analyze/symbolize/code_part.h"
+
+#include "base/file.h"
+#include "base/lines.h"
+#include "wire/encode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FILE_MODE = 0644, HEADER_MAX = 64 << 10 };
+
+int code_part_lock(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* ---- which part ------------------------------------------------------------------------ */
+
+/* Of the channel in this layout, whose other parts are called sass. */
+static bool is_code(const struct discover_part *p)
+{
+    return p->channel == DISCOVER_CODE && !p->left &&
+           !strncmp(path_base(p->path), "code.", strlen("code."));
+}
+
+/* Plain bytes of the channel up to the end of a part; -1: it cannot be read. */
+static int64_t offset_behind(const struct discover_part *p)
+{
+    struct lines *l;
+    struct err e;
+    char *line;
+    const char *key = "\"offset\":";
+    size_t len;
+    bool complete;
+    int64_t offset = -1, bytes = 0;
+    if (lines_open(&l, p->path, WIRE_MAX_LINE, &e))
+        return -1;
+    while (lines_next(l, &line, &len, &complete)) {
+        bytes = (int64_t)(lines_offset(l) + len) + complete;
+        const char *at =
+            offset < 0 && !strncmp(line, "{\"type\":\"header\"", 16) ? strstr(line, key) : NULL;
+        if (at)
+            offset = strtoll(at + strlen(key), NULL, 10);
+    }
+    bool whole = !lines_truncated(l);
+    lines_close(l);
+    return whole && offset >= 0 ? offset + bytes : -1;
+}
+
+struct place {
+    char path[PATH_MAX]; /* of code.log */
+    bool exists;
+    int64_t part, offset; /* for the header of a new one */
+};
+
+static int find_place(const struct discover_session *s, struct place *p)
+{
+    const struct discover_part *last = NULL;
+    *p = (struct place){.part = 1};
+    for (size_t i = 0; i < s->count; i++) {
+        if (!is_code(&s->parts[i]))
+            continue;
+        p->exists |= s->parts[i].number == DISCOVER_LIVE;
+        if (s->parts[i].number == DISCOVER_LIVE && s->parts[i].packed)
+            return -ENOTSUP;
+        if (s->parts[i].number != DISCOVER_LIVE && (!last || s->parts[i].number > last->number))
+            last = &s->parts[i];
+    }
+    if (path_join(p->path, sizeof p->path, s->dir, "code.log"))
+        return -ENAMETOOLONG;
+    if (!last)
+        return 0;
+    p->part = last->number + 1;
+    p->offset = offset_behind(last);
+    return p->offset < 0 && !p->exists ? -EIO : 0;
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+/* One write(2) without the signal that a limit of file sizes would raise. */
+static int write_batch(int fd, const char *data, size_t n)
+{
+    sigset_t size_signal, before;
+    sigemptyset(&size_signal);
+    sigaddset(&size_signal, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &size_signal, &before);
+    int rc = file_write_all(fd, data, n);
+    if (rc == -EFBIG)
+        sigtimedwait(&size_signal, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+/* Opens the part; *size is where its last whole line ends, with what must come before more lines
+ * in first. */
+static int open_part(const struct place *p, const struct wire_header *header, struct buf *first,
+                     int64_t *size)
+{
+    struct stat st;
+    char end;
+    int fd = open(p->path,
+                  O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+                      (p->exists ? 0 : O_CREAT | O_EXCL),
+                  FILE_MODE);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink != 1) {
+        close(fd);
+        return -ENOTSUP;
+    }
+    *size = st.st_size;
+    if (st.st_size == 0) {
+        struct wire_header h = *header;
+        h.channel = channel_names[CHANNEL_CODE];
+        h.part = p->part;
+        h.offset = p->offset;
+        encode_header(first, &h);
+    } else if (pread(fd, &end, 1, st.st_size - 1) == 1 && end != '\n') {
+        buf_char(first, '\n'); /* a line that its program could not finish */
+    }
+    return fd;
+}
+
+int code_part_append(const struct discover_session *s, const struct wire_header *header,
+                     const struct buf *lines, size_t from, const size_t *ends, size_t count)
+{
+    struct place p;
+    struct buf batch;
+    int64_t size = 0;
+    int rc = find_place(s, &p);
+    if (rc)
+        return rc;
+    buf_init(&batch, lines->len + HEADER_MAX);
+    int fd = open_part(&p, header, &batch, &size);
+    rc = fd < 0 ? fd : 0;
+    for (size_t i = 0; i < count && !rc; from = ends[i++]) {
+        buf_put(&batch, lines->data + from, ends[i] - from);
+        rc = buf_error(&batch) ? -ENOMEM : write_batch(fd, batch.data, batch.len);
+        if (rc && ftruncate(fd, size) == 0 && size == 0 && !p.exists)
+            unlink(p.path);
+        size += (int64_t)batch.len;
+        buf_clear(&batch);
+    }
+    if (fd >= 0)
+        close(fd);
+    buf_fini(&batch);
+    return rc;
+}

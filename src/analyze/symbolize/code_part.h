@@ -1,0 +1,25 @@
+/* code_part.h - appending lines to the `code` channel of a session that has ended.
+ *
+ * They go behind those of code.log, or into a new one with the header that makes it a
+ * part of the session like any other. Lines are written in batches, each with one
+ * write(2); what a failed write has left is cut off again. Owner's thread. */
+#ifndef GPUFL_ANALYZE_SYMBOLIZE_CODE_PART_H
+#define GPUFL_ANALYZE_SYMBOLIZE_CODE_PART_H
+
+#include "analyze/read/discover.h"
+#include "base/buf.h"
+#include "wire/encode.h"
+
+#include <stdbool.h>
+
+/* An advisory lock on a directory, given back with close(2) of the result. -1: somebody else has
+ * it, or the file system has no locks. */
+int code_part_lock(const char *dir);
+
+/* Appends batches of lines, the first from `from` on: ends[i] is where batch i ends in lines.
+ * header: of any part of the session. 0, or a negative errno; then the whole batches before
+ * the failure are there. */
+int code_part_append(const struct discover_session *s, const struct wire_header *header,
+                     const struct buf *lines, size_t from, const size_t *ends, size_t count);
+
+#endif

@@ -1,0 +1,78 @@
+/* sources.c - texts of the files that stacks go through, in pieces.
+ *
+ * The user's own files come first, for what a session may keep is bounded; then those of
+ * libraries that a report points at. The rest can be had elsewhere, and nobody is sent there. */
+#include "analyze/symbolize/inside.h"
+
+#include "base/spelling.h"
+#include "symbol/source_file.h"
+
+#include <string.h>
+
+void symbolize_want(struct symbolize *z, uint32_t number, enum fold_language language)
+{
+    if (!number || z->text[number].wanted)
+        return;
+    struct fold_frame f = {.language = language, .file = symbolize_text(z, number), .line = 1};
+    z->text[number].wanted = true;
+    z->text[number].user = fold_classify(&f) == FOLD_USER;
+}
+
+static void want_python(struct symbolize *z)
+{
+    for (uint32_t i = 0; i < z->frames.row_count; i++) {
+        const int64_t *row = z->frames.rows + (size_t)i * z->frames.width;
+        if (row[COL_frame_kind] == FOLD_PYTHON)
+            symbolize_want(z, symbolize_name_number(z, row[COL_frame_file]), FOLD_PYTHON);
+    }
+}
+
+void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file *f)
+{
+    struct source_row row = {
+        .path = symbolize_put_name(z, path),
+        .hash = (int64_t)f->hash,
+        .size = (int64_t)f->len,
+        .mtime = f->mtime,
+    };
+    size_t n = 0;
+    do {
+        const char *text = f->text + row.offset;
+        n = source_file_piece(f, (size_t)row.offset);
+        row.text = n ? symbolize_put_piece(z, text, n) : 0;
+        encode_rows(&z->lines, RECORD_source, (const int64_t *)&row, 1);
+        row.offset += (int64_t)n;
+    } while ((size_t)row.offset < f->len);
+    z->text[path].kept = true;
+    z->stats.sources++;
+}
+
+/* A file that is gone, no text or too large is passed over. */
+static int keep_file(struct symbolize *z, uint32_t path)
+{
+    struct source_file f;
+    char bytes[PATH_MAX];
+    int code = source_file_read(&f, spelling_path(symbolize_text(z, path), bytes), NULL);
+    if (code)
+        return code == GPUFL_E_NOMEM ? code : 0;
+    if (z->source_bytes + f.len <= SOURCE_SESSION_MAX) {
+        z->source_bytes += f.len;
+        symbolize_keep(z, path, &f);
+        symbolize_end_batch(z, false);
+    }
+    source_file_fini(&f);
+    return 0;
+}
+
+int symbolize_sources(struct symbolize *z)
+{
+    want_python(z);
+    int code = symbolize_show(z);
+    for (int user = 1; user >= 0; user--)
+        for (uint32_t i = 1; i < z->text_count && !code && !z->code; i++) {
+            const struct symbolize_text *t = &z->text[i];
+            if (t->wanted && !t->kept && t->user == user && (t->user || t->shown))
+                code = keep_file(z, i);
+        }
+    return code;
+}

@@ -1,0 +1,35 @@
+/* compressor.h - the low-priority thread that packs finished parts.
+ *
+ * <channel>.<N>.log is packed into <channel>.<N>.log.gz.part, which is renamed to
+ * <channel>.<N>.log.gz when complete; only then the plain one is removed. So at
+ * every moment at least one of the two is whole, and a .gz always is. The thread
+ * starts with the first part, and shares the descriptor table of base/process/fd_thread.h, in which the
+ * session's directory is open. What cannot be packed stays plain.
+ *
+ * compressor_add and _stop: [collector]; nothing else is shared but the queue,
+ * the wake-up and the spool's count. */
+#ifndef GPUFL_CAPTURE_LOG_COMPRESSOR_H
+#define GPUFL_CAPTURE_LOG_COMPRESSOR_H
+
+#include "base/queue.h"
+#include "base/thread.h"
+#include "capture/log/spool.h"
+
+struct compressor {
+    struct spool *spool; /* not owned */
+    bool durable;        /* fsync the packed part before the plain one goes */
+    struct thread thread;
+    struct queue jobs;  /* of struct job */
+    struct wakeup wake; /* after a push, and after stop */
+    _Atomic bool stop;  /* release in compressor_stop, acquire in the thread */
+};
+
+int compressor_init(struct compressor *c, struct spool *spool, bool durable);
+
+/* Hands a finished part over, by its name below the session's directory. */
+void compressor_add(struct compressor *c, const char *name);
+
+/* Ends the thread within milliseconds: the part in its hands and those that wait stay plain. */
+void compressor_stop(struct compressor *c);
+
+#endif

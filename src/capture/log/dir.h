@@ -1,0 +1,33 @@
+/* dir.h - the session's directory, kept open.
+ *
+ * Every file of the log is opened, renamed and removed by its name below this descriptor. So the session
+ * goes on where the program changes its root or its user, moves the directory, or may no longer look
+ * paths up.
+ *
+ * Why not the path: it is looked up anew by each call, with the rights that the program has by then.
+ * Threads: log_dir_open and log_dir_close [owner]; log_dir_at inside aside_run only, whose descriptor
+ * table holds the descriptor (base/process/fd_thread.h), or on a thread that was started inside it. */
+#ifndef GPUFL_CAPTURE_LOG_DIR_H
+#define GPUFL_CAPTURE_LOG_DIR_H
+
+#include "base/file.h"
+
+#include <limits.h>
+
+struct log_dir {
+    char path[PATH_MAX]; /* absolute, for sentences; the program may have moved the directory */
+    int fd;              /* -1: not open */
+    struct file_id id;   /* of the directory */
+};
+
+/* 0 or a negative errno. path: absolute. */
+int log_dir_open(struct log_dir *d, const char *path);
+void log_dir_close(struct log_dir *d);
+
+/* The descriptor; opened again where the program has closed it. Negative errno: it cannot be. */
+int log_dir_at(struct log_dir *d);
+
+/* Free bytes of its disk for an unprivileged user; -1: unknown. [any] */
+int64_t log_dir_free_bytes(struct log_dir *d);
+
+#endif

@@ -1,0 +1,56 @@
+/* messages.h - what a person should know, from any thread to the log.
+ *
+ * A bounded queue under a mutex; stderr hears warnings, errors and notes aloud at once. Also
+ * keeps what became of each feature: a backend may say so from any thread. */
+#ifndef GPUFL_CAPTURE_LOG_MESSAGES_H
+#define GPUFL_CAPTURE_LOG_MESSAGES_H
+
+#include "backend/backend.h"
+#include "base/intern.h"
+#include "capture/log/writer.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+/* Queues a message of the session and says it on stderr: notes only where debug output
+ * is on, or aloud. [any] */
+void message_say(enum severity severity, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void message_vsay(enum severity severity, const char *code, const char *fmt, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+/* Rows of everything queued. [collector] */
+void messages_drain(struct writer *w, struct intern *names);
+
+/* Empties the queue and the features: a session begins. [owner] */
+void messages_begin(void);
+
+/* In a forked child: the lock may have been held by a thread that is gone. */
+void messages_forget(void);
+
+/* ---- features ------------------------------------------------------------------------------- */
+
+#define FEATURES(F)                                                                                \
+    F(kernels)                                                                                     \
+    F(copies)                                                                                      \
+    F(synchronizations)                                                                            \
+    F(memory)                                                                                      \
+    F(graphs) F(external_correlation) F(stacks) F(device_metrics) F(host_metrics) F(scopes)
+
+enum feature {
+#define F(name) FEATURE_##name,
+    FEATURES(F)
+#undef F
+        FEATURE_COUNT
+};
+
+/* Notes what became of a feature; the last word counts. status and reason are copied. [any] */
+void feature_set(const char *feature, bool requested, const char *status, const char *reason);
+
+/* The same, unless somebody has already told of a failure. [collector] */
+void feature_conclude(enum feature f, bool requested, const char *status, const char *reason);
+
+/* Writes the capability rows. [collector] */
+void features_write(struct writer *w, struct intern *names);
+
+#endif

@@ -1,0 +1,71 @@
+/* abi.h - what an NVTX 3 client and a tool say to each other.
+ *
+ * Every library and program that uses NVTX has a client of its own inside: function
+ * pointers, at first to nothing. On its first call it opens the library that
+ * NVTX_INJECTION64_PATH names and calls InitializeInjectionNvtx2 with a function that
+ * hands out tables; through those the tool puts its functions in place of the pointers.
+ * ABI of NVTX 3.0 and later; declared here as all vendors' interfaces (ADR 0001). */
+#ifndef GPUFL_CAPTURE_NVTX_ABI_H
+#define GPUFL_CAPTURE_NVTX_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <wchar.h>
+
+#define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
+
+enum { NVTX_EXPORT_CALLBACKS = 1 };
+enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_DOMAINS = 5 };
+enum { NVTX_ASCII = 1, NVTX_WIDE = 2, NVTX_REGISTERED = 3 }; /* nvtx_event.message_type */
+enum { NVTX_UNTRACKED = -2 };                                /* a push or pop without a level */
+
+typedef void *nvtx_domain;   /* NULL: the default one */
+typedef void *nvtx_string;   /* a registered one */
+typedef uint64_t nvtx_range; /* 0: none */
+
+struct nvtx_event {
+    uint16_t version;
+    uint16_t size; /* bytes that the client fills */
+    uint32_t category;
+    int32_t color_type;
+    uint32_t color;
+    int32_t payload_type;
+    int32_t reserved;
+    uint64_t payload;
+    int32_t message_type;
+    union {
+        const char *ascii; /* in practice UTF-8 */
+        const wchar_t *wide;
+        nvtx_string registered;
+    } message;
+};
+
+struct nvtx_callbacks { /* export table NVTX_EXPORT_CALLBACKS */
+    size_t size;        /* of this struct */
+    /* The module's pointers by number, and how many there are; 0: no such module. Cells may be
+     * NULL, the first one is. */
+    int (*pointers)(int module, void (****table)(void), unsigned *count);
+};
+
+typedef const void *(*nvtx_export)(uint32_t table); /* NULL: no such table */
+
+/* The functions that are taken: module, number, result, name, parameters. */
+#define NVTX_FUNCTIONS(F)                                                                          \
+    F(CORE, 4, nvtx_range, start_ex, (const struct nvtx_event *event))                             \
+    F(CORE, 5, nvtx_range, start_a, (const char *message))                                         \
+    F(CORE, 6, nvtx_range, start_w, (const wchar_t *message))                                      \
+    F(CORE, 7, void, range_end, (nvtx_range range))                                                \
+    F(CORE, 8, int, push_ex, (const struct nvtx_event *event))                                     \
+    F(CORE, 9, int, push_a, (const char *message))                                                 \
+    F(CORE, 10, int, push_w, (const wchar_t *message))                                             \
+    F(CORE, 11, int, range_pop, (void))                                                            \
+    F(DOMAINS, 2, nvtx_range, domain_start, (nvtx_domain domain, const struct nvtx_event *event))  \
+    F(DOMAINS, 3, void, domain_end, (nvtx_domain domain, nvtx_range range))                        \
+    F(DOMAINS, 4, int, domain_push, (nvtx_domain domain, const struct nvtx_event *event))          \
+    F(DOMAINS, 5, int, domain_pop, (nvtx_domain domain))                                           \
+    F(DOMAINS, 10, nvtx_string, register_a, (nvtx_domain domain, const char *text))                \
+    F(DOMAINS, 11, nvtx_string, register_w, (nvtx_domain domain, const wchar_t *text))             \
+    F(DOMAINS, 12, nvtx_domain, create_a, (const char *name))                                      \
+    F(DOMAINS, 13, nvtx_domain, create_w, (const wchar_t *name))
+
+#endif

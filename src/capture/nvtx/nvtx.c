@@ -1,0 +1,483 @@
+/* nvtx.c - see nvtx.h.
+ *
+ * What the program hands over is taken as it comes: no attributes, attributes of an odd
+ * size, no message, one that is too long, handles that were never given out, pops and ends
+ * without their beginning. A domain's handle is a number of a table that only grows, so that a wrong
+ * one finds nothing; a range's number carries a mark, so that a made-up one ends no scope.
+ *
+ * A registered string's handle is the address of its text, which stays: programs pass such a handle
+ * as plain text, too (CUPTI's sample cupti_nvtx does), and without a tool nobody reads it. An
+ * address that no program has, as another tool's handle may be, is not read either.
+ *
+ * A thread's pushed ranges stand in a list of its own, also while no session runs: a range
+ * pushed before the session began must not take the place of another one at its pop. */
+#include "capture/nvtx/nvtx.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "capture/log/messages.h"
+#include "capture/nvtx/abi.h"
+#include "capture/records/scopes.h"
+#include "capture/threads/gate.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    TEXT_MOST = 1024,           /* bytes of a message that are read */
+    REGISTERED_BYTES = 4 << 20, /* of all registered strings, their NULs included */
+    DOMAINS_MOST = 256,         /* the first one is the default domain */
+    DEPTH_MOST = 512,           /* pushed ranges of a thread that are tracked */
+    RANGE_SHIFT = 12,           /* a range's number: the scope's instance, and the mark below */
+    RANGE_MARK = 0xa5c,
+};
+
+struct text {
+    const char *at;
+    size_t length;
+    char utf8[TEXT_MOST + 1]; /* of a wide message */
+};
+
+struct pushed {
+    uint64_t scope; /* 0: not recorded */
+    uint32_t domain;
+};
+
+/* A thread's pushed ranges. Its own. */
+struct ranges {
+    uint32_t depth;
+    uint32_t beyond; /* pushed above those, not tracked */
+    struct pushed pushed[DEPTH_MOST];
+};
+
+static const char UNNAMED[] = "(unnamed)";
+
+/* Texts that the program registered, one after the other; NULL: no memory, or none yet. Each is
+ * written before its handle is given out. */
+static char *registered;
+static _Atomic uint32_t registered_used; /* bytes. Relaxed */
+/* Its domains' names, by handle. Written once, release; acquire. */
+static _Atomic(const char *) domains[DOMAINS_MOST] = {"nvtx"};
+static _Atomic uint32_t domain_count = 1;
+
+static _Atomic bool attached; /* some client's calls come here */
+static _Atomic bool wanted;   /* the session takes ranges */
+static _Atomic bool seen;     /* it has taken one */
+
+static __thread struct ranges *mine __attribute__((tls_model("initial-exec")));
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* frees a thread's */
+static bool key_made;
+
+/* ---- texts -------------------------------------------------------------------------------- */
+
+/* PyTorch appends to an operation's name what differs from call to call: its number, its and
+ * its inputs' ids, their shapes. The operation is what comes before. */
+static size_t operation_length(const char *text, size_t length)
+{
+    static const char *const appended[] = {", seq = ", ", op_id = ", ", sizes = "};
+    const char *end = text + length, *comma = memchr(text, ',', length);
+    for (; comma; comma = memchr(comma + 1, ',', (size_t)(end - comma - 1)))
+        for (size_t i = 0; i < sizeof appended / sizeof *appended; i++)
+            if (strncmp(comma, appended[i], strlen(appended[i])) == 0)
+                return (size_t)(comma - text);
+    return length;
+}
+
+static void text_set(struct text *t, const char *text, size_t length)
+{
+    length = length ? operation_length(text, length) : 0;
+    t->at = length ? text : UNNAMED;
+    t->length = length ? length : sizeof UNNAMED - 1;
+}
+
+/* The first pages belong to nobody, nor do addresses beyond the user's half. */
+static bool is_address(const void *p)
+{
+    enum { FIRST = 1 << 16 };
+    return (uintptr_t)p >= FIRST && (uintptr_t)p < UINT64_C(1) << 56;
+}
+
+static void text_take(struct text *t, const char *text)
+{
+    text = is_address(text) ? text : NULL;
+    size_t length = text ? strnlen(text, TEXT_MOST) : 0;
+    bool cut = length == TEXT_MOST;
+    while (cut && length && ((unsigned char)text[length] & 0xc0) == 0x80)
+        length--; /* not within a character */
+    text_set(t, text, length);
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0};
+    out[0] = (char)(first[more] | c >> 6 * more);
+    for (size_t i = 1; i <= more; i++)
+        out[i] = (char)(0x80 | (c >> 6 * (more - i) & 0x3f));
+    return more + 1;
+}
+
+static void text_wide(struct text *t, const wchar_t *wide)
+{
+    enum { REPLACEMENT = 0xfffd, LAST = 0x10ffff, LONGEST = 4 };
+    size_t n = 0;
+    wide = is_address(wide) ? wide : NULL;
+    for (; wide && *wide && n + LONGEST < TEXT_MOST; wide++) {
+        uint32_t c = (uint32_t)*wide;
+        bool is_none = c > LAST || (c >= 0xd800 && c < 0xe000);
+        n += put_utf8(t->utf8 + n, is_none ? REPLACEMENT : c);
+    }
+    t->utf8[n] = '\0';
+    text_set(t, t->utf8, n);
+}
+
+static void text_registered(struct text *t, nvtx_string handle)
+{
+    const char *text = handle;
+    bool ours = registered && text >= registered && text < registered + REGISTERED_BYTES;
+    text_take(t, ours ? text : NULL);
+}
+
+static void text_event(struct text *t, const struct nvtx_event *e)
+{
+    if (!e || e->size < sizeof *e)
+        text_take(t, NULL);
+    else if (e->message_type == NVTX_ASCII)
+        text_take(t, e->message.ascii);
+    else if (e->message_type == NVTX_WIDE)
+        text_wide(t, e->message.wide);
+    else
+        text_registered(t, e->message_type == NVTX_REGISTERED ? e->message.registered : NULL);
+}
+
+/* A copy of what was taken, which stays; NULL: out of memory. */
+static const char *text_keep(const struct text *t)
+{
+    char *copy = mem_alloc(t->length + 1);
+    if (copy) {
+        memcpy(copy, t->at, t->length);
+        copy[t->length] = '\0';
+    }
+    return copy;
+}
+
+/* ---- tables ------------------------------------------------------------------------------- */
+
+/* The last byte of the memory stays NUL, so that a wrong handle inside it is read to an end. */
+static nvtx_string string_add(const struct text *t)
+{
+    uint32_t need = (uint32_t)t->length + 1;
+    uint32_t at = atomic_load_explicit(&registered_used, memory_order_relaxed);
+    do {
+        if (!registered || at + need >= REGISTERED_BYTES)
+            return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&registered_used, &at, at + need,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    memcpy(registered + at, t->at, t->length);
+    registered[at + t->length] = '\0';
+    return registered + at;
+}
+
+/* One of the same name is the same; beyond the table all are the default one. */
+static nvtx_domain domain_add(const struct text *t)
+{
+    uint32_t count = atomic_load_explicit(&domain_count, memory_order_relaxed);
+    const char *copy = text_keep(t);
+    for (uint32_t i = 1; copy && i < count && i < DOMAINS_MOST; i++) {
+        const char *name = atomic_load_explicit(&domains[i], memory_order_acquire);
+        if (name && strcmp(name, copy) == 0) {
+            mem_free((void *)(uintptr_t)copy);
+            return (nvtx_domain)(uintptr_t)i;
+        }
+    }
+    uint32_t at = copy && count < DOMAINS_MOST
+                      ? atomic_fetch_add_explicit(&domain_count, 1, memory_order_relaxed)
+                      : DOMAINS_MOST;
+    if (at >= DOMAINS_MOST) {
+        mem_free((void *)(uintptr_t)copy);
+        return NULL;
+    }
+    atomic_store_explicit(&domains[at], copy, memory_order_release);
+    return (nvtx_domain)(uintptr_t)at;
+}
+
+static uint32_t domain_of(nvtx_domain handle)
+{
+    uintptr_t number = (uintptr_t)handle;
+    return number < DOMAINS_MOST && atomic_load_explicit(&domains[number], memory_order_relaxed)
+               ? (uint32_t)number
+               : 0;
+}
+
+/* ---- ranges ------------------------------------------------------------------------------- */
+
+static void begin_once(void)
+{
+    void *memory = mmap(NULL, REGISTERED_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    registered = memory == MAP_FAILED ? NULL : memory;
+    key_made = pthread_key_create(&key, mem_free) == 0;
+}
+
+static struct ranges *ranges_here(void)
+{
+    if (__builtin_expect(mine != NULL, 1))
+        return mine;
+    struct ranges *r = key_made ? mem_zalloc(sizeof *r) : NULL;
+    if (r && pthread_setspecific(key, r)) {
+        mem_free(r);
+        r = NULL;
+    }
+    return mine = r;
+}
+
+/* Instance of the scope, or 0. */
+static uint64_t scope_open(uint32_t domain, const struct text *t)
+{
+    if (atomic_load_explicit(&capture_gate.gate, memory_order_acquire) != GATE_ON ||
+        !atomic_load_explicit(&wanted, memory_order_relaxed))
+        return 0;
+    if (__builtin_expect(!atomic_load_explicit(&seen, memory_order_relaxed), 0))
+        atomic_store_explicit(&seen, true, memory_order_relaxed);
+    return scopes_begin_text(t->at, t->length,
+                             atomic_load_explicit(&domains[domain], memory_order_acquire));
+}
+
+static void scope_close(uint64_t scope)
+{
+    if (scope && gate_is_on())
+        scopes_leave(scope);
+}
+
+static int range_push(uint32_t domain, const struct text *t)
+{
+    struct ranges *r = ranges_here();
+    if (!r || r->depth == DEPTH_MOST) {
+        if (r)
+            r->beyond++;
+        return NVTX_UNTRACKED;
+    }
+    int level = 0;
+    for (uint32_t i = 0; i < r->depth; i++)
+        level += r->pushed[i].domain == domain;
+    r->pushed[r->depth++] = (struct pushed){scope_open(domain, t), domain};
+    return level;
+}
+
+/* The innermost of its domain: others pushed meanwhile stay. */
+static int pop(uint32_t domain)
+{
+    struct ranges *r = mine;
+    if (!r)
+        return NVTX_UNTRACKED;
+    if (r->beyond) {
+        r->beyond--;
+        return NVTX_UNTRACKED;
+    }
+    uint32_t at = r->depth;
+    while (at > 0 && r->pushed[at - 1].domain != domain)
+        at--;
+    if (at == 0)
+        return NVTX_UNTRACKED;
+    scope_close(r->pushed[--at].scope);
+    r->depth--;
+    memmove(&r->pushed[at], &r->pushed[at + 1], (r->depth - at) * sizeof r->pushed[0]);
+    int level = 0;
+    for (uint32_t i = 0; i < at; i++)
+        level += r->pushed[i].domain == domain;
+    return level;
+}
+
+static nvtx_range start(uint32_t domain, const struct text *t)
+{
+    uint64_t scope = scope_open(domain, t);
+    return scope ? scope << RANGE_SHIFT | RANGE_MARK : 0;
+}
+
+static void end(nvtx_range range)
+{
+    if ((range & ((1 << RANGE_SHIFT) - 1)) == RANGE_MARK)
+        scope_close(range >> RANGE_SHIFT);
+}
+
+/* ---- what clients call -------------------------------------------------------------------- */
+
+static nvtx_range start_ex(const struct nvtx_event *event)
+{
+    struct text t;
+    text_event(&t, event);
+    return start(0, &t);
+}
+
+static nvtx_range start_a(const char *message)
+{
+    struct text t;
+    text_take(&t, message);
+    return start(0, &t);
+}
+
+static nvtx_range start_w(const wchar_t *message)
+{
+    struct text t;
+    text_wide(&t, message);
+    return start(0, &t);
+}
+
+static void range_end(nvtx_range range)
+{
+    end(range);
+}
+
+static int push_ex(const struct nvtx_event *event)
+{
+    struct text t;
+    text_event(&t, event);
+    return range_push(0, &t);
+}
+
+static int push_a(const char *message)
+{
+    struct text t;
+    text_take(&t, message);
+    return range_push(0, &t);
+}
+
+static int push_w(const wchar_t *message)
+{
+    struct text t;
+    text_wide(&t, message);
+    return range_push(0, &t);
+}
+
+static int range_pop(void)
+{
+    return pop(0);
+}
+
+static nvtx_range domain_start(nvtx_domain domain, const struct nvtx_event *event)
+{
+    struct text t;
+    text_event(&t, event);
+    return start(domain_of(domain), &t);
+}
+
+static void domain_end(nvtx_domain domain, nvtx_range range)
+{
+    (void)domain;
+    end(range);
+}
+
+static int domain_push(nvtx_domain domain, const struct nvtx_event *event)
+{
+    struct text t;
+    text_event(&t, event);
+    return range_push(domain_of(domain), &t);
+}
+
+static int domain_pop(nvtx_domain domain)
+{
+    return pop(domain_of(domain));
+}
+
+static nvtx_string register_a(nvtx_domain domain, const char *text)
+{
+    struct text t;
+    (void)domain;
+    text_take(&t, text);
+    return string_add(&t);
+}
+
+static nvtx_string register_w(nvtx_domain domain, const wchar_t *text)
+{
+    struct text t;
+    (void)domain;
+    text_wide(&t, text);
+    return string_add(&t);
+}
+
+static nvtx_domain create_a(const char *name)
+{
+    struct text t;
+    text_take(&t, name);
+    return domain_add(&t);
+}
+
+static nvtx_domain create_w(const wchar_t *name)
+{
+    struct text t;
+    text_wide(&t, name);
+    return domain_add(&t);
+}
+
+/* ---- attaching ---------------------------------------------------------------------------- */
+
+static const struct {
+    int module;
+    unsigned number;
+    void (*function)(void);
+} functions[] = {
+#define F(module, number, result, name, parameters)                                                \
+    {NVTX_MODULE_##module, number, (void (*)(void))name},
+    NVTX_FUNCTIONS(F)
+#undef F
+};
+
+bool nvtx_attach(const void *(*export)(uint32_t table))
+{
+    const struct nvtx_callbacks *c = export ? export(NVTX_EXPORT_CALLBACKS) : NULL;
+    bool any = false;
+    if (!c || c->size < sizeof *c || !c->pointers)
+        return false;
+    pthread_once(&once, begin_once);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void (***table)(void) = NULL;
+        unsigned count = 0;
+        if (!c->pointers(functions[i].module, &table, &count) || !table ||
+            functions[i].number >= count || !table[functions[i].number])
+            continue;
+        *table[functions[i].number] = functions[i].function;
+        any = true;
+    }
+    if (any)
+        atomic_store_explicit(&attached, true, memory_order_relaxed);
+    return any;
+}
+
+/* Is the tool that the variable names another one? A second copy of ours passes calls on. */
+static bool other_tool(const char *path)
+{
+    static const char ours[] = "libgpufl.so";
+    return strncmp(path_base(path), ours, sizeof ours - 1) != 0;
+}
+
+void nvtx_begin(const struct options *o)
+{
+    const char *path = getenv(NVTX_VARIABLE);
+    atomic_store_explicit(&wanted, o->nvtx_ranges, memory_order_relaxed);
+    atomic_store_explicit(&seen, false, memory_order_relaxed);
+    if (!o->nvtx_ranges || !path || !*path)
+        return;
+    feature_set("nvtx", true, "enabled_no_data", "");
+    if (!other_tool(path) || atomic_load_explicit(&attached, memory_order_relaxed))
+        return;
+    feature_set("nvtx", true, "unavailable",
+                NVTX_VARIABLE " names another tool, which gets the ranges");
+    message_say(SEVERITY_NOTE, "nvtx.other_tool",
+                "NVTX ranges are not recorded: " NVTX_VARIABLE
+                " was set to %.200s, which gets them; unset it to have them as scopes",
+                path);
+}
+
+void nvtx_conclude(void)
+{
+    if (atomic_load_explicit(&seen, memory_order_relaxed))
+        feature_set("nvtx", true, "collected", "");
+}

@@ -1,0 +1,21 @@
+/* nvtx.h - NVTX ranges of the program and its libraries as scopes.
+ *
+ * A pushed range is a scope of its thread, with the domain's name as its tag ("nvtx"
+ * for the default domain). A started range is one of the thread that starts it, until
+ * any thread ends it. What overlaps is closed alone: ranges need not nest. */
+#ifndef GPUFL_CAPTURE_NVTX_NVTX_H
+#define GPUFL_CAPTURE_NVTX_NVTX_H
+
+#include "capture/options/options.h"
+
+/* Takes an NVTX client's calls; export: of abi.h. False: it offers none. [any] */
+bool nvtx_attach(const void *(*export)(uint32_t table));
+
+/* A session begins: takes ranges where the option says so, and says where they go to
+ * another tool. [owner] */
+void nvtx_begin(const struct options *o);
+
+/* What became of them. [collector] */
+void nvtx_conclude(void);
+
+#endif

@@ -1,0 +1,116 @@
+/* options.h - the options of a session: one table, seven sources (ADR 19).
+ *
+ * Each option takes its value from the highest source that has a good one:
+ * default < what `gpufl trace` does by itself < config_file < GPUFL_* < code <
+ * GPUFL_FORCE_ENGINE < flags of `gpufl trace`. The launcher hands both of its
+ * sources over in GPUFL_TRACE_OPTIONS: name=value, one a line, with a question mark
+ * before what is its own default. A value that is no good costs one sentence and is
+ * passed over. Owner's thread. */
+#ifndef GPUFL_CAPTURE_OPTIONS_OPTIONS_H
+#define GPUFL_CAPTURE_OPTIONS_OPTIONS_H
+
+#include "backend/backend.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPTIONS_TRACE_VARIABLE "GPUFL_TRACE_OPTIONS"
+#define OPTIONS_MARK_SOCKET                                                                        \
+    "gpufl-trace-%s" /* abstract; of the run's id: see capture/session/mark.h */
+#define OPTIONS_DISABLE_VARIABLE "GPUFL_DISABLED"
+#define OPTIONS_FORCE_VARIABLE   "GPUFL_FORCE_ENGINE"
+
+enum option_source {
+    SOURCE_DEFAULT,
+    SOURCE_TRACE_DEFAULT, /* what `gpufl trace` does where nobody says otherwise */
+    SOURCE_CONFIG_FILE,
+    SOURCE_ENVIRONMENT,
+    SOURCE_CODE,
+    SOURCE_FORCED, /* GPUFL_FORCE_ENGINE */
+    SOURCE_TRACE,  /* flags of `gpufl trace` */
+};
+
+enum option_kind { OPTION_STR, OPTION_BOOL, OPTION_INT, OPTION_BACKEND, OPTION_ENGINE };
+
+/* OPT_app_name, …: rows of option_table. */
+enum option_id {
+#define O(kind, name, fallback, unit, doc) OPT_##name,
+#define X(kind, name, fallback, unit, doc) OPT_##name,
+#include "schema/options.def"
+#undef O
+#undef X
+    OPT_COUNT
+};
+
+#define OPTION_TYPE_STR     char * /* owned, never NULL after options_resolve */
+#define OPTION_TYPE_BOOL    bool
+#define OPTION_TYPE_INT     int64_t
+#define OPTION_TYPE_BACKEND enum gpufl_backend
+#define OPTION_TYPE_ENGINE  enum gpufl_engine
+
+struct options {
+#define O(kind, name, fallback, unit, doc) OPTION_TYPE_##kind name;
+#define X(kind, name, fallback, unit, doc) OPTION_TYPE_##kind name;
+#include "schema/options.def"
+#undef O
+#undef X
+    unsigned char source[OPT_COUNT]; /* enum option_source of each */
+    bool traced;                     /* `gpufl trace` started this program */
+    char *trace_dir;                 /* owned: where that looks for sessions; NULL: not traced */
+};
+
+struct option {
+    const char *name;
+    enum option_kind kind;
+    const char *fallback; /* the default as text */
+    const char *unit;
+    const char *doc;
+    bool field;           /* also in struct gpufl_options */
+    size_t offset;        /* in struct options */
+    size_t public_offset; /* in struct gpufl_options, where field */
+};
+
+extern const struct option option_table[OPT_COUNT];
+extern const char *const option_engines[];  /* by enum gpufl_engine, NULL-terminated */
+extern const char *const option_backends[]; /* by enum gpufl_backend, NULL-terminated */
+extern const char *const option_sources[];  /* by enum option_source */
+
+/* Takes one sentence about an option. */
+struct options_say {
+    void (*fn)(void *arg, enum severity severity, const char *code, const char *text);
+    void *arg;
+};
+
+/* GPUFL_DISABLED is set to 1, true, yes or on. [any] */
+bool options_disabled(void);
+
+/* Fills *o from all sources and applies the rules between options. code: may be
+ * NULL. injected: the defaults are another engine, Trace, and the program's name.
+ * 0, GPUFL_E_NOMEM, or GPUFL_E_INVAL for a struct of impossible size. */
+int options_resolve(struct options *o, const struct gpufl_options *code, bool injected,
+                    const struct options_say *say);
+void options_free(struct options *o);
+
+/* True where a person or the program set the option: file, environment, code or flags. [any] */
+bool option_asked(const struct options *o, enum option_id id);
+
+/* Fills out with "name=value, …" of what code sets and a session that runs already has otherwise; ""
+ * where there is nothing. True where the engine is among them. [owner] */
+bool options_missed(const struct options *o, const struct gpufl_options *code, char *out,
+                    size_t size);
+
+/* The option of that name, or -1; *near gets a similar name, or NULL. [any] */
+int option_find(const char *name, const char **near);
+
+/* Whether the option would take the text: 0, or GPUFL_E_INVAL and a sentence. [any] */
+int option_check(enum option_id id, const char *text, struct err *e);
+
+/* What the option takes, for a sentence: "true or false". [any] */
+void option_allowed(enum option_id id, char *out, size_t size);
+
+/* The value as it stands in the log: text of any length up to size; the key of a
+ * server only as "set" or "". */
+void options_text(const struct options *o, enum option_id id, char *out, size_t size);
+
+#endif

@@ -1,0 +1,57 @@
+/* ids.h - ids of devices, streams, launch configurations and threads.
+ *
+ * Each is defined in the log once, when it is first met. Streams and
+ * configurations are found by a 128-bit fingerprint of what tells them apart, so
+ * that no key has to be kept. [collector] */
+#ifndef GPUFL_CAPTURE_RECORDS_IDS_H
+#define GPUFL_CAPTURE_RECORDS_IDS_H
+
+#include "capture/log/writer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { IDS_DEVICES = 64, IDS_MOST = 1 << 20 /* streams, or configurations */ };
+
+struct fingerprint {
+    uint64_t a, b; /* both 0: an empty entry */
+};
+
+/* fingerprint -> id, open addressing. */
+struct id_table {
+    struct id_entry *entries; /* owned */
+    size_t cap;               /* a power of two */
+    size_t count;             /* ids given out, from 1 */
+};
+
+struct ids {
+    struct writer *writer;
+    struct intern *names;
+    struct device_row devices[IDS_DEVICES]; /* by id - 1; id 0: free */
+    struct id_table streams, configs, threads;
+    struct id_table code[3]; /* see ids_define */
+    uint32_t limiters[4];    /* name ids of enum occupancy_limiter */
+};
+
+void ids_init(struct ids *t, struct writer *w, struct intern *names);
+void ids_fini(struct ids *t);
+
+/* Devices are one where their UUIDs are equal, or, where one has none, their
+ * indices; what a later source knows is added. 0: too many. */
+uint32_t ids_device(struct ids *t, const struct device_row *d);
+uint32_t ids_device_at(struct ids *t, uint32_t index); /* known by its ordinal only, if need be */
+uint32_t ids_stream(struct ids *t, uint32_t device, int64_t context, int64_t number);
+
+/* Computes the occupancy of a new configuration. Beyond IDS_MOST the grid is left
+ * unknown, so that the kernel's name is kept. 0: out of memory. */
+uint32_t ids_config(struct ids *t, const struct config_row *c);
+
+/* A row of code_object, function or stall_reason, found by all its cells behind the id. 0: out of
+ * memory, beyond IDS_MOST, or another type. */
+uint32_t ids_define(struct ids *t, enum record_type type, const int64_t *row);
+
+/* Defines a host thread; name: NULL to look it up. */
+void ids_thread(struct ids *t, int32_t tid, const char *name);
+
+#endif

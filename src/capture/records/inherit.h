@@ -1,0 +1,62 @@
+/* inherit.h - launches on threads that have no scope open.
+ *
+ * A framework may launch from threads of its own: autograd runs backward() in one.
+ * Such a launch takes the innermost scope of the only other thread that had scopes
+ * open when it was made, and is marked as having inherited it. Where several threads
+ * had, nobody can tell: it stays without a scope, and is counted.
+ *
+ * The program's threads note the launch and its tick. Which scopes were open then is
+ * known once all rings are drained up to one tick: each thread's history of that round
+ * lies here in order. [collector] */
+#ifndef GPUFL_CAPTURE_RECORDS_INHERIT_H
+#define GPUFL_CAPTURE_RECORDS_INHERIT_H
+
+#include "capture/records/joins.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct inherit_change {
+    uint64_t tick;
+    uint64_t instance; /* innermost scope from then on; 0: none */
+};
+
+/* A thread's part of this round. */
+struct inherit_history {
+    int32_t thread;
+    uint64_t before;     /* innermost scope when the round began */
+    size_t first, count; /* of changes */
+};
+
+struct inherit_launch {
+    uint64_t tick;
+    struct join join; /* all but the scope */
+};
+
+struct inherit {
+    struct inherit_change *changes;    /* owned */
+    struct inherit_history *histories; /* owned; the last one is the thread being drained */
+    struct inherit_launch *launches;   /* owned */
+    size_t change_count, change_cap, history_count, history_cap, launch_count, launch_cap;
+    uint64_t several; /* launches while several threads had scopes open */
+    uint64_t lost;    /* launches that could not be kept: no memory */
+};
+
+/* The changes that follow are this thread's. */
+void inherit_thread(struct inherit *h, int32_t thread, uint64_t innermost);
+
+/* Its innermost scope is another one from this tick on; 0: none. */
+void inherit_change(struct inherit *h, uint64_t tick, uint64_t instance);
+
+/* A launch of this thread outside any scope of its own. */
+void inherit_launch(struct inherit *h, uint64_t tick, const struct join *join);
+
+/* The call just noted failed: no record will come. */
+void inherit_cancel(struct inherit *h, uint32_t correlation);
+
+/* All rings are drained: joins every launch of the round and forgets it. */
+void inherit_resolve(struct inherit *h, struct joins *joins);
+
+void inherit_fini(struct inherit *h);
+
+#endif

@@ -1,0 +1,57 @@
+/* sink.h - where a backend's records go: ids, scopes, counts, and on to the log.
+ *
+ * One a process, in static memory: a callback that comes late finds it, and the
+ * gate tells it that there is nothing to do. */
+#ifndef GPUFL_CAPTURE_RECORDS_SINK_H
+#define GPUFL_CAPTURE_RECORDS_SINK_H
+
+#include "backend/backend.h"
+#include "capture/log/writer.h"
+#include "capture/records/ids.h"
+#include "capture/records/joins.h"
+
+#include <stdatomic.h>
+
+enum { SINK_NAMES = 1024 }; /* entries of the name cache, a power of two */
+
+struct scopes_drain;
+
+struct capture_sink {
+    struct sink sink; /* first: what the backend holds */
+    struct writer *writer;
+    struct intern *names;
+    struct ids ids;
+    struct joins joins;
+    uint64_t recorded[RECORD_COUNT]; /* rows received */
+    uint64_t external;               /* kernel rows with a framework's operation */
+    int64_t vendor_ns;               /* sum of overhead rows by its own account */
+    int64_t samples;                 /* PC samples in pc_sample rows */
+    struct scopes_drain *drain;      /* which scopes are open; NULL: not known */
+    struct {
+        int64_t start, end; /* of a window of samples, ns; 0: none */
+        int64_t scope;      /* that covers it, or CELL_NULL */
+    } window;
+    _Atomic uint64_t lost[LOSS_COUNT];
+    struct {
+        const char *given; /* pointer it came with */
+        const char *text;  /* of the name table */
+        uint32_t id;
+    } cache[SINK_NAMES];
+};
+
+extern struct capture_sink capture_sink;
+
+/* Before the session's first call. [owner] */
+void sink_begin(struct writer *w, struct intern *names);
+void sink_end(void); /* frees the tables; calls that come later do nothing. [collector] */
+
+/* A row of ours goes the same way: counted, its thread defined. [collector] */
+void sink_put(enum record_type type, const void *row);
+
+/* The same of a row that has its scope, stack and (defined) thread already. [collector] */
+void sink_put_whole(enum record_type type, const void *row);
+
+/* In a forked child: forgets tables and writer without freeing them. */
+void sink_forget(void);
+
+#endif

@@ -1,0 +1,49 @@
+/* spans.h - which scope covers a stretch of time that is over: for what is sampled at moments, as
+ * hardware counters are, and is told of a while later.
+ *
+ * The scopes that ended of late are remembered, as many as there is room for; those that are shorter
+ * than the stretches that will be asked for cover none. Collector's thread. */
+#ifndef GPUFL_CAPTURE_RECORDS_SPANS_H
+#define GPUFL_CAPTURE_RECORDS_SPANS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SPANS = 1024 };
+
+struct span {
+    int64_t start, end; /* ns */
+    uint64_t instance;
+    int32_t thread;
+};
+
+struct spans {
+    int64_t shortest; /* ns: that is remembered; INT64_MAX: none is */
+    int64_t newest;   /* end of the one that ended last */
+    int64_t lost;     /* end of the one that ended last of those that were forgotten */
+    size_t next;      /* place in items */
+    struct span items[SPANS];
+};
+
+/* Nothing is remembered yet; later nothing shorter than so many ns. */
+void spans_begin(struct spans *s, int64_t shortest);
+
+void spans_add(struct spans *s, const struct span *ended);
+
+/* Takes a scope into account that may be the innermost one to cover a stretch. */
+struct spans_answer {
+    int64_t start, end; /* asked for, ns */
+    int64_t from, to;   /* of the innermost one so far */
+    uint64_t instance;  /* 0: none so far */
+    int32_t thread;
+    unsigned threads; /* 1: all of them are of this one; 2: not */
+};
+void spans_consider(struct spans_answer *a, const struct span *open_or_ended);
+
+/* Considers all that are remembered. */
+void spans_look(const struct spans *s, struct spans_answer *a);
+
+/* Instance; 0: none covers it; CELL_NULL: not known, or several threads' do. */
+int64_t spans_tell(const struct spans *s, const struct spans_answer *a);
+
+#endif

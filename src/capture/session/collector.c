@@ -1,0 +1,391 @@
+/* collector.c - see collector.h. One collector a process, in static memory: the
+ * wake-up must be there for a thread that passed the gate late. */
+#include "capture/session/collector.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "capture/log/messages.h"
+#include "capture/session/engines.h"
+#include "capture/session/fork.h"
+#include "capture/session/pace.h"
+#include "capture/session/sampling.h"
+#include "capture/stacks/stacking.h"
+#include "capture/threads/gate.h"
+#include "capture/threads/names.h"
+#include "capture/threads/threads.h"
+#include "capture/windows/windows.h"
+#include "monitor/steady.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+static const int64_t CLOCK_EVERY = 10ll * 1000000000;
+enum { LOOKS = 8 }; /* at the steps, before a collector counts as standing still */
+
+static struct collector me; /* the thread's own */
+static struct thread thread;
+static sem_t wakes;        /* posted at most once between two waits by collector_wake */
+static _Atomic bool asked; /* a post is on its way */
+static _Atomic bool running;
+static _Atomic uint64_t flush_asked, flush_done;
+static _Atomic(const char *) end_reason; /* NULL: goes on */
+static _Atomic uint64_t steps;           /* of work done; relaxed: only its changing counts */
+static _Atomic int64_t expected;         /* ns that the next step may take; relaxed */
+static struct wakeup flushed, ended;
+static bool prepared; /* the wake-ups above are initialized */
+static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER; /* owner's calls of the trace ops */
+
+/* ---- asking ----------------------------------------------------------------------------------- */
+
+void collector_wake(void)
+{
+    /* Pairs with the exchange of wait_until: the one of them that is second sees the other. */
+    if (!atomic_exchange_explicit(&asked, true, memory_order_acq_rel))
+        sem_post(&wakes);
+}
+
+bool collector_ended(void)
+{
+    return !atomic_load_explicit(&running, memory_order_acquire);
+}
+
+void collector_step(void)
+{
+    counter_add(&steps, 1);
+}
+
+void collector_expect(int64_t ns)
+{
+    atomic_store_explicit(&expected, ns, memory_order_relaxed);
+    collector_step();
+}
+
+/* w is signalled when done may have become true. */
+static bool wait_for(struct wakeup *w, bool (*done)(uint64_t), uint64_t arg,
+                     const struct patience *p)
+{
+    int64_t began = steady_ns(), moved = began;
+    uint64_t seen = atomic_load_explicit(&steps, memory_order_relaxed);
+    while (!done(arg)) {
+        int64_t now = steady_ns();
+        uint64_t step = atomic_load_explicit(&steps, memory_order_relaxed);
+        if (step != seen)
+            moved = now;
+        seen = step;
+        int64_t still = p->still_ns + atomic_load_explicit(&expected, memory_order_relaxed);
+        if (now - moved >= still || now - began >= p->most_ns)
+            return false;
+        wakeup_wait(w, p->still_ns / LOOKS);
+    }
+    return true;
+}
+
+static bool is_flushed(uint64_t mine)
+{
+    return atomic_load_explicit(&flush_done, memory_order_acquire) >= mine || collector_ended();
+}
+
+bool collector_flush(const struct patience *p)
+{
+    if (collector_ended())
+        return true;
+    uint64_t mine = atomic_fetch_add_explicit(&flush_asked, 1, memory_order_relaxed) + 1;
+    sem_post(&wakes);
+    return wait_for(&flushed, is_flushed, mine, p);
+}
+
+void collector_ask_end(const char *reason)
+{
+    const char *none = NULL;
+    uint32_t on = GATE_ON;
+    if (collector_ended())
+        return;
+    atomic_compare_exchange_strong_explicit(&capture_gate.gate, &on, GATE_ENDING,
+                                            memory_order_release, memory_order_relaxed);
+    atomic_compare_exchange_strong_explicit(&end_reason, &none, reason, memory_order_release,
+                                            memory_order_relaxed);
+    sem_post(&wakes);
+}
+
+static bool is_over(uint64_t unused)
+{
+    (void)unused;
+    return collector_ended();
+}
+
+bool collector_await_end(const struct patience *p)
+{
+    if (collector_ended())
+        return true;
+    bool over = wait_for(&ended, is_over, 0, p);
+    wakeup_signal(&ended); /* for the next one who waits: a wake-up is taken by one */
+    return over;
+}
+
+bool collector_end(const char *reason, const struct patience *p)
+{
+    if (!thread.running)
+        return true;
+    collector_ask_end(reason);
+    if (!collector_await_end(p))
+        return false;
+    thread_join(&thread);
+    return true;
+}
+
+int collector_floor(bool on)
+{
+    int rc = GPUFL_E_STATE;
+    pthread_mutex_lock(&trace_lock);
+    if (!collector_ended() && me.trace && me.trace_started && me.backend->trace->floor) {
+        atomic_store_explicit(&capture_gate.floor, on, memory_order_relaxed);
+        rc = me.backend->trace->floor(me.trace, on);
+    }
+    pthread_mutex_unlock(&trace_lock);
+    return rc;
+}
+
+int collector_window(bool open, struct err *e)
+{
+    int rc = GPUFL_E_STATE;
+    pthread_mutex_lock(&trace_lock);
+    if (!collector_ended() && me.trace && me.trace_started && me.backend->trace->window)
+        rc = me.backend->trace->window(me.trace, open, e);
+    else
+        (void)err_set(e, rc, "nothing is traced in this session");
+    pthread_mutex_unlock(&trace_lock);
+    return rc;
+}
+
+/* ---- one round -------------------------------------------------------------------------------- */
+
+static void name_thread(void *arg, int32_t tid, const char *name)
+{
+    (void)arg;
+    collector_step(); /* a row follows */
+    ids_thread(&capture_sink.ids, tid, name);
+}
+
+void collector_clock(struct collector *c)
+{
+    struct clock_pair p = clock_pair_read();
+    struct clock_row row = {p.monotonic, p.real, p.uncertainty};
+    writer_row(c->writer, RECORD_clock, (const int64_t *)&row);
+}
+
+void collector_say_log(struct collector *c)
+{
+    struct writer_event event;
+    while (writer_event(c->writer, &event))
+        message_say(event.ended ? SEVERITY_WARNING : SEVERITY_NOTE,
+                    event.ended ? "log_channel" : "log_rotation", "%s", event.text);
+}
+
+void collector_cycle(struct collector *c, bool flush, bool all)
+{
+    const struct trace_ops *ops = c->backend->trace;
+    if (c->trace_started && flush)
+        (void)ops->flush(c->trace, all);
+    if (c->trace_started)
+        ops->take(c->trace);
+    collector_step();
+    scopes_drain(&c->drain, all);
+    collector_step();
+    if (c->trace_started)
+        ops->drain(c->trace);
+    collector_step();
+    if (flush)
+        stacking_refresh();
+    if (flush && !all)
+        stacking_keep(c->writer, false);
+    if (!c->exit_first && capture_sink.recorded[RECORD_kernel])
+        c->exit_first = fork_exit_first(FORK_RECORDED) == 0;
+    sampling_drain();
+    windows_drain(c->writer);
+    collector_say_log(c);
+    messages_drain(c->writer, names_table());
+    c->ledger.scopes_lost = c->drain.lost;
+    c->ledger.joins_lost = c->drain.inherit.lost;
+    c->ledger.launches_shared = c->drain.inherit.several;
+}
+
+/* The log is brought up to date: what is written here survives SIGKILL. */
+static void write_out(struct collector *c)
+{
+    scopes_boundary(&c->drain, false);
+    (void)writer_flush(c->writer);
+    c->ledger.cost_sampler = sampling_cpu_ns();
+    ledger_write(&c->ledger, &capture_sink, false);
+    (void)writer_flush(c->writer);
+}
+
+static void option_rows(struct collector *c)
+{
+    static char text[4200]; /* the collector's: too much for its stack beside what it calls */
+    struct intern *names = names_table();
+    for (int i = 0; i < OPT_COUNT; i++) {
+        options_text(c->options, (enum option_id)i, text, sizeof text);
+        struct option_row row = {
+            .name = intern_str(names, option_table[i].name),
+            .value = intern_str(names, text),
+            .source = intern_str(names, option_sources[c->options->source[i]]),
+        };
+        writer_row(c->writer, RECORD_option, (const int64_t *)&row);
+    }
+}
+
+/* Until the deadline or a wake-up, whichever is first. True: collector_wake was called. */
+static bool wait_until(int64_t due)
+{
+    struct timespec at = steady_timespec(due);
+    while (sem_clockwait(&wakes, CLOCK_MONOTONIC, &at) && errno == EINTR)
+        continue;
+    /* Taken back before anything is read. */
+    return atomic_exchange_explicit(&asked, false, memory_order_acq_rel);
+}
+
+/* Why the capture should end now, or NULL. */
+static const char *reason_to_end(struct collector *c, int64_t now)
+{
+    static const char *const stops[] = {
+        [WRITER_SPOOL_LIMIT] = "spool_limit",
+        [WRITER_DISK_RESERVE] = "disk_reserve",
+        [WRITER_WRITE_ERROR] = "write_error",
+    };
+    enum writer_stop stop = writer_stopped(c->writer);
+    if (stop != WRITER_RUNS)
+        return stops[stop];
+    if (c->end_at && now >= c->end_at)
+        return "duration";
+    return atomic_load_explicit(&end_reason, memory_order_acquire);
+}
+
+/* Of two times, 0: none. */
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return b && b < a ? b : a;
+}
+
+static struct pace pace_of(const struct collector *c)
+{
+    bool light = !(engines_bits(c->engine) & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC)) &&
+                 !windows_wanted(c->options);
+    return (struct pace){.first = light ? c->options->flush_first_ms * 1000000 : 0,
+                         .interval = c->options->flush_interval_ms * 1000000};
+}
+
+static bool has_launched(void)
+{
+    struct counts n;
+    threads_sum(&n);
+    return n.launches + n.graph_launches > 0;
+}
+
+static void begin_log(struct collector *c)
+{
+    collector_clock(c);
+    option_rows(c);
+    engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
+                 names_table());
+    messages_drain(c->writer, names_table());
+    (void)writer_flush(c->writer);
+}
+
+static void collect(struct collector *c)
+{
+    struct pace pace = pace_of(c);
+    int64_t now = steady_ns(), due = now + pace.interval, clock_due = now + CLOCK_EVERY;
+    begin_log(c);
+    while (!(c->reason = reason_to_end(c, now))) {
+        int64_t next = sooner(sooner(due, c->end_at), windows_clock(now));
+        bool woken = wait_until(sooner(next, pace_look(&pace, now)));
+        if (atomic_load_explicit(&end_reason, memory_order_acquire))
+            continue; /* the last round is the end's */
+        uint64_t wanted = atomic_load_explicit(&flush_asked, memory_order_acquire);
+        bool on_demand = wanted != atomic_load_explicit(&flush_done, memory_order_relaxed);
+        now = steady_ns();
+        if (pace_looks(&pace, woken, now) && has_launched()) {
+            pace.began = now;
+            due = sooner(due, now + pace.first);
+        }
+        bool flush = on_demand || now >= due;
+        collector_cycle(c, flush, false);
+        if (!flush)
+            continue;
+        if (now >= clock_due) {
+            collector_clock(c);
+            clock_due = now + CLOCK_EVERY;
+        }
+        write_out(c);
+        atomic_store_explicit(&flush_done, wanted, memory_order_release);
+        if (on_demand)
+            wakeup_signal(&flushed);
+        due = now + pace_next(&pace, now);
+    }
+}
+
+static void *collector_main(void *arg)
+{
+    struct collector *c = arg;
+    c->drain.thread = name_thread;
+    collect(c);
+    pthread_mutex_lock(&trace_lock);
+    closing_run(c);
+    atomic_store_explicit(&running, false, memory_order_release);
+    pthread_mutex_unlock(&trace_lock);
+    wakeup_signal(&flushed);
+    wakeup_signal(&ended);
+    return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+int collector_prepare(void)
+{
+    thread_join(&thread); /* of a capture that ended by itself */
+    if (prepared)
+        return 0;
+    if (sem_init(&wakes, 0, 0) || wakeup_init(&flushed))
+        return GPUFL_E_NOMEM;
+    if (wakeup_init(&ended)) {
+        wakeup_fini(&flushed);
+        return GPUFL_E_NOMEM;
+    }
+    prepared = true;
+    return 0;
+}
+
+int collector_start(const struct collector *c)
+{
+    wakeup_wait(&flushed, 0); /* what the session before left */
+    wakeup_wait(&ended, 0);
+    me = *c;
+    me.drain.writer = c->writer;
+    me.drain.joins = &capture_sink.joins;
+    capture_sink.drain = &me.drain;
+    me.drain.ids = &capture_sink.ids;
+    me.ledger.curve = &me.drain.curve;
+    atomic_store_explicit(&end_reason, NULL, memory_order_relaxed);
+    atomic_store_explicit(&flush_asked, 0, memory_order_relaxed);
+    atomic_store_explicit(&flush_done, 0, memory_order_relaxed);
+    atomic_store_explicit(&expected, 0, memory_order_relaxed);
+    atomic_store_explicit(&running, true, memory_order_release);
+    (void)windows_clock(
+        steady_ns()); /* one that opens at once does so before the program goes on */
+    int rc = thread_start(&thread, "gpufl-collect", 0, collector_main, &me);
+    if (rc)
+        atomic_store_explicit(&running, false, memory_order_release);
+    return rc;
+}
+
+void collector_forget(void)
+{
+    writer_abandon(me.writer);
+    me = (struct collector){0};
+    thread.running = false;
+    prepared = false;
+    atomic_store_explicit(&running, false, memory_order_relaxed);
+    atomic_store_explicit(&asked, false, memory_order_relaxed);
+    pthread_mutex_init(&trace_lock, NULL);
+}

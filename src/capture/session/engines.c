@@ -1,0 +1,307 @@
+/* engines.c - see engines.h. */
+#include "capture/session/engines.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "capture/log/messages.h"
+#include "capture/log/writer.h"
+#include "capture/records/sink.h"
+#include "capture/windows/windows.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <strings.h>
+
+/* Why the session's engine is not the one asked for; "": it is. Owner's until the collector
+ * starts, collector's from then on. */
+static char why[320];
+
+__attribute__((format(printf, 1, 2))) static void why_set(const char *fmt, ...)
+{
+    va_list args;
+    if (*why)
+        return; /* the first reason is the one that counts */
+    va_start(args, fmt);
+    vsnprintf(why, sizeof why, fmt, args);
+    va_end(args);
+}
+
+unsigned engines_bits(enum gpufl_engine engine)
+{
+    return engine_table[engine].asks;
+}
+
+static bool has_windows(const struct options *o, const struct backend *b, enum gpufl_engine engine)
+{
+    return windows_wanted(o) && !engines_windows_lack(o, b, engine);
+}
+
+static bool asks_for_turns(const struct options *o)
+{
+    return strcasecmp(o->pc_kernel_collect, "windows") == 0;
+}
+
+/* Kernel records beside samples would have to stay on outside of windows, too (ADR 10). */
+enum pc_collect engines_collect(const struct options *o, const struct backend *b,
+                                enum gpufl_engine engine)
+{
+    unsigned bits = engines_bits(engine);
+    bool none = strcasecmp(o->pc_kernel_collect, "none") == 0;
+    bool alone = (bits & ENGINE_PC_SAMPLING) && has_windows(o, b, engine);
+    bool turns =
+        (bits & ENGINE_PC_SAMPLING) && !(bits & ENGINE_SASS_METRICS) && b->trace && b->trace->turns;
+    if (none || alone || (asks_for_turns(o) && !turns))
+        return PC_COLLECT_NONE;
+    return asks_for_turns(o) ? PC_COLLECT_WINDOWS : PC_COLLECT_ALL;
+}
+
+bool engines_record_kernels(const struct options *o, const struct backend *b,
+                            enum gpufl_engine engine)
+{
+    unsigned bits = engines_bits(engine);
+    return (bits & ENGINE_TRACE) && !(b->trace && (bits & b->trace->alone)) &&
+           (!(bits & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) ||
+            engines_collect(o, b, engine) != PC_COLLECT_NONE);
+}
+
+static bool has_engine(enum gpufl_engine engine, const struct backend *b)
+{
+    const struct engine_row *r = &engine_table[engine];
+    unsigned have = b->trace ? b->trace->engines : 0;
+    return !*r->feature || !(r->asks & ~have); /* what Trace and Sync miss is said on attaching */
+}
+
+const struct backend *engines_backend(const struct options *o)
+{
+    struct err e = {0};
+    const struct backend *b = backend_select(o->backend, &e);
+    if (!b) {
+        message_say(SEVERITY_WARNING, "backend_unavailable", "%s; this session has none", e.text);
+        return &backend_none;
+    }
+    if (o->backend != GPUFL_BACKEND_AUTO)
+        log_debug_each("probe: backend %s is named, and not looked for", b->name);
+    if (o->backend == GPUFL_BACKEND_AUTO && b == &backend_none)
+        message_say(SEVERITY_WARNING, "no_gpu",
+                    "no GPU that can be asked was found: scopes and the host are recorded, no "
+                    "kernels; `gpufl info` says what is missing");
+    return b;
+}
+
+/* Why a backend has no such engine. */
+static void note_not_had(const struct backend *b, const struct engine_row *r)
+{
+    char reason[96];
+    snprintf(reason, sizeof reason,
+             b->simulated ? "the simulated GPU has no engine %s"
+             : b->trace   ? "no engine %s can be had on this GPU"
+                          : "there is no engine %s without a GPU",
+             r->name);
+    feature_set(r->feature, true, "unavailable", reason);
+    why_set("%s", reason);
+}
+
+enum gpufl_engine engines_effective(const struct options *o, const struct backend *b)
+{
+    enum gpufl_engine e = o->profiling_engine;
+    why[0] = '\0';
+    while (!has_engine(e, b)) {
+        note_not_had(b, &engine_table[e]);
+        e = engine_table[e].next;
+    }
+    if (e != o->profiling_engine)
+        message_say(SEVERITY_WARNING, "engine_unavailable",
+                    "%s: %s is used instead; profiling_engine (GPUFL_PROFILING_ENGINE) chooses "
+                    "another",
+                    why, engine_table[e].name);
+    return e;
+}
+
+/* Everything a trace would have brought is missing, for this reason. */
+static void trace_failed(const char *status, const char *reason)
+{
+    feature_set("kernels", true, status, reason);
+    feature_set("copies", true, status, reason);
+    why_set("%s", reason);
+}
+
+static const char *status_of(int rc)
+{
+    switch (rc) {
+    case GPUFL_E_NOT_BUILT:
+        return "not_built";
+    case GPUFL_E_UNAVAILABLE:
+    case GPUFL_E_NOENT:
+    case GPUFL_E_PERM:
+    case GPUFL_E_BUSY:
+        return "unavailable";
+    default:
+        return "failed";
+    }
+}
+
+const char *engines_windows_lack(const struct options *o, const struct backend *b,
+                                 enum gpufl_engine engine)
+{
+    unsigned bits = engines_bits(engine);
+    bool uncounted = (bits & ENGINE_PM_SAMPLING) && strcasecmp(o->pc_kernel_collect, "all") != 0;
+    if (!b->trace || !b->trace->window || !bits)
+        return "this engine cannot be switched while the program runs";
+    if (uncounted && (o->window_after_launches > 0 || o->window_launches > 0))
+        return "with pc_kernel_collect=none PmSampling counts no launches: use scopes, the clock "
+               "or gpufl ctl, or pc_kernel_collect=all";
+    return NULL;
+}
+
+bool engines_let_go(enum gpufl_engine engine)
+{
+    return !(engines_bits(engine) & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
+}
+
+/* Samples alone, where more was asked for. */
+static void say_alone(const struct options *o, enum gpufl_engine engine)
+{
+    unsigned bits = engines_bits(engine);
+    if (!(bits & ENGINE_PC_SAMPLING) || (bits & ENGINE_SASS_METRICS) ||
+        strcasecmp(o->pc_kernel_collect, "none") == 0)
+        return;
+    message_say(option_asked(o, OPT_pc_kernel_collect) ? SEVERITY_WARNING : SEVERITY_NOTE,
+                "windows.samples_alone",
+                "windows of this engine have samples and launches, but no kernel records, which "
+                "could not be switched off outside of them: kernels' times are estimated from the "
+                "samples; windows of engine Trace have them");
+}
+
+struct trace *engines_attach(const struct options *o, const struct backend *b,
+                             enum gpufl_engine engine, bool injected)
+{
+    struct trace *t = NULL;
+    struct err e = {0};
+    if (engine == GPUFL_ENGINE_MONITOR)
+        return NULL;
+    if (!b->trace) {
+        trace_failed("unavailable", "the backend traces nothing");
+        return NULL;
+    }
+    bool sync = engine == GPUFL_ENGINE_SYNC;
+    bool windows = has_windows(o, b, engine);
+    if (windows)
+        say_alone(o, engine);
+    if (asks_for_turns(o) && engines_collect(o, b, engine) != PC_COLLECT_WINDOWS &&
+        (engines_bits(engine) & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)))
+        message_say(SEVERITY_WARNING, "pc_sampling.no_turns",
+                    "pc_kernel_collect=windows is for engine PcSampling on NVIDIA's GPUs, in "
+                    "sessions without windows of capture: none is used");
+    struct trace_config c = {
+        .engines = engines_bits(engine),
+        .waits = o->enable_synchronization || sync,
+        .synchronization = o->enable_synchronization,
+        .external_correlation = o->enable_external_correlation,
+        .external_always = option_asked(o, OPT_enable_external_correlation),
+        .memory = o->enable_memory_tracking,
+        .graph_launches = o->enable_cuda_graphs_tracking,
+        .graphs_whole = strcasecmp(o->cuda_graph_activity, "launches") == 0,
+        .managed = o->managed_memory,
+        .yield = o->yield_cupti,
+        .keep = o->keep_cupti,
+        .injected = injected,
+        .windows = windows,
+        .passed = windows && windows_counts_launches(o),
+        .pc_collect = engines_collect(o, b, engine),
+        .pc_window_every_ns = o->pc_window_every_ms * 1000000,
+        .pc_window_for_ns = o->pc_window_for_ms * 1000000,
+        .rest_ns = o->window_rest_ms * 1000000,
+        .let_go = o->window_let_go,
+        .pc_period = (unsigned)o->pc_sampling_period,
+        .pc_hardware_bytes = o->pc_hardware_buffer_bytes,
+        .deep_sample_ns = o->deep_sample_ms * 1000000,
+        .counter_metrics = o->counter_metrics,
+        .range_kernels = strcasecmp(o->range_mode, "kernels") == 0,
+        .range_launches = (unsigned)o->range_kernel_launches,
+        .pm_interval_us = o->pm_sampling_interval_us,
+        .pm_hardware_bytes = o->pm_hardware_buffer_bytes,
+        .buffer_bytes = o->activity_buffer_bytes,
+        .pool_bytes = o->activity_pool_bytes,
+    };
+    int rc = b->trace->open(&t, &c, &capture_sink.sink, &e);
+    if (!rc)
+        return t;
+    const char *reason = *e.text ? e.text : err_text(rc);
+    message_say(SEVERITY_WARNING, "trace_unavailable", "no kernels are recorded: %s", reason);
+    trace_failed(status_of(rc), reason);
+    return NULL;
+}
+
+/* A later session of the same engines knows what came since the first: it says nothing where that one
+ * was in time. Where it was not, what was missed then is still missing; what ran before a later
+ * session need not be told. */
+void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected)
+{
+    static unsigned in_time; /* engine bits of sessions that were */
+    static bool again;       /* a session of this process has traced before */
+    const struct engine_row *r = &engine_table[engine];
+    bool late = !injected && b->in_use && b->in_use();
+    if (!late)
+        in_time |= r->asks;
+    if (*r->late && (r->asks & ~in_time))
+        message_say(SEVERITY_NOTE, "engine.late",
+                    "the program had used the GPU before %s began: %s%s", r->name,
+                    again ? "" : "what ran until then is not in this session; ", r->late);
+    again = true;
+}
+
+bool engines_start(const struct options *o, const struct backend *b, struct trace *t)
+{
+    struct err e = {0};
+    (void)o;
+    if (!t)
+        return false;
+    int rc = b->trace->start(t, &e);
+    if (!rc)
+        return true;
+    const char *reason = *e.text ? e.text : err_text(rc);
+    message_say(SEVERITY_WARNING, "trace_failed", "no kernels are recorded: %s", reason);
+    trace_failed(status_of(rc), reason);
+    return false;
+}
+
+void engines_debug(const struct options *o, enum gpufl_engine engine)
+{
+    bool other = engine != o->profiling_engine;
+    log_debug_each("engine: %s, asked for %s (%s)%s%s", engine_table[engine].name,
+                   engine_table[o->profiling_engine].name,
+                   option_sources[o->source[OPT_profiling_engine]], other && *why ? ": " : "",
+                   other ? why : "");
+}
+
+/* ---- the session's record ----------------------------------------------------------------- */
+
+static void tell(struct writer *w, struct intern *names, const char *engine, const char *name,
+                 const char *value)
+{
+    struct setting_row row = {
+        .time = clock_mono(),
+        .engine = intern_str(names, engine),
+        .name = intern_str(names, name),
+        .value = intern_str(names, value),
+    };
+    writer_row(w, RECORD_setting, (const int64_t *)&row);
+}
+
+void engines_tell(const struct options *o, const struct backend *b, enum gpufl_engine engine,
+                  struct trace *t, struct writer *w, struct intern *names)
+{
+    const char *asked = engine_table[o->profiling_engine].name, *reason = NULL;
+    unsigned running = t ? engines_bits(engine) : 0;
+    if (t && b->trace->running)
+        running = b->trace->running(t, &reason);
+    while (engines_bits(engine) & ~running)
+        engine = engine_table[engine].next;
+    if (running == ENGINE_SYNC)
+        engine = GPUFL_ENGINE_SYNC;
+    if (reason && *reason)
+        why_set("%s", reason);
+    tell(w, names, asked, "ran_as", engine_table[engine].name);
+    if (engine != o->profiling_engine && *why)
+        tell(w, names, asked, "why", why);
+}

@@ -1,0 +1,57 @@
+/* engines.h - which backend and engines a session gets, and the sentence where it
+ * is not what was asked for. [owner] */
+#ifndef GPUFL_CAPTURE_SESSION_ENGINES_H
+#define GPUFL_CAPTURE_SESSION_ENGINES_H
+
+#include "backend/backend.h"
+#include "capture/options/options.h"
+
+struct writer;
+struct intern;
+
+/* The backend of the option; None, with a sentence, where it cannot be had. */
+const struct backend *engines_backend(const struct options *o);
+
+/* The engine that runs on this backend for the one asked for, with a sentence where it differs. */
+enum gpufl_engine engines_effective(const struct options *o, const struct backend *b);
+
+/* What an engine asks of a backend: enum engine_bit. [any] */
+unsigned engines_bits(enum gpufl_engine engine);
+
+/* pc_kernel_collect, or what takes its place in windows. [any] */
+enum pc_collect engines_collect(const struct options *o, const struct backend *b,
+                                enum gpufl_engine engine);
+
+/* True where every kernel, copy and fill is to be recorded, or those of windows are. [any] */
+bool engines_record_kernels(const struct options *o, const struct backend *b,
+                            enum gpufl_engine engine);
+
+/* Why there are no windows: what the options ask for cannot be had with this engine of this backend;
+ * NULL: it can. [any] */
+const char *engines_windows_lack(const struct options *o, const struct backend *b,
+                                 enum gpufl_engine engine);
+
+/* Nothing of this engine stays on between windows. [any] */
+bool engines_let_go(enum gpufl_engine engine);
+
+/* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
+struct trace *engines_attach(const struct options *o, const struct backend *b,
+                             enum gpufl_engine engine, bool injected);
+
+/* Says what is missing where the program has used the GPU before the session. injected: it begins inside
+ * the driver's initialization, or before. */
+void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected);
+
+/* Starts what is attached; false: it does not, with a sentence. */
+bool engines_start(const struct options *o, const struct backend *b, struct trace *t);
+
+/* The debug line: which engine runs for which one that was asked for. */
+void engines_debug(const struct options *o, enum gpufl_engine engine);
+
+/* Writes what was asked for, what runs and why that is another, as settings of the engine asked
+ * for: once at the start and once at the end, when it is known; the last one counts. t: NULL
+ * where nothing is traced. [collector] */
+void engines_tell(const struct options *o, const struct backend *b, enum gpufl_engine engine,
+                  struct trace *t, struct writer *w, struct intern *names);
+
+#endif

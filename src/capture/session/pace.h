@@ -1,0 +1,49 @@
+/* pace.h - how often the collector takes records.
+ *
+ * A process that ends by _exit or is killed loses what the last two flushes would have brought, and one that
+ * works for 50 ms would lose everything at an interval of 250 ms. So flushes come at short intervals at first:
+ * a quarter of the time since the first launch, from `first` on, up to `interval`. At 5 and 250 ms that is 18
+ * flushes in the first second instead of 4, and none more after that.
+ *
+ * Why from the first launch: before that there is nothing to take, and the driver may still be initializing, while
+ * which nobody should call into CUPTI without need. A thread that is new to the session wakes the collector
+ * (threads.c), which then looks for its launch for a second.
+ *
+ * Pure. [collector] */
+#ifndef GPUFL_CAPTURE_SESSION_PACE_H
+#define GPUFL_CAPTURE_SESSION_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pace {
+    int64_t first, interval; /* ns; first 0: always the interval */
+    int64_t began;           /* when the first launch was seen; 0: not yet */
+    int64_t watch_until;     /* it is looked for until then */
+};
+
+/* Time to the next flush, ns. */
+static inline int64_t pace_next(const struct pace *p, int64_t now)
+{
+    int64_t quarter = (now - p->began) / 4, next = quarter > p->first ? quarter : p->first;
+    return p->began && next < p->interval ? next : p->interval;
+}
+
+/* Is the first launch to be looked for now? woken: a thread is new, or something fills up. */
+static inline bool pace_looks(struct pace *p, bool woken, int64_t now)
+{
+    enum { WATCH_NS = 1000000000 };
+    if (p->first <= 0 || p->began)
+        return false;
+    if (woken)
+        p->watch_until = now + WATCH_NS;
+    return now < p->watch_until;
+}
+
+/* When to look again; 0: not before somebody wakes the collector. */
+static inline int64_t pace_look(const struct pace *p, int64_t now)
+{
+    return p->first > 0 && !p->began && now < p->watch_until ? now + p->first : 0;
+}
+
+#endif

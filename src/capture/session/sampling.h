@@ -1,0 +1,28 @@
+/* sampling.h - the session's sampler: started where it is wanted, its rows into
+ * the log, what became of it into the capabilities. */
+#ifndef GPUFL_CAPTURE_SESSION_SAMPLING_H
+#define GPUFL_CAPTURE_SESSION_SAMPLING_H
+
+#include "backend/backend.h"
+#include "capture/options/options.h"
+#include "capture/options/process_info.h"
+
+#include <stdint.h>
+
+/* Starts the sampler where the options ask for an interval; else the first window
+ * will. 0 or GPUFL_E_NOMEM. [owner] */
+int sampling_begin(const struct options *o, const struct backend *b, const struct about *about,
+                   const char *dir); /* of the session, absolute */
+
+/* gpufl_system_start and _stop. [any] */
+int sampling_window(const char *name, bool open);
+
+/* Samples from start to end from now on, where nothing was asked for before. [owner] */
+void sampling_continue(int64_t interval_ms);
+
+void sampling_drain(void);     /* [collector] */
+int64_t sampling_cpu_ns(void); /* of the sampler's thread. [collector] */
+void sampling_end(void);       /* stops, drains, tells what became of it. [collector] */
+void sampling_forget(void);    /* in a forked child */
+
+#endif

@@ -1,0 +1,363 @@
+/* stacking.c - see stacking.h.
+ *
+ * Numbers of modules, code objects and stacks are the process's and dense, so arrays
+ * take them to the session's rows. Frames and the tree's nodes are found by a 64-bit
+ * key that holds all that tells them apart: (parent, frame) of a node, and of a frame
+ * what stands in frame_key. */
+#include "capture/stacks/stacking.h"
+
+#include "backend/backend.h"
+#include "base/alloc.h"
+#include "base/printable.h"
+#include "base/spelling.h"
+#include "base/tick.h"
+#include "capture/log/messages.h"
+#include "capture/stacks/folders.h"
+#include "capture/stacks/keep.h"
+#include "capture/threads/gate.h"
+#include "capture/threads/names.h"
+#include "capture/threads/threads.h"
+#include "stack/simulated.h"
+#include "stack/stack.h"
+
+#include <string.h>
+
+enum {
+    ROWS_MOST = 1 << 22, /* frames, or nodes of the tree */
+    NUMBERS_MOST = 1 << 20,
+    KEEP_FLUSH_NS = 20 * 1000 * 1000, /* for files that are kept, at a flush ... */
+    KEEP_LAST_NS = 500 * 1000 * 1000, /* ... and when the session ends */
+};
+
+_Static_assert((int)STACK_DISTINCT <= (int)SINK_STACK_MOST, "backends keep ids in that many bits");
+
+_Atomic uint32_t stacking_where;
+
+/* key -> row id, open addressing; ids count up from 1. */
+struct row_table {
+    struct row_entry *entries; /* owned */
+    size_t cap;                /* a power of two */
+    uint32_t count;
+};
+
+struct row_entry {
+    uint64_t a, b; /* the key; b 0: empty */
+    uint32_t id;
+};
+
+/* number -> row id; 0: none yet. */
+struct row_numbers {
+    uint32_t *id; /* owned */
+    size_t cap;
+};
+
+/* The collector's. */
+static struct {
+    struct row_table frames, nodes;
+    struct row_numbers modules, stacks;
+    uint32_t module_count, stack_count;
+    bool ends;                  /* a file in which stacks end has been named */
+    uint64_t unwritten;         /* uses of a captured stack that got no row: no memory */
+    struct stacks_stats before; /* when the session began */
+} tables;
+
+/* ---- capturing ------------------------------------------------------------------------------- */
+
+void stacking_begin(const struct options *o, enum gpufl_engine engine)
+{
+    struct err e = {0};
+    atomic_store_explicit(&stacking_where, STACKING_OFF, memory_order_relaxed);
+    if (!o->enable_stack_trace || engine == GPUFL_ENGINE_MONITOR)
+        return;
+    int rc = stacks_open(true, &e);
+    if (rc) {
+        const char *why = *e.text ? e.text : err_text(rc);
+        feature_set("stacks", true, "failed", why);
+        message_say(SEVERITY_WARNING, "stacks_failed", "no stacks are captured: %s", why);
+        return;
+    }
+    folders_begin();
+    keep_begin();
+    stacks_stats(&tables.before);
+    atomic_store_explicit(&stacking_where, o->launch_stacks ? STACKING_LAUNCHES : STACKING_WAITS,
+                          memory_order_relaxed);
+}
+
+uint32_t stacking_capture(struct thread_state *t)
+{
+    uint64_t began = tick_now();
+    uint32_t id = stacks_capture(NULL);
+    counter_add(&t->counters.stack_ticks, tick_now() - began);
+    return id;
+}
+
+uint32_t stacking_at_wait(void)
+{
+    if (atomic_load_explicit(&stacking_where, memory_order_relaxed) == STACKING_OFF ||
+        !gate_is_on() || atomic_load_explicit(&capture_gate.floor, memory_order_relaxed))
+        return 0;
+    struct thread_state *t = thread_self();
+    return t ? stacking_capture(t) : 0;
+}
+
+uint32_t stacking_told(const struct sink_frame *frames, unsigned depth)
+{
+    struct told_frame told[TOLD_DEPTH];
+    if (atomic_load_explicit(&stacking_where, memory_order_relaxed) == STACKING_OFF ||
+        !gate_is_on() || atomic_load_explicit(&capture_gate.floor, memory_order_relaxed) ||
+        depth > TOLD_DEPTH)
+        return 0;
+    for (unsigned i = 0; i < depth; i++)
+        told[i] = (struct told_frame){frames[i].function, frames[i].file, frames[i].line};
+    return told_stack(told, depth);
+}
+
+void stacking_refresh(void)
+{
+    if (atomic_load_explicit(&stacking_where, memory_order_relaxed) != STACKING_OFF)
+        stacks_refresh();
+}
+
+const char *stacking_python(void)
+{
+    return stacks_python();
+}
+
+void stacking_counts(struct stacking_counts *out)
+{
+    struct stacks_stats now;
+    stacks_stats(&now);
+    *out = (struct stacking_counts){
+        .captured = now.captured - tables.before.captured,
+        .distinct = tables.stack_count,
+        .lost = now.lost - tables.before.lost + tables.unwritten,
+        .cut = now.cut - tables.before.cut,
+    };
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static size_t entry_start(uint64_t a, uint64_t b, size_t cap)
+{
+    uint64_t h = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+    return (size_t)(h >> 20) & (cap - 1);
+}
+
+static struct row_entry *entry_find(struct row_entry *entries, size_t cap, uint64_t a, uint64_t b)
+{
+    size_t i = entry_start(a, b, cap);
+    while (entries[i].b && (entries[i].a != a || entries[i].b != b))
+        i = (i + 1) & (cap - 1);
+    return &entries[i];
+}
+
+/* Half of it stays empty. */
+static bool table_grow(struct row_table *t)
+{
+    if ((size_t)t->count * 2 < t->cap)
+        return true;
+    size_t cap = t->cap ? t->cap * 2 : 256;
+    struct row_entry *wider = t->count < ROWS_MOST ? mem_array(cap, sizeof *wider) : NULL;
+    if (!wider)
+        return false;
+    for (size_t i = 0; i < t->cap; i++)
+        if (t->entries[i].b)
+            *entry_find(wider, cap, t->entries[i].a, t->entries[i].b) = t->entries[i];
+    mem_free(t->entries);
+    t->entries = wider;
+    t->cap = cap;
+    return true;
+}
+
+/* The entry of a key, with id 0 where it is new; NULL: no room. b: not 0. */
+static struct row_entry *table_get(struct row_table *t, uint64_t a, uint64_t b)
+{
+    if (!table_grow(t))
+        return NULL;
+    struct row_entry *e = entry_find(t->entries, t->cap, a, b);
+    e->a = a;
+    e->b = b;
+    return e;
+}
+
+static uint32_t *number_at(struct row_numbers *n, uint32_t number)
+{
+    size_t before = n->cap;
+    if (number >= n->cap &&
+        mem_grow(&n->id, &n->cap, (size_t)number + 1, sizeof *n->id, NUMBERS_MOST))
+        return NULL;
+    if (n->cap > before)
+        memset(n->id + before, 0, (n->cap - before) * sizeof *n->id);
+    return &n->id[number];
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static uint32_t module_row(struct writer *w, const struct stack_module *m)
+{
+    char text[SPELLING_ROOM];
+    uint32_t *id = m ? number_at(&tables.modules, m->number) : NULL;
+    if (!id || *id)
+        return id ? *id : 0;
+    struct module_row row = {
+        .id = tables.module_count + 1,
+        .path = intern_str(names_table(), spelling_of(m->path, text)),
+        .build_id = *m->build_id ? intern_str(names_table(), m->build_id) : 0,
+        .kind = m->kind,
+        .base = (int64_t)m->base,
+        .size = m->size,
+        .mtime = m->mtime,
+    };
+    if (writer_define(w, RECORD_module, (const int64_t *)&row))
+        return 0;
+    *id = ++tables.module_count;
+    keep_module(*id, m);
+    return *id;
+}
+
+/* What tells a frame from all others: b's low bits are its kind, so it is never 0. */
+static void frame_key(const struct stack_place *p, uint64_t *a, uint64_t *b)
+{
+    switch (p->kind) {
+    case STACK_NATIVE:
+        *a = p->offset;
+        *b = (uint64_t)(p->module ? p->module->number : 0) << 2 | STACK_NATIVE;
+        break;
+    case STACK_PYTHON:
+        *a = (uint64_t)(uint32_t)p->line;
+        *b = (uint64_t)p->code->number << 2 | STACK_PYTHON;
+        break;
+    case STACK_MARK:
+        *a = (uintptr_t)p->mark;
+        *b = STACK_MARK;
+        break;
+    }
+}
+
+static void frame_fill(struct writer *w, const struct stack_place *p, struct frame_row *row)
+{
+    struct intern *names = names_table();
+    char path[PATH_MAX], text[SPELLING_ROOM];
+    row->kind = p->kind;
+    row->line = row->first_line = CELL_NULL;
+    row->offset = CELL_NULL;
+    switch (p->kind) {
+    case STACK_NATIVE:
+        row->module = module_row(w, p->module);
+        row->offset = (int64_t)p->offset;
+        break;
+    case STACK_PYTHON:
+        row->function = intern_str(names, p->code->name);
+        row->file = intern_str(names, spelling_of(folders_find(p->code->file, path), text));
+        row->line = p->line > 0 ? p->line : CELL_NULL;
+        row->first_line = p->code->first_line;
+        break;
+    case STACK_MARK:
+        row->function = intern_str(names, p->mark);
+        break;
+    }
+}
+
+static uint32_t frame_row(struct writer *w, const struct stack_place *p)
+{
+    uint64_t a = 0, b = 0;
+    frame_key(p, &a, &b);
+    struct row_entry *e = table_get(&tables.frames, a, b);
+    if (!e || e->id)
+        return e ? e->id : 0;
+    struct frame_row row = {.id = tables.frames.count + 1};
+    frame_fill(w, p, &row);
+    if (writer_define(w, RECORD_frame, (const int64_t *)&row))
+        return 0;
+    e->id = ++tables.frames.count;
+    return e->id;
+}
+
+static uint32_t node_row(struct writer *w, uint32_t parent, uint32_t frame, unsigned depth)
+{
+    struct row_entry *e = table_get(&tables.nodes, parent, frame);
+    if (!e || e->id)
+        return e ? e->id : 0;
+    struct stack_row row = {tables.nodes.count + 1, parent, frame, depth};
+    if (writer_define(w, RECORD_stack, (const int64_t *)&row))
+        return 0;
+    e->id = ++tables.nodes.count;
+    return e->id;
+}
+
+/* Says once why stacks end in a file: nothing in it leads to the callers. */
+static void say_where_it_ends(const struct stack *s)
+{
+    char path[sizeof((struct stack_module *)0)->path];
+    const struct stack_place *last = s->depth > 1 ? &s->places[s->depth - 2] : NULL;
+    if (tables.ends || !last || s->places[s->depth - 1].kind != STACK_MARK ||
+        last->kind != STACK_NATIVE || !last->module || last->module->unwinds)
+        return;
+    tables.ends = true;
+    printable_copy(path, sizeof path, last->module->path, strlen(last->module->path));
+    message_say(
+        SEVERITY_NOTE, "stacks_end",
+        "stacks end in %s: the file has no unwind tables that can be read (.eh_frame); build it "
+        "with -fasynchronous-unwind-tables or -fno-omit-frame-pointer",
+        path);
+}
+
+uint32_t stacking_row(struct writer *w, uint32_t stack)
+{
+    const struct stack *s = stack ? stacks_get(stack) : NULL;
+    uint32_t *row = s ? number_at(&tables.stacks, stack) : NULL;
+    if (row && *row)
+        return *row;
+    uint32_t node = 0;
+    for (unsigned depth = 1; row && depth <= s->depth; depth++) { /* outermost first */
+        uint32_t frame = frame_row(w, &s->places[s->depth - depth]);
+        node = frame ? node_row(w, node, frame, depth) : 0;
+        if (!node)
+            break;
+    }
+    if (node) {
+        *row = node;
+        tables.stack_count++;
+        say_where_it_ends(s);
+    } else if (stack) {
+        tables.unwritten++;
+    }
+    return node;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static void tables_clear(void)
+{
+    memset(&tables.frames, 0, sizeof tables.frames);
+    memset(&tables.nodes, 0, sizeof tables.nodes);
+    memset(&tables.modules, 0, sizeof tables.modules);
+    memset(&tables.stacks, 0, sizeof tables.stacks);
+    tables.module_count = tables.stack_count = 0;
+    tables.unwritten = 0;
+    tables.ends = false;
+}
+
+void stacking_keep(struct writer *w, bool last)
+{
+    keep_waiting(w, last ? KEEP_LAST_NS : KEEP_FLUSH_NS, last);
+}
+
+void stacking_end(void)
+{
+    atomic_store_explicit(&stacking_where, STACKING_OFF, memory_order_relaxed);
+    mem_free(tables.frames.entries);
+    mem_free(tables.nodes.entries);
+    mem_free(tables.modules.id);
+    mem_free(tables.stacks.id);
+    tables_clear();
+    keep_end();
+}
+
+void stacking_forget(void)
+{
+    atomic_store_explicit(&stacking_where, STACKING_OFF, memory_order_relaxed);
+    tables_clear(); /* what they hold may be half changed */
+    keep_forget();
+    stacks_forget();
+}

@@ -1,0 +1,53 @@
+/* stacking.h - where a session captures host stacks, and their rows in its log.
+ *
+ * Stacks are the process's (stack/stack.h), their rows the session's: a stack is
+ * written as the path of its frames through one tree, each frame and each module
+ * once. */
+#ifndef GPUFL_CAPTURE_STACKS_STACKING_H
+#define GPUFL_CAPTURE_STACKS_STACKING_H
+
+#include "capture/log/writer.h"
+#include "capture/options/options.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread_state;
+
+struct stacking_counts { /* of the session */
+    uint64_t captured, distinct, lost, cut;
+};
+
+extern _Atomic uint32_t stacking_where __attribute__((visibility("hidden")));
+enum stacking { STACKING_OFF, STACKING_WAITS, STACKING_LAUNCHES /* and waits */ };
+
+static inline bool stacking_at_launches(void)
+{
+    return atomic_load_explicit(&stacking_where, memory_order_relaxed) == STACKING_LAUNCHES;
+}
+
+/* The session's first call. What cannot be had is said once. [owner] */
+void stacking_begin(const struct options *o, enum gpufl_engine engine);
+
+/* The calling thread's stack; 0: none is wanted, or it is lost and counted. [hot] */
+uint32_t stacking_at_wait(void);
+uint32_t stacking_capture(struct thread_state *t); /* where one is wanted for sure */
+
+struct sink_frame;
+
+/* The stack of a simulated program (sink_ops.told); 0: none is wanted, or there is no room. [any] */
+uint32_t stacking_told(const struct sink_frame *frames, unsigned depth);
+
+/* The row of the stack dictionary for a captured stack, defined at its first use; 0: none.
+ * [collector] */
+uint32_t stacking_row(struct writer *w, uint32_t stack);
+
+void stacking_refresh(void);                       /* at every flush [collector] */
+void stacking_keep(struct writer *w, bool last);   /* files of programs: see keep.h [collector] */
+const char *stacking_python(void);                 /* how Python is read, or why not */
+void stacking_counts(struct stacking_counts *out); /* [collector] */
+void stacking_end(void);                           /* frees the rows' tables [collector] */
+void stacking_forget(void);                        /* in a forked child */
+
+#endif

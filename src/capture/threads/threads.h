@@ -1,0 +1,219 @@
+/* threads.h - what capture keeps for each of the program's threads.
+ *
+ * Made on a thread's first launch or scope, found through one thread-local
+ * pointer, linked into a list that only grows at its head. Its thread alone
+ * writes the upper half, the collector alone the lower one; a ring and counters
+ * lie between them. It is freed by the collector once the thread has ended and
+ * its ring is empty, so never under anybody's feet.
+ *
+ * A thread that outlives a session renews its memory when it enters the next one:
+ * the number of the session stands in it and in every slot. */
+#ifndef GPUFL_CAPTURE_THREADS_THREADS_H
+#define GPUFL_CAPTURE_THREADS_THREADS_H
+
+#include "base/ring.h"
+#include "capture/threads/gate.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RING_SLOTS = 16384,   /* of 32 bytes; allocated with a thread's first scope */
+    NAME_CACHE = 64,      /* entries, a power of two */
+    OPEN_MOST = 8192,     /* scopes open at once on a thread: half a ring */
+    INSTANCE_BLOCK = 4096 /* scope ids a thread takes at a time */
+};
+
+enum slot_kind {
+    SLOT_BEGIN,  /* id: name, instance, tick, tag */
+    SLOT_BENCH,  /* before its BEGIN; id: repeat, tag: warmup */
+    SLOT_END,    /* instance, tick */
+    SLOT_JOIN,   /* id: correlation, instance, tag: enum launch_kind, stack: of stack.h */
+    SLOT_LAUNCH, /* a launch outside scopes; id: correlation, instance: stack, tick, tag: as JOIN */
+    SLOT_GRAPH,  /* before its GRAPH_WHAT; id: correlation, instance, time: start, duration */
+    SLOT_GRAPH_WHAT, /* time: kernels (CELL_NULL unknown), instance: graph */
+    SLOT_WAIT,       /* before its WAIT_WHAT; id: correlation, instance, time: start, duration */
+    SLOT_LEAVE,      /* a scope of any thread, alone: instance, tick */
+    SLOT_WAIT_WHAT,  /* id: stack, instance: context, stream, time: bytes or event; wait_pack */
+};
+
+struct slot {
+    uint16_t kind;    /* enum slot_kind */
+    uint16_t session; /* gate_session() when it was pushed, as far as it fits */
+    uint32_t id;
+    uint64_t instance;
+    union {
+        uint64_t tick;  /* of tick_now */
+        int64_t time;   /* ns */
+        uint64_t stack; /* of stacks_capture */
+    };
+    union {
+        uint64_t tag; /* name id */
+        int64_t duration;
+    };
+};
+
+_Static_assert(sizeof(struct slot) == 32, "two to a cache line");
+
+/* What of a wait has no field of its own in its slots. */
+struct wait_packed {
+    uint32_t call, device;
+    bool async, sync;
+    uint64_t launches;
+};
+
+static inline uint64_t wait_pack(struct wait_packed p)
+{
+    return p.launches << 24 | (uint64_t)(p.device & 0xff) << 16 | (uint64_t)p.sync << 9 |
+           (uint64_t)p.async << 8 | p.call;
+}
+
+static inline struct wait_packed wait_unpack(uint64_t tag)
+{
+    return (struct wait_packed){.call = tag & 0xff,
+                                .async = tag >> 8 & 1,
+                                .sync = tag >> 9 & 1,
+                                .device = tag >> 16 & 0xff,
+                                .launches = tag >> 24};
+}
+_Static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "rings are powers of two");
+
+struct name_cached {
+    const char *given; /* the pointer it came with: where it is looked for */
+    const char *text;  /* the name table's copy: what it is compared with */
+    uint32_t id;
+};
+
+/* Counts of one thread in one session; written by it, summed by the collector. */
+#define THREAD_COUNTERS(C)                                                                         \
+    C(launches)                                                                                    \
+    C(launches_outside) /* of windows; not in the ledger */                                        \
+    C(graph_launches)                                                                              \
+    C(graph_kernels)                                                                               \
+    C(graph_unknown)                                                                               \
+    C(scopes_opened)                                                                               \
+    C(scopes_lost)                                                                                 \
+    C(joins_lost)                                                                                  \
+    C(waits_recorded)                                                                              \
+    C(waits_lost)                                                                                  \
+    C(stack_ticks) /* spent capturing stacks, of tick.h */
+
+struct thread_counters {
+#define C(name) _Atomic uint64_t name;
+    THREAD_COUNTERS(C)
+#undef C
+};
+
+struct counts {
+#define C(name) uint64_t name;
+    THREAD_COUNTERS(C)
+#undef C
+};
+
+/* A scope as the collector sees it between begin and end. */
+struct scope_seen {
+    uint64_t instance, parent;
+    int64_t start;
+    uint32_t name, tag, repeat, warmup;
+    uint32_t flushes; /* boundaries seen while open */
+};
+
+struct thread_state {
+    /* owner's thread */
+    struct ring ring;         /* of struct slot */
+    _Atomic bool has_ring;    /* released once it can be used */
+    _Atomic uint32_t session; /* this memory is of that session; released by threads_renew */
+    _Atomic uint32_t depth;   /* open scopes; others read it relaxed */
+    uint64_t *open;           /* owned: their instances, outermost first */
+    size_t open_cap;
+    uint64_t next_instance, last_instance; /* ids left in the thread's block */
+    uint64_t window_scope;                 /* the scope that opened a window; 0: none */
+    uint32_t range_name;                   /* of the scope that counters were told of last */
+    uint64_t left_seen; /* of scopes that another thread ended: so many are known here */
+    uint64_t woke;      /* the ring's head when this thread last woke the collector */
+    int32_t tid;
+    char name[16]; /* when it was made */
+    struct name_cached names[NAME_CACHE];
+    struct thread_counters counters;
+
+    /* shared */
+    struct thread_state *next; /* constant once linked, but for the collector's unlinking */
+    _Atomic bool dead;         /* the thread has ended: released in its destructor */
+    void *memory;              /* what was allocated: this is aligned inside it */
+
+    /* collector */
+    uint64_t limit;        /* slots up to here lie before the newest knot of the curve */
+    uint32_t seen_session; /* the fields below belong to that session */
+    int64_t now;           /* the latest time of a slot, ns */
+    int64_t left;          /* when a scope ended last, ns; INT64_MIN: none has */
+    struct scope_seen *scopes;
+    size_t scope_count, scope_cap;
+    struct slot prefix; /* of a slot that takes two */
+};
+
+extern __thread struct thread_state *thread_here
+    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* This thread's memory, of the running session; NULL: out of memory. [hot] */
+struct thread_state *threads_enter(void);
+
+static inline struct thread_state *thread_self(void)
+{
+    struct thread_state *t = thread_here;
+    if (__builtin_expect(
+            t && atomic_load_explicit(&t->session, memory_order_relaxed) == gate_session(), 1))
+        return t;
+    return threads_enter();
+}
+
+static inline void counter_add(_Atomic uint64_t *c, uint64_t n)
+{
+    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+/* Makes a thread's ring; false: out of memory. [hot, once a thread] */
+bool threads_ring_make(struct thread_state *t);
+
+static inline bool threads_ring(struct thread_state *t)
+{
+    return __builtin_expect(atomic_load_explicit(&t->has_ring, memory_order_relaxed), 1) ||
+           threads_ring_make(t);
+}
+
+/* Room for one more open scope. [hot, rarely] */
+bool threads_open_grow(struct thread_state *t);
+
+/* The first of n scope ids that no other thread has. [hot, once in INSTANCE_BLOCK] */
+uint64_t threads_instances(uint64_t n);
+
+/* Once per process, before the first session. 0 or GPUFL_E_NOMEM. [owner] */
+int threads_init(void);
+
+/* The list's first element. [collector, sampler] */
+struct thread_state *threads_first(void);
+
+/* Adds up the counters of the session's threads, ended ones included. [collector] */
+void threads_sum(struct counts *out);
+
+/* Counts for threads that have no memory. [hot] */
+extern struct thread_counters threads_orphans;
+
+/* Is a scope open on any thread? [any] */
+bool threads_any_scope(void);
+
+/* No other thread that lives has recorded anything in any session. [any] */
+bool threads_alone(void);
+
+/* Frees those that have ended and are drained; fn is called for each before. [collector] */
+void threads_reap(void (*fn)(void *arg, struct thread_state *t), void *arg);
+
+/* A new session starts: counters of ended threads begin at 0. [owner] */
+void threads_begin_session(void);
+
+/* In a forked child: other threads are gone, their memory is left alone. */
+void threads_forget(void);
+
+#endif

@@ -1,0 +1,27 @@
+/* control.h - the socket at which `gpufl ctl` reaches a session with windows.
+ *
+ * A stream socket PID.sock in $XDG_RUNTIME_DIR/gpufl, or else /tmp/gpufl-UID: a directory of
+ * this user's alone (0700). A request is a line, its answer a line of JSON:
+ *
+ *   window open NAME | window close NAME | window status
+ *
+ * Who connects must be the same user, or root. One thread serves one at a time, each for a
+ * second at most. */
+#ifndef GPUFL_CAPTURE_WINDOWS_CONTROL_H
+#define GPUFL_CAPTURE_WINDOWS_CONTROL_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Begins to listen. Where it cannot, the session goes on without, with a sentence. [owner] */
+int control_open(struct err *e);
+void control_close(void);  /* [collector] */
+void control_forget(void); /* in a forked child */
+
+/* Path of a process's socket; make: makes its directory, and checks that it is this user's alone.
+ * [any] */
+int control_path(pid_t pid, bool make, char *out, size_t size, struct err *e);
+
+#endif

@@ -1,0 +1,428 @@
+/* windows.c - see windows.h. Who opens or closes a window waits for the engine with `lock` held,
+ * and so do others who want to. The collector takes the rows under a lock of their own: while it
+ * ends the capture the engine is its own, and who waits for that holds `lock`. Launches and
+ * scopes look at atomics only. */
+#include "capture/windows/windows.h"
+
+#include "base/clock.h"
+#include "base/float_env.h"
+#include "capture/log/messages.h"
+#include "capture/session/collector.h"
+#include "capture/threads/names.h"
+#include "monitor/steady.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_MOST = 64, QUEUED_MOST = 4096, SPANS_MOST = 256 };
+
+static const char BY_CLOCK[] = "(time)", BY_LAUNCHES[] = "(launches)", BY_SCOPES[] = "(scopes)";
+
+_Atomic uint32_t windows_scope;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool active;
+static _Atomic uint64_t opened, failed;
+static struct {    /* guarded by lock, as what follows */
+    uint32_t name; /* id */
+    uint32_t count;
+} open_names[NAMES_MOST];
+static unsigned open_count;
+static int64_t open_since, open_ns;
+static uint64_t open_total;              /* of all names */
+static uint64_t open_scopes[NAMES_MOST]; /* those of them that scopes have opened; 0: free */
+
+static pthread_mutex_t rows_lock = PTHREAD_MUTEX_INITIALIZER; /* taken last */
+static struct window_row queued[QUEUED_MOST];
+static unsigned queued_count;
+static uint64_t rows_lost;
+static struct {       /* guarded by rows_lock: the last times of one scope's window alone */
+    int64_t from, to; /* ns; to INT64_MAX: it still is */
+    uint64_t scope;   /* 0: free */
+} spans[SPANS_MOST];
+static uint64_t span_count;
+
+static struct {                  /* windows by the clock: the collector's */
+    int64_t begin, lasts, every; /* steady ns, and ns; of the one that is open or comes. 0: none */
+    int64_t due;                 /* steady ns; the next edge. 0: none */
+    bool open;
+} by_clock;
+static bool switched; /* not within a launch: the collector does it. Set before the gate opens */
+enum { DUE_OPEN = 1, DUE_CLOSE = 2 };
+static _Atomic unsigned due; /* what launches have asked it for */
+static _Atomic bool limited; /* windows end after so many launches. Relaxed: beside `during` */
+static _Atomic int64_t before, during; /* launches until the window opens, and closes */
+
+bool windows_counts_launches(const struct options *o)
+{
+    return o->window_after_launches > 0;
+}
+
+bool windows_wanted(const struct options *o)
+{
+    return o->windows || o->window_after_ms > 0 || o->window_for_ms > 0 || *o->window_scope ||
+           o->window_after_launches > 0 || o->window_launches > 0;
+}
+
+/* What windows_scope is for the option. */
+static uint32_t scope_wanted(const char *name)
+{
+    if (!*name)
+        return 0;
+    return strcmp(name, "*") == 0 ? WINDOWS_ANY_SCOPE : intern_str(names_table(), name);
+}
+
+static void clock_begin(const struct options *o)
+{
+    bool wanted = active && (o->window_after_ms > 0 || o->window_for_ms > 0);
+    int64_t begin = wanted ? steady_ns() + o->window_after_ms * 1000000 : 0;
+    by_clock.begin = by_clock.due = begin;
+    by_clock.lasts = o->window_for_ms * 1000000;
+    by_clock.every = o->window_every_ms * 1000000;
+    by_clock.open = false;
+}
+
+void windows_begin(const struct options *o, const char *lack, bool let_go)
+{
+    bool wanted = windows_wanted(o), possible = !lack;
+    pthread_mutex_lock(&lock);
+    active = wanted && possible;
+    open_count = 0;
+    opened = failed = 0;
+    open_since = open_ns = 0;
+    open_total = 0;
+    memset(open_scopes, 0, sizeof open_scopes);
+    switched = !let_go;
+    atomic_store(&due, 0);
+    pthread_mutex_lock(&rows_lock);
+    queued_count = 0;
+    rows_lost = 0;
+    span_count = 0;
+    memset(spans, 0, sizeof spans);
+    pthread_mutex_unlock(&rows_lock);
+    clock_begin(o);
+    atomic_store(&before, o->window_after_launches);
+    atomic_store(&during, o->window_launches);
+    atomic_store(&limited, active && o->window_launches > 0);
+    atomic_store(&windows_scope, active ? scope_wanted(o->window_scope) : 0);
+    bool at_once = active && o->window_launches > 0 && o->window_after_launches == 0;
+    pthread_mutex_unlock(&lock);
+    if (wanted && !possible) {
+        feature_set("windows", true, "unavailable", lack);
+        message_say(SEVERITY_WARNING, "windows.unavailable",
+                    "the windows asked for are not possible, and all is recorded: %s", lack);
+    } else if (at_once) {
+        by_clock.begin = by_clock.due = 1;
+    }
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static void queue_row(uint32_t name, bool open)
+{
+    pthread_mutex_lock(&rows_lock);
+    if (queued_count == QUEUED_MOST)
+        rows_lost++;
+    else
+        queued[queued_count++] =
+            (struct window_row){.time = clock_mono(), .name = name, .phase = !open, .capture = 1};
+    pthread_mutex_unlock(&rows_lock);
+}
+
+/* ---- whose a window is. Caller holds the lock, as for all below ------------------------------- */
+
+static uint64_t *open_scope(uint64_t scope)
+{
+    size_t i = 0;
+    while (i < NAMES_MOST && open_scopes[i] != scope)
+        i++;
+    return i < NAMES_MOST ? &open_scopes[i] : NULL;
+}
+
+/* The scope of the only window that is open; 0: it is none's, or there are several, or none. */
+static uint64_t only_scope(void)
+{
+    uint64_t only = 0;
+    for (size_t i = 0; open_total == 1 && i < NAMES_MOST; i++)
+        only = open_scopes[i] ? open_scopes[i] : only;
+    return only;
+}
+
+/* Before the engine is switched on, and after it has been off: what it keeps lies in between. */
+static void span_begins(int64_t now)
+{
+    uint64_t scope = only_scope();
+    pthread_mutex_lock(&rows_lock);
+    if (scope) {
+        spans[span_count % SPANS_MOST].from = now;
+        spans[span_count % SPANS_MOST].to = INT64_MAX;
+        spans[span_count++ % SPANS_MOST].scope = scope;
+    }
+    pthread_mutex_unlock(&rows_lock);
+}
+
+static void span_ends(int64_t now)
+{
+    pthread_mutex_lock(&rows_lock);
+    if (span_count && spans[(span_count - 1) % SPANS_MOST].to == INT64_MAX)
+        spans[(span_count - 1) % SPANS_MOST].to = now;
+    pthread_mutex_unlock(&rows_lock);
+}
+
+/* One more, or one less, of this scope (0: of none). */
+static void count_open(bool open, uint64_t scope)
+{
+    uint64_t *place = scope ? open_scope(open ? 0 : scope) : NULL;
+    if (place)
+        *place = open ? scope : 0;
+    open_total = open ? open_total + 1 : open_total - 1;
+}
+
+uint64_t windows_scope_of(int64_t start, int64_t end)
+{
+    uint64_t scope = 0;
+    pthread_mutex_lock(&rows_lock);
+    for (size_t i = 0; i < SPANS_MOST && !scope; i++)
+        if (spans[i].scope && start >= spans[i].from && end <= spans[i].to)
+            scope = spans[i].scope;
+    pthread_mutex_unlock(&rows_lock);
+    return scope;
+}
+
+/* ---- the engine, and names -------------------------------------------------------------------- */
+
+static int engine_switch(bool open, struct err *e)
+{
+    int rc = collector_window(open, e);
+    if (rc && open)
+        failed++;
+    if (rc)
+        return rc;
+    int64_t now = clock_mono();
+    if (open)
+        open_since = now;
+    else
+        open_ns += now - open_since;
+    opened += open;
+    return 0;
+}
+
+static int name_open(uint32_t name, struct err *e)
+{
+    unsigned i = 0;
+    while (i < open_count && open_names[i].name != name)
+        i++;
+    if (i == NAMES_MOST)
+        return err_set(e, GPUFL_E_FULL, "%d windows of different names are open", NAMES_MOST);
+    int rc = open_count ? 0 : engine_switch(true, e);
+    if (rc)
+        return rc;
+    if (i == open_count) {
+        open_names[open_count].name = name;
+        open_names[open_count++].count = 0;
+    }
+    open_names[i].count++;
+    return 0;
+}
+
+static int name_close(uint32_t name, struct err *e)
+{
+    unsigned i = 0;
+    while (i < open_count && open_names[i].name != name)
+        i++;
+    if (i == open_count)
+        return err_set(e, GPUFL_E_INVAL, "no window of that name is open");
+    if (--open_names[i].count == 0)
+        open_names[i] = open_names[--open_count];
+    return open_count ? 0 : engine_switch(false, e);
+}
+
+static int switch_window(const char *name, bool open, uint64_t scope, struct err *e)
+{
+    int rc;
+    pthread_mutex_lock(&lock);
+    if (!active) {
+        rc = err_set(e, GPUFL_E_STATE,
+                     "this session records all the time: windows have to be asked for when it "
+                     "begins (gpufl trace --windows)");
+    } else {
+        uint32_t id = intern_str(names_table(), name && *name ? name : "(unnamed)");
+        int64_t now = clock_mono();
+        rc = open ? name_open(id, e) : name_close(id, e);
+        if (!rc) {
+            span_ends(open ? now : clock_mono());
+            count_open(open, scope);
+            span_begins(open ? now : clock_mono());
+            queue_row(id, open);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (!rc)
+        collector_wake();
+    return rc;
+}
+
+int windows_switch(const char *name, bool open, struct err *e)
+{
+    return switch_window(name, open, 0, e);
+}
+
+/* For those who have nobody to tell: said once for each sentence in a row. */
+static void switch_or_say(const char *name, bool open, uint64_t scope)
+{
+    struct err e = {0};
+    if (switch_window(name, open, scope, &e) && open)
+        message_say(SEVERITY_WARNING, "windows.failed", "a window could not be opened: %s", e.text);
+}
+
+void windows_status(char *out, size_t size)
+{
+    pthread_mutex_lock(&lock);
+    int64_t ns = open_ns + (open_count ? clock_mono() - open_since : 0);
+    snprintf(out, size,
+             "{\"windows\":%s,\"open\":%u,\"opened\":%" PRIu64 ",\"failed\":%" PRIu64
+             ",\"recorded_ns\":%" PRId64 "}",
+             active ? "true" : "false", open_count, opened, failed, ns);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- by what happens ------------------------------------------------------------------------- */
+
+/* What launches have asked for. [collector] */
+static void switch_due(void)
+{
+    unsigned what = atomic_exchange(&due, 0);
+    if (what & DUE_OPEN)
+        switch_or_say(BY_LAUNCHES, true, 0);
+    if (what & DUE_CLOSE)
+        switch_or_say(BY_LAUNCHES, false, 0);
+}
+
+static void ask(unsigned what)
+{
+    atomic_fetch_or(&due, what);
+    collector_wake();
+}
+
+/* The edges of windows that come again lie on a grid, so that their share of the time is what was
+ * asked for, however long switching takes; those that have passed meanwhile are left out. */
+static void clock_next(int64_t now)
+{
+    by_clock.due = 0;
+    if (!by_clock.every)
+        return;
+    by_clock.begin += (1 + (now - by_clock.begin) / by_clock.every) * by_clock.every;
+    by_clock.due = by_clock.begin;
+}
+
+int64_t windows_clock(int64_t now)
+{
+    bool to_launches = atomic_load(&limited);
+    switch_due();
+    if (!by_clock.due || now < by_clock.due)
+        return by_clock.due;
+    if (!by_clock.open) {
+        switch_or_say(to_launches ? BY_LAUNCHES : BY_CLOCK, true, 0);
+        by_clock.open = true;
+        by_clock.due = by_clock.lasts && !to_launches ? now + by_clock.lasts : 0;
+    } else {
+        switch_or_say(BY_CLOCK, false, 0);
+        by_clock.open = false;
+        clock_next(steady_ns());
+    }
+    return by_clock.due;
+}
+
+void windows_scope_switch(bool open, uint64_t instance)
+{
+    FLOAT_ENV_DEFAULT;
+    uint32_t wanted = atomic_load(&windows_scope);
+    const char *name =
+        wanted == WINDOWS_ANY_SCOPE ? BY_SCOPES : intern_text(names_table(), wanted, NULL);
+    if (name)
+        switch_or_say(name, open, instance);
+}
+
+void windows_passed(void)
+{
+    if (atomic_fetch_sub_explicit(&before, 1, memory_order_relaxed) != 1)
+        return;
+    if (switched)
+        ask(DUE_OPEN);
+    else
+        switch_or_say(BY_LAUNCHES, true, 0);
+}
+
+bool windows_launch(void)
+{
+    if (__builtin_expect(!atomic_load_explicit(&limited, memory_order_relaxed), 1))
+        return true;
+    int64_t left = atomic_fetch_sub_explicit(&during, 1, memory_order_relaxed);
+    if (switched && left == 1)
+        ask(DUE_CLOSE);
+    if (!switched && left == 0)
+        switch_or_say(BY_LAUNCHES, false, 0);
+    return switched || left > 0;
+}
+
+/* ---- the collector's ------------------------------------------------------------------------- */
+
+void windows_drain(struct writer *w)
+{
+    pthread_mutex_lock(&rows_lock);
+    for (unsigned i = 0; i < queued_count; i++)
+        writer_row(w, RECORD_window, (const int64_t *)&queued[i]);
+    queued_count = 0;
+    pthread_mutex_unlock(&rows_lock);
+}
+
+void windows_conclude(struct writer *w, const struct backend *b, struct trace *t,
+                      const char *engine)
+{
+    char text[192];
+    uint64_t done = 0, stays = 0;
+    bool was = atomic_exchange(&active, false);
+    atomic_store(&windows_scope, 0);
+    if (!was)
+        return;
+    if (t && b->trace->released)
+        b->trace->released(t, &done, &stays);
+    if (!done && !stays)
+        snprintf(text, sizeof text, "%" PRIu64 " opened%s", atomic_load(&opened),
+                 opened ? "; the profiling library stayed attached between them, and launches "
+                          "stayed dearer (window_let_go)"
+                        : "");
+    else
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " opened; the profiling library was let go of %" PRIu64 " times%s",
+                 atomic_load(&opened), done,
+                 stays ? "; it could not be once, and launches stayed up to 0.7 us dearer from "
+                         "then on"
+                       : "");
+    feature_set("windows", true,
+                failed   ? "partial"
+                : opened ? "collected"
+                         : "enabled_no_data",
+                text);
+    if (rows_lost)
+        message_say(SEVERITY_NOTE, "windows.rows", "%" PRIu64 " windows have no row in the log",
+                    rows_lost);
+    struct setting_row row = {.time = clock_mono(),
+                              .engine = intern_str(names_table(), engine),
+                              .name = intern_str(names_table(), "windows"),
+                              .value = intern_str(names_table(), text)};
+    writer_row(w, RECORD_setting, (const int64_t *)&row);
+}
+
+void windows_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&rows_lock, NULL);
+    active = false;
+    open_count = 0;
+    atomic_store(&windows_scope, 0);
+    atomic_store(&limited, false);
+    atomic_store(&due, 0);
+}

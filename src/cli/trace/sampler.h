@@ -1,0 +1,29 @@
+/* sampler.h - with engine Monitor: samples devices and host for the life of the program, whether it
+ * uses the GPU or not.
+ *
+ * The capture library begins with the program's cuInit, so that a program that never calls it has no
+ * session. A process of the launcher's own then has one, in the program's name; where a session of the
+ * program appears it gives way, and leaves nothing. One thread. */
+#ifndef GPUFL_CLI_TRACE_SAMPLER_H
+#define GPUFL_CLI_TRACE_SAMPLER_H
+
+#include "cli/trace/options.h"
+#include "cli/trace/place.h"
+#include "cli/trace/run.h"
+
+struct trace_sampler {
+    pid_t pid; /* 0: none */
+    int end;   /* the pipe whose end tells it to end; -1: none */
+};
+
+/* True where the run is to be sampled so. [any] */
+bool trace_sampler_wanted(const struct trace_request *r);
+
+/* Starts it beside the program that runs already. Where it cannot be, the run goes on without. */
+void trace_sampler_start(struct trace_sampler *t, const struct trace_request *r,
+                         const struct place *p, const struct run *run);
+
+/* The program is over: ends it, and waits for that. True where its session is the run's only one. */
+bool trace_sampler_end(struct trace_sampler *t);
+
+#endif

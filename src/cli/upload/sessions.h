@@ -1,0 +1,61 @@
+/* sessions.h - which sessions under a path there are to send, and whether
+ * their programs still run.
+ *
+ * A log that ends with an end is told apart from one whose writer is gone: killed,
+ * crashed, machine lost. Of a session of this host the process is looked for; of one
+ * that was brought from elsewhere nobody can know. One thread. */
+#ifndef GPUFL_CLI_UPLOAD_SESSIONS_H
+#define GPUFL_CLI_UPLOAD_SESSIONS_H
+
+#include "agent/ship.h"
+#include "analyze/read/discover.h"
+
+/* state, name in JSON, what it means */
+#define UPLOAD_STATES(S)                                                                           \
+    S(ENDED, "ended", "its log says that it ended")                                                \
+    S(DIED, "died", "it has no end, and its program is gone: killed, or crashed")                  \
+    S(RUNNING, "running", "its program still runs")                                                \
+    S(UNKNOWN, "unknown", "it has no end, and whether its program runs cannot be told here")
+
+enum upload_state {
+#define UPLOAD_STATE_ENUM(id, name, text) UPLOAD_##id,
+    UPLOAD_STATES(UPLOAD_STATE_ENUM)
+#undef UPLOAD_STATE_ENUM
+};
+
+struct upload_session {
+    char id[PART_ID_MAX];
+    char app[PART_TEXT_MAX], host[PART_TEXT_MAX]; /* "" unknown */
+    const char *dir;                              /* discover's */
+    bool ours;
+    enum upload_state state;
+    struct ship_part *parts; /* owned; paths are discover's */
+    size_t count;
+    int64_t bytes;    /* on disk */
+    unsigned missing; /* parts that are left out between others */
+    bool settled;     /* for whoever looks again and again: nothing is left to do; false at first */
+    size_t waiting;   /* parts of the public client that it has not published: it still runs */
+};
+
+struct upload_sessions {
+    struct discover found;
+    struct upload_session *items; /* owned; as found */
+    size_t count;
+};
+
+/* Reads what lies under the path. wanted: beginnings of session ids, any of them; none: all. INVAL
+ * where one fits no session or several. */
+int upload_sessions_open(struct upload_sessions *u, const char *path, const char *const *wanted,
+                         size_t wanted_count, struct err *e);
+void upload_sessions_close(struct upload_sessions *u);
+
+const char *upload_state_name(enum upload_state s);
+const char *upload_state_text(enum upload_state s);
+
+/* Whether nobody writes to it any more, as far as can be known. */
+static inline bool upload_state_over(enum upload_state s)
+{
+    return s == UPLOAD_ENDED || s == UPLOAD_DIED;
+}
+
+#endif

@@ -1,0 +1,363 @@
+/* upload.c - `gpufl upload`: sessions to a server.
+ *
+ * What there is to send is sessions.h's, sending it agent/ship.h's, saying so
+ * show.h's. Ctrl-C ends the request at hand; the same command then goes on
+ * where the server stands, so that no notes are kept here. One thread. */
+#include "cli/cmd.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/upload/sessions.h"
+#include "cli/upload/show.h"
+
+#include <gpufl/analysis.h>
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { WANTED_MAX = 256, KEY_FILE_MAX = 4096, LOOKS = 4, EXIT_PARTLY = 1, EXIT_NONE = 2 };
+
+#define SECOND       INT64_C(1000000000)
+#define CONNECT_MOST (10 * SECOND)
+
+static const struct cmd_text text = {
+    "upload",
+    "[options] PATH",
+    "Sends the sessions below PATH to a gpufl-server: what it does not have yet. PATH\n"
+    "is a session's directory, or a directory of sessions; those of the public\n"
+    "GPUFlight client go as well. A session that ended, or whose program is gone, is\n"
+    "called complete; of one that still runs goes what is there so far. After an\n"
+    "interruption the same command goes on where the server stands.\n",
+    "The key that may send is the first line of --api-key-file, or GPUFL_API_KEY.\n"
+    "GPUFL_BACKEND_URL names the server where --server does not.\n"
+    "\n"
+    "Examples:\n"
+    "  gpufl upload --server gpufl.example.org --api-key-file ~/.gpufl-key run1\n"
+    "  gpufl upload --server http://127.0.0.1:8080 --session-id 5d0e3f7a run1\n"
+    "\n"
+    "Exit codes: 0 all of it is there and called complete, 1 only a part, 2 nothing\n"
+    "(also bad usage), 69 libcurl is missing.\n",
+};
+
+struct arguments {
+    const char *server, *key_file, *ca_file, *api_path;
+    bool all, force, complete, insecure, quiet, json, progress, no_names;
+    int64_t timeout, limit, unreachable;
+    struct opt_list wanted;
+    const char *wanted_items[WANTED_MAX];
+};
+
+/* A run of the command. */
+struct upload {
+    const struct arguments *a;
+    const char *path;
+    char key[KEY_FILE_MAX];
+    struct remote *remote; /* owned */
+    struct ship_config ship;
+    struct upload_show show;
+    size_t whole, some; /* sessions that are there as a whole, in part */
+    bool over;          /* no other session need be tried */
+};
+
+static volatile sig_atomic_t stop;
+
+/* The second one ends the program. */
+static void on_signal(int signal)
+{
+    static const struct sigaction normal = {.sa_handler = SIG_DFL};
+    stop = 1;
+    sigaction(signal, &normal, NULL);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction a = {.sa_handler = on_signal}, was;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (!sigaction(signals[i], NULL, &was) && was.sa_handler == SIG_DFL)
+            sigaction(signals[i], &a, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- who is asked, and with what key ------------------------------------------------------- */
+
+static int read_key_file(const char *path, char *out, struct err *e)
+{
+    char *data = NULL;
+    size_t len = 0;
+    struct stat st;
+    int code = file_read_all(path, KEY_FILE_MAX - 1, &data, &len, e);
+    if (code)
+        return code;
+    if (stat(path, &st) == 0 && (st.st_mode & (S_IRGRP | S_IROTH)))
+        fprintf(stderr, "gpufl upload: others on this machine can read %s; chmod 600 it\n", path);
+    len = strcspn(data, "\r\n");
+    memcpy(out, data, len);
+    out[len] = '\0';
+    explicit_bzero(data, strlen(data));
+    mem_free(data);
+    return *out ? 0 : err_set(e, GPUFL_E_INVAL, "%s: its first line holds no key", path);
+}
+
+static int find_key(struct upload *u, struct err *e)
+{
+    const char *key = getenv("GPUFL_API_KEY");
+    if (u->a->key_file)
+        return read_key_file(u->a->key_file, u->key, e);
+    if (key && strlen(key) >= sizeof u->key)
+        return err_set(e, GPUFL_E_INVAL, "GPUFL_API_KEY is too long for a key");
+    snprintf(u->key, sizeof u->key, "%s", key ? key : "");
+    return 0;
+}
+
+static const char *server_of(const struct arguments *a)
+{
+    const char *server = a->server ? a->server : getenv("GPUFL_BACKEND_URL");
+    return server && *server ? server : NULL;
+}
+
+static int connect_remote(struct upload *u, struct err *e)
+{
+    const struct arguments *a = u->a;
+    const char *path = a->api_path ? a->api_path : getenv("GPUFL_API_PATH");
+    int64_t deadline = a->limit ? clock_mono() + a->limit : 0;
+    struct remote_config c = {
+        .http = {.url = server_of(a),
+                 .key = u->key,
+                 .ca_file = a->ca_file,
+                 .insecure = a->insecure,
+                 .agent = "gpufl/" GPUFL_VERSION,
+                 .connect_timeout = a->unreachable < CONNECT_MOST ? a->unreachable : CONNECT_MOST,
+                 .stall_timeout = a->timeout,
+                 .deadline = deadline,
+                 .stop = &stop},
+        .api_path = path};
+    int code = find_key(u, e);
+    if (!code)
+        code = remote_open(&u->remote, &c, e);
+    explicit_bzero(u->key, sizeof u->key);
+    if (code)
+        return code;
+    const char *key = getenv("GPUFL_API_KEY");
+    bool bearer = a->key_file || (key && *key);
+    const char *proxy = remote_proxy(u->remote);
+    if (bearer && http_client_in_clear(remote_url(u->remote)))
+        fprintf(stderr,
+                "gpufl upload: the key goes to %s unencrypted%s%s; https:// would hide it\n",
+                remote_url(u->remote), *proxy ? ", through the proxy " : "", proxy);
+    u->ship = (struct ship_config){.remote = u->remote,
+                                   .force = a->force,
+                                   .deadline = deadline,
+                                   .unreachable = a->unreachable,
+                                   .stop = &stop};
+    return 0;
+}
+
+/* ---- a session ----------------------------------------------------------------------------- */
+
+/* Names for the stacks of a session that nobody has looked through yet: on the server nobody
+ * has the program's files. */
+static void add_names(const struct upload *u, const struct upload_session *s)
+{
+    struct gpufl_symbolized r = {.size = sizeof r};
+    if (u->a->no_names || !s->ours || !upload_state_over(s->state))
+        return;
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->parts[i].channel, "code") == 0)
+            return;
+    (void)gpufl_symbolize(s->dir, s->state == UPLOAD_DIED ? GPUFL_SYMBOLIZE_ENDED : 0, &r, NULL, 0);
+}
+
+/* Adds what another look found to what there was before. */
+static void add_result(struct ship_result *sum, const struct ship_result *r)
+{
+    sum->accepted += r->accepted;
+    sum->rejected += r->rejected;
+    sum->bodies += r->bodies;
+    sum->sent += r->sent;
+    sum->before = r->before > sum->before ? r->before : sum->before;
+    sum->end = r->end;
+    sum->moved = r->moved;
+    memcpy(sum->text, r->text, sizeof sum->text);
+}
+
+/* Sends; where parts got other names meanwhile, as those of a running program do, looks again. */
+static void send_session(struct upload *u, const struct upload_session *s, struct ship_result *out)
+{
+    const char *wanted[] = {s->id};
+    struct upload_sessions again = {0};
+    struct ship_result one;
+    *out = (struct ship_result){0};
+    for (int look = 0; look < LOOKS; look++) {
+        struct ship_session session = {
+            .id = s->id, .host = s->host, .ours = s->ours, .parts = s->parts, .count = s->count};
+        ship(&u->ship, &session, &one);
+        add_result(out, &one);
+        upload_sessions_close(&again);
+        if (!one.moved || one.end == SHIP_STOPPED || one.end == SHIP_REFUSED ||
+            upload_sessions_open(&again, u->path, wanted, 1, NULL))
+            break;
+        s = &again.items[0];
+    }
+    upload_sessions_close(&again);
+}
+
+/* Says that it is complete, where it is; what there is to say else goes to note. */
+static bool complete_session(struct upload *u, const struct upload_session *s,
+                             struct ship_result *sent, char *note, size_t size)
+{
+    struct ship_session session = {.id = s->id, .host = s->host, .ours = s->ours};
+    struct ship_result r;
+    note[0] = '\0';
+    if (s->state != UPLOAD_ENDED)
+        snprintf(note, size, "%s", upload_state_text(s->state));
+    if (!upload_state_over(s->state) && !u->a->complete) {
+        snprintf(note, size, "%s: what there is so far was sent%s", upload_state_text(s->state),
+                 s->state == UPLOAD_UNKNOWN ? "; --complete says that nothing follows" : "");
+        return false;
+    }
+    if (sent->end != SHIP_ALL && !sent->rejected)
+        return false; /* what is missing can still come */
+    ship_complete(&u->ship, &session, &r);
+    if (r.end == SHIP_ALL)
+        return true;
+    sent->end = r.end;
+    memcpy(sent->text, r.text, sizeof sent->text);
+    return false;
+}
+
+static void upload_one(struct upload *u, const struct upload_session *s, size_t index, size_t of)
+{
+    struct ship_result sent;
+    char note[256];
+    upload_show_begin(&u->show, s, index, of);
+    send_session(u, s, &sent);
+    bool there = sent.bodies || sent.before || (sent.end == SHIP_ALL && s->count);
+    bool completed = complete_session(u, s, &sent, note, sizeof note);
+    struct upload_outcome o = {.session = s, .sent = &sent, .completed = completed, .note = note};
+    upload_show_outcome(&u->show, &o);
+    bool whole = sent.end == SHIP_ALL && completed;
+    u->whole += whole;
+    u->some += there && !whole;
+    u->over = sent.end == SHIP_STOPPED || sent.end == SHIP_REFUSED;
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static int send_all(struct upload *u, const struct upload_sessions *list)
+{
+    size_t i = 0;
+    for (; i < list->count && !u->over; i++)
+        upload_one(u, &list->items[i], i, list->count);
+    if (i < list->count)
+        fprintf(stderr, "gpufl upload: %zu of %zu sessions were not tried\n", list->count - i,
+                list->count);
+    int code = u->whole == list->count ? CMD_OK : u->whole + u->some ? EXIT_PARTLY : EXIT_NONE;
+    static const char *const words[] = {"all", "partly", "none"};
+    if (upload_show_close(&u->show, words[code]) || cmd_finish_output("upload"))
+        return code ? code : EXIT_PARTLY;
+    return code;
+}
+
+static int fail(int code, const struct err *e)
+{
+    cmd_fail("upload", "%s", e->text);
+    return code == GPUFL_E_NOT_BUILT ? CMD_NOT_BUILT : EXIT_NONE;
+}
+
+static int run(struct upload *u)
+{
+    struct upload_sessions list;
+    struct err e = {0};
+    const struct arguments *a = u->a;
+    int code = connect_remote(u, &e);
+    if (!code)
+        code = upload_sessions_open(&list, u->path, a->wanted.items, a->wanted.count, &e);
+    if (code)
+        return fail(code, &e);
+    for (size_t i = 0; i < list.count; i++)
+        add_names(u, &list.items[i]);
+    upload_sessions_close(&list); /* the names have become parts */
+    code = upload_sessions_open(&list, u->path, a->wanted.items, a->wanted.count, &e);
+    if (code)
+        return fail(code, &e);
+    upload_show_open(&u->show, remote_url(u->remote), a->quiet, a->json);
+    u->show.lines = a->progress && !a->quiet && !u->show.live;
+    u->ship.watch = upload_show_watch(&u->show);
+    code = send_all(u, &list);
+    if (list.found.losses)
+        fprintf(stderr, "gpufl upload: the public client marked %llu losses of its own there\n",
+                (unsigned long long)list.found.losses);
+    upload_sessions_close(&list);
+    return code;
+}
+
+static int check(const struct arguments *a, int operands, char **argv)
+{
+    int code = cmd_one_path("upload", operands, argv);
+    if (code)
+        return code;
+    if (a->all && a->wanted.count)
+        return cmd_usage("upload", "--all-sessions and --session-id exclude each other");
+    if (!server_of(a))
+        return cmd_usage("upload", "to which server? --server URL, or GPUFL_BACKEND_URL");
+    if (a->unreachable <= 0)
+        return cmd_usage("upload", "--unreachable must be longer than 0");
+    return CMD_OK;
+}
+
+int cmd_upload(int argc, char **argv)
+{
+    static struct arguments a;
+    static struct upload u;
+    a = (struct arguments){.unreachable = 15 * SECOND,
+                           .wanted = {.items = a.wanted_items, .max = WANTED_MAX}};
+    const struct opt table[] = {
+        {"server", 0, OPT_STRING, &a.server, "URL", NULL,
+         "Where to: https unless it says http:// (GPUFL_BACKEND_URL)."},
+        {"api-key-file", 0, OPT_STRING, &a.key_file, "FILE", NULL,
+         "File whose first line is the key (GPUFL_API_KEY)."},
+        {"session-id", 0, OPT_LIST, &a.wanted, "ID", NULL,
+         "Only this session; the beginning of its id will do. May be repeated."},
+        {"all-sessions", 0, OPT_FLAG, &a.all, NULL, NULL, "All sessions below PATH (default)."},
+        {"force", 0, OPT_FLAG, &a.force, NULL, NULL,
+         "Send from the start, whatever the server says that it has."},
+        {"complete", 0, OPT_FLAG, &a.complete, NULL, NULL,
+         "Call sessions complete whose end is not known."},
+        {"no-names", 0, OPT_FLAG, &a.no_names, NULL, NULL,
+         "Do not look up the names of stacks before."},
+        {"timeout", 0, OPT_DURATION, &a.timeout, "TIME", NULL,
+         "A request that stands still for so long is tried again (60s)."},
+        {"time-limit", 0, OPT_DURATION, &a.limit, "TIME", NULL,
+         "End after so long, whatever is left."},
+        {"unreachable", 0, OPT_DURATION, &a.unreachable, "TIME", NULL,
+         "Give up a server that cannot be reached after so long (15s)."},
+        {"ca-file", 0, OPT_STRING, &a.ca_file, "FILE", NULL,
+         "PEM file with the authorities to trust instead of the system's."},
+        {"insecure", 0, OPT_FLAG, &a.insecure, NULL, NULL,
+         "Do not check the server's certificate."},
+        {"api-path", 0, OPT_STRING, &a.api_path, "PATH", NULL,
+         "Where the API begins (/api/v1, GPUFL_API_PATH)."},
+        {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Say what became of each session as JSON."},
+        {"progress", 0, OPT_FLAG, &a.progress, NULL, NULL,
+         "Say every few seconds how far it is, also where stderr is no terminal."},
+        {"quiet", 'q', OPT_FLAG, &a.quiet, NULL, NULL, "Nothing but what went wrong."},
+        {"backend-url", 0, OPT_STRING, &a.server, "URL", NULL, NULL},
+        {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
+    };
+    int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);
+    if (code != CMD_CONTINUE)
+        return code;
+    code = check(&a, operands, argv);
+    if (code)
+        return code;
+    u = (struct upload){.a = &a, .path = argv[1]};
+    catch_signals();
+    code = run(&u);
+    remote_close(u.remote);
+    return code;
+}

@@ -1,0 +1,195 @@
+/* disassemble.c - finding and running nvdisasm. */
+#include "symbol/cubin/disassemble.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/process/spawn.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_MOST = 64 << 10, LIST_MOST = 16 << 10, CHUNK = 64 << 10, NS_IN_MS = 1000000 };
+
+/* ---- finding ----------------------------------------------------------------------------- */
+
+static bool usable(char *path, size_t size, const char *dir, const char *rest)
+{
+    int n = snprintf(path, size, "%s%s/nvdisasm", dir, rest);
+    return n > 0 && (size_t)n < size && access(path, X_OK) == 0;
+}
+
+static bool find_in_path(char *path, size_t size)
+{
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        char dir[PATH_MAX];
+        size_t len = strcspn(at, ":");
+        int n = snprintf(dir, sizeof dir, "%.*s", (int)len, at);
+        if (len && n > 0 && (size_t)n < sizeof dir && usable(path, size, dir, ""))
+            return true;
+        at += len + (at[len] == ':');
+    }
+    return false;
+}
+
+static bool find_in_toolkits(char *path, size_t size)
+{
+    static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
+    bool found = false;
+    glob_t g;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *root = getenv(variables[i]);
+        if (root && *root && usable(path, size, root, "/bin"))
+            return true;
+    }
+    if (glob("/usr/local/cuda*", 0, NULL, &g) != 0)
+        return false;
+    for (size_t i = 0; i < g.gl_pathc && !found; i++)
+        found = usable(path, size, g.gl_pathv[i], "/bin");
+    globfree(&g);
+    return found;
+}
+
+int disassemble_find(char *path, size_t size, struct err *e)
+{
+    const char *chosen = getenv("GPUFL_NVDISASM");
+    if (chosen && *chosen) {
+        int n = snprintf(path, size, "%s", chosen);
+        if (n > 0 && (size_t)n < size && access(path, X_OK) == 0)
+            return 0;
+        return err_set(e, GPUFL_E_NOENT,
+                       "GPUFL_NVDISASM=%.200s cannot be run: set it to the path of nvdisasm, or "
+                       "unset it",
+                       chosen);
+    }
+    if (find_in_path(path, size) || find_in_toolkits(path, size))
+        return 0;
+    return err_set(
+        e, GPUFL_E_NOENT,
+        "nvdisasm was not found, so that device code has lines at most, and no instructions: "
+        "install "
+        "the CUDA toolkit (cuda-nvdisasm), or set GPUFL_NVDISASM to the path of nvdisasm");
+}
+
+/* ---- running ----------------------------------------------------------------------------- */
+
+/* What has been read of its output and is no whole line yet. */
+struct output {
+    struct disassembly *text;
+    char line[LINE_MOST];
+    size_t len;
+    bool skipping; /* the rest of a line that is too long */
+};
+
+static void take(struct output *o, const char *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (data[i] == '\n') {
+            o->line[o->len] = '\0';
+            if (!o->skipping)
+                disassembly_line(o->text, o->line);
+            o->len = 0;
+            o->skipping = false;
+        } else if (o->len + 1 < sizeof o->line) {
+            o->line[o->len++] = data[i];
+        } else {
+            o->skipping = true;
+        }
+    }
+}
+
+static int64_t left_ms(int64_t deadline)
+{
+    int64_t left = (deadline - clock_mono()) / NS_IN_MS;
+    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : left;
+}
+
+/* 0, or a negative code: the program has to be ended. */
+static int read_all(int fd, struct output *o, int64_t deadline)
+{
+    static char data[CHUNK]; /* owner's thread */
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int rc = poll(&p, 1, (int)left_ms(deadline));
+        if (rc == 0)
+            return GPUFL_E_TIMEOUT;
+        if (rc < 0 && errno == EINTR)
+            continue;
+        ssize_t n = rc < 0 ? -1 : read(fd, data, sizeof data);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? GPUFL_E_IO : 0;
+        take(o, data, (size_t)n);
+    }
+}
+
+static int ended(struct spawned *p, int rc, int64_t deadline, const char *cubin, struct err *e)
+{
+    int status = 0;
+    if (rc)
+        spawn_signal(p, SIGKILL);
+    int waited = spawn_wait(p, rc ? INT64_MAX : deadline, &status);
+    if (waited == ETIMEDOUT) {
+        spawn_signal(p, SIGKILL);
+        spawn_wait(p, INT64_MAX, &status);
+        rc = GPUFL_E_TIMEOUT;
+    }
+    spawn_close(p);
+    if (rc == GPUFL_E_TIMEOUT)
+        return err_set(e, rc, "nvdisasm took too long for %.200s", path_base(cubin));
+    if (rc)
+        return err_set(e, rc, "the output of nvdisasm cannot be read");
+    if (status)
+        return err_set(
+            e, GPUFL_E_CORRUPT,
+            "nvdisasm cannot read %.200s: it is damaged, or of a newer device than nvdisasm knows",
+            path_base(cubin));
+    return 0;
+}
+
+int disassemble(const char *program, const char *cubin, const uint32_t *functions, size_t count,
+                int64_t deadline, void (*fn)(void *arg, const struct disassembled *d), void *arg,
+                struct err *e)
+{
+    static struct output o; /* owner's thread */
+    char list[LIST_MOST] = "";
+    int ends[2];
+    size_t at = 0;
+    for (size_t i = 0; i < count && at + 16 < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%u", i ? "," : "", functions[i]);
+    char *argv[] = {(char *)program, "-c", "-gi", "-fun", list, (char *)cubin, NULL};
+    o.text = disassembly_open(fn, arg);
+    o.len = 0;
+    o.skipping = false;
+    if (!o.text)
+        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+    int rc = spawn_pipe(ends);
+    struct spawned p = SPAWNED_NONE;
+    struct spawn s = {.program = program,
+                      .argv = argv,
+                      .fds = {SPAWN_NULL, ends[1], SPAWN_NULL},
+                      .own_group = true};
+    if (!rc) {
+        rc = spawn_open(&p, &s);
+        close(ends[1]);
+        if (!rc)
+            rc = ended(&p, read_all(ends[0], &o, deadline), deadline, cubin, e);
+        else
+            rc = err_set(e, GPUFL_E_NOENT, "%.200s cannot be run: %s", program, strerror(rc));
+        close(ends[0]);
+    } else {
+        rc = err_set(e, GPUFL_E_IO, "no pipe for nvdisasm: %s", strerror(rc));
+    }
+    disassembly_close(o.text);
+    return rc;
+}

@@ -1,0 +1,36 @@
+/* address_map.h - ranges of addresses, and which of them an address is in.
+ *
+ * Ranges may nest and overlap: they are found from the one that begins last, which is
+ * the innermost. Owner's thread. */
+#ifndef GPUFL_SYMBOL_DWARF_ADDRESS_MAP_H
+#define GPUFL_SYMBOL_DWARF_ADDRESS_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct address_range {
+    uint64_t begin, end; /* [begin, end) */
+    uint64_t reach;      /* greatest end of this range and those before it */
+    void *value;
+};
+
+struct address_map {
+    struct address_range *items; /* owned; by begin once settled */
+    size_t count, cap;
+};
+
+void address_map_init(struct address_map *m);
+void address_map_fini(struct address_map *m);
+
+/* Adds one that is not empty, in any order. 0, GPUFL_E_NOMEM or _FULL. */
+int address_map_add(struct address_map *m, uint64_t begin, uint64_t end, void *value);
+
+/* After the last one. */
+void address_map_settle(struct address_map *m);
+
+/* The ranges around an address one after the other: *at is SIZE_MAX before the first.
+ * NULL: no more. */
+const struct address_range *address_map_next(const struct address_map *m, uint64_t address,
+                                             size_t *at);
+
+#endif

@@ -1,0 +1,28 @@
+/* debug_file.h - the separate file with a program's symbols and DWARF.
+ *
+ * Looked for where distributions and objcopy put it: by build id below
+ * /usr/lib/debug/.build-id, by the name in .gnu_debuglink beside the program, in .debug
+ * there, and below /usr/lib/debug. What is found counts only with the same build id, or,
+ * where there is none, the checksum that the link has. Never over the network: debuginfod is
+ * not asked, whatever DEBUGINFOD_URLS says; what it fetched earlier (its cache is a folder of
+ * its own) is not looked at. Fedora and its kin leave a small symbol table in the stripped
+ * program itself. Owner's thread. */
+#ifndef GPUFL_SYMBOL_ELF_DEBUG_FILE_H
+#define GPUFL_SYMBOL_ELF_DEBUG_FILE_H
+
+#include "symbol/elf/file.h"
+
+#define DEBUG_ROOT "/usr/lib/debug"
+
+/* Opens the debug file of that build id. root: DEBUG_ROOT. False: there is none. */
+bool debug_file_by_id(struct elf_file *out, const char *root, const char *build_id);
+
+/* Opens the debug file of a program whose path is known. */
+bool debug_file_open(struct elf_file *out, const char *root, const struct elf_file *program,
+                     const char *path);
+
+/* Opens the symbol table that a stripped program carries (.gnu_debugdata, xz), unpacked into memory.
+ * False: it has none, or this machine has no liblzma. */
+bool debug_file_small(struct elf_file *out, const struct elf_file *program);
+
+#endif

@@ -1,0 +1,61 @@
+/* file.h - the parts of a 64-bit ELF file that symbols need, read with pread(2).
+ *
+ * Everything the file says about itself is checked against its size, so that a
+ * damaged one is an error. Nothing is mapped: a file that shrinks while it is
+ * read must not be a SIGBUS. Sections are found by name and read into memory of
+ * their own; compressed ones are left to libdw. Owner's thread. */
+#ifndef GPUFL_SYMBOL_ELF_FILE_H
+#define GPUFL_SYMBOL_ELF_FILE_H
+
+#include "base/err.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ELF_ID_ROOM = 2 * 64 + 1 }; /* a build id as text: at most 64 bytes are read */
+
+struct elf_file {
+    int fd;                 /* owned; -1: closed */
+    int64_t size, mtime;    /* of the file: bytes, ns since the Unix epoch */
+    uint64_t device, inode; /* which file it is */
+    Elf64_Ehdr head;
+    Elf64_Shdr *sections;       /* owned */
+    size_t section_count;       /* 0: the file has none, or their table is damaged */
+    char *names;                /* owned: of sections, NUL at its end */
+    size_t names_len;           /* with that NUL */
+    char build_id[ELF_ID_ROOM]; /* hexadecimal; "": it has none */
+};
+
+/* 0; GPUFL_E_NOENT, _PERM, _IO, _CORRUPT (no program, library or cubin of this machine's byte order
+ * and word size, or damaged) or _NOMEM with a sentence. f is closed after a failure. */
+int elf_file_open(struct elf_file *f, const char *path, struct err *e);
+/* The same of a file that is open, which f owns from here on; name: for the sentence. */
+int elf_file_take(struct elf_file *f, int fd, const char *name, struct err *e);
+void elf_file_close(struct elf_file *f);
+
+/* First section of that name, or NULL. */
+const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name);
+
+/* A section's bytes, with a NUL behind; the caller frees. NULL: none in the file, compressed,
+ * over max, out of memory or unreadable. */
+char *elf_file_read(const struct elf_file *f, const Elf64_Shdr *s, size_t max, size_t *len);
+
+const char *elf_file_name(const struct elf_file *f, const Elf64_Shdr *s); /* "" where damaged */
+
+bool elf_file_inside(const struct elf_file *f, uint64_t offset, uint64_t len);
+
+/* Copies all n bytes at offset, or answers false. */
+bool elf_file_copy(const struct elf_file *f, uint64_t offset, void *to, size_t n);
+
+/* A section of debug information that has bytes in this file. */
+bool elf_file_is_debug(const struct elf_file *f, const Elf64_Shdr *s);
+
+/* Bytes that the .debug_* sections take in memory, decompressed. */
+uint64_t elf_file_debug_bytes(const struct elf_file *f);
+
+/* The separate debug file it names (.gnu_debuglink), which fills name; false: none. */
+bool elf_file_debuglink(const struct elf_file *f, char *name, size_t size, uint32_t *crc);
+
+#endif

@@ -1,0 +1,31 @@
+/* symbols.h - functions of an ELF file by address, from its symbol table.
+ *
+ * A function is what the table says it is: address and size. Nothing is named by
+ * the nearest symbol before it, for in a stripped file that is some other
+ * function. Only functions of assembler files, which tell no size, reach to the
+ * next symbol of their section. Owner's thread. */
+#ifndef GPUFL_SYMBOL_ELF_SYMBOLS_H
+#define GPUFL_SYMBOL_ELF_SYMBOLS_H
+
+#include "symbol/elf/file.h"
+
+struct elf_symbol {
+    uint64_t begin, end;
+    uint32_t name; /* in names */
+    uint8_t rank;  /* of those at one address the smallest is the name */
+};
+
+struct elf_symbols {
+    struct elf_symbol *items; /* owned; by address, none overlaps the next one's beginning */
+    size_t count;
+    char *names; /* owned */
+};
+
+/* Reads .symtab, or .dynsym where dynamic; none of it there: count 0. 0 or GPUFL_E_NOMEM. */
+int elf_symbols_read(struct elf_symbols *s, const struct elf_file *f, bool dynamic);
+void elf_symbols_fini(struct elf_symbols *s);
+
+/* Name of the function around an address, mangled; NULL: none. */
+const char *elf_symbols_find(const struct elf_symbols *s, uint64_t address);
+
+#endif

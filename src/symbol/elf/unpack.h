@@ -1,0 +1,27 @@
+/* unpack.h - compressed sections to bytes: zlib, zstd and xz.
+ *
+ * zlib is linked. The other two are opened when the first such section comes: libzstd
+ * for debug sections of newer toolchains, which the libdw of Debian 12 does not read,
+ * liblzma for the small symbol tables that Fedora and its kin leave in stripped files. A
+ * machine without them gets the answers that it would get without the section. [any] */
+#ifndef GPUFL_SYMBOL_ELF_UNPACK_H
+#define GPUFL_SYMBOL_ELF_UNPACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* As ch_type of an ELF section's compression header. */
+enum unpack_kind { UNPACK_ZLIB = 1, UNPACK_ZSTD = 2 };
+
+/* Can this machine unpack it? */
+bool unpack_can(uint32_t kind);
+
+/* n bytes from `from` to exactly `size` at `to`; false: they are damaged, or more or fewer. */
+bool unpack_section(uint32_t kind, char *to, size_t size, const char *from, size_t n);
+
+/* An xz file in memory, unpacked into new memory, at most max bytes; the caller frees. NULL: damaged,
+ * too large, no memory, or no liblzma. */
+char *unpack_xz(const char *from, size_t n, size_t max, size_t *len);
+
+#endif

@@ -1,0 +1,301 @@
+/* family.c - names argument by argument: what all have, what differs. */
+#include "symbol/names/family.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DEPTH_MAX = 8,     /* nested template arguments that are compared one by one */
+    DISTINCT_MAX = 64, /* members of which is tried whether they differ without an argument */
+};
+
+/* ---- a name taken apart ------------------------------------------------------------------ */
+
+/* "head<args>tail": the text in the outermost angle brackets; false where there are none. */
+static bool split(struct span s, struct span *head, struct span *args, struct span *tail)
+{
+    size_t open = SIZE_MAX;
+    int depth = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        size_t after = skip_operator(s, i);
+        if (after > i) {
+            i = after - 1;
+            continue;
+        }
+        char c = s.at[i];
+        bool closes = (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+        if (c == '<' && depth == 0)
+            open = i;
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= closes;
+        if (c != '>' || depth != 0 || open == SIZE_MAX)
+            continue;
+        *head = (struct span){s.at, open};
+        *args = (struct span){s.at + open + 1, i - open - 1};
+        *tail = (struct span){s.at + i + 1, s.len - i - 1};
+        return true;
+    }
+    return false;
+}
+
+/* Takes the first argument off the list, without the spaces around it. */
+static struct span next_arg(struct span *args)
+{
+    int depth = 0;
+    size_t i = 0;
+    for (; i < args->len && !(args->at[i] == ',' && depth == 0); i++) {
+        char c = args->at[i];
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= (c == '>' && !(i && args->at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+    }
+    struct span one = {args->at, i};
+    size_t passed = i < args->len ? i + 1 : i;
+    *args = (struct span){args->at + passed, args->len - passed};
+    while (one.len && one.at[0] == ' ')
+        one.at++, one.len--;
+    while (one.len && one.at[one.len - 1] == ' ')
+        one.len--;
+    return one;
+}
+
+static size_t count_args(struct span args)
+{
+    size_t n = 0;
+    while (args.len) {
+        next_arg(&args);
+        n++;
+    }
+    return n;
+}
+
+static void add_item(struct family *f, struct item item)
+{
+    if (f->item_count == FAMILY_ITEMS)
+        f->code = GPUFL_E_FULL;
+    else
+        f->items[f->item_count++] = item;
+}
+
+/* Room for one span a member; its place. */
+static size_t add_spans(struct family *f)
+{
+    size_t at = f->span_count;
+    int code = mem_grow(&f->spans, &f->span_cap, at + f->count, sizeof *f->spans, SIZE_MAX / 64);
+    if (code) {
+        f->code = code;
+        return 0;
+    }
+    f->span_count = at + f->count;
+    return at;
+}
+
+/* True where all members' texts at `from` are head<args>tail with one head and as many args:
+ * their args and tails are then at *args and *tails. */
+static bool split_all(struct family *f, size_t from, size_t *args, size_t *tails, size_t *arg_count)
+{
+    struct span head, first = {NULL, 0};
+    *args = add_spans(f);
+    *tails = add_spans(f);
+    for (size_t i = 0; !f->code && i < f->count; i++) {
+        struct span *a = &f->spans[*args + i];
+        if (!split(f->spans[from + i], &head, a, &f->spans[*tails + i]))
+            return false;
+        size_t n = count_args(*a);
+        if (i && (n != *arg_count || !span_same(head, first)))
+            return false;
+        first = head;
+        *arg_count = n;
+    }
+    if (f->code)
+        return false;
+    add_item(f, (struct item){.kind = ITEM_LITERAL, .text = first});
+    return true;
+}
+
+/* Length of "(Layout)" where that stands before every member's text at `from`; 0: it does not. */
+static size_t common_cast(const struct family *f, size_t from)
+{
+    struct span first = f->spans[from];
+    const char *close = first.len && first.at[0] == '(' ? memchr(first.at, ')', first.len) : NULL;
+    size_t len = close ? (size_t)(close - first.at) + 1 : 0;
+    for (size_t i = 0; len && i < f->count; i++) {
+        struct span s = f->spans[from + i];
+        if (s.len <= len || memcmp(s.at, first.at, len) != 0)
+            len = 0;
+    }
+    return len;
+}
+
+/* Turns the members' texts at `from` into items. */
+static void compare(struct family *f, size_t from, int depth)
+{
+    static const struct span open = {"<", 1}, comma = {", ", 2}, close = {">", 1};
+    size_t args, tails, arg_count = 0, i = 1;
+    while (i < f->count && span_same(f->spans[from], f->spans[from + i]))
+        i++;
+    if (i == f->count) {
+        if (f->spans[from].len)
+            add_item(f, (struct item){.kind = depth ? ITEM_COMMON : ITEM_LITERAL,
+                                      .text = f->spans[from]});
+        return;
+    }
+    if (depth >= DEPTH_MAX || !split_all(f, from, &args, &tails, &arg_count)) {
+        add_item(f, (struct item){.kind = ITEM_VARIES, .at = from, .cast = common_cast(f, from)});
+        return;
+    }
+    add_item(f, (struct item){.kind = ITEM_LITERAL, .text = open});
+    for (size_t a = 0; a < arg_count && !f->code; a++) {
+        size_t one = add_spans(f);
+        for (i = 0; !f->code && i < f->count; i++)
+            f->spans[one + i] = next_arg(&f->spans[args + i]);
+        if (a)
+            add_item(f, (struct item){.kind = ITEM_SEPARATOR, .text = comma});
+        if (!f->code)
+            compare(f, one, depth + 1);
+    }
+    add_item(f, (struct item){.kind = ITEM_LITERAL, .text = close});
+    if (!f->code)
+        compare(f, tails, 0);
+}
+
+/* Dropped items that follow each other are one "..". */
+void family_put(const struct family *f, size_t member, struct buf *out)
+{
+    bool dots = false, separator = false;
+    for (size_t i = 0; i < f->item_count; i++) {
+        const struct item *t = &f->items[i];
+        struct span text = t->kind == ITEM_VARIES ? f->spans[t->at + member] : t->text;
+        if (f->bare && t->cast)
+            text = (struct span){text.at + t->cast, text.len - t->cast};
+        if (t->kind == ITEM_SEPARATOR) {
+            separator = true;
+            continue;
+        }
+        if (separator && !(dots && t->dropped))
+            buf_str(out, ", ");
+        if (!t->dropped)
+            buf_put(out, text.at, text.len);
+        else if (!dots)
+            buf_str(out, "..");
+        separator = false;
+        dots = t->dropped;
+    }
+}
+
+static size_t width_of(const struct family *f, size_t member, struct buf *scratch)
+{
+    buf_clear(scratch);
+    family_put(f, member, scratch);
+    return buf_error(scratch) || !scratch->len ? 0 : columns(scratch->data, scratch->len);
+}
+
+static size_t longest_of(const struct family *f, struct buf *scratch, size_t *member)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        size_t n = width_of(f, i, scratch);
+        if (n > most) {
+            most = n;
+            *member = i;
+        }
+    }
+    return most;
+}
+
+/* The longest of a kind that could be dropped and was not tried; NULL: none. */
+static struct item *longest_item(struct family *f, enum item_kind kind)
+{
+    struct item *longest = NULL;
+    size_t most = 2; /* what ".." takes */
+    for (size_t i = 0; i < f->item_count; i++) {
+        struct item *t = &f->items[i];
+        size_t len = t->text.len;
+        if (t->kind != kind || t->dropped || t->needed)
+            continue;
+        for (size_t m = 0; kind == ITEM_VARIES && m < f->count; m++)
+            len = f->spans[t->at + m].len > len ? f->spans[t->at + m].len : len;
+        if (len > most) {
+            most = len;
+            longest = t;
+        }
+    }
+    return longest;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool distinct(const struct family *f, struct buf *scratch)
+{
+    size_t at[DISTINCT_MAX];
+    const char *texts[DISTINCT_MAX];
+    buf_clear(scratch);
+    for (size_t i = 0; i < f->count; i++) {
+        at[i] = scratch->len;
+        family_put(f, i, scratch);
+        buf_char(scratch, '\0');
+    }
+    if (buf_error(scratch))
+        return false;
+    for (size_t i = 0; i < f->count; i++)
+        texts[i] = scratch->data + at[i];
+    qsort(texts, f->count, sizeof *texts, by_text);
+    for (size_t i = 1; i < f->count; i++)
+        if (!strcmp(texts[i - 1], texts[i]))
+            return false;
+    return true;
+}
+
+int family_fit(struct family *f, size_t width)
+{
+    struct buf scratch;
+    struct item *t;
+    size_t longest = 0;
+    buf_init(&scratch, FAMILY_BYTES);
+    size_t most = longest_of(f, &scratch, &longest);
+    while (most > width && (t = longest_item(f, ITEM_COMMON))) {
+        t->dropped = true; /* takes as much from every member: the longest stays it */
+        most = width_of(f, longest, &scratch);
+    }
+    if (most > width) {
+        f->bare = true;
+        most = longest_of(f, &scratch, &longest);
+    }
+    while (most > width && f->count <= DISTINCT_MAX && (t = longest_item(f, ITEM_VARIES))) {
+        t->dropped = true;
+        t->needed = !distinct(f, &scratch);
+        t->dropped = !t->needed;
+        if (t->dropped)
+            most = longest_of(f, &scratch, &longest);
+    }
+    int code = buf_error(&scratch) ? GPUFL_E_NOMEM : 0;
+    buf_fini(&scratch);
+    return code;
+}
+
+int family_compare(struct family *f, const struct span *texts, size_t count)
+{
+    f->count = count;
+    f->item_count = f->span_count = 0;
+    f->bare = false;
+    f->code = 0;
+    size_t from = add_spans(f);
+    if (f->code)
+        return f->code;
+    memcpy(f->spans + from, texts, count * sizeof *texts);
+    compare(f, from, 0);
+    return f->code;
+}
+
+void family_fini(struct family *f)
+{
+    mem_free(f->spans);
+    f->spans = NULL;
+    f->span_cap = 0;
+}

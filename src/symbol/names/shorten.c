@@ -1,0 +1,372 @@
+/* shorten.c - demangled names that fit a table, and can be told apart in it.
+ *
+ * A name alone loses what says least first: return type and parameters, namespaces
+ * of template arguments, namespaces at all, and at last its middle. In a table that
+ * is not enough: instances of one template differ in an argument or two, and those
+ * may be what is cut. So names of one family, whose text up to the first '<' is the
+ * same, are compared argument by argument, and what all of them share goes first.
+ * What still looks alike gets its row's number behind it. */
+#include "symbol/names/shorten.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "symbol/names/family.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SHORT_MAX = 65536,   /* bytes of a demangled name that is looked at */
+    TEXT_MAX = 64 << 20, /* bytes of all names of a table */
+    HEAD_LEAST = 12,     /* columns that are kept of a family's name */
+};
+
+/* ---- one name ---------------------------------------------------------------------------- */
+
+/* Without the parameter list, and what stands behind it: up to the last '(' outside all
+ * brackets that opens one (not that of "(anonymous namespace)"). */
+static struct span drop_parameters(struct span s)
+{
+    int depth = 0;
+    size_t cut = s.len;
+    for (size_t i = 0; i < s.len; i++) {
+        size_t after = skip_operator(s, i);
+        if (after > i) {
+            i = after - 1;
+            continue;
+        }
+        char c = s.at[i];
+        if (c == '(' && depth == 0 && i && !starts(s, i, "(anonymous namespace)") &&
+            !starts(s, i, "({lambda"))
+            cut = i;
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+    }
+    return (struct span){s.at, cut};
+}
+
+/* Without the return type: what stands before the last space outside brackets. */
+static struct span drop_return_type(struct span s)
+{
+    int depth = 0;
+    size_t from = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.at[i];
+        if (starts(s, i, "operator") && (i == 0 || !is_word(s.at[i - 1])))
+            break;
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= c == '>' || c == ')' || c == ']' || c == '}';
+        if (c == ' ' && depth == 0 && i + 1 < s.len)
+            from = i + 1;
+    }
+    return (struct span){s.at + from, s.len - from};
+}
+
+/* Copies s without namespaces inside at least bare_from angle brackets. */
+static void copy_bare(struct buf *out, struct span s, int bare_from)
+{
+    static const char anonymous[] = "(anonymous namespace)::";
+    size_t from = out->len;
+    int depth = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        if (starts(s, i, anonymous)) {
+            i += strlen(anonymous) - 1;
+            continue;
+        }
+        bool scope = depth >= bare_from && starts(s, i, "::");
+        if (scope && out->len > from && is_word(out->data[out->len - 1])) {
+            while (out->len > from && is_word(out->data[out->len - 1]))
+                out->len--;
+            i++;
+            continue;
+        }
+        depth += s.at[i] == '<';
+        depth -= s.at[i] == '>' && depth;
+        buf_char(out, s.at[i]);
+    }
+}
+
+/* Cuts the middle out of the text at `from`: instances of one template often differ in their
+ * last arguments only. */
+static void cut_middle(struct buf *out, size_t from, size_t width)
+{
+    char *at = out->data + from;
+    size_t len = out->len - from, all = columns(at, len), keep = width > 2 ? width - 2 : 0;
+    size_t head = column_at(at, len, keep - keep / 3), tail = column_at(at, len, all - keep / 3);
+    memmove(at + head + 2, at + tail, len - tail);
+    at[head] = at[head + 1] = '.';
+    out->len = from + head + 2 + len - tail;
+}
+
+/* What of a name is shown, from the least to the most. */
+enum detail { NO_NAMESPACES, OUTER_NAMESPACES, ALL_NAMESPACES, PARAMETERS, DETAILS };
+
+static void put_detail(struct buf *out, const char *demangled, enum detail d)
+{
+    static const int bare_from[DETAILS] = {0, 1, INT_MAX, INT_MAX};
+    struct span s = {demangled, strnlen(demangled, SHORT_MAX)};
+    struct span name = drop_return_type(drop_parameters(s));
+    if (name.len && d == PARAMETERS)
+        name.len = s.len - (size_t)(name.at - s.at);
+    copy_bare(out, name.len ? name : s, bare_from[d]);
+}
+
+static size_t columns_from(const struct buf *b, size_t from)
+{
+    return buf_error(b) || b->len == from ? 0 : columns(b->data + from, b->len - from);
+}
+
+/* True where the middle had to be cut. */
+static bool put_one(struct buf *out, const char *demangled, size_t width)
+{
+    size_t from = out->len;
+    for (int d = ALL_NAMESPACES; d >= NO_NAMESPACES && !buf_error(out); d--) {
+        out->len = from;
+        put_detail(out, demangled, (enum detail)d);
+        if (columns_from(out, from) <= width)
+            return false;
+    }
+    if (!buf_error(out))
+        cut_middle(out, from, width);
+    return true;
+}
+
+void shorten_put(struct buf *out, const char *demangled, size_t width)
+{
+    put_one(out, demangled, width);
+}
+
+/* ---- a table ----------------------------------------------------------------------------- */
+
+/* Cuts the family's own name, which stands at the head of all, before what differs. */
+static void fit_member(struct buf *out, size_t from, size_t head, size_t width)
+{
+    size_t all = columns_from(out, from);
+    if (buf_error(out) || all <= width)
+        return;
+    size_t over = all - width, keep = head > over + 2 ? head - over - 2 : 0;
+    keep = keep < HEAD_LEAST ? HEAD_LEAST : keep;
+    if (keep + 2 < head && width > 2 * HEAD_LEAST) {
+        char *at = out->data + from;
+        size_t begin = column_at(at, out->len - from, keep),
+               end = column_at(at, out->len - from, head);
+        memmove(at + begin + 2, at + end, out->len - from - end);
+        memcpy(at + begin, "..", 2);
+        out->len -= end - begin - 2;
+        from += begin + 2;
+        width -= keep + 2;
+    }
+    if (columns_from(out, from) > width)
+        cut_middle(out, from, width);
+}
+
+struct row {
+    const char *name;
+    size_t index;       /* in the table */
+    struct span family; /* text up to the first '<' */
+    bool cut;           /* its middle is missing */
+    size_t at;          /* of its text, in texts */
+    size_t place;       /* of what is not there yet, in the buffer that is being filled */
+    bool twin;          /* the row before it, in the order of texts, looks like it */
+};
+
+struct table {
+    struct row *rows; /* owned */
+    size_t count, width;
+    struct buf names; /* without namespaces, a NUL behind each: what families are told by */
+    struct buf texts; /* as shown, a NUL behind each; grows where a text is made anew */
+};
+
+static int by_family(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    size_t n = x->family.len < y->family.len ? x->family.len : y->family.len;
+    int order = n ? memcmp(x->family.at, y->family.at, n) : 0;
+    if (!order && x->family.len != y->family.len)
+        order = x->family.len < y->family.len ? -1 : 1;
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static int by_text(const void *a, const void *b, void *arg)
+{
+    const struct row *x = a, *y = b;
+    const char *texts = arg;
+    int order = strcmp(texts + x->at, texts + y->at);
+    return order ? order : by_index(a, b);
+}
+
+/* True where two of these rows look alike. */
+static bool alike(const struct table *t, struct row *rows, size_t count)
+{
+    qsort_r(rows, count, sizeof *rows, by_text, t->texts.data);
+    bool found = false;
+    for (size_t i = 1; i < count; i++)
+        found |= !strcmp(t->texts.data + rows[i - 1].at, t->texts.data + rows[i].at);
+    qsort(rows, count, sizeof *rows, by_index);
+    return found;
+}
+
+/* Gives the rows new texts with that much detail. */
+static void put_rows(struct table *t, struct row *rows, size_t count, enum detail d)
+{
+    for (size_t i = 0; i < count; i++) {
+        rows[i].at = t->texts.len;
+        put_detail(&t->texts, rows[i].name, d);
+        buf_char(&t->texts, '\0');
+    }
+}
+
+/* Columns of the text up to the first '<'; 0: there is none. */
+static size_t head_columns(const struct buf *b, size_t from)
+{
+    if (b->len == from)
+        return 0;
+    const char *at = b->data + from, *open = memchr(at, '<', b->len - from);
+    return open ? columns(at, (size_t)(open - at)) : 0;
+}
+
+/* New texts for the rows of a family, with as much detail as tells them apart. */
+static int put_family(struct table *t, struct family *f, struct row *rows, size_t count)
+{
+    struct buf scratch;
+    int d = NO_NAMESPACES;
+    do
+        put_rows(t, rows, count, (enum detail)d);
+    while (!buf_error(&t->texts) && alike(t, rows, count) && ++d < DETAILS);
+    if (buf_error(&t->texts))
+        return GPUFL_E_NOMEM;
+    struct span *spans = mem_array(count, sizeof *spans);
+    if (!spans)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const char *text = t->texts.data + rows[i].at;
+        spans[i] = (struct span){text, strlen(text)};
+    }
+    int code = family_compare(f, spans, count);
+    code = code ? code : family_fit(f, t->width);
+    buf_init(&scratch, TEXT_MAX);
+    /* The spans point into texts, which moves when it grows. */
+    for (size_t i = 0; i < count && !code && !buf_error(&scratch); i++) {
+        size_t at = scratch.len;
+        family_put(f, i, &scratch);
+        if (!buf_error(&scratch))
+            fit_member(&scratch, at, head_columns(&scratch, at), t->width);
+        buf_char(&scratch, '\0');
+        rows[i].at = t->texts.len + at;
+    }
+    if (!code && !buf_error(&scratch))
+        buf_put(&t->texts, scratch.data, scratch.len);
+    code = code ? code : buf_error(&scratch) ? GPUFL_E_NOMEM : 0;
+    buf_fini(&scratch);
+    mem_free(spans);
+    return code;
+}
+
+/* Texts of every row on its own. */
+static int put_alone(struct table *t, const char *const *names)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        struct row *r = &t->rows[i];
+        *r = (struct row){.name = names[i], .index = i, .at = t->texts.len};
+        r->cut = put_one(&t->texts, names[i], t->width);
+        buf_char(&t->texts, '\0');
+        r->place = t->names.len;
+        put_detail(&t->names, names[i], NO_NAMESPACES);
+        buf_char(&t->names, '\0');
+    }
+    if (buf_error(&t->texts) || buf_error(&t->names))
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < t->count; i++) {
+        const char *text = t->names.data + t->rows[i].place;
+        t->rows[i].family = (struct span){text, strcspn(text, "<(")};
+    }
+    return 0;
+}
+
+static int put_families(struct table *t)
+{
+    struct family *f = mem_zalloc(sizeof *f);
+    int code = f ? 0 : GPUFL_E_NOMEM;
+    qsort(t->rows, t->count, sizeof *t->rows, by_family);
+    for (size_t i = 0, n; i < t->count && !code; i += n) {
+        bool cut = false;
+        for (n = 0; i + n < t->count && span_same(t->rows[i].family, t->rows[i + n].family); n++)
+            cut |= t->rows[i + n].cut;
+        if (n > 1 && (cut || alike(t, t->rows + i, n)))
+            code = put_family(t, f, t->rows + i, n);
+        if (code == GPUFL_E_FULL) { /* too many pieces: each on its own again */
+            code = 0;
+            for (size_t k = i; k < i + n; k++) {
+                t->rows[k].at = t->texts.len;
+                put_one(&t->texts, t->rows[k].name, t->width);
+                buf_char(&t->texts, '\0');
+            }
+        }
+    }
+    if (f)
+        family_fini(f);
+    mem_free(f);
+    return buf_error(&t->texts) ? GPUFL_E_NOMEM : code;
+}
+
+/* Rows that still look alike get the number of their row, but for the first of them. */
+static int number_twins(struct table *t)
+{
+    struct buf again;
+    buf_init(&again, TEXT_MAX);
+    qsort_r(t->rows, t->count, sizeof *t->rows, by_text, t->texts.data);
+    for (size_t i = 0; i < t->count; i++) {
+        struct row *r = &t->rows[i];
+        const char *text = t->texts.data + r->at;
+        char mark[24];
+        r->twin = i && !strcmp(text, t->texts.data + r[-1].at);
+        if (!r->twin)
+            continue;
+        size_t len = (size_t)snprintf(mark, sizeof mark, " #%zu", r->index + 1);
+        r->place = again.len;
+        buf_put(&again, text, column_at(text, strlen(text), t->width > len ? t->width - len : 0));
+        buf_str(&again, mark);
+        buf_char(&again, '\0');
+    }
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rows[i].twin)
+            t->rows[i].at = t->texts.len + t->rows[i].place;
+    if (again.len)
+        buf_put(&t->texts, again.data, again.len);
+    int code = buf_error(&again) || buf_error(&t->texts) ? GPUFL_E_NOMEM : 0;
+    buf_fini(&again);
+    return code;
+}
+
+int shorten_rows(struct buf *out, const char *const *names, size_t count, size_t width)
+{
+    struct table t = {.count = count, .width = width};
+    if (!count)
+        return 0;
+    buf_init(&t.names, TEXT_MAX);
+    buf_init(&t.texts, TEXT_MAX);
+    t.rows = mem_array(count, sizeof *t.rows);
+    int code = t.rows ? put_alone(&t, names) : GPUFL_E_NOMEM;
+    code = code ? code : put_families(&t);
+    code = code ? code : number_twins(&t);
+    if (!code) {
+        qsort(t.rows, count, sizeof *t.rows, by_index);
+        for (size_t i = 0; i < count; i++)
+            buf_put(out, t.texts.data + t.rows[i].at, strlen(t.texts.data + t.rows[i].at) + 1);
+        code = buf_error(out) ? GPUFL_E_NOMEM : 0;
+    }
+    mem_free(t.rows);
+    buf_fini(&t.names);
+    buf_fini(&t.texts);
+    return code;
+}

@@ -1,0 +1,22 @@
+/* shorten.h - demangled names in the room a table has for them.
+ *
+ * For people: what is cut out is "..", and nothing can be told from the result that
+ * the full name does not say. [any] */
+#ifndef GPUFL_SYMBOL_NAMES_SHORTEN_H
+#define GPUFL_SYMBOL_NAMES_SHORTEN_H
+
+#include "base/buf.h"
+
+#include <stddef.h>
+
+/* Appends a demangled name shortened to at most width columns: first without return type and
+ * parameters, then without namespaces inside template arguments, then without any, and at
+ * last with ".." for its middle. */
+void shorten_put(struct buf *out, const char *demangled, size_t width);
+
+/* The names of a table's rows, each with a NUL behind it, in at most width columns and no two
+ * alike: of instances of one template the arguments that all of them share give way to those
+ * that differ. 0 or GPUFL_E_NOMEM. */
+int shorten_rows(struct buf *out, const char *const *names, size_t count, size_t width);
+
+#endif

@@ -1,0 +1,66 @@
+/* format.h - facts of the public GPUFlight client's format that reading
+ * (peer.c) and writing (encode.c) share. Constant; any thread. */
+#ifndef GPUFL_WIRE_PEER_FORMAT_H
+#define GPUFL_WIRE_PEER_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum peer_batch {
+#define B(batch, type, version) PEER_##batch,
+#include "wire/peer/format.def"
+    PEER_BATCH_COUNT
+};
+
+/* Place of each column in its batch: PEER_kernel_dt_ns, … */
+#define P(batch, column) PEER_##batch##_##column,
+#define B(batch, type, version)                                                                    \
+    }                                                                                              \
+    ;                                                                                              \
+    enum {
+enum {
+    PEER_COLUMNS_MAX = 24,
+#include "wire/peer/format.def"
+};
+
+struct peer_batch_format {
+    const char *type;
+    int version;
+    const char *const *columns;
+    unsigned column_count;
+};
+
+extern const struct peer_batch_format peer_batches[PEER_BATCH_COUNT];
+
+/* event_type of a scope row. */
+enum { PEER_SCOPE_BEGIN, PEER_SCOPE_END, PEER_SCOPE_CONTINUES, PEER_SCOPE_CONTINUED };
+
+/* Members of perf_metric_event and kernel_perf_metric_event that are metrics: the first
+ * PEER_RANGE_METRICS stand in both, all in the second. */
+enum { PEER_RANGE_METRICS = 6, PEER_WIDE_METRICS = 13 };
+extern const char *const peer_wide_metrics[PEER_WIDE_METRICS];
+/* What NVIDIA's library calls these; NULL: it has no such metric. */
+extern const char *const peer_wide_drivers[PEER_WIDE_METRICS];
+
+/* sample_kind of a profile row. */
+enum { PEER_PROFILE_SAMPLE, PEER_PROFILE_METRIC, PEER_PROFILE_LINE };
+
+#define PEER_MIB (1ll << 20)
+
+/* Words that differ between the two formats. */
+struct peer_word {
+    const char *ours, *theirs;
+};
+
+extern const struct peer_word peer_engines[];  /* profiling_engine behind "nvidia."; NULL ends */
+extern const struct peer_word peer_features[]; /* of capture_capabilities; NULL ends */
+
+/* Could that be the path of a source? "GLIBC_2.14" and "ns::" are none. [any] */
+bool peer_is_source(const char *path, size_t len);
+
+/* The other side's word, or NULL. theirs has len bytes. [any] */
+const char *peer_word_ours(const struct peer_word *words, const char *theirs, size_t len);
+const char *peer_word_theirs(const struct peer_word *words, const char *ours);
+
+#endif
